@@ -1,0 +1,86 @@
+// Files by POSIX calls: O_CLOEXEC, regular files only.
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <utility>
+
+namespace cascade {
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+struct OpenFile {
+  Descriptor descriptor;
+  size_t size;
+};
+
+Result<OpenFile> open_regular(const std::filesystem::path& path) {
+  // O_NONBLOCK: opening a FIFO must not hang; it has no effect on regular files.
+  Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (descriptor.get() < 0) return io_error(path.string(), errno);
+  struct stat info = {};
+  if (::fstat(descriptor.get(), &info) != 0) return io_error(path.string(), errno);
+  if (!S_ISREG(info.st_mode)) return invalid_argument(path.string(), "is not a regular file");
+  return OpenFile{std::move(descriptor), static_cast<size_t>(info.st_size)};
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::filesystem::path& path, size_t bytes_max) {
+  ASSIGN_OR_RETURN(OpenFile file, open_regular(path));
+  if (file.size > bytes_max) {
+    return invalid_argument(path.string(),
+                            "is larger than " + std::to_string(bytes_max) + " bytes");
+  }
+  std::string content(file.size, '\0');
+  size_t done = 0;
+  while (done < content.size()) {
+    const ssize_t n = ::read(file.descriptor.get(), content.data() + done, content.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return io_error(path.string(), errno);
+    if (n == 0) break;  // the file shrank since fstat
+    done += static_cast<size_t>(n);
+  }
+  content.resize(done);
+  return content;
+}
+
+Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
+  ASSIGN_OR_RETURN(OpenFile file, open_regular(path));
+  if (file.size == 0) return MappedFile(nullptr, 0);
+  void* data = ::mmap(nullptr, file.size, PROT_READ, MAP_PRIVATE, file.descriptor.get(), 0);
+  if (data == MAP_FAILED) return io_error(path.string(), errno);
+  return MappedFile(static_cast<const uint8_t*>(data), file.size);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<uint8_t*>(data_), size_);
+}
+
+}  // namespace cascade

@@ -1,0 +1,70 @@
+// SHA-256 over tagged fields, by OpenSSL's EVP interface.
+#include "base/hash.h"
+
+#include <openssl/evp.h>
+
+#include "base/check.h"
+
+namespace cascade {
+
+struct Hasher::Context {
+  EVP_MD_CTX* evp = nullptr;
+};
+
+Hasher::Hasher() : context_(std::make_unique<Context>()) {
+  context_->evp = EVP_MD_CTX_new();
+  CHECK(context_->evp != nullptr);
+  CHECK(EVP_DigestInit_ex(context_->evp, EVP_sha256(), nullptr) == 1);
+}
+
+Hasher::~Hasher() { EVP_MD_CTX_free(context_->evp); }
+
+void Hasher::update(const void* data, size_t size) {
+  CHECK(EVP_DigestUpdate(context_->evp, data, size) == 1);
+}
+
+Hasher& Hasher::field(std::string_view tag, std::span<const uint8_t> bytes) {
+  const uint64_t sizes[2] = {tag.size(), bytes.size()};  // x86-64 only: little-endian
+  update(sizes, sizeof sizes);
+  update(tag.data(), tag.size());
+  update(bytes.data(), bytes.size());
+  return *this;
+}
+
+Hasher& Hasher::field(std::string_view tag, std::string_view text) {
+  return field(tag, std::span(reinterpret_cast<const uint8_t*>(text.data()), text.size()));
+}
+
+Hasher& Hasher::field(std::string_view tag, uint64_t number) {
+  return field(tag, std::span(reinterpret_cast<const uint8_t*>(&number), sizeof number));
+}
+
+Hasher& Hasher::field(std::string_view tag, const Digest& digest) {
+  return field(tag, std::span<const uint8_t>(digest.bytes));
+}
+
+Hasher& Hasher::field(std::string_view tag, std::span<const int32_t> token_ids) {
+  return field(tag, std::span(reinterpret_cast<const uint8_t*>(token_ids.data()),
+                              token_ids.size_bytes()));
+}
+
+Digest Hasher::finish() {
+  Digest digest;
+  unsigned size = 0;
+  CHECK(EVP_DigestFinal_ex(context_->evp, digest.bytes.data(), &size) == 1);
+  CHECK(size == digest.bytes.size());
+  return digest;
+}
+
+std::string Digest::hex() const {
+  static constexpr char kDigits[] = "0123456789abcdef";
+  std::string text;
+  text.reserve(2 * bytes.size());
+  for (const uint8_t byte : bytes) {
+    text.push_back(kDigits[byte >> 4]);
+    text.push_back(kDigits[byte & 15]);
+  }
+  return text;
+}
+
+}  // namespace cascade

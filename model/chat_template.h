@@ -1,0 +1,50 @@
+// A model's chat template: Jinja source in, conversation in, text with trust marks out.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "model/spanned_text.h"
+
+namespace cascade {
+
+// Bounds of one template. Real templates need under 1 % of them.
+struct TemplateLimits {
+  size_t source_bytes_max = size_t{256} << 10;  // the largest known template has some 30 KiB
+  size_t output_bytes_max = size_t{32} << 20;   // a context of a million tokens is some 5 MiB
+  uint64_t steps_max = 20'000'000;  // expression and statement evaluations, and characters copied
+  int recursion_max = 100;          // nesting of blocks, expressions and macro calls
+};
+
+// Immutable after parse; any thread.
+class ChatTemplate {
+ public:
+  // `source` as in tokenizer_config.json or chat_template.jinja; trim_blocks and lstrip_blocks are
+  // on, as in Hugging Face's apply_chat_template. Errors: kInvalidArgument, field "chat_template",
+  // with line number: too large, not the supported subset, nested too deep.
+  static Result<ChatTemplate> parse(std::string_view source, const TemplateLimits& limits = {});
+
+  ChatTemplate(ChatTemplate&&) noexcept;
+  ChatTemplate& operator=(ChatTemplate&&) noexcept;
+  ~ChatTemplate();
+
+  // Renders with `variables` (an object: messages, tools, add_generation_prompt, ...) as the
+  // globals. Every string inside is untrusted, except those of the top-level keys that end in
+  // "_token" (bos_token, eos_token, ...), which come from the model. Literals of the template are
+  // trusted; operations on strings keep the mark of every character.
+  // `now_unix_s` is what strftime_now formats (in UTC).
+  // Errors: kInvalidArgument, field "chat_template": raise_exception's message verbatim, or a
+  // run-time error with its line; kResourceExhausted beyond the limits.
+  Result<SpannedText> render(const OrderedJson& variables, int64_t now_unix_s) const;
+
+ private:
+  struct Impl;
+  explicit ChatTemplate(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cascade

@@ -1,0 +1,71 @@
+// The safetensors format (huggingface.co/docs/safetensors): one file, or shards with an index.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/file.h"
+#include "base/result.h"
+
+namespace cascade {
+
+enum class TensorType { kF32, kF16, kBf16 };
+
+size_t tensor_type_bytes(TensorType type);
+std::string_view to_string(TensorType type);  // "F32", "F16", "BF16"
+
+// A view of one tensor in a mapped file. Row-major, little-endian, possibly unaligned.
+struct Tensor {
+  TensorType type = TensorType::kF32;
+  std::vector<int64_t> shape;
+  std::span<const uint8_t> bytes;  // valid as long as the TensorFiles it came from
+};
+
+// One entry of a file's table, before anything is mapped.
+struct TensorEntry {
+  std::string name;
+  std::string type_name;  // as written, e.g. "BF16"; the types we cannot read are listed too
+  std::vector<int64_t> shape;
+  uint64_t begin = 0;  // offsets into the data part
+  uint64_t end = 0;
+};
+
+// Parses and checks the header at the start of `file` (the whole file's bytes).
+// Limits: header <= 16 MiB, <= 65,536 tensors, <= 8 dimensions, names <= 512 bytes.
+// Errors: kDataCorrupt, field = tensor name or "header": truncated, not JSON, unknown keys' shapes,
+// offsets that overlap, leave gaps, run beyond the file, or contradict type x shape.
+Result<std::vector<TensorEntry>> parse_safetensors_header(std::span<const uint8_t> file);
+
+// All tensors of a model folder, mapped: model.safetensors, or the shards that
+// model.safetensors.index.json names. Immutable after open; any thread.
+class TensorFiles {
+ public:
+  // Errors: as parse_safetensors_header; kNotFound if neither file exists; kDataCorrupt if the
+  // index names a shard outside the folder, a tensor that its shard lacks, or one twice.
+  static Result<TensorFiles> open(const std::filesystem::path& model_dir);
+
+  // The tensor `name` with exactly `shape`. Errors, field = name: kNotFound; kInvalidArgument if
+  // the shape differs ("has shape [2048, 64], expected [2048, 128]"); kUnsupported if the type is
+  // not F32, F16 or BF16.
+  Result<Tensor> find(std::string_view name, std::span<const int64_t> shape) const;
+  bool contains(std::string_view name) const;
+  // Sum of all tensors' bytes.
+  uint64_t bytes_total() const { return bytes_total_; }
+
+ private:
+  std::vector<MappedFile> files_;
+  struct Located {
+    TensorEntry entry;
+    size_t file = 0;
+    uint64_t data_begin = 0;
+  };
+  std::map<std::string, Located, std::less<>> tensors_;
+  uint64_t bytes_total_ = 0;
+};
+
+}  // namespace cascade

@@ -1,0 +1,86 @@
+// tokenizer.json of Hugging Face: byte-level BPE and SentencePiece-style BPE with byte fallback.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "model/spanned_text.h"
+
+namespace cascade {
+
+// The ids of "<think>" and "</think>" (or the model's own spelling of them).
+struct ThinkTokens {
+  int32_t open = -1;
+  int32_t close = -1;
+};
+
+// Immutable after load; any thread.
+class Tokenizer {
+ public:
+  // `tokenizer` is tokenizer.json; `config` is tokenizer_config.json or null (for further added
+  // tokens). Errors: kInvalidArgument (field = the JSON key) if malformed, an id is outside
+  // [0, 2^21) or taken twice; kUnsupported for a model, normalizer, pre-tokenizer, post-processor
+  // or decoder that we do not implement: never a silent default.
+  static Result<Tokenizer> load(const Json& tokenizer, const Json& config);
+
+  Tokenizer(Tokenizer&&) noexcept;
+  Tokenizer& operator=(Tokenizer&&) noexcept;
+  ~Tokenizer();
+
+  // Token ids of the joined text. Added tokens are recognised in trusted spans only (except those
+  // that are neither special nor look like markup); normalisation, pre-tokenisation and merges run
+  // over the joined text, so ids equal Hugging Face's on ordinary text.
+  // `with_template` adds what the post-processor adds to a single sequence (BOS).
+  // Malformed UTF-8 is replaced by U+FFFD. Errors: kInvalidArgument if the text is over 64 MiB or
+  // the pre-tokenizer's match limit is reached.
+  Result<std::vector<int32_t>> encode(std::span<const TextSpan> text, bool with_template) const;
+  // The same for text that is all trusted, or all not.
+  Result<std::vector<int32_t>> encode(std::string_view text, bool trusted,
+                                      bool with_template) const;
+
+  // The text of `ids` as Hugging Face's decode gives it (clean_up_tokenization_spaces off).
+  // Unknown ids give nothing. `skip_special` leaves out special added tokens.
+  std::string decode(std::span<const int32_t> ids, bool skip_special) const;
+
+  // The id of an added token or vocabulary entry spelled exactly `token`.
+  std::optional<int32_t> token_id(std::string_view token) const;
+  // An added token marked special (never shown to users).
+  bool is_special(int32_t id) const;
+  // One past the largest id.
+  int32_t id_count() const;
+  // nullopt if the model has no think tokens.
+  std::optional<ThinkTokens> think_tokens() const;
+
+  // Decodes a stream of ids into text, holding back bytes until they form whole code points, so
+  // that the concatenation of all pieces equals decode() of all ids. One stream, one thread; must
+  // not outlive the tokenizer.
+  class StreamDecoder {
+   public:
+    StreamDecoder(const Tokenizer& tokenizer, bool skip_special);
+    ~StreamDecoder();
+    StreamDecoder(StreamDecoder&&) noexcept;
+    StreamDecoder& operator=(StreamDecoder&&) noexcept;
+    // Text that became certain with `id`; may be empty.
+    std::string push(int32_t id);
+    // What was held back, malformed bytes replaced by U+FFFD.
+    std::string finish();
+
+   private:
+    struct State;
+    std::unique_ptr<State> state_;
+  };
+
+ private:
+  struct Impl;
+  explicit Tokenizer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cascade

@@ -1,0 +1,47 @@
+// The project's one message format: ZeroMQ frames <-> Message. Bytes only, no sockets.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "wire/messages.h"
+
+namespace cascade::wire {
+
+// frame 0   8 bytes: "CAS1", u8 version, u8 type, u16 flags (little-endian, 0)
+// frame 1  16 bytes: request id
+// frame 2  a MessagePack map with string keys: the message's fields (unknown keys are ignored)
+// frame 3… arrays of the message (token ids, pages: 32-bit little-endian), referred to by number
+inline constexpr uint8_t kProtocolVersion = 1;
+inline constexpr size_t kFrameCountMax = 4096;               // a decode batch has 4 arrays a sequence
+inline constexpr size_t kMessageBytesMax = size_t{64} << 20;  // all frames together
+inline constexpr size_t kTextBytesMax = size_t{16} << 20;     // any one string: 4 M tokens of text
+
+using Frame = std::string;
+using Frames = std::vector<Frame>;
+
+struct Envelope {
+  RequestId request{};
+  Message message;
+};
+
+// Never fails: a Message that we build fits the format.
+Frames encode(const Envelope& envelope);
+
+// Errors, all kInvalidArgument but for kUnsupported (field "version": another protocol version,
+// field "type": unknown type number), with the field: not our magic, wrong frame count or sizes,
+// malformed MessagePack (depth > 16, map > 256 keys, array > 1 Mi elements), a missing or ill-typed
+// field, an unknown enum name, a string that is not UTF-8, a limit exceeded.
+// Ranges that depend on the model (max_tokens, token ids) are the receiver's to check.
+Result<Envelope> decode(std::span<const Frame> frames);
+
+// The request id of frames whose decode() failed, so that the error can be addressed; zeros if
+// there is none.
+RequestId peek_request_id(std::span<const Frame> frames);
+
+}  // namespace cascade::wire
