@@ -1,15 +1,21 @@
-// Bounded JSON parsing: a SAX pass checks depth before any tree is built.
+// Bounded JSON parsing: a SAX pass checks depth and size before any tree is built.
 #include "base/json.h"
 
 #include <cmath>
+#include <vector>
 
 namespace cascade {
 namespace {
 
-// Follows the parse events, counts depth, and remembers what went wrong and where.
-class DepthCheck : public nlohmann::json_sax<Json> {
+// An ordered object finds a key by looking at all before it. The bound keeps the worst text of
+// 64 MiB to a few seconds; real messages, tools and schemas have tens of members.
+constexpr size_t kOrderedMembersMax = 1024;
+
+// Follows the parse events, counts depth and members, and remembers what went wrong and where.
+class BoundsCheck : public nlohmann::json_sax<Json> {
  public:
-  explicit DepthCheck(int depth_max) : depth_max_(depth_max) {}
+  BoundsCheck(int depth_max, size_t members_max)
+      : depth_max_(depth_max), members_max_(members_max) {}
 
   bool null() override { return true; }
   bool boolean(bool) override { return true; }
@@ -18,7 +24,11 @@ class DepthCheck : public nlohmann::json_sax<Json> {
   bool number_float(number_float_t, const string_t&) override { return true; }
   bool string(string_t&) override { return true; }
   bool binary(binary_t&) override { return true; }
-  bool key(string_t&) override { return true; }
+  bool key(string_t&) override {
+    if (++members_.back() <= members_max_) return true;
+    problem_ = "has an object of more than " + std::to_string(members_max_) + " members";
+    return false;
+  }
   bool start_object(size_t) override { return enter(); }
   bool end_object() override { return leave(); }
   bool start_array(size_t) override { return enter(); }
@@ -31,28 +41,35 @@ class DepthCheck : public nlohmann::json_sax<Json> {
 
  private:
   bool enter() {
-    if (++depth_ <= depth_max_) return true;
+    members_.push_back(0);
+    if (members_.size() <= static_cast<size_t>(depth_max_)) return true;
     problem_ = "nested deeper than " + std::to_string(depth_max_) + " levels";
     return false;
   }
   bool leave() {
-    --depth_;
+    members_.pop_back();
     return true;
   }
 
   int depth_max_;
-  int depth_ = 0;
+  size_t members_max_;
+  std::vector<size_t> members_;  // so far, of each object (and array: none) that is open
   std::string problem_;
 };
 
 template <class AnyJson>
 Result<AnyJson> parse_bounded(std::string_view text, std::string_view what,
-                              const JsonLimits& limits) {
+                              const JsonLimits& limits, size_t members_max) {
   const std::string field(what);
   if (text.size() > limits.bytes_max) {
     return invalid_argument(field, "larger than " + std::to_string(limits.bytes_max) + " bytes");
   }
-  DepthCheck check(limits.depth_max);
+  // The library takes a NUL byte for the end of the text and would accept anything behind it.
+  const size_t nul = text.find('\0');
+  if (nul != text.npos) {
+    return invalid_argument(field, "not valid JSON at byte " + std::to_string(nul + 1));
+  }
+  BoundsCheck check(limits.depth_max, members_max);
   if (!Json::sax_parse(text.begin(), text.end(), &check)) {
     return invalid_argument(field, check.problem());
   }
@@ -67,7 +84,9 @@ const Json* find_member(const Json& object, std::string_view key) {
   return found == object.end() || found->is_null() ? nullptr : &*found;
 }
 
-Error missing(std::string_view key) { return invalid_argument(std::string(key), "is missing"); }
+Error missing(std::string_view key) {
+  return invalid_argument(std::string(key), "is missing");
+}
 
 std::string range_text(double min, double max) {
   const auto number = [](double x) { return Json(x).dump(); };
@@ -114,12 +133,12 @@ Result<std::string> to_text(const Json& value, std::string_view key) {
 }  // namespace
 
 Result<Json> parse_json(std::string_view text, std::string_view what, const JsonLimits& limits) {
-  return parse_bounded<Json>(text, what, limits);
+  return parse_bounded<Json>(text, what, limits, SIZE_MAX);
 }
 
 Result<OrderedJson> parse_ordered_json(std::string_view text, std::string_view what,
                                        const JsonLimits& limits) {
-  return parse_bounded<OrderedJson>(text, what, limits);
+  return parse_bounded<OrderedJson>(text, what, limits, kOrderedMembersMax);
 }
 
 Result<int64_t> required_int(const Json& object, std::string_view key, int64_t min, int64_t max) {

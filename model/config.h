@@ -26,6 +26,8 @@ struct RopeConfig {
   double beta_slow = 1;            // yarn
   bool truncate = true;            // yarn: round the correction range to whole dimensions
   double attention_factor = 1;     // yarn: multiplies cos and sin
+
+  bool operator==(const RopeConfig&) const = default;
 };
 
 // One decoder covers qwen3, qwen2, llama and mistral by these switches.
@@ -47,6 +49,8 @@ struct ModelConfig {
   bool tied_embeddings = false;  // the LM head is the embedding matrix
   RopeConfig rope;
   std::vector<int> window;  // [layers]: a token sees itself and window-1 tokens before; 0 = all
+
+  bool operator==(const ModelConfig&) const = default;
 };
 
 // Reads both dialects (v4: rope_theta and rope_scaling; v5: rope_parameters). A multimodal wrapper

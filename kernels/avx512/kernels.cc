@@ -1,0 +1,28 @@
+// The generic kernels, instantiated with AVX512 vectors.
+#include "kernels/avx512/v16.h"
+#include "kernels/generic/attention.h"
+#include "kernels/generic/elementwise.h"
+#include "kernels/generic/gemm.h"
+#include "kernels/table.h"
+#include "kernels/write_kv.h"
+
+namespace cascade {
+
+const Kernels& avx512_kernels() {
+  using V = avx512::V16;
+  static constexpr Kernels kTable = {
+      .isa = Isa::kAvx512,
+      .matrix_layout = MatrixLayout::kPanels16,
+      .gemm = generic::gemm<V>,
+      .rms_norm = generic::rms_norm<V>,
+      .rope = generic::rope<V>,
+      .silu_mul = generic::silu_mul<V>,
+      .add = generic::add<V>,
+      .write_kv = write_kv,
+      .attention = generic::attention<V>,
+      .log_sum_exp = generic::log_sum_exp<V>,
+  };
+  return kTable;
+}
+
+}  // namespace cascade

@@ -1,0 +1,26 @@
+// The scalar table: the specification that every instruction set is compared with.
+#include "kernels/scalar/attention.h"
+#include "kernels/scalar/elementwise.h"
+#include "kernels/scalar/gemm.h"
+#include "kernels/table.h"
+#include "kernels/write_kv.h"
+
+namespace cascade {
+
+const Kernels& scalar_kernels() {
+  static constexpr Kernels kTable = {
+      .isa = Isa::kScalar,
+      .matrix_layout = MatrixLayout::kPanels16,
+      .gemm = scalar::gemm,
+      .rms_norm = scalar::rms_norm,
+      .rope = scalar::rope,
+      .silu_mul = scalar::silu_mul,
+      .add = scalar::add,
+      .write_kv = write_kv,
+      .attention = scalar::attention,
+      .log_sum_exp = scalar::log_sum_exp,
+  };
+  return kTable;
+}
+
+}  // namespace cascade

@@ -1,0 +1,16 @@
+// The tables of the instruction sets; dispatch.cc decides which of them may be called.
+#pragma once
+
+#include "kernels/kernels.h"
+
+namespace cascade {
+
+const Kernels& scalar_kernels();
+const Kernels& avx2_kernels();    // call only on a CPU with AVX2, FMA and F16C
+const Kernels& avx512_kernels();  // call only on a CPU with AVX-512 F, BW, DQ and VL
+
+// `base` with the matrix product of OpenBLAS, which is loaded on the first call.
+// Errors: kUnsupported, field "isa", if the library is not installed.
+Result<const Kernels*> openblas_kernels(const Kernels& base);
+
+}  // namespace cascade

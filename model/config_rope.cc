@@ -1,0 +1,189 @@
+// The rotary embedding part of config.json: two dialects, four types.
+#include "model/config_rope.h"
+
+#include <cmath>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "model/json_fields.h"
+
+namespace cascade {
+namespace {
+
+// Far outside what models use; they keep every derived number finite and non-zero in f64.
+constexpr double kThetaMax = 1e12;
+constexpr double kFactorMax = 1e6;
+constexpr double kBetaMax = 1e4;
+constexpr double kScaleMax = 100;
+constexpr double kContextMax = 1 << 24;  // the limit of max_position_embeddings
+
+constexpr double kBetaFastDefault = 32;  // transformers' and the YaRN paper's
+constexpr double kBetaSlowDefault = 1;
+
+Error missing(std::string_view key) {
+  return invalid_argument(std::string(key), "is missing");
+}
+
+Result<double> required_above(const Json& rope, std::string_view key, double above, double max) {
+  ASSIGN_OR_RETURN(const std::optional<double> number, number_above(rope, key, above, max));
+  if (!number) return missing(key);
+  return *number;
+}
+
+// A number whose absence, null and 0 all mean `fallback`, as Python's `or` has it.
+Result<double> number_or(const Json& rope, std::string_view key, double max, double fallback) {
+  ASSIGN_OR_RETURN(const double number, optional_number(rope, key, 0, max, 0));
+  return number == 0 ? fallback : number;
+}
+
+Result<double> scaling_factor(const Json& rope) {
+  if (find_field(rope, "factor") == nullptr) return missing("factor");
+  return required_number(rope, "factor", 1, kFactorMax);
+}
+
+// "rope_type", which older files call "type". Absent means "default", unless there is a factor
+// that "default" would ignore.
+Result<std::string> scaling_type(const Json& rope) {
+  ASSIGN_OR_RETURN(const std::string name, optional_string(rope, "rope_type", ""));
+  ASSIGN_OR_RETURN(const std::string old_name, optional_string(rope, "type", ""));
+  if (!name.empty() && !old_name.empty() && name != old_name) {
+    return invalid_argument("rope_type",
+                            "is " + quote_text(name) + ", but type is " + quote_text(old_name));
+  }
+  if (!name.empty()) return name;
+  if (!old_name.empty()) return old_name;
+  if (find_field(rope, "factor") != nullptr) {
+    return invalid_argument("rope_type", "is missing beside factor");
+  }
+  return std::string("default");
+}
+
+Status check_partial_rotary(const Json& rope) {
+  const double lowest = std::numeric_limits<double>::lowest();
+  const double highest = std::numeric_limits<double>::max();
+  ASSIGN_OR_RETURN(const double factor,
+                   optional_number(rope, "partial_rotary_factor", lowest, highest, 1));
+  if (factor == 1) return {};
+  return unsupported("partial_rotary_factor", "must be 1, got " + Json(factor).dump());
+}
+
+// Models with several kinds of layers nest one set of parameters for each.
+Status check_not_per_layer_type(const Json& rope, std::string_view key) {
+  for (const auto& [name, value] : rope.items()) {
+    if (value.is_object()) {
+      return unsupported(std::string(key),
+                         "parameters per layer type (" + quote_text(name) + ") are not supported");
+    }
+  }
+  return {};
+}
+
+Status read_llama3(const Json& rope, const Json& config, RopeConfig& out) {
+  ASSIGN_OR_RETURN(out.factor, scaling_factor(rope));
+  ASSIGN_OR_RETURN(out.low_freq_factor, required_above(rope, "low_freq_factor", 0, kFactorMax));
+  ASSIGN_OR_RETURN(out.high_freq_factor, required_above(rope, "high_freq_factor", 0, kFactorMax));
+  if (out.high_freq_factor <= out.low_freq_factor) {
+    return invalid_argument("high_freq_factor", "must be greater than low_freq_factor");
+  }
+  constexpr std::string_view kKey = "original_max_position_embeddings";
+  ASSIGN_OR_RETURN(const std::optional<double> original,
+                   agreed_number_above(rope, config, kKey, 0, kContextMax));
+  if (!original) return missing(kKey);
+  out.original_context = *original;
+  return {};
+}
+
+// What multiplies cos and sin if the file does not say: grows with the logarithm of the factor.
+// DeepSeek's mscale and mscale_all_dim count only where both are given and not 0.
+Result<double> derived_attention_factor(const Json& rope, double factor) {
+  ASSIGN_OR_RETURN(const double mscale, optional_number(rope, "mscale", 0, kScaleMax, 0));
+  ASSIGN_OR_RETURN(const double all_dim, optional_number(rope, "mscale_all_dim", 0, kScaleMax, 0));
+  const auto grown = [factor](double scale) { return 0.1 * scale * std::log(factor) + 1.0; };
+  if (mscale != 0 && all_dim != 0) return grown(mscale) / grown(all_dim);
+  return grown(1);
+}
+
+Status read_yarn(const Json& rope, const Json& config, int context_tokens_max, RopeConfig& out) {
+  ASSIGN_OR_RETURN(out.factor, scaling_factor(rope));
+  ASSIGN_OR_RETURN(out.beta_fast, number_or(rope, "beta_fast", kBetaMax, kBetaFastDefault));
+  ASSIGN_OR_RETURN(out.beta_slow, number_or(rope, "beta_slow", kBetaMax, kBetaSlowDefault));
+  if (out.beta_fast < out.beta_slow) {
+    return invalid_argument("beta_fast", "must be at least beta_slow");
+  }
+  ASSIGN_OR_RETURN(out.truncate, optional_bool(rope, "truncate", true));
+  ASSIGN_OR_RETURN(
+      const std::optional<double> original,
+      agreed_number_above(rope, config, "original_max_position_embeddings", 0, kContextMax));
+  out.original_context = original.value_or(context_tokens_max);
+  ASSIGN_OR_RETURN(const std::optional<double> attention,
+                   number_above(rope, "attention_factor", 0, kScaleMax));
+  if (attention) {
+    out.attention_factor = *attention;
+    return {};
+  }
+  ASSIGN_OR_RETURN(out.attention_factor, derived_attention_factor(rope, out.factor));
+  return {};
+}
+
+// `rope` is the value of `key` ("rope_parameters", "rope_scaling"), or null if neither is there.
+Result<RopeConfig> read_rope(const Json& rope, std::string_view key, const Json& config,
+                             int context_tokens_max) {
+  if (!rope.is_null() && !rope.is_object()) {
+    return invalid_argument(std::string(key),
+                            "must be an object or null, got " + std::string(rope.type_name()));
+  }
+  RETURN_IF_ERROR(check_not_per_layer_type(rope, key));
+  RETURN_IF_ERROR(check_partial_rotary(rope));
+  RopeConfig out;
+  ASSIGN_OR_RETURN(const std::optional<double> theta,
+                   agreed_number_above(rope, config, "rope_theta", 1, kThetaMax));
+  if (!theta) {
+    return invalid_argument("rope_theta", "is missing (neither rope_theta nor rope_parameters)");
+  }
+  out.theta = *theta;
+  ASSIGN_OR_RETURN(const std::string type, scaling_type(rope));
+  if (type == "default") return out;
+  if (type == "linear") {
+    out.scaling = RopeScaling::kLinear;
+    ASSIGN_OR_RETURN(out.factor, scaling_factor(rope));
+    return out;
+  }
+  if (type == "llama3") {
+    out.scaling = RopeScaling::kLlama3;
+    RETURN_IF_ERROR(read_llama3(rope, config, out));
+    return out;
+  }
+  if (type == "yarn") {
+    out.scaling = RopeScaling::kYarn;
+    RETURN_IF_ERROR(read_yarn(rope, config, context_tokens_max, out));
+    return out;
+  }
+  return unsupported(
+      "rope_type",
+      quote_text(type) + " is not supported (supported: default, linear, llama3, yarn)");
+}
+
+}  // namespace
+
+Result<RopeConfig> parse_rope_config(const Json& config, int context_tokens_max) {
+  RETURN_IF_ERROR(check_partial_rotary(config));
+  const Json* parameters = find_field(config, "rope_parameters");
+  const Json* scaling = find_field(config, "rope_scaling");
+  const bool is_v5 = parameters != nullptr;
+  const Json none;
+  const Json& rope = is_v5 ? *parameters : scaling != nullptr ? *scaling : none;
+  ASSIGN_OR_RETURN(RopeConfig out, read_rope(rope, is_v5 ? "rope_parameters" : "rope_scaling",
+                                             config, context_tokens_max));
+  if (parameters == nullptr || scaling == nullptr) return out;
+  // Written for readers of both dialects: fine, if both would read the same.
+  Json old_style = *scaling;
+  if (old_style.is_object() && !old_style.contains("rope_theta"))
+    old_style["rope_theta"] = out.theta;
+  ASSIGN_OR_RETURN(const RopeConfig old,
+                   read_rope(old_style, "rope_scaling", config, context_tokens_max));
+  if (old == out) return out;
+  return invalid_argument("rope_scaling", "contradicts rope_parameters");
+}
+
+}  // namespace cascade

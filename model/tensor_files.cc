@@ -1,0 +1,211 @@
+// The tensors of a model folder: one file, or the shards that an index names.
+#include <algorithm>
+#include <array>
+#include <set>
+#include <utility>
+
+#include "model/json_fields.h"
+#include "model/safetensors.h"
+#include "model/unique_json.h"
+
+namespace cascade {
+namespace {
+
+constexpr const char* kSingleFile = "model.safetensors";
+constexpr const char* kIndexFile = "model.safetensors.index.json";
+constexpr std::string_view kSuffix = ".safetensors";
+
+constexpr size_t kIndexBytesMax = size_t{16} << 20;  // 65,536 entries of 256 bytes
+constexpr size_t kShardsMax = 1'024;
+constexpr size_t kTensorsMax = 65'536;          // of the whole model; the same as of one file
+constexpr size_t kValuesMax = 2 * kTensorsMax;  // one for each tensor, and room for metadata
+constexpr int kIndexDepthMax = 8;
+constexpr size_t kFileNameBytesMax = 255;  // NAME_MAX
+
+// Tensor name -> file name.
+using WeightMap = std::map<std::string, std::string, std::less<>>;
+
+// A file that has been mapped, and its checked table.
+struct Shard {
+  std::string file_name;
+  MappedFile file;
+  std::vector<TensorEntry> entries;
+  uint64_t data_begin = 0;  // what the entries' offsets count from
+};
+
+// A name that cannot lead out of the folder.
+bool is_plain_file_name(std::string_view name) {
+  const auto is_bad = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == '/'; };
+  return name.ends_with(kSuffix) && name.size() <= kFileNameBytesMax && !name.starts_with('.') &&
+         std::ranges::none_of(name, is_bad);
+}
+
+Result<WeightMap> read_index(const std::filesystem::path& path) {
+  ASSIGN_OR_RETURN(const std::string text, read_file(path, kIndexBytesMax));
+  const JsonLimits limits = {.bytes_max = kIndexBytesMax, .depth_max = kIndexDepthMax};
+  ASSIGN_OR_RETURN(const Json index, parse_unique_json(text, kIndexFile, limits, kValuesMax));
+  const Json* weights = find_field(index, "weight_map");
+  if (weights == nullptr || !weights->is_object() || weights->empty()) {
+    return data_corrupt("weight_map", "must be an object of at least one string");
+  }
+  if (weights->size() > kTensorsMax) {
+    return data_corrupt("weight_map", "names " + std::to_string(weights->size()) +
+                                          " tensors, limit " + std::to_string(kTensorsMax));
+  }
+  WeightMap map;
+  for (const auto& [name, file] : weights->items()) {
+    if (!file.is_string() || !is_plain_file_name(file.get_ref<const std::string&>())) {
+      return data_corrupt(
+          "weight_map",
+          quote_text(name) + " must be in a file of this folder named *" + std::string(kSuffix) +
+              ", not " +
+              (file.is_string() ? quote_text(file.get<std::string>()) : file.type_name()));
+    }
+    map.emplace(name, file.get<std::string>());
+  }
+  return map;
+}
+
+Result<Shard> open_shard(const std::filesystem::path& model_dir, const std::string& file_name) {
+  ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(model_dir / file_name));
+  Result<std::vector<TensorEntry>> entries = parse_safetensors_header(file.bytes());
+  if (!entries.ok()) {
+    Error error = std::move(entries).error();
+    error.message += " (in " + file_name + ")";
+    return error;
+  }
+  // Checked tables are in order and end with the file: where the last tensor ends is how large the
+  // data part is.
+  const uint64_t data_bytes = entries->empty() ? 0 : entries->back().end;
+  const uint64_t data_begin = file.bytes().size() - data_bytes;
+  return Shard{file_name, std::move(file), std::move(entries).value(), data_begin};
+}
+
+// The shards that `map` names, with those tensors only that `map` places in them. A tensor that the
+// index does not name is left out: the index says what the model consists of, and who asks for
+// such a tensor is told that there is none.
+Result<std::vector<Shard>> open_shards(const std::filesystem::path& model_dir,
+                                       const WeightMap& map) {
+  std::set<std::string> file_names;
+  for (const auto& [name, file_name] : map) file_names.insert(file_name);
+  if (file_names.size() > kShardsMax) {
+    return data_corrupt("weight_map", "names " + std::to_string(file_names.size()) +
+                                          " files, limit " + std::to_string(kShardsMax));
+  }
+  std::vector<Shard> shards;
+  std::set<std::string, std::less<>> seen;
+  for (const std::string& file_name : file_names) {
+    ASSIGN_OR_RETURN(Shard shard, open_shard(model_dir, file_name));
+    std::erase_if(shard.entries,
+                  [&](const TensorEntry& entry) { return !map.contains(entry.name); });
+    for (const TensorEntry& entry : shard.entries) {
+      const std::string& place = map.find(entry.name)->second;
+      if (place != file_name) {
+        return data_corrupt(entry.name,
+                            "is in " + file_name + ", but the index places it in " + place);
+      }
+      seen.insert(entry.name);
+    }
+    shards.push_back(std::move(shard));
+  }
+  for (const auto& [name, file_name] : map) {
+    if (!seen.contains(name)) {
+      return data_corrupt(name, "is not in " + file_name + ", where the index places it");
+    }
+  }
+  return shards;
+}
+
+// model.safetensors if it exists, as transformers prefers it; else what the index names.
+Result<std::vector<Shard>> open_all(const std::filesystem::path& model_dir) {
+  Result<Shard> single = open_shard(model_dir, kSingleFile);
+  if (single.ok()) {
+    std::vector<Shard> shards;
+    shards.push_back(std::move(single).value());
+    return shards;
+  }
+  if (single.error().code != ErrorCode::kNotFound) return std::move(single).error();
+  Result<WeightMap> map = read_index(model_dir / kIndexFile);
+  if (map.ok()) return open_shards(model_dir, *map);
+  if (map.error().code != ErrorCode::kNotFound) return std::move(map).error();
+  return not_found(model_dir.string(),
+                   std::string("has neither ") + kSingleFile + " nor " + kIndexFile);
+}
+
+struct ReadableType {
+  std::string_view name;
+  TensorType type;
+  size_t bytes;
+};
+
+constexpr std::array<ReadableType, 3> kReadableTypes = {{
+    {"F32", TensorType::kF32, 4},
+    {"F16", TensorType::kF16, 2},
+    {"BF16", TensorType::kBf16, 2},
+}};
+
+const ReadableType& describe(TensorType type) {
+  const auto* found = std::ranges::find(kReadableTypes, type, &ReadableType::type);
+  CHECK(found != kReadableTypes.end());
+  return *found;
+}
+
+// "[2048, 64]"
+std::string shape_text(std::span<const int64_t> shape) {
+  std::string text = "[";
+  for (const int64_t dimension : shape) {
+    if (text.size() > 1) text += ", ";
+    text += std::to_string(dimension);
+  }
+  return text + "]";
+}
+
+}  // namespace
+
+size_t tensor_type_bytes(TensorType type) {
+  return describe(type).bytes;
+}
+
+std::string_view to_string(TensorType type) {
+  return describe(type).name;
+}
+
+Result<TensorFiles> TensorFiles::open(const std::filesystem::path& model_dir) {
+  ASSIGN_OR_RETURN(std::vector<Shard> shards, open_all(model_dir));
+  TensorFiles all;
+  for (Shard& shard : shards) {
+    for (TensorEntry& entry : shard.entries) {
+      all.bytes_total_ += entry.end - entry.begin;
+      std::string name = entry.name;
+      Located located = {std::move(entry), all.files_.size(), shard.data_begin};
+      all.tensors_.emplace(std::move(name), std::move(located));
+    }
+    all.files_.push_back(std::move(shard.file));
+  }
+  return all;
+}
+
+Result<Tensor> TensorFiles::find(std::string_view name, std::span<const int64_t> shape) const {
+  const auto found = tensors_.find(name);
+  if (found == tensors_.end()) {
+    return not_found(std::string(name), "is not in the model's files");
+  }
+  const auto& [entry, file, data_begin] = found->second;
+  if (!std::ranges::equal(entry.shape, shape)) {
+    return invalid_argument(std::string(name), "has shape " + shape_text(entry.shape) +
+                                                   ", expected " + shape_text(shape));
+  }
+  const auto* type = std::ranges::find(kReadableTypes, entry.type_name, &ReadableType::name);
+  if (type == kReadableTypes.end()) {
+    return unsupported(std::string(name),
+                       "has type " + entry.type_name + " (supported: F32, F16, BF16)");
+  }
+  return Tensor{type->type, entry.shape,
+                files_[file].bytes().subspan(data_begin + entry.begin, entry.end - entry.begin)};
+}
+
+bool TensorFiles::contains(std::string_view name) const {
+  return tensors_.find(name) != tensors_.end();
+}
+
+}  // namespace cascade

@@ -1,0 +1,135 @@
+// Row-wise kernels: equal to the scalar ones bit for bit, and close to the real functions.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "kernels/exp.h"
+#include "tests/kernels/isas.h"
+#include "tests/seed.h"
+
+namespace cascade {
+namespace {
+
+using testing::random_floats;
+using testing::scalar;
+using testing::vector_kernels;
+
+constexpr int kSizes[] = {8, 16, 24, 40, 128, 1024, 1032};
+
+void expect_same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(float)), 0);
+}
+
+TEST(Exp, is_within_two_units_in_the_last_place) {
+  double worst = 0;
+  for (double x = -87; x < 88; x += 0.00037) {
+    const auto given = static_cast<float>(x);
+    const double exact = std::exp(static_cast<double>(given));
+    worst = std::max(worst, std::fabs(exp_reference(given) - exact) / exact);
+  }
+  EXPECT_LT(worst, 2 * 0x1p-24 * 2);  // one unit is at most 2^-23 of the value
+  EXPECT_EQ(exp_reference(0), 1.0f);
+  EXPECT_GT(exp_reference(-INFINITY), 0);
+  EXPECT_TRUE(std::isfinite(exp_reference(INFINITY)));
+  EXPECT_TRUE(std::isfinite(exp_reference(NAN)));
+}
+
+TEST(RmsNorm, equals_scalar_on_every_isa) {
+  Random random(testing::test_seed());
+  for (const Kernels* kernels : vector_kernels()) {
+    for (const int n : kSizes) {
+      for (const int misaligned : {0, 1, 5}) {
+        const auto x = random_floats(random, n + misaligned), w = random_floats(random, n);
+        std::vector<float> expected(n), actual(n);
+        scalar().rms_norm(x.data() + misaligned, w.data(), 1e-6f, n, expected.data());
+        kernels->rms_norm(x.data() + misaligned, w.data(), 1e-6f, n, actual.data());
+        expect_same_bits(expected, actual);
+      }
+    }
+  }
+}
+
+TEST(RmsNorm, normalises_to_unit_mean_square) {
+  Random random(testing::test_seed());
+  const auto x = random_floats(random, 512, 7);
+  const std::vector<float> ones(512, 1);
+  std::vector<float> out(512);
+  scalar().rms_norm(x.data(), ones.data(), 0, 512, out.data());
+  double squares = 0;
+  for (const float value : out) squares += double(value) * value;
+  EXPECT_NEAR(squares / 512, 1.0, 1e-5);
+}
+
+TEST(Rope, equals_scalar_on_every_isa_and_keeps_lengths) {
+  Random random(testing::test_seed());
+  for (const Kernels* kernels : vector_kernels()) {
+    for (const int head_dim : {8, 16, 64, 80, 128}) {
+      const int heads = 3;
+      const auto x = random_floats(random, heads * head_dim);
+      std::vector<float> cosines(head_dim / 2), sines(head_dim / 2);
+      for (int i = 0; i < head_dim / 2; ++i) {
+        const double angle = 6.3 * random.unit();
+        cosines[i] = static_cast<float>(std::cos(angle));
+        sines[i] = static_cast<float>(std::sin(angle));
+      }
+      auto expected = x, actual = x;
+      scalar().rope(expected.data(), heads, head_dim, cosines.data(), sines.data());
+      kernels->rope(actual.data(), heads, head_dim, cosines.data(), sines.data());
+      expect_same_bits(expected, actual);
+      double before = 0, after = 0;
+      for (const float value : x) before += double(value) * value;
+      for (const float value : actual) after += double(value) * value;
+      EXPECT_NEAR(after, before, before * 1e-5);
+    }
+  }
+}
+
+TEST(SiluMul, equals_scalar_on_every_isa) {
+  Random random(testing::test_seed());
+  for (const Kernels* kernels : vector_kernels()) {
+    for (const int n : kSizes) {
+      const auto gate = random_floats(random, n, 10), up = random_floats(random, n);
+      std::vector<float> expected(n), actual(n);
+      scalar().silu_mul(gate.data(), up.data(), n, expected.data());
+      kernels->silu_mul(gate.data(), up.data(), n, actual.data());
+      expect_same_bits(expected, actual);
+      for (int i = 0; i < n; ++i) {
+        const double exact = double(gate[i]) / (1 + std::exp(-double(gate[i]))) * up[i];
+        ASSERT_NEAR(expected[i], exact, std::fabs(exact) * 1e-6 + 1e-30);
+      }
+    }
+  }
+}
+
+TEST(Add, equals_scalar_on_every_isa) {
+  Random random(testing::test_seed());
+  for (const Kernels* kernels : vector_kernels()) {
+    for (const int n : kSizes) {
+      const auto x = random_floats(random, n), y = random_floats(random, n);
+      auto expected = x, actual = x;
+      scalar().add(expected.data(), y.data(), n);
+      kernels->add(actual.data(), y.data(), n);
+      expect_same_bits(expected, actual);
+    }
+  }
+}
+
+TEST(LogSumExp, equals_scalar_on_every_isa_and_the_real_function) {
+  Random random(testing::test_seed());
+  for (const Kernels* kernels : vector_kernels()) {
+    for (const int n : {1, 7, 16, 17, 1024, 1025, 8192, 151936}) {
+      const auto x = random_floats(random, n, 8);
+      const double expected = scalar().log_sum_exp(x.data(), n);
+      const double actual = kernels->log_sum_exp(x.data(), n);
+      EXPECT_EQ(std::memcmp(&expected, &actual, sizeof expected), 0) << n;
+      double largest = -INFINITY, total = 0;
+      for (const float value : x) largest = std::max<double>(largest, value);
+      for (const float value : x) total += std::exp(value - largest);
+      EXPECT_NEAR(expected, largest + std::log(total), 2e-6);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cascade

@@ -1,0 +1,42 @@
+// The instruction sets that a kernel test compares with the scalar specification.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <iostream>
+#include <vector>
+
+#include "base/random.h"
+#include "kernels/kernels.h"
+
+namespace cascade::testing {
+
+inline const Kernels& scalar() { return **kernels_for(Isa::kScalar); }
+
+// The vector tables that this CPU can run; says so when one is missing.
+inline std::vector<const Kernels*> vector_kernels() {
+  std::vector<const Kernels*> found;
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+    const auto kernels = kernels_for(isa);
+    if (kernels.ok()) {
+      found.push_back(*kernels);
+    } else {
+      std::cout << "NOT TESTED: " << kernels.error().to_string() << "\n";
+    }
+  }
+  return found;
+}
+
+// `n` numbers, roughly normal, with some large, tiny and zero ones among them.
+inline std::vector<float> random_floats(Random& random, size_t n, float scale = 1) {
+  std::vector<float> values(n);
+  for (float& value : values) {
+    const double unit = random.unit() + random.unit() + random.unit() - 1.5;
+    const uint64_t kind = random.below(64);
+    const double size = kind == 0 ? 0 : kind == 1 ? 1e-6 : kind == 2 ? 20 : 1;
+    value = static_cast<float>(unit * size) * scale;
+  }
+  return values;
+}
+
+}  // namespace cascade::testing

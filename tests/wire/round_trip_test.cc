@@ -1,0 +1,138 @@
+// Every message survives encode() and decode(), and every member of every struct travels.
+#include <gtest/gtest.h>
+
+#include "tests/wire/random_message.h"
+
+namespace cascade::wire {
+namespace {
+
+using testing::dump;
+using testing::RandomFill;
+
+constexpr size_t kTypes = std::variant_size_v<Message>;
+
+TEST(Frames, every_message_round_trips) {
+  Random random(testing::test_seed());
+  for (size_t type = 0; type < kTypes; ++type) {
+    for (int i = 0; i < 300; ++i) {
+      const Envelope sent = testing::random_envelope(random, type);
+      const Frames frames = encode(sent);
+      const Result<Envelope> received = decode(frames);
+      ASSERT_TRUE(received.ok()) << received.error().to_string() << "\n" << dump(sent.message);
+      ASSERT_EQ(received->request, sent.request);
+      ASSERT_EQ(dump(received->message), dump(sent.message));
+      ASSERT_EQ(encode(*received), frames);
+    }
+  }
+}
+
+// How many members an aggregate has.
+struct Anything {
+  template <class T>
+    requires(!std::same_as<T, std::nullopt_t>)
+  operator T() const;  // NOLINT: implicit
+};
+
+template <class T, class... Members>
+constexpr size_t member_count() {
+  if constexpr (requires { T{Members{}..., Anything{}}; }) {
+    return member_count<T, Members..., Anything>();
+  } else {
+    return sizeof...(Members);
+  }
+}
+
+template <class T>
+void expect_all_members_visited(const char* name) {
+  Random random(1);
+  RandomFill archive(random);
+  T value;
+  fields(archive, value);
+  EXPECT_EQ(archive.visited(), member_count<T>()) << name;
+}
+
+#define EXPECT_ALL_MEMBERS(type) expect_all_members_visited<type>(#type)
+
+TEST(Frames, every_member_of_every_struct_is_a_field) {
+  EXPECT_ALL_MEMBERS(Chunk);
+  EXPECT_ALL_MEMBERS(Error);
+  EXPECT_ALL_MEMBERS(ThinkSpan);
+  EXPECT_ALL_MEMBERS(GenerationRecord);
+  EXPECT_ALL_MEMBERS(ChatMessage);
+  EXPECT_ALL_MEMBERS(ChunkRef);
+  EXPECT_ALL_MEMBERS(SamplingParams);
+  EXPECT_ALL_MEMBERS(GenerateRequest);
+  EXPECT_ALL_MEMBERS(CancelRequest);
+  EXPECT_ALL_MEMBERS(ChunkPut);
+  EXPECT_ALL_MEMBERS(ChunkListRequest);
+  EXPECT_ALL_MEMBERS(ChunkGet);
+  EXPECT_ALL_MEMBERS(ChunkDelete);
+  EXPECT_ALL_MEMBERS(Pong);
+  EXPECT_ALL_MEMBERS(StatusReply);
+  EXPECT_ALL_MEMBERS(Accepted);
+  EXPECT_ALL_MEMBERS(Progress);
+  EXPECT_ALL_MEMBERS(Delta);
+  EXPECT_ALL_MEMBERS(Usage);
+  EXPECT_ALL_MEMBERS(Timings);
+  EXPECT_ALL_MEMBERS(Final);
+  EXPECT_ALL_MEMBERS(ChunkReply);
+  EXPECT_ALL_MEMBERS(ErrorReply);
+  EXPECT_ALL_MEMBERS(ActorHello);
+  EXPECT_ALL_MEMBERS(EncodeJob);
+  EXPECT_ALL_MEMBERS(EncodeDone);
+  EXPECT_ALL_MEMBERS(SampleSpec);
+  EXPECT_ALL_MEMBERS(PrefillJob);
+  EXPECT_ALL_MEMBERS(PrefillDone);
+  EXPECT_ALL_MEMBERS(DecodeSequence);
+  EXPECT_ALL_MEMBERS(DecodeJob);
+  EXPECT_ALL_MEMBERS(DecodedSequence);
+  EXPECT_ALL_MEMBERS(DecodeDone);
+  EXPECT_ALL_MEMBERS(StorePut);
+  EXPECT_ALL_MEMBERS(StoreDelete);
+  EXPECT_ALL_MEMBERS(StoreLoad);
+  EXPECT_ALL_MEMBERS(StoreAck);
+}
+
+// Chunk lists are the exception: `chunks` becomes two fields.
+TEST(Frames, chunk_lists_share_one_array_of_token_ids) {
+  EXPECT_EQ(member_count<ChunkListReply>(), 3u);
+  EXPECT_EQ(member_count<StoreChunks>(), 2u);
+  StoreChunks message;
+  message.chunks.resize(5000);  // more than frames allowed
+  for (size_t i = 0; i < message.chunks.size(); ++i) {
+    message.chunks[i].id = "chunk_" + std::to_string(i);
+    message.chunks[i].token_ids.assign(i % 4, static_cast<int32_t>(i));
+  }
+  const Frames frames = encode({{}, message});
+  EXPECT_EQ(frames.size(), 4u);
+  const Result<Envelope> received = decode(frames);
+  ASSERT_TRUE(received.ok()) << received.error().to_string();
+  EXPECT_EQ(std::get<StoreChunks>(received->message).chunks, message.chunks);
+}
+
+TEST(Frames, numbers_keep_their_exact_value) {
+  PrefillDone done;
+  done.logprob = -1.17549435e-38F;
+  done.compute_us = INT64_MIN;
+  Final final;
+  final.seed = UINT64_MAX;
+  final.logprobs = {-0.0F, 1e-45F};
+  const Result<Envelope> first = decode(encode({{}, done}));
+  const Result<Envelope> second = decode(encode({{}, final}));
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(std::get<PrefillDone>(first->message).logprob, done.logprob);
+  EXPECT_EQ(std::get<PrefillDone>(first->message).compute_us, INT64_MIN);
+  EXPECT_EQ(std::get<Final>(second->message).seed, UINT64_MAX);
+  EXPECT_EQ(dump(second->message), dump(final));
+}
+
+TEST(Frames, malformed_text_is_sent_with_replacement_characters) {
+  Delta delta;
+  delta.text = "a\xFFz";
+  const Result<Envelope> received = decode(encode({{}, delta}));
+  ASSERT_TRUE(received.ok()) << received.error().to_string();
+  EXPECT_EQ(std::get<Delta>(received->message).text, "a\xEF\xBF\xBDz");
+}
+
+}  // namespace
+}  // namespace cascade::wire

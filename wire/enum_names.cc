@@ -1,0 +1,54 @@
+// Names of enumerations, from the types' own functions.
+#include "wire/enum_names.h"
+
+namespace cascade::wire {
+namespace {
+
+template <class E>
+bool assign(std::optional<E> found, E& value) {
+  if (!found.has_value()) return false;
+  value = *found;
+  return true;
+}
+
+}  // namespace
+
+std::string_view enum_name(EncodeJob::Mode value) {
+  switch (value) {
+    case EncodeJob::Mode::kPrompt:
+      return "prompt";
+    case EncodeJob::Mode::kHistory:
+      return "history";
+    case EncodeJob::Mode::kRaw:
+      return "raw";
+  }
+  check_failed(__FILE__, __LINE__, "a mode has a name");
+}
+
+bool enum_from_name(std::string_view name, ChunkType& value) {
+  return assign(chunk_type_from_string(name), value);
+}
+
+bool enum_from_name(std::string_view name, ThinkPolicy& value) {
+  return assign(think_policy_from_string(name), value);
+}
+
+bool enum_from_name(std::string_view name, KvState& value) {
+  return assign(kv_state_from_string(name), value);
+}
+
+bool enum_from_name(std::string_view name, ErrorCode& value) {
+  return assign(error_code_from_string(name), value);
+}
+
+bool enum_from_name(std::string_view name, EncodeJob::Mode& value) {
+  using Mode = EncodeJob::Mode;
+  for (const Mode mode : {Mode::kPrompt, Mode::kHistory, Mode::kRaw}) {
+    if (enum_name(mode) != name) continue;
+    value = mode;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace cascade::wire

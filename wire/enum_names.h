@@ -1,0 +1,32 @@
+// Enumerations travel by name: one pair of functions each, found by overloading on the type.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "wire/messages.h"
+
+namespace cascade::wire {
+
+inline std::string_view enum_name(ChunkType value) {
+  return to_string(value);
+}
+inline std::string_view enum_name(ThinkPolicy value) {
+  return to_string(value);
+}
+inline std::string_view enum_name(KvState value) {
+  return to_string(value);
+}
+inline std::string_view enum_name(ErrorCode value) {
+  return to_string(value);
+}
+std::string_view enum_name(EncodeJob::Mode value);  // "prompt", "history", "raw"
+
+// Returns false, and leaves `value`, if no enumerator has the name.
+bool enum_from_name(std::string_view name, ChunkType& value);
+bool enum_from_name(std::string_view name, ThinkPolicy& value);
+bool enum_from_name(std::string_view name, KvState& value);
+bool enum_from_name(std::string_view name, ErrorCode& value);
+bool enum_from_name(std::string_view name, EncodeJob::Mode& value);
+
+}  // namespace cascade::wire

@@ -1,0 +1,142 @@
+// Writes the fields of a message as a MessagePack map, and its number arrays as frames.
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "wire/enum_names.h"
+#include "wire/frames.h"
+
+namespace cascade::wire {
+
+// One MessagePack value appended to `out`.
+void pack_map_size(std::string& out, uint32_t pairs);
+void pack_array_size(std::string& out, uint32_t elements);
+void pack_bool(std::string& out, bool value);
+void pack_signed(std::string& out, int64_t value);
+void pack_unsigned(std::string& out, uint64_t value);
+void pack_double(std::string& out, double value);
+// Malformed UTF-8 is replaced by U+FFFD: a receiver would refuse it.
+void pack_string(std::string& out, std::string_view value);
+void pack_bytes(std::string& out, std::string_view value);
+// Numbers as 32-bit little-endian words.
+std::string words_of(const void* numbers, size_t count);
+
+// Whether a field travels at all: what is absent or empty and optional does not.
+template <class T>
+bool travels(const T&) {
+  return true;
+}
+inline bool travels(const std::string& value) {
+  return !value.empty();
+}
+template <class T>
+bool travels(const std::optional<T>& value) {
+  return value.has_value();
+}
+template <class T>
+bool travels(const std::vector<T>& value) {
+  return !value.empty();
+}
+
+// Counts the pairs that FieldWriter will write: MessagePack wants the number first.
+class FieldCounter {
+ public:
+  static constexpr bool kReads = false;
+  template <class T>
+  void required(std::string_view, const T&) {
+    ++count_;
+  }
+  template <class T>
+  void optional(std::string_view, const T& value) {
+    if (travels(value)) ++count_;
+  }
+  template <class T>
+  void numbers(std::string_view name, const std::vector<T>& value) {
+    optional(name, value);
+  }
+  uint32_t count() const { return count_; }
+
+ private:
+  uint32_t count_ = 0;
+};
+
+// Each message has a function `fields(archive, message)` (*_fields.h) that names its fields in
+// order; this archive writes them, FieldReader reads them.
+class FieldWriter {
+ public:
+  static constexpr bool kReads = false;
+
+  // Appends a map to `body` and frames to `frames`; both must outlive the writer.
+  FieldWriter(std::string& body, Frames& frames) : body_(body), frames_(frames) {}
+
+  template <class T>
+  void required(std::string_view name, const T& value) {
+    pack_string(body_, name);
+    write(value);
+  }
+  template <class T>
+  void optional(std::string_view name, const T& value) {
+    if (travels(value)) required(name, value);
+  }
+  // An array of int32, uint32 or float: a frame of its own, its number in the map.
+  template <class T>
+  void numbers(std::string_view name, const std::vector<T>& value) {
+    static_assert(sizeof(T) == 4);
+    if (value.empty()) return;
+    required(name, static_cast<uint64_t>(frames_.size() - kArrayFrame));
+    frames_.push_back(words_of(value.data(), value.size()));
+  }
+  // A whole message or struct as a map.
+  template <class T>
+  void structure(const T& value) {
+    FieldCounter counter;
+    fields(counter, value);
+    pack_map_size(body_, counter.count());
+    fields(*this, value);
+  }
+
+ private:
+  static constexpr size_t kArrayFrame = 3;  // number of the first array's frame
+
+  template <class T>
+  void write(const T& value) {
+    if constexpr (std::same_as<T, bool>) {
+      pack_bool(body_, value);
+    } else if constexpr (std::unsigned_integral<T>) {
+      pack_unsigned(body_, value);
+    } else if constexpr (std::signed_integral<T>) {
+      pack_signed(body_, value);
+    } else if constexpr (std::floating_point<T>) {
+      pack_double(body_, static_cast<double>(value));
+    } else if constexpr (std::same_as<T, std::string>) {
+      pack_string(body_, value);
+    } else if constexpr (std::same_as<T, RequestId>) {
+      pack_bytes(body_, {reinterpret_cast<const char*>(value.data()), value.size()});
+    } else if constexpr (std::is_enum_v<T>) {
+      pack_string(body_, enum_name(value));
+    } else {
+      structure(value);
+    }
+  }
+  template <class T>
+  void write(const std::optional<T>& value) {
+    write(*value);
+  }
+  template <class T>
+  void write(const std::vector<T>& value) {
+    pack_array_size(body_, static_cast<uint32_t>(value.size()));
+    for (const T& element : value) write(element);
+  }
+
+  std::string& body_;
+  Frames& frames_;
+};
+
+}  // namespace cascade::wire

@@ -1,0 +1,30 @@
+// What a client's request must satisfy whatever the model is: the limits in messages.h.
+#pragma once
+
+#include "wire/messages.h"
+
+namespace cascade::wire {
+
+inline constexpr size_t kIdBytesMax = 128;  // ours have 39; longer ones cannot name anything
+inline constexpr size_t kStopStringsMax = 16;
+inline constexpr size_t kStopBytesMax = 256;
+inline constexpr int32_t kListLimitMax = 1000;
+inline constexpr int32_t kTopKMax = int32_t{1} << 21;
+inline constexpr double kTemperatureMax = 100;
+inline constexpr double kRepetitionPenaltyMax = 100;
+
+// Errors: kInvalidArgument with the field, e.g. "sampling.top_p" or "chunks[1].id". decode() calls
+// these for every message; whoever builds a request by other means (HTTP) may call them first.
+// Pure, any thread.
+Status check_request(const GenerateRequest& request);
+Status check_request(const ChunkListRequest& request);
+Status check_request(const ChunkGet& request);
+Status check_request(const ChunkDelete& request);
+
+// Every other message has no rules beyond the types of its fields.
+template <class M>
+Status check_request(const M&) {
+  return {};
+}
+
+}  // namespace cascade::wire

@@ -1,0 +1,65 @@
+// A MessagePack document as a flat, bounded list of values: what hostile bytes are parsed into.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace cascade::wire {
+
+inline constexpr int kDepthMax = 16;          // our messages nest 5 deep
+inline constexpr uint32_t kMapKeysMax = 256;  // StatusReply has 35
+inline constexpr uint32_t kArrayElementsMax = uint32_t{1} << 20;
+// All values of a document together: one byte of input makes one Value of 24 bytes, so this bounds
+// what a document of 64 MiB can make of itself. 30,000 chunks fit.
+inline constexpr size_t kValuesMax = size_t{2} << 20;
+
+enum class ValueType : uint8_t {
+  kNil,
+  kBool,
+  kUnsigned,
+  kNegative,
+  kFloat,
+  kString,
+  kBytes,
+  kExtension,
+  kArray,
+  kMap
+};
+
+struct Value {
+  uint64_t payload = 0;  // bool, integer, bits of a double, or the offset of bytes in the document
+  uint32_t size = 0;     // bytes of a string, elements of an array, pairs of a map
+  uint32_t end = 0;      // number of the first value behind this one and all that it contains
+  ValueType type = ValueType::kNil;
+
+  double as_double() const { return std::bit_cast<double>(payload); }
+  int64_t as_negative() const { return static_cast<int64_t>(payload); }
+};
+
+// Value 0 is the document, which is a map. A map is followed by key, value, key, value ...; the
+// values of an array follow it. Keys are strings.
+class ValueTree {
+ public:
+  // Refers to `document`, which must outlive the tree.
+  // Errors: kInvalidArgument (field "body"): not one MessagePack map with string keys, truncated,
+  // bytes behind it, or a limit above exceeded. Memory grows with the bytes read, never with a
+  // size that they claim.
+  static Result<ValueTree> parse(std::string_view document);
+
+  const Value& at(uint32_t number) const { return values_[number]; }
+  // The bytes of a string or byte string.
+  std::string_view bytes(const Value& value) const {
+    return document_.substr(static_cast<size_t>(value.payload), value.size);
+  }
+
+ private:
+  std::string_view document_;
+  std::vector<Value> values_;
+};
+
+}  // namespace cascade::wire
