@@ -11,6 +11,16 @@
 
 namespace cascade {
 
+std::optional<int32_t> token_id_from(const Json& value) {
+  if (!value.is_number_integer()) return std::nullopt;
+  if (value.is_number_unsigned() && value.get<uint64_t>() >= uint64_t{kTokenIdEnd}) {
+    return std::nullopt;
+  }
+  const auto id = value.get<int64_t>();
+  if (id < 0 || id >= kTokenIdEnd) return std::nullopt;
+  return static_cast<int32_t>(id);
+}
+
 size_t BpeVocabulary::Hash::operator()(std::string_view text) const {
   return XXH3_64bits_withSeed(text.data(), text.size(), seed);
 }

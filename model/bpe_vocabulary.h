@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/json.h"
 #include "base/result.h"
 
 namespace cascade {
@@ -15,6 +16,9 @@ namespace cascade {
 // Ids are below this: 2^21 is eight times the largest vocabulary in use, and keeps the table by id
 // small whatever a file says.
 inline constexpr int64_t kTokenIdEnd = int64_t{1} << 21;
+
+// A token id as JSON; nullopt unless it is a whole number in [0, kTokenIdEnd).
+std::optional<int32_t> token_id_from(const Json& value);
 
 // Texts are unique, ids are unique; ids may have holes. Immutable lookups from any thread.
 class BpeVocabulary {

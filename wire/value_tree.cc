@@ -27,13 +27,13 @@ class TreeBuilder : public msgpack::null_visitor {
   }
   bool visit_str(const char* data, uint32_t size) {
     in_key_ = false;
-    return add(ValueType::kString, static_cast<uint64_t>(data - document_), size);
+    return add(ValueType::kString, offset_of(data, size), size);
   }
   bool visit_bin(const char* data, uint32_t size) {
-    return scalar(ValueType::kBytes, static_cast<uint64_t>(data - document_), size);
+    return scalar(ValueType::kBytes, offset_of(data, size), size);
   }
   bool visit_ext(const char* data, uint32_t size) {
-    return scalar(ValueType::kExtension, static_cast<uint64_t>(data - document_), size);
+    return scalar(ValueType::kExtension, offset_of(data, size), size);
   }
   bool start_array(uint32_t elements) {
     if (elements > kArrayElementsMax) {
@@ -67,6 +67,11 @@ class TreeBuilder : public msgpack::null_visitor {
   bool stop(std::string problem) {
     problem_ = std::move(problem);
     return false;
+  }
+
+  // The parser gives an empty string no place: its pointer is null or that of an earlier value.
+  uint64_t offset_of(const char* data, uint32_t size) const {
+    return size == 0 ? 0 : static_cast<uint64_t>(data - document_);
   }
 
   bool scalar(ValueType type, uint64_t payload, uint32_t size = 0) {

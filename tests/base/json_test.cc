@@ -115,6 +115,7 @@ TEST(Json, refuses_text_over_the_size_limit) {
   const JsonLimits limits = {.bytes_max = 4, .depth_max = 5};
   EXPECT_TRUE(parse_json("[10]", "doc", limits).ok());
   expect_refused(parse_json("[100]", "doc", limits), "larger than 4 bytes");
+  expect_refused(parse_ordered_json("[100]", "doc", limits), "larger than 4 bytes");
 }
 
 TEST(Json, bounds_members_only_where_looking_them_up_is_linear) {

@@ -25,8 +25,8 @@ void expect_clear(const Result<Envelope>& result, const Frames& frames) {
   ASSERT_FALSE(error.field.empty()) << error.to_string();
   ASSERT_FALSE(error.message.empty()) << error.to_string();
   ASSERT_LT(error.to_string().size(), 500u);
-  const bool by_design = error.code == ErrorCode::kInvalidArgument ||
-                         error.field == "version" || error.field == "type";
+  const bool by_design = error.code == ErrorCode::kInvalidArgument || error.field == "version" ||
+                         error.field == "type";
   ASSERT_TRUE(by_design) << error.to_string();
   (void)peek_request_id(frames);
 }

@@ -60,7 +60,9 @@ inline void make_valid(Random& random, ChunkListRequest& request) {
   request.after = random_text(random, 20);
 }
 
-inline void make_valid(Random& random, ChunkGet& request) { request.id = random_id_text(random); }
+inline void make_valid(Random& random, ChunkGet& request) {
+  request.id = random_id_text(random);
+}
 inline void make_valid(Random& random, ChunkDelete& request) {
   request.id = random_id_text(random);
 }

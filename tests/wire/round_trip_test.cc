@@ -29,8 +29,7 @@ TEST(Frames, every_message_round_trips) {
 // How many members an aggregate has.
 struct Anything {
   template <class T>
-    requires(!std::same_as<T, std::nullopt_t>)
-  operator T() const;  // NOLINT: implicit
+  requires(!std::same_as<T, std::nullopt_t>) operator T() const;  // NOLINT: implicit
 };
 
 template <class T, class... Members>

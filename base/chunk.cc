@@ -1,5 +1,5 @@
 // Names of the chunk enumerations, as they stand on the wire and in the store.
-#include "wire/chunk.h"
+#include "base/chunk.h"
 
 #include <array>
 #include <utility>

@@ -1,0 +1,100 @@
+// Chunks as they travel and are stored: plain data, no behaviour.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace cascade {
+
+enum class ChunkType { kSystemPrompt, kContext, kOutput, kQuery };
+
+// "SYSTEM_PROMPT", "CONTEXT", "OUTPUT", "QUERY".
+std::string_view to_string(ChunkType type);
+std::optional<ChunkType> chunk_type_from_string(std::string_view name);
+
+// 0 = system prompt, 1 = context and output, 2 = query: the order in which chunks compose.
+int cascade_level(ChunkType type);
+
+// What happens to the KV of an output that contains thoughts (design.md, section 1).
+enum class ThinkPolicy {
+  kReprefill,  // default: the answer is prefilled again, without thoughts, in idle time: exact
+  kKeep,       // the sampled tokens, thoughts included, are the history
+  kDrop,       // no KV of the output is kept; its text is prefilled when it is used
+};
+
+std::string_view to_string(ThinkPolicy policy);  // "reprefill", "keep", "drop"
+std::optional<ThinkPolicy> think_policy_from_string(std::string_view name);
+
+// Whether the KV of a chunk's chain is in the page pool now.
+enum class KvState {
+  kNone,     // not computed, or evicted: prefilled when the chunk is used
+  kPending,  // the idle re-prefill has not run yet
+  kReady,    // every token of the chain has its K and V in pages
+};
+
+std::string_view to_string(KvState state);  // "none", "pending", "ready"
+std::optional<KvState> kv_state_from_string(std::string_view name);
+
+// A half-open range [begin, end) of sampled tokens that are thoughts, think tokens included.
+struct ThinkSpan {
+  int32_t begin = 0;
+  int32_t end = 0;
+  bool closed = false;  // false: the generation ended inside the block
+  bool operator==(const ThinkSpan&) const = default;
+};
+
+// How an output came to be.
+struct GenerationRecord {
+  double temperature = 0;
+  double top_p = 1;
+  int32_t top_k = 0;
+  double min_p = 0;
+  double repetition_penalty = 1;
+  uint64_t seed = 0;
+  int32_t max_tokens = 0;
+  std::string finish_reason;  // "stop", "length", "cancelled"
+  bool operator==(const GenerationRecord&) const = default;
+};
+
+// One message of a conversation.
+struct ChatMessage {
+  std::string role;       // "system", "user", "assistant", "tool"
+  std::string content;
+  std::string reasoning;  // assistant only: thoughts, without think tokens; may be empty
+  // assistant only: `content` stands in the prompt exactly as it is, thoughts included, whatever
+  // the template would do to it (policy kKeep).
+  bool verbatim = false;
+  bool operator==(const ChatMessage&) const = default;
+};
+
+struct Chunk {
+  std::string id;  // "chunk_" + 32 hex digits, or "output_" + 32 hex digits
+  ChunkType type = ChunkType::kContext;
+  std::string tenant;
+  std::string content_hash;        // SHA-256, hex, of type and text (for outputs: and of the turn)
+  std::string text;                // for outputs: the answer, thoughts removed
+  std::vector<int32_t> token_ids;  // of `text` alone; for outputs: as sampled, thoughts included
+  // Outputs only: the user's message that this answers, contexts included, as it was in the prompt.
+  std::string query_text;
+  std::string raw_text;  // outputs only: as sampled, thoughts included
+  std::vector<ThinkSpan> think_spans;
+  ThinkPolicy think_policy = ThinkPolicy::kReprefill;
+  KvState kv_state = KvState::kNone;
+  int64_t kv_tokens = 0;  // tokens of the chain whose KV is held
+  int64_t kv_bytes = 0;   // bytes of pages that hold this chunk's own tokens
+  GenerationRecord generation;
+  int64_t created_us = 0;    // Unix time
+  int64_t last_used_us = 0;  // Unix time
+  int64_t hits = 0;          // requests that used this chunk
+  bool pinned = false;
+  int64_t expires_us = 0;  // Unix time; 0 = never
+  int32_t priority = 0;
+  bool operator==(const Chunk&) const = default;
+};
+
+}  // namespace cascade

@@ -1,0 +1,70 @@
+// The chunks of all tenants: ids, look-ups, duplicates. Metadata only; K and V are the chain index's.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/chunk.h"
+#include "base/result.h"
+#include "cache/chain_index.h"
+
+namespace cascade {
+
+// A chunk, and what only this process knows about it.
+struct ChunkEntry {
+  Chunk chunk;
+  uint64_t sequence = 0;               // order of creation
+  std::vector<int32_t> chain;          // outputs: the token ids whose K and V the chunk stands for
+  std::optional<ChainIndex::HoldId> hold;  // keeps the chain's pages in the class of retained ones
+};
+
+// Every look-up names the tenant: another tenant's id answers "not found". One thread.
+class ChunkRegistry {
+ public:
+  // A client that never deletes is stopped here, before metadata fills the memory.
+  static constexpr size_t kChunksMax = 100'000;
+
+  // Adds `chunk` (id, tenant and content_hash set). If the tenant has a chunk of the same type and
+  // content hash, returns that one and adds nothing.
+  // Errors: kResourceExhausted, field "chunks", beyond kChunksMax.
+  Result<ChunkEntry*> add(Chunk chunk);
+
+  // The chunk with this id, or with this beginning of an id (>= 8 characters) if only one has it.
+  // Errors: kNotFound, field "id"; kInvalidArgument if the beginning is ambiguous.
+  Result<ChunkEntry*> find(std::string_view tenant, std::string_view id);
+
+  // Removes and returns it. Errors as find().
+  Result<ChunkEntry> remove(std::string_view tenant, std::string_view id);
+
+  // Up to `limit` chunks of the tenant, newest first, behind the chunk `after` (empty: from the
+  // newest); `more` says whether others follow. Errors: kNotFound, field "after".
+  struct Page {
+    std::vector<const ChunkEntry*> entries;
+    bool more = false;
+  };
+  Result<Page> list(std::string_view tenant, std::optional<ChunkType> type, size_t limit,
+                    std::string_view after);
+
+  size_t count(bool outputs) const;
+  // All entries in order of creation.
+  std::vector<ChunkEntry*> all();
+
+ private:
+  static std::string key_of(std::string_view tenant, std::string_view rest);
+
+  std::map<std::string, ChunkEntry, std::less<>> by_id_;          // tenant NUL id
+  std::unordered_map<std::string, std::string> by_content_;       // tenant NUL type hash -> id key
+  std::map<uint64_t, std::string, std::greater<>> by_sequence_;   // newest first -> id key
+  uint64_t next_sequence_ = 1;
+  size_t outputs_ = 0;
+};
+
+// The content hash of an input chunk (type and text) or an output (and the turn that it answers).
+std::string chunk_content_hash(const Chunk& chunk);
+
+}  // namespace cascade

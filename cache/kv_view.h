@@ -1,0 +1,41 @@
+// Where the K and V of a chain lie: the layout of a page, and a view of the pages of one sequence.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "base/number_types.h"
+
+namespace cascade {
+
+// Tokens of one page. A page is a tile of the attention kernels: absolute position = page index in
+// the chain * 64 + slot.
+inline constexpr int kPageTokens = 64;
+
+// A page holds, layer by layer and KV head by KV head, a block of keys and a block of values of its
+// 64 tokens. What is inside a block is the kernels' business (kernels/kv_format.h).
+struct KvLayout {
+  KvType type = KvType::kBf16;
+  int layers = 0;
+  int kv_heads = 0;
+  int head_dim = 0;
+  size_t key_block_bytes = 0;    // multiples of 16
+  size_t value_block_bytes = 0;
+
+  size_t page_bytes() const {
+    return static_cast<size_t>(layers) * kv_heads * (key_block_bytes + value_block_bytes);
+  }
+  // Of the keys of `head` in `layer`; the values follow them.
+  size_t key_offset(int layer, int head) const {
+    return (static_cast<size_t>(layer) * kv_heads + head) * (key_block_bytes + value_block_bytes);
+  }
+  size_t value_offset(int layer, int head) const {
+    return key_offset(layer, head) + key_block_bytes;
+  }
+};
+
+// The pages of one sequence, in chain order. Does not own them.
+using KvPages = std::span<uint8_t* const>;
+
+}  // namespace cascade

@@ -1,0 +1,46 @@
+// The memory of all pages: address space for the whole budget, physical memory as pages are used.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/result.h"
+
+namespace cascade {
+
+// The number of a page in the arena.
+using PageIndex = uint32_t;
+
+// Reserves addresses once, so that a page's address never changes and may be used on any thread
+// while others are allocated. Bytes of a page that was never written are 0.
+class PageArena {
+ public:
+  // Pages are aligned to 4 KiB. Errors: kInvalidArgument if page_bytes or page_count is 0 or their
+  // product overflows; kResourceExhausted if the system refuses the addresses.
+  static Result<PageArena> create(size_t page_bytes, size_t page_count);
+
+  PageArena(PageArena&& other) noexcept;
+  PageArena& operator=(PageArena&& other) noexcept;
+  ~PageArena();
+
+  size_t page_count() const { return page_count_; }
+  // As given to create().
+  size_t page_bytes() const { return page_bytes_; }
+
+  // The page's memory. Precondition: page < page_count(). Any thread.
+  uint8_t* data(PageIndex page) const;
+
+  // Gives the page's physical memory back to the system; it reads 0 afterwards.
+  void discard(PageIndex page);
+
+ private:
+  PageArena(uint8_t* base, size_t page_bytes, size_t stride, size_t page_count)
+      : base_(base), page_bytes_(page_bytes), stride_(stride), page_count_(page_count) {}
+
+  uint8_t* base_ = nullptr;
+  size_t page_bytes_ = 0;
+  size_t stride_ = 0;  // page_bytes rounded up to 4 KiB
+  size_t page_count_ = 0;
+};
+
+}  // namespace cascade

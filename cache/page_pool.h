@@ -1,0 +1,36 @@
+// Which pages are free, and how often each other page is used. Bookkeeping only: no memory.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "cache/page_arena.h"
+
+namespace cascade {
+
+// One thread.
+class PagePool {
+ public:
+  explicit PagePool(size_t page_count);
+
+  // A free page with one reference; the one freed last, whose memory is warm. nullopt: none is free.
+  std::optional<PageIndex> allocate();
+  // One more reference. Precondition: the page is in use.
+  void retain(PageIndex page);
+  // One reference less; true if that was the last and the page is free now.
+  bool release(PageIndex page);
+
+  uint32_t references(PageIndex page) const { return references_[page]; }
+  size_t page_count() const { return references_.size(); }
+  size_t free_count() const { return references_.size() - used_count_; }
+  size_t used_count() const { return used_count_; }
+
+ private:
+  std::vector<uint32_t> references_;  // [pages]; 0 = free
+  std::vector<PageIndex> freed_;      // pages that were used before; the last freed at the end
+  PageIndex never_used_ = 0;          // pages from here on were never handed out
+  size_t used_count_ = 0;
+};
+
+}  // namespace cascade

@@ -1,0 +1,192 @@
+// Calls with one answer: connecting, status, chunks, and the names of the earlier Python library.
+#include "clients/cpp/client.h"
+
+#include "base/clock.h"
+#include "clients/cpp/endpoint.h"
+
+namespace cascade::client {
+namespace {
+
+// More of them than any client can have caused: whoever sends them is no daemon of ours.
+constexpr int kLateAnswersMax = 10'000;
+
+}  // namespace
+
+Result<Client> Client::connect(std::string endpoint, const ClientOptions& options) {
+  Client client(std::move(endpoint), options);
+  RETURN_IF_ERROR(client.ensure_connected());
+  return client;
+}
+
+// A connection that broke since the last call is noticed here, before a request is lost on it:
+// behind the answers that came too late for their calls.
+Status Client::ensure_connected() {
+  for (int late = 0; connection_ != nullptr; ++late) {
+    const auto received = connection_->receive(0);
+    if (received.ok() && !received->has_value()) return {};
+    if (!received.ok() || late == kLateAnswersMax) disconnect(unreachable("broken"));
+  }
+  ASSIGN_OR_RETURN(connection_, Connection::open(endpoint_, options_));
+  return say_hello();
+}
+
+Status Client::say_hello() {
+  boot_id_.clear();  // a new connection may meet a new daemon
+  ASSIGN_OR_RETURN(const wire::Message answer, exchange(wire::Ping{}));
+  const auto* pong = std::get_if<wire::Pong>(&answer);
+  if (pong != nullptr) return learn(*pong);
+  if (const auto* error = std::get_if<wire::ErrorReply>(&answer)) return from_daemon(*error);
+  return disconnect(unreachable("what listens there is no Cascade daemon"));
+}
+
+// Gives the connection up; the error passes through.
+Error Client::disconnect(Error error) {
+  if (connection_ != nullptr) connection_->abandon();
+  connection_.reset();
+  return error;
+}
+
+Error Client::from_daemon(const wire::ErrorReply& reply) {
+  retry_after_ms_ = reply.retry_after_ms;
+  return reply.error;
+}
+
+Status Client::learn(const wire::Pong& pong) {
+  const bool restarted = !boot_id_.empty() && pong.boot_id != boot_id_;
+  boot_id_ = pong.boot_id;
+  daemon_version_ = pong.version;
+  if (!restarted) return {};
+  return disconnect(unreachable("the daemon was restarted; the request is lost, chunks are not"));
+}
+
+// Sends a request on the open connection and waits for its one answer. Answers to earlier requests,
+// which came too late, are passed over.
+Result<wire::Message> Client::exchange(wire::Message request) {
+  retry_after_ms_ = 0;
+  const wire::RequestId id = new_request_id();
+  const Status sent = connection_->send(id, std::move(request));
+  if (!sent.ok()) return disconnect(sent.error());
+  const int64_t deadline_us = system_clock().monotonic_us() + options_.timeout_ms * 1000;
+  for (;;) {
+    const int64_t left_us = deadline_us - system_clock().monotonic_us();
+    if (left_us < 0) {
+      return disconnect(unreachable("the daemon did not answer within " +
+                                    std::to_string(options_.timeout_ms) + " ms"));
+    }
+    auto received = connection_->receive(left_us / 1000 + 1);
+    if (!received.ok()) return disconnect(received.error());
+    if (received->has_value() && (*received)->request == id) {
+      return std::move((*received)->message);
+    }
+  }
+}
+
+template <class Reply>
+Result<Reply> Client::call(wire::Message request) {
+  RETURN_IF_ERROR(ensure_connected());
+  ASSIGN_OR_RETURN(wire::Message answer, exchange(std::move(request)));
+  if (auto* reply = std::get_if<Reply>(&answer)) return std::move(*reply);
+  if (const auto* error = std::get_if<wire::ErrorReply>(&answer)) return from_daemon(*error);
+  return Error{ErrorCode::kInternal, "reply",
+               "the daemon answered with a message of type " + std::to_string(answer.index())};
+}
+
+Status Client::ping() {
+  ASSIGN_OR_RETURN(const wire::Pong pong, call<wire::Pong>(wire::Ping{}));
+  return learn(pong);
+}
+
+Result<wire::StatusReply> Client::status() {
+  return call<wire::StatusReply>(wire::StatusRequest{});
+}
+
+Result<Chunk> Client::put_chunk(ChunkType type, std::string text) {
+  ASSIGN_OR_RETURN(wire::ChunkReply reply,
+                   call<wire::ChunkReply>(wire::ChunkPut{type, std::move(text)}));
+  return std::move(reply.chunk);
+}
+
+Result<wire::ChunkListReply> Client::list_chunks(const wire::ChunkListRequest& request) {
+  ASSIGN_OR_RETURN(wire::ChunkListReply reply, call<wire::ChunkListReply>(request));
+  if (reply.chunks.size() == reply.token_counts.size()) return reply;
+  return Error{ErrorCode::kInternal, "token_counts", "the daemon sent one for not every chunk"};
+}
+
+Result<std::vector<ChunkInfo>> Client::list_all_chunks(std::optional<ChunkType> type,
+                                                       size_t count_max) {
+  std::vector<ChunkInfo> all;
+  wire::ChunkListRequest request;
+  request.type = type;
+  for (bool more = true; more && all.size() < count_max;) {
+    ASSIGN_OR_RETURN(wire::ChunkListReply page, list_chunks(request));
+    for (size_t i = 0; i < page.chunks.size() && all.size() < count_max; ++i) {
+      all.push_back({std::move(page.chunks[i]), page.token_counts[i]});
+    }
+    more = page.more && !page.chunks.empty();
+    if (more) request.after = all.back().chunk.id;
+  }
+  return all;
+}
+
+Result<Chunk> Client::get_chunk(const std::string& id) {
+  ASSIGN_OR_RETURN(wire::ChunkReply reply, call<wire::ChunkReply>(wire::ChunkGet{id}));
+  return std::move(reply.chunk);
+}
+
+Result<Chunk> Client::delete_chunk(const std::string& id) {
+  ASSIGN_OR_RETURN(wire::ChunkReply reply, call<wire::ChunkReply>(wire::ChunkDelete{id}));
+  return std::move(reply.chunk);
+}
+
+Result<std::string> Client::register_chunk(const std::string& text, ChunkType type) {
+  ASSIGN_OR_RETURN(Chunk chunk, put_chunk(type, text));
+  return std::move(chunk.id);
+}
+
+Result<Generation> Client::generate_and_retain_output(const std::string& system_prompt,
+                                                      const std::string& query,
+                                                      GenerateParams params) {
+  params.chunks.clear();
+  if (!system_prompt.empty()) {
+    params.chunks.push_back({ChunkType::kSystemPrompt, "", system_prompt});
+  }
+  params.chunks.push_back({ChunkType::kQuery, "", query});
+  params.retain_output = true;
+  return generate(std::move(params));
+}
+
+Result<Generation> Client::generate_from_chunks(const std::string& system_chunk_id,
+                                                const std::vector<std::string>& context_chunk_ids,
+                                                const std::string& query_chunk_id,
+                                                GenerateParams params) {
+  params.chunks.clear();
+  if (!system_chunk_id.empty()) {
+    params.chunks.push_back({ChunkType::kSystemPrompt, system_chunk_id, ""});
+  }
+  for (const std::string& id : context_chunk_ids) params.chunks.push_back(chunk_reference(id));
+  params.chunks.push_back({ChunkType::kQuery, query_chunk_id, ""});
+  return generate(std::move(params));
+}
+
+Result<std::vector<ChunkInfo>> Client::get_retained_sequences() {
+  return list_all_chunks(ChunkType::kOutput);
+}
+
+Status Client::release_retained_sequence(const std::string& id) {
+  const Result<Chunk> deleted = delete_chunk(id);
+  return deleted.ok() ? Status() : Status(deleted.error());
+}
+
+Result<ChunkStats> Client::get_chunk_stats() {
+  ASSIGN_OR_RETURN(const wire::StatusReply status, this->status());
+  return ChunkStats{status.chunks_input,      status.chunks_output, status.kv_bytes_used,
+                    status.kv_bytes_max,      status.kv_pages_used, status.kv_bytes_per_token,
+                    status.reprefills_pending};
+}
+
+wire::ChunkRef chunk_reference(const std::string& id, ChunkType otherwise) {
+  const bool output = id.rfind("output_", 0) == 0;
+  return {output ? ChunkType::kOutput : otherwise, id, ""};
+}
+
+}  // namespace cascade::client

@@ -1,0 +1,15 @@
+// The whole of cascadectl behind main().
+#pragma once
+
+namespace cascade::ctl {
+
+// Exit codes of cascadectl.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailed = 1;       // the request failed, or a command of a piped chat did
+inline constexpr int kExitUsage = 2;        // the command line is wrong
+inline constexpr int kExitUnreachable = 3;  // no daemon answers
+
+// Parses the command line and runs its command; returns the exit code. Once per process.
+int run(int argc, char** argv);
+
+}  // namespace cascade::ctl

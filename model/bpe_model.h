@@ -1,0 +1,83 @@
+// Byte pair encoding as Hugging Face's tokenizers do it: vocabulary, merge rules, fallbacks.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/bpe_junctions.h"
+#include "model/bpe_merges.h"
+#include "model/bpe_table.h"
+#include "model/bpe_vocabulary.h"
+#include "model/tokenizer_json.h"
+
+namespace cascade {
+
+// Reads `model.vocab`. Errors: kInvalidArgument for an id outside [0, kTokenIdEnd), one taken
+// twice, a token that is not UTF-8.
+Result<BpeVocabulary> load_bpe_vocabulary(const JsonPart& model);
+
+// Turns a pre-tokenised piece into symbols and merges them. The first symbols are the code points
+// of the piece, or its bytes. Immutable after load; any thread.
+class BpeModel {
+ public:
+  struct Options {
+    // The piece is bytes; each stands for a character of the byte-level alphabet. Asked for only
+    // if has_byte_alphabet().
+    bool is_byte_level = false;
+    // Merges never give these ids, and neither does `ignore_merges`: the ids of special tokens,
+    // which ordinary text must not be able to spell.
+    std::function<bool(int32_t)> is_blocked;
+  };
+
+  // Whether the vocabulary has all 256 characters of the byte-level alphabet.
+  static bool has_byte_alphabet(const BpeVocabulary& vocabulary);
+
+  // `vocabulary` must outlive the model. Errors: kUnsupported for dropout, prefixes and suffixes of
+  // subwords, unknown fields; kInvalidArgument for malformed fields.
+  static Result<BpeModel> load(const JsonPart& model, const BpeVocabulary& vocabulary,
+                               const Options& options);
+
+ private:
+  friend class BpeEncoder;
+
+  BpeModel(const BpeVocabulary& vocabulary, BpeMerges merges)
+      : vocabulary_(&vocabulary), merges_(std::move(merges)) {}
+  void load_characters();
+  void load_byte_alphabet();
+  Status load_fallbacks(const JsonPart& model);
+  Status load_byte_tokens(const JsonPart& model);
+
+  // The id of the symbol that is just this code point, or -1.
+  int32_t character_id(uint32_t code_point) const {
+    const uint64_t id = characters_.find(code_point);
+    return id == BpeTable::kNone ? -1 : static_cast<int32_t>(id);
+  }
+  // Appends the first symbols of a run.
+  void append_symbols(std::string_view run, std::vector<int32_t>& symbols) const;
+  // Appends the byte tokens of a character that is not in the vocabulary, if all exist.
+  bool append_byte_tokens(std::string_view character, std::vector<int32_t>& symbols) const;
+  // End of the run that begins at `begin`: no rule joins what is before and after it.
+  size_t run_end(std::string_view piece, size_t begin) const;
+  // The id that `ignore_merges` gives for the whole piece.
+  std::optional<int32_t> whole_id(std::string_view piece) const;
+
+  const BpeVocabulary* vocabulary_;
+  BpeMerges merges_;
+  BpeJunctions junctions_;
+  std::function<bool(int32_t)> is_blocked_;
+  bool is_byte_level_ = false;
+  bool ignore_merges_ = false;
+  bool fuse_unknown_ = false;
+  bool is_cuttable_ = false;  // runs can be merged each by itself
+  int32_t unknown_id_ = -1;   // -1: unknown characters give nothing
+  // Of the alphabet if is_byte_level_; else of "<0x00>"..., -1 where there is none.
+  std::array<int32_t, 256> byte_ids_{};
+  BpeTable characters_;  // code point -> id
+};
+
+}  // namespace cascade

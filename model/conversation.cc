@@ -1,0 +1,146 @@
+// Rendering with stand-ins: a verbatim message and the message that will follow are rendered as
+// words that nobody writes, then replaced or cut off in the rendered text.
+#include "model/conversation.h"
+
+#include <algorithm>
+
+namespace cascade {
+namespace {
+
+// Stand-ins are made of private-use characters around a number, so that templates pass them on
+// unchanged (no white space to strip, no case to change) and no message contains them by accident.
+std::string stand_in(size_t number) {
+  return "\xEE\x80\x80" "cascade" + std::to_string(number) + "\xEE\x80\x81";
+}
+
+Result<SpannedText> render(const ConversationContext& context,
+                           std::span<const ChatMessage> messages, bool add_generation_prompt) {
+  if (!context.chat_template) {
+    return unsupported("chat_template", "this model has none: only raw prompts work");
+  }
+  OrderedJson variables = context.template_tokens;
+  OrderedJson& list = variables["messages"] = OrderedJson::array();
+  for (size_t i = 0; i < messages.size(); ++i) {
+    const ChatMessage& message = messages[i];
+    OrderedJson entry;
+    entry["role"] = message.role;
+    entry["content"] = message.verbatim ? stand_in(i) : message.content;
+    if (!message.reasoning.empty()) entry["reasoning_content"] = message.reasoning;
+    list.push_back(std::move(entry));
+  }
+  variables["tools"] = nullptr;
+  variables["documents"] = nullptr;
+  variables["add_generation_prompt"] = add_generation_prompt;
+  if (context.thinking) variables["enable_thinking"] = *context.thinking;
+  return context.chat_template->render(variables, context.now_unix_s);
+}
+
+// Puts verbatim messages where their stand-ins are. `text` is split at every stand-in; a template
+// that drops or doubles it cannot keep the message as it is.
+Result<SpannedText> replace_stand_ins(SpannedText text, std::span<const ChatMessage> messages) {
+  for (size_t i = 0; i < messages.size(); ++i) {
+    if (!messages[i].verbatim) continue;
+    const std::string mark = stand_in(i);
+    SpannedText replaced;
+    int found = 0;
+    for (const TextSpan& span : text) {
+      size_t begin = 0;
+      for (size_t at; !span.trusted && (at = span.text.find(mark, begin)) != std::string::npos;
+           begin = at + mark.size()) {
+        append_span(replaced, std::string_view(span.text).substr(begin, at - begin), false);
+        append_span(replaced, messages[i].content, true);
+        ++found;
+      }
+      append_span(replaced, std::string_view(span.text).substr(begin), span.trusted);
+    }
+    if (found != 1) {
+      return unsupported("think_policy",
+                         "\"keep\" does not work with this model's chat template");
+    }
+    text = std::move(replaced);
+  }
+  return text;
+}
+
+// How many bytes of `a` and `b` agree from the start, in whole characters.
+size_t common_bytes(std::string_view a, std::string_view b) {
+  auto n = static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+  while (n > 0 && n < a.size() && (static_cast<uint8_t>(a[n]) & 0xC0) == 0x80) --n;
+  return n;
+}
+
+// The first `bytes` bytes of `text`.
+SpannedText cut(const SpannedText& text, size_t bytes) {
+  SpannedText kept;
+  for (const TextSpan& span : text) {
+    const size_t take = std::min(bytes, span.text.size());
+    append_span(kept, std::string_view(span.text).substr(0, take), span.trusted);
+    bytes -= take;
+  }
+  return kept;
+}
+
+bool ends_inside_think(const Tokenizer& tokenizer, std::span<const int32_t> ids) {
+  const auto think = tokenizer.think_tokens();
+  if (!think) return false;
+  for (auto id = ids.rbegin(); id != ids.rend(); ++id) {
+    if (*id == think->open) return true;
+    if (*id == think->close) return false;
+  }
+  return false;
+}
+
+// The part of the rendered conversation that does not depend on the message that follows; verbatim
+// messages are still stand-ins.
+Result<SpannedText> stable_history(const ConversationContext& context,
+                                   std::span<const ChatMessage> messages) {
+  std::vector<ChatMessage> followed(messages.begin(), messages.end());
+  followed.push_back({.role = "user", .content = stand_in(messages.size()), .reasoning = {}});
+  ASSIGN_OR_RETURN(SpannedText text, render(context, followed, /*add_generation_prompt=*/false));
+  const size_t follower = plain_text(text).find(stand_in(messages.size()));
+  if (follower == std::string::npos) {
+    return unsupported("chat_template", "does not render user messages as they are");
+  }
+  return cut(text, follower);
+}
+
+}  // namespace
+
+Result<EncodedPrompt> encode_prompt(const ConversationContext& context,
+                                    std::span<const ChatMessage> messages) {
+  ASSIGN_OR_RETURN(SpannedText with_prompt, render(context, messages, true));
+  EncodedPrompt prompt;
+  // What an answer looks like in history tells which part of the generation prompt is temporary.
+  std::vector<ChatMessage> answered(messages.begin(), messages.end());
+  answered.push_back({.role = "assistant", .content = stand_in(messages.size()), .reasoning = {}});
+  const auto history = stable_history(context, answered);
+  if (history.ok()) {
+    const std::string rendered = plain_text(with_prompt), kept = plain_text(*history);
+    const size_t answer = kept.find(stand_in(messages.size()));
+    const size_t shared = common_bytes(rendered, std::string_view(kept).substr(0, answer));
+    if (shared == answer) prompt.generation_prefix = rendered.substr(shared);
+  }
+  ASSIGN_OR_RETURN(with_prompt, replace_stand_ins(std::move(with_prompt), messages));
+  ASSIGN_OR_RETURN(prompt.token_ids, context.tokenizer.encode(with_prompt, false));
+  if (prompt.token_ids.empty()) return invalid_argument("messages", "the prompt is empty");
+  prompt.inside_think = ends_inside_think(context.tokenizer, prompt.token_ids);
+  return prompt;
+}
+
+Result<std::vector<int32_t>> encode_history(const ConversationContext& context,
+                                            std::span<const ChatMessage> messages) {
+  ASSIGN_OR_RETURN(SpannedText text, stable_history(context, messages));
+  ASSIGN_OR_RETURN(text, replace_stand_ins(std::move(text), messages));
+  ASSIGN_OR_RETURN(std::vector<int32_t> ids, context.tokenizer.encode(text, false));
+  // Behind the last special token, ids may still change with what follows: merges run over both.
+  while (!ids.empty() && !context.tokenizer.is_special(ids.back())) ids.pop_back();
+  return ids;
+}
+
+Result<std::vector<int32_t>> encode_raw(const Tokenizer& tokenizer, const std::string& text) {
+  ASSIGN_OR_RETURN(std::vector<int32_t> ids, tokenizer.encode(text, false, true));
+  if (ids.empty()) return invalid_argument("prompt", "is empty");
+  return ids;
+}
+
+}  // namespace cascade

@@ -1,0 +1,138 @@
+// Reading a Hugging Face model folder, file by file.
+#include "model/model.h"
+
+#include "base/file.h"
+#include "kernels/kv_format.h"
+#include "model/safetensors.h"
+#include "model/transformer.h"
+
+namespace cascade {
+namespace {
+
+namespace fs = std::filesystem;
+
+// tokenizer.json of a 250,000-token vocabulary has some 30 MB; the other files have kilobytes.
+constexpr size_t kTokenizerBytesMax = size_t{64} << 20;
+constexpr size_t kSmallFileBytesMax = size_t{4} << 20;
+
+// The file as JSON; null if it does not exist and need not.
+Result<Json> read_json(const fs::path& path, size_t bytes_max, bool required) {
+  auto text = read_file(path, bytes_max);
+  if (!text.ok()) {
+    if (!required && text.error().code == ErrorCode::kNotFound) return Json();
+    return std::move(text).error();
+  }
+  ASSIGN_OR_RETURN(Json json, parse_json(*text, path.filename().string()));
+  if (!json.is_object()) return invalid_argument(path.filename().string(), "is not a JSON object");
+  return json;
+}
+
+// A token in tokenizer_config.json: a string, or an object with "content".
+std::optional<std::string> token_text(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_object() && value.contains("content") && value["content"].is_string()) {
+    return value["content"].get<std::string>();
+  }
+  return std::nullopt;
+}
+
+OrderedJson template_tokens(const Json& config) {
+  OrderedJson tokens = OrderedJson::object();
+  for (const char* key : {"bos_token", "eos_token", "unk_token", "pad_token", "sep_token",
+                          "cls_token", "mask_token"}) {
+    if (!config.contains(key)) continue;
+    if (const auto text = token_text(config[key])) tokens[key] = *text;
+  }
+  return tokens;
+}
+
+// The template's source: a string, or a list of named ones of which "default" counts.
+Result<std::optional<std::string>> template_source(const fs::path& dir, const Json& config) {
+  auto file = read_file(dir / "chat_template.jinja", kSmallFileBytesMax);
+  if (file.ok()) return std::optional(*std::move(file));
+  if (file.error().code != ErrorCode::kNotFound) return std::move(file).error();
+  if (!config.contains("chat_template") || config["chat_template"].is_null()) {
+    return std::optional<std::string>();
+  }
+  const Json& value = config["chat_template"];
+  if (value.is_string()) return std::optional(value.get<std::string>());
+  if (value.is_array()) {
+    for (const Json& entry : value) {
+      if (!entry.is_object() || entry.value("name", Json()) != "default") continue;
+      ASSIGN_OR_RETURN(std::string source, required_string(entry, "template"));
+      return std::optional(std::move(source));
+    }
+  }
+  return invalid_argument("chat_template", "must be a string, or a list with a \"default\"");
+}
+
+}  // namespace
+
+Result<ModelText> load_model_text(const fs::path& dir) {
+  ASSIGN_OR_RETURN(const Json tokenizer,
+                   read_json(dir / "tokenizer.json", kTokenizerBytesMax, true));
+  ASSIGN_OR_RETURN(const Json config,
+                   read_json(dir / "tokenizer_config.json", kTokenizerBytesMax, false));
+  ASSIGN_OR_RETURN(Tokenizer loaded, Tokenizer::load(tokenizer, config));
+  ModelText text{std::move(loaded), std::nullopt, OrderedJson::object()};
+  if (config.is_object()) text.template_tokens = template_tokens(config);
+  ASSIGN_OR_RETURN(const std::optional<std::string> source, template_source(dir, config));
+  if (source) {
+    ASSIGN_OR_RETURN(text.chat_template, ChatTemplate::parse(*source));
+  }
+  return text;
+}
+
+Result<std::unique_ptr<Model>> load_model(const fs::path& dir, const ModelOptions& options,
+                                          ThreadPool& pool) {
+  if (!fs::is_directory(dir)) return not_found(dir.string(), "is not a folder");
+  ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(options.isa));
+  ASSIGN_OR_RETURN(const Json config_json,
+                   read_json(dir / "config.json", kSmallFileBytesMax, true));
+  ASSIGN_OR_RETURN(const ModelConfig config, parse_model_config(config_json));
+  ASSIGN_OR_RETURN(const Json generation_json,
+                   read_json(dir / "generation_config.json", kSmallFileBytesMax, false));
+  ASSIGN_OR_RETURN(GenerationConfig generation,
+                   parse_generation_config(generation_json, config_json, config.vocab_size));
+  ASSIGN_OR_RETURN(ModelText text, load_model_text(dir));
+  if (text.tokenizer.id_count() > config.vocab_size) {
+    return invalid_argument("vocab_size",
+                            "is " + std::to_string(config.vocab_size) + ", but tokenizer.json has " +
+                                std::to_string(text.tokenizer.id_count()) + " ids");
+  }
+  ASSIGN_OR_RETURN(const TensorFiles files, TensorFiles::open(dir));
+  ASSIGN_OR_RETURN(Weights weights,
+                   load_weights(files, config, options.weight_type, *kernels, pool));
+  return std::unique_ptr<Model>(new Model{
+      .name = fs::weakly_canonical(dir).filename().string(),
+      .options = options,
+      .config = config,
+      .generation = std::move(generation),
+      .kernels = kernels,
+      .tokenizer = std::move(text.tokenizer),
+      .chat_template = std::move(text.chat_template),
+      .template_tokens = std::move(text.template_tokens),
+      .weights = std::move(weights),
+      .kv_layout = kv_layout(config, options.kv_type),
+  });
+}
+
+Digest Model::root_key(std::string_view tenant) const {
+  const RopeConfig& rope = config.rope;
+  Hasher hasher;
+  hasher.field("tenant", tenant).field("weights", weights.digest);
+  hasher.field("weight_type", to_string(options.weight_type));
+  hasher.field("kv_type", to_string(options.kv_type)).field("kv_layout", kKvLayoutVersion);
+  // The instruction sets agree bit for bit, but for a BLAS.
+  hasher.field("numerics", kNumericsVersion);
+  hasher.field("blas", uint64_t{options.isa == Isa::kOpenblas});
+  const double numbers[] = {rope.theta, static_cast<double>(rope.scaling), rope.factor,
+                            rope.low_freq_factor, rope.high_freq_factor, rope.original_context,
+                            rope.beta_fast, rope.beta_slow, rope.truncate ? 1.0 : 0.0,
+                            rope.attention_factor, config.rms_norm_eps};
+  hasher.field("numbers", std::span(reinterpret_cast<const uint8_t*>(numbers), sizeof numbers));
+  for (const int window : config.window) hasher.field("window", static_cast<uint64_t>(window));
+  return hasher.finish();
+}
+
+}  // namespace cascade

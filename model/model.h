@@ -1,0 +1,61 @@
+// A loaded model: everything in its folder that inference needs.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/hash.h"
+#include "base/result.h"
+#include "cache/kv_view.h"
+#include "kernels/kernels.h"
+#include "kernels/thread_pool.h"
+#include "model/chat_template.h"
+#include "model/config.h"
+#include "model/tokenizer.h"
+#include "model/weights.h"
+
+namespace cascade {
+
+struct ModelOptions {
+  WeightType weight_type = WeightType::kBf16;
+  KvType kv_type = KvType::kBf16;
+  Isa isa = Isa::kScalar;
+};
+
+// Immutable after load; any thread.
+struct Model {
+  std::string name;  // of the folder
+  ModelOptions options;
+  ModelConfig config;
+  GenerationConfig generation;
+  const Kernels* kernels = nullptr;
+  Tokenizer tokenizer;
+  std::optional<ChatTemplate> chat_template;
+  // bos_token, eos_token, ... of tokenizer_config.json, as the template sees them.
+  OrderedJson template_tokens = OrderedJson::object();
+  Weights weights;
+  KvLayout kv_layout;
+
+  // The root of all chains of `tenant`: digests everything that K and V depend on besides tokens.
+  Digest root_key(std::string_view tenant) const;
+};
+
+// The parts of a model folder that need no weights, for tools that only tokenize.
+struct ModelText {
+  Tokenizer tokenizer;
+  std::optional<ChatTemplate> chat_template;
+  OrderedJson template_tokens = OrderedJson::object();
+};
+// Reads tokenizer.json, tokenizer_config.json and chat_template.jinja (which wins over the template
+// in tokenizer_config.json). Errors as load_model.
+Result<ModelText> load_model_text(const std::filesystem::path& dir);
+
+// Loads `dir`, a Hugging Face model folder. `pool` packs the weights.
+// Errors: kNotFound (field = path), kInvalidArgument, kUnsupported, kDataCorrupt, each with the file
+// or key as field; nothing is left allocated.
+Result<std::unique_ptr<Model>> load_model(const std::filesystem::path& dir,
+                                          const ModelOptions& options, ThreadPool& pool);
+
+}  // namespace cascade

@@ -1,0 +1,105 @@
+// The forward pass: token ids in, K and V into pages, hidden states and logits out.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cache/kv_view.h"
+#include "kernels/kernels.h"
+#include "kernels/thread_pool.h"
+#include "model/config.h"
+#include "model/rope.h"
+#include "model/weights.h"
+
+namespace cascade {
+
+// Consecutive tokens of one sequence. Everything before `position` is in the pages already.
+struct Slice {
+  std::span<const int32_t> token_ids;  // each in [0, vocab_size)
+  int64_t position = 0;                // of the first token; position + size <= 64 * pages.size()
+  KvPages pages;                       // of the whole chain; slots from `position` on are written
+  // Which tokens' final hidden states are wanted: the last `outputs` of the slice.
+  int outputs = 0;
+};
+
+// The layout of pages for `config` with K and V held as `type`.
+KvLayout kv_layout(const ModelConfig& config, KvType type);
+
+// One decoder for all model types (ModelConfig). Prefill and decode are the same function: a decode
+// step is a slice of one token, a batch is several slices. The bits of a token's K, V and hidden
+// state do not depend on slicing, batch mates or threads (kernels/kernels.h).
+//
+// Owns its activation buffers, so one call at a time. Weights, kernels and pool must outlive it.
+class Transformer {
+ public:
+  // Rows computed together; more are cut into passes. 512 rows make the weights' traffic small
+  // against arithmetic (over 100 operations a byte), and their activations fit a few MiB.
+  static constexpr int kRowsMax = 512;
+
+  Transformer(const ModelConfig& config, const Weights& weights, const Kernels& kernels,
+              const KvLayout& layout, ThreadPool& pool);
+
+  // Runs the slices; different slices are different sequences. `hidden` receives the wanted hidden
+  // states after the final norm, slice by slice, [sum of outputs, hidden_size].
+  // Preconditions (CHECKed): as stated at Slice.
+  void forward(std::span<const Slice> slices, float* hidden);
+
+  // logits[r] = LM head * hidden[r]; hidden [rows, hidden_size], logits [rows, vocab_size].
+  void logits(const float* hidden, int rows, float* logits);
+
+  const ModelConfig& config() const { return config_; }
+  const Kernels& kernels() const { return kernels_; }
+
+ private:
+  // One token of a pass.
+  struct Row {
+    int slice;
+    int64_t position;
+    bool output;
+  };
+  // Attention of up to kAttentionRowsMax (token, query head) pairs of one slice and KV head.
+  struct AttentionTask {
+    int row_begin;  // in the pass
+    int row_end;
+    int kv_head;
+    int pair_begin;  // pair = token * heads per KV head + head
+    int pair_end;
+  };
+
+  void run_pass(std::span<const Slice> slices, std::span<const int> skip, std::span<const int> take,
+                float* hidden);
+  void embed(std::span<const Slice> slices);
+  void plan_attention();
+  void gemm(const StackedMatrix& w, const float* x, size_t x_stride, int rows, float* y);
+  void project_qkv(const LayerWeights& w, std::span<const Slice> slices, int layer);
+  void attend(std::span<const Slice> slices, int layer);
+  void finish_layer(const LayerWeights& w);
+  void keep_output_rows();
+  template <class Body>
+  void for_rows(const Body& body);
+
+  const ModelConfig config_;
+  const Weights& weights_;
+  const Kernels& kernels_;
+  const KvLayout layout_;
+  ThreadPool& pool_;
+  const RopeTable rope_;
+
+  // The pass in progress; buffers are [kRowsMax, ...].
+  std::vector<Row> rows_;
+  std::vector<AttentionTask> attention_tasks_;
+  AlignedBytes memory_;
+  size_t qkv_stride_, gate_up_stride_, attention_stride_, output_stride_;
+  float* residual_;   // [rows, hidden_size]
+  float* normed_;     // [rows, hidden_size]
+  float* qkv_;        // [rows, qkv_stride]
+  float* attention_;  // [rows, query_heads * head_dim]
+  float* gate_up_;    // [rows, gate_up_stride]
+  float* projected_;  // [rows, output_stride]
+  float* cos_;        // [rows, head_dim/2]
+  float* sin_;        // [rows, head_dim/2]
+  float* scratch_;    // [threads, attention_scratch_floats]
+};
+
+}  // namespace cascade

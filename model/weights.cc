@@ -1,0 +1,187 @@
+// Tensors of a Hugging Face checkpoint -> packed matrices.
+#include "model/weights.h"
+
+#include <cstring>
+
+namespace cascade {
+namespace {
+
+// Elements [first, first + count) of a tensor as f32.
+void read_elements(const Tensor& tensor, size_t first, size_t count, float* out) {
+  const uint8_t* from = tensor.bytes.data() + first * tensor_type_bytes(tensor.type);
+  if (tensor.type == TensorType::kF32) {
+    std::memcpy(out, from, count * sizeof(float));
+    return;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    uint16_t bits;
+    std::memcpy(&bits, from + 2 * i, sizeof bits);
+    out[i] = tensor.type == TensorType::kBf16 ? bf16_to_f32(bits) : f16_to_f32(bits);
+  }
+}
+
+// Rows `channel_offset`... of `matrix` = the tensor [n, k].
+void pack(const Tensor& tensor, int channel_offset, PackedMatrix& matrix, ThreadPool& pool) {
+  const int n = static_cast<int>(tensor.shape[0]);
+  const int tasks = (n + kPanelChannels - 1) / kPanelChannels;  // a panel is one thread's
+  pool.run(tasks, [&](int task, int) {
+    std::vector<float> row(matrix.k);
+    const int end = std::min(n, (task + 1) * kPanelChannels);
+    for (int channel = task * kPanelChannels; channel < end; ++channel) {
+      read_elements(tensor, size_t(channel) * matrix.k, matrix.k, row.data());
+      set_row(matrix, channel_offset + channel, row.data());
+    }
+  });
+}
+
+class Loader {
+ public:
+  Loader(const TensorFiles& files, const ModelConfig& config, WeightType type,
+         const Kernels& kernels, ThreadPool& pool)
+      : files_(files), config_(config), type_(type), kernels_(kernels), pool_(pool) {}
+
+  Result<std::vector<float>> vector(const std::string& name, int64_t size) {
+    ASSIGN_OR_RETURN(const Tensor tensor, find(name, {size}));
+    std::vector<float> values(size);
+    read_elements(tensor, 0, values.size(), values.data());
+    return values;
+  }
+
+  Result<PackedMatrix> matrix(const std::string& name, int64_t n, int64_t k) {
+    ASSIGN_OR_RETURN(const Tensor tensor, find(name, {n, k}));
+    PackedMatrix packed = make_packed_matrix(type_, kernels_.matrix_layout, int(n), int(k));
+    pack(tensor, 0, packed, pool_);
+    return packed;
+  }
+
+  struct Part {
+    std::string name;  // without ".weight"
+    int n;
+  };
+
+  Result<StackedMatrix> stacked(const std::vector<Part>& parts, int k, bool with_bias) {
+    StackedMatrix stack;
+    int n = 0;
+    for (const Part& part : parts) {
+      stack.offset.push_back(n);
+      n += round_up(part.n, kPanelChannels);
+    }
+    stack.matrix = make_packed_matrix(type_, kernels_.matrix_layout, n, k);
+    if (with_bias) stack.bias.assign(n, 0.0f);
+    for (size_t i = 0; i < parts.size(); ++i) {
+      ASSIGN_OR_RETURN(const Tensor tensor, find(parts[i].name + ".weight", {parts[i].n, k}));
+      pack(tensor, stack.offset[i], stack.matrix, pool_);
+      if (with_bias) {
+        ASSIGN_OR_RETURN(const std::vector<float> bias,
+                         vector(parts[i].name + ".bias", parts[i].n));
+        std::copy(bias.begin(), bias.end(), stack.bias.begin() + stack.offset[i]);
+      }
+    }
+    return stack;
+  }
+
+  Result<LayerWeights> layer(int index) {
+    const std::string prefix = "model.layers." + std::to_string(index) + ".";
+    const int hidden = config_.hidden_size;
+    const int q_size = config_.query_heads * config_.head_dim;
+    const int kv_size = config_.kv_heads * config_.head_dim;
+    LayerWeights w;
+    ASSIGN_OR_RETURN(w.attention_norm, vector(prefix + "input_layernorm.weight", hidden));
+    ASSIGN_OR_RETURN(w.mlp_norm, vector(prefix + "post_attention_layernorm.weight", hidden));
+    const std::string attention = prefix + "self_attn.";
+    if (config_.qk_norm) {
+      ASSIGN_OR_RETURN(w.query_norm, vector(attention + "q_norm.weight", config_.head_dim));
+      ASSIGN_OR_RETURN(w.key_norm, vector(attention + "k_norm.weight", config_.head_dim));
+    }
+    ASSIGN_OR_RETURN(w.qkv, stacked({{attention + "q_proj", q_size},
+                                     {attention + "k_proj", kv_size},
+                                     {attention + "v_proj", kv_size}},
+                                    hidden, config_.qkv_bias));
+    ASSIGN_OR_RETURN(w.output,
+                     stacked({{attention + "o_proj", hidden}}, q_size, config_.output_bias));
+    const std::string mlp = prefix + "mlp.";
+    ASSIGN_OR_RETURN(w.gate_up, stacked({{mlp + "gate_proj", config_.intermediate_size},
+                                         {mlp + "up_proj", config_.intermediate_size}},
+                                        hidden, config_.mlp_bias));
+    ASSIGN_OR_RETURN(w.down, stacked({{mlp + "down_proj", hidden}}, config_.intermediate_size,
+                                     config_.mlp_bias));
+    return w;
+  }
+
+  // Over every tensor that was asked for: large ones in pieces, so that all threads hash.
+  Digest digest() {
+    struct Piece {
+      size_t tensor;
+      std::span<const uint8_t> bytes;
+    };
+    constexpr size_t kPieceBytes = size_t{8} << 20;
+    std::vector<Piece> pieces;
+    for (size_t i = 0; i < used_.size(); ++i) {
+      for (auto rest = used_[i].second.bytes; !rest.empty();) {
+        const size_t size = std::min(rest.size(), kPieceBytes);
+        pieces.push_back({i, rest.first(size)});
+        rest = rest.subspan(size);
+      }
+    }
+    std::vector<Digest> digests(pieces.size());
+    pool_.run(static_cast<int>(pieces.size()), [&](int task, int) {
+      digests[task] = Hasher().field("bytes", pieces[task].bytes).finish();
+    });
+    Hasher all;
+    for (const auto& [name, tensor] : used_) {
+      all.field("name", name).field("type", to_string(tensor.type));
+      for (const int64_t dimension : tensor.shape) all.field("dim", uint64_t(dimension));
+    }
+    for (size_t i = 0; i < pieces.size(); ++i) {
+      all.field("tensor", uint64_t{pieces[i].tensor}).field("piece", digests[i]);
+    }
+    return all.finish();
+  }
+
+ private:
+  Result<Tensor> find(const std::string& name, std::vector<int64_t> shape) {
+    ASSIGN_OR_RETURN(Tensor tensor, files_.find(name, shape));
+    used_.emplace_back(name, tensor);
+    return tensor;
+  }
+
+  const TensorFiles& files_;
+  const ModelConfig& config_;
+  WeightType type_;
+  const Kernels& kernels_;
+  ThreadPool& pool_;
+  std::vector<std::pair<std::string, Tensor>> used_;
+};
+
+}  // namespace
+
+size_t Weights::bytes() const {
+  size_t total = embedding.bytes() + (head.data != nullptr ? head.bytes() : 0);
+  for (const LayerWeights& layer : layers) {
+    for (const StackedMatrix* stack : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) {
+      total += stack->matrix.bytes();
+    }
+  }
+  return total;
+}
+
+Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config, WeightType type,
+                             const Kernels& kernels, ThreadPool& pool) {
+  Loader loader(files, config, type, kernels, pool);
+  Weights weights;
+  ASSIGN_OR_RETURN(weights.embedding, loader.matrix("model.embed_tokens.weight", config.vocab_size,
+                                                    config.hidden_size));
+  if (!config.tied_embeddings) {
+    ASSIGN_OR_RETURN(weights.head,
+                     loader.matrix("lm_head.weight", config.vocab_size, config.hidden_size));
+  }
+  ASSIGN_OR_RETURN(weights.final_norm, loader.vector("model.norm.weight", config.hidden_size));
+  for (int layer = 0; layer < config.layers; ++layer) {
+    ASSIGN_OR_RETURN(LayerWeights w, loader.layer(layer));
+    weights.layers.push_back(std::move(w));
+  }
+  weights.digest = loader.digest();
+  return weights;
+}
+
+}  // namespace cascade

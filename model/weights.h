@@ -1,0 +1,53 @@
+// The weights of one model, packed for one kernel table.
+#pragma once
+
+#include <vector>
+
+#include "base/checked.h"
+#include "base/hash.h"
+#include "base/result.h"
+#include "kernels/kernels.h"
+#include "kernels/thread_pool.h"
+#include "model/config.h"
+#include "model/safetensors.h"
+
+namespace cascade {
+
+// Several projections of the same input as one matrix: the output channels of part i begin at
+// offset[i], a whole panel.
+struct StackedMatrix {
+  PackedMatrix matrix;
+  std::vector<int> offset;  // [parts]
+  std::vector<float> bias;  // [matrix.n_padded], or empty
+};
+
+struct LayerWeights {
+  std::vector<float> attention_norm;  // [hidden_size]
+  std::vector<float> mlp_norm;        // [hidden_size]
+  std::vector<float> query_norm;      // [head_dim], or empty
+  std::vector<float> key_norm;        // [head_dim], or empty
+  StackedMatrix qkv;                  // parts: q, k, v; input hidden_size
+  StackedMatrix output;               // input query_heads * head_dim
+  StackedMatrix gate_up;              // parts: gate, up; input hidden_size
+  StackedMatrix down;                 // input intermediate_size
+};
+
+struct Weights {
+  PackedMatrix embedding;  // [vocab_size, hidden_size]; also the LM head if tied
+  PackedMatrix head;       // no data if tied
+  std::vector<float> final_norm;  // [hidden_size]
+  std::vector<LayerWeights> layers;
+  // SHA-256 over every tensor's name, type, shape and bytes, as they are in the files.
+  Digest digest;
+
+  const PackedMatrix& lm_head() const { return head.data != nullptr ? head : embedding; }
+  // Memory of all packed matrices.
+  size_t bytes() const;
+};
+
+// Finds every tensor that `config` calls for, checks its shape, packs it. Uses the pool's threads.
+// Errors, field = tensor name: kNotFound, kInvalidArgument (shape), kUnsupported (type).
+Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config, WeightType type,
+                             const Kernels& kernels, ThreadPool& pool);
+
+}  // namespace cascade

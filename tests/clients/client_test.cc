@@ -1,0 +1,243 @@
+// The client library against a fake daemon: calls with one answer, errors, connecting.
+#include "clients/cpp/client.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "clients/cpp/endpoint.h"
+#include "tests/clients/fake_daemon.h"
+
+namespace cascade::client {
+namespace {
+
+using testing::FakeDaemon;
+using testing::TempFolder;
+
+// Short, for daemons that never answer.
+ClientOptions hasty() {
+  ClientOptions options;
+  options.timeout_ms = 100;
+  return options;
+}
+
+void ignore(const wire::Envelope&, const FakeDaemon::Reply&) {}
+
+template <class T>
+std::string error_of(const Result<T>& result) {
+  return result.ok() ? "none" : result.error().to_string();
+}
+
+TEST(Endpoint, refuses_what_is_none) {
+  EXPECT_EQ(probe_endpoint("http://localhost").error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(probe_endpoint("ipc://").error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(probe_endpoint("ipc://@hidden").error().code, ErrorCode::kInvalidArgument);
+  const Status too_long = probe_endpoint("ipc:///" + std::string(107, 'x'));
+  EXPECT_EQ(error_of(too_long),
+            "invalid_argument: endpoint: the path of a socket has at most 107 bytes, got 108");
+  EXPECT_TRUE(probe_endpoint("tcp://127.0.0.1:1").ok());
+}
+
+TEST(Endpoint, tells_a_missing_socket_from_a_dead_one) {
+  const TempFolder folder;
+  EXPECT_EQ(error_of(Client::connect(folder.endpoint())),
+            "unavailable: endpoint: there is no such socket");
+  const int fd = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const std::string path = folder.endpoint().substr(6);
+  path.copy(address.sun_path, path.size());
+  ASSERT_EQ(::bind(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ::close(fd);  // the file stays
+  const Result<Client> client = Client::connect(folder.endpoint());
+  EXPECT_EQ(error_of(client), "unavailable: endpoint: nobody listens on that socket");
+  EXPECT_TRUE(is_unreachable(client.error()));
+}
+
+TEST(Endpoint, default_follows_the_environment) {
+  const TempFolder folder;
+  ::unsetenv("CASCADE_ENDPOINT");
+  ::setenv("XDG_RUNTIME_DIR", folder.path().c_str(), 1);
+  EXPECT_EQ(default_endpoint(), "ipc:///run/cascaded/cascaded.sock");
+  std::filesystem::create_directories(folder.path() / "cascaded" / "cascaded.sock");
+  EXPECT_EQ(default_endpoint(), "ipc://" + folder.path().string() + "/cascaded/cascaded.sock");
+  ::setenv("CASCADE_ENDPOINT", "ipc:///elsewhere", 1);
+  EXPECT_EQ(default_endpoint(), "ipc:///elsewhere");
+  ::unsetenv("CASCADE_ENDPOINT");
+  ::unsetenv("XDG_RUNTIME_DIR");
+}
+
+TEST(Client, greets_the_daemon) {
+  const TempFolder folder;
+  FakeDaemon daemon(folder.endpoint(), ignore);
+  Result<Client> client = Client::connect(folder.endpoint());
+  ASSERT_TRUE(client.ok()) << client.error().to_string();
+  EXPECT_EQ(client->boot_id(), "boot_1");
+  EXPECT_EQ(client->daemon_version(), "test");
+  EXPECT_TRUE(client->ping().ok());
+}
+
+TEST(Client, gives_up_on_a_daemon_that_never_answers) {
+  const TempFolder folder;
+  FakeDaemon daemon(folder.endpoint(), ignore);
+  daemon.set_answers_pings(false);
+  const std::string expected =
+      "unavailable: endpoint: the daemon did not answer within 100 ms";
+  EXPECT_EQ(error_of(Client::connect(folder.endpoint(), hasty())), expected);
+  daemon.set_answers_pings(true);
+  Result<Client> client = Client::connect(folder.endpoint(), hasty());
+  ASSERT_TRUE(client.ok());
+  EXPECT_EQ(error_of(client->status()), expected);
+  EXPECT_TRUE(client->ping().ok());  // connects again
+}
+
+TEST(Client, passes_the_errors_of_the_daemon_on) {
+  const TempFolder folder;
+  FakeDaemon daemon(folder.endpoint(), [](const wire::Envelope&, const FakeDaemon::Reply& reply) {
+    reply(wire::ErrorReply{resource_exhausted("queue", "is full (8 requests)"), 750});
+  });
+  Result<Client> client = Client::connect(folder.endpoint());
+  ASSERT_TRUE(client.ok());
+  EXPECT_EQ(error_of(client->status()), "resource_exhausted: queue: is full (8 requests)");
+  EXPECT_EQ(client->retry_after_ms(), 750);
+  EXPECT_EQ(error_of(client->generate_and_retain_output("", "q")),
+            "resource_exhausted: queue: is full (8 requests)");
+  EXPECT_TRUE(client->ping().ok());
+  EXPECT_EQ(client->retry_after_ms(), 0);
+}
+
+TEST(Client, refuses_a_reply_of_the_wrong_kind_and_garbage) {
+  const TempFolder folder;
+  FakeDaemon daemon(folder.endpoint(), [](const wire::Envelope&, const FakeDaemon::Reply& reply) {
+    reply(wire::Ack{});
+  });
+  Result<Client> client = Client::connect(folder.endpoint());
+  ASSERT_TRUE(client.ok());
+  EXPECT_EQ(error_of(client->status()),
+            "internal: reply: the daemon answered with a message of type 16");
+  daemon.send_garbage_to_next();
+  EXPECT_NE(error_of(client->status()).find("none of this protocol"), std::string::npos);
+  EXPECT_TRUE(client->ping().ok());
+}
+
+TEST(Client, connects_again_after_a_restart) {
+  const TempFolder folder;
+  const auto status = [](const wire::Envelope&, const FakeDaemon::Reply& reply) {
+    reply(wire::StatusReply{});
+  };
+  auto daemon = std::make_unique<FakeDaemon>(folder.endpoint(), status, "boot_1");
+  Result<Client> client = Client::connect(folder.endpoint());
+  ASSERT_TRUE(client.ok());
+  ASSERT_TRUE(client->status().ok());
+  daemon.reset();
+  EXPECT_TRUE(is_unreachable(client->status().error()));
+  daemon = std::make_unique<FakeDaemon>(folder.endpoint(), status, "boot_2");
+  const Result<wire::StatusReply> again = client->status();
+  EXPECT_TRUE(again.ok()) << again.error().to_string();
+  EXPECT_EQ(client->boot_id(), "boot_2");
+}
+
+// Three chunks in pages of two.
+void list_three(const wire::Envelope& envelope, const FakeDaemon::Reply& reply) {
+  const auto& request = std::get<wire::ChunkListRequest>(envelope.message);
+  wire::ChunkListReply page;
+  const int first = request.after.empty() ? 0 : 2;
+  for (int i = first; i < std::min(first + 2, 3); ++i) {
+    page.chunks.emplace_back();
+    page.chunks.back().id = "output_" + std::to_string(i);
+    page.token_counts.push_back(i * 10);
+  }
+  page.more = first == 0;
+  reply(page);
+}
+
+TEST(Client, lists_all_pages) {
+  const TempFolder folder;
+  FakeDaemon daemon(folder.endpoint(), list_three);
+  Result<Client> client = Client::connect(folder.endpoint());
+  ASSERT_TRUE(client.ok());
+  const Result<std::vector<ChunkInfo>> outputs = client->get_retained_sequences();
+  ASSERT_TRUE(outputs.ok()) << outputs.error().to_string();
+  ASSERT_EQ(outputs->size(), 3u);
+  EXPECT_EQ((*outputs)[2].chunk.id, "output_2");
+  EXPECT_EQ((*outputs)[2].tokens, 20);
+  const auto asked = daemon.received();
+  ASSERT_EQ(asked.size(), 2u);
+  EXPECT_EQ(std::get<wire::ChunkListRequest>(asked[0].message).type, ChunkType::kOutput);
+  EXPECT_EQ(std::get<wire::ChunkListRequest>(asked[1].message).after, "output_1");
+  EXPECT_EQ(client->list_all_chunks({}, 1)->size(), 1u);
+}
+
+TEST(Client, puts_gets_and_deletes_chunks) {
+  const TempFolder folder;
+  FakeDaemon daemon(folder.endpoint(),
+                    [](const wire::Envelope& envelope, const FakeDaemon::Reply& reply) {
+                      wire::ChunkReply answer;
+                      answer.chunk.id = "chunk_1";
+                      if (const auto* put = std::get_if<wire::ChunkPut>(&envelope.message)) {
+                        answer.chunk.text = put->text;
+                        answer.chunk.type = put->type;
+                      }
+                      reply(answer);
+                    });
+  Result<Client> client = Client::connect(folder.endpoint());
+  ASSERT_TRUE(client.ok());
+  const Result<Chunk> put = client->put_chunk(ChunkType::kContext, "facts");
+  ASSERT_TRUE(put.ok());
+  EXPECT_EQ(put->text, "facts");
+  EXPECT_EQ(client->register_chunk("x", ChunkType::kQuery).value(), "chunk_1");
+  EXPECT_EQ(client->get_chunk("chunk_1")->id, "chunk_1");
+  EXPECT_TRUE(client->delete_chunk("chunk_1").ok());
+  EXPECT_TRUE(client->release_retained_sequence("output_1").ok());
+  EXPECT_EQ(error_of(client->get_chunk("")), "invalid_argument: id: must not be empty");
+}
+
+TEST(Client, composes_chunks_under_the_names_of_the_earlier_library) {
+  const TempFolder folder;
+  FakeDaemon daemon(folder.endpoint(), [](const wire::Envelope&, const FakeDaemon::Reply& reply) {
+    wire::Final final;
+    final.output_chunk_id = "output_9";
+    reply(final);
+  });
+  Result<Client> client = Client::connect(folder.endpoint());
+  ASSERT_TRUE(client.ok());
+  GenerateParams params;
+  params.max_tokens = 50;
+  const Result<Generation> first = client->generate_and_retain_output("sys", "query", params);
+  ASSERT_TRUE(first.ok()) << first.error().to_string();
+  EXPECT_EQ(first->output_chunk_id, "output_9");
+  ASSERT_TRUE(client->generate_from_chunks("chunk_s", {"output_9", "chunk_c"}, "chunk_q").ok());
+  const auto received = daemon.received();
+  ASSERT_EQ(received.size(), 2u);
+  const auto& retained = std::get<wire::GenerateRequest>(received[0].message);
+  EXPECT_TRUE(retained.retain_output);
+  EXPECT_EQ(retained.max_tokens, 50);
+  ASSERT_EQ(retained.chunks.size(), 2u);
+  EXPECT_EQ(retained.chunks[0].text, "sys");
+  const auto& composed = std::get<wire::GenerateRequest>(received[1].message);
+  ASSERT_EQ(composed.chunks.size(), 4u);
+  EXPECT_EQ(composed.chunks[0].type, ChunkType::kSystemPrompt);
+  EXPECT_EQ(composed.chunks[1].type, ChunkType::kOutput);
+  EXPECT_EQ(composed.chunks[2].type, ChunkType::kContext);
+  EXPECT_EQ(composed.chunks[3].id, "chunk_q");
+}
+
+TEST(Client, sums_up_the_memory_of_chunks) {
+  const TempFolder folder;
+  FakeDaemon daemon(folder.endpoint(), [](const wire::Envelope&, const FakeDaemon::Reply& reply) {
+    wire::StatusReply status;
+    status.chunks_output = 3;
+    status.kv_bytes_used = 4096;
+    reply(status);
+  });
+  Result<Client> client = Client::connect(folder.endpoint());
+  ASSERT_TRUE(client.ok());
+  const Result<ChunkStats> stats = client->get_chunk_stats();
+  ASSERT_TRUE(stats.ok());
+  EXPECT_EQ(stats->chunks_output, 3);
+  EXPECT_EQ(stats->kv_bytes_used, 4096);
+}
+
+}  // namespace
+}  // namespace cascade::client

@@ -1,0 +1,141 @@
+// A daemon for tests of clients: a ROUTER on an ipc socket in its own folder, answering on its own
+// thread with what the test says.
+#pragma once
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+#include <zmq.hpp>
+
+#include "wire/frames.h"
+
+namespace cascade::client::testing {
+
+// A new empty folder, removed by the destructor.
+class TempFolder {
+ public:
+  TempFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "cascade_XXXXXX").string();
+    if (::mkdtemp(pattern.data()) == nullptr) std::abort();
+    path_ = pattern;
+  }
+  ~TempFolder() {
+    std::error_code error;
+    std::filesystem::remove_all(path_, error);
+  }
+  TempFolder(const TempFolder&) = delete;
+  TempFolder& operator=(const TempFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+  std::string endpoint() const { return "ipc://" + (path_ / "cascaded.sock").string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+class FakeDaemon {
+ public:
+  // Sends a message to the client that asked, with the request id of its request.
+  using Reply = std::function<void(wire::Message)>;
+  // Called on the daemon's thread for every message but Ping.
+  using Handler = std::function<void(const wire::Envelope&, const Reply&)>;
+
+  FakeDaemon(std::string endpoint, Handler handler, std::string boot_id = "boot_1")
+      : handler_(std::move(handler)), boot_id_(std::move(boot_id)) {
+    router_.set(zmq::sockopt::linger, 0);
+    router_.bind(endpoint);
+    thread_ = std::thread([this] { serve(); });
+  }
+  ~FakeDaemon() {
+    stop_ = true;
+    thread_.join();
+  }
+  FakeDaemon(const FakeDaemon&) = delete;
+  FakeDaemon& operator=(const FakeDaemon&) = delete;
+
+  // What it does with a Ping from now on.
+  void set_boot_id(const std::string& boot_id) {
+    const std::lock_guard lock(mutex_);
+    boot_id_ = boot_id;
+  }
+  void set_answers_pings(bool answers) { answers_pings_ = answers; }
+  // Sends bytes that are no message to the client that asked last.
+  void send_garbage_to_next() { garbage_ = true; }
+  std::vector<wire::Envelope> received() const {
+    const std::lock_guard lock(mutex_);
+    return received_;
+  }
+
+ private:
+  void serve() {
+    std::array<zmq::pollitem_t, 1> items = {{{router_.handle(), 0, ZMQ_POLLIN, 0}}};
+    while (!stop_) {
+      zmq::poll(items.data(), items.size(), std::chrono::milliseconds(5));
+      while (receive_one()) {
+      }
+    }
+    router_.close();
+  }
+
+  bool receive_one() {
+    zmq::message_t part;
+    if (!router_.recv(part, zmq::recv_flags::dontwait)) return false;
+    const std::string client = part.to_string();
+    wire::Frames frames;
+    while (part.more()) {
+      (void)router_.recv(part);
+      frames.push_back(part.to_string());
+    }
+    const Result<wire::Envelope> envelope = wire::decode(frames);
+    if (!envelope.ok()) {
+      send(client, wire::encode({wire::peek_request_id(frames),
+                                 wire::ErrorReply{envelope.error(), 0}}));
+      return true;
+    }
+    answer(client, *envelope);
+    return true;
+  }
+
+  void answer(const std::string& client, const wire::Envelope& envelope) {
+    if (std::holds_alternative<wire::Ping>(envelope.message)) {
+      const std::lock_guard lock(mutex_);
+      if (!answers_pings_) return;
+      return send(client, wire::encode({envelope.request, wire::Pong{boot_id_, "test"}}));
+    }
+    {
+      const std::lock_guard lock(mutex_);
+      received_.push_back(envelope);
+    }
+    if (garbage_.exchange(false)) return send(client, {"garbage"});
+    handler_(envelope, [&](wire::Message message) {
+      send(client, wire::encode({envelope.request, std::move(message)}));
+    });
+  }
+
+  void send(const std::string& client, const wire::Frames& frames) {
+    (void)router_.send(zmq::buffer(client), zmq::send_flags::sndmore);
+    for (size_t i = 0; i < frames.size(); ++i) {
+      const bool last = i + 1 == frames.size();
+      (void)router_.send(zmq::buffer(frames[i]),
+                         last ? zmq::send_flags::none : zmq::send_flags::sndmore);
+    }
+  }
+
+  Handler handler_;
+  mutable std::mutex mutex_;
+  std::string boot_id_;
+  std::vector<wire::Envelope> received_;
+  std::atomic<bool> answers_pings_{true};
+  std::atomic<bool> garbage_{false};
+  std::atomic<bool> stop_{false};
+  zmq::context_t context_{1};
+  zmq::socket_t router_{context_, zmq::socket_type::router};
+  std::thread thread_;
+};
+
+}  // namespace cascade::client::testing

@@ -1,0 +1,183 @@
+// Known bytes: the format must not change by accident. tests/wire/vectors/*.bin hold one message
+// each, every frame as a 32-bit little-endian length and its bytes; docs/PROTOCOL.md refers to
+// them.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "base/file.h"
+#include "tests/wire/message_archives.h"
+#include "wire/frames.h"
+
+namespace cascade::wire {
+namespace {
+
+using testing::dump;
+
+RequestId counting_id() {
+  RequestId id{};
+  for (size_t i = 0; i < id.size(); ++i) id[i] = static_cast<uint8_t>(i);
+  return id;
+}
+
+Frame bytes(std::initializer_list<int> values) {
+  Frame frame;
+  for (const int value : values) frame.push_back(static_cast<char>(value));
+  return frame;
+}
+
+GenerateRequest sample_request() {
+  GenerateRequest request;
+  request.chunks = {{ChunkType::kSystemPrompt, "", "You are terse."},
+                    {ChunkType::kOutput, "output_0123456789abcdef0123456789abcdef", ""},
+                    {ChunkType::kQuery, "", "And of Italy?"}};
+  request.max_tokens = 64;
+  request.sampling.temperature = 0.5;
+  request.sampling.seed = 42;
+  request.stop = {"\n\n"};
+  request.retain_output = true;
+  request.stream = true;
+  return request;
+}
+
+Final sample_final() {
+  Final final;
+  final.text = "Rome.";
+  final.reasoning = "Italy: Rome";
+  final.finish_reason = "stop";
+  final.token_ids = {151667, 49, 2};
+  final.logprobs = {-0.5F, -0.25F, -2.0F};
+  final.usage = {30, 25, 5, 3, 1};
+  final.timings = {10, 2000, 2500, 900, 3600};
+  final.seed = 42;
+  final.output_chunk_id = "output_00000000000000000000000000000001";
+  return final;
+}
+
+Chunk sample_chunk() {
+  Chunk chunk;
+  chunk.id = "output_0123456789abcdef0123456789abcdef";
+  chunk.type = ChunkType::kOutput;
+  chunk.tenant = "default";
+  chunk.content_hash = std::string(64, 'a');
+  chunk.text = "Paris.";
+  chunk.token_ids = {151667, 151668, 12};
+  chunk.query_text = "What is the capital of France?";
+  chunk.raw_text = "<think></think>Paris.";
+  chunk.think_spans = {{0, 2, true}};
+  chunk.kv_state = KvState::kReady;
+  chunk.kv_tokens = 40;
+  chunk.kv_bytes = 4096;
+  chunk.generation = {0, 1, 0, 0, 1, 7, 64, "stop"};
+  chunk.created_us = 1'767'322'984'000'000;
+  chunk.last_used_us = 1'767'322'985'000'000;
+  chunk.hits = 2;
+  return chunk;
+}
+
+struct Vector {
+  const char* file;
+  Message message;
+};
+
+std::vector<Vector> vectors() {
+  StatusReply status;
+  status.version = "0.1.0";
+  status.boot_id = "boot_1";
+  status.state = "serving";
+  status.decode_tokens_per_s = 12.5;
+  status.actors_restarted = {"store"};
+  Chunk listed = sample_chunk();
+  listed.token_ids.clear();
+  return {{"ping", Ping{}},
+          {"status_request", StatusRequest{}},
+          {"generate_request", sample_request()},
+          {"cancel_request", CancelRequest{counting_id()}},
+          {"chunk_put", ChunkPut{ChunkType::kContext, "Grüße, 世界"}},
+          {"chunk_list_request", ChunkListRequest{ChunkType::kOutput, 10, "output_01"}},
+          {"chunk_get", ChunkGet{"output_01"}},
+          {"chunk_delete", ChunkDelete{"chunk_0123456789abcdef0123456789abcdef"}},
+          {"pong", Pong{"boot_1", "0.1.0"}},
+          {"status_reply", status},
+          {"accepted", Accepted{3}},
+          {"progress", Progress{1000, 640}},
+          {"delta", Delta{"Rome", false}},
+          {"final", sample_final()},
+          {"chunk_reply", ChunkReply{sample_chunk()}},
+          {"chunk_list_reply", ChunkListReply{{listed}, {3}, true}},
+          {"ack", Ack{}},
+          {"error_reply", ErrorReply{not_found("id", "no such chunk"), 0}}};
+}
+
+std::filesystem::path vector_path(const char* file) {
+  return std::filesystem::path(CASCADE_SOURCE_DIR) / "tests" / "wire" / "vectors" /
+         (std::string(file) + ".bin");
+}
+
+std::string joined(const Frames& frames) {
+  std::string out;
+  for (const Frame& frame : frames) {
+    const auto size = static_cast<uint32_t>(frame.size());
+    for (int shift = 0; shift < 32; shift += 8) out.push_back(static_cast<char>(size >> shift));
+    out += frame;
+  }
+  return out;
+}
+
+// $CASCADE_WRITE_VECTORS writes the files instead: for a new message, never for a changed one.
+TEST(Vectors, are_the_bytes_of_their_messages) {
+  const bool write = std::getenv("CASCADE_WRITE_VECTORS") != nullptr;
+  for (const auto& [file, message] : vectors()) {
+    const Frames frames = encode({counting_id(), message});
+    if (write) {
+      std::ofstream(vector_path(file), std::ios::binary) << joined(frames);
+      continue;
+    }
+    const Result<std::string> expected = read_file(vector_path(file), 1 << 20);
+    ASSERT_TRUE(expected.ok()) << expected.error().to_string();
+    EXPECT_EQ(joined(frames), *expected) << file;
+    const Result<Envelope> received = decode(frames);
+    ASSERT_TRUE(received.ok()) << file << ": " << received.error().to_string();
+    EXPECT_EQ(dump(received->message), dump(message)) << file;
+  }
+}
+
+TEST(Vectors, cover_every_message_that_clients_see) {
+  const std::vector<Vector> all = vectors();
+  for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].message.index(), i) << all[i].file;
+  EXPECT_TRUE(std::holds_alternative<ErrorReply>(all.back().message));
+}
+
+// Written by hand from the specifications of MessagePack and of our frames.
+TEST(Vectors, of_small_messages_are_as_the_specification_says) {
+  const Frame id = bytes({0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15});
+  EXPECT_EQ(encode({counting_id(), Ping{}}),
+            (Frames{bytes({'C', 'A', 'S', '1', 1, 0, 0, 0}), id, bytes({0x80})}));
+  EXPECT_EQ(encode({counting_id(), ChunkPut{ChunkType::kQuery, "hi"}}),
+            (Frames{bytes({'C', 'A', 'S', '1', 1, 4, 0, 0}), id,
+                    bytes({0x82, 0xA4, 't',  'y', 'p', 'e', 0xA5, 'Q',  'U', 'E',
+                           'R',  'Y',  0xA4, 't', 'e', 'x', 't',  0xA2, 'h', 'i'})}));
+  EXPECT_EQ(encode({counting_id(), Progress{300, -1}})[2],
+            bytes({0x82, 0xAD, 'p',  'r',  'o',  'm',  'p', 't', '_', 't', 'o', 'k', 'e',
+                   'n',  's',  0xCD, 0x01, 0x2C, 0xB2, 'p', 'r', 'o', 'm', 'p', 't', '_',
+                   't',  'o',  'k',  'e',  'n',  's',  '_', 'd', 'o', 'n', 'e', 0xFF}));
+  const Frames cancel = encode({counting_id(), CancelRequest{counting_id()}});
+  EXPECT_EQ(cancel[2], bytes({0x81, 0xA6, 't', 'a', 'r', 'g', 'e', 't', 0xC4, 16}) + id);
+}
+
+TEST(Vectors, of_arrays_are_little_endian_words_in_frames) {
+  EncodeDone done;
+  done.job = 1;
+  done.token_ids = {1, -2, 151667};
+  const Frames frames = encode({{}, done});
+  ASSERT_EQ(frames.size(), 4u);
+  EXPECT_EQ(frames[3], bytes({1, 0, 0, 0, 0xFE, 0xFF, 0xFF, 0xFF, 0x73, 0x50, 2, 0}));
+  const std::string key = std::string("\xA9") + "token_ids";
+  const size_t at = frames[2].find(key);
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_EQ(frames[2][at + key.size()], 0);  // the first array: frame 3
+}
+
+}  // namespace
+}  // namespace cascade::wire
