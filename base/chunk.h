@@ -81,7 +81,9 @@ struct Chunk {
   std::vector<int32_t> token_ids;  // of `text` alone; for outputs: as sampled, thoughts included
   // Outputs only: the user's message that this answers, contexts included, as it was in the prompt.
   std::string query_text;
-  std::string raw_text;  // outputs only: as sampled, thoughts included
+  // Outputs only: what stands behind the assistant's header when thoughts are kept: the template's
+  // generation prefix (e.g. an empty think block) and the sampled text, thoughts included.
+  std::string raw_text;
   std::vector<ThinkSpan> think_spans;
   ThinkPolicy think_policy = ThinkPolicy::kReprefill;
   KvState kv_state = KvState::kNone;

@@ -20,6 +20,7 @@ struct ChunkEntry {
   Chunk chunk;
   uint64_t sequence = 0;               // order of creation
   std::vector<int32_t> chain;          // outputs: the token ids whose K and V the chunk stands for
+  size_t own_begin = 0;                // outputs: where in the chain the chunk's own turn begins
   std::optional<ChainIndex::HoldId> hold;  // keeps the chain's pages in the class of retained ones
 };
 

@@ -1,23 +1,36 @@
 // Finds the longest of many literals at each position of a text, as far as the text is trusted.
 #include "model/added_tokens_matcher.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace cascade {
 namespace {
 
-size_t total_size(std::span<const AddedTokensMatcher::Literal> literals) {
-  size_t size = 0;
-  for (const auto& literal : literals) size += literal.text.size();
-  return size;
+// Edges of the trie: each literal adds those beyond what it shares with its neighbour in order.
+size_t edge_count(std::span<const AddedTokensMatcher::Literal> literals) {
+  std::vector<std::string_view> texts;
+  for (const auto& literal : literals) texts.push_back(literal.text);
+  std::sort(texts.begin(), texts.end());
+  size_t count = 0;
+  std::string_view before;
+  for (const std::string_view text : texts) {
+    const auto shared = std::mismatch(text.begin(), text.end(), before.begin(), before.end());
+    count += static_cast<size_t>(text.end() - shared.first);
+    before = text;
+  }
+  return count;
 }
 
-uint64_t edge_key(uint64_t node, char byte) { return node << 8 | static_cast<uint8_t>(byte); }
+uint64_t edge_key(uint64_t node, char byte) {
+  return node << 8 | static_cast<uint8_t>(byte);
+}
 
 }  // namespace
 
 AddedTokensMatcher::AddedTokensMatcher(std::span<const Literal> literals)
-    : nodes_(1), edges_(total_size(literals)) {
+    : nodes_(1), edges_(edge_count(literals)) {
   for (const Literal& literal : literals) {
     CHECK(!literal.text.empty());
     uint64_t node = 0;

@@ -27,9 +27,8 @@ Result<AddedToken> load_token(const JsonPart& part, int32_t id) {
   token.id = id;
   ASSIGN_OR_RETURN(token.content, part.text("content"));
   if (token.content.empty() || token.content.size() > kContentBytesMax) {
-    return invalid_argument(part.path_of("content"), "must have 1 to " +
-                                                         std::to_string(kContentBytesMax) +
-                                                         " bytes");
+    return invalid_argument(part.path_of("content"),
+                            "must have 1 to " + std::to_string(kContentBytesMax) + " bytes");
   }
   ASSIGN_OR_RETURN(token.is_special, part.flag_or("special", false));
   ASSIGN_OR_RETURN(token.is_single_word, part.flag_or("single_word", false));
@@ -77,8 +76,8 @@ Status AddedTokens::load_list(const JsonPart& root, const BpeVocabulary& vocabul
   for (size_t i = 0; i < list->size(); ++i) {
     ASSIGN_OR_RETURN(const JsonPart part,
                      JsonPart::of((*list)[i], json_path(root.path_of("added_tokens"), i)));
-    RETURN_IF_ERROR(part.only(
-        {"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"}));
+    RETURN_IF_ERROR(
+        part.only({"id", "content", "single_word", "lstrip", "rstrip", "normalized", "special"}));
     ASSIGN_OR_RETURN(const int64_t id, part.whole("id", 0, kTokenIdEnd - 1));
     for (const char* key : {"single_word", "lstrip", "rstrip", "normalized", "special"}) {
       if (part.find(key) == nullptr) return invalid_argument(part.path_of(key), "is missing");
@@ -94,7 +93,7 @@ Status AddedTokens::load_config(const JsonPart& config, const BpeVocabulary& voc
   ASSIGN_OR_RETURN(const JsonPart entries, config.child("added_tokens_decoder"));
   for (const auto& [key, value] : config.find("added_tokens_decoder")->items()) {
     const std::optional<int32_t> id = parse_id(key);
-    if (!id) return invalid_argument(entries.path(), quoted(key) + " is not a token id");
+    if (!id) return invalid_argument(entries.path(), quote_text(key) + " is not a token id");
     ASSIGN_OR_RETURN(const JsonPart part, JsonPart::of(value, entries.path_of(key)));
     RETURN_IF_ERROR(part.only(
         {"__type", "content", "single_word", "lstrip", "rstrip", "normalized", "special"}));
@@ -115,12 +114,12 @@ Status AddedTokens::add(AddedToken token, const BpeVocabulary& vocabulary,
   const std::string* same_id = vocabulary.text(token.id);
   if (same_id != nullptr && *same_id != token.content) {
     return invalid_argument(field, "id " + std::to_string(token.id) + " of " +
-                                       quoted(token.content) + " is taken by " +
-                                       quoted(*same_id));
+                                       quote_text(token.content) + " is taken by " +
+                                       quote_text(*same_id));
   }
   const auto same_text = vocabulary.find(token.content);
   if (same_text && *same_text != token.id) {
-    return invalid_argument(field, quoted(token.content) + " has the ids " +
+    return invalid_argument(field, quote_text(token.content) + " has the ids " +
                                        std::to_string(*same_text) + " and " +
                                        std::to_string(token.id));
   }
@@ -144,7 +143,8 @@ Status AddedTokens::build_matchers(const Normalizer& normalizer) {
       std::vector<TextMark> no_marks;
       RETURN_IF_ERROR(normalizer.apply(texts[i], no_marks, scratch));
       if (texts[i].empty()) {
-        return invalid_argument("added_tokens", quoted(token.content) + " normalises to nothing");
+        return invalid_argument("added_tokens",
+                                quote_text(token.content) + " normalises to nothing");
       }
     }
     (token.is_normalized ? normalized : raw)

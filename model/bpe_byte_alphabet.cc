@@ -37,7 +37,9 @@ constexpr Alphabet kAlphabet = make_alphabet();
 
 }  // namespace
 
-uint32_t byte_level_character(uint8_t byte) { return kAlphabet.characters[byte]; }
+uint32_t byte_level_character(uint8_t byte) {
+  return kAlphabet.characters[byte];
+}
 
 std::optional<uint8_t> byte_level_byte(uint32_t character) {
   if (character >= kCharacters || kAlphabet.bytes[character] < 0) return std::nullopt;

@@ -19,12 +19,11 @@ constexpr size_t kSlotsMax = 16384;
 
 }  // namespace
 
-BpeEncoder::BpeEncoder(const BpeModel& model, size_t text_bytes_expected,
-                       std::vector<int32_t>& out)
+BpeEncoder::BpeEncoder(const BpeModel& model, size_t text_bytes_expected, std::vector<int32_t>& out)
     : model_(model),
       out_(out),
-      cache_(std::bit_ceil(
-          std::clamp(text_bytes_expected / kBytesPerSlot, kSlotsMin, kSlotsMax))) {}
+      cache_(std::bit_ceil(std::clamp(text_bytes_expected / kBytesPerSlot, kSlotsMin, kSlotsMax))) {
+}
 
 void BpeEncoder::encode(std::string_view piece) {
   if (piece.empty()) return;
@@ -66,8 +65,7 @@ void BpeEncoder::encode_cached(std::string_view word) {
   if (slot.size == word.size() && std::memcmp(slot.word.data(), word.data(), word.size()) == 0) {
     const size_t end = out_.size();
     out_.resize(end + slot.count);
-    std::copy_n(out_.begin() + slot.begin, slot.count,
-                out_.begin() + static_cast<ptrdiff_t>(end));
+    std::copy_n(out_.begin() + slot.begin, slot.count, out_.begin() + static_cast<ptrdiff_t>(end));
     return;
   }
   slot.begin = static_cast<uint32_t>(out_.size());
@@ -79,6 +77,7 @@ void BpeEncoder::encode_cached(std::string_view word) {
 
 void BpeEncoder::merge_run(std::string_view run) {
   symbols_.clear();
+  symbols_.reserve(run.size());
   model_.append_symbols(run, symbols_);
   model_.merges_.apply(symbols_, scratch_);
   out_.insert(out_.end(), symbols_.begin(), symbols_.end());

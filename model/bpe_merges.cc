@@ -43,7 +43,7 @@ Result<Halves> parse_rule(const Json& rule, const std::string& field) {
 Result<int32_t> id_of(const BpeVocabulary& vocabulary, std::string_view text,
                       const std::string& field) {
   const std::optional<int32_t> id = vocabulary.find(text);
-  if (!id) return invalid_argument(field, quoted(text) + " is not in the vocabulary");
+  if (!id) return invalid_argument(field, quote_text(text) + " is not in the vocabulary");
   return *id;
 }
 
@@ -124,6 +124,7 @@ void BpeMerges::apply_long(std::vector<int32_t>& symbols, BpeMergeScratch& scrat
   previous.resize(count);
   next.resize(count);
   heap.clear();
+  heap.reserve(count);
   const auto entry_of = [&](uint32_t left, uint32_t right) {
     const uint64_t found = rule(symbols[left], symbols[right]);
     return found == BpeTable::kNone ? found : (found >> 32 << 32 | left);

@@ -24,6 +24,8 @@ struct BpeMergeScratch {
 // Immutable after load; any thread.
 class BpeMerges {
  public:
+  BpeMerges() = default;
+
   // Called for every rule with the texts of its halves.
   using RuleVisitor = std::function<void(std::string_view left, std::string_view right)>;
 

@@ -31,7 +31,9 @@ bool is_byte_token(std::string_view token) {
   return token.size() == 6 && token.starts_with("<0x") && token.ends_with('>');
 }
 
-uint32_t first_code_point(std::string_view text) { return utf8_decode(text, 0).value; }
+uint32_t first_code_point(std::string_view text) {
+  return utf8_decode(text, 0).value;
+}
 
 uint32_t last_code_point(std::string_view text) {
   size_t begin = text.size() - 1;
@@ -46,12 +48,14 @@ uint32_t unit_of(uint32_t code_point, bool is_byte_level) {
   return byte_level_byte(code_point).value_or(0);
 }
 
-Status check_unsupported(const JsonPart& model) {
-  RETURN_IF_ERROR(model.only({"type", "dropout", "unk_token", "continuing_subword_prefix",
-                              "end_of_word_suffix", "fuse_unk", "byte_fallback", "ignore_merges",
-                              "vocab", "merges"}));
+}  // namespace
+
+Status check_bpe_supported(const JsonPart& model) {
+  RETURN_IF_ERROR(
+      model.only({"type", "dropout", "unk_token", "continuing_subword_prefix", "end_of_word_suffix",
+                  "fuse_unk", "byte_fallback", "ignore_merges", "vocab", "merges"}));
   ASSIGN_OR_RETURN(const std::string type, model.text_or("type", "BPE"));
-  if (type != "BPE") return unsupported(model.path_of("type"), quoted(type) + " is not BPE");
+  if (type != "BPE") return unsupported(model.path_of("type"), quote_text(type) + " is not BPE");
   if (const Json* dropout = model.find("dropout")) {
     if (!dropout->is_number() || dropout->get<double>() != 0.0) {
       return unsupported(model.path_of("dropout"), "must be absent or 0");
@@ -64,15 +68,13 @@ Status check_unsupported(const JsonPart& model) {
   return {};
 }
 
-}  // namespace
-
 Result<BpeVocabulary> load_bpe_vocabulary(const JsonPart& model) {
   ASSIGN_OR_RETURN(const JsonPart vocab, model.child("vocab"));
   BpeVocabulary vocabulary;
   for (const auto& [token, number] : model.find("vocab")->items()) {
     const std::optional<int32_t> id = token_id_from(number);
     if (!id) {
-      return invalid_argument(vocab.path(), "the id of " + quoted(token) +
+      return invalid_argument(vocab.path(), "the id of " + quote_text(token) +
                                                 " must be a whole number from 0 to " +
                                                 std::to_string(kTokenIdEnd - 1));
     }
@@ -91,43 +93,42 @@ bool BpeModel::has_byte_alphabet(const BpeVocabulary& vocabulary) {
 }
 
 Result<BpeModel> BpeModel::load(const JsonPart& model, const BpeVocabulary& vocabulary,
-                                const Options& options) {
-  RETURN_IF_ERROR(check_unsupported(model));
-  ASSIGN_OR_RETURN(const Json* rules, model.array("merges"));
-  BpeJunctions junctions;
-  bool merges_byte_tokens = false;
-  const auto visit = [&](std::string_view left, std::string_view right) {
-    junctions.add(unit_of(last_code_point(left), options.is_byte_level),
-                  unit_of(first_code_point(right), options.is_byte_level));
-    merges_byte_tokens = merges_byte_tokens || is_byte_token(left) || is_byte_token(right);
-  };
-  ASSIGN_OR_RETURN(BpeMerges merges, BpeMerges::load(*rules, model.path_of("merges"), vocabulary,
-                                                     options.is_blocked, visit));
-  junctions.finish();
-  BpeModel loaded(vocabulary, std::move(merges));
-  loaded.junctions_ = std::move(junctions);
-  loaded.is_blocked_ = options.is_blocked;
-  loaded.is_byte_level_ = options.is_byte_level;
+                                Options options) {
+  BpeModel loaded(vocabulary, std::move(options));
   ASSIGN_OR_RETURN(loaded.ignore_merges_, model.flag_or("ignore_merges", false));
   ASSIGN_OR_RETURN(loaded.fuse_unknown_, model.flag_or("fuse_unk", false));
-  if (options.is_byte_level) {
+  if (loaded.is_byte_level_) {
     loaded.load_byte_alphabet();
   } else {
     loaded.load_characters();
   }
   RETURN_IF_ERROR(loaded.load_fallbacks(model));
-  // Characters that are not in the vocabulary leave no trace in the rules, so runs can be cut
-  // around them only if they become byte tokens that no rule knows.
-  const auto& ids = loaded.byte_ids_;
-  const bool has_all_bytes = std::find(ids.begin(), ids.end(), -1) == ids.end();
-  loaded.is_cuttable_ = options.is_byte_level || (has_all_bytes && !merges_byte_tokens);
+  RETURN_IF_ERROR(loaded.load_merges(model));
   return loaded;
+}
+
+Status BpeModel::load_merges(const JsonPart& model) {
+  ASSIGN_OR_RETURN(const Json* rules, model.array("merges"));
+  bool merges_byte_tokens = false;
+  const auto visit = [&](std::string_view left, std::string_view right) {
+    junctions_.add(unit_of(last_code_point(left), is_byte_level_),
+                   unit_of(first_code_point(right), is_byte_level_));
+    merges_byte_tokens = merges_byte_tokens || is_byte_token(left) || is_byte_token(right);
+  };
+  ASSIGN_OR_RETURN(merges_, BpeMerges::load(
+                                *rules, model.path_of("merges"), *vocabulary_,
+                                [this](int32_t id) { return is_blocked(id); }, visit));
+  junctions_.finish();
+  // Characters that are not in the vocabulary leave no trace in the rules, so a text can be cut
+  // beside them only if they become byte tokens, which no rule knows.
+  const bool has_all_bytes = std::find(byte_ids_.begin(), byte_ids_.end(), -1) == byte_ids_.end();
+  is_cuttable_ = is_byte_level_ || (has_all_bytes && !merges_byte_tokens);
+  return {};
 }
 
 void BpeModel::load_byte_alphabet() {
   for (int byte = 0; byte < 256; ++byte) {
-    const auto id =
-        vocabulary_->find(byte_level_spelling(std::string(1, static_cast<char>(byte))));
+    const auto id = vocabulary_->find(byte_level_spelling(std::string(1, static_cast<char>(byte))));
     CHECK(id.has_value());
     byte_ids_[static_cast<size_t>(byte)] = *id;
   }
@@ -167,7 +168,7 @@ Status BpeModel::load_byte_tokens(const JsonPart& model) {
   for (int32_t id = 0; id < vocabulary_->id_end(); ++id) {
     const std::string* text = vocabulary_->text(id);
     if (text != nullptr && is_malformed_byte_token(*text)) {
-      return invalid_argument(model.path_of("vocab"), quoted(*text) + " names no byte");
+      return invalid_argument(model.path_of("vocab"), quote_text(*text) + " names no byte");
     }
   }
   for (int byte = 0; byte < 256; ++byte) {
@@ -176,8 +177,7 @@ Status BpeModel::load_byte_tokens(const JsonPart& model) {
   return {};
 }
 
-bool BpeModel::append_byte_tokens(std::string_view character,
-                                  std::vector<int32_t>& symbols) const {
+bool BpeModel::append_byte_tokens(std::string_view character, std::vector<int32_t>& symbols) const {
   const size_t before = symbols.size();
   for (const char byte : character) {
     const int32_t id = byte_ids_[static_cast<uint8_t>(byte)];
@@ -237,7 +237,7 @@ size_t BpeModel::run_end(std::string_view piece, size_t begin) const {
 std::optional<int32_t> BpeModel::whole_id(std::string_view piece) const {
   const auto id =
       is_byte_level_ ? vocabulary_->find(byte_level_spelling(piece)) : vocabulary_->find(piece);
-  if (!id || is_blocked_(*id)) return std::nullopt;
+  if (!id || is_blocked(*id)) return std::nullopt;
   return id;
 }
 

@@ -3,9 +3,9 @@
 
 #include <array>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -16,6 +16,10 @@
 #include "model/tokenizer_json.h"
 
 namespace cascade {
+
+// Errors: kUnsupported unless "model" is a BPE without dropout, prefixes and suffixes of subwords,
+// and fields that we do not know.
+Status check_bpe_supported(const JsonPart& model);
 
 // Reads `model.vocab`. Errors: kInvalidArgument for an id outside [0, kTokenIdEnd), one taken
 // twice, a token that is not UTF-8.
@@ -29,28 +33,35 @@ class BpeModel {
     // The piece is bytes; each stands for a character of the byte-level alphabet. Asked for only
     // if has_byte_alphabet().
     bool is_byte_level = false;
-    // Merges never give these ids, and neither does `ignore_merges`: the ids of special tokens,
-    // which ordinary text must not be able to spell.
-    std::function<bool(int32_t)> is_blocked;
+    // By id: merges never give it, and neither does `ignore_merges`. For the special tokens, which
+    // ordinary text must not be able to spell. (A special token that is a single character of the
+    // alphabet stays what it is in ordinary text.)
+    std::vector<bool> is_blocked;
   };
 
   // Whether the vocabulary has all 256 characters of the byte-level alphabet.
   static bool has_byte_alphabet(const BpeVocabulary& vocabulary);
 
-  // `vocabulary` must outlive the model. Errors: kUnsupported for dropout, prefixes and suffixes of
-  // subwords, unknown fields; kInvalidArgument for malformed fields.
+  // `vocabulary` must outlive the model. Precondition: check_bpe_supported(). Errors:
+  // kInvalidArgument for malformed fields, rules and byte tokens.
   static Result<BpeModel> load(const JsonPart& model, const BpeVocabulary& vocabulary,
-                               const Options& options);
+                               Options options);
 
  private:
   friend class BpeEncoder;
 
-  BpeModel(const BpeVocabulary& vocabulary, BpeMerges merges)
-      : vocabulary_(&vocabulary), merges_(std::move(merges)) {}
+  BpeModel(const BpeVocabulary& vocabulary, Options options)
+      : vocabulary_(&vocabulary),
+        is_blocked_(std::move(options.is_blocked)),
+        is_byte_level_(options.is_byte_level) {}
+  bool is_blocked(int32_t id) const {
+    return static_cast<size_t>(id) < is_blocked_.size() && is_blocked_[static_cast<size_t>(id)];
+  }
   void load_characters();
   void load_byte_alphabet();
   Status load_fallbacks(const JsonPart& model);
   Status load_byte_tokens(const JsonPart& model);
+  Status load_merges(const JsonPart& model);
 
   // The id of the symbol that is just this code point, or -1.
   int32_t character_id(uint32_t code_point) const {
@@ -69,7 +80,7 @@ class BpeModel {
   const BpeVocabulary* vocabulary_;
   BpeMerges merges_;
   BpeJunctions junctions_;
-  std::function<bool(int32_t)> is_blocked_;
+  std::vector<bool> is_blocked_;
   bool is_byte_level_ = false;
   bool ignore_merges_ = false;
   bool fuse_unknown_ = false;

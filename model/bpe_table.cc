@@ -12,8 +12,8 @@ namespace cascade {
 BpeTable::BpeTable(size_t count)
     : slots_(std::bit_ceil(2 * count + 1)),
       mask_(slots_.size() - 1),
-      seed_(system_random()),
-      seed2_(system_random()) {}
+      multiplier_(system_random() | 1),
+      multiplier2_(system_random() | 1) {}
 
 bool BpeTable::insert(uint64_t key, uint64_t value) {
   CHECK(key != kNone && value != kNone);

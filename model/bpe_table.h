@@ -37,23 +37,20 @@ class BpeTable {
     uint64_t value = kNone;
   };
 
-  // Two multiply-and-fold rounds, the second over secret bits, so that equal slots cannot be
-  // computed without the seeds.
+  // Two rounds of multiplication by secret odd numbers: which keys meet cannot be computed without
+  // them.
   size_t slot_of(uint64_t key) const {
-    const auto fold = [](uint64_t a, uint64_t b) {
-      const auto product = static_cast<unsigned __int128>(a) * b;
-      return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
-    };
-    return static_cast<size_t>(fold(fold(key ^ seed_, kOdd) ^ seed2_, kOdd)) & mask_;
+    uint64_t hash = key * multiplier_;
+    hash ^= hash >> 32;
+    hash *= multiplier2_;
+    return static_cast<size_t>(hash >> 32) & mask_;
   }
-
-  static constexpr uint64_t kOdd = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio, odd
 
   std::vector<Slot> slots_;
   size_t mask_ = 0;
   size_t size_ = 0;
-  uint64_t seed_ = 0;
-  uint64_t seed2_ = 0;
+  uint64_t multiplier_ = 0;
+  uint64_t multiplier2_ = 0;
 };
 
 }  // namespace cascade

@@ -30,10 +30,10 @@ BpeVocabulary::BpeVocabulary() : ids_(0, Hash{system_random()}) {}
 Status BpeVocabulary::add(std::string_view text, int32_t id, const std::string& field) {
   CHECK(id >= 0 && id < kTokenIdEnd);
   if (!is_utf8(text)) return invalid_argument(field, "a token is not UTF-8");
-  const std::string name = quoted(text);
+  const std::string name = quote_text(text);
   if (const std::string* other = this->text(id)) {
-    return invalid_argument(field, "id " + std::to_string(id) + " of " + name +
-                                       " is taken by " + quoted(*other));
+    return invalid_argument(
+        field, "id " + std::to_string(id) + " of " + name + " is taken by " + quote_text(*other));
   }
   const auto [entry, is_new] = ids_.emplace(text, id);
   if (!is_new) {

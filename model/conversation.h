@@ -43,7 +43,8 @@ Result<EncodedPrompt> encode_prompt(const ConversationContext& context,
 Result<std::vector<int32_t>> encode_history(const ConversationContext& context,
                                             std::span<const ChatMessage> messages);
 
-// Raw text as the tokenizer's own template encodes it (BOS); nothing in it is trusted.
+// Raw text as a prompt of its own: as the tokenizer's template encodes it (BOS). Nothing in it is
+// trusted. Errors: kInvalidArgument, field "prompt", if it is empty.
 Result<std::vector<int32_t>> encode_raw(const Tokenizer& tokenizer, const std::string& text);
 
 }  // namespace cascade

@@ -1,6 +1,7 @@
 // Methods of strings, lists, dicts and loops: `value.name(arguments)`.
 #pragma once
 
+#include <span>
 #include <string_view>
 
 #include "model/jinja_arguments.h"
@@ -27,9 +28,12 @@ bool is_method_name(std::string_view name);
 // Calls `method`; a method of markup gives markup and escapes its arguments.
 Result<Value> call_method(Runtime& runtime, const BoundMethod& method, const Arguments& arguments);
 
-// The methods of each type (jinja_string_methods.cc and its neighbours).
-std::span<const Method> string_methods();
+// The methods of strings that give strings, and those that look into them.
+std::span<const Method> text_methods();
 std::span<const Method> search_methods();
-std::span<const Method> container_methods(const Value& object);
+// The methods of dicts, of lists and tuples, and of loops.
+std::span<const Method> dict_methods();
+std::span<const Method> sequence_methods();
+std::span<const Method> loop_methods();
 
 }  // namespace cascade::jinja

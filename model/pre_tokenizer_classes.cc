@@ -12,7 +12,9 @@ namespace {
 
 constexpr uint32_t kCodePoints = 0x110000;
 
-bool is_surrogate(uint32_t code_point) { return code_point >= 0xD800 && code_point < 0xE000; }
+bool is_surrogate(uint32_t code_point) {
+  return code_point >= 0xD800 && code_point < 0xE000;
+}
 
 std::string all_code_points() {
   std::string text;

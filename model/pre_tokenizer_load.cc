@@ -7,8 +7,8 @@
 namespace cascade {
 namespace {
 
-constexpr size_t kStepsMax = 32;    // real files have up to 6
-constexpr int kNestingMax = 8;      // of Sequence in Sequence; real files have 1
+constexpr size_t kStepsMax = 32;  // real files have up to 6
+constexpr int kNestingMax = 8;    // of Sequence in Sequence; real files have 1
 constexpr size_t kLiteralBytesMax = 1024;
 
 Result<SplitStep> load_split(const JsonPart& part) {
@@ -16,7 +16,7 @@ Result<SplitStep> load_split(const JsonPart& part) {
   ASSIGN_OR_RETURN(const std::string behavior_name, part.text("behavior"));
   const auto behavior = split_behavior(behavior_name);
   if (!behavior) {
-    return unsupported(part.path_of("behavior"), quoted(behavior_name) + " is unknown");
+    return unsupported(part.path_of("behavior"), quote_text(behavior_name) + " is unknown");
   }
   ASSIGN_OR_RETURN(const bool is_inverted, part.flag("invert"));
   ASSIGN_OR_RETURN(const JsonPart pattern, part.child("pattern"));
@@ -31,8 +31,7 @@ Result<SplitStep> load_split(const JsonPart& part) {
   }
   ASSIGN_OR_RETURN(const std::string text, pattern.text("Regex"));
   if (const auto known = known_pattern(text)) return SplitStep{*known, *behavior, is_inverted};
-  ASSIGN_OR_RETURN(TokenizerRegex regex,
-                   TokenizerRegex::compile(text, pattern.path_of("Regex")));
+  ASSIGN_OR_RETURN(TokenizerRegex regex, TokenizerRegex::compile(text, pattern.path_of("Regex")));
   return SplitStep{std::move(regex), *behavior, is_inverted};
 }
 
@@ -52,8 +51,8 @@ Result<DigitsStep> load_digits(const JsonPart& part) {
 }
 
 Result<MetaspaceStep> load_metaspace(const JsonPart& part) {
-  RETURN_IF_ERROR(part.only(
-      {"type", "replacement", "str_rep", "add_prefix_space", "prepend_scheme", "split"}));
+  RETURN_IF_ERROR(
+      part.only({"type", "replacement", "str_rep", "add_prefix_space", "prepend_scheme", "split"}));
   MetaspaceStep step;
   ASSIGN_OR_RETURN(step.replacement, part.character("replacement"));
   ASSIGN_OR_RETURN(step.splits_words, part.flag_or("split", true));
@@ -65,7 +64,7 @@ Result<MetaspaceStep> load_metaspace(const JsonPart& part) {
   } else if (scheme == "never") {
     step.prepend = MetaspaceStep::Prepend::kNever;
   } else {
-    return unsupported(part.path_of("prepend_scheme"), quoted(scheme) + " is unknown");
+    return unsupported(part.path_of("prepend_scheme"), quote_text(scheme) + " is unknown");
   }
   ASSIGN_OR_RETURN(const bool adds_prefix_space, part.flag_or("add_prefix_space", true));
   if (!adds_prefix_space && step.prepend != MetaspaceStep::Prepend::kNever) {
@@ -78,8 +77,8 @@ Status load_steps(const JsonPart& part, int nesting, std::vector<PreTokenizerSte
   ASSIGN_OR_RETURN(const std::string type, part.text("type"));
   if (steps.size() >= kStepsMax || nesting > kNestingMax) {
     return invalid_argument(part.path(), "has more than " + std::to_string(kStepsMax) +
-                                             " steps, or more than " +
-                                             std::to_string(kNestingMax) + " levels");
+                                             " steps, or more than " + std::to_string(kNestingMax) +
+                                             " levels");
   }
   if (type == "Sequence") {
     RETURN_IF_ERROR(part.only({"type", "pretokenizers"}));
@@ -104,7 +103,7 @@ Status load_steps(const JsonPart& part, int nesting, std::vector<PreTokenizerSte
     ASSIGN_OR_RETURN(MetaspaceStep step, load_metaspace(part));
     steps.emplace_back(std::move(step));
   } else {
-    return unsupported(part.path_of("type"), quoted(type) + " is not implemented");
+    return unsupported(part.path_of("type"), quote_text(type) + " is not implemented");
   }
   return {};
 }

@@ -21,8 +21,7 @@ struct Character {
 // Matches at one position of a text; `end` arguments and results are offsets.
 class Matcher {
  public:
-  explicit Matcher(std::string_view text)
-      : text_(text), classes_(CharacterClasses::instance()) {}
+  explicit Matcher(std::string_view text) : text_(text), classes_(CharacterClasses::instance()) {}
 
   size_t match_gpt2(size_t begin) const {
     if (const size_t end = contraction(begin, false)) return end;

@@ -26,7 +26,9 @@ class PreTokenizerJob {
       return true;
     }
     return std::visit(
-        [&](const auto& step) { return apply(step, Position{index, piece, is_start}); },
+        [&](const auto& step) {
+          return apply(step, Position{index, piece, is_start});
+        },
         pre_tokenizer_.steps_[index]);
   }
 

@@ -27,7 +27,7 @@ std::string json_path(std::string_view path, size_t index) {
   return std::string(path) + "[" + std::to_string(index) + "]";
 }
 
-std::string quoted(std::string_view text) {
+std::string quote_text(std::string_view text) {
   constexpr size_t kShownBytesMax = 60;
   if (text.size() <= kShownBytesMax) return "\"" + std::string(text) + "\"";
   std::string_view shown = text.substr(0, kShownBytesMax);

@@ -14,11 +14,13 @@ namespace cascade {
 namespace {
 
 Error too_long() {
-  return invalid_argument("text", "has more than " + std::to_string(Normalizer::kBytesMax) +
-                                      " bytes when normalised");
+  return invalid_argument(
+      "text", "has more than " + std::to_string(Normalizer::kBytesMax) + " bytes when normalised");
 }
 
-bool is_ascii(char c) { return static_cast<uint8_t>(c) < 0x80; }
+bool is_ascii(char c) {
+  return static_cast<uint8_t>(c) < 0x80;
+}
 
 // One rewriting of a text by one step.
 class Rewrite {

@@ -48,8 +48,7 @@ Result<ReplaceStep> load_replace(const JsonPart& part) {
     return unsupported(part.path_of("content"), "refers to a group of the regular expression");
   }
   ASSIGN_OR_RETURN(const std::string text, pattern.text("Regex"));
-  ASSIGN_OR_RETURN(TokenizerRegex regex,
-                   TokenizerRegex::compile(text, pattern.path_of("Regex")));
+  ASSIGN_OR_RETURN(TokenizerRegex regex, TokenizerRegex::compile(text, pattern.path_of("Regex")));
   return ReplaceStep{std::move(regex), std::move(content)};
 }
 
@@ -65,8 +64,8 @@ Status load_steps(const JsonPart& part, int nesting, std::vector<NormalizerStep>
   ASSIGN_OR_RETURN(const std::string type, part.text("type"));
   if (steps.size() >= kStepsMax || nesting > kNestingMax) {
     return invalid_argument(part.path(), "has more than " + std::to_string(kStepsMax) +
-                                             " steps, or more than " +
-                                             std::to_string(kNestingMax) + " levels");
+                                             " steps, or more than " + std::to_string(kNestingMax) +
+                                             " levels");
   }
   if (type == "Sequence") {
     RETURN_IF_ERROR(part.only({"type", "normalizers"}));
@@ -90,7 +89,7 @@ Status load_steps(const JsonPart& part, int nesting, std::vector<NormalizerStep>
     ASSIGN_OR_RETURN(const TrimStep step, load_trim(part));
     steps.emplace_back(step);
   } else {
-    return unsupported(part.path_of("type"), quoted(type) + " is not implemented");
+    return unsupported(part.path_of("type"), quote_text(type) + " is not implemented");
   }
   return {};
 }

@@ -33,8 +33,7 @@ struct Freer {
 using CodePtr = std::unique_ptr<pcre2_code, Freer<pcre2_code_free>>;
 using MatchDataPtr = std::unique_ptr<pcre2_match_data, Freer<pcre2_match_data_free>>;
 using MatchContextPtr = std::unique_ptr<pcre2_match_context, Freer<pcre2_match_context_free>>;
-using CompileContextPtr =
-    std::unique_ptr<pcre2_compile_context, Freer<pcre2_compile_context_free>>;
+using CompileContextPtr = std::unique_ptr<pcre2_compile_context, Freer<pcre2_compile_context_free>>;
 
 std::string error_text(int error) {
   std::array<PCRE2_UCHAR, 160> buffer{};
@@ -43,7 +42,9 @@ std::string error_text(int error) {
   return {reinterpret_cast<const char*>(buffer.data()), static_cast<size_t>(size)};
 }
 
-PCRE2_SPTR units(std::string_view text) { return reinterpret_cast<PCRE2_SPTR>(text.data()); }
+PCRE2_SPTR units(std::string_view text) {
+  return reinterpret_cast<PCRE2_SPTR>(text.data());
+}
 
 }  // namespace
 
@@ -71,11 +72,9 @@ TokenizerRegex::TokenizerRegex(TokenizerRegex&&) noexcept = default;
 TokenizerRegex& TokenizerRegex::operator=(TokenizerRegex&&) noexcept = default;
 TokenizerRegex::~TokenizerRegex() = default;
 
-Result<TokenizerRegex> TokenizerRegex::compile(std::string_view pattern,
-                                               const std::string& field) {
+Result<TokenizerRegex> TokenizerRegex::compile(std::string_view pattern, const std::string& field) {
   if (pattern.size() > kPatternBytesMax) {
-    return invalid_argument(field, "is longer than " + std::to_string(kPatternBytesMax) +
-                                       " bytes");
+    return invalid_argument(field, "is longer than " + std::to_string(kPatternBytesMax) + " bytes");
   }
   ASSIGN_OR_RETURN(const std::string translated, pcre2_pattern(pattern, field));
   const CompileContextPtr context(pcre2_compile_context_create(nullptr));

@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::string_view kWordMembers = R"(\p{Alphabetic}\p{M}\p{Nd}\p{Pc})";
 
-constexpr std::array<std::string_view, 8> kGroups = {"(?:",  "(?=",  "(?!", "(?<=",
-                                                     "(?<!", "(?>", "(?i:", "(?-i:"};
+constexpr std::array<std::string_view, 8> kGroups = {
+    "(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:", "(?-i:"};
 
 bool is_alphanumeric(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
@@ -153,9 +153,8 @@ class Translator {
     const std::string_view bounds = pattern_.substr(at_ + 1, close - at_ - 1);
     const bool is_interval = !bounds.empty() && bounds.front() != ',' &&
                              std::count(bounds.begin(), bounds.end(), ',') <= 1 &&
-                             std::all_of(bounds.begin(), bounds.end(), [](char c) {
-                               return c == ',' || (c >= '0' && c <= '9');
-                             });
+                             std::all_of(bounds.begin(), bounds.end(),
+                                         [](char c) { return c == ',' || (c >= '0' && c <= '9'); });
     if (!is_interval) return unknown("braces that are no interval");
     const std::string_view after = pattern_.substr(close + 1, 1);
     if (after == "+" || after == "?" || after == "*") return unknown("a quantified interval");

@@ -40,8 +40,8 @@ bool decompose(std::string_view text, UnicodeForm form, size_t count_max, CodePo
     const CodePoint c = utf8_decode(text, offset);
     offset += c.size;
     const utf8proc_ssize_t count =
-        utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c.value), parts.data(),
-                                parts.size(), options, &unused_boundary);
+        utf8proc_decompose_char(static_cast<utf8proc_int32_t>(c.value), parts.data(), parts.size(),
+                                options, &unused_boundary);
     CHECK(count >= 0 && static_cast<size_t>(count) <= parts.size());
     if (out.size() + static_cast<size_t>(count) > count_max) return false;
     out.insert(out.end(), parts.begin(), parts.begin() + count);
@@ -60,11 +60,10 @@ void order_marks(CodePoints& points) {
       ++begin;
       continue;
     }
-    const auto end = std::find_if(begin, points.end(),
-                                  [](auto point) { return combining_class(point) == 0; });
-    std::stable_sort(begin, end, [](auto a, auto b) {
-      return combining_class(a) < combining_class(b);
-    });
+    const auto end =
+        std::find_if(begin, points.end(), [](auto point) { return combining_class(point) == 0; });
+    std::stable_sort(begin, end,
+                     [](auto a, auto b) { return combining_class(a) < combining_class(b); });
     begin = end;
   }
 }

@@ -21,6 +21,8 @@ std::string_view enum_name(EncodeJob::Mode value) {
       return "history";
     case EncodeJob::Mode::kRaw:
       return "raw";
+    case EncodeJob::Mode::kText:
+      return "text";
   }
   check_failed(__FILE__, __LINE__, "a mode has a name");
 }
@@ -43,7 +45,7 @@ bool enum_from_name(std::string_view name, ErrorCode& value) {
 
 bool enum_from_name(std::string_view name, EncodeJob::Mode& value) {
   using Mode = EncodeJob::Mode;
-  for (const Mode mode : {Mode::kPrompt, Mode::kHistory, Mode::kRaw}) {
+  for (const Mode mode : {Mode::kPrompt, Mode::kHistory, Mode::kRaw, Mode::kText}) {
     if (enum_name(mode) != name) continue;
     value = mode;
     return true;

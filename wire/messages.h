@@ -24,7 +24,8 @@ struct Ping {};
 // Answered with StatusReply.
 struct StatusRequest {};
 
-// A chunk in a composition: by id, or by text (then it is registered on the way).
+// A chunk in a composition: by id, or by text (system prompts and contexts are registered on the
+// way; outputs have no text of their own). An output may also be named as context.
 struct ChunkRef {
   ChunkType type = ChunkType::kContext;
   std::string id;    // exactly one of id and text is set
@@ -44,11 +45,11 @@ struct SamplingParams {
 // Answered with Accepted, then Delta and Progress (if stream), then exactly one of Final or Error.
 struct GenerateRequest {
   // Exactly one of these three says what the prompt is.
-  std::vector<ChunkRef> chunks;       // system? (context | output)* query
+  std::vector<ChunkRef> chunks;       // system? (context | output)* query?
   std::vector<ChatMessage> messages;  // a conversation; the last is the user's
   std::optional<std::string> prompt;  // raw text, no template
 
-  int32_t max_tokens = 0;  // 0: to the end of the context
+  int32_t max_tokens = 0;  // 0: the daemon's default; in any case no more than the context holds
   SamplingParams sampling;
   std::vector<std::string> stop;  // <= 16 strings of 1..256 bytes
   bool ignore_eos = false;
@@ -213,8 +214,9 @@ struct Stop {};
 struct EncodeJob {
   uint64_t job = 0;
   // kPrompt: the conversation with the generation prompt. kHistory: the conversation as later turns
-  // will render it, cut where it no longer depends on what follows. kRaw: `raw` as it is.
-  enum class Mode : uint8_t { kPrompt, kHistory, kRaw } mode = Mode::kPrompt;
+  // will render it, cut where it no longer depends on what follows. kRaw: `raw` as a prompt of its
+  // own (with BOS). kText: `raw` as a part of one.
+  enum class Mode : uint8_t { kPrompt, kHistory, kRaw, kText } mode = Mode::kPrompt;
   std::vector<ChatMessage> messages;
   std::string raw;
   std::optional<bool> thinking;

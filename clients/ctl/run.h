@@ -1,6 +1,8 @@
 // The whole of cascadectl behind main().
 #pragma once
 
+#include "base/result.h"
+
 namespace cascade::ctl {
 
 // Exit codes of cascadectl.
@@ -8,6 +10,9 @@ inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;       // the request failed, or a command of a piped chat did
 inline constexpr int kExitUsage = 2;        // the command line is wrong
 inline constexpr int kExitUnreachable = 3;  // no daemon answers
+
+// kExitUnreachable or kExitFailed.
+int exit_code_of(const Error& error);
 
 // Parses the command line and runs its command; returns the exit code. Once per process.
 int run(int argc, char** argv);

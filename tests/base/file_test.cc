@@ -5,6 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <iterator>
+
 #include "tests/temporary_folder.h"
 
 namespace cascade {
@@ -83,6 +86,22 @@ TEST(File, follows_links_to_regular_files) {
   const auto path = folder.write("file", "linked");
   std::filesystem::create_symlink(path, folder.path() / "link");
   EXPECT_EQ(*read_file(folder.path() / "link", 100), "linked");
+}
+
+TEST(MappedFile, is_unmapped_by_its_destructor) {
+  const testing::TemporaryFolder folder;
+  const auto path = folder.write("file", "mapped");
+  const auto is_mapped = [&] {
+    std::ifstream maps("/proc/self/maps");
+    const std::string text((std::istreambuf_iterator<char>(maps)), {});
+    return text.find(path.string()) != std::string::npos;
+  };
+  {
+    const auto file = MappedFile::open(path);
+    ASSERT_TRUE(file.ok());
+    EXPECT_TRUE(is_mapped());
+  }
+  EXPECT_FALSE(is_mapped());
 }
 
 TEST(MappedFile, keeps_its_bytes_when_moved_and_outlives_the_name) {

@@ -40,8 +40,23 @@ class TempFolder {
 
 class FakeDaemon {
  public:
-  // Sends a message to the client that asked, with the request id of its request.
-  using Reply = std::function<void(wire::Message)>;
+  // The client that asked.
+  class Reply {
+   public:
+    Reply(FakeDaemon& daemon, std::string client, const wire::RequestId& request)
+        : daemon_(daemon), client_(std::move(client)), request_(request) {}
+    // Answers its request.
+    void operator()(wire::Message message) const { to(request_, std::move(message)); }
+    // Answers an earlier request of the same client.
+    void to(const wire::RequestId& request, wire::Message message) const {
+      daemon_.send(client_, wire::encode({request, std::move(message)}));
+    }
+
+   private:
+    FakeDaemon& daemon_;
+    std::string client_;
+    wire::RequestId request_;
+  };
   // Called on the daemon's thread for every message but Ping.
   using Handler = std::function<void(const wire::Envelope&, const Reply&)>;
 
@@ -64,6 +79,11 @@ class FakeDaemon {
     boot_id_ = boot_id;
   }
   void set_answers_pings(bool answers) { answers_pings_ = answers; }
+  // Called on the daemon's thread for each Ping, with their number. Set before the client pings.
+  void on_ping(std::function<void(int)> callback) {
+    const std::lock_guard lock(mutex_);
+    on_ping_ = std::move(callback);
+  }
   // Sends bytes that are no message to the client that asked last.
   void send_garbage_to_next() { garbage_ = true; }
   std::vector<wire::Envelope> received() const {
@@ -93,8 +113,8 @@ class FakeDaemon {
     }
     const Result<wire::Envelope> envelope = wire::decode(frames);
     if (!envelope.ok()) {
-      send(client, wire::encode({wire::peek_request_id(frames),
-                                 wire::ErrorReply{envelope.error(), 0}}));
+      send(client,
+           wire::encode({wire::peek_request_id(frames), wire::ErrorReply{envelope.error(), 0}}));
       return true;
     }
     answer(client, *envelope);
@@ -104,6 +124,7 @@ class FakeDaemon {
   void answer(const std::string& client, const wire::Envelope& envelope) {
     if (std::holds_alternative<wire::Ping>(envelope.message)) {
       const std::lock_guard lock(mutex_);
+      if (on_ping_) on_ping_(++pings_);
       if (!answers_pings_) return;
       return send(client, wire::encode({envelope.request, wire::Pong{boot_id_, "test"}}));
     }
@@ -112,9 +133,7 @@ class FakeDaemon {
       received_.push_back(envelope);
     }
     if (garbage_.exchange(false)) return send(client, {"garbage"});
-    handler_(envelope, [&](wire::Message message) {
-      send(client, wire::encode({envelope.request, std::move(message)}));
-    });
+    handler_(envelope, Reply(*this, client, envelope.request));
   }
 
   void send(const std::string& client, const wire::Frames& frames) {
@@ -129,6 +148,8 @@ class FakeDaemon {
   Handler handler_;
   mutable std::mutex mutex_;
   std::string boot_id_;
+  std::function<void(int)> on_ping_;
+  int pings_ = 0;
   std::vector<wire::Envelope> received_;
   std::atomic<bool> answers_pings_{true};
   std::atomic<bool> garbage_{false};

@@ -79,49 +79,147 @@ TEST(Generate, reports_an_error_in_the_middle_of_a_stream) {
   EXPECT_TRUE(fixture.client->ping().ok());
 }
 
-// Streams until it is cancelled.
-FakeDaemon::Handler cancellable(wire::RequestId* cancelled) {
-  auto generation = std::make_shared<FakeDaemon::Reply>();
-  auto id = std::make_shared<wire::RequestId>();
+// Answers a generation with some text, and ends it when it is cancelled.
+FakeDaemon::Handler until_cancelled() {
+  auto generation = std::make_shared<wire::RequestId>();
   return [=](const wire::Envelope& envelope, const FakeDaemon::Reply& reply) {
     if (is_generate(envelope)) {
-      *id = envelope.request;
+      *generation = envelope.request;
       reply(wire::Accepted{});
-      reply(wire::Delta{"first", false});
-      return;
+      return reply(wire::Delta{"first", false});
     }
-    *cancelled = std::get<wire::CancelRequest>(envelope.message).target;
-    reply(wire::Ack{});
-  };
-}
-
-// The fake daemon answers a request only while it handles it, so the cancelled Final is sent from
-// the CancelRequest's handler through this.
-struct CancelFixture {
-  CancelFixture()
-      : daemon(folder.endpoint(),
-               [this](const wire::Envelope& envelope, const FakeDaemon::Reply& reply) {
-                 handle(envelope, reply);
-               }) {}
-  void handle(const wire::Envelope& envelope, const FakeDaemon::Reply& reply) {
-    if (is_generate(envelope)) {
-      generation = envelope.request;
-      reply(wire::Accepted{});
-      reply(wire::Delta{"first", false});
-      return;
-    }
-    target = std::get<wire::CancelRequest>(envelope.message).target;
     reply(wire::Ack{});
     wire::Final final;
     final.text = "first";
-    final.finish_reason = "cancelled";
-    daemon.send_last_generation(final);
-  }
-  TempFolder folder;
-  wire::RequestId generation{};
-  wire::RequestId target{};
-  FakeDaemon daemon;
-};
+    const bool right = std::get<wire::CancelRequest>(envelope.message).target == *generation;
+    final.finish_reason = right ? "cancelled" : "stop";
+    reply.to(*generation, final);
+  };
+}
+
+TEST(Generate, is_cancelled_by_its_events) {
+  Fixture fixture(until_cancelled());
+  ASSERT_TRUE(fixture.client.ok());
+  int events = 0;
+  const Result<Generation> result =
+      fixture.client->generate(request_of("x"), [&](const Event& event) {
+        ++events;
+        return !std::holds_alternative<wire::Delta>(event);
+      });
+  ASSERT_TRUE(result.ok()) << result.error().to_string();
+  EXPECT_EQ(result->finish_reason, "cancelled");
+  EXPECT_EQ(result->text, "first");
+  EXPECT_EQ(events, 2);
+}
+
+TEST(Generate, is_cancelled_by_a_flag) {
+  Fixture fixture(until_cancelled());
+  ASSERT_TRUE(fixture.client.ok());
+  std::atomic<bool> cancel{false};
+  const auto on_event = [&](const Event&) {
+    cancel = true;
+    return true;
+  };
+  const Result<Generation> result = fixture.client->generate(request_of("x"), on_event, &cancel);
+  ASSERT_TRUE(result.ok()) << result.error().to_string();
+  EXPECT_EQ(result->finish_reason, "cancelled");
+  EXPECT_EQ(fixture.daemon.received().size(), 2u);
+}
+
+// Accepts generations, and then says nothing more, to anything but Ping.
+void accept_only(const wire::Envelope& envelope, const FakeDaemon::Reply& reply) {
+  if (is_generate(envelope)) reply(wire::Accepted{});
+}
+
+ClientOptions hasty() {
+  ClientOptions options;
+  options.timeout_ms = 150;
+  options.silence_ms = 30;
+  return options;
+}
+
+TEST(Generate, does_not_wait_for_ever_for_a_cancellation) {
+  Fixture fixture(accept_only, hasty());
+  ASSERT_TRUE(fixture.client.ok());
+  const Result<Generation> result =
+      fixture.client->generate(request_of("x"), [](const Event&) { return false; });
+  EXPECT_EQ(error_of(result).to_string(),
+            "unavailable: endpoint: the daemon did not confirm the cancellation within 150 ms");
+}
+
+TEST(Generate, notices_a_daemon_that_fell_silent) {
+  Fixture fixture(accept_only, hasty());
+  ASSERT_TRUE(fixture.client.ok());
+  const Result<Generation> result = fixture.client->generate(request_of("x"), [&](const Event&) {
+    fixture.daemon.set_answers_pings(false);
+    return true;
+  });
+  EXPECT_EQ(error_of(result).to_string(), "unavailable: endpoint: the daemon fell silent");
+  EXPECT_TRUE(is_unreachable(error_of(result)));
+}
+
+TEST(Generate, notices_a_restart_by_the_boot_id) {
+  Fixture fixture(accept_only, hasty());
+  ASSERT_TRUE(fixture.client.ok());
+  const Result<Generation> result = fixture.client->generate(request_of("x"), [&](const Event&) {
+    fixture.daemon.set_boot_id("boot_2");
+    return true;
+  });
+  EXPECT_EQ(error_of(result).to_string(),
+            "unavailable: endpoint: the daemon was restarted; the request is lost, chunks are not");
+  EXPECT_TRUE(fixture.client->ping().ok());
+  EXPECT_EQ(fixture.client->boot_id(), "boot_2");
+}
+
+TEST(Generate, notices_a_daemon_that_answers_but_lost_the_request) {
+  ClientOptions options = hasty();
+  options.lost_ms = 200;
+  Fixture fixture(accept_only, options);
+  ASSERT_TRUE(fixture.client.ok());
+  const Result<Generation> result = fixture.client->generate(request_of("x"));
+  EXPECT_EQ(error_of(result).to_string(),
+            "unavailable: endpoint: nothing was heard of the generation for 200 ms; the daemon has "
+            "lost it");
+}
+
+TEST(Generate, notices_at_once_that_the_connection_broke) {
+  const TempFolder folder;
+  auto daemon = std::make_unique<FakeDaemon>(folder.endpoint(), accept_only);
+  Result<Client> client = Client::connect(folder.endpoint());  // waits up to 10 s for silence
+  ASSERT_TRUE(client.ok());
+  const Result<Generation> result = client->generate(request_of("x"), [&](const Event&) {
+    daemon.reset();
+    return true;
+  });
+  EXPECT_EQ(error_of(result).to_string(),
+            "unavailable: endpoint: the connection to the daemon broke");
+}
+
+TEST(Generate, survives_a_slow_daemon_that_answers_pings) {
+  auto generation = std::make_shared<wire::RequestId>();
+  Fixture fixture(
+      [=](const wire::Envelope& envelope, const FakeDaemon::Reply& reply) {
+        if (is_generate(envelope)) {
+          *generation = envelope.request;
+          return reply(wire::Accepted{});
+        }
+        reply(wire::StatusReply{});
+        wire::Final final;
+        final.text = "late";
+        reply.to(*generation, final);
+      },
+      hasty());
+  ASSERT_TRUE(fixture.client.ok());
+  // Its pings are answered; the answer comes when another request of the client is seen, which
+  // the cancellation is.
+  std::atomic<bool> cancel{false};
+  fixture.daemon.on_ping([&](int pings) {
+    if (pings == 4) cancel = true;
+  });
+  const Result<Generation> result = fixture.client->generate(request_of("x"), {}, &cancel);
+  ASSERT_TRUE(result.ok()) << result.error().to_string();
+  EXPECT_EQ(result->text, "late");
+}
 
 }  // namespace
 }  // namespace cascade::client

@@ -207,6 +207,7 @@ TEST(RopeConfig, yarn_refuses_values_outside_their_limits) {
   expect_both_invalid(merged(kYarn, {{"attention_factor", 0}}), "attention_factor");
   expect_both_invalid(merged(kYarn, {{"truncate", 1}}), "truncate");
   expect_both_invalid(merged(kYarn, {{"beta_fast", 1}, {"beta_slow", 2}}), "beta_fast");
+  EXPECT_EQ(parsed(v4(merged(kYarn, {{"beta_fast", 2}, {"beta_slow", 2}}))).beta_fast, 2);
 }
 
 TEST(RopeConfig, refuses_types_that_are_not_built) {

@@ -73,6 +73,12 @@ TEST(UniqueJson, refuses_equal_keys_in_one_object) {
   }
 }
 
+TEST(UniqueJson, looks_for_equal_keys_in_text_of_the_largest_size) {
+  std::string text = R"({"a":1,"a":2})";
+  text += std::string(kLimits.bytes_max - text.size(), ' ');
+  EXPECT_FALSE(parse_unique_json(text, "doc", kLimits, 100).ok());
+}
+
 TEST(UniqueJson, counts_values) {
   EXPECT_TRUE(parse_unique_json("[1,true,null,\"a\",-1,1.5,{}]", "doc", kLimits, 8).ok());
   const auto parsed = parse_unique_json("[1,true,null,\"a\",-1,1.5,{}]", "doc", kLimits, 7);

@@ -260,6 +260,7 @@ TEST(Safetensors, refuses_names_that_are_empty_long_or_unprintable) {
   };
   EXPECT_EQ(parsed(named(std::string(512, 'n')))[0].name.size(), 512u);
   EXPECT_EQ(parsed(named("m\u00f6del.\u6a21"))[0].name, "m\u00f6del.\u6a21");
+  EXPECT_EQ(parsed(named("a b"))[0].name, "a b");
   expect_corrupt(named(std::string(513, 'n')), "header", "limit 512");
   for (const std::string& name : {""s, "a\nb"s, "a\0b"s, "\x1B[2J"s, "\x7F"s}) {
     expect_corrupt(named(name), "header", "tensor name");

@@ -259,6 +259,36 @@ TEST(TensorFiles, refuses_shard_names_that_are_no_plain_file_names) {
   }
 }
 
+TEST(TensorFiles, takes_every_plain_file_name) {
+  const TemporaryFolder folder;
+  for (const std::string& name :
+       {"my model.safetensors"s, "a..b.safetensors"s, std::string(243, 'x') + ".safetensors"}) {
+    folder.write(name, file_with("a"));
+    write_index(folder, {{"a", name}});
+    const auto files = TensorFiles::open(folder.path());
+    EXPECT_TRUE(files.ok()) << files.error().to_string();
+  }
+}
+
+TEST(TensorFiles, opens_as_many_tensors_and_files_as_the_limits_allow) {
+  const TemporaryFolder folder;
+  Json map = Json::object();
+  for (int file = 0; file < 1'024; ++file) {
+    const std::string file_name = std::to_string(file) + ".safetensors";
+    Json table = Json::object();
+    for (int i = 0; i < 64; ++i) {
+      const std::string name = std::to_string(file) + "." + std::to_string(i);
+      table[name] = tensor_json("U8", {1}, i, i + 1);
+      map[name] = file_name;
+    }
+    folder.write(file_name, safetensors(table.dump(), std::string(64, 'x')));
+  }
+  write_index(folder, map);
+  const auto files = TensorFiles::open(folder.path());
+  ASSERT_TRUE(files.ok()) << files.error().to_string();
+  EXPECT_EQ(files->bytes_total(), 65'536u);
+}
+
 TEST(TensorFiles, refuses_indexes_that_contradict_the_shards) {
   const TemporaryFolder folder;
   write_shards(folder);

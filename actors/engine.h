@@ -1,0 +1,36 @@
+// What computes: one model, one pool of threads, one forward pass, and the pages it works on.
+#pragma once
+
+#include "cache/page_arena.h"
+#include "kernels/thread_pool.h"
+#include "model/model.h"
+#include "model/transformer.h"
+#include "wire/messages.h"
+
+namespace cascade {
+
+// Shared by the prefill and the decode actor. The scheduler gives work to one of them at a time, so
+// that nothing here needs a lock; the thread pool CHECKs it.
+struct Engine {
+  Engine(const Model& m, PageArena& a, ThreadPool& p)
+      : model(m),
+        arena(a),
+        pool(p),
+        transformer(m.config, m.weights, *m.kernels, m.kv_layout, p) {}
+
+  const Model& model;
+  PageArena& arena;
+  ThreadPool& pool;
+  Transformer transformer;
+};
+
+// Tokenizes as the job says. Needs no Engine: it may run beside a forward pass. Any thread.
+wire::EncodeDone run_encode(const Model& model, const wire::EncodeJob& job);
+
+// Computes the job's K and V into its pages, and the next token if asked for.
+wire::PrefillDone run_prefill(Engine& engine, const wire::PrefillJob& job);
+
+// Runs up to steps_max decode steps of all the job's sequences.
+wire::DecodeDone run_decode(Engine& engine, const wire::DecodeJob& job);
+
+}  // namespace cascade

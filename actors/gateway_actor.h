@@ -1,0 +1,15 @@
+// The clients' door: a ROUTER on an ipc endpoint, checked messages to the scheduler and back.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "actors/zmq_port.h"
+
+namespace cascade {
+
+// Runs on the calling thread until the scheduler sends Stop. Throws std::runtime_error if the
+// endpoint cannot be bound or the scheduler is gone.
+void run_gateway(ZmqContext& context, const std::string& endpoint, uint64_t incarnation);
+
+}  // namespace cascade

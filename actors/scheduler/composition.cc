@@ -1,0 +1,127 @@
+// One pass over the references, contexts waiting for their user message.
+#include "actors/scheduler/composition.h"
+
+namespace cascade {
+namespace {
+
+std::string field(size_t index, const char* member) {
+  return "chunks[" + std::to_string(index) + "]." + member;
+}
+
+class Composer {
+ public:
+  Composer(std::string_view tenant, ChunkRegistry& registry)
+      : tenant_(tenant), registry_(registry) {}
+
+  Status add(size_t index, const wire::ChunkRef& ref) {
+    if (ref.id.empty() == ref.text.empty()) {
+      return invalid_argument(field(index, "id"), "give exactly one of id and text");
+    }
+    Chunk chunk;
+    if (ref.id.empty()) {
+      chunk.type = ref.type;
+      chunk.text = ref.text;
+    } else {
+      auto found = registry_.find(tenant_, ref.id);
+      if (!found.ok()) return Error{found.error().code, field(index, "id"), found.error().message};
+      chunk = (*found)->chunk;
+      result_.chunk_ids.push_back(chunk.id);
+    }
+    RETURN_IF_ERROR(check_type(index, ref, chunk));
+    RETURN_IF_ERROR(check_order(index, chunk.type));
+    append(chunk);
+    const bool worth_an_id =
+        chunk.type == ChunkType::kSystemPrompt || chunk.type == ChunkType::kContext;
+    if (ref.id.empty() && worth_an_id) result_.new_chunks.push_back(std::move(chunk));
+    return {};
+  }
+
+  Result<Composition> finish() && {
+    flush_contexts("");
+    if (result_.messages.empty() || result_.messages.back().role != "user") {
+      return invalid_argument("chunks", "must end with a query (or a context) to answer");
+    }
+    return std::move(result_);
+  }
+
+ private:
+  static Status check_type(size_t index, const wire::ChunkRef& ref, const Chunk& chunk) {
+    const bool output_as_context =
+        ref.type == ChunkType::kContext && chunk.type == ChunkType::kOutput;
+    if (ref.type != chunk.type && !output_as_context) {
+      return invalid_argument(field(index, "type"), "is " + std::string(to_string(ref.type)) +
+                                                        ", but the chunk is " +
+                                                        std::string(to_string(chunk.type)));
+    }
+    if (ref.id.empty() && ref.type == ChunkType::kOutput) {
+      return invalid_argument(field(index, "id"), "an output is named by its id");
+    }
+    return {};
+  }
+
+  Status check_order(size_t index, ChunkType type) {
+    const int level = cascade_level(type);
+    const bool only_one = type == ChunkType::kSystemPrompt || type == ChunkType::kQuery;
+    if (level < level_ || (only_one && level == level_)) {
+      return invalid_argument(field(index, "type"),
+                              "the order is one SYSTEM_PROMPT, CONTEXT and OUTPUT, one QUERY");
+    }
+    level_ = level;
+    return {};
+  }
+
+  void append(const Chunk& chunk) {
+    switch (chunk.type) {
+      case ChunkType::kSystemPrompt:
+        result_.messages.push_back({.role = "system", .content = chunk.text, .reasoning = {}});
+        break;
+      case ChunkType::kContext: contexts_.push_back(chunk.text); break;
+      case ChunkType::kOutput: append_turn(chunk); break;
+      case ChunkType::kQuery: flush_contexts(chunk.text); break;
+    }
+  }
+
+  void append_turn(const Chunk& output) {
+    std::erase_if(contexts_, [&](const std::string& context) {
+      return output.query_text.find(context) != std::string::npos;
+    });
+    flush_contexts(output.query_text);
+    const bool keep = output.think_policy == ThinkPolicy::kKeep;
+    result_.messages.push_back({.role = "assistant",
+                                .content = keep ? output.raw_text : output.text,
+                                .reasoning = {},
+                                .verbatim = keep});
+  }
+
+  // The user message of the contexts that are waiting, and `query`.
+  void flush_contexts(const std::string& query) {
+    std::string content;
+    for (const std::string& context : contexts_) {
+      if (!content.empty()) content += "\n\n";
+      content += context;
+    }
+    contexts_.clear();
+    if (!content.empty() && !query.empty()) content += "\n\n";
+    content += query;
+    if (content.empty()) return;
+    result_.messages.push_back(
+        {.role = "user", .content = std::move(content), .reasoning = {}});
+  }
+
+  std::string_view tenant_;
+  ChunkRegistry& registry_;
+  Composition result_;
+  std::vector<std::string> contexts_;
+  int level_ = -1;
+};
+
+}  // namespace
+
+Result<Composition> compose(const std::vector<wire::ChunkRef>& refs, std::string_view tenant,
+                            ChunkRegistry& registry) {
+  Composer composer(tenant, registry);
+  for (size_t i = 0; i < refs.size(); ++i) RETURN_IF_ERROR(composer.add(i, refs[i]));
+  return std::move(composer).finish();
+}
+
+}  // namespace cascade

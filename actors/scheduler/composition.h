@@ -1,0 +1,33 @@
+// From the chunks that a request names to the conversation that they stand for.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/chunk.h"
+#include "base/result.h"
+#include "cache/chunk_registry.h"
+#include "wire/messages.h"
+
+namespace cascade {
+
+struct Composition {
+  std::vector<ChatMessage> messages;
+  std::vector<std::string> chunk_ids;  // of the registered chunks that were named
+  // Chunks given by text that are worth an id: system prompts and contexts.
+  std::vector<Chunk> new_chunks;
+};
+
+// The conversation of `refs`, in the order of cascade levels: a system prompt (at most one, first),
+// contexts and outputs in the order given, a query (at most one, last).
+//  - A context belongs to the user message that follows it, before it and a blank line. A context
+//    that the following output's query already contains is not repeated.
+//  - An output stands for its turn: the user message that it answers, and the answer. It may be
+//    named as context too.
+//  - Contexts that no query follows are a user message themselves.
+// Errors: kInvalidArgument with field "chunks[i].…" (order, type, both or neither of id and text),
+// or "chunks" (no user message at the end); kNotFound as ChunkRegistry::find.
+Result<Composition> compose(const std::vector<wire::ChunkRef>& refs, std::string_view tenant,
+                            ChunkRegistry& registry);
+
+}  // namespace cascade

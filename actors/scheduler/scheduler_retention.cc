@@ -1,0 +1,204 @@
+// What is kept of an output, and how its K and V become exact while nobody waits.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "actors/scheduler/scheduler_core.h"
+#include "actors/scheduler/tenant.h"
+#include "base/random.h"
+
+namespace cascade {
+namespace {
+
+size_t common_prefix(std::span<const int32_t> a, std::span<const int32_t> b) {
+  return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+GenerationRecord record_of(const Request& request, const std::string& finish_reason) {
+  return {.temperature = request.sample.temperature,
+          .top_p = request.sample.top_p,
+          .top_k = request.sample.top_k,
+          .min_p = request.sample.min_p,
+          .repetition_penalty = request.sample.repetition_penalty,
+          .seed = request.sample.seed,
+          .max_tokens = request.max_tokens,
+          .finish_reason = finish_reason};
+}
+
+// Prompt and output as they were computed: every token whose K and V are in pages.
+std::vector<int32_t> sampled_chain(const Request& request) {
+  std::vector<int32_t> chain = request.prompt;
+  chain.insert(chain.end(), request.sampled.begin(), request.sampled.end());
+  chain.resize(std::min<size_t>(chain.size(), request.sequence->committed()));
+  return chain;
+}
+
+}  // namespace
+
+// Registers the output; its chain follows when the history is tokenized. Returns the chunk's id, or
+// nothing if the registry is full.
+std::string SchedulerCore::retain(Request& request, const std::string& finish_reason) {
+  Chunk chunk;
+  chunk.id = random_id("output");
+  chunk.type = ChunkType::kOutput;
+  chunk.tenant = kLocalTenant;
+  chunk.text = request.output->answer();
+  chunk.token_ids = request.sampled;
+  chunk.query_text = request.params.prompt ? *request.params.prompt
+                                           : request.messages.back().content;
+  chunk.raw_text = request.generation_prefix + request.output->raw_text();
+  chunk.think_spans = request.output->think_spans();
+  chunk.think_policy = request.params.think_policy;
+  const bool computed_later = chunk.think_policy != ThinkPolicy::kDrop;
+  chunk.kv_state = computed_later ? KvState::kPending : KvState::kNone;
+  chunk.generation = record_of(request, finish_reason);
+  chunk.created_us = chunk.last_used_us = clock_.wall_us();
+  chunk.content_hash = chunk_content_hash(chunk);
+  auto added = registry_.add(chunk);
+  if (!added.ok()) {
+    spdlog::warn("an output was not retained: {}", added.error().message);
+    return "";
+  }
+  ChunkEntry& entry = **added;
+  store(entry.chunk);
+
+  Reprefill next;
+  next.chunk_id = entry.chunk.id;
+  next.sampled_chain = sampled_chain(request);
+  next.prompt_tokens = request.prompt.size();
+  if (request.params.prompt) {
+    next.chain = next.sampled_chain;  // a raw prompt has no history but itself
+    if (computed_later) queue_reprefill(entry, std::move(next));
+    return entry.chunk.id;
+  }
+  wire::EncodeJob job;
+  job.job = next_job_++;
+  job.mode = wire::EncodeJob::Mode::kHistory;
+  job.messages = request.messages;
+  const bool keep = chunk.think_policy == ThinkPolicy::kKeep;
+  job.messages.push_back({.role = "assistant",
+                          .content = keep ? chunk.raw_text : chunk.text,
+                          .reasoning = {},
+                          .verbatim = keep});
+  job.thinking = request.params.thinking;
+  job.now_unix_s = clock_.wall_us() / 1'000'000;
+  encoding_histories_[job.job] = entry.chunk.id;
+  histories_[job.job] = std::move(next);
+  send(Actor::kPrefill, std::move(job));
+  return entry.chunk.id;
+}
+
+void SchedulerCore::history_ready(const std::string& chunk_id, wire::EncodeDone&& done) {
+  const auto history = histories_.find(done.job);
+  Reprefill next = std::move(history->second);
+  histories_.erase(history);
+  const auto found = registry_.find(kLocalTenant, chunk_id);
+  if (!found.ok()) return;  // deleted in the meantime
+  ChunkEntry& entry = **found;
+  if (done.error) {
+    spdlog::warn("the KV of {} is not kept: {}", chunk_id, done.error->to_string());
+    entry.chunk.kv_state = KvState::kNone;
+    return store(entry.chunk);
+  }
+  next.chain = std::move(done.token_ids);
+  if (entry.chunk.think_policy == ThinkPolicy::kDrop) {
+    index_.drop_branch(next.sampled_chain, static_cast<int64_t>(common_prefix(
+                                               next.sampled_chain, next.chain)));
+    return;
+  }
+  queue_reprefill(entry, std::move(next));
+}
+
+void SchedulerCore::queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill) {
+  forget_chain(entry);  // of an earlier output with the same content, behind other messages
+  if (static_cast<int>(reprefills_.size()) >= options_.reprefills_max || reprefill.chain.empty()) {
+    entry.chunk.kv_state = KvState::kNone;
+    return store(entry.chunk);
+  }
+  entry.chain = reprefill.chain;
+  const size_t shared = common_prefix(reprefill.sampled_chain, reprefill.chain);
+  entry.own_begin = std::min(shared, reprefill.prompt_tokens);
+  entry.chunk.kv_state = KvState::kPending;
+  reprefills_.push_back(std::move(reprefill));
+}
+
+// Brings the first re-prefill to where a slice of it can be computed. Those that need no computing,
+// or have no room, are ended on the way. False if there is none left.
+bool SchedulerCore::start_idle() {
+  while (!reprefills_.empty()) {
+    Reprefill& idle = reprefills_.front();
+    if (!idle.sequence) {
+      idle.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_);
+      idle.sequence->reuse(idle.chain, clock_.wall_us());
+    }
+    const auto size = static_cast<int64_t>(idle.chain.size());
+    const bool complete = idle.sequence->committed() == size;
+    if (!complete && idle.sequence->reserve(size)) return true;
+    finish_idle(complete);
+  }
+  return false;
+}
+
+void SchedulerCore::on_idle_done(const InFlight& job, const wire::PrefillDone& done) {
+  Reprefill& idle = reprefills_.front();
+  if (done.error) return finish_idle(false);
+  idle.sequence->commit(job.tokens, clock_.wall_us());
+  counters_.tokens_reprefilled += static_cast<int64_t>(job.tokens.size());
+  if (idle.sequence->committed() == static_cast<int64_t>(idle.chain.size())) finish_idle(true);
+}
+
+// Ends the first re-prefill: its chain is held from now on, or it is given up.
+void SchedulerCore::finish_idle(bool complete) {
+  Reprefill idle = std::move(reprefills_.front());
+  reprefills_.pop_front();
+  if (idle.sequence) idle.sequence->finish(clock_.wall_us());
+  const auto found = registry_.find(kLocalTenant, idle.chunk_id);
+  if (!found.ok()) return;
+  ChunkEntry& entry = **found;
+  if (complete) entry.hold = index_.hold(idle.chain);
+  entry.chunk.kv_state = entry.hold ? KvState::kReady : KvState::kNone;
+  refresh(entry);
+  store(entry.chunk);
+  if (complete) {
+    const size_t shared = common_prefix(idle.sampled_chain, idle.chain);
+    index_.drop_branch(idle.sampled_chain, static_cast<int64_t>(shared));
+  }
+}
+
+// Gives back the pages of the re-prefill in progress; it starts again later, from what it sealed.
+void SchedulerCore::pause_idle() {
+  reprefills_.front().sequence->finish(clock_.wall_us());
+  reprefills_.front().sequence.reset();
+}
+
+void SchedulerCore::use_chunks(const std::vector<std::string>& ids) {
+  for (const std::string& id : ids) {
+    const auto found = registry_.find(kLocalTenant, id);
+    if (!found.ok()) continue;
+    Chunk& chunk = (*found)->chunk;
+    ++chunk.hits;
+    chunk.last_used_us = clock_.wall_us();
+    store(chunk);
+  }
+}
+
+void SchedulerCore::store(const Chunk& chunk) {
+  send(Actor::kStore, wire::StorePut{next_job_++, chunk});
+}
+
+// Brings what the chunk says of its K and V up to date: pages may have been evicted.
+void SchedulerCore::refresh(ChunkEntry& entry) {
+  if (entry.hold && !index_.is_held(*entry.hold)) {
+    entry.hold.reset();
+    entry.chunk.kv_state = KvState::kNone;
+  }
+  const bool ready = entry.hold.has_value();
+  const auto chain = static_cast<int64_t>(entry.chain.size());
+  entry.chunk.kv_tokens = ready ? chain : 0;
+  // Its own tokens are behind the prompt; a page that it shares with the prompt counts as well.
+  const int64_t own = std::min(chain, static_cast<int64_t>(entry.own_begin));
+  const int64_t pages = (chain + kPageTokens - 1) / kPageTokens - own / kPageTokens;
+  entry.chunk.kv_bytes = ready ? pages * static_cast<int64_t>(arena_.page_bytes()) : 0;
+}
+
+}  // namespace cascade

@@ -1,0 +1,154 @@
+// Frames to SchedulerCore and back.
+#include "actors/scheduler_actor.h"
+
+#include <spdlog/spdlog.h>
+
+#include <array>
+#include <chrono>
+#include <exception>
+#include <stdexcept>
+#include <string_view>
+
+#include "actors/worker.h"
+
+namespace cascade {
+namespace {
+
+using Actor = SchedulerCore::Actor;
+
+// Deadlines and signs of life are looked at so often.
+constexpr auto kTick = std::chrono::milliseconds(100);
+// Deltas of every running request may be under way to the gateway at once.
+constexpr int kQueueMessagesMax = 100'000;
+
+constexpr std::array<std::pair<Actor, const char*>, 4> kNames = {{
+    {Actor::kPrefill, kPrefillActor},
+    {Actor::kDecode, kDecodeActor},
+    {Actor::kStore, kStoreActor},
+    {Actor::kGateway, kGatewayActor},
+}};
+
+class SchedulerActor {
+ public:
+  SchedulerActor(ZmqContext& context, const SchedulerOptions& options, const Model& model,
+                 const PageArena& arena, const Clock& clock)
+      : io_(1),
+        port_(io_, context,
+              {.type = ZMQ_ROUTER, .routing_id = {}, .queue_messages_max = kQueueMessagesMax,
+               .replace_peer = true}),
+        timer_(io_),
+        core_(options, model, arena, clock) {
+    const Status bound = port_.bind(kSchedulerEndpoint);
+    if (!bound.ok()) throw std::runtime_error(bound.error().to_string());
+  }
+
+  void run() {
+    std::exception_ptr failure;
+    const auto on_end = [&](std::exception_ptr error) {
+      if (error && !failure) failure = error;
+      if (error) io_.stop();
+    };
+    asio::co_spawn(io_, receive(), on_end);
+    asio::co_spawn(io_, tick(), on_end);
+    io_.run();
+    if (failure) std::rethrow_exception(failure);
+  }
+
+ private:
+  Task<> receive() {
+    for (;;) {
+      std::optional<wire::Frames> frames = co_await port_.recv();
+      if (!frames) co_return;
+      take(std::move(*frames));
+      flush();
+      if (core_.stopped()) break;
+    }
+    finish();
+  }
+
+  Task<> tick() {
+    while (!finished_) {
+      timer_.expires_after(kTick);
+      boost::system::error_code woken;
+      co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+      if (finished_) co_return;
+      core_.on_tick();
+      flush();
+      if (core_.stopped()) finish();
+    }
+  }
+
+  // frames: [actor name][client, from the gateway only; may be empty][message…]
+  void take(wire::Frames frames) {
+    const std::string sender = std::exchange(frames.front(), {});
+    std::span<const wire::Frame> rest = std::span(frames).subspan(1);
+    std::string client;
+    const bool from_gateway = sender == kGatewayActor;
+    if (from_gateway) {
+      CHECK(!rest.empty());
+      client = rest.front();
+      rest = rest.subspan(1);
+    }
+    auto envelope = wire::decode(rest);
+    CHECK(envelope.ok());  // the gateway has checked it; the others are our own
+    if (const auto* hello = std::get_if<wire::ActorHello>(&envelope->message)) {
+      for (const auto& [actor, name] : kNames) {
+        if (hello->actor == name) core_.on_actor_started(actor);
+      }
+    } else if (std::holds_alternative<wire::Stop>(envelope->message)) {
+      core_.stop();
+    } else if (from_gateway) {
+      core_.on_client(client, *std::move(envelope));
+    } else {
+      core_.on_answer(std::move(envelope->message));
+    }
+  }
+
+  void flush() {
+    for (SchedulerCore::Outgoing& outgoing : core_.take_outgoing()) {
+      wire::Frames frames = wire::encode(outgoing.envelope);
+      if (outgoing.to == Actor::kGateway) frames.insert(frames.begin(), outgoing.client);
+      send(outgoing.to, std::move(frames));
+    }
+  }
+
+  // An actor that is being restarted is not there; when it is back, its work is given up as lost.
+  void send(Actor to, wire::Frames frames) {
+    for (const auto& [actor, name] : kNames) {
+      if (actor != to) continue;
+      frames.insert(frames.begin(), name);
+      const SendResult result = port_.send(frames);
+      if (result == SendResult::kSent) return;
+      if (result == SendResult::kFull) throw std::runtime_error("an actor's queue is full");
+      spdlog::debug("{} is not there; a message to it is dropped", name);
+    }
+  }
+
+  void finish() {
+    if (finished_) return;
+    finished_ = true;
+    for (const auto& [actor, name] : kNames) {
+      wire::Frames frames = wire::encode({{}, wire::Stop{}});
+      if (actor == Actor::kGateway) frames.insert(frames.begin(), "");
+      send(actor, std::move(frames));
+    }
+    timer_.cancel();
+    port_.close();
+  }
+
+  asio::io_context io_;
+  ZmqPort port_;
+  asio::steady_timer timer_;
+  SchedulerCore core_;
+  bool finished_ = false;
+};
+
+}  // namespace
+
+void run_scheduler(ZmqContext& context, const SchedulerOptions& options, const Model& model,
+                   const PageArena& arena, const Clock& clock) {
+  SchedulerActor actor(context, options, model, arena, clock);
+  actor.run();
+}
+
+}  // namespace cascade

@@ -1,0 +1,167 @@
+// ZMQ_FD under Asio: the descriptor only says "look"; every send and receive may have consumed its
+// edge, so ZMQ_EVENTS is read again before waiting (zmq_getsockopt(3)).
+#include "actors/zmq_port.h"
+
+#include <cerrno>
+#include <stdexcept>
+
+#include "base/check.h"
+
+#if defined(__SANITIZE_THREAD__)
+#include <sanitizer/tsan_interface.h>
+#endif
+
+namespace cascade {
+namespace {
+
+// Messages handled in a row before other coroutines of the io_context get their turn.
+constexpr int kBurstMax = 64;
+
+[[noreturn]] void fail(const char* what) {
+  throw std::runtime_error(std::string(what) + ": " + zmq_strerror(zmq_errno()));
+}
+
+// A message sent happens before the same message is received. ThreadSanitizer cannot see that in
+// libzmq, which is not instrumented and hands messages over by atomics.
+void sent_before_received([[maybe_unused]] bool sending) {
+#if defined(__SANITIZE_THREAD__)
+  static char all_messages;
+  sending ? __tsan_release(&all_messages) : __tsan_acquire(&all_messages);
+#endif
+}
+
+}  // namespace
+
+ZmqContext::ZmqContext() : context_(zmq_ctx_new()) { CHECK(context_ != nullptr); }
+
+ZmqContext::~ZmqContext() { zmq_ctx_term(context_); }
+
+ZmqPort::ZmqPort(asio::io_context& io, ZmqContext& context, const Options& options)
+    : io_(io), socket_(zmq_socket(context.get(), options.type)) {
+  if (socket_ == nullptr) fail("zmq_socket");
+  set(ZMQ_LINGER, 0);
+  set(ZMQ_SNDHWM, options.queue_messages_max);
+  set(ZMQ_RCVHWM, options.queue_messages_max);
+  zmq_setsockopt(socket_, ZMQ_MAXMSGSIZE, &options.message_bytes_max,
+                 sizeof options.message_bytes_max);
+  if (options.type == ZMQ_ROUTER) {
+    set(ZMQ_ROUTER_MANDATORY, 1);  // an unknown receiver is an error, not silence
+    if (options.replace_peer) set(ZMQ_ROUTER_HANDOVER, 1);
+  }
+  if (!options.routing_id.empty()) {
+    zmq_setsockopt(socket_, ZMQ_ROUTING_ID, options.routing_id.data(), options.routing_id.size());
+  }
+  if (options.heartbeats) {
+    set(ZMQ_HEARTBEAT_IVL, 5000);
+    set(ZMQ_HEARTBEAT_TIMEOUT, 15000);
+    set(ZMQ_HANDSHAKE_IVL, 5000);
+  }
+  int fd = -1;
+  size_t size = sizeof fd;
+  if (zmq_getsockopt(socket_, ZMQ_FD, &fd, &size) != 0) fail("ZMQ_FD");
+  descriptor_.emplace(io_, fd);
+}
+
+ZmqPort::~ZmqPort() {
+  descriptor_->release();  // the descriptor belongs to ZeroMQ
+  zmq_close(socket_);
+}
+
+void ZmqPort::set(int option, int value) {
+  if (zmq_setsockopt(socket_, option, &value, sizeof value) != 0) fail("zmq_setsockopt");
+}
+
+Status ZmqPort::bind(const std::string& endpoint) {
+  if (zmq_bind(socket_, endpoint.c_str()) == 0) return {};
+  return Error{ErrorCode::kIo, endpoint, std::string("cannot listen: ") +
+                                             zmq_strerror(zmq_errno())};
+}
+
+Status ZmqPort::connect(const std::string& endpoint) {
+  if (zmq_connect(socket_, endpoint.c_str()) == 0) return {};
+  return Error{ErrorCode::kIo, endpoint, std::string("cannot connect: ") +
+                                             zmq_strerror(zmq_errno())};
+}
+
+int ZmqPort::events() {
+  int events = 0;
+  size_t size = sizeof events;
+  if (zmq_getsockopt(socket_, ZMQ_EVENTS, &events, &size) != 0) fail("ZMQ_EVENTS");
+  return events;
+}
+
+bool ZmqPort::has_peer() {
+  const int now = events();
+  if ((now & ZMQ_POLLIN) != 0) descriptor_->cancel();  // reading events may have eaten the edge
+  return (now & ZMQ_POLLOUT) != 0;
+}
+
+std::optional<wire::Frames> ZmqPort::try_recv() {
+  for (;;) {
+    wire::Frames frames;
+    bool more = true, too_many = false;
+    while (more) {
+      zmq_msg_t message;
+      zmq_msg_init(&message);
+      if (zmq_msg_recv(&message, socket_, ZMQ_DONTWAIT) < 0) {
+        const int error = zmq_errno();
+        zmq_msg_close(&message);
+        if (error == EINTR) continue;
+        if (error == EAGAIN && frames.empty()) return std::nullopt;
+        fail("zmq_msg_recv");  // the parts of one message arrive together
+      }
+      more = zmq_msg_more(&message) != 0;
+      too_many = too_many || frames.size() > wire::kFrameCountMax;
+      if (!too_many) {
+        frames.emplace_back(static_cast<const char*>(zmq_msg_data(&message)),
+                            zmq_msg_size(&message));
+      }
+      zmq_msg_close(&message);
+    }
+    sent_before_received(false);
+    if (!too_many) return frames;
+  }
+}
+
+Task<std::optional<wire::Frames>> ZmqPort::recv() {
+  while (!closed_) {
+    std::optional<wire::Frames> frames = try_recv();
+    if (frames) {
+      if (++burst_ % kBurstMax == 0) co_await asio::post(io_, asio::use_awaitable);
+      co_return frames;
+    }
+    if (readable()) continue;
+    boost::system::error_code error;
+    co_await descriptor_->async_wait(asio::posix::stream_descriptor::wait_read,
+                                     asio::redirect_error(asio::use_awaitable, error));
+    // operation_aborted: send() or close() woke us.
+    if (error && error != asio::error::operation_aborted) throw boost::system::system_error(error);
+  }
+  co_return std::nullopt;
+}
+
+SendResult ZmqPort::send(const wire::Frames& frames) {
+  CHECK(!frames.empty());
+  sent_before_received(true);
+  for (size_t i = 0; i < frames.size(); ++i) {
+    const int flags = ZMQ_DONTWAIT | (i + 1 < frames.size() ? ZMQ_SNDMORE : 0);
+    int sent;
+    do {
+      sent = zmq_send(socket_, frames[i].data(), frames[i].size(), flags);
+    } while (sent < 0 && zmq_errno() == EINTR);
+    if (sent >= 0) continue;
+    // Only the first frame can be refused: the others go where it went.
+    if (zmq_errno() == EAGAIN && i == 0) return SendResult::kFull;
+    if (zmq_errno() == EHOSTUNREACH && i == 0) return SendResult::kGone;
+    fail("zmq_send");
+  }
+  if (readable()) descriptor_->cancel();  // sending may have eaten the edge: wake the receiver
+  return SendResult::kSent;
+}
+
+void ZmqPort::close() {
+  closed_ = true;
+  descriptor_->cancel();
+}
+
+}  // namespace cascade

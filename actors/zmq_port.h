@@ -1,0 +1,85 @@
+// A ZeroMQ socket that coroutines of one io_context receive from.
+#pragma once
+
+#include <zmq.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "actors/asio.h"
+#include "base/result.h"
+#include "wire/frames.h"
+
+namespace cascade {
+
+// Owns a ZeroMQ context. Destroyed after every port: its destructor waits for their sockets.
+class ZmqContext {
+ public:
+  ZmqContext();
+  ~ZmqContext();
+  ZmqContext(const ZmqContext&) = delete;
+  ZmqContext& operator=(const ZmqContext&) = delete;
+  void* get() const { return context_; }
+
+ private:
+  void* context_;
+};
+
+enum class SendResult {
+  kSent,
+  kFull,  // the receiver's queue is full; nothing was sent
+  kGone,  // there is no such receiver (ROUTER only)
+};
+
+// One thread: that of its io_context. One coroutine receives at a time.
+class ZmqPort {
+ public:
+  struct Options {
+    int type = ZMQ_DEALER;       // ZMQ_ROUTER or ZMQ_DEALER
+    std::string routing_id;      // DEALER: the name by which a ROUTER knows it; empty: generated
+    int queue_messages_max = 1000;  // each way
+    int64_t message_bytes_max = static_cast<int64_t>(wire::kMessageBytesMax);  // of one frame
+    bool replace_peer = false;   // ROUTER: a new peer of the same name takes over (ours restart)
+    bool heartbeats = false;     // find dead peers behind ipc and tcp within 15 s
+  };
+
+  // Throws std::runtime_error if the system has no more sockets.
+  ZmqPort(asio::io_context& io, ZmqContext& context, const Options& options);
+  // close() was called and recv() has returned, or the io_context no longer runs.
+  ~ZmqPort();
+  ZmqPort(const ZmqPort&) = delete;
+  ZmqPort& operator=(const ZmqPort&) = delete;
+
+  // Errors: kIo with the endpoint as field.
+  Status bind(const std::string& endpoint);
+  Status connect(const std::string& endpoint);
+
+  // The next message; of a ROUTER the first frame names the peer. More frames than
+  // wire::kFrameCountMax + 1 are dropped with their message. nullopt after close().
+  // Throws std::runtime_error if the context was shut down.
+  Task<std::optional<wire::Frames>> recv();
+
+  // Never waits.
+  SendResult send(const wire::Frames& frames);
+
+  // Whether a message could be sent now: somebody is connected, or will be, and has room.
+  bool has_peer();
+
+  // Ends recv(). Idempotent.
+  void close();
+
+ private:
+  std::optional<wire::Frames> try_recv();
+  int events();
+  bool readable() { return (events() & ZMQ_POLLIN) != 0; }
+  void set(int option, int value);
+
+  asio::io_context& io_;
+  void* socket_;
+  std::optional<asio::posix::stream_descriptor> descriptor_;
+  bool closed_ = false;
+  int burst_ = 0;
+};
+
+}  // namespace cascade

@@ -1,0 +1,57 @@
+// The chain of one running sequence: what it reuses, the pages it fills, what it leaves behind.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cache/chain_index.h"
+#include "cache/page_arena.h"
+
+namespace cascade {
+
+// Tokens are *committed* once their K and V are in pages. Full pages go into the index at once, so
+// that other sequences find them while this one still runs; if another sequence was faster, its
+// page is taken and ours is freed: they hold the same bits. One thread.
+class ChainSequence {
+ public:
+  ChainSequence(ChainIndex& index, PagePool& pool, const PageArena& arena);
+  // Leaves the pages to the index as finish() does.
+  ~ChainSequence();
+  ChainSequence(const ChainSequence&) = delete;
+  ChainSequence& operator=(const ChainSequence&) = delete;
+
+  // Commits the longest beginning of `tokens` that is in the index. Where a page matches in part, it
+  // is copied. Returns the number of tokens committed. Call once, first.
+  int64_t reuse(std::span<const int32_t> tokens, int64_t now_us);
+
+  // Makes room for `tokens` tokens in all, evicting where needed. False if every page is in use;
+  // pages that were had stay.
+  bool reserve(int64_t tokens);
+
+  // `tokens`, at position committed(), have their K and V in pages. Precondition: reserved.
+  void commit(std::span<const int32_t> tokens, int64_t now_us);
+
+  // Gives the unfinished last page to the index as well and lets go of the chain. Idempotent.
+  void finish(int64_t now_us);
+
+  const std::vector<int32_t>& tokens() const { return tokens_; }
+  int64_t committed() const { return static_cast<int64_t>(tokens_.size()); }
+  // Page i holds positions [64 i, 64 i + 64).
+  const std::vector<PageIndex>& pages() const { return pages_; }
+
+ private:
+  bool allocate_page();
+  void seal_page(int64_t now_us);
+
+  ChainIndex& index_;
+  PagePool& pool_;
+  const PageArena& arena_;
+  std::vector<int32_t> tokens_;   // committed
+  std::vector<PageIndex> pages_;  // those behind sealed_ are our own references
+  size_t sealed_ = 0;             // pages that the index has
+  ChainIndex::Node* node_;        // of the last sealed page, acquired
+  bool finished_ = false;
+};
+
+}  // namespace cascade

@@ -1,0 +1,222 @@
+// The chat's commands.
+#include "clients/ctl/chat.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "clients/ctl/chunk_table.h"
+#include "clients/ctl/interrupt.h"
+#include "clients/ctl/json_fields.h"
+#include "clients/ctl/status_text.h"
+#include "clients/ctl/stream_printer.h"
+#include "clients/ctl/terminal_text.h"
+#include "clients/ctl/units.h"
+
+namespace cascade::ctl {
+namespace {
+
+// "12" -> 12; 0 for what is no number.
+size_t number_in(const std::string& text) {
+  size_t number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, problem] = std::from_chars(text.data(), end, number);
+  return problem == std::errc() && stop == end ? number : 0;
+}
+
+std::string summary(const client::Generation& generation) {
+  const wire::Usage& usage = generation.usage;
+  std::string text = std::to_string(usage.reused_tokens) + " tokens reused, " +
+                     std::to_string(usage.prefilled_tokens) + " prefilled, " +
+                     std::to_string(usage.completion_tokens) + " generated, " +
+                     format_duration(generation.timings.total_us);
+  if (generation.finish_reason != "stop") text += ", " + generation.finish_reason;
+  return "(" + text + ")";
+}
+
+}  // namespace
+
+ChatSession::ChatSession(client::Client& client, Screen& screen, ChatSettings settings)
+    : client_(client),
+      screen_(screen),
+      settings_(std::move(settings)),
+      thoughts_(settings_.interactive ? Thoughts::kShown : Thoughts::kHidden) {
+  conversation_.set_system(settings_.system);
+}
+
+bool ChatSession::enter(const std::string& entry) {
+  const Result<ChatCommand> command = parse_chat_line(entry);
+  if (!command.ok()) {
+    fail(command.error());
+    return true;
+  }
+  if (command->verb == ChatVerb::kBye) return false;
+  run(*command);
+  return true;
+}
+
+void ChatSession::fail(const Error& error) {
+  failed_ = true;
+  print_error(screen_, error);
+}
+
+void ChatSession::run(const ChatCommand& command) {
+  switch (command.verb) {
+    case ChatVerb::kNothing:
+    case ChatVerb::kBye:
+      return;
+    case ChatVerb::kText:
+      conversation_.set_query(command.argument);
+      return infer();
+    case ChatVerb::kSystem:
+      conversation_.set_system(command.argument);
+      return remark(command.argument.empty() ? "no system prompt" : "system prompt set");
+    case ChatVerb::kContext:
+      conversation_.add_context(command.argument);
+      return remark(std::to_string(conversation_.contexts().size()) +
+                    " contexts for the next turn");
+    case ChatVerb::kQuery:
+      conversation_.set_query(command.argument);
+      return remark("/infer answers it");
+    case ChatVerb::kInfer:
+      return infer();
+    case ChatVerb::kOutput:
+      return list_outputs();
+    case ChatVerb::kUseOutput:
+      return use_output(command.argument);
+    case ChatVerb::kDeleteOutput:
+      return delete_output(command.argument);
+    case ChatVerb::kChunks:
+      return list_chunks();
+    case ChatVerb::kStats:
+      return show_stats();
+    case ChatVerb::kThink:
+      return set_thinking(command.argument);
+    case ChatVerb::kClear:
+      conversation_.clear();
+      return remark("new conversation");
+    case ChatVerb::kHelp:
+      screen_.out << chat_help() << std::flush;
+      return;
+  }
+}
+
+void ChatSession::infer() {
+  auto chunks = conversation_.composition();
+  if (!chunks.ok()) return fail(chunks.error());
+  wire::GenerateRequest request = settings_.params;
+  request.chunks = std::move(chunks).value();
+  request.retain_output = true;
+  clear_interrupt();
+  const InterruptGuard guard;
+  StreamPrinter printer(screen_, thoughts_ == Thoughts::kShown);
+  const auto on_event = [&](const client::Event& event) {
+    if (!screen_.json) printer.event(event);
+    return true;
+  };
+  const Result<client::Generation> result =
+      client_.generate(std::move(request), on_event, &interrupted());
+  if (!screen_.json) printer.finish();
+  if (!result.ok()) return fail(result.error());
+  finish_turn(*result);
+}
+
+void ChatSession::finish_turn(const client::Generation& generation) {
+  if (screen_.json) print_json(screen_, to_json_object(generation));
+  remark(summary(generation));
+  if (!generation.output_chunk_id.empty()) {
+    conversation_.answered(generation.output_chunk_id);
+  } else if (generation.finish_reason != "cancelled") {
+    fail({ErrorCode::kInternal, "output", "was not kept, so later turns will not know of it"});
+  }
+}
+
+Status ChatSession::number_outputs() {
+  ASSIGN_OR_RETURN(numbered_, client_.get_retained_sequences());
+  std::reverse(numbered_.begin(), numbered_.end());  // so that a number stays when others come
+  return {};
+}
+
+void ChatSession::list_outputs() {
+  const Status numbered = number_outputs();
+  if (!numbered.ok()) return fail(numbered.error());
+  const Ids ids = screen_.terminal ? Ids::kShort : Ids::kWhole;
+  print_list(numbered_, render_outputs(numbered_, ids, screen_.style));
+}
+
+void ChatSession::list_chunks() {
+  Result<std::vector<client::ChunkInfo>> chunks = client_.list_all_chunks({});
+  if (!chunks.ok()) return fail(chunks.error());
+  std::reverse(chunks->begin(), chunks->end());
+  const Ids ids = screen_.terminal ? Ids::kShort : Ids::kWhole;
+  print_list(*chunks, render_chunks(*chunks, ids, screen_.style));
+}
+
+void ChatSession::print_list(const std::vector<client::ChunkInfo>& chunks,
+                             const std::string& table) {
+  if (screen_.json) return print_json(screen_, json_of_list(chunks));
+  if (chunks.empty()) return remark("none");
+  screen_.out << table << std::flush;
+}
+
+// `which`: a number of the last list, or an id or its beginning.
+Result<std::string> ChatSession::find_output(const std::string& which) {
+  const size_t number = number_in(which);
+  if (number == 0) {
+    ASSIGN_OR_RETURN(const Chunk chunk, client_.get_chunk(which));
+    if (chunk.type == ChunkType::kOutput) return chunk.id;
+    return invalid_argument(which, "is no output");
+  }
+  if (number > numbered_.size()) RETURN_IF_ERROR(number_outputs());
+  if (number <= numbered_.size()) return numbered_[number - 1].chunk.id;
+  return not_found(
+      which, "there are " + std::to_string(numbered_.size()) + " outputs; /output lists them");
+}
+
+void ChatSession::use_output(const std::string& which) {
+  const Result<std::string> id = find_output(which);
+  if (!id.ok()) return fail(id.error());
+  const bool added = conversation_.add_output(*id);
+  remark(added ? "added to the conversation" : "is part of the conversation already");
+}
+
+void ChatSession::delete_output(const std::string& which) {
+  const Result<std::string> id = find_output(which);
+  if (!id.ok()) return fail(id.error());
+  const Status released = client_.release_retained_sequence(*id);
+  if (!released.ok()) return fail(released.error());
+  conversation_.remove_output(*id);
+  remark("deleted " + *id);
+}
+
+void ChatSession::show_stats() {
+  const Result<wire::StatusReply> status = client_.status();
+  if (!status.ok()) return fail(status.error());
+  if (screen_.json) return print_json(screen_, to_json_object(*status));
+  screen_.out << render_status(*status, screen_.style) << std::flush;
+}
+
+void ChatSession::set_thinking(const std::string& mode) {
+  if (mode != "on" && mode != "off" && mode != "hide") {
+    return fail(invalid_argument("/think", "must be on, off or hide"));
+  }
+  settings_.params.thinking = mode != "off";
+  thoughts_ = mode == "hide" ? Thoughts::kHidden : Thoughts::kShown;
+  remark("thinking: " + mode);
+}
+
+void ChatSession::remark(const std::string& text) {
+  if (!settings_.interactive) return;
+  screen_.out << screen_.style.dim(one_line(text)) << std::endl;
+}
+
+std::vector<std::string> ChatSession::output_ids() {
+  wire::ChunkListRequest request;
+  request.type = ChunkType::kOutput;
+  const Result<wire::ChunkListReply> page = client_.list_chunks(request);
+  std::vector<std::string> ids;
+  if (!page.ok()) return ids;
+  for (const Chunk& chunk : page->chunks) ids.push_back(chunk.id);
+  return ids;
+}
+
+}  // namespace cascade::ctl

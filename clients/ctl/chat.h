@@ -1,0 +1,69 @@
+// The chat: commands and turns against a daemon.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "clients/cpp/client.h"
+#include "clients/ctl/chat_command.h"
+#include "clients/ctl/conversation.h"
+#include "clients/ctl/line_source.h"
+#include "clients/ctl/screen.h"
+
+namespace cascade::ctl {
+
+struct ChatSettings {
+  // Sampling, limits and think policy of every turn; its prompt is ignored.
+  client::GenerateParams params;
+  std::string system;
+  // A person types: results are followed by remarks, thoughts are shown, a failed command does not
+  // count for the exit code.
+  bool interactive = false;
+};
+
+// One conversation. Errors are printed; nothing ends the chat but its commands.
+class ChatSession {
+ public:
+  // `client` and `screen` must outlive the session.
+  ChatSession(client::Client& client, Screen& screen, ChatSettings settings);
+
+  // Does what an entry says (chat_command.h). Returns false for /bye.
+  bool enter(const std::string& entry);
+  // Prints an error and remembers that there was one.
+  void fail(const Error& error);
+  bool failed() const { return failed_; }
+  // The ids of the newest outputs, for completion.
+  std::vector<std::string> output_ids();
+
+ private:
+  enum class Thoughts { kShown, kHidden };
+
+  void run(const ChatCommand& command);
+  void infer();
+  void finish_turn(const client::Generation& generation);
+  void list_outputs();
+  void list_chunks();
+  void use_output(const std::string& which);
+  void delete_output(const std::string& which);
+  void show_stats();
+  void set_thinking(const std::string& mode);
+  Result<std::string> find_output(const std::string& which);
+  Status number_outputs();
+  void print_list(const std::vector<client::ChunkInfo>& chunks, const std::string& table);
+  void remark(const std::string& text);
+
+  client::Client& client_;
+  Screen& screen_;
+  ChatSettings settings_;
+  Conversation conversation_;
+  Thoughts thoughts_;
+  // The outputs as the last /output numbered them, oldest first: what the N of commands means.
+  std::vector<client::ChunkInfo> numbered_;
+  bool failed_ = false;
+};
+
+// Feeds the session with entries of `lines` until they end, /bye, or (not interactive) Ctrl-C.
+// Returns the exit code (run.h).
+int run_chat(ChatSession& session, LineSource& lines, bool interactive);
+
+}  // namespace cascade::ctl

@@ -1,0 +1,121 @@
+// The table of chat commands, and what parses, explains and completes by it.
+#include "clients/ctl/chat_command.h"
+
+#include <algorithm>
+#include <array>
+
+#include "clients/ctl/terminal_text.h"
+
+namespace cascade::ctl {
+namespace {
+
+enum class Argument { kNone, kOptional, kRequired };
+
+struct Command {
+  std::string_view name;
+  ChatVerb verb;
+  Argument argument;
+  std::string_view argument_name;
+  std::string_view help;  // empty: another name of the command before
+};
+
+constexpr std::array<Command, 17> kCommands = {{
+    {"/system", ChatVerb::kSystem, Argument::kOptional, "TEXT",
+     "set the system prompt; without TEXT: remove it"},
+    {"/context", ChatVerb::kContext, Argument::kRequired, "TEXT", "add a text to the next turn"},
+    {"/query", ChatVerb::kQuery, Argument::kRequired, "TEXT", "set the question for /infer"},
+    {"/infer", ChatVerb::kInfer, Argument::kNone, "", "answer the question"},
+    {"/output", ChatVerb::kOutput, Argument::kNone, "", "list the outputs"},
+    {"/outputs", ChatVerb::kOutput, Argument::kNone, "", ""},
+    {"/use-output", ChatVerb::kUseOutput, Argument::kRequired, "N|ID",
+     "add an output to the conversation"},
+    {"/delete-output", ChatVerb::kDeleteOutput, Argument::kRequired, "N|ID",
+     "delete an output and its KV cache"},
+    {"/chunks", ChatVerb::kChunks, Argument::kNone, "", "list all chunks"},
+    {"/stats", ChatVerb::kStats, Argument::kNone, "", "show what the daemon holds and did"},
+    {"/think", ChatVerb::kThink, Argument::kRequired, "on|off|hide",
+     "think and show it; do not think; think but do not show it"},
+    {"/clear", ChatVerb::kClear, Argument::kNone, "",
+     "begin a new conversation; the system prompt stays, nothing is deleted"},
+    {"/help", ChatVerb::kHelp, Argument::kNone, "", "show this"},
+    {"/?", ChatVerb::kHelp, Argument::kNone, "", ""},
+    {"/bye", ChatVerb::kBye, Argument::kNone, "", "leave (also /exit, /quit, Ctrl-D)"},
+    {"/exit", ChatVerb::kBye, Argument::kNone, "", ""},
+    {"/quit", ChatVerb::kBye, Argument::kNone, "", ""},
+}};
+
+constexpr std::string_view kSpace = " \t\r\n";
+
+std::string_view trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(kSpace);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
+}
+
+const Command* find_command(std::string_view name) {
+  for (const Command& command : kCommands) {
+    if (command.name == name) return &command;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> starting_with(std::string_view word, std::vector<std::string> choices) {
+  std::erase_if(choices, [&](const std::string& choice) { return choice.rfind(word, 0) != 0; });
+  std::sort(choices.begin(), choices.end());
+  return choices;
+}
+
+}  // namespace
+
+Result<ChatCommand> parse_chat_line(std::string_view line) {
+  const std::string_view text = trimmed(line);
+  if (text.empty()) return ChatCommand{ChatVerb::kNothing, ""};
+  if (text[0] != '/') return ChatCommand{ChatVerb::kText, std::string(text)};
+  if (text.rfind("//", 0) == 0) return ChatCommand{ChatVerb::kText, std::string(text.substr(1))};
+  const size_t name_end = std::min(text.find_first_of(kSpace), text.size());
+  const std::string name(text.substr(0, name_end));
+  const std::string_view argument = trimmed(text.substr(name_end));
+  const Command* command = find_command(name);
+  if (command == nullptr) {
+    return invalid_argument(fitted(one_line(name), 40), "is no command; /help lists them");
+  }
+  if (command->argument == Argument::kRequired && argument.empty()) {
+    return invalid_argument(name, "needs an argument: " + std::string(command->argument_name));
+  }
+  if (command->argument == Argument::kNone && !argument.empty()) {
+    return invalid_argument(name, "takes no argument");
+  }
+  return ChatCommand{command->verb, std::string(argument)};
+}
+
+std::string chat_help() {
+  std::string out =
+      "Text is a turn of the conversation; \"\"\" begins and ends text of many lines.\n";
+  for (const Command& command : kCommands) {
+    if (command.help.empty()) continue;
+    const std::string usage = std::string(command.name) + " " + std::string(command.argument_name);
+    out += "  " + padded(usage, 22, false) + " " + std::string(command.help) + "\n";
+  }
+  return out + "Ctrl-C stops an answer. A text that begins with / is written with //.\n";
+}
+
+std::vector<std::string> completions(std::string_view line,
+                                     const std::vector<std::string>& output_ids) {
+  const size_t space = line.find_first_of(kSpace);
+  if (line.empty() || line[0] != '/') return {};
+  if (space == std::string_view::npos) {
+    std::vector<std::string> names;
+    for (const Command& command : kCommands) {
+      if (!command.help.empty()) names.emplace_back(command.name);
+    }
+    return starting_with(line, names);
+  }
+  const Command* command = find_command(line.substr(0, space));
+  if (command == nullptr) return {};
+  const std::string_view word = line.substr(line.find_last_of(kSpace) + 1);
+  if (command->verb == ChatVerb::kThink) return starting_with(word, {"on", "off", "hide"});
+  if (command->argument_name == "N|ID") return starting_with(word, output_ids);
+  return {};
+}
+
+}  // namespace cascade::ctl

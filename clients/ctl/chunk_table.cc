@@ -1,0 +1,129 @@
+// Rows of chunk tables, and one chunk in full.
+#include "clients/ctl/chunk_table.h"
+
+#include <ctime>
+
+#include "clients/ctl/facts.h"
+#include "clients/ctl/table.h"
+#include "clients/ctl/terminal_text.h"
+#include "clients/ctl/units.h"
+
+namespace cascade::ctl {
+namespace {
+
+constexpr int kPreviewColumns = 48;
+// Behind "output_" or "chunk_": 32 bits tell some thousand chunks apart.
+constexpr size_t kShortDigits = 8;
+
+std::string format_time(int64_t unix_us) {
+  if (unix_us == 0) return "never";
+  const auto seconds = static_cast<std::time_t>(unix_us / 1'000'000);
+  std::tm parts{};
+  char text[32] = "?";
+  if (localtime_r(&seconds, &parts) != nullptr) {
+    (void)std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts);
+  }
+  return text;
+}
+
+Cell kind_of(const Chunk& chunk) {
+  const bool output = chunk.type == ChunkType::kOutput;
+  return output ? Cell{"◀ output", Ink::kOutput} : Cell{"▶ input", Ink::kInput};
+}
+
+std::string with_newline(std::string text) {
+  if (!text.empty() && text.back() != '\n') text += '\n';
+  return text;
+}
+
+std::string section(const char* title, const std::string& text, const Style& style) {
+  if (text.empty()) return "";
+  return "\n" + style.dim(title) + "\n" + with_newline(sanitized(text));
+}
+
+void add_generation(Facts& facts, const GenerationRecord& record) {
+  facts.add("temperature", std::to_string(record.temperature));
+  facts.add("top-p", std::to_string(record.top_p));
+  facts.add("top-k", record.top_k);
+  facts.add("min-p", std::to_string(record.min_p));
+  facts.add("repetition penalty", std::to_string(record.repetition_penalty));
+  facts.add("seed", std::to_string(record.seed));
+  facts.add("max tokens", record.max_tokens);
+  facts.add("finish reason", record.finish_reason);
+}
+
+}  // namespace
+
+std::string shown_id(const std::string& id, Ids ids) {
+  const size_t mark = id.find('_');
+  if (ids == Ids::kWhole || mark == std::string::npos) return id;
+  return id.substr(0, mark + 1 + kShortDigits);
+}
+
+std::string render_outputs(const std::vector<client::ChunkInfo>& outputs, Ids ids,
+                           const Style& style) {
+  std::vector<std::vector<Cell>> rows;
+  for (const client::ChunkInfo& info : outputs) {
+    rows.push_back({{std::to_string(rows.size() + 1)},
+                    {info.chunk.text},
+                    {std::to_string(info.tokens)},
+                    {format_bytes(info.chunk.kv_bytes)},
+                    {shown_id(info.chunk.id, ids), Ink::kDim}});
+  }
+  return render_table({{"#", Align::kRight},
+                       {"Preview", Align::kLeft, kPreviewColumns},
+                       {"Tokens", Align::kRight},
+                       {"Memory", Align::kRight},
+                       {"ID"}},
+                      rows, style);
+}
+
+std::string render_chunks(const std::vector<client::ChunkInfo>& chunks, Ids ids,
+                          const Style& style) {
+  std::vector<std::vector<Cell>> rows;
+  for (const client::ChunkInfo& info : chunks) {
+    const Chunk& chunk = info.chunk;
+    rows.push_back({kind_of(chunk),
+                    {std::string(to_string(chunk.type))},
+                    {chunk.text},
+                    {std::to_string(info.tokens)},
+                    {format_bytes(chunk.kv_bytes)},
+                    {std::string(to_string(chunk.kv_state))},
+                    {shown_id(chunk.id, ids), Ink::kDim}});
+  }
+  return render_table({{"Kind"},
+                       {"Type"},
+                       {"Preview", Align::kLeft, kPreviewColumns},
+                       {"Tokens", Align::kRight},
+                       {"Memory", Align::kRight},
+                       {"KV"},
+                       {"ID"}},
+                      rows, style);
+}
+
+std::string render_chunk(const Chunk& chunk, const Style& style) {
+  Facts facts;
+  facts.add("id", chunk.id);
+  facts.add("type", std::string(to_string(chunk.type)));
+  facts.add("tenant", chunk.tenant);
+  facts.add("content hash", chunk.content_hash);
+  facts.add("tokens", std::to_string(chunk.token_ids.size()));
+  facts.add("KV cache", std::string(to_string(chunk.kv_state)) + ", " +
+                            std::to_string(chunk.kv_tokens) + " tokens, " +
+                            format_bytes(chunk.kv_bytes));
+  facts.add("created", format_time(chunk.created_us));
+  facts.add("last used", format_time(chunk.last_used_us));
+  facts.add("hits", chunk.hits);
+  facts.add("pinned", chunk.pinned ? "yes" : "no");
+  facts.add("expires", format_time(chunk.expires_us));
+  facts.add("priority", chunk.priority);
+  if (chunk.type == ChunkType::kOutput) {
+    facts.add("think blocks", std::to_string(chunk.think_spans.size()));
+    facts.add("think policy", std::string(to_string(chunk.think_policy)));
+    add_generation(facts, chunk.generation);
+  }
+  return facts.render(style) + section("Question", chunk.query_text, style) +
+         section("Text", chunk.text, style);
+}
+
+}  // namespace cascade::ctl

@@ -1,0 +1,28 @@
+// Lists of chunks for people. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "clients/cpp/client.h"
+#include "clients/ctl/style.h"
+
+namespace cascade::ctl {
+
+// How ids are shown: whole, or as the beginning that a person can type and the daemon takes.
+enum class Ids { kWhole, kShort };
+std::string shown_id(const std::string& id, Ids ids);
+
+// "#  Preview  Tokens  Memory  ID", numbered from 1 in the order of `outputs`. Thoughts are not
+// part of a chunk's text, so previews have none.
+std::string render_outputs(const std::vector<client::ChunkInfo>& outputs, Ids ids,
+                           const Style& style);
+
+// All kinds of chunks; the first column tells outputs ("◀ output") from inputs ("▶ input").
+std::string render_chunks(const std::vector<client::ChunkInfo>& chunks, Ids ids,
+                          const Style& style);
+
+// Everything about one chunk, and its text.
+std::string render_chunk(const Chunk& chunk, const Style& style);
+
+}  // namespace cascade::ctl

@@ -1,0 +1,143 @@
+// The terminal: libedit, its history, Tab.
+#include <fcntl.h>
+#include <histedit.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+#include "clients/ctl/interrupt.h"
+#include "clients/ctl/line_source.h"
+#include "clients/ctl/terminal_text.h"
+
+namespace cascade::ctl {
+namespace {
+
+constexpr int kHistoryLines = 1000;
+
+// An empty file of mode 0600 in folders of mode 0700, or whatever is there made 0600.
+bool prepare_private_file(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(path).parent_path();
+  std::error_code error;
+  if (fs::create_directories(folder, error)) {
+    fs::permissions(folder, fs::perms::owner_all, error);
+  }
+  const int fd = ::open(path.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return false;
+  const bool is_private = ::fchmod(fd, 0600) == 0;
+  ::close(fd);
+  return is_private;
+}
+
+// The longest beginning that all words share; they are sorted.
+std::string common_beginning(const std::vector<std::string>& words) {
+  const auto& first = words.front();
+  const auto& last = words.back();
+  const auto shared = std::mismatch(first.begin(), first.end(), last.begin(), last.end());
+  return std::string(first.begin(), shared.first);
+}
+
+class EditLines : public LineSource {
+ public:
+  explicit EditLines(Complete complete) : complete_(std::move(complete)) {
+    edit_ = el_init("cascadectl", stdin, stdout, stderr);
+    el_set(edit_, EL_CLIENTDATA, this);
+    el_set(edit_, EL_PROMPT, &EditLines::prompt);
+    el_set(edit_, EL_EDITOR, "emacs");
+    el_set(edit_, EL_ADDFN, "cascade-complete", "Complete a command or an id",
+           &EditLines::complete_word);
+    el_set(edit_, EL_BIND, "^I", "cascade-complete", nullptr);
+    el_source(edit_, nullptr);  // the user's ~/.editrc
+    load_history();
+  }
+  ~EditLines() override {
+    save_history();
+    history_end(history_);
+    el_end(edit_);
+  }
+  EditLines(const EditLines&) = delete;
+  EditLines& operator=(const EditLines&) = delete;
+
+  Line next(const std::string& prompt) override {
+    prompt_ = prompt;
+    clear_interrupt();
+    el_resize(edit_);  // the window may have changed since the last line
+    int count = 0;
+    const char* text = el_gets(edit_, &count);
+    if (text == nullptr || count <= 0) {
+      const bool pressed = interrupted();
+      clear_interrupt();
+      std::fputc('\n', stdout);
+      return {pressed ? Line::Status::kInterrupted : Line::Status::kEnd, ""};
+    }
+    Line line{Line::Status::kText, std::string(text, static_cast<size_t>(count))};
+    while (!line.text.empty() && (line.text.back() == '\n' || line.text.back() == '\r')) {
+      line.text.pop_back();
+    }
+    HistEvent event;
+    if (!line.text.empty()) history(history_, &event, H_ENTER, line.text.c_str());
+    return line;
+  }
+
+ private:
+  static EditLines& self(EditLine* edit) {
+    void* data = nullptr;
+    el_get(edit, EL_CLIENTDATA, &data);
+    return *static_cast<EditLines*>(data);
+  }
+
+  static char* prompt(EditLine* edit) { return self(edit).prompt_.data(); }
+
+  static unsigned char complete_word(EditLine* edit, int) {
+    const LineInfo* info = el_line(edit);
+    const std::string line(info->buffer, static_cast<size_t>(info->cursor - info->buffer));
+    const std::vector<std::string> words = self(edit).complete_(line);
+    if (words.empty()) return CC_REFRESH_BEEP;
+    const size_t space = line.find_last_of(' ');
+    const size_t typed = line.size() - (space == std::string::npos ? 0 : space + 1);
+    std::string insert = common_beginning(words).substr(typed);
+    if (words.size() == 1) insert += " ";
+    if (!insert.empty()) {
+      el_insertstr(edit, insert.c_str());
+      return CC_REFRESH;
+    }
+    std::fputc('\n', stdout);
+    for (const std::string& word : words) std::printf("%s  ", one_line(word).c_str());
+    std::fputc('\n', stdout);
+    return CC_REDISPLAY;
+  }
+
+  void load_history() {
+    HistEvent event;
+    history_ = history_init();
+    history(history_, &event, H_SETSIZE, kHistoryLines);
+    history(history_, &event, H_SETUNIQUE, 1);
+    el_set(edit_, EL_HIST, history, history_);
+    path_ = history_path();
+    if (path_.empty() || !prepare_private_file(path_)) path_.clear();
+    if (!path_.empty()) history(history_, &event, H_LOAD, path_.c_str());
+  }
+
+  void save_history() {
+    HistEvent event;
+    if (!path_.empty()) history(history_, &event, H_SAVE, path_.c_str());
+  }
+
+  Complete complete_;
+  std::string prompt_;
+  std::string path_;  // empty: no history file
+  EditLine* edit_ = nullptr;
+  History* history_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<LineSource> terminal_lines(Complete complete) {
+  return std::make_unique<EditLines>(std::move(complete));
+}
+
+}  // namespace cascade::ctl

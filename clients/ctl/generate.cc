@@ -1,0 +1,153 @@
+// One generation: its prompt from options and stdin, its answer to the screen.
+#include "clients/ctl/generate.h"
+
+#include <unistd.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "base/file.h"
+#include "clients/cpp/endpoint.h"
+#include "clients/ctl/interrupt.h"
+#include "clients/ctl/json_fields.h"
+#include "clients/ctl/run.h"
+#include "clients/ctl/stream_printer.h"
+#include "clients/ctl/terminal_text.h"
+#include "clients/ctl/units.h"
+#include "wire/frames.h"
+
+namespace cascade::ctl {
+namespace {
+
+Result<ResolvedContext> resolve(client::Client& client, const ContextArgument& argument) {
+  using Kind = ContextArgument::Kind;
+  if (argument.kind == Kind::kText) return ResolvedContext{ChunkType::kContext, "", argument.value};
+  if (argument.kind == Kind::kFile) {
+    ASSIGN_OR_RETURN(std::string text, read_file(argument.value, wire::kTextBytesMax));
+    return ResolvedContext{ChunkType::kContext, "", std::move(text)};
+  }
+  ASSIGN_OR_RETURN(const Chunk chunk, client.get_chunk(argument.value));
+  return ResolvedContext{chunk.type, chunk.id, ""};
+}
+
+// All of `in`, without its last newline.
+Result<std::string> read_prompt(std::istream& in) {
+  std::string text;
+  for (char c = 0; in.get(c);) {
+    if (text.size() == wire::kTextBytesMax) {
+      return invalid_argument("stdin",
+                              "has more than " + std::to_string(wire::kTextBytesMax) + " bytes");
+    }
+    text.push_back(c);
+  }
+  if (!text.empty() && text.back() == '\n') text.pop_back();
+  return text;
+}
+
+void print_event(Screen& screen, const client::Event& event) {
+  const auto print = [&](const char* name, OrderedJson fields) {
+    OrderedJson line;
+    line["event"] = name;
+    line.update(fields);
+    print_json(screen, line);
+  };
+  if (const auto* accepted = std::get_if<wire::Accepted>(&event)) {
+    print("accepted", to_json_object(*accepted));
+  } else if (const auto* progress = std::get_if<wire::Progress>(&event)) {
+    print("progress", to_json_object(*progress));
+  } else {
+    print("delta", to_json_object(std::get<wire::Delta>(event)));
+  }
+}
+
+void print_final(Screen& screen, const client::Generation& generation, bool as_event) {
+  OrderedJson line;
+  if (as_event) line["event"] = "final";
+  line.update(to_json_object(generation));
+  print_json(screen, line);
+}
+
+// Beside the answer, on stderr: what is kept, how sure the model was, what it cost.
+void print_remarks(Screen& screen, const client::Generation& generation) {
+  const auto print = [&](const std::string& text) {
+    screen.err << screen.style.dim(one_line(text)) << std::endl;
+  };
+  if (!generation.output_chunk_id.empty()) print("retained " + generation.output_chunk_id);
+  if (!generation.logprobs.empty()) {
+    double sum = 0;
+    for (const float logprob : generation.logprobs) sum += static_cast<double>(logprob);
+    const double mean = sum / static_cast<double>(generation.logprobs.size());
+    print("mean log-probability " + std::to_string(mean) + ", perplexity " +
+          std::to_string(std::exp(-mean)) + " (all of them with --json)");
+  }
+  if (!screen.terminal) return;
+  const wire::Usage& usage = generation.usage;
+  print("(" + std::to_string(usage.reused_tokens) + " tokens reused, " +
+        std::to_string(usage.prefilled_tokens) + " prefilled, " +
+        std::to_string(usage.completion_tokens) + " generated, " +
+        format_duration(generation.timings.total_us) + ", " + generation.finish_reason + ")");
+}
+
+void print_answer(Screen& screen, const std::string& text) {
+  const std::string shown = sanitized(text);
+  screen.out << shown;
+  if (!shown.empty() && shown.back() != '\n') screen.out << '\n';
+  screen.out.flush();
+}
+
+Result<wire::GenerateRequest> prepare(client::Client& client, Screen& screen, std::istream& in,
+                                      const GenerateOptions& options) {
+  std::vector<ResolvedContext> contexts;
+  bool has_query = options.query.has_value();
+  for (const ContextArgument& argument : options.contexts) {
+    ASSIGN_OR_RETURN(ResolvedContext context, resolve(client, argument));
+    has_query = has_query || context.type == ChunkType::kQuery;
+    contexts.push_back(std::move(context));
+  }
+  std::optional<std::string> query = options.query;
+  if (!has_query) {
+    if (screen.terminal && ::isatty(STDIN_FILENO) == 1) {
+      screen.err << screen.style.dim("Type the prompt; Ctrl-D ends it.") << std::endl;
+    }
+    ASSIGN_OR_RETURN(query, read_prompt(in));
+    if (query->empty()) return invalid_argument("stdin", "there is no prompt");
+  }
+  return compose_request(options, contexts, query);
+}
+
+}  // namespace
+
+int run_generate(client::Client& client, Screen& screen, std::istream& in,
+                 const GenerateOptions& options) {
+  Result<wire::GenerateRequest> request = prepare(client, screen, in, options);
+  if (!request.ok()) {
+    print_error(screen, request.error());
+    const bool usage = request.error().code == ErrorCode::kInvalidArgument;
+    return usage ? kExitUsage : exit_code_of(request.error());
+  }
+  const bool stream = options.stream || (screen.terminal && !screen.json);
+  StreamPrinter printer(screen, screen.terminal);
+  const auto on_event = [&](const client::Event& event) {
+    if (stream && screen.json) print_event(screen, event);
+    if (stream && !screen.json) printer.event(event);
+    return true;
+  };
+  clear_interrupt();
+  const InterruptGuard guard;
+  const Result<client::Generation> result =
+      client.generate(std::move(request).value(), on_event, &interrupted());
+  if (stream && !screen.json) printer.finish();
+  if (!result.ok()) {
+    print_error(screen, result.error());
+    return exit_code_of(result.error());
+  }
+  if (screen.json) {
+    print_final(screen, *result, stream);
+  } else {
+    if (!stream) print_answer(screen, result->text);
+    print_remarks(screen, *result);
+  }
+  return result->finish_reason == "cancelled" ? kExitFailed : kExitOk;
+}
+
+}  // namespace cascade::ctl

@@ -1,0 +1,45 @@
+// Where the chat's lines come from: a terminal with line editing, or any stream.
+#pragma once
+
+#include <functional>
+#include <istream>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace cascade::ctl {
+
+struct Line {
+  enum class Status { kText, kEnd, kInterrupted } status = Status::kEnd;
+  std::string text;  // without its newline
+};
+
+class LineSource {
+ public:
+  virtual ~LineSource() = default;
+  virtual Line next(const std::string& prompt) = 0;
+};
+
+// The lines of a stream; no prompts.
+class StreamLines : public LineSource {
+ public:
+  explicit StreamLines(std::istream& in) : in_(in) {}
+  Line next(const std::string& prompt) override;
+
+ private:
+  std::istream& in_;
+};
+
+// What Tab offers for the end of a line.
+using Complete = std::function<std::vector<std::string>(const std::string& line)>;
+
+// Line editing by libedit on stdin and stdout, with a history file (history_path()) of mode 0600.
+// Ctrl-C is Status::kInterrupted: an InterruptGuard must live. The terminal's settings are restored
+// between lines and by the destructor.
+std::unique_ptr<LineSource> terminal_lines(Complete complete);
+
+// $XDG_STATE_HOME/cascade/chat_history, else ~/.local/state/cascade/chat_history; empty if there
+// is no home.
+std::string history_path();
+
+}  // namespace cascade::ctl

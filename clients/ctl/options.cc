@@ -1,0 +1,170 @@
+// The command line by CLI11.
+#include "clients/ctl/options.h"
+
+#include <CLI/CLI.hpp>
+#include <iostream>
+
+#include "clients/cpp/endpoint.h"
+#include "clients/ctl/run.h"
+
+namespace cascade::ctl {
+namespace {
+
+// What CLI11 fills in and what becomes Options afterwards.
+struct Parsed {
+  Options options;
+  std::string query_argument;
+  std::string query_option;
+  std::vector<std::string> texts, files, chunks;
+  CLI::App* status = nullptr;
+  CLI::App* generate = nullptr;
+  CLI::App* chat = nullptr;
+  CLI::App* list = nullptr;
+  CLI::App* show = nullptr;
+  CLI::App* remove = nullptr;
+};
+
+void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
+  wire::SamplingParams& sampling = params.sampling;
+  command.add_option("--max-tokens", params.max_tokens, "At most so many tokens (0: no limit)");
+  command.add_option("--temperature", sampling.temperature, "0: always the likeliest token");
+  command.add_option("--top-p", sampling.top_p, "Sample from the likeliest tokens of this mass");
+  command.add_option("--top-k", sampling.top_k, "Sample from so many tokens (0: all)");
+  command.add_option("--min-p", sampling.min_p, "Least likelihood, relative to the likeliest");
+  command.add_option("--repetition-penalty", sampling.repetition_penalty, "1: none");
+  command.add_option("--seed", sampling.seed, "The same seed gives the same text");
+  command.add_option("--stop", params.stop, "End before this text (repeatable)")
+      ->allow_extra_args(false);
+  CLI::Option* think = command.add_flag_callback(
+      "--think", [&params] { params.thinking = true; }, "Ask the model to think");
+  command
+      .add_flag_callback(
+          "--no-think", [&params] { params.thinking = false; }, "Ask it not to")
+      ->excludes(think);
+  const auto set_policy = [&params](const std::string& name) {
+    params.think_policy = think_policy_from_string(name).value_or(params.think_policy);
+  };
+  command
+      .add_option_function<std::string>("--think-policy", set_policy,
+                                        "What is kept of an output with thoughts")
+      ->check(CLI::IsMember({"reprefill", "keep", "drop"}));
+  command.add_option("--timeout-ms", params.timeout_ms, "Give up after so long (0: never)");
+}
+
+void add_generate(CLI::App& command, Parsed& parsed) {
+  GenerateOptions& generate = parsed.options.generate;
+  command.add_option("PROMPT", parsed.query_argument, "The question (else --query, else stdin)");
+  command.add_option("--query", parsed.query_option, "The question");
+  command.add_option("--system", generate.system, "The system prompt");
+  command.add_option("--context", parsed.texts, "A text before the question (repeatable)")
+      ->allow_extra_args(false);
+  command.add_option("--context-file", parsed.files, "A file before the question (repeatable)")
+      ->allow_extra_args(false);
+  command
+      .add_option("--chunk", parsed.chunks,
+                  "A chunk to use: context, output, system prompt or query, by id or the beginning "
+                  "of one (repeatable)")
+      ->allow_extra_args(false);
+  add_sampling(command, generate.params);
+  command.add_flag("--ignore-eos", generate.params.ignore_eos, "Go on behind end tokens");
+  command.add_flag("--retain", generate.params.retain_output, "Keep the output as a chunk");
+  command.add_flag("--raw", generate.raw, "The prompt as it is, without the chat template");
+  command.add_flag("--logprobs", generate.params.logprobs, "Log-probabilities of the tokens");
+  command.add_flag("--stream", generate.stream,
+                   "Print as it comes, also if this is no terminal; with --json: JSON lines");
+}
+
+void add_commands(CLI::App& app, Parsed& parsed) {
+  Options& options = parsed.options;
+  app.add_option("--endpoint", options.endpoint,
+                 "Where the daemon listens (default: $CASCADE_ENDPOINT, else the user's daemon, "
+                 "else the system's)");
+  app.add_flag("--json", options.json, "Print JSON");
+  parsed.status = app.add_subcommand("status", "What the daemon runs, holds and did");
+  parsed.generate = app.add_subcommand("generate", "Answer one prompt");
+  add_generate(*parsed.generate, parsed);
+  parsed.chat = app.add_subcommand("chat", "Talk; also reads commands and text from a pipe");
+  parsed.chat->add_option("--system", options.chat.system, "The system prompt");
+  add_sampling(*parsed.chat, options.chat.params);
+
+  CLI::App* chunk = app.add_subcommand("chunk", "The stored texts and outputs");
+  chunk->require_subcommand(1);
+  parsed.list = chunk->add_subcommand("list", "List chunks, newest first");
+  const auto set_type = [&options](const std::string& name) {
+    options.list.type = chunk_type_from_string(name);
+  };
+  parsed.list->add_option_function<std::string>("--type", set_type, "Only these")
+      ->transform(CLI::IsMember({"SYSTEM_PROMPT", "CONTEXT", "OUTPUT", "QUERY"}, CLI::ignore_case));
+  parsed.list->add_option("--limit", options.list.limit, "At most so many");
+  parsed.show = chunk->add_subcommand("show", "Show one chunk and its text");
+  parsed.show->add_option("ID", options.ids, "The id, or its first 8 characters or more")
+      ->required()
+      ->expected(1);
+  parsed.remove = chunk->add_subcommand("delete", "Delete chunks and their KV cache");
+  parsed.remove->add_option("ID", options.ids, "The ids, or their beginnings")->required();
+  for (CLI::App* command : {parsed.status, parsed.generate, parsed.chat, chunk, parsed.list,
+                            parsed.show, parsed.remove}) {
+    command->fallthrough();  // --json and --endpoint may stand behind the command
+  }
+  app.require_subcommand(1);
+}
+
+// The contexts of all three options in the order of the command line.
+std::vector<ContextArgument> ordered_contexts(const Parsed& parsed) {
+  using Kind = ContextArgument::Kind;
+  struct Source {
+    const CLI::Option* option;
+    const std::vector<std::string>& values;
+    Kind kind;
+    size_t next;
+  };
+  const CLI::App& command = *parsed.generate;
+  std::vector<Source> sources = {
+      {command.get_option("--context"), parsed.texts, Kind::kText, 0},
+      {command.get_option("--context-file"), parsed.files, Kind::kFile, 0},
+      {command.get_option("--chunk"), parsed.chunks, Kind::kChunk, 0}};
+  std::vector<ContextArgument> contexts;
+  for (const CLI::Option* given : command.parse_order()) {
+    for (Source& source : sources) {
+      if (source.option != given || source.next == source.values.size()) continue;
+      contexts.push_back({source.kind, source.values[source.next++]});
+    }
+  }
+  return contexts;
+}
+
+Options::Command chosen(const Parsed& parsed) {
+  using Command = Options::Command;
+  if (parsed.generate->parsed()) return Command::kGenerate;
+  if (parsed.chat->parsed()) return Command::kChat;
+  if (parsed.list->parsed()) return Command::kChunkList;
+  if (parsed.show->parsed()) return Command::kChunkShow;
+  if (parsed.remove->parsed()) return Command::kChunkDelete;
+  return Command::kStatus;
+}
+
+}  // namespace
+
+std::variant<Options, int> parse_options(int argc, const char* const* argv) {
+  CLI::App app("Talks to cascaded, the inference daemon that throws no work away.", "cascadectl");
+  app.set_version_flag("--version", std::string("cascadectl ") + CASCADE_VERSION);
+  Parsed parsed;
+  add_commands(app, parsed);
+  try {
+    app.parse(argc, argv);
+    const bool argument = parsed.generate->count("PROMPT") > 0;
+    const bool option = parsed.generate->count("--query") > 0;
+    if (argument && option) throw CLI::ExcludesError("PROMPT", "--query");
+    Options& options = parsed.options;
+    if (argument) options.generate.query = parsed.query_argument;
+    if (option) options.generate.query = parsed.query_option;
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  parsed.options.command = chosen(parsed);
+  parsed.options.generate.contexts = ordered_contexts(parsed);
+  if (parsed.options.endpoint.empty()) parsed.options.endpoint = client::default_endpoint();
+  return parsed.options;
+}
+
+}  // namespace cascade::ctl

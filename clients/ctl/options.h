@@ -1,0 +1,54 @@
+// The command line of cascadectl.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "wire/messages.h"
+
+namespace cascade::ctl {
+
+// One of --context TEXT, --context-file FILE, --chunk ID, in the order of the command line.
+struct ContextArgument {
+  enum class Kind { kText, kFile, kChunk } kind = Kind::kText;
+  std::string value;
+};
+
+struct GenerateOptions {
+  std::optional<std::string> query;  // the argument or --query; absent: stdin, or a QUERY --chunk
+  std::string system;
+  std::vector<ContextArgument> contexts;
+  bool raw = false;
+  bool stream = false;
+  wire::GenerateRequest params;  // without a prompt
+};
+
+struct ChatOptions {
+  std::string system;
+  wire::GenerateRequest params;
+};
+
+struct ChunkListOptions {
+  std::optional<ChunkType> type;
+  size_t limit = 1000;
+};
+
+struct Options {
+  enum class Command { kStatus, kGenerate, kChat, kChunkList, kChunkShow, kChunkDelete };
+  Command command = Command::kStatus;
+  std::string endpoint;  // never empty
+  bool json = false;
+  GenerateOptions generate;
+  ChatOptions chat;
+  ChunkListOptions list;
+  std::vector<std::string> ids;  // of chunk show and chunk delete
+};
+
+// The options, or the exit code if help was asked for or the command line is wrong; what is to be
+// said has been printed then.
+std::variant<Options, int> parse_options(int argc, const char* const* argv);
+
+}  // namespace cascade::ctl

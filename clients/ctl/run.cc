@@ -1,0 +1,108 @@
+// From the command line to a command.
+#include "clients/ctl/run.h"
+
+#include <langinfo.h>
+#include <unistd.h>
+
+#include <clocale>
+#include <iostream>
+#include <string_view>
+
+#include "clients/cpp/endpoint.h"
+#include "clients/ctl/chat.h"
+#include "clients/ctl/chunk_commands.h"
+#include "clients/ctl/generate.h"
+#include "clients/ctl/interrupt.h"
+#include "clients/ctl/json_fields.h"
+#include "clients/ctl/options.h"
+#include "clients/ctl/status_text.h"
+#include "clients/ctl/terminal_text.h"
+
+namespace cascade::ctl {
+namespace {
+
+// libedit reads the terminal in the locale's encoding; ours is UTF-8.
+void set_locale() {
+  std::setlocale(LC_CTYPE, "");
+  if (std::string_view(nl_langinfo(CODESET)) != "UTF-8") std::setlocale(LC_CTYPE, "C.UTF-8");
+}
+
+int explain_unreachable(Screen& screen, const std::string& endpoint, const Error& error) {
+  print_error(screen,
+              {error.code, error.field, "no daemon answers at " + endpoint + ": " + error.message});
+  if (client::is_unreachable(error) && !screen.json) {
+    screen.err
+        << "Start one with `systemctl start cascaded` (or `systemctl --user start cascaded`, "
+           "or `cascaded` in\nanother terminal), or name its endpoint with --endpoint or "
+           "CASCADE_ENDPOINT."
+        << std::endl;
+  }
+  return exit_code_of(error);
+}
+
+int run_status(client::Client& client, Screen& screen) {
+  const Result<wire::StatusReply> status = client.status();
+  if (!status.ok()) {
+    print_error(screen, status.error());
+    return exit_code_of(status.error());
+  }
+  if (screen.json) {
+    print_json(screen, to_json_object(*status));
+  } else {
+    screen.out << render_status(*status, screen.style) << std::flush;
+  }
+  return kExitOk;
+}
+
+int chat(client::Client& client, Screen& screen, const ChatOptions& options) {
+  const bool interactive = ::isatty(STDIN_FILENO) == 1 && screen.terminal && !screen.json;
+  ChatSession session(client, screen, {options.params, options.system, interactive});
+  if (!interactive) {
+    StreamLines lines(std::cin);
+    return run_chat(session, lines, false);
+  }
+  screen.out << screen.style.dim("Connected to cascaded " + one_line(client.daemon_version()) +
+                                 ". /help lists the commands.")
+             << std::endl;
+  const InterruptGuard guard;
+  const auto complete = [&](const std::string& line) {
+    const bool wants_id = line.find("-output ") != std::string::npos;
+    return completions(line, wants_id ? session.output_ids() : std::vector<std::string>());
+  };
+  const std::unique_ptr<LineSource> lines = terminal_lines(complete);
+  return run_chat(session, *lines, true);
+}
+
+int run_command(client::Client& client, Screen& screen, const Options& options) {
+  using Command = Options::Command;
+  switch (options.command) {
+    case Command::kStatus:
+      return run_status(client, screen);
+    case Command::kGenerate:
+      return run_generate(client, screen, std::cin, options.generate);
+    case Command::kChat:
+      return chat(client, screen, options.chat);
+    case Command::kChunkList:
+      return run_chunk_list(client, screen, options.list);
+    case Command::kChunkShow:
+      return run_chunk_show(client, screen, options.ids.front());
+    case Command::kChunkDelete:
+      return run_chunk_delete(client, screen, options.ids);
+  }
+  return kExitUsage;
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+  set_locale();
+  const std::variant<Options, int> parsed = parse_options(argc, argv);
+  if (const int* code = std::get_if<int>(&parsed)) return *code;
+  const Options& options = std::get<Options>(parsed);
+  Screen screen = standard_screen(options.json);
+  Result<client::Client> client = client::Client::connect(options.endpoint);
+  if (!client.ok()) return explain_unreachable(screen, options.endpoint, client.error());
+  return run_command(*client, screen, options);
+}
+
+}  // namespace cascade::ctl

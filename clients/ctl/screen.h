@@ -1,0 +1,34 @@
+// Where a command prints: its results, its errors, and what the reader can show.
+#pragma once
+
+#include <ostream>
+
+#include "base/json.h"
+#include "base/result.h"
+#include "clients/ctl/style.h"
+
+namespace cascade::ctl {
+
+struct Screen {
+  std::ostream& out;
+  std::ostream& err;
+  Style style;  // of both
+  // `out` is a terminal: text streams, thoughts and progress are shown.
+  bool terminal = false;
+  // Results and errors are JSON objects on `out`, one a line.
+  bool json = false;
+};
+
+// The process's streams. Colours if stdout and stderr are terminals, NO_COLOR is not set (or empty)
+// and TERM is not "dumb".
+Screen standard_screen(bool json);
+
+// "error: not_found: id: no such chunk" on `err`, or {"error": {...}} on `out`.
+void print_error(Screen& screen, const Error& error);
+
+// One line. The text of JSON strings is kept, and nothing in it acts on a terminal: controls and
+// bidirectional overrides are escaped.
+void print_json(Screen& screen, const OrderedJson& value);
+std::string dump_json(const OrderedJson& value);
+
+}  // namespace cascade::ctl

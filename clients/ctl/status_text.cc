@@ -1,0 +1,64 @@
+// Status as names and values.
+#include "clients/ctl/status_text.h"
+
+#include "clients/ctl/facts.h"
+#include "clients/ctl/units.h"
+
+namespace cascade::ctl {
+namespace {
+
+std::string speed(double tokens_per_s) {
+  return std::to_string(static_cast<int64_t>(tokens_per_s + 0.5)) + " tokens/s";
+}
+
+std::string share(int64_t part, int64_t whole) {
+  if (whole <= 0) return "";
+  const double percent = 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+  return " (" + std::to_string(static_cast<int>(percent + 0.5)) + " %)";
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+}  // namespace
+
+std::string render_status(const wire::StatusReply& status, const Style& style) {
+  Facts facts;
+  const int64_t prompt_tokens = status.tokens_reused + status.tokens_prefilled;
+  facts.add("state", status.state + ", up " + format_duration(status.uptime_us));
+  facts.add("version", status.version);
+  facts.add("model", status.model + " (" + status.model_type + ", " + status.weight_type + ", " +
+                         format_bytes(status.weight_bytes) + ")");
+  facts.add("computes with", status.isa + ", " + std::to_string(status.threads) + " threads");
+  facts.add("context", std::to_string(status.context_tokens_max) + " tokens");
+  facts.add("KV cache",
+            format_bytes(status.kv_bytes_used) + " of " + format_bytes(status.kv_bytes_max) +
+                share(status.kv_bytes_used, status.kv_bytes_max) + ", " + status.kv_type + ", " +
+                format_bytes(status.kv_bytes_per_token) + " a token");
+  facts.add("chunks", std::to_string(status.chunks_output) + " outputs, " +
+                          std::to_string(status.chunks_input) + " inputs");
+  facts.add("requests", std::to_string(status.requests_running) + " running, " +
+                            std::to_string(status.requests_waiting) + " of " +
+                            std::to_string(status.requests_waiting_max) + " waiting");
+  facts.add("requests ended", std::to_string(status.requests_done) + " done, " +
+                                  std::to_string(status.requests_failed) + " failed, " +
+                                  std::to_string(status.requests_cancelled) + " cancelled");
+  facts.add("prompt tokens", std::to_string(status.tokens_reused) + " reused" +
+                                 share(status.tokens_reused, prompt_tokens) + ", " +
+                                 std::to_string(status.tokens_prefilled) + " prefilled, " +
+                                 speed(status.prefill_tokens_per_s));
+  facts.add("generated tokens",
+            std::to_string(status.tokens_generated) + ", " + speed(status.decode_tokens_per_s));
+  facts.add("prefilled again", std::to_string(status.tokens_reprefilled) + " tokens, " +
+                                   std::to_string(status.reprefills_pending) + " outputs pending");
+  facts.add("pages evicted", status.pages_evicted);
+  if (!status.actors_restarted.empty()) {
+    facts.add("actors restarted", joined(status.actors_restarted));
+  }
+  return facts.render(style);
+}
+
+}  // namespace cascade::ctl

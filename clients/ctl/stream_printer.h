@@ -1,0 +1,39 @@
+// Prints a generation as it comes: thoughts dim and marked, the answer plain.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "clients/cpp/client.h"
+#include "clients/ctl/screen.h"
+
+namespace cascade::ctl {
+
+class StreamPrinter {
+ public:
+  // Without `show_thoughts` only the answer is printed. On a terminal with colours, a line that
+  // goes again tells of queueing, prefill and hidden thoughts.
+  StreamPrinter(Screen& screen, bool show_thoughts)
+      : screen_(screen), show_thoughts_(show_thoughts) {}
+
+  void event(const client::Event& event);
+  // Ends the line. Call once, also after an error.
+  void finish();
+
+ private:
+  enum class Section { kNone, kThoughts, kAnswer };
+
+  void print(const wire::Delta& delta);
+  void begin(Section section);
+  void print_thoughts(std::string_view text);
+  void note(const std::string& text);
+  void clear_note();
+
+  Screen& screen_;
+  bool show_thoughts_;
+  Section section_ = Section::kNone;
+  bool line_start_ = true;  // nothing stands on the current line
+  bool noted_ = false;      // a line that must go is shown
+};
+
+}  // namespace cascade::ctl

@@ -1,0 +1,30 @@
+// Tables for people: aligned columns of any script.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "clients/ctl/style.h"
+
+namespace cascade::ctl {
+
+enum class Align { kLeft, kRight };
+enum class Ink { kPlain, kDim, kOutput, kInput };
+
+struct Column {
+  std::string title;
+  Align align = Align::kLeft;
+  int width_max = 60;  // longer cells are cut
+};
+
+struct Cell {
+  std::string text;  // any text: it is sanitised and put on one line
+  Ink ink = Ink::kPlain;
+};
+
+// The header and a line for each row, each with its newline. Precondition: every row has as many
+// cells as there are columns. Pure.
+std::string render_table(const std::vector<Column>& columns,
+                         const std::vector<std::vector<Cell>>& rows, const Style& style);
+
+}  // namespace cascade::ctl

@@ -1,0 +1,14 @@
+// The actor tree of the service.
+#pragma once
+
+#include "base/result.h"
+#include "daemon/options.h"
+
+namespace cascade {
+
+// Loads the model, starts the actors, serves until SIGINT or SIGTERM, stops in good order. Blocks.
+// `on_ready` is called once clients can connect. Returns the process's exit code: 0 after a signal,
+// 1 if an actor failed too often. Errors: what kept it from starting.
+Result<int> run_daemon(const DaemonOptions& options, void (*on_ready)(const std::string& endpoint));
+
+}  // namespace cascade

@@ -1,0 +1,32 @@
+// cascaded: the service.
+#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/spdlog.h>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+
+#include "daemon/daemon.h"
+
+namespace {
+
+void announce(const std::string& endpoint) { spdlog::info("serving at {}", endpoint); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const cascade::ParsedOptions parsed = cascade::parse_options(argc, argv);
+  if (parsed.exit_code) return *parsed.exit_code;
+  std::signal(SIGPIPE, SIG_IGN);
+  spdlog::set_default_logger(spdlog::stderr_logger_mt("cascaded"));
+  spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
+  spdlog::set_level(spdlog::level::from_str(parsed.options.log_level));
+  try {
+    const auto exit_code = cascade::run_daemon(parsed.options, announce);
+    if (exit_code.ok()) return *exit_code;
+    std::fprintf(stderr, "cascaded: %s\n", exit_code.error().to_string().c_str());
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "cascaded: %s\n", error.what());
+  }
+  return 1;
+}

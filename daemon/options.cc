@@ -1,0 +1,135 @@
+// CLI11 does the parsing; what depends on several options is checked here.
+#include "daemon/options.h"
+
+#include <CLI/CLI.hpp>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <fstream>
+#include <thread>
+
+#include "base/checked.h"
+
+namespace cascade {
+namespace {
+
+constexpr int64_t kKvBytesMin = int64_t{64} << 20;
+
+// $XDG_RUNTIME_DIR/cascaded for a user's daemon, /run/cascaded for the system's.
+std::string default_run_dir() {
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  if (runtime != nullptr && *runtime != '\0' && ::geteuid() != 0) {
+    return std::string(runtime) + "/cascaded";
+  }
+  return "/run/cascaded";
+}
+
+// The memory limit of this process's control group, or the largest number.
+int64_t cgroup_memory_bytes() {
+  std::ifstream file("/sys/fs/cgroup/memory.max");
+  int64_t bytes = 0;
+  return file >> bytes ? bytes : INT64_MAX;  // "max" is no number
+}
+
+template <class T>
+CLI::Validator one_of(std::optional<T> (*parse)(std::string_view), const std::string& names) {
+  const auto check = [parse, names](const std::string& text) {
+    return parse(text) ? std::string() : "must be one of " + names;
+  };
+  return CLI::Validator(check, names);
+}
+
+}  // namespace
+
+Result<int64_t> parse_bytes(const std::string& text) {
+  const Error bad = invalid_argument("size", "\"" + text + "\" is not a size like 512M or 4G");
+  int64_t number = 0;
+  const char* end = text.data() + text.size();
+  const auto [unit, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc() || number <= 0) return bad;
+  const std::string_view suffix(unit, static_cast<size_t>(end - unit));
+  int shift = 0;
+  if (suffix == "K") shift = 10;
+  if (suffix == "M") shift = 20;
+  if (suffix == "G") shift = 30;
+  if (!suffix.empty() && shift == 0) return bad;
+  const auto bytes = checked_mul(number, int64_t{1} << shift);
+  if (!bytes) return bad;
+  return *bytes;
+}
+
+int64_t default_kv_bytes() {
+  const auto physical = static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                        static_cast<int64_t>(::sysconf(_SC_PAGESIZE));
+  return std::max(kKvBytesMin, std::min(physical, cgroup_memory_bytes()) / 2);
+}
+
+ParsedOptions parse_options(int argc, const char* const* argv) {
+  ParsedOptions parsed;
+  DaemonOptions& options = parsed.options;
+  options.run_dir = default_run_dir();
+  options.isa = best_isa();
+  options.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  options.kv_bytes_max = default_kv_bytes();
+  std::string weights = "bf16", kv = "bf16", isa(to_string(options.isa)), memory;
+
+  CLI::App app("Cascade: an LLM inference daemon that keeps and reuses what it computed.",
+               "cascaded");
+  app.set_version_flag("--version", "cascaded " CASCADE_VERSION);
+  app.add_option("--model", options.model_dir, "folder of the model (Hugging Face layout)")
+      ->required();
+  app.add_option("--run-dir", options.run_dir, "folder of the socket")->capture_default_str();
+  app.add_option("--endpoint", options.endpoint,
+                 "where clients connect (ipc://PATH; default: RUN_DIR/cascaded.sock)");
+  app.add_option("--weights", weights, "number type of the weights")
+      ->check(one_of(weight_type_from_string, "f32, bf16"))
+      ->capture_default_str();
+  app.add_option("--kv", kv, "number type of the KV cache")
+      ->check(one_of(kv_type_from_string, "f32, bf16"))
+      ->capture_default_str();
+  app.add_option("--isa", isa, "instruction set of the kernels")
+      ->check(one_of(isa_from_string, "scalar, avx2, avx512, openblas"))
+      ->capture_default_str();
+  app.add_option("--threads", options.threads, "threads that compute")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  app.add_option("--kv-memory", memory,
+                 "most memory for KV pages, e.g. 4G (default: half of the machine's)");
+  app.add_option("--max-waiting", options.requests_waiting_max, "requests that may wait")
+      ->check(CLI::Range(0, 100'000))
+      ->capture_default_str();
+  app.add_option("--max-running", options.requests_running_max, "requests that run together")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  app.add_option("--max-tokens", options.max_tokens_default,
+                 "tokens of an answer whose request sets no limit")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  app.add_option("--log-level", options.log_level, "debug, info, warn or error")
+      ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
+      ->capture_default_str();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    parsed.exit_code = app.exit(error) == 0 ? 0 : 2;
+    return parsed;
+  }
+  options.weight_type = *weight_type_from_string(weights);
+  options.kv_type = *kv_type_from_string(kv);
+  options.isa = *isa_from_string(isa);
+  if (!memory.empty()) {
+    const auto bytes = parse_bytes(memory);
+    if (!bytes.ok()) {
+      std::cerr << "--kv-memory: " << bytes.error().message << "\n";
+      parsed.exit_code = 2;
+      return parsed;
+    }
+    options.kv_bytes_max = *bytes;
+  }
+  if (options.endpoint.empty()) options.endpoint = "ipc://" + options.run_dir + "/cascaded.sock";
+  return parsed;
+}
+
+}  // namespace cascade

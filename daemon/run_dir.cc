@@ -1,0 +1,67 @@
+// mkdir, fstat, flock.
+#include "daemon/run_dir.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+namespace cascade {
+namespace {
+
+constexpr size_t kSocketPathBytesMax = 107;  // sun_path of sockaddr_un, without the final NUL
+
+}  // namespace
+
+Result<RunDir> RunDir::open(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
+  if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return io_error(path, errno);
+  struct stat info = {};
+  if (::stat(path.c_str(), &info) != 0) return io_error(path, errno);
+  if (!S_ISDIR(info.st_mode)) return invalid_argument(path, "is not a folder");
+  if (info.st_uid != ::geteuid()) return invalid_argument(path, "belongs to another user");
+  if ((info.st_mode & 0022) != 0) {
+    return invalid_argument(path, "is writable by others; use a folder of mode 0700 or 0750");
+  }
+  const std::string lock = path + "/cascaded.lock";
+  const int fd = ::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return io_error(lock, errno);
+  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    const int lock_errno = errno;
+    ::close(fd);
+    if (lock_errno != EWOULDBLOCK) return io_error(lock, lock_errno);
+    return Error{ErrorCode::kConflict, path, "another cascaded is running here"};
+  }
+  return RunDir(fd);
+}
+
+RunDir::RunDir(RunDir&& other) noexcept : lock_fd_(std::exchange(other.lock_fd_, -1)) {}
+
+RunDir::~RunDir() {
+  if (lock_fd_ >= 0) ::close(lock_fd_);
+}
+
+Status check_endpoint(const std::string& endpoint) {
+  constexpr std::string_view kIpc = "ipc://";
+  if (!endpoint.starts_with(kIpc)) {
+    return unsupported("endpoint", "only ipc:// endpoints are served, got \"" + endpoint + "\"");
+  }
+  const std::string path = endpoint.substr(kIpc.size());
+  if (!path.starts_with('/')) {
+    return invalid_argument("endpoint", "must be ipc:// and an absolute path, got \"" + endpoint +
+                                            "\"");
+  }
+  if (path.size() > kSocketPathBytesMax) {
+    return invalid_argument("endpoint", "the socket's path has " + std::to_string(path.size()) +
+                                            " bytes; the limit is " +
+                                            std::to_string(kSocketPathBytesMax));
+  }
+  return {};
+}
+
+}  // namespace cascade

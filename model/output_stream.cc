@@ -1,0 +1,131 @@
+// A switch between two streams, each with its own rules at the edges.
+#include "model/output_stream.h"
+
+#include <algorithm>
+
+namespace cascade {
+namespace {
+
+// The longest suffix of `text` that begins one of `stops`.
+size_t possible_stop_suffix(std::string_view text, const std::vector<std::string>& stops,
+                            size_t stop_bytes_max) {
+  const size_t longest = std::min(text.size(), stop_bytes_max == 0 ? 0 : stop_bytes_max - 1);
+  for (size_t size = longest; size > 0; --size) {
+    const std::string_view suffix = text.substr(text.size() - size);
+    for (const std::string& stop : stops) {
+      if (std::string_view(stop).starts_with(suffix)) return size;
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+
+OutputStream::OutputStream(const Tokenizer& tokenizer, bool inside_think,
+                           std::vector<std::string> stop)
+    : tokenizer_(tokenizer),
+      think_(tokenizer.think_tokens()),
+      stop_(std::move(stop)),
+      decoder_(tokenizer, /*skip_special=*/true),
+      thinking_(inside_think),
+      strip_newlines_(inside_think) {
+  for (const std::string& s : stop_) stop_bytes_max_ = std::max(stop_bytes_max_, s.size());
+  if (inside_think) think_spans_.push_back({0, 0, false});
+}
+
+std::vector<OutputStream::Piece> OutputStream::push(int32_t token) {
+  std::vector<Piece> pieces;
+  if (stopped_) return pieces;
+  tokens_.push_back(token);
+  const auto end = static_cast<int32_t>(tokens_.size());
+  if (think_ && token == think_->open) {
+    if (!thinking_) {
+      toggle(true, pieces);
+      think_spans_.push_back({end - 1, end, false});
+    }
+  } else if (think_ && token == think_->close) {
+    if (thinking_) think_spans_.back().closed = true;
+    // A stray closing token is no text either.
+    if (!thinking_) think_spans_.push_back({end - 1, end, true});
+    toggle(false, pieces);
+    think_spans_.back().end = end;
+  } else {
+    add_text(decoder_.push(token), pieces);
+    if (thinking_) think_spans_.back().end = end;
+  }
+  return pieces;
+}
+
+// Ends the current block and begins one of the other kind.
+void OutputStream::toggle(bool thinking, std::vector<Piece>& pieces) {
+  add_text(decoder_.finish(), pieces);
+  decoder_ = Tokenizer::StreamDecoder(tokenizer_, /*skip_special=*/true);
+  reasoning_tail_.clear();
+  thinking_ = thinking;
+  strip_newlines_ = true;
+  if (thinking && !reasoning_.empty()) reasoning_tail_ = "\n";  // between two blocks of thoughts
+}
+
+void OutputStream::add_text(std::string text, std::vector<Piece>& pieces) {
+  if (strip_newlines_) {
+    text.erase(0, std::min(text.find_first_not_of('\n'), text.size()));
+    if (text.empty()) return;
+    strip_newlines_ = false;
+  }
+  if (text.empty()) return;
+  thinking_ ? add_reasoning(text, pieces) : add_answer(text, pieces);
+}
+
+void OutputStream::add_reasoning(const std::string& text, std::vector<Piece>& pieces) {
+  std::string grown = reasoning_tail_ + text;
+  const size_t content = grown.find_last_not_of('\n') + 1;  // 0 if there are newlines only
+  reasoning_tail_ = grown.substr(content);
+  grown.resize(content);
+  if (grown.empty()) return;
+  reasoning_ += grown;
+  pieces.push_back({std::move(grown), true});
+}
+
+void OutputStream::add_answer(const std::string& text, std::vector<Piece>& pieces) {
+  // A stop string may have begun in text that was held back, never in text that was emitted.
+  const size_t from = answer_emitted_;
+  answer_ += text;
+  size_t found = std::string::npos;
+  for (const std::string& stop : stop_) found = std::min(found, answer_.find(stop, from));
+  if (found != std::string::npos) {
+    stopped_ = true;
+    answer_.resize(found);
+    emit_answer(found, pieces);
+    return;
+  }
+  const size_t held = possible_stop_suffix(std::string_view(answer_).substr(from), stop_,
+                                           stop_bytes_max_);
+  emit_answer(answer_.size() - held, pieces);
+}
+
+void OutputStream::emit_answer(size_t end, std::vector<Piece>& pieces) {
+  if (end <= answer_emitted_) return;
+  pieces.push_back({answer_.substr(answer_emitted_, end - answer_emitted_), false});
+  answer_emitted_ = end;
+}
+
+std::vector<OutputStream::Piece> OutputStream::finish() {
+  std::vector<Piece> pieces;
+  if (!stopped_) {
+    add_text(decoder_.finish(), pieces);
+    emit_answer(answer_.size(), pieces);
+  }
+  return pieces;
+}
+
+std::string OutputStream::raw_text() const {
+  return tokenizer_.decode(tokens_, /*skip_special=*/false);
+}
+
+int64_t OutputStream::reasoning_tokens() const {
+  int64_t count = 0;
+  for (const ThinkSpan& span : think_spans_) count += span.end - span.begin;
+  return count;
+}
+
+}  // namespace cascade

@@ -1,0 +1,65 @@
+// Sampled tokens -> the answer and the thoughts, as a stream and in the end.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/chunk.h"
+#include "model/tokenizer.h"
+
+namespace cascade {
+
+// Tells thoughts from answer by the tokenizer's think tokens: blocks may be closed, unclosed, empty
+// or repeated; a closing token without an opening one ends a block that the prompt opened. Looks for
+// stop strings in the answer only. One generation, one thread; must not outlive the tokenizer.
+class OutputStream {
+ public:
+  // `inside_think`: the prompt ended inside an open think block.
+  OutputStream(const Tokenizer& tokenizer, bool inside_think, std::vector<std::string> stop);
+
+  // Text that became certain; thoughts and answer apart.
+  struct Piece {
+    std::string text;
+    bool reasoning = false;
+  };
+  // Takes the next sampled token (not the end token). Returns the new pieces.
+  std::vector<Piece> push(int32_t token);
+  // True once a stop string was found: the answer ends before it, and no more tokens are wanted.
+  bool stopped() const { return stopped_; }
+
+  // Ends the stream: what was held back.
+  std::vector<Piece> finish();
+
+  const std::string& answer() const { return answer_; }
+  const std::string& reasoning() const { return reasoning_; }
+  // All tokens as text, think tokens included. After finish().
+  std::string raw_text() const;
+  const std::vector<ThinkSpan>& think_spans() const { return think_spans_; }
+  int64_t reasoning_tokens() const;
+
+ private:
+  void toggle(bool thinking, std::vector<Piece>& pieces);
+  void add_text(std::string text, std::vector<Piece>& pieces);
+  void add_answer(const std::string& text, std::vector<Piece>& pieces);
+  void add_reasoning(const std::string& text, std::vector<Piece>& pieces);
+  void emit_answer(size_t end, std::vector<Piece>& pieces);
+
+  const Tokenizer& tokenizer_;
+  const std::optional<ThinkTokens> think_;
+  const std::vector<std::string> stop_;
+  size_t stop_bytes_max_ = 0;
+  Tokenizer::StreamDecoder decoder_;  // of the current block
+  bool thinking_;
+  bool stopped_ = false;
+  bool strip_newlines_;  // at the start of a block's text: the template's, not the model's
+  std::vector<int32_t> tokens_;
+  std::vector<ThinkSpan> think_spans_;
+  std::string answer_;
+  size_t answer_emitted_ = 0;
+  std::string reasoning_;
+  std::string reasoning_tail_;  // newlines that count only if text follows in the block
+};
+
+}  // namespace cascade

@@ -1,0 +1,120 @@
+// What turns and requests are composed of.
+#include <gtest/gtest.h>
+
+#include "clients/ctl/conversation.h"
+#include "clients/ctl/generate.h"
+#include "wire/request_rules.h"
+
+namespace cascade::ctl {
+namespace {
+
+// "SYSTEM_PROMPT:text OUTPUT:#id ..."
+std::string shown(const std::vector<wire::ChunkRef>& chunks) {
+  std::string text;
+  for (const wire::ChunkRef& chunk : chunks) {
+    if (!text.empty()) text += " ";
+    text += std::string(to_string(chunk.type)) + ":";
+    text += chunk.id.empty() ? chunk.text : "#" + chunk.id;
+  }
+  return text;
+}
+
+TEST(Conversation, composes_system_outputs_contexts_and_query) {
+  Conversation conversation;
+  EXPECT_EQ(conversation.composition().error().to_string(),
+            "invalid_argument: /infer: there is no question: /query TEXT first");
+  conversation.set_query("q1");
+  EXPECT_EQ(shown(*conversation.composition()), "QUERY:q1");
+  conversation.set_system("s");
+  conversation.add_context("c1");
+  conversation.add_context("c2");
+  EXPECT_EQ(shown(*conversation.composition()), "SYSTEM_PROMPT:s CONTEXT:c1 CONTEXT:c2 QUERY:q1");
+  conversation.answered("output_1");
+  conversation.set_query("q2");
+  // The contexts are part of output_1 now.
+  EXPECT_EQ(shown(*conversation.composition()), "SYSTEM_PROMPT:s OUTPUT:#output_1 QUERY:q2");
+}
+
+TEST(Conversation, takes_each_output_once_and_in_order) {
+  Conversation conversation;
+  conversation.set_query("q");
+  EXPECT_TRUE(conversation.add_output("output_2"));
+  EXPECT_TRUE(conversation.add_output("output_1"));
+  EXPECT_FALSE(conversation.add_output("output_2"));
+  EXPECT_EQ(shown(*conversation.composition()), "OUTPUT:#output_2 OUTPUT:#output_1 QUERY:q");
+  conversation.remove_output("output_2");
+  EXPECT_EQ(shown(*conversation.composition()), "OUTPUT:#output_1 QUERY:q");
+}
+
+TEST(Conversation, clear_leaves_the_system_prompt) {
+  Conversation conversation;
+  conversation.set_system("s");
+  conversation.set_query("q");
+  conversation.add_output("output_1");
+  conversation.add_context("c");
+  conversation.clear();
+  EXPECT_FALSE(conversation.composition().ok());
+  conversation.set_query("new");
+  EXPECT_EQ(shown(*conversation.composition()), "SYSTEM_PROMPT:s QUERY:new");
+}
+
+TEST(Conversation, always_composes_what_the_protocol_allows) {
+  Conversation conversation;
+  conversation.set_system("s");
+  conversation.add_context("c");
+  conversation.add_output("output_1");
+  conversation.set_query("q");
+  wire::GenerateRequest request;
+  request.chunks = *conversation.composition();
+  EXPECT_TRUE(wire::check_request(request).ok());
+}
+
+std::string error_of(const Result<wire::GenerateRequest>& result) {
+  return result.ok() ? "none" : result.error().to_string();
+}
+
+TEST(ComposeRequest, sorts_chunks_by_level_and_keeps_their_order) {
+  GenerateOptions options;
+  options.params.max_tokens = 9;
+  const std::vector<ResolvedContext> contexts = {{ChunkType::kContext, "", "text"},
+                                                 {ChunkType::kQuery, "chunk_q", ""},
+                                                 {ChunkType::kOutput, "output_1", ""},
+                                                 {ChunkType::kSystemPrompt, "chunk_s", ""}};
+  const Result<wire::GenerateRequest> request = compose_request(options, contexts, {});
+  ASSERT_TRUE(request.ok()) << request.error().to_string();
+  EXPECT_EQ(shown(request->chunks),
+            "SYSTEM_PROMPT:#chunk_s CONTEXT:text OUTPUT:#output_1 QUERY:#chunk_q");
+  EXPECT_EQ(request->max_tokens, 9);
+}
+
+TEST(ComposeRequest, refuses_two_of_what_there_is_one) {
+  GenerateOptions options;
+  options.system = "s";
+  EXPECT_EQ(error_of(compose_request(options, {{ChunkType::kSystemPrompt, "chunk_s", ""}}, "q")),
+            "invalid_argument: --system: there is more than one system prompt");
+  EXPECT_EQ(error_of(compose_request(options, {{ChunkType::kQuery, "chunk_q", ""}}, "q")),
+            "invalid_argument: --query: there is more than one question");
+  EXPECT_EQ(error_of(compose_request(options, {}, {})),
+            "invalid_argument: --query: there is no question");
+}
+
+TEST(ComposeRequest, raw_is_the_prompt_and_nothing_else) {
+  GenerateOptions options;
+  options.raw = true;
+  const Result<wire::GenerateRequest> request = compose_request(options, {}, "Once upon");
+  ASSERT_TRUE(request.ok());
+  EXPECT_EQ(request->prompt, "Once upon");
+  EXPECT_TRUE(request->chunks.empty());
+  options.system = "s";
+  EXPECT_EQ(error_of(compose_request(options, {}, "x")),
+            "invalid_argument: --raw: excludes --system, --context, --context-file and --chunk");
+}
+
+TEST(ComposeRequest, checks_parameters) {
+  GenerateOptions options;
+  options.params.sampling.top_p = 2;
+  EXPECT_NE(error_of(compose_request(options, {}, "q")).find("sampling.top_p"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cascade::ctl

@@ -1,0 +1,92 @@
+// Hostile text on a terminal: nothing that acts on it, and the right widths.
+#include "clients/ctl/terminal_text.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/random.h"
+#include "base/utf8.h"
+#include "clients/ctl/screen.h"
+
+namespace cascade::ctl {
+namespace {
+
+TEST(Sanitized, shows_escape_sequences_instead_of_obeying_them) {
+  EXPECT_EQ(sanitized("a\x1b[31mred\x1b[0m"), "a␛[31mred␛[0m");
+  EXPECT_EQ(sanitized("\x1b]0;title\x07"), "␛]0;title␇");
+  EXPECT_EQ(sanitized(std::string("nul\0del\x7f", 8)), "nul␀del␡");
+  EXPECT_EQ(sanitized("csi\xC2\x9B"
+                      "31m"),
+            "csi\uFFFD31m");
+  EXPECT_EQ(sanitized("abc\u202Edcb\u2066"), "abc\uFFFDdcb\uFFFD");
+  EXPECT_EQ(sanitized("bad\xFF\xC3"), "bad\uFFFD\uFFFD");
+}
+
+TEST(Sanitized, keeps_text_newlines_and_tabs) {
+  EXPECT_EQ(sanitized("Grüße,\n\t世界 👋"), "Grüße,\n\t世界 👋");
+  EXPECT_EQ(sanitized("dos\r\nline\rover"), "dos\nline␍over");
+  EXPECT_EQ(sanitized("\r"), "␍");
+}
+
+// Whatever goes in, what comes out is UTF-8 without controls, and sanitising it again changes
+// nothing.
+TEST(Sanitized, lets_nothing_through_for_any_bytes) {
+  const char* given = std::getenv("CASCADE_TEST_SEED");
+  const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : system_random();
+  std::printf("seed: CASCADE_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
+  Random random(seed);
+  for (int i = 0; i < 20'000; ++i) {
+    std::string bytes(random.below(20), '\0');
+    for (char& byte : bytes) byte = static_cast<char>(random.below(256));
+    const std::string text = sanitized(bytes);
+    ASSERT_TRUE(is_utf8(text));
+    for (size_t at = 0; at < text.size();) {
+      const CodePoint c = utf8_decode(text, at);
+      at += c.size;
+      ASSERT_TRUE(c.value == '\n' || c.value == '\t' || c.value >= 0x20);
+      ASSERT_FALSE(c.value >= 0x7F && c.value < 0xA0);
+    }
+    ASSERT_EQ(sanitized(text), text);
+  }
+}
+
+TEST(OneLine, folds_white_space) {
+  EXPECT_EQ(one_line("  a \n\n b\t c \r\n"), "a b c");
+  EXPECT_EQ(one_line(" \n "), "");
+  EXPECT_EQ(one_line("a\x1b[2J"), "a␛[2J");
+}
+
+TEST(DisplayWidth, counts_columns_and_not_bytes) {
+  EXPECT_EQ(display_width("abc"), 3);
+  EXPECT_EQ(display_width("Grüße"), 5);
+  EXPECT_EQ(display_width("世界"), 4);
+  EXPECT_EQ(display_width("e\u0301"), 1);  // combining acute
+  EXPECT_EQ(display_width("👋"), 2);
+}
+
+TEST(Fitted, cuts_between_characters) {
+  EXPECT_EQ(fitted("abcdef", 6), "abcdef");
+  EXPECT_EQ(fitted("abcdefg", 6), "abcde…");
+  EXPECT_EQ(fitted("世界世界", 6), "世界…");
+  EXPECT_LE(display_width(fitted("世界世界", 6)), 6);
+  EXPECT_EQ(fitted("äöüß", 3), "äö…");
+}
+
+TEST(Padded, fills_to_columns) {
+  EXPECT_EQ(padded("世", 4, false), "世  ");
+  EXPECT_EQ(padded("7", 3, true), "  7");
+  EXPECT_EQ(padded("long", 2, false), "long");
+}
+
+TEST(Json, escapes_what_acts_on_a_terminal) {
+  OrderedJson value;
+  value["text"] = "a\x1b[0m\u009B\u202E\x7f世";
+  EXPECT_EQ(dump_json(value), R"({"text":"a\u001b[0m\u009b\u202e\u007f世"})");
+  EXPECT_EQ(Json::parse(dump_json(value))["text"], value["text"]);
+}
+
+}  // namespace
+}  // namespace cascade::ctl
