@@ -188,8 +188,10 @@ class Gateway {
 
 }  // namespace
 
-void run_gateway(ZmqContext& context, const std::string& endpoint, uint64_t incarnation) {
+void run_gateway(ZmqContext& context, const std::string& endpoint, uint64_t incarnation,
+                 const std::function<void()>& on_listening) {
   Gateway gateway(context, endpoint, incarnation);
+  on_listening();
   gateway.run();
 }
 

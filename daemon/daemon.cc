@@ -6,7 +6,7 @@
 
 #include <atomic>
 #include <csignal>
-#include <filesystem>
+#include <cstdlib>
 
 #include "actors/engine.h"
 #include "actors/gateway_actor.h"
@@ -20,25 +20,6 @@
 namespace cascade {
 namespace {
 
-// Waits for SIGINT or SIGTERM, or for `wake` (an actor that cannot go on). Returns the signal.
-int wait_for_signal(asio::io_context& io) {
-  int received = 0;
-  asio::signal_set signals(io, SIGINT, SIGTERM);
-  signals.async_wait([&](const boost::system::error_code& error, int signal) {
-    if (!error) received = signal;
-  });
-  io.run();
-  return received;
-}
-
-void ask_to_stop(ZmqContext& context) {
-  asio::io_context io(1);
-  ZmqPort::Options options;
-  options.routing_id = kMainActor;
-  ZmqPort port(io, context, options);
-  if (port.connect(kSchedulerEndpoint).ok()) port.send(wire::encode({{}, wire::Stop{}}));
-}
-
 Result<PageArena> make_arena(const Model& model, int64_t kv_bytes_max) {
   const size_t page_bytes = model.kv_layout.page_bytes();
   const size_t pages = static_cast<size_t>(kv_bytes_max) / page_bytes;
@@ -49,88 +30,124 @@ Result<PageArena> make_arena(const Model& model, int64_t kv_bytes_max) {
   return PageArena::create(page_bytes, pages);
 }
 
+// Everything that lives as long as the service does; members are destroyed after the actors' threads
+// have ended.
+class Service {
+ public:
+  Service(const DaemonOptions& options, const Model& model, PageArena arena, ThreadPool& pool)
+      : options_(options),
+        model_(model),
+        arena_(std::move(arena)),
+        engine_(model, arena_, pool),
+        supervisor_(system_clock(), {},
+                    [this](const std::string& actor, const std::string& why) {
+                      spdlog::critical("actor {} failed too often ({}); the daemon stops", actor,
+                                       why);
+                      failed_ = true;
+                      signals_io_.stop();
+                    }) {}
+
+  int run(const std::function<void()>& on_ready) {
+    start_actors(on_ready);
+    const int signal = wait_for_signal();
+    supervisor_.stop_restarting();
+    // Actors may be waiting for one that is gone, so they cannot be stopped in good order.
+    if (failed_) std::_Exit(1);
+    spdlog::info("signal {}: stopping", signal);
+    ask_to_stop();
+    supervisor_.join();
+    spdlog::info("stopped");
+    return 0;
+  }
+
+ private:
+  void start_actors(const std::function<void()>& on_ready) {
+    supervisor_.start("scheduler", [this](uint64_t incarnation) {
+      run_scheduler(context_, scheduler_options(incarnation), model_, arena_, system_clock());
+    });
+    start_worker(kPrefillActor, [this](const wire::Message& m) -> std::optional<wire::Message> {
+      if (const auto* encode = std::get_if<wire::EncodeJob>(&m)) return run_encode(model_, *encode);
+      if (const auto* job = std::get_if<wire::PrefillJob>(&m)) return run_prefill(engine_, *job);
+      return std::nullopt;
+    });
+    start_worker(kDecodeActor, [this](const wire::Message& m) -> std::optional<wire::Message> {
+      if (const auto* job = std::get_if<wire::DecodeJob>(&m)) return run_decode(engine_, *job);
+      return std::nullopt;
+    });
+    start_worker(kStoreActor, [this](const wire::Message& m) { return handle_store(store_, m); });
+    supervisor_.start(kGatewayActor, [this, on_ready](uint64_t incarnation) {
+      run_gateway(context_, options_.endpoint, incarnation, on_ready);
+    });
+  }
+
+  void start_worker(const char* name,
+                    std::function<std::optional<wire::Message>(const wire::Message&)> handle) {
+    supervisor_.start(name, [this, name, handle = std::move(handle)](uint64_t incarnation) {
+      run_worker(context_, name, incarnation, handle);
+    });
+  }
+
+  SchedulerOptions scheduler_options(uint64_t incarnation) const {
+    SchedulerOptions scheduler;
+    scheduler.version = CASCADE_VERSION;
+    scheduler.threads = options_.threads;
+    scheduler.incarnation = incarnation;
+    scheduler.requests_waiting_max = options_.requests_waiting_max;
+    scheduler.requests_running_max = options_.requests_running_max;
+    scheduler.max_tokens_default = options_.max_tokens_default;
+    scheduler.planner.slice_tokens_max = Transformer::kRowsMax;
+    return scheduler;
+  }
+
+  // SIGINT or SIGTERM; 0 if an actor could not go on.
+  int wait_for_signal() {
+    int received = 0;
+    asio::signal_set signals(signals_io_, SIGINT, SIGTERM);
+    signals.async_wait([&](const boost::system::error_code& error, int signal) {
+      if (!error) received = signal;
+    });
+    signals_io_.run();
+    return received;
+  }
+
+  void ask_to_stop() {
+    asio::io_context io(1);
+    ZmqPort::Options port_options;
+    port_options.routing_id = kMainActor;
+    ZmqPort port(io, context_, port_options);
+    if (port.connect(kSchedulerEndpoint).ok()) port.send(wire::encode({{}, wire::Stop{}}));
+  }
+
+  const DaemonOptions& options_;
+  const Model& model_;
+  PageArena arena_;
+  Engine engine_;
+  MemoryStore store_;
+  ZmqContext context_;
+  asio::io_context signals_io_{1};
+  std::atomic<bool> failed_{false};
+  Supervisor supervisor_;
+};
+
 }  // namespace
 
-Result<int> run_daemon(const DaemonOptions& options,
-                       void (*on_ready)(const std::string& endpoint)) {
+Result<int> run_daemon(const DaemonOptions& options, const std::function<void()>& on_ready) {
   RETURN_IF_ERROR(check_endpoint(options.endpoint));
   ASSIGN_OR_RETURN(const RunDir run_dir, RunDir::open(options.run_dir));
   ::umask(0077);  // the socket is for this user alone
-
   ThreadPool pool(options.threads);
+  const ModelOptions model_options = {options.weight_type, options.kv_type, options.isa};
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> model,
-                   load_model(options.model_dir,
-                              {options.weight_type, options.kv_type, options.isa}, pool));
+                   load_model(options.model_dir, model_options, pool));
   ASSIGN_OR_RETURN(PageArena arena, make_arena(*model, options.kv_bytes_max));
-  spdlog::info("model {} ({}, {} layers): weights {} MiB as {}, KV {} bytes a token as {}, "
-               "{} pages at most; {} kernels on {} threads",
+  spdlog::info("model {} ({}, {} layers): weights {} MiB as {}; KV {} bytes a token as {}, {} MiB "
+               "at most; {} kernels on {} threads",
                model->name, model->config.model_type, model->config.layers,
                model->weights.bytes() >> 20, to_string(options.weight_type),
-               arena.page_bytes() / kPageTokens, to_string(options.kv_type), arena.page_count(),
-               to_string(options.isa), options.threads);
-
-  Engine engine(*model, arena, pool);
-  MemoryStore store;
-  ZmqContext context;
-  asio::io_context main_io(1);
-  std::atomic<bool> failed{false};
-  Supervisor supervisor(system_clock(), {}, [&](const std::string& actor, const std::string& why) {
-    spdlog::critical("actor {} failed too often ({}); the daemon stops", actor, why);
-    failed = true;
-    main_io.stop();
-  });
-
-  supervisor.start("scheduler", [&](uint64_t incarnation) {
-    SchedulerOptions scheduler;
-    scheduler.version = CASCADE_VERSION;
-    scheduler.threads = options.threads;
-    scheduler.incarnation = incarnation;
-    scheduler.requests_waiting_max = options.requests_waiting_max;
-    scheduler.requests_running_max = options.requests_running_max;
-    scheduler.max_tokens_default = options.max_tokens_default;
-    scheduler.planner.slice_tokens_max = Transformer::kRowsMax;
-    run_scheduler(context, scheduler, *model, arena, system_clock());
-  });
-  supervisor.start(kPrefillActor, [&](uint64_t incarnation) {
-    run_worker(context, kPrefillActor, incarnation,
-               [&](const wire::Message& message) -> std::optional<wire::Message> {
-                 if (const auto* encode = std::get_if<wire::EncodeJob>(&message)) {
-                   return run_encode(*model, *encode);
-                 }
-                 if (const auto* prefill = std::get_if<wire::PrefillJob>(&message)) {
-                   return run_prefill(engine, *prefill);
-                 }
-                 return std::nullopt;
-               });
-  });
-  supervisor.start(kDecodeActor, [&](uint64_t incarnation) {
-    run_worker(context, kDecodeActor, incarnation,
-               [&](const wire::Message& message) -> std::optional<wire::Message> {
-                 const auto* decode = std::get_if<wire::DecodeJob>(&message);
-                 return decode == nullptr ? std::nullopt
-                                          : std::optional<wire::Message>(run_decode(engine, *decode));
-               });
-  });
-  supervisor.start(kStoreActor, [&](uint64_t incarnation) {
-    run_worker(context, kStoreActor, incarnation,
-               [&](const wire::Message& message) { return handle_store(store, message); });
-  });
-  supervisor.start(kGatewayActor, [&](uint64_t incarnation) {
-    run_gateway(context, options.endpoint, incarnation);
-  });
-
-  on_ready(options.endpoint);
-  const int signal = wait_for_signal(main_io);
-  supervisor.stop_restarting();
-  if (failed) {
-    // Actors may be waiting for one that is gone: what they hold is in memory only.
-    std::_Exit(1);
-  }
-  spdlog::info("signal {}: stopping", signal);
-  ask_to_stop(context);
-  supervisor.join();
-  spdlog::info("stopped");
-  return 0;
+               arena.page_bytes() / kPageTokens, to_string(options.kv_type),
+               options.kv_bytes_max >> 20, to_string(options.isa), options.threads);
+  Service service(options, *model, std::move(arena), pool);
+  return service.run(on_ready);
 }
 
 }  // namespace cascade

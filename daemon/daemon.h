@@ -1,14 +1,17 @@
 // The actor tree of the service.
 #pragma once
 
+#include <functional>
+
 #include "base/result.h"
 #include "daemon/options.h"
 
 namespace cascade {
 
 // Loads the model, starts the actors, serves until SIGINT or SIGTERM, stops in good order. Blocks.
-// `on_ready` is called once clients can connect. Returns the process's exit code: 0 after a signal,
+// `on_ready` is called once clients can connect (on another thread, again if the gateway had to be
+// restarted). Returns the process's exit code: 0 after a signal,
 // 1 if an actor failed too often. Errors: what kept it from starting.
-Result<int> run_daemon(const DaemonOptions& options, void (*on_ready)(const std::string& endpoint));
+Result<int> run_daemon(const DaemonOptions& options, const std::function<void()>& on_ready);
 
 }  // namespace cascade

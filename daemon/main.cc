@@ -8,12 +8,6 @@
 
 #include "daemon/daemon.h"
 
-namespace {
-
-void announce(const std::string& endpoint) { spdlog::info("serving at {}", endpoint); }
-
-}  // namespace
-
 int main(int argc, char** argv) {
   const cascade::ParsedOptions parsed = cascade::parse_options(argc, argv);
   if (parsed.exit_code) return *parsed.exit_code;
@@ -22,7 +16,8 @@ int main(int argc, char** argv) {
   spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
   spdlog::set_level(spdlog::level::from_str(parsed.options.log_level));
   try {
-    const auto exit_code = cascade::run_daemon(parsed.options, announce);
+    const auto exit_code = cascade::run_daemon(
+        parsed.options, [&] { spdlog::info("serving at {}", parsed.options.endpoint); });
     if (exit_code.ok()) return *exit_code;
     std::fprintf(stderr, "cascaded: %s\n", exit_code.error().to_string().c_str());
   } catch (const std::exception& error) {

@@ -33,32 +33,42 @@ Result<std::optional<Value>> method_of(Runtime& runtime, const Value& object,
     return std::optional<Value>(std::move(bound));
   }
   if (!is_mutating_method(object, name)) return std::optional<Value>();
-  return std::optional<Value>(undefined("the method " + quoted(name) + " of a " +
+  return std::optional<Value>(undefined("the method " + in_quotes(name) + " of a " +
                                         std::string(object.type_name()) +
                                         " may not be used: values do not change"));
 }
 
-// The item at `index`, counted from the end if negative; nullopt if there is none.
+Value with_markup_of(const String& string, MarkedText text) {
+  return string.is_markup ? make_markup(std::move(text)) : make_string(std::move(text));
+}
+
+// `index` counted from the end if negative; nullopt if there is no such item.
+std::optional<size_t> position_of(int64_t index, size_t size) {
+  const auto count = static_cast<int64_t>(size);
+  if (index < 0) index += count;
+  if (index < 0 || index >= count) return std::nullopt;
+  return static_cast<size_t>(index);
+}
+
+// The item at `index`; nullopt if there is none, or the object has no order.
 Result<std::optional<Value>> item_at(Runtime& runtime, const Value& object, int64_t index) {
-  int64_t size = 0;
+  std::optional<Value> item;
   if (const Sequence* sequence = object.sequence()) {
-    size = static_cast<int64_t>(sequence->items.size());
-  } else if (object.text() != nullptr || object.range() != nullptr) {
-    ASSIGN_OR_RETURN(size, length_of(runtime, object));
+    const auto position = position_of(index, sequence->items.size());
+    if (position.has_value()) item = sequence->items[*position];
+  } else if (const Range* range = object.range()) {
+    const auto position = position_of(index, range->size());
+    if (position.has_value()) item = Value(range->at(*position));
+  } else if (const String* string = object.string()) {
+    const std::string_view view = string->text.view();
+    RETURN_IF_ERROR(runtime.charge_bytes(view.size()));
+    if (const auto position = position_of(index, code_point_count(view))) {
+      const size_t begin = offset_of(view, *position);
+      const size_t end = begin + utf8_decode(view, begin).size;
+      item = with_markup_of(*string, string->text.slice(begin, end));
+    }
   }
-  if (index < 0) index += size;
-  if (index < 0 || index >= size) return std::optional<Value>();
-  const auto position = static_cast<size_t>(index);
-  if (const Sequence* sequence = object.sequence()) {
-    return std::optional<Value>(sequence->items[position]);
-  }
-  if (const Range* range = object.range()) return std::optional<Value>(range->at(position));
-  const String& string = *object.string();
-  const size_t begin = offset_of(string.text.view(), position);
-  const size_t end = begin + utf8_decode(string.text.view(), begin).size;
-  MarkedText character = string.text.slice(begin, end);
-  return std::optional<Value>(string.is_markup ? make_markup(std::move(character))
-                                               : make_string(std::move(character)));
+  return item;
 }
 
 // What [start:stop:step] of `size` items selects: `count` of them from `first` on.
@@ -70,8 +80,7 @@ struct Selection {
 
 Result<std::optional<int64_t>> slice_bound(const Value& value) {
   if (value.is_none()) return std::optional<int64_t>();
-  if (const int64_t* number = value.integer()) return std::optional<int64_t>(*number);
-  if (const bool* flag = value.boolean()) return std::optional<int64_t>(int64_t{*flag});
+  if (const auto number = as_integer(value)) return number;
   return template_error("the bounds of a slice must be integers or none, not " +
                         std::string(value.type_name()));
 }
@@ -117,7 +126,7 @@ Result<Value> slice_string(const String& string, const Selection& selection) {
       text.append(string.text, begin, begin + utf8_decode(view, begin).size);
     }
   }
-  return string.is_markup ? make_markup(std::move(text)) : make_string(std::move(text));
+  return with_markup_of(string, std::move(text));
 }
 
 Result<Value> slice_sequence(Runtime& runtime, const Sequence& sequence,
@@ -145,7 +154,7 @@ Result<Value> get_attribute(Runtime& runtime, const Value& object, std::string_v
   } else if (Loop* loop = object.loop()) {
     return loop->attribute(name);
   }
-  return missing(object, "attribute " + quoted(name));
+  return missing(object, "attribute " + in_quotes(name));
 }
 
 Result<Value> get_item(Runtime& runtime, const Value& object, const Value& key) {
@@ -156,14 +165,13 @@ Result<Value> get_item(Runtime& runtime, const Value& object, const Value& key) 
       ASSIGN_OR_RETURN(const Value* found, find_key(runtime, *dict, key));
       if (found != nullptr) return *found;
     }
-  } else if (key.integer() != nullptr || key.boolean() != nullptr) {
-    const int64_t index = key.integer() != nullptr ? *key.integer() : int64_t{*key.boolean()};
-    ASSIGN_OR_RETURN(const auto item, item_at(runtime, object, index));
+  } else if (const auto index = as_integer(key)) {
+    ASSIGN_OR_RETURN(const auto item, item_at(runtime, object, *index));
     if (item.has_value()) return *item;
   }
   if (const MarkedText* name = key.text()) return get_attribute(runtime, object, name->view());
-  if (key.integer() != nullptr) {
-    return missing(object, "element " + std::to_string(*key.integer()));
+  if (const auto index = as_integer(key)) {
+    return missing(object, "element " + std::to_string(*index));
   }
   return missing(object, "such element");
 }
@@ -171,17 +179,17 @@ Result<Value> get_item(Runtime& runtime, const Value& object, const Value& key) 
 Result<Value> get_slice(Runtime& runtime, const Value& object, const Value& start,
                         const Value& stop, const Value& step) {
   if (object.is_undefined()) return undefined_object(object);
-  if (object.range() != nullptr) return template_error("slices of a range are not supported");
-  const bool can_be_sliced = object.text() != nullptr || object.sequence() != nullptr;
-  if (!can_be_sliced) return missing(object, "slices");
+  const String* string = object.string();
+  const Sequence* sequence = object.sequence();
+  if (string == nullptr && sequence == nullptr) {
+    return template_error("slices of a " + std::string(object.type_name()) + " are not supported");
+  }
   ASSIGN_OR_RETURN(const int64_t size, length_of(runtime, object));
   ASSIGN_OR_RETURN(const Selection selection, select(size, start, stop, step));
-  if (const String* string = object.string()) {
-    const size_t offsets = selection.step == 1 ? 0 : static_cast<size_t>(size) * sizeof(size_t);
-    RETURN_IF_ERROR(runtime.charge_bytes(offsets));
-    return slice_string(*string, selection);
-  }
-  return slice_sequence(runtime, *object.sequence(), selection);
+  if (sequence != nullptr) return slice_sequence(runtime, *sequence, selection);
+  const size_t offsets = selection.step == 1 ? 0 : static_cast<size_t>(size) * sizeof(size_t);
+  RETURN_IF_ERROR(runtime.charge_bytes(offsets));
+  return slice_string(*string, selection);
 }
 
 Result<Value> get_path(Runtime& runtime, const Value& object, const Value& path) {
@@ -198,8 +206,8 @@ Result<Value> get_path(Runtime& runtime, const Value& object, const Value& path)
     int64_t index = 0;
     const char* end = part.data() + part.size();
     const auto parsed = std::from_chars(part.data(), end, index);
-    const bool is_index = !part.empty() && is_ascii_digit(part[0]) && parsed.ptr == end &&
-                          parsed.ec == std::errc();
+    const bool is_index =
+        !part.empty() && is_ascii_digit(part[0]) && parsed.ptr == end && parsed.ec == std::errc();
     const Value key = is_index ? Value(index) : untrusted_string(std::string(part));
     ASSIGN_OR_RETURN(value, get_item(runtime, value, key));
   }

@@ -19,20 +19,17 @@ const Value* Parameters::get(size_t index) const {
   return value.has_value() && !value->is_none() ? &*value : nullptr;
 }
 
-Result<const Value*> Parameters::typed(size_t index, bool is_right_type,
-                                       std::string_view type) const {
-  if (is_right_type) return &*values_[index];
-  return template_error("the argument " + quoted(names_[index]) + " must be " + std::string(type) +
-                        ", not " + std::string(values_[index]->type_name()));
+Error Parameters::wrong_type(size_t index, std::string_view wanted) const {
+  return template_error("the argument " + in_quotes(names_[index]) + " must be " +
+                        std::string(wanted) + ", not " + std::string(get(index)->type_name()));
 }
 
 Result<int64_t> Parameters::integer(size_t index, int64_t fallback) const {
   const Value* value = get(index);
   if (value == nullptr) return fallback;
   if (const bool* flag = value->boolean()) return int64_t{*flag};
-  const bool is_integer = value->integer() != nullptr;
-  ASSIGN_OR_RETURN(value, typed(index, is_integer, "an integer"));
-  return *value->integer();
+  if (const int64_t* number = value->integer()) return *number;
+  return wrong_type(index, "an integer");
 }
 
 bool Parameters::flag(size_t index, bool fallback) const {
@@ -43,9 +40,8 @@ bool Parameters::flag(size_t index, bool fallback) const {
 Result<const MarkedText*> Parameters::text(size_t index) const {
   const Value* value = get(index);
   if (value == nullptr) return nullptr;
-  const bool is_text = value->text() != nullptr;
-  ASSIGN_OR_RETURN(value, typed(index, is_text, "a string"));
-  return value->text();
+  if (const MarkedText* text = value->text()) return text;
+  return wrong_type(index, "a string");
 }
 
 Result<Parameters> bind(const Arguments& arguments, std::initializer_list<std::string_view> names,
@@ -61,16 +57,16 @@ Result<Parameters> bind(const Arguments& arguments, std::initializer_list<std::s
   for (const auto& [name, value] : arguments.named) {
     const auto parameter = std::ranges::find(bound.names_, name);
     if (parameter == bound.names_.end()) {
-      return template_error("has no argument " + quoted(name));
+      return template_error("has no argument " + in_quotes(name));
     }
     std::optional<Value>& slot =
         bound.values_[static_cast<size_t>(parameter - bound.names_.begin())];
-    if (slot.has_value()) return template_error("got the argument " + quoted(name) + " twice");
+    if (slot.has_value()) return template_error("got the argument " + in_quotes(name) + " twice");
     slot = value;
   }
   for (size_t i = 0; i < required; ++i) {
     if (!bound.values_[i].has_value()) {
-      return template_error("needs the argument " + quoted(bound.names_[i]));
+      return template_error("needs the argument " + in_quotes(bound.names_[i]));
     }
   }
   return bound;

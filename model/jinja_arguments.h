@@ -38,7 +38,8 @@ class Parameters {
  private:
   friend Result<Parameters> bind(const Arguments&, std::initializer_list<std::string_view>, size_t);
 
-  Result<const Value*> typed(size_t index, bool is_right_type, std::string_view type) const;
+  // Precondition: get(index) is not nullptr.
+  Error wrong_type(size_t index, std::string_view wanted) const;
 
   std::vector<std::optional<Value>> values_;
   std::vector<std::string_view> names_;

@@ -118,9 +118,11 @@ struct TestUse {  // is test(arguments), is not test(arguments)
 };
 
 struct Postfix {  // a.b[c](d) | e is f
+  using Operation =
+      std::variant<AttributeAccess, ItemAccess, SliceAccess, Call, FilterUse, TestUse>;
   struct Step {
     int line = 0;
-    std::variant<AttributeAccess, ItemAccess, SliceAccess, Call, FilterUse, TestUse> operation;
+    Operation operation;
   };
   ExpressionPtr subject;
   std::vector<Step> steps;

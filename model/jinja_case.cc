@@ -86,8 +86,8 @@ constexpr uint32_t kFinalSigma = 0x3C2;
 
 const SpecialCase* find_special(uint32_t code_point) {
   if (code_point < kSpecialCases[0].code_point) return nullptr;
-  const auto found = std::ranges::lower_bound(kSpecialCases, code_point, {},
-                                              &SpecialCase::code_point);
+  const auto found =
+      std::ranges::lower_bound(kSpecialCases, code_point, {}, &SpecialCase::code_point);
   if (found == std::end(kSpecialCases) || found->code_point != code_point) return nullptr;
   return found;
 }
@@ -97,7 +97,9 @@ void append_all(std::string& out, std::u16string_view code_points) {
 }
 
 // Greek vowels with iota subscript: in upper case the iota becomes a letter of its own.
-bool is_greek_with_iota(uint32_t c) { return c >= 0x1F80 && c <= 0x1FAF; }
+bool is_greek_with_iota(uint32_t c) {
+  return c >= 0x1F80 && c <= 0x1FAF;
+}
 
 uint32_t greek_without_iota(uint32_t c) {
   const uint32_t vowel = c < 0x1F90 ? 0x1F08 : c < 0x1FA0 ? 0x1F28 : 0x1F68;
@@ -183,8 +185,7 @@ MarkedText to_lower(const MarkedText& text) {
 }
 
 MarkedText to_upper(const MarkedText& text) {
-  return map_characters(text,
-                        [](std::string& out, uint32_t c, size_t) { append_upper(out, c); });
+  return map_characters(text, [](std::string& out, uint32_t c, size_t) { append_upper(out, c); });
 }
 
 MarkedText capitalized(const MarkedText& text) {

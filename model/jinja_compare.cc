@@ -21,34 +21,68 @@ Result<bool> equal_items(Runtime& runtime, const std::vector<Value>& a,
   return true;
 }
 
-// Dicts are equal if they have the same entries, in whatever order.
-Result<bool> equal_dicts(Runtime& runtime, const Dict& a, const Dict& b) {
+// Whether the keys of both dicts, and the values if asked for, are the same in whatever order.
+Result<bool> equal_dicts(Runtime& runtime, const Dict& a, const Dict& b, bool with_values) {
   if (a.entries.size() != b.entries.size()) return false;
   for (const auto& [key, value] : a.entries) {
     ASSIGN_OR_RETURN(const Value* other, find_key(runtime, b, key));
     if (other == nullptr) return false;
+    if (!with_values) continue;
     ASSIGN_OR_RETURN(const bool equal, equals(runtime, value, *other));
     if (!equal) return false;
   }
   return true;
 }
 
-bool equal_ranges(const Range& a, const Range& b) {
-  if (a.size() != b.size()) return false;
-  if (a.size() == 0) return true;
-  return a.start == b.start && (a.size() == 1 || a.step == b.step);
+// Equality of two values of one type. Objects without one of their own are equal if they are the
+// same object.
+template <class Type>
+Result<bool> equal_values(Runtime&, const Type& a, const Type& b) {
+  return a == b;
+}
+Result<bool> equal_values(Runtime&, const Undefined&, const Undefined&) {
+  return true;
+}
+Result<bool> equal_values(Runtime&, const None&, const None&) {
+  return true;
 }
 
-// Key views compare as sets.
-Result<bool> equal_views(Runtime& runtime, const DictView& a, const DictView& b) {
-  if (a.part != b.part || a.part == DictPart::kValues) return a.dict == b.dict && a.part == b.part;
-  if (a.part == DictPart::kItems) return equal_dicts(runtime, *a.dict, *b.dict);
-  if (a.dict->entries.size() != b.dict->entries.size()) return false;
-  for (const auto& entry : a.dict->entries) {
-    ASSIGN_OR_RETURN(const Value* other, find_key(runtime, *b.dict, entry.first));
-    if (other == nullptr) return false;
-  }
-  return true;
+Result<bool> equal_values(Runtime& runtime, const std::shared_ptr<const String>& a,
+                          const std::shared_ptr<const String>& b) {
+  if (a->text.size() != b->text.size()) return false;
+  RETURN_IF_ERROR(runtime.charge_bytes(a->text.size()));
+  return a->text.view() == b->text.view();
+}
+
+Result<bool> equal_values(Runtime& runtime, const std::shared_ptr<const Sequence>& a,
+                          const std::shared_ptr<const Sequence>& b) {
+  if (a->is_tuple != b->is_tuple) return false;
+  return equal_items(runtime, a->items, b->items);
+}
+
+Result<bool> equal_values(Runtime& runtime, const std::shared_ptr<const Dict>& a,
+                          const std::shared_ptr<const Dict>& b) {
+  return equal_dicts(runtime, *a, *b, true);
+}
+
+// Views of keys and items compare as sets.
+Result<bool> equal_values(Runtime& runtime, const std::shared_ptr<const DictView>& a,
+                          const std::shared_ptr<const DictView>& b) {
+  if (a->part != b->part || a->part == DictPart::kValues) return a == b;
+  return equal_dicts(runtime, *a->dict, *b->dict, a->part == DictPart::kItems);
+}
+
+Result<bool> equal_values(Runtime&, const std::shared_ptr<const Range>& a,
+                          const std::shared_ptr<const Range>& b) {
+  if (a->size() != b->size()) return false;
+  if (a->size() == 0) return true;
+  return a->start == b->start && (a->size() == 1 || a->step == b->step);
+}
+
+Result<bool> equal_values(Runtime& runtime, const std::shared_ptr<const BoundMethod>& a,
+                          const std::shared_ptr<const BoundMethod>& b) {
+  if (a->method != b->method) return false;
+  return equals(runtime, a->object, b->object);
 }
 
 Result<bool> less_items(Runtime& runtime, const std::vector<Value>& a,
@@ -87,6 +121,20 @@ Result<bool> contains_text(Runtime& runtime, const MarkedText& text, const Value
   return find_first(text.view(), needle->view(), 0) != std::string_view::npos;
 }
 
+}  // namespace
+
+std::optional<int64_t> as_integer(const Value& value) {
+  if (const int64_t* number = value.integer()) return *number;
+  if (const bool* flag = value.boolean()) return int64_t{*flag};
+  return std::nullopt;
+}
+
+std::optional<long double> as_number(const Value& value) {
+  if (const double* number = value.real()) return static_cast<long double>(*number);
+  if (const auto number = as_integer(value)) return static_cast<long double>(*number);
+  return std::nullopt;
+}
+
 Status check_hashable(Runtime& runtime, const Value& key) {
   RETURN_IF_ERROR(runtime.charge(1));
   const bool unhashable = key.list() != nullptr || key.dict() != nullptr;
@@ -99,43 +147,18 @@ Status check_hashable(Runtime& runtime, const Value& key) {
   return {};
 }
 
-}  // namespace
-
-std::optional<long double> as_number(const Value& value) {
-  if (const int64_t* number = value.integer()) return static_cast<long double>(*number);
-  if (const double* number = value.real()) return static_cast<long double>(*number);
-  if (const bool* flag = value.boolean()) return *flag ? 1.0L : 0.0L;
-  return std::nullopt;
-}
-
 Result<bool> equals(Runtime& runtime, const Value& a, const Value& b) {
   RETURN_IF_ERROR(runtime.charge(1));
-  if (const MarkedText* text = a.text()) {
-    const MarkedText* other = b.text();
-    if (other == nullptr || text->size() != other->size()) return false;
-    RETURN_IF_ERROR(runtime.charge_bytes(text->size()));
-    return text->view() == other->view();
-  }
-  if (const auto number = as_number(a)) {
-    const auto other = as_number(b);
-    return other.has_value() && *number == *other;
-  }
+  const auto number = as_number(a);
+  const auto other_number = as_number(b);
+  if (number.has_value() || other_number.has_value()) return number == other_number;
   if (a.storage().index() != b.storage().index()) return false;
-  if (a.is_none() || a.is_undefined()) return true;
-  if (const Sequence* sequence = a.sequence()) {
-    if (sequence->is_tuple != b.sequence()->is_tuple) return false;
-    return equal_items(runtime, sequence->items, b.sequence()->items);
-  }
-  if (const Dict* dict = a.dict()) return equal_dicts(runtime, *dict, *b.dict());
-  if (const DictView* view = a.dict_view()) return equal_views(runtime, *view, *b.dict_view());
-  if (const Range* range = a.range()) return equal_ranges(*range, *b.range());
-  if (const BoundMethod* method = a.bound_method()) {
-    if (method->method != b.bound_method()->method) return false;
-    return equals(runtime, method->object, b.bound_method()->object);
-  }
-  // The others are equal if they are the same object.
-  return a.iterator() == b.iterator() && a.name_space() == b.name_space() && a.loop() == b.loop() &&
-         a.macro() == b.macro() && a.function() == b.function();
+  return std::visit(
+      [&](const auto& left) -> Result<bool> {
+        using Type = std::decay_t<decltype(left)>;
+        return equal_values(runtime, left, std::get<Type>(b.storage()));
+      },
+      a.storage());
 }
 
 Result<bool> less(Runtime& runtime, const Value& a, const Value& b) {
@@ -143,9 +166,11 @@ Result<bool> less(Runtime& runtime, const Value& a, const Value& b) {
   const auto number = as_number(a);
   const auto other = as_number(b);
   if (number.has_value() && other.has_value()) return *number < *other;
-  if (a.text() != nullptr && b.text() != nullptr) {
-    RETURN_IF_ERROR(runtime.charge_bytes(std::min(a.text()->size(), b.text()->size())));
-    return a.text()->view() < b.text()->view();  // bytes of UTF-8 sort as code points do
+  const MarkedText* text = a.text();
+  const MarkedText* other_text = b.text();
+  if (text != nullptr && other_text != nullptr) {
+    RETURN_IF_ERROR(runtime.charge_bytes(std::min(text->size(), other_text->size())));
+    return text->view() < other_text->view();  // bytes of UTF-8 sort as code points do
   }
   const Sequence* sequence = a.sequence();
   const Sequence* behind = b.sequence();

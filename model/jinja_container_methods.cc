@@ -32,10 +32,15 @@ Result<Value> copy(Runtime&, const Value& object, const Arguments& arguments) {
   return object;
 }
 
+// Precondition: `list` is a list or tuple.
+const std::vector<Value>& items_in(const Value& list) {
+  return std::get<std::shared_ptr<const Sequence>>(list.storage())->items;
+}
+
 Result<Value> count(Runtime& runtime, const Value& object, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"value"}, 1));
   int64_t occurrences = 0;
-  for (const Value& item : object.sequence()->items) {
+  for (const Value& item : items_in(object)) {
     ASSIGN_OR_RETURN(const bool equal, equals(runtime, item, parameters[0]));
     if (equal) ++occurrences;
   }
@@ -44,7 +49,7 @@ Result<Value> count(Runtime& runtime, const Value& object, const Arguments& argu
 
 Result<Value> index(Runtime& runtime, const Value& object, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"value"}, 1));
-  const std::vector<Value>& items = object.sequence()->items;
+  const std::vector<Value>& items = items_in(object);
   for (size_t i = 0; i < items.size(); ++i) {
     ASSIGN_OR_RETURN(const bool equal, equals(runtime, items[i], parameters[0]));
     if (equal) return Value(static_cast<int64_t>(i));
@@ -87,8 +92,14 @@ constexpr std::array kLoopMethods = {
 
 }  // namespace
 
-std::span<const Method> dict_methods() { return kDictMethods; }
-std::span<const Method> sequence_methods() { return kSequenceMethods; }
-std::span<const Method> loop_methods() { return kLoopMethods; }
+std::span<const Method> dict_methods() {
+  return kDictMethods;
+}
+std::span<const Method> sequence_methods() {
+  return kSequenceMethods;
+}
+std::span<const Method> loop_methods() {
+  return kLoopMethods;
+}
 
 }  // namespace cascade::jinja

@@ -12,9 +12,13 @@ constexpr size_t kQuotedBytesMax = 64;
 
 }  // namespace
 
-Error template_error(std::string message) { return invalid_argument("", std::move(message)); }
+Error template_error(std::string message) {
+  return invalid_argument("", std::move(message));
+}
 
-Error limit_error(std::string message) { return resource_exhausted("", std::move(message)); }
+Error limit_error(std::string message) {
+  return resource_exhausted("", std::move(message));
+}
 
 Error raised_error(std::string message) {
   return invalid_argument(std::string(kErrorField), std::move(message));
@@ -27,7 +31,7 @@ Error at_line(Error error, int line) {
   return error;
 }
 
-std::string quoted(std::string_view name) {
+std::string in_quotes(std::string_view name) {
   std::string_view kept = name.substr(0, kQuotedBytesMax);
   kept.remove_suffix(utf8_incomplete_suffix(kept));
   return "'" + std::string(kept) + (kept.size() < name.size() ? "...'" : "'");

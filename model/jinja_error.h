@@ -24,6 +24,6 @@ Error raised_error(std::string message);
 Error at_line(Error error, int line);
 
 // `name` in single quotes, cut to 64 bytes: names in errors may come from a client.
-std::string quoted(std::string_view name);
+std::string in_quotes(std::string_view name);
 
 }  // namespace cascade::jinja

@@ -10,8 +10,8 @@ namespace {
 
 // Words that cannot be the name of a variable.
 constexpr std::array<std::string_view, 13> kReserved = {
-    "and", "or", "not", "in", "is", "if", "else", "elif", "true", "false", "none", "recursive",
-    "self"};
+    "and",  "or",   "not",   "in",   "is",        "if",  "else",
+    "elif", "true", "false", "none", "recursive", "self"};
 // What Jinja defines inside a macro.
 constexpr std::array<std::string_view, 3> kMacroNames = {"varargs", "kwargs", "caller"};
 
@@ -119,8 +119,9 @@ Result<ExpressionPtr> ExpressionParser::parse_not() {
 
 std::optional<CompareOp> ExpressionParser::skip_compare_operator() {
   static constexpr std::pair<std::string_view, CompareOp> kOperators[] = {
-      {"==", CompareOp::kEqual},     {"!=", CompareOp::kNotEqual}, {"<", CompareOp::kLess},
-      {"<=", CompareOp::kLessEqual}, {">", CompareOp::kGreater},   {">=", CompareOp::kGreaterEqual}};
+      {"==", CompareOp::kEqual},  {"!=", CompareOp::kNotEqual},
+      {"<", CompareOp::kLess},    {"<=", CompareOp::kLessEqual},
+      {">", CompareOp::kGreater}, {">=", CompareOp::kGreaterEqual}};
   for (const auto& [text, op] : kOperators) {
     if (tokens_.skip_operator(text)) return op;
   }
@@ -190,7 +191,9 @@ Result<ExpressionPtr> ExpressionParser::parse_power() {
   return parse_arithmetic(&ExpressionParser::parse_signed, {{"**", ArithmeticOp::kPower}});
 }
 
-Result<ExpressionPtr> ExpressionParser::parse_signed() { return parse_unary(true); }
+Result<ExpressionPtr> ExpressionParser::parse_signed() {
+  return parse_unary(true);
+}
 
 // A sign binds tighter than filters: -1 | abs is 1.
 Result<ExpressionPtr> ExpressionParser::parse_unary(bool with_filters) {
@@ -242,7 +245,7 @@ Result<ExpressionPtr> ExpressionParser::parse_name() {
   const bool is_parameter = std::ranges::any_of(
       macros_, [&](const std::set<std::string>& parameters) { return parameters.contains(name); });
   if (is_in(kMacroNames, name) && !macros_.empty() && !is_parameter) {
-    return tokens_.fail(quoted(name) + " is not supported in a macro");
+    return tokens_.fail(in_quotes(name) + " is not supported in a macro");
   }
   return make_expression(line, Name{symbols_.symbol_of(tokens_.next().text)});
 }

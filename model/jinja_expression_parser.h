@@ -76,9 +76,11 @@ class ExpressionParser {
   Result<ExpressionPtr> parse_dict(int line);
 
   Result<ExpressionPtr> parse_steps(ExpressionPtr subject, bool with_filters);
-  Result<Postfix::Step> parse_attribute(int line);
-  Result<Postfix::Step> parse_subscript(int line);
-  Result<TestUse> parse_test();
+  bool at_operation(bool with_filters) const;
+  Result<Postfix::Operation> parse_operation();
+  Result<Postfix::Operation> parse_attribute();
+  Result<Postfix::Operation> parse_subscript();
+  Result<Postfix::Operation> parse_test();
   Result<FilterUse> parse_filter();
   Result<CallArguments> parse_arguments();
   Result<CallArgument> parse_argument();

@@ -214,18 +214,19 @@ class BraceFormatter : private Formatter {
     const size_t mark = std::min(text.find('!'), text.size());
     const std::string_view conversion = text.substr(mark);
     if (conversion != "" && conversion != "!r" && conversion != "!s") {
-      return template_error("the conversion " + quoted(conversion) + " is not supported");
+      return template_error("the conversion " + in_quotes(conversion) + " is not supported");
     }
     ASSIGN_OR_RETURN(const Value* value, find(text.substr(0, mark)));
     ASSIGN_OR_RETURN(const FormatSpec spec, parse_format_spec(spec_text));
-    ASSIGN_OR_RETURN(const MarkedText field_text, formatted(*value, conversion, spec, spec_text.empty()));
+    ASSIGN_OR_RETURN(const MarkedText field_text,
+                     formatted(*value, conversion, spec, spec_text.empty()));
     out_.append(field_text);
     return {};
   }
 
   Result<const Value*> find(std::string_view name) {
     if (name.find_first_of("{.[") != std::string_view::npos) {
-      return template_error("the format field " + quoted(name) + " is not supported");
+      return template_error("the format field " + in_quotes(name) + " is not supported");
     }
     size_t pos = 0;
     ASSIGN_OR_RETURN(std::optional<int64_t> index, read_count(name, pos, "index", 1 << 20));
@@ -238,7 +239,7 @@ class BraceFormatter : private Formatter {
       value = &arguments_.positional[static_cast<size_t>(*index)];
     }
     if (value == nullptr) {
-      return template_error("the format field " + quoted(name) + " has no value");
+      return template_error("the format field " + in_quotes(name) + " has no value");
     }
     return value;
   }

@@ -13,7 +13,9 @@
 namespace cascade::jinja {
 namespace {
 
-bool is_align(char c) { return c == '<' || c == '>' || c == '^' || c == '='; }
+bool is_align(char c) {
+  return c == '<' || c == '>' || c == '^' || c == '=';
+}
 
 std::string upper_ascii(std::string text) {
   for (char& c : text) {
@@ -56,7 +58,7 @@ Result<MarkedText> number_field(Runtime& runtime, const std::string& sign,
 }
 
 Error wrong_type(char type, std::string_view what) {
-  return template_error("the format type " + quoted({&type, 1}) + " does not fit " +
+  return template_error("the format type " + in_quotes({&type, 1}) + " does not fit " +
                         std::string(what));
 }
 
@@ -128,7 +130,7 @@ Result<FormatSpec> parse_format_spec(std::string_view text) {
   spec.type = take("sdxXobeEfFgG%");
   const bool groups_zeros = spec.grouping != '\0' && spec.align == '=';
   if (pos < text.size() || groups_zeros) {
-    return template_error("the format " + quoted(text) + " is not supported");
+    return template_error("the format " + in_quotes(text) + " is not supported");
   }
   return spec;
 }
@@ -186,7 +188,8 @@ Result<MarkedText> format_integer(Runtime& runtime, int64_t number, const Format
   if (spec.precision.has_value() || (spec.grouping != '\0' && base != 10)) {
     return template_error("an integer format has a precision, or groups digits of another base");
   }
-  const uint64_t magnitude = number < 0 ? -static_cast<uint64_t>(number) : static_cast<uint64_t>(number);
+  const uint64_t magnitude =
+      number < 0 ? -static_cast<uint64_t>(number) : static_cast<uint64_t>(number);
   char buffer[72];
   const auto end = std::to_chars(buffer, buffer + sizeof buffer, magnitude, base).ptr;
   std::string digits = grouped(std::string(buffer, end), spec.grouping);

@@ -17,7 +17,7 @@ namespace {
 Result<Value> range(Runtime& runtime, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"start", "stop", "step"}, 1));
   for (const Value& value : arguments.positional) {
-    if (value.integer() == nullptr && value.boolean() == nullptr) {
+    if (!as_integer(value).has_value()) {
       return template_error("range() needs integers, not " + std::string(value.type_name()));
     }
   }

@@ -199,7 +199,7 @@ Status Lexer::lex_operator() {
   const char op = view_[pos_];
   if (kOneChar.find(op) == std::string_view::npos) {
     const std::string_view shown = view_.substr(pos_, utf8_decode(view_, pos_).size);
-    return fail("unexpected character " + quoted(shown));
+    return fail("unexpected character " + in_quotes(shown));
   }
   RETURN_IF_ERROR(track_bracket(op));
   add(TokenKind::kOperator, std::string(1, op));

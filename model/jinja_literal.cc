@@ -44,7 +44,7 @@ Result<NumberLiteral> to_integer(std::string_view source, size_t begin, size_t e
   const auto parsed =
       std::from_chars(digits.data(), digits.data() + digits.size(), literal.integer, base);
   if (parsed.ec != std::errc()) {
-    return template_error("the number " + quoted(source.substr(0, end)) + " exceeds 64 bits");
+    return template_error("the number " + in_quotes(source.substr(0, end)) + " exceeds 64 bits");
   }
   return literal;
 }
@@ -175,7 +175,7 @@ Result<NumberLiteral> read_number(std::string_view source, bool after_dot) {
     const auto parsed =
         std::from_chars(digits.data(), digits.data() + digits.size(), literal.number);
     if (parsed.ec != std::errc()) {
-      return template_error("the number " + quoted(digits) + " does not fit a double");
+      return template_error("the number " + in_quotes(digits) + " does not fit a double");
     }
     return literal;
   }
@@ -192,6 +192,8 @@ Result<NumberLiteral> read_number(std::string_view source, bool after_dot) {
   return NumberLiteral{false, 0, 0, skip_digits(source, 0, 1)};
 }
 
-Result<std::string> unescape_string(std::string_view body) { return Unescaper(body).run(); }
+Result<std::string> unescape_string(std::string_view body) {
+  return Unescaper(body).run();
+}
 
 }  // namespace cascade::jinja

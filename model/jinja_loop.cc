@@ -36,6 +36,12 @@ Result<bool> Loop::advance() {
   return true;
 }
 
+void Loop::finish() {
+  is_finished_ = true;
+  accepts_ = nullptr;
+  last_changed_.reset();
+}
+
 Result<bool> Loop::is_last() {
   if (!after_.has_value()) {
     ASSIGN_OR_RETURN(after_, draw());
@@ -80,10 +86,11 @@ Result<Value> Loop::attribute(std::string_view name) {
                  : name == "revindex" ? length - index0_
                                       : length - index0_ - 1);
   }
-  return undefined("'loop' has no attribute " + quoted(name));
+  return undefined("'loop' has no attribute " + in_quotes(name));
 }
 
 Result<bool> Loop::changed(Runtime& runtime, std::vector<Value> values) {
+  if (is_finished_) return template_error("loop.changed() is called after the end of the loop");
   bool same = last_changed_.has_value() && last_changed_->size() == values.size();
   for (size_t i = 0; same && i < values.size(); ++i) {
     ASSIGN_OR_RETURN(same, equals(runtime, (*last_changed_)[i], values[i]));

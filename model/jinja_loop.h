@@ -24,8 +24,9 @@ class Loop {
   Result<bool> advance();
   // The current item. Precondition: advance() gave true.
   const Value& current() const { return *current_; }
-  // The loop has ended, though a template may still hold it.
-  void finish() { accepts_ = nullptr; }
+  // The loop has ended, though a template may still hold it. It lets go of what changed() keeps:
+  // loops could hold each other through it.
+  void finish();
 
   // loop.index, loop.last, ...; undefined for a name that loops do not have.
   // Errors: those of the filter.
@@ -33,6 +34,7 @@ class Loop {
   Result<int64_t> length();
   int64_t index0() const { return index0_; }
   // loop.changed(*values): whether they differ from those of the last call.
+  // Errors: template_error after finish(); steps.
   Result<bool> changed(Runtime& runtime, std::vector<Value> values);
 
   int depth() const { return depth_; }
@@ -51,6 +53,7 @@ class Loop {
   std::optional<Value> after_;  // drawn by looking ahead
   std::optional<int64_t> length_;
   std::optional<std::vector<Value>> last_changed_;
+  bool is_finished_ = false;
   int depth_ = 1;
 };
 

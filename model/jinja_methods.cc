@@ -16,9 +16,9 @@ constexpr std::array<std::string_view, 8> kListMutators = {"append", "clear",  "
 
 // Methods of markup that escape the strings given to them and give markup.
 constexpr std::array<std::string_view, 19> kMarkupMethods = {
-    "capitalize", "center", "format",     "join",   "ljust",  "lower",     "lstrip",
-    "partition",  "replace", "rjust",     "rpartition", "rsplit", "rstrip", "split",
-    "splitlines", "strip",  "title",      "upper",  "zfill"};
+    "capitalize", "center",  "format", "join",       "ljust",  "lower",  "lstrip",
+    "partition",  "replace", "rjust",  "rpartition", "rsplit", "rstrip", "split",
+    "splitlines", "strip",   "title",  "upper",      "zfill"};
 
 const Method* find_in(std::span<const Method> methods, std::string_view name) {
   const auto found = std::ranges::find(methods, name, &Method::name);
@@ -68,8 +68,8 @@ bool is_mutating_method(const Value& object, std::string_view name) {
 }
 
 bool is_method_name(std::string_view name) {
-  for (const auto methods : {text_methods(), search_methods(), dict_methods(), sequence_methods(),
-                             loop_methods()}) {
+  for (const auto methods :
+       {text_methods(), search_methods(), dict_methods(), sequence_methods(), loop_methods()}) {
     if (find_in(methods, name) != nullptr) return true;
   }
   return is_in(kDictMutators, name) || is_in(kListMutators, name);

@@ -69,8 +69,8 @@ bool is_float_syntax(std::string_view text) {
 // What a text in float syntax means that from_chars found out of range: infinity or zero.
 double beyond_range(std::string_view text) {
   const size_t exponent = text.find_first_of("eE");
-  const bool has_whole_part = text.substr(0, text.find_first_of(".eE")).find_first_not_of('0') !=
-                              std::string_view::npos;
+  const bool has_whole_part =
+      text.substr(0, text.find_first_of(".eE")).find_first_not_of('0') != std::string_view::npos;
   const bool is_large = exponent == std::string_view::npos
                             ? has_whole_part
                             : text.substr(exponent + 1, 1) != std::string_view("-");
@@ -141,7 +141,7 @@ Result<std::optional<int64_t>> int_from_text(std::string_view text, int64_t base
     return std::optional<int64_t>();
   }
   if (parsed.ec != std::errc()) {
-    return template_error("the number " + quoted(text) + " exceeds 64 bits");
+    return template_error("the number " + in_quotes(text) + " exceeds 64 bits");
   }
   return std::optional<int64_t>(number);
 }

@@ -20,7 +20,9 @@ Error undefined_number(const Value& subject) {
   return template_error(missing.reason ? *missing.reason : "the value is undefined");
 }
 
-Error too_large() { return template_error("the result does not fit a 64-bit integer"); }
+Error too_large() {
+  return template_error("the result does not fit a 64-bit integer");
+}
 
 Error not_a_number(const Value& subject) {
   return template_error("needs a number, not " + std::string(subject.type_name()));
@@ -42,8 +44,7 @@ Result<Value> to_int(Runtime& runtime, const Value& subject, const Arguments& ar
   const Value fallback = parameters.get(0) != nullptr ? *parameters.get(0) : Value(int64_t{0});
   RETURN_IF_ERROR(charge_reading(runtime, subject));
   if (subject.is_undefined()) return undefined_number(subject);
-  if (subject.integer() != nullptr) return subject;
-  if (subject.boolean() != nullptr) return plus(subject);
+  if (const auto whole = as_integer(subject)) return Value(*whole);
   std::optional<double> real;
   if (const double* number = subject.real()) real = *number;
   if (const MarkedText* text = subject.text()) {
@@ -116,8 +117,8 @@ Result<Value> round(Runtime& runtime, const Value& subject, const Arguments& arg
   if (!number.has_value()) return not_a_number(subject);
   if (method == "common") {
     if (subject.real() != nullptr) return Value(round_real(*subject.real(), digits));
-    ASSIGN_OR_RETURN(const Value whole, plus(subject));
-    return digits >= 0 ? whole : round_integer(*whole.integer(), digits < -20 ? 20 : -digits);
+    const int64_t whole = as_integer(subject).value_or(0);
+    return digits >= 0 ? Value(whole) : round_integer(whole, digits < -20 ? 20 : -digits);
   }
   const double unit = std::pow(10.0, static_cast<double>(digits));
   const double scaled = static_cast<double>(*number) * unit;
@@ -133,6 +134,8 @@ constexpr std::array kFilters = {
 
 }  // namespace
 
-std::span<const Filter> number_filters() { return kFilters; }
+std::span<const Filter> number_filters() {
+  return kFilters;
+}
 
 }  // namespace cascade::jinja

@@ -19,21 +19,18 @@ std::string_view symbol_of(ArithmeticOp op) {
   return kSymbols[static_cast<size_t>(op)];
 }
 
-// True and False count as 1 and 0.
-std::optional<int64_t> as_integer(const Value& value) {
-  if (const int64_t* number = value.integer()) return *number;
-  if (const bool* flag = value.boolean()) return int64_t{*flag};
-  return std::nullopt;
-}
-
 std::optional<double> as_real(const Value& value) {
   if (const double* number = value.real()) return *number;
   if (const auto number = as_integer(value)) return static_cast<double>(*number);
   return std::nullopt;
 }
 
-Error overflow() { return template_error("the result does not fit a 64-bit integer"); }
-Error division_by_zero() { return template_error("division by zero"); }
+Error overflow() {
+  return template_error("the result does not fit a 64-bit integer");
+}
+Error division_by_zero() {
+  return template_error("division by zero");
+}
 
 Error wrong_types(ArithmeticOp op, const Value& a, const Value& b) {
   for (const Value* value : {&a, &b}) {

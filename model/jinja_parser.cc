@@ -105,7 +105,7 @@ Result<Statement> StatementParser::parse_output() {
 Result<Statement> StatementParser::parse_tag() {
   const int line = tokens_.line();
   const Error unsupported =
-      tokens_.fail("the tag " + quoted(tokens_.current().text) + " is not supported here");
+      tokens_.fail("the tag " + in_quotes(tokens_.current().text) + " is not supported here");
   ASSIGN_OR_RETURN(const std::string word, tokens_.expect_name());
   if (word == "if") return parse_if(line);
   if (word == "for") return parse_for(line);
@@ -236,7 +236,7 @@ Result<Statement> StatementParser::parse_macro(int line) {
         !macro.parameters.empty() && macro.parameters.back().fallback != nullptr;
     ASSIGN_OR_RETURN(MacroStatement::Parameter parameter, parse_parameter(needs_fallback));
     if (!names.insert(parameter.name).second) {
-      return tokens_.fail("the parameter " + quoted(parameter.name) + " is there twice");
+      return tokens_.fail("the parameter " + in_quotes(parameter.name) + " is there twice");
     }
     macro.parameters.push_back(std::move(parameter));
   }

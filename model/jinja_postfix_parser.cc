@@ -14,45 +14,50 @@ Result<ExpressionPtr> ExpressionParser::parse_steps(ExpressionPtr subject, bool 
   const int subject_line = subject->line;
   Postfix postfix;
   postfix.subject = std::move(subject);
-  while (true) {
+  while (at_operation(with_filters)) {
+    if (tokens_.current().is_operator("(")) RETURN_IF_ERROR(check_callable(postfix));
     const int line = tokens_.line();
-    if (tokens_.skip_operator(".")) {
-      ASSIGN_OR_RETURN(Postfix::Step step, parse_attribute(line));
-      postfix.steps.push_back(std::move(step));
-    } else if (tokens_.skip_operator("[")) {
-      ASSIGN_OR_RETURN(Postfix::Step step, parse_subscript(line));
-      postfix.steps.push_back(std::move(step));
-    } else if (tokens_.current().is_operator("(")) {
-      RETURN_IF_ERROR(check_callable(postfix));
-      ASSIGN_OR_RETURN(CallArguments arguments, parse_arguments());
-      postfix.steps.push_back({line, Call{std::move(arguments)}});
-    } else if (with_filters && tokens_.skip_operator("|")) {
-      ASSIGN_OR_RETURN(FilterUse use, parse_filter());
-      postfix.steps.push_back({line, std::move(use)});
-    } else if (with_filters && tokens_.skip_name("is")) {
-      ASSIGN_OR_RETURN(TestUse use, parse_test());
-      postfix.steps.push_back({line, std::move(use)});
-    } else {
-      break;
-    }
+    ASSIGN_OR_RETURN(Postfix::Operation operation, parse_operation());
+    postfix.steps.push_back({line, std::move(operation)});
   }
   if (postfix.steps.empty()) return std::move(postfix.subject);
   return std::make_unique<Expression>(Expression{subject_line, std::move(postfix)});
 }
 
+bool ExpressionParser::at_operation(bool with_filters) const {
+  const Token& token = tokens_.current();
+  return token.is_operator(".") || token.is_operator("[") || token.is_operator("(") ||
+         (with_filters && (token.is_operator("|") || token.is_name("is")));
+}
+
+// Precondition: at_operation().
+Result<Postfix::Operation> ExpressionParser::parse_operation() {
+  const Token& token = tokens_.next();
+  if (token.is_operator(".")) return parse_attribute();
+  if (token.is_operator("[")) return parse_subscript();
+  if (token.is_operator("|")) {
+    ASSIGN_OR_RETURN(FilterUse use, parse_filter());
+    return Postfix::Operation(std::move(use));
+  }
+  if (token.is_name("is")) return parse_test();
+  ASSIGN_OR_RETURN(CallArguments arguments, parse_arguments());
+  return Postfix::Operation(Call{std::move(arguments)});
+}
+
 // Behind ".": a name, or an index ("a.0").
-Result<Postfix::Step> ExpressionParser::parse_attribute(int line) {
+Result<Postfix::Operation> ExpressionParser::parse_attribute() {
+  const int line = tokens_.line();
   if (tokens_.current().kind == TokenKind::kInteger) {
     Constant index{Value(tokens_.next().integer)};
     auto key = std::make_unique<Expression>(Expression{line, std::move(index)});
-    return Postfix::Step{line, ItemAccess{std::move(key)}};
+    return Postfix::Operation(ItemAccess{std::move(key)});
   }
   ASSIGN_OR_RETURN(std::string name, tokens_.expect_name());
-  return Postfix::Step{line, AttributeAccess{std::move(name)}};
+  return Postfix::Operation(AttributeAccess{std::move(name)});
 }
 
 // Behind "[": a key, several keys (a tuple), or a slice.
-Result<Postfix::Step> ExpressionParser::parse_subscript(int line) {
+Result<Postfix::Operation> ExpressionParser::parse_subscript() {
   const auto at = [&](std::string_view op) { return tokens_.current().is_operator(op); };
   ExpressionPtr parts[3];
   bool is_slice = false;
@@ -67,20 +72,20 @@ Result<Postfix::Step> ExpressionParser::parse_subscript(int line) {
   }
   if (at(",")) return tokens_.fail("several keys in one subscript are not supported");
   RETURN_IF_ERROR(tokens_.expect_operator("]"));
-  if (!is_slice) return Postfix::Step{line, ItemAccess{std::move(parts[0])}};
-  return Postfix::Step{
-      line, SliceAccess{std::move(parts[0]), std::move(parts[1]), std::move(parts[2])}};
+  if (!is_slice) return Postfix::Operation(ItemAccess{std::move(parts[0])});
+  return Postfix::Operation(
+      SliceAccess{std::move(parts[0]), std::move(parts[1]), std::move(parts[2])});
 }
 
 // Behind "|".
 Result<FilterUse> ExpressionParser::parse_filter() {
-  const Error unsupported = tokens_.fail("the filter " + quoted(tokens_.current().text) +
-                                         " is not supported");
+  const Error unsupported =
+      tokens_.fail("the filter " + in_quotes(tokens_.current().text) + " is not supported");
   ASSIGN_OR_RETURN(const std::string name, tokens_.expect_name());
   FilterUse use;
   use.filter = find_filter(name);
   if (use.filter == nullptr) return unsupported;
-  if (tokens_.current().is_operator("(")) {
+  if (tokens_.skip_operator("(")) {
     ASSIGN_OR_RETURN(use.arguments, parse_arguments());
   }
   return use;
@@ -96,36 +101,34 @@ Result<std::vector<FilterUse>> ExpressionParser::parse_filter_chain() {
 }
 
 // Behind "is". A single argument needs no parentheses: "x is divisibleby 3".
-Result<TestUse> ExpressionParser::parse_test() {
+Result<Postfix::Operation> ExpressionParser::parse_test() {
   TestUse use;
   use.is_negated = tokens_.skip_name("not");
-  const Error unsupported = tokens_.fail("the test " + quoted(tokens_.current().text) +
-                                         " is not supported");
+  const Error unsupported =
+      tokens_.fail("the test " + in_quotes(tokens_.current().text) + " is not supported");
   ASSIGN_OR_RETURN(const std::string name, tokens_.expect_name());
   use.test = find_test(name);
   if (use.test == nullptr) return unsupported;
   const Token& token = tokens_.current();
-  if (token.is_operator("(")) {
+  if (tokens_.skip_operator("(")) {
     ASSIGN_OR_RETURN(use.arguments, parse_arguments());
-    return use;
+    return Postfix::Operation(std::move(use));
   }
-  static constexpr std::array<std::string_view, 8> kNoArgument = {"else", "or", "and", "if",
-                                                                  "not",  "in", "is",  "recursive"};
+  static constexpr std::array<std::string_view, 3> kNoArgument = {"else", "or", "and"};
   const bool is_operand = token.kind == TokenKind::kString || token.kind == TokenKind::kInteger ||
                           token.kind == TokenKind::kFloat || token.is_operator("[") ||
                           token.is_operator("{");
   const bool is_variable = token.kind == TokenKind::kName &&
                            std::ranges::find(kNoArgument, token.text) == kNoArgument.end();
-  if (!is_operand && !is_variable) return use;
+  if (!is_operand && !is_variable) return Postfix::Operation(std::move(use));
   ASSIGN_OR_RETURN(ExpressionPtr operand, parse_primary());
   ASSIGN_OR_RETURN(operand, parse_steps(std::move(operand), /*with_filters=*/false));
   use.arguments.push_back({CallArgument::Kind::kPositional, "", std::move(operand)});
-  return use;
+  return Postfix::Operation(std::move(use));
 }
 
-// "(...)" of a call. Precondition: the current token is "(".
+// Behind "(".
 Result<CallArguments> ExpressionParser::parse_arguments() {
-  tokens_.next();
   CallArguments arguments;
   std::set<std::string> names;
   while (!tokens_.skip_operator(")")) {
@@ -133,7 +136,7 @@ Result<CallArguments> ExpressionParser::parse_arguments() {
     if (tokens_.skip_operator(")")) break;
     ASSIGN_OR_RETURN(CallArgument argument, parse_argument());
     if (argument.kind == CallArgument::Kind::kNamed && !names.insert(argument.name).second) {
-      return tokens_.fail("the argument " + quoted(argument.name) + " is given twice");
+      return tokens_.fail("the argument " + in_quotes(argument.name) + " is given twice");
     }
     if (argument.kind == CallArgument::Kind::kPositional && !names.empty()) {
       return tokens_.fail("an argument without a name stands behind one with a name");
@@ -167,11 +170,11 @@ Status ExpressionParser::check_callable(const Postfix& postfix) const {
     const std::string& text = symbols_.name_of(name->symbol);
     if (text == "loop") return tokens_.fail("recursive loops are not supported");
     if (std::ranges::find(kUnsupported, text) == kUnsupported.end()) return {};
-    return tokens_.fail("the function " + quoted(text) + " is not supported");
+    return tokens_.fail("the function " + in_quotes(text) + " is not supported");
   }
   const auto* attribute = std::get_if<AttributeAccess>(&postfix.steps.back().operation);
   if (attribute == nullptr || is_method_name(attribute->name)) return {};
-  return tokens_.fail("the method " + quoted(attribute->name) + " is not supported");
+  return tokens_.fail("the method " + in_quotes(attribute->name) + " is not supported");
 }
 
 }  // namespace cascade::jinja

@@ -73,8 +73,7 @@ Status ReprWriter::write(const Value& value) {
   if (const Dict* dict = value.dict()) return write_dict(*dict);
   if (const DictView* view = value.dict_view()) return write_view(*view);
   if (const Range* range = value.range()) return write_range(*range);
-  return template_error("a value of type " + std::string(value.type_name()) +
-                        " cannot be printed");
+  return template_error("a value of type " + std::string(value.type_name()) + " cannot be printed");
 }
 
 Status ReprWriter::write_string(const String& string) {

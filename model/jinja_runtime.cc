@@ -38,7 +38,9 @@ Status Runtime::charge(uint64_t steps) {
   return {};
 }
 
-Status Runtime::charge_bytes(uint64_t bytes) { return charge(1 + bytes / kBytesPerStep); }
+Status Runtime::charge_bytes(uint64_t bytes) {
+  return charge(1 + bytes / kBytesPerStep);
+}
 
 Status Runtime::charge_items(uint64_t count) {
   // A larger count exceeds every limit anyway.

@@ -85,13 +85,14 @@ Result<Value> has_affix(Runtime& runtime, const Value& object, const Arguments& 
   for (const Value& affix : affixes) {
     const MarkedText* text = affix.text();
     if (text == nullptr) {
-      return template_error("startswith() and endswith() need a string or a tuple of strings, not " +
-                            std::string(affix.type_name()));
+      return template_error(
+          "startswith() and endswith() need a string or a tuple of strings, not " +
+          std::string(affix.type_name()));
     }
     RETURN_IF_ERROR(runtime.charge_bytes(text->size()));
     if (!window.has_value()) continue;
-    const bool matches = kPrefix ? window->text.starts_with(text->view())
-                                 : window->text.ends_with(text->view());
+    const bool matches =
+        kPrefix ? window->text.starts_with(text->view()) : window->text.ends_with(text->view());
     if (matches) return Value(true);
   }
   return Value(false);
@@ -153,6 +154,8 @@ constexpr std::array kMethods = {
 
 }  // namespace
 
-std::span<const Method> search_methods() { return kMethods; }
+std::span<const Method> search_methods() {
+  return kMethods;
+}
 
 }  // namespace cascade::jinja

@@ -44,7 +44,8 @@ Result<Value> map(Runtime& runtime, const Value& subject, const Arguments& argum
   if (arguments.positional.empty()) return template_error("needs a filter or an attribute");
   ASSIGN_OR_RETURN(const std::string_view name, name_at(arguments, 0));
   const Filter* filter = find_filter(name);
-  if (filter == nullptr) return template_error("the filter " + quoted(name) + " is not supported");
+  if (filter == nullptr)
+    return template_error("the filter " + in_quotes(name) + " is not supported");
   const Arguments rest = rest_of(arguments, 1);
   std::vector<Value> mapped;
   for (const Value& item : items) {
@@ -67,7 +68,7 @@ Result<Value> select(Runtime& runtime, const Value& subject, const Arguments& ar
   if (arguments.positional.size() > kTestIndex) {
     ASSIGN_OR_RETURN(const std::string_view name, name_at(arguments, kTestIndex));
     test = find_test(name);
-    if (test == nullptr) return template_error("the test " + quoted(name) + " is not supported");
+    if (test == nullptr) return template_error("the test " + in_quotes(name) + " is not supported");
     rest = rest_of(arguments, kTestIndex + 1);
   }
   std::vector<Value> selected;
@@ -95,6 +96,8 @@ constexpr std::array kFilters = {
 
 }  // namespace
 
-std::span<const Filter> selection_filters() { return kFilters; }
+std::span<const Filter> selection_filters() {
+  return kFilters;
+}
 
 }  // namespace cascade::jinja

@@ -63,9 +63,8 @@ Result<Value> reverse(Runtime& runtime, const Value& subject, const Arguments& a
   }
   ASSIGN_OR_RETURN(std::vector<Value> items, items_of(runtime, subject));
   std::ranges::reverse(items);
-  return subject.iterator() != nullptr || subject.is_undefined()
-             ? make_list(runtime, std::move(items))
-             : make_iterator(runtime, std::move(items));
+  return subject.iterator() != nullptr ? make_list(runtime, std::move(items))
+                                       : make_iterator(runtime, std::move(items));
 }
 
 Result<Value> items(Runtime& runtime, const Value& subject, const Arguments& arguments) {
@@ -90,36 +89,38 @@ Result<std::vector<Value>> attributes_of(Runtime& runtime, std::vector<Value> it
   return items;
 }
 
-// The values that sorting compares: strings in lower case unless `case_sensitive`. A list of
-// attributes ("role,name") compares as a list.
+// What sorting and the like compare: `items`, or what `attribute` names in each; strings in lower
+// case unless `case_sensitive`.
+Result<std::vector<Value>> keys_of(Runtime& runtime, const std::vector<Value>& items,
+                                   const Value* attribute, bool case_sensitive) {
+  ASSIGN_OR_RETURN(std::vector<Value> keys, attributes_of(runtime, items, attribute));
+  for (Value& key : keys) {
+    const MarkedText* text = key.text();
+    if (case_sensitive || text == nullptr) continue;
+    RETURN_IF_ERROR(runtime.charge_bytes(text->bytes_held() + sizeof(String)));
+    key = make_string(to_lower(*text));
+  }
+  return keys;
+}
+
+// The same for an `attribute` that may name several ("role,name"): then each key is a list.
 Result<std::vector<Value>> sort_keys(Runtime& runtime, const std::vector<Value>& items,
                                      const Value* attribute, bool case_sensitive) {
-  const auto folded = [&](const Value& value) -> Result<Value> {
-    if (case_sensitive || value.text() == nullptr) return value;
-    RETURN_IF_ERROR(charge_reading(runtime, value));
-    return make_string(to_lower(*value.text()));
-  };
-  std::vector<Value> paths;
-  if (attribute != nullptr && attribute->text() != nullptr) {
-    ASSIGN_OR_RETURN(const auto texts,
-                     split(runtime, *attribute->text(), MarkedText(",", false), kNoLimit, false));
-    for (const MarkedText& text : texts) paths.push_back(make_string(text));
-  } else if (attribute != nullptr) {
-    paths.push_back(*attribute);
+  const MarkedText* names = attribute == nullptr ? nullptr : attribute->text();
+  if (names == nullptr || names->view().find(',') == std::string_view::npos) {
+    return keys_of(runtime, items, attribute, case_sensitive);
+  }
+  ASSIGN_OR_RETURN(const auto paths,
+                   split(runtime, *names, MarkedText(",", false), kNoLimit, false));
+  std::vector<std::vector<Value>> parts(items.size());
+  for (const MarkedText& name : paths) {
+    const Value path = make_string(name);
+    ASSIGN_OR_RETURN(const auto column, keys_of(runtime, items, &path, case_sensitive));
+    for (size_t i = 0; i < items.size(); ++i) parts[i].push_back(column[i]);
   }
   std::vector<Value> keys;
-  for (const Value& item : items) {
-    std::vector<Value> parts;
-    for (const Value& path : paths) {
-      ASSIGN_OR_RETURN(const Value part, get_path(runtime, item, path));
-      ASSIGN_OR_RETURN(Value key, folded(part));
-      parts.push_back(std::move(key));
-    }
-    if (paths.empty()) {
-      ASSIGN_OR_RETURN(Value key, folded(item));
-      parts.push_back(std::move(key));
-    }
-    ASSIGN_OR_RETURN(Value key, make_list(runtime, std::move(parts)));
+  for (std::vector<Value>& part : parts) {
+    ASSIGN_OR_RETURN(Value key, make_list(runtime, std::move(part)));
     keys.push_back(std::move(key));
   }
   return keys;
@@ -129,8 +130,8 @@ Result<Value> sort(Runtime& runtime, const Value& subject, const Arguments& argu
   ASSIGN_OR_RETURN(const Parameters parameters,
                    bind(arguments, {"reverse", "case_sensitive", "attribute"}));
   ASSIGN_OR_RETURN(const std::vector<Value> unsorted, items_of(runtime, subject));
-  ASSIGN_OR_RETURN(const std::vector<Value> keys, sort_keys(runtime, unsorted, parameters.get(2),
-                                                            parameters.flag(1, false)));
+  ASSIGN_OR_RETURN(const std::vector<Value> keys,
+                   sort_keys(runtime, unsorted, parameters.get(2), parameters.flag(1, false)));
   ASSIGN_OR_RETURN(const std::vector<size_t> order,
                    sorted_order(runtime, keys, parameters.flag(0, false)));
   std::vector<Value> sorted;
@@ -151,7 +152,7 @@ Result<Value> dictsort(Runtime& runtime, const Value& subject, const Arguments& 
   const std::vector<Value>& pairs = iterator.iterator()->items;
   const Value position(int64_t{by_value ? 1 : 0});
   ASSIGN_OR_RETURN(const std::vector<Value> keys,
-                   sort_keys(runtime, pairs, &position, parameters.flag(0, false)));
+                   keys_of(runtime, pairs, &position, parameters.flag(0, false)));
   ASSIGN_OR_RETURN(const std::vector<size_t> order,
                    sorted_order(runtime, keys, parameters.flag(2, false)));
   std::vector<Value> sorted;
@@ -163,10 +164,11 @@ Result<Value> unique(Runtime& runtime, const Value& subject, const Arguments& ar
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"case_sensitive", "attribute"}));
   ASSIGN_OR_RETURN(const std::vector<Value> all, items_of(runtime, subject));
   ASSIGN_OR_RETURN(const std::vector<Value> keys,
-                   sort_keys(runtime, all, parameters.get(1), parameters.flag(0, false)));
+                   keys_of(runtime, all, parameters.get(1), parameters.flag(0, false)));
   std::vector<Value> kept;
   std::vector<Value> seen;
   for (size_t i = 0; i < all.size(); ++i) {
+    RETURN_IF_ERROR(check_hashable(runtime, keys[i]));
     bool is_new = true;
     for (size_t j = 0; is_new && j < seen.size(); ++j) {
       ASSIGN_OR_RETURN(const bool equal, equals(runtime, seen[j], keys[i]));
@@ -186,7 +188,7 @@ Result<Value> extreme(Runtime& runtime, const Value& subject, const Arguments& a
   ASSIGN_OR_RETURN(const std::vector<Value> all, items_of(runtime, subject));
   if (all.empty()) return undefined("the sequence has no items");
   ASSIGN_OR_RETURN(const std::vector<Value> keys,
-                   sort_keys(runtime, all, parameters.get(1), parameters.flag(0, false)));
+                   keys_of(runtime, all, parameters.get(1), parameters.flag(0, false)));
   size_t best = 0;
   for (size_t i = 1; i < all.size(); ++i) {
     ASSIGN_OR_RETURN(const bool better, kLargest ? less(runtime, keys[best], keys[i])
@@ -249,16 +251,21 @@ Result<Value> batch(Runtime& runtime, const Value& subject, const Arguments& arg
 }
 
 constexpr std::array kFilters = {
-    Filter{"batch", batch},     Filter{"count", length},     Filter{"d", default_value},
-    Filter{"default", default_value}, Filter{"dictsort", dictsort}, Filter{"first", first},
-    Filter{"items", items},     Filter{"join", join},        Filter{"last", last},
-    Filter{"length", length},   Filter{"list", list},        Filter{"max", extreme<true>},
-    Filter{"min", extreme<false>}, Filter{"reverse", reverse}, Filter{"sort", sort},
-    Filter{"sum", sum},         Filter{"unique", unique},
+    Filter{"batch", batch},        Filter{"count", length},
+    Filter{"d", default_value},    Filter{"default", default_value},
+    Filter{"dictsort", dictsort},  Filter{"first", first},
+    Filter{"items", items},        Filter{"join", join},
+    Filter{"last", last},          Filter{"length", length},
+    Filter{"list", list},          Filter{"max", extreme<true>},
+    Filter{"min", extreme<false>}, Filter{"reverse", reverse},
+    Filter{"sort", sort},          Filter{"sum", sum},
+    Filter{"unique", unique},
 };
 
 }  // namespace
 
-std::span<const Filter> sequence_filters() { return kFilters; }
+std::span<const Filter> sequence_filters() {
+  return kFilters;
+}
 
 }  // namespace cascade::jinja

@@ -97,14 +97,13 @@ MarkedText stripped(const MarkedText& text, const MarkedText* chars, bool left, 
 }
 
 Result<std::vector<MarkedText>> split(Runtime& runtime, const MarkedText& text,
-                                      const MarkedText& separator, int64_t limit,
-                                      bool from_right) {
+                                      const MarkedText& separator, int64_t limit, bool from_right) {
   if (separator.empty()) return template_error("the separator of a split is empty");
   if (limit < 0) limit = kNoLimit;
   RETURN_IF_ERROR(runtime.charge_bytes(text.size() + separator.size()));
-  const std::vector<size_t> found = from_right
-                                        ? occurrences_from_right(text.view(), separator.view(), limit)
-                                        : occurrences(text.view(), separator.view(), limit);
+  const std::vector<size_t> found =
+      from_right ? occurrences_from_right(text.view(), separator.view(), limit)
+                 : occurrences(text.view(), separator.view(), limit);
   std::vector<Piece> pieces;
   size_t begin = 0;
   for (const size_t at : found) {
@@ -161,8 +160,7 @@ Result<MarkedText> replaced(Runtime& runtime, const MarkedText& text, const Mark
   if (from.empty()) return interleaved(runtime, text, to, limit);
   RETURN_IF_ERROR(runtime.charge_bytes(text.bytes_held() + from.size()));
   const std::vector<size_t> found = occurrences(text.view(), from.view(), limit);
-  RETURN_IF_ERROR(
-      runtime.charge_bytes(found.size() * (to.bytes_held() + 2 * sizeof(size_t))));
+  RETURN_IF_ERROR(runtime.charge_bytes(found.size() * (to.bytes_held() + 2 * sizeof(size_t))));
   MarkedText out;
   size_t begin = 0;
   for (const size_t at : found) {

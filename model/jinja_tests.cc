@@ -24,18 +24,42 @@ Result<bool> plain(Runtime&, const Value& subject, const Arguments& arguments) {
   return kPredicate(subject);
 }
 
-bool is_defined(const Value& value) { return !value.is_undefined(); }
-bool is_undefined(const Value& value) { return value.is_undefined(); }
-bool is_none(const Value& value) { return value.is_none(); }
-bool is_boolean(const Value& value) { return value.boolean() != nullptr; }
-bool is_true(const Value& value) { return value.boolean() != nullptr && *value.boolean(); }
-bool is_false(const Value& value) { return value.boolean() != nullptr && !*value.boolean(); }
-bool is_integer(const Value& value) { return value.integer() != nullptr; }
-bool is_float(const Value& value) { return value.real() != nullptr; }
-bool is_number(const Value& value) { return as_number(value).has_value(); }
-bool is_string(const Value& value) { return value.string() != nullptr; }
-bool is_mapping(const Value& value) { return value.dict() != nullptr; }
-bool is_escaped(const Value& value) { return is_string(value) && value.string()->is_markup; }
+bool is_defined(const Value& value) {
+  return !value.is_undefined();
+}
+bool is_undefined(const Value& value) {
+  return value.is_undefined();
+}
+bool is_none(const Value& value) {
+  return value.is_none();
+}
+bool is_boolean(const Value& value) {
+  return value.boolean() != nullptr;
+}
+bool is_true(const Value& value) {
+  return value.boolean() != nullptr && *value.boolean();
+}
+bool is_false(const Value& value) {
+  return value.boolean() != nullptr && !*value.boolean();
+}
+bool is_integer(const Value& value) {
+  return value.integer() != nullptr;
+}
+bool is_float(const Value& value) {
+  return value.real() != nullptr;
+}
+bool is_number(const Value& value) {
+  return as_number(value).has_value();
+}
+bool is_string(const Value& value) {
+  return value.string() != nullptr;
+}
+bool is_mapping(const Value& value) {
+  return value.dict() != nullptr;
+}
+bool is_escaped(const Value& value) {
+  return is_string(value) && value.string()->is_markup;
+}
 
 // Has a length and can be indexed; Jinja's undefined has both.
 bool is_sequence(const Value& value) {
@@ -103,16 +127,15 @@ Result<bool> in(Runtime& runtime, const Value& subject, const Arguments& argumen
   return contains(runtime, parameters[0], subject);
 }
 
-// Identity, which Python defines for none, true and false; for other values it is an accident.
+// Identity. Two equal numbers or strings may be one object in Python or not, so for them there is
+// no answer to give.
 Result<bool> same_as(Runtime&, const Value& subject, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"other"}, 1));
   const Value& other = parameters[0];
-  const auto is_singleton = [](const Value& value) { return value.is_none() || is_boolean(value); };
-  if (!is_singleton(subject) && !is_singleton(other)) {
-    return template_error("is supported with true, false and none only");
-  }
-  if (is_boolean(subject) && is_boolean(other)) return *subject.boolean() == *other.boolean();
-  return subject.is_none() && other.is_none();
+  if (subject.storage().index() != other.storage().index()) return false;
+  if (is_none(subject)) return true;
+  if (is_boolean(subject)) return is_true(subject) == is_true(other);
+  return template_error("is supported for true, false and none only");
 }
 
 template <class Found>

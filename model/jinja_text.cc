@@ -25,7 +25,9 @@ void MarkedText::append(std::string_view text, bool trusted) {
   text_ += text;
 }
 
-void MarkedText::append(const MarkedText& source) { append(source, 0, source.size()); }
+void MarkedText::append(const MarkedText& source) {
+  append(source, 0, source.size());
+}
 
 void MarkedText::append(const MarkedText& source, size_t begin, size_t end) {
   CHECK(&source != this && begin <= end && end <= source.size());

@@ -53,8 +53,8 @@ class MarkedText {
 
 template <class Visit>
 void MarkedText::for_each_run(size_t begin, size_t end, Visit visit) const {
-  size_t next_flip = static_cast<size_t>(
-      std::upper_bound(flips_.begin(), flips_.end(), begin) - flips_.begin());
+  size_t next_flip =
+      static_cast<size_t>(std::upper_bound(flips_.begin(), flips_.end(), begin) - flips_.begin());
   while (begin < end) {
     const bool trusted = starts_trusted_ != (next_flip % 2 == 1);
     const size_t run_end = next_flip < flips_.size() ? std::min(flips_[next_flip], end) : end;

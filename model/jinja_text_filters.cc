@@ -11,6 +11,7 @@
 #include "model/jinja_markup.h"
 #include "model/jinja_print.h"
 #include "model/jinja_string_ops.h"
+#include "model/jinja_unicode.h"
 
 namespace cascade::jinja {
 namespace {
@@ -117,6 +118,9 @@ Result<Value> indent(Runtime& runtime, const Value& subject, const Arguments& ar
   ASSIGN_OR_RETURN(const MarkedText indentation_text, indentation(runtime, parameters, 0, 4));
   const bool indents_first = parameters.flag(1, false);
   const bool indents_blank = parameters.flag(2, false);
+  if (subject.text() == nullptr) {
+    return template_error("needs a string, not " + std::string(subject.type_name()));
+  }
   ASSIGN_OR_RETURN(String string, as_string(runtime, subject));
   string.text.append("\n", false);
   ASSIGN_OR_RETURN(const std::vector<MarkedText> lines, split_lines(runtime, string.text, false));
@@ -180,6 +184,8 @@ constexpr std::array kFilters = {
 
 }  // namespace
 
-std::span<const Filter> text_filters() { return kFilters; }
+std::span<const Filter> text_filters() {
+  return kFilters;
+}
 
 }  // namespace cascade::jinja

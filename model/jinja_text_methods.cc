@@ -145,9 +145,8 @@ Result<Value> zfill(Runtime& runtime, const Value& object, const Arguments& argu
   ASSIGN_OR_RETURN(const int64_t width, parameters.integer(0, 0));
   const MarkedText& text = *object.text();
   const size_t sign = text.view().starts_with('-') || text.view().starts_with('+') ? 1 : 0;
-  ASSIGN_OR_RETURN(const MarkedText digits,
-                   padded(runtime, text.slice(sign, text.size()), "0", '>',
-                          width - static_cast<int64_t>(sign)));
+  ASSIGN_OR_RETURN(const MarkedText digits, padded(runtime, text.slice(sign, text.size()), "0", '>',
+                                                   width - static_cast<int64_t>(sign)));
   MarkedText filled = text.slice(0, sign);
   filled.append(digits);
   return make_string(std::move(filled));
@@ -179,6 +178,8 @@ constexpr std::array kMethods = {
 
 }  // namespace
 
-std::span<const Method> text_methods() { return kMethods; }
+std::span<const Method> text_methods() {
+  return kMethods;
+}
 
 }  // namespace cascade::jinja

@@ -45,7 +45,9 @@ CivilTime civil_time(int64_t unix_s) {
           static_cast<int>((days - new_year).count())};
 }
 
-int iso_weekday(const CivilTime& time) { return time.weekday == 0 ? 7 : time.weekday; }
+int iso_weekday(const CivilTime& time) {
+  return time.weekday == 0 ? 7 : time.weekday;
+}
 
 int weeks_of_iso_year(int year) {
   // A year has 53 weeks if it begins, or ends, on a Thursday.
@@ -206,7 +208,7 @@ Result<MarkedText> format_time(Runtime& runtime, const MarkedText& format, int64
     if (letter >= view.size()) return template_error("a time format ends with '%'");
     const auto expanded = directive_text(view[letter], flag, time, unix_s);
     if (!expanded.has_value()) {
-      return template_error("the time format " + quoted(view.substr(percent)) +
+      return template_error("the time format " + in_quotes(view.substr(percent)) +
                             " is not supported");
     }
     text.append(*expanded, false);

@@ -72,9 +72,9 @@ class TokenStream {
       case TokenKind::kEnd:
         return "the end of the template";
       case TokenKind::kString:
-        return "the string " + quoted(token.text);
+        return "the string " + in_quotes(token.text);
       default:
-        return quoted(token.text);
+        return in_quotes(token.text);
     }
   }
 

@@ -18,17 +18,13 @@ struct CodePointRange {
 
 // Other_Lowercase, Other_Uppercase (Unicode PropList.txt).
 constexpr CodePointRange kOtherLower[] = {
-    {0xAA, 0xAA},       {0xBA, 0xBA},       {0x2B0, 0x2B8},     {0x2C0, 0x2C1},
-    {0x2E0, 0x2E4},     {0x345, 0x345},     {0x37A, 0x37A},     {0x1D2C, 0x1D6A},
-    {0x1D78, 0x1D78},   {0x1D9B, 0x1DBF},   {0x2071, 0x2071},   {0x207F, 0x207F},
-    {0x2090, 0x209C},   {0x2170, 0x217F},   {0x24D0, 0x24E9},   {0x2C7C, 0x2C7D},
-    {0xA69C, 0xA69D},   {0xA770, 0xA770},   {0xA7F8, 0xA7F9},   {0xAB5C, 0xAB5F},
+    {0xAA, 0xAA},       {0xBA, 0xBA},       {0x2B0, 0x2B8},     {0x2C0, 0x2C1},    {0x2E0, 0x2E4},
+    {0x345, 0x345},     {0x37A, 0x37A},     {0x1D2C, 0x1D6A},   {0x1D78, 0x1D78},  {0x1D9B, 0x1DBF},
+    {0x2071, 0x2071},   {0x207F, 0x207F},   {0x2090, 0x209C},   {0x2170, 0x217F},  {0x24D0, 0x24E9},
+    {0x2C7C, 0x2C7D},   {0xA69C, 0xA69D},   {0xA770, 0xA770},   {0xA7F8, 0xA7F9},  {0xAB5C, 0xAB5F},
     {0x10780, 0x10780}, {0x10783, 0x10785}, {0x10787, 0x107B0}, {0x107B2, 0x107BA}};
-constexpr CodePointRange kOtherUpper[] = {{0x2160, 0x216F},
-                                          {0x24B6, 0x24CF},
-                                          {0x1F130, 0x1F149},
-                                          {0x1F150, 0x1F169},
-                                          {0x1F170, 0x1F189}};
+constexpr CodePointRange kOtherUpper[] = {
+    {0x2160, 0x216F}, {0x24B6, 0x24CF}, {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189}};
 
 // Numeric_Type = Digit (Unicode DerivedNumericType.txt).
 constexpr CodePointRange kOtherDigit[] = {
@@ -54,7 +50,9 @@ utf8proc_category_t category(uint32_t code_point) {
   return utf8proc_category(static_cast<utf8proc_int32_t>(code_point));
 }
 
-bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+bool is_continuation(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
+}
 
 bool in_set(uint32_t code_point, std::optional<std::string_view> chars) {
   if (!chars.has_value()) return is_space(code_point);
@@ -79,9 +77,13 @@ bool is_alpha(uint32_t c) {
   return kind >= UTF8PROC_CATEGORY_LU && kind <= UTF8PROC_CATEGORY_LO;
 }
 
-bool is_decimal(uint32_t c) { return category(c) == UTF8PROC_CATEGORY_ND; }
+bool is_decimal(uint32_t c) {
+  return category(c) == UTF8PROC_CATEGORY_ND;
+}
 
-bool is_digit(uint32_t c) { return is_decimal(c) || contains(kOtherDigit, c); }
+bool is_digit(uint32_t c) {
+  return is_decimal(c) || contains(kOtherDigit, c);
+}
 
 bool is_alnum(uint32_t c) {
   const utf8proc_category_t kind = category(c);
@@ -96,9 +98,13 @@ bool is_upper(uint32_t c) {
   return category(c) == UTF8PROC_CATEGORY_LU || contains(kOtherUpper, c);
 }
 
-bool is_title(uint32_t c) { return category(c) == UTF8PROC_CATEGORY_LT; }
+bool is_title(uint32_t c) {
+  return category(c) == UTF8PROC_CATEGORY_LT;
+}
 
-bool is_cased(uint32_t c) { return is_lower(c) || is_upper(c) || is_title(c); }
+bool is_cased(uint32_t c) {
+  return is_lower(c) || is_upper(c) || is_title(c);
+}
 
 bool is_case_ignorable(uint32_t c) {
   switch (category(c)) {

@@ -11,8 +11,12 @@
 
 namespace cascade::jinja {
 
-inline bool is_ascii_digit(char c) { return c >= '0' && c <= '9'; }
-inline bool is_ascii_alpha(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+inline bool is_ascii_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+inline bool is_ascii_alpha(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
 
 // Classes of code points, as str.isspace(), isalpha(), ... define them.
 bool is_space(uint32_t code_point);

@@ -95,9 +95,10 @@ std::string_view Value::type_name() const {
            : view->part == DictPart::kValues ? "dict_values"
                                              : "dict_items";
   }
-  static constexpr std::string_view kNames[] = {
-      "Undefined", "NoneType", "bool",      "int",       "float",       "str",   "list",   "dict",
-      "dict_keys", "range",    "generator", "Namespace", "LoopContext", "Macro", "method", "function"};
+  static constexpr std::string_view kNames[] = {"Undefined",   "NoneType", "bool",      "int",
+                                                "float",       "str",      "list",      "dict",
+                                                "dict_keys",   "range",    "generator", "Namespace",
+                                                "LoopContext", "Macro",    "method",    "function"};
   static_assert(std::size(kNames) == std::variant_size_v<Storage>);
   return kNames[storage_.index()];
 }
@@ -158,7 +159,9 @@ Value make_string(MarkedText text) {
   return std::make_shared<const String>(String{std::move(text), false});
 }
 
-Value untrusted_string(std::string text) { return make_string(MarkedText(std::move(text), false)); }
+Value untrusted_string(std::string text) {
+  return make_string(MarkedText(std::move(text), false));
+}
 
 Result<Value> make_list(Runtime& runtime, std::vector<Value> items) {
   return make_sequence(runtime, std::move(items), false);

@@ -63,9 +63,10 @@ class Value {
 
   Value() = default;  // undefined, without a reason
   template <class T>
-    requires std::is_constructible_v<Storage, T&&> && (!std::is_same_v<std::decay_t<T>, Value>) &&
-             (!std::is_same_v<std::decay_t<T>, const char*>)
-  Value(T&& storage) : storage_(std::forward<T>(storage)) {}  // NOLINT: implicit
+  requires std::is_constructible_v<Storage, T&&> &&
+      (!std::is_same_v<std::decay_t<T>, Value>)&&(!std::is_same_v<std::decay_t<T>, const char*>)
+          Value(T&& storage)
+      : storage_(std::forward<T>(storage)) {}  // NOLINT: implicit
 
   const Storage& storage() const { return storage_; }
 

@@ -27,14 +27,6 @@ std::string json_path(std::string_view path, size_t index) {
   return std::string(path) + "[" + std::to_string(index) + "]";
 }
 
-std::string quote_text(std::string_view text) {
-  constexpr size_t kShownBytesMax = 60;
-  if (text.size() <= kShownBytesMax) return "\"" + std::string(text) + "\"";
-  std::string_view shown = text.substr(0, kShownBytesMax);
-  shown.remove_suffix(utf8_incomplete_suffix(shown));
-  return "\"" + std::string(shown) + "\"...";
-}
-
 Error at_path(Error error, std::string_view path) {
   error.field = json_path(path, error.field);
   return error;

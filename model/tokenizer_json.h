@@ -9,6 +9,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "model/json_fields.h"
 
 namespace cascade {
 
@@ -16,8 +17,6 @@ namespace cascade {
 std::string json_path(std::string_view path, std::string_view key);
 // "path[index]".
 std::string json_path(std::string_view path, size_t index);
-// `text` in quotes for a message, cut after some 60 bytes.
-std::string quote_text(std::string_view text);
 
 // A JSON object and its path from the root of the document. Refers to the Json, which must outlive
 // it. An absent member and a null member are the same thing. Errors are kInvalidArgument unless

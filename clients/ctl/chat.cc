@@ -158,18 +158,19 @@ void ChatSession::print_list(const std::vector<client::ChunkInfo>& chunks,
   screen_.out << table << std::flush;
 }
 
-// `which`: a number of the last list, or an id or its beginning.
+// `which`: a number of the last list, or an id or its beginning. The output exists.
 Result<std::string> ChatSession::find_output(const std::string& which) {
   const size_t number = number_in(which);
-  if (number == 0) {
-    ASSIGN_OR_RETURN(const Chunk chunk, client_.get_chunk(which));
-    if (chunk.type == ChunkType::kOutput) return chunk.id;
-    return invalid_argument(which, "is no output");
-  }
+  std::string id = which;
   if (number > numbered_.size()) RETURN_IF_ERROR(number_outputs());
-  if (number <= numbered_.size()) return numbered_[number - 1].chunk.id;
-  return not_found(
-      which, "there are " + std::to_string(numbered_.size()) + " outputs; /output lists them");
+  if (number > numbered_.size()) {
+    return not_found(
+        which, "there are " + std::to_string(numbered_.size()) + " outputs; /output lists them");
+  }
+  if (number > 0) id = numbered_[number - 1].chunk.id;
+  ASSIGN_OR_RETURN(const Chunk chunk, client_.get_chunk(id));
+  if (chunk.type == ChunkType::kOutput) return chunk.id;
+  return invalid_argument(which, "is no output");
 }
 
 void ChatSession::use_output(const std::string& which) {

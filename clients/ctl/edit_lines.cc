@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cwchar>
 #include <filesystem>
 
 #include "clients/ctl/interrupt.h"
@@ -47,6 +48,7 @@ class EditLines : public LineSource {
     edit_ = el_init("cascadectl", stdin, stdout, stderr);
     el_set(edit_, EL_CLIENTDATA, this);
     el_set(edit_, EL_PROMPT, &EditLines::prompt);
+    el_set(edit_, EL_GETCFN, &EditLines::read_character);
     el_set(edit_, EL_EDITOR, "emacs");
     el_set(edit_, EL_ADDFN, "cascade-complete", "Complete a command or an id",
            &EditLines::complete_word);
@@ -91,6 +93,26 @@ class EditLines : public LineSource {
   }
 
   static char* prompt(EditLine* edit) { return self(edit).prompt_.data(); }
+
+  // libedit's own reader misses a signal that comes just before it reads.
+  static int read_character(EditLine*, wchar_t* character) {
+    std::mbstate_t state{};
+    for (;;) {
+      if (!wait_readable(STDIN_FILENO)) {
+        errno = EINTR;
+        return -1;
+      }
+      char byte = 0;
+      const ssize_t count = ::read(STDIN_FILENO, &byte, 1);
+      if (count <= 0) return static_cast<int>(count);
+      const size_t used = std::mbrtowc(character, &byte, 1, &state);
+      constexpr size_t kIncomplete = static_cast<size_t>(-2);
+      constexpr size_t kMalformed = static_cast<size_t>(-1);
+      if (used == kIncomplete) continue;
+      if (used != kMalformed) return 1;
+      state = {};  // passed over
+    }
+  }
 
   static unsigned char complete_word(EditLine* edit, int) {
     const LineInfo* info = el_line(edit);

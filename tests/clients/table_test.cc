@@ -26,7 +26,7 @@ TEST(Table, aligns_wide_and_combining_characters) {
             "Name      Size  End\n"
             "世界         1  x\n"
             "e\u0301te\u0301    1000000  y\n"
-            "plain             z\n");
+            "plain           z\n");
 }
 
 TEST(Table, cuts_long_cells_and_flattens_their_text) {

@@ -118,16 +118,15 @@ TEST(TokenizerMerges, a_word_of_megabytes_is_merged) {
 // Whether the last step spells bytes in the alphabet or not is a matter of speed only.
 TEST(TokenizerMerges, raw_bytes_and_spelled_bytes_give_the_same_ids) {
   Random random(test_seed());
-  const MergeList rules = {{"t", "h"}, {"th", "e"}, {" ", "t"}, {" t", "he"}, {"\xC3", "\xA9"},
-                           {"1", "2"}, {" ", " "},  {"\n", "\n"}};
+  const MergeList rules = {{"t", "h"},       {"th", "e"}, {"h", "e"}, {" ", "t"},  {" t", "he"},
+                           {"\xC3", "\xA9"}, {"1", "2"},  {" ", " "}, {"\n", "\n"}};
   Json json = byte_level_json(rules);
   const Tokenizer raw = load_tokenizer(json);
   const Json never = {{"type", "Split"},
                       {"pattern", {{"String", "\u3042"}}},
                       {"behavior", "Isolated"},
                       {"invert", false}};
-  json["pre_tokenizer"] = {{"type", "Sequence"},
-                           {"pretokenizers", {json["pre_tokenizer"], never}}};
+  json["pre_tokenizer"] = {{"type", "Sequence"}, {"pretokenizers", {json["pre_tokenizer"], never}}};
   const Tokenizer spelled = load_tokenizer(json);
   for (int round = 0; round < 200; ++round) {
     const std::string text = random_text(random, random.below(120)) + " the th\u00E9 12";

@@ -18,13 +18,14 @@ std::string normalize(const Json& json, std::string text, std::vector<TextMark>*
   EXPECT_TRUE(normalizer.ok()) << normalizer.error().to_string();
   std::vector<TextMark> no_marks;
   RegexScratch scratch;
-  const Status status =
-      normalizer->apply(text, marks == nullptr ? no_marks : *marks, scratch);
+  const Status status = normalizer->apply(text, marks == nullptr ? no_marks : *marks, scratch);
   EXPECT_TRUE(status.ok()) << status.error().to_string();
   return text;
 }
 
-Json form(const char* name) { return {{"type", name}}; }
+Json form(const char* name) {
+  return {{"type", name}};
+}
 
 std::string by_utf8proc(const std::string& text, int options) {
   utf8proc_uint8_t* out = nullptr;
@@ -85,8 +86,7 @@ TEST(TokenizerNormalizer, steps) {
   const auto replace = [](const char* kind, const char* pattern, const char* content) {
     return Json{{"type", "Replace"}, {"pattern", {{kind, pattern}}}, {"content", content}};
   };
-  EXPECT_EQ(normalize(replace("String", "''", "\""), "This is a ''test''"),
-            "This is a \"test\"");
+  EXPECT_EQ(normalize(replace("String", "''", "\""), "This is a ''test''"), "This is a \"test\"");
   EXPECT_EQ(normalize(replace("String", "aa", "b"), "aaaaa"), "bba");
   EXPECT_EQ(normalize(replace("Regex", R"(\s+)", " "), "This     is   a         test"),
             "This is a test");
@@ -102,9 +102,8 @@ TEST(TokenizerNormalizer, steps) {
 }
 
 TEST(TokenizerNormalizer, growth_is_limited) {
-  const Json grow = {{"type", "Replace"},
-                     {"pattern", {{"String", "a"}}},
-                     {"content", std::string(1000, 'a')}};
+  const Json grow = {
+      {"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(1000, 'a')}};
   const Json json = {{"type", "Sequence"}, {"normalizers", {grow, grow, grow}}};
   const auto normalizer = Normalizer::load(&json, "normalizer");
   ASSERT_TRUE(normalizer.ok());
@@ -157,7 +156,7 @@ TEST(TokenizerNormalizer, malformed_files_are_refused) {
       {R"({"type":"Replace","content":"a"})", "normalizer.pattern"},
       {R"({"type":"Replace","pattern":{"String":""},"content":"a"})", "normalizer.pattern.String"},
       {R"({"type":"Replace","pattern":{"Regex":"("},"content":"a"})", "normalizer.pattern.Regex"},
-      {R"({"type":"Replace","pattern":{"Regex":"(a)"},"content":"$1"})", "normalizer.content"},
+      {R"({"type":"Replace","pattern":{"Regex":"a+"},"content":"$1"})", "normalizer.content"},
       {R"({"type":"Replace","pattern":{"Glob":"*"},"content":""})", "normalizer.pattern.Glob"},
       {R"({"type":"Strip","strip_left":true})", "normalizer.strip_right"}};
   for (const auto& [text, field] : cases) {

@@ -58,8 +58,7 @@ TEST(TokenizerPreTokenizer, delimiters_next_to_each_other) {
   EXPECT_EQ(pieces("Removed"), (Pieces{"the", "final", "countdown"}));
   EXPECT_EQ(pieces("Isolated"),
             (Pieces{"-", "-", "the", "-", "final", "-", "-", "countdown", "-"}));
-  EXPECT_EQ(pieces("MergedWithPrevious"),
-            (Pieces{"-", "-", "the-", "final-", "-", "countdown-"}));
+  EXPECT_EQ(pieces("MergedWithPrevious"), (Pieces{"-", "-", "the-", "final-", "-", "countdown-"}));
   EXPECT_EQ(pieces("MergedWithNext"), (Pieces{"-", "-the", "-final", "-", "-countdown", "-"}));
   EXPECT_EQ(pieces("Contiguous"), (Pieces{"--", "the", "-", "final", "--", "countdown", "-"}));
 }
@@ -81,24 +80,36 @@ TEST(TokenizerPreTokenizer, digits) {
 
 TEST(TokenizerPreTokenizer, metaspace) {
   const auto json = [](const char* scheme, bool splits) {
-    return Json{{"type", "Metaspace"}, {"replacement", "\u2581"}, {"prepend_scheme", scheme},
+    return Json{{"type", "Metaspace"},
+                {"replacement", "\u2581"},
+                {"prepend_scheme", scheme},
                 {"split", splits}};
   };
   EXPECT_EQ(split(json("always", true), "Hey   friend!", false),
             (Pieces{"\u2581Hey", "\u2581", "\u2581", "\u2581friend!"}));
-  EXPECT_EQ(split(json("first", true), "a b", true), (Pieces{"\u2581""a", "\u2581""b"}));
-  EXPECT_EQ(split(json("first", true), "a b", false), (Pieces{"a", "\u2581""b"}));
-  EXPECT_EQ(split(json("never", true), "a b", true), (Pieces{"a", "\u2581""b"}));
-  EXPECT_EQ(split(json("always", false), " a b"), (Pieces{"\u2581""a\u2581""b"}));
+  EXPECT_EQ(split(json("first", true), "a b", true), (Pieces{"\u2581"
+                                                             "a",
+                                                             "\u2581"
+                                                             "b"}));
+  EXPECT_EQ(split(json("first", true), "a b", false), (Pieces{"a",
+                                                              "\u2581"
+                                                              "b"}));
+  EXPECT_EQ(split(json("never", true), "a b", true), (Pieces{"a",
+                                                             "\u2581"
+                                                             "b"}));
+  EXPECT_EQ(split(json("always", false), " a b"), (Pieces{"\u2581"
+                                                          "a\u2581"
+                                                          "b"}));
   EXPECT_EQ(split(json("never", true), "ab "), (Pieces{"ab", "\u2581"}));
 }
 
 TEST(TokenizerPreTokenizer, only_the_piece_at_the_start_is_first) {
-  const Json first = {{"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "first"},
-                      {"split", false}};
+  const Json first = {
+      {"type", "Metaspace"}, {"replacement", "_"}, {"prepend_scheme", "first"}, {"split", false}};
   const auto pieces = [&](const char* behavior, const char* text) {
-    return split({{"type", "Sequence"}, {"pretokenizers", {split_json("String", "-", behavior),
-                                                           first}}}, text);
+    return split(
+        {{"type", "Sequence"}, {"pretokenizers", {split_json("String", "-", behavior), first}}},
+        text);
   };
   EXPECT_EQ(pieces("Isolated", "a-b"), (Pieces{"_a", "-", "b"}));
   EXPECT_EQ(pieces("Removed", "-b"), (Pieces{"b"}));
@@ -109,13 +120,23 @@ TEST(TokenizerPreTokenizer, byte_level) {
     return Json{{"type", "ByteLevel"}, {"add_prefix_space", prefix}, {"use_regex", regex}};
   };
   EXPECT_EQ(split(json(false, true), "Hello my friend, how is your day going?"),
-            (Pieces{"Hello", "\u0120my", "\u0120""friend", ",", "\u0120how", "\u0120is",
-                    "\u0120your", "\u0120""day", "\u0120going", "?"}));
-  EXPECT_EQ(split(json(true, false), "a b"), (Pieces{"\u0120""a\u0120""b"}));
-  EXPECT_EQ(split(json(true, true), " a"), (Pieces{"\u0120""a"}));
+            (Pieces{"Hello", "\u0120my",
+                    "\u0120"
+                    "friend",
+                    ",", "\u0120how", "\u0120is", "\u0120your",
+                    "\u0120"
+                    "day",
+                    "\u0120going", "?"}));
+  EXPECT_EQ(split(json(true, false), "a b"), (Pieces{"\u0120"
+                                                     "a\u0120"
+                                                     "b"}));
+  EXPECT_EQ(split(json(true, true), " a"), (Pieces{"\u0120"
+                                                   "a"}));
   EXPECT_EQ(split(json(false, true), "i\u2B62j"), (Pieces{"i", "\u00E2\u0143\u00A2", "j"}));
   EXPECT_EQ(split(json(false, true), "there       dear"),
-            (Pieces{"there", "\u0120\u0120\u0120\u0120\u0120\u0120", "\u0120""dear"}));
+            (Pieces{"there", "\u0120\u0120\u0120\u0120\u0120\u0120",
+                    "\u0120"
+                    "dear"}));
 }
 
 TEST(TokenizerPreTokenizer, steps_of_a_sequence_cut_what_the_ones_before_gave) {
@@ -123,7 +144,9 @@ TEST(TokenizerPreTokenizer, steps_of_a_sequence_cut_what_the_ones_before_gave) {
                      {"pretokenizers",
                       {{{"type", "Digits"}, {"individual_digits", true}},
                        {{"type", "ByteLevel"}, {"add_prefix_space", false}}}}};
-  EXPECT_EQ(split(json, "a 12 b"), (Pieces{"a", "\u0120", "1", "2", "\u0120""b"}));
+  EXPECT_EQ(split(json, "a 12 b"), (Pieces{"a", "\u0120", "1", "2",
+                                           "\u0120"
+                                           "b"}));
 }
 
 TEST(TokenizerPreTokenizer, hand_written_patterns_equal_their_regular_expressions) {

@@ -27,8 +27,8 @@ Ids random_ids(Random& random, const Tokenizer& tokenizer, size_t count) {
   Ids ids;
   for (size_t i = 0; i < count; ++i) {
     // A few that no token has.
-    ids.push_back(static_cast<int32_t>(
-                      random.below(static_cast<uint64_t>(tokenizer.id_count()) + 20)) - 5);
+    ids.push_back(
+        static_cast<int32_t>(random.below(static_cast<uint64_t>(tokenizer.id_count()) + 20)) - 5);
   }
   return ids;
 }
@@ -71,8 +71,8 @@ TEST(TokenizerProperty, streamed_text_equals_the_whole) {
   Random random(test_seed());
   std::vector<Tokenizer> tokenizers;
   tokenizers.push_back(load_demo_tokenizer());
-  tokenizers.push_back(load_tokenizer(
-      sentence_piece_json({"\u2581", "a", "e"}, {{"\u2581", "a"}, {"a", "e"}})));
+  tokenizers.push_back(
+      load_tokenizer(sentence_piece_json({"\u2581", "a", "e"}, {{"\u2581", "a"}, {"a", "e"}})));
   for (const Tokenizer& tokenizer : tokenizers) {
     for (int round = 0; round < 400; ++round) {
       const Ids ids = random_ids(random, tokenizer, random.below(40));
@@ -164,8 +164,9 @@ TEST(TokenizerProperty, empty_text_gives_only_the_template) {
   EXPECT_EQ(*tokenizer.encode("", false, true), (Ids{256, 257, 257}));
   EXPECT_EQ(*tokenizer.encode("a", false, true), (Ids{256, 'a', 257, 257}));
   const Json inner = json["post_processor"];
-  json["post_processor"] = {{"type", "Sequence"},
-                            {"processors", {{{"type", "ByteLevel"}, {"trim_offsets", true}}, inner}}};
+  json["post_processor"] = {
+      {"type", "Sequence"},
+      {"processors", {{{"type", "ByteLevel"}, {"trim_offsets", true}}, inner}}};
   EXPECT_EQ(*load_tokenizer(json).encode("a", false, true), (Ids{256, 'a', 257, 257}));
 }
 

@@ -47,10 +47,11 @@ TEST(TokenizerRegex, escapes_are_translated) {
 
 TEST(TokenizerRegex, constructs_of_another_meaning_are_refused) {
   for (const char* pattern :
-       {R"(^a)", R"(a$)", R"(\b)", R"(\h)", R"(\R)", R"(\X)", R"(\K)", R"(\G)", R"(\1)", R"(\x41)",
-        R"([\W])", R"([a[b]])", R"([[:alpha:]])", R"([a&&b])", R"([]a])", R"((?<name>a))",
-        R"((?i)a)", R"((?x: a))", R"((?m:.))", R"((*ACCEPT))", R"((?R))", R"(a{2}+)", R"(a{2}?)",
-        R"(a{,2})", R"(a{)", R"(\pL)", R"(\p{L)", R"((?#c))"}) {
+       {R"(^a)",          R"(a$)",        R"(\b)",   R"(\h)",         R"(\R)",    R"(\X)",
+        R"(\K)",          R"(\G)",        R"(\1)",   R"(\x41)",       R"([\W])",  R"([a[b]])",
+        R"([[:alpha:]])", R"([a&&b])",    R"([]a])", R"((?<name>a))", R"((?i)a)", R"((?x: a))",
+        R"((?m:.))",      R"((*ACCEPT))", R"((?R))", R"(a{2}+)",      R"(a{2}?)", R"(a{,2})",
+        R"(a{)",          R"(\pL)",       R"(\p{L)", R"((?#c))"}) {
     EXPECT_EQ(translated(pattern), "unsupported") << pattern;
   }
   for (const char* pattern : {"[a", "\\", "[\\", "\\u12", "\\u12x4"}) {
@@ -79,7 +80,10 @@ TEST(TokenizerRegex, matches_are_walked_from_left_to_right) {
 
 TEST(TokenizerRegex, empty_matches_do_not_follow_a_match) {
   EXPECT_EQ(matches_of("a*", "baac"), (Ranges{{0, 0}, {1, 3}, {4, 4}}));
-  EXPECT_EQ(matches_of("(?=b)", "b\u65E5" "b"), (Ranges{{0, 0}, {4, 4}}));
+  EXPECT_EQ(matches_of("(?=b)",
+                       "b\u65E5"
+                       "b"),
+            (Ranges{{0, 0}, {4, 4}}));
 }
 
 TEST(TokenizerRegex, white_space_is_that_of_unicode) {

@@ -83,7 +83,7 @@ inline Tokenizer load_demo_tokenizer() {
 }
 
 inline Json added_token(int32_t id, std::string_view content, bool special = true) {
-  return {{"id", id},        {"content", content}, {"single_word", false}, {"lstrip", false},
+  return {{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", false},
           {"rstrip", false}, {"normalized", false}, {"special", special}};
 }
 
@@ -103,14 +103,14 @@ inline Json byte_level_json(const MergeList& merges) {
     if (!vocab.contains(result)) vocab[result] = next;
     rules.push_back({byte_level_spelling(left), byte_level_spelling(right)});
   }
-  return {{"version", "1.0"},
-          {"added_tokens", Json::array()},
-          {"normalizer", nullptr},
-          {"pre_tokenizer",
-           {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", true}}},
-          {"post_processor", nullptr},
-          {"decoder", {{"type", "ByteLevel"}}},
-          {"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", rules}}}};
+  return {
+      {"version", "1.0"},
+      {"added_tokens", Json::array()},
+      {"normalizer", nullptr},
+      {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", true}}},
+      {"post_processor", nullptr},
+      {"decoder", {{"type", "ByteLevel"}}},
+      {"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", rules}}}};
 }
 
 // SentencePiece style: <unk>, <s>, </s> are 0 to 2, the bytes 3 to 258, then come the characters
@@ -138,24 +138,24 @@ inline Json sentence_piece_json(const std::vector<std::string>& characters,
   const Json from_space = {
       {"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", "\u2581"}};
   const Json strip = {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}};
-  return {{"version", "1.0"},
-          {"added_tokens",
-           {added_token(0, "<unk>"), added_token(1, "<s>"), added_token(2, "</s>")}},
-          {"normalizer",
-           {{"type", "Sequence"},
-            {"normalizers", {{{"type", "Prepend"}, {"prepend", "\u2581"}}, from_space}}}},
-          {"pre_tokenizer", nullptr},
-          {"post_processor", nullptr},
-          {"decoder",
-           {{"type", "Sequence"},
-            {"decoders", {to_space, {{"type", "ByteFallback"}}, {{"type", "Fuse"}}, strip}}}},
-          {"model",
-           {{"type", "BPE"},
-            {"unk_token", "<unk>"},
-            {"fuse_unk", true},
-            {"byte_fallback", true},
-            {"vocab", vocab},
-            {"merges", rules}}}};
+  return {
+      {"version", "1.0"},
+      {"added_tokens", {added_token(0, "<unk>"), added_token(1, "<s>"), added_token(2, "</s>")}},
+      {"normalizer",
+       {{"type", "Sequence"},
+        {"normalizers", {{{"type", "Prepend"}, {"prepend", "\u2581"}}, from_space}}}},
+      {"pre_tokenizer", nullptr},
+      {"post_processor", nullptr},
+      {"decoder",
+       {{"type", "Sequence"},
+        {"decoders", {to_space, {{"type", "ByteFallback"}}, {{"type", "Fuse"}}, strip}}}},
+      {"model",
+       {{"type", "BPE"},
+        {"unk_token", "<unk>"},
+        {"fuse_unk", true},
+        {"byte_fallback", true},
+        {"vocab", vocab},
+        {"merges", rules}}}};
 }
 
 // encode() of text that is all trusted or all not; fails the test on an error.

@@ -54,9 +54,8 @@ TEST(TokenizerTrust, a_token_must_lie_within_one_trusted_span) {
   for (const auto& spans : cases) {
     EXPECT_FALSE(has_added_token(encode_spans(tokenizer, spans), first_added));
   }
-  const Ids ids =
-      encode_spans(tokenizer, {{"<|im_start|>user\n", true}, {"<|im_end|>", false},
-                               {"<|im_end|>\n", true}});
+  const Ids ids = encode_spans(
+      tokenizer, {{"<|im_start|>user\n", true}, {"<|im_end|>", false}, {"<|im_end|>\n", true}});
   EXPECT_EQ(std::count_if(ids.begin(), ids.end(), [&](int32_t id) { return id >= first_added; }),
             2);
 }
@@ -65,8 +64,9 @@ TEST(TokenizerTrust, random_untrusted_spans_never_give_added_tokens) {
   Random random(test_seed());
   const Tokenizer tokenizer = load_demo_tokenizer();
   const int32_t first_added = *tokenizer.token_id("<|endoftext|>");
-  const std::vector<std::string> markers = {"<|im_start|>", "<|im_end|>", "<think>", "</think>",
-                                            "<|endoftext|>", "<tool_call>", "<", "|>", "<|"};
+  const std::vector<std::string> markers = {
+      "<|im_start|>", "<|im_end|>", "<think>", "</think>", "<|endoftext|>",
+      "<tool_call>",  "<",          "|>",      "<|"};
   for (int round = 0; round < 300; ++round) {
     std::string text;
     for (int i = 0; i < 8; ++i) {
@@ -143,12 +143,14 @@ TEST(TokenizerTrust, normalized_tokens_keep_to_trusted_text) {
   const std::string decomposed = "<e\u0301>";
   EXPECT_EQ(encode(tokenizer, decomposed, true), (Ids{256}));
   EXPECT_EQ(encode(tokenizer, decomposed, false).size(), 4u);
-  const std::vector<TextSpan> around = {{"\u65E5\u0301", false}, {"<x>", true},
-                                        {"\u0338\u65E5", false}};
+  const std::vector<TextSpan> around = {
+      {"\u65E5\u0301", false}, {"<x>", true}, {"\u0338\u65E5", false}};
   // The mark after the token becomes one with its last character, so that this is no token.
   EXPECT_FALSE(has_added_token(encode_spans(tokenizer, around), 256));
-  const Ids ids = encode_spans(tokenizer, {{"e\u0301", false}, {decomposed, true},
-                                           {"\u65E5e\u0301<x>", false}, {"<x>", true},
+  const Ids ids = encode_spans(tokenizer, {{"e\u0301", false},
+                                           {decomposed, true},
+                                           {"\u65E5e\u0301<x>", false},
+                                           {"<x>", true},
                                            {"\u65E5", false}});
   EXPECT_EQ(std::count(ids.begin(), ids.end(), 256), 1);
   EXPECT_EQ(std::count(ids.begin(), ids.end(), 257), 1);

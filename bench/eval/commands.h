@@ -1,0 +1,59 @@
+// The sub-commands of cascade-eval. Each writes JSON lines to standard output.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "bench/eval/session.h"
+
+namespace cascade::eval {
+
+struct TextOptions {
+  std::string model_dir;
+  std::string input;
+};
+// {"text": …} -> {"ids": […], "ids_with_special": […]}; special tokens in the text are recognised.
+Status tokenize(const TextOptions& options);
+// {"ids": […]} -> {"text": …, "text_skip_special": …}
+Status detokenize(const TextOptions& options);
+
+struct TemplateOptions {
+  std::string model_dir;      // one of the two
+  std::string template_file;
+  std::string input;  // one JSON object of variables, or a list of {"input": variables, …}
+  int64_t now_unix_s = 0;
+};
+// One object: the rendered text as it is. A list: {"output": …} or {"error": …} a line.
+Status render_template(const TemplateOptions& options);
+
+struct LogitsOptions {
+  SessionOptions session;
+  std::string input;
+  int slice = 0;  // 0: whole
+};
+// {"ids": […]} -> {"nll": […], "last_logits": base64 of f32}
+Status logits(const LogitsOptions& options);
+
+struct GenerateOptions {
+  SessionOptions session;
+  std::string input;
+  int max_tokens = 16;
+  double temperature = 0;
+  uint64_t seed = 0;
+  bool ignore_eos = false;
+};
+// {"ids": […]} or {"text": …} -> {"ids": […], "text": …}
+Status generate(const GenerateOptions& options);
+
+struct NllOptions {
+  SessionOptions session;
+  std::string text_file;
+  int window = 2048;
+  int windows_max = 24;  // 0: all
+};
+// Windows of a text whose documents (separated by a line with a NUL byte) are joined by the model's
+// end-of-text token -> one object.
+Status nll(const NllOptions& options);
+
+}  // namespace cascade::eval

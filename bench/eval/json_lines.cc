@@ -1,0 +1,63 @@
+// Reading whole files: reference inputs have kilobytes.
+#include "bench/eval/json_lines.h"
+
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+
+#include "base/file.h"
+
+namespace cascade::eval {
+namespace {
+
+constexpr size_t kInputBytesMax = size_t{1} << 30;
+
+Result<std::string> read_all(const std::string& path) {
+  if (path != "-") return read_file(path, kInputBytesMax);
+  return std::string(std::istreambuf_iterator<char>(std::cin), {});
+}
+
+}  // namespace
+
+Result<std::vector<Json>> read_json_lines(const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string text, read_all(path));
+  std::vector<Json> lines;
+  size_t begin = 0, number = 0;
+  while (begin < text.size()) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = std::string_view(text).substr(begin, end - begin);
+    begin = end + 1;
+    ++number;
+    if (line.find_first_not_of(" \t\r") == line.npos) continue;
+    const std::string field = "line " + std::to_string(number);
+    ASSIGN_OR_RETURN(Json object, parse_json(line, field));
+    if (!object.is_object()) return invalid_argument(field, "is not a JSON object");
+    lines.push_back(std::move(object));
+  }
+  return lines;
+}
+
+Result<std::vector<int32_t>> ids_of(const Json& line, int64_t id_end) {
+  const std::string range = "must be a list of whole numbers in [0, " + std::to_string(id_end) + ")";
+  const auto ids = line.find("ids");
+  if (ids == line.end() || !ids->is_array()) return invalid_argument("ids", range);
+  std::vector<int32_t> result;
+  for (const Json& id : *ids) {
+    if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() >= id_end) {
+      return invalid_argument("ids", range + ", got " + id.dump());
+    }
+    result.push_back(id.get<int32_t>());
+  }
+  return result;
+}
+
+void write_line(const Json& object) {
+  // Decoded bytes may be anything: what is not UTF-8 is replaced, and everything else is written in
+  // ASCII, since some readers take U+2028 and its like for the end of a line.
+  const std::string text = object.dump(-1, ' ', true, Json::error_handler_t::replace);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fputc('\n', stdout);
+  std::fflush(stdout);
+}
+
+}  // namespace cascade::eval

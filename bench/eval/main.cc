@@ -1,0 +1,114 @@
+// cascade-eval: quality and reference work without a daemon; JSON lines on standard output.
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstdio>
+#include <exception>
+
+#include "bench/eval/commands.h"
+
+namespace cascade::eval {
+namespace {
+
+void add_session_options(CLI::App* command, SessionOptions& options) {
+  command->add_option("--model", options.model_dir, "folder of the model")->required();
+  command->add_option("--weights", options.weights, "f32 or bf16")->capture_default_str();
+  command->add_option("--kv", options.kv, "f32 or bf16")->capture_default_str();
+  command->add_option("--isa", options.isa, "scalar, avx2, avx512 or openblas (default: best)");
+  command->add_option("--threads", options.threads, "threads (default: all cores)")
+      ->check(CLI::Range(1, 256));
+}
+
+void add_input(CLI::App* command, std::string& input, const char* what) {
+  command->add_option("--input", input, what)->required();
+}
+
+struct AllOptions {
+  TextOptions text;
+  TemplateOptions chat_template;
+  LogitsOptions logits;
+  GenerateOptions generate;
+  NllOptions nll;
+};
+
+void add_text_commands(CLI::App& app, AllOptions& all, Status& status) {
+  for (const bool forward : {true, false}) {
+    auto* command = forward ? app.add_subcommand("tokenize", "texts to token ids")
+                            : app.add_subcommand("detokenize", "token ids to texts");
+    command->add_option("--model", all.text.model_dir, "folder of the model")->required();
+    add_input(command, all.text.input, forward ? "JSON lines {\"text\": …}; - for standard input"
+                                               : "JSON lines {\"ids\": […]}; - for standard input");
+    command->callback(
+        [&, forward] { status = forward ? tokenize(all.text) : detokenize(all.text); });
+  }
+  auto* render = app.add_subcommand("template", "renders a chat template");
+  auto* model = render->add_option("--model", all.chat_template.model_dir, "folder of the model");
+  render->add_option("--template", all.chat_template.template_file, "a Jinja file")
+      ->excludes(model);
+  add_input(render, all.chat_template.input,
+            "a JSON object of variables, or a list of {\"input\": variables}");
+  all.chat_template.now_unix_s = std::chrono::duration_cast<std::chrono::seconds>(
+                                     std::chrono::system_clock::now().time_since_epoch())
+                                     .count();
+  render->add_option("--now", all.chat_template.now_unix_s, "Unix time that strftime_now shows");
+  render->callback([&] { status = render_template(all.chat_template); });
+}
+
+void add_model_commands(CLI::App& app, AllOptions& all, Status& status) {
+  auto* logits_command = app.add_subcommand("logits", "losses and last logits of token sequences");
+  add_session_options(logits_command, all.logits.session);
+  add_input(logits_command, all.logits.input, "JSON lines {\"ids\": […]}; - for standard input");
+  logits_command->add_option("--slice", all.logits.slice, "tokens a forward pass (0: all)")
+      ->check(CLI::Range(0, 1 << 24));
+  logits_command->callback([&] { status = logits(all.logits); });
+
+  auto* generate_command = app.add_subcommand("generate", "continues prompts");
+  add_session_options(generate_command, all.generate.session);
+  add_input(generate_command, all.generate.input,
+            "JSON lines {\"ids\": […]} or {\"text\": …}; - for standard input");
+  generate_command->add_option("--max-tokens", all.generate.max_tokens, "tokens to sample")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  generate_command->add_option("--temperature", all.generate.temperature, "0: most likely token")
+      ->check(CLI::Range(0.0, 100.0));
+  generate_command->add_option("--seed", all.generate.seed, "of the random draws");
+  generate_command->add_flag("--ignore-eos", all.generate.ignore_eos, "go on past end tokens");
+  generate_command->callback([&] { status = generate(all.generate); });
+
+  auto* nll_command = app.add_subcommand("nll", "perplexity of a text");
+  add_session_options(nll_command, all.nll.session);
+  nll_command->add_option("--text", all.nll.text_file, "the text")->required();
+  nll_command->add_option("--window", all.nll.window, "tokens a window")->capture_default_str();
+  nll_command->add_option("--windows", all.nll.windows_max, "windows at most (0: all)")
+      ->check(CLI::Range(0, 1 << 24))
+      ->capture_default_str();
+  nll_command->callback([&] { status = nll(all.nll); });
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Reference and quality work on a model, without a daemon.", "cascade-eval");
+  app.require_subcommand(1);
+  AllOptions all;
+  Status status;
+  add_text_commands(app, all, status);
+  add_model_commands(app, all, status);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "cascade-eval: %s\n", status.error().to_string().c_str());
+  return 1;
+}
+
+}  // namespace
+}  // namespace cascade::eval
+
+int main(int argc, char** argv) {
+  try {
+    return cascade::eval::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "cascade-eval: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,141 @@
+// logits, generate, nll: the forward pass against a reference.
+#include <algorithm>
+#include <cmath>
+
+#include "base/base64.h"
+#include "base/file.h"
+#include "bench/eval/commands.h"
+#include "bench/eval/json_lines.h"
+
+namespace cascade::eval {
+namespace {
+
+constexpr size_t kTextBytesMax = size_t{64} << 20;
+
+Result<std::vector<int32_t>> prompt_of(const Json& line, const Model& model) {
+  if (line.contains("ids")) return ids_of(line, model.config.vocab_size);
+  ASSIGN_OR_RETURN(const std::string text, required_string(line, "text"));
+  return model.tokenizer.encode(text, /*trusted=*/true, /*with_template=*/true);
+}
+
+// The token that separates documents: <|endoftext|> where there is one, else the first end token.
+Result<int32_t> separator(const Model& model) {
+  if (const auto id = model.tokenizer.token_id("<|endoftext|>")) return *id;
+  if (!model.generation.end_tokens.empty()) return model.generation.end_tokens.front();
+  return invalid_argument("eos_token_id", "the model has no token to separate documents");
+}
+
+// Documents are separated by a line that holds one NUL byte.
+Result<std::vector<int32_t>> encode_documents(const Model& model, const std::string& text) {
+  ASSIGN_OR_RETURN(const int32_t end_of_text, separator(model));
+  constexpr std::string_view kBetween("\n\0\n", 3);
+  std::vector<int32_t> ids;
+  size_t begin = 0;
+  while (begin <= text.size()) {
+    const size_t end = std::min(text.find(kBetween, begin), text.size());
+    if (begin > 0) ids.push_back(end_of_text);
+    ASSIGN_OR_RETURN(const auto document,
+                     model.tokenizer.encode(std::string_view(text).substr(begin, end - begin),
+                                            /*trusted=*/false, /*with_template=*/false));
+    ids.insert(ids.end(), document.begin(), document.end());
+    begin = end + kBetween.size();
+  }
+  return ids;
+}
+
+}  // namespace
+
+Status logits(const LogitsOptions& options) {
+  ASSIGN_OR_RETURN(const auto session, Session::open(options.session));
+  ASSIGN_OR_RETURN(const std::vector<Json> lines, read_json_lines(options.input));
+  const Model& model = session->model();
+  for (const Json& line : lines) {
+    ASSIGN_OR_RETURN(const auto ids, ids_of(line, model.config.vocab_size));
+    if (ids.empty()) return invalid_argument("ids", "is empty");
+    std::vector<double> losses;
+    std::string last;
+    session->clear();
+    RETURN_IF_ERROR(session->append(
+        ids, options.slice, static_cast<int>(ids.size()), [&](size_t i, std::span<float> row) {
+          if (i + 1 < ids.size()) {
+            losses.push_back(negative_log_likelihood(*model.kernels, row, ids[i + 1]));
+          } else {
+            last = base64_encode(
+                {reinterpret_cast<const uint8_t*>(row.data()), row.size_bytes()});
+          }
+        }));
+    write_line({{"nll", losses}, {"last_logits", last}});
+  }
+  return {};
+}
+
+Status generate(const GenerateOptions& options) {
+  ASSIGN_OR_RETURN(const auto session, Session::open(options.session));
+  ASSIGN_OR_RETURN(const std::vector<Json> lines, read_json_lines(options.input));
+  const Model& model = session->model();
+  SamplerParams params;
+  params.temperature = options.temperature;
+  params.seed = options.seed;
+  for (const Json& line : lines) {
+    ASSIGN_OR_RETURN(const auto prompt, prompt_of(line, model));
+    if (prompt.empty()) return invalid_argument("ids", "is empty");
+    std::vector<int32_t> sampled;
+    Status problem;
+    const auto choose = [&](size_t, std::span<float> row) {
+      const auto next = sample(row, params, {}, session->length(), *model.kernels);
+      if (next.ok()) {
+        sampled.push_back(next->token);
+      } else {
+        problem = next.error();
+      }
+    };
+    session->clear();
+    RETURN_IF_ERROR(session->append(prompt, 0, 1, choose));
+    const auto& ends = model.generation.end_tokens;
+    while (problem.ok() && static_cast<int>(sampled.size()) < options.max_tokens) {
+      const bool ended = std::ranges::find(ends, sampled.back()) != ends.end();
+      if (ended && !options.ignore_eos) break;
+      RETURN_IF_ERROR(session->append(std::vector<int32_t>{sampled.back()}, 0, 1, choose));
+    }
+    RETURN_IF_ERROR(problem);
+    write_line({{"ids", sampled}, {"text", model.tokenizer.decode(sampled, true)}});
+  }
+  return {};
+}
+
+Status nll(const NllOptions& options) {
+  if (options.window < 2) return invalid_argument("--window", "must be at least 2");
+  ASSIGN_OR_RETURN(const auto session, Session::open(options.session));
+  ASSIGN_OR_RETURN(const std::string text, read_file(options.text_file, kTextBytesMax));
+  const Model& model = session->model();
+  ASSIGN_OR_RETURN(const auto ids, encode_documents(model, text));
+  const auto whole = static_cast<int>(ids.size()) / options.window;
+  const int windows = options.windows_max > 0 ? std::min(whole, options.windows_max) : whole;
+  if (windows == 0) return invalid_argument("--text", "is shorter than one window");
+  std::vector<double> sums;
+  double total = 0;
+  for (int w = 0; w < windows; ++w) {
+    const auto window = std::span(ids).subspan(size_t(w) * options.window, options.window);
+    double sum = 0;
+    session->clear();
+    RETURN_IF_ERROR(
+        session->append(window, 0, options.window, [&](size_t i, std::span<float> row) {
+          if (i + 1 < window.size()) {
+            sum += negative_log_likelihood(*model.kernels, row, window[i + 1]);
+          }
+        }));
+    sums.push_back(sum);
+    total += sum;
+  }
+  const int64_t predicted = int64_t{windows} * (options.window - 1);
+  write_line({{"window", options.window},
+              {"windows", windows},
+              {"nll_sum", sums},
+              {"nll_total", total},
+              {"predicted", predicted},
+              {"ppl", std::exp(total / static_cast<double>(predicted))},
+              {"n_ids", ids.size()}});
+  return {};
+}
+
+}  // namespace cascade::eval

@@ -1,0 +1,80 @@
+// Slices of one chain through the transformer, logits a few rows at a time.
+#include "bench/eval/session.h"
+
+#include <algorithm>
+#include <thread>
+
+namespace cascade::eval {
+namespace {
+
+// Rows of logits at once: with the largest vocabularies 16 rows take some 10 MB.
+constexpr int kLogitRows = 16;
+
+}  // namespace
+
+Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options) {
+  ModelOptions model_options;
+  const auto weights = weight_type_from_string(options.weights);
+  if (!weights) return invalid_argument("--weights", "must be f32 or bf16");
+  const auto kv = kv_type_from_string(options.kv);
+  if (!kv) return invalid_argument("--kv", "must be f32 or bf16");
+  const auto isa = options.isa.empty() ? best_isa() : isa_from_string(options.isa);
+  if (!isa) return invalid_argument("--isa", "must be scalar, avx2, avx512 or openblas");
+  model_options = {*weights, *kv, *isa};
+  const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  auto pool = std::make_unique<ThreadPool>(options.threads > 0 ? options.threads : cores);
+  ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
+                   load_model(options.model_dir, model_options, *pool));
+  const size_t pages = (model->config.context_tokens_max + kPageTokens - 1) / kPageTokens;
+  ASSIGN_OR_RETURN(PageArena arena, PageArena::create(model->kv_layout.page_bytes(), pages));
+  return std::unique_ptr<Session>(
+      new Session(std::move(pool), std::move(model), std::move(arena)));
+}
+
+Session::Session(std::unique_ptr<ThreadPool> pool, std::unique_ptr<Model> model, PageArena arena)
+    : pool_(std::move(pool)),
+      model_(std::move(model)),
+      arena_(std::move(arena)),
+      transformer_(model_->config, model_->weights, *model_->kernels, model_->kv_layout, *pool_) {
+  for (PageIndex page = 0; page < arena_.page_count(); ++page) pages_.push_back(arena_.data(page));
+}
+
+Status Session::append(std::span<const int32_t> ids, int slice, int outputs,
+                       const std::function<void(size_t, std::span<float>)>& on_logits) {
+  const auto total = static_cast<int64_t>(ids.size());
+  if (length_ + total > model_->config.context_tokens_max) {
+    return invalid_argument("ids", "there are " + std::to_string(length_ + total) +
+                                       "; the model's context holds " +
+                                       std::to_string(model_->config.context_tokens_max));
+  }
+  const size_t hidden_size = model_->config.hidden_size, vocab = model_->config.vocab_size;
+  const int64_t step = slice > 0 ? slice : total;
+  const int64_t wanted_from = total - outputs;
+  for (int64_t begin = 0; begin < total; begin += step) {
+    const int64_t end = std::min(total, begin + step);
+    const int64_t first = std::max(begin, std::min(end, wanted_from));
+    const auto rows = static_cast<int>(end - first);
+    std::vector<float> hidden(rows * hidden_size);
+    const Slice piece = {ids.subspan(begin, end - begin), length_, pages_, rows};
+    transformer_.forward(std::span(&piece, 1), hidden.data());
+    length_ += end - begin;
+    std::vector<float> logits(std::min(rows, kLogitRows) * vocab);
+    for (int row = 0; row < rows; row += kLogitRows) {
+      const int count = std::min(kLogitRows, rows - row);
+      transformer_.logits(hidden.data() + row * hidden_size, count, logits.data());
+      for (int i = 0; i < count; ++i) {
+        on_logits(static_cast<size_t>(first + row + i),
+                  std::span(logits).subspan(i * vocab, vocab));
+      }
+    }
+  }
+  return {};
+}
+
+double negative_log_likelihood(const Kernels& kernels, std::span<const float> logits,
+                               int32_t target) {
+  return kernels.log_sum_exp(logits.data(), static_cast<int>(logits.size())) -
+         static_cast<double>(logits[target]);
+}
+
+}  // namespace cascade::eval

@@ -1,0 +1,74 @@
+// tokenize, detokenize, template: no weights needed.
+#include <cstdio>
+
+#include "base/file.h"
+#include "bench/eval/commands.h"
+#include "bench/eval/json_lines.h"
+#include "model/model.h"
+
+namespace cascade::eval {
+namespace {
+
+constexpr size_t kFileBytesMax = size_t{64} << 20;
+
+Result<ChatTemplate> open_template(const TemplateOptions& options) {
+  if (!options.template_file.empty()) {
+    ASSIGN_OR_RETURN(const std::string source, read_file(options.template_file, kFileBytesMax));
+    return ChatTemplate::parse(source);
+  }
+  ASSIGN_OR_RETURN(ModelText text, load_model_text(options.model_dir));
+  if (!text.chat_template) return not_found("chat_template", "this model has none");
+  return *std::move(text.chat_template);
+}
+
+}  // namespace
+
+Status tokenize(const TextOptions& options) {
+  ASSIGN_OR_RETURN(const ModelText model, load_model_text(options.model_dir));
+  ASSIGN_OR_RETURN(const std::vector<Json> lines, read_json_lines(options.input));
+  for (const Json& line : lines) {
+    ASSIGN_OR_RETURN(const std::string text, required_string(line, "text"));
+    ASSIGN_OR_RETURN(const auto ids, model.tokenizer.encode(text, true, false));
+    ASSIGN_OR_RETURN(const auto with_special, model.tokenizer.encode(text, true, true));
+    write_line({{"ids", ids}, {"ids_with_special", with_special}});
+  }
+  return {};
+}
+
+Status detokenize(const TextOptions& options) {
+  ASSIGN_OR_RETURN(const ModelText model, load_model_text(options.model_dir));
+  ASSIGN_OR_RETURN(const std::vector<Json> lines, read_json_lines(options.input));
+  for (const Json& line : lines) {
+    ASSIGN_OR_RETURN(const auto ids, ids_of(line, INT32_MAX));
+    write_line({{"text", model.tokenizer.decode(ids, false)},
+                {"text_skip_special", model.tokenizer.decode(ids, true)}});
+  }
+  return {};
+}
+
+Status render_template(const TemplateOptions& options) {
+  ASSIGN_OR_RETURN(const ChatTemplate chat_template, open_template(options));
+  ASSIGN_OR_RETURN(const std::string text, read_file(options.input, kFileBytesMax));
+  ASSIGN_OR_RETURN(const OrderedJson input, parse_ordered_json(text, options.input));
+  if (input.is_object()) {
+    ASSIGN_OR_RETURN(const SpannedText rendered, chat_template.render(input, options.now_unix_s));
+    const std::string plain = plain_text(rendered);
+    std::fwrite(plain.data(), 1, plain.size(), stdout);
+    return {};
+  }
+  if (!input.is_array()) return invalid_argument(options.input, "must be an object or a list");
+  for (const OrderedJson& entry : input) {
+    if (!entry.is_object() || !entry.contains("input")) {
+      return invalid_argument("input", "is missing in an entry of the list");
+    }
+    const auto rendered = chat_template.render(entry["input"], options.now_unix_s);
+    if (rendered.ok()) {
+      write_line({{"output", plain_text(*rendered)}});
+    } else {
+      write_line({{"error", rendered.error().message}});
+    }
+  }
+  return {};
+}
+
+}  // namespace cascade::eval

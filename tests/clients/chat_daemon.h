@@ -1,0 +1,145 @@
+// A fake daemon that keeps chunks and answers turns, for tests of the chat and of cascadectl.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/clients/fake_daemon.h"
+
+namespace cascade::client::testing {
+
+class ChatDaemon {
+ public:
+  explicit ChatDaemon(const std::string& endpoint)
+      : daemon_(endpoint, [this](const wire::Envelope& envelope, const FakeDaemon::Reply& reply) {
+          const std::lock_guard lock(mutex_);
+          std::visit([&](const auto& message) { handle(message, envelope.request, reply); },
+                     envelope.message);
+        }) {}
+
+  // The compositions of the generations so far: "SYSTEM_PROMPT:text OUTPUT:#id QUERY:text".
+  std::vector<std::string> compositions() const {
+    const std::lock_guard lock(mutex_);
+    return compositions_;
+  }
+  std::vector<wire::GenerateRequest> requests() const {
+    const std::lock_guard lock(mutex_);
+    return requests_;
+  }
+  size_t chunk_count() const {
+    const std::lock_guard lock(mutex_);
+    return chunks_.size();
+  }
+  // "output_" and 32 digits.
+  static std::string output_id(int number) {
+    const std::string digits = std::to_string(number);
+    return "output_" + digits + std::string(32 - digits.size(), 'a');
+  }
+
+ private:
+  using Reply = FakeDaemon::Reply;
+  using Id = wire::RequestId;
+
+  template <class M>
+  void handle(const M&, const Id&, const Reply& reply) {
+    reply(wire::ErrorReply{unsupported("type", "the fake daemon cannot do that"), 0});
+  }
+  void handle(const wire::StatusRequest&, const Id&, const Reply& reply) {
+    wire::StatusReply status;
+    status.state = "serving";
+    status.model = "demo\x1b[2J";
+    reply(status);
+  }
+  void handle(const wire::ChunkListRequest& request, const Id&, const Reply& reply) {
+    wire::ChunkListReply page;
+    for (auto chunk = chunks_.rbegin(); chunk != chunks_.rend(); ++chunk) {
+      if (request.type.has_value() && chunk->type != *request.type) continue;
+      page.chunks.push_back(*chunk);
+      page.token_counts.push_back(static_cast<int64_t>(chunk->text.size()));
+    }
+    reply(page);
+  }
+  void handle(const wire::ChunkGet& request, const Id&, const Reply& reply) {
+    const auto chunk = find(request.id);
+    if (chunk == chunks_.end()) return reply(missing());
+    reply(wire::ChunkReply{*chunk});
+  }
+  void handle(const wire::ChunkDelete& request, const Id&, const Reply& reply) {
+    const auto chunk = find(request.id);
+    if (chunk == chunks_.end()) return reply(missing());
+    const wire::ChunkReply answer{*chunk};
+    chunks_.erase(chunk);
+    reply(answer);
+  }
+  void handle(const wire::GenerateRequest& request, const Id& id, const Reply& reply) {
+    requests_.push_back(request);
+    compositions_.push_back(shown(request));
+    const std::string query = request.chunks.empty() ? *request.prompt : request.chunks.back().text;
+    reply(wire::Accepted{});
+    if (query == "fail") {
+      return reply(wire::ErrorReply{resource_exhausted("queue", "is full"), 100});
+    }
+    if (query == "hang") {
+      running_ = id;
+      return reply(wire::Delta{"still ", false});
+    }
+    if (request.thinking.value_or(true)) reply(wire::Delta{"hm\n", true});
+    reply(wire::Delta{"Answer to ", false});
+    reply(wire::Delta{query, false});
+    reply(finished(request, "Answer to " + query, "stop"));
+  }
+  void handle(const wire::CancelRequest& request, const Id&, const Reply& reply) {
+    reply(wire::Ack{});
+    wire::Final final;
+    final.text = "still ";
+    final.finish_reason = "cancelled";
+    if (request.target == running_) reply.to(running_, final);
+  }
+
+  wire::Final finished(const wire::GenerateRequest& request, const std::string& text,
+                       const std::string& reason) {
+    wire::Final final;
+    final.text = text;
+    final.finish_reason = reason;
+    final.token_ids = {1, 2, 3};
+    if (request.logprobs) final.logprobs = {-1, -1, -1};
+    final.usage = {10, 7, 3, 3, 1};
+    if (!request.retain_output) return final;
+    Chunk chunk;
+    chunk.id = output_id(++outputs_);
+    chunk.type = ChunkType::kOutput;
+    chunk.text = text;
+    chunk.kv_bytes = 2048;
+    chunks_.push_back(chunk);
+    final.output_chunk_id = chunk.id;
+    return final;
+  }
+  std::vector<Chunk>::iterator find(const std::string& id) {
+    return std::find_if(chunks_.begin(), chunks_.end(),
+                        [&](const Chunk& chunk) { return chunk.id.rfind(id, 0) == 0; });
+  }
+  static wire::ErrorReply missing() { return {not_found("id", "no such chunk"), 0}; }
+  static std::string shown(const wire::GenerateRequest& request) {
+    std::string text = request.prompt.value_or("");
+    for (const wire::ChunkRef& chunk : request.chunks) {
+      if (!text.empty()) text += " ";
+      text += std::string(to_string(chunk.type)) + ":";
+      text += chunk.id.empty() ? chunk.text : "#" + chunk.id;
+    }
+    return text;
+  }
+
+  mutable std::mutex mutex_;
+  std::vector<Chunk> chunks_;
+  std::vector<std::string> compositions_;
+  std::vector<wire::GenerateRequest> requests_;
+  wire::RequestId running_{};
+  int outputs_ = 0;
+  FakeDaemon daemon_;  // last: its thread uses the members above
+};
+
+}  // namespace cascade::client::testing

@@ -1,0 +1,181 @@
+// The chat against a fake daemon, as when it is fed by a pipe.
+#include "clients/ctl/chat.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "clients/ctl/run.h"
+#include "tests/clients/chat_daemon.h"
+
+namespace cascade::ctl {
+namespace {
+
+using client::testing::ChatDaemon;
+using client::testing::TempFolder;
+
+// What a chat printed and how it ended.
+struct Outcome {
+  std::string out;
+  std::string err;
+  int code = -1;
+};
+
+struct Chat {
+  Chat() : daemon(folder.endpoint()), client(client::Client::connect(folder.endpoint())) {}
+  Outcome run(const std::string& input, bool json = false, bool interactive = false) {
+    std::istringstream in(input);
+    std::ostringstream out;
+    std::ostringstream err;
+    Screen screen{out, err, Style(false), interactive, json};
+    ChatSession session(*client, screen, {{}, "", interactive});
+    StreamLines lines(in);
+    const int code = run_chat(session, lines, interactive);
+    return {out.str(), err.str(), code};
+  }
+  std::string composition(size_t number) const {
+    const std::vector<std::string> all = daemon.compositions();
+    return number < all.size() ? all[number] : "none";
+  }
+  TempFolder folder;
+  ChatDaemon daemon;
+  Result<client::Client> client;
+};
+
+TEST(Chat, prints_only_results_when_piped) {
+  Chat chat;
+  const Outcome outcome =
+      chat.run("/system You are terse\nWhat is the capital of France?\n/output\n");
+  EXPECT_EQ(outcome.out,
+            "Answer to What is the capital of France?\n"
+            "#  Preview                                   Tokens   Memory  ID\n"
+            "1  Answer to What is the capital of France?      40  2.0 KiB  " +
+                ChatDaemon::output_id(1) + "\n");
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_EQ(outcome.code, kExitOk);
+}
+
+TEST(Chat, a_turn_is_composed_of_the_outputs_before_it) {
+  Chat chat;
+  EXPECT_EQ(chat.run("/system s\nfirst\n/context a fact\nsecond\nthird\n").code, kExitOk);
+  const std::string one = " OUTPUT:#" + ChatDaemon::output_id(1);
+  const std::string two = " OUTPUT:#" + ChatDaemon::output_id(2);
+  EXPECT_EQ(chat.composition(0), "SYSTEM_PROMPT:s QUERY:first");
+  EXPECT_EQ(chat.composition(1), "SYSTEM_PROMPT:s" + one + " CONTEXT:a fact QUERY:second");
+  EXPECT_EQ(chat.composition(2), "SYSTEM_PROMPT:s" + one + two + " QUERY:third");
+  EXPECT_TRUE(chat.daemon.requests()[0].retain_output);
+}
+
+// The session of the feature's first description.
+TEST(Chat, uses_an_output_by_its_number) {
+  Chat chat;
+  const Outcome outcome = chat.run(
+      "/system You are a helpful assistant\n/query What is 2+2?\n/infer\n/output\n/clear\n"
+      "/query Why did you say that?\n/use-output 1\n/infer\n");
+  EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_EQ(chat.composition(1), "SYSTEM_PROMPT:You are a helpful assistant OUTPUT:#" +
+                                     ChatDaemon::output_id(1) + " QUERY:Why did you say that?");
+}
+
+TEST(Chat, numbers_stay_while_outputs_come_and_go) {
+  Chat chat;
+  const Outcome outcome = chat.run(
+      "a\nb\n/output\n/delete-output 1\n/clear\n/use-output 2\nc\n/use-output 1\n"
+      "/delete-output output_2\n/output\n");
+  const std::string two = "OUTPUT:#" + ChatDaemon::output_id(2);
+  EXPECT_EQ(chat.composition(2), two + " QUERY:c");
+  EXPECT_EQ(chat.daemon.chunk_count(), 1u);
+  EXPECT_NE(outcome.out.find("1  Answer to c"), std::string::npos) << outcome.out;
+  // The first output is gone, whatever its number was.
+  EXPECT_EQ(outcome.err, "error: not_found: id: no such chunk\n");
+}
+
+TEST(Chat, finds_outputs_by_number_and_by_the_beginning_of_their_id) {
+  Chat chat;
+  (void)chat.run("a\nb\n");
+  const Outcome outcome = chat.run("/use-output output_2\n/use-output 1\nc\n");
+  EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+  EXPECT_EQ(chat.composition(2), "OUTPUT:#" + ChatDaemon::output_id(2) + " OUTPUT:#" +
+                                     ChatDaemon::output_id(1) + " QUERY:c");
+  const Outcome wrong = chat.run("/use-output 9\n/use-output output_9\n");
+  EXPECT_EQ(wrong.err,
+            "error: not_found: 9: there are 3 outputs; /output lists them\n"
+            "error: not_found: id: no such chunk\n");
+  EXPECT_EQ(wrong.code, kExitFailed);
+}
+
+TEST(Chat, goes_on_after_errors_and_remembers_them) {
+  Chat chat;
+  const Outcome outcome = chat.run("/nonsense\nfail\n/infer\nok\n/infer\n");
+  EXPECT_EQ(outcome.out, "Answer to ok\n");
+  EXPECT_EQ(outcome.err,
+            "error: invalid_argument: /nonsense: is no command; /help lists them\n"
+            "error: resource_exhausted: queue: is full\n"
+            "error: resource_exhausted: queue: is full\n"
+            "error: invalid_argument: /infer: there is no question: /query TEXT first\n");
+  EXPECT_EQ(outcome.code, kExitFailed);
+  EXPECT_EQ(chat.run("/nonsense\n/bye\nnever read", false, true).code, kExitOk);
+}
+
+TEST(Chat, reads_texts_of_many_lines) {
+  Chat chat;
+  const Outcome outcome = chat.run("\"\"\"one\ntwo\"\"\"\n/system \"\"\"\nbe\nbrief\n\"\"\"\nx\n");
+  EXPECT_EQ(outcome.out, "Answer to one\ntwo\nAnswer to x\n");
+  EXPECT_EQ(chat.composition(1),
+            "SYSTEM_PROMPT:be\nbrief OUTPUT:#" + ChatDaemon::output_id(1) + " QUERY:x");
+  const Outcome endless = chat.run("\"\"\"one\n");
+  EXPECT_EQ(endless.err, "error: invalid_argument: \"\"\": the text that it begins has no end\n");
+  EXPECT_EQ(endless.code, kExitFailed);
+}
+
+TEST(Chat, switches_thinking) {
+  Chat chat;
+  const Outcome outcome = chat.run("a\n/think on\nb\n/think off\nc\n/think hide\nd\n/think x\n");
+  EXPECT_EQ(outcome.out, "Answer to a\n│ hm\n\nAnswer to b\nAnswer to c\nAnswer to d\n");
+  const auto requests = chat.daemon.requests();
+  ASSERT_EQ(requests.size(), 4u);
+  EXPECT_FALSE(requests[0].thinking.has_value());
+  EXPECT_EQ(requests[1].thinking, true);
+  EXPECT_EQ(requests[2].thinking, false);
+  EXPECT_EQ(requests[3].thinking, true);
+  EXPECT_EQ(outcome.err, "error: invalid_argument: /think: must be on, off or hide\n");
+}
+
+TEST(Chat, tells_a_person_what_was_reused) {
+  Chat chat;
+  const Outcome outcome =
+      chat.run("a\n/clear\n/use-output 1\n/use-output 1\n/chunks\n", false, true);
+  EXPECT_NE(
+      outcome.out.find("│ hm\n\nAnswer to a\n(7 tokens reused, 3 prefilled, 3 generated, 0 us)\n"),
+      std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("added to the conversation\nis part of the conversation already\n"),
+            std::string::npos)
+      << outcome.out;
+  EXPECT_NE(outcome.out.find("◀ output"), std::string::npos) << outcome.out;
+}
+
+TEST(Chat, prints_json_lines_if_asked) {
+  Chat chat;
+  const Outcome outcome = chat.run("a\n/output\n/use-output 7\n/stats\n", true);
+  std::istringstream lines(outcome.out);
+  std::vector<Json> values;
+  for (std::string line; std::getline(lines, line);) values.push_back(Json::parse(line));
+  ASSERT_EQ(values.size(), 4u) << outcome.out;
+  EXPECT_EQ(values[0]["text"], "Answer to a");
+  EXPECT_EQ(values[1]["chunks"][0]["id"], ChatDaemon::output_id(1));
+  EXPECT_EQ(values[2]["error"]["code"], "not_found");
+  EXPECT_EQ(values[3]["model"], "demo\x1b[2J");
+  EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST(Chat, shows_nothing_of_the_daemon_raw) {
+  Chat chat;
+  const Outcome outcome = chat.run("evil\x1b[2J\n/stats\n/output\n/use-output x\x1b[2J\n");
+  EXPECT_EQ((outcome.out + outcome.err).find('\x1b'), std::string::npos);
+  EXPECT_NE(outcome.out.find("Answer to evil␛[2J\n"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cascade::ctl

@@ -1,0 +1,157 @@
+// Runs cascadectl in a child process, on pipes or on a terminal of its own.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "clients/ctl/run.h"
+
+namespace cascade::ctl::testing {
+
+// The child is forked at once, while this process has one thread, and waits for start(): a fake
+// daemon may be started in between.
+class Program {
+ public:
+  enum class On { kPipes, kTerminal };
+
+  Program(std::vector<std::string> arguments, const std::string& state_folder, On on) {
+    std::fflush(nullptr);
+    if (::pipe(go_.data()) != 0) std::abort();
+    if (on == On::kTerminal) {
+      pid_ = ::forkpty(&out_, nullptr, nullptr, nullptr);
+      in_ = out_;
+    } else {
+      fork_on_pipes();
+    }
+    if (pid_ < 0) std::abort();
+    if (pid_ == 0) child(std::move(arguments), state_folder);
+    ::close(go_[0]);
+  }
+  ~Program() {
+    if (pid_ > 0) {
+      ::kill(pid_, SIGKILL);
+      ::waitpid(pid_, nullptr, 0);
+    }
+    for (const int fd : {out_, in_ == out_ ? -1 : in_, err_, go_[1]}) {
+      if (fd >= 0) ::close(fd);
+    }
+  }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  void start() { write_all(go_[1], "x"); }
+  void type(const std::string& text) { write_all(in_, text); }
+  void close_input() {
+    ::close(in_);
+    in_ = -1;
+  }
+  void interrupt() { ::kill(pid_, SIGINT); }
+
+  // Reads until `text` has been printed; fails the test if it is not within 20 s.
+  void expect(const std::string& text) {
+    while (printed_.find(text, seen_) == std::string::npos) {
+      if (read_some(out_, printed_)) continue;
+      ADD_FAILURE() << "\"" << text
+                    << "\" was not printed; behind what was seen came: " << printed_.substr(seen_);
+      return;
+    }
+    seen_ = printed_.find(text, seen_) + text.size();
+  }
+
+  // Reads to the end and returns the exit code.
+  int finish() {
+    while (read_some(out_, printed_)) {
+    }
+    while (err_ >= 0 && read_some(err_, errors_)) {
+    }
+    // The output ends with the program, unless 20 s of silence ended the reading.
+    int status = 0;
+    if (timed_out_) ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, &status, 0);
+    pid_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  const std::string& out() const { return printed_; }
+  const std::string& err() const { return errors_; }
+
+ private:
+  void fork_on_pipes() {
+    std::array<int, 2> in{};
+    std::array<int, 2> out{};
+    std::array<int, 2> err{};
+    if (::pipe(in.data()) != 0 || ::pipe(out.data()) != 0 || ::pipe(err.data()) != 0) std::abort();
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::dup2(in[0], STDIN_FILENO);
+      ::dup2(out[1], STDOUT_FILENO);
+      ::dup2(err[1], STDERR_FILENO);
+      for (const int fd : {in[0], in[1], out[0], out[1], err[0], err[1]}) ::close(fd);
+      return;
+    }
+    for (const int fd : {in[0], out[1], err[1]}) ::close(fd);
+    in_ = in[1];
+    out_ = out[0];
+    err_ = err[0];
+  }
+
+  [[noreturn]] void child(std::vector<std::string> arguments, const std::string& state_folder) {
+    ::close(go_[1]);
+    char byte = 0;
+    if (::read(go_[0], &byte, 1) != 1) ::_exit(99);
+    ::setenv("XDG_STATE_HOME", state_folder.c_str(), 1);
+    ::setenv("HOME", state_folder.c_str(), 1);
+    ::setenv("TERM", "xterm", 1);
+    ::setenv("NO_COLOR", "1", 1);
+    ::unsetenv("XDG_RUNTIME_DIR");
+    arguments.insert(arguments.begin(), "cascadectl");
+    std::vector<char*> argv;
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    const int code = run(static_cast<int>(argv.size()), argv.data());
+    std::fflush(nullptr);
+    ::_exit(code);
+  }
+
+  // False at the end of the stream, and after 20 s of silence.
+  bool read_some(int fd, std::string& to) {
+    pollfd item{fd, POLLIN, 0};
+    timed_out_ = ::poll(&item, 1, 20'000) <= 0;
+    if (timed_out_) return false;
+    std::array<char, 4096> buffer{};
+    const ssize_t count = ::read(fd, buffer.data(), buffer.size());
+    if (count <= 0) return false;
+    to.append(buffer.data(), static_cast<size_t>(count));
+    return true;
+  }
+
+  static void write_all(int fd, const std::string& text) {
+    size_t done = 0;
+    while (done < text.size()) {
+      const ssize_t count = ::write(fd, text.data() + done, text.size() - done);
+      if (count <= 0) return;
+      done += static_cast<size_t>(count);
+    }
+  }
+
+  std::array<int, 2> go_{-1, -1};
+  pid_t pid_ = -1;
+  int in_ = -1;
+  int out_ = -1;
+  int err_ = -1;
+  std::string printed_;
+  std::string errors_;
+  size_t seen_ = 0;
+  bool timed_out_ = false;
+};
+
+}  // namespace cascade::ctl::testing

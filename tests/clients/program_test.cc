@@ -1,0 +1,249 @@
+// cascadectl as a whole, in a process of its own, against a fake daemon.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <memory>
+#include <sstream>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "tests/clients/chat_daemon.h"
+#include "tests/clients/program.h"
+
+namespace cascade::ctl {
+namespace {
+
+using client::testing::ChatDaemon;
+using client::testing::TempFolder;
+using testing::Program;
+using Arguments = std::vector<std::string>;
+
+// What a run on pipes printed and how it ended.
+struct Outcome {
+  int code = -1;
+  std::string out;
+  std::string err;
+  std::vector<std::string> compositions;
+};
+
+Outcome run_on_pipes(Arguments arguments, const std::string& input) {
+  const TempFolder folder;
+  arguments.insert(arguments.end(), {"--endpoint", folder.endpoint()});
+  Program program(arguments, folder.path(), Program::On::kPipes);
+  const ChatDaemon daemon(folder.endpoint());
+  program.start();
+  program.type(input);
+  program.close_input();
+  const int code = program.finish();
+  return {code, program.out(), program.err(), daemon.compositions()};
+}
+
+TEST(Program, answers_a_prompt) {
+  const Outcome outcome = run_on_pipes({"generate", "What is 2+2?", "--system", "s"}, "");
+  EXPECT_EQ(outcome.code, kExitOk);
+  EXPECT_EQ(outcome.out, "Answer to What is 2+2?\n");
+  EXPECT_EQ(outcome.err, "");
+  ASSERT_EQ(outcome.compositions.size(), 1u);
+  EXPECT_EQ(outcome.compositions[0], "SYSTEM_PROMPT:s QUERY:What is 2+2?");
+}
+
+TEST(Program, reads_the_prompt_from_stdin) {
+  const Outcome outcome = run_on_pipes({"generate", "--retain"}, "two\nlines\n");
+  EXPECT_EQ(outcome.code, kExitOk);
+  EXPECT_EQ(outcome.out, "Answer to two\nlines\n");
+  EXPECT_EQ(outcome.err, "retained " + ChatDaemon::output_id(1) + "\n");
+}
+
+TEST(Program, prints_a_generation_as_one_json_object) {
+  const Outcome outcome = run_on_pipes({"generate", "x", "--json", "--logprobs"}, "");
+  EXPECT_EQ(outcome.code, kExitOk);
+  const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(json["text"], "Answer to x");
+  EXPECT_EQ(json["logprobs"].size(), 3u);
+  EXPECT_EQ(json["usage"]["reused_tokens"], 7);
+}
+
+TEST(Program, prints_a_stream_as_json_lines) {
+  const Outcome outcome = run_on_pipes({"generate", "x", "--json", "--stream"}, "");
+  EXPECT_EQ(outcome.code, kExitOk);
+  std::istringstream lines(outcome.out);
+  std::string events;
+  for (std::string line; std::getline(lines, line);) {
+    events += std::string(Json::parse(line)["event"]) + " ";
+  }
+  EXPECT_EQ(events, "accepted delta delta delta final ");
+}
+
+TEST(Program, tells_a_failed_request_from_a_wrong_one) {
+  const Outcome failed = run_on_pipes({"generate", "fail"}, "");
+  EXPECT_EQ(failed.code, kExitFailed);
+  EXPECT_EQ(failed.err, "error: resource_exhausted: queue: is full\n");
+  const Outcome wrong = run_on_pipes({"generate", "x", "--top-p", "7"}, "");
+  EXPECT_EQ(wrong.code, kExitUsage);
+  EXPECT_NE(wrong.err.find("sampling.top_p"), std::string::npos);
+  EXPECT_EQ(run_on_pipes({"generate"}, "").code, kExitUsage);
+  const Outcome json = run_on_pipes({"generate", "fail", "--json"}, "");
+  EXPECT_EQ(json.code, kExitFailed);
+  EXPECT_EQ(Json::parse(json.out)["error"]["field"], "queue");
+}
+
+TEST(Program, says_how_to_start_a_daemon_when_there_is_none) {
+  const TempFolder folder;
+  Program program({"status", "--endpoint", folder.endpoint()}, folder.path(), Program::On::kPipes);
+  program.start();
+  EXPECT_EQ(program.finish(), kExitUnreachable);
+  EXPECT_NE(
+      program.err().find("no daemon answers at " + folder.endpoint() + ": there is no such socket"),
+      std::string::npos)
+      << program.err();
+  EXPECT_NE(program.err().find("systemctl start cascaded"), std::string::npos);
+}
+
+TEST(Program, chats_through_a_pipe) {
+  const Outcome outcome =
+      run_on_pipes({"chat"}, "/system You are terse\nWhat is the capital of France?\n/bye\n");
+  EXPECT_EQ(outcome.code, kExitOk);
+  EXPECT_EQ(outcome.out, "Answer to What is the capital of France?\n");
+  EXPECT_EQ(outcome.err, "");
+  const Outcome failing = run_on_pipes({"chat"}, "fail\nafter\n");
+  EXPECT_EQ(failing.code, kExitFailed);
+  EXPECT_EQ(failing.out, "Answer to after\n");
+}
+
+TEST(Program, lists_shows_uses_and_deletes_chunks) {
+  const TempFolder folder;
+  const auto program = [&](Arguments arguments) {
+    arguments.insert(arguments.end(), {"--endpoint", folder.endpoint()});
+    return std::make_unique<Program>(arguments, folder.path(), Program::On::kPipes);
+  };
+  const auto make = program({"generate", "a", "--retain"});
+  const auto list = program({"chunk", "list", "--type", "output"});
+  const auto list_json = program({"chunk", "list", "--json"});
+  const auto show = program({"chunk", "show", "output_1"});
+  const auto use = program({"generate", "b", "--chunk", "output_1", "--context", "fact"});
+  const auto remove = program({"chunk", "delete", "output_1", "output_9"});
+  const ChatDaemon daemon(folder.endpoint());
+  const auto finish = [](const std::unique_ptr<Program>& started) {
+    started->start();
+    return started->finish();
+  };
+  EXPECT_EQ(finish(make), kExitOk);
+  EXPECT_EQ(finish(list), kExitOk);
+  EXPECT_NE(list->out().find("◀ output  OUTPUT  Answer to a"), std::string::npos) << list->out();
+  EXPECT_EQ(finish(list_json), kExitOk);
+  EXPECT_EQ(Json::parse(list_json->out())["chunks"][0]["id"], ChatDaemon::output_id(1));
+  EXPECT_EQ(finish(show), kExitOk);
+  EXPECT_NE(show->out().find("\nText\nAnswer to a\n"), std::string::npos) << show->out();
+  EXPECT_EQ(finish(use), kExitOk);
+  EXPECT_EQ(daemon.compositions().back(),
+            "OUTPUT:#" + ChatDaemon::output_id(1) + " CONTEXT:fact QUERY:b");
+  EXPECT_EQ(finish(remove), kExitFailed);
+  EXPECT_EQ(remove->out(), "deleted " + ChatDaemon::output_id(1) + "\n");
+  EXPECT_EQ(remove->err(), "error: not_found: id: no such chunk\n");
+  EXPECT_EQ(daemon.chunk_count(), 0u);
+}
+
+TEST(Program, stops_a_generation_on_interrupt) {
+  const TempFolder folder;
+  Program program({"generate", "hang", "--stream", "--endpoint", folder.endpoint()}, folder.path(),
+                  Program::On::kPipes);
+  const ChatDaemon daemon(folder.endpoint());
+  program.start();
+  program.expect("still ");
+  program.interrupt();
+  EXPECT_EQ(program.finish(), kExitFailed);
+  EXPECT_EQ(program.out(), "still \n");
+}
+
+struct Terminal {
+  Terminal()
+      : program({"chat", "--endpoint", folder.endpoint()}, folder.path(), Program::On::kTerminal),
+        daemon(folder.endpoint()) {
+    program.start();
+    program.expect("/help lists the commands.");
+    program.expect("> ");
+  }
+  TempFolder folder;
+  Program program;  // before the daemon: it forks
+  ChatDaemon daemon;
+};
+
+TEST(ProgramOnTerminal, prompts_streams_and_remarks) {
+  Terminal terminal;
+  terminal.program.type("hello\n");
+  terminal.program.expect("│ hm");
+  terminal.program.expect("Answer to hello");
+  terminal.program.expect("(7 tokens reused, 3 prefilled, 3 generated");
+  terminal.program.expect("> ");
+  terminal.program.type("\x04");
+  EXPECT_EQ(terminal.program.finish(), kExitOk);
+}
+
+TEST(ProgramOnTerminal, interrupt_stops_the_answer_and_not_the_program) {
+  Terminal terminal;
+  terminal.program.type("hang\n");
+  terminal.program.expect("still ");
+  terminal.program.type("\x03");
+  terminal.program.expect("cancelled)");
+  terminal.program.expect("> ");
+  terminal.program.type("next\n");
+  terminal.program.expect("Answer to next");
+  terminal.program.expect("> ");
+  terminal.program.type("/bye\n");
+  EXPECT_EQ(terminal.program.finish(), kExitOk);
+}
+
+TEST(ProgramOnTerminal, interrupt_at_the_prompt_clears_the_line) {
+  Terminal terminal;
+  terminal.program.type("half a line");
+  terminal.program.expect("half a line");
+  terminal.program.type("\x03");
+  terminal.program.expect("> ");
+  terminal.program.type("whole\n");
+  terminal.program.expect("Answer to whole");
+  terminal.program.expect("> ");
+  terminal.program.type("\"\"\"open\n");
+  terminal.program.expect("... ");
+  terminal.program.type("\x03");
+  terminal.program.expect("> ");
+  terminal.program.type("/bye\n");
+  EXPECT_EQ(terminal.program.finish(), kExitOk);
+  EXPECT_EQ(terminal.daemon.compositions().size(), 1u);
+}
+
+TEST(ProgramOnTerminal, completes_commands_and_ids_and_edits_wide_text) {
+  Terminal terminal;
+  terminal.program.type("Grüße, 世界x\x7f\n");
+  terminal.program.expect("Answer to Grüße, 世界");
+  terminal.program.expect("> ");
+  EXPECT_EQ(terminal.daemon.compositions()[0], "QUERY:Grüße, 世界");
+  terminal.program.type("/hel\t\n");
+  terminal.program.expect("/use-output N|ID");
+  terminal.program.expect("> ");
+  terminal.program.type("/use-output out\t\n");
+  terminal.program.expect("is part of the conversation already");
+  terminal.program.expect("> ");
+  terminal.program.type("\x04");
+  EXPECT_EQ(terminal.program.finish(), kExitOk);
+}
+
+TEST(ProgramOnTerminal, keeps_its_history_private) {
+  Terminal terminal;
+  terminal.program.type("secret question\n");
+  terminal.program.expect("Answer to secret question");
+  terminal.program.expect("> ");
+  terminal.program.type("/bye\n");
+  EXPECT_EQ(terminal.program.finish(), kExitOk);
+  const std::filesystem::path path = terminal.folder.path() / "cascade" / "chat_history";
+  struct stat status {};
+  ASSERT_EQ(::stat(path.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+  ASSERT_EQ(::stat(path.parent_path().c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0700u);
+  const Result<std::string> history = read_file(path, 1 << 20);
+  ASSERT_TRUE(history.ok());
+  EXPECT_NE(history->find("secret"), std::string::npos) << *history;
+}
+
+}  // namespace
+}  // namespace cascade::ctl
