@@ -74,16 +74,22 @@ Result<ExpressionPtr> ExpressionParser::parse_tuple(bool with_conditional, bool 
 }
 
 Result<ExpressionPtr> ExpressionParser::parse_conditional() {
-  const int line = tokens_.line();
-  ASSIGN_OR_RETURN(ExpressionPtr chosen, parse_or());
+  ASSIGN_OR_RETURN(ExpressionPtr expression, parse_or());
+  return parse_condition_behind(std::move(expression));
+}
+
+// "chosen" with the "if" and "else" behind it; without "else", another "if" may follow.
+Result<ExpressionPtr> ExpressionParser::parse_condition_behind(ExpressionPtr chosen) {
   if (!tokens_.skip_name("if")) return chosen;
-  ASSIGN_OR_RETURN(ExpressionPtr condition, parse_or());
-  ExpressionPtr otherwise;
+  const Nesting nesting = nest();
+  if (!nesting.ok()) return too_deep();
+  const int line = chosen->line;
+  Conditional conditional{nullptr, std::move(chosen), nullptr};
+  ASSIGN_OR_RETURN(conditional.condition, parse_or());
   if (tokens_.skip_name("else")) {
-    ASSIGN_OR_RETURN(otherwise, parse_expression());
+    ASSIGN_OR_RETURN(conditional.otherwise, parse_expression());
   }
-  return make_expression(
-      line, Conditional{std::move(condition), std::move(chosen), std::move(otherwise)});
+  return parse_condition_behind(make_expression(line, std::move(conditional)));
 }
 
 Result<ExpressionPtr> ExpressionParser::parse_logic(Rank operand, std::string_view word,

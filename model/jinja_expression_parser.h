@@ -59,6 +59,7 @@ class ExpressionParser {
 
  private:
   Result<ExpressionPtr> parse_conditional();
+  Result<ExpressionPtr> parse_condition_behind(ExpressionPtr chosen);
   Result<ExpressionPtr> parse_or();
   Result<ExpressionPtr> parse_and();
   Result<ExpressionPtr> parse_not();

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <string>
 
 #include "model/jinja_compare.h"
@@ -32,13 +31,6 @@ Result<Value> range(Runtime& runtime, const Arguments& arguments) {
     ASSIGN_OR_RETURN(numbers.step, parameters.integer(2, 1));
   }
   if (numbers.step == 0) return template_error("the step of range() must not be 0");
-  // So far from each other that size() could overflow, or the step could not be negated.
-  constexpr int64_t kBoundMax = std::numeric_limits<int64_t>::max() / 4;
-  for (const int64_t bound : {numbers.start, numbers.stop, numbers.step}) {
-    if (bound > kBoundMax || bound < -kBoundMax) {
-      return template_error("an argument of range() is too large");
-    }
-  }
   if (numbers.size() > kRangeMax) {
     return limit_error("range() gives more than " + std::to_string(kRangeMax) + " numbers");
   }

@@ -103,19 +103,21 @@ Result<std::vector<Value>> keys_of(Runtime& runtime, const std::vector<Value>& i
   return keys;
 }
 
-// The same for an `attribute` that may name several ("role,name"): then each key is a list.
+// The same as a list per item, because `attribute` may name several ("role,name").
 Result<std::vector<Value>> sort_keys(Runtime& runtime, const std::vector<Value>& items,
                                      const Value* attribute, bool case_sensitive) {
-  const MarkedText* names = attribute == nullptr ? nullptr : attribute->text();
-  if (names == nullptr || names->view().find(',') == std::string_view::npos) {
-    return keys_of(runtime, items, attribute, case_sensitive);
+  std::vector<std::optional<Value>> paths(1);
+  if (attribute != nullptr) paths[0] = *attribute;
+  if (attribute != nullptr && attribute->text() != nullptr) {
+    ASSIGN_OR_RETURN(const auto names,
+                     split(runtime, *attribute->text(), MarkedText(",", false), kNoLimit, false));
+    paths.assign(names.size(), std::nullopt);
+    for (size_t i = 0; i < names.size(); ++i) paths[i] = make_string(names[i]);
   }
-  ASSIGN_OR_RETURN(const auto paths,
-                   split(runtime, *names, MarkedText(",", false), kNoLimit, false));
   std::vector<std::vector<Value>> parts(items.size());
-  for (const MarkedText& name : paths) {
-    const Value path = make_string(name);
-    ASSIGN_OR_RETURN(const auto column, keys_of(runtime, items, &path, case_sensitive));
+  for (const std::optional<Value>& path : paths) {
+    ASSIGN_OR_RETURN(const auto column,
+                     keys_of(runtime, items, path.has_value() ? &*path : nullptr, case_sensitive));
     for (size_t i = 0; i < items.size(); ++i) parts[i].push_back(column[i]);
   }
   std::vector<Value> keys;

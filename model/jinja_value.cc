@@ -61,10 +61,12 @@ Result<std::vector<Value>> parts_of(Runtime& runtime, const Dict& dict, DictPart
 }  // namespace
 
 size_t Range::size() const {
-  // In the order of the step; the differences fit because range() bounds the size.
-  const int64_t span = step > 0 ? stop - start : start - stop;
-  const int64_t stride = step > 0 ? step : -step;
-  return span <= 0 ? 0 : static_cast<size_t>((span - 1) / stride + 1);
+  if (step > 0 ? start >= stop : start <= stop) return 0;
+  // Unsigned, where any difference of two bounds fits.
+  const auto low = static_cast<uint64_t>(step > 0 ? start : stop);
+  const auto high = static_cast<uint64_t>(step > 0 ? stop : start);
+  const uint64_t stride = step > 0 ? static_cast<uint64_t>(step) : -static_cast<uint64_t>(step);
+  return static_cast<size_t>((high - low - 1) / stride + 1);
 }
 
 const MarkedText* Value::text() const {

@@ -52,7 +52,7 @@ struct NllOptions {
   int window = 2048;
   int windows_max = 24;  // 0: all
 };
-// Windows of a text whose documents (separated by a line with a NUL byte) are joined by the model's
+// Windows of a text whose documents (separated by a line with a NUL byte) each end with the model's
 // end-of-text token -> one object.
 Status nll(const NllOptions& options);
 

@@ -33,11 +33,11 @@ Result<std::vector<int32_t>> encode_documents(const Model& model, const std::str
   size_t begin = 0;
   while (begin <= text.size()) {
     const size_t end = std::min(text.find(kBetween, begin), text.size());
-    if (begin > 0) ids.push_back(end_of_text);
     ASSIGN_OR_RETURN(const auto document,
                      model.tokenizer.encode(std::string_view(text).substr(begin, end - begin),
                                             /*trusted=*/false, /*with_template=*/false));
     ids.insert(ids.end(), document.begin(), document.end());
+    ids.push_back(end_of_text);
     begin = end + kBetween.size();
   }
   return ids;
@@ -104,12 +104,13 @@ Status generate(const GenerateOptions& options) {
 }
 
 Status nll(const NllOptions& options) {
-  if (options.window < 2) return invalid_argument("--window", "must be at least 2");
+  if (options.window < 1) return invalid_argument("--window", "must be at least 1");
   ASSIGN_OR_RETURN(const auto session, Session::open(options.session));
   ASSIGN_OR_RETURN(const std::string text, read_file(options.text_file, kTextBytesMax));
   const Model& model = session->model();
   ASSIGN_OR_RETURN(const auto ids, encode_documents(model, text));
-  const auto whole = static_cast<int>(ids.size()) / options.window;
+  // A window is the input of `window` tokens; the token behind it is predicted as well.
+  const int whole = (static_cast<int>(ids.size()) - 1) / options.window;
   const int windows = options.windows_max > 0 ? std::min(whole, options.windows_max) : whole;
   if (windows == 0) return invalid_argument("--text", "is shorter than one window");
   std::vector<double> sums;
@@ -120,14 +121,13 @@ Status nll(const NllOptions& options) {
     session->clear();
     RETURN_IF_ERROR(
         session->append(window, 0, options.window, [&](size_t i, std::span<float> row) {
-          if (i + 1 < window.size()) {
-            sum += negative_log_likelihood(*model.kernels, row, window[i + 1]);
-          }
+          const int32_t next = ids[size_t(w) * options.window + i + 1];
+          sum += negative_log_likelihood(*model.kernels, row, next);
         }));
     sums.push_back(sum);
     total += sum;
   }
-  const int64_t predicted = int64_t{windows} * (options.window - 1);
+  const int64_t predicted = int64_t{windows} * options.window;
   write_line({{"window", options.window},
               {"windows", windows},
               {"nll_sum", sums},

@@ -6,6 +6,7 @@
 #include <pty.h>
 #include <signal.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <array>
@@ -67,6 +68,18 @@ class Program {
       return;
     }
     seen_ = printed_.find(text, seen_) + text.size();
+  }
+
+  // Until the program waits for a line: the prompt is there, and the terminal passes keys on one by
+  // one (libedit prints the prompt first).
+  void expect_prompt(const std::string& prompt = "> ") {
+    expect(prompt);
+    for (int waits = 0; waits < 20'000; ++waits) {
+      termios settings{};
+      if (::tcgetattr(out_, &settings) == 0 && (settings.c_lflag & ICANON) == 0) return;
+      ::poll(nullptr, 0, 1);
+    }
+    ADD_FAILURE() << "the terminal was not switched to single keys";
   }
 
   // Reads to the end and returns the exit code.

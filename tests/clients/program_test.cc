@@ -161,7 +161,7 @@ struct Terminal {
         daemon(folder.endpoint()) {
     program.start();
     program.expect("/help lists the commands.");
-    program.expect("> ");
+    program.expect_prompt();
   }
   TempFolder folder;
   Program program;  // before the daemon: it forks
@@ -174,7 +174,7 @@ TEST(ProgramOnTerminal, prompts_streams_and_remarks) {
   terminal.program.expect("│ hm");
   terminal.program.expect("Answer to hello");
   terminal.program.expect("(7 tokens reused, 3 prefilled, 3 generated");
-  terminal.program.expect("> ");
+  terminal.program.expect_prompt();
   terminal.program.type("\x04");
   EXPECT_EQ(terminal.program.finish(), kExitOk);
 }
@@ -185,10 +185,10 @@ TEST(ProgramOnTerminal, interrupt_stops_the_answer_and_not_the_program) {
   terminal.program.expect("still ");
   terminal.program.type("\x03");
   terminal.program.expect("cancelled)");
-  terminal.program.expect("> ");
+  terminal.program.expect_prompt();
   terminal.program.type("next\n");
   terminal.program.expect("Answer to next");
-  terminal.program.expect("> ");
+  terminal.program.expect_prompt();
   terminal.program.type("/bye\n");
   EXPECT_EQ(terminal.program.finish(), kExitOk);
 }
@@ -198,14 +198,14 @@ TEST(ProgramOnTerminal, interrupt_at_the_prompt_clears_the_line) {
   terminal.program.type("half a line");
   terminal.program.expect("half a line");
   terminal.program.type("\x03");
-  terminal.program.expect("> ");
+  terminal.program.expect_prompt();
   terminal.program.type("whole\n");
   terminal.program.expect("Answer to whole");
-  terminal.program.expect("> ");
+  terminal.program.expect_prompt();
   terminal.program.type("\"\"\"open\n");
-  terminal.program.expect("... ");
+  terminal.program.expect_prompt("... ");
   terminal.program.type("\x03");
-  terminal.program.expect("> ");
+  terminal.program.expect_prompt();
   terminal.program.type("/bye\n");
   EXPECT_EQ(terminal.program.finish(), kExitOk);
   EXPECT_EQ(terminal.daemon.compositions().size(), 1u);
@@ -215,14 +215,14 @@ TEST(ProgramOnTerminal, completes_commands_and_ids_and_edits_wide_text) {
   Terminal terminal;
   terminal.program.type("Grüße, 世界x\x7f\n");
   terminal.program.expect("Answer to Grüße, 世界");
-  terminal.program.expect("> ");
+  terminal.program.expect_prompt();
   EXPECT_EQ(terminal.daemon.compositions()[0], "QUERY:Grüße, 世界");
   terminal.program.type("/hel\t\n");
   terminal.program.expect("/use-output N|ID");
-  terminal.program.expect("> ");
+  terminal.program.expect_prompt();
   terminal.program.type("/use-output out\t\n");
   terminal.program.expect("is part of the conversation already");
-  terminal.program.expect("> ");
+  terminal.program.expect_prompt();
   terminal.program.type("\x04");
   EXPECT_EQ(terminal.program.finish(), kExitOk);
 }
@@ -231,7 +231,7 @@ TEST(ProgramOnTerminal, keeps_its_history_private) {
   Terminal terminal;
   terminal.program.type("secret question\n");
   terminal.program.expect("Answer to secret question");
-  terminal.program.expect("> ");
+  terminal.program.expect_prompt();
   terminal.program.type("/bye\n");
   EXPECT_EQ(terminal.program.finish(), kExitOk);
   const std::filesystem::path path = terminal.folder.path() / "cascade" / "chat_history";

@@ -6,6 +6,7 @@ Each case is {"template", "context", "output"} or {"template", "context", "error
 may name one of "contexts". The environment is the one that Hugging Face's apply_chat_template
 uses, with the clock fixed.
 """
+import copy
 import datetime
 import json
 import pathlib
@@ -556,6 +557,8 @@ missing|join(',')
 5|join
 l|sort
 l|sort(reverse=true)
+ls|sort(attribute='nope')
+l|indent
 ls|sort
 ls|sort(case_sensitive=true)
 ls|sort(true)
@@ -1249,7 +1252,8 @@ for open_sign in ["", "-", "+"]:
 def render(environment, template, context):
     case = {"template": template, "context": context}
     try:
-        case["output"] = environment.from_string(template).render(**CONTEXTS[context])
+        case["output"] = environment.from_string(template).render(
+            **copy.deepcopy(CONTEXTS[context]))  # some filters change their subject
     except Exception as error:  # whatever it is, ours must be an error too
         case["error"] = True
         if type(error) is jinja2.exceptions.TemplateError:
