@@ -12,12 +12,17 @@
 
 namespace cascade {
 
-// Bounds of one template. Real templates need under 1 % of them.
+// Bounds of one template. Real templates need under 1 % of them; a conversation of 5 MiB needs
+// some 10 % of the steps.
 struct TemplateLimits {
   size_t source_bytes_max = size_t{256} << 10;  // the largest known template has some 30 KiB
   size_t output_bytes_max = size_t{32} << 20;   // a context of a million tokens is some 5 MiB
-  uint64_t steps_max = 20'000'000;  // expression and statement evaluations, and characters copied
-  int recursion_max = 100;          // nesting of blocks, expressions and macro calls
+  // Evaluations of expressions and statements, and each 16 bytes copied, compared or allocated.
+  // So memory is bounded as well: what a rendering allocates is under 16 bytes times this.
+  uint64_t steps_max = 20'000'000;
+  // Nesting of blocks and expressions in the source, and of macro calls; evaluation may go ten
+  // times as deep in all, which takes at most some 1 MiB of stack.
+  int recursion_max = 100;
 };
 
 // Immutable after parse; any thread.
@@ -34,8 +39,9 @@ class ChatTemplate {
 
   // Renders with `variables` (an object: messages, tools, add_generation_prompt, ...) as the
   // globals. Every string inside is untrusted, except those of the top-level keys that end in
-  // "_token" (bos_token, eos_token, ...), which come from the model. Literals of the template are
-  // trusted; operations on strings keep the mark of every character.
+  // "_token" (bos_token, eos_token, ...), which come from the model: the caller must not let a
+  // client choose such a key. Literals of the template are trusted; operations on strings keep the
+  // mark of every character; what the engine writes itself (digits, quotes, padding) is untrusted.
   // `now_unix_s` is what strftime_now formats (in UTC).
   // Errors: kInvalidArgument, field "chat_template": raise_exception's message verbatim, or a
   // run-time error with its line; kResourceExhausted beyond the limits.

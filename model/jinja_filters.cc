@@ -6,6 +6,11 @@
 #include "model/jinja_error.h"
 
 namespace cascade::jinja {
+namespace {
+
+constexpr std::string_view kPrefix = "filter '";
+
+}  // namespace
 
 const Filter* find_filter(std::string_view name) {
   for (const auto filters :
@@ -25,7 +30,8 @@ Result<Value> apply_filter(Runtime& runtime, const Filter& filter, const Value& 
   auto result = filter.apply(runtime, subject, arguments);
   if (result.ok() || !result.error().field.empty()) return result;
   Error error = std::move(result).error();
-  error.message = "filter '" + std::string(filter.name) + "': " + error.message;
+  if (error.message.starts_with(kPrefix)) return error;  // the filter that `map` applied
+  error.message = std::string(kPrefix) + std::string(filter.name) + "': " + error.message;
   return error;
 }
 

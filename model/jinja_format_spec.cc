@@ -13,6 +13,9 @@
 namespace cascade::jinja {
 namespace {
 
+// For printing a number with up to 609 digits.
+constexpr uint64_t kPrintingSteps = 100;
+
 bool is_align(char c) {
   return c == '<' || c == '>' || c == '^' || c == '=';
 }
@@ -206,7 +209,7 @@ Result<MarkedText> format_real(Runtime& runtime, double number, const FormatSpec
   if (spec.type != '\0' && kTypes.find(spec.type) == std::string_view::npos) {
     return wrong_type(spec.type, "a float");
   }
-  RETURN_IF_ERROR(runtime.charge(20));  // about what printing 300 digits costs
+  RETURN_IF_ERROR(runtime.charge(kPrintingSteps));
   std::string digits = grouped(real_digits(std::fabs(number), spec), spec.grouping);
   if (spec.type == 'E' || spec.type == 'F' || spec.type == 'G') digits = upper_ascii(digits);
   const bool negative = std::signbit(number) && !std::isnan(number);

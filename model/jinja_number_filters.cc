@@ -15,6 +15,9 @@
 namespace cascade::jinja {
 namespace {
 
+// For printing a number with up to 632 digits.
+constexpr uint64_t kPrintingSteps = 100;
+
 Error undefined_number(const Value& subject) {
   const auto& missing = std::get<Undefined>(subject.storage());
   return template_error(missing.reason ? *missing.reason : "the value is undefined");
@@ -108,7 +111,7 @@ Result<Value> round(Runtime& runtime, const Value& subject, const Arguments& arg
   ASSIGN_OR_RETURN(const int64_t digits, parameters.integer(0, 0));
   ASSIGN_OR_RETURN(const MarkedText* method_text, parameters.text(1));
   const std::string_view method = method_text == nullptr ? "common" : method_text->view();
-  RETURN_IF_ERROR(runtime.charge(20));  // about what printing 300 digits costs
+  RETURN_IF_ERROR(runtime.charge(kPrintingSteps));
   if (method != "common" && method != "ceil" && method != "floor") {
     return template_error("the method must be common, ceil or floor");
   }

@@ -18,7 +18,7 @@ Status check_id(const std::string& field, const std::string& id) {
                                      std::to_string(kIdBytesMax));
 }
 
-// system? (context | output)* query
+// system? (context | output)* query?
 Status check_chunks(const std::vector<ChunkRef>& chunks) {
   for (size_t i = 0; i < chunks.size(); ++i) {
     const ChunkRef& chunk = chunks[i];
@@ -27,10 +27,8 @@ Status check_chunks(const std::vector<ChunkRef>& chunks) {
     }
     if (!chunk.id.empty()) RETURN_IF_ERROR(check_id(element("chunks", i, ".id"), chunk.id));
     const bool last = i + 1 == chunks.size();
-    if ((chunk.type == ChunkType::kQuery) != last) {
-      return invalid_argument(
-          element("chunks", i, ".type"),
-          last ? "the last chunk must be the query" : "a query must be the last chunk");
+    if (chunk.type == ChunkType::kQuery && !last) {
+      return invalid_argument(element("chunks", i, ".type"), "a query must be the last chunk");
     }
     if (chunk.type == ChunkType::kSystemPrompt && i != 0) {
       return invalid_argument(element("chunks", i, ".type"), "a system prompt must be first");

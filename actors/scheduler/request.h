@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,8 @@ struct Request {
   std::unique_ptr<OutputStream> output;
 
   // Set while a job works on the request: it ends when the job does.
-  std::string pending_finish;  // finish_reason
+  std::string pending_finish;  // finish_reason, or
+  std::optional<Error> pending_error;
   bool client_gone = false;
 
   int64_t accepted_us = 0;

@@ -103,6 +103,7 @@ void SchedulerCore::on(wire::PrefillDone&& done) {
   if (done.error) return fail(request, *done.error);
   request.sequence->commit(job.tokens, clock_.wall_us());
   counters_.tokens_prefilled += static_cast<int64_t>(job.tokens.size());
+  if (request.pending_error) return fail(request, *request.pending_error);
   if (!request.pending_finish.empty()) return finish(request, request.pending_finish);
   if (done.token < 0) {
     if (request.params.stream) {
@@ -139,6 +140,10 @@ void SchedulerCore::on(wire::DecodeDone&& done) {
     std::vector<int32_t> fed = {request.sampled.back()};
     fed.insert(fed.end(), result.token_ids.begin(), result.token_ids.end() - 1);
     request.sequence->commit(fed, clock_.wall_us());
+    if (request.pending_error) {
+      fail(request, *request.pending_error);
+      continue;
+    }
     std::vector<wire::Delta> deltas;
     bool ended = false;
     for (size_t i = 0; i < result.token_ids.size() && !ended; ++i) {

@@ -134,10 +134,15 @@ void SchedulerCore::on_tick() {
   for (const uint64_t handle : handles) {
     Request* request = find_request(handle);
     if (request == nullptr) continue;
-    if (now >= request->deadline_us() && !in_flight(*request)) {
-      fail(*request, {ErrorCode::kDeadlineExceeded, "timeout_ms",
-                      "the request's " + std::to_string(request->params.timeout_ms) +
-                          " ms have passed"});
+    if (now >= request->deadline_us()) {
+      Error late = {ErrorCode::kDeadlineExceeded, "timeout_ms",
+                    "the request's " + std::to_string(request->params.timeout_ms) +
+                        " ms have passed"};
+      if (in_flight(*request)) {
+        request->pending_error = std::move(late);
+      } else {
+        fail(*request, std::move(late));
+      }
     } else if (request->params.stream && now - request->last_sent_us >= kSilenceUs) {
       request->last_sent_us = now;
       const int64_t done = request->sequence ? request->sequence->committed() : 0;

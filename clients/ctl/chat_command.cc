@@ -112,7 +112,9 @@ std::vector<std::string> completions(std::string_view line,
   }
   const Command* command = find_command(line.substr(0, space));
   if (command == nullptr) return {};
-  const std::string_view word = line.substr(line.find_last_of(kSpace) + 1);
+  const size_t begin = std::min(line.find_first_not_of(kSpace, space), line.size());
+  const std::string_view word = line.substr(begin);
+  if (word.find_first_of(kSpace) != std::string_view::npos) return {};  // it has its argument
   if (command->verb == ChatVerb::kThink) return starting_with(word, {"on", "off", "hide"});
   if (command->argument_name == "N|ID") return starting_with(word, output_ids);
   return {};

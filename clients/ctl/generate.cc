@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/file.h"
+#include "base/utf8.h"
 #include "clients/cpp/endpoint.h"
 #include "clients/ctl/interrupt.h"
 #include "clients/ctl/json_fields.h"
@@ -19,11 +20,19 @@
 namespace cascade::ctl {
 namespace {
 
+// What is sent must be text: a daemon would refuse other bytes.
+Status check_text(const std::string& field, const std::string& text) {
+  const size_t valid = utf8_valid_prefix(text);
+  if (valid == text.size()) return {};
+  return invalid_argument(field, "is not UTF-8 at byte " + std::to_string(valid));
+}
+
 Result<ResolvedContext> resolve(client::Client& client, const ContextArgument& argument) {
   using Kind = ContextArgument::Kind;
   if (argument.kind == Kind::kText) return ResolvedContext{ChunkType::kContext, "", argument.value};
   if (argument.kind == Kind::kFile) {
     ASSIGN_OR_RETURN(std::string text, read_file(argument.value, wire::kTextBytesMax));
+    RETURN_IF_ERROR(check_text(argument.value, text));
     return ResolvedContext{ChunkType::kContext, "", std::move(text)};
   }
   ASSIGN_OR_RETURN(const Chunk chunk, client.get_chunk(argument.value));
@@ -41,6 +50,7 @@ Result<std::string> read_prompt(std::istream& in) {
     text.push_back(c);
   }
   if (!text.empty() && text.back() == '\n') text.pop_back();
+  RETURN_IF_ERROR(check_text("stdin", text));
   return text;
 }
 

@@ -8,7 +8,7 @@
 namespace cascade::ctl {
 
 // While it lives, SIGINT sets interrupted() instead of ending the process, and interrupts waits.
-// One at a time.
+// Guards may nest.
 class InterruptGuard {
  public:
   InterruptGuard();

@@ -26,7 +26,8 @@ struct Parsed {
 
 void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
   wire::SamplingParams& sampling = params.sampling;
-  command.add_option("--max-tokens", params.max_tokens, "At most so many tokens (0: no limit)");
+  command.add_option("--max-tokens", params.max_tokens,
+                     "At most so many tokens (0: as many as the daemon allows)");
   command.add_option("--temperature", sampling.temperature, "0: always the likeliest token");
   command.add_option("--top-p", sampling.top_p, "Sample from the likeliest tokens of this mass");
   command.add_option("--top-k", sampling.top_k, "Sample from so many tokens (0: all)");

@@ -18,6 +18,7 @@ void StreamPrinter::event(const client::Event& event) {
       note("waiting behind " + std::to_string(accepted->queue_position) + " requests");
     }
   } else if (const auto* progress = std::get_if<wire::Progress>(&event)) {
+    if (progress->prompt_tokens == 0) return note("waiting");
     note("reading the prompt: " + std::to_string(progress->prompt_tokens_done) + " of " +
          std::to_string(progress->prompt_tokens) + " tokens");
   }

@@ -58,6 +58,7 @@ TEST(Completions, offer_commands_and_ids) {
   EXPECT_EQ(completions("plain text", ids), Words{});
   EXPECT_EQ(completions("", ids), Words{});
   EXPECT_EQ(completions("/system out", ids), Words{});
+  EXPECT_EQ(completions("/use-output output_aa ", ids), Words{});
 }
 
 using Entry = std::optional<std::string>;

@@ -2,9 +2,8 @@
 // thread with what the test says.
 #pragma once
 
+#include <array>
 #include <atomic>
-#include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -13,29 +12,15 @@
 #include <vector>
 #include <zmq.hpp>
 
+#include "tests/temporary_folder.h"
 #include "wire/frames.h"
 
 namespace cascade::client::testing {
 
-// A new empty folder, removed by the destructor.
-class TempFolder {
+// A folder with a place for a daemon's socket.
+class TempFolder : public cascade::testing::TemporaryFolder {
  public:
-  TempFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "cascade_XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) std::abort();
-    path_ = pattern;
-  }
-  ~TempFolder() {
-    std::error_code error;
-    std::filesystem::remove_all(path_, error);
-  }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-  std::string endpoint() const { return "ipc://" + (path_ / "cascaded.sock").string(); }
-
- private:
-  std::filesystem::path path_;
+  std::string endpoint() const { return "ipc://" + (path() / "cascaded.sock").string(); }
 };
 
 class FakeDaemon {

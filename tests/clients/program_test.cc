@@ -82,6 +82,9 @@ TEST(Program, tells_a_failed_request_from_a_wrong_one) {
   EXPECT_EQ(wrong.code, kExitUsage);
   EXPECT_NE(wrong.err.find("sampling.top_p"), std::string::npos);
   EXPECT_EQ(run_on_pipes({"generate"}, "").code, kExitUsage);
+  const Outcome binary = run_on_pipes({"generate"}, "ab\xFF");
+  EXPECT_EQ(binary.code, kExitUsage);
+  EXPECT_EQ(binary.err, "error: invalid_argument: stdin: is not UTF-8 at byte 2\n");
   const Outcome json = run_on_pipes({"generate", "fail", "--json"}, "");
   EXPECT_EQ(json.code, kExitFailed);
   EXPECT_EQ(Json::parse(json.out)["error"]["field"], "queue");

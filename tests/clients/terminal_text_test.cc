@@ -3,13 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <array>
-#include <cstdio>
-#include <cstdlib>
-
 #include "base/random.h"
 #include "base/utf8.h"
 #include "clients/ctl/screen.h"
+#include "tests/seed.h"
 
 namespace cascade::ctl {
 namespace {
@@ -34,10 +31,7 @@ TEST(Sanitized, keeps_text_newlines_and_tabs) {
 // Whatever goes in, what comes out is UTF-8 without controls, and sanitising it again changes
 // nothing.
 TEST(Sanitized, lets_nothing_through_for_any_bytes) {
-  const char* given = std::getenv("CASCADE_TEST_SEED");
-  const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : system_random();
-  std::printf("seed: CASCADE_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
-  Random random(seed);
+  Random random(cascade::testing::test_seed());
   for (int i = 0; i < 20'000; ++i) {
     std::string bytes(random.below(20), '\0');
     for (char& byte : bytes) byte = static_cast<char>(random.below(256));

@@ -33,7 +33,8 @@ inline std::string random_text(Random& random, size_t code_points_max) {
 
 template <class E>
 E random_enum(Random& random) {
-  const auto count = std::same_as<E, ErrorCode> ? 11 : std::same_as<E, ChunkType> ? 4 : 3;
+  constexpr bool kFour = std::same_as<E, ChunkType> || std::same_as<E, EncodeJob::Mode>;
+  constexpr uint64_t count = std::same_as<E, ErrorCode> ? 11 : kFour ? 4 : 3;
   return static_cast<E>(random.below(count));
 }
 

@@ -1,24 +1,17 @@
 // Random messages of every type that decode() accepts, and random damage to their frames.
 #pragma once
 
-#include <cstdio>
-#include <cstdlib>
 #include <string>
 #include <utility>
 
+#include "tests/seed.h"
 #include "tests/wire/message_archives.h"
 #include "wire/frames.h"
 #include "wire/request_rules.h"
 
 namespace cascade::wire::testing {
 
-// The seed of a random test: $CASCADE_TEST_SEED, or from the system; printed.
-inline uint64_t test_seed() {
-  const char* given = std::getenv("CASCADE_TEST_SEED");
-  const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : system_random();
-  std::printf("seed: CASCADE_TEST_SEED=%llu\n", static_cast<unsigned long long>(seed));
-  return seed;
-}
+using cascade::testing::test_seed;
 
 inline std::string random_id_text(Random& random) {
   std::string id = random_text(random, 20);

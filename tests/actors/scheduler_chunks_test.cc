@@ -1,0 +1,170 @@
+// Chunks by name: registering, listing, showing, deleting, restoring; how they compose.
+#include <gtest/gtest.h>
+
+#include "actors/scheduler/composition.h"
+#include "tests/actors/scheduler_world.h"
+
+namespace cascade {
+namespace {
+
+using testing::ask;
+using testing::query_text;
+using testing::SchedulerWorld;
+
+TEST(Chunks, the_same_text_again_is_the_same_chunk) {
+  SchedulerWorld world;
+  const auto put = [&](ChunkType type, const std::string& text) {
+    return world.one<wire::ChunkReply>(world.send(wire::ChunkPut{type, text})).chunk;
+  };
+  const Chunk first = put(ChunkType::kContext, "Paris is in France.");
+  EXPECT_EQ(put(ChunkType::kContext, "Paris is in France.").id, first.id);
+  EXPECT_NE(put(ChunkType::kQuery, "Paris is in France.").id, first.id);
+  EXPECT_FALSE(first.token_ids.empty());
+  EXPECT_EQ(first.content_hash.size(), 64u);
+  EXPECT_TRUE(first.id.starts_with("chunk_"));
+}
+
+TEST(Chunks, outputs_and_empty_texts_cannot_be_registered) {
+  SchedulerWorld world;
+  EXPECT_EQ(world.error(world.send(wire::ChunkPut{ChunkType::kOutput, "x"})).field, "type");
+  EXPECT_EQ(world.error(world.send(wire::ChunkPut{ChunkType::kContext, ""})).field, "text");
+}
+
+TEST(Chunks, are_listed_newest_first_page_by_page) {
+  SchedulerWorld world;
+  for (int i = 0; i < 5; ++i) {
+    world.send(wire::ChunkPut{ChunkType::kContext, "text " + std::to_string(i)});
+  }
+  wire::ChunkListRequest request;
+  request.limit = 2;
+  std::vector<std::string> texts;
+  for (bool more = true; more;) {
+    const auto page = world.one<wire::ChunkListReply>(world.send(request));
+    for (const Chunk& chunk : page.chunks) {
+      texts.push_back(chunk.text);
+      EXPECT_TRUE(chunk.token_ids.empty());
+    }
+    EXPECT_EQ(page.token_counts.size(), page.chunks.size());
+    request.after = page.chunks.back().id;
+    more = page.more;
+  }
+  EXPECT_EQ(texts, (std::vector<std::string>{"text 4", "text 3", "text 2", "text 1", "text 0"}));
+  request.after = "chunk_that_is_not_there";
+  EXPECT_EQ(world.error(world.send(request)).code, ErrorCode::kNotFound);
+}
+
+TEST(Chunks, a_list_cuts_long_texts_between_characters) {
+  SchedulerWorld world;
+  std::string text = "x";
+  for (int i = 0; i < 300; ++i) text += "\xC3\xA9";
+  world.send(wire::ChunkPut{ChunkType::kContext, text});
+  const auto page = world.one<wire::ChunkListReply>(world.send(wire::ChunkListRequest{}));
+  ASSERT_EQ(page.chunks.size(), 1u);
+  EXPECT_EQ(page.chunks[0].text.size(), 399u);
+  EXPECT_EQ(world.chunk(page.chunks[0].id).text, text);
+}
+
+TEST(Chunks, the_beginning_of_an_id_is_enough_if_it_names_one) {
+  SchedulerWorld world;
+  const auto chunk =
+      world.one<wire::ChunkReply>(world.send(wire::ChunkPut{ChunkType::kContext, "a"})).chunk;
+  EXPECT_EQ(world.chunk(chunk.id.substr(0, 12)).id, chunk.id);
+  EXPECT_EQ(world.error(world.send(wire::ChunkGet{"chunk_"})).code, ErrorCode::kNotFound);
+}
+
+TEST(Chunks, outlive_a_restart_of_the_scheduler_as_text) {
+  SchedulerWorld before;
+  auto request = ask({query_text("What is the capital of Egypt?")});
+  request.retain_output = true;
+  const auto final = before.one<wire::Final>(before.send(request));
+  const Chunk chunk = before.chunk(final.output_chunk_id);
+
+  SchedulerWorld after;
+  after.core().on_answer(wire::StoreChunks{1, {chunk}});
+  EXPECT_EQ(after.chunk(chunk.id).kv_state, KvState::kNone);
+  const std::vector<wire::ChunkRef> chunks = {testing::output_ref(chunk.id),
+                                              query_text("What city did we just discuss?")};
+  const auto warm = before.one<wire::Final>(before.send(ask(chunks)));
+  const auto cold = after.one<wire::Final>(after.send(ask(chunks)));
+  EXPECT_EQ(warm.token_ids, cold.token_ids);
+  EXPECT_EQ(warm.logprobs, cold.logprobs);
+  EXPECT_EQ(warm.text, "We just discussed Cairo.");
+}
+
+TEST(Chunks, texts_in_a_request_get_ids_on_the_way) {
+  SchedulerWorld world;
+  world.send(ask({testing::system_text("Be brief."), {ChunkType::kContext, "", "Ana likes plums."},
+                  query_text("What does Ana like to eat?")}));
+  const auto page = world.one<wire::ChunkListReply>(world.send(wire::ChunkListRequest{}));
+  ASSERT_EQ(page.chunks.size(), 2u);
+  EXPECT_EQ(page.chunks[0].text, "Ana likes plums.");
+  EXPECT_EQ(page.chunks[1].type, ChunkType::kSystemPrompt);
+  EXPECT_GT(page.token_counts[0], 0);
+}
+
+class Composing : public ::testing::Test {
+ protected:
+  std::string add(Chunk chunk) {
+    chunk.tenant = "local";
+    chunk.id = "chunk_" + std::to_string(100'000'000 + ++count_);
+    chunk.content_hash = chunk.id;
+    EXPECT_TRUE(registry_.add(chunk).ok());
+    return chunk.id;
+  }
+  std::string add_output(const std::string& query, const std::string& answer) {
+    Chunk chunk;
+    chunk.type = ChunkType::kOutput;
+    chunk.query_text = query;
+    chunk.text = answer;
+    return add(chunk);
+  }
+  std::vector<ChatMessage> messages(const std::vector<wire::ChunkRef>& refs) {
+    const auto composition = compose(refs, "local", registry_);
+    EXPECT_TRUE(composition.ok()) << composition.error().to_string();
+    return composition.ok() ? composition->messages : std::vector<ChatMessage>{};
+  }
+  static ChatMessage message(const std::string& role, const std::string& content) {
+    return {.role = role, .content = content, .reasoning = {}};
+  }
+  static wire::ChunkRef context(const std::string& text) {
+    return {ChunkType::kContext, "", text};
+  }
+
+  ChunkRegistry registry_;
+  int count_ = 0;
+};
+
+TEST_F(Composing, contexts_stand_before_the_query_in_its_message) {
+  EXPECT_EQ(messages({testing::system_text("S"), context("A"), context("B"), query_text("Q")}),
+            (std::vector<ChatMessage>{message("system", "S"), message("user", "A\n\nB\n\nQ")}));
+  EXPECT_EQ(messages({context("A")}), (std::vector<ChatMessage>{message("user", "A")}));
+}
+
+TEST_F(Composing, an_output_is_its_whole_turn) {
+  const std::string id = add_output("2+2?", "4");
+  const std::vector<ChatMessage> expected = {message("user", "2+2?"), message("assistant", "4"),
+                                             message("user", "Why?")};
+  EXPECT_EQ(messages({testing::output_ref(id), query_text("Why?")}), expected);
+  EXPECT_EQ(messages({{ChunkType::kContext, id, ""}, query_text("Why?")}), expected);
+}
+
+TEST_F(Composing, a_context_that_the_turn_already_has_is_not_repeated) {
+  const std::string id = add_output("Notes\n\n2+2?", "4");
+  EXPECT_EQ(messages({context("Notes"), testing::output_ref(id), query_text("Why?")}),
+            (std::vector<ChatMessage>{message("user", "Notes\n\n2+2?"), message("assistant", "4"),
+                                      message("user", "Why?")}));
+  EXPECT_EQ(messages({testing::output_ref(id), context("More"), query_text("Why?")}),
+            (std::vector<ChatMessage>{message("user", "Notes\n\n2+2?"), message("assistant", "4"),
+                                      message("user", "More\n\nWhy?")}));
+}
+
+TEST_F(Composing, another_tenants_chunk_is_not_found) {
+  const std::string id = add_output("2+2?", "4");
+  const auto stranger = compose({testing::output_ref(id), query_text("Why?")}, "other", registry_);
+  ASSERT_FALSE(stranger.ok());
+  EXPECT_EQ(stranger.error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(stranger.error().field, "chunks[0].id");
+}
+
+}  // namespace
+}  // namespace cascade

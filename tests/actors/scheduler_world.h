@@ -1,0 +1,188 @@
+// A scheduler with real compute and no threads: tests inject messages, pump, and look at answers.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "actors/engine.h"
+#include "actors/scheduler/scheduler_core.h"
+#include "actors/store_actor.h"
+#include "base/clock.h"
+#include "persist/memory_store.h"
+#include "tests/shared_dir.h"
+
+namespace cascade::testing {
+
+using Actor = SchedulerCore::Actor;
+
+// The demo model, loaded once.
+inline const Model& demo_model() {
+  static ThreadPool pool(1);
+  static const std::unique_ptr<Model> model = [] {
+    auto loaded = load_model(demo_model_dir(), {WeightType::kBf16, KvType::kBf16, best_isa()}, pool);
+    if (!loaded.ok()) ADD_FAILURE() << loaded.error().to_string();
+    return *std::move(loaded);
+  }();
+  return *model;
+}
+
+inline wire::RequestId request_id(uint64_t number) {
+  wire::RequestId id{};
+  for (size_t i = 0; i < 8; ++i) id[i] = static_cast<uint8_t>(number >> (8 * i));
+  return id;
+}
+
+class SchedulerWorld {
+ public:
+  static constexpr size_t kPages = 400;
+
+  explicit SchedulerWorld(SchedulerOptions options = {}, size_t pages = kPages)
+      : pool_(1),
+        arena_(*PageArena::create(demo_model().kv_layout.page_bytes(), pages)),
+        engine_(demo_model(), arena_, pool_),
+        core_(std::make_unique<SchedulerCore>(options, demo_model(), arena_, clock)) {
+    for (const Actor actor : {Actor::kStore, Actor::kPrefill, Actor::kDecode, Actor::kGateway}) {
+      core_->on_actor_started(actor);
+    }
+    pump();
+  }
+
+  SchedulerCore& core() { return *core_; }
+
+  // Sends a client's message and pumps until nothing happens any more.
+  uint64_t send(wire::Message message, const std::string& client = "client") {
+    const uint64_t number = post(std::move(message), client);
+    pump();
+    return number;
+  }
+  // Sends without letting anybody work.
+  uint64_t post(wire::Message message, const std::string& client = "client") {
+    const uint64_t number = ++last_request_;
+    core_->on_client(client, {request_id(number), std::move(message)});
+    collect();
+    return number;
+  }
+
+  // Lets the actors work off their queues, one message after the other, at most `steps` of them.
+  size_t pump(size_t steps = SIZE_MAX) {
+    size_t done = 0;
+    collect();
+    while (done < steps && !jobs_.empty()) {
+      SchedulerCore::Outgoing job = std::move(jobs_.front());
+      jobs_.pop_front();
+      ++done;
+      clock.advance_us(1000);
+      if (auto answer = work(job)) core_->on_answer(std::move(*answer));
+      collect();
+    }
+    return done;
+  }
+
+  // The jobs that an actor has been given and not done yet are lost; it is back.
+  void restart(Actor actor) {
+    std::erase_if(jobs_, [&](const auto& job) { return job.to == actor; });
+    core_->on_actor_started(actor);
+    collect();
+  }
+
+  size_t jobs_for(Actor actor) const {
+    size_t count = 0;
+    for (const auto& job : jobs_) count += job.to == actor;
+    return count;
+  }
+
+  // All messages of type M that answered request `number`, oldest first.
+  template <class M>
+  std::vector<M> all(uint64_t number) const {
+    std::vector<M> found;
+    for (const auto& [id, message] : answers_) {
+      if (id != request_id(number)) continue;
+      if (const auto* typed = std::get_if<M>(&message)) found.push_back(*typed);
+    }
+    return found;
+  }
+  // The only one; fails the test if there is none or more.
+  template <class M>
+  M one(uint64_t number) const {
+    const std::vector<M> found = all<M>(number);
+    for (const auto& error : all<wire::ErrorReply>(number)) {
+      if (found.empty()) ADD_FAILURE() << error.error.to_string();
+    }
+    EXPECT_EQ(found.size(), 1u);
+    return found.empty() ? M{} : found.front();
+  }
+  Error error(uint64_t number) const {
+    const auto errors = all<wire::ErrorReply>(number);
+    EXPECT_EQ(errors.size(), 1u);
+    return errors.empty() ? Error{} : errors.front().error;
+  }
+
+  wire::StatusReply status() { return one<wire::StatusReply>(send(wire::StatusRequest{})); }
+  Chunk chunk(const std::string& id) {
+    return one<wire::ChunkReply>(send(wire::ChunkGet{id})).chunk;
+  }
+
+  FakeClock clock;
+  // May change or swallow what an actor answers.
+  std::function<void(wire::Message&)> tamper;
+
+ private:
+  void collect() {
+    for (SchedulerCore::Outgoing& outgoing : core_->take_outgoing()) {
+      if (outgoing.to == Actor::kGateway) {
+        answers_.emplace_back(outgoing.envelope.request, std::move(outgoing.envelope.message));
+      } else {
+        jobs_.push_back(std::move(outgoing));
+      }
+    }
+  }
+
+  std::optional<wire::Message> work(const SchedulerCore::Outgoing& job) {
+    const wire::Message& message = job.envelope.message;
+    std::optional<wire::Message> answer;
+    if (const auto* encode = std::get_if<wire::EncodeJob>(&message)) {
+      answer = run_encode(demo_model(), *encode);
+    } else if (const auto* prefill = std::get_if<wire::PrefillJob>(&message)) {
+      answer = run_prefill(engine_, *prefill);
+    } else if (const auto* decode = std::get_if<wire::DecodeJob>(&message)) {
+      answer = run_decode(engine_, *decode);
+    } else {
+      answer = handle_store(store_, message);
+    }
+    if (answer && tamper) tamper(*answer);
+    return answer;
+  }
+
+  ThreadPool pool_;
+  PageArena arena_;
+  Engine engine_;
+  MemoryStore store_;
+  std::unique_ptr<SchedulerCore> core_;
+  std::deque<SchedulerCore::Outgoing> jobs_;
+  std::vector<std::pair<wire::RequestId, wire::Message>> answers_;
+  uint64_t last_request_ = 0;
+};
+
+// ---- requests ------------------------------------------------------------------------------------
+
+inline wire::GenerateRequest ask(const std::vector<wire::ChunkRef>& chunks) {
+  wire::GenerateRequest request;
+  request.chunks = chunks;
+  request.sampling.temperature = 0;
+  request.logprobs = true;
+  request.max_tokens = 200;
+  return request;
+}
+inline wire::ChunkRef system_text(const std::string& text) {
+  return {ChunkType::kSystemPrompt, "", text};
+}
+inline wire::ChunkRef query_text(const std::string& text) { return {ChunkType::kQuery, "", text}; }
+inline wire::ChunkRef output_ref(const std::string& id) { return {ChunkType::kOutput, id, ""}; }
+
+}  // namespace cascade::testing
