@@ -18,8 +18,7 @@ std::vector<uint8_t*> page_addresses(const PageArena& arena, std::span<const uin
 }
 
 SamplerParams sampler_params(const wire::SampleSpec& spec) {
-  return {spec.temperature, spec.top_p,           spec.top_k,
-          spec.min_p,       spec.repetition_penalty, spec.seed};
+  return {spec.temperature, spec.top_p, spec.top_k, spec.min_p, spec.repetition_penalty, spec.seed};
 }
 
 // A sequence of a decode job while it runs.
@@ -35,8 +34,8 @@ struct Running {
   bool done() const {
     const auto& sampled = result.token_ids;
     if (error || static_cast<int32_t>(sampled.size()) >= job->steps_max) return true;
-    return !sampled.empty() && std::ranges::find(job->end_tokens, sampled.back()) !=
-                                   job->end_tokens.end();
+    return !sampled.empty() &&
+           std::ranges::find(job->end_tokens, sampled.back()) != job->end_tokens.end();
   }
 };
 
@@ -89,11 +88,15 @@ wire::EncodeDone run_encode(const Model& model, const wire::EncodeJob& job) {
     }
   };
   switch (job.mode) {
-    case wire::EncodeJob::Mode::kRaw: store(encode_raw(model.tokenizer, job.raw)); break;
+    case wire::EncodeJob::Mode::kRaw:
+      store(encode_raw(model.tokenizer, job.raw));
+      break;
     case wire::EncodeJob::Mode::kText:
       store(model.tokenizer.encode(job.raw, /*trusted=*/false, /*with_template=*/false));
       break;
-    case wire::EncodeJob::Mode::kHistory: store(encode_history(context, job.messages)); break;
+    case wire::EncodeJob::Mode::kHistory:
+      store(encode_history(context, job.messages));
+      break;
     case wire::EncodeJob::Mode::kPrompt: {
       auto prompt = encode_prompt(context, job.messages);
       if (!prompt.ok()) {
@@ -140,8 +143,13 @@ wire::DecodeDone run_decode(Engine& engine, const wire::DecodeJob& job) {
   done.job = job.job;
   std::vector<Running> all;
   for (const wire::DecodeSequence& sequence : job.sequences) {
-    all.push_back({&sequence, page_addresses(engine.arena, sequence.pages), sequence.token,
-                   sequence.position, sequence.sample.history, {sequence.sequence, {}, {}}, {}});
+    all.push_back({&sequence,
+                   page_addresses(engine.arena, sequence.pages),
+                   sequence.token,
+                   sequence.position,
+                   sequence.sample.history,
+                   {sequence.sequence, {}, {}},
+                   {}});
   }
   while (done.steps < job.steps_max && decode_step(engine, all)) ++done.steps;
   for (Running& running : all) {

@@ -13,10 +13,7 @@ namespace cascade {
 // that nothing here needs a lock; the thread pool CHECKs it.
 struct Engine {
   Engine(const Model& m, PageArena& a, ThreadPool& p)
-      : model(m),
-        arena(a),
-        pool(p),
-        transformer(m.config, m.weights, *m.kernels, m.kv_layout, p) {}
+      : model(m), arena(a), pool(p), transformer(m.config, m.weights, *m.kernels, m.kv_layout, p) {}
 
   const Model& model;
   PageArena& arena;

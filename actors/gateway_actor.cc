@@ -33,8 +33,9 @@ class Gateway {
   Gateway(ZmqContext& context, const std::string& endpoint, uint64_t incarnation)
       : io_(1),
         clients_(io_, context, {.type = ZMQ_ROUTER, .routing_id = {}, .heartbeats = true}),
-        scheduler_(io_, context,
-                   {.type = ZMQ_DEALER, .routing_id = kGatewayActor, .queue_messages_max = 100'000}),
+        scheduler_(
+            io_, context,
+            {.type = ZMQ_DEALER, .routing_id = kGatewayActor, .queue_messages_max = 100'000}),
         watch_(io_, scheduler_),
         retry_(io_) {
     const Status connected = scheduler_.connect(kSchedulerEndpoint);
@@ -118,9 +119,12 @@ class Gateway {
     const auto waiting = pending_.find(client);
     if (waiting == pending_.end()) {
       switch (clients_.send(frames)) {
-        case SendResult::kSent: return;
-        case SendResult::kGone: return report_gone(client);
-        case SendResult::kFull: break;
+        case SendResult::kSent:
+          return;
+        case SendResult::kGone:
+          return report_gone(client);
+        case SendResult::kFull:
+          break;
       }
     }
     Pending& pending = pending_[client];

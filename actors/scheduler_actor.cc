@@ -34,7 +34,9 @@ class SchedulerActor {
                  const PageArena& arena, const Clock& clock)
       : io_(1),
         port_(io_, context,
-              {.type = ZMQ_ROUTER, .routing_id = {}, .queue_messages_max = kQueueMessagesMax,
+              {.type = ZMQ_ROUTER,
+               .routing_id = {},
+               .queue_messages_max = kQueueMessagesMax,
                .replace_peer = true}),
         timer_(io_),
         core_(options, model, arena, clock) {

@@ -35,7 +35,9 @@ Supervisor::Supervisor(const Clock& clock, const RestartPolicy& policy,
                        std::function<void(const std::string&, const std::string&)> on_escalation)
     : clock_(clock), policy_(policy), on_escalation_(std::move(on_escalation)) {}
 
-Supervisor::~Supervisor() { CHECK(threads_.empty()); }
+Supervisor::~Supervisor() {
+  CHECK(threads_.empty());
+}
 
 void Supervisor::start(const std::string& name, std::function<void(uint64_t)> run) {
   threads_.emplace_back([this, name, run = std::move(run)] { supervise(name, run); });
@@ -60,6 +62,7 @@ void Supervisor::supervise(const std::string& name, const std::function<void(uin
       return;
     }
     std::this_thread::sleep_for(std::chrono::microseconds(budget.backoff_us()));
+    if (!restarting_) return;  // whoever would tell it to stop may be gone by now
     spdlog::warn("actor {} starts again", name);
   }
 }

@@ -13,7 +13,8 @@
 
 namespace cascade {
 
-// So many restarts in so long are taken; one more ends the process, and the service manager decides.
+// So many restarts in so long are taken; one more ends the process, and the service
+// manager decides.
 struct RestartPolicy {
   int restarts_max = 5;
   int64_t window_us = 60'000'000;
@@ -37,8 +38,9 @@ class RestartBudget {
 class Supervisor {
  public:
   // `on_escalation(name, reason)` is called on the actor's thread when its budget is spent.
-  Supervisor(const Clock& clock, const RestartPolicy& policy,
-             std::function<void(const std::string& actor, const std::string& reason)> on_escalation);
+  Supervisor(
+      const Clock& clock, const RestartPolicy& policy,
+      std::function<void(const std::string& actor, const std::string& reason)> on_escalation);
   // join() was called.
   ~Supervisor();
 

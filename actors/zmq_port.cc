@@ -32,24 +32,29 @@ void sent_before_received([[maybe_unused]] bool sending) {
 
 }  // namespace
 
-ZmqContext::ZmqContext() : context_(zmq_ctx_new()) { CHECK(context_ != nullptr); }
+ZmqContext::ZmqContext() : context_(zmq_ctx_new()) {
+  CHECK(context_ != nullptr);
+}
 
-ZmqContext::~ZmqContext() { zmq_ctx_term(context_); }
+ZmqContext::~ZmqContext() {
+  zmq_ctx_term(context_);
+}
 
 ZmqPort::ZmqPort(asio::io_context& io, ZmqContext& context, const Options& options)
-    : io_(io), socket_(zmq_socket(context.get(), options.type)) {
+    : io_(io), socket_(zmq_socket(context.get(), options.type), zmq_close) {
   if (socket_ == nullptr) fail("zmq_socket");
   set(ZMQ_LINGER, 0);
   set(ZMQ_SNDHWM, options.queue_messages_max);
   set(ZMQ_RCVHWM, options.queue_messages_max);
-  zmq_setsockopt(socket_, ZMQ_MAXMSGSIZE, &options.message_bytes_max,
+  zmq_setsockopt(socket_.get(), ZMQ_MAXMSGSIZE, &options.message_bytes_max,
                  sizeof options.message_bytes_max);
   if (options.type == ZMQ_ROUTER) {
     set(ZMQ_ROUTER_MANDATORY, 1);  // an unknown receiver is an error, not silence
     if (options.replace_peer) set(ZMQ_ROUTER_HANDOVER, 1);
   }
   if (!options.routing_id.empty()) {
-    zmq_setsockopt(socket_, ZMQ_ROUTING_ID, options.routing_id.data(), options.routing_id.size());
+    zmq_setsockopt(socket_.get(), ZMQ_ROUTING_ID, options.routing_id.data(),
+                   options.routing_id.size());
   }
   if (options.heartbeats) {
     set(ZMQ_HEARTBEAT_IVL, 5000);
@@ -58,35 +63,34 @@ ZmqPort::ZmqPort(asio::io_context& io, ZmqContext& context, const Options& optio
   }
   int fd = -1;
   size_t size = sizeof fd;
-  if (zmq_getsockopt(socket_, ZMQ_FD, &fd, &size) != 0) fail("ZMQ_FD");
+  if (zmq_getsockopt(socket_.get(), ZMQ_FD, &fd, &size) != 0) fail("ZMQ_FD");
   descriptor_.emplace(io_, fd);
 }
 
 ZmqPort::~ZmqPort() {
   descriptor_->release();  // the descriptor belongs to ZeroMQ
-  zmq_close(socket_);
 }
 
 void ZmqPort::set(int option, int value) {
-  if (zmq_setsockopt(socket_, option, &value, sizeof value) != 0) fail("zmq_setsockopt");
+  if (zmq_setsockopt(socket_.get(), option, &value, sizeof value) != 0) fail("zmq_setsockopt");
 }
 
 Status ZmqPort::bind(const std::string& endpoint) {
-  if (zmq_bind(socket_, endpoint.c_str()) == 0) return {};
-  return Error{ErrorCode::kIo, endpoint, std::string("cannot listen: ") +
-                                             zmq_strerror(zmq_errno())};
+  if (zmq_bind(socket_.get(), endpoint.c_str()) == 0) return {};
+  return Error{ErrorCode::kIo, endpoint,
+               std::string("cannot listen: ") + zmq_strerror(zmq_errno())};
 }
 
 Status ZmqPort::connect(const std::string& endpoint) {
-  if (zmq_connect(socket_, endpoint.c_str()) == 0) return {};
-  return Error{ErrorCode::kIo, endpoint, std::string("cannot connect: ") +
-                                             zmq_strerror(zmq_errno())};
+  if (zmq_connect(socket_.get(), endpoint.c_str()) == 0) return {};
+  return Error{ErrorCode::kIo, endpoint,
+               std::string("cannot connect: ") + zmq_strerror(zmq_errno())};
 }
 
 int ZmqPort::events() {
   int events = 0;
   size_t size = sizeof events;
-  if (zmq_getsockopt(socket_, ZMQ_EVENTS, &events, &size) != 0) fail("ZMQ_EVENTS");
+  if (zmq_getsockopt(socket_.get(), ZMQ_EVENTS, &events, &size) != 0) fail("ZMQ_EVENTS");
   return events;
 }
 
@@ -103,7 +107,7 @@ std::optional<wire::Frames> ZmqPort::try_recv() {
     while (more) {
       zmq_msg_t message;
       zmq_msg_init(&message);
-      if (zmq_msg_recv(&message, socket_, ZMQ_DONTWAIT) < 0) {
+      if (zmq_msg_recv(&message, socket_.get(), ZMQ_DONTWAIT) < 0) {
         const int error = zmq_errno();
         zmq_msg_close(&message);
         if (error == EINTR) continue;
@@ -141,13 +145,20 @@ Task<std::optional<wire::Frames>> ZmqPort::recv() {
 }
 
 SendResult ZmqPort::send(const wire::Frames& frames) {
+  const SendResult result = try_send(frames);
+  // Sending, refused or not, may have eaten the edge: wake the receiver.
+  if (readable()) descriptor_->cancel();
+  return result;
+}
+
+SendResult ZmqPort::try_send(const wire::Frames& frames) {
   CHECK(!frames.empty());
   sent_before_received(true);
   for (size_t i = 0; i < frames.size(); ++i) {
     const int flags = ZMQ_DONTWAIT | (i + 1 < frames.size() ? ZMQ_SNDMORE : 0);
     int sent;
     do {
-      sent = zmq_send(socket_, frames[i].data(), frames[i].size(), flags);
+      sent = zmq_send(socket_.get(), frames[i].data(), frames[i].size(), flags);
     } while (sent < 0 && zmq_errno() == EINTR);
     if (sent >= 0) continue;
     // Only the first frame can be refused: the others go where it went.
@@ -155,7 +166,6 @@ SendResult ZmqPort::send(const wire::Frames& frames) {
     if (zmq_errno() == EHOSTUNREACH && i == 0) return SendResult::kGone;
     fail("zmq_send");
   }
-  if (readable()) descriptor_->cancel();  // sending may have eaten the edge: wake the receiver
   return SendResult::kSent;
 }
 

@@ -4,6 +4,7 @@
 #include <zmq.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -36,12 +37,12 @@ enum class SendResult {
 class ZmqPort {
  public:
   struct Options {
-    int type = ZMQ_DEALER;       // ZMQ_ROUTER or ZMQ_DEALER
-    std::string routing_id;      // DEALER: the name by which a ROUTER knows it; empty: generated
+    int type = ZMQ_DEALER;          // ZMQ_ROUTER or ZMQ_DEALER
+    std::string routing_id;         // DEALER: the name by which a ROUTER knows it; empty: generated
     int queue_messages_max = 1000;  // each way
     int64_t message_bytes_max = static_cast<int64_t>(wire::kMessageBytesMax);  // of one frame
-    bool replace_peer = false;   // ROUTER: a new peer of the same name takes over (ours restart)
-    bool heartbeats = false;     // find dead peers behind ipc and tcp within 15 s
+    bool replace_peer = false;  // ROUTER: a new peer of the same name takes over (ours restart)
+    bool heartbeats = false;    // find dead peers behind ipc and tcp within 15 s
   };
 
   // Throws std::runtime_error if the system has no more sockets.
@@ -71,15 +72,16 @@ class ZmqPort {
 
  private:
   std::optional<wire::Frames> try_recv();
+  SendResult try_send(const wire::Frames& frames);
   int events();
   bool readable() { return (events() & ZMQ_POLLIN) != 0; }
   void set(int option, int value);
 
   asio::io_context& io_;
-  void* socket_;
+  std::unique_ptr<void, int (*)(void*)> socket_;
   std::optional<asio::posix::stream_descriptor> descriptor_;
   bool closed_ = false;
-  int burst_ = 0;
+  uint32_t burst_ = 0;
 };
 
 }  // namespace cascade

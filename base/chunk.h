@@ -63,7 +63,7 @@ struct GenerationRecord {
 
 // One message of a conversation.
 struct ChatMessage {
-  std::string role;       // "system", "user", "assistant", "tool"
+  std::string role;  // "system", "user", "assistant", "tool"
   std::string content;
   std::string reasoning;  // assistant only: thoughts, without think tokens; may be empty
   // assistant only: `content` stands in the prompt exactly as it is, thoughts included, whatever

@@ -8,9 +8,7 @@ namespace {
 
 class SystemClock : public Clock {
  public:
-  int64_t monotonic_us() const override {
-    return since_epoch_us<std::chrono::steady_clock>();
-  }
+  int64_t monotonic_us() const override { return since_epoch_us<std::chrono::steady_clock>(); }
   int64_t wall_us() const override { return since_epoch_us<std::chrono::system_clock>(); }
 
  private:

@@ -17,7 +17,9 @@ Hasher::Hasher() : context_(std::make_unique<Context>()) {
   CHECK(EVP_DigestInit_ex(context_->evp, EVP_sha256(), nullptr) == 1);
 }
 
-Hasher::~Hasher() { EVP_MD_CTX_free(context_->evp); }
+Hasher::~Hasher() {
+  EVP_MD_CTX_free(context_->evp);
+}
 
 void Hasher::update(const void* data, size_t size) {
   CHECK(EVP_DigestUpdate(context_->evp, data, size) == 1);
@@ -44,8 +46,8 @@ Hasher& Hasher::field(std::string_view tag, const Digest& digest) {
 }
 
 Hasher& Hasher::field(std::string_view tag, std::span<const int32_t> token_ids) {
-  return field(tag, std::span(reinterpret_cast<const uint8_t*>(token_ids.data()),
-                              token_ids.size_bytes()));
+  return field(
+      tag, std::span(reinterpret_cast<const uint8_t*>(token_ids.data()), token_ids.size_bytes()));
 }
 
 Digest Hasher::finish() {

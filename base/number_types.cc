@@ -9,7 +9,9 @@ std::string_view to_string(WeightType type) {
   return type == WeightType::kF32 ? "f32" : "bf16";
 }
 
-std::string_view to_string(KvType type) { return type == KvType::kF32 ? "f32" : "bf16"; }
+std::string_view to_string(KvType type) {
+  return type == KvType::kF32 ? "f32" : "bf16";
+}
 
 std::optional<WeightType> weight_type_from_string(std::string_view name) {
   if (name == "f32") return WeightType::kF32;

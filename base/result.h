@@ -13,17 +13,17 @@ namespace cascade {
 
 // What a caller can do about an error. The names on the wire are those of to_string().
 enum class ErrorCode {
-  kInvalidArgument,     // the request or file is wrong and will stay wrong
-  kNotFound,            // no such chunk, file, model; or it belongs to another tenant
-  kConflict,            // the state forbids it now (chunk in use, request id taken)
-  kResourceExhausted,   // a limit of memory, queue or context is reached; retry later may help
-  kUnsupported,         // valid, but this build or model cannot do it
-  kDataCorrupt,         // a file contradicts itself or its checksum
-  kIo,                  // the operating system refused a read or write
-  kCancelled,           // the client asked for it, or went away
-  kDeadlineExceeded,    // the request's own deadline passed
-  kUnavailable,         // starting, stopping, or an actor was restarted; retry
-  kInternal,            // a bug contained by a supervisor
+  kInvalidArgument,    // the request or file is wrong and will stay wrong
+  kNotFound,           // no such chunk, file, model; or it belongs to another tenant
+  kConflict,           // the state forbids it now (chunk in use, request id taken)
+  kResourceExhausted,  // a limit of memory, queue or context is reached; retry later may help
+  kUnsupported,        // valid, but this build or model cannot do it
+  kDataCorrupt,        // a file contradicts itself or its checksum
+  kIo,                 // the operating system refused a read or write
+  kCancelled,          // the client asked for it, or went away
+  kDeadlineExceeded,   // the request's own deadline passed
+  kUnavailable,        // starting, stopping, or an actor was restarted; retry
+  kInternal,           // a bug contained by a supervisor
 };
 
 // Stable lower-case name, e.g. "invalid_argument".
@@ -53,7 +53,7 @@ Error io_error(std::string what, int errno_value);
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}       // NOLINT: implicit
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit
 
   bool ok() const { return state_.index() == 0; }
@@ -130,8 +130,8 @@ using Status = Result<void>;
   target = std::move(temporary).value()
 
 // RETURN_IF_ERROR(f()): returns f()'s error from this function, goes on if there is none.
-#define RETURN_IF_ERROR(expression)                                     \
-  do {                                                                  \
-    auto status_of_expression = (expression);                           \
+#define RETURN_IF_ERROR(expression)                                                 \
+  do {                                                                              \
+    auto status_of_expression = (expression);                                       \
     if (!status_of_expression.ok()) return std::move(status_of_expression).error(); \
   } while (false)

@@ -28,9 +28,9 @@ Lead classify(uint8_t byte) {
 
 // How many bytes at `offset` belong to one sequence: `size` of them, and whether it is complete.
 struct Sequence {
-  uint8_t size;   // well-formed bytes so far, >= 1 (a lone bad byte counts 1)
-  bool complete;  // the sequence is a code point
-  bool truncated; // incomplete only because the text ends
+  uint8_t size;    // well-formed bytes so far, >= 1 (a lone bad byte counts 1)
+  bool complete;   // the sequence is a code point
+  bool truncated;  // incomplete only because the text ends
 };
 
 Sequence scan(std::string_view text, size_t offset) {
@@ -70,10 +70,14 @@ CodePoint utf8_decode(std::string_view text, size_t offset) {
   const auto bits = [&](size_t i) { return static_cast<uint32_t>(text[offset + i]) & 0x3Fu; };
   const uint32_t first = static_cast<uint8_t>(text[offset]);
   switch (sequence.size) {
-    case 1: return {first, 1};
-    case 2: return {(first & 0x1Fu) << 6 | bits(1), 2};
-    case 3: return {(first & 0x0Fu) << 12 | bits(1) << 6 | bits(2), 3};
-    default: return {(first & 0x07u) << 18 | bits(1) << 12 | bits(2) << 6 | bits(3), 4};
+    case 1:
+      return {first, 1};
+    case 2:
+      return {(first & 0x1Fu) << 6 | bits(1), 2};
+    case 3:
+      return {(first & 0x0Fu) << 12 | bits(1) << 6 | bits(2), 3};
+    default:
+      return {(first & 0x07u) << 18 | bits(1) << 12 | bits(2) << 6 | bits(3), 4};
   }
 }
 

@@ -11,7 +11,9 @@ namespace cascade {
 // Offset of the first byte that is not part of well-formed UTF-8 (no surrogates, no overlong forms,
 // at most U+10FFFF), or text.size() if all of it is.
 size_t utf8_valid_prefix(std::string_view text);
-inline bool is_utf8(std::string_view text) { return utf8_valid_prefix(text) == text.size(); }
+inline bool is_utf8(std::string_view text) {
+  return utf8_valid_prefix(text) == text.size();
+}
 
 struct CodePoint {
   uint32_t value;  // U+FFFD for a malformed byte

@@ -46,9 +46,7 @@ struct ChainIndex::Node {
   std::optional<std::multimap<double, Node*>::iterator> queued;  // among the evictable leaves
 
   bool full() const { return tokens.size() == kPageTokens; }
-  double score() const {
-    return page_score({holds > 0, last_used_us, hits, position});
-  }
+  double score() const { return page_score({holds > 0, last_used_us, hits, position}); }
 };
 
 ChainIndex::ChainIndex(const Digest& root_key, PagePool& pool)
@@ -72,7 +70,9 @@ PageIndex ChainIndex::page_of(const Node* node) {
   return node->page;
 }
 
-const Digest& ChainIndex::key_of(const Node* node) { return node->key; }
+const Digest& ChainIndex::key_of(const Node* node) {
+  return node->key;
+}
 
 ChainIndex::Match ChainIndex::match(std::span<const int32_t> tokens) const {
   Match match;

@@ -37,10 +37,10 @@ class ChainIndex {
 
   // The longest part of `tokens` that is in pages.
   struct Match {
-    Node* node = nullptr;             // the last whole page of the chain, or the root
-    std::vector<PageIndex> pages;     // of the chain down to `node`
-    Node* partial = nullptr;          // a page whose first `partial_tokens` tokens come next
-    int partial_tokens = 0;           // in [1, 63]; 0 if there is none
+    Node* node = nullptr;          // the last whole page of the chain, or the root
+    std::vector<PageIndex> pages;  // of the chain down to `node`
+    Node* partial = nullptr;       // a page whose first `partial_tokens` tokens come next
+    int partial_tokens = 0;        // in [1, 63]; 0 if there is none
     int64_t tokens() const {
       return static_cast<int64_t>(pages.size()) * kPageTokens + partial_tokens;
     }

@@ -10,7 +10,9 @@ namespace cascade {
 ChainSequence::ChainSequence(ChainIndex& index, PagePool& pool, const PageArena& arena)
     : index_(index), pool_(pool), arena_(arena), node_(index.root()) {}
 
-ChainSequence::~ChainSequence() { finish(0); }
+ChainSequence::~ChainSequence() {
+  finish(0);
+}
 
 bool ChainSequence::allocate_page() {
   auto page = pool_.allocate();
@@ -25,10 +27,10 @@ int64_t ChainSequence::reuse(std::span<const int32_t> tokens, int64_t now_us) {
   ChainIndex::Match match = index_.match(tokens);
   node_ = match.node;
   index_.acquire(node_);
-  index_.touch(node_, now_us);
   pages_ = std::move(match.pages);
   sealed_ = pages_.size();
   tokens_.assign(tokens.begin(), tokens.begin() + static_cast<ptrdiff_t>(sealed_) * kPageTokens);
+  ChainIndex::Node* found = node_;
   if (match.partial != nullptr) {
     // Kept alive while room for the copy is made.
     index_.acquire(match.partial);
@@ -37,10 +39,11 @@ int64_t ChainSequence::reuse(std::span<const int32_t> tokens, int64_t now_us) {
                   arena_.page_bytes());
       const auto rest = tokens.subspan(tokens_.size(), match.partial_tokens);
       tokens_.insert(tokens_.end(), rest.begin(), rest.end());
-      index_.touch(match.partial, now_us);
+      found = match.partial;
     }
     index_.release(match.partial);
   }
+  index_.touch(found, now_us);  // once: a request is one hit for each page on its path
   return committed();
 }
 

@@ -21,8 +21,8 @@ class ChainSequence {
   ChainSequence(const ChainSequence&) = delete;
   ChainSequence& operator=(const ChainSequence&) = delete;
 
-  // Commits the longest beginning of `tokens` that is in the index. Where a page matches in part, it
-  // is copied. Returns the number of tokens committed. Call once, first.
+  // Commits the longest beginning of `tokens` that is in the index. Where a page matches in part,
+  // it is copied. Returns the number of tokens committed. Call once, first.
   int64_t reuse(std::span<const int32_t> tokens, int64_t now_us);
 
   // Makes room for `tokens` tokens in all, evicting where needed. False if every page is in use;

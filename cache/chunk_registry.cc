@@ -9,17 +9,18 @@ namespace {
 
 constexpr size_t kIdPrefixMin = 8;  // "output_" and a digit: shorter ones would name anything
 
+// The length says where the tenant ends, whatever bytes it and an id from a client have.
+std::string key_of(std::string_view tenant, std::string_view rest) {
+  std::string key = std::to_string(tenant.size()) + ':';
+  key += tenant;
+  return key += rest;
+}
+
 std::string content_key(const Chunk& chunk) {
-  return chunk.tenant + '\0' + std::to_string(static_cast<int>(chunk.type)) + chunk.content_hash;
+  return key_of(chunk.tenant, std::to_string(static_cast<int>(chunk.type)) + chunk.content_hash);
 }
 
 }  // namespace
-
-std::string ChunkRegistry::key_of(std::string_view tenant, std::string_view rest) {
-  std::string key(tenant);
-  key += '\0';
-  return key += rest;
-}
 
 Result<ChunkEntry*> ChunkRegistry::add(Chunk chunk) {
   const std::string content = content_key(chunk);

@@ -1,4 +1,4 @@
-// The chunks of all tenants: ids, look-ups, duplicates. Metadata only; K and V are the chain index's.
+// The chunks of all tenants: ids, look-ups, duplicates. Metadata only: the chain index has K and V.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@ namespace cascade {
 // A chunk, and what only this process knows about it.
 struct ChunkEntry {
   Chunk chunk;
-  uint64_t sequence = 0;               // order of creation
-  std::vector<int32_t> chain;          // outputs: the token ids whose K and V the chunk stands for
-  size_t own_begin = 0;                // outputs: where in the chain the chunk's own turn begins
+  uint64_t sequence = 0;       // order of creation
+  std::vector<int32_t> chain;  // outputs: the token ids whose K and V the chunk stands for
+  size_t own_begin = 0;        // outputs: where in the chain the chunk's own turn begins
   std::optional<ChainIndex::HoldId> hold;  // keeps the chain's pages in the class of retained ones
 };
 
@@ -56,11 +56,10 @@ class ChunkRegistry {
   std::vector<ChunkEntry*> all();
 
  private:
-  static std::string key_of(std::string_view tenant, std::string_view rest);
-
-  std::map<std::string, ChunkEntry, std::less<>> by_id_;          // tenant NUL id
-  std::unordered_map<std::string, std::string> by_content_;       // tenant NUL type hash -> id key
-  std::map<uint64_t, std::string, std::greater<>> by_sequence_;   // newest first -> id key
+  // Keys begin with the tenant and its length, so that no tenant's keys begin like another's.
+  std::map<std::string, ChunkEntry, std::less<>> by_id_;         // tenant id
+  std::unordered_map<std::string, std::string> by_content_;      // tenant type hash -> id key
+  std::map<uint64_t, std::string, std::greater<>> by_sequence_;  // newest first -> id key
   uint64_t next_sequence_ = 1;
   size_t outputs_ = 0;
 };

@@ -20,8 +20,7 @@ double page_score(const PageWorth& worth) {
   const double cost = 1 + static_cast<double>(worth.position) / kAttentionParityTokens;
   const double hits = static_cast<double>(std::max<int64_t>(1, worth.hits));
   const double seconds = static_cast<double>(worth.last_used_us) * 1e-6;
-  return (worth.retained ? kClassSeconds : 0) + seconds +
-         kReuseGapSeconds * std::log2(hits * cost);
+  return (worth.retained ? kClassSeconds : 0) + seconds + kReuseGapSeconds * std::log2(hits * cost);
 }
 
 }  // namespace cascade

@@ -20,7 +20,7 @@ struct KvLayout {
   int layers = 0;
   int kv_heads = 0;
   int head_dim = 0;
-  size_t key_block_bytes = 0;    // multiples of 16
+  size_t key_block_bytes = 0;  // multiples of 16
   size_t value_block_bytes = 0;
 
   size_t page_bytes() const {

@@ -27,8 +27,8 @@ Result<PageArena> PageArena::create(size_t page_bytes, size_t page_count) {
   void* base = ::mmap(nullptr, *bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) {
-    return resource_exhausted("kv_memory", "the system refuses " + std::to_string(*bytes) +
-                                               " bytes of address space");
+    return resource_exhausted(
+        "kv_memory", "the system refuses " + std::to_string(*bytes) + " bytes of address space");
   }
   ::madvise(base, *bytes, MADV_DONTDUMP);  // prompts stay out of core files; best effort
   return PageArena(static_cast<uint8_t*>(base), page_bytes, stride, page_count);

@@ -14,7 +14,8 @@ class PagePool {
  public:
   explicit PagePool(size_t page_count);
 
-  // A free page with one reference; the one freed last, whose memory is warm. nullopt: none is free.
+  // A free page with one reference: the one freed last, whose memory is warm. nullopt if none is
+  // free.
   std::optional<PageIndex> allocate();
   // One more reference. Precondition: the page is in use.
   void retain(PageIndex page);

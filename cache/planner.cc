@@ -54,8 +54,7 @@ Plan plan_next(const PlanInput& input, const SpeedEstimate& speed, const Planner
     plan.decode_steps = static_cast<int>(std::clamp(steps, 1.0, double(limits.burst_steps_max)));
   } else if (input.idle_prompt) {
     plan.kind = Plan::Kind::kIdlePrefill;
-    plan.slice_end =
-        slice_end(*input.idle_prompt, limits.slice_beside_decode_us, speed, limits);
+    plan.slice_end = slice_end(*input.idle_prompt, limits.slice_beside_decode_us, speed, limits);
   }
   return plan;
 }

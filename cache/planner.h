@@ -25,7 +25,7 @@ class SpeedEstimate {
 };
 
 struct PlannerLimits {
-  int batch_max = 16;        // sequences of one decode step
+  int batch_max = 16;          // sequences of one decode step
   int slice_tokens_max = 512;  // rows of one forward pass (Transformer::kRowsMax)
   // A burst of decode steps ends after about this time, so that text streams smoothly and a cancel
   // or a new request waits no longer than this.
@@ -44,15 +44,15 @@ struct PlanInput {
     int64_t position = 0;
     int64_t end = 0;
   };
-  std::optional<Prompt> prompt;      // of a request
+  std::optional<Prompt> prompt;       // of a request
   std::optional<Prompt> idle_prompt;  // of a retained output, only when nothing else is to do
   bool last_was_decode = false;
 };
 
 struct Plan {
   enum class Kind { kNothing, kDecode, kPrefill, kIdlePrefill } kind = Kind::kNothing;
-  int decode_steps = 0;    // at most so many, of up to batch_max sequences
-  int64_t slice_end = 0;   // prefill up to this position
+  int decode_steps = 0;   // at most so many, of up to batch_max sequences
+  int64_t slice_end = 0;  // prefill up to this position
 };
 
 // Decode steps and prompt slices alternate while both are waiting; a slice ends at a multiple of 64

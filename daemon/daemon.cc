@@ -24,14 +24,14 @@ Result<PageArena> make_arena(const Model& model, int64_t kv_bytes_max) {
   const size_t page_bytes = model.kv_layout.page_bytes();
   const size_t pages = static_cast<size_t>(kv_bytes_max) / page_bytes;
   if (pages == 0) {
-    return invalid_argument("--kv-memory", "one page of this model takes " +
-                                               std::to_string(page_bytes) + " bytes");
+    return invalid_argument(
+        "--kv-memory", "one page of this model takes " + std::to_string(page_bytes) + " bytes");
   }
   return PageArena::create(page_bytes, pages);
 }
 
-// Everything that lives as long as the service does; members are destroyed after the actors' threads
-// have ended.
+// Everything that lives as long as the service does; members are destroyed after the actors'
+// threads have ended.
 class Service {
  public:
   Service(const DaemonOptions& options, const Model& model, PageArena arena, ThreadPool& pool)
@@ -39,13 +39,11 @@ class Service {
         model_(model),
         arena_(std::move(arena)),
         engine_(model, arena_, pool),
-        supervisor_(system_clock(), {},
-                    [this](const std::string& actor, const std::string& why) {
-                      spdlog::critical("actor {} failed too often ({}); the daemon stops", actor,
-                                       why);
-                      failed_ = true;
-                      signals_io_.stop();
-                    }) {}
+        supervisor_(system_clock(), {}, [this](const std::string& actor, const std::string& why) {
+          spdlog::critical("actor {} failed too often ({}); the daemon stops", actor, why);
+          failed_ = true;
+          signals_io_.stop();
+        }) {}
 
   int run(const std::function<void()>& on_ready) {
     start_actors(on_ready);
@@ -140,12 +138,12 @@ Result<int> run_daemon(const DaemonOptions& options, const std::function<void()>
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> model,
                    load_model(options.model_dir, model_options, pool));
   ASSIGN_OR_RETURN(PageArena arena, make_arena(*model, options.kv_bytes_max));
-  spdlog::info("model {} ({}, {} layers): weights {} MiB as {}; KV {} bytes a token as {}, {} MiB "
-               "at most; {} kernels on {} threads",
-               model->name, model->config.model_type, model->config.layers,
-               model->weights.bytes() >> 20, to_string(options.weight_type),
-               arena.page_bytes() / kPageTokens, to_string(options.kv_type),
-               options.kv_bytes_max >> 20, to_string(options.isa), options.threads);
+  spdlog::info(
+      "model {} ({}, {} layers): weights {} MiB as {}; KV {} bytes a token as {}, {} MiB "
+      "at most; {} kernels on {} threads",
+      model->name, model->config.model_type, model->config.layers, model->weights.bytes() >> 20,
+      to_string(options.weight_type), arena.page_bytes() / kPageTokens, to_string(options.kv_type),
+      options.kv_bytes_max >> 20, to_string(options.isa), options.threads);
   Service service(options, *model, std::move(arena), pool);
   return service.run(on_ready);
 }

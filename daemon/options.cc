@@ -1,8 +1,8 @@
 // CLI11 does the parsing; what depends on several options is checked here.
 #include "daemon/options.h"
 
-#include <CLI/CLI.hpp>
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <charconv>
@@ -16,6 +16,7 @@ namespace cascade {
 namespace {
 
 constexpr int64_t kKvBytesMin = int64_t{64} << 20;
+constexpr int kThreadsMax = 256;  // what ThreadPool takes
 
 // $XDG_RUNTIME_DIR/cascaded for a user's daemon, /run/cascaded for the system's.
 std::string default_run_dir() {
@@ -71,7 +72,8 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   DaemonOptions& options = parsed.options;
   options.run_dir = default_run_dir();
   options.isa = best_isa();
-  options.threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  options.threads =
+      std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kThreadsMax);
   options.kv_bytes_max = default_kv_bytes();
   std::string weights = "bf16", kv = "bf16", isa(to_string(options.isa)), memory;
 
@@ -93,7 +95,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
       ->check(one_of(isa_from_string, "scalar, avx2, avx512, openblas"))
       ->capture_default_str();
   app.add_option("--threads", options.threads, "threads that compute")
-      ->check(CLI::Range(1, 256))
+      ->check(CLI::Range(1, kThreadsMax))
       ->capture_default_str();
   app.add_option("--kv-memory", memory,
                  "most memory for KV pages, e.g. 4G (default: half of the machine's)");

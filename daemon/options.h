@@ -13,7 +13,7 @@ namespace cascade {
 
 struct DaemonOptions {
   std::string model_dir;
-  std::string run_dir;  // holds the socket and the lock; created with mode 0700
+  std::string run_dir;   // holds the socket and the lock; created with mode 0700
   std::string endpoint;  // "ipc://<run_dir>/cascaded.sock" unless given
   WeightType weight_type = WeightType::kBf16;
   KvType kv_type = KvType::kBf16;
@@ -26,8 +26,8 @@ struct DaemonOptions {
   std::string log_level = "info";
 };
 
-// Parses argv. On --help, --version or an error: prints what is to be said and returns the exit code
-// (0 or 2) as `exit_code`.
+// Parses argv. On --help, --version or an error: prints what is to be said and returns the exit
+// code (0 or 2) as `exit_code`.
 struct ParsedOptions {
   DaemonOptions options;
   std::optional<int> exit_code;

@@ -17,7 +17,10 @@ constexpr size_t kSocketPathBytesMax = 107;  // sun_path of sockaddr_un, without
 
 }  // namespace
 
-Result<RunDir> RunDir::open(const std::string& path) {
+Result<RunDir> RunDir::open(std::string path) {
+  // Behind a slash at the end would be the folder itself, and its parent would be made in its
+  // place.
+  while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return io_error(path, errno);
@@ -53,8 +56,8 @@ Status check_endpoint(const std::string& endpoint) {
   }
   const std::string path = endpoint.substr(kIpc.size());
   if (!path.starts_with('/')) {
-    return invalid_argument("endpoint", "must be ipc:// and an absolute path, got \"" + endpoint +
-                                            "\"");
+    return invalid_argument("endpoint",
+                            "must be ipc:// and an absolute path, got \"" + endpoint + "\"");
   }
   if (path.size() > kSocketPathBytesMax) {
     return invalid_argument("endpoint", "the socket's path has " + std::to_string(path.size()) +

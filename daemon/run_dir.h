@@ -12,9 +12,10 @@ class RunDir {
  public:
   // Creates `path` with mode 0700 if it does not exist, and locks it. A ZeroMQ bind on an ipc
   // endpoint takes a socket over silently, so the lock is what keeps two daemons apart.
-  // Errors: kIo; kInvalidArgument if it is not a folder, belongs to somebody else or is open to
-  // others' writing, or is too long for a socket in it; kConflict if another daemon has it.
-  static Result<RunDir> open(const std::string& path);
+  // A link to a folder counts as that folder; the lock must be a file of its own.
+  // Errors: kIo, kNotFound for a link to nothing; kInvalidArgument if it is not a folder, belongs
+  // to somebody else or is open to others' writing; kConflict if another daemon has it.
+  static Result<RunDir> open(std::string path);
 
   RunDir(RunDir&& other) noexcept;
   RunDir& operator=(RunDir&&) = delete;
@@ -25,8 +26,8 @@ class RunDir {
   int lock_fd_;
 };
 
-// Checks an endpoint given by the user: ipc:// with an absolute path of at most 107 bytes (the limit
-// of a UNIX socket's address). Errors: kInvalidArgument, kUnsupported for other transports.
+// Checks an endpoint given by the user: ipc:// with an absolute path of at most 107 bytes (the
+// limit of a UNIX socket's address). Errors: kInvalidArgument, kUnsupported for other transports.
 Status check_endpoint(const std::string& endpoint);
 
 }  // namespace cascade

@@ -25,10 +25,14 @@ Error lacks(Isa isa) {
 
 std::string_view to_string(Isa isa) {
   switch (isa) {
-    case Isa::kScalar: return "scalar";
-    case Isa::kAvx2: return "avx2";
-    case Isa::kAvx512: return "avx512";
-    case Isa::kOpenblas: return "openblas";
+    case Isa::kScalar:
+      return "scalar";
+    case Isa::kAvx2:
+      return "avx2";
+    case Isa::kAvx512:
+      return "avx512";
+    case Isa::kOpenblas:
+      return "openblas";
   }
   return "scalar";
 }
@@ -52,7 +56,8 @@ Isa best_isa() {
 
 Result<const Kernels*> kernels_for(Isa isa) {
   switch (isa) {
-    case Isa::kScalar: return &scalar_kernels();
+    case Isa::kScalar:
+      return &scalar_kernels();
     case Isa::kAvx2:
       if (!has_avx2()) return lacks(isa);
       return &avx2_kernels();

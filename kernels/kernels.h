@@ -54,9 +54,9 @@ struct GemmArgs {
 // [max(0, positions[r] - window + 1), positions[r]] (window 0: from 0), all of which are in pages.
 struct AttentionArgs {
   KvType kv_type;
-  int head_dim;       // multiple of 8, <= 512
-  float scale;        // of q.k, usually 1/sqrt(head_dim)
-  int window;         // 0 = unlimited
+  int head_dim;                 // multiple of 8, <= 512
+  float scale;                  // of q.k, usually 1/sqrt(head_dim)
+  int window;                   // 0 = unlimited
   const uint8_t* const* pages;  // page i holds keys [64 i, 64 i + 64)
   size_t key_offset;            // of this layer's and head's key block in a page, bytes
   size_t value_offset;          // and of its value block

@@ -25,7 +25,9 @@ inline constexpr uint32_t kKvLayoutVersion = 1;
   return (head_dim + 15) / 16 * 16;
 }
 
-[[gnu::always_inline]] inline constexpr size_t kv_element_bytes(KvType type) { return type == KvType::kF32 ? 4 : 2; }
+[[gnu::always_inline]] inline constexpr size_t kv_element_bytes(KvType type) {
+  return type == KvType::kF32 ? 4 : 2;
+}
 
 [[gnu::always_inline]] inline constexpr size_t key_block_bytes(KvType type, int head_dim) {
   return static_cast<size_t>(kKvBlockTokens) * head_dim * kv_element_bytes(type);
@@ -35,11 +37,13 @@ inline constexpr uint32_t kKvLayoutVersion = 1;
 }
 
 // Element index of (token, channel) in a key block.
-[[gnu::always_inline]] inline constexpr size_t key_index(KvType type, int head_dim, int token, int channel) {
+[[gnu::always_inline]] inline constexpr size_t key_index(KvType type, int head_dim, int token,
+                                                         int channel) {
   const size_t group = static_cast<size_t>(token / 16) * head_dim * 16;
   const size_t lane = static_cast<size_t>(token % 16);
   if (type == KvType::kF32) return group + static_cast<size_t>(channel) * 16 + lane;
-  return group + static_cast<size_t>(channel / 2) * 32 + lane * 2 + static_cast<size_t>(channel % 2);
+  return group + static_cast<size_t>(channel / 2) * 32 + lane * 2 +
+         static_cast<size_t>(channel % 2);
 }
 
 // Element index of (token, channel) in a value block.
@@ -59,7 +63,8 @@ inline constexpr uint32_t kKvLayoutVersion = 1;
   return bf16_to_f32(bits);
 }
 
-[[gnu::always_inline]] inline void store_kv(KvType type, uint8_t* block, size_t index, float value) {
+[[gnu::always_inline]] inline void store_kv(KvType type, uint8_t* block, size_t index,
+                                            float value) {
   if (type == KvType::kF32) {
     __builtin_memcpy(block + index * 4, &value, sizeof value);
     return;

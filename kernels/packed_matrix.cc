@@ -15,14 +15,17 @@ namespace {
 size_t panel_index(const PackedMatrix& matrix, int channel, int k) {
   const size_t panel = static_cast<size_t>(channel / kPanelChannels) * matrix.k * kPanelChannels;
   const size_t lane = static_cast<size_t>(channel % kPanelChannels);
-  if (matrix.type == WeightType::kF32) return panel + static_cast<size_t>(k) * kPanelChannels + lane;
+  if (matrix.type == WeightType::kF32)
+    return panel + static_cast<size_t>(k) * kPanelChannels + lane;
   return panel + static_cast<size_t>(k / 2) * kPanelChannels * 2 + lane * 2 +
          static_cast<size_t>(k % 2);
 }
 
 }  // namespace
 
-void FreeAligned::operator()(uint8_t* p) const { std::free(p); }
+void FreeAligned::operator()(uint8_t* p) const {
+  std::free(p);
+}
 
 AlignedBytes allocate_aligned(size_t bytes) {
   CHECK(bytes > 0);

@@ -42,8 +42,8 @@ struct PackedMatrix {
 // An empty (zero) matrix with memory. Row-major matrices are always f32.
 PackedMatrix make_packed_matrix(WeightType type, MatrixLayout layout, int n, int k);
 
-// Stores row `channel` (k floats), rounding to the matrix's type. Different channels may be set from
-// different threads.
+// Stores row `channel` (k floats), rounding to the matrix's type. Different channels may be set
+// from different threads.
 void set_row(PackedMatrix& matrix, int channel, const float* row);
 
 // Reads row `channel` back as f32 (k floats): the embedding of a token whose matrix is also the LM

@@ -14,8 +14,12 @@ constexpr int kTasksPerLoopMax = 0xFFFF;
 uint64_t make_claim(uint32_t loop, int tasks) {
   return static_cast<uint64_t>(loop) << 32 | static_cast<uint64_t>(tasks) << 16;
 }
-int task_count(uint64_t claim) { return static_cast<int>(claim >> 16 & 0xFFFF); }
-int next_task(uint64_t claim) { return static_cast<int>(claim & 0xFFFF); }
+int task_count(uint64_t claim) {
+  return static_cast<int>(claim >> 16 & 0xFFFF);
+}
+int next_task(uint64_t claim) {
+  return static_cast<int>(claim & 0xFFFF);
+}
 
 // One pause takes 10 to 45 ns on x86 CPUs of the last ten years: some 50 us in all.
 constexpr int kSpins = 2000;

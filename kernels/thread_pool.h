@@ -22,8 +22,8 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  // Calls body(task, thread) for each task in [0, tasks), thread in [0, threads()), and returns when
-  // all are done. body must not throw or call run(). One caller at a time, any thread.
+  // Calls body(task, thread) for each task in [0, tasks), thread in [0, threads()), and returns
+  // when all are done. body must not throw or call run(). One caller at a time, any thread.
   template <class Body>
   void run(int tasks, const Body& body) {
     run_erased(tasks, &body, [](const void* erased, int task, int thread) {

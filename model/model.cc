@@ -96,9 +96,9 @@ Result<std::unique_ptr<Model>> load_model(const fs::path& dir, const ModelOption
                    parse_generation_config(generation_json, config_json, config.vocab_size));
   ASSIGN_OR_RETURN(ModelText text, load_model_text(dir));
   if (text.tokenizer.id_count() > config.vocab_size) {
-    return invalid_argument("vocab_size",
-                            "is " + std::to_string(config.vocab_size) + ", but tokenizer.json has " +
-                                std::to_string(text.tokenizer.id_count()) + " ids");
+    return invalid_argument("vocab_size", "is " + std::to_string(config.vocab_size) +
+                                              ", but tokenizer.json has " +
+                                              std::to_string(text.tokenizer.id_count()) + " ids");
   }
   ASSIGN_OR_RETURN(const TensorFiles files, TensorFiles::open(dir));
   ASSIGN_OR_RETURN(Weights weights,
@@ -126,10 +126,17 @@ Digest Model::root_key(std::string_view tenant) const {
   // The instruction sets agree bit for bit, but for a BLAS.
   hasher.field("numerics", kNumericsVersion);
   hasher.field("blas", uint64_t{options.isa == Isa::kOpenblas});
-  const double numbers[] = {rope.theta, static_cast<double>(rope.scaling), rope.factor,
-                            rope.low_freq_factor, rope.high_freq_factor, rope.original_context,
-                            rope.beta_fast, rope.beta_slow, rope.truncate ? 1.0 : 0.0,
-                            rope.attention_factor, config.rms_norm_eps};
+  const double numbers[] = {rope.theta,
+                            static_cast<double>(rope.scaling),
+                            rope.factor,
+                            rope.low_freq_factor,
+                            rope.high_freq_factor,
+                            rope.original_context,
+                            rope.beta_fast,
+                            rope.beta_slow,
+                            rope.truncate ? 1.0 : 0.0,
+                            rope.attention_factor,
+                            config.rms_norm_eps};
   hasher.field("numbers", std::span(reinterpret_cast<const uint8_t*>(numbers), sizeof numbers));
   for (const int window : config.window) hasher.field("window", static_cast<uint64_t>(window));
   return hasher.finish();

@@ -53,8 +53,8 @@ struct ModelText {
 Result<ModelText> load_model_text(const std::filesystem::path& dir);
 
 // Loads `dir`, a Hugging Face model folder. `pool` packs the weights.
-// Errors: kNotFound (field = path), kInvalidArgument, kUnsupported, kDataCorrupt, each with the file
-// or key as field; nothing is left allocated.
+// Errors: kNotFound (field = path), kInvalidArgument, kUnsupported, kDataCorrupt, each with the
+// file or key as field; nothing is left allocated.
 Result<std::unique_ptr<Model>> load_model(const std::filesystem::path& dir,
                                           const ModelOptions& options, ThreadPool& pool);
 

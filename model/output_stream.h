@@ -12,8 +12,8 @@
 namespace cascade {
 
 // Tells thoughts from answer by the tokenizer's think tokens: blocks may be closed, unclosed, empty
-// or repeated; a closing token without an opening one ends a block that the prompt opened. Looks for
-// stop strings in the answer only. One generation, one thread; must not outlive the tokenizer.
+// or repeated; a closing token without an opening one ends a block that the prompt opened. Looks
+// for stop strings in the answer only. One generation, one thread; must not outlive the tokenizer.
 class OutputStream {
  public:
   // `inside_think`: the prompt ended inside an open think block.

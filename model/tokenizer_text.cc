@@ -39,6 +39,19 @@ void replace_malformed(TrustedText& joined) {
   joined.trusted = ranges_of(marks);
 }
 
+// A code point that lies across the edge of a span is not trusted.
+void keep_whole_code_points(TrustedText& joined) {
+  const auto is_inside = [&](size_t offset) {
+    return offset < joined.text.size() &&
+           (static_cast<uint8_t>(joined.text[offset]) & 0xC0) == 0x80;
+  };
+  for (ByteRange& range : joined.trusted) {
+    while (range.begin < range.end && is_inside(range.begin)) ++range.begin;
+    while (range.end > range.begin && is_inside(range.end)) --range.end;
+  }
+  std::erase_if(joined.trusted, [](const ByteRange& range) { return range.begin == range.end; });
+}
+
 }  // namespace
 
 Result<TrustedText> join_spans(std::span<const SpanView> spans) {
@@ -58,6 +71,7 @@ Result<TrustedText> join_spans(std::span<const SpanView> spans) {
     if (span.trusted && !span.text.empty()) joined.trusted.push_back({begin, joined.text.size()});
   }
   if (!is_utf8(joined.text)) replace_malformed(joined);
+  keep_whole_code_points(joined);
   return joined;
 }
 

@@ -23,12 +23,12 @@ struct SpanView {
 
 struct TrustedText {
   std::string text;                // well-formed UTF-8
-  std::vector<ByteRange> trusted;  // not empty, ascending; one for each trusted span
+  std::vector<ByteRange> trusted;  // not empty, ascending, whole code points
 };
 
-// Joins the spans. Each maximal malformed part becomes one U+FFFD, which is trusted only if all of
-// it was in one trusted span. Error: kInvalidArgument (field "text") if there are more than
-// kEncodeBytesMax bytes.
+// Joins the spans. Each maximal malformed part becomes one U+FFFD. What lies across the edge of a
+// span is not trusted; neighbouring trusted spans stay apart. Error: kInvalidArgument (field
+// "text") if there are more than kEncodeBytesMax bytes.
 Result<TrustedText> join_spans(std::span<const SpanView> spans);
 
 // The edges of those parts of `ranges` that are within `window`, counted from its begin; and the

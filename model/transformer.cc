@@ -41,8 +41,8 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, cons
   attention_stride_ = padded(config.query_heads * config.head_dim);
   const size_t angles = padded(config.head_dim / 2);
   const size_t scratch = round_up(attention_scratch_floats(config.head_dim), size_t{16});
-  const size_t row_floats = 2 * hidden + qkv_stride_ + attention_stride_ + gate_up_stride_ +
-                            output_stride_ + 2 * angles;
+  const size_t row_floats =
+      2 * hidden + qkv_stride_ + attention_stride_ + gate_up_stride_ + output_stride_ + 2 * angles;
   memory_ = allocate_aligned((row_floats * kRowsMax + scratch * pool.threads()) * sizeof(float));
   float* next = reinterpret_cast<float*>(memory_.get());
   const auto take = [&next](size_t floats) { return std::exchange(next, next + floats); };
@@ -77,7 +77,8 @@ void Transformer::forward(std::span<const Slice> slices, float* hidden) {
         if (row >= wanted_from) hidden += config_.hidden_size;
       }
     }
-    while (first < slices.size() && done[first] == static_cast<int>(slices[first].token_ids.size())) {
+    while (first < slices.size() &&
+           done[first] == static_cast<int>(slices[first].token_ids.size())) {
       ++first;
     }
   }
@@ -275,8 +276,7 @@ void Transformer::keep_output_rows() {
     if (kept != row) {
       std::memcpy(residual_ + kept * config_.hidden_size, residual_ + row * config_.hidden_size,
                   config_.hidden_size * sizeof(float));
-      std::memcpy(qkv_ + kept * qkv_stride_, qkv_ + row * qkv_stride_,
-                  qkv_stride_ * sizeof(float));
+      std::memcpy(qkv_ + kept * qkv_stride_, qkv_ + row * qkv_stride_, qkv_stride_ * sizeof(float));
       rows_[kept] = rows_[row];
     }
     ++kept;

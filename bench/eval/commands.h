@@ -19,7 +19,7 @@ Status tokenize(const TextOptions& options);
 Status detokenize(const TextOptions& options);
 
 struct TemplateOptions {
-  std::string model_dir;      // one of the two
+  std::string model_dir;  // one of the two
   std::string template_file;
   std::string input;  // one JSON object of variables, or a list of {"input": variables, …}
   int64_t now_unix_s = 0;

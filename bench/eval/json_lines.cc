@@ -38,7 +38,8 @@ Result<std::vector<Json>> read_json_lines(const std::string& path) {
 }
 
 Result<std::vector<int32_t>> ids_of(const Json& line, int64_t id_end) {
-  const std::string range = "must be a list of whole numbers in [0, " + std::to_string(id_end) + ")";
+  const std::string range =
+      "must be a list of whole numbers in [0, " + std::to_string(id_end) + ")";
   const auto ids = line.find("ids");
   if (ids == line.end() || !ids->is_array()) return invalid_argument("ids", range);
   std::vector<int32_t> result;

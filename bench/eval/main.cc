@@ -35,8 +35,9 @@ void add_text_commands(CLI::App& app, AllOptions& all, Status& status) {
     auto* command = forward ? app.add_subcommand("tokenize", "texts to token ids")
                             : app.add_subcommand("detokenize", "token ids to texts");
     command->add_option("--model", all.text.model_dir, "folder of the model")->required();
-    add_input(command, all.text.input, forward ? "JSON lines {\"text\": …}; - for standard input"
-                                               : "JSON lines {\"ids\": […]}; - for standard input");
+    add_input(command, all.text.input,
+              forward ? "JSON lines {\"text\": …}; - for standard input"
+                      : "JSON lines {\"ids\": […]}; - for standard input");
     command->callback(
         [&, forward] { status = forward ? tokenize(all.text) : detokenize(all.text); });
   }

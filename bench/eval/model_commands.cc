@@ -60,8 +60,7 @@ Status logits(const LogitsOptions& options) {
           if (i + 1 < ids.size()) {
             losses.push_back(negative_log_likelihood(*model.kernels, row, ids[i + 1]));
           } else {
-            last = base64_encode(
-                {reinterpret_cast<const uint8_t*>(row.data()), row.size_bytes()});
+            last = base64_encode({reinterpret_cast<const uint8_t*>(row.data()), row.size_bytes()});
           }
         }));
     write_line({{"nll", losses}, {"last_logits", last}});
@@ -119,11 +118,10 @@ Status nll(const NllOptions& options) {
     const auto window = std::span(ids).subspan(size_t(w) * options.window, options.window);
     double sum = 0;
     session->clear();
-    RETURN_IF_ERROR(
-        session->append(window, 0, options.window, [&](size_t i, std::span<float> row) {
-          const int32_t next = ids[size_t(w) * options.window + i + 1];
-          sum += negative_log_likelihood(*model.kernels, row, next);
-        }));
+    RETURN_IF_ERROR(session->append(window, 0, options.window, [&](size_t i, std::span<float> row) {
+      const int32_t next = ids[size_t(w) * options.window + i + 1];
+      sum += negative_log_likelihood(*model.kernels, row, next);
+    }));
     sums.push_back(sum);
     total += sum;
   }

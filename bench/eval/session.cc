@@ -27,8 +27,7 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options) {
                    load_model(options.model_dir, model_options, *pool));
   const size_t pages = (model->config.context_tokens_max + kPageTokens - 1) / kPageTokens;
   ASSIGN_OR_RETURN(PageArena arena, PageArena::create(model->kv_layout.page_bytes(), pages));
-  return std::unique_ptr<Session>(
-      new Session(std::move(pool), std::move(model), std::move(arena)));
+  return std::unique_ptr<Session>(new Session(std::move(pool), std::move(model), std::move(arena)));
 }
 
 Session::Session(std::unique_ptr<ThreadPool> pool, std::unique_ptr<Model> model, PageArena arena)

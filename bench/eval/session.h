@@ -36,9 +36,9 @@ class Session {
   // Forgets the chain.
   void clear() { length_ = 0; }
 
-  // Appends `ids` in slices of `slice` tokens (0: all at once). For each of the last `outputs` tokens
-  // calls on_logits(index in ids, logits [vocab_size]).
-  // Errors: kInvalidArgument, field "ids", beyond the model's context.
+  // Appends `ids` in slices of `slice` tokens (0: all at once). For each of the last `outputs`
+  // tokens calls on_logits(index in ids, logits [vocab_size]). Errors: kInvalidArgument, field
+  // "ids", beyond the model's context.
   Status append(std::span<const int32_t> ids, int slice, int outputs,
                 const std::function<void(size_t index, std::span<float> logits)>& on_logits);
 

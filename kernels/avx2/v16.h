@@ -101,15 +101,13 @@ struct V16 {
   // Lanes by halves: j += j+8, j += j+4, j += j+2, j += j+1.
   float sum() const {
     const __m256 half = _mm256_add_ps(low, high);
-    const __m128 quarter =
-        _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+    const __m128 quarter = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
     const __m128 two = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
   }
   float largest() const {
     const __m256 half = _mm256_max_ps(low, high);
-    const __m128 quarter =
-        _mm_max_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+    const __m128 quarter = _mm_max_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
     const __m128 two = _mm_max_ps(quarter, _mm_movehl_ps(quarter, quarter));
     return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
   }

@@ -8,7 +8,8 @@
 namespace cascade::avx512 {
 
 struct V16 {
-  // Register tiles: 24 accumulators + 2 weights + 1 broadcast of 32 registers; few rows: 16 + 4 + 1.
+  // Register tiles: 24 accumulators + 2 weights + 1 broadcast of 32 registers; few rows:
+  // 16 + 4 + 1.
   static constexpr int kGemmRows = 12, kGemmPanels = 2;
   static constexpr int kGemmFewRows = 4, kGemmFewPanels = 4;
   // Attention: 4 rows by 64 keys (scores) or 64 channels (values).
@@ -65,8 +66,7 @@ struct V16 {
   // Lanes by halves: j += j+8, j += j+4, j += j+2, j += j+1.
   float sum() const {
     const __m256 half = _mm256_add_ps(_mm512_castps512_ps256(v), _mm512_extractf32x8_ps(v, 1));
-    const __m128 quarter =
-        _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+    const __m128 quarter = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
     const __m128 two = _mm_add_ps(quarter, _mm_movehl_ps(quarter, quarter));
     return _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)));
   }

@@ -14,7 +14,8 @@
 
 namespace cascade::generic {
 
-// One softmax over part of a row's keys: maximum, sum of exponentials, weighted values (in scratch).
+// One softmax over part of a row's keys: maximum, sum of exponentials, weighted values
+// (in scratch).
 struct SoftmaxState {
   float max;
   float sum;

@@ -93,7 +93,8 @@ TEST(Chunks, outlive_a_restart_of_the_scheduler_as_text) {
 
 TEST(Chunks, texts_in_a_request_get_ids_on_the_way) {
   SchedulerWorld world;
-  world.send(ask({testing::system_text("Be brief."), {ChunkType::kContext, "", "Ana likes plums."},
+  world.send(ask({testing::system_text("Be brief."),
+                  {ChunkType::kContext, "", "Ana likes plums."},
                   query_text("What does Ana like to eat?")}));
   const auto page = world.one<wire::ChunkListReply>(world.send(wire::ChunkListRequest{}));
   ASSERT_EQ(page.chunks.size(), 2u);
@@ -126,9 +127,7 @@ class Composing : public ::testing::Test {
   static ChatMessage message(const std::string& role, const std::string& content) {
     return {.role = role, .content = content, .reasoning = {}};
   }
-  static wire::ChunkRef context(const std::string& text) {
-    return {ChunkType::kContext, "", text};
-  }
+  static wire::ChunkRef context(const std::string& text) { return {ChunkType::kContext, "", text}; }
 
   ChunkRegistry registry_;
   int count_ = 0;

@@ -1,4 +1,5 @@
-// Requests from admission to their end: queues, cancels, deadlines, lost actors, the end of service.
+// Requests from admission to their end: queues, cancels, deadlines, lost actors, the end of
+// service.
 #include <gtest/gtest.h>
 
 #include "tests/actors/scheduler_world.h"
@@ -69,8 +70,7 @@ TEST(Admission, names_the_field_that_is_wrong) {
             "chunks[1].type");
   EXPECT_EQ(world.error(world.send(ask({query_text("a"), testing::system_text("b")}))).field,
             "chunks[1].type");
-  EXPECT_EQ(world.error(world.send(ask({{ChunkType::kOutput, "", "text"}}))).field,
-            "chunks[0].id");
+  EXPECT_EQ(world.error(world.send(ask({{ChunkType::kOutput, "", "text"}}))).field, "chunks[0].id");
   EXPECT_EQ(world.error(world.send(ask({testing::system_text("only this")}))).field, "chunks");
   wire::GenerateRequest role;
   role.messages = {{.role = "wizard", .content = "hi", .reasoning = {}}};
@@ -98,7 +98,8 @@ TEST(Memory, requests_wait_for_pages_and_all_end) {
     numbers.push_back(world.post(request));
   }
   world.pump();
-  for (const uint64_t number : numbers) EXPECT_EQ(world.one<wire::Final>(number).finish_reason, "stop");
+  for (const uint64_t number : numbers)
+    EXPECT_EQ(world.one<wire::Final>(number).finish_reason, "stop");
 }
 
 TEST(Streams, pieces_add_up_to_the_answer) {
@@ -164,8 +165,9 @@ TEST(Cancel, of_an_unknown_request_is_an_error) {
             ErrorCode::kNotFound);
   const uint64_t number = world.post(endless(), "owner");
   // Another client cannot cancel it.
-  EXPECT_EQ(world.error(world.post(wire::CancelRequest{testing::request_id(number)}, "other")).field,
-            "target");
+  EXPECT_EQ(
+      world.error(world.post(wire::CancelRequest{testing::request_id(number)}, "other")).field,
+      "target");
 }
 
 TEST(Cancel, ends_only_its_own_request) {
@@ -239,9 +241,10 @@ TEST(LostActors, prefill_takes_waiting_registrations_with_it) {
   const uint64_t put = world.post(wire::ChunkPut{ChunkType::kContext, "some text"});
   world.restart(Actor::kPrefill);
   EXPECT_EQ(world.error(put).code, ErrorCode::kInternal);
-  EXPECT_EQ(world.one<wire::ChunkReply>(world.send(wire::ChunkPut{ChunkType::kContext, "some text"}))
-                .chunk.text,
-            "some text");
+  EXPECT_EQ(
+      world.one<wire::ChunkReply>(world.send(wire::ChunkPut{ChunkType::kContext, "some text"}))
+          .chunk.text,
+      "some text");
 }
 
 TEST(LostActors, a_new_gateway_has_lost_its_clients) {

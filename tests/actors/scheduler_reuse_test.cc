@@ -17,14 +17,16 @@ using testing::system_text;
 
 const char* const kSystem = "You are a helpful assistant.";
 
-// ---- conversations -------------------------------------------------------------------------------
+// ---- conversations
+// -------------------------------------------------------------------------------
 
 const std::vector<std::string> kQuestions = {
     "What is the capital of France?",
     "What city did we just discuss?",
     "What is 7 + 8?",
     "Why did you say that?",
-    "Notes:\nThe code of the red door is 4711.\nAna likes plums.\n\nWhat is the code of the red door?",
+    "Notes:\nThe code of the red door is 4711.\nAna likes plums.\n\nWhat is the code of the red "
+    "door?",
     "What was my first question?",
 };
 
@@ -95,13 +97,12 @@ TEST_P(Conversation, retained_outputs_give_the_same_tokens_and_bits_as_cold_prom
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Policies, Conversation,
-    ::testing::Values(Sampling{"greedy", 0, ThinkPolicy::kReprefill},
-                      Sampling{"sampled", 0.9, ThinkPolicy::kReprefill},
-                      Sampling{"drop", 0.9, ThinkPolicy::kDrop},
-                      Sampling{"keep", 0.9, ThinkPolicy::kKeep}),
-    [](const auto& test) { return std::string(test.param.name); });
+INSTANTIATE_TEST_SUITE_P(Policies, Conversation,
+                         ::testing::Values(Sampling{"greedy", 0, ThinkPolicy::kReprefill},
+                                           Sampling{"sampled", 0.9, ThinkPolicy::kReprefill},
+                                           Sampling{"drop", 0.9, ThinkPolicy::kDrop},
+                                           Sampling{"keep", 0.9, ThinkPolicy::kKeep}),
+                         [](const auto& test) { return std::string(test.param.name); });
 
 // A seed with which the demo model thinks before it answers this question.
 wire::Final think(SchedulerWorld& world, ThinkPolicy policy) {

@@ -25,7 +25,8 @@ using Actor = SchedulerCore::Actor;
 inline const Model& demo_model() {
   static ThreadPool pool(1);
   static const std::unique_ptr<Model> model = [] {
-    auto loaded = load_model(demo_model_dir(), {WeightType::kBf16, KvType::kBf16, best_isa()}, pool);
+    auto loaded =
+        load_model(demo_model_dir(), {WeightType::kBf16, KvType::kBf16, best_isa()}, pool);
     if (!loaded.ok()) ADD_FAILURE() << loaded.error().to_string();
     return *std::move(loaded);
   }();
@@ -169,7 +170,8 @@ class SchedulerWorld {
   uint64_t last_request_ = 0;
 };
 
-// ---- requests ------------------------------------------------------------------------------------
+// ---- requests
+// ------------------------------------------------------------------------------------
 
 inline wire::GenerateRequest ask(const std::vector<wire::ChunkRef>& chunks) {
   wire::GenerateRequest request;
@@ -182,7 +184,11 @@ inline wire::GenerateRequest ask(const std::vector<wire::ChunkRef>& chunks) {
 inline wire::ChunkRef system_text(const std::string& text) {
   return {ChunkType::kSystemPrompt, "", text};
 }
-inline wire::ChunkRef query_text(const std::string& text) { return {ChunkType::kQuery, "", text}; }
-inline wire::ChunkRef output_ref(const std::string& id) { return {ChunkType::kOutput, id, ""}; }
+inline wire::ChunkRef query_text(const std::string& text) {
+  return {ChunkType::kQuery, "", text};
+}
+inline wire::ChunkRef output_ref(const std::string& id) {
+  return {ChunkType::kOutput, id, ""};
+}
 
 }  // namespace cascade::testing

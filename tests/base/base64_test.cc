@@ -5,7 +5,7 @@
 
 #include <openssl/evp.h>
 
-#include "tests/test_seed.h"
+#include "tests/seed.h"
 
 namespace cascade {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <array>
 
-#include "tests/test_seed.h"
+#include "tests/seed.h"
 
 namespace cascade {
 namespace {

@@ -102,13 +102,12 @@ TEST_P(Attention, every_isa_equals_scalar_in_any_grouping_of_rows) {
     size_t begin = 0;
     while (begin < queries.size()) {
       const size_t count = std::min<size_t>(queries.size() - begin, 1 + random.below(16));
-      const auto actual =
-          attend(*kernels, cache, window, {queries.begin() + begin, queries.begin() + begin + count},
-                 {positions.begin() + begin, positions.begin() + begin + count});
+      const auto actual = attend(*kernels, cache, window,
+                                 {queries.begin() + begin, queries.begin() + begin + count},
+                                 {positions.begin() + begin, positions.begin() + begin + count});
       for (size_t r = 0; r < count; ++r) {
-        ASSERT_EQ(std::memcmp(actual[r].data(), expected[begin + r].data(),
-                              head_dim * sizeof(float)),
-                  0)
+        ASSERT_EQ(
+            std::memcmp(actual[r].data(), expected[begin + r].data(), head_dim * sizeof(float)), 0)
             << to_string(kernels->isa) << " position " << positions[begin + r] << " in a call of "
             << count;
       }

@@ -4,8 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "tests/model/safetensors_file.h"
+#include "tests/seed.h"
 #include "tests/shared_dir.h"
-#include "tests/test_seed.h"
 
 namespace cascade {
 namespace {

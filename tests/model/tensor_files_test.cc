@@ -6,9 +6,9 @@
 
 #include "model/safetensors.h"
 #include "tests/model/safetensors_file.h"
+#include "tests/seed.h"
 #include "tests/shared_dir.h"
 #include "tests/temporary_folder.h"
-#include "tests/test_seed.h"
 
 namespace cascade {
 namespace {

@@ -1,12 +1,10 @@
-// What the tests of the tokenizer share: seeds, random texts, small tokenizers.
+// What the tests of the tokenizer share: random texts, small tokenizers.
 #pragma once
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
-#include <iostream>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,18 +17,11 @@
 #include "model/bpe_byte_alphabet.h"
 #include "model/tokenizer.h"
 #include "tests/shared_dir.h"
+#include "tests/test_seed.h"
 
 namespace cascade::testing {
 
 using Ids = std::vector<int32_t>;
-
-// $CASCADE_TEST_SEED, or a random one; printed, so that a failure can be repeated.
-inline uint64_t test_seed() {
-  const char* given = std::getenv("CASCADE_TEST_SEED");
-  const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : system_random();
-  std::cout << "CASCADE_TEST_SEED=" << seed << "\n";
-  return seed;
-}
 
 // Well-formed UTF-8: words, spaces, line ends, digits, punctuation, and code points of all planes.
 inline std::string random_text(Random& random, size_t code_points) {

@@ -8,8 +8,12 @@
 namespace cascade::tidy {
 namespace {
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
+bool is_space(char c) {
+  return std::isspace(static_cast<unsigned char>(c)) != 0;
+}
 
 std::string_view trim(std::string_view text) {
   while (!text.empty() && is_space(text.front())) text.remove_prefix(1);
@@ -84,7 +88,8 @@ bool is_class_head(std::string_view outer) {
         rest.erase(at, allowed.size());
       }
     }
-    // A base may name a type by brackets: class X : Y<int()>. A function has its own before any ":".
+    // A base may name a type by brackets: class X : Y<int()>. A function has its own before any
+    // ":".
     const size_t colon = rest.find(" : ");
     return rest.substr(0, colon).find("()") == std::string::npos;
   }
@@ -110,7 +115,8 @@ Scope scope_of(std::string_view outer, Scope parent) {
   const bool call = outer.find("()") != std::string_view::npos;
   if (parent == Scope::kInitialiser) {
     // A table of functions, or of anything else.
-    const bool lambda = outer.find("[]") != std::string_view::npos && (call || outer.ends_with(']'));
+    const bool lambda =
+        outer.find("[]") != std::string_view::npos && (call || outer.ends_with(']'));
     return lambda ? Scope::kFunction : Scope::kInitialiser;
   }
   if (has_word(outer, "namespace") || outer.ends_with("extern")) return Scope::kNamespace;
@@ -158,8 +164,7 @@ class Scanner {
     const std::string_view outer = trim(groups);
     const Scope parent = braces_.empty() ? Scope::kNamespace : braces_.back().scope;
     Brace brace = {Scope::kInitialiser, false, head_, brackets_};
-    brace.in_head =
-        parent != Scope::kFunction && (brackets_ > 0 || is_member_initialiser(outer));
+    brace.in_head = parent != Scope::kFunction && (brackets_ > 0 || is_member_initialiser(outer));
     if (!brace.in_head) brace.scope = scope_of(outer, parent);
     if (brace.scope == Scope::kFunction) ++function_depth_;
     braces_.push_back(brace);

@@ -7,7 +7,9 @@
 namespace cascade::tidy {
 namespace {
 
-bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
 
 // Walks over source and blanks what it passes on request.
 class Blanker {
@@ -98,7 +100,9 @@ size_t skip_blanks(std::string_view text, size_t at) {
 
 }  // namespace
 
-std::string blank_comments_and_literals(std::string_view source) { return Blanker(source).run(); }
+std::string blank_comments_and_literals(std::string_view source) {
+  return Blanker(source).run();
+}
 
 std::string blank_directives(std::string_view code) {
   std::string out(code);
@@ -116,7 +120,8 @@ std::string blank_directives(std::string_view code) {
 }
 
 std::vector<Include> find_includes(std::string_view source) {
-  // Quoted paths are literals, so the directive is found in the blanked text, its path in the source.
+  // Quoted paths are literals, so the directive is found in the blanked text, its path in the
+  // source.
   const std::string code = blank_comments_and_literals(source);
   std::vector<Include> includes;
   int line = 1;

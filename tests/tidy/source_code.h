@@ -24,7 +24,7 @@ struct Include {
 std::vector<Include> find_includes(std::string_view source);
 
 struct Function {
-  int line = 0;       // from 1: where its declaration begins
+  int line = 0;        // from 1: where its declaration begins
   int line_count = 0;  // to its closing brace, both lines included
 };
 

@@ -13,7 +13,9 @@ std::string lines_of(const std::vector<Function>& functions) {
   }
   return out;
 }
-std::string functions_in(std::string_view source) { return lines_of(find_functions(source)); }
+std::string functions_in(std::string_view source) {
+  return lines_of(find_functions(source));
+}
 
 TEST(Blanking, removes_comments_and_keeps_lines) {
   EXPECT_EQ(blank_comments_and_literals("a // b\nc /* d\n e */ f"), "a     \nc     \n      f");
@@ -23,13 +25,13 @@ TEST(Blanking, removes_comments_and_keeps_lines) {
 
 TEST(Blanking, removes_literals) {
   EXPECT_EQ(blank_comments_and_literals(R"(f("a\"b//", '"', '\'', x))"),
-            "f(" + std::string(9, ' ') + ",    ,     , x)");
+            "f(" + std::string(8, ' ') + ",    ,     , x)");
   EXPECT_EQ(blank_comments_and_literals("u8\"}\" L'{'"), "u8    L   ");
 }
 
 TEST(Blanking, removes_raw_strings) {
-  EXPECT_EQ(blank_comments_and_literals("x = R\"(a\"b)\";y"), "x = R        ;y");
-  EXPECT_EQ(blank_comments_and_literals("R\"d()\" )\nd\")d\";z"), "R       \n    ;z");
+  EXPECT_EQ(blank_comments_and_literals("x = R\"(a\"b)\";y"), "x = R       ;y");
+  EXPECT_EQ(blank_comments_and_literals("R\"d()\" )\nd\")d\";z"), "R       \n     ;z");
   // Letters that are not a prefix leave an ordinary string.
   EXPECT_EQ(blank_comments_and_literals("R_(\"(\") + f(x)"), "R_(   ) + f(x)");
 }
@@ -44,7 +46,7 @@ TEST(Blanking, removes_directives_with_their_continuations) {
   EXPECT_EQ(blank_directives("  # if 1\na"), "        \na");
 }
 
-TEST(Includes, are_found_with_kind_and_line) {
+TEST(IncludeScan, finds_kind_and_line) {
   const auto found = find_includes("#include \"a/b.h\"\n\n  #  include <c>\n#include MACRO\n");
   ASSERT_EQ(found.size(), 2u);
   EXPECT_EQ(found[0].path, "a/b.h");
@@ -54,8 +56,9 @@ TEST(Includes, are_found_with_kind_and_line) {
   EXPECT_FALSE(found[1].quoted);
 }
 
-TEST(Includes, are_not_seen_in_comments_and_strings) {
-  EXPECT_TRUE(find_includes("// #include <a>\n/*\n#include <b>\n*/\nR\"(\n#include <c>\n)\"").empty());
+TEST(IncludeScan, looks_past_comments_and_strings) {
+  EXPECT_TRUE(
+      find_includes("// #include <a>\n/*\n#include <b>\n*/\nR\"(\n#include <c>\n)\"").empty());
 }
 
 TEST(Functions, begin_with_their_declaration_and_end_with_their_brace) {

@@ -1,0 +1,58 @@
+// Running an io_context by hand: until something has happened, or for one message of a port.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <exception>
+#include <optional>
+
+#include "actors/zmq_port.h"
+
+namespace cascade::testing {
+
+// Runs handlers until `done()`. False if no handler was due for 20 s: what was awaited is lost.
+template <class Done>
+bool run_until(asio::io_context& io, const Done& done) {
+  while (!done()) {
+    io.restart();
+    if (io.run_one_for(std::chrono::seconds(20)) == 0) return done();
+  }
+  return true;
+}
+
+// What a coroutine came to.
+struct Ended {
+  bool ended = false;
+  std::exception_ptr error;
+};
+
+// Starts `task` and notes its end in `ended`, which must outlive it.
+inline void spawn(asio::io_context& io, Task<> task, Ended& ended) {
+  asio::co_spawn(io, std::move(task), [&ended](std::exception_ptr error) {
+    ended.ended = true;
+    ended.error = error;
+  });
+}
+
+// The next message of `port`; fails the test if there is none.
+inline wire::Frames receive(asio::io_context& io, ZmqPort& port) {
+  std::optional<wire::Frames> frames;
+  Ended ended;
+  // Not a lambda's coroutine: what it captures would be gone when it resumes.
+  struct Receiver {
+    static Task<> run(ZmqPort& from, std::optional<wire::Frames>& to) { to = co_await from.recv(); }
+  };
+  spawn(io, Receiver::run(port, frames), ended);
+  EXPECT_TRUE(run_until(io, [&] { return ended.ended; })) << "no message came";
+  if (!ended.ended) {
+    port.close();
+    run_until(io, [&] { return ended.ended; });
+    return {};
+  }
+  if (ended.error) std::rethrow_exception(ended.error);
+  EXPECT_TRUE(frames.has_value()) << "the port is closed";
+  return frames.value_or(wire::Frames{});
+}
+
+}  // namespace cascade::testing

@@ -1,0 +1,183 @@
+// A worker on its thread, and the scheduler's end of its connection in the test.
+#include "actors/worker.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <stdexcept>
+
+#include "tests/actors/port_testing.h"
+
+namespace cascade {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::receive;
+
+constexpr wire::RequestId kRequest = {1, 2, 3};
+
+class WorkerTest : public ::testing::Test {
+ protected:
+  void listen() {
+    ZmqPort::Options options;
+    options.type = ZMQ_ROUTER;
+    options.replace_peer = true;
+    scheduler_ = std::make_unique<ZmqPort>(io_, context_, options);
+    ASSERT_TRUE(scheduler_->bind(kSchedulerEndpoint).ok());
+  }
+  // Runs a worker that answers StoreLoad with StoreAck of the same job.
+  std::future<void> start(uint64_t incarnation = 1) {
+    return std::async(std::launch::async, [this, incarnation] {
+      run_worker(context_, kStoreActor, incarnation,
+                 [this](const wire::Message& m) { return handle(m); });
+    });
+  }
+  std::optional<wire::Message> handle(const wire::Message& message) {
+    ++handled_;
+    if (std::holds_alternative<wire::ClientGone>(message)) throw std::out_of_range("a bug");
+    const auto* load = std::get_if<wire::StoreLoad>(&message);
+    if (load == nullptr) return std::nullopt;
+    return wire::StoreAck{load->job, std::nullopt};
+  }
+  void tell(wire::Message message, const wire::RequestId& request = {}) {
+    wire::Frames frames = wire::encode({request, std::move(message)});
+    frames.insert(frames.begin(), kStoreActor);
+    ASSERT_EQ(scheduler_->send(frames), SendResult::kSent);
+  }
+  wire::Envelope heard() {
+    const wire::Frames frames = receive(io_, *scheduler_);
+    EXPECT_FALSE(frames.empty());
+    if (frames.empty()) return {};
+    EXPECT_EQ(frames.front(), kStoreActor);
+    auto envelope = wire::decode(std::span(frames).subspan(1));
+    EXPECT_TRUE(envelope.ok());
+    return envelope.ok() ? *std::move(envelope) : wire::Envelope{};
+  }
+  void hear_hello(uint64_t incarnation) {
+    const wire::Envelope envelope = heard();
+    const auto* hello = std::get_if<wire::ActorHello>(&envelope.message);
+    ASSERT_NE(hello, nullptr);
+    EXPECT_EQ(hello->actor, kStoreActor);
+    EXPECT_EQ(hello->incarnation, incarnation);
+  }
+  void hear_ack(uint64_t job) {
+    const wire::Envelope envelope = heard();
+    const auto* ack = std::get_if<wire::StoreAck>(&envelope.message);
+    ASSERT_NE(ack, nullptr);
+    EXPECT_EQ(ack->job, job);
+    EXPECT_EQ(envelope.request, kRequest);
+  }
+
+  ZmqContext context_;
+  asio::io_context io_{1};
+  std::unique_ptr<ZmqPort> scheduler_;
+  std::atomic<int> handled_ = 0;
+};
+
+TEST_F(WorkerTest, greets_answers_and_stops) {
+  listen();
+  std::future<void> worker = start(7);
+  hear_hello(7);
+  for (uint64_t job = 1; job <= 1000; ++job) {
+    tell(wire::StoreLoad{job}, kRequest);
+    hear_ack(job);
+  }
+  tell(wire::Stop{});
+  worker.get();
+  EXPECT_EQ(handled_, 1000);  // Stop is not the handler's
+}
+
+TEST_F(WorkerTest, answers_in_order) {
+  listen();
+  std::future<void> worker = start();
+  hear_hello(1);
+  for (uint64_t job = 1; job <= 500; ++job) tell(wire::StoreLoad{job}, kRequest);
+  for (uint64_t job = 1; job <= 500; ++job) hear_ack(job);
+  tell(wire::Stop{});
+  worker.get();
+}
+
+TEST_F(WorkerTest, answers_nothing_if_its_handler_does_not) {
+  listen();
+  std::future<void> worker = start();
+  hear_hello(1);
+  tell(wire::StoreDelete{1, "tenant", "id"}, kRequest);
+  tell(wire::StoreLoad{2}, kRequest);
+  hear_ack(2);
+  tell(wire::Stop{});
+  worker.get();
+  EXPECT_EQ(handled_, 2);
+}
+
+TEST_F(WorkerTest, carries_out_what_was_sent_before_stop) {
+  listen();
+  std::future<void> worker = start();
+  hear_hello(1);
+  for (int i = 0; i < 100; ++i) tell(wire::StoreLoad{1}, kRequest);
+  tell(wire::Stop{});
+  tell(wire::StoreLoad{2}, kRequest);
+  worker.get();
+  EXPECT_EQ(handled_, 100);
+}
+
+TEST_F(WorkerTest, may_start_before_the_scheduler) {
+  std::future<void> worker = start();
+  listen();
+  hear_hello(1);
+  tell(wire::Stop{});
+  worker.get();
+}
+
+TEST_F(WorkerTest, throws_what_its_handler_throws) {
+  listen();
+  std::future<void> worker = start();
+  hear_hello(1);
+  tell(wire::ClientGone{});
+  EXPECT_THROW(worker.get(), std::out_of_range);
+}
+
+TEST_F(WorkerTest, is_reached_again_after_a_restart) {
+  listen();
+  std::future<void> first = start(1);
+  hear_hello(1);
+  tell(wire::ClientGone{});
+  EXPECT_THROW(first.get(), std::out_of_range);
+  std::future<void> second = start(2);
+  hear_hello(2);
+  tell(wire::StoreLoad{5}, kRequest);
+  hear_ack(5);
+  tell(wire::Stop{});
+  second.get();
+}
+
+TEST_F(WorkerTest, throws_when_the_scheduler_is_gone) {
+  listen();
+  std::future<void> worker = start();
+  hear_hello(1);
+  scheduler_.reset();
+  try {
+    worker.get();
+    FAIL() << "it returned";
+  } catch (const std::runtime_error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("scheduler"));
+  }
+}
+
+TEST_F(WorkerTest, finds_the_scheduler_that_takes_the_place_of_a_lost_one) {
+  listen();
+  std::future<void> first = start(1);
+  hear_hello(1);
+  scheduler_.reset();
+  EXPECT_THROW(first.get(), std::runtime_error);
+  listen();
+  std::future<void> second = start(2);
+  hear_hello(2);
+  tell(wire::Stop{});
+  second.get();
+}
+
+}  // namespace
+}  // namespace cascade

@@ -1,0 +1,221 @@
+// The chain index and its sequences once more, naively: lists of whole token sequences, searched
+// from end to end. What a random test compares the real ones with.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "cache/eviction.h"
+#include "cache/kv_view.h"
+#include "tests/cache/chain_memory.h"
+
+namespace cascade::testing {
+
+class ChainModel {
+ public:
+  // A page: named by every token of its chain up to its last.
+  struct Node {
+    int64_t last_used_us = 0;
+    int64_t hits = 0;
+    int users = 0;
+    std::set<uint64_t> holds;  // those that end here
+  };
+  struct Sequence {
+    Tokens tokens;
+    size_t sealed = 0;   // whole pages, in the index
+    size_t own = 0;      // pages of its own behind them
+  };
+
+  explicit ChainModel(size_t pages) : pages_max_(pages) {}
+
+  static size_t common_prefix(const Tokens& a, const Tokens& b) {
+    return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+  }
+
+  size_t available(const Tokens& tokens) const {
+    size_t best = 0;
+    for (const auto& [chain, node] : nodes_) best = std::max(best, common_prefix(chain, tokens));
+    return best;
+  }
+
+  Sequence reuse(const Tokens& tokens, int64_t now_us) {
+    Sequence sequence;
+    const size_t found = available(tokens);
+    sequence.sealed = found / kPageTokens;
+    sequence.tokens = first_of(tokens, sequence.sealed * kPageTokens);
+    use(sequence.tokens, 1);
+    Tokens hit = sequence.tokens;
+    if (found % kPageTokens != 0) {
+      const Tokens partial = best_partial(sequence.tokens, tokens, found);
+      use(partial, 1);
+      if (allocate(sequence)) {
+        sequence.tokens = first_of(tokens, found);
+        hit = partial;
+      }
+      use(partial, -1);
+    }
+    for_path(hit, [&](Node& node) {
+      node.last_used_us = now_us;
+      ++node.hits;
+    });
+    return sequence;
+  }
+
+  bool reserve(Sequence& sequence, size_t tokens) {
+    while ((sequence.sealed + sequence.own) * kPageTokens < tokens) {
+      if (!allocate(sequence)) return false;
+    }
+    return true;
+  }
+
+  void commit(Sequence& sequence, const Tokens& tokens, int64_t now_us) {
+    sequence.tokens = join(sequence.tokens, tokens);
+    while (sequence.tokens.size() >= (sequence.sealed + 1) * kPageTokens) {
+      const size_t end = (sequence.sealed + 1) * kPageTokens;
+      insert(first_of(sequence.tokens, end), now_us);
+      nodes_.at(first_of(sequence.tokens, end)).users += 1;
+      ++sequence.sealed;
+      --sequence.own;
+      --own_pages_;
+    }
+  }
+
+  void finish(const Sequence& sequence, int64_t now_us) {
+    if (sequence.tokens.size() > sequence.sealed * kPageTokens) insert(sequence.tokens, now_us);
+    own_pages_ -= sequence.own;
+    use(first_of(sequence.tokens, sequence.sealed * kPageTokens), -1);
+  }
+
+  bool can_hold(const Tokens& tokens) const { return available(tokens) == tokens.size(); }
+  void hold(const Tokens& tokens, uint64_t id) { nodes_.at(end_of(tokens)).holds.insert(id); }
+  void drop_hold(uint64_t id) {
+    for (auto& [chain, node] : nodes_) node.holds.erase(id);
+  }
+  bool is_held(uint64_t id) const {
+    return std::ranges::any_of(nodes_, [&](const auto& n) { return n.second.holds.contains(id); });
+  }
+
+  // The pages of `tokens` from the end down to position `keep`, as long as they are only its own.
+  size_t drop_branch(const Tokens& tokens, size_t keep) {
+    size_t removed = 0;
+    for (size_t begin = (tokens.size() + 63) / 64 * 64; begin >= 64 + keep;) {
+      begin -= 64;
+      const Tokens chain = first_of(tokens, std::min(tokens.size(), begin + 64));
+      const auto found = nodes_.find(chain);
+      if (found == nodes_.end()) continue;
+      if (found->second.users > 0 || is_retained(chain) || has_children(chain)) break;
+      nodes_.erase(found);
+      ++removed;
+    }
+    return removed;
+  }
+
+  bool evict_one() {
+    auto worst = nodes_.end();
+    for (auto it = nodes_.begin(); it != nodes_.end(); ++it) {
+      if (it->second.users > 0 || has_children(it->first)) continue;
+      if (worst == nodes_.end() || score(*it) < score(*worst)) worst = it;
+    }
+    if (worst == nodes_.end()) return false;
+    nodes_.erase(worst);
+    ++evicted;
+    return true;
+  }
+
+  size_t evictable() const {
+    return static_cast<size_t>(
+        std::ranges::count_if(nodes_, [](const auto& node) { return node.second.users == 0; }));
+  }
+  size_t used_pages() const { return nodes_.size() + own_pages_; }
+  const std::map<Tokens, Node>& nodes() const { return nodes_; }
+
+  uint64_t evicted = 0;
+
+ private:
+  static size_t begin_of(const Tokens& chain) {
+    return (chain.size() - 1) / kPageTokens * kPageTokens;
+  }
+
+  template <class Body>
+  void for_path(const Tokens& chain, const Body& body) {
+    for (size_t end = kPageTokens; end < chain.size(); end += kPageTokens) {
+      body(nodes_.at(first_of(chain, end)));
+    }
+    if (!chain.empty()) body(nodes_.at(chain));
+  }
+  void use(const Tokens& chain, int difference) {
+    for_path(chain, [&](Node& node) { node.users += difference; });
+  }
+
+  static bool begins_with(const Tokens& tokens, const Tokens& prefix) {
+    return common_prefix(tokens, prefix) == prefix.size();
+  }
+  bool has_children(const Tokens& chain) const {
+    return std::ranges::any_of(nodes_, [&](const auto& other) {
+      return begin_of(other.first) >= chain.size() && begins_with(other.first, chain);
+    });
+  }
+  bool is_retained(const Tokens& chain) const {
+    return std::ranges::any_of(nodes_, [&](const auto& other) {
+      const bool below = other.first == chain || begin_of(other.first) >= chain.size();
+      return below && !other.second.holds.empty() && begins_with(other.first, chain);
+    });
+  }
+  double score(const std::pair<const Tokens, Node>& node) const {
+    return page_score({is_retained(node.first), node.second.last_used_us, node.second.hits,
+                       static_cast<int64_t>(begin_of(node.first))});
+  }
+
+  // The first page (in the order of tokens) behind `parent` that begins with `tokens`' next ones;
+  // if there is none, the closest in that order on the side that shares more.
+  Tokens best_partial(const Tokens& parent, const Tokens& tokens, size_t found) const {
+    const Tokens wanted = first_of(tokens, std::min(tokens.size(), parent.size() + kPageTokens));
+    std::optional<Tokens> before;
+    for (const auto& [chain, node] : nodes_) {
+      const bool child = chain.size() > parent.size() && begin_of(chain) == parent.size();
+      if (!child || common_prefix(chain, wanted) != found) continue;
+      if (chain >= wanted) return chain;
+      before = chain;
+    }
+    return *before;
+  }
+
+  // The page that ends with, or has, the last of `tokens`.
+  Tokens end_of(const Tokens& tokens) const {
+    for (const auto& [chain, node] : nodes_) {
+      if (begin_of(chain) == begin_of(tokens) && begins_with(chain, tokens)) return chain;
+    }
+    return {};
+  }
+
+  void insert(const Tokens& chain, int64_t now_us) {
+    if (available(chain) == chain.size()) return;
+    Node node;
+    node.last_used_us = now_us;
+    for (size_t size = begin_of(chain) + 1; size < chain.size(); ++size) {
+      const auto shorter = nodes_.find(first_of(chain, size));
+      if (shorter == nodes_.end()) continue;
+      node.hits = std::max(node.hits, shorter->second.hits);
+      node.holds.insert(shorter->second.holds.begin(), shorter->second.holds.end());
+      nodes_.erase(shorter);
+    }
+    nodes_.emplace(chain, std::move(node));
+  }
+
+  bool allocate(Sequence& sequence) {
+    if (used_pages() == pages_max_ && !evict_one()) return false;
+    ++sequence.own;
+    ++own_pages_;
+    return true;
+  }
+
+  const size_t pages_max_;
+  std::map<Tokens, Node> nodes_;
+  size_t own_pages_ = 0;
+};
+
+}  // namespace cascade::testing

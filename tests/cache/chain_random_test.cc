@@ -1,0 +1,232 @@
+// Many sequences in a small pool, at random: every look-up, eviction and count agrees with a naive
+// model, and every byte that is reused is what was computed for exactly that chain.
+#include <gtest/gtest.h>
+
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/cache/chain_memory.h"
+#include "tests/cache/chain_model.h"
+#include "tests/seed.h"
+
+namespace cascade {
+namespace {
+
+using testing::ChainMemory;
+using testing::ChainModel;
+using testing::first_of;
+using testing::join;
+using testing::Tokens;
+
+struct Shape {
+  size_t pages;
+  size_t running_max;
+  int alphabet;        // tokens are in [0, alphabet)
+  size_t tokens_max;   // of one sequence
+};
+
+class Simulation {
+ public:
+  Simulation(const Shape& shape, uint64_t seed)
+      : shape_(shape), random_(seed), memory_(shape.pages), model_(shape.pages) {}
+
+  void step() {
+    // Not a multiple of 90 s, the weight of a doubling of hits: scores of different pages differ.
+    now_us_ += 97'000'000;
+    switch (random_.below(16)) {
+      case 0:
+      case 1:
+      case 2: return start();
+      case 3:
+      case 4: return finish();
+      case 5: return hold();
+      case 6: return drop_hold();
+      case 7: return drop_branch();
+      case 8: return evict();
+      default: return grow();
+    }
+  }
+
+  void check() {
+    ASSERT_EQ(memory_.index.node_count(), model_.nodes().size());
+    ASSERT_EQ(memory_.index.evictable_count(), model_.evictable());
+    ASSERT_EQ(memory_.index.evicted_count(), model_.evicted);
+    ASSERT_EQ(memory_.pool.used_count(), model_.used_pages());
+    for (const auto& [chain, node] : model_.nodes()) {
+      ASSERT_EQ(memory_.available(chain), static_cast<int64_t>(chain.size()));
+    }
+    for (const Running& running : running_) {
+      ASSERT_EQ(running.real->tokens(), running.model.tokens);
+      ASSERT_EQ(running.real->pages().size(), running.model.sealed + running.model.own);
+      ASSERT_TRUE(memory_.intact(*running.real));
+      for (const PageIndex page : running.real->pages()) {
+        ASSERT_EQ(memory_.pool.references(page), 1u);
+      }
+    }
+    for (const uint64_t hold : holds_) {
+      ASSERT_EQ(memory_.index.is_held(hold), model_.is_held(hold));
+    }
+  }
+
+  // Ends everything: nothing is left, and nothing was kept from eviction.
+  void end() {
+    while (!running_.empty()) finish();
+    ASSERT_EQ(memory_.index.evictable_count(), memory_.index.node_count());
+    while (memory_.index.evict_one()) {
+    }
+    ASSERT_EQ(memory_.index.node_count(), 0u);
+    ASSERT_EQ(memory_.pool.used_count(), 0u);
+    for (const uint64_t hold : holds_) ASSERT_FALSE(memory_.index.is_held(hold));
+  }
+
+ private:
+  struct Running {
+    std::unique_ptr<ChainSequence> real;
+    ChainModel::Sequence model;
+  };
+
+  Tokens random_tokens(size_t count) {
+    Tokens tokens(count);
+    for (int32_t& token : tokens) {
+      token = static_cast<int32_t>(random_.below(static_cast<uint64_t>(shape_.alphabet)));
+    }
+    return tokens;
+  }
+
+  // The beginning of some earlier chain, cut anywhere, often where pages meet.
+  Tokens known_beginning() {
+    if (known_.empty()) return {};
+    const Tokens& chain = known_[random_.below(known_.size())];
+    size_t size = random_.below(chain.size() + 1);
+    if (random_.below(3) == 0) size = size / kPageTokens * kPageTokens;
+    return random_.below(3) == 0 ? chain : first_of(chain, size);
+  }
+
+  std::list<Running>::iterator any_running() {
+    return std::next(running_.begin(), static_cast<int>(random_.below(running_.size())));
+  }
+
+  void start() {
+    if (running_.size() == shape_.running_max) return finish();
+    Tokens prompt = known_beginning();
+    if (random_.below(4) != 0) prompt = join(prompt, random_tokens(random_.below(80)));
+    if (prompt.size() > shape_.tokens_max) prompt.resize(shape_.tokens_max);
+    Running running{memory_.sequence(), model_.reuse(prompt, now_us_)};
+    ASSERT_EQ(running.real->reuse(prompt, now_us_),
+              static_cast<int64_t>(running.model.tokens.size()));
+    ASSERT_TRUE(memory_.intact(*running.real));
+    running_.push_back(std::move(running));
+    // What the prompt adds is computed later, or never: the request may be cancelled.
+    wanted_[running_.back().real.get()] = prompt;
+  }
+
+  // A slice of the prompt, or a few sampled tokens.
+  void grow() {
+    if (running_.empty()) return;
+    Running& running = *any_running();
+    const size_t done = running.model.tokens.size();
+    const Tokens& prompt = wanted_[running.real.get()];
+    Tokens next;
+    if (done < prompt.size()) {
+      const size_t count = 1 + random_.below(prompt.size() - done);
+      next = Tokens(prompt.begin() + static_cast<ptrdiff_t>(done),
+                    prompt.begin() + static_cast<ptrdiff_t>(done + count));
+    } else {
+      next = random_tokens(1 + random_.below(6));
+    }
+    if (done + next.size() > shape_.tokens_max) return;
+    // Sometimes more room is made than is used.
+    const size_t room = done + next.size() + (random_.below(8) == 0 ? 70 : 0);
+    const bool has_room = model_.reserve(running.model, room);
+    ASSERT_EQ(running.real->reserve(static_cast<int64_t>(room)), has_room);
+    if (!has_room) return;
+    ASSERT_TRUE(memory_.compute(*running.real, next, now_us_));
+    model_.commit(running.model, next, now_us_);
+    known_.push_back(running.model.tokens);
+    if (known_.size() > 40) known_.erase(known_.begin());
+  }
+
+  void finish() {
+    if (running_.empty()) return;
+    const auto running = any_running();
+    wanted_.erase(running->real.get());
+    // Pages left without finish() have the age 0; of two such the order of eviction is open.
+    const bool abandoned = std::ranges::any_of(
+        model_.nodes(), [](const auto& node) { return node.second.last_used_us == 0; });
+    if (!abandoned && random_.below(6) == 0) {
+      model_.finish(running->model, 0);
+      running->real.reset();  // without finish()
+    } else {
+      model_.finish(running->model, now_us_);
+      running->real->finish(now_us_);
+    }
+    running_.erase(running);
+  }
+
+  void hold() {
+    const Tokens chain = known_beginning();
+    if (chain.empty()) return;
+    const auto hold = memory_.index.hold(chain);
+    ASSERT_EQ(hold.has_value(), model_.can_hold(chain));
+    if (!hold) return;
+    model_.hold(chain, *hold);
+    holds_.push_back(*hold);
+  }
+
+  void drop_hold() {
+    if (holds_.empty()) return;
+    const uint64_t hold = holds_[random_.below(holds_.size())];
+    memory_.index.drop_hold(hold);
+    model_.drop_hold(hold);
+  }
+
+  void drop_branch() {
+    if (known_.empty() || random_.below(3) != 0) return;
+    const Tokens chain = known_[random_.below(known_.size())];
+    const size_t keep = random_.below(chain.size() + 1);
+    ASSERT_EQ(memory_.index.drop_branch(chain, static_cast<int64_t>(keep)),
+              model_.drop_branch(chain, keep));
+  }
+
+  void evict() {
+    if (random_.below(4) != 0) return;
+    ASSERT_EQ(memory_.index.evict_one(), model_.evict_one());
+  }
+
+  const Shape shape_;
+  Random random_;
+  ChainMemory memory_;
+  ChainModel model_;
+  std::list<Running> running_;
+  std::map<const ChainSequence*, Tokens> wanted_;  // prompts
+  std::vector<Tokens> known_;                      // chains that were computed, the latest last
+  std::vector<uint64_t> holds_;
+  int64_t now_us_ = 1'800'000'000'000'000;
+};
+
+class ChainRandom : public ::testing::TestWithParam<Shape> {};
+
+TEST_P(ChainRandom, agrees_with_the_naive_model_and_serves_no_wrong_byte) {
+  const uint64_t seed = testing::test_seed();
+  for (uint64_t round = 0; round < 4; ++round) {
+    Simulation simulation(GetParam(), counter_random(seed, round));
+    for (int step = 0; step < 700; ++step) {
+      simulation.step();
+      simulation.check();
+      if (HasFatalFailure()) FAIL() << "round " << round << ", step " << step;
+    }
+    simulation.end();
+  }
+}
+
+// Tight: evictions at every turn; few running. Binary: many siblings that share much. Wide: more
+// room than is used, so that holds and branches matter.
+INSTANTIATE_TEST_SUITE_P(Shapes, ChainRandom,
+                         ::testing::Values(Shape{8, 2, 2, 250}, Shape{20, 4, 2, 300},
+                                           Shape{20, 6, 1, 200}, Shape{60, 5, 3, 400}));
+
+}  // namespace
+}  // namespace cascade

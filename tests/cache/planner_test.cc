@@ -1,0 +1,196 @@
+// The planner: alternation, ends of slices, limits of time, hostile speeds.
+#include "cache/planner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "base/random.h"
+#include "cache/kv_view.h"
+#include "tests/seed.h"
+
+namespace cascade {
+namespace {
+
+using Kind = Plan::Kind;
+
+SpeedEstimate speed_of(int64_t prefill_token_us, int64_t decode_step_us) {
+  SpeedEstimate speed;
+  speed.add_prefill(1, prefill_token_us);
+  speed.add_decode(1, 1, decode_step_us);
+  return speed;
+}
+
+PlanInput prompt_input(int64_t position, int64_t end) {
+  PlanInput input;
+  input.prompt = {position, end};
+  return input;
+}
+
+TEST(SpeedEstimate, starts_at_zero_takes_the_first_value_then_a_quarter_of_each) {
+  SpeedEstimate speed;
+  EXPECT_EQ(speed.prefill_token_us(), 0);
+  EXPECT_EQ(speed.decode_step_us(), 0);
+  EXPECT_EQ(speed.decode_token_us(), 0);
+  speed.add_prefill(100, 20'000);
+  speed.add_decode(4, 8, 8000);
+  EXPECT_DOUBLE_EQ(speed.prefill_token_us(), 200);
+  EXPECT_DOUBLE_EQ(speed.decode_step_us(), 2000);
+  EXPECT_DOUBLE_EQ(speed.decode_token_us(), 1000);
+  speed.add_prefill(10, 4000);
+  speed.add_decode(1, 1, 4000);
+  EXPECT_DOUBLE_EQ(speed.prefill_token_us(), 250);
+  EXPECT_DOUBLE_EQ(speed.decode_step_us(), 2500);
+  EXPECT_DOUBLE_EQ(speed.decode_token_us(), 1750);
+}
+
+TEST(SpeedEstimate, ignores_measurements_of_nothing) {
+  SpeedEstimate speed;
+  speed.add_prefill(0, 1000);
+  speed.add_decode(0, 0, 1000);
+  EXPECT_EQ(speed.prefill_token_us(), 0);
+  EXPECT_EQ(speed.decode_step_us(), 0);
+  speed.add_decode(2, 0, 1000);
+  EXPECT_EQ(speed.decode_step_us(), 500);
+  EXPECT_EQ(speed.decode_token_us(), 0);
+}
+
+TEST(Planner, does_nothing_when_nothing_waits) {
+  EXPECT_EQ(plan_next({}, {}, {}).kind, Kind::kNothing);
+}
+
+TEST(Planner, the_first_slice_is_one_page_as_nothing_was_measured) {
+  EXPECT_EQ(plan_next(prompt_input(0, 1000), {}, {}).slice_end, 64);
+  EXPECT_EQ(plan_next(prompt_input(70, 1000), {}, {}).slice_end, 128);
+  EXPECT_EQ(plan_next(prompt_input(0, 10), {}, {}).slice_end, 10);
+}
+
+TEST(Planner, a_slice_is_as_long_as_the_time_allows_in_whole_pages) {
+  const SpeedEstimate speed = speed_of(1000, 1000);
+  // Alone: 250 ms are 250 tokens; beside decodes: 60 ms are 60 tokens, so the rest of one page.
+  EXPECT_EQ(plan_next(prompt_input(0, 9999), speed, {}).slice_end, 192);
+  EXPECT_EQ(plan_next(prompt_input(10, 9999), speed, {}).slice_end, 256);
+  PlanInput beside = prompt_input(0, 9999);
+  beside.decoding = 3;
+  beside.last_was_decode = true;
+  EXPECT_EQ(plan_next(beside, speed, {}).slice_end, 64);
+  EXPECT_EQ(plan_next(prompt_input(0, 9999), speed_of(1, 1), {}).slice_end, 512);
+}
+
+TEST(Planner, decode_and_prefill_alternate_while_both_wait) {
+  const SpeedEstimate speed = speed_of(500, 500);
+  PlanInput input = prompt_input(0, 100'000);
+  input.decoding = 2;
+  Kind last = Kind::kNothing;
+  for (int i = 0; i < 100; ++i) {
+    const Plan plan = plan_next(input, speed, {});
+    ASSERT_TRUE(plan.kind == Kind::kDecode || plan.kind == Kind::kPrefill);
+    ASSERT_NE(plan.kind, last);
+    last = plan.kind;
+    input.last_was_decode = plan.kind == Kind::kDecode;
+    if (plan.kind == Kind::kPrefill) input.prompt->position = plan.slice_end;
+  }
+}
+
+TEST(Planner, a_burst_is_as_long_as_the_time_allows_and_at_least_a_step) {
+  PlanInput input;
+  input.decoding = 1;
+  const auto steps = [&](const SpeedEstimate& speed) { return plan_next(input, speed, {}).decode_steps; };
+  EXPECT_EQ(steps({}), 1);
+  EXPECT_EQ(steps(speed_of(1, 5000)), 4);
+  EXPECT_EQ(steps(speed_of(1, 1'000'000)), 1);
+  EXPECT_EQ(steps(speed_of(1, 1)), 64);
+  PlannerLimits limits;
+  limits.burst_steps_max = 3;
+  EXPECT_EQ(plan_next(input, speed_of(1, 1), limits).decode_steps, 3);
+}
+
+TEST(Planner, idle_work_is_done_only_when_nothing_else_waits) {
+  PlanInput input;
+  input.idle_prompt = {0, 1000};
+  const Plan idle = plan_next(input, {}, {});
+  EXPECT_EQ(idle.kind, Kind::kIdlePrefill);
+  EXPECT_EQ(idle.slice_end, 64);
+  for (const bool last_was_decode : {false, true}) {
+    input.last_was_decode = last_was_decode;
+    PlanInput with_prompt = input;
+    with_prompt.prompt = {0, 10};
+    EXPECT_EQ(plan_next(with_prompt, {}, {}).kind, Kind::kPrefill);
+    PlanInput with_decode = input;
+    with_decode.decoding = 1;
+    EXPECT_EQ(plan_next(with_decode, {}, {}).kind, Kind::kDecode);
+  }
+}
+
+TEST(Planner, an_idle_slice_is_short_even_though_nothing_runs) {
+  PlanInput input;
+  input.idle_prompt = {0, 100'000};
+  EXPECT_EQ(plan_next(input, speed_of(300, 1), {}).slice_end, 192);  // 60 ms, not 250
+}
+
+// Speeds that no machine has: the plan must still be a plan.
+SpeedEstimate any_speed(Random& random) {
+  SpeedEstimate speed;
+  const auto time = [&]() -> int64_t {
+    switch (random.below(4)) {
+      case 0: return 0;
+      case 1: return std::numeric_limits<int64_t>::max();
+      default: return static_cast<int64_t>(random() >> (1 + random.below(62)));
+    }
+  };
+  for (uint64_t i = random.below(3); i > 0; --i) {
+    speed.add_prefill(static_cast<int64_t>(random.below(600)), time());
+    speed.add_decode(static_cast<int32_t>(random.below(65)), static_cast<int64_t>(random.below(900)),
+                     time());
+  }
+  return speed;
+}
+
+void check_slice(const PlanInput::Prompt& prompt, int64_t end, const PlannerLimits& limits) {
+  ASSERT_GT(end, prompt.position);
+  ASSERT_LE(end, prompt.end);
+  ASSERT_TRUE(end == prompt.end || end % kPageTokens == 0) << end;
+  ASSERT_LE(end - prompt.position, std::max<int64_t>(limits.slice_tokens_max, kPageTokens));
+}
+
+TEST(Planner, any_plan_makes_progress_within_its_limits) {
+  Random random(testing::test_seed());
+  for (int i = 0; i < 50'000; ++i) {
+    PlannerLimits limits;
+    limits.slice_tokens_max = 1 + static_cast<int>(random.below(1024));
+    limits.burst_us = static_cast<int64_t>(random() >> (1 + random.below(62)));
+    limits.slice_beside_decode_us = static_cast<int64_t>(random() >> (1 + random.below(62)));
+    limits.slice_alone_us = static_cast<int64_t>(random() >> (1 + random.below(62)));
+    limits.burst_steps_max = 1 + static_cast<int>(random.below(200));
+    const auto prompt = [&]() -> std::optional<PlanInput::Prompt> {
+      if (random.below(2) == 0) return std::nullopt;
+      const auto position = static_cast<int64_t>(random.below(3000));
+      return PlanInput::Prompt{position, position + 1 + static_cast<int64_t>(random.below(3000))};
+    };
+    PlanInput input;
+    input.decoding = static_cast<int>(random.below(3));
+    input.prompt = prompt();
+    input.idle_prompt = prompt();
+    input.last_was_decode = random.below(2) == 1;
+    const Plan plan = plan_next(input, any_speed(random), limits);
+    switch (plan.kind) {
+      case Kind::kNothing:
+        ASSERT_TRUE(input.decoding == 0 && !input.prompt && !input.idle_prompt);
+        break;
+      case Kind::kDecode:
+        ASSERT_GT(input.decoding, 0);
+        ASSERT_TRUE(plan.decode_steps >= 1 && plan.decode_steps <= limits.burst_steps_max);
+        break;
+      case Kind::kPrefill: check_slice(input.prompt.value(), plan.slice_end, limits); break;
+      case Kind::kIdlePrefill:
+        ASSERT_TRUE(input.decoding == 0 && !input.prompt);
+        check_slice(input.idle_prompt.value(), plan.slice_end, limits);
+        break;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cascade

@@ -1,0 +1,261 @@
+// The run directory: who may use it, and that only one daemon does.
+#include "daemon/run_dir.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+
+#include "tests/temporary_folder.h"
+
+namespace cascade {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+// Sets the umask for one test.
+class Umask {
+ public:
+  explicit Umask(mode_t mask) : before_(::umask(mask)) {}
+  ~Umask() { ::umask(before_); }
+
+ private:
+  mode_t before_;
+};
+
+mode_t mode_of(const fs::path& path) {
+  struct stat info = {};
+  EXPECT_EQ(::stat(path.c_str(), &info), 0) << path;
+  return info.st_mode & 07777;
+}
+
+Error refusal(const fs::path& path) {
+  const auto opened = RunDir::open(path);
+  EXPECT_FALSE(opened.ok()) << path;
+  return opened.ok() ? Error{} : opened.error();
+}
+
+TEST(RunDir, is_made_for_this_user_alone) {
+  const testing::TemporaryFolder folder;
+  const Umask mask(0);
+  const fs::path path = folder.path() / "run";
+  ASSERT_TRUE(RunDir::open(path).ok());
+  EXPECT_EQ(mode_of(path), 0700u);
+  EXPECT_EQ(mode_of(path / "cascaded.lock"), 0600u);
+}
+
+TEST(RunDir, is_private_with_a_slash_at_its_end) {
+  const testing::TemporaryFolder folder;
+  const Umask mask(0022);
+  ASSERT_TRUE(RunDir::open(folder.path() / "run//").ok());
+  EXPECT_EQ(mode_of(folder.path() / "run"), 0700u);
+}
+
+TEST(RunDir, is_made_with_its_parents) {
+  const testing::TemporaryFolder folder;
+  const Umask mask(0022);
+  const fs::path path = folder.path() / "a" / "b" / "run";
+  ASSERT_TRUE(RunDir::open(path).ok());
+  EXPECT_EQ(mode_of(path), 0700u);
+  EXPECT_EQ(mode_of(path.parent_path()), 0755u);
+}
+
+TEST(RunDir, may_exist_if_others_cannot_write) {
+  const testing::TemporaryFolder folder;
+  for (const mode_t mode : {0700u, 0750u, 0755u}) {
+    ASSERT_EQ(::chmod(folder.path().c_str(), mode), 0);
+    EXPECT_TRUE(RunDir::open(folder.path()).ok()) << std::oct << mode;
+    EXPECT_EQ(mode_of(folder.path()), mode);
+  }
+}
+
+TEST(RunDir, is_refused_if_others_can_write) {
+  const testing::TemporaryFolder folder;
+  for (const mode_t mode : {0770u, 0702u, 0777u, 01777u}) {
+    ASSERT_EQ(::chmod(folder.path().c_str(), mode), 0);
+    const Error error = refusal(folder.path());
+    EXPECT_EQ(error.code, ErrorCode::kInvalidArgument) << std::oct << mode;
+    EXPECT_EQ(error.field, folder.path());
+    EXPECT_THAT(error.message, HasSubstr("writable by others"));
+  }
+  EXPECT_FALSE(fs::exists(folder.path() / "cascaded.lock"));
+}
+
+TEST(RunDir, is_refused_if_it_belongs_to_another_user) {
+  if (::geteuid() != 0) GTEST_SKIP() << "SKIPPED: giving a folder away takes root";
+  const testing::TemporaryFolder folder;
+  const fs::path path = folder.path() / "run";
+  fs::create_directory(path);
+  ASSERT_EQ(::chown(path.c_str(), 65534, 65534), 0);
+  const Error error = refusal(path);
+  EXPECT_EQ(error.code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(error.message, HasSubstr("another user"));
+}
+
+TEST(RunDir, is_refused_if_it_is_a_file) {
+  const testing::TemporaryFolder folder;
+  const fs::path file = folder.write("run", "content");
+  const Error error = refusal(file);
+  EXPECT_EQ(error.code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(error.message, HasSubstr("not a folder"));
+  EXPECT_EQ(refusal(file / "below").code, ErrorCode::kIo);
+  EXPECT_EQ(fs::file_size(file), 7u);
+}
+
+TEST(RunDir, is_refused_if_it_cannot_be_made) {
+  EXPECT_FALSE(RunDir::open("").ok());
+  EXPECT_FALSE(RunDir::open("/proc/cascaded").ok());
+  const testing::TemporaryFolder folder;
+  EXPECT_EQ(refusal(folder.path() / std::string(300, 'x')).code, ErrorCode::kIo);
+}
+
+TEST(RunDir, may_be_a_link_to_a_folder) {
+  const testing::TemporaryFolder folder;
+  fs::create_directory(folder.path() / "real");
+  fs::permissions(folder.path() / "real", fs::perms::owner_all);
+  fs::create_directory_symlink("real", folder.path() / "link");
+  const auto first = RunDir::open(folder.path() / "link");
+  ASSERT_TRUE(first.ok());
+  EXPECT_TRUE(fs::exists(folder.path() / "real" / "cascaded.lock"));
+  // The lock is the folder's, whatever its name.
+  EXPECT_EQ(refusal(folder.path() / "real").code, ErrorCode::kConflict);
+}
+
+TEST(RunDir, is_refused_if_it_is_a_link_to_nothing_or_to_what_others_can_write) {
+  const testing::TemporaryFolder folder;
+  fs::create_directory_symlink("nothing", folder.path() / "dangling");
+  EXPECT_EQ(refusal(folder.path() / "dangling").code, ErrorCode::kNotFound);
+  EXPECT_FALSE(fs::exists(folder.path() / "nothing"));
+  fs::create_directory(folder.path() / "open");
+  ASSERT_EQ(::chmod((folder.path() / "open").c_str(), 0777), 0);
+  fs::create_directory_symlink("open", folder.path() / "link");
+  EXPECT_EQ(refusal(folder.path() / "link").code, ErrorCode::kInvalidArgument);
+}
+
+TEST(RunDir, does_not_follow_a_link_in_place_of_its_lock) {
+  const testing::TemporaryFolder folder;
+  fs::create_symlink("victim", folder.path() / "cascaded.lock");
+  const Error error = refusal(folder.path());
+  EXPECT_EQ(error.code, ErrorCode::kIo);
+  EXPECT_THAT(error.to_string(), HasSubstr("cascaded.lock"));
+  EXPECT_FALSE(fs::exists(folder.path() / "victim"));
+}
+
+TEST(RunDir, is_used_by_one_object_at_a_time) {
+  const testing::TemporaryFolder folder;
+  {
+    const auto first = RunDir::open(folder.path());
+    ASSERT_TRUE(first.ok());
+    const Error error = refusal(folder.path());
+    EXPECT_EQ(error.code, ErrorCode::kConflict);
+    EXPECT_EQ(error.field, folder.path());
+  }
+  EXPECT_TRUE(RunDir::open(folder.path()).ok());
+}
+
+TEST(RunDir, keeps_its_lock_when_moved) {
+  const testing::TemporaryFolder folder;
+  auto first = RunDir::open(folder.path());
+  ASSERT_TRUE(first.ok());
+  {
+    const RunDir moved = *std::move(first);
+    EXPECT_EQ(refusal(folder.path()).code, ErrorCode::kConflict);
+  }
+  EXPECT_TRUE(RunDir::open(folder.path()).ok());
+}
+
+// Runs a child that locks `path`, says so, and waits until it is told to go on; then it is killed.
+class LockingProcess {
+ public:
+  explicit LockingProcess(const std::string& path) {
+    std::array<int, 2> said, told;
+    EXPECT_EQ(::pipe(said.data()), 0);
+    EXPECT_EQ(::pipe(told.data()), 0);
+    child_ = ::fork();
+    if (child_ == 0) {
+      ::close(told[1]);
+      const auto opened = RunDir::open(path);
+      const char locked = opened.ok() ? 'y' : 'n';
+      char ignored;
+      if (::write(said[1], &locked, 1) == 1) (void)!::read(told[0], &ignored, 1);
+      ::_exit(0);
+    }
+    ::close(said[1]);
+    ::close(told[0]);
+    EXPECT_EQ(::read(said[0], &locked_, 1), 1);
+    ::close(said[0]);
+    told_ = told[1];
+  }
+  ~LockingProcess() { kill(); }
+
+  bool locked() const { return locked_ == 'y'; }
+  void kill() {
+    if (child_ < 0) return;
+    ::kill(child_, SIGKILL);
+    EXPECT_EQ(::waitpid(child_, nullptr, 0), child_);
+    ::close(told_);
+    child_ = -1;
+  }
+
+ private:
+  pid_t child_ = -1;
+  int told_ = -1;
+  char locked_ = '?';
+};
+
+TEST(RunDir, is_used_by_one_process_at_a_time) {
+  const testing::TemporaryFolder folder;
+  LockingProcess other(folder.path());
+  ASSERT_TRUE(other.locked());
+  EXPECT_EQ(refusal(folder.path()).code, ErrorCode::kConflict);
+  // However a process ends, its lock ends with it; the file stays and does no harm.
+  other.kill();
+  EXPECT_TRUE(fs::exists(folder.path() / "cascaded.lock"));
+  const auto opened = RunDir::open(folder.path());
+  ASSERT_TRUE(opened.ok());
+  EXPECT_FALSE(LockingProcess(folder.path()).locked());
+}
+
+TEST(Endpoint, is_an_absolute_ipc_path) {
+  EXPECT_TRUE(check_endpoint("ipc:///run/cascaded/cascaded.sock").ok());
+  EXPECT_TRUE(check_endpoint("ipc:///" + std::string(106, 'x')).ok());
+}
+
+TEST(Endpoint, is_refused_for_other_transports) {
+  for (const char* endpoint :
+       {"", "tcp://127.0.0.1:5555", "tcp://*:5555", "inproc://x", "pgm://x", "ws://x", "udp://x",
+        "vmci://x", "tipc://x", "IPC:///x", "ipc:/x", "/run/x", " ipc:///x"}) {
+    const Status status = check_endpoint(endpoint);
+    ASSERT_FALSE(status.ok()) << endpoint;
+    EXPECT_EQ(status.error().code, ErrorCode::kUnsupported);
+    EXPECT_EQ(status.error().field, "endpoint");
+    EXPECT_THAT(status.error().message, HasSubstr(endpoint));
+  }
+}
+
+TEST(Endpoint, is_refused_if_not_absolute) {
+  // "ipc://*" makes ZeroMQ invent a name, "ipc://@x" takes one without a file that has permissions.
+  for (const char* endpoint : {"ipc://", "ipc://*", "ipc://@abstract", "ipc://x", "ipc://./x"}) {
+    const Status status = check_endpoint(endpoint);
+    ASSERT_FALSE(status.ok()) << endpoint;
+    EXPECT_EQ(status.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(status.error().field, "endpoint");
+  }
+}
+
+TEST(Endpoint, is_refused_if_too_long_for_a_socket) {
+  const Status status = check_endpoint("ipc:///" + std::string(107, 'x'));
+  ASSERT_FALSE(status.ok());
+  EXPECT_EQ(status.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(status.error().message, HasSubstr("108"));
+  EXPECT_THAT(status.error().message, HasSubstr("107"));
+}
+
+}  // namespace
+}  // namespace cascade

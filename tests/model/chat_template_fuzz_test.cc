@@ -1,0 +1,235 @@
+// Random templates: none crashes, and none makes text of a client trusted.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "base/utf8.h"
+#include "tests/model/chat_template_testing.h"
+#include "tests/model/random_template.h"
+#include "tests/test_seed.h"
+
+namespace cascade::testing {
+namespace {
+
+TemplateLimits small_limits() {
+  TemplateLimits limits;
+  limits.steps_max = 20'000;
+  return limits;
+}
+
+// Characters that upper(), lower() and title() turn into ASCII are among those of the client.
+OrderedJson client_variables() {
+  const std::string kelvin = "\u212a";    // lower case: "k"
+  const std::string long_s = "\u017f";    // upper case: "S"
+  const std::string sharp_s = "\u00df";   // upper case: "SS"
+  const std::string ligature = "\ufb01";  // upper case: "FI"
+  const std::string dotted_i = "\u0130";  // lower case: "i" and a dot
+  const std::string text = kelvin + long_s + sharp_s + ligature + dotted_i;
+  return {{"c", text + "\n a<b>\"'\\"},
+          {"e", ""},
+          {"n", 12},
+          {"f", 2.5},
+          {"t", true},
+          {"l", {text, "a", 3, nullptr}},
+          {"d", {{"a", text}, {text, "b"}, {"\u4f60", {1, "a"}}}},
+          {"u", {{{"a", text}}, {{"a", "a" + sharp_s}}}}};
+}
+
+// The template's own text has only letters that no client text, number, constant or punctuation
+// of the engine has: a trusted character is one of them, or the engine let another one through.
+TEST(ChatTemplateFuzz, text_of_clients_never_becomes_trusted) {
+  constexpr std::string_view kTrusted = "qvwzQVWZ%r\u03bb\u039b";
+  Random random(test_seed());
+  RandomTemplate templates(random, {{"c", "e", "n", "f", "t", "l", "d", "u", "x", "y", "c", "l"},
+                                    {"q", "v", "wz", "ZQ", "", "\u03bb"}});
+  const OrderedJson variables = client_variables();
+  size_t printed = 0;
+  size_t trusted_bytes = 0;
+  size_t untrusted_bytes = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    const std::string source = templates.statements(1);
+    const auto text = render(source, variables, small_limits());
+    if (!text.ok()) {
+      ASSERT_EQ(text.error().field, "chat_template") << source;
+      continue;
+    }
+    ++printed;
+    for (const TextSpan& span : *text) {
+      (span.trusted ? trusted_bytes : untrusted_bytes) += span.text.size();
+      for (size_t i = 0; span.trusted && i < span.text.size();) {
+        const size_t size = utf8_decode(span.text, i).size;
+        const std::string character = span.text.substr(i, size);
+        ASSERT_NE(kTrusted.find(character), std::string_view::npos)
+            << "trusted: " << span.text << "\nin: " << source;
+        i += size;
+      }
+    }
+  }
+  EXPECT_GT(printed, 5'000u);
+  EXPECT_GT(trusted_bytes, 10'000u);
+  EXPECT_GT(untrusted_bytes, 100'000u);
+}
+
+// The same template gives the same text, whoever wrote its variables.
+TEST(ChatTemplateFuzz, marks_do_not_change_the_text) {
+  Random random(test_seed());
+  RandomTemplate untrusted(random, {{"c", "l", "d", "x"}, {"q", "v"}});
+  const OrderedJson variables = client_variables();
+  for (int round = 0; round < 2'000; ++round) {
+    const std::string source = untrusted.statements(1);
+    const auto once = render(source, variables, small_limits());
+    const auto again = render(source, variables, small_limits());
+    ASSERT_EQ(once.ok(), again.ok()) << source;
+    if (once.ok()) ASSERT_EQ(*once, *again) << source;
+  }
+}
+
+void expect_no_crash(const std::string& source, const OrderedJson& variables) {
+  const auto text = render(source, variables, small_limits());
+  if (!text.ok()) {
+    ASSERT_EQ(text.error().field, "chat_template");
+    return;
+  }
+  for (const TextSpan& span : *text) ASSERT_TRUE(is_utf8(span.text));
+}
+
+// One random edit: a byte changed, a part removed, doubled or moved, a piece of syntax put in.
+void mutate(Random& random, std::string& source) {
+  static constexpr std::string_view kPieces[] = {"{{",
+                                                 "}}",
+                                                 "{%",
+                                                 "%}",
+                                                 "{#",
+                                                 "#}",
+                                                 "-",
+                                                 "+",
+                                                 "(",
+                                                 ")",
+                                                 "[",
+                                                 "]",
+                                                 "'",
+                                                 "\"",
+                                                 "|",
+                                                 ".",
+                                                 ",",
+                                                 "~",
+                                                 " if ",
+                                                 " else ",
+                                                 " for ",
+                                                 " in ",
+                                                 " is ",
+                                                 " not ",
+                                                 " loop",
+                                                 "none",
+                                                 "9",
+                                                 "1e9",
+                                                 "{% endif %}",
+                                                 "{% endfor %}",
+                                                 "{% set x = ",
+                                                 "{% macro m(a) %}",
+                                                 "{% endmacro %}",
+                                                 "m(1)",
+                                                 "{% raw %}",
+                                                 "|tojson",
+                                                 "|list",
+                                                 "|map('upper')",
+                                                 "[::-1]",
+                                                 "\n",
+                                                 "\\",
+                                                 "\xc3",
+                                                 "\xa9"};
+  const size_t at = random.below(source.size() + 1);
+  const size_t size = random.below(std::min<size_t>(source.size() - at, 40) + 1);
+  switch (random.below(5)) {
+    case 0:
+      if (at < source.size()) source[at] = static_cast<char>(random.below(256));
+      break;
+    case 1:
+      source.erase(at, size);
+      break;
+    case 2:
+      source.insert(random.below(source.size() + 1), source.substr(at, size));
+      break;
+    default:
+      source.insert(at, kPieces[random.below(std::size(kPieces))]);
+      break;
+  }
+}
+
+TEST(ChatTemplateFuzz, changed_templates_do_not_crash) {
+  REQUIRE_SHARED("fixtures/templates");
+  Random random(test_seed());
+  std::vector<std::pair<std::string, OrderedJson>> originals;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(shared_dir() / "fixtures" / "templates")) {
+    if (entry.path().extension() != ".jinja") continue;
+    auto golden_path = entry.path();
+    golden_path.replace_extension(".golden.json");
+    originals.emplace_back(read_text(entry.path()), read_ordered_json(golden_path));
+  }
+  ASSERT_EQ(originals.size(), 10u);
+  for (int round = 0; round < 5'000; ++round) {
+    const auto& [original, goldens] = originals[random.below(originals.size())];
+    std::string source = original;
+    for (uint64_t i = 0; i <= random.below(4); ++i) mutate(random, source);
+    expect_no_crash(source, goldens.at(random.below(goldens.size())).at("input"));
+  }
+}
+
+TEST(ChatTemplateFuzz, random_bytes_do_not_crash) {
+  Random random(test_seed());
+  const OrderedJson variables = client_variables();
+  for (int round = 0; round < 20'000; ++round) {
+    std::string source;
+    for (uint64_t i = random.below(30); i > 0; --i) {
+      if (random.below(2) == 0) {
+        mutate(random, source);
+      } else {
+        source += static_cast<char>(random.below(256));
+      }
+    }
+    expect_no_crash(source, variables);
+    expect_no_crash("{{ " + source + " }}", variables);
+  }
+}
+
+TEST(ChatTemplateFuzz, random_variables_do_not_crash) {
+  REQUIRE_SHARED("fixtures/templates/Qwen-Qwen3-0.6B.jinja");
+  Random random(test_seed());
+  const auto chat_template =
+      ChatTemplate::parse(read_text(shared_dir() / "fixtures/templates/Qwen-Qwen3-0.6B.jinja"));
+  ASSERT_TRUE(chat_template.ok());
+  const std::vector<OrderedJson> values = {nullptr,
+                                           true,
+                                           7,
+                                           -1.5,
+                                           "",
+                                           "user",
+                                           "assistant",
+                                           "tool",
+                                           "</think>",
+                                           OrderedJson::array(),
+                                           {1, "a"},
+                                           OrderedJson::object(),
+                                           {{"name", "f"}}};
+  const auto any = [&] { return values[random.below(values.size())]; };
+  for (int round = 0; round < 5'000; ++round) {
+    OrderedJson messages = OrderedJson::array();
+    for (uint64_t i = random.below(4); i > 0; --i) {
+      messages.push_back({{"role", any()},
+                          {"content", any()},
+                          {"tool_calls", any()},
+                          {"reasoning_content", any()}});
+    }
+    const OrderedJson variables = {{"messages", random.below(20) == 0 ? any() : messages},
+                                   {"tools", any()},
+                                   {"enable_thinking", any()},
+                                   {"add_generation_prompt", any()}};
+    const auto text = chat_template->render(variables, kReferenceNow);
+    if (!text.ok()) ASSERT_EQ(text.error().field, "chat_template");
+  }
+}
+
+}  // namespace
+}  // namespace cascade::testing

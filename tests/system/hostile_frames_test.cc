@@ -1,0 +1,147 @@
+// What no client library sends: every malformed message is answered once, and service goes on.
+#include <gtest/gtest.h>
+#include <zmq.h>
+
+#include "base/random.h"
+#include "clients/cpp/client.h"
+#include "tests/seed.h"
+#include "tests/system/process.h"
+#include "wire/frames.h"
+
+namespace cascade {
+namespace {
+
+using testing::DaemonProcess;
+using testing::ScratchDir;
+
+// A DEALER without any knowledge of the protocol.
+class RawSocket {
+ public:
+  explicit RawSocket(const std::string& endpoint)
+      : context_(zmq_ctx_new()), socket_(zmq_socket(context_, ZMQ_DEALER)) {
+    const int linger = 0, timeout_ms = 10'000;
+    zmq_setsockopt(socket_, ZMQ_LINGER, &linger, sizeof linger);
+    zmq_setsockopt(socket_, ZMQ_RCVTIMEO, &timeout_ms, sizeof timeout_ms);
+    EXPECT_EQ(zmq_connect(socket_, endpoint.c_str()), 0);
+  }
+  ~RawSocket() {
+    zmq_close(socket_);
+    zmq_ctx_term(context_);
+  }
+  void send(const wire::Frames& frames) {
+    for (size_t i = 0; i < frames.size(); ++i) {
+      const int flags = i + 1 < frames.size() ? ZMQ_SNDMORE : 0;
+      ASSERT_GE(zmq_send(socket_, frames[i].data(), frames[i].size(), flags), 0);
+    }
+  }
+  std::optional<wire::Envelope> receive() {
+    wire::Frames frames;
+    for (bool more = true; more;) {
+      zmq_msg_t message;
+      zmq_msg_init(&message);
+      if (zmq_msg_recv(&message, socket_, 0) < 0) return std::nullopt;
+      frames.emplace_back(static_cast<char*>(zmq_msg_data(&message)), zmq_msg_size(&message));
+      more = zmq_msg_more(&message) != 0;
+      zmq_msg_close(&message);
+    }
+    auto envelope = wire::decode(frames);
+    return envelope.ok() ? std::optional(*std::move(envelope)) : std::nullopt;
+  }
+
+ private:
+  void* context_;
+  void* socket_;
+};
+
+// The next answer must be an error.
+void expect_error(RawSocket& socket, const char* what) {
+  const auto answer = socket.receive();
+  ASSERT_TRUE(answer.has_value()) << what << ": no answer";
+  EXPECT_TRUE(std::holds_alternative<wire::ErrorReply>(answer->message)) << what;
+}
+
+void expect_serving(const DaemonProcess& daemon) {
+  auto client = client::Client::connect(daemon.endpoint());
+  ASSERT_TRUE(client.ok()) << client.error().to_string() << daemon.log();
+  wire::GenerateRequest request;
+  request.chunks = {{ChunkType::kQuery, "", "What is the capital of France?"}};
+  request.sampling.temperature = 0;
+  auto answer = client->generate(request);
+  for (int i = 0; i < 10'000 && !answer.ok(); ++i) {
+    // Damaged requests that were valid all the same fill the queue for a while.
+    ASSERT_EQ(answer.error().code, ErrorCode::kResourceExhausted) << answer.error().to_string();
+    answer = client->generate(request);
+  }
+  ASSERT_TRUE(answer.ok()) << answer.error().to_string();
+  EXPECT_EQ(answer->text, "The capital of France is Paris.");
+  const auto status = client->status();
+  ASSERT_TRUE(status.ok());
+  EXPECT_TRUE(status->actors_restarted.empty());
+}
+
+wire::Frames valid(wire::Message message) { return wire::encode({{1, 2, 3}, std::move(message)}); }
+
+TEST(HostileFrames, malformed_messages_are_answered_one_by_one) {
+  const ScratchDir scratch;
+  const DaemonProcess daemon(scratch.path() / "run");
+  ASSERT_TRUE(daemon.serving()) << daemon.log();
+  RawSocket socket(daemon.endpoint());
+  const wire::Frames ping = valid(wire::Ping{});
+
+  const std::vector<std::pair<const char*, wire::Frames>> cases = {
+      {"one empty frame", {""}},
+      {"text", {"hello"}},
+      {"no request id", {ping[0]}},
+      {"short request id", {ping[0], "abc", ping[2]}},
+      {"no body", {ping[0], ping[1]}},
+      {"another magic", {"GET / HT", ping[1], ping[2]}},
+      {"another version", {std::string("CAS1\x09\x00\x00\x00", 8), ping[1], ping[2]}},
+      {"unknown type", {std::string("CAS1\x01\xFA\x00\x00", 8), ping[1], ping[2]}},
+      {"body that is no MessagePack", {ping[0], ping[1], "\xC1\xC1"}},
+      {"a message for actors", valid(wire::Stop{})},
+      {"another message for actors", valid(wire::PrefillDone{})},
+      {"a greeting from no actor", valid(wire::ActorHello{"prefill", 2})},
+      {"unknown chunk", valid(wire::ChunkGet{"chunk_ffffffffffffffff"})},
+      {"nothing to cancel", valid(wire::CancelRequest{})},
+      {"empty generation", valid(wire::GenerateRequest{})},
+  };
+  for (const auto& [what, frames] : cases) {
+    socket.send(frames);
+    expect_error(socket, what);
+  }
+  socket.send(ping);
+  const auto pong = socket.receive();
+  ASSERT_TRUE(pong.has_value());
+  EXPECT_TRUE(std::holds_alternative<wire::Pong>(pong->message));
+  expect_serving(daemon);
+}
+
+TEST(HostileFrames, random_damage_never_ends_service) {
+  const ScratchDir scratch;
+  const DaemonProcess daemon(scratch.path() / "run");
+  ASSERT_TRUE(daemon.serving()) << daemon.log();
+  Random random(testing::test_seed());
+  RawSocket socket(daemon.endpoint());
+  wire::GenerateRequest request;
+  request.chunks = {{ChunkType::kSystemPrompt, "", "Be brief."}, {ChunkType::kQuery, "", "Hi"}};
+  request.max_tokens = 1;
+  const std::vector<wire::Frames> seeds = {
+      valid(request), valid(wire::ChunkPut{ChunkType::kContext, "text"}),
+      valid(wire::ChunkListRequest{}), valid(wire::CancelRequest{})};
+  for (int i = 0; i < 2000; ++i) {
+    wire::Frames frames = seeds[random.below(seeds.size())];
+    for (uint64_t change = 1 + random.below(4); change > 0; --change) {
+      wire::Frame& frame = frames[random.below(frames.size())];
+      if (frame.empty()) continue;
+      frame[random.below(frame.size())] = static_cast<char>(random());
+    }
+    if (random.below(8) == 0) frames.pop_back();
+    if (random.below(8) == 0) frames.push_back(std::string(random.below(64), 'z'));
+    if (frames.empty()) continue;
+    socket.send(frames);
+  }
+  expect_serving(daemon);
+}
+
+}  // namespace
+}  // namespace cascade

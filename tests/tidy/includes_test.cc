@@ -1,0 +1,130 @@
+// Who may include whom: the folders' arrows, and the libraries that stay in one place.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <map>
+#include <regex>
+
+#include "tests/tidy/source_code.h"
+#include "tests/tidy/source_tree.h"
+
+namespace cascade::tidy {
+namespace {
+
+// What a folder may include besides itself: folders, or single headers where only those are meant.
+const std::map<std::string, std::vector<std::string>>& arrows() {
+  static const std::map<std::string, std::vector<std::string>> allowed = {
+      {"base", {}},
+      {"kernels", {"base/"}},
+      {"cache", {"base/"}},
+      {"persist", {"base/"}},
+      {"wire", {"base/"}},
+      {"model", {"cache/kv_view.h", "kernels/", "base/"}},
+      // The engine hands its thread pool to the forward pass; kernels are the model's business.
+      {"actors", {"model/", "cache/", "persist/", "wire/", "kernels/thread_pool.h", "base/"}},
+      // The only main() of the service puts everything together.
+      {"daemon", {"actors/", "model/", "cache/", "persist/", "wire/", "kernels/", "base/"}},
+      {"clients", {"wire/", "base/"}},
+      {"bench", {"model/", "cache/", "kernels/", "base/"}},
+      {"tests",
+       {"actors/", "base/", "bench/", "cache/", "clients/", "daemon/", "kernels/", "model/",
+        "persist/", "wire/"}},
+  };
+  return allowed;
+}
+
+bool may_include(const std::string& folder, const std::string& path) {
+  if (path.starts_with(folder + "/")) return true;
+  for (const std::string& allowed : arrows().at(folder)) {
+    if (allowed.ends_with('/') ? path.starts_with(allowed) : path == allowed) return true;
+  }
+  return false;
+}
+
+// A library's headers, and the only files that may include them (but for tests).
+struct Fence {
+  const char* library;
+  std::regex headers;
+  std::regex files;
+  const char* where;
+};
+
+const std::vector<Fence>& fences() {
+  static const std::vector<Fence> all = {
+      {"Boost", std::regex("boost/.*"), std::regex("actors/.*"), "actors"},
+      {"ZeroMQ", std::regex("zmq.*"), std::regex("(actors|clients)/.*"), "actors and clients"},
+      {"SQLite", std::regex("sqlite3.*"), std::regex("persist/.*"), "persist"},
+      // thread_pool.cc spins with _mm_pause().
+      {"CPU intrinsics", std::regex("(imm|x86|[a-z]mm)intrin\\.h|x86gprintrin\\.h"),
+       std::regex("kernels/[^/]+/.*|kernels/thread_pool\\.cc"), "kernels/<isa>"},
+  };
+  return all;
+}
+
+TEST(Includes, follow_the_arrows) {
+  Violations violations;
+  for (const SourceFile& file : source_files()) {
+    if (!file.is_cpp()) continue;
+    for (const Include& include : find_includes(file.text)) {
+      if (!include.quoted || may_include(file.folder, include.path)) continue;
+      violations.add(file, include.line, file.folder + " may not include \"" + include.path + "\"");
+    }
+  }
+  EXPECT_TRUE(violations.none());
+}
+
+TEST(Includes, exist) {
+  const std::filesystem::path root = CASCADE_SOURCE_DIR;
+  Violations violations;
+  for (const SourceFile& file : source_files()) {
+    if (!file.is_cpp()) continue;
+    for (const Include& include : find_includes(file.text)) {
+      if (!include.quoted || std::filesystem::is_regular_file(root / include.path)) continue;
+      violations.add(file, include.line, "there is no file \"" + include.path + "\"");
+    }
+  }
+  EXPECT_TRUE(violations.none());
+}
+
+TEST(Includes, are_quoted_if_they_are_ours) {
+  Violations violations;
+  for (const SourceFile& file : source_files()) {
+    if (!file.is_cpp()) continue;
+    for (const Include& include : find_includes(file.text)) {
+      const std::string folder = include.path.substr(0, include.path.find('/') + 1);
+      for (const std::string& ours : source_folders()) {
+        if (include.quoted || folder != ours + "/") continue;
+        violations.add(file, include.line, "write \"" + include.path + "\"");
+      }
+    }
+  }
+  EXPECT_TRUE(violations.none());
+}
+
+TEST(Includes, keep_libraries_where_they_belong) {
+  Violations violations;
+  for (const SourceFile& file : source_files()) {
+    if (!file.is_cpp() || file.folder == "tests") continue;
+    for (const Include& include : find_includes(file.text)) {
+      for (const Fence& fence : fences()) {
+        if (!std::regex_match(include.path, fence.headers)) continue;
+        if (std::regex_match(file.path, fence.files)) continue;
+        violations.add(file, include.line, std::string(fence.library) + " stays in " + fence.where);
+      }
+    }
+  }
+  EXPECT_TRUE(violations.none());
+}
+
+TEST(Includes, rules_cover_every_folder) {
+  for (const std::string& folder : source_folders()) {
+    EXPECT_EQ(arrows().count(folder), 1u) << folder;
+  }
+  EXPECT_TRUE(may_include("model", "cache/kv_view.h"));
+  EXPECT_FALSE(may_include("model", "cache/page_pool.h"));
+  EXPECT_FALSE(may_include("clients", "actors/worker.h"));
+  EXPECT_FALSE(may_include("base", "wire/frames.h"));
+}
+
+}  // namespace
+}  // namespace cascade::tidy

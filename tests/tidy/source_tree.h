@@ -1,0 +1,59 @@
+// The files of the project that the tidy rules look at, and how a broken rule is told.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace cascade::tidy {
+
+struct SourceFile {
+  std::string path;    // from the project's root, with "/"
+  std::string folder;  // the first part of it: "model", "tests"
+  std::string text;
+  std::string code;  // text with comments and literals blanked; of C++ only
+
+  bool is_cpp() const { return path.ends_with(".cc") || is_header(); }
+  bool is_header() const { return path.ends_with(".h"); }
+  bool is_build_file() const { return path.ends_with("CMakeLists.txt"); }
+  // What people write: C++, scripts. Build files are held to less.
+  bool is_program() const { return !is_build_file(); }
+};
+
+// The folders that hold sources.
+const std::vector<std::string>& source_folders();
+
+// C++, scripts (.py, .js, .sh) and CMakeLists.txt of source_folders(), sorted by path; hidden
+// folders, build and node_modules are left out. Read once.
+const std::vector<SourceFile>& source_files();
+
+// Collects what breaks a rule.
+class Violations {
+ public:
+  // `line` from 1.
+  void add(const SourceFile& file, int line, const std::string& message) {
+    found_.insert({file.path, line, message});
+  }
+
+  // "file:line: message" of each, sorted.
+  std::string to_string() const {
+    std::string text;
+    for (const auto& [path, line, message] : found_) {
+      text += path + ":" + std::to_string(line) + ": " + message + "\n";
+    }
+    return text;
+  }
+
+  // Succeeds if there are none.
+  ::testing::AssertionResult none() const {
+    if (found_.empty()) return ::testing::AssertionSuccess();
+    return ::testing::AssertionFailure() << found_.size() << " violations:\n" << to_string();
+  }
+
+ private:
+  std::set<std::tuple<std::string, int, std::string>> found_;
+};
+
+}  // namespace cascade::tidy
