@@ -44,7 +44,7 @@ struct ModelConfig {
   float rms_norm_eps = 0;
   bool qk_norm = false;          // RMSNorm of each query and key head before RoPE (qwen3)
   bool qkv_bias = false;         // bias of q_proj, k_proj, v_proj (qwen2, attention_bias)
-  bool output_bias = false;      // bias of o_proj (llama's attention_bias)
+  bool output_bias = false;      // bias of o_proj (attention_bias of llama and qwen3)
   bool mlp_bias = false;         // bias of gate, up and down projections
   bool tied_embeddings = false;  // the LM head is the embedding matrix
   RopeConfig rope;
@@ -53,8 +53,9 @@ struct ModelConfig {
   bool operator==(const ModelConfig&) const = default;
 };
 
-// Reads both dialects (v4: rope_theta and rope_scaling; v5: rope_parameters). A multimodal wrapper
-// is not accepted: its model_type is unknown.
+// Reads both dialects (v4: rope_theta and rope_scaling; v5: rope_parameters); a file that has both
+// must say the same in both. A multimodal wrapper is not accepted: its model_type is unknown.
+// An absent sliding_window is 4,096 for mistral, as in transformers; only null means none.
 // Errors, each with the key as `field`: kInvalidArgument for a missing or ill-typed key, a value
 // outside its limits (layers and heads <= 512, hidden_size <= 65,536, vocab_size <= 2^21, ...), no
 // RoPE theta; kUnsupported for an unknown model_type, hidden_act or rope_type.

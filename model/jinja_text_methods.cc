@@ -60,8 +60,11 @@ Result<Value> partition(Runtime& runtime, const Value& object, const Arguments& 
   if (separator == nullptr) return template_error("the separator of a split is empty");
   ASSIGN_OR_RETURN(std::vector<MarkedText> parts,
                    split(runtime, *object.text(), *separator, 1, kFromRight));
+  const MarkedText& text = *object.text();
   if (parts.size() == 2) {
-    parts.insert(parts.begin() + 1, *separator);
+    // The text's own separator: the one given may have other marks.
+    const size_t end = text.size() - parts[1].size();
+    parts.insert(parts.begin() + 1, text.slice(parts[0].size(), end));
   } else {
     parts.insert(kFromRight ? parts.begin() : parts.end(), 2, MarkedText());
   }

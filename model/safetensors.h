@@ -35,18 +35,23 @@ struct TensorEntry {
   uint64_t end = 0;
 };
 
-// Parses and checks the header at the start of `file` (the whole file's bytes).
+// Parses and checks the header at the start of `file` (the whole file's bytes). Entries come in the
+// order of their offsets; they cover the data part exactly.
 // Limits: header <= 16 MiB, <= 65,536 tensors, <= 8 dimensions, names <= 512 bytes.
-// Errors: kDataCorrupt, field = tensor name or "header": truncated, not JSON, unknown keys' shapes,
-// offsets that overlap, leave gaps, run beyond the file, or contradict type x shape.
+// Errors: kDataCorrupt, field = tensor name or "header": truncated, not JSON, a key twice, an entry
+// with other keys than dtype, shape and data_offsets, an unknown type, offsets that overlap, leave
+// gaps, run beyond the file, or contradict type x shape.
 Result<std::vector<TensorEntry>> parse_safetensors_header(std::span<const uint8_t> file);
 
 // All tensors of a model folder, mapped: model.safetensors, or the shards that
 // model.safetensors.index.json names. Immutable after open; any thread.
 class TensorFiles {
  public:
-  // Errors: as parse_safetensors_header; kNotFound if neither file exists; kDataCorrupt if the
-  // index names a shard outside the folder, a tensor that its shard lacks, or one twice.
+  // model.safetensors wins if both exist. Tensors of a shard that the index does not name are left
+  // out: the index says what the model consists of, and find() says that there is no such tensor.
+  // Errors: as parse_safetensors_header; as MappedFile::open; kNotFound if neither file exists;
+  // kDataCorrupt if the index is malformed, names over 65,536 tensors or 1,024 shards, a shard that
+  // is no plain *.safetensors file name, a tensor that its shard lacks, or one that is in two.
   static Result<TensorFiles> open(const std::filesystem::path& model_dir);
 
   // The tensor `name` with exactly `shape`. Errors, field = name: kNotFound; kInvalidArgument if

@@ -60,22 +60,24 @@ class Loader {
   };
 
   Result<StackedMatrix> stacked(const std::vector<Part>& parts, int k, bool with_bias) {
+    // Every tensor is found before memory is taken: a configuration cannot ask for more than its
+    // files hold.
+    std::vector<Tensor> tensors;
     StackedMatrix stack;
     int n = 0;
     for (const Part& part : parts) {
+      ASSIGN_OR_RETURN(Tensor tensor, find(part.name + ".weight", {part.n, k}));
+      tensors.push_back(std::move(tensor));
       stack.offset.push_back(n);
       n += round_up(part.n, kPanelChannels);
     }
     stack.matrix = make_packed_matrix(type_, kernels_.matrix_layout, n, k);
     if (with_bias) stack.bias.assign(n, 0.0f);
     for (size_t i = 0; i < parts.size(); ++i) {
-      ASSIGN_OR_RETURN(const Tensor tensor, find(parts[i].name + ".weight", {parts[i].n, k}));
-      pack(tensor, stack.offset[i], stack.matrix, pool_);
-      if (with_bias) {
-        ASSIGN_OR_RETURN(const std::vector<float> bias,
-                         vector(parts[i].name + ".bias", parts[i].n));
-        std::copy(bias.begin(), bias.end(), stack.bias.begin() + stack.offset[i]);
-      }
+      pack(tensors[i], stack.offset[i], stack.matrix, pool_);
+      if (!with_bias) continue;
+      ASSIGN_OR_RETURN(const std::vector<float> bias, vector(parts[i].name + ".bias", parts[i].n));
+      std::copy(bias.begin(), bias.end(), stack.bias.begin() + stack.offset[i]);
     }
     return stack;
   }

@@ -45,6 +45,8 @@ void SchedulerCore::on(const std::string& client, const wire::RequestId& id,
                        invalid_argument("type", "outputs are made by generate with retain_output"));
   }
   if (put.text.empty()) return reply_error(client, id, invalid_argument("text", "is empty"));
+  const Status fits = check_text_bytes("text", static_cast<int64_t>(put.text.size()));
+  if (!fits.ok()) return reply_error(client, id, fits.error());
   if (static_cast<int>(encoding_puts_.size()) >= options_.chunk_puts_max) {
     return reply_error(client, id, resource_exhausted("", "too many chunks are being registered"),
                        100);

@@ -101,6 +101,7 @@ class SchedulerCore {
   Status admit(const std::string& client, const wire::RequestId& id,
                const wire::GenerateRequest& params) const;
   Status prepare(Request& request);
+  Status check_text_bytes(std::string_view field, int64_t bytes) const;
   void encode_request(Request& request);
   void prompt_ready(Request& request, wire::EncodeDone&& done);
   void set_sampling(Request& request);

@@ -27,7 +27,7 @@ int64_t pages_for(int64_t tokens) { return (tokens + kPageTokens - 1) / kPageTok
 
 const char* prompt_field(const wire::GenerateRequest& params) {
   if (params.prompt) return "prompt";
-  return params.messages.empty() ? "chunks" : "messages";
+  return params.chunks.empty() ? "messages" : "chunks";
 }
 
 }  // namespace
@@ -89,6 +89,7 @@ Status SchedulerCore::prepare(Request& request) {
   if (!params.chunks.empty()) {
     ASSIGN_OR_RETURN(Composition composition, compose(params.chunks, kLocalTenant, registry_));
     request.messages = std::move(composition.messages);
+    RETURN_IF_ERROR(check_text_bytes("chunks", text_bytes(request)));
     use_chunks(composition.chunk_ids);
     for (Chunk& chunk : composition.new_chunks) RETURN_IF_ERROR(register_text(std::move(chunk)));
   } else {
@@ -96,7 +97,7 @@ Status SchedulerCore::prepare(Request& request) {
     for (ChatMessage& message : request.messages) message.verbatim = false;
   }
   set_sampling(request);
-  return {};
+  return check_text_bytes(prompt_field(params), text_bytes(request));
 }
 
 void SchedulerCore::set_sampling(Request& request) {
@@ -112,6 +113,17 @@ void SchedulerCore::set_sampling(Request& request) {
   spec.repetition_penalty = given.repetition_penalty.value_or(defaults.repetition_penalty);
   spec.seed = given.seed.value_or(system_random());
   if (!request.params.ignore_eos) request.end_tokens = defaults.end_tokens;
+}
+
+// Texts that cannot fit the context are refused before they are tokenized: that takes time.
+Status SchedulerCore::check_text_bytes(std::string_view field, int64_t bytes) const {
+  // Tokens of real text have 3 to 5 bytes; runs of blanks may have a hundred.
+  constexpr int64_t kTokenBytesMax = 128;
+  const int64_t limit = kTokenBytesMax * model_.config.context_tokens_max;
+  if (bytes <= limit) return {};
+  return invalid_argument(std::string(field), "has " + std::to_string(bytes) +
+                                                  " bytes; the context cannot hold more than " +
+                                                  std::to_string(limit));
 }
 
 void SchedulerCore::encode_request(Request& request) {

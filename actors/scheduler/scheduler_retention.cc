@@ -110,7 +110,13 @@ void SchedulerCore::history_ready(const std::string& chunk_id, wire::EncodeDone&
 }
 
 void SchedulerCore::queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill) {
-  forget_chain(entry);  // of an earlier output with the same content, behind other messages
+  // The same output again: its chain is there already, or the newer one takes its place.
+  if (entry.chain == reprefill.chain && entry.hold && index_.is_held(*entry.hold)) {
+    entry.chunk.kv_state = KvState::kReady;
+    return store(entry.chunk);
+  }
+  if (entry.hold) index_.drop_hold(*entry.hold);
+  entry.hold.reset();
   if (static_cast<int>(reprefills_.size()) >= options_.reprefills_max || reprefill.chain.empty()) {
     entry.chunk.kv_state = KvState::kNone;
     return store(entry.chunk);

@@ -144,7 +144,9 @@ TEST_F(EdgeTest, survives_random_bursts_and_pauses) {
         dealer_.has_peer();
     }
     io_.restart();
-    if (round % 50 == 0) ASSERT_TRUE(settle()) << "round " << round;
+    if (round % 50 == 0) {
+      ASSERT_TRUE(settle()) << "round " << round;
+    }
   }
   EXPECT_TRUE(settle());
   EXPECT_GT(at_router_.received, 1000);

@@ -18,7 +18,7 @@ using testing::TempFolder;
 // Short, for daemons that never answer.
 ClientOptions hasty() {
   ClientOptions options;
-  options.timeout_ms = 100;
+  options.timeout_ms = 300;
   return options;
 }
 
@@ -82,7 +82,7 @@ TEST(Client, gives_up_on_a_daemon_that_never_answers) {
   const TempFolder folder;
   FakeDaemon daemon(folder.endpoint(), ignore);
   daemon.set_answers_pings(false);
-  const std::string expected = "unavailable: endpoint: the daemon did not answer within 100 ms";
+  const std::string expected = "unavailable: endpoint: the daemon did not answer within 300 ms";
   EXPECT_EQ(error_of(Client::connect(folder.endpoint(), hasty())), expected);
   daemon.set_answers_pings(true);
   Result<Client> client = Client::connect(folder.endpoint(), hasty());

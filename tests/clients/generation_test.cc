@@ -133,7 +133,7 @@ void accept_only(const wire::Envelope& envelope, const FakeDaemon::Reply& reply)
 
 ClientOptions hasty() {
   ClientOptions options;
-  options.timeout_ms = 150;
+  options.timeout_ms = 400;
   options.silence_ms = 30;
   return options;
 }
@@ -144,7 +144,7 @@ TEST(Generate, does_not_wait_for_ever_for_a_cancellation) {
   const Result<Generation> result =
       fixture.client->generate(request_of("x"), [](const Event&) { return false; });
   EXPECT_EQ(error_of(result).to_string(),
-            "unavailable: endpoint: the daemon did not confirm the cancellation within 150 ms");
+            "unavailable: endpoint: the daemon did not confirm the cancellation within 400 ms");
 }
 
 TEST(Generate, notices_a_daemon_that_fell_silent) {

@@ -81,7 +81,7 @@ TEST(ChatTemplateFuzz, marks_do_not_change_the_text) {
     const auto once = render(source, variables, small_limits());
     const auto again = render(source, variables, small_limits());
     ASSERT_EQ(once.ok(), again.ok()) << source;
-    if (once.ok()) ASSERT_EQ(*once, *again) << source;
+    ASSERT_EQ(once.ok() ? *once : SpannedText(), again.ok() ? *again : SpannedText()) << source;
   }
 }
 
@@ -166,7 +166,7 @@ TEST(ChatTemplateFuzz, changed_templates_do_not_crash) {
     if (entry.path().extension() != ".jinja") continue;
     auto golden_path = entry.path();
     golden_path.replace_extension(".golden.json");
-    originals.emplace_back(read_text(entry.path()), read_ordered_json(golden_path));
+    originals.emplace_back(read_source(entry.path()), read_ordered_json(golden_path));
   }
   ASSERT_EQ(originals.size(), 10u);
   for (int round = 0; round < 5'000; ++round) {
@@ -198,7 +198,7 @@ TEST(ChatTemplateFuzz, random_variables_do_not_crash) {
   REQUIRE_SHARED("fixtures/templates/Qwen-Qwen3-0.6B.jinja");
   Random random(test_seed());
   const auto chat_template =
-      ChatTemplate::parse(read_text(shared_dir() / "fixtures/templates/Qwen-Qwen3-0.6B.jinja"));
+      ChatTemplate::parse(read_source(shared_dir() / "fixtures/templates/Qwen-Qwen3-0.6B.jinja"));
   ASSERT_TRUE(chat_template.ok());
   const std::vector<OrderedJson> values = {nullptr,
                                            true,
@@ -227,7 +227,7 @@ TEST(ChatTemplateFuzz, random_variables_do_not_crash) {
                                    {"enable_thinking", any()},
                                    {"add_generation_prompt", any()}};
     const auto text = chat_template->render(variables, kReferenceNow);
-    if (!text.ok()) ASSERT_EQ(text.error().field, "chat_template");
+    ASSERT_TRUE(text.ok() || text.error().field == "chat_template");
   }
 }
 

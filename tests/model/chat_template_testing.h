@@ -4,11 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <string_view>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "model/chat_template.h"
 #include "tests/shared_dir.h"
@@ -18,13 +17,14 @@ namespace cascade::testing {
 // 2026-01-02 03:04:05 UTC, the clock of the reference renderings.
 inline constexpr int64_t kReferenceNow = 1'767'323'045;
 
-inline std::string read_text(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
+inline std::string read_source(const std::filesystem::path& path) {
+  auto text = read_file(path, size_t{1} << 20);
+  EXPECT_TRUE(text.ok()) << text.error().to_string();
+  return text.ok() ? *text : "";
 }
 
 inline OrderedJson read_ordered_json(const std::filesystem::path& path) {
-  auto json = parse_ordered_json(read_text(path), path.string());
+  auto json = parse_ordered_json(read_source(path), path.string());
   EXPECT_TRUE(json.ok()) << json.error().to_string();
   return json.ok() ? *json : OrderedJson();
 }

@@ -75,6 +75,7 @@ TEST(ChatTemplateTrust, cutting_keeps_marks) {
                 {"{{ ('a.b.' + c).rsplit('.', 1)|join('/') }}", "«a.b/»client"},
                 {"{{ ('a\n' + c).splitlines()|join('+') }}", "«a+»client"},
                 {"{{ ('a-' + c).partition('-')|join }}", "«a-»client"},
+                {"{{ c.partition('i')|join }}{{ c.rpartition('e')[1] }}", "cliente"},
                 {"{{ ('<' + c)|list|last }}{{ ('<' + c)|first }}", "t«<»"},
                 {"{{ ('<' + c)|reverse }}", "tneilc«<»"},
                 {"{% for x in '<' + c %}{{ x }}{% endfor %}", "«<»client"},

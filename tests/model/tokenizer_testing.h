@@ -16,8 +16,8 @@
 #include "base/utf8.h"
 #include "model/bpe_byte_alphabet.h"
 #include "model/tokenizer.h"
+#include "tests/seed.h"
 #include "tests/shared_dir.h"
-#include "tests/test_seed.h"
 
 namespace cascade::testing {
 
