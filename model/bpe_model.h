@@ -33,9 +33,9 @@ class BpeModel {
     // The piece is bytes; each stands for a character of the byte-level alphabet. Asked for only
     // if has_byte_alphabet().
     bool is_byte_level = false;
-    // By id: merges never give it, and neither does `ignore_merges`. For the special tokens, which
-    // ordinary text must not be able to spell. (A special token that is a single character of the
-    // alphabet stays what it is in ordinary text.)
+    // By id: merges never give it, and neither does `ignore_merges`. For the tokens that only
+    // trusted text may name. (One that is a single character of the alphabet stays what it is in
+    // ordinary text.)
     std::vector<bool> is_blocked;
   };
 

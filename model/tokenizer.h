@@ -37,9 +37,13 @@ class Tokenizer {
   // Token ids of the joined text. Added tokens are recognised in trusted spans only (except those
   // that are neither special nor look like markup); normalisation, pre-tokenisation and merges run
   // over the joined text, so ids equal Hugging Face's on ordinary text.
+  // A token lies within one trusted span, but one that takes white space beside it takes it from
+  // any span. Untrusted text gives the id of such a token only where the model has nothing else for
+  // it: a single character, a byte token, or the unknown token. Merges that spell one are left out.
   // `with_template` adds what the post-processor adds to a single sequence (BOS).
-  // Malformed UTF-8 is replaced by U+FFFD. Errors: kInvalidArgument if the text is over 64 MiB or
-  // the pre-tokenizer's match limit is reached.
+  // Malformed UTF-8 is replaced by U+FFFD. Takes O(n log n) time, and for a word of n bytes up to
+  // some 24 n bytes of memory. Errors: kInvalidArgument if the text is over 64 MiB, its normalised
+  // form is over 256 MiB, or the match limit of a regular expression is reached.
   Result<std::vector<int32_t>> encode(std::span<const TextSpan> text, bool with_template) const;
   // The same for text that is all trusted, or all not.
   Result<std::vector<int32_t>> encode(std::string_view text, bool trusted,
@@ -55,12 +59,14 @@ class Tokenizer {
   bool is_special(int32_t id) const;
   // One past the largest id.
   int32_t id_count() const;
-  // nullopt if the model has no think tokens.
+  // Added tokens "<think>" and "</think>", or "[THINK]" and "[/THINK]"; nullopt unless the model
+  // has both.
   std::optional<ThinkTokens> think_tokens() const;
 
   // Decodes a stream of ids into text, holding back bytes until they form whole code points, so
-  // that the concatenation of all pieces equals decode() of all ids. One stream, one thread; must
-  // not outlive the tokenizer.
+  // that the concatenation of all pieces equals decode() of all ids. A run of byte tokens
+  // ("<0x0A>") is held until it ends, because one bad byte after it would change all of it. One
+  // stream, one thread; must not outlive the tokenizer.
   class StreamDecoder {
    public:
     StreamDecoder(const Tokenizer& tokenizer, bool skip_special);
@@ -69,7 +75,7 @@ class Tokenizer {
     StreamDecoder& operator=(StreamDecoder&&) noexcept;
     // Text that became certain with `id`; may be empty.
     std::string push(int32_t id);
-    // What was held back, malformed bytes replaced by U+FFFD.
+    // What was held back, malformed bytes replaced by U+FFFD. Nothing comes after this.
     std::string finish();
 
    private:

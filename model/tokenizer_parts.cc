@@ -19,10 +19,11 @@ Status check_root(const JsonPart& root) {
   return {};
 }
 
-std::vector<bool> special_ids(const AddedTokens& added_tokens) {
+// The tokens that only trusted text may name, by id.
+std::vector<bool> guarded_ids(const AddedTokens& added_tokens) {
   std::vector<bool> ids(static_cast<size_t>(added_tokens.id_end()));
   for (const AddedToken& token : added_tokens.tokens()) {
-    if (token.is_special) ids[static_cast<size_t>(token.id)] = true;
+    if (!is_plain_token(token)) ids[static_cast<size_t>(token.id)] = true;
   }
   return ids;
 }
@@ -106,7 +107,7 @@ Result<TokenizerParts> TokenizerParts::load(const Json& tokenizer, const Json& c
       pre_tokenizer.ends_with_byte_level() && BpeModel::has_byte_alphabet(*vocabulary);
   if (is_byte_level) pre_tokenizer.give_raw_bytes();
   ASSIGN_OR_RETURN(BpeModel model, BpeModel::load(model_part, *vocabulary,
-                                                  {is_byte_level, special_ids(added_tokens)}));
+                                                  {is_byte_level, guarded_ids(added_tokens)}));
   const auto is_known = [&](int32_t id) {
     return vocabulary->text(id) != nullptr || added_tokens.find(id) != nullptr;
   };

@@ -101,8 +101,10 @@ TEST(Encode, renders_history_as_every_later_prompt_begins) {
   messages.push_back(message("assistant", "<think>\nhm\n</think>\n\nScattering."));
   const auto history = run_encode(demo_model(), job_of(Mode::kHistory, messages));
   ASSERT_FALSE(history.error.has_value());
-  // Thoughts are not shown again; behind the last special token nothing is certain.
-  EXPECT_EQ(history.token_ids, trusted(kQuestion + std::string("Scattering.<|im_end|>")));
+  // Thoughts are not shown again; it goes on to the last special token, where the user's turn
+  // begins.
+  EXPECT_EQ(history.token_ids,
+            trusted(kQuestion + std::string("Scattering.<|im_end|>\n<|im_start|>")));
   for (const char* next : {"Why?", "\n\n", " x"}) {
     std::vector<ChatMessage> later = messages;
     later.push_back(message("user", next));

@@ -1,11 +1,10 @@
 // Running an io_context by hand: until something has happened, or for one message of a port.
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <chrono>
 #include <exception>
 #include <optional>
+#include <stdexcept>
 
 #include "actors/zmq_port.h"
 
@@ -35,7 +34,7 @@ inline void spawn(asio::io_context& io, Task<> task, Ended& ended) {
   });
 }
 
-// The next message of `port`; fails the test if there is none.
+// The next message of `port`. Throws, which fails the test, if there is none.
 inline wire::Frames receive(asio::io_context& io, ZmqPort& port) {
   std::optional<wire::Frames> frames;
   Ended ended;
@@ -44,15 +43,14 @@ inline wire::Frames receive(asio::io_context& io, ZmqPort& port) {
     static Task<> run(ZmqPort& from, std::optional<wire::Frames>& to) { to = co_await from.recv(); }
   };
   spawn(io, Receiver::run(port, frames), ended);
-  EXPECT_TRUE(run_until(io, [&] { return ended.ended; })) << "no message came";
-  if (!ended.ended) {
+  if (!run_until(io, [&] { return ended.ended; })) {
     port.close();
     run_until(io, [&] { return ended.ended; });
-    return {};
+    throw std::runtime_error("no message came");
   }
   if (ended.error) std::rethrow_exception(ended.error);
-  EXPECT_TRUE(frames.has_value()) << "the port is closed";
-  return frames.value_or(wire::Frames{});
+  if (!frames) throw std::runtime_error("the port is closed");
+  return *std::move(frames);
 }
 
 }  // namespace cascade::testing

@@ -33,8 +33,8 @@ TEST(ChainIndex, matches_whole_pages_and_the_part_of_the_next) {
   ChainMemory memory(8);
   memory.run(count_up(0, 200), kSecond);
   const Tokens all = count_up(0, 200);
-  for (const size_t size : {size_t{1}, size_t{63}, size_t{64}, size_t{65}, size_t{128}, size_t{199},
-                            size_t{200}}) {
+  for (const size_t size :
+       {size_t{1}, size_t{63}, size_t{64}, size_t{65}, size_t{128}, size_t{199}, size_t{200}}) {
     const auto match = memory.index.match(first_of(all, size));
     EXPECT_EQ(match.tokens(), static_cast<int64_t>(size));
     EXPECT_EQ(match.pages.size(), size / 64);
@@ -128,6 +128,63 @@ TEST(ChainIndex, a_shorter_page_in_use_stays_beside_the_longer_one) {
   EXPECT_EQ(memory.pool.used_count(), 0u);
 }
 
+TEST(ChainIndex, a_longer_page_replaces_several_beginnings_that_were_kept_side_by_side) {
+  ChainMemory memory(8);
+  memory.run(count_up(0, 10), kSecond);
+  const auto hold = memory.index.hold(count_up(0, 10));
+  ChainIndex::Node* shorter = memory.index.match(count_up(0, 10)).partial;
+  memory.index.acquire(shorter);
+  memory.run(count_up(0, 20), kSecond);
+  EXPECT_EQ(memory.index.node_count(), 2u);
+  memory.index.release(shorter);
+  memory.run(count_up(0, 30), kSecond);
+  EXPECT_EQ(memory.index.node_count(), 1u);
+  EXPECT_TRUE(memory.index.is_held(*hold));
+  EXPECT_TRUE(memory.index.evict_one());
+  EXPECT_EQ(memory.pool.used_count(), 0u);
+}
+
+TEST(ChainIndex, a_leaf_that_gets_a_child_is_no_leaf_any_more) {
+  ChainMemory memory(8);
+  const PageIndex first = *memory.pool.allocate(), second = *memory.pool.allocate();
+  ChainIndex::Node* parent = memory.index.insert(memory.index.root(), count_up(0, 64), first, 1);
+  memory.index.insert(parent, count_up(64, 5), second, 2 * kSecond);
+  EXPECT_TRUE(memory.index.evict_one());
+  EXPECT_EQ(memory.available(count_up(0, 69)), 64) << "the younger child goes first";
+  EXPECT_TRUE(memory.index.evict_one());
+  EXPECT_EQ(memory.index.node_count(), 0u);
+}
+
+TEST(ChainIndex, a_chain_of_a_hundred_thousand_pages_is_walked_and_freed_without_recursion) {
+  constexpr int kNodes = 100'000;
+  ChainMemory memory(1);
+  const PageIndex page = *memory.pool.allocate();
+  {
+    ChainIndex index(Digest(), memory.pool);
+    ChainIndex::Node* node = index.root();
+    const Tokens tokens = count_up(0, 64);
+    for (int i = 0; i < kNodes; ++i) node = index.insert(node, tokens, page, i);
+    EXPECT_EQ(memory.pool.references(page), 1u + kNodes);
+    index.acquire(node);
+    index.touch(node, kNodes);
+    EXPECT_EQ(index.evictable_count(), 0u);
+    index.release(node);
+    for (int i = 0; i < kNodes / 2; ++i) ASSERT_TRUE(index.evict_one());
+    EXPECT_EQ(memory.pool.references(page), 1u + kNodes / 2);
+  }
+}
+
+TEST(ChainIndexDeath, misuse_is_caught) {
+  ChainMemory memory(8);
+  const PageIndex page = *memory.pool.allocate();
+  ChainIndex::Node* part = memory.index.insert(memory.index.root(), count_up(0, 5), page, 1);
+  EXPECT_DEATH(memory.index.insert(part, count_up(5, 5), page, 1), "") << "not a full parent";
+  EXPECT_DEATH(memory.index.insert(memory.index.root(), {}, page, 1), "") << "no tokens";
+  EXPECT_DEATH(memory.index.insert(memory.index.root(), count_up(0, 65), page, 1), "");
+  EXPECT_DEATH(memory.index.release(part), "") << "not acquired";
+  EXPECT_DEATH(ChainIndex::page_of(memory.index.root()), "");
+}
+
 TEST(ChainIndex, keys_name_the_whole_chain_and_the_root) {
   ChainMemory memory(8), same(8), other(8, "another root");
   const Tokens tokens = count_up(0, 128);
@@ -173,8 +230,8 @@ TEST(ChainIndex, each_request_counts_one_hit) {
   // Two pages found by one request are worth the same, whether or not the request also reuses a
   // part of the page behind.
   ChainMemory memory(16);
-  memory.run(count_up(0, 100), 0);     // a whole page and a part
-  memory.run(count_up(1000, 64), 0);   // a whole page
+  memory.run(count_up(0, 100), 0);    // a whole page and a part
+  memory.run(count_up(1000, 64), 0);  // a whole page
   for (int i = 0; i < 3; ++i) {
     memory.run(count_up(0, 100), 0);
     memory.run(count_up(1000, 64), (i == 2 ? 10 : 0) * kSecond);

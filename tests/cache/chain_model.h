@@ -26,8 +26,8 @@ class ChainModel {
   };
   struct Sequence {
     Tokens tokens;
-    size_t sealed = 0;   // whole pages, in the index
-    size_t own = 0;      // pages of its own behind them
+    size_t sealed = 0;  // whole pages, in the index
+    size_t own = 0;     // pages of its own behind them
   };
 
   explicit ChainModel(size_t pages) : pages_max_(pages) {}

@@ -161,7 +161,7 @@ TEST(ChainSequence, without_room_for_the_copy_only_whole_pages_are_reused) {
 
 TEST(ChainSequence, the_page_to_copy_is_not_evicted_to_make_room_for_its_copy) {
   ChainMemory memory(3);
-  memory.run(count_up(0, 40), kSecond);             // old: the first to go, were it not in use
+  memory.run(count_up(0, 40), kSecond);  // old: the first to go, were it not in use
   memory.run(count_up(1000, 128), 900 * kSecond);
   const auto running = memory.sequence();
   EXPECT_EQ(running->reuse(count_up(0, 64), 901 * kSecond), 40);
@@ -203,16 +203,9 @@ TEST(ChainSequence, a_million_tokens_neither_overflow_the_stack_nor_leak) {
   ASSERT_TRUE(arena.ok());
   PagePool pool(kPages);
   const Tokens chain = count_up(0, kTokens);
+  ChainIndex index(Digest(), pool);
   {
-    ChainIndex abandoned(Digest(), pool);
-    ChainSequence running(abandoned, pool, *arena);
-    ASSERT_TRUE(running.reserve(kTokens));
-    running.commit(chain, kSecond);
-  }  // the tree goes in one piece
-  PagePool fresh(kPages);
-  ChainIndex index(Digest(), fresh);
-  {
-    ChainSequence running(index, fresh, *arena);
+    ChainSequence running(index, pool, *arena);
     ASSERT_TRUE(running.reserve(kTokens));
     running.commit(chain, kSecond);
     running.finish(kSecond);
@@ -221,7 +214,7 @@ TEST(ChainSequence, a_million_tokens_neither_overflow_the_stack_nor_leak) {
   const auto hold = index.hold(chain);
   ASSERT_TRUE(hold.has_value());
   {
-    ChainSequence again(index, fresh, *arena);
+    ChainSequence again(index, pool, *arena);
     EXPECT_EQ(again.reuse(chain, 2 * kSecond), static_cast<int64_t>(kTokens));
   }
   EXPECT_EQ(index.drop_branch(chain, 0), 0u) << "held";
@@ -229,7 +222,7 @@ TEST(ChainSequence, a_million_tokens_neither_overflow_the_stack_nor_leak) {
   EXPECT_EQ(index.drop_branch(chain, 64 * 1000), kTokens / 64 - 1000);
   while (index.evict_one()) {
   }
-  EXPECT_EQ(fresh.used_count(), 0u);
+  EXPECT_EQ(pool.used_count(), 0u);
 }
 
 TEST(ChainSequenceDeath, misuse_is_caught) {

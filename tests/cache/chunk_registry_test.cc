@@ -45,8 +45,8 @@ TEST(ChunkRegistry, an_entry_stays_where_it_is_while_others_come_and_go) {
   ChunkRegistry registry;
   ChunkEntry* entry = *registry.add(make_chunk("a", "chunk_5000", "x"));
   for (int i = 0; i < 500; ++i) {
-    ASSERT_TRUE(registry.add(make_chunk("a", "chunk_" + std::to_string(1000 + i),
-                                        std::to_string(i))).ok());
+    ASSERT_TRUE(
+        registry.add(make_chunk("a", "chunk_" + std::to_string(1000 + i), std::to_string(i))).ok());
   }
   for (int i = 0; i < 500; i += 2) {
     ASSERT_TRUE(registry.remove("a", "chunk_" + std::to_string(1000 + i)).ok());
@@ -155,10 +155,10 @@ TEST(ChunkRegistry, lists_newest_first_in_pages) {
   ChunkRegistry registry;
   for (int i = 0; i < 7; ++i) {
     const ChunkType type = i % 2 == 0 ? ChunkType::kContext : ChunkType::kOutput;
-    ASSERT_TRUE(registry.add(make_chunk("a", "chunk_0" + std::to_string(i), std::to_string(i),
-                                        type)).ok());
-    ASSERT_TRUE(registry.add(make_chunk("b", "chunk_0" + std::to_string(i), std::to_string(i),
-                                        type)).ok());
+    ASSERT_TRUE(
+        registry.add(make_chunk("a", "chunk_0" + std::to_string(i), std::to_string(i), type)).ok());
+    ASSERT_TRUE(
+        registry.add(make_chunk("b", "chunk_0" + std::to_string(i), std::to_string(i), type)).ok());
   }
   auto page = registry.list("a", std::nullopt, 3, "");
   ASSERT_TRUE(page.ok());

@@ -22,8 +22,7 @@ TEST(Eviction, a_retained_page_outranks_every_other) {
 
 TEST(Eviction, later_use_ranks_higher_within_a_class) {
   for (const bool retained : {false, true}) {
-    EXPECT_GT(page_score({retained, kNow + kSecond, 3, 640}),
-              page_score({retained, kNow, 3, 640}));
+    EXPECT_GT(page_score({retained, kNow + kSecond, 3, 640}), page_score({retained, kNow, 3, 640}));
     // A millisecond still counts, whatever the class adds.
     EXPECT_GT(page_score({retained, kNow + 1000, 3, 640}), page_score({retained, kNow, 3, 640}));
   }
@@ -48,7 +47,8 @@ TEST(Eviction, deeper_pages_rank_higher) {
 TEST(Eviction, is_finite_and_monotonic_for_any_page) {
   Random random(testing::test_seed());
   for (int i = 0; i < 10'000; ++i) {
-    const PageWorth worth = {random.below(2) == 1, static_cast<int64_t>(random() >> random.below(60)),
+    const PageWorth worth = {random.below(2) == 1,
+                             static_cast<int64_t>(random() >> random.below(60)),
                              static_cast<int64_t>(random() >> (1 + random.below(60))),
                              static_cast<int64_t>(random() >> (1 + random.below(60)))};
     ASSERT_TRUE(std::isfinite(page_score(worth)));

@@ -71,8 +71,9 @@ TEST(PageArena, refuses_sizes_that_are_nothing_or_overflow) {
     size_t page_count;
   };
   constexpr size_t kMax = SIZE_MAX;
-  const std::vector<Case> cases = {{0, 1},        {1, 0},           {0, 0},
-                                   {kMax, 1},     {kMax / 2, 4},    {size_t{1} << 62, 1000},
+  const std::vector<Case> cases = {{0, 1},        {1, 0},
+                                   {0, 0},        {kMax, 1},
+                                   {kMax / 2, 4}, {size_t{1} << 62, 1000},
                                    {4096, kMax},  {1, size_t{1} << 33}};
   for (const Case& c : cases) {
     const auto arena = PageArena::create(c.page_bytes, c.page_count);

@@ -97,7 +97,9 @@ TEST(Planner, decode_and_prefill_alternate_while_both_wait) {
 TEST(Planner, a_burst_is_as_long_as_the_time_allows_and_at_least_a_step) {
   PlanInput input;
   input.decoding = 1;
-  const auto steps = [&](const SpeedEstimate& speed) { return plan_next(input, speed, {}).decode_steps; };
+  const auto steps = [&](const SpeedEstimate& speed) {
+    return plan_next(input, speed, {}).decode_steps;
+  };
   EXPECT_EQ(steps({}), 1);
   EXPECT_EQ(steps(speed_of(1, 5000)), 4);
   EXPECT_EQ(steps(speed_of(1, 1'000'000)), 1);
@@ -135,15 +137,18 @@ SpeedEstimate any_speed(Random& random) {
   SpeedEstimate speed;
   const auto time = [&]() -> int64_t {
     switch (random.below(4)) {
-      case 0: return 0;
-      case 1: return std::numeric_limits<int64_t>::max();
-      default: return static_cast<int64_t>(random() >> (1 + random.below(62)));
+      case 0:
+        return 0;
+      case 1:
+        return std::numeric_limits<int64_t>::max();
+      default:
+        return static_cast<int64_t>(random() >> (1 + random.below(62)));
     }
   };
   for (uint64_t i = random.below(3); i > 0; --i) {
     speed.add_prefill(static_cast<int64_t>(random.below(600)), time());
-    speed.add_decode(static_cast<int32_t>(random.below(65)), static_cast<int64_t>(random.below(900)),
-                     time());
+    speed.add_decode(static_cast<int32_t>(random.below(65)),
+                     static_cast<int64_t>(random.below(900)), time());
   }
   return speed;
 }
@@ -183,7 +188,9 @@ TEST(Planner, any_plan_makes_progress_within_its_limits) {
         ASSERT_GT(input.decoding, 0);
         ASSERT_TRUE(plan.decode_steps >= 1 && plan.decode_steps <= limits.burst_steps_max);
         break;
-      case Kind::kPrefill: check_slice(input.prompt.value(), plan.slice_end, limits); break;
+      case Kind::kPrefill:
+        check_slice(input.prompt.value(), plan.slice_end, limits);
+        break;
       case Kind::kIdlePrefill:
         ASSERT_TRUE(input.decoding == 0 && !input.prompt);
         check_slice(input.idle_prompt.value(), plan.slice_end, limits);

@@ -18,6 +18,12 @@ TemplateLimits small_limits() {
   return limits;
 }
 
+size_t trusted_size(const SpannedText& text) {
+  size_t size = 0;
+  for (const TextSpan& span : text) size += span.trusted ? span.text.size() : 0;
+  return size;
+}
+
 // Characters that upper(), lower() and title() turn into ASCII are among those of the client.
 OrderedJson client_variables() {
   const std::string kelvin = "\u212a";    // lower case: "k"
@@ -36,13 +42,20 @@ OrderedJson client_variables() {
           {"u", {{{"a", text}}, {{"a", "a" + sharp_s}}}}};
 }
 
+RandomTemplate::Words words() {
+  return {{"q", "v", "wz", "ZQ", "", "\u03bb"},
+          {"c", "e", "c", "x|string", "y|string"},
+          {"l", "u", "[c]", "[x, n]"},
+          {"d", "u[0]", "{c: n}"},
+          {"n", "f", "t", "none", "x", "y"}};
+}
+
 // The template's own text has only letters that no client text, number, constant or punctuation
 // of the engine has: a trusted character is one of them, or the engine let another one through.
 TEST(ChatTemplateFuzz, text_of_clients_never_becomes_trusted) {
-  constexpr std::string_view kTrusted = "qvwzQVWZ%r\u03bb\u039b";
+  constexpr std::string_view kTrusted = "qvwzQVWZ%\u03bb\u039b";
   Random random(test_seed());
-  RandomTemplate templates(random, {{"c", "e", "n", "f", "t", "l", "d", "u", "x", "y", "c", "l"},
-                                    {"q", "v", "wz", "ZQ", "", "\u03bb"}});
+  RandomTemplate templates(random, words());
   const OrderedJson variables = client_variables();
   size_t printed = 0;
   size_t trusted_bytes = 0;
@@ -66,23 +79,38 @@ TEST(ChatTemplateFuzz, text_of_clients_never_becomes_trusted) {
       }
     }
   }
-  EXPECT_GT(printed, 5'000u);
+  EXPECT_GT(printed, 10'000u);
   EXPECT_GT(trusted_bytes, 10'000u);
   EXPECT_GT(untrusted_bytes, 100'000u);
 }
 
-// The same template gives the same text, whoever wrote its variables.
-TEST(ChatTemplateFuzz, marks_do_not_change_the_text) {
+// A variable may be trusted or not ("x_token"): the text is the same, and with all variables
+// untrusted no more of it is trusted than before.
+TEST(ChatTemplateFuzz, trust_of_variables_does_not_change_the_text) {
   Random random(test_seed());
-  RandomTemplate untrusted(random, {{"c", "l", "d", "x"}, {"q", "v"}});
-  const OrderedJson variables = client_variables();
+  RandomTemplate::Words with_token = words();
+  with_token.texts = {"c_token", "c", "e"};
+  RandomTemplate templates(random, with_token);
+  const OrderedJson untrusted = client_variables();
+  OrderedJson trusted = untrusted;
+  trusted["c_token"] = untrusted.at("c");
+  size_t printed = 0;
   for (int round = 0; round < 2'000; ++round) {
-    const std::string source = untrusted.statements(1);
-    const auto once = render(source, variables, small_limits());
-    const auto again = render(source, variables, small_limits());
-    ASSERT_EQ(once.ok(), again.ok()) << source;
-    ASSERT_EQ(once.ok() ? *once : SpannedText(), again.ok() ? *again : SpannedText()) << source;
+    const std::string source = templates.statements(1);
+    std::string renamed = source;
+    for (size_t at = renamed.find("c_token"); at != std::string::npos;
+         at = renamed.find("c_token")) {
+      renamed.replace(at, 7, "c");
+    }
+    const auto with_trust = render(source, trusted, small_limits());
+    const auto without_trust = render(renamed, untrusted, small_limits());
+    // Marks take memory, so that only one of the two may reach the limit.
+    if (!with_trust.ok() || !without_trust.ok()) continue;
+    ++printed;
+    ASSERT_EQ(plain_text(*with_trust), plain_text(*without_trust)) << source;
+    ASSERT_LE(trusted_size(*without_trust), trusted_size(*with_trust)) << source;
   }
+  EXPECT_GT(printed, 1'000u);
 }
 
 void expect_no_crash(const std::string& source, const OrderedJson& variables) {

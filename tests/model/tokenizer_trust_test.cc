@@ -113,7 +113,7 @@ TEST(TokenizerTrust, plain_added_tokens_are_found_everywhere) {
 }
 
 // Some files have rules, or whole-word entries, that spell a special token.
-TEST(TokenizerTrust, merges_never_give_a_special_token) {
+TEST(TokenizerTrust, merges_never_give_a_token_that_needs_trust) {
   Json json = byte_level_json({{"<", "s"}, {"<s", ">"}});
   json["added_tokens"] = Json::array({added_token(257, "<s>")});
   EXPECT_EQ(encode(load_tokenizer(json), "<s>", true), (Ids{257}));
@@ -123,6 +123,8 @@ TEST(TokenizerTrust, merges_never_give_a_special_token) {
   json["model"]["ignore_merges"] = true;
   EXPECT_EQ(encode(load_tokenizer(json), "<s>", false), (Ids{256, '>'}));
   json["added_tokens"][0]["special"] = false;
+  EXPECT_EQ(encode(load_tokenizer(json), "<s>", false), (Ids{256, '>'}));
+  json["added_tokens"].clear();
   EXPECT_EQ(encode(load_tokenizer(json), "<s>", false), (Ids{257}));
 }
 
