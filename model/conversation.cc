@@ -4,16 +4,26 @@
 
 #include <algorithm>
 
+#include "base/random.h"
+
 namespace cascade {
 namespace {
 
-// Stand-ins are made of private-use characters around a number, so that templates pass them on
-// unchanged (no white space to strip, no case to change) and no message contains them by accident.
-std::string stand_in(size_t number) {
-  return "\xEE\x80\x80" "cascade" + std::to_string(number) + "\xEE\x80\x81";
-}
+// Words that stand for messages while the template is rendered: private-use characters around a
+// name, which templates pass on unchanged (no white space to strip). The name is drawn anew for
+// each conversation, so that no message has it, neither by accident nor because a client guessed
+// it.
+class StandIns {
+ public:
+  std::string of(size_t message) const {
+    return "\xEE\x80\x80" + name_ + '_' + std::to_string(message) + "\xEE\x80\x81";
+  }
 
-Result<SpannedText> render(const ConversationContext& context,
+ private:
+  const std::string name_ = random_id("cascade");
+};
+
+Result<SpannedText> render(const ConversationContext& context, const StandIns& stand_ins,
                            std::span<const ChatMessage> messages, bool add_generation_prompt) {
   if (!context.chat_template) {
     return unsupported("chat_template", "this model has none: only raw prompts work");
@@ -24,7 +34,7 @@ Result<SpannedText> render(const ConversationContext& context,
     const ChatMessage& message = messages[i];
     OrderedJson entry;
     entry["role"] = message.role;
-    entry["content"] = message.verbatim ? stand_in(i) : message.content;
+    entry["content"] = message.verbatim ? stand_ins.of(i) : message.content;
     if (!message.reasoning.empty()) entry["reasoning_content"] = message.reasoning;
     list.push_back(std::move(entry));
   }
@@ -35,12 +45,41 @@ Result<SpannedText> render(const ConversationContext& context,
   return context.chat_template->render(variables, context.now_unix_s);
 }
 
+// The text of a verbatim message. Its think tokens count, other special tokens do not: a model can
+// be talked into spelling those.
+void append_verbatim(SpannedText& out, std::string_view text, const Tokenizer& tokenizer) {
+  struct Mark {
+    std::string token;
+    size_t next;  // where it comes next, or npos: each byte is searched once
+  };
+  std::vector<Mark> marks;
+  if (const auto think = tokenizer.think_tokens()) {
+    for (const int32_t id : {think->open, think->close}) {
+      std::string token = tokenizer.decode(std::span(&id, 1), /*skip_special=*/false);
+      const size_t first = text.find(token);
+      marks.push_back({std::move(token), first});
+    }
+  }
+  size_t done = 0;
+  while (true) {
+    const auto mark = std::ranges::min_element(marks, {}, &Mark::next);
+    if (mark == marks.end() || mark->next == std::string_view::npos) break;
+    append_span(out, text.substr(done, mark->next - done), false);
+    append_span(out, mark->token, true);
+    done = mark->next + mark->token.size();
+    mark->next = text.find(mark->token, done);
+  }
+  append_span(out, text.substr(done), false);
+}
+
 // Puts verbatim messages where their stand-ins are. `text` is split at every stand-in; a template
 // that drops or doubles it cannot keep the message as it is.
-Result<SpannedText> replace_stand_ins(SpannedText text, std::span<const ChatMessage> messages) {
+Result<SpannedText> replace_stand_ins(const ConversationContext& context, SpannedText text,
+                                      const StandIns& stand_ins,
+                                      std::span<const ChatMessage> messages) {
   for (size_t i = 0; i < messages.size(); ++i) {
     if (!messages[i].verbatim) continue;
-    const std::string mark = stand_in(i);
+    const std::string mark = stand_ins.of(i);
     SpannedText replaced;
     int found = 0;
     for (const TextSpan& span : text) {
@@ -48,14 +87,13 @@ Result<SpannedText> replace_stand_ins(SpannedText text, std::span<const ChatMess
       for (size_t at; !span.trusted && (at = span.text.find(mark, begin)) != std::string::npos;
            begin = at + mark.size()) {
         append_span(replaced, std::string_view(span.text).substr(begin, at - begin), false);
-        append_span(replaced, messages[i].content, true);
+        append_verbatim(replaced, messages[i].content, context.tokenizer);
         ++found;
       }
       append_span(replaced, std::string_view(span.text).substr(begin), span.trusted);
     }
     if (found != 1) {
-      return unsupported("think_policy",
-                         "\"keep\" does not work with this model's chat template");
+      return unsupported("think_policy", "\"keep\" does not work with this model's chat template");
     }
     text = std::move(replaced);
   }
@@ -86,18 +124,21 @@ bool ends_inside_think(const Tokenizer& tokenizer, std::span<const int32_t> ids)
   for (auto id = ids.rbegin(); id != ids.rend(); ++id) {
     if (*id == think->open) return true;
     if (*id == think->close) return false;
+    // Of an earlier message: what that left open is over.
+    if (tokenizer.is_special(*id)) return false;
   }
   return false;
 }
 
 // The part of the rendered conversation that does not depend on the message that follows; verbatim
 // messages are still stand-ins.
-Result<SpannedText> stable_history(const ConversationContext& context,
+Result<SpannedText> stable_history(const ConversationContext& context, const StandIns& stand_ins,
                                    std::span<const ChatMessage> messages) {
   std::vector<ChatMessage> followed(messages.begin(), messages.end());
-  followed.push_back({.role = "user", .content = stand_in(messages.size()), .reasoning = {}});
-  ASSIGN_OR_RETURN(SpannedText text, render(context, followed, /*add_generation_prompt=*/false));
-  const size_t follower = plain_text(text).find(stand_in(messages.size()));
+  followed.push_back({.role = "user", .content = stand_ins.of(messages.size()), .reasoning = {}});
+  ASSIGN_OR_RETURN(SpannedText text,
+                   render(context, stand_ins, followed, /*add_generation_prompt=*/false));
+  const size_t follower = plain_text(text).find(stand_ins.of(messages.size()));
   if (follower == std::string::npos) {
     return unsupported("chat_template", "does not render user messages as they are");
   }
@@ -108,19 +149,22 @@ Result<SpannedText> stable_history(const ConversationContext& context,
 
 Result<EncodedPrompt> encode_prompt(const ConversationContext& context,
                                     std::span<const ChatMessage> messages) {
-  ASSIGN_OR_RETURN(SpannedText with_prompt, render(context, messages, true));
+  const StandIns stand_ins;
+  ASSIGN_OR_RETURN(SpannedText with_prompt, render(context, stand_ins, messages, true));
   EncodedPrompt prompt;
   // What an answer looks like in history tells which part of the generation prompt is temporary.
   std::vector<ChatMessage> answered(messages.begin(), messages.end());
-  answered.push_back({.role = "assistant", .content = stand_in(messages.size()), .reasoning = {}});
-  const auto history = stable_history(context, answered);
+  answered.push_back(
+      {.role = "assistant", .content = stand_ins.of(messages.size()), .reasoning = {}});
+  const auto history = stable_history(context, stand_ins, answered);
   if (history.ok()) {
     const std::string rendered = plain_text(with_prompt), kept = plain_text(*history);
-    const size_t answer = kept.find(stand_in(messages.size()));
+    const size_t answer = kept.find(stand_ins.of(messages.size()));
     const size_t shared = common_bytes(rendered, std::string_view(kept).substr(0, answer));
     if (shared == answer) prompt.generation_prefix = rendered.substr(shared);
   }
-  ASSIGN_OR_RETURN(with_prompt, replace_stand_ins(std::move(with_prompt), messages));
+  ASSIGN_OR_RETURN(with_prompt,
+                   replace_stand_ins(context, std::move(with_prompt), stand_ins, messages));
   ASSIGN_OR_RETURN(prompt.token_ids, context.tokenizer.encode(with_prompt, false));
   if (prompt.token_ids.empty()) return invalid_argument("messages", "the prompt is empty");
   prompt.inside_think = ends_inside_think(context.tokenizer, prompt.token_ids);
@@ -129,8 +173,9 @@ Result<EncodedPrompt> encode_prompt(const ConversationContext& context,
 
 Result<std::vector<int32_t>> encode_history(const ConversationContext& context,
                                             std::span<const ChatMessage> messages) {
-  ASSIGN_OR_RETURN(SpannedText text, stable_history(context, messages));
-  ASSIGN_OR_RETURN(text, replace_stand_ins(std::move(text), messages));
+  const StandIns stand_ins;
+  ASSIGN_OR_RETURN(SpannedText text, stable_history(context, stand_ins, messages));
+  ASSIGN_OR_RETURN(text, replace_stand_ins(context, std::move(text), stand_ins, messages));
   ASSIGN_OR_RETURN(std::vector<int32_t> ids, context.tokenizer.encode(text, false));
   // Behind the last special token, ids may still change with what follows: merges run over both.
   while (!ids.empty() && !context.tokenizer.is_special(ids.back())) ids.pop_back();

@@ -43,6 +43,7 @@ std::vector<OutputStream::Piece> OutputStream::push(int32_t token) {
       toggle(true, pieces);
       think_spans_.push_back({end - 1, end, false});
     }
+    think_spans_.back().end = end;  // one more inside a block is part of it
   } else if (think_ && token == think_->close) {
     if (thinking_) think_spans_.back().closed = true;
     // A stray closing token is no text either.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <unordered_set>
 #include <vector>
 
@@ -16,6 +17,13 @@ struct Candidate {
   double weight;  // logit, then probability
 };
 
+// Without an early end, so that it is done in vectors. (A sum over the row may hide a NaN.)
+bool all_finite(std::span<const float> logits) {
+  bool finite = true;
+  for (const float logit : logits) finite &= std::isfinite(logit);
+  return finite;
+}
+
 bool more_likely(const Candidate& a, const Candidate& b) {
   return a.weight != b.weight ? a.weight > b.weight : a.token < b.token;
 }
@@ -25,7 +33,9 @@ void penalise(std::span<float> logits, double penalty, std::span<const int32_t> 
   for (const int32_t token : seen) {
     if (token < 0 || static_cast<size_t>(token) >= logits.size()) continue;
     float& logit = logits[token];
-    logit = static_cast<float>(logit > 0 ? logit / penalty : logit * penalty);
+    const double penalised = logit > 0 ? logit / penalty : logit * penalty;
+    constexpr double kLargest = std::numeric_limits<float>::max();
+    logit = static_cast<float>(std::clamp(penalised, -kLargest, kLargest));
   }
 }
 
@@ -33,7 +43,7 @@ void penalise(std::span<float> logits, double penalty, std::span<const int32_t> 
 std::vector<Candidate> candidates(std::span<const float> logits, const SamplerParams& params) {
   std::vector<Candidate> all(logits.size());
   for (size_t i = 0; i < logits.size(); ++i) {
-    all[i] = {static_cast<int32_t>(i), static_cast<double>(logits[i]) / params.temperature};
+    all[i] = {static_cast<int32_t>(i), static_cast<double>(logits[i])};
   }
   const bool cut = params.top_k > 0 && static_cast<size_t>(params.top_k) < all.size();
   const auto last = cut ? all.begin() + params.top_k : all.end();
@@ -44,7 +54,8 @@ std::vector<Candidate> candidates(std::span<const float> logits, const SamplerPa
   const double largest = all.front().weight;
   double total = 0;
   for (Candidate& candidate : all) {
-    candidate.weight = std::exp(candidate.weight - largest);
+    // The difference first: the quotient of a tiny temperature is infinite, which 0 is not.
+    candidate.weight = std::exp((candidate.weight - largest) / params.temperature);
     total += candidate.weight;
   }
   double before = 0;
@@ -65,10 +76,10 @@ std::vector<Candidate> candidates(std::span<const float> logits, const SamplerPa
 Result<Sampled> sample(std::span<float> logits, const SamplerParams& params,
                        std::span<const int32_t> history, int64_t position,
                        const Kernels& kernels) {
-  const double normaliser = kernels.log_sum_exp(logits.data(), static_cast<int>(logits.size()));
-  if (!std::isfinite(normaliser)) {
+  if (!all_finite(logits)) {
     return data_corrupt("logits", "are not finite: the model's weights are damaged");
   }
+  const double normaliser = kernels.log_sum_exp(logits.data(), static_cast<int>(logits.size()));
   const auto chosen = [&](int32_t token, float raw_logit) {
     return Sampled{token, static_cast<float>(static_cast<double>(raw_logit) - normaliser)};
   };

@@ -16,7 +16,7 @@ namespace cascade::wire {
 // Chosen by the sender of a request, echoed in every reply to it.
 using RequestId = std::array<uint8_t, 16>;
 
-// ---- client -> daemon ----------------------------------------------------------------------------
+// ---- client -> daemon ---------------------------------------------------------------------------
 
 // Answered with Pong. A changed boot_id tells a client that the daemon was restarted.
 struct Ping {};
@@ -90,7 +90,7 @@ struct ChunkDelete {
   std::string id;
 };
 
-// ---- daemon -> client ----------------------------------------------------------------------------
+// ---- daemon -> client ---------------------------------------------------------------------------
 
 struct Pong {
   std::string boot_id;
@@ -198,7 +198,7 @@ struct ErrorReply {
   int64_t retry_after_ms = 0;
 };
 
-// ---- between actors ------------------------------------------------------------------------------
+// ---- between actors -----------------------------------------------------------------------------
 
 // The first message of an actor's incarnation to the scheduler, and of a scheduler to the others.
 // Work that was given to an earlier incarnation is lost.

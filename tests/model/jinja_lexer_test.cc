@@ -54,7 +54,7 @@ TEST(JinjaLexer, resolves_escapes) {
 
 TEST(JinjaLexer, raw_blocks_are_text) {
   EXPECT_EQ(tokens_of("{% raw %}{{ x }}{% if %}{% endraw %}\ny"),
-            "1:data({{ x }}{% if %}) 2:data(y) 1:end");
+            "1:data({{ x }}{% if %}) 2:data(y) 2:end");
 }
 
 }  // namespace

@@ -245,7 +245,7 @@ TEST(Sampler, a_penalty_divides_positive_and_multiplies_negative_logits_once) {
 TEST(Sampler, a_penalty_of_one_neither_reads_history_nor_writes_logits) {
   Logits logits = {4, 1, -1};
   const Logits before = logits;
-  ASSERT_TRUE(sample(logits, {}, std::vector<int32_t>{0, 1, 2}, 0, kernels()).ok());
+  ASSERT_TRUE(cascade::sample(logits, SamplerParams(), std::vector<int32_t>{0, 1, 2}, 0, kernels()).ok());
   EXPECT_EQ(logits, before);
 }
 
@@ -292,7 +292,7 @@ TEST(Sampler, logits_that_are_not_finite_are_an_error) {
           ASSERT_EQ(sampled.error().field, "logits");
         }
         Logits all(size, bad);
-        ASSERT_FALSE(sample(all, {}, {}, 0, **table).ok());
+        ASSERT_FALSE(cascade::sample(all, SamplerParams(), {}, 0, **table).ok());
       }
     }
   }
