@@ -101,30 +101,27 @@ bool ZmqPort::has_peer() {
 }
 
 std::optional<wire::Frames> ZmqPort::try_recv() {
-  for (;;) {
-    wire::Frames frames;
-    bool more = true, too_many = false;
-    while (more) {
-      zmq_msg_t message;
-      zmq_msg_init(&message);
-      if (zmq_msg_recv(&message, socket_.get(), ZMQ_DONTWAIT) < 0) {
-        const int error = zmq_errno();
-        zmq_msg_close(&message);
-        if (error == EINTR) continue;
-        if (error == EAGAIN && frames.empty()) return std::nullopt;
-        fail("zmq_msg_recv");  // the parts of one message arrive together
-      }
-      more = zmq_msg_more(&message) != 0;
-      too_many = too_many || frames.size() > wire::kFrameCountMax;
-      if (!too_many) {
-        frames.emplace_back(static_cast<const char*>(zmq_msg_data(&message)),
-                            zmq_msg_size(&message));
-      }
+  wire::Frames frames;
+  bool more = true;
+  while (more) {
+    zmq_msg_t message;
+    zmq_msg_init(&message);
+    if (zmq_msg_recv(&message, socket_.get(), ZMQ_DONTWAIT) < 0) {
+      const int error = zmq_errno();
       zmq_msg_close(&message);
+      if (error == EINTR) continue;
+      if (error == EAGAIN && frames.empty()) return std::nullopt;
+      fail("zmq_msg_recv");  // the parts of one message arrive together
     }
-    sent_before_received(false);
-    if (!too_many) return frames;
+    more = zmq_msg_more(&message) != 0;
+    // One frame too many is enough for the reader to see that there are too many.
+    if (frames.size() < wire::kFrameCountMax + 2) {
+      frames.emplace_back(static_cast<const char*>(zmq_msg_data(&message)), zmq_msg_size(&message));
+    }
+    zmq_msg_close(&message);
   }
+  sent_before_received(false);
+  return frames;
 }
 
 Task<std::optional<wire::Frames>> ZmqPort::recv() {

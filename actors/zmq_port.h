@@ -56,8 +56,8 @@ class ZmqPort {
   Status bind(const std::string& endpoint);
   Status connect(const std::string& endpoint);
 
-  // The next message; of a ROUTER the first frame names the peer. More frames than
-  // wire::kFrameCountMax + 1 are dropped with their message. nullopt after close().
+  // The next message; of a ROUTER the first frame names the peer. Of a message with more than
+  // wire::kFrameCountMax + 2 frames, those beyond are dropped. nullopt after close().
   // Throws std::runtime_error if the context was shut down.
   Task<std::optional<wire::Frames>> recv();
 

@@ -1,11 +1,16 @@
 // Ordered maps: a beginning of an id is found as quickly as a whole one.
 #include "cache/chunk_registry.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/hash.h"
 
 namespace cascade {
 namespace {
+
+// Real text has 3 to 5 bytes a token.
+constexpr size_t kTextBytesPerToken = 3;
 
 constexpr size_t kIdPrefixMin = 8;  // "output_" and a digit: shorter ones would name anything
 
@@ -20,6 +25,13 @@ std::string content_key(const Chunk& chunk) {
   return key_of(chunk.tenant, std::to_string(static_cast<int>(chunk.type)) + chunk.content_hash);
 }
 
+// What a chunk takes: its texts, its token ids (which may come later), and the entry itself.
+size_t bytes_of(const Chunk& chunk) {
+  const size_t ids = std::max(chunk.token_ids.size(), chunk.text.size() / kTextBytesPerToken);
+  return chunk.text.size() + chunk.query_text.size() + chunk.raw_text.size() +
+         ids * sizeof(int32_t) + sizeof(ChunkEntry);
+}
+
 }  // namespace
 
 Result<ChunkEntry*> ChunkRegistry::add(Chunk chunk) {
@@ -31,10 +43,18 @@ Result<ChunkEntry*> ChunkRegistry::add(Chunk chunk) {
     return resource_exhausted("chunks", "there are " + std::to_string(kChunksMax) +
                                             " chunks, the limit; delete some first");
   }
+  const size_t bytes = bytes_of(chunk);
+  if (bytes > bytes_max_ - bytes_) {
+    return resource_exhausted("chunks", "the texts of all chunks take " + std::to_string(bytes_) +
+                                            " bytes; the limit is " + std::to_string(bytes_max_) +
+                                            "; delete some first");
+  }
   const std::string key = key_of(chunk.tenant, chunk.id);
   ChunkEntry entry;
   entry.chunk = std::move(chunk);
   entry.sequence = next_sequence_++;
+  entry.bytes = bytes;
+  bytes_ += bytes;
   const auto [it, added] = by_id_.emplace(key, std::move(entry));
   CHECK(added);  // ids are random
   by_content_.emplace(content, key);
@@ -62,6 +82,7 @@ Result<ChunkEntry> ChunkRegistry::remove(std::string_view tenant, std::string_vi
   const std::string key = key_of(entry->chunk.tenant, entry->chunk.id);
   by_content_.erase(content_key(entry->chunk));
   by_sequence_.erase(entry->sequence);
+  bytes_ -= entry->bytes;
   if (entry->chunk.type == ChunkType::kOutput) --outputs_;
   return std::move(by_id_.extract(key).mapped());
 }

@@ -19,6 +19,7 @@ namespace cascade {
 struct ChunkEntry {
   Chunk chunk;
   uint64_t sequence = 0;       // order of creation
+  size_t bytes = 0;            // that count against the registry's limit
   std::vector<int32_t> chain;  // outputs: the token ids whose K and V the chunk stands for
   size_t own_begin = 0;        // outputs: where in the chain the chunk's own turn begins
   std::optional<ChainIndex::HoldId> hold;  // keeps the chain's pages in the class of retained ones
@@ -29,10 +30,13 @@ class ChunkRegistry {
  public:
   // A client that never deletes is stopped here, before metadata fills the memory.
   static constexpr size_t kChunksMax = 100'000;
+  static constexpr size_t kBytesMax = size_t{512} << 20;  // of texts and token ids of all chunks
+
+  explicit ChunkRegistry(size_t bytes_max = kBytesMax) : bytes_max_(bytes_max) {}
 
   // Adds `chunk` (id, tenant and content_hash set). If the tenant has a chunk of the same type and
   // content hash, returns that one and adds nothing.
-  // Errors: kResourceExhausted, field "chunks", beyond kChunksMax.
+  // Errors: kResourceExhausted, field "chunks", beyond kChunksMax or bytes_max.
   Result<ChunkEntry*> add(Chunk chunk);
 
   // The chunk with this id, or with this beginning of an id (>= 8 characters) if only one has it.
@@ -62,6 +66,8 @@ class ChunkRegistry {
   std::map<uint64_t, std::string, std::greater<>> by_sequence_;  // newest first -> id key
   uint64_t next_sequence_ = 1;
   size_t outputs_ = 0;
+  size_t bytes_max_;
+  size_t bytes_ = 0;  // as chunks were added; token ids that came later count by the text
 };
 
 // The content hash of an input chunk (type and text) or an output (and the turn that it answers).

@@ -97,10 +97,11 @@ class Service {
     return scheduler;
   }
 
-  // SIGINT or SIGTERM; 0 if an actor could not go on.
+  // SIGINT, SIGTERM or SIGHUP; 0 if an actor could not go on.
   int wait_for_signal() {
     int received = 0;
-    asio::signal_set signals(signals_io_, SIGINT, SIGTERM);
+    // SIGHUP: the terminal of a daemon in the foreground was closed.
+    asio::signal_set signals(signals_io_, SIGINT, SIGTERM, SIGHUP);
     signals.async_wait([&](const boost::system::error_code& error, int signal) {
       if (!error) received = signal;
     });

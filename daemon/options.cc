@@ -100,7 +100,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   app.add_option("--kv-memory", memory,
                  "most memory for KV pages, e.g. 4G (default: half of the machine's)");
   app.add_option("--max-waiting", options.requests_waiting_max, "requests that may wait")
-      ->check(CLI::Range(0, 100'000))
+      ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
   app.add_option("--max-running", options.requests_running_max, "requests that run together")
       ->check(CLI::Range(1, 256))

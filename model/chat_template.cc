@@ -1,4 +1,9 @@
-// The public face of the template engine: parse once, render often.
+// The public face of the template engine, and the way of a template through it:
+//   parse    source -- jinja_lexer --> tokens -- jinja_parser --> syntax tree (jinja_ast.h)
+//   render   tree and variables -- jinja_interpreter --> marked text (jinja_text.h)
+// What the interpreter applies to values (jinja_value.h) is in jinja_operators, jinja_access,
+// jinja_compare, jinja_filters, jinja_tests, jinja_methods and jinja_functions; jinja_runtime.h
+// holds the bounds.
 #include "model/chat_template.h"
 
 #include <utility>

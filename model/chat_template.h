@@ -12,8 +12,8 @@
 
 namespace cascade {
 
-// Bounds of one template. Real templates need under 1 % of them; a conversation of 5 MiB needs
-// some 10 % of the steps.
+// Bounds of one template. Real templates need under 1 % of them; a conversation of 5 MB needs
+// 20 % of the steps.
 struct TemplateLimits {
   size_t source_bytes_max = size_t{256} << 10;  // the largest known template has some 30 KiB
   size_t output_bytes_max = size_t{32} << 20;   // a context of a million tokens is some 5 MiB
@@ -21,10 +21,17 @@ struct TemplateLimits {
   // So memory is bounded as well: what a rendering allocates is under 16 bytes times this.
   uint64_t steps_max = 20'000'000;
   // Nesting of blocks and expressions in the source, and of macro calls; evaluation may go ten
-  // times as deep in all, which takes at most some 1 MiB of stack.
+  // times as deep in all, which takes at most some 1.5 MiB of stack (4 MiB under ASan).
   int recursion_max = 100;
 };
 
+// A template in the subset of Jinja that chat templates use, with Jinja's results byte for byte:
+//   tags       if, for (with if, else, break, continue), set, macro, with, filter, raw, generation
+//   operators  all, with Python's meaning; integers have 64 bits
+//   names      the filters, tests, methods and functions of the tables at the ends of
+//              jinja_*_filters.cc, jinja_tests.cc, jinja_*_methods.cc and jinja_functions.cc
+// Not supported, and refused by parse(): include, import, extends, block, call, autoescape,
+// recursive loops, varargs and kwargs, cycler, joiner and whatever else is not named above.
 // Immutable after parse; any thread.
 class ChatTemplate {
  public:

@@ -31,6 +31,11 @@ Error at_line(Error error, int line) {
   return error;
 }
 
+Error without_line(Error error) {
+  error.field = kErrorField;
+  return error;
+}
+
 std::string in_quotes(std::string_view name) {
   std::string_view kept = name.substr(0, kQuotedBytesMax);
   kept.remove_suffix(utf8_incomplete_suffix(kept));

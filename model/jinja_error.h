@@ -23,6 +23,9 @@ Error raised_error(std::string message);
 // `error` with "line <line>: " in front and the field set, unless it has them already.
 Error at_line(Error error, int line);
 
+// `error` with the field set: it is about no line.
+Error without_line(Error error);
+
 // `name` in single quotes, cut to 64 bytes: names in errors may come from a client.
 std::string in_quotes(std::string_view name);
 

@@ -49,7 +49,7 @@ class LoopGuard {
 Result<MarkedText> Interpreter::run(const OrderedJson& variables) {
   scope_ = std::make_shared<Scope>(nullptr);
   if (const Status defined = define_variables(variables); !defined.ok()) {
-    return at_line(defined.error(), 1);
+    return without_line(defined.error());
   }
   MarkedText output;
   out_ = &output;

@@ -39,8 +39,9 @@ Status Interpreter::bind_parameters(const MacroStatement& macro, const Arguments
     const Value* named = arguments.find(parameter.name);
     if (named != nullptr) ++named_used;
     if (i < arguments.positional.size()) {
-      if (named != nullptr)
+      if (named != nullptr) {
         return fail("the argument " + in_quotes(parameter.name) + " is there twice");
+      }
       scope_->set(parameter.symbol, arguments.positional[i]);
     } else if (named != nullptr) {
       scope_->set(parameter.symbol, *named);

@@ -303,11 +303,10 @@ Result<int> StatementParser::parse_variable() {
 
 Result<Template> parse_template(std::string_view source, const TemplateLimits& limits) {
   if (source.size() > limits.source_bytes_max) {
-    return at_line(template_error("the template is larger than " +
-                                  std::to_string(limits.source_bytes_max) + " bytes"),
-                   1);
+    return without_line(template_error("the template is larger than " +
+                                       std::to_string(limits.source_bytes_max) + " bytes"));
   }
-  if (!is_utf8(source)) return at_line(template_error("the template is not UTF-8"), 1);
+  if (!is_utf8(source)) return without_line(template_error("the template is not UTF-8"));
   ASSIGN_OR_RETURN(std::vector<Token> tokens, tokenize(source));
   return StatementParser(std::move(tokens), limits.recursion_max).run();
 }

@@ -44,8 +44,9 @@ Result<Value> map(Runtime& runtime, const Value& subject, const Arguments& argum
   if (arguments.positional.empty()) return template_error("needs a filter or an attribute");
   ASSIGN_OR_RETURN(const std::string_view name, name_at(arguments, 0));
   const Filter* filter = find_filter(name);
-  if (filter == nullptr)
+  if (filter == nullptr) {
     return template_error("the filter " + in_quotes(name) + " is not supported");
+  }
   const Arguments rest = rest_of(arguments, 1);
   std::vector<Value> mapped;
   for (const Value& item : items) {

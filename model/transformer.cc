@@ -103,7 +103,7 @@ void Transformer::run_pass(std::span<const Slice> slices, std::span<const int> s
     const Slice& slice = slices[i];
     const auto size = static_cast<int64_t>(slice.token_ids.size());
     CHECK(slice.position >= 0 && slice.outputs >= 0 && slice.outputs <= size);
-    CHECK(slice.position + size <= static_cast<int64_t>(slice.pages.size()) * kPageTokens);
+    CHECK(slice.position <= static_cast<int64_t>(slice.pages.size()) * kPageTokens - size);
     for (int row = skip[i]; row < skip[i] + take[i]; ++row) {
       rows_.push_back({static_cast<int>(i), slice.position + row, row >= size - slice.outputs});
     }

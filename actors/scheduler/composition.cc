@@ -1,6 +1,8 @@
 // One pass over the references, contexts waiting for their user message.
 #include "actors/scheduler/composition.h"
 
+#include <algorithm>
+
 namespace cascade {
 namespace {
 
@@ -10,8 +12,8 @@ std::string field(size_t index, const char* member) {
 
 class Composer {
  public:
-  Composer(std::string_view tenant, ChunkRegistry& registry)
-      : tenant_(tenant), registry_(registry) {}
+  Composer(std::string_view tenant, ChunkRegistry& registry, int64_t text_bytes_max)
+      : tenant_(tenant), registry_(registry), text_bytes_max_(text_bytes_max) {}
 
   Status add(size_t index, const wire::ChunkRef& ref) {
     if (ref.id.empty() == ref.text.empty()) {
@@ -29,6 +31,7 @@ class Composer {
     }
     RETURN_IF_ERROR(check_type(index, ref, chunk));
     RETURN_IF_ERROR(check_order(index, chunk.type));
+    RETURN_IF_ERROR(count_text(chunk));
     append(chunk);
     const bool worth_an_id =
         chunk.type == ChunkType::kSystemPrompt || chunk.type == ChunkType::kContext;
@@ -70,14 +73,30 @@ class Composer {
     return {};
   }
 
+  // A request may name one large chunk many times.
+  Status count_text(const Chunk& chunk) {
+    text_bytes_ += static_cast<int64_t>(chunk.query_text.size() +
+                                        std::max(chunk.text.size(), chunk.raw_text.size()));
+    if (text_bytes_ <= text_bytes_max_) return {};
+    return invalid_argument("chunks", "hold " + std::to_string(text_bytes_) +
+                                          " bytes or more; the limit is " +
+                                          std::to_string(text_bytes_max_));
+  }
+
   void append(const Chunk& chunk) {
     switch (chunk.type) {
       case ChunkType::kSystemPrompt:
         result_.messages.push_back({.role = "system", .content = chunk.text, .reasoning = {}});
         break;
-      case ChunkType::kContext: contexts_.push_back(chunk.text); break;
-      case ChunkType::kOutput: append_turn(chunk); break;
-      case ChunkType::kQuery: flush_contexts(chunk.text); break;
+      case ChunkType::kContext:
+        contexts_.push_back(chunk.text);
+        break;
+      case ChunkType::kOutput:
+        append_turn(chunk);
+        break;
+      case ChunkType::kQuery:
+        flush_contexts(chunk.text);
+        break;
     }
   }
 
@@ -104,12 +123,13 @@ class Composer {
     if (!content.empty() && !query.empty()) content += "\n\n";
     content += query;
     if (content.empty()) return;
-    result_.messages.push_back(
-        {.role = "user", .content = std::move(content), .reasoning = {}});
+    result_.messages.push_back({.role = "user", .content = std::move(content), .reasoning = {}});
   }
 
   std::string_view tenant_;
   ChunkRegistry& registry_;
+  const int64_t text_bytes_max_;
+  int64_t text_bytes_ = 0;
   Composition result_;
   std::vector<std::string> contexts_;
   int level_ = -1;
@@ -118,8 +138,8 @@ class Composer {
 }  // namespace
 
 Result<Composition> compose(const std::vector<wire::ChunkRef>& refs, std::string_view tenant,
-                            ChunkRegistry& registry) {
-  Composer composer(tenant, registry);
+                            ChunkRegistry& registry, int64_t text_bytes_max) {
+  Composer composer(tenant, registry, text_bytes_max);
   for (size_t i = 0; i < refs.size(); ++i) RETURN_IF_ERROR(composer.add(i, refs[i]));
   return std::move(composer).finish();
 }

@@ -1,7 +1,9 @@
 // From the chunks that a request names to the conversation that they stand for.
 #pragma once
 
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/chunk.h"
@@ -26,8 +28,9 @@ struct Composition {
 //    named as context too.
 //  - Contexts that no query follows are a user message themselves.
 // Errors: kInvalidArgument with field "chunks[i].…" (order, type, both or neither of id and text),
-// or "chunks" (no user message at the end); kNotFound as ChunkRegistry::find.
+// or "chunks" (no user message at the end; more than `text_bytes_max` bytes of text before what is
+// repeated has been left out); kNotFound as ChunkRegistry::find.
 Result<Composition> compose(const std::vector<wire::ChunkRef>& refs, std::string_view tenant,
-                            ChunkRegistry& registry);
+                            ChunkRegistry& registry, int64_t text_bytes_max);
 
 }  // namespace cascade

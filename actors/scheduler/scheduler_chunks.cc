@@ -1,4 +1,6 @@
 // Chunks by name: registering, listing, showing, deleting; and the state of the daemon.
+#include <spdlog/spdlog.h>
+
 #include "actors/scheduler/scheduler_core.h"
 #include "actors/scheduler/tenant.h"
 #include "base/random.h"
@@ -18,28 +20,32 @@ std::string shortened(const std::string& text) {
 
 }  // namespace
 
-// Registers a chunk that a request brought along as text, and asks for its token ids.
-Status SchedulerCore::register_text(Chunk chunk) {
+// Registers a chunk that a request brought along as text, and asks for its token ids. A registry
+// that is full is no reason to refuse the request: the text has no id then.
+void SchedulerCore::register_text(Chunk chunk) {
   chunk.id = random_id("chunk");
   chunk.tenant = kLocalTenant;
   chunk.created_us = chunk.last_used_us = clock_.wall_us();
   chunk.content_hash = chunk_content_hash(chunk);
-  ASSIGN_OR_RETURN(ChunkEntry * entry, registry_.add(std::move(chunk)));
+  const auto added = registry_.add(std::move(chunk));
+  if (!added.ok()) {
+    spdlog::warn("a text of a request got no id: {}", added.error().message);
+    return;
+  }
+  ChunkEntry* entry = *added;
   entry->chunk.last_used_us = clock_.wall_us();
   ++entry->chunk.hits;
   store(entry->chunk);
-  if (!entry->chunk.token_ids.empty()) return {};
+  if (!entry->chunk.token_ids.empty()) return;
   wire::EncodeJob job;
   job.job = next_job_++;
   job.mode = wire::EncodeJob::Mode::kText;
   job.raw = entry->chunk.text;
   encoding_puts_[job.job] = {"", {}, entry->chunk};
   send(Actor::kPrefill, std::move(job));
-  return {};
 }
 
-void SchedulerCore::on(const std::string& client, const wire::RequestId& id,
-                       wire::ChunkPut&& put) {
+void SchedulerCore::on(const std::string& client, const wire::RequestId& id, wire::ChunkPut&& put) {
   if (put.type == ChunkType::kOutput) {
     return reply_error(client, id,
                        invalid_argument("type", "outputs are made by generate with retain_output"));
@@ -91,8 +97,8 @@ void SchedulerCore::chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done)
 
 void SchedulerCore::on(const std::string& client, const wire::RequestId& id,
                        const wire::ChunkListRequest& request) {
-  const auto page = registry_.list(kLocalTenant, request.type,
-                                   static_cast<size_t>(request.limit), request.after);
+  const auto page =
+      registry_.list(kLocalTenant, request.type, static_cast<size_t>(request.limit), request.after);
   if (!page.ok()) return reply_error(client, id, page.error());
   wire::ChunkListReply answer;
   answer.more = page->more;
@@ -170,8 +176,7 @@ void SchedulerCore::on(const std::string& client, const wire::RequestId& id,
   status.pages_evicted = static_cast<int64_t>(index_.evicted_count());
   status.chunks_input = static_cast<int32_t>(registry_.count(false));
   status.chunks_output = static_cast<int32_t>(registry_.count(true));
-  status.reprefills_pending =
-      static_cast<int32_t>(reprefills_.size() + encoding_histories_.size());
+  status.reprefills_pending = static_cast<int32_t>(reprefills_.size() + encoding_histories_.size());
   const auto per_second = [](double us) { return us > 0 ? 1e6 / us : 0; };
   status.prefill_tokens_per_s = per_second(speed_.prefill_token_us());
   status.decode_tokens_per_s = per_second(speed_.decode_token_us());

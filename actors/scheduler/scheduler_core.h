@@ -101,6 +101,7 @@ class SchedulerCore {
   Status admit(const std::string& client, const wire::RequestId& id,
                const wire::GenerateRequest& params) const;
   Status prepare(Request& request);
+  int64_t text_bytes_max() const;
   Status check_text_bytes(std::string_view field, int64_t bytes) const;
   void encode_request(Request& request);
   void prompt_ready(Request& request, wire::EncodeDone&& done);
@@ -146,7 +147,7 @@ class SchedulerCore {
   void on(const std::string& client, const wire::RequestId& id, const wire::ChunkDelete& request);
   void on(const std::string& client, const wire::RequestId& id, const wire::StatusRequest&);
   void chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done);
-  Status register_text(Chunk chunk);
+  void register_text(Chunk chunk);
   void forget_chain(ChunkEntry& entry);
 
   const SchedulerOptions options_;

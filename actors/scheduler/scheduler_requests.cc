@@ -9,6 +9,12 @@
 namespace cascade {
 namespace {
 
+// A conversation of so many messages, and of the text that check_text_bytes() lets through, still
+// fits the message in which it goes to be tokenized (wire/frames.h), whatever else that carries.
+constexpr size_t kMessagesMax = 65'536;
+// Each is looked for in the texts of the others.
+constexpr size_t kChunksMax = 4096;
+
 constexpr int64_t kRetryAfterMs = 1000;
 
 int64_t text_bytes(const std::vector<ChatMessage>& messages, const std::string& raw) {
@@ -23,7 +29,15 @@ int64_t text_bytes(const Request& request) {
   return text_bytes(request.messages, request.params.prompt.value_or(""));
 }
 
-int64_t pages_for(int64_t tokens) { return (tokens + kPageTokens - 1) / kPageTokens; }
+int64_t pages_for(int64_t tokens) {
+  return (tokens + kPageTokens - 1) / kPageTokens;
+}
+
+Status check_count(const char* field, size_t count, size_t limit) {
+  if (count <= limit) return {};
+  return invalid_argument(
+      field, "has " + std::to_string(count) + " elements; the limit is " + std::to_string(limit));
+}
 
 const char* prompt_field(const wire::GenerateRequest& params) {
   if (params.prompt) return "prompt";
@@ -40,13 +54,15 @@ Status SchedulerCore::admit(const std::string& client, const wire::RequestId& id
   }
   const auto waiting = static_cast<int>(waiting_.size() + encoding_requests_.size());
   if (waiting >= options_.requests_waiting_max) {
-    return resource_exhausted("", "the queue is full: " + std::to_string(waiting) +
-                                      " requests are waiting");
+    return resource_exhausted(
+        "", "the queue is full: " + std::to_string(waiting) + " requests are waiting");
   }
   if (text_bytes_waiting_ > options_.text_bytes_waiting_max) {
     return resource_exhausted("", "the queue is full: the waiting prompts hold " +
                                       std::to_string(text_bytes_waiting_) + " bytes");
   }
+  RETURN_IF_ERROR(check_count("messages", params.messages.size(), kMessagesMax));
+  RETURN_IF_ERROR(check_count("chunks", params.chunks.size(), kChunksMax));
   for (size_t i = 0; i < params.messages.size(); ++i) {
     const std::string& role = params.messages[i].role;
     if (role != "system" && role != "user" && role != "assistant" && role != "tool") {
@@ -87,14 +103,17 @@ void SchedulerCore::on(const std::string& client, const wire::RequestId& id,
 Status SchedulerCore::prepare(Request& request) {
   wire::GenerateRequest& params = request.params;
   if (!params.chunks.empty()) {
-    ASSIGN_OR_RETURN(Composition composition, compose(params.chunks, kLocalTenant, registry_));
+    ASSIGN_OR_RETURN(Composition composition,
+                     compose(params.chunks, kLocalTenant, registry_, 2 * text_bytes_max()));
     request.messages = std::move(composition.messages);
     RETURN_IF_ERROR(check_text_bytes("chunks", text_bytes(request)));
     use_chunks(composition.chunk_ids);
-    for (Chunk& chunk : composition.new_chunks) RETURN_IF_ERROR(register_text(std::move(chunk)));
+    for (Chunk& chunk : composition.new_chunks) register_text(std::move(chunk));
   } else {
     request.messages = std::exchange(params.messages, {});
-    for (ChatMessage& message : request.messages) message.verbatim = false;
+    for (ChatMessage& message : request.messages) {
+      message.verbatim = message.verbatim && message.role == "assistant";
+    }
   }
   set_sampling(request);
   return check_text_bytes(prompt_field(params), text_bytes(request));
@@ -115,15 +134,20 @@ void SchedulerCore::set_sampling(Request& request) {
   if (!request.params.ignore_eos) request.end_tokens = defaults.end_tokens;
 }
 
-// Texts that cannot fit the context are refused before they are tokenized: that takes time.
-Status SchedulerCore::check_text_bytes(std::string_view field, int64_t bytes) const {
+int64_t SchedulerCore::text_bytes_max() const {
   // Tokens of real text have 3 to 5 bytes; runs of blanks may have a hundred.
   constexpr int64_t kTokenBytesMax = 128;
-  const int64_t limit = kTokenBytesMax * model_.config.context_tokens_max;
-  if (bytes <= limit) return {};
-  return invalid_argument(std::string(field), "has " + std::to_string(bytes) +
-                                                  " bytes; the context cannot hold more than " +
-                                                  std::to_string(limit));
+  // Contexts and a query become one string of the message that goes to the tokenizer.
+  return std::min(kTokenBytesMax * model_.config.context_tokens_max,
+                  static_cast<int64_t>(wire::kTextBytesMax));
+}
+
+// Texts that cannot fit the context are refused before they are tokenized: that takes time.
+Status SchedulerCore::check_text_bytes(std::string_view field, int64_t bytes) const {
+  if (bytes <= text_bytes_max()) return {};
+  return invalid_argument(
+      std::string(field),
+      "has " + std::to_string(bytes) + " bytes; the limit is " + std::to_string(text_bytes_max()));
 }
 
 void SchedulerCore::encode_request(Request& request) {
@@ -169,23 +193,23 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
                                               " tokens; the context holds " +
                                               std::to_string(context) + " with the answer"));
   }
-  const int32_t wanted = request.params.max_tokens > 0 ? request.params.max_tokens
-                                                       : options_.max_tokens_default;
+  const int32_t wanted =
+      request.params.max_tokens > 0 ? request.params.max_tokens : options_.max_tokens_default;
   request.max_tokens = static_cast<int32_t>(std::min<int64_t>(wanted, context - tokens));
   request.pages_promised = pages_for(tokens + request.max_tokens);
   if (request.pages_promised > static_cast<int64_t>(pool_.page_count())) {
     const auto room = static_cast<int64_t>(pool_.page_count()) * kPageTokens;
-    return fail(request, resource_exhausted(
-                             "max_tokens", "prompt and answer need " +
-                                               std::to_string(tokens + request.max_tokens) +
-                                               " tokens of KV memory; there is room for " +
-                                               std::to_string(room)));
+    return fail(
+        request,
+        resource_exhausted("max_tokens",
+                           "prompt and answer need " + std::to_string(tokens + request.max_tokens) +
+                               " tokens of KV memory; there is room for " + std::to_string(room)));
   }
   request.prompt = std::move(done.token_ids);
   request.generation_prefix = std::move(done.generation_prefix);
   request.inside_think = done.inside_think;
-  request.output = std::make_unique<OutputStream>(model_.tokenizer, request.inside_think,
-                                                  request.params.stop);
+  request.output =
+      std::make_unique<OutputStream>(model_.tokenizer, request.inside_think, request.params.stop);
   if (request.sample.repetition_penalty != 1) request.sample.history = request.prompt;
   request.state = RequestState::kWaiting;
   waiting_.push_back(request.handle);
@@ -273,8 +297,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
   final.usage.prompt_tokens = static_cast<int64_t>(request.prompt.size());
   final.usage.reused_tokens = request.reused_tokens;
   if (request.sequence) {
-    const int64_t computed =
-        std::min(request.sequence->committed(), final.usage.prompt_tokens);
+    const int64_t computed = std::min(request.sequence->committed(), final.usage.prompt_tokens);
     final.usage.prefilled_tokens = std::max<int64_t>(0, computed - request.reused_tokens);
   }
   final.usage.completion_tokens = static_cast<int64_t>(request.sampled.size());
@@ -308,8 +331,8 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
 void SchedulerCore::forget(uint64_t handle) {
   const auto it = requests_.find(handle);
   const Request& request = *it->second;
-  const bool started = request.state == RequestState::kPrefilling ||
-                       request.state == RequestState::kDecoding;
+  const bool started =
+      request.state == RequestState::kPrefilling || request.state == RequestState::kDecoding;
   if (!started) text_bytes_waiting_ -= text_bytes(request);
   std::erase_if(encoding_requests_, [&](const auto& entry) { return entry.second == handle; });
   waiting_.remove(handle);
@@ -321,8 +344,8 @@ void SchedulerCore::forget(uint64_t handle) {
 }
 
 bool SchedulerCore::in_flight(const Request& request) const {
-  return in_flight_ && std::ranges::find(in_flight_->requests, request.handle) !=
-                           in_flight_->requests.end();
+  return in_flight_ &&
+         std::ranges::find(in_flight_->requests, request.handle) != in_flight_->requests.end();
 }
 
 Request* SchedulerCore::find_request(uint64_t handle) {

@@ -1,6 +1,7 @@
 // Reading whole files: reference inputs have kilobytes.
 #include "bench/eval/json_lines.h"
 
+#include <cerrno>
 #include <cstdio>
 #include <iostream>
 #include <iterator>
@@ -52,13 +53,17 @@ Result<std::vector<int32_t>> ids_of(const Json& line, int64_t id_end) {
   return result;
 }
 
-void write_line(const Json& object) {
+Status write_text(std::string_view text) {
+  const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+  if (written && std::fflush(stdout) == 0) return {};
+  return io_error("standard output", errno);
+}
+
+Status write_line(const Json& object) {
   // Decoded bytes may be anything: what is not UTF-8 is replaced, and everything else is written in
   // ASCII, since some readers take U+2028 and its like for the end of a line.
   const std::string text = object.dump(-1, ' ', true, Json::error_handler_t::replace);
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fputc('\n', stdout);
-  std::fflush(stdout);
+  return write_text(text + '\n');
 }
 
 }  // namespace cascade::eval

@@ -17,7 +17,8 @@ Result<std::vector<Json>> read_json_lines(const std::string& path);
 // The member "ids" of a line: whole numbers in [0, id_end). Errors: kInvalidArgument, field "ids".
 Result<std::vector<int32_t>> ids_of(const Json& line, int64_t id_end);
 
-// Writes one line to standard output and flushes it.
-void write_line(const Json& object);
+// Writes to standard output and flushes it; as one line. Errors: kIo if it cannot be written.
+Status write_text(std::string_view text);
+Status write_line(const Json& object);
 
 }  // namespace cascade::eval

@@ -63,7 +63,7 @@ Status logits(const LogitsOptions& options) {
             last = base64_encode({reinterpret_cast<const uint8_t*>(row.data()), row.size_bytes()});
           }
         }));
-    write_line({{"nll", losses}, {"last_logits", last}});
+    RETURN_IF_ERROR(write_line({{"nll", losses}, {"last_logits", last}}));
   }
   return {};
 }
@@ -91,13 +91,16 @@ Status generate(const GenerateOptions& options) {
     session->clear();
     RETURN_IF_ERROR(session->append(prompt, 0, 1, choose));
     const auto& ends = model.generation.end_tokens;
-    while (problem.ok() && static_cast<int>(sampled.size()) < options.max_tokens) {
+    const int64_t context = model.config.context_tokens_max;
+    while (problem.ok() && static_cast<int>(sampled.size()) < options.max_tokens &&
+           session->length() < context) {
       const bool ended = std::ranges::find(ends, sampled.back()) != ends.end();
       if (ended && !options.ignore_eos) break;
       RETURN_IF_ERROR(session->append(std::vector<int32_t>{sampled.back()}, 0, 1, choose));
     }
     RETURN_IF_ERROR(problem);
-    write_line({{"ids", sampled}, {"text", model.tokenizer.decode(sampled, true)}});
+    RETURN_IF_ERROR(
+        write_line({{"ids", sampled}, {"text", model.tokenizer.decode(sampled, true)}}));
   }
   return {};
 }
@@ -126,13 +129,13 @@ Status nll(const NllOptions& options) {
     total += sum;
   }
   const int64_t predicted = int64_t{windows} * options.window;
-  write_line({{"window", options.window},
-              {"windows", windows},
-              {"nll_sum", sums},
-              {"nll_total", total},
-              {"predicted", predicted},
-              {"ppl", std::exp(total / static_cast<double>(predicted))},
-              {"n_ids", ids.size()}});
+  RETURN_IF_ERROR(write_line({{"window", options.window},
+                              {"windows", windows},
+                              {"nll_sum", sums},
+                              {"nll_total", total},
+                              {"predicted", predicted},
+                              {"ppl", std::exp(total / static_cast<double>(predicted))},
+                              {"n_ids", ids.size()}}));
   return {};
 }
 

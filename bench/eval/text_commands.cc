@@ -30,7 +30,7 @@ Status tokenize(const TextOptions& options) {
     ASSIGN_OR_RETURN(const std::string text, required_string(line, "text"));
     ASSIGN_OR_RETURN(const auto ids, model.tokenizer.encode(text, true, false));
     ASSIGN_OR_RETURN(const auto with_special, model.tokenizer.encode(text, true, true));
-    write_line({{"ids", ids}, {"ids_with_special", with_special}});
+    RETURN_IF_ERROR(write_line({{"ids", ids}, {"ids_with_special", with_special}}));
   }
   return {};
 }
@@ -40,8 +40,8 @@ Status detokenize(const TextOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<Json> lines, read_json_lines(options.input));
   for (const Json& line : lines) {
     ASSIGN_OR_RETURN(const auto ids, ids_of(line, INT32_MAX));
-    write_line({{"text", model.tokenizer.decode(ids, false)},
-                {"text_skip_special", model.tokenizer.decode(ids, true)}});
+    RETURN_IF_ERROR(write_line({{"text", model.tokenizer.decode(ids, false)},
+                                {"text_skip_special", model.tokenizer.decode(ids, true)}}));
   }
   return {};
 }
@@ -52,9 +52,7 @@ Status render_template(const TemplateOptions& options) {
   ASSIGN_OR_RETURN(const OrderedJson input, parse_ordered_json(text, options.input));
   if (input.is_object()) {
     ASSIGN_OR_RETURN(const SpannedText rendered, chat_template.render(input, options.now_unix_s));
-    const std::string plain = plain_text(rendered);
-    std::fwrite(plain.data(), 1, plain.size(), stdout);
-    return {};
+    return write_text(plain_text(rendered));
   }
   if (!input.is_array()) return invalid_argument(options.input, "must be an object or a list");
   for (const OrderedJson& entry : input) {
@@ -63,9 +61,9 @@ Status render_template(const TemplateOptions& options) {
     }
     const auto rendered = chat_template.render(entry["input"], options.now_unix_s);
     if (rendered.ok()) {
-      write_line({{"output", plain_text(*rendered)}});
+      RETURN_IF_ERROR(write_line({{"output", plain_text(*rendered)}}));
     } else {
-      write_line({{"error", rendered.error().message}});
+      RETURN_IF_ERROR(write_line({{"error", rendered.error().message}}));
     }
   }
   return {};

@@ -120,7 +120,7 @@ class Composing : public ::testing::Test {
     return add(chunk);
   }
   std::vector<ChatMessage> messages(const std::vector<wire::ChunkRef>& refs) {
-    const auto composition = compose(refs, "local", registry_);
+    const auto composition = compose(refs, "local", registry_, 1 << 20);
     EXPECT_TRUE(composition.ok()) << composition.error().to_string();
     return composition.ok() ? composition->messages : std::vector<ChatMessage>{};
   }
@@ -159,7 +159,7 @@ TEST_F(Composing, a_context_that_the_turn_already_has_is_not_repeated) {
 
 TEST_F(Composing, another_tenants_chunk_is_not_found) {
   const std::string id = add_output("2+2?", "4");
-  const auto stranger = compose({testing::output_ref(id), query_text("Why?")}, "other", registry_);
+  const auto stranger = compose({testing::output_ref(id), query_text("Why?")}, "other", registry_, 1 << 20);
   ASSERT_FALSE(stranger.ok());
   EXPECT_EQ(stranger.error().code, ErrorCode::kNotFound);
   EXPECT_EQ(stranger.error().field, "chunks[0].id");

@@ -170,8 +170,7 @@ class SchedulerWorld {
   uint64_t last_request_ = 0;
 };
 
-// ---- requests
-// ------------------------------------------------------------------------------------
+// ---- requests -----------------------------------------------------------------------------------
 
 inline wire::GenerateRequest ask(const std::vector<wire::ChunkRef>& chunks) {
   wire::GenerateRequest request;

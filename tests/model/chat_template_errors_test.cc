@@ -82,7 +82,7 @@ TEST(ChatTemplateErrors, syntax_errors_name_the_line) {
       {"{% macro m(a, a) %}{% endmacro %}", "line 1: the parameter 'a' is there twice"},
       {"{% break %}", "line 1: break and continue are for loops"}};
   for (const auto& [source, message] : cases) EXPECT_EQ(parse_error(source), message);
-  EXPECT_EQ(parse_error("\xff"), "line 1: the template is not UTF-8");
+  EXPECT_EQ(parse_error("\xff"), "the template is not UTF-8");
 }
 
 TEST(ChatTemplateErrors, run_time_errors_name_the_line) {
@@ -125,13 +125,11 @@ TEST(ChatTemplateErrors, raise_exception_gives_its_message_verbatim) {
 
 TEST(ChatTemplateErrors, variables_must_be_json_that_values_can_hold) {
   EXPECT_EQ(render_error("{{ x }}", {{"x", 18446744073709551615u}}),
-            "line 1: a number in the variables exceeds 64 bits");
-  EXPECT_EQ(render_error("{{ x }}", {{"x", "\xff"}}),
-            "line 1: a string in the variables is not UTF-8");
+            "a number in the variables exceeds 64 bits");
+  EXPECT_EQ(render_error("{{ x }}", {{"x", "\xff"}}), "a string in the variables is not UTF-8");
   EXPECT_EQ(render_error("{{ x }}", {{"x", OrderedJson::binary({1})}}),
-            "line 1: a variable holds binary data");
-  EXPECT_EQ(render_error("{{ x }}", OrderedJson::array()),
-            "line 1: the variables must be a JSON object");
+            "a variable holds binary data");
+  EXPECT_EQ(render_error("{{ x }}", OrderedJson::array()), "the variables must be a JSON object");
   // What the template does not name is not looked at.
   EXPECT_EQ(render_error("{{ y }}", {{"x", "\xff"}}), "no error: ");
 }

@@ -133,7 +133,7 @@ TEST(ChatTemplateLimits, source_is_bounded) {
   limits.source_bytes_max = 10;
   EXPECT_EQ(rendered("0123456789", OrderedJson::object(), limits), "0123456789");
   EXPECT_EQ(rendered("0123456789\n", OrderedJson::object(), limits),
-            "error: invalid_argument: chat_template: line 1: the template is larger than 10 bytes");
+            "error: invalid_argument: chat_template: the template is larger than 10 bytes");
 }
 
 TEST(ChatTemplateLimits, deep_sources_are_refused) {
@@ -213,7 +213,7 @@ TEST(ChatTemplateLimits, values_are_not_deep) {
   }
   OrderedJson variables;
   variables["x"] = std::move(deep);
-  EXPECT_EQ(exhausted("{{ x }}", variables), "line 1: a variable is nested deeper than 100 levels");
+  EXPECT_EQ(exhausted("{{ x }}", variables), "a variable is nested deeper than 100 levels");
 }
 
 // Chains of objects that change: taking them apart must not recurse, and circles must not leak.

@@ -157,8 +157,8 @@ TEST(OutputStream, a_stray_closing_token_is_no_text) {
   run(stream, ids);
   EXPECT_EQ(stream.answer(), "One two");
   EXPECT_EQ(stream.reasoning(), "");
-  const auto close = static_cast<int32_t>(std::ranges::find(ids, demo().think_tokens()->close) -
-                                          ids.begin());
+  const auto close =
+      static_cast<int32_t>(std::ranges::find(ids, demo().think_tokens()->close) - ids.begin());
   EXPECT_EQ(stream.think_spans(), (Spans{{close, close + 1, true}}));
 }
 
@@ -323,13 +323,24 @@ Ids random_ids(Random& random) {
   Ids ids;
   for (uint64_t i = random.below(60); i > 0; --i) {
     switch (random.below(8)) {
-      case 0: ids.push_back(think.open); break;
-      case 1: ids.push_back(think.close); break;
-      case 2: ids.push_back(newline[0]); break;
-      case 3: ids.push_back(pair[0]); break;
+      case 0:
+        ids.push_back(think.open);
+        break;
+      case 1:
+        ids.push_back(think.close);
+        break;
+      case 2:
+        ids.push_back(newline[0]);
+        break;
+      case 3:
+        ids.push_back(pair[0]);
+        break;
       // Single bytes, many of them parts of characters; then any token, added ones included.
-      case 4: ids.push_back(static_cast<int32_t>(random.below(256))); break;
-      default: ids.push_back(static_cast<int32_t>(random.below(8192)));
+      case 4:
+        ids.push_back(static_cast<int32_t>(random.below(256)));
+        break;
+      default:
+        ids.push_back(static_cast<int32_t>(random.below(8192)));
     }
   }
   return ids;
@@ -377,7 +388,8 @@ TEST(OutputStream, random_stop_strings_cut_the_answer_where_one_of_them_begins) 
     }
     ++stopped;
     const std::string rest = text.substr(stream.answer().size());
-    ASSERT_TRUE(std::ranges::any_of(stops, [&](const auto& stop) { return rest.starts_with(stop); }));
+    ASSERT_TRUE(
+        std::ranges::any_of(stops, [&](const auto& stop) { return rest.starts_with(stop); }));
     for (const std::string& stop : stops) {
       ASSERT_EQ(stream.answer().find(stop), std::string::npos);
     }

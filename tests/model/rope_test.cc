@@ -1,4 +1,5 @@
-// RoPE against the formulas of the papers and of their published code, computed here in long double.
+// RoPE against the formulas of the papers and of their published code, computed here in long
+// double.
 #include "model/rope.h"
 
 #include <gtest/gtest.h>
@@ -99,16 +100,15 @@ TEST(Rope, llama3_keeps_short_waves_stretches_long_ones_and_blends_between) {
 // Computed from the published formula with 50 digits: Llama 3.2 (factor 32, head_dim 64).
 TEST(Rope, llama3_has_the_known_values) {
   const RopeTable table(llama3_config(), 64);
-  const std::vector<std::pair<int, double>> known = {
-      {0, 1.0},
-      {1, 0.6636012376960884433},
-      {10, 0.01656044008099444554},
-      {14, 0.003211445994752591018},
-      {15, 0.001290547928209263818},
-      {16, 0.0004295567965593682005},
-      {17, 0.00009708287802627672262},
-      {18, 0.00001946163818483112434},
-      {31, 9.418306725434909839e-8}};
+  const std::vector<std::pair<int, double>> known = {{0, 1.0},
+                                                     {1, 0.6636012376960884433},
+                                                     {10, 0.01656044008099444554},
+                                                     {14, 0.003211445994752591018},
+                                                     {15, 0.001290547928209263818},
+                                                     {16, 0.0004295567965593682005},
+                                                     {17, 0.00009708287802627672262},
+                                                     {18, 0.00001946163818483112434},
+                                                     {31, 9.418306725434909839e-8}};
   for (const auto& [i, value] : known) expect_close(table.frequencies()[i], value, i);
 }
 
@@ -151,8 +151,7 @@ TEST(Rope, yarn_interpolates_slow_channels_only) {
         // What the method is about, whatever its details.
         expect_close(table.frequencies().front(), 1, 0);
         const int last = head_dim / 2 - 1;
-        expect_close(table.frequencies().back(),
-                     plain_frequency(1e6, last, head_dim) / 4, last);
+        expect_close(table.frequencies().back(), plain_frequency(1e6, last, head_dim) / 4, last);
       }
     }
   }

@@ -163,7 +163,8 @@ TEST(Sampler, equal_logits_rank_by_id_when_top_k_cuts_among_them) {
 double chi_square(const Logits& logits, const SamplerParams& params, int draws) {
   const auto shares = allowed(logits, params);
   std::map<int32_t, int> counts;
-  for (int64_t position = 0; position < draws; ++position) ++counts[token(logits, params, position)];
+  for (int64_t position = 0; position < draws; ++position)
+    ++counts[token(logits, params, position)];
   double sum = 0;
   for (const auto& [id, share] : shares) {
     const double expected = share * draws;
@@ -245,7 +246,8 @@ TEST(Sampler, a_penalty_divides_positive_and_multiplies_negative_logits_once) {
 TEST(Sampler, a_penalty_of_one_neither_reads_history_nor_writes_logits) {
   Logits logits = {4, 1, -1};
   const Logits before = logits;
-  ASSERT_TRUE(cascade::sample(logits, SamplerParams(), std::vector<int32_t>{0, 1, 2}, 0, kernels()).ok());
+  ASSERT_TRUE(
+      cascade::sample(logits, SamplerParams(), std::vector<int32_t>{0, 1, 2}, 0, kernels()).ok());
   EXPECT_EQ(logits, before);
 }
 

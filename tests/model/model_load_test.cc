@@ -1,0 +1,232 @@
+// Loading a model folder: what is read, what a damaged folder says, what the root key depends on.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "model/model.h"
+#include "tests/shared_dir.h"
+#include "tests/temporary_folder.h"
+
+namespace cascade::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+ThreadPool& one_thread() {
+  static ThreadPool pool(1);
+  return pool;
+}
+
+// A copy of the demo model whose weights are links, so that single files can be replaced.
+class DemoCopy {
+ public:
+  DemoCopy() {
+    for (const auto& file : fs::directory_iterator(demo_model_dir())) {
+      const fs::path copy = folder_.path() / file.path().filename();
+      if (file.path().extension() == ".safetensors") {
+        fs::create_symlink(file.path(), copy);
+      } else {
+        fs::copy_file(file.path(), copy);
+      }
+    }
+  }
+  const fs::path& path() const { return folder_.path(); }
+  void write(std::string_view name, std::string_view content) { folder_.write(name, content); }
+  void remove(std::string_view name) { fs::remove(path() / name); }
+
+  // Sets one key of a JSON file.
+  void set(std::string_view name, std::string_view key, const Json& value) {
+    Json json = *parse_json(*read_file(path() / name, 64 << 20), "file");
+    json[std::string(key)] = value;
+    write(name, json.dump());
+  }
+
+  Result<std::unique_ptr<Model>> load() const { return load_model(path(), {}, one_thread()); }
+  // The error of loading it.
+  Error error() const {
+    auto model = load();
+    EXPECT_FALSE(model.ok());
+    return model.ok() ? Error() : std::move(model).error();
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST(ModelLoad, reads_the_demo_model) {
+  const auto model = load_model(demo_model_dir(), {}, one_thread());
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  EXPECT_EQ((*model)->name, "demo");
+  EXPECT_EQ((*model)->config.layers, 8);
+  EXPECT_EQ((*model)->weights.layers.size(), 8u);
+  EXPECT_TRUE((*model)->chat_template.has_value());
+  EXPECT_EQ((*model)->template_tokens["eos_token"], "<|im_end|>");
+  EXPECT_FALSE((*model)->template_tokens.contains("bos_token")) << "null in the file";
+  EXPECT_EQ((*model)->generation.end_tokens, (std::vector<int32_t>{8185, 8183}));
+  EXPECT_EQ((*model)->kv_layout.kv_heads, 2);
+}
+
+TEST(ModelLoad, the_name_is_the_folders_however_its_path_is_written) {
+  const fs::path parent = demo_model_dir().parent_path();
+  for (const fs::path& path :
+       {demo_model_dir() / "", demo_model_dir() / ".", parent / "demo" / ".." / "demo"}) {
+    const auto model = load_model(path, {}, one_thread());
+    ASSERT_TRUE(model.ok());
+    EXPECT_EQ((*model)->name, "demo") << path;
+  }
+}
+
+TEST(ModelLoad, a_chat_template_file_wins_over_the_tokenizers) {
+  DemoCopy copy;
+  copy.write("chat_template.jinja", "{{ messages[0].content }}!");
+  const auto text = load_model_text(copy.path());
+  ASSERT_TRUE(text.ok());
+  const OrderedJson variables = {{"messages", {{{"content", "Hi"}}}}};
+  EXPECT_EQ(plain_text(*text->chat_template->render(variables, 0)), "Hi!");
+}
+
+TEST(ModelLoad, takes_the_default_of_several_templates_and_none_where_there_is_none) {
+  DemoCopy copy;
+  const Json named = {{{"name", "tool_use"}, {"template", "no"}},
+                      {{"name", "default"}, {"template", "yes"}}};
+  copy.set("tokenizer_config.json", "chat_template", named);
+  EXPECT_EQ(
+      plain_text(*load_model_text(copy.path())->chat_template->render(OrderedJson::object(), 0)),
+      "yes");
+  copy.set("tokenizer_config.json", "chat_template", nullptr);
+  EXPECT_FALSE(load_model_text(copy.path())->chat_template.has_value());
+  for (const Json& wrong : {Json(7), Json(Json::array({{{"name", "other"}}})), Json::array({5})}) {
+    copy.set("tokenizer_config.json", "chat_template", wrong);
+    const auto text = load_model_text(copy.path());
+    ASSERT_FALSE(text.ok()) << wrong;
+    EXPECT_EQ(text.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(text.error().field, "chat_template");
+  }
+}
+
+TEST(ModelLoad, a_folder_that_is_not_there_is_not_found) {
+  for (const fs::path& path :
+       {demo_model_dir() / "missing", demo_model_dir() / "config.json", fs::path("")}) {
+    const auto model = load_model(path, {}, one_thread());
+    ASSERT_FALSE(model.ok());
+    EXPECT_EQ(model.error().code, ErrorCode::kNotFound) << path;
+  }
+}
+
+TEST(ModelLoad, missing_files_are_named) {
+  for (const char* name : {"config.json", "tokenizer.json", "model-00002-of-00003.safetensors"}) {
+    DemoCopy copy;
+    copy.remove(name);
+    const Error error = copy.error();
+    EXPECT_EQ(error.code, ErrorCode::kNotFound) << name;
+    EXPECT_NE(error.to_string().find(name), std::string::npos) << error.to_string();
+  }
+  DemoCopy copy;
+  copy.remove("generation_config.json");
+  EXPECT_TRUE(copy.load().ok()) << "not every model has one";
+}
+
+TEST(ModelLoad, damaged_json_is_an_error_of_that_file) {
+  for (const char* name : {"config.json", "tokenizer.json", "tokenizer_config.json",
+                           "generation_config.json", "model.safetensors.index.json"}) {
+    for (const char* content : {"", "{", "[]", "null", "\xFF", "{\"a\":1}{"}) {
+      DemoCopy copy;
+      copy.write(name, content);
+      const auto model = copy.load();
+      if (model.ok()) {
+        // A null is as good as no file, where none is needed.
+        EXPECT_STREQ(content, "null") << name;
+        continue;
+      }
+      EXPECT_NE(model.error().code, ErrorCode::kInternal);
+      EXPECT_FALSE(model.error().message.empty());
+    }
+  }
+}
+
+TEST(ModelLoad, weights_that_do_not_fit_the_configuration_are_named) {
+  const std::vector<std::pair<std::string, Json>> cases = {
+      {"intermediate_size", 1032}, {"num_key_value_heads", 3}, {"num_hidden_layers", 9},
+      {"hidden_size", 392},        {"vocab_size", 9000},       {"tie_word_embeddings", false},
+      {"attention_bias", true},    {"head_dim", 128}};
+  for (const auto& [key, value] : cases) {
+    DemoCopy copy;
+    copy.set("config.json", "layer_types", nullptr);
+    copy.set("config.json", key, value);
+    const Error error = copy.error();
+    EXPECT_TRUE(error.code == ErrorCode::kNotFound || error.code == ErrorCode::kInvalidArgument);
+    EXPECT_TRUE(error.field.starts_with("model.") || error.field.starts_with("lm_head"))
+        << key << ": " << error.to_string();
+  }
+  DemoCopy copy;
+  copy.set("config.json", "vocab_size", 8188);  // fewer than the tokenizer has
+  EXPECT_EQ(copy.error().field, "vocab_size");
+}
+
+TEST(ModelLoad, a_configuration_cannot_ask_for_more_memory_than_its_weights_have) {
+  DemoCopy copy;
+  copy.set("config.json", "layer_types", nullptr);
+  copy.set("config.json", "intermediate_size", 65536);
+  copy.set("config.json", "num_hidden_layers", 512);
+  EXPECT_EQ(copy.error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST(RootKey, depends_on_all_that_k_and_v_depend_on) {
+  const auto loaded = load_model(demo_model_dir(), {}, one_thread());
+  ASSERT_TRUE(loaded.ok());
+  Model& model = **loaded;
+  std::set<Digest> keys = {model.root_key("a")};
+  const auto is_new = [&](const char* tenant = "a") {
+    return keys.insert(model.root_key(tenant)).second;
+  };
+  EXPECT_FALSE(is_new());
+  model.name = "other";
+  model.generation.temperature = 7;
+  EXPECT_FALSE(is_new()) << "neither names nor sampling count";
+  EXPECT_TRUE(is_new("b"));
+  EXPECT_TRUE(is_new(""));
+  const auto changed = [&](auto& member, auto value) {
+    const auto before = std::exchange(member, value);
+    const bool result = is_new();
+    member = before;
+    return result;
+  };
+  EXPECT_TRUE(changed(model.options.weight_type, WeightType::kF32));
+  EXPECT_TRUE(changed(model.options.kv_type, KvType::kF32));
+  EXPECT_TRUE(changed(model.options.isa, Isa::kOpenblas));
+  EXPECT_TRUE(changed(model.config.rope.theta, 5.0));
+  EXPECT_TRUE(changed(model.config.rope.scaling, RopeScaling::kLinear));
+  EXPECT_TRUE(changed(model.config.rope.factor, 5.0));
+  EXPECT_TRUE(changed(model.config.rope.attention_factor, 5.0));
+  EXPECT_TRUE(changed(model.config.rms_norm_eps, 1e-5f));
+  EXPECT_TRUE(changed(model.config.window, std::vector<int>(8, 100)));
+  EXPECT_TRUE(changed(model.weights.digest.bytes[31], uint8_t(model.weights.digest.bytes[31] ^ 1)));
+  // Instruction sets of the same bits share their chains.
+  model.options.isa = Isa::kAvx512;
+  EXPECT_FALSE(is_new());
+}
+
+TEST(RootKey, one_changed_weight_changes_the_digest) {
+  REQUIRE_SHARED("fixtures/qwen3-gqa/model.safetensors");
+  TemporaryFolder folder;
+  for (const char* name : {"config.json", "tokenizer.json"}) {
+    fs::copy_file(shared_dir() / "fixtures/qwen3-gqa" / name, folder.path() / name);
+  }
+  std::string bytes = *read_file(shared_dir() / "fixtures/qwen3-gqa/model.safetensors", 64 << 20);
+  std::set<Digest> digests;
+  for (int i = 0; i < 3; ++i) {
+    folder.write("model.safetensors", bytes);
+    const auto model = load_model(folder.path(), {}, one_thread());
+    ASSERT_TRUE(model.ok()) << model.error().to_string();
+    digests.insert((*model)->weights.digest);
+    if (i > 0) bytes[bytes.size() - 2] ^= 1;  // after the second load: the same file twice
+  }
+  EXPECT_EQ(digests.size(), 2u);
+}
+
+}  // namespace
+}  // namespace cascade::testing

@@ -1,0 +1,147 @@
+// Loading a model and stepping it through chains, for the tests of the forward pass.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "cache/page_arena.h"
+#include "kernels/kv_format.h"
+#include "kernels/thread_pool.h"
+#include "model/model.h"
+#include "model/transformer.h"
+#include "tests/shared_dir.h"
+
+namespace cascade::testing {
+
+using Ids = std::vector<int32_t>;
+
+inline const std::vector<std::string>& fixture_models() {
+  static const std::vector<std::string> names = {"llama-mha", "llama3-rope", "mistral-swa",
+                                                 "qwen2-bias", "qwen3-gqa"};
+  return names;
+}
+
+// The folder of a fixture's weights.
+inline std::filesystem::path model_dir(const std::string& name) {
+  return name == "demo" ? demo_model_dir() : shared_dir() / "fixtures" / name;
+}
+
+// The instruction sets that this machine can run; says so when one is missing.
+inline std::vector<Isa> isas(std::initializer_list<Isa> wanted) {
+  std::vector<Isa> found;
+  for (const Isa isa : wanted) {
+    const auto kernels = kernels_for(isa);
+    if (kernels.ok()) {
+      found.push_back(isa);
+    } else {
+      std::cout << "NOT TESTED: " << kernels.error().to_string() << "\n";
+    }
+  }
+  return found;
+}
+
+inline std::unique_ptr<Model> load(const std::string& name, const ModelOptions& options,
+                                   ThreadPool& pool) {
+  auto model = load_model(model_dir(name), options, pool);
+  EXPECT_TRUE(model.ok()) << model.error().to_string();
+  return model.ok() ? *std::move(model) : nullptr;
+}
+
+inline Ids random_ids(Random& random, size_t count, int vocab_size) {
+  Ids ids(count);
+  for (int32_t& id : ids) {
+    id = static_cast<int32_t>(random.below(static_cast<uint64_t>(vocab_size)));
+  }
+  return ids;
+}
+
+// The pages of one chain. Their bytes are NaNs to begin with: a page that was used before holds
+// anything, and nothing of it may be seen.
+class ChainPages {
+ public:
+  ChainPages(const KvLayout& layout, size_t tokens)
+      : layout_(layout),
+        arena_(*PageArena::create(layout.page_bytes(), (tokens + kPageTokens - 1) / kPageTokens)) {
+    for (PageIndex page = 0; page < arena_.page_count(); ++page) {
+      pages_.push_back(arena_.data(page));
+      std::memset(pages_.back(), 0xFF, layout.page_bytes());
+    }
+  }
+  ChainPages(const ChainPages&) = delete;
+  ChainPages& operator=(const ChainPages&) = delete;
+
+  KvPages pages() const { return pages_; }
+  // Uses another chain's page, read-only, in place of an own one.
+  void share(size_t page, const ChainPages& other) { pages_[page] = other.pages_[page]; }
+  void copy(size_t page, const ChainPages& other) {
+    std::memcpy(pages_[page], other.pages_[page], layout_.page_bytes());
+  }
+
+  // K and V of the first `tokens` tokens, bit for bit, without what else is in the pages.
+  std::vector<uint8_t> written(size_t tokens) const {
+    const size_t element = kv_element_bytes(layout_.type);
+    std::vector<uint8_t> bytes;
+    for (size_t t = 0; t < tokens; ++t) {
+      const uint8_t* page = pages_[t / kPageTokens];
+      const int slot = static_cast<int>(t % kPageTokens);
+      for (int layer = 0; layer < layout_.layers; ++layer) {
+        for (int head = 0; head < layout_.kv_heads; ++head) {
+          const uint8_t* keys = page + layout_.key_offset(layer, head);
+          const uint8_t* values = page + layout_.value_offset(layer, head);
+          for (int c = 0; c < layout_.head_dim; ++c) {
+            const uint8_t* k = keys + key_index(layout_.type, layout_.head_dim, slot, c) * element;
+            const uint8_t* v = values + value_index(layout_.head_dim, slot, c) * element;
+            bytes.insert(bytes.end(), k, k + element);
+            bytes.insert(bytes.end(), v, v + element);
+          }
+        }
+      }
+    }
+    return bytes;
+  }
+
+ private:
+  KvLayout layout_;
+  PageArena arena_;
+  std::vector<uint8_t*> pages_;
+};
+
+// All that a chain's computation leaves: final hidden states of every token, K and V.
+struct Trace {
+  std::vector<float> hidden;
+  std::vector<uint8_t> kv;
+  bool operator==(const Trace& other) const {
+    // As bits: NaNs are equal to themselves, and 0 is not -0.
+    return kv == other.kv && hidden.size() == other.hidden.size() &&
+           std::memcmp(hidden.data(), other.hidden.data(), hidden.size() * sizeof(float)) == 0;
+  }
+};
+
+// Runs `ids` as one chain in slices of `slice` tokens.
+inline Trace run_chain(Transformer& transformer, const KvLayout& layout, const Ids& ids,
+                       size_t slice) {
+  const ChainPages pages(layout, ids.size());
+  const size_t width = static_cast<size_t>(transformer.config().hidden_size);
+  Trace trace;
+  trace.hidden.resize(ids.size() * width);
+  for (size_t begin = 0; begin < ids.size(); begin += slice) {
+    const size_t size = std::min(slice, ids.size() - begin);
+    const Slice piece = {std::span(ids).subspan(begin, size), static_cast<int64_t>(begin),
+                         pages.pages(), static_cast<int>(size)};
+    transformer.forward(std::span(&piece, 1), trace.hidden.data() + begin * width);
+  }
+  trace.kv = pages.written(ids.size());
+  return trace;
+}
+
+}  // namespace cascade::testing
