@@ -159,7 +159,8 @@ TEST_F(Composing, a_context_that_the_turn_already_has_is_not_repeated) {
 
 TEST_F(Composing, another_tenants_chunk_is_not_found) {
   const std::string id = add_output("2+2?", "4");
-  const auto stranger = compose({testing::output_ref(id), query_text("Why?")}, "other", registry_, 1 << 20);
+  const auto stranger =
+      compose({testing::output_ref(id), query_text("Why?")}, "other", registry_, 1 << 20);
   ASSERT_FALSE(stranger.ok());
   EXPECT_EQ(stranger.error().code, ErrorCode::kNotFound);
   EXPECT_EQ(stranger.error().field, "chunks[0].id");

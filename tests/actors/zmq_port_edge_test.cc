@@ -9,7 +9,7 @@
 #include "actors/zmq_port.h"
 #include "base/random.h"
 #include "tests/actors/port_testing.h"
-#include "tests/test_seed.h"
+#include "tests/seed.h"
 
 namespace cascade {
 namespace {

@@ -94,7 +94,7 @@ TEST(Options, take_every_option) {
   const DaemonOptions options =
       accepted({"--run-dir",   "/r",           "--weights",     "f32",         "--kv",
                 "f32",         "--isa",        "scalar",        "--threads",   "3",
-                "--kv-memory", "128M",         "--max-waiting", "0",           "--max-running",
+                "--kv-memory", "128M",         "--max-waiting", "1",           "--max-running",
                 "256",         "--max-tokens", "16777216",      "--log-level", "debug"});
   EXPECT_EQ(options.run_dir, "/r");
   EXPECT_EQ(options.endpoint, "ipc:///r/cascaded.sock");
@@ -103,7 +103,7 @@ TEST(Options, take_every_option) {
   EXPECT_EQ(options.isa, Isa::kScalar);
   EXPECT_EQ(options.threads, 3);
   EXPECT_EQ(options.kv_bytes_max, int64_t{128} << 20);
-  EXPECT_EQ(options.requests_waiting_max, 0);
+  EXPECT_EQ(options.requests_waiting_max, 1);
   EXPECT_EQ(options.requests_running_max, 256);
   EXPECT_EQ(options.max_tokens_default, 1 << 24);
   EXPECT_EQ(options.log_level, "debug");
@@ -133,7 +133,7 @@ TEST(Options, refuse_wrong_values_by_name) {
       {"--isa", {"", "sse", "AVX2", "neon"}},
       {"--threads", {"", "0", "-1", "257", "many", "1.5", "99999999999999999999"}},
       {"--kv-memory", {"0", "-4G", "4GB", "lots", "8589934592G", "18446744073709551616"}},
-      {"--max-waiting", {"", "-1", "100001", "x"}},
+      {"--max-waiting", {"", "0", "-1", "100001", "x"}},
       {"--max-running", {"", "0", "257", "x"}},
       {"--max-tokens", {"", "0", "-1", "16777217", "x"}},
       {"--log-level", {"", "trace", "INFO", "off"}},

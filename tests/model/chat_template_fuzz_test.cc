@@ -7,7 +7,7 @@
 #include "base/utf8.h"
 #include "tests/model/chat_template_testing.h"
 #include "tests/model/random_template.h"
-#include "tests/test_seed.h"
+#include "tests/seed.h"
 
 namespace cascade::testing {
 namespace {

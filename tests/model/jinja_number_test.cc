@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/random.h"
-#include "tests/test_seed.h"
+#include "tests/seed.h"
 
 namespace cascade::jinja {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
-#include "tests/test_seed.h"
+#include "tests/seed.h"
 
 namespace cascade::jinja {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/random.h"
-#include "tests/test_seed.h"
+#include "tests/seed.h"
 
 namespace cascade::jinja {
 namespace {

@@ -50,10 +50,12 @@ void wait_until_idle(Client& client) {
 }
 
 const char* const kSystem = "You are a helpful assistant.";
-const std::vector<std::string> kQuestions = {
-    "What is the capital of France?", "What city did we just discuss?",
-    "Calculate 9 + 6.",               "Please repeat your last answer.",
-    "What is the capital of Kenya?",  "What was my first question?"};
+const std::vector<std::string> kQuestions = {"What is the capital of France?",
+                                             "What city did we just discuss?",
+                                             "Calculate 9 + 6.",
+                                             "Please repeat your last answer.",
+                                             "What is the capital of Kenya?",
+                                             "What was my first question?"};
 
 TEST(DaemonSystem, six_turns_with_retained_outputs_equal_six_cold_prompts) {
   const ScratchDir scratch;

@@ -79,7 +79,9 @@ void expect_serving(const DaemonProcess& daemon) {
   EXPECT_TRUE(status->actors_restarted.empty());
 }
 
-wire::Frames valid(wire::Message message) { return wire::encode({{1, 2, 3}, std::move(message)}); }
+wire::Frames valid(wire::Message message) {
+  return wire::encode({{1, 2, 3}, std::move(message)});
+}
 
 TEST(HostileFrames, malformed_messages_are_answered_one_by_one) {
   const ScratchDir scratch;

@@ -48,7 +48,9 @@ int exit_code_of(int status) {
 }
 
 // Waits a moment for something to happen outside this process.
-void wait_a_moment() { ::poll(nullptr, 0, 5); }
+void wait_a_moment() {
+  ::poll(nullptr, 0, 5);
+}
 
 }  // namespace
 
@@ -106,7 +108,9 @@ std::string DaemonProcess::endpoint() const {
   return "ipc://" + (run_dir_ / "cascaded.sock").string();
 }
 
-std::string DaemonProcess::log() const { return slurp(log_path_); }
+std::string DaemonProcess::log() const {
+  return slurp(log_path_);
+}
 
 int DaemonProcess::stop(int signal) {
   ::kill(pid_, signal);

@@ -1,4 +1,0 @@
-// The older name of tests/seed.h.
-#pragma once
-
-#include "tests/seed.h"
