@@ -99,8 +99,8 @@ void OutputStream::add_answer(const std::string& text, std::vector<Piece>& piece
     emit_answer(found, pieces);
     return;
   }
-  const size_t held = possible_stop_suffix(std::string_view(answer_).substr(from), stop_,
-                                           stop_bytes_max_);
+  const size_t held =
+      possible_stop_suffix(std::string_view(answer_).substr(from), stop_, stop_bytes_max_);
   emit_answer(answer_.size() - held, pieces);
 }
 

@@ -51,7 +51,8 @@ RopeTable::RopeTable(const RopeConfig& config, int head_dim)
     frequencies_[i] = std::pow(config.theta, -2.0 * i / head_dim);
   }
   switch (config.scaling) {
-    case RopeScaling::kNone: break;
+    case RopeScaling::kNone:
+      break;
     case RopeScaling::kLinear:
       for (double& frequency : frequencies_) frequency /= config.factor;
       break;
@@ -61,8 +62,8 @@ RopeTable::RopeTable(const RopeConfig& config, int head_dim)
     case RopeScaling::kYarn: {
       const std::vector<double> share = yarn_interpolation(config, head_dim);
       for (int i = 0; i < head_dim / 2; ++i) {
-        frequencies_[i] = frequencies_[i] / config.factor * share[i] +
-                          frequencies_[i] * (1 - share[i]);
+        frequencies_[i] =
+            frequencies_[i] / config.factor * share[i] + frequencies_[i] * (1 - share[i]);
       }
       attention_factor_ = config.attention_factor;
       break;

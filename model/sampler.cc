@@ -74,8 +74,7 @@ std::vector<Candidate> candidates(std::span<const float> logits, const SamplerPa
 }  // namespace
 
 Result<Sampled> sample(std::span<float> logits, const SamplerParams& params,
-                       std::span<const int32_t> history, int64_t position,
-                       const Kernels& kernels) {
+                       std::span<const int32_t> history, int64_t position, const Kernels& kernels) {
   if (!all_finite(logits)) {
     return data_corrupt("logits", "are not finite: the model's weights are damaged");
   }
