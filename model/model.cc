@@ -85,7 +85,8 @@ Result<ModelText> load_model_text(const fs::path& dir) {
 
 Result<std::unique_ptr<Model>> load_model(const fs::path& dir, const ModelOptions& options,
                                           ThreadPool& pool) {
-  if (!fs::is_directory(dir)) return not_found(dir.string(), "is not a folder");
+  std::error_code unreadable;
+  if (!fs::is_directory(dir, unreadable)) return not_found(dir.string(), "is not a folder");
   ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(options.isa));
   ASSIGN_OR_RETURN(const Json config_json,
                    read_json(dir / "config.json", kSmallFileBytesMax, true));
@@ -104,7 +105,7 @@ Result<std::unique_ptr<Model>> load_model(const fs::path& dir, const ModelOption
   ASSIGN_OR_RETURN(Weights weights,
                    load_weights(files, config, options.weight_type, *kernels, pool));
   return std::unique_ptr<Model>(new Model{
-      .name = fs::weakly_canonical(dir).filename().string(),
+      .name = fs::weakly_canonical(dir, unreadable).filename().string(),
       .options = options,
       .config = config,
       .generation = std::move(generation),
@@ -138,6 +139,10 @@ Digest Model::root_key(std::string_view tenant) const {
                             rope.attention_factor,
                             config.rms_norm_eps};
   hasher.field("numbers", std::span(reinterpret_cast<const uint8_t*>(numbers), sizeof numbers));
+  // The same weights with another split into heads give other K and V.
+  for (const int count : {config.query_heads, config.kv_heads, config.head_dim}) {
+    hasher.field("heads", static_cast<uint64_t>(count));
+  }
   for (const int window : config.window) hasher.field("window", static_cast<uint64_t>(window));
   return hasher.finish();
 }
