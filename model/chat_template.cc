@@ -1,15 +1,14 @@
-// The public face of the template engine, and the way of a template through it:
-//   parse    source -- jinja_lexer --> tokens -- jinja_parser --> syntax tree (jinja_ast.h)
-//   render   tree and variables -- jinja_interpreter --> marked text (jinja_text.h)
-// What the interpreter applies to values (jinja_value.h) is in jinja_operators, jinja_access,
-// jinja_compare, jinja_filters, jinja_tests, jinja_methods and jinja_functions; jinja_runtime.h
-// holds the bounds.
+// The public face of the template engine in model/jinja, and the way of a template through it:
+//   parse    source -- lexer.h --> tokens -- parser.h --> syntax tree (ast.h)
+//   render   tree and variables -- interpreter.h --> marked text (text.h)
+// What the interpreter applies to values (value.h) is in operators, access, compare, filters,
+// tests, methods and functions; runtime.h holds the bounds.
 #include "model/chat_template.h"
 
 #include <utility>
 
-#include "model/jinja_interpreter.h"
-#include "model/jinja_parser.h"
+#include "model/jinja/interpreter.h"
+#include "model/jinja/parser.h"
 
 namespace cascade {
 

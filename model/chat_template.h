@@ -29,7 +29,7 @@ struct TemplateLimits {
 //   tags       if, for (with if, else, break, continue), set, macro, with, filter, raw, generation
 //   operators  all, with Python's meaning; integers have 64 bits
 //   names      the filters, tests, methods and functions of the tables at the ends of
-//              jinja_*_filters.cc, jinja_tests.cc, jinja_*_methods.cc and jinja_functions.cc
+//              jinja/*_filters.cc, jinja/tests.cc, jinja/*_methods.cc and jinja/functions.cc
 // Not supported, and refused by parse(): include, import, extends, block, call, autoescape,
 // recursive loops, varargs and kwargs, cycler, joiner and whatever else is not named above.
 // Immutable after parse; any thread.

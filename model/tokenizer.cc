@@ -5,9 +5,9 @@
 #include <array>
 #include <utility>
 
-#include "model/token_decoder_stream.h"
-#include "model/tokenizer_parts.h"
-#include "model/tokenizer_text.h"
+#include "model/tokenizer/decoder_stream.h"
+#include "model/tokenizer/parts.h"
+#include "model/tokenizer/text.h"
 
 namespace cascade {
 

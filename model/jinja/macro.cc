@@ -1,0 +1,60 @@
+// Calls of macros.
+#include <string>
+#include <utility>
+
+#include "model/jinja/error.h"
+#include "model/jinja/interpreter.h"
+
+namespace cascade::jinja {
+
+// The text that the body of the macro prints. Its variables are its own; it sees those around its
+// definition, not those around the call.
+Result<Value> Interpreter::call_macro(const Macro& macro, const Arguments& arguments) {
+  const int calls_max = runtime_.limits().recursion_max;
+  const Nesting nesting(macro_depth_, calls_max);
+  if (!nesting.ok()) {
+    return limit_error("more than " + std::to_string(calls_max) + " calls of macros in each other");
+  }
+  RETURN_IF_ERROR(runtime_.charge_items(4 + macro.statement->parameters.size()));
+  const std::shared_ptr<Scope> caller = std::exchange(scope_, std::make_shared<Scope>(macro.scope));
+  Flow flow = Flow::kNext;
+  const Status bound = bind_parameters(*macro.statement, arguments);
+  Result<MarkedText> text = bound.ok() ? capture(macro.statement->body, flow) : bound.error();
+  scope_ = caller;
+  ASSIGN_OR_RETURN(MarkedText printed, std::move(text));
+  return make_string(std::move(printed));
+}
+
+// Defines the parameters in the scope of the call. A default may use the parameters before it.
+Status Interpreter::bind_parameters(const MacroStatement& macro, const Arguments& arguments) {
+  const auto fail = [&](const std::string& problem) {
+    return template_error("macro " + in_quotes(macro.name) + ": " + problem);
+  };
+  if (arguments.positional.size() > macro.parameters.size()) {
+    return fail("takes at most " + std::to_string(macro.parameters.size()) + " arguments");
+  }
+  size_t named_used = 0;
+  for (size_t i = 0; i < macro.parameters.size(); ++i) {
+    const MacroStatement::Parameter& parameter = macro.parameters[i];
+    const Value* named = arguments.find(parameter.name);
+    if (named != nullptr) ++named_used;
+    if (i < arguments.positional.size()) {
+      if (named != nullptr) {
+        return fail("the argument " + in_quotes(parameter.name) + " is there twice");
+      }
+      scope_->set(parameter.symbol, arguments.positional[i]);
+    } else if (named != nullptr) {
+      scope_->set(parameter.symbol, *named);
+    } else if (parameter.fallback != nullptr) {
+      ASSIGN_OR_RETURN(Value fallback, evaluate(*parameter.fallback));
+      scope_->set(parameter.symbol, std::move(fallback));
+    } else {
+      scope_->set(parameter.symbol,
+                  undefined("the parameter " + in_quotes(parameter.name) + " was not provided"));
+    }
+  }
+  if (named_used == arguments.named.size()) return {};
+  return fail("has no parameter for one of the arguments with a name");
+}
+
+}  // namespace cascade::jinja

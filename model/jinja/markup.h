@@ -1,0 +1,17 @@
+// Strings that `safe` and `escape` mark as HTML. Joining one with a plain string escapes that.
+#pragma once
+
+#include "model/jinja/value.h"
+
+namespace cascade::jinja {
+
+// `text` with & < > " ' as character references. References are untrusted.
+MarkedText escape_html(const MarkedText& text);
+
+Value make_markup(MarkedText text);
+
+// a + b of two strings, at least one of which is markup: the other one is escaped.
+// Errors: steps.
+Result<Value> add_markup(Runtime& runtime, const String& a, const String& b);
+
+}  // namespace cascade::jinja

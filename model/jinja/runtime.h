@@ -1,0 +1,62 @@
+// What one rendering may spend, and what it must take apart at its end.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "model/chat_template.h"
+#include "model/jinja/nesting.h"
+
+namespace cascade::jinja {
+
+struct Namespace;
+struct Scope;
+
+// One step pays for one evaluation, or for this many bytes copied, compared or allocated. So
+// memory is bounded too: all that a rendering allocates is at most steps_max times this.
+inline constexpr uint64_t kBytesPerStep = 16;
+
+// Real macros nest blocks and expressions about this deep per call.
+inline constexpr int kLevelsPerRecursion = 10;
+
+// Lists in lists in lists: deeper than any JSON that base/json.h lets in, and shallow enough that
+// printing, comparing and destroying a value may recurse.
+inline constexpr int kValueDepthMax = 100;
+
+// The state of one rendering that all operations share. Not thread-safe; one per render().
+class Runtime {
+ public:
+  Runtime(const TemplateLimits& limits, int64_t now_unix_s);
+  // Takes namespaces and captured scopes apart: they may refer to each other in circles.
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+
+  // Each pays, or says that the limit is reached (kResourceExhausted). Called before the work.
+  Status charge(uint64_t steps);
+  Status charge_bytes(uint64_t bytes);
+  Status charge_items(uint64_t count);  // values put into or read from a container
+
+  // One level of evaluation on the C++ stack; check ok(), else answer too_deep().
+  Nesting nest() { return Nesting(depth_, depth_max_); }
+  Error too_deep() const;
+
+  const TemplateLimits& limits() const { return limits_; }
+  int64_t now_unix_s() const { return now_unix_s_; }
+
+  void own(std::shared_ptr<Namespace> space) { namespaces_.push_back(std::move(space)); }
+  void own(std::shared_ptr<Scope> scope) { scopes_.push_back(std::move(scope)); }
+
+ private:
+  const TemplateLimits limits_;
+  const int64_t now_unix_s_;
+  const int depth_max_;
+  uint64_t steps_ = 0;
+  int depth_ = 0;
+  std::vector<std::shared_ptr<Namespace>> namespaces_;
+  std::vector<std::shared_ptr<Scope>> scopes_;
+};
+
+}  // namespace cascade::jinja

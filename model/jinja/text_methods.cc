@@ -1,0 +1,188 @@
+// Methods of strings that give strings or lists of strings.
+#include <array>
+#include <string>
+
+#include "model/jinja/case.h"
+#include "model/jinja/error.h"
+#include "model/jinja/format.h"
+#include "model/jinja/format_spec.h"
+#include "model/jinja/markup.h"
+#include "model/jinja/methods.h"
+#include "model/jinja/string_ops.h"
+#include "model/jinja/unicode.h"
+
+namespace cascade::jinja {
+namespace {
+
+using TextMap = MarkedText (*)(const MarkedText&);
+
+template <TextMap kMap>
+Result<Value> map_case(Runtime& runtime, const Value& object, const Arguments& arguments) {
+  RETURN_IF_ERROR(bind(arguments, {}));
+  RETURN_IF_ERROR(charge_reading(runtime, object));
+  return make_string(kMap(*object.text()));
+}
+
+template <bool kLeft, bool kRight>
+Result<Value> strip(Runtime& runtime, const Value& object, const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"chars"}));
+  ASSIGN_OR_RETURN(const MarkedText* chars, parameters.text(0));
+  // Each character at the ends is looked up in `chars`.
+  const size_t set_size = chars == nullptr ? 1 : chars->size() + 1;
+  RETURN_IF_ERROR(runtime.charge_bytes((object.text()->bytes_held() + 1) * set_size));
+  return make_string(stripped(*object.text(), chars, kLeft, kRight));
+}
+
+template <bool kFromRight>
+Result<Value> split_method(Runtime& runtime, const Value& object, const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"sep", "maxsplit"}));
+  ASSIGN_OR_RETURN(const MarkedText* separator, parameters.text(0));
+  ASSIGN_OR_RETURN(const int64_t limit, parameters.integer(1, kNoLimit));
+  const MarkedText& text = *object.text();
+  ASSIGN_OR_RETURN(std::vector<MarkedText> parts,
+                   separator == nullptr ? split_at_space(runtime, text, limit, kFromRight)
+                                        : split(runtime, text, *separator, limit, kFromRight));
+  return list_of_strings(runtime, std::move(parts));
+}
+
+Result<Value> splitlines(Runtime& runtime, const Value& object, const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"keepends"}));
+  ASSIGN_OR_RETURN(std::vector<MarkedText> lines,
+                   split_lines(runtime, *object.text(), parameters.flag(0, false)));
+  return list_of_strings(runtime, std::move(lines));
+}
+
+// (before, separator, behind); the separator is the first one, or the last one.
+template <bool kFromRight>
+Result<Value> partition(Runtime& runtime, const Value& object, const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"sep"}, 1));
+  ASSIGN_OR_RETURN(const MarkedText* separator, parameters.text(0));
+  if (separator == nullptr) return template_error("the separator of a split is empty");
+  ASSIGN_OR_RETURN(std::vector<MarkedText> parts,
+                   split(runtime, *object.text(), *separator, 1, kFromRight));
+  const MarkedText& text = *object.text();
+  if (parts.size() == 2) {
+    // The text's own separator: the one given may have other marks.
+    const size_t end = text.size() - parts[1].size();
+    parts.insert(parts.begin() + 1, text.slice(parts[0].size(), end));
+  } else {
+    parts.insert(kFromRight ? parts.begin() : parts.end(), 2, MarkedText());
+  }
+  std::vector<Value> items;
+  for (MarkedText& part : parts) items.push_back(make_string(std::move(part)));
+  return make_tuple(runtime, std::move(items));
+}
+
+Result<Value> replace(Runtime& runtime, const Value& object, const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"old", "new", "count"}, 2));
+  ASSIGN_OR_RETURN(const MarkedText* from, parameters.text(0));
+  ASSIGN_OR_RETURN(const MarkedText* to, parameters.text(1));
+  ASSIGN_OR_RETURN(const int64_t limit, parameters.integer(2, kNoLimit));
+  if (from == nullptr || to == nullptr) return template_error("replace() needs two strings");
+  ASSIGN_OR_RETURN(MarkedText text, replaced(runtime, *object.text(), *from, *to, limit));
+  return make_string(std::move(text));
+}
+
+template <bool kPrefix>
+Result<Value> remove_affix(Runtime& runtime, const Value& object, const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"affix"}, 1));
+  ASSIGN_OR_RETURN(const MarkedText* affix, parameters.text(0));
+  if (affix == nullptr) return template_error("the text to remove must be a string");
+  RETURN_IF_ERROR(charge_reading(runtime, object));
+  const MarkedText& text = *object.text();
+  if (kPrefix && text.view().starts_with(affix->view())) {
+    return make_string(text.slice(affix->size(), text.size()));
+  }
+  if (!kPrefix && text.view().ends_with(affix->view())) {
+    return make_string(text.slice(0, text.size() - affix->size()));
+  }
+  return make_string(text);
+}
+
+Result<Value> join(Runtime& runtime, const Value& object, const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"iterable"}, 1));
+  ASSIGN_OR_RETURN(const std::vector<Value> items, items_of(runtime, parameters[0]));
+  const String& separator = *object.string();
+  std::vector<MarkedText> texts;
+  for (const Value& item : items) {
+    const String* string = item.string();
+    if (string == nullptr) {
+      return template_error("join() needs strings, not " + std::string(item.type_name()));
+    }
+    RETURN_IF_ERROR(runtime.charge_bytes(string->text.bytes_held()));
+    const bool escapes = separator.is_markup && !string->is_markup;
+    texts.push_back(escapes ? escape_html(string->text) : string->text);
+  }
+  ASSIGN_OR_RETURN(MarkedText text, joined(runtime, texts, separator.text));
+  return make_string(std::move(text));
+}
+
+Result<Value> format(Runtime& runtime, const Value& object, const Arguments& arguments) {
+  return format_braces(runtime, *object.string(), arguments);
+}
+
+// ljust ('<'), rjust ('>') and center ('^').
+template <char kAlign>
+Result<Value> justify(Runtime& runtime, const Value& object, const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"width", "fillchar"}, 1));
+  ASSIGN_OR_RETURN(const int64_t width, parameters.integer(0, 0));
+  ASSIGN_OR_RETURN(const MarkedText* fill, parameters.text(1));
+  const std::string_view fill_text = fill == nullptr ? " " : fill->view();
+  if (code_point_count(fill_text) != 1) return template_error("the fill must be one character");
+  const MarkedText& text = *object.text();
+  RETURN_IF_ERROR(charge_reading(runtime, object));
+  const int64_t size = static_cast<int64_t>(code_point_count(text.view()));
+  MarkedText field = text;
+  if (kAlign == '^' && width > size) {
+    // The odd character goes left if the width is odd.
+    const int64_t missing = width - size;
+    const int64_t left = missing / 2 + (missing & width & 1);
+    ASSIGN_OR_RETURN(field, padded(runtime, text, fill_text, '>', size + left));
+  }
+  ASSIGN_OR_RETURN(field, padded(runtime, field, fill_text, kAlign == '>' ? '>' : '<', width));
+  return make_string(std::move(field));
+}
+
+Result<Value> zfill(Runtime& runtime, const Value& object, const Arguments& arguments) {
+  ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"width"}, 1));
+  ASSIGN_OR_RETURN(const int64_t width, parameters.integer(0, 0));
+  const MarkedText& text = *object.text();
+  const size_t sign = text.view().starts_with('-') || text.view().starts_with('+') ? 1 : 0;
+  ASSIGN_OR_RETURN(const MarkedText digits, padded(runtime, text.slice(sign, text.size()), "0", '>',
+                                                   width - static_cast<int64_t>(sign)));
+  MarkedText filled = text.slice(0, sign);
+  filled.append(digits);
+  return make_string(std::move(filled));
+}
+
+constexpr std::array kMethods = {
+    Method{"capitalize", map_case<capitalized>},
+    Method{"center", justify<'^'>},
+    Method{"format", format},
+    Method{"join", join},
+    Method{"ljust", justify<'<'>},
+    Method{"lower", map_case<to_lower>},
+    Method{"lstrip", strip<true, false>},
+    Method{"partition", partition<false>},
+    Method{"removeprefix", remove_affix<true>},
+    Method{"removesuffix", remove_affix<false>},
+    Method{"replace", replace},
+    Method{"rjust", justify<'>'>},
+    Method{"rpartition", partition<true>},
+    Method{"rsplit", split_method<true>},
+    Method{"rstrip", strip<false, true>},
+    Method{"split", split_method<false>},
+    Method{"splitlines", splitlines},
+    Method{"strip", strip<true, true>},
+    Method{"title", map_case<title_cased>},
+    Method{"upper", map_case<to_upper>},
+    Method{"zfill", zfill},
+};
+
+}  // namespace
+
+std::span<const Method> text_methods() {
+  return kMethods;
+}
+
+}  // namespace cascade::jinja

@@ -1,0 +1,191 @@
+// The values of a template: Python's types, as far as chat templates need them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "model/jinja/runtime.h"
+#include "model/jinja/text.h"
+
+namespace cascade::jinja {
+
+class Loop;
+class Value;
+struct BoundMethod;
+struct Dict;
+struct DictView;
+struct Function;
+struct Iterator;
+struct Macro;
+struct MacroStatement;
+struct Method;
+struct Namespace;
+struct Scope;
+struct Sequence;
+struct String;
+
+// What a variable, key or attribute that is not there gives. Printing it gives nothing; using it
+// otherwise is an error that says `reason`.
+struct Undefined {
+  std::shared_ptr<const std::string> reason;
+};
+
+struct None {};
+
+// range(start, stop, step); never 0 as step, at most kRangeMax numbers.
+struct Range {
+  int64_t start = 0;
+  int64_t stop = 0;
+  int64_t step = 1;
+  size_t size() const;
+  int64_t at(size_t index) const { return start + static_cast<int64_t>(index) * step; }
+};
+inline constexpr size_t kRangeMax = 100'000;  // as in Jinja's sandbox
+
+// A value. Copying is cheap (a reference count); all but namespaces, loops and iterators are
+// immutable.
+class Value {
+ public:
+  using Storage =
+      std::variant<Undefined, None, bool, int64_t, double, std::shared_ptr<const String>,
+                   std::shared_ptr<const Sequence>, std::shared_ptr<const Dict>,
+                   std::shared_ptr<const DictView>, std::shared_ptr<const Range>,
+                   std::shared_ptr<Iterator>, std::shared_ptr<Namespace>, std::shared_ptr<Loop>,
+                   std::shared_ptr<const Macro>, std::shared_ptr<const BoundMethod>,
+                   const Function*>;
+
+  Value() = default;  // undefined, without a reason
+  template <class T>
+  requires std::is_constructible_v<Storage, T&&> &&
+      (!std::is_same_v<std::decay_t<T>, Value>)&&(!std::is_same_v<std::decay_t<T>, const char*>)
+          Value(T&& storage)
+      : storage_(std::forward<T>(storage)) {}  // NOLINT: implicit
+
+  const Storage& storage() const { return storage_; }
+
+  bool is_undefined() const { return std::holds_alternative<Undefined>(storage_); }
+  bool is_none() const { return std::holds_alternative<None>(storage_); }
+  const bool* boolean() const { return std::get_if<bool>(&storage_); }
+  const int64_t* integer() const { return std::get_if<int64_t>(&storage_); }
+  const double* real() const { return std::get_if<double>(&storage_); }
+  // Each nullptr if the value is of another type.
+  const String* string() const { return held<const String>(); }
+  const MarkedText* text() const;
+  const Sequence* sequence() const { return held<const Sequence>(); }
+  const Sequence* list() const;
+  const Sequence* tuple() const;
+  const Dict* dict() const { return held<const Dict>(); }
+  const DictView* dict_view() const { return held<const DictView>(); }
+  const Range* range() const { return held<const Range>(); }
+  Iterator* iterator() const { return held<Iterator>(); }
+  Namespace* name_space() const { return held<Namespace>(); }
+  Loop* loop() const { return held<Loop>(); }
+  const Macro* macro() const { return held<const Macro>(); }
+  const BoundMethod* bound_method() const { return held<const BoundMethod>(); }
+  const Function* function() const;
+
+  // Python's name of the type: "str", "int", "NoneType", ...
+  std::string_view type_name() const;
+  // Python's bool(value).
+  bool is_true() const;
+  // Levels of containers, at most kValueDepthMax.
+  int depth() const;
+
+ private:
+  template <class T>
+  T* held() const {
+    const auto* pointer = std::get_if<std::shared_ptr<T>>(&storage_);
+    return pointer == nullptr ? nullptr : pointer->get();
+  }
+
+  Storage storage_;
+};
+
+struct String {
+  MarkedText text;
+  bool is_markup = false;  // made by `safe` or `escape` (markup.h)
+};
+
+struct Sequence {
+  bool is_tuple = false;
+  std::vector<Value> items;
+  int depth = 1;
+};
+
+// In order of insertion; keys differ. Found by linear search: dicts of templates are small, and
+// steps pay for the search.
+struct Dict {
+  using Entries = std::vector<std::pair<Value, Value>>;
+  Entries entries;
+  int depth = 1;
+
+  const Value* find(std::string_view key) const;
+};
+
+enum class DictPart { kKeys, kValues, kItems };
+
+struct DictView {
+  std::shared_ptr<const Dict> dict;
+  DictPart part = DictPart::kKeys;
+};
+
+// What map, select, ... give: read once, without a length, always true.
+struct Iterator {
+  std::vector<Value> items;
+  size_t next = 0;
+  int depth = 1;
+};
+
+// namespace(...): the only value that a template changes. Owned by the Runtime as well.
+struct Namespace {
+  std::vector<std::pair<std::string, Value>> attributes;
+
+  const Value* find(std::string_view name) const;
+  void set(std::string_view name, Value value);
+};
+
+// A macro's statement is in a template that outlives the rendering.
+struct Macro {
+  const MacroStatement* statement = nullptr;
+  std::shared_ptr<Scope> scope;
+};
+
+// `object.method` before it is called.
+struct BoundMethod {
+  Value object;
+  const Method* method = nullptr;
+  int depth = 1;
+};
+
+// `reason` is a sentence for the error message.
+Value undefined(std::string reason);
+
+Value make_string(MarkedText text);
+// Text that the engine made: not trusted.
+Value untrusted_string(std::string text);
+
+// Each charges for the items. Errors: kResourceExhausted beyond the steps or kValueDepthMax.
+Result<Value> make_list(Runtime& runtime, std::vector<Value> items);
+Result<Value> make_tuple(Runtime& runtime, std::vector<Value> items);
+Result<Value> make_iterator(Runtime& runtime, std::vector<Value> items);
+Result<Value> make_dict(Runtime& runtime, Dict::Entries entries);
+Result<Value> make_bound_method(Runtime& runtime, Value object, const Method& method);
+
+// The items that iterating over `value` gives: of a list, keys of a dict, characters of a string,
+// nothing of undefined; an iterator is used up. Errors: template_error if not iterable; steps.
+Result<std::vector<Value>> items_of(Runtime& runtime, const Value& value);
+
+// Python's len(). Errors: template_error if the value has none.
+Result<int64_t> length_of(Runtime& runtime, const Value& value);
+
+// Pays for reading `value` once, without what it contains.
+Status charge_reading(Runtime& runtime, const Value& value);
+
+}  // namespace cascade::jinja

@@ -1,0 +1,74 @@
+// Finds the longest of many literals at each position of a text, as far as the text is trusted.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "model/tokenizer/bpe_table.h"
+#include "model/tokenizer/regex.h"
+
+namespace cascade {
+
+// Immutable; any thread.
+class AddedTokensMatcher {
+ public:
+  struct Literal {
+    std::string_view text;  // not empty; need not outlive the construction
+    uint32_t value;         // what a match gives
+    bool is_plain;          // found in untrusted text too
+  };
+  struct Match {
+    ByteRange range;
+    uint32_t value;
+  };
+
+  // Of literals with the same text the first counts.
+  explicit AddedTokensMatcher(std::span<const Literal> literals);
+
+  bool is_empty() const { return nodes_.size() == 1; }
+
+  // Walks the matches from left to right; none overlaps another. Refers to everything it is given.
+  class Scan {
+   public:
+    // `trusted`: disjoint ranges in ascending order. A literal that is not plain is found only
+    // where it lies within one of them.
+    Scan(const AddedTokensMatcher& matcher, std::string_view text,
+         std::span<const ByteRange> trusted)
+        : matcher_(matcher), text_(text), trusted_(trusted) {}
+    std::optional<Match> next();
+
+   private:
+    // Moves `at_` to the next position where a literal may begin; false at the end of the text.
+    bool advance();
+    std::optional<Match> longest() const;
+
+    const AddedTokensMatcher& matcher_;
+    std::string_view text_;
+    std::span<const ByteRange> trusted_;  // those that end after `at_`
+    size_t at_ = 0;
+  };
+
+ private:
+  struct Node {
+    std::optional<uint32_t> literal;  // of literals_
+  };
+  struct Value {
+    uint32_t value;
+    bool is_plain;
+  };
+
+  // A trie over bytes. Edges: node << 8 | byte -> node; those of the root are looked up first.
+  std::vector<Node> nodes_;
+  std::vector<Value> literals_;
+  BpeTable edges_;
+  std::array<bool, 256> begins_any_{};
+  std::array<bool, 256> begins_plain_{};
+  bool has_plain_ = false;
+};
+
+}  // namespace cascade

@@ -1,0 +1,44 @@
+// Decodes tokens one after another, giving text as soon as it is certain.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/tokenizer/decoder_steps.h"
+
+namespace cascade {
+
+// One step at work: takes parts of tokens and ends of tokens, and gives them to the next step.
+class DecodeStage {
+ public:
+  virtual ~DecodeStage() = default;
+  // A part of the current token: whole code points.
+  virtual void text(std::string_view part) = 0;
+  virtual void end_token() = 0;
+  // After the last token.
+  virtual void finish() = 0;
+};
+
+// The stages of a decoder in a row. The concatenation of what take() gives is the decoded text,
+// whatever is taken when; it is well-formed UTF-8 if the tokens are. One stream, one thread.
+class TokenDecoderStream {
+ public:
+  // `steps` must outlive the stream.
+  explicit TokenDecoderStream(const std::vector<DecodeStep>& steps);
+
+  // The next token. Precondition: finish() was not called.
+  void push(std::string_view token);
+  // No token comes any more.
+  void finish();
+  // The text that became certain since the last call.
+  std::string take();
+
+ private:
+  // Behind a pointer, so that the stages' references stay when the stream moves.
+  std::unique_ptr<std::string> out_;
+  std::vector<std::unique_ptr<DecodeStage>> stages_;  // the last step first
+};
+
+}  // namespace cascade
