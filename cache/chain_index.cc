@@ -121,6 +121,20 @@ void ChainIndex::release(Node* node) {
   }
 }
 
+void ChainIndex::extend(Node* child) {
+  CHECK(child->parent->parent == nullptr || child->parent->users > 0);
+  if (child->users++ > 0) return;
+  ++used_count_;
+  dequeue(child);
+}
+
+size_t ChainIndex::unused_count(const Node* node) const {
+  size_t count = 0;
+  // The users of a node use its ancestors as well.
+  for (; node->parent != nullptr && node->users == 0; node = node->parent) ++count;
+  return count;
+}
+
 void ChainIndex::touch(Node* node, int64_t now_us) {
   for (; node->parent != nullptr; node = node->parent) {
     node->last_used_us = now_us;
@@ -139,7 +153,11 @@ ChainIndex::Node* ChainIndex::child_with_prefix(const Node* parent, Tokens token
 ChainIndex::Node* ChainIndex::insert(Node* parent, Tokens tokens, PageIndex page, int64_t now_us) {
   CHECK(!tokens.empty() && tokens.size() <= kPageTokens);
   CHECK(parent->parent == nullptr || parent->full());
-  if (Node* present = child_with_prefix(parent, tokens)) return present;
+  if (Node* present = child_with_prefix(parent, tokens)) {
+    present->last_used_us = std::max(present->last_used_us, now_us);
+    requeue(present);
+    return present;
+  }
   auto owned = std::make_unique<Node>();
   Node* node = owned.get();
   node->parent = parent;
@@ -207,6 +225,16 @@ void ChainIndex::drop_hold(HoldId hold) {
   }
 }
 
+// Whether a sibling of `node` has the first `count` tokens of it, too.
+bool ChainIndex::sibling_has(const Node* node, int64_t count) const {
+  const Tokens prefix = Tokens(node->tokens).first(static_cast<size_t>(count));
+  const auto& siblings = node->parent->children;
+  const auto self = siblings.find(node->tokens);
+  const auto after = std::next(self);
+  return (after != siblings.end() && starts_with(after->first, prefix)) ||
+         (self != siblings.begin() && starts_with(std::prev(self)->first, prefix));
+}
+
 size_t ChainIndex::drop_branch(Tokens tokens, int64_t keep) {
   Node* node = root_.get();
   while (!tokens.empty()) {
@@ -217,8 +245,11 @@ size_t ChainIndex::drop_branch(Tokens tokens, int64_t keep) {
     tokens = tokens.subspan(page.size());
   }
   size_t removed = 0;
-  while (node->parent != nullptr && node->position >= keep && node->children.empty() &&
-         node->users == 0 && node->holds == 0) {
+  while (node->parent != nullptr && node->children.empty() && node->users == 0 &&
+         node->holds == 0) {
+    const int64_t kept = std::max<int64_t>(keep - node->position, 0);
+    if (kept >= static_cast<int64_t>(node->tokens.size())) break;
+    if (kept > 0 && !sibling_has(node, kept)) break;
     Node* parent = node->parent;
     remove(node);
     ++removed;

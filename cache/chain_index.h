@@ -51,6 +51,11 @@ class ChainIndex {
   // Marks `node` and its ancestors as used by a running sequence; release() undoes it once.
   void acquire(Node* node);
   void release(Node* node);
+  // Moves one acquired use from the parent of `child` to `child` itself.
+  void extend(Node* child);
+  // Nodes from `node` up to the root that no running sequence uses: what acquire() would take out
+  // of evictable_count().
+  size_t unused_count(const Node* node) const;
   // Counts a hit at `now_us` on `node` and its ancestors.
   void touch(Node* node, int64_t now_us);
 
@@ -59,9 +64,9 @@ class ChainIndex {
   static const Digest& key_of(const Node* node);
 
   // Adds the page that holds `tokens` (1..64 of them) behind `parent`, which must be full (or the
-  // root). If that chain is there already, the node found keeps its own page; else the index takes
-  // a reference to `page`. A shorter node with the same beginning is replaced, its holds move.
-  // Returns the node; its page is page_of(node).
+  // root). If that chain is there already, the node found keeps its own page and counts as used at
+  // `now_us`; else the index takes a reference to `page`. A shorter node with the same beginning is
+  // replaced, its holds move. Returns the node; its page is page_of(node).
   Node* insert(Node* parent, std::span<const int32_t> tokens, PageIndex page, int64_t now_us);
 
   // Keeps the chain `tokens` in the class of retained pages until drop_hold(), or until one of its
@@ -72,7 +77,8 @@ class ChainIndex {
   void drop_hold(HoldId hold);
 
   // Removes the part of the chain `tokens` behind its first `keep` tokens, as far as nobody uses or
-  // holds it: for branches that no later request can reach. Returns the number of nodes removed.
+  // holds it: for branches that no later request can reach. A page that token `keep` lies within
+  // goes as well if another page has the tokens before it. Returns the number of nodes removed.
   size_t drop_branch(std::span<const int32_t> tokens, int64_t keep);
 
   // Evicts the leaf of lowest score (cache/eviction.h). False if every page is in use.
@@ -85,6 +91,7 @@ class ChainIndex {
 
  private:
   Node* child_with_prefix(const Node* parent, std::span<const int32_t> tokens) const;
+  bool sibling_has(const Node* node, int64_t count) const;
   void absorb_shorter(Node* longer);
   void enqueue_if_leaf(Node* node);
   void dequeue(Node* node);

@@ -48,6 +48,7 @@ int64_t ChainSequence::reuse(std::span<const int32_t> tokens, int64_t now_us) {
 }
 
 bool ChainSequence::reserve(int64_t tokens) {
+  CHECK(!finished_);
   while (static_cast<int64_t>(pages_.size()) * kPageTokens < tokens) {
     if (!allocate_page()) return false;
   }
@@ -66,8 +67,7 @@ void ChainSequence::seal_page(int64_t now_us) {
   const auto tokens = std::span(tokens_).subspan(sealed_ * kPageTokens, kPageTokens);
   const PageIndex own = pages_[sealed_];
   ChainIndex::Node* node = index_.insert(node_, tokens, own, now_us);
-  index_.acquire(node);
-  index_.release(node_);
+  index_.extend(node);
   node_ = node;
   pages_[sealed_] = ChainIndex::page_of(node);
   pool_.release(own);

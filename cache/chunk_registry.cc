@@ -121,13 +121,13 @@ std::vector<ChunkEntry*> ChunkRegistry::all() {
   return entries;
 }
 
-std::string chunk_content_hash(const Chunk& chunk) {
+std::string chunk_content_hash(const Chunk& chunk, std::span<const int32_t> prompt) {
   Hasher hasher;
   hasher.field("type", to_string(chunk.type)).field("text", chunk.text);
   if (chunk.type == ChunkType::kOutput) {
     hasher.field("query", chunk.query_text).field("raw", chunk.raw_text);
     hasher.field("policy", to_string(chunk.think_policy));
-    hasher.field("finish", chunk.generation.finish_reason);
+    hasher.field("finish", chunk.generation.finish_reason).field("prompt", prompt);
   }
   return hasher.finish().hex();
 }

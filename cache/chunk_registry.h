@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -70,7 +71,9 @@ class ChunkRegistry {
   size_t bytes_ = 0;  // as chunks were added; token ids that came later count by the text
 };
 
-// The content hash of an input chunk (type and text) or an output (and the turn that it answers).
-std::string chunk_content_hash(const Chunk& chunk);
+// The content hash: of an input chunk, type and text; of an output, also the turn that it answers
+// and `prompt`, the tokens that it was generated from: equal answers in two conversations are two
+// chunks, whose K and V differ.
+std::string chunk_content_hash(const Chunk& chunk, std::span<const int32_t> prompt = {});
 
 }  // namespace cascade

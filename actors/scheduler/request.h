@@ -37,6 +37,7 @@ struct Request {
 
   std::unique_ptr<ChainSequence> sequence;  // from kPrefilling on
   int64_t pages_promised = 0;               // that the whole generation may take
+  int overtaken = 0;  // later requests that started while this one waited for pages
   int64_t reused_tokens = 0;
   std::vector<int32_t> sampled;  // the last of them is not committed yet
   std::vector<float> logprobs;
@@ -64,7 +65,7 @@ struct Reprefill {
   // The chain as it was sampled: where it differs (thoughts, an empty think block of the generation
   // prompt), the rest of it is a branch that no later turn reaches.
   std::vector<int32_t> sampled_chain;
-  size_t prompt_tokens = 0;  // of the sampled chain
+  size_t prompt_tokens = 0;                 // of the sampled chain
   std::unique_ptr<ChainSequence> sequence;  // once started
 };
 

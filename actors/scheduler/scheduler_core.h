@@ -27,13 +27,13 @@ namespace cascade {
 struct SchedulerOptions {
   std::string version;
   int threads = 1;
-  uint64_t incarnation = 1;  // of the scheduler actor
+  uint64_t incarnation = 1;       // of the scheduler actor
   int requests_waiting_max = 64;  // further ones are refused with retry_after_ms
   int64_t text_bytes_waiting_max = int64_t{64} << 20;  // of all requests that have not started
   int requests_running_max = 16;
   int32_t max_tokens_default = 2048;
-  int reprefills_max = 256;  // further outputs are kept as text only
-  int chunk_puts_max = 64;   // being tokenized
+  int reprefills_max = 256;      // further outputs are kept as text only
+  int chunk_puts_max = 64;       // being tokenized
   int64_t drain_us = 5'000'000;  // how long running requests may go on after stop()
   PlannerLimits planner;
 };
@@ -134,7 +134,7 @@ class SchedulerCore {
   void queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill);
   bool start_idle();
   void finish_idle(bool complete);
-  void pause_idle();
+  bool pause_idle();
   void use_chunks(const std::vector<std::string>& ids);
   void store(const Chunk& chunk);
   void refresh(ChunkEntry& entry);
@@ -163,17 +163,17 @@ class SchedulerCore {
 
   uint64_t next_handle_ = 1;
   uint64_t next_job_ = 1;
-  std::map<uint64_t, RequestPtr> requests_;                 // all, by handle
+  std::map<uint64_t, RequestPtr> requests_;  // all, by handle
   std::map<std::pair<std::string, wire::RequestId>, uint64_t> by_client_;
-  std::list<uint64_t> waiting_;     // handles, first come first served
+  std::list<uint64_t> waiting_;     // handles, in the order of their arrival
   std::list<uint64_t> prefilling_;  // handles; the first is computed
   std::list<uint64_t> decoding_;    // handles; rotated when there are more than a batch
   int64_t text_bytes_waiting_ = 0;
 
-  std::map<uint64_t, uint64_t> encoding_requests_;          // job -> handle
-  std::map<uint64_t, std::string> encoding_histories_;      // job -> chunk id
-  std::map<uint64_t, Reprefill> histories_;                 // job -> what follows
-  std::map<uint64_t, ChunkPutJob> encoding_puts_;           // job -> client's put
+  std::map<uint64_t, uint64_t> encoding_requests_;      // job -> handle
+  std::map<uint64_t, std::string> encoding_histories_;  // job -> chunk id
+  std::map<uint64_t, Reprefill> histories_;             // job -> what follows
+  std::map<uint64_t, ChunkPutJob> encoding_puts_;       // job -> client's put
   std::deque<Reprefill> reprefills_;
   std::optional<InFlight> in_flight_;  // the one job of the prefill or decode actor
   bool last_was_decode_ = false;

@@ -17,6 +17,10 @@ constexpr size_t kChunksMax = 4096;
 
 constexpr int64_t kRetryAfterMs = 1000;
 
+// Later requests that may start before one that waits for pages: a few keep the cores busy while
+// running requests end; more would let a stream of small requests starve a large one.
+constexpr int kOvertakenMax = 16;
+
 int64_t text_bytes(const std::vector<ChatMessage>& messages, const std::string& raw) {
   auto bytes = static_cast<int64_t>(raw.size());
   for (const ChatMessage& message : messages) {
@@ -215,35 +219,41 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
   waiting_.push_back(request.handle);
 }
 
+// A request for which there are too few pages lets smaller ones behind it start, but not for ever.
 void SchedulerCore::start_waiting() {
-  while (!waiting_.empty()) {
+  for (auto it = waiting_.begin(); it != waiting_.end();) {
     if (prefilling_.size() + decoding_.size() >=
         static_cast<size_t>(options_.requests_running_max)) {
       return;
     }
-    Request& request = *requests_.at(waiting_.front());
-    if (!start(request)) {
-      // Idle work makes way, once; then requests wait for each other.
-      if (reprefills_.empty() || !reprefills_.front().sequence || in_flight_) return;
-      pause_idle();
-      if (!start(request)) return;
+    Request& request = *requests_.at(*it);
+    // Idle work makes way, once; then requests wait for each other.
+    if (start(request) || (pause_idle() && start(request))) {
+      for (auto passed = waiting_.begin(); passed != it; ++passed) {
+        ++requests_.at(*passed)->overtaken;
+      }
+      it = waiting_.erase(it);
+    } else if (request.overtaken >= kOvertakenMax) {
+      return;
+    } else {
+      ++it;
     }
-    waiting_.pop_front();
   }
 }
 
 // Takes what is known of the prompt and is promised the rest; false if there are too few pages.
 bool SchedulerCore::start(Request& request) {
-  request.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_);
   // The last token is always computed: its logits are wanted.
-  const auto prompt = std::span<const int32_t>(request.prompt);
-  request.reused_tokens =
-      request.sequence->reuse(prompt.first(prompt.size() - 1), clock_.wall_us());
-  const auto held = static_cast<int64_t>(request.sequence->pages().size());
-  if (available_pages() < request.pages_promised - held) {
-    request.sequence.reset();
-    return false;
-  }
+  const auto prompt = std::span<const int32_t>(request.prompt).first(request.prompt.size() - 1);
+  const int64_t available = available_pages();
+  const auto whole_pages = static_cast<int64_t>(prompt.size()) / kPageTokens;
+  if (available < request.pages_promised - whole_pages) return false;  // whatever is in pages
+  const ChainIndex::Match match = index_.match(prompt);
+  const auto found = static_cast<int64_t>(match.pages.size());
+  const auto evictable = static_cast<int64_t>(index_.unused_count(match.node));
+  if (available - evictable < request.pages_promised - found) return false;
+  request.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_);
+  request.reused_tokens = request.sequence->reuse(prompt, clock_.wall_us());
   request.state = RequestState::kPrefilling;
   request.prefill_start_us = clock_.monotonic_us();
   text_bytes_waiting_ -= text_bytes(request);

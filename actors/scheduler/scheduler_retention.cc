@@ -44,8 +44,8 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   chunk.tenant = kLocalTenant;
   chunk.text = request.output->answer();
   chunk.token_ids = request.sampled;
-  chunk.query_text = request.params.prompt ? *request.params.prompt
-                                           : request.messages.back().content;
+  chunk.query_text =
+      request.params.prompt ? *request.params.prompt : request.messages.back().content;
   chunk.raw_text = request.generation_prefix + request.output->raw_text();
   chunk.think_spans = request.output->think_spans();
   chunk.think_policy = request.params.think_policy;
@@ -53,7 +53,7 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   chunk.kv_state = computed_later ? KvState::kPending : KvState::kNone;
   chunk.generation = record_of(request, finish_reason);
   chunk.created_us = chunk.last_used_us = clock_.wall_us();
-  chunk.content_hash = chunk_content_hash(chunk);
+  chunk.content_hash = chunk_content_hash(chunk, request.prompt);
   auto added = registry_.add(chunk);
   if (!added.ok()) {
     spdlog::warn("an output was not retained: {}", added.error().message);
@@ -102,8 +102,8 @@ void SchedulerCore::history_ready(const std::string& chunk_id, wire::EncodeDone&
   }
   next.chain = std::move(done.token_ids);
   if (entry.chunk.think_policy == ThinkPolicy::kDrop) {
-    index_.drop_branch(next.sampled_chain, static_cast<int64_t>(common_prefix(
-                                               next.sampled_chain, next.chain)));
+    index_.drop_branch(next.sampled_chain,
+                       static_cast<int64_t>(common_prefix(next.sampled_chain, next.chain)));
     return;
   }
   queue_reprefill(entry, std::move(next));
@@ -172,9 +172,12 @@ void SchedulerCore::finish_idle(bool complete) {
 }
 
 // Gives back the pages of the re-prefill in progress; it starts again later, from what it sealed.
-void SchedulerCore::pause_idle() {
+// False if there is none, or it is being computed.
+bool SchedulerCore::pause_idle() {
+  if (reprefills_.empty() || !reprefills_.front().sequence || in_flight_) return false;
   reprefills_.front().sequence->finish(clock_.wall_us());
   reprefills_.front().sequence.reset();
+  return true;
 }
 
 void SchedulerCore::use_chunks(const std::vector<std::string>& ids) {

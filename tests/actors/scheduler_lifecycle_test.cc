@@ -102,6 +102,43 @@ TEST(Memory, requests_wait_for_pages_and_all_end) {
     EXPECT_EQ(world.one<wire::Final>(number).finish_reason, "stop");
 }
 
+TEST(Memory, a_small_request_does_not_wait_behind_one_that_lacks_pages) {
+  SchedulerWorld world({}, 8);
+  auto running = endless();
+  running.max_tokens = 250;
+  const uint64_t first = world.post(running);
+  world.pump(2);  // it has its promise of five pages
+  auto large = question("What is 5 + 4?");
+  large.max_tokens = 300;
+  const uint64_t second = world.post(large);
+  auto small = question("What is 6 + 4?");
+  small.max_tokens = 20;
+  const uint64_t third = world.post(small);
+  while (world.all<wire::Final>(third).empty()) ASSERT_EQ(world.pump(1), 1u);
+  EXPECT_TRUE(world.all<wire::Final>(first).empty()) << "the small one did not wait for it";
+  EXPECT_TRUE(world.all<wire::Final>(second).empty());
+  world.pump();
+  for (const uint64_t number : {first, second, third}) world.one<wire::Final>(number);
+}
+
+TEST(Memory, a_stream_of_small_requests_does_not_starve_a_large_one) {
+  SchedulerWorld world({}, 8);
+  auto small = question("What is 6 + 4?");
+  small.max_tokens = 20;
+  auto large = question("What is 5 + 4?");
+  large.max_tokens = 440;  // all eight pages
+  for (int i = 0; i < 3; ++i) world.post(small);
+  world.pump(4);
+  const uint64_t starved = world.post(large);
+  int overtook = 0;
+  // Two new ones for a few steps of the actors: without a bound the large one would never start.
+  for (; overtook < 200 && world.all<wire::Final>(starved).empty(); overtook += 2) {
+    for (int i = 0; i < 2; ++i) world.post(small);
+    world.pump(4);
+  }
+  EXPECT_EQ(world.all<wire::Final>(starved).size(), 1u);
+}
+
 TEST(Streams, pieces_add_up_to_the_answer) {
   SchedulerWorld world;
   auto request = question();

@@ -172,6 +172,20 @@ TEST(Retention, the_same_output_again_is_the_same_chunk) {
   EXPECT_EQ(world.chunk(first.output_chunk_id).kv_state, KvState::kReady);
 }
 
+TEST(Retention, equal_answers_in_two_conversations_are_two_chunks) {
+  SchedulerWorld world;
+  std::set<std::string> ids;
+  for (const std::string system : {"You are a helpful assistant.", "Answer briefly."}) {
+    auto request = ask({system_text(system), query_text("What is the capital of France?")});
+    request.retain_output = true;
+    const auto final = world.one<wire::Final>(world.send(request));
+    EXPECT_EQ(final.text, "The capital of France is Paris.");
+    ids.insert(final.output_chunk_id);
+    EXPECT_EQ(world.chunk(final.output_chunk_id).kv_state, KvState::kReady);
+  }
+  EXPECT_EQ(ids.size(), 2u);
+}
+
 TEST(Retention, without_the_flag_nothing_is_kept_by_name) {
   SchedulerWorld world;
   const auto final =

@@ -375,6 +375,48 @@ TEST(ChainIndex, drop_branch_removes_what_is_behind_the_part_to_keep) {
   EXPECT_EQ(memory.index.evicted_count(), 0u) << "dropping is not eviction";
 }
 
+TEST(ChainIndex, drop_branch_takes_the_page_of_the_fork_once_another_has_its_beginning) {
+  ChainMemory memory(16);
+  const Tokens chain = count_up(0, 200);
+  const Tokens fork = join(first_of(chain, 150), count_up(900, 42));
+  memory.run(chain, kSecond);
+  EXPECT_EQ(memory.index.drop_branch(chain, 150), 1u) << "192..200; 128..192 has tokens to keep";
+  EXPECT_EQ(memory.available(chain), 192);
+  memory.run(fork, kSecond);
+  EXPECT_EQ(memory.index.drop_branch(chain, 150), 1u);
+  EXPECT_EQ(memory.available(chain), 150);
+  EXPECT_EQ(memory.available(fork), 192);
+  EXPECT_EQ(memory.index.drop_branch(fork, 151), 0u) << "nobody else has token 150";
+}
+
+TEST(ChainIndex, a_chain_that_is_computed_again_counts_as_used) {
+  ChainMemory memory(4);
+  const Tokens old = count_up(0, 64), other = count_up(500, 64);
+  memory.run(old, kSecond);
+  memory.run(other, 2 * kSecond);
+  const auto late = memory.sequence();  // does not look for what is there
+  ASSERT_TRUE(memory.compute(*late, old, 1000 * kSecond));
+  late->finish(1000 * kSecond);
+  memory.index.evict_one();
+  EXPECT_EQ(memory.available(old), 64);
+  EXPECT_EQ(memory.available(other), 0);
+}
+
+TEST(ChainIndex, counts_what_a_use_would_keep_from_eviction) {
+  ChainMemory memory(8);
+  const Tokens chain = count_up(0, 256);
+  memory.run(chain, kSecond);
+  ChainIndex::Node* end = memory.index.match(chain).node;
+  ChainIndex::Node* middle = memory.index.match(first_of(chain, 128)).node;
+  EXPECT_EQ(memory.index.unused_count(end), 4u);
+  memory.index.acquire(middle);
+  EXPECT_EQ(memory.index.unused_count(end), 2u);
+  EXPECT_EQ(memory.index.unused_count(middle), 0u);
+  EXPECT_EQ(memory.index.evictable_count(), 2u);
+  memory.index.release(middle);
+  EXPECT_EQ(memory.index.unused_count(memory.index.root()), 0u);
+}
+
 TEST(ChainIndex, drop_branch_stops_at_pages_that_others_use_hold_or_continue) {
   ChainMemory memory(32);
   const Tokens chain = count_up(0, 256);

@@ -99,14 +99,17 @@ class ChainModel {
     return std::ranges::any_of(nodes_, [&](const auto& n) { return n.second.holds.contains(id); });
   }
 
-  // The pages of `tokens` from the end down to position `keep`, as long as they are only its own.
+  // The pages of `tokens` from the end down to position `keep`, as long as they are only its own,
+  // and the one that `keep` lies within if the tokens before it are in another page, too.
   size_t drop_branch(const Tokens& tokens, size_t keep) {
     size_t removed = 0;
-    for (size_t begin = (tokens.size() + 63) / 64 * 64; begin >= 64 + keep;) {
+    for (size_t begin = (tokens.size() + 63) / 64 * 64; begin > 0;) {
       begin -= 64;
       const Tokens chain = first_of(tokens, std::min(tokens.size(), begin + 64));
       const auto found = nodes_.find(chain);
       if (found == nodes_.end()) continue;
+      if (keep >= chain.size()) break;
+      if (keep > begin && !is_elsewhere(chain, keep)) break;
       if (found->second.users > 0 || is_retained(chain) || has_children(chain)) break;
       nodes_.erase(found);
       ++removed;
@@ -184,6 +187,14 @@ class ChainModel {
     return *before;
   }
 
+  // Whether a page beside the one that ends with `chain` has the tokens up to `keep` within it.
+  bool is_elsewhere(const Tokens& chain, size_t keep) const {
+    return std::ranges::any_of(nodes_, [&](const auto& other) {
+      return other.first != chain && begin_of(other.first) == begin_of(chain) &&
+             begins_with(other.first, first_of(chain, keep));
+    });
+  }
+
   // The page that ends with, or has, the last of `tokens`.
   Tokens end_of(const Tokens& tokens) const {
     for (const auto& [chain, node] : nodes_) {
@@ -193,7 +204,11 @@ class ChainModel {
   }
 
   void insert(const Tokens& chain, int64_t now_us) {
-    if (available(chain) == chain.size()) return;
+    if (available(chain) == chain.size()) {
+      Node& present = nodes_.at(end_of(chain));
+      present.last_used_us = std::max(present.last_used_us, now_us);
+      return;
+    }
     Node node;
     node.last_used_us = now_us;
     for (size_t size = begin_of(chain) + 1; size < chain.size(); ++size) {

@@ -280,6 +280,9 @@ TEST(ChunkContentHash, depends_on_type_text_and_for_outputs_on_the_turn) {
   turn = output;
   turn.think_policy = ThinkPolicy::kKeep;
   EXPECT_TRUE(is_new(turn));
+  const std::vector<int32_t> prompt = {1, 2};
+  EXPECT_TRUE(hashes.insert(chunk_content_hash(output, prompt)).second);
+  EXPECT_EQ(chunk_content_hash(input, prompt), input.content_hash) << "inputs have no prompt";
 }
 
 }  // namespace
