@@ -23,11 +23,19 @@ namespace {
 Result<PageArena> make_arena(const Model& model, int64_t kv_bytes_max) {
   const size_t page_bytes = model.kv_layout.page_bytes();
   const size_t pages = static_cast<size_t>(kv_bytes_max) / page_bytes;
+  const std::string page_text = std::to_string(page_bytes) + " bytes, one page of " +
+                                std::to_string(kPageTokens) + " tokens of this model";
   if (pages == 0) {
-    return invalid_argument(
-        "--kv-memory", "one page of this model takes " + std::to_string(page_bytes) + " bytes");
+    return invalid_argument("--kv-memory", "must be at least " + page_text + ", got " +
+                                               std::to_string(kv_bytes_max) + " bytes");
   }
-  return PageArena::create(page_bytes, pages);
+  if (pages > UINT32_MAX) {
+    return invalid_argument("--kv-memory", "must be below 2^32 times " + page_text + ", got " +
+                                               std::to_string(kv_bytes_max) + " bytes");
+  }
+  Result<PageArena> arena = PageArena::create(page_bytes, pages);
+  if (arena.ok()) return arena;
+  return Error{arena.error().code, "--kv-memory", arena.error().message};
 }
 
 // Everything that lives as long as the service does; members are destroyed after the actors'
@@ -131,7 +139,6 @@ class Service {
 }  // namespace
 
 Result<int> run_daemon(const DaemonOptions& options, const std::function<void()>& on_ready) {
-  RETURN_IF_ERROR(check_endpoint(options.endpoint));
   ASSIGN_OR_RETURN(const RunDir run_dir, RunDir::open(options.run_dir));
   ::umask(0077);  // the socket is for this user alone
   ThreadPool pool(options.threads);
@@ -146,7 +153,13 @@ Result<int> run_daemon(const DaemonOptions& options, const std::function<void()>
       to_string(options.weight_type), arena.page_bytes() / kPageTokens, to_string(options.kv_type),
       options.kv_bytes_max >> 20, to_string(options.isa), options.threads);
   Service service(options, *model, std::move(arena), pool);
-  return service.run(on_ready);
+  SocketFile socket(options.endpoint);
+  const int exit_code = service.run([&] {
+    socket.remember();
+    on_ready();
+  });
+  socket.remove();
+  return exit_code;
 }
 
 }  // namespace cascade

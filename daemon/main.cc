@@ -20,8 +20,9 @@ int main(int argc, char** argv) {
         parsed.options, [&] { spdlog::info("serving at {}", parsed.options.endpoint); });
     if (exit_code.ok()) return *exit_code;
     std::fprintf(stderr, "cascaded: %s\n", exit_code.error().to_string().c_str());
+    if (exit_code.error().field.starts_with("--")) return cascade::kExitUsage;
   } catch (const std::exception& error) {
     std::fprintf(stderr, "cascaded: %s\n", error.what());
   }
-  return 1;
+  return cascade::kExitFailed;
 }

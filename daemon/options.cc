@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/checked.h"
+#include "daemon/run_dir.h"
 
 namespace cascade {
 namespace {
@@ -42,10 +43,28 @@ CLI::Validator one_of(std::optional<T> (*parse)(std::string_view), const std::st
   return CLI::Validator(check, names);
 }
 
+// What depends on several options, or needs more than a look at the text.
+Status finish(const CLI::App& app, const std::string& memory, DaemonOptions& options) {
+  if (app.count("--kv-memory") > 0) {
+    ASSIGN_OR_RETURN(options.kv_bytes_max, parse_bytes(memory));
+  }
+  if (options.run_dir.empty()) return invalid_argument("--run-dir", "must not be empty");
+  const bool given = app.count("--endpoint") > 0;
+  if (!given) options.endpoint = "ipc://" + options.run_dir + "/cascaded.sock";
+  const Status endpoint = check_endpoint(options.endpoint);
+  if (endpoint.ok()) return {};
+  const char* option = given ? "--endpoint" : "--run-dir";
+  return Error{endpoint.error().code, option, endpoint.error().message};
+}
+
 }  // namespace
 
 Result<int64_t> parse_bytes(const std::string& text) {
-  const Error bad = invalid_argument("size", "\"" + text + "\" is not a size like 512M or 4G");
+  const Error bad = invalid_argument("--kv-memory",
+                                     "must be a whole number of bytes from 1 to "
+                                     "9223372036854775807, or of KiB, MiB or GiB with K, "
+                                     "M or G behind it (512M, 4G), got \"" +
+                                         text + "\"");
   int64_t number = 0;
   const char* end = text.data() + text.size();
   const auto [unit, error] = std::from_chars(text.data(), end, number);
@@ -80,7 +99,12 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   CLI::App app("Cascade: an LLM inference daemon that keeps and reuses what it computed.",
                "cascaded");
   app.set_version_flag("--version", "cascaded " CASCADE_VERSION);
+  app.footer(
+      "Exit codes: 0 stopped by SIGINT, SIGTERM or SIGHUP; 1 it could not start or go on; 2 the "
+      "command line is wrong.");
   app.add_option("--model", options.model_dir, "folder of the model (Hugging Face layout)")
+      ->check(CLI::Validator(
+          [](const std::string& text) { return text.empty() ? "must not be empty" : ""; }, "DIR"))
       ->required();
   app.add_option("--run-dir", options.run_dir, "folder of the socket")->capture_default_str();
   app.add_option("--endpoint", options.endpoint,
@@ -98,7 +122,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
       ->check(CLI::Range(1, kThreadsMax))
       ->capture_default_str();
   app.add_option("--kv-memory", memory,
-                 "most memory for KV pages, e.g. 4G (default: half of the machine's)");
+                 "most memory for KV pages: bytes, or 512M, 4G (default: half of the machine's)");
   app.add_option("--max-waiting", options.requests_waiting_max, "requests that may wait")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
@@ -115,22 +139,16 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    parsed.exit_code = app.exit(error) == 0 ? 0 : 2;
+    parsed.exit_code = app.exit(error) == 0 ? 0 : kExitUsage;
     return parsed;
   }
   options.weight_type = *weight_type_from_string(weights);
   options.kv_type = *kv_type_from_string(kv);
   options.isa = *isa_from_string(isa);
-  if (!memory.empty()) {
-    const auto bytes = parse_bytes(memory);
-    if (!bytes.ok()) {
-      std::cerr << "--kv-memory: " << bytes.error().message << "\n";
-      parsed.exit_code = 2;
-      return parsed;
-    }
-    options.kv_bytes_max = *bytes;
+  if (const Status finished = finish(app, memory, options); !finished.ok()) {
+    std::cerr << "cascaded: " << finished.error().to_string() << std::endl;
+    parsed.exit_code = kExitUsage;
   }
-  if (options.endpoint.empty()) options.endpoint = "ipc://" + options.run_dir + "/cascaded.sock";
   return parsed;
 }
 

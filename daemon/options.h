@@ -26,6 +26,10 @@ struct DaemonOptions {
   std::string log_level = "info";
 };
 
+// Exit codes of cascaded; 0 after a signal that asked it to stop.
+inline constexpr int kExitFailed = 1;  // it could not start, or not go on
+inline constexpr int kExitUsage = 2;   // the command line is wrong
+
 // Parses argv. On --help, --version or an error: prints what is to be said and returns the exit
 // code (0 or 2) as `exit_code`.
 struct ParsedOptions {
@@ -34,7 +38,8 @@ struct ParsedOptions {
 };
 ParsedOptions parse_options(int argc, const char* const* argv);
 
-// "512M", "4G", "1024" (bytes; K, M, G are powers of 1,024). Errors: kInvalidArgument.
+// "512M", "4G", "1024" (bytes; K, M, G are powers of 1,024). Errors: kInvalidArgument, field
+// "--kv-memory".
 Result<int64_t> parse_bytes(const std::string& text);
 
 // Half of the machine's memory, as far as this process may use it (cgroup), at least 64 MiB.

@@ -8,12 +8,20 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <string_view>
 #include <utility>
 
 namespace cascade {
 namespace {
 
+constexpr std::string_view kIpc = "ipc://";
 constexpr size_t kSocketPathBytesMax = 107;  // sun_path of sockaddr_un, without the final NUL
+
+std::optional<std::pair<dev_t, ino_t>> identity_of(const std::string& path) {
+  struct stat info = {};
+  if (::lstat(path.c_str(), &info) != 0 || !S_ISSOCK(info.st_mode)) return std::nullopt;
+  return std::pair(info.st_dev, info.st_ino);
+}
 
 }  // namespace
 
@@ -49,8 +57,17 @@ RunDir::~RunDir() {
   if (lock_fd_ >= 0) ::close(lock_fd_);
 }
 
+SocketFile::SocketFile(const std::string& endpoint) : path_(endpoint.substr(kIpc.size())) {}
+
+void SocketFile::remember() {
+  identity_ = identity_of(path_);
+}
+
+void SocketFile::remove() const {
+  if (identity_ && identity_of(path_) == identity_) ::unlink(path_.c_str());
+}
+
 Status check_endpoint(const std::string& endpoint) {
-  constexpr std::string_view kIpc = "ipc://";
   if (!endpoint.starts_with(kIpc)) {
     return unsupported("endpoint", "only ipc:// endpoints are served, got \"" + endpoint + "\"");
   }

@@ -1,7 +1,11 @@
-// The daemon's run directory: private, and used by one daemon at a time.
+// The daemon's run directory and the socket in it: private, and used by one daemon at a time.
 #pragma once
 
+#include <sys/types.h>
+
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "base/result.h"
 
@@ -24,6 +28,24 @@ class RunDir {
  private:
   explicit RunDir(int lock_fd) : lock_fd_(lock_fd) {}
   int lock_fd_;
+};
+
+// The file of the socket that this process listens on, so that it does not outlive the service:
+// ZeroMQ leaves it. One thread at a time.
+class SocketFile {
+ public:
+  // `endpoint` as check_endpoint() wants it.
+  explicit SocketFile(const std::string& endpoint);
+
+  // The process listens on it now.
+  void remember();
+  // Deletes the file if it is the one that was remembered: somebody else may listen there by now.
+  // What cannot be deleted stays.
+  void remove() const;
+
+ private:
+  std::string path_;
+  std::optional<std::pair<dev_t, ino_t>> identity_;
 };
 
 // Checks an endpoint given by the user: ipc:// with an absolute path of at most 107 bytes (the

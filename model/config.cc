@@ -30,10 +30,19 @@ constexpr double kRmsNormEpsMax = 1e-1;
 constexpr int64_t kSlidingWindowDefault = 4096;
 constexpr int64_t kMaxWindowLayersDefault = 28;
 
+constexpr std::string_view kConfigFile = "config.json";
+constexpr std::string_view kGenerationFile = "generation_config.json";
+
 constexpr size_t kEndTokensMax = 64;
 constexpr int kTopKDefault = 50;
 constexpr double kTemperatureMax = 100;
 constexpr double kRepetitionPenaltyMax = 100;
+
+// The same error, with the file in which its field is.
+Error in_file(Error error, std::string_view file) {
+  if (error.field != file) error.message += " (in " + std::string(file) + ")";
+  return error;
+}
 
 // A whole number in [min, max] that is a multiple of kWidthStep.
 Result<int> required_width(const Json& config, std::string_view key, int64_t max) {
@@ -49,7 +58,8 @@ Result<int> required_count(const Json& config, std::string_view key, int64_t max
 }
 
 Status read_model_type(const Json& config, ModelConfig& out) {
-  if (!config.is_object()) return invalid_argument("config.json", "must be a JSON object");
+  if (!config.is_object())
+    return invalid_argument(std::string(kConfigFile), "must be a JSON object");
   ASSIGN_OR_RETURN(out.model_type, required_string(config, "model_type"));
   if (std::ranges::count(kModelTypes, out.model_type) != 0) return {};
   return unsupported("model_type", quote_text(out.model_type) +
@@ -194,17 +204,23 @@ Result<std::vector<int32_t>> read_end_tokens(const Json& source, int vocab_size)
   return tokens;
 }
 
+// Each key counts where generation_config.json has it, else as config.json has it.
 Status read_tokens(const Json& generation, const Json& config, int vocab_size,
                    GenerationConfig& out) {
-  const auto source = [&](std::string_view key) -> const Json& {
-    return find_field(generation, key) != nullptr ? generation : config;
+  const auto file_of = [&](std::string_view key) {
+    return find_field(generation, key) != nullptr ? kGenerationFile : kConfigFile;
   };
-  ASSIGN_OR_RETURN(out.end_tokens, read_end_tokens(source("eos_token_id"), vocab_size));
+  const auto source = [&](std::string_view key) -> const Json& {
+    return file_of(key) == kGenerationFile ? generation : config;
+  };
+  Result<std::vector<int32_t>> end_tokens = read_end_tokens(source("eos_token_id"), vocab_size);
+  if (!end_tokens.ok()) return in_file(std::move(end_tokens).error(), file_of("eos_token_id"));
+  out.end_tokens = std::move(end_tokens).value();
   const Json& begin_source = source("bos_token_id");
   if (find_field(begin_source, "bos_token_id") == nullptr) return {};
-  ASSIGN_OR_RETURN(const int64_t begin,
-                   required_int(begin_source, "bos_token_id", 0, vocab_size - 1));
-  out.begin_token = static_cast<int32_t>(begin);
+  Result<int64_t> begin = required_int(begin_source, "bos_token_id", 0, vocab_size - 1);
+  if (!begin.ok()) return in_file(std::move(begin).error(), file_of("bos_token_id"));
+  out.begin_token = static_cast<int32_t>(*begin);
   return {};
 }
 
@@ -224,9 +240,7 @@ Status read_sampling(const Json& generation, int vocab_size, GenerationConfig& o
   return {};
 }
 
-}  // namespace
-
-Result<ModelConfig> parse_model_config(const Json& config) {
+Result<ModelConfig> read_model_config(const Json& config) {
   ModelConfig out;
   RETURN_IF_ERROR(read_model_type(config, out));
   RETURN_IF_ERROR(refuse_what_is_not_built(config));
@@ -238,14 +252,23 @@ Result<ModelConfig> parse_model_config(const Json& config) {
   return out;
 }
 
+}  // namespace
+
+Result<ModelConfig> parse_model_config(const Json& config) {
+  Result<ModelConfig> read = read_model_config(config);
+  if (!read.ok()) return in_file(std::move(read).error(), kConfigFile);
+  return read;
+}
+
 Result<GenerationConfig> parse_generation_config(const Json& generation, const Json& config,
                                                  int vocab_size) {
   if (!generation.is_null() && !generation.is_object()) {
-    return invalid_argument("generation_config.json", "must be a JSON object");
+    return invalid_argument(std::string(kGenerationFile), "must be a JSON object");
   }
   GenerationConfig out;
   RETURN_IF_ERROR(read_tokens(generation, config, vocab_size, out));
-  RETURN_IF_ERROR(read_sampling(generation, vocab_size, out));
+  const Status sampling = read_sampling(generation, vocab_size, out);
+  if (!sampling.ok()) return in_file(sampling.error(), kGenerationFile);
   return out;
 }
 

@@ -56,9 +56,10 @@ struct ModelConfig {
 // Reads both dialects (v4: rope_theta and rope_scaling; v5: rope_parameters); a file that has both
 // must say the same in both. A multimodal wrapper is not accepted: its model_type is unknown.
 // An absent sliding_window is 4,096 for mistral, as in transformers; only null means none.
-// Errors, each with the key as `field`: kInvalidArgument for a missing or ill-typed key, a value
-// outside its limits (layers and heads <= 512, hidden_size <= 65,536, vocab_size <= 2^21, ...), no
-// RoPE theta; kUnsupported for an unknown model_type, hidden_act or rope_type.
+// Errors, each with the key as `field` and the file in the message: kInvalidArgument for a missing
+// or ill-typed key, a value outside its limits (layers and heads <= 512, hidden_size <= 65,536,
+// vocab_size <= 2^21, ...), no RoPE theta; kUnsupported for an unknown model_type, hidden_act or
+// rope_type.
 Result<ModelConfig> parse_model_config(const Json& config);
 
 // Defaults that the model's authors chose; a request's own parameters override them.
@@ -74,7 +75,8 @@ struct GenerationConfig {
 };
 
 // `generation` is generation_config.json or null; `config` is config.json, whose eos_token_id is
-// used where the former has none. Errors: kInvalidArgument with the key as field.
+// used where the former has none. Errors: kInvalidArgument with the key as field and the file that
+// has it in the message.
 Result<GenerationConfig> parse_generation_config(const Json& generation, const Json& config,
                                                  int vocab_size);
 

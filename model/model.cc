@@ -2,6 +2,7 @@
 #include "model/model.h"
 
 #include "base/file.h"
+#include "base/utf8.h"
 #include "kernels/kv_format.h"
 #include "model/safetensors.h"
 #include "model/transformer.h"
@@ -86,7 +87,7 @@ Result<ModelText> load_model_text(const fs::path& dir) {
 Result<std::unique_ptr<Model>> load_model(const fs::path& dir, const ModelOptions& options,
                                           ThreadPool& pool) {
   std::error_code unreadable;
-  if (!fs::is_directory(dir, unreadable)) return not_found(dir.string(), "is not a folder");
+  if (!fs::is_directory(dir, unreadable)) return not_found(dir.string(), "is not a model folder");
   ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(options.isa));
   ASSIGN_OR_RETURN(const Json config_json,
                    read_json(dir / "config.json", kSmallFileBytesMax, true));
@@ -98,14 +99,14 @@ Result<std::unique_ptr<Model>> load_model(const fs::path& dir, const ModelOption
   ASSIGN_OR_RETURN(ModelText text, load_model_text(dir));
   if (text.tokenizer.id_count() > config.vocab_size) {
     return invalid_argument("vocab_size", "is " + std::to_string(config.vocab_size) +
-                                              ", but tokenizer.json has " +
+                                              " in config.json, but tokenizer.json has " +
                                               std::to_string(text.tokenizer.id_count()) + " ids");
   }
   ASSIGN_OR_RETURN(const TensorFiles files, TensorFiles::open(dir));
   ASSIGN_OR_RETURN(Weights weights,
                    load_weights(files, config, options.weight_type, *kernels, pool));
   return std::unique_ptr<Model>(new Model{
-      .name = fs::weakly_canonical(dir, unreadable).filename().string(),
+      .name = utf8_replace_malformed(fs::weakly_canonical(dir, unreadable).filename().string()),
       .options = options,
       .config = config,
       .generation = std::move(generation),

@@ -59,6 +59,8 @@ class TensorFiles {
   // not F32, F16 or BF16.
   Result<Tensor> find(std::string_view name, std::span<const int64_t> shape) const;
   bool contains(std::string_view name) const;
+  // The names of all tensors that begin with `prefix`, sorted.
+  std::vector<std::string> names(std::string_view prefix) const;
   // Sum of all tensors' bytes.
   uint64_t bytes_total() const { return bytes_total_; }
 

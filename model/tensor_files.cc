@@ -208,4 +208,13 @@ bool TensorFiles::contains(std::string_view name) const {
   return tensors_.find(name) != tensors_.end();
 }
 
+std::vector<std::string> TensorFiles::names(std::string_view prefix) const {
+  std::vector<std::string> names;
+  for (auto it = tensors_.lower_bound(prefix); it != tensors_.end(); ++it) {
+    if (!it->first.starts_with(prefix)) break;
+    names.push_back(it->first);
+  }
+  return names;
+}
+
 }  // namespace cascade

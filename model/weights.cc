@@ -2,9 +2,17 @@
 #include "model/weights.h"
 
 #include <cstring>
+#include <set>
 
 namespace cascade {
 namespace {
+
+constexpr std::string_view kLayersPrefix = "model.layers.";
+
+// Tensors that old files carry beside the weights, and that follow from the configuration.
+bool is_derived(std::string_view name) {
+  return name.ends_with("rotary_emb.inv_freq");
+}
 
 // Elements [first, first + count) of a tensor as f32.
 void read_elements(const Tensor& tensor, size_t first, size_t count, float* out) {
@@ -83,7 +91,7 @@ class Loader {
   }
 
   Result<LayerWeights> layer(int index) {
-    const std::string prefix = "model.layers." + std::to_string(index) + ".";
+    const std::string prefix = std::string(kLayersPrefix) + std::to_string(index) + ".";
     const int hidden = config_.hidden_size;
     const int q_size = config_.query_heads * config_.head_dim;
     const int kv_size = config_.kv_heads * config_.head_dim;
@@ -108,6 +116,20 @@ class Loader {
     ASSIGN_OR_RETURN(w.down, stacked({{mlp + "down_proj", hidden}}, config_.intermediate_size,
                                      config_.mlp_bias));
     return w;
+  }
+
+  // Tensors of the decoder's layers that were not asked for: the model computes something that the
+  // configuration does not say.
+  Status check_all_layers_used() const {
+    std::set<std::string_view> used;
+    for (const auto& [name, tensor] : used_) used.insert(name);
+    for (const std::string& name : files_.names(kLayersPrefix)) {
+      if (used.contains(name) || is_derived(name)) continue;
+      return unsupported(name, "is in the model's files, but a decoder of model_type \"" +
+                                   config_.model_type + "\" and " + std::to_string(config_.layers) +
+                                   " layers, as config.json has it, does not use it");
+    }
+    return {};
   }
 
   // Over every tensor that was asked for: large ones in pieces, so that all threads hash.
@@ -182,6 +204,7 @@ Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config
     ASSIGN_OR_RETURN(LayerWeights w, loader.layer(layer));
     weights.layers.push_back(std::move(w));
   }
+  RETURN_IF_ERROR(loader.check_all_layers_used());
   weights.digest = loader.digest();
   return weights;
 }

@@ -46,7 +46,8 @@ struct Weights {
 };
 
 // Finds every tensor that `config` calls for, checks its shape, packs it. Uses the pool's threads.
-// Errors, field = tensor name: kNotFound, kInvalidArgument (shape), kUnsupported (type).
+// Errors, field = tensor name: kNotFound, kInvalidArgument (shape), kUnsupported (type, or a tensor
+// of a decoder layer that `config` has no use for: the results would not be the model's).
 Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config, WeightType type,
                              const Kernels& kernels, ThreadPool& pool);
 

@@ -20,9 +20,9 @@ Result<std::string> read_all(const std::string& path) {
 
 }  // namespace
 
-Result<std::vector<Json>> read_json_lines(const std::string& path) {
+Result<std::vector<InputLine>> read_json_lines(const std::string& path) {
   ASSIGN_OR_RETURN(const std::string text, read_all(path));
-  std::vector<Json> lines;
+  std::vector<InputLine> lines;
   size_t begin = 0, number = 0;
   while (begin < text.size()) {
     const size_t end = std::min(text.find('\n', begin), text.size());
@@ -33,24 +33,42 @@ Result<std::vector<Json>> read_json_lines(const std::string& path) {
     const std::string field = "line " + std::to_string(number);
     ASSIGN_OR_RETURN(Json object, parse_json(line, field));
     if (!object.is_object()) return invalid_argument(field, "is not a JSON object");
-    lines.push_back(std::move(object));
+    lines.push_back({std::move(object), number});
   }
   return lines;
 }
 
-Result<std::vector<int32_t>> ids_of(const Json& line, int64_t id_end) {
-  const std::string range =
-      "must be a list of whole numbers in [0, " + std::to_string(id_end) + ")";
-  const auto ids = line.find("ids");
-  if (ids == line.end() || !ids->is_array()) return invalid_argument("ids", range);
+std::string InputLine::field(std::string_view key) const {
+  return "line " + std::to_string(number) + ": " + std::string(key);
+}
+
+Result<std::vector<int32_t>> ids_of(const InputLine& line, int64_t vocab_size) {
+  const std::string field = line.field("ids");
+  const auto ids = line.object.find("ids");
+  if (ids == line.object.end()) return invalid_argument(field, "is missing: a list of token ids");
+  if (!ids->is_array()) {
+    return invalid_argument(field,
+                            "must be a list of token ids, got " + std::string(ids->type_name()));
+  }
   std::vector<int32_t> result;
   for (const Json& id : *ids) {
-    if (!id.is_number_integer() || id.get<int64_t>() < 0 || id.get<int64_t>() >= id_end) {
-      return invalid_argument("ids", range + ", got " + id.dump());
+    const bool known =
+        id.is_number_integer() && id.get<int64_t>() >= 0 && id.get<int64_t>() < vocab_size;
+    if (!known) {
+      return invalid_argument(line.field("ids[" + std::to_string(result.size()) + "]"),
+                              "must be a whole number from 0 to " + std::to_string(vocab_size - 1) +
+                                  " (the vocabulary has " + std::to_string(vocab_size) +
+                                  " ids), got " + id.dump());
     }
     result.push_back(id.get<int32_t>());
   }
   return result;
+}
+
+Result<std::string> text_of(const InputLine& line) {
+  Result<std::string> text = required_string(line.object, "text");
+  if (text.ok()) return text;
+  return Error{text.error().code, line.field("text"), text.error().message};
 }
 
 Status write_text(std::string_view text) {

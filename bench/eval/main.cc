@@ -1,5 +1,6 @@
 // cascade-eval: quality and reference work without a daemon; JSON lines on standard output.
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <exception>
@@ -9,8 +10,47 @@
 namespace cascade::eval {
 namespace {
 
+constexpr double kTemperatureMax = 100;  // as a request may have
+
+constexpr int kExitFailed = 1;
+constexpr int kExitUsage = 2;  // the command line is wrong
+
+CLI::Validator not_empty() {
+  const auto check = [](const std::string& text) {
+    return std::string(text.empty() ? "must not be empty" : "");
+  };
+  return CLI::Validator(check, "");
+}
+
+// CLI11 takes -1 for the largest number, and cuts larger ones.
+CLI::Validator seed() {
+  const auto check = [](const std::string& text) {
+    uint64_t number = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, problem] = std::from_chars(text.data(), end, number);
+    if (problem == std::errc() && stop == end) return std::string();
+    return "must be a whole number from 0 to " + std::to_string(UINT64_MAX) + ", got " + text;
+  };
+  return CLI::Validator(check, "");
+}
+
+// CLI11's Range lets NaN through.
+CLI::Validator temperature() {
+  const auto check = [](const std::string& text) {
+    double number = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stop, problem] = std::from_chars(text.data(), end, number);
+    const bool is_number = problem == std::errc() && stop == end;
+    if (is_number && number >= 0 && number <= kTemperatureMax) return std::string();
+    return "must be a number from 0 to 100, got " + text;
+  };
+  return CLI::Validator(check, "");
+}
+
 void add_session_options(CLI::App* command, SessionOptions& options) {
-  command->add_option("--model", options.model_dir, "folder of the model")->required();
+  command->add_option("--model", options.model_dir, "folder of the model")
+      ->check(not_empty())
+      ->required();
   command->add_option("--weights", options.weights, "f32 or bf16")->capture_default_str();
   command->add_option("--kv", options.kv, "f32 or bf16")->capture_default_str();
   command->add_option("--isa", options.isa, "scalar, avx2, avx512 or openblas (default: best)");
@@ -34,7 +74,9 @@ void add_text_commands(CLI::App& app, AllOptions& all, Status& status) {
   for (const bool forward : {true, false}) {
     auto* command = forward ? app.add_subcommand("tokenize", "texts to token ids")
                             : app.add_subcommand("detokenize", "token ids to texts");
-    command->add_option("--model", all.text.model_dir, "folder of the model")->required();
+    command->add_option("--model", all.text.model_dir, "folder of the model")
+        ->check(not_empty())
+        ->required();
     add_input(command, all.text.input,
               forward ? "JSON lines {\"text\": …}; - for standard input"
                       : "JSON lines {\"ids\": […]}; - for standard input");
@@ -43,14 +85,19 @@ void add_text_commands(CLI::App& app, AllOptions& all, Status& status) {
   }
   auto* render = app.add_subcommand("template", "renders a chat template");
   auto* model = render->add_option("--model", all.chat_template.model_dir, "folder of the model");
+  model->check(not_empty());
   render->add_option("--template", all.chat_template.template_file, "a Jinja file")
+      ->check(not_empty())
       ->excludes(model);
   add_input(render, all.chat_template.input,
             "a JSON object of variables, or a list of {\"input\": variables}");
   all.chat_template.now_unix_s = std::chrono::duration_cast<std::chrono::seconds>(
                                      std::chrono::system_clock::now().time_since_epoch())
                                      .count();
-  render->add_option("--now", all.chat_template.now_unix_s, "Unix time that strftime_now shows");
+  render->add_option(
+      "--now", all.chat_template.now_unix_s,
+      "Unix time that strftime_now shows in the template (default: now), so that results "
+      "can be repeated");
   render->callback([&] { status = render_template(all.chat_template); });
 }
 
@@ -70,23 +117,44 @@ void add_model_commands(CLI::App& app, AllOptions& all, Status& status) {
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
   generate_command->add_option("--temperature", all.generate.temperature, "0: most likely token")
-      ->check(CLI::Range(0.0, 100.0));
-  generate_command->add_option("--seed", all.generate.seed, "of the random draws");
+      ->check(temperature());
+  generate_command->add_option("--seed", all.generate.seed, "of the random draws")->check(seed());
   generate_command->add_flag("--ignore-eos", all.generate.ignore_eos, "go on past end tokens");
   generate_command->callback([&] { status = generate(all.generate); });
 
   auto* nll_command = app.add_subcommand("nll", "perplexity of a text");
   add_session_options(nll_command, all.nll.session);
   nll_command->add_option("--text", all.nll.text_file, "the text")->required();
-  nll_command->add_option("--window", all.nll.window, "tokens a window")->capture_default_str();
+  nll_command->add_option("--window", all.nll.window, "tokens a window")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
   nll_command->add_option("--windows", all.nll.windows_max, "windows at most (0: all)")
       ->check(CLI::Range(0, 1 << 24))
       ->capture_default_str();
   nll_command->callback([&] { status = nll(all.nll); });
 }
 
+// Says what is wrong with the command line, or what was asked for; returns the exit code.
+int explain(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+  const bool no_command = app.get_subcommands().empty();
+  if (!no_command || dynamic_cast<const CLI::RequiredError*>(&error) == nullptr) {
+    return app.exit(error) == 0 ? 0 : kExitUsage;
+  }
+  std::string commands;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    commands += (commands.empty() ? "" : ", ") + command->get_name();
+  }
+  const std::string problem =
+      unknown.empty() ? "a command is missing" : "\"" + unknown.front() + "\" is no command";
+  std::fprintf(stderr, "cascade-eval: %s; it must be one of: %s\n", problem.c_str(),
+               commands.c_str());
+  return kExitUsage;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Reference and quality work on a model, without a daemon.", "cascade-eval");
+  app.footer("Exit codes: 0 done; 1 failed; 2 the command line is wrong.");
   app.require_subcommand(1);
   AllOptions all;
   Status status;
@@ -95,11 +163,11 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return explain(app, error);
   }
   if (status.ok()) return 0;
   std::fprintf(stderr, "cascade-eval: %s\n", status.error().to_string().c_str());
-  return 1;
+  return status.error().field.starts_with("--") ? kExitUsage : kExitFailed;
 }
 
 }  // namespace

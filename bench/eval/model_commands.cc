@@ -12,10 +12,30 @@ namespace {
 
 constexpr size_t kTextBytesMax = size_t{64} << 20;
 
-Result<std::vector<int32_t>> prompt_of(const Json& line, const Model& model) {
-  if (line.contains("ids")) return ids_of(line, model.config.vocab_size);
-  ASSIGN_OR_RETURN(const std::string text, required_string(line, "text"));
-  return model.tokenizer.encode(text, /*trusted=*/true, /*with_template=*/true);
+Result<std::vector<int32_t>> some_ids_of(const InputLine& line, int64_t vocab_size) {
+  ASSIGN_OR_RETURN(auto ids, ids_of(line, vocab_size));
+  if (ids.empty()) return invalid_argument(line.field("ids"), "must not be empty");
+  return ids;
+}
+
+Result<std::vector<int32_t>> prompt_of(const InputLine& line, const Model& model) {
+  if (line.object.contains("ids")) return some_ids_of(line, model.config.vocab_size);
+  if (!line.object.contains("text")) {
+    return invalid_argument("line " + std::to_string(line.number), "needs \"ids\" or \"text\"");
+  }
+  ASSIGN_OR_RETURN(const std::string text, text_of(line));
+  ASSIGN_OR_RETURN(auto ids,
+                   model.tokenizer.encode(text, /*trusted=*/true, /*with_template=*/true));
+  if (ids.empty()) return invalid_argument(line.field("text"), "has no tokens");
+  return ids;
+}
+
+Status fits(const InputLine& line, std::span<const int32_t> ids, const Model& model) {
+  const auto context = static_cast<size_t>(model.config.context_tokens_max);
+  if (ids.size() <= context) return {};
+  return invalid_argument("line " + std::to_string(line.number),
+                          "has " + std::to_string(ids.size()) +
+                              " tokens; the model's context holds " + std::to_string(context));
 }
 
 // The token that separates documents: <|endoftext|> where there is one, else the first end token.
@@ -47,14 +67,14 @@ Result<std::vector<int32_t>> encode_documents(const Model& model, const std::str
 
 Status logits(const LogitsOptions& options) {
   ASSIGN_OR_RETURN(const auto session, Session::open(options.session));
-  ASSIGN_OR_RETURN(const std::vector<Json> lines, read_json_lines(options.input));
+  ASSIGN_OR_RETURN(const std::vector<InputLine> lines, read_json_lines(options.input));
   const Model& model = session->model();
-  for (const Json& line : lines) {
-    ASSIGN_OR_RETURN(const auto ids, ids_of(line, model.config.vocab_size));
-    if (ids.empty()) return invalid_argument("ids", "is empty");
+  for (const InputLine& line : lines) {
+    ASSIGN_OR_RETURN(const auto ids, some_ids_of(line, model.config.vocab_size));
     std::vector<double> losses;
     std::string last;
     session->clear();
+    RETURN_IF_ERROR(fits(line, ids, model));
     RETURN_IF_ERROR(session->append(
         ids, options.slice, static_cast<int>(ids.size()), [&](size_t i, std::span<float> row) {
           if (i + 1 < ids.size()) {
@@ -70,14 +90,13 @@ Status logits(const LogitsOptions& options) {
 
 Status generate(const GenerateOptions& options) {
   ASSIGN_OR_RETURN(const auto session, Session::open(options.session));
-  ASSIGN_OR_RETURN(const std::vector<Json> lines, read_json_lines(options.input));
+  ASSIGN_OR_RETURN(const std::vector<InputLine> lines, read_json_lines(options.input));
   const Model& model = session->model();
   SamplerParams params;
   params.temperature = options.temperature;
   params.seed = options.seed;
-  for (const Json& line : lines) {
+  for (const InputLine& line : lines) {
     ASSIGN_OR_RETURN(const auto prompt, prompt_of(line, model));
-    if (prompt.empty()) return invalid_argument("ids", "is empty");
     std::vector<int32_t> sampled;
     Status problem;
     const auto choose = [&](size_t, std::span<float> row) {
@@ -89,6 +108,7 @@ Status generate(const GenerateOptions& options) {
       }
     };
     session->clear();
+    RETURN_IF_ERROR(fits(line, prompt, model));
     RETURN_IF_ERROR(session->append(prompt, 0, 1, choose));
     const auto& ends = model.generation.end_tokens;
     const int64_t context = model.config.context_tokens_max;
@@ -106,7 +126,6 @@ Status generate(const GenerateOptions& options) {
 }
 
 Status nll(const NllOptions& options) {
-  if (options.window < 1) return invalid_argument("--window", "must be at least 1");
   ASSIGN_OR_RETURN(const auto session, Session::open(options.session));
   ASSIGN_OR_RETURN(const std::string text, read_file(options.text_file, kTextBytesMax));
   const Model& model = session->model();
@@ -114,7 +133,7 @@ Status nll(const NllOptions& options) {
   // A window is the input of `window` tokens; the token behind it is predicted as well.
   const int whole = (static_cast<int>(ids.size()) - 1) / options.window;
   const int windows = options.windows_max > 0 ? std::min(whole, options.windows_max) : whole;
-  if (windows == 0) return invalid_argument("--text", "is shorter than one window");
+  if (windows == 0) return invalid_argument(options.text_file, "is shorter than one window");
   std::vector<double> sums;
   double total = 0;
   for (int w = 0; w < windows; ++w) {

@@ -16,6 +16,9 @@ Result<ChatTemplate> open_template(const TemplateOptions& options) {
     ASSIGN_OR_RETURN(const std::string source, read_file(options.template_file, kFileBytesMax));
     return ChatTemplate::parse(source);
   }
+  if (options.model_dir.empty()) {
+    return invalid_argument("--model", "is missing: --model or --template says what to render");
+  }
   ASSIGN_OR_RETURN(ModelText text, load_model_text(options.model_dir));
   if (!text.chat_template) return not_found("chat_template", "this model has none");
   return *std::move(text.chat_template);
@@ -25,9 +28,9 @@ Result<ChatTemplate> open_template(const TemplateOptions& options) {
 
 Status tokenize(const TextOptions& options) {
   ASSIGN_OR_RETURN(const ModelText model, load_model_text(options.model_dir));
-  ASSIGN_OR_RETURN(const std::vector<Json> lines, read_json_lines(options.input));
-  for (const Json& line : lines) {
-    ASSIGN_OR_RETURN(const std::string text, required_string(line, "text"));
+  ASSIGN_OR_RETURN(const std::vector<InputLine> lines, read_json_lines(options.input));
+  for (const InputLine& line : lines) {
+    ASSIGN_OR_RETURN(const std::string text, text_of(line));
     ASSIGN_OR_RETURN(const auto ids, model.tokenizer.encode(text, true, false));
     ASSIGN_OR_RETURN(const auto with_special, model.tokenizer.encode(text, true, true));
     RETURN_IF_ERROR(write_line({{"ids", ids}, {"ids_with_special", with_special}}));
@@ -37,9 +40,9 @@ Status tokenize(const TextOptions& options) {
 
 Status detokenize(const TextOptions& options) {
   ASSIGN_OR_RETURN(const ModelText model, load_model_text(options.model_dir));
-  ASSIGN_OR_RETURN(const std::vector<Json> lines, read_json_lines(options.input));
-  for (const Json& line : lines) {
-    ASSIGN_OR_RETURN(const auto ids, ids_of(line, INT32_MAX));
+  ASSIGN_OR_RETURN(const std::vector<InputLine> lines, read_json_lines(options.input));
+  for (const InputLine& line : lines) {
+    ASSIGN_OR_RETURN(const auto ids, ids_of(line, model.tokenizer.id_count()));
     RETURN_IF_ERROR(write_line({{"text", model.tokenizer.decode(ids, false)},
                                 {"text_skip_special", model.tokenizer.decode(ids, true)}}));
   }
@@ -55,9 +58,11 @@ Status render_template(const TemplateOptions& options) {
     return write_text(plain_text(rendered));
   }
   if (!input.is_array()) return invalid_argument(options.input, "must be an object or a list");
-  for (const OrderedJson& entry : input) {
+  for (size_t i = 0; i < input.size(); ++i) {
+    const OrderedJson& entry = input[i];
     if (!entry.is_object() || !entry.contains("input")) {
-      return invalid_argument("input", "is missing in an entry of the list");
+      return invalid_argument("[" + std::to_string(i) + "]",
+                              "must be an object with \"input\", the variables");
     }
     const auto rendered = chat_template.render(entry["input"], options.now_unix_s);
     if (rendered.ok()) {

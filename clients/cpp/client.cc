@@ -56,7 +56,8 @@ Status Client::learn(const wire::Pong& pong) {
   boot_id_ = pong.boot_id;
   daemon_version_ = pong.version;
   if (!restarted) return {};
-  return disconnect(unreachable("the daemon was restarted; the request is lost, chunks are not"));
+  return disconnect(
+      unreachable("the daemon was restarted; the request is lost, and chunks may be"));
 }
 
 // Sends a request on the open connection and waits for its one answer. Answers to earlier requests,

@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/utf8.h"
+#include "clients/cpp/endpoint.h"
 #include "clients/ctl/chunk_table.h"
 #include "clients/ctl/interrupt.h"
 #include "clients/ctl/json_fields.h"
+#include "clients/ctl/run.h"
 #include "clients/ctl/status_text.h"
 #include "clients/ctl/stream_printer.h"
 #include "clients/ctl/terminal_text.h"
@@ -21,6 +24,15 @@ size_t number_in(const std::string& text) {
   const char* const end = text.data() + text.size();
   const auto [stop, problem] = std::from_chars(text.data(), end, number);
   return problem == std::errc() && stop == end ? number : 0;
+}
+
+constexpr const char* kChunksGone =
+    "The chunks of the earlier turns are gone (the daemon was restarted, or they were deleted): "
+    "the turns are sent as text.";
+
+// The daemon does not know a chunk of the composition.
+bool is_missing_chunk(const Error& error) {
+  return error.code == ErrorCode::kNotFound && error.field.starts_with("chunks[");
 }
 
 std::string summary(const client::Generation& generation) {
@@ -44,6 +56,11 @@ ChatSession::ChatSession(client::Client& client, Screen& screen, ChatSettings se
 }
 
 bool ChatSession::enter(const std::string& entry) {
+  if (const size_t valid = utf8_valid_prefix(entry); valid != entry.size()) {
+    fail(invalid_argument(
+        "stdin", "is not UTF-8 at byte " + std::to_string(valid) + " of what was entered"));
+    return true;
+  }
   const Result<ChatCommand> command = parse_chat_line(entry);
   if (!command.ok()) {
     fail(command.error());
@@ -55,18 +72,15 @@ bool ChatSession::enter(const std::string& entry) {
 }
 
 void ChatSession::fail(const Error& error) {
-  failed_ = true;
+  exit_code_ = std::max(exit_code_, client::is_unreachable(error) ? kExitUnreachable : kExitFailed);
   print_error(screen_, error);
 }
 
 void ChatSession::run(const ChatCommand& command) {
   switch (command.verb) {
     case ChatVerb::kNothing:
-    case ChatVerb::kBye:
-      return;
-    case ChatVerb::kText:
-      conversation_.set_query(command.argument);
-      return infer();
+    case ChatVerb::kBye: return;
+    case ChatVerb::kText: conversation_.set_query(command.argument); return infer();
     case ChatVerb::kSystem:
       conversation_.set_system(command.argument);
       return remark(command.argument.empty() ? "no system prompt" : "system prompt set");
@@ -77,34 +91,31 @@ void ChatSession::run(const ChatCommand& command) {
     case ChatVerb::kQuery:
       conversation_.set_query(command.argument);
       return remark("/infer answers it");
-    case ChatVerb::kInfer:
-      return infer();
-    case ChatVerb::kOutput:
-      return list_outputs();
-    case ChatVerb::kUseOutput:
-      return use_output(command.argument);
-    case ChatVerb::kDeleteOutput:
-      return delete_output(command.argument);
-    case ChatVerb::kChunks:
-      return list_chunks();
-    case ChatVerb::kStats:
-      return show_stats();
-    case ChatVerb::kThink:
-      return set_thinking(command.argument);
-    case ChatVerb::kClear:
-      conversation_.clear();
-      return remark("new conversation");
-    case ChatVerb::kHelp:
-      screen_.out << chat_help() << std::flush;
-      return;
+    case ChatVerb::kInfer: return infer();
+    case ChatVerb::kOutput: return list_outputs();
+    case ChatVerb::kUseOutput: return use_output(command.argument);
+    case ChatVerb::kDeleteOutput: return delete_output(command.argument);
+    case ChatVerb::kChunks: return list_chunks();
+    case ChatVerb::kStats: return show_stats();
+    case ChatVerb::kThink: return set_thinking(command.argument);
+    case ChatVerb::kClear: conversation_.clear(); return remark("new conversation");
+    case ChatVerb::kHelp: return show_help();
   }
 }
 
 void ChatSession::infer() {
-  auto chunks = conversation_.composition();
-  if (!chunks.ok()) return fail(chunks.error());
+  Result<client::Generation> result = generate();
+  if (!result.ok() && is_missing_chunk(result.error()) && conversation_.chunks_are_gone()) {
+    screen_.err << screen_.style.dim(kChunksGone) << std::endl;
+    result = generate();
+  }
+  if (!result.ok()) return fail(result.error());
+  finish_turn(*result);
+}
+
+Result<client::Generation> ChatSession::generate() {
   wire::GenerateRequest request = settings_.params;
-  request.chunks = std::move(chunks).value();
+  RETURN_IF_ERROR(conversation_.compose(request));
   request.retain_output = true;
   clear_interrupt();
   const InterruptGuard guard;
@@ -113,18 +124,21 @@ void ChatSession::infer() {
     if (!screen_.json) printer.event(event);
     return true;
   };
-  const Result<client::Generation> result =
+  Result<client::Generation> result =
       client_.generate(std::move(request), on_event, &interrupted());
   if (!screen_.json) printer.finish();
-  if (!result.ok()) return fail(result.error());
-  finish_turn(*result);
+  return result;
 }
 
 void ChatSession::finish_turn(const client::Generation& generation) {
   if (screen_.json) print_json(screen_, to_json_object(generation));
   remark(summary(generation));
   if (!generation.output_chunk_id.empty()) {
-    conversation_.answered(generation.output_chunk_id);
+    const bool keep = settings_.params.think_policy == ThinkPolicy::kKeep;
+    conversation_.answered(generation.output_chunk_id,
+                           {.role = "assistant",
+                            .content = generation.text,
+                            .reasoning = keep ? generation.reasoning : ""});
   } else if (generation.finish_reason != "cancelled") {
     fail({ErrorCode::kInternal, "output", "was not kept, so later turns will not know of it"});
   }
@@ -159,7 +173,7 @@ void ChatSession::print_list(const std::vector<client::ChunkInfo>& chunks,
 }
 
 // `which`: a number of the last list, or an id or its beginning. The output exists.
-Result<std::string> ChatSession::find_output(const std::string& which) {
+Result<Chunk> ChatSession::find_output(const std::string& which) {
   const size_t number = number_in(which);
   std::string id = which;
   if (number > numbered_.size()) RETURN_IF_ERROR(number_outputs());
@@ -168,25 +182,25 @@ Result<std::string> ChatSession::find_output(const std::string& which) {
         which, "there are " + std::to_string(numbered_.size()) + " outputs; /output lists them");
   }
   if (number > 0) id = numbered_[number - 1].chunk.id;
-  ASSIGN_OR_RETURN(const Chunk chunk, client_.get_chunk(id));
-  if (chunk.type == ChunkType::kOutput) return chunk.id;
+  ASSIGN_OR_RETURN(Chunk chunk, client_.get_chunk(id));
+  if (chunk.type == ChunkType::kOutput) return chunk;
   return invalid_argument(which, "is no output");
 }
 
 void ChatSession::use_output(const std::string& which) {
-  const Result<std::string> id = find_output(which);
-  if (!id.ok()) return fail(id.error());
-  const bool added = conversation_.add_output(*id);
+  const Result<Chunk> output = find_output(which);
+  if (!output.ok()) return fail(output.error());
+  const bool added = conversation_.add_output(turn_of(*output));
   remark(added ? "added to the conversation" : "is part of the conversation already");
 }
 
 void ChatSession::delete_output(const std::string& which) {
-  const Result<std::string> id = find_output(which);
-  if (!id.ok()) return fail(id.error());
-  const Status released = client_.release_retained_sequence(*id);
+  const Result<Chunk> output = find_output(which);
+  if (!output.ok()) return fail(output.error());
+  const Status released = client_.release_retained_sequence(output->id);
   if (!released.ok()) return fail(released.error());
-  conversation_.remove_output(*id);
-  remark("deleted " + *id);
+  conversation_.remove_output(output->id);
+  remark("deleted " + output->id);
 }
 
 void ChatSession::show_stats() {
@@ -203,6 +217,11 @@ void ChatSession::set_thinking(const std::string& mode) {
   settings_.params.thinking = mode != "off";
   thoughts_ = mode == "hide" ? Thoughts::kHidden : Thoughts::kShown;
   remark("thinking: " + mode);
+}
+
+void ChatSession::show_help() {
+  if (screen_.json) return print_json(screen_, OrderedJson{{"help", chat_help()}});
+  screen_.out << chat_help() << std::flush;
 }
 
 void ChatSession::remark(const std::string& text) {

@@ -21,7 +21,9 @@ struct ChatSettings {
   bool interactive = false;
 };
 
-// One conversation. Errors are printed; nothing ends the chat but its commands.
+// One conversation. Errors are printed; nothing ends the chat but its commands. It keeps the text
+// of its turns: if the daemon has lost their chunks, one line on Screen::err says so and the turns
+// are sent as text.
 class ChatSession {
  public:
   // `client` and `screen` must outlive the session.
@@ -31,7 +33,8 @@ class ChatSession {
   bool enter(const std::string& entry);
   // Prints an error and remembers that there was one.
   void fail(const Error& error);
-  bool failed() const { return failed_; }
+  // kExitOk if nothing failed; kExitUnreachable if the daemon was not reached (run.h).
+  int exit_code() const { return exit_code_; }
   // The ids of the newest outputs, for completion.
   std::vector<std::string> output_ids();
 
@@ -40,14 +43,16 @@ class ChatSession {
 
   void run(const ChatCommand& command);
   void infer();
+  Result<client::Generation> generate();
   void finish_turn(const client::Generation& generation);
   void list_outputs();
   void list_chunks();
   void use_output(const std::string& which);
   void delete_output(const std::string& which);
   void show_stats();
+  void show_help();
   void set_thinking(const std::string& mode);
-  Result<std::string> find_output(const std::string& which);
+  Result<Chunk> find_output(const std::string& which);
   Status number_outputs();
   void print_list(const std::vector<client::ChunkInfo>& chunks, const std::string& table);
   void remark(const std::string& text);
@@ -59,7 +64,7 @@ class ChatSession {
   Thoughts thoughts_;
   // The outputs as the last /output numbered them, oldest first: what the N of commands means.
   std::vector<client::ChunkInfo> numbered_;
-  bool failed_ = false;
+  int exit_code_ = 0;
 };
 
 // Feeds the session with entries of `lines` until they end, /bye, or (not interactive) Ctrl-C.

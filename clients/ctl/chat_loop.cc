@@ -23,7 +23,7 @@ int run_chat(ChatSession& session, LineSource& lines, bool interactive) {
     }
   }
   if (block.open()) session.fail(invalid_argument("\"\"\"", "the text that it begins has no end"));
-  return !interactive && session.failed() ? kExitFailed : kExitOk;
+  return interactive ? kExitOk : session.exit_code();
 }
 
 }  // namespace cascade::ctl

@@ -1,6 +1,8 @@
 // The chunk commands.
 #include "clients/ctl/chunk_commands.h"
 
+#include <algorithm>
+
 #include "clients/ctl/chunk_table.h"
 #include "clients/ctl/json_fields.h"
 #include "clients/ctl/run.h"
@@ -49,7 +51,7 @@ int run_chunk_delete(client::Client& client, Screen& screen, const std::vector<s
   for (const std::string& id : ids) {
     const Result<Chunk> chunk = delete_by_beginning(client, id);
     if (!chunk.ok()) {
-      code = failed(screen, chunk.error());
+      code = std::max(code, failed(screen, chunk.error()));
     } else if (screen.json) {
       print_json(screen, OrderedJson{{"deleted", chunk->id}});
     } else {

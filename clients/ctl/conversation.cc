@@ -4,37 +4,85 @@
 #include <algorithm>
 
 namespace cascade::ctl {
+namespace {
 
-bool Conversation::add_output(const std::string& id) {
-  if (std::find(outputs_.begin(), outputs_.end(), id) != outputs_.end()) return false;
-  outputs_.push_back(id);
+ChatMessage message_of(const char* role, std::string content) {
+  return {.role = role, .content = std::move(content), .reasoning = {}};
+}
+
+}  // namespace
+
+Turn turn_of(const Chunk& output) {
+  const bool keep = output.think_policy == ThinkPolicy::kKeep;
+  ChatMessage answer = message_of("assistant", keep ? output.raw_text : output.text);
+  answer.verbatim = keep;
+  return {output.id, output.query_text, std::move(answer)};
+}
+
+bool Conversation::add_output(Turn turn) {
+  if (std::ranges::find(turns_, turn.id, &Turn::id) != turns_.end()) return false;
+  turns_.push_back(std::move(turn));
   return true;
 }
 
 void Conversation::remove_output(const std::string& id) {
-  std::erase(outputs_, id);
+  std::erase_if(turns_, [&](const Turn& turn) { return turn.id == id; });
 }
 
-Result<std::vector<wire::ChunkRef>> Conversation::composition() const {
+Status Conversation::compose(wire::GenerateRequest& request) const {
   if (query_.empty()) return invalid_argument("/infer", "there is no question: /query TEXT first");
+  if (as_text_) {
+    request.messages = messages();
+  } else {
+    request.chunks = chunks();
+  }
+  return {};
+}
+
+std::vector<wire::ChunkRef> Conversation::chunks() const {
   std::vector<wire::ChunkRef> chunks;
   if (!system_.empty()) chunks.push_back({ChunkType::kSystemPrompt, "", system_});
-  for (const std::string& id : outputs_) chunks.push_back({ChunkType::kOutput, id, ""});
+  for (const Turn& turn : turns_) chunks.push_back({ChunkType::kOutput, turn.id, ""});
   for (const std::string& text : contexts_) chunks.push_back({ChunkType::kContext, "", text});
   chunks.push_back({ChunkType::kQuery, "", query_});
   return chunks;
 }
 
-void Conversation::answered(const std::string& id) {
-  add_output(id);
+std::vector<ChatMessage> Conversation::messages() const {
+  std::vector<ChatMessage> messages;
+  if (!system_.empty()) messages.push_back(message_of("system", system_));
+  for (const Turn& turn : turns_) {
+    if (!turn.question.empty()) messages.push_back(message_of("user", turn.question));
+    messages.push_back(turn.answer);
+  }
+  messages.push_back(message_of("user", user_message()));
+  return messages;
+}
+
+// Contexts stand before the query, with a blank line between them, as the daemon composes them.
+std::string Conversation::user_message() const {
+  std::string text;
+  for (const std::string& context : contexts_) text += context + "\n\n";
+  return text + query_;
+}
+
+bool Conversation::chunks_are_gone() {
+  if (as_text_ || turns_.empty()) return false;
+  as_text_ = true;
+  return true;
+}
+
+void Conversation::answered(const std::string& id, ChatMessage answer) {
+  turns_.push_back({id, user_message(), std::move(answer)});
   contexts_.clear();
   query_.clear();
 }
 
 void Conversation::clear() {
-  outputs_.clear();
+  turns_.clear();
   contexts_.clear();
   query_.clear();
+  as_text_ = false;
 }
 
 }  // namespace cascade::ctl

@@ -9,9 +9,19 @@
 
 namespace cascade::ctl {
 
-// [system] [outputs, oldest first] [contexts] [query]. An output stands for its whole turn: the
-// user's message, contexts included, and the answer. So the contexts of a turn are part of its
-// output afterwards and are not repeated.
+// A turn that was answered: the output chunk that stands for it, and its text, which says the same
+// when there is no such chunk any more.
+struct Turn {
+  std::string id;        // of the output
+  std::string question;  // the user's message, contexts included; may be empty
+  ChatMessage answer;
+};
+
+// The turn of an output chunk.
+Turn turn_of(const Chunk& output);
+
+// [system] [turns, oldest first] [contexts] [query]. The contexts of a turn are part of its
+// question afterwards and are not repeated.
 class Conversation {
  public:
   // Empty: no system prompt.
@@ -19,26 +29,35 @@ class Conversation {
   void set_query(std::string text) { query_ = std::move(text); }
   void add_context(std::string text) { contexts_.push_back(std::move(text)); }
   // Returns false, and changes nothing, if the output is there already.
-  bool add_output(const std::string& id);
+  bool add_output(Turn turn);
   void remove_output(const std::string& id);
 
-  // Error: kInvalidArgument if there is no query.
-  Result<std::vector<wire::ChunkRef>> composition() const;
+  // Puts the conversation into `request`: as chunks, the turns by the ids of their outputs; as
+  // messages once the chunks are gone. Error: kInvalidArgument if there is no query.
+  Status compose(wire::GenerateRequest& request) const;
 
-  // The query was answered by the output `id`: query and contexts are done.
-  void answered(const std::string& id);
+  // The daemon does not know the outputs any more: the turns go as text until clear(). Returns
+  // false if they go as text already, or if there are none.
+  bool chunks_are_gone();
+
+  // The query was answered by the output `id`: query and contexts are a turn now.
+  void answered(const std::string& id, ChatMessage answer);
 
   // Forgets everything but the system prompt.
   void clear();
 
-  const std::vector<std::string>& outputs() const { return outputs_; }
   const std::vector<std::string>& contexts() const { return contexts_; }
 
  private:
+  std::string user_message() const;
+  std::vector<wire::ChunkRef> chunks() const;
+  std::vector<ChatMessage> messages() const;
+
   std::string system_;
-  std::vector<std::string> outputs_;  // ids
+  std::vector<Turn> turns_;
   std::vector<std::string> contexts_;
   std::string query_;
+  bool as_text_ = false;
 };
 
 }  // namespace cascade::ctl

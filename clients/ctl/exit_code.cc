@@ -5,7 +5,8 @@
 namespace cascade::ctl {
 
 int exit_code_of(const Error& error) {
-  return client::is_unreachable(error) ? kExitUnreachable : kExitFailed;
+  if (client::is_unreachable(error)) return kExitUnreachable;
+  return error.code == ErrorCode::kInvalidArgument ? kExitUsage : kExitFailed;
 }
 
 }  // namespace cascade::ctl

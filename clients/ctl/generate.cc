@@ -132,8 +132,7 @@ int run_generate(client::Client& client, Screen& screen, std::istream& in,
   Result<wire::GenerateRequest> request = prepare(client, screen, in, options);
   if (!request.ok()) {
     print_error(screen, request.error());
-    const bool usage = request.error().code == ErrorCode::kInvalidArgument;
-    return usage ? kExitUsage : exit_code_of(request.error());
+    return exit_code_of(request.error());
   }
   const bool stream = options.stream || (screen.terminal && !screen.json);
   StreamPrinter printer(screen, screen.terminal);

@@ -2,10 +2,14 @@
 #include "clients/ctl/options.h"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <iostream>
 
+#include "base/utf8.h"
 #include "clients/cpp/endpoint.h"
 #include "clients/ctl/run.h"
+#include "clients/ctl/terminal_text.h"
+#include "wire/request_rules.h"
 
 namespace cascade::ctl {
 namespace {
@@ -24,6 +28,28 @@ struct Parsed {
   CLI::App* remove = nullptr;
 };
 
+// What is sent must be text: encoding would replace other bytes.
+CLI::Validator text() {
+  const auto check = [](const std::string& value) {
+    const size_t valid = utf8_valid_prefix(value);
+    if (valid == value.size()) return std::string();
+    return "is not UTF-8 at byte " + std::to_string(valid);
+  };
+  return CLI::Validator(check, "");
+}
+
+// CLI11 takes -1 for the largest number, and cuts larger ones.
+CLI::Validator seed() {
+  const auto check = [](const std::string& value) {
+    uint64_t number = 0;
+    const char* const end = value.data() + value.size();
+    const auto [stop, problem] = std::from_chars(value.data(), end, number);
+    if (problem == std::errc() && stop == end) return std::string();
+    return "must be a whole number from 0 to " + std::to_string(UINT64_MAX) + ", got " + value;
+  };
+  return CLI::Validator(check, "");
+}
+
 void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
   wire::SamplingParams& sampling = params.sampling;
   command.add_option("--max-tokens", params.max_tokens,
@@ -33,8 +59,9 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
   command.add_option("--top-k", sampling.top_k, "Sample from so many tokens (0: all)");
   command.add_option("--min-p", sampling.min_p, "Least likelihood, relative to the likeliest");
   command.add_option("--repetition-penalty", sampling.repetition_penalty, "1: none");
-  command.add_option("--seed", sampling.seed, "The same seed gives the same text");
+  command.add_option("--seed", sampling.seed, "The same seed gives the same text")->check(seed());
   command.add_option("--stop", params.stop, "End before this text (repeatable)")
+      ->check(text())
       ->allow_extra_args(false);
   CLI::Option* think = command.add_flag_callback(
       "--think", [&params] { params.thinking = true; }, "Ask the model to think");
@@ -54,10 +81,12 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
 
 void add_generate(CLI::App& command, Parsed& parsed) {
   GenerateOptions& generate = parsed.options.generate;
-  command.add_option("PROMPT", parsed.query_argument, "The question (else --query, else stdin)");
-  command.add_option("--query", parsed.query_option, "The question");
-  command.add_option("--system", generate.system, "The system prompt");
+  command.add_option("PROMPT", parsed.query_argument, "The question (else --query, else stdin)")
+      ->check(text());
+  command.add_option("--query", parsed.query_option, "The question")->check(text());
+  command.add_option("--system", generate.system, "The system prompt")->check(text());
   command.add_option("--context", parsed.texts, "A text before the question (repeatable)")
+      ->check(text())
       ->allow_extra_args(false);
   command.add_option("--context-file", parsed.files, "A file before the question (repeatable)")
       ->allow_extra_args(false);
@@ -65,11 +94,14 @@ void add_generate(CLI::App& command, Parsed& parsed) {
       .add_option("--chunk", parsed.chunks,
                   "A chunk to use: context, output, system prompt or query, by id or the beginning "
                   "of one (repeatable)")
+      ->check(text())
       ->allow_extra_args(false);
   add_sampling(command, generate.params);
   command.add_flag("--ignore-eos", generate.params.ignore_eos, "Go on behind end tokens");
   command.add_flag("--retain", generate.params.retain_output, "Keep the output as a chunk");
-  command.add_flag("--raw", generate.raw, "The prompt as it is, without the chat template");
+  command.add_flag("--raw", generate.raw,
+                   "The prompt as it is, without the chat template; special tokens in it are not "
+                   "recognised");
   command.add_flag("--logprobs", generate.params.logprobs, "Log-probabilities of the tokens");
   command.add_flag("--stream", generate.stream,
                    "Print as it comes, also if this is no terminal; with --json: JSON lines");
@@ -85,7 +117,7 @@ void add_commands(CLI::App& app, Parsed& parsed) {
   parsed.generate = app.add_subcommand("generate", "Answer one prompt");
   add_generate(*parsed.generate, parsed);
   parsed.chat = app.add_subcommand("chat", "Talk; also reads commands and text from a pipe");
-  parsed.chat->add_option("--system", options.chat.system, "The system prompt");
+  parsed.chat->add_option("--system", options.chat.system, "The system prompt")->check(text());
   add_sampling(*parsed.chat, options.chat.params);
 
   CLI::App* chunk = app.add_subcommand("chunk", "The stored texts and outputs");
@@ -96,13 +128,17 @@ void add_commands(CLI::App& app, Parsed& parsed) {
   };
   parsed.list->add_option_function<std::string>("--type", set_type, "Only these")
       ->transform(CLI::IsMember({"SYSTEM_PROMPT", "CONTEXT", "OUTPUT", "QUERY"}, CLI::ignore_case));
-  parsed.list->add_option("--limit", options.list.limit, "At most so many");
+  parsed.list->add_option("--limit", options.list.limit, "At most so many (1 to 1000)")
+      ->check(CLI::Range(1, wire::kListLimitMax));
   parsed.show = chunk->add_subcommand("show", "Show one chunk and its text");
   parsed.show->add_option("ID", options.ids, "The id, or its first 8 characters or more")
+      ->check(text())
       ->required()
       ->expected(1);
   parsed.remove = chunk->add_subcommand("delete", "Delete chunks and their KV cache");
-  parsed.remove->add_option("ID", options.ids, "The ids, or their beginnings")->required();
+  parsed.remove->add_option("ID", options.ids, "The ids, or their beginnings")
+      ->check(text())
+      ->required();
   for (CLI::App* command : {parsed.status, parsed.generate, parsed.chat, chunk, parsed.list,
                             parsed.show, parsed.remove}) {
     command->fallthrough();  // --json and --endpoint may stand behind the command
@@ -144,11 +180,46 @@ Options::Command chosen(const Parsed& parsed) {
   return Command::kStatus;
 }
 
+// "status, generate, chat, chunk": the commands of the innermost command that was given.
+std::string commands_of(const CLI::App& app) {
+  const CLI::App* innermost = &app;
+  while (!innermost->get_subcommands().empty()) innermost = innermost->get_subcommands().front();
+  std::string names;
+  for (const CLI::App* command : innermost->get_subcommands({})) {
+    names += (names.empty() ? "" : ", ") + command->get_name();
+  }
+  return names;
+}
+
+// Says what is wrong with the command line, or what was asked for; returns the exit code.
+int explain(const CLI::App& app, const CLI::ParseError& error) {
+  const std::string commands = commands_of(app);
+  const bool no_command = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
+  if (!no_command || commands.empty()) return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+  std::cerr << (unknown.empty() ? "A command is missing"
+                                : "\"" + one_line(unknown.front()) + "\" is no command here")
+            << "; it must be one of: " << commands << "\nRun with --help for more information."
+            << std::endl;
+  return kExitUsage;
+}
+
 }  // namespace
+
+Status check_options(const Options& options) {
+  const bool chat = options.command == Options::Command::kChat;
+  if (!chat && options.command != Options::Command::kGenerate) return {};
+  wire::GenerateRequest request = chat ? options.chat.params : options.generate.params;
+  request.prompt = "any";
+  return wire::check_request(request);
+}
 
 std::variant<Options, int> parse_options(int argc, const char* const* argv) {
   CLI::App app("Talks to cascaded, the inference daemon that throws no work away.", "cascadectl");
   app.set_version_flag("--version", std::string("cascadectl ") + CASCADE_VERSION);
+  app.footer(
+      "Exit codes: 0 done; 1 the request failed, or a command of a chat that is no terminal's; 2 "
+      "the command\nline, or what it asks for, is wrong; 3 no daemon answers.");
   Parsed parsed;
   add_commands(app, parsed);
   try {
@@ -160,7 +231,7 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv) {
     if (argument) options.generate.query = parsed.query_argument;
     if (option) options.generate.query = parsed.query_option;
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+    return explain(app, error);
   }
   parsed.options.command = chosen(parsed);
   parsed.options.generate.contexts = ordered_contexts(parsed);

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/result.h"
 #include "wire/messages.h"
 
 namespace cascade::ctl {
@@ -46,6 +47,10 @@ struct Options {
   ChunkListOptions list;
   std::vector<std::string> ids;  // of chunk show and chunk delete
 };
+
+// What is wrong in them whatever the daemon has: parameters of a generation out of range.
+// Errors: kInvalidArgument, as wire::check_request.
+Status check_options(const Options& options);
 
 // The options, or the exit code if help was asked for or the command line is wrong; what is to be
 // said has been printed then.

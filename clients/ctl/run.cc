@@ -28,9 +28,13 @@ void set_locale() {
 }
 
 int explain_unreachable(Screen& screen, const std::string& endpoint, const Error& error) {
+  if (!client::is_unreachable(error)) {
+    print_error(screen, error);
+    return exit_code_of(error);
+  }
   print_error(screen,
               {error.code, error.field, "no daemon answers at " + endpoint + ": " + error.message});
-  if (client::is_unreachable(error) && !screen.json) {
+  if (!screen.json) {
     screen.err
         << "Start one with `systemctl start cascaded` (or `systemctl --user start cascaded`, "
            "or `cascaded` in\nanother terminal), or name its endpoint with --endpoint or "
@@ -76,18 +80,12 @@ int chat(client::Client& client, Screen& screen, const ChatOptions& options) {
 int run_command(client::Client& client, Screen& screen, const Options& options) {
   using Command = Options::Command;
   switch (options.command) {
-    case Command::kStatus:
-      return run_status(client, screen);
-    case Command::kGenerate:
-      return run_generate(client, screen, std::cin, options.generate);
-    case Command::kChat:
-      return chat(client, screen, options.chat);
-    case Command::kChunkList:
-      return run_chunk_list(client, screen, options.list);
-    case Command::kChunkShow:
-      return run_chunk_show(client, screen, options.ids.front());
-    case Command::kChunkDelete:
-      return run_chunk_delete(client, screen, options.ids);
+    case Command::kStatus: return run_status(client, screen);
+    case Command::kGenerate: return run_generate(client, screen, std::cin, options.generate);
+    case Command::kChat: return chat(client, screen, options.chat);
+    case Command::kChunkList: return run_chunk_list(client, screen, options.list);
+    case Command::kChunkShow: return run_chunk_show(client, screen, options.ids.front());
+    case Command::kChunkDelete: return run_chunk_delete(client, screen, options.ids);
   }
   return kExitUsage;
 }
@@ -100,6 +98,10 @@ int run(int argc, char** argv) {
   if (const int* code = std::get_if<int>(&parsed)) return *code;
   const Options& options = std::get<Options>(parsed);
   Screen screen = standard_screen(options.json);
+  if (const Status checked = check_options(options); !checked.ok()) {
+    print_error(screen, checked.error());
+    return kExitUsage;
+  }
   Result<client::Client> client = client::Client::connect(options.endpoint);
   if (!client.ok()) return explain_unreachable(screen, options.endpoint, client.error());
   return run_command(*client, screen, options);

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "clients/cpp/endpoint.h"
 #include "tests/clients/fake_daemon.h"
 
 namespace cascade::client::testing {
@@ -21,7 +22,8 @@ class ChatDaemon {
                      envelope.message);
         }) {}
 
-  // The compositions of the generations so far: "SYSTEM_PROMPT:text OUTPUT:#id QUERY:text".
+  // The compositions of the generations so far: "SYSTEM_PROMPT:text OUTPUT:#id QUERY:text", or
+  // "system:text user:text".
   std::vector<std::string> compositions() const {
     const std::lock_guard lock(mutex_);
     return compositions_;
@@ -33,6 +35,11 @@ class ChatDaemon {
   size_t chunk_count() const {
     const std::lock_guard lock(mutex_);
     return chunks_.size();
+  }
+  // As a daemon that was started again: it has no chunks.
+  void lose_chunks() {
+    const std::lock_guard lock(mutex_);
+    chunks_.clear();
   }
   // "output_" and 32 digits.
   static std::string output_id(int number) {
@@ -78,10 +85,20 @@ class ChatDaemon {
   void handle(const wire::GenerateRequest& request, const Id& id, const Reply& reply) {
     requests_.push_back(request);
     compositions_.push_back(shown(request));
-    const std::string query = request.chunks.empty() ? *request.prompt : request.chunks.back().text;
+    for (size_t i = 0; i < request.chunks.size(); ++i) {
+      const std::string& chunk = request.chunks[i].id;
+      if (chunk.empty() || find(chunk) != chunks_.end()) continue;
+      const std::string field = "chunks[" + std::to_string(i) + "].id";
+      return reply(wire::ErrorReply{not_found(field, "no chunk \"" + chunk + '"'), 0});
+    }
+    const std::string query = query_of(request);
     reply(wire::Accepted{});
     if (query == "fail") {
       return reply(wire::ErrorReply{resource_exhausted("queue", "is full"), 100});
+    }
+    if (query == "lost") {
+      // As a client notices it when the connection breaks.
+      return reply(wire::ErrorReply{unreachable("the daemon is gone"), 0});
     }
     if (query == "hang") {
       running_ = id;
@@ -113,6 +130,7 @@ class ChatDaemon {
     chunk.id = output_id(++outputs_);
     chunk.type = ChunkType::kOutput;
     chunk.text = text;
+    chunk.query_text = query_of(request);
     chunk.kv_bytes = 2048;
     chunks_.push_back(chunk);
     final.output_chunk_id = chunk.id;
@@ -123,12 +141,20 @@ class ChatDaemon {
                         [&](const Chunk& chunk) { return chunk.id.rfind(id, 0) == 0; });
   }
   static wire::ErrorReply missing() { return {not_found("id", "no such chunk"), 0}; }
+  static std::string query_of(const wire::GenerateRequest& request) {
+    if (!request.chunks.empty()) return request.chunks.back().text;
+    return request.messages.empty() ? *request.prompt : request.messages.back().content;
+  }
   static std::string shown(const wire::GenerateRequest& request) {
     std::string text = request.prompt.value_or("");
     for (const wire::ChunkRef& chunk : request.chunks) {
       if (!text.empty()) text += " ";
       text += std::string(to_string(chunk.type)) + ":";
       text += chunk.id.empty() ? chunk.text : "#" + chunk.id;
+    }
+    for (const ChatMessage& message : request.messages) {
+      if (!text.empty()) text += " ";
+      text += message.role + ":" + message.content;
     }
     return text;
   }

@@ -155,6 +155,94 @@ TEST(Chat, tells_a_person_what_was_reused) {
   EXPECT_NE(outcome.out.find("◀ output"), std::string::npos) << outcome.out;
 }
 
+constexpr const char* kChunksGone =
+    "The chunks of the earlier turns are gone (the daemon was restarted, or they were deleted): "
+    "the turns are sent as text.\n";
+
+// Types lines one by one, so that things may happen in between.
+struct TypedChat {
+  explicit TypedChat(Chat& chat, bool json = false)
+      : screen{out, err, Style(false), false, json}, session(*chat.client, screen, {}) {}
+  std::ostringstream out;
+  std::ostringstream err;
+  Screen screen;
+  ChatSession session;
+};
+
+TEST(Chat, goes_on_as_text_when_the_daemon_has_lost_its_chunks) {
+  Chat chat;
+  TypedChat typed(chat);
+  for (const char* line : {"/system s", "/context fact", "one", "two"}) typed.session.enter(line);
+  chat.daemon.lose_chunks();
+  typed.session.enter("three");
+  EXPECT_EQ(typed.err.str(), kChunksGone);
+  EXPECT_EQ(typed.out.str(), "Answer to one\nAnswer to two\nAnswer to three\n");
+  typed.session.enter("four");
+  EXPECT_EQ(typed.err.str(), kChunksGone) << "said once";
+  EXPECT_EQ(typed.session.exit_code(), kExitOk);
+  // The third composition is the one that was refused.
+  EXPECT_EQ(chat.composition(3),
+            "system:s user:fact\n\none assistant:Answer to one user:two assistant:Answer to two "
+            "user:three");
+  EXPECT_NE(chat.composition(4).find("user:three assistant:Answer to three user:four"),
+            std::string::npos)
+      << chat.composition(4);
+  typed.session.enter("/clear");
+  typed.session.enter("five");
+  EXPECT_EQ(chat.composition(5), "SYSTEM_PROMPT:s QUERY:five");
+}
+
+TEST(Chat, knows_the_text_of_outputs_that_were_added_by_hand) {
+  Chat chat;
+  TypedChat typed(chat);
+  for (const char* line : {"one", "/clear", "/use-output 1"}) typed.session.enter(line);
+  chat.daemon.lose_chunks();
+  typed.session.enter("two");
+  EXPECT_EQ(chat.composition(2), "user:one assistant:Answer to one user:two");
+  EXPECT_EQ(typed.err.str(), kChunksGone);
+}
+
+TEST(Chat, tries_the_text_once_only_and_for_lost_chunks_only) {
+  Chat chat;
+  TypedChat typed(chat);
+  typed.session.enter("one");
+  typed.session.enter("fail");
+  chat.daemon.lose_chunks();
+  typed.session.enter("fail");
+  EXPECT_EQ(typed.err.str(), std::string("error: resource_exhausted: queue: is full\n") +
+                                 kChunksGone + "error: resource_exhausted: queue: is full\n");
+  EXPECT_EQ(chat.daemon.compositions().size(), 4u);
+  typed.session.enter("/infer");
+  EXPECT_EQ(chat.composition(4), "user:one assistant:Answer to one user:fail");
+}
+
+TEST(Chat, ends_with_the_code_for_a_daemon_that_is_gone) {
+  Chat chat;
+  EXPECT_EQ(chat.run("lost\n").code, kExitUnreachable);
+  EXPECT_EQ(chat.run("lost\nfail\nok\n").code, kExitUnreachable);
+  EXPECT_EQ(chat.run("fail\n").code, kExitFailed);
+}
+
+TEST(Chat, refuses_what_is_not_text) {
+  Chat chat;
+  const Outcome outcome = chat.run("ab\xFF\n");
+  EXPECT_EQ(outcome.err,
+            "error: invalid_argument: stdin: is not UTF-8 at byte 2 of what was entered\n");
+  EXPECT_EQ(outcome.code, kExitFailed);
+  EXPECT_TRUE(chat.daemon.compositions().empty());
+}
+
+TEST(Chat, answers_everything_in_json_if_asked) {
+  Chat chat;
+  const Outcome outcome = chat.run("/help\n/?\n", true);
+  std::istringstream lines(outcome.out);
+  int count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    EXPECT_EQ(Json::parse(line)["help"], chat_help());
+  }
+  EXPECT_EQ(count, 2);
+}
+
 TEST(Chat, prints_json_lines_if_asked) {
   Chat chat;
   const Outcome outcome = chat.run("a\n/output\n/use-output 7\n/stats\n", true);

@@ -1,6 +1,7 @@
 // The command line of cascadectl.
 #include "clients/ctl/options.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "clients/ctl/run.h"
@@ -105,6 +106,90 @@ TEST(Options, of_chunks) {
   EXPECT_EQ(options_of({"chunk", "list", "--type", "output"}).list.type, ChunkType::kOutput);
   EXPECT_EQ(options_of({"chunk", "show", "chunk_1"}).ids, std::vector<std::string>{"chunk_1"});
   EXPECT_EQ(options_of({"chunk", "delete", "a", "b"}).ids.size(), 2u);
+}
+
+// What parsing prints on stderr when it refuses the command line.
+std::string refusal(const std::vector<const char*>& arguments) {
+  ::testing::internal::CaptureStderr();
+  const int code = exit_code(arguments);
+  std::string printed = ::testing::internal::GetCapturedStderr();
+  EXPECT_EQ(code, kExitUsage) << printed;
+  return printed;
+}
+
+TEST(Options, refuse_numbers_outside_their_range_by_name) {
+  using ::testing::HasSubstr;
+  for (const char* seed : {"-1", "18446744073709551616", "99999999999999999999", "1.5", "0x10"}) {
+    for (const char* command : {"generate", "chat"}) {
+      EXPECT_THAT(refusal({command, "--seed", seed}),
+                  HasSubstr(std::string("--seed: must be a whole number from 0 to "
+                                        "18446744073709551615, got ") +
+                            seed));
+    }
+  }
+  EXPECT_EQ(options_of({"chat", "--seed", "18446744073709551615"}).chat.params.sampling.seed,
+            UINT64_MAX);
+  for (const char* limit : {"0", "-1", "1001", "5000"}) {
+    const std::string printed = refusal({"chunk", "list", "--limit", limit});
+    EXPECT_THAT(printed, HasSubstr("--limit"));
+    EXPECT_THAT(printed, HasSubstr("1 to 1000"));
+  }
+  EXPECT_EQ(options_of({"chunk", "list", "--limit", "1000"}).list.limit, 1000u);
+}
+
+TEST(Options, refuse_bytes_that_are_no_text_by_name) {
+  using ::testing::HasSubstr;
+  const std::vector<std::pair<const char*, std::vector<const char*>>> cases = {
+      {"PROMPT", {"generate", "ab\xFF"}},
+      {"--query", {"generate", "--query", "ab\xFF"}},
+      {"--system", {"generate", "--system", "ab\xFF", "x"}},
+      {"--system", {"chat", "--system=ab\xFF"}},
+      {"--context", {"generate", "--context", "ab\xFF", "x"}},
+      {"--chunk", {"generate", "--chunk", "ab\xFF", "x"}},
+      {"--stop", {"chat", "--stop", "ab\xFF"}},
+      {"ID", {"chunk", "show", "ab\xFF"}},
+      {"ID", {"chunk", "delete", "good", "ab\xFF"}}};
+  for (const auto& [name, arguments] : cases) {
+    EXPECT_THAT(refusal(arguments), HasSubstr(std::string(name) + ": is not UTF-8 at byte 2"));
+  }
+}
+
+TEST(Options, name_the_command_that_is_none) {
+  using ::testing::HasSubstr;
+  EXPECT_THAT(refusal({"bogus"}),
+              HasSubstr("\"bogus\" is no command here; it must be one of: status, generate, chat, "
+                        "chunk"));
+  EXPECT_THAT(refusal({"chunk", "bogus"}),
+              HasSubstr("\"bogus\" is no command here; it must be one of: list, show, delete"));
+  EXPECT_THAT(refusal({}), HasSubstr("A command is missing; it must be one of: status"));
+}
+
+TEST(Options, help_tells_the_exit_codes) {
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(exit_code({"--help"}), kExitOk);
+  const std::string help = ::testing::internal::GetCapturedStdout();
+  for (const char* code : {"0 done", "1 the request", "2 the command", "3 no daemon"}) {
+    EXPECT_THAT(help, ::testing::HasSubstr(code));
+  }
+}
+
+TEST(Options, of_a_generation_are_checked_without_a_daemon) {
+  for (const auto& [option, value] :
+       std::vector<std::pair<const char*, const char*>>{{"--top-p", "7"},
+                                                        {"--top-k", "-1"},
+                                                        {"--temperature", "nan"},
+                                                        {"--temperature", "101"},
+                                                        {"--timeout-ms", "-5"},
+                                                        {"--max-tokens", "-1"},
+                                                        {"--stop", ""}}) {
+    for (const char* command : {"generate", "chat"}) {
+      const Status checked = check_options(options_of({command, option, value}));
+      ASSERT_FALSE(checked.ok()) << command << " " << option << " " << value;
+      EXPECT_EQ(checked.error().code, ErrorCode::kInvalidArgument);
+    }
+  }
+  EXPECT_TRUE(check_options(options_of({"chat", "--top-p", "1"})).ok());
+  EXPECT_TRUE(check_options(options_of({"status"})).ok());
 }
 
 TEST(Options, exit_with_usage_for_a_wrong_command_line) {

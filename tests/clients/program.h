@@ -147,13 +147,16 @@ class Program {
     return true;
   }
 
+  // The child may have ended without reading all of it.
   static void write_all(int fd, const std::string& text) {
+    const auto before = ::signal(SIGPIPE, SIG_IGN);
     size_t done = 0;
-    while (done < text.size()) {
-      const ssize_t count = ::write(fd, text.data() + done, text.size() - done);
-      if (count <= 0) return;
-      done += static_cast<size_t>(count);
+    ssize_t count = 1;
+    while (done < text.size() && count > 0) {
+      count = ::write(fd, text.data() + done, text.size() - done);
+      if (count > 0) done += static_cast<size_t>(count);
     }
+    ::signal(SIGPIPE, before);
   }
 
   std::array<int, 2> go_{-1, -1};

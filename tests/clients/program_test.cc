@@ -102,6 +102,50 @@ TEST(Program, says_how_to_start_a_daemon_when_there_is_none) {
   EXPECT_NE(program.err().find("systemctl start cascaded"), std::string::npos);
 }
 
+// What a run without a daemon ends with.
+int code_without_daemon(Arguments arguments) {
+  const TempFolder folder;
+  Program program(std::move(arguments), folder.path(), Program::On::kPipes);
+  program.start();
+  program.type("question\n");
+  program.close_input();
+  return program.finish();
+}
+
+TEST(Program, has_one_exit_code_for_each_kind_of_end_whatever_the_command) {
+  const std::vector<Arguments> commands = {{"status"},
+                                           {"generate", "x"},
+                                           {"chat"},
+                                           {"chunk", "list"},
+                                           {"chunk", "show", "output_1"},
+                                           {"chunk", "delete", "output_1"}};
+  const TempFolder folder;
+  for (const Arguments& command : commands) {
+    const auto with = [&](const char* endpoint) {
+      Arguments arguments = command;
+      arguments.insert(arguments.end(), {"--endpoint", endpoint});
+      return arguments;
+    };
+    EXPECT_EQ(code_without_daemon(with(folder.endpoint().c_str())), kExitUnreachable)
+        << command.front();
+    EXPECT_EQ(code_without_daemon(with("foo")), kExitUsage) << command.front();
+    EXPECT_EQ(code_without_daemon(with("ipc://")), kExitUsage) << command.front();
+  }
+  EXPECT_EQ(run_on_pipes({"generate", "lost"}, "").code, kExitUnreachable);
+  EXPECT_EQ(run_on_pipes({"chat"}, "lost\nok\n").code, kExitUnreachable);
+  EXPECT_EQ(run_on_pipes({"chat", "--top-p", "7"}, "x\n").code, kExitUsage);
+  EXPECT_EQ(code_without_daemon({"generate", "x", "--top-p", "7"}), kExitUsage);
+}
+
+TEST(Program, says_what_is_wrong_with_an_endpoint_and_nothing_of_daemons) {
+  const TempFolder folder;
+  Program program({"status", "--endpoint", "foo"}, folder.path(), Program::On::kPipes);
+  program.start();
+  EXPECT_EQ(program.finish(), kExitUsage);
+  EXPECT_EQ(program.err(),
+            "error: invalid_argument: endpoint: must be ipc://PATH or tcp://HOST:PORT, got foo\n");
+}
+
 TEST(Program, chats_through_a_pipe) {
   const Outcome outcome =
       run_on_pipes({"chat"}, "/system You are terse\nWhat is the capital of France?\n/bye\n");

@@ -132,21 +132,38 @@ TEST(Options, refuse_wrong_values_by_name) {
       {"--kv", {"", "fp8", "BF16"}},
       {"--isa", {"", "sse", "AVX2", "neon"}},
       {"--threads", {"", "0", "-1", "257", "many", "1.5", "99999999999999999999"}},
-      {"--kv-memory", {"0", "-4G", "4GB", "lots", "8589934592G", "18446744073709551616"}},
+      {"--model", {""}},
+      {"--run-dir", {"", "relative"}},
+      {"--endpoint", {"", "foo", "tcp://127.0.0.1:5555", "ipc://relative"}},
+      {"--kv-memory", {"", "0", "-4G", "4GB", "lots", "8589934592G", "18446744073709551616"}},
       {"--max-waiting", {"", "0", "-1", "100001", "x"}},
       {"--max-running", {"", "0", "257", "x"}},
       {"--max-tokens", {"", "0", "-1", "16777217", "x"}},
       {"--log-level", {"", "trace", "INFO", "off"}},
   };
   for (const auto& [option, values] : wrong) {
+    const bool is_model = std::string_view(option) == "--model";
     for (const char* value : values) {
-      const Outcome outcome = parse({"--model", "m", option, value});
+      std::vector<const char*> arguments = {option, value};
+      if (!is_model) arguments.insert(arguments.end(), {"--model", "m"});
+      const Outcome outcome = parse(arguments);
       ASSERT_TRUE(outcome.parsed.exit_code.has_value()) << option << " \"" << value << '"';
       EXPECT_EQ(*outcome.parsed.exit_code, 2) << option << " \"" << value << '"';
       EXPECT_THAT(outcome.err, HasSubstr(option)) << '"' << value << '"';
       EXPECT_EQ(outcome.out, "");
     }
   }
+}
+
+TEST(Options, tell_units_and_range_of_a_size) {
+  const std::string err = parse({"--model", "m", "--kv-memory", "4GB"}).err;
+  for (const char* part : {"--kv-memory", "bytes", "from 1 to", "K, M or G", "\"4GB\""}) {
+    EXPECT_THAT(err, HasSubstr(part));
+  }
+}
+
+TEST(Options, tell_the_exit_codes_in_the_help) {
+  EXPECT_THAT(parse({"--help"}).out, HasSubstr("Exit codes: 0 "));
 }
 
 TEST(Options, refuse_options_without_a_value) {

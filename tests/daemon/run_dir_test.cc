@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -220,6 +222,56 @@ TEST(RunDir, is_used_by_one_process_at_a_time) {
   const auto opened = RunDir::open(folder.path());
   ASSERT_TRUE(opened.ok());
   EXPECT_FALSE(LockingProcess(folder.path()).locked());
+}
+
+// Listens on a socket, as ZeroMQ does, and leaves its file.
+class Listener {
+ public:
+  explicit Listener(const fs::path& path) : fd_(::socket(AF_UNIX, SOCK_STREAM, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    path.string().copy(address.sun_path, sizeof address.sun_path - 1);
+    ::unlink(path.c_str());
+    EXPECT_EQ(::bind(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  }
+  ~Listener() { ::close(fd_); }
+
+ private:
+  int fd_;
+};
+
+TEST(SocketFile, goes_with_the_service) {
+  const testing::TemporaryFolder folder;
+  const fs::path path = folder.path() / "s.sock";
+  const Listener listener(path);
+  SocketFile file("ipc://" + path.string());
+  file.remove();
+  EXPECT_TRUE(fs::exists(path)) << "it was never ours";
+  file.remember();
+  file.remove();
+  EXPECT_FALSE(fs::exists(path));
+  file.remove();  // nothing is left to do
+}
+
+TEST(SocketFile, stays_if_somebody_else_listens_there) {
+  const testing::TemporaryFolder folder;
+  const fs::path path = folder.path() / "s.sock";
+  const Listener ours(path);
+  SocketFile file("ipc://" + path.string());
+  file.remember();
+  fs::rename(path, folder.path() / "kept");  // or its number might be given to the next file
+  const Listener theirs(path);
+  file.remove();
+  EXPECT_TRUE(fs::exists(path));
+}
+
+TEST(SocketFile, is_a_socket) {
+  const testing::TemporaryFolder folder;
+  const fs::path path = folder.write("s.sock", "content");
+  SocketFile file("ipc://" + path.string());
+  file.remember();
+  file.remove();
+  EXPECT_TRUE(fs::exists(path));
 }
 
 TEST(Endpoint, is_an_absolute_ipc_path) {

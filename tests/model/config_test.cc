@@ -49,6 +49,8 @@ void expect_error(const Json& config, ErrorCode code, std::string_view field,
   EXPECT_EQ(result.error().code, code) << result.error().to_string();
   EXPECT_EQ(result.error().field, field) << result.error().to_string();
   EXPECT_NE(result.error().message.find(message), std::string::npos) << result.error().to_string();
+  EXPECT_NE(result.error().to_string().find("config.json"), std::string::npos)
+      << result.error().to_string();
 }
 
 void expect_invalid(const Json& config, std::string_view field, std::string_view message = "") {
@@ -139,7 +141,7 @@ TEST(ModelConfig, accepts_the_four_types_and_names_them_when_it_refuses) {
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().to_string(),
             "unsupported: model_type: \"qwen3_5\" is not supported (supported: llama, mistral, "
-            "qwen2, qwen3)");
+            "qwen2, qwen3) (in config.json)");
   for (const char* type : {"", "Qwen3", "qwen3 ", "qwen", "llama4", "gemma3"}) {
     expect_unsupported(minimal(type), "model_type");
   }

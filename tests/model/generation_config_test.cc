@@ -28,6 +28,10 @@ void expect_invalid(const Json& generation, std::string_view field, const Json& 
   ASSERT_FALSE(result.ok()) << generation.dump();
   EXPECT_EQ(result.error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(result.error().field, field) << result.error().to_string();
+  const std::string file =
+      generation.contains(field) || &config == &kEmpty ? "generation_config.json" : "config.json";
+  EXPECT_TRUE(field == file || result.error().message.ends_with("(in " + file + ")"))
+      << result.error().to_string();
 }
 
 using Tokens = std::vector<int32_t>;

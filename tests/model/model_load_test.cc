@@ -1,13 +1,16 @@
 // Loading a model folder: what is read, what a damaged folder says, what the root key depends on.
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/file.h"
 #include "model/model.h"
+#include "tests/model/safetensors_file.h"
 #include "tests/shared_dir.h"
 #include "tests/temporary_folder.h"
 
@@ -165,6 +168,106 @@ TEST(ModelLoad, weights_that_do_not_fit_the_configuration_are_named) {
   DemoCopy copy;
   copy.set("config.json", "vocab_size", 8188);  // fewer than the tokenizer has
   EXPECT_EQ(copy.error().field, "vocab_size");
+}
+
+// Adds tensors of f32 zeros to a model of one file.
+void add_tensors(const fs::path& file, const std::vector<std::pair<std::string, int>>& tensors) {
+  const std::string bytes = *read_file(file, 64 << 20);
+  uint64_t header_bytes = 0;
+  std::memcpy(&header_bytes, bytes.data(), sizeof header_bytes);
+  Json header = Json::parse(bytes.substr(sizeof header_bytes, header_bytes));
+  std::string data = bytes.substr(sizeof header_bytes + header_bytes);
+  for (const auto& [name, size] : tensors) {
+    const size_t begin = data.size(), end = begin + size_t(size) * sizeof(float);
+    header[name] = tensor_json("F32", {size}, begin, end);
+    data.resize(end);
+  }
+  std::ofstream(file, std::ios::binary) << safetensors(header.dump(), data);
+}
+
+// A copy of a reference model with further tensors.
+class ReferenceCopy {
+ public:
+  ReferenceCopy(std::string_view model, const std::vector<std::pair<std::string, int>>& tensors) {
+    for (const char* name : {"config.json", "tokenizer.json", "model.safetensors"}) {
+      const fs::path copy = folder_.path() / name;
+      fs::copy_file(shared_dir() / "fixtures" / model / name, copy);
+      fs::permissions(copy, fs::perms::owner_all);
+    }
+    add_tensors(folder_.path() / "model.safetensors", tensors);
+  }
+  void set(std::string_view key, const Json& value) {
+    Json json = *parse_json(*read_file(folder_.path() / "config.json", 1 << 20), "file");
+    json[std::string(key)] = value;
+    folder_.write("config.json", json.dump());
+  }
+  Result<std::unique_ptr<Model>> load() const {
+    return load_model(folder_.path(), {}, one_thread());
+  }
+
+ private:
+  TemporaryFolder folder_;
+};
+
+TEST(ModelLoad, a_tensor_that_a_layer_has_no_use_for_is_refused_by_name) {
+  REQUIRE_SHARED("fixtures/qwen3-gqa/model.safetensors");
+  for (const char* name :
+       {"model.layers.0.self_attn.q_proj.bias", "model.layers.99.mlp.x",
+        "model.layers.1.self_attn.sinks", "model.layers.0.rotary_emb.inv_freqs"}) {
+    const auto model = ReferenceCopy("qwen3-gqa", {{name, 8}}).load();
+    ASSERT_FALSE(model.ok()) << name;
+    EXPECT_EQ(model.error().code, ErrorCode::kUnsupported);
+    EXPECT_EQ(model.error().field, name);
+  }
+  // Its norms of queries and keys would be left out.
+  ReferenceCopy mistaken("qwen3-gqa", {});
+  EXPECT_TRUE(mistaken.load().ok());
+  mistaken.set("model_type", "llama");
+  const auto model = mistaken.load();
+  ASSERT_FALSE(model.ok());
+  EXPECT_EQ(model.error().field, "model.layers.0.self_attn.k_norm.weight");
+  EXPECT_NE(model.error().message.find("model_type \"llama\""), std::string::npos)
+      << model.error().to_string();
+  ReferenceCopy short_one("qwen3-gqa", {});
+  short_one.set("num_hidden_layers", 1);
+  short_one.set("layer_types", nullptr);
+  const auto shorter = short_one.load();
+  ASSERT_FALSE(shorter.ok());
+  EXPECT_TRUE(shorter.error().field.starts_with("model.layers.1.")) << shorter.error().field;
+}
+
+TEST(ModelLoad, tensors_that_change_nothing_are_left_out) {
+  REQUIRE_SHARED("fixtures/qwen3-gqa/model.safetensors");
+  const ReferenceCopy copy("qwen3-gqa", {{"model.layers.0.self_attn.rotary_emb.inv_freq", 8},
+                                         {"model.rotary_emb.inv_freq", 8}});
+  const auto model = copy.load();
+  EXPECT_TRUE(model.ok()) << model.error().to_string();
+}
+
+TEST(ModelLoad, a_head_beside_tied_embeddings_is_left_out) {
+  REQUIRE_SHARED("fixtures/qwen3-gqa/model.safetensors");
+  ReferenceCopy copy("qwen3-gqa", {});
+  copy.set("tie_word_embeddings", true);
+  const auto model = copy.load();
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  EXPECT_EQ((*model)->weights.head.data, nullptr);
+}
+
+TEST(ModelLoad, errors_of_configurations_name_the_file) {
+  DemoCopy copy;
+  copy.set("generation_config.json", "temperature", 1000);
+  EXPECT_NE(copy.error().message.find("(in generation_config.json)"), std::string::npos);
+  copy.set("config.json", "num_hidden_layers", 0);
+  EXPECT_NE(copy.error().message.find("(in config.json)"), std::string::npos);
+}
+
+TEST(ModelLoad, the_name_is_text_whatever_the_folder_is_called) {
+  const TemporaryFolder folder;
+  const fs::path odd = folder.path() / "mod\xFF";
+  fs::copy(demo_model_dir(), odd);
+  const auto model = load_model(odd, {}, one_thread());
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  EXPECT_EQ((*model)->name, "mod\uFFFD");
 }
 
 TEST(ModelLoad, a_configuration_cannot_ask_for_more_memory_than_its_weights_have) {
