@@ -1,4 +1,4 @@
-// The number formats that weights and KV pages are held in, and their names.
+// The number formats that weights and KV pages are held in, their names and conversions.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,21 @@
 
 namespace cascade {
 
-enum class WeightType : uint8_t { kF32, kBf16 };
-enum class KvType : uint8_t { kF32, kBf16 };
+// kInt8: symmetric, one scale for each 128 weights of an output channel; kInt4: one for each 32.
+enum class WeightType : uint8_t { kF32, kBf16, kInt8, kInt4 };
+// kFp8 (e4m3) and kInt8 have one scale for each token and head.
+enum class KvType : uint8_t { kF32, kBf16, kFp16, kFp8, kInt8 };
 
-// "f32", "bf16".
+inline constexpr WeightType kWeightTypes[] = {WeightType::kF32, WeightType::kBf16,
+                                              WeightType::kInt8, WeightType::kInt4};
+inline constexpr KvType kKvTypes[] = {KvType::kF32, KvType::kBf16, KvType::kFp16, KvType::kFp8,
+                                      KvType::kInt8};
+
+// "f32", "bf16", "int8", "int4".
 std::string_view to_string(WeightType type);
-std::string_view to_string(KvType type);
 std::optional<WeightType> weight_type_from_string(std::string_view name);
+// "f32", "bf16", "fp16", "fp8", "int8".
+std::string_view to_string(KvType type);
 std::optional<KvType> kv_type_from_string(std::string_view name);
 
 // bf16 is the upper half of an f32: widening is exact.
@@ -32,7 +40,16 @@ std::optional<KvType> kv_type_from_string(std::string_view name);
   return static_cast<uint16_t>((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
 }
 
-// IEEE 754 binary16 to binary32; exact.
+// IEEE 754 binary16. Widening is exact; narrowing rounds to nearest, ties to even, and gives an
+// infinity beyond 65,504; a NaN stays a NaN.
 float f16_to_f32(uint16_t bits);
+uint16_t f32_to_f16(float value);
+
+// e4m3 of the OCP 8-bit floating point specification (2023): no infinities, 448 is the largest
+// number, 2^-9 the smallest above 0. Narrowing rounds to nearest, ties to even; what is larger
+// becomes 448; a NaN stays a NaN.
+inline constexpr float kE4m3Max = 448.0f;
+float e4m3_to_f32(uint8_t bits);
+uint8_t f32_to_e4m3(float value);
 
 }  // namespace cascade

@@ -15,7 +15,7 @@ namespace cascade {
 enum class ErrorCode {
   kInvalidArgument,    // the request or file is wrong and will stay wrong
   kNotFound,           // no such chunk, file, model; or it belongs to another tenant
-  kConflict,           // the state forbids it now (chunk in use, request id taken)
+  kConflict,           // the state forbids it now (a request id that is taken)
   kResourceExhausted,  // a limit of memory, queue or context is reached; retry later may help
   kUnsupported,        // valid, but this build or model cannot do it
   kDataCorrupt,        // a file contradicts itself or its checksum

@@ -110,10 +110,10 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   app.add_option("--endpoint", options.endpoint,
                  "where clients connect (ipc://PATH; default: RUN_DIR/cascaded.sock)");
   app.add_option("--weights", weights, "number type of the weights")
-      ->check(one_of(weight_type_from_string, "f32, bf16"))
+      ->check(one_of(weight_type_from_string, "f32, bf16, int8, int4"))
       ->capture_default_str();
   app.add_option("--kv", kv, "number type of the KV cache")
-      ->check(one_of(kv_type_from_string, "f32, bf16"))
+      ->check(one_of(kv_type_from_string, "f32, bf16, fp16, fp8, int8"))
       ->capture_default_str();
   app.add_option("--isa", isa, "instruction set of the kernels")
       ->check(one_of(isa_from_string, "scalar, avx2, avx512, openblas"))

@@ -1,6 +1,7 @@
 // Which instruction sets this CPU has, and their tables.
 #include "kernels/kernels.h"
 #include "kernels/kv_format.h"
+#include "kernels/quantized_rows.h"
 #include "kernels/table.h"
 
 namespace cascade {
@@ -17,6 +18,10 @@ bool has_avx512() {
          __builtin_cpu_supports("avx512vl") != 0;
 }
 
+bool has_avx512vnni() {
+  return has_avx512() && __builtin_cpu_supports("avx512vnni") != 0;
+}
+
 Error lacks(Isa isa) {
   return unsupported("isa", "this CPU lacks the instructions of " + std::string(to_string(isa)));
 }
@@ -25,45 +30,51 @@ Error lacks(Isa isa) {
 
 std::string_view to_string(Isa isa) {
   switch (isa) {
-    case Isa::kScalar:
-      return "scalar";
-    case Isa::kAvx2:
-      return "avx2";
-    case Isa::kAvx512:
-      return "avx512";
-    case Isa::kOpenblas:
-      return "openblas";
+    case Isa::kScalar: return "scalar";
+    case Isa::kAvx2: return "avx2";
+    case Isa::kAvx512: return "avx512";
+    case Isa::kAvx512Vnni: return "avx512vnni";
+    case Isa::kOpenblas: return "openblas";
   }
-  return "scalar";
+  return "unknown";
 }
 
 std::optional<Isa> isa_from_string(std::string_view name) {
-  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kOpenblas}) {
+  for (const Isa isa : kIsas) {
     if (to_string(isa) == name) return isa;
   }
   return std::nullopt;
 }
 
+size_t quantized_gemm_scratch_bytes(int k) {
+  return static_cast<size_t>(row_groups(k)) * kGroup * kPanelChannels * kExpandedPanels;
+}
+
 size_t attention_scratch_floats(int head_dim) {
   const auto width = static_cast<size_t>(padded_head_dim(head_dim));
-  return kAttentionRowsMax * (kTileKeys + 16 + 2 * width);
+  // generic/attention_scratch.h: scores, sums, values; probabilities and queries as bytes; scalars.
+  const size_t row = kTileKeys + 2 * 16 + 2 * width + kTileKeys / 4 + width / 4 + 9;
+  return kAttentionRowsMax * row;
 }
 
 Isa best_isa() {
+  if (has_avx512vnni()) return Isa::kAvx512Vnni;
   if (has_avx512()) return Isa::kAvx512;
   return has_avx2() ? Isa::kAvx2 : Isa::kScalar;
 }
 
 Result<const Kernels*> kernels_for(Isa isa) {
   switch (isa) {
-    case Isa::kScalar:
-      return &scalar_kernels();
+    case Isa::kScalar: return &scalar_kernels();
     case Isa::kAvx2:
       if (!has_avx2()) return lacks(isa);
       return &avx2_kernels();
     case Isa::kAvx512:
       if (!has_avx512()) return lacks(isa);
       return &avx512_kernels();
+    case Isa::kAvx512Vnni:
+      if (!has_avx512vnni()) return lacks(isa);
+      return &avx512vnni_kernels();
     case Isa::kOpenblas: {
       ASSIGN_OR_RETURN(const Kernels* base, kernels_for(best_isa()));
       return openblas_kernels(*base);

@@ -1,12 +1,14 @@
 // The table of functions that every instruction set implements, and the numerics they share.
 //
-// Bit identity. For one weight and KV type, `scalar`, `avx2` and `avx512` give the same bits, and
-// an output depends only on its own row: never on the number of rows in a call, on the split over
-// threads or on what else is in a batch. The rules, each stated where it holds:
-//  - matrix product: one chain of fused multiply-adds over k ascending, from +0 (gemm);
+// Bit identity. For one weight and KV type, `scalar`, `avx2`, `avx512` and `avx512vnni` give the
+// same bits, and an output depends only on its own row: never on the number of rows in a call, on
+// the split over threads or on what else is in a batch. The rules, each stated where it holds:
+//  - matrix product of f32 and bf16: one chain of fused multiply-adds over k ascending, from +0;
+//  - of int8 and int4: exact integer sums over groups of 128, then one such chain over the groups;
 //  - sums over a row: 16 lanes (element i in lane i mod 16, i ascending), then the lanes by halves:
 //    lane j += lane j+8, then +4, +2, +1 (rms_norm, softmax);
-//  - attention: tiles of 64 and splits of 1,024 keys at absolute positions, merged ascending;
+//  - attention: tiles of 64 and splits of 1,024 keys at absolute positions, merged ascending
+//    (AttentionArgs);
 //  - one exp for all (kernels/exp.h).
 // `openblas` replaces the matrix product only: the same result for every row count and thread
 // count, but other bits than the rest.
@@ -23,9 +25,12 @@
 
 namespace cascade {
 
-enum class Isa : uint8_t { kScalar, kAvx2, kAvx512, kOpenblas };
+enum class Isa : uint8_t { kScalar, kAvx2, kAvx512, kAvx512Vnni, kOpenblas };
 
-std::string_view to_string(Isa isa);  // "scalar", "avx2", "avx512", "openblas"
+inline constexpr Isa kIsas[] = {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vnni,
+                                Isa::kOpenblas};
+
+std::string_view to_string(Isa isa);  // "scalar", "avx2", "avx512", "avx512vnni", "openblas"
 std::optional<Isa> isa_from_string(std::string_view name);
 
 // Keys of one tile, which is a page; and of one split, whose softmax starts afresh. Both lie at
@@ -35,12 +40,12 @@ inline constexpr int kTileKeys = 64;
 inline constexpr int kSplitKeys = 1024;
 
 // Part of every chain key: changes whenever the bits that kernels produce change.
-inline constexpr uint32_t kNumericsVersion = 1;
+inline constexpr uint32_t kNumericsVersion = 2;
 
 // y[r][n] = sum over k of x[r][k] * w[n][k], for rows [0, rows) and the output channels of panels
 // [panel_begin, panel_end) of w. No bias. x and y do not overlap.
 struct GemmArgs {
-  const PackedMatrix* w;  // [n, k]
+  const PackedMatrix* w;  // [n, k], f32 or bf16
   const float* x;         // [rows, k], row r at x + r * x_stride
   size_t x_stride;
   float* y;  // [rows, w->n_padded], row r at y + r * y_stride; padding channels get 0
@@ -50,34 +55,71 @@ struct GemmArgs {
   int panel_end;
 };
 
-// Attention of query rows of one KV head. Row r attends to the keys
-// [max(0, positions[r] - window + 1), positions[r]] (window 0: from 0), all of which are in pages.
+// The same for int8 and int4 weights and quantised rows (kernels/quantized_rows.h):
+// y[r][n] = sum over groups g ascending of (sum over k of xq * wq) * (x scale * w scale), the inner
+// sum exact, the outer one a chain of fused multiply-adds from +0.
+struct QuantizedGemmArgs {
+  const PackedMatrix* w;  // [n, k], int8 or int4
+  const uint8_t* x;       // quantized_rows_bytes(rows, k) bytes
+  float* y;
+  size_t y_stride;
+  int rows;
+  int panel_begin;
+  int panel_end;
+  uint8_t* scratch;  // quantized_gemm_scratch_bytes(k), 64-byte aligned; int4 only
+};
+// Panels that are expanded at once.
+inline constexpr int kExpandedPanels = 2;
+size_t quantized_gemm_scratch_bytes(int k);
+
+// Attention of query rows of one KV head. The keys that the row at position p sees are
+//   [max(0, p - window + 1), p] and, with a window, also [0, sinks)   (window 0: all of [0, p]),
+// all of which are in its pages. Rows may be of different sequences. Neighbours whose pages are the
+// same memory are attended together: what several sequences share is read once.
+//
+// Per row, tiles of 64 keys ascending (T = the visible ones of a tile):
+//   s = q.k * scale,  m = max of T,  e = exp(s - m),  o = sum over T of e * v,  l = sum over T of e
+// and tiles are merged one by one into a softmax that starts afresh at every split of 1,024 keys
+// (online softmax, Milakov and Gimelshein 2018); splits are merged ascending.
+// With int8 KV, q is rounded to int8 with one scale, and e * scale of v, to u8 with one scale for
+// the tile, so that both products are exact integer sums.
 struct AttentionArgs {
   KvType kv_type;
-  int head_dim;                 // multiple of 8, <= 512
-  float scale;                  // of q.k, usually 1/sqrt(head_dim)
-  int window;                   // 0 = unlimited
-  const uint8_t* const* pages;  // page i holds keys [64 i, 64 i + 64)
-  size_t key_offset;            // of this layer's and head's key block in a page, bytes
-  size_t value_offset;          // and of its value block
-  int rows;
-  const float* const* queries;  // [rows]: head_dim floats each
-  const int32_t* positions;     // [rows]: absolute position of the row's token, non-decreasing
-  float* const* outputs;        // [rows]: head_dim floats each
-  float* scratch;               // attention_scratch_floats(head_dim) floats, 64-byte aligned
+  int head_dim;                        // multiple of 8, <= 512
+  float scale;                         // of q.k, usually 1/sqrt(head_dim)
+  int window;                          // 0 = unlimited
+  int sinks;                           // first keys that a window does not hide
+  const uint8_t* const* const* pages;  // [rows]: page i holds keys [64 i, 64 i + 64)
+  size_t key_offset;                   // of this layer's and head's key block in a page, bytes
+  size_t value_offset;                 // and of its value block
+  int rows;                            // <= kAttentionRowsMax
+  const float* const* queries;         // [rows]: head_dim floats each
+  const int32_t* positions;            // [rows]: absolute position of the row's token
+  float* const* outputs;               // [rows]: head_dim floats each
+  float* scratch;                      // attention_scratch_floats(head_dim), 64-byte aligned
 };
 
-// Query rows that attention() takes at once; more are cut into blocks of this size.
-inline constexpr int kAttentionRowsMax = 16;
+// A tile of K and V is read once for so many rows.
+inline constexpr int kAttentionRowsMax = 32;
 size_t attention_scratch_floats(int head_dim);
 
 // All functions are pure but for their outputs, and may run on any thread.
 struct Kernels {
   Isa isa;
-  // How pack_matrix() must lay out weights for gemm.
+  // How f32 and bf16 weights must lie for gemm.
   MatrixLayout matrix_layout;
+  // And any weights: int8 and int4 are always in panels.
+  MatrixLayout matrix_layout_of(WeightType type) const {
+    const bool quantized = type == WeightType::kInt8 || type == WeightType::kInt4;
+    return quantized ? MatrixLayout::kPanels16 : matrix_layout;
+  }
 
   void (*gemm)(const GemmArgs& args);
+  void (*quantized_gemm)(const QuantizedGemmArgs& args);
+
+  // Writes row `index` of the quantised rows at `rows`, from k floats. Different rows may be
+  // written from different threads.
+  void (*quantize_row)(const float* x, int k, uint8_t* rows, int index);
 
   // out[i] = x[i] / sqrt(mean(x^2) + eps) * weight[i], i < n. out may be x. n a multiple of 8.
   void (*rms_norm)(const float* x, const float* weight, float eps, int n, float* out);

@@ -10,13 +10,24 @@
 namespace cascade {
 
 // kPanels16: output channels in panels of 16, the lanes of the vector registers; along k ascending,
-//   so that one panel is read front to back.
-//     f32   [n/16][k][16]
-//     bf16  [n/16][k/2][16][2]   two values of k side by side: one load gives 16 channels of both
+//   so that one panel is read front to back. G = groups of 128 along k, the last filled up with 0.
+//     f32   [n/16] { [k][16] }
+//     bf16  [n/16] { [k/2][16][2] }  two values of k side by side: one load gives both
+//     int8  [n/16] { u8 [G][32][16][4], bf16 scales [G][16] }
+//           u8 = q + 128, w = q * scale, q in [-127, 127]; four values of k side by side, as the
+//           dot product instructions take them
+//     int4  [n/16] { nibbles [G][16][16][4], multipliers [G][2][16], bf16 scales [G][16] }
+//           byte [i][lane][j] has q + 8 of k = 8 i + j in its low half and of k = 8 i + 4 + j in
+//           the high half; w = q * m * scale, q in [-8, 7]. Each 32 values of k have an m in
+//           [1, 15]: byte [h][lane] has that of the first (low half) and second 32 of half h. q * m
+//           fits int8, so an int4 matrix is an int8 matrix that is kept small: both give the same
+//           integer sums.
 // kRowMajor: f32 [n][k], for a BLAS.
 enum class MatrixLayout : uint8_t { kPanels16, kRowMajor };
 
 inline constexpr int kPanelChannels = 16;  // lanes of an AVX-512 register of f32
+inline constexpr int kGroup = 128;         // weights, and activations, with one scale
+inline constexpr int kSubgroup = 32;       // int4 weights with one multiplier
 
 // Owns 64-byte aligned memory.
 struct FreeAligned {
@@ -32,15 +43,25 @@ struct PackedMatrix {
   int n = 0;         // output channels
   int n_padded = 0;  // n rounded up to whole panels; the padding is 0
   int k = 0;         // input channels, a multiple of 8
-  AlignedBytes data;
+  // bytes() of them, 64-byte aligned; not owned. Written by set_row() only.
+  uint8_t* data = nullptr;
 
   int panels() const { return n_padded / kPanelChannels; }
-  size_t element_bytes() const { return type == WeightType::kF32 ? 4 : 2; }
-  size_t bytes() const { return static_cast<size_t>(n_padded) * k * element_bytes(); }
+  // Whether the input rows are quantised, too (kernels/quantized_rows.h).
+  bool quantized() const { return type == WeightType::kInt8 || type == WeightType::kInt4; }
+  int groups() const { return (k + kGroup - 1) / kGroup; }
+  size_t panel_bytes() const;  // a multiple of 64
+  size_t bytes() const { return static_cast<size_t>(panels()) * panel_bytes(); }
+
+  const uint8_t* panel(int index) const { return data + index * panel_bytes(); }
+  // Where the parts of a quantised panel begin.
+  size_t multipliers_offset() const;  // kInt4
+  size_t scales_offset() const;
 };
 
-// An empty (zero) matrix with memory. Row-major matrices are always f32.
-PackedMatrix make_packed_matrix(WeightType type, MatrixLayout layout, int n, int k);
+// A matrix without memory: bytes() says how much its data must have, zeroed. Row-major matrices
+// are always f32.
+PackedMatrix describe_matrix(WeightType type, MatrixLayout layout, int n, int k);
 
 // Stores row `channel` (k floats), rounding to the matrix's type. Different channels may be set
 // from different threads.

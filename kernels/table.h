@@ -6,8 +6,9 @@
 namespace cascade {
 
 const Kernels& scalar_kernels();
-const Kernels& avx2_kernels();    // call only on a CPU with AVX2, FMA and F16C
-const Kernels& avx512_kernels();  // call only on a CPU with AVX-512 F, BW, DQ and VL
+const Kernels& avx2_kernels();        // call only on a CPU with AVX2, FMA and F16C
+const Kernels& avx512_kernels();      // call only on a CPU with AVX-512 F, BW, DQ and VL
+const Kernels& avx512vnni_kernels();  // and VNNI
 
 // `base` with the matrix product of OpenBLAS, which is loaded on the first call.
 // Errors: kUnsupported, field "isa", if the library is not installed.

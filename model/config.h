@@ -18,29 +18,29 @@ enum class RopeScaling { kNone, kLinear, kLlama3, kYarn };
 struct RopeConfig {
   double theta = 0;  // base of the geometric series of frequencies
   RopeScaling scaling = RopeScaling::kNone;
-  double factor = 1;               // linear, llama3, yarn
-  double low_freq_factor = 1;      // llama3
-  double high_freq_factor = 4;     // llama3
-  double original_context = 0;     // llama3, yarn: positions of the original training
-  double beta_fast = 32;           // yarn
-  double beta_slow = 1;            // yarn
-  bool truncate = true;            // yarn: round the correction range to whole dimensions
-  double attention_factor = 1;     // yarn: multiplies cos and sin
+  double factor = 1;            // linear, llama3, yarn
+  double low_freq_factor = 1;   // llama3
+  double high_freq_factor = 4;  // llama3
+  double original_context = 0;  // llama3, yarn: positions of the original training
+  double beta_fast = 32;        // yarn
+  double beta_slow = 1;         // yarn
+  bool truncate = true;         // yarn: round the correction range to whole dimensions
+  double attention_factor = 1;  // yarn: multiplies cos and sin
 
   bool operator==(const RopeConfig&) const = default;
 };
 
 // One decoder covers qwen3, qwen2, llama and mistral by these switches.
 struct ModelConfig {
-  std::string model_type;     // "qwen3", "qwen2", "llama", "mistral"
-  int layers = 0;             // num_hidden_layers
-  int hidden_size = 0;        // width of the residual stream
-  int intermediate_size = 0;  // width of the gated MLP
-  int query_heads = 0;        // num_attention_heads
-  int kv_heads = 0;           // num_key_value_heads; divides query_heads
-  int head_dim = 0;           // even; need not be hidden_size / query_heads
-  int vocab_size = 0;         // rows of the embedding (may exceed the tokenizer's ids)
-  int context_tokens_max = 0; // max_position_embeddings
+  std::string model_type;      // "qwen3", "qwen2", "llama", "mistral"
+  int layers = 0;              // num_hidden_layers
+  int hidden_size = 0;         // width of the residual stream
+  int intermediate_size = 0;   // width of the gated MLP
+  int query_heads = 0;         // num_attention_heads
+  int kv_heads = 0;            // num_key_value_heads; divides query_heads
+  int head_dim = 0;            // even; need not be hidden_size / query_heads
+  int vocab_size = 0;          // rows of the embedding (may exceed the tokenizer's ids)
+  int context_tokens_max = 0;  // max_position_embeddings
   float rms_norm_eps = 0;
   bool qk_norm = false;          // RMSNorm of each query and key head before RoPE (qwen3)
   bool qkv_bias = false;         // bias of q_proj, k_proj, v_proj (qwen2, attention_bias)

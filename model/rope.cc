@@ -51,8 +51,7 @@ RopeTable::RopeTable(const RopeConfig& config, int head_dim)
     frequencies_[i] = std::pow(config.theta, -2.0 * i / head_dim);
   }
   switch (config.scaling) {
-    case RopeScaling::kNone:
-      break;
+    case RopeScaling::kNone: break;
     case RopeScaling::kLinear:
       for (double& frequency : frequencies_) frequency /= config.factor;
       break;

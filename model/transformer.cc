@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 #include "base/check.h"
 #include "base/checked.h"
 #include "kernels/kv_format.h"
+#include "kernels/quantized_rows.h"
 
 namespace cascade {
 
@@ -55,6 +57,12 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, cons
   cos_ = take(angles * kRowsMax);
   sin_ = take(angles * kRowsMax);
   scratch_ = take(scratch * pool.threads());
+  if (!layer.qkv.matrix.quantized() && !weights.lm_head().quantized()) return;
+  const int k_max = std::max(
+      {config.hidden_size, config.query_heads * config.head_dim, config.intermediate_size});
+  quantized_ = allocate_aligned(quantized_rows_bytes(kRowsMax, k_max));
+  expanded_bytes_ = round_up(quantized_gemm_scratch_bytes(k_max), size_t{64});
+  expanded_ = allocate_aligned(expanded_bytes_ * pool.threads());
 }
 
 void Transformer::forward(std::span<const Slice> slices, float* hidden) {
@@ -86,8 +94,9 @@ void Transformer::forward(std::span<const Slice> slices, float* hidden) {
 
 template <class Body>
 void Transformer::for_rows(const Body& body) {
-  // Rows of one task: enough work to pay for handing it out.
-  constexpr int kRowsPerTask = 8;
+  // Rows of one task: enough work to pay for handing it out. A block of quantised rows is one
+  // thread's, since they lie interleaved.
+  constexpr int kRowsPerTask = kRowBlock;
   const int rows = static_cast<int>(rows_.size());
   const int tasks = (rows + kRowsPerTask - 1) / kRowsPerTask;
   pool_.run(tasks, [&](int task, int) {
@@ -109,7 +118,7 @@ void Transformer::run_pass(std::span<const Slice> slices, std::span<const int> s
     }
   }
   embed(slices);
-  plan_attention();
+  plan_attention(slices);
   for (int layer = 0; layer < config_.layers; ++layer) {
     const LayerWeights& w = weights_.layers[layer];
     project_qkv(w, slices, layer);
@@ -117,7 +126,7 @@ void Transformer::run_pass(std::span<const Slice> slices, std::span<const int> s
       // The last layer's K and V are written; beyond them only the wanted rows matter.
       keep_output_rows();
       if (rows_.empty()) return;
-      plan_attention();
+      plan_attention(slices);
     }
     attend(slices, layer);
     finish_layer(w);
@@ -143,21 +152,42 @@ void Transformer::embed(std::span<const Slice> slices) {
   });
 }
 
-void Transformer::plan_attention() {
-  attention_tasks_.clear();
-  const int group = config_.query_heads / config_.kv_heads;
+void Transformer::plan_attention(std::span<const Slice> slices) {
   const int rows = static_cast<int>(rows_.size());
-  for (int begin = 0; begin < rows;) {
-    int end = begin + 1;
-    while (end < rows && rows_[end].slice == rows_[begin].slice) ++end;
-    const int pairs = (end - begin) * group;
-    for (int head = 0; head < config_.kv_heads; ++head) {
-      for (int pair = 0; pair < pairs; pair += kAttentionRowsMax) {
-        const int pair_end = std::min(pairs, pair + kAttentionRowsMax);
-        attention_tasks_.push_back({begin, end, head, pair, pair_end});
-      }
+  attention_order_.resize(rows);
+  std::iota(attention_order_.begin(), attention_order_.end(), 0);
+  // Sequences with common pages next to each other; the rows of one sequence stay in order.
+  std::ranges::stable_sort(attention_order_, [&](int a, int b) {
+    if (rows_[a].slice == rows_[b].slice) return false;
+    const KvPages left = slices[rows_[a].slice].pages, right = slices[rows_[b].slice].pages;
+    return std::ranges::lexicographical_compare(left, right);
+  });
+  const int group = config_.query_heads / config_.kv_heads;
+  const int pairs = rows * group;
+  // As many rows at a time as one tile can serve, but work for every thread.
+  const int tasks_per_head = (pool_.threads() + config_.kv_heads - 1) / config_.kv_heads;
+  const int share = (pairs + tasks_per_head - 1) / tasks_per_head;
+  const int per_task = std::clamp(share, 1, kAttentionRowsMax);
+  attention_tasks_.clear();
+  for (int head = 0; head < config_.kv_heads; ++head) {
+    for (int pair = 0; pair < pairs; pair += per_task) {
+      attention_tasks_.push_back({head, pair, std::min(pairs, pair + per_task)});
     }
-    begin = end;
+  }
+}
+
+void Transformer::set_input(const PackedMatrix& w, const float* x, int row) {
+  if (w.quantized()) kernels_.quantize_row(x, w.k, quantized_.get(), row);
+}
+
+void Transformer::multiply(const PackedMatrix& w, const float* x, size_t x_stride, int rows,
+                           float* y, int panel_begin, int panel_end, int thread) {
+  const size_t y_stride = w.n_padded;
+  if (w.quantized()) {
+    kernels_.quantized_gemm({&w, quantized_.get(), y, y_stride, rows, panel_begin, panel_end,
+                             expanded_.get() + thread * expanded_bytes_});
+  } else {
+    kernels_.gemm({&w, x, x_stride, y, y_stride, rows, panel_begin, panel_end});
   }
 }
 
@@ -167,9 +197,9 @@ void Transformer::gemm(const StackedMatrix& w, const float* x, size_t x_stride, 
   // Several tasks a thread even out their finishing; whole register tiles keep kernels efficient.
   const int per_task = std::max(4, round_up(panels / (pool_.threads() * 4), 4));
   const size_t y_stride = w.matrix.n_padded;
-  pool_.run((panels + per_task - 1) / per_task, [&](int task, int) {
+  pool_.run((panels + per_task - 1) / per_task, [&](int task, int thread) {
     const int begin = task * per_task, end = std::min(panels, begin + per_task);
-    kernels_.gemm({&w.matrix, x, x_stride, y, y_stride, rows, begin, end});
+    multiply(w.matrix, x, x_stride, rows, y, begin, end, thread);
     if (w.bias.empty()) return;
     const int offset = begin * kPanelChannels, count = (end - begin) * kPanelChannels;
     for (int row = 0; row < rows; ++row) {
@@ -181,8 +211,10 @@ void Transformer::gemm(const StackedMatrix& w, const float* x, size_t x_stride, 
 void Transformer::project_qkv(const LayerWeights& w, std::span<const Slice> slices, int layer) {
   const int hidden = config_.hidden_size, dim = config_.head_dim;
   for_rows([&](int row) {
+    float* normed = normed_ + size_t(row) * hidden;
     kernels_.rms_norm(residual_ + size_t(row) * hidden, w.attention_norm.data(),
-                      config_.rms_norm_eps, hidden, normed_ + size_t(row) * hidden);
+                      config_.rms_norm_eps, hidden, normed);
+    set_input(w.qkv.matrix, normed, row);
   });
   gemm(w.qkv, normed_, hidden, static_cast<int>(rows_.size()), qkv_);
   const size_t half = round_up(dim / 2, 16);
@@ -223,20 +255,22 @@ void Transformer::attend(std::span<const Slice> slices, int layer) {
     const float* queries[kAttentionRowsMax];
     float* outputs[kAttentionRowsMax];
     int32_t positions[kAttentionRowsMax];
+    const uint8_t* const* pages[kAttentionRowsMax];
     for (int pair = task.pair_begin; pair < task.pair_end; ++pair) {
-      const int row = task.row_begin + pair / group;
+      const int row = attention_order_[pair / group];
       const int head = task.kv_head * group + pair % group;
       const int i = pair - task.pair_begin;
       queries[i] = qkv_ + row * qkv_stride_ + query_offset + size_t(head) * dim;
       outputs[i] = attention_ + row * attention_stride_ + size_t(head) * dim;
       positions[i] = static_cast<int32_t>(rows_[row].position);
+      pages[i] = slices[rows_[row].slice].pages.data();
     }
-    const KvPages pages = slices[rows_[task.row_begin].slice].pages;
     kernels_.attention({.kv_type = layout_.type,
                         .head_dim = dim,
                         .scale = 1.0f / std::sqrt(static_cast<float>(dim)),
                         .window = config_.window[layer],
-                        .pages = pages.data(),
+                        .sinks = 0,
+                        .pages = pages,
                         .key_offset = layout_.key_offset(layer, task.kv_head),
                         .value_offset = layout_.value_offset(layer, task.kv_head),
                         .rows = task.pair_end - task.pair_begin,
@@ -250,18 +284,24 @@ void Transformer::attend(std::span<const Slice> slices, int layer) {
 void Transformer::finish_layer(const LayerWeights& w) {
   const int hidden = config_.hidden_size;
   const int rows = static_cast<int>(rows_.size());
+  if (w.output.matrix.quantized()) {
+    for_rows(
+        [&](int row) { set_input(w.output.matrix, attention_ + row * attention_stride_, row); });
+  }
   gemm(w.output, attention_, attention_stride_, rows, projected_);
   for_rows([&](int row) {
     float* residual = residual_ + size_t(row) * hidden;
+    float* normed = normed_ + size_t(row) * hidden;
     kernels_.add(residual, projected_ + row * output_stride_, hidden);
-    kernels_.rms_norm(residual, w.mlp_norm.data(), config_.rms_norm_eps, hidden,
-                      normed_ + size_t(row) * hidden);
+    kernels_.rms_norm(residual, w.mlp_norm.data(), config_.rms_norm_eps, hidden, normed);
+    set_input(w.gate_up.matrix, normed, row);
   });
   gemm(w.gate_up, normed_, hidden, rows, gate_up_);
   for_rows([&](int row) {
     float* gate = gate_up_ + row * gate_up_stride_ + w.gate_up.offset[0];
     const float* up = gate_up_ + row * gate_up_stride_ + w.gate_up.offset[1];
     kernels_.silu_mul(gate, up, config_.intermediate_size, gate);
+    set_input(w.down.matrix, gate, row);
   });
   gemm(w.down, gate_up_ + w.gate_up.offset[0], gate_up_stride_, rows, projected_);
   for_rows([&](int row) {
@@ -295,10 +335,13 @@ void Transformer::logits(const float* hidden, int rows, float* logits) {
   for (int begin = 0; begin < rows; begin += kRows) {
     const int count = std::min(kRows, rows - begin);
     float* out = padded.empty() ? logits + begin * stride : padded.data();
-    pool_.run((head.panels() + per_task - 1) / per_task, [&](int task, int) {
+    const float* input = hidden + size_t(begin) * config_.hidden_size;
+    for (int row = 0; row < count; ++row) {
+      set_input(head, input + size_t(row) * config_.hidden_size, row);
+    }
+    pool_.run((head.panels() + per_task - 1) / per_task, [&](int task, int thread) {
       const int end = std::min(head.panels(), (task + 1) * per_task);
-      kernels_.gemm({&head, hidden + size_t(begin) * config_.hidden_size,
-                     size_t(config_.hidden_size), out, stride, count, task * per_task, end});
+      multiply(head, input, config_.hidden_size, count, out, task * per_task, end, thread);
     });
     if (padded.empty()) continue;
     for (int row = 0; row < count; ++row) {

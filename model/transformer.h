@@ -58,19 +58,22 @@ class Transformer {
     int64_t position;
     bool output;
   };
-  // Attention of up to kAttentionRowsMax (token, query head) pairs of one slice and KV head.
+  // Attention of up to kAttentionRowsMax (token, query head) pairs of one KV head.
   struct AttentionTask {
-    int row_begin;  // in the pass
-    int row_end;
     int kv_head;
-    int pair_begin;  // pair = token * heads per KV head + head
+    int pair_begin;  // pair = index in attention_order_ * heads per KV head + head
     int pair_end;
   };
 
   void run_pass(std::span<const Slice> slices, std::span<const int> skip, std::span<const int> take,
                 float* hidden);
   void embed(std::span<const Slice> slices);
-  void plan_attention();
+  void plan_attention(std::span<const Slice> slices);
+  // The input of the next matrix product: row `row` of it, quantised if `w` is.
+  void set_input(const PackedMatrix& w, const float* x, int row);
+  // y = w * input, which is `x` or, if w is quantised, what set_input() was given.
+  void multiply(const PackedMatrix& w, const float* x, size_t x_stride, int rows, float* y,
+                int panel_begin, int panel_end, int thread);
   void gemm(const StackedMatrix& w, const float* x, size_t x_stride, int rows, float* y);
   void project_qkv(const LayerWeights& w, std::span<const Slice> slices, int layer);
   void attend(std::span<const Slice> slices, int layer);
@@ -88,18 +91,22 @@ class Transformer {
 
   // The pass in progress; buffers are [kRowsMax, ...].
   std::vector<Row> rows_;
+  std::vector<int> attention_order_;  // rows; those that share pages are neighbours
   std::vector<AttentionTask> attention_tasks_;
   AlignedBytes memory_;
   size_t qkv_stride_, gate_up_stride_, attention_stride_, output_stride_;
-  float* residual_;   // [rows, hidden_size]
-  float* normed_;     // [rows, hidden_size]
-  float* qkv_;        // [rows, qkv_stride]
-  float* attention_;  // [rows, query_heads * head_dim]
-  float* gate_up_;    // [rows, gate_up_stride]
-  float* projected_;  // [rows, output_stride]
-  float* cos_;        // [rows, head_dim/2]
-  float* sin_;        // [rows, head_dim/2]
-  float* scratch_;    // [threads, attention_scratch_floats]
+  float* residual_;            // [rows, hidden_size]
+  float* normed_;              // [rows, hidden_size]
+  float* qkv_;                 // [rows, qkv_stride]
+  float* attention_;           // [rows, query_heads * head_dim]
+  float* gate_up_;             // [rows, gate_up_stride]
+  float* projected_;           // [rows, output_stride]
+  float* cos_;                 // [rows, head_dim/2]
+  float* sin_;                 // [rows, head_dim/2]
+  float* scratch_;             // [threads, attention_scratch_floats]
+  AlignedBytes quantized_;     // rows of quantised input
+  AlignedBytes expanded_;      // [threads]: scratch of quantised products
+  size_t expanded_bytes_ = 0;  // of one thread
 };
 
 }  // namespace cascade

@@ -28,8 +28,16 @@ void read_elements(const Tensor& tensor, size_t first, size_t count, float* out)
   }
 }
 
-// Rows `channel_offset`... of `matrix` = the tensor [n, k].
-void pack(const Tensor& tensor, int channel_offset, PackedMatrix& matrix, ThreadPool& pool) {
+// A tensor [n, k] on its way to the rows `channel_offset`... of a matrix.
+struct PackJob {
+  Tensor tensor;
+  int channel_offset;
+  PackedMatrix* matrix;
+};
+
+void pack(const PackJob& job, ThreadPool& pool) {
+  const auto& [tensor, channel_offset, matrix_pointer] = job;
+  PackedMatrix& matrix = *matrix_pointer;
   const int n = static_cast<int>(tensor.shape[0]);
   const int tasks = (n + kPanelChannels - 1) / kPanelChannels;  // a panel is one thread's
   pool.run(tasks, [&](int task, int) {
@@ -55,11 +63,11 @@ class Loader {
     return values;
   }
 
-  Result<PackedMatrix> matrix(const std::string& name, int64_t n, int64_t k) {
+  Status matrix(const std::string& name, int64_t n, int64_t k, PackedMatrix& packed) {
     ASSIGN_OR_RETURN(const Tensor tensor, find(name, {n, k}));
-    PackedMatrix packed = make_packed_matrix(type_, kernels_.matrix_layout, int(n), int(k));
-    pack(tensor, 0, packed, pool_);
-    return packed;
+    packed = describe_matrix(type_, kernels_.matrix_layout_of(type_), int(n), int(k));
+    jobs_.push_back({tensor, 0, &packed});
+    return {};
   }
 
   struct Part {
@@ -67,35 +75,29 @@ class Loader {
     int n;
   };
 
-  Result<StackedMatrix> stacked(const std::vector<Part>& parts, int k, bool with_bias) {
-    // Every tensor is found before memory is taken: a configuration cannot ask for more than its
-    // files hold.
-    std::vector<Tensor> tensors;
-    StackedMatrix stack;
+  Status stacked(const std::vector<Part>& parts, int k, bool with_bias, StackedMatrix& stack) {
     int n = 0;
     for (const Part& part : parts) {
       ASSIGN_OR_RETURN(Tensor tensor, find(part.name + ".weight", {part.n, k}));
-      tensors.push_back(std::move(tensor));
+      jobs_.push_back({std::move(tensor), n, &stack.matrix});
       stack.offset.push_back(n);
       n += round_up(part.n, kPanelChannels);
     }
-    stack.matrix = make_packed_matrix(type_, kernels_.matrix_layout, n, k);
-    if (with_bias) stack.bias.assign(n, 0.0f);
+    stack.matrix = describe_matrix(type_, kernels_.matrix_layout_of(type_), n, k);
+    if (!with_bias) return {};
+    stack.bias.assign(n, 0.0f);
     for (size_t i = 0; i < parts.size(); ++i) {
-      pack(tensors[i], stack.offset[i], stack.matrix, pool_);
-      if (!with_bias) continue;
       ASSIGN_OR_RETURN(const std::vector<float> bias, vector(parts[i].name + ".bias", parts[i].n));
       std::copy(bias.begin(), bias.end(), stack.bias.begin() + stack.offset[i]);
     }
-    return stack;
+    return {};
   }
 
-  Result<LayerWeights> layer(int index) {
+  Status layer(int index, LayerWeights& w) {
     const std::string prefix = std::string(kLayersPrefix) + std::to_string(index) + ".";
     const int hidden = config_.hidden_size;
     const int q_size = config_.query_heads * config_.head_dim;
     const int kv_size = config_.kv_heads * config_.head_dim;
-    LayerWeights w;
     ASSIGN_OR_RETURN(w.attention_norm, vector(prefix + "input_layernorm.weight", hidden));
     ASSIGN_OR_RETURN(w.mlp_norm, vector(prefix + "post_attention_layernorm.weight", hidden));
     const std::string attention = prefix + "self_attn.";
@@ -103,19 +105,35 @@ class Loader {
       ASSIGN_OR_RETURN(w.query_norm, vector(attention + "q_norm.weight", config_.head_dim));
       ASSIGN_OR_RETURN(w.key_norm, vector(attention + "k_norm.weight", config_.head_dim));
     }
-    ASSIGN_OR_RETURN(w.qkv, stacked({{attention + "q_proj", q_size},
-                                     {attention + "k_proj", kv_size},
-                                     {attention + "v_proj", kv_size}},
-                                    hidden, config_.qkv_bias));
-    ASSIGN_OR_RETURN(w.output,
-                     stacked({{attention + "o_proj", hidden}}, q_size, config_.output_bias));
+    RETURN_IF_ERROR(stacked({{attention + "q_proj", q_size},
+                             {attention + "k_proj", kv_size},
+                             {attention + "v_proj", kv_size}},
+                            hidden, config_.qkv_bias, w.qkv));
+    RETURN_IF_ERROR(
+        stacked({{attention + "o_proj", hidden}}, q_size, config_.output_bias, w.output));
     const std::string mlp = prefix + "mlp.";
-    ASSIGN_OR_RETURN(w.gate_up, stacked({{mlp + "gate_proj", config_.intermediate_size},
-                                         {mlp + "up_proj", config_.intermediate_size}},
-                                        hidden, config_.mlp_bias));
-    ASSIGN_OR_RETURN(w.down, stacked({{mlp + "down_proj", hidden}}, config_.intermediate_size,
-                                     config_.mlp_bias));
-    return w;
+    RETURN_IF_ERROR(stacked({{mlp + "gate_proj", config_.intermediate_size},
+                             {mlp + "up_proj", config_.intermediate_size}},
+                            hidden, config_.mlp_bias, w.gate_up));
+    return stacked({{mlp + "down_proj", hidden}}, config_.intermediate_size, config_.mlp_bias,
+                   w.down);
+  }
+
+  // Gives every matrix its memory and fills it.
+  Result<PackedMemory> pack_all() {
+    size_t bytes = 0;
+    for (const PackJob& job : jobs_) {
+      if (job.channel_offset == 0) bytes += job.matrix->bytes();
+    }
+    ASSIGN_OR_RETURN(PackedMemory memory, PackedMemory::allocate(bytes));
+    uint8_t* next = memory.data();
+    for (const PackJob& job : jobs_) {
+      if (job.channel_offset > 0) continue;
+      job.matrix->data = next;
+      next += job.matrix->bytes();
+    }
+    for (const PackJob& job : jobs_) pack(job, pool_);
+    return memory;
   }
 
   // Tensors of the decoder's layers that were not asked for: the model computes something that the
@@ -175,36 +193,29 @@ class Loader {
   const Kernels& kernels_;
   ThreadPool& pool_;
   std::vector<std::pair<std::string, Tensor>> used_;
+  std::vector<PackJob> jobs_;
 };
 
 }  // namespace
 
-size_t Weights::bytes() const {
-  size_t total = embedding.bytes() + (head.data != nullptr ? head.bytes() : 0);
-  for (const LayerWeights& layer : layers) {
-    for (const StackedMatrix* stack : {&layer.qkv, &layer.output, &layer.gate_up, &layer.down}) {
-      total += stack->matrix.bytes();
-    }
-  }
-  return total;
-}
-
 Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config, WeightType type,
                              const Kernels& kernels, ThreadPool& pool) {
+  // Every tensor is found before memory is taken: a configuration cannot ask for more than its
+  // files hold.
   Loader loader(files, config, type, kernels, pool);
   Weights weights;
-  ASSIGN_OR_RETURN(weights.embedding, loader.matrix("model.embed_tokens.weight", config.vocab_size,
-                                                    config.hidden_size));
+  RETURN_IF_ERROR(loader.matrix("model.embed_tokens.weight", config.vocab_size, config.hidden_size,
+                                weights.embedding));
   if (!config.tied_embeddings) {
-    ASSIGN_OR_RETURN(weights.head,
-                     loader.matrix("lm_head.weight", config.vocab_size, config.hidden_size));
+    RETURN_IF_ERROR(
+        loader.matrix("lm_head.weight", config.vocab_size, config.hidden_size, weights.head));
   }
   ASSIGN_OR_RETURN(weights.final_norm, loader.vector("model.norm.weight", config.hidden_size));
   for (int layer = 0; layer < config.layers; ++layer) {
-    ASSIGN_OR_RETURN(LayerWeights w, loader.layer(layer));
-    weights.layers.push_back(std::move(w));
+    RETURN_IF_ERROR(loader.layer(layer, weights.layers.emplace_back()));
   }
   RETURN_IF_ERROR(loader.check_all_layers_used());
+  ASSIGN_OR_RETURN(weights.memory, loader.pack_all());
   weights.digest = loader.digest();
   return weights;
 }

@@ -1,6 +1,7 @@
 // The weights of one model, packed for one kernel table.
 #pragma once
 
+#include <deque>
 #include <vector>
 
 #include "base/checked.h"
@@ -9,6 +10,7 @@
 #include "kernels/kernels.h"
 #include "kernels/thread_pool.h"
 #include "model/config.h"
+#include "model/packed_memory.h"
 #include "model/safetensors.h"
 
 namespace cascade {
@@ -33,16 +35,17 @@ struct LayerWeights {
 };
 
 struct Weights {
-  PackedMatrix embedding;  // [vocab_size, hidden_size]; also the LM head if tied
-  PackedMatrix head;       // no data if tied
+  PackedMatrix embedding;         // [vocab_size, hidden_size]; also the LM head if tied
+  PackedMatrix head;              // no data if tied
   std::vector<float> final_norm;  // [hidden_size]
-  std::vector<LayerWeights> layers;
+  std::deque<LayerWeights> layers;
+  PackedMemory memory;  // of all matrices, one after the other
   // SHA-256 over every tensor's name, type, shape and bytes, as they are in the files.
   Digest digest;
 
   const PackedMatrix& lm_head() const { return head.data != nullptr ? head : embedding; }
-  // Memory of all packed matrices.
-  size_t bytes() const;
+  // Of all packed matrices.
+  size_t bytes() const { return memory.bytes(); }
 };
 
 // Finds every tensor that `config` calls for, checks its shape, packs it. Uses the pool's threads.

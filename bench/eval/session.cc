@@ -15,9 +15,9 @@ constexpr int kLogitRows = 16;
 Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options) {
   ModelOptions model_options;
   const auto weights = weight_type_from_string(options.weights);
-  if (!weights) return invalid_argument("--weights", "must be f32 or bf16");
+  if (!weights) return invalid_argument("--weights", "must be f32, bf16, int8 or int4");
   const auto kv = kv_type_from_string(options.kv);
-  if (!kv) return invalid_argument("--kv", "must be f32 or bf16");
+  if (!kv) return invalid_argument("--kv", "must be f32, bf16, fp16, fp8 or int8");
   const auto isa = options.isa.empty() ? best_isa() : isa_from_string(options.isa);
   if (!isa) return invalid_argument("--isa", "must be scalar, avx2, avx512 or openblas");
   model_options = {*weights, *kv, *isa};

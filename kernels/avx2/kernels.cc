@@ -1,8 +1,10 @@
 // The generic kernels, instantiated with AVX2 vectors.
+#include "kernels/avx2/i16.h"
 #include "kernels/avx2/v16.h"
 #include "kernels/generic/attention.h"
 #include "kernels/generic/elementwise.h"
 #include "kernels/generic/gemm.h"
+#include "kernels/generic/quantized.h"
 #include "kernels/table.h"
 #include "kernels/write_kv.h"
 
@@ -10,16 +12,19 @@ namespace cascade {
 
 const Kernels& avx2_kernels() {
   using V = avx2::V16;
+  using D = avx2::PairDot;
   static constexpr Kernels kTable = {
       .isa = Isa::kAvx2,
       .matrix_layout = MatrixLayout::kPanels16,
       .gemm = generic::gemm<V>,
+      .quantized_gemm = generic::quantized_gemm<V, D>,
+      .quantize_row = generic::quantize_row<V, D>,
       .rms_norm = generic::rms_norm<V>,
       .rope = generic::rope<V>,
       .silu_mul = generic::silu_mul<V>,
       .add = generic::add<V>,
       .write_kv = write_kv,
-      .attention = generic::attention<V>,
+      .attention = generic::attention<V, D>,
       .log_sum_exp = generic::log_sum_exp<V>,
   };
   return kTable;

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "kernels/kv_format.h"
+
 namespace cascade::avx2 {
 
 struct V16 {
@@ -53,6 +55,18 @@ struct V16 {
     odd.high = _mm256_castsi256_ps(_mm256_and_si256(b, upper));
   }
 
+  // 16 fp16 values.
+  static V16 load_f16(const uint16_t* p) {
+    return widen_f16(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+  }
+  // 16 e4m3 values.
+  static V16 load_e4m3(const uint8_t* p) {
+    const __m256i x = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    const __m256i magnitude = _mm256_slli_epi16(_mm256_and_si256(x, _mm256_set1_epi16(0x7F)), 7);
+    const __m256i sign = _mm256_slli_epi16(_mm256_and_si256(x, _mm256_set1_epi16(0x80)), 8);
+    return widen_f16(_mm256_or_si256(magnitude, sign)) * set1(kE4m3AsF16Scale);
+  }
+
   friend V16 operator+(V16 a, V16 b) {
     return {_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)};
   }
@@ -68,6 +82,10 @@ struct V16 {
   // a * b + c with one rounding.
   static V16 fma(V16 a, V16 b, V16 c) {
     return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
+  }
+  V16 magnitude() const {
+    const __m256 sign = _mm256_set1_ps(-0.0f);
+    return {_mm256_andnot_ps(sign, low), _mm256_andnot_ps(sign, high)};
   }
   // b where a is a NaN.
   static V16 max(V16 a, V16 b) {
@@ -98,6 +116,17 @@ struct V16 {
     };
     return {blend(a.low, 0), blend(a.high, 8)};
   }
+  // The lanes whose bit is set of `a`, `fill` elsewhere.
+  static V16 select(uint16_t bits, V16 a, float fill) {
+    const __m256i low_bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    const __m256 other = _mm256_set1_ps(fill);
+    const auto blend = [&](__m256 x, int byte) {
+      const __m256i set = _mm256_and_si256(_mm256_set1_epi32(byte), low_bits);
+      const __m256i mask = _mm256_cmpeq_epi32(set, low_bits);
+      return _mm256_blendv_ps(other, x, _mm256_castsi256_ps(mask));
+    };
+    return {blend(a.low, bits & 0xFF), blend(a.high, bits >> 8)};
+  }
   // Lanes by halves: j += j+8, j += j+4, j += j+2, j += j+1.
   float sum() const {
     const __m256 half = _mm256_add_ps(low, high);
@@ -113,6 +142,10 @@ struct V16 {
   }
 
  private:
+  static V16 widen_f16(__m256i x) {
+    return {_mm256_cvtph_ps(_mm256_castsi256_si128(x)),
+            _mm256_cvtph_ps(_mm256_extracti128_si256(x, 1))};
+  }
   // All ones in the lanes i of 8 with offset + i < count.
   static __m256i first(int count, int offset) {
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);

@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "kernels/kv_format.h"
+
 namespace cascade::avx512 {
 
 struct V16 {
@@ -40,12 +42,26 @@ struct V16 {
         _mm512_and_si512(pairs, _mm512_set1_epi32(static_cast<int>(0xFFFF0000u))));
   }
 
+  // 16 fp16 values.
+  static V16 load_f16(const uint16_t* p) {
+    return {_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)))};
+  }
+  // 16 e4m3 values.
+  static V16 load_e4m3(const uint8_t* p) {
+    const __m256i x = _mm256_cvtepu8_epi16(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    const __m256i magnitude = _mm256_slli_epi16(_mm256_and_si256(x, _mm256_set1_epi16(0x7F)), 7);
+    const __m256i sign = _mm256_slli_epi16(_mm256_and_si256(x, _mm256_set1_epi16(0x80)), 8);
+    const __m512 wide = _mm512_cvtph_ps(_mm256_or_si256(magnitude, sign));
+    return {_mm512_mul_ps(wide, _mm512_set1_ps(kE4m3AsF16Scale))};
+  }
+
   friend V16 operator+(V16 a, V16 b) { return {_mm512_add_ps(a.v, b.v)}; }
   friend V16 operator-(V16 a, V16 b) { return {_mm512_sub_ps(a.v, b.v)}; }
   friend V16 operator*(V16 a, V16 b) { return {_mm512_mul_ps(a.v, b.v)}; }
   friend V16 operator/(V16 a, V16 b) { return {_mm512_div_ps(a.v, b.v)}; }
   // a * b + c with one rounding.
   static V16 fma(V16 a, V16 b, V16 c) { return {_mm512_fmadd_ps(a.v, b.v, c.v)}; }
+  V16 magnitude() const { return {_mm512_abs_ps(v)}; }
   // b where a is a NaN.
   static V16 max(V16 a, V16 b) { return {_mm512_max_ps(a.v, b.v)}; }
   static V16 min(V16 a, V16 b) { return {_mm512_min_ps(a.v, b.v)}; }
@@ -62,6 +78,10 @@ struct V16 {
   static V16 keep(V16 a, int begin, int end, float fill) {
     const auto mask = static_cast<__mmask16>(first(end) & ~first(begin));
     return {_mm512_mask_mov_ps(_mm512_set1_ps(fill), mask, a.v)};
+  }
+  // The lanes whose bit is set of `a`, `fill` elsewhere.
+  static V16 select(uint16_t bits, V16 a, float fill) {
+    return {_mm512_mask_mov_ps(_mm512_set1_ps(fill), bits, a.v)};
   }
   // Lanes by halves: j += j+8, j += j+4, j += j+2, j += j+1.
   float sum() const {

@@ -1,12 +1,11 @@
-// Attention over pages for any vector type V16; scalar/attention.cc is the specification.
-//
-// Per row: tiles of 64 keys ascending with a running maximum (online softmax, Milakov and
-// Gimelshein 2018), started afresh at every split of 1,024 keys, splits merged ascending. A row
-// touches the keys it sees and no others, so that its bits depend on nothing else in the call.
+// Attention over pages for any vector type V16 and dot product D; scalar/attention.cc is the
+// specification. A tile of K and V is read once for all rows that share it.
 #pragma once
 
 #include <math.h>
 
+#include "kernels/generic/attention_scratch.h"
+#include "kernels/generic/attention_tile.h"
 #include "kernels/generic/blocks.h"
 #include "kernels/generic/elementwise.h"
 #include "kernels/kernels.h"
@@ -14,251 +13,276 @@
 
 namespace cascade::generic {
 
-// One softmax over part of a row's keys: maximum, sum of exponentials, weighted values
-// (in scratch).
-struct SoftmaxState {
-  float max;
-  float sum;
-  bool empty;
-};
-
-// The keys [begin, end) of a tile that a row sees.
-struct Visible {
-  int begin;
-  int end;
-};
-
-// Views into AttentionArgs::scratch, for up to kAttentionRowsMax rows.
-struct AttentionScratch {
-  int width;      // head_dim rounded up to 16
-  float* scores;  // [rows][64]: scores, then exponentials
-  float* sums;    // [rows][16]: lanes of the current split's sum
-  float* split;   // [rows][width]: weighted values of the current split
-  float* total;   // [rows][width]: of the splits before
-
-  [[gnu::always_inline]] explicit AttentionScratch(const AttentionArgs& args)
-      : width(padded_head_dim(args.head_dim)),
-        scores(args.scratch),
-        sums(scores + kAttentionRowsMax * kTileKeys),
-        split(sums + kAttentionRowsMax * 16),
-        total(split + kAttentionRowsMax * width) {}
-};
-
-// Scores of kRows rows against the 16 * kGroups keys from group `group` on.
-template <class V, KvType kType, int kRows, int kGroups>
-inline void score_block(const AttentionArgs& args, const uint8_t* key_block, int row, int group,
-                        float* scores) {
-  const int dim = args.head_dim;
-  V sum[kRows][kGroups];
-  for (auto& sums : sum) {
-    for (V& s : sums) s = V::zero();
-  }
-  if constexpr (kType == KvType::kF32) {
-    const float* keys = reinterpret_cast<const float*>(key_block) + size_t(group) * dim * 16;
-    for (int d = 0; d < dim; ++d) {
-      V key[kGroups];
-      for (int g = 0; g < kGroups; ++g) key[g] = V::load(keys + (size_t(g) * dim + d) * 16);
-      for (int r = 0; r < kRows; ++r) {
-        const V query = V::set1(args.queries[row + r][d]);
-        for (int g = 0; g < kGroups; ++g) sum[r][g] = V::fma(query, key[g], sum[r][g]);
-      }
-    }
-  } else {
-    const uint16_t* keys = reinterpret_cast<const uint16_t*>(key_block) + size_t(group) * dim * 16;
-    for (int d = 0; d < dim; d += 2) {
-      V even[kGroups], odd[kGroups];
-      for (int g = 0; g < kGroups; ++g) {
-        V::load_bf16_pairs(keys + (size_t(g) * dim + d) * 16, even[g], odd[g]);
-      }
-      for (int r = 0; r < kRows; ++r) {
-        const V first = V::set1(args.queries[row + r][d]);
-        for (int g = 0; g < kGroups; ++g) sum[r][g] = V::fma(first, even[g], sum[r][g]);
-      }
-      for (int r = 0; r < kRows; ++r) {
-        const V second = V::set1(args.queries[row + r][d + 1]);
-        for (int g = 0; g < kGroups; ++g) sum[r][g] = V::fma(second, odd[g], sum[r][g]);
-      }
-    }
-  }
-  const V scale = V::set1(args.scale);
-  for (int r = 0; r < kRows; ++r) {
-    for (int g = 0; g < kGroups; ++g) {
-      (sum[r][g] * scale).store(scores + (row + r) * kTileKeys + (group + g) * 16);
-    }
-  }
+// The keys of tile `tile` that a row at `position` sees, as bits.
+[[gnu::always_inline]] inline uint64_t visible_keys(const AttentionArgs& args, int position,
+                                                    int tile) {
+  const auto below = [first = tile * kTileKeys](int key) {
+    const int count = key - first;
+    return count <= 0 ? 0 : count >= 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1;
+  };
+  const uint64_t past = below(position + 1);
+  if (args.window == 0) return past;
+  return past & (~below(position + 1 - args.window) | below(args.sinks));
 }
 
-// values[row + r] += sum over keys [begin, end) of exponentials * V, for kVectors * 16 channels.
-template <class V, KvType kType, int kRows, int kVectors>
-inline void value_block(const uint8_t* block, const AttentionScratch& scratch, int row, int vector,
-                        Visible keys) {
-  V sum[kRows][kVectors];
-  for (int r = 0; r < kRows; ++r) {
-    for (int j = 0; j < kVectors; ++j) {
-      sum[r][j] = V::load(scratch.split + (row + r) * scratch.width + (vector + j) * 16);
-    }
-  }
-  for (int key = keys.begin; key < keys.end; ++key) {
-    const size_t offset = size_t(key) * scratch.width + vector * 16;
-    V value[kVectors];
-    for (int j = 0; j < kVectors; ++j) {
-      if constexpr (kType == KvType::kF32) {
-        value[j] = V::load(reinterpret_cast<const float*>(block) + offset + j * 16);
-      } else {
-        value[j] = V::load_bf16(reinterpret_cast<const uint16_t*>(block) + offset + j * 16);
-      }
-    }
-    for (int r = 0; r < kRows; ++r) {
-      const V weight = V::set1(scratch.scores[(row + r) * kTileKeys + key]);
-      for (int j = 0; j < kVectors; ++j) sum[r][j] = V::fma(weight, value[j], sum[r][j]);
-    }
-  }
-  for (int r = 0; r < kRows; ++r) {
-    for (int j = 0; j < kVectors; ++j) {
-      sum[r][j].store(scratch.split + (row + r) * scratch.width + (vector + j) * 16);
-    }
-  }
-}
-
-// Adds one tile's visible scores to a row's softmax and leaves the exponentials in the scores.
+// Scores of the rows against one tile -> exponentials (int8: as u8) and the tile's share of each
+// row's softmax.
 template <class V>
-inline void softmax_step(const AttentionScratch& scratch, int row, Visible keys,
-                         SoftmaxState& state) {
+inline void softmax_of_row(const AttentionArgs& args, const AttentionScratch& scratch, int row,
+                           uint64_t visible, const TileScales& tile_scales) {
   float* scores = scratch.scores + row * kTileKeys;
-  float* values = scratch.split + row * scratch.width;
-  constexpr int kVectors = kTileKeys / 16;
-  const auto lane = [](int bound, int j) {
-    const int at = bound - 16 * j;
-    return at < 0 ? 0 : at > 16 ? 16 : at;
-  };
-  V x[kVectors];
-  for (int j = 0; j < kVectors; ++j) {
-    x[j] = V::keep(V::load(scores + 16 * j), lane(keys.begin, j), lane(keys.end, j), -INFINITY);
-  }
+  V x[4];
+  const bool whole = visible == ~uint64_t{0};
+  unroll<4>([&](auto j) CASCADE_INLINE {
+    x[j] = V::load(scores + 16 * j);
+    if (!whole) x[j] = V::select(static_cast<uint16_t>(visible >> (16 * j)), x[j], -INFINITY);
+  });
   const float largest = V::max(V::max(x[0], x[1]), V::max(x[2], x[3])).largest();
-  V sum = V::load(scratch.sums + row * 16);
-  if (state.empty) {
-    sum = V::zero();
-    for (int j = 0; j < scratch.width; j += 16) V::zero().store(values + j);
-    state.max = largest;
-    state.empty = false;
-  } else if (largest > state.max) {
-    const V factor = exp(V::set1(state.max - largest));
-    sum = sum * factor;
-    for (int j = 0; j < scratch.width; j += 16) (V::load(values + j) * factor).store(values + j);
-    state.max = largest;
+  const V max = V::set1(largest);
+  V sum = V::zero();
+  unroll<4>([&](auto j) CASCADE_INLINE {
+    x[j] = exp(x[j] - max);
+    if (!whole) x[j] = V::select(static_cast<uint16_t>(visible >> (16 * j)), x[j], 0);
+    sum = sum + x[j];
+  });
+  sum.store(scratch.tile_sums + row * 16);
+  scratch.tile_max[row] = largest;
+  scratch.factor[row] = 1.0f;
+  if (args.kv_type == KvType::kFp8) {
+    unroll<4>([&](auto j) CASCADE_INLINE { x[j] = x[j] * V::load(tile_scales.value + 16 * j); });
   }
-  for (int j = 0; j < kVectors; ++j) {
-    const V e = V::keep(exp(x[j] - V::set1(state.max)), lane(keys.begin, j), lane(keys.end, j), 0);
-    e.store(scores + 16 * j);
-    sum = sum + e;
-  }
-  sum.store(scratch.sums + row * 16);
+  unroll<4>([&](auto j) CASCADE_INLINE { x[j].store(scores + 16 * j); });
 }
 
-template <class V, KvType kType>
-inline void add_tile(const AttentionArgs& args, const AttentionScratch& scratch, int tile,
-                     SoftmaxState* split) {
-  const uint8_t* page = args.pages[tile];
-  const auto scores = [&]<int kRows>(int row) {
-    const auto groups = [&]<int kGroups>(int group) {
-      score_block<V, kType, kRows, kGroups>(args, page + args.key_offset, row, group,
-                                            scratch.scores);
-    };
-    for_blocks<V::kAttentionColumns>(kTileKeys / 16, groups);
+// The same for int8 values: probabilities become u8 with one scale for the tile.
+template <class V, class D>
+inline void quantized_softmax_of_row(const AttentionScratch& scratch, int row, uint64_t visible,
+                                     const TileScales& tile_scales) {
+  const float* scores = scratch.scores + row * kTileKeys;
+  V x[4], weight[4];
+  V sum = V::zero();
+  float largest, value_max = tile_scales.value_max;
+  const auto finish = [&] CASCADE_INLINE {
+    uint8_t* out = scratch.probabilities + row * kTileKeys;
+    unroll<4>([&](auto j) CASCADE_INLINE {
+      sum = sum + x[j];
+      D::Int::rounded(x[j] * weight[j]).store_uint8(out + 16 * j);
+    });
   };
-  for_blocks<V::kAttentionRows>(args.rows, scores);
-
-  Visible visible[kAttentionRowsMax];
-  bool all_whole = true;
-  for (int r = 0; r < args.rows; ++r) {
-    const int first = tile * kTileKeys;
-    const int seen = args.positions[r] + 1 - first;
-    const int hidden = args.window > 0 ? args.positions[r] + 1 - args.window - first : 0;
-    visible[r].end = seen < 0 ? 0 : seen > kTileKeys ? kTileKeys : seen;
-    visible[r].begin = hidden < 0 ? 0 : hidden > kTileKeys ? kTileKeys : hidden;
-    all_whole = all_whole && visible[r].begin == 0 && visible[r].end == kTileKeys;
-    if (visible[r].begin < visible[r].end) softmax_step<V>(scratch, r, visible[r], split[r]);
+  unroll<4>([&](auto j) CASCADE_INLINE { x[j] = V::load(scores + 16 * j); });
+  if (visible == ~uint64_t{0}) {
+    largest = V::max(V::max(x[0], x[1]), V::max(x[2], x[3])).largest();
+    const V max = V::set1(largest);
+    unroll<4>([&](auto j) CASCADE_INLINE {
+      x[j] = exp(x[j] - max);
+      weight[j] = V::load(tile_scales.normalized + 16 * j);
+    });
+  } else {
+    // What is hidden may be anything, and must not matter.
+    V scale_max = V::zero();
+    unroll<4>([&](auto j) CASCADE_INLINE {
+      const auto bits = static_cast<uint16_t>(visible >> (16 * j));
+      x[j] = V::select(bits, x[j], -INFINITY);
+      weight[j] = V::select(bits, V::load(tile_scales.value + 16 * j), 0);
+      scale_max = V::max(weight[j], scale_max);
+    });
+    largest = V::max(V::max(x[0], x[1]), V::max(x[2], x[3])).largest();
+    value_max = scale_max.largest();
+    const V max = V::set1(largest);
+    const V inverse = V::set1(value_max > 0 ? 255.0f / value_max : 0.0f);
+    unroll<4>([&](auto j) CASCADE_INLINE {
+      const auto bits = static_cast<uint16_t>(visible >> (16 * j));
+      x[j] = V::select(bits, exp(x[j] - max), 0);
+      weight[j] = weight[j] * inverse;
+    });
   }
+  finish();
+  sum.store(scratch.tile_sums + row * 16);
+  scratch.tile_max[row] = largest;
+  scratch.factor[row] = value_max / 255.0f;
+}
+
+// Merges the tile's maxima and sums into the rows' softmax; leaves the factors for their values.
+template <class V>
+inline void merge_sums(const AttentionScratch& scratch, int begin, int end) {
+  for (int row = begin; row < end; row += 16) {
+    const int count = end - row < 16 ? end - row : 16;
+    const V tile = V::load_partial(scratch.tile_max + row, count);
+    const V old = V::load_partial(scratch.max + row, count);
+    const V max = V::max(tile, old);
+    const V old_factor = exp(old - max), new_factor = exp(tile - max);
+    max.store_partial(scratch.max + row, count);
+    old_factor.store_partial(scratch.old_factor + row, count);
+    new_factor.store_partial(scratch.new_factor + row, count);
+    (V::load_partial(scratch.factor + row, count) * new_factor)
+        .store_partial(scratch.factor + row, count);
+  }
+  for (int row = begin; row < end; ++row) {
+    const V old = V::load(scratch.sums + row * 16) * V::set1(scratch.old_factor[row]);
+    const V tile = V::load(scratch.tile_sums + row * 16);
+    V::fma(tile, V::set1(scratch.new_factor[row]), old).store(scratch.sums + row * 16);
+  }
+}
+
+// Rows [begin, end) share the page of tile `tile`, and all of them see some of it.
+template <class V, class D, KvType kType>
+inline void add_tile(const AttentionArgs& args, const AttentionScratch& scratch,
+                     const uint8_t* page, const uint64_t* visible, int begin, int end) {
+  constexpr bool kInt8 = kType == KvType::kInt8;
+  using Shape = std::conditional_t<kInt8, D, V>;
+  const uint8_t* keys = page + args.key_offset;
+  const uint8_t* values = page + args.value_offset;
+  TileScales scales;
+  if constexpr (kv_has_scales(kType)) load_tile_scales<V>(args, keys, values, scales);
+  const auto score_rows = [&]<int kRows>(int row) {
+    const auto groups = [&]<int kGroups>(int group) {
+      score_block<V, D, kType, kRows, kGroups>(args, scratch, keys, scales, begin + row, group);
+    };
+    for_blocks<Shape::kAttentionColumns>(kTileKeys / 16, groups);
+  };
+  for_blocks<Shape::kAttentionRows>(end - begin, score_rows);
+
+  bool all_whole = true;
+  for (int row = begin; row < end; ++row) {
+    all_whole = all_whole && visible[row] == ~uint64_t{0};
+    if constexpr (kInt8) {
+      quantized_softmax_of_row<V, D>(scratch, row, visible[row], scales);
+    } else {
+      softmax_of_row<V>(args, scratch, row, visible[row], scales);
+    }
+  }
+  merge_sums<V>(scratch, begin, end);
 
   const int vectors = scratch.width / 16;
-  const uint8_t* values = page + args.value_offset;
-  if (all_whole) {
+  // Integer products with 0 vanish, so that int8 rows need not know what they see.
+  if (kInt8 || all_whole) {
     const auto rows = [&]<int kRows>(int row) {
       const auto columns = [&]<int kVectors>(int vector) {
-        value_block<V, kType, kRows, kVectors>(values, scratch, row, vector, {0, kTileKeys});
+        value_block<V, D, kType, kRows, kVectors>(scratch, values, ~uint64_t{0}, begin + row,
+                                                  vector);
       };
-      for_blocks<V::kAttentionColumns>(vectors, columns);
+      for_blocks<Shape::kAttentionColumns>(vectors, columns);
     };
-    for_blocks<V::kAttentionRows>(args.rows, rows);
+    for_blocks<Shape::kAttentionRows>(end - begin, rows);
     return;
   }
-  for (int r = 0; r < args.rows; ++r) {
-    if (visible[r].begin >= visible[r].end) continue;
+  for (int row = begin; row < end; ++row) {
     const auto columns = [&]<int kVectors>(int vector) {
-      value_block<V, kType, 1, kVectors>(values, scratch, r, vector, visible[r]);
+      value_block<V, D, kType, 1, kVectors>(scratch, values, visible[row], row, vector);
     };
-    for_blocks<V::kAttentionColumns>(vectors, columns);
+    for_blocks<Shape::kAttentionColumns>(vectors, columns);
   }
 }
 
-// total = total merged with the split that has just ended; the split is behind it in key order.
+// All rows against the tiles of one split.
+template <class V, class D, KvType kType>
+inline void add_split_tile(const AttentionArgs& args, const AttentionScratch& scratch, int tile,
+                           bool* seen) {
+  uint64_t visible[kAttentionRowsMax];
+  for (int row = 0; row < args.rows; ++row) {
+    visible[row] = visible_keys(args, args.positions[row], tile);
+  }
+  for (int begin = 0; begin < args.rows;) {
+    if (visible[begin] == 0) {
+      ++begin;
+      continue;
+    }
+    const uint8_t* page = args.pages[begin][tile];
+    int end = begin;
+    for (; end < args.rows && visible[end] != 0 && args.pages[end][tile] == page; ++end) {
+      seen[end] = true;
+    }
+    add_tile<V, D, kType>(args, scratch, page, visible, begin, end);
+    begin = end;
+  }
+}
+
+// The split that has just ended joins those before it.
 template <class V>
-inline void merge_split(const AttentionScratch& scratch, int row, SoftmaxState& total,
-                        SoftmaxState& split) {
-  if (split.empty) return;
-  split.sum = V::load(scratch.sums + row * 16).sum();
-  float* into = scratch.total + row * scratch.width;
-  const float* from = scratch.split + row * scratch.width;
-  if (total.empty) {
+inline void merge_split(const AttentionScratch& scratch, int row, bool first) {
+  const float sum = V::load(scratch.sums + row * 16).sum();
+  const float max = scratch.max[row];
+  float* into = scratch.total_values + row * scratch.width;
+  const float* from = scratch.values + row * scratch.width;
+  if (first) {
     for (int j = 0; j < scratch.width; j += 16) V::load(from + j).store(into + j);
-    total = split;
+    scratch.total_sum[row] = sum;
+    scratch.total_max[row] = max;
     return;
   }
-  const float largest = total.max > split.max ? total.max : split.max;
-  const V old_factor = exp(V::set1(total.max - largest));
-  const V new_factor = exp(V::set1(split.max - largest));
+  const float largest = max > scratch.total_max[row] ? max : scratch.total_max[row];
+  const V old_factor = exp(V::set1(scratch.total_max[row] - largest));
+  const V new_factor = exp(V::set1(max - largest));
   for (int j = 0; j < scratch.width; j += 16) {
     V::fma(V::load(from + j), new_factor, V::load(into + j) * old_factor).store(into + j);
   }
   float sums[16];
-  V::fma(V::set1(split.sum), new_factor, V::set1(total.sum) * old_factor).store(sums);
-  total.sum = sums[0];
-  total.max = largest;
+  V::fma(V::set1(sum), new_factor, V::set1(scratch.total_sum[row]) * old_factor).store(sums);
+  scratch.total_sum[row] = sums[0];
+  scratch.total_max[row] = largest;
 }
 
-template <class V, KvType kType>
+template <class V>
+inline void start_split(const AttentionArgs& args, const AttentionScratch& scratch) {
+  for (int row = 0; row < args.rows; ++row) {
+    scratch.max[row] = -INFINITY;
+    V::zero().store(scratch.sums + row * 16);
+    float* values = scratch.values + row * scratch.width;
+    for (int j = 0; j < scratch.width; j += 16) V::zero().store(values + j);
+  }
+}
+
+template <class V, class D, KvType kType>
 inline void attention_of_type(const AttentionArgs& args) {
   const AttentionScratch scratch(args);
   constexpr int kSplitTiles = kSplitKeys / kTileKeys;
-  SoftmaxState total[kAttentionRowsMax], split[kAttentionRowsMax];
-  for (int r = 0; r < args.rows; ++r) total[r] = {0, 0, true};
-  // Positions do not decrease: the first row sees the earliest key, the last row the latest.
-  const int earliest = args.window > 0 ? args.positions[0] + 1 - args.window : 0;
-  const int first_tile = earliest > 0 ? earliest / kTileKeys : 0;
-  const int last_tile = args.positions[args.rows - 1] / kTileKeys;
-  for (int s = first_tile / kSplitTiles; s <= last_tile / kSplitTiles; ++s) {
-    for (int r = 0; r < args.rows; ++r) split[r] = {0, 0, true};
-    const int begin = s * kSplitTiles > first_tile ? s * kSplitTiles : first_tile;
-    const int end = (s + 1) * kSplitTiles - 1 < last_tile ? (s + 1) * kSplitTiles - 1 : last_tile;
-    for (int tile = begin; tile <= end; ++tile) add_tile<V, kType>(args, scratch, tile, split);
-    for (int r = 0; r < args.rows; ++r) merge_split<V>(scratch, r, total[r], split[r]);
+  if constexpr (kType == KvType::kInt8) {
+    for (int row = 0; row < args.rows; ++row) quantize_query<V, D>(args, scratch, row);
   }
-  for (int r = 0; r < args.rows; ++r) {
-    const float* values = scratch.total + r * scratch.width;
-    const V sum = V::set1(total[r].sum);
+  int earliest = args.positions[0], latest = args.positions[0];
+  for (int row = 1; row < args.rows; ++row) {
+    earliest = args.positions[row] < earliest ? args.positions[row] : earliest;
+    latest = args.positions[row] > latest ? args.positions[row] : latest;
+  }
+  // No row sees the tiles between the sinks and the first window.
+  const int last_tile = latest / kTileKeys;
+  const int window_begin = args.window > 0 ? earliest + 1 - args.window : 0;
+  const int window_tile = window_begin > 0 ? window_begin / kTileKeys : 0;
+  const int sink_tiles = args.window > 0 ? (args.sinks + kTileKeys - 1) / kTileKeys : 0;
+  bool any[kAttentionRowsMax] = {};
+  int tile = sink_tiles > 0 ? 0 : window_tile;
+  while (tile <= last_tile) {
+    bool seen[kAttentionRowsMax] = {};
+    start_split<V>(args, scratch);
+    const int split = tile / kSplitTiles;
+    for (; tile <= last_tile && tile / kSplitTiles == split;) {
+      add_split_tile<V, D, kType>(args, scratch, tile, seen);
+      ++tile;
+      if (tile >= sink_tiles && tile < window_tile) tile = window_tile;
+    }
+    for (int row = 0; row < args.rows; ++row) {
+      if (!seen[row]) continue;
+      merge_split<V>(scratch, row, !any[row]);
+      any[row] = true;
+    }
+  }
+  for (int row = 0; row < args.rows; ++row) {
+    const float* values = scratch.total_values + row * scratch.width;
+    const V sum = V::set1(scratch.total_sum[row]);
     for_lanes(args.head_dim, [&](int i, int count) {
-      (V::load(values + i) / sum).store_partial(args.outputs[r] + i, count);
+      (V::load(values + i) / sum).store_partial(args.outputs[row] + i, count);
     });
   }
 }
 
-template <class V>
+template <class V, class D>
 inline void attention(const AttentionArgs& args) {
-  if (args.kv_type == KvType::kF32) {
-    attention_of_type<V, KvType::kF32>(args);
-  } else {
-    attention_of_type<V, KvType::kBf16>(args);
+  switch (args.kv_type) {
+    case KvType::kF32: return attention_of_type<V, D, KvType::kF32>(args);
+    case KvType::kBf16: return attention_of_type<V, D, KvType::kBf16>(args);
+    case KvType::kFp16: return attention_of_type<V, D, KvType::kFp16>(args);
+    case KvType::kFp8: return attention_of_type<V, D, KvType::kFp8>(args);
+    case KvType::kInt8: return attention_of_type<V, D, KvType::kInt8>(args);
   }
 }
 

@@ -1,7 +1,23 @@
-// Cutting a run-time count into blocks whose size the compiler knows.
+// Loops of a size that the compiler knows, and cutting a run-time count into such.
 #pragma once
 
+#include <utility>
+
 namespace cascade::generic {
+
+template <class Body, int... kIndices>
+[[gnu::always_inline]] inline void unroll_over(const Body& body,
+                                               std::integer_sequence<int, kIndices...>) {
+  (body(std::integral_constant<int, kIndices>{}), ...);
+}
+
+// Calls body(0) ... body(kCount - 1), each with a constant: arrays that are indexed by it live in
+// registers. GCC unrolls plain loops too late for that. `body` is to be always_inline.
+template <int kCount, class Body>
+[[gnu::always_inline]] inline void unroll(const Body& body) {
+  unroll_over(body, std::make_integer_sequence<int, kCount>{});
+}
+#define CASCADE_INLINE __attribute__((always_inline))
 
 template <int kSize, class Body>
 [[gnu::always_inline]] inline void tail_block(int count, int begin, const Body& body) {

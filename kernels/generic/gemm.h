@@ -80,7 +80,7 @@ template <class V, int kRows, int kPanels>
 template <class V, int kRows, int kPanels>
 inline void gemm_tile(const GemmArgs& args, int row, int panel) {
   const size_t offset = static_cast<size_t>(panel) * args.w->k * kPanelChannels;
-  const uint8_t* data = args.w->data.get();
+  const uint8_t* data = args.w->data;
   if (args.w->type == WeightType::kF32) {
     gemm_tile_f32<V, kRows, kPanels>(reinterpret_cast<const float*>(data) + offset, args, row,
                                      panel);

@@ -29,7 +29,7 @@ Sgemm sgemm = nullptr;
 
 void gemm(const GemmArgs& args) {
   const int k = args.w->k;
-  const auto* weights = reinterpret_cast<const float*>(args.w->data.get());
+  const auto* weights = reinterpret_cast<const float*>(args.w->data);
   std::vector<float> x(static_cast<size_t>(kRows) * k);
   float y[kRows * kChannels];
   const int channel_begin = args.panel_begin * kPanelChannels;

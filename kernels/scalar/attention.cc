@@ -3,94 +3,200 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "kernels/exp.h"
 #include "kernels/kv_format.h"
+#include "kernels/quantized_rows.h"
 #include "kernels/scalar/elementwise.h"
 
 namespace cascade::scalar {
 namespace {
 
-// A softmax over some of a row's keys.
-struct State {
-  float max = 0;
-  float sum = 0;
-  bool empty = true;
-  std::vector<float> values;  // [head_dim], weighted by the exponentials
-};
-
-// Keys [begin, end) of a row, all in one split.
-State split_of_row(const AttentionArgs& args, int row, int begin, int end) {
-  State state;
-  state.values.assign(args.head_dim, 0.0f);
-  float sums[16] = {};
-  while (begin < end) {
-    const int tile = begin / kTileKeys;
-    const int tile_end = std::min(end, (tile + 1) * kTileKeys);
-    const uint8_t* keys = args.pages[tile] + args.key_offset;
-    const uint8_t* values = args.pages[tile] + args.value_offset;
-    float weights[kTileKeys] = {};
-    float largest = -INFINITY;
-    for (int key = begin; key < tile_end; ++key) {
-      float score = 0;
-      for (int d = 0; d < args.head_dim; ++d) {
-        const size_t index = key_index(args.kv_type, args.head_dim, key % kTileKeys, d);
-        score = std::fmaf(args.queries[row][d], load_kv(args.kv_type, keys, index), score);
-      }
-      weights[key % kTileKeys] = score * args.scale;
-      largest = std::max(largest, weights[key % kTileKeys]);
-    }
-    if (state.empty) {
-      state.max = largest;
-      state.empty = false;
-    } else if (largest > state.max) {
-      const float factor = exp_reference(state.max - largest);
-      for (float& sum : sums) sum = sum * factor;
-      for (float& value : state.values) value = value * factor;
-      state.max = largest;
-    }
-    for (int key = begin; key < tile_end; ++key) {
-      const int slot = key % kTileKeys;
-      weights[slot] = exp_reference(weights[slot] - state.max);
-      sums[slot % 16] = sums[slot % 16] + weights[slot];
-      for (int d = 0; d < args.head_dim; ++d) {
-        const float value = load_kv(args.kv_type, values, value_index(args.head_dim, slot, d));
-        state.values[d] = std::fmaf(weights[slot], value, state.values[d]);
-      }
-    }
-    begin = tile_end;
+float load(KvType type, const uint8_t* block, size_t index) {
+  if (type == KvType::kF32) {
+    float value;
+    std::memcpy(&value, block + index * sizeof value, sizeof value);
+    return value;
   }
-  state.sum = sum_lanes(sums);
-  return state;
+  if (type == KvType::kFp8) return f16_to_f32(e4m3_as_f16(block[index])) * kE4m3AsF16Scale;
+  uint16_t bits;
+  std::memcpy(&bits, block + index * sizeof bits, sizeof bits);
+  return type == KvType::kFp16 ? f16_to_f32(bits) : bf16_to_f32(bits);
 }
 
-void merge(State& total, State split) {
+float load_scale(const uint8_t* block, int channels, int token) {
+  uint16_t bits;
+  std::memcpy(&bits, block + kv_scales_offset(channels) + token * sizeof bits, sizeof bits);
+  return f16_to_f32(bits);
+}
+
+// A row's query: as it is, and as int8.
+struct Query {
+  const float* x;
+  std::vector<int> q;
+  float scale = 0;
+
+  Query(const float* values, int head_dim) : x(values), q(head_dim) {
+    float largest = 0;
+    for (int d = 0; d < head_dim; ++d) largest = std::max(largest, std::fabs(x[d]));
+    if (!(largest > kQuantizedMin)) return;
+    scale = largest / 127.0f;
+    const float inverse = 127.0f / largest;
+    for (int d = 0; d < head_dim; ++d) {
+      const float low = x[d] * inverse > -127.0f ? x[d] * inverse : -127.0f;
+      q[d] = static_cast<int>(std::nearbyint(low < 127.0f ? low : 127.0f));
+    }
+  }
+};
+
+// A softmax over some of a row's keys, and the values weighted by it.
+struct State {
+  float max = -INFINITY;
+  float sums[16] = {};
+  std::vector<float> values;  // [head_dim]
+};
+
+// The keys of one tile that a row sees, as bits.
+uint64_t visible_keys(const AttentionArgs& args, int position, int tile) {
+  uint64_t visible = 0;
+  for (int slot = 0; slot < kTileKeys; ++slot) {
+    const int key = tile * kTileKeys + slot;
+    const bool in_window = args.window == 0 || key > position - args.window || key < args.sinks;
+    if (key <= position && in_window) visible |= uint64_t{1} << slot;
+  }
+  return visible;
+}
+
+float score_of(const AttentionArgs& args, const Query& query, const uint8_t* keys, int slot) {
+  const KvType type = args.kv_type;
+  const auto at = [&](int d) { return key_index(type, args.head_dim, slot, d); };
+  if (type == KvType::kInt8) {
+    int dot = 0;
+    for (int d = 0; d < args.head_dim; ++d) dot += query.q[d] * (keys[at(d)] - 128);
+    const float factor = query.scale * args.scale;
+    return static_cast<float>(dot) * (load_scale(keys, args.head_dim, slot) * factor);
+  }
+  float dot = 0;
+  for (int d = 0; d < args.head_dim; ++d) {
+    dot = std::fmaf(query.x[d], load(type, keys, at(d)), dot);
+  }
+  if (type != KvType::kFp8) return dot * args.scale;
+  return dot * (load_scale(keys, args.head_dim, slot) * args.scale);
+}
+
+// The tile's weighted values and the factor that they are still to be multiplied with; `e` has the
+// exponentials, 0 where hidden.
+float weigh_values(const AttentionArgs& args, const uint8_t* values, uint64_t visible,
+                   const float* e, std::vector<float>& out) {
+  const KvType type = args.kv_type;
+  const int width = padded_head_dim(args.head_dim);
+  const auto sees = [&](int slot) { return (visible >> slot & 1) != 0; };
+  if (type != KvType::kInt8) {
+    for (int d = 0; d < args.head_dim; ++d) {
+      float sum = 0;
+      for (int slot = 0; slot < kTileKeys; ++slot) {
+        if (!sees(slot)) continue;
+        const float scale = type == KvType::kFp8 ? load_scale(values, width, slot) : 1.0f;
+        const size_t index = value_index(type, args.head_dim, slot, d);
+        sum = std::fmaf(e[slot] * scale, load(type, values, index), sum);
+      }
+      out[d] = sum;
+    }
+    return 1.0f;
+  }
+  float largest = 0;
+  for (int slot = 0; slot < kTileKeys; ++slot) {
+    if (sees(slot)) largest = std::max(largest, load_scale(values, width, slot));
+  }
+  const float inverse = largest > 0 ? 255.0f / largest : 0.0f;
+  for (int d = 0; d < args.head_dim; ++d) {
+    int sum = 0;
+    for (int slot = 0; slot < kTileKeys; ++slot) {
+      if (!sees(slot)) continue;
+      const float p = e[slot] * (load_scale(values, width, slot) * inverse);
+      const int weight = p > 0 ? static_cast<int>(std::nearbyint(p)) : 0;
+      const size_t index = value_index(type, args.head_dim, slot, d);
+      sum += weight * static_cast<int8_t>(values[index]);
+    }
+    out[d] = static_cast<float>(sum);
+  }
+  return largest / 255.0f;
+}
+
+void add_tile(const AttentionArgs& args, const Query& query, const uint8_t* page, uint64_t visible,
+              State& state) {
+  float e[kTileKeys] = {};
+  float largest = -INFINITY;
+  for (int slot = 0; slot < kTileKeys; ++slot) {
+    if ((visible >> slot & 1) == 0) continue;
+    e[slot] = score_of(args, query, page + args.key_offset, slot);
+    largest = std::max(largest, e[slot]);
+  }
+  float sums[16] = {};
+  for (int slot = 0; slot < kTileKeys; ++slot) {
+    if ((visible >> slot & 1) != 0) e[slot] = exp_reference(e[slot] - largest);
+    sums[slot % 16] = sums[slot % 16] + e[slot];
+  }
+  std::vector<float> weighted(args.head_dim);
+  const float factor = weigh_values(args, page + args.value_offset, visible, e, weighted);
+
+  const float max = largest > state.max ? largest : state.max;
+  const float old_factor = exp_reference(state.max - max);
+  const float new_factor = exp_reference(largest - max);
+  for (int lane = 0; lane < 16; ++lane) {
+    state.sums[lane] = std::fmaf(sums[lane], new_factor, state.sums[lane] * old_factor);
+  }
+  for (int d = 0; d < args.head_dim; ++d) {
+    state.values[d] = std::fmaf(weighted[d], factor * new_factor, state.values[d] * old_factor);
+  }
+  state.max = max;
+}
+
+// The splits merged so far.
+struct Total {
+  bool empty = true;
+  float max = 0;
+  float sum = 0;
+  std::vector<float> values;
+};
+
+void merge(Total& total, State split) {
+  const float sum = sum_lanes(split.sums);
   if (total.empty) {
-    total = std::move(split);
+    total = {false, split.max, sum, std::move(split.values)};
     return;
   }
-  const float largest = std::max(total.max, split.max);
-  const float old_factor = exp_reference(total.max - largest);
-  const float new_factor = exp_reference(split.max - largest);
+  const float max = split.max > total.max ? split.max : total.max;
+  const float old_factor = exp_reference(total.max - max);
+  const float new_factor = exp_reference(split.max - max);
   for (size_t d = 0; d < total.values.size(); ++d) {
     total.values[d] = std::fmaf(split.values[d], new_factor, total.values[d] * old_factor);
   }
-  total.sum = std::fmaf(split.sum, new_factor, total.sum * old_factor);
-  total.max = largest;
+  total.sum = std::fmaf(sum, new_factor, total.sum * old_factor);
+  total.max = max;
 }
 
 }  // namespace
 
 void attention(const AttentionArgs& args) {
+  constexpr int kSplitTiles = kSplitKeys / kTileKeys;
   for (int row = 0; row < args.rows; ++row) {
-    const int end = args.positions[row] + 1;
-    int begin = args.window > 0 ? std::max(0, end - args.window) : 0;
-    State total;
-    while (begin < end) {
-      const int split_end = std::min(end, (begin / kSplitKeys + 1) * kSplitKeys);
-      merge(total, split_of_row(args, row, begin, split_end));
-      begin = split_end;
+    const int position = args.positions[row];
+    const Query query(args.queries[row], args.head_dim);
+    Total total;
+    for (int begin = 0; begin <= position / kTileKeys; begin += kSplitTiles) {
+      State split;
+      split.values.assign(args.head_dim, 0.0f);
+      bool seen = false;
+      for (int tile = begin; tile < begin + kSplitTiles && tile <= position / kTileKeys; ++tile) {
+        const uint64_t visible = visible_keys(args, position, tile);
+        if (visible == 0) continue;
+        add_tile(args, query, args.pages[row][tile], visible, split);
+        seen = true;
+      }
+      if (seen) merge(total, std::move(split));
     }
     for (int d = 0; d < args.head_dim; ++d) args.outputs[row][d] = total.values[d] / total.sum;
   }

@@ -9,9 +9,9 @@ namespace {
 float weight_at(const PackedMatrix& w, int panel, int k, int lane) {
   const size_t base = static_cast<size_t>(panel) * w.k * kPanelChannels;
   if (w.type == WeightType::kF32) {
-    return reinterpret_cast<const float*>(w.data.get())[base + size_t(k) * kPanelChannels + lane];
+    return reinterpret_cast<const float*>(w.data)[base + size_t(k) * kPanelChannels + lane];
   }
-  const auto* data = reinterpret_cast<const uint16_t*>(w.data.get());
+  const auto* data = reinterpret_cast<const uint16_t*>(w.data);
   return bf16_to_f32(data[base + size_t(k / 2) * 2 * kPanelChannels + 2 * lane + k % 2]);
 }
 

@@ -2,6 +2,7 @@
 #include "kernels/scalar/attention.h"
 #include "kernels/scalar/elementwise.h"
 #include "kernels/scalar/gemm.h"
+#include "kernels/scalar/quantized.h"
 #include "kernels/table.h"
 #include "kernels/write_kv.h"
 
@@ -12,6 +13,8 @@ const Kernels& scalar_kernels() {
       .isa = Isa::kScalar,
       .matrix_layout = MatrixLayout::kPanels16,
       .gemm = scalar::gemm,
+      .quantized_gemm = scalar::quantized_gemm,
+      .quantize_row = scalar::quantize_row,
       .rms_norm = scalar::rms_norm,
       .rope = scalar::rope,
       .silu_mul = scalar::silu_mul,

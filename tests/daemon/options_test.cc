@@ -128,8 +128,8 @@ TEST(Options, put_the_socket_into_the_users_runtime_folder) {
 
 TEST(Options, refuse_wrong_values_by_name) {
   const std::vector<std::pair<const char*, std::vector<const char*>>> wrong = {
-      {"--weights", {"", "int8", "F32", "bf16 "}},
-      {"--kv", {"", "fp8", "BF16"}},
+      {"--weights", {"", "int16", "F32", "bf16 "}},
+      {"--kv", {"", "fp4", "BF16"}},
       {"--isa", {"", "sse", "AVX2", "neon"}},
       {"--threads", {"", "0", "-1", "257", "many", "1.5", "99999999999999999999"}},
       {"--model", {""}},

@@ -2,6 +2,7 @@
 // itself; and the result is the softmax it claims to be.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -49,10 +50,16 @@ struct Cache {
   std::vector<std::vector<float>> key_rows, value_rows;
 };
 
-// Attention of the rows (positions ascending) in one call.
-std::vector<std::vector<float>> attend(const Kernels& kernels, const Cache& cache, int window,
+struct Window {
+  int size = 0;
+  int sinks = 0;
+};
+
+// Attention of the rows in one call; row r reads pages[r].
+std::vector<std::vector<float>> attend(const Kernels& kernels, const Cache& cache, Window window,
                                        const std::vector<std::vector<float>>& queries,
-                                       const std::vector<int32_t>& positions) {
+                                       const std::vector<int32_t>& positions,
+                                       const std::vector<const uint8_t* const*>& pages) {
   const size_t rows = queries.size();
   std::vector<std::vector<float>> outputs(rows, std::vector<float>(cache.head_dim, -1));
   std::vector<const float*> query_rows;
@@ -66,8 +73,9 @@ std::vector<std::vector<float>> attend(const Kernels& kernels, const Cache& cach
   kernels.attention({.kv_type = cache.type,
                      .head_dim = cache.head_dim,
                      .scale = 1 / std::sqrt(static_cast<float>(cache.head_dim)),
-                     .window = window,
-                     .pages = cache.pages.data(),
+                     .window = window.size,
+                     .sinks = window.sinks,
+                     .pages = pages.data(),
                      .key_offset = cache.key_offset(),
                      .value_offset = cache.value_offset(),
                      .rows = static_cast<int>(rows),
@@ -78,11 +86,19 @@ std::vector<std::vector<float>> attend(const Kernels& kernels, const Cache& cach
   return outputs;
 }
 
+// The same for rows of one sequence.
+std::vector<std::vector<float>> attend(const Kernels& kernels, const Cache& cache, Window window,
+                                       const std::vector<std::vector<float>>& queries,
+                                       const std::vector<int32_t>& positions) {
+  return attend(kernels, cache, window, queries, positions,
+                std::vector<const uint8_t* const*>(queries.size(), cache.pages.data()));
+}
+
 struct Case {
   KvType type;
   int head_dim;
   int keys;
-  int window;
+  Window window;
 };
 
 class Attention : public ::testing::TestWithParam<Case> {};
@@ -101,7 +117,8 @@ TEST_P(Attention, every_isa_equals_scalar_in_any_grouping_of_rows) {
   for (const Kernels* kernels : vector_kernels()) {
     size_t begin = 0;
     while (begin < queries.size()) {
-      const size_t count = std::min<size_t>(queries.size() - begin, 1 + random.below(16));
+      const size_t count =
+          std::min<size_t>(queries.size() - begin, 1 + random.below(kAttentionRowsMax));
       const auto actual = attend(*kernels, cache, window,
                                  {queries.begin() + begin, queries.begin() + begin + count},
                                  {positions.begin() + begin, positions.begin() + begin + count});
@@ -116,6 +133,31 @@ TEST_P(Attention, every_isa_equals_scalar_in_any_grouping_of_rows) {
   }
 }
 
+// x as the cache gives it back, but for the scores' and weights' own rounding.
+std::vector<float> rounded(KvType type, const std::vector<float>& x) {
+  std::vector<float> out = x;
+  float largest = 0;
+  for (const float value : x) largest = std::max(largest, std::fabs(value));
+  for (float& value : out) {
+    switch (type) {
+      case KvType::kF32: break;
+      case KvType::kBf16: value = bf16_to_f32(f32_to_bf16(value)); break;
+      case KvType::kFp16: value = f16_to_f32(f32_to_f16(value)); break;
+      case KvType::kFp8: {
+        const float scale = f16_to_f32(f32_to_f16(largest / kE4m3Max));
+        value = e4m3_to_f32(f32_to_e4m3(value / scale)) * scale;
+        break;
+      }
+      case KvType::kInt8: {
+        const float scale = f16_to_f32(f32_to_f16(largest / 127));
+        value = std::nearbyint(value / scale) * scale;
+        break;
+      }
+    }
+  }
+  return out;
+}
+
 TEST_P(Attention, is_the_softmax_over_the_visible_keys) {
   const auto& [type, head_dim, keys, window] = GetParam();
   Random random(testing::test_seed());
@@ -124,39 +166,93 @@ TEST_P(Attention, is_the_softmax_over_the_visible_keys) {
   const auto query = random_floats(random, head_dim, 2);
   const auto actual = attend(scalar(), cache, window, {query}, {position})[0];
 
-  const auto rounded = [&](float x) {
-    return type == KvType::kF32 ? x : bf16_to_f32(f32_to_bf16(x));
-  };
-  const int begin = window > 0 ? std::max(0, position + 1 - window) : 0;
-  std::vector<double> weights;
-  double total = 0;
-  for (int key = begin; key <= position; ++key) {
-    double score = 0;
-    for (int d = 0; d < head_dim; ++d) score += double(query[d]) * rounded(cache.key_rows[key][d]);
-    weights.push_back(std::exp(score / std::sqrt(double(head_dim))));
-    total += weights.back();
+  std::vector<float> asked = query;
+  if (type == KvType::kInt8) {
+    const float step =
+        std::fabs(*std::ranges::max_element(query, {}, [](float x) { return std::fabs(x); })) / 127;
+    for (float& x : asked) x = std::nearbyint(x / step) * step;
   }
-  for (int d = 0; d < head_dim; ++d) {
-    double exact = 0;
-    for (int key = begin; key <= position; ++key) {
-      exact += weights[key - begin] / total * rounded(cache.value_rows[key][d]);
+  std::vector<double> weights(keys, 0.0), exact(head_dim, 0.0);
+  double total = 0;
+  for (int key = 0; key < keys; ++key) {
+    if (window.size > 0 && key <= position - window.size && key >= window.sinks) continue;
+    const auto k = rounded(type, cache.key_rows[key]);
+    double score = 0;
+    for (int d = 0; d < head_dim; ++d) score += double(asked[d]) * k[d];
+    weights[key] = std::exp(score / std::sqrt(double(head_dim)));
+    total += weights[key];
+  }
+  double largest = 0;
+  for (int key = 0; key < keys; ++key) {
+    if (weights[key] == 0) continue;
+    const auto v = rounded(type, cache.value_rows[key]);
+    for (int d = 0; d < head_dim; ++d) {
+      exact[d] += weights[key] / total * v[d];
+      largest = std::max(largest, std::fabs(double(v[d])));
     }
-    ASSERT_NEAR(actual[d], exact, 3e-4);
+  }
+  // int8 rounds the weights to 1 in 510 of a tile's largest.
+  const double bound = type == KvType::kInt8 ? 0.05 * largest : 3e-4 * std::max(1.0, largest);
+  for (int d = 0; d < head_dim; ++d) ASSERT_NEAR(actual[d], exact[d], bound);
+}
+
+// Sequences that share pages, then part: each row has the bits that it has alone.
+TEST_P(Attention, sequences_that_share_pages_get_the_bits_they_get_alone) {
+  const auto& [type, head_dim, keys, window] = GetParam();
+  Random random(testing::test_seed());
+  const Cache shared(random, type, head_dim, keys), other(random, type, head_dim, keys);
+  const auto page_count = shared.pages.size();
+  std::vector<std::vector<const uint8_t*>> sequences;
+  for (int s = 0; s < 6; ++s) {
+    std::vector<const uint8_t*> pages = shared.pages;
+    const size_t common = random.below(page_count + 1);
+    for (size_t page = common; page < page_count; ++page) pages[page] = other.pages[page];
+    sequences.push_back(pages);
+  }
+  std::vector<std::vector<float>> queries;
+  std::vector<int32_t> positions;
+  std::vector<const uint8_t* const*> pages;
+  for (const auto& sequence : sequences) {
+    const auto position = static_cast<int32_t>(random.below(uint64_t(keys)));
+    for (int head = 0; head < 3; ++head) {
+      queries.push_back(random_floats(random, head_dim, 2));
+      positions.push_back(position);
+      pages.push_back(sequence.data());
+    }
+  }
+  for (const Kernels* kernels : vector_kernels()) {
+    const auto together = attend(*kernels, shared, window, queries, positions, pages);
+    for (size_t r = 0; r < queries.size(); ++r) {
+      const auto alone =
+          attend(scalar(), shared, window, {queries[r]}, {positions[r]}, {pages[r]})[0];
+      ASSERT_EQ(std::memcmp(alone.data(), together[r].data(), head_dim * sizeof(float)), 0)
+          << to_string(kernels->isa) << " row " << r << " position " << positions[r];
+    }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    Shapes, Attention,
-    ::testing::Values(Case{KvType::kF32, 8, 70, 0}, Case{KvType::kBf16, 8, 70, 0},
-                      Case{KvType::kF32, 64, 1, 0}, Case{KvType::kBf16, 64, 64, 0},
-                      Case{KvType::kF32, 128, 1100, 0}, Case{KvType::kBf16, 128, 2113, 0},
-                      Case{KvType::kF32, 72, 300, 48}, Case{KvType::kBf16, 16, 2100, 1030},
-                      Case{KvType::kF32, 32, 1500, 1}, Case{KvType::kBf16, 64, 1024, 64}),
-    [](const auto& test) {
-      const Case& c = test.param;
-      return std::string(to_string(c.type)) + "_dim" + std::to_string(c.head_dim) + "_keys" +
-             std::to_string(c.keys) + "_window" + std::to_string(c.window);
-    });
+constexpr Window kAll = {};
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const KvType type : kKvTypes) {
+    for (const Case& shape :
+         {Case{type, 8, 70, kAll}, Case{type, 64, 1, kAll}, Case{type, 128, 1100, kAll},
+          Case{type, 72, 300, {48, 0}}, Case{type, 72, 300, {48, 4}},
+          Case{type, 16, 2100, {1030, 0}}, Case{type, 32, 1500, {1, 0}},
+          Case{type, 64, 1024, {64, 70}}, Case{type, 128, 2113, {200, 1}}}) {
+      all.push_back(shape);
+    }
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, Attention, ::testing::ValuesIn(cases()), [](const auto& test) {
+  const Case& c = test.param;
+  return std::string(to_string(c.type)) + "_dim" + std::to_string(c.head_dim) + "_keys" +
+         std::to_string(c.keys) + "_window" + std::to_string(c.window.size) + "_sinks" +
+         std::to_string(c.window.sinks);
+});
 
 }  // namespace
 }  // namespace cascade

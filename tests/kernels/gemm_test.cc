@@ -11,22 +11,15 @@ namespace {
 
 using testing::random_floats;
 using testing::scalar;
+using testing::TestMatrix;
 using testing::vector_kernels;
-
-PackedMatrix random_matrix(Random& random, WeightType type, MatrixLayout layout, int n, int k) {
-  PackedMatrix matrix = make_packed_matrix(type, layout, n, k);
-  for (int channel = 0; channel < n; ++channel) {
-    set_row(matrix, channel, random_floats(random, k).data());
-  }
-  return matrix;
-}
 
 // y of `rows` rows starting at `row`, computed in one call.
 std::vector<float> product(const Kernels& kernels, const PackedMatrix& w,
                            const std::vector<float>& x, size_t x_stride, int row, int rows) {
   std::vector<float> y(static_cast<size_t>(rows) * w.n_padded, -1.0f);
-  kernels.gemm({&w, x.data() + row * x_stride, x_stride, y.data(), size_t(w.n_padded), rows, 0,
-                w.panels()});
+  kernels.gemm(
+      {&w, x.data() + row * x_stride, x_stride, y.data(), size_t(w.n_padded), rows, 0, w.panels()});
   return y;
 }
 
@@ -42,12 +35,13 @@ TEST_P(GemmTypes, every_isa_equals_scalar_over_odd_shapes) {
   for (const Kernels* kernels : vector_kernels()) {
     for (const int n : {1, 15, 16, 17, 48, 100, 208}) {
       for (const int k : {8, 24, 136, 520}) {
-        const PackedMatrix w = random_matrix(random, GetParam(), MatrixLayout::kPanels16, n, k);
+        const TestMatrix matrix(random, GetParam(), MatrixLayout::kPanels16, n, k);
+        const PackedMatrix& w = matrix.packed;
         const size_t stride = k + 3;  // rows are not aligned
         for (const int rows : {1, 2, 3, 4, 5, 7, 11, 12, 13, 25, 97}) {
           const auto x = random_floats(random, rows * stride);
-          SCOPED_TRACE(::testing::Message() << to_string(kernels->isa) << " n=" << n << " k=" << k
-                                            << " rows=" << rows);
+          SCOPED_TRACE(::testing::Message()
+                       << to_string(kernels->isa) << " n=" << n << " k=" << k << " rows=" << rows);
           expect_same_bits(product(scalar(), w, x, stride, 0, rows),
                            product(*kernels, w, x, stride, 0, rows));
         }
@@ -63,15 +57,16 @@ TEST_P(GemmTypes, a_row_does_not_depend_on_the_rows_beside_it) {
   if (openblas.ok()) tables.push_back(*openblas);
   for (const Kernels* kernels : tables) {
     const int n = 176, k = 328, rows = 70;
-    const PackedMatrix w = random_matrix(random, GetParam(), kernels->matrix_layout, n, k);
+    const TestMatrix matrix(random, GetParam(), kernels->matrix_layout, n, k);
+    const PackedMatrix& w = matrix.packed;
     const auto x = random_floats(random, size_t{rows} * k);
     const auto whole = product(*kernels, w, x, k, 0, rows);
     int row = 0;
     while (row < rows) {
       const int count = static_cast<int>(std::min<uint64_t>(rows - row, 1 + random.below(30)));
       const auto part = product(*kernels, w, x, k, row, count);
-      SCOPED_TRACE(::testing::Message() << to_string(kernels->isa) << " rows " << row << "+"
-                                        << count);
+      SCOPED_TRACE(::testing::Message()
+                   << to_string(kernels->isa) << " rows " << row << "+" << count);
       EXPECT_EQ(std::memcmp(part.data(), whole.data() + size_t(row) * w.n_padded,
                             part.size() * sizeof(float)),
                 0);
@@ -86,7 +81,8 @@ TEST_P(GemmTypes, panels_may_be_split_anywhere) {
   const auto openblas = kernels_for(Isa::kOpenblas);
   if (openblas.ok()) tables.push_back(*openblas);
   for (const Kernels* kernels : tables) {
-    const PackedMatrix w = random_matrix(random, GetParam(), kernels->matrix_layout, 200, 64);
+    const TestMatrix matrix(random, GetParam(), kernels->matrix_layout, 200, 64);
+    const PackedMatrix& w = matrix.packed;
     const int rows = 9;
     const auto x = random_floats(random, size_t{rows} * w.k);
     const auto whole = product(*kernels, w, x, w.k, 0, rows);
@@ -105,8 +101,10 @@ TEST_P(GemmTypes, openblas_is_close_to_the_specification) {
   if (!openblas.ok()) GTEST_SKIP() << "SKIPPED: " << openblas.error().to_string();
   Random random(testing::test_seed());
   const int n = 130, k = 264, rows = 20;
-  PackedMatrix panels = make_packed_matrix(GetParam(), MatrixLayout::kPanels16, n, k);
-  PackedMatrix row_major = make_packed_matrix(GetParam(), MatrixLayout::kRowMajor, n, k);
+  TestMatrix panels_memory(GetParam(), MatrixLayout::kPanels16, n, k);
+  TestMatrix row_major_memory(GetParam(), MatrixLayout::kRowMajor, n, k);
+  PackedMatrix& panels = panels_memory.packed;
+  PackedMatrix& row_major = row_major_memory.packed;
   for (int channel = 0; channel < n; ++channel) {
     set_row(panels, channel, random_floats(random, k).data());
     std::vector<float> rounded(k);
@@ -129,7 +127,8 @@ TEST(PackedMatrix, gives_back_the_rows_that_were_stored) {
   Random random(testing::test_seed());
   for (const WeightType type : {WeightType::kF32, WeightType::kBf16}) {
     for (const MatrixLayout layout : {MatrixLayout::kPanels16, MatrixLayout::kRowMajor}) {
-      PackedMatrix matrix = make_packed_matrix(type, layout, 37, 24);
+      TestMatrix memory(type, layout, 37, 24);
+      PackedMatrix& matrix = memory.packed;
       std::vector<std::vector<float>> rows;
       for (int channel = 0; channel < 37; ++channel) {
         rows.push_back(random_floats(random, 24));
@@ -140,8 +139,8 @@ TEST(PackedMatrix, gives_back_the_rows_that_were_stored) {
         get_row(matrix, channel, back.data());
         for (int k = 0; k < 24; ++k) {
           const bool rounds = matrix.type == WeightType::kBf16;
-          const float stored = rounds ? bf16_to_f32(f32_to_bf16(rows[channel][k]))
-                                      : rows[channel][k];
+          const float stored =
+              rounds ? bf16_to_f32(f32_to_bf16(rows[channel][k])) : rows[channel][k];
           ASSERT_EQ(back[k], stored);
         }
       }

@@ -11,12 +11,14 @@
 
 namespace cascade::testing {
 
-inline const Kernels& scalar() { return **kernels_for(Isa::kScalar); }
+inline const Kernels& scalar() {
+  return **kernels_for(Isa::kScalar);
+}
 
 // The vector tables that this CPU can run; says so when one is missing.
 inline std::vector<const Kernels*> vector_kernels() {
   std::vector<const Kernels*> found;
-  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512}) {
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vnni}) {
     const auto kernels = kernels_for(isa);
     if (kernels.ok()) {
       found.push_back(*kernels);
@@ -38,5 +40,21 @@ inline std::vector<float> random_floats(Random& random, size_t n, float scale = 
   }
   return values;
 }
+
+// A packed matrix and its memory.
+struct TestMatrix {
+  TestMatrix(WeightType type, MatrixLayout layout, int n, int k)
+      : packed(describe_matrix(type, layout, n, k)), memory(allocate_aligned(packed.bytes())) {
+    packed.data = memory.get();
+  }
+  TestMatrix(Random& random, WeightType type, MatrixLayout layout, int n, int k)
+      : TestMatrix(type, layout, n, k) {
+    for (int channel = 0; channel < n; ++channel) {
+      set_row(packed, channel, random_floats(random, k).data());
+    }
+  }
+  PackedMatrix packed;
+  AlignedBytes memory;
+};
 
 }  // namespace cascade::testing

@@ -100,10 +100,17 @@ class ChainPages {
           const uint8_t* values = page + layout_.value_offset(layer, head);
           for (int c = 0; c < layout_.head_dim; ++c) {
             const uint8_t* k = keys + key_index(layout_.type, layout_.head_dim, slot, c) * element;
-            const uint8_t* v = values + value_index(layout_.head_dim, slot, c) * element;
+            const uint8_t* v =
+                values + value_index(layout_.type, layout_.head_dim, slot, c) * element;
             bytes.insert(bytes.end(), k, k + element);
             bytes.insert(bytes.end(), v, v + element);
           }
+          if (!kv_has_scales(layout_.type)) continue;
+          const int padded = padded_head_dim(layout_.head_dim);
+          const uint8_t* k = keys + kv_scales_offset(layout_.head_dim) + slot * sizeof(uint16_t);
+          const uint8_t* v = values + kv_scales_offset(padded) + slot * sizeof(uint16_t);
+          bytes.insert(bytes.end(), k, k + sizeof(uint16_t));
+          bytes.insert(bytes.end(), v, v + sizeof(uint16_t));
         }
       }
     }

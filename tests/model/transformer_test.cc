@@ -40,20 +40,24 @@ std::vector<float> random_vector(Random& random, int n, double around) {
   return values;
 }
 
-PackedMatrix random_matrix(Random& random, int n, int k) {
-  PackedMatrix matrix = make_packed_matrix(WeightType::kF32, MatrixLayout::kPanels16, n, k);
+// `memory` receives what the matrix lies in.
+PackedMatrix random_matrix(Random& random, int n, int k, std::vector<AlignedBytes>& memory) {
+  PackedMatrix matrix = describe_matrix(WeightType::kF32, MatrixLayout::kPanels16, n, k);
+  memory.push_back(allocate_aligned(matrix.bytes()));
+  matrix.data = memory.back().get();
   for (int row = 0; row < n; ++row) set_row(matrix, row, random_vector(random, k, 0).data());
   return matrix;
 }
 
-StackedMatrix random_stack(Random& random, std::vector<int> parts, int k) {
+StackedMatrix random_stack(Random& random, std::vector<int> parts, int k,
+                           std::vector<AlignedBytes>& memory) {
   StackedMatrix stack;
   int n = 0;
   for (const int part : parts) {
     stack.offset.push_back(n);
     n += round_up(part, kPanelChannels);
   }
-  stack.matrix = random_matrix(random, n, k);
+  stack.matrix = random_matrix(random, n, k, memory);
   return stack;
 }
 
@@ -62,7 +66,7 @@ struct TinyModel {
   explicit TinyModel(uint64_t seed = 1) {
     Random random(seed);
     const ModelConfig& c = config;
-    weights.embedding = random_matrix(random, c.vocab_size, c.hidden_size);
+    weights.embedding = random_matrix(random, c.vocab_size, c.hidden_size, memory);
     weights.final_norm = random_vector(random, c.hidden_size, 1);
     for (int i = 0; i < c.layers; ++i) {
       LayerWeights layer;
@@ -71,11 +75,11 @@ struct TinyModel {
       layer.query_norm = random_vector(random, c.head_dim, 1);
       layer.key_norm = random_vector(random, c.head_dim, 1);
       const int q = c.query_heads * c.head_dim, kv = c.kv_heads * c.head_dim;
-      layer.qkv = random_stack(random, {q, kv, kv}, c.hidden_size);
-      layer.output = random_stack(random, {c.hidden_size}, q);
+      layer.qkv = random_stack(random, {q, kv, kv}, c.hidden_size, memory);
+      layer.output = random_stack(random, {c.hidden_size}, q, memory);
       layer.gate_up =
-          random_stack(random, {c.intermediate_size, c.intermediate_size}, c.hidden_size);
-      layer.down = random_stack(random, {c.hidden_size}, c.intermediate_size);
+          random_stack(random, {c.intermediate_size, c.intermediate_size}, c.hidden_size, memory);
+      layer.down = random_stack(random, {c.hidden_size}, c.intermediate_size, memory);
       weights.layers.push_back(std::move(layer));
     }
   }
@@ -86,10 +90,11 @@ struct TinyModel {
 
   ModelConfig config = tiny_config();
   Weights weights;
+  std::vector<AlignedBytes> memory;
 };
 
 TEST(KvLayout, blocks_lie_one_behind_the_other_in_whole_cache_lines) {
-  for (const KvType type : {KvType::kF32, KvType::kBf16}) {
+  for (const KvType type : kKvTypes) {
     for (const int head_dim : {8, 16, 24, 64, 80, 128}) {
       ModelConfig config = tiny_config();
       config.head_dim = head_dim;
@@ -283,7 +288,7 @@ TEST(Transformer, logits_are_products_with_the_head_and_nothing_is_written_behin
 TEST(Transformer, a_head_of_its_own_is_used_where_there_is_one) {
   TinyModel model;
   Random random(7);
-  model.weights.head = random_matrix(random, 50, 24);
+  model.weights.head = random_matrix(random, 50, 24, model.memory);
   ThreadPool pool(1);
   Transformer transformer = model.transformer(pool);
   const std::vector<float> hidden = random_vector(random, 24, 0);

@@ -1,0 +1,158 @@
+// Sixteen 32-bit integers in two AVX2 registers: the integer type of kernels/generic.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+#include "kernels/avx2/v16.h"
+
+namespace cascade::avx2 {
+
+struct I16 {
+  __m256i low;
+  __m256i high;
+
+  static I16 zero() { return {_mm256_setzero_si256(), _mm256_setzero_si256()}; }
+  static I16 set1(int32_t x) { return {_mm256_set1_epi32(x), _mm256_set1_epi32(x)}; }
+  // To the nearest, ties to even. |x| < 2^31.
+  static I16 rounded(V16 x) { return {_mm256_cvtps_epi32(x.low), _mm256_cvtps_epi32(x.high)}; }
+  V16 to_float() const { return {_mm256_cvtepi32_ps(low), _mm256_cvtepi32_ps(high)}; }
+  friend I16 operator+(I16 a, I16 b) {
+    return {_mm256_add_epi32(a.low, b.low), _mm256_add_epi32(a.high, b.high)};
+  }
+  friend I16 operator*(I16 a, I16 b) {
+    return {_mm256_mullo_epi32(a.low, b.low), _mm256_mullo_epi32(a.high, b.high)};
+  }
+  int32_t sum() const {
+    const __m256i half = _mm256_add_epi32(low, high);
+    __m128i x = _mm_add_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+    x = _mm_add_epi32(x, _mm_shuffle_epi32(x, 0x4E));
+    x = _mm_add_epi32(x, _mm_shuffle_epi32(x, 0xB1));
+    return _mm_cvtsi128_si32(x);
+  }
+  // As 16 bytes; each in [-128, 127].
+  void store_int8(int8_t* p) const {
+    const __m128i words =
+        _mm_packs_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
+    const __m128i more =
+        _mm_packs_epi32(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm_packs_epi16(words, more));
+  }
+  // As 16 bytes; each in [0, 255].
+  void store_uint8(uint8_t* p) const {
+    const __m128i words =
+        _mm_packs_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
+    const __m128i more =
+        _mm_packs_epi32(_mm256_castsi256_si128(high), _mm256_extracti128_si256(high, 1));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm_packus_epi16(words, more));
+  }
+  // The low (0) or high (1) halves of 16 bytes.
+  static I16 load_half_bytes(const uint8_t* p, int half) {
+    const auto widen = [half](const uint8_t* q) {
+      const __m256i bytes =
+          _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(q)));
+      return half == 0 ? _mm256_and_si256(bytes, _mm256_set1_epi32(15))
+                       : _mm256_srli_epi32(bytes, 4);
+    };
+    return {widen(p), widen(p + 8)};
+  }
+
+  static __m256i load(const uint8_t* p) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+  }
+  static __m256i four(const void* p) {
+    int32_t bytes;
+    __builtin_memcpy(&bytes, p, sizeof bytes);
+    return _mm256_set1_epi32(bytes);
+  }
+  static __m256i dot_pairs(__m256i u8, __m256i s8) {
+    return _mm256_madd_epi16(_mm256_maddubs_epi16(u8, s8), _mm256_set1_epi16(1));
+  }
+
+  struct Bytes {  // of 16 lanes, four each
+    __m256i low;
+    __m256i high;
+  };
+  // 64 bytes: the low halves, the high halves.
+  static void load_nibbles(const uint8_t* p, Bytes& low, Bytes& high) {
+    const __m256i mask = _mm256_set1_epi8(15);
+    const __m256i a = load(p), b = load(p + 32);
+    low = {_mm256_and_si256(a, mask), _mm256_and_si256(b, mask)};
+    high = {_mm256_and_si256(_mm256_srli_epi16(a, 4), mask),
+            _mm256_and_si256(_mm256_srli_epi16(b, 4), mask)};
+  }
+  // 64 bytes of int4 -> 128 bytes (nibble - 8) * m + 128; m in [0, 15].
+  static void expand_nibbles(const uint8_t* p, I16 m, uint8_t* out) {
+    Bytes half[2];
+    load_nibbles(p, half[0], half[1]);
+    const auto expand = [](__m256i nibbles, __m256i factor, uint8_t* to) {
+      const __m256i m16 = _mm256_or_si256(factor, _mm256_slli_epi32(factor, 16));
+      const __m256i base16 = _mm256_sub_epi16(_mm256_set1_epi16(128), _mm256_slli_epi16(m16, 3));
+      const __m256i base = _mm256_or_si256(base16, _mm256_slli_epi16(base16, 8));
+      const __m256i even =
+          _mm256_mullo_epi16(_mm256_and_si256(nibbles, _mm256_set1_epi16(0xFF)), m16);
+      const __m256i odd = _mm256_mullo_epi16(_mm256_srli_epi16(nibbles, 8), m16);
+      const __m256i product = _mm256_or_si256(even, _mm256_slli_epi16(odd, 8));
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), _mm256_add_epi8(product, base));
+    };
+    for (int i = 0; i < 2; ++i) {
+      expand(half[i].low, m.low, out + 64 * i);
+      expand(half[i].high, m.high, out + 64 * i + 32);
+    }
+  }
+};
+
+// Products of bytes in pairs as 16-bit numbers (which must not saturate), then in fours.
+// |w| * (x with the sign of w) keeps the unsigned factor at 128 and the products at 32,512.
+struct PairDot {
+  using Int = I16;
+  using Bytes = I16::Bytes;
+  static constexpr int kGemmRows = 4, kGemmPanels = 1;
+  static constexpr int kGemmFewRows = 2, kGemmFewPanels = 1;
+  static constexpr int kAttentionRows = 2, kAttentionColumns = 2;
+
+  // Weights are used without their bias.
+  static constexpr bool kBiased = false;
+  struct Weights {
+    __m256i low, high, magnitude_low, magnitude_high;
+  };
+  static Weights load_weights(const uint8_t* p) {
+    const __m256i bias = _mm256_set1_epi8(-128);
+    const __m256i a = _mm256_xor_si256(I16::load(p), bias),
+                  b = _mm256_xor_si256(I16::load(p + 32), bias);
+    return {a, b, _mm256_abs_epi8(a), _mm256_abs_epi8(b)};
+  }
+  // sum + w[lane][0..3] . x[0..3]
+  static I16 dot(I16 sum, const Weights& w, const int8_t* x) {
+    const __m256i xs = I16::four(x);
+    const __m256i a = I16::dot_pairs(w.magnitude_low, _mm256_sign_epi8(xs, w.low));
+    const __m256i b = I16::dot_pairs(w.magnitude_high, _mm256_sign_epi8(xs, w.high));
+    return {_mm256_add_epi32(sum.low, a), _mm256_add_epi32(sum.high, b)};
+  }
+  // The same for w in [0, 15]: 15 * 127 * 2 fits 16 bits.
+  static I16 dot_small(I16 sum, const Bytes& w, const int8_t* x) {
+    const __m256i xs = I16::four(x);
+    return {_mm256_add_epi32(sum.low, I16::dot_pairs(w.low, xs)),
+            _mm256_add_epi32(sum.high, I16::dot_pairs(w.high, xs))};
+  }
+
+  // Signed values in [-127, 127] and unsigned x = 2 * (x / 2) + x % 2, whose products fit.
+  struct Values {
+    __m256i low, high;
+  };
+  static Values load_values(const uint8_t* p) { return {I16::load(p), I16::load(p + 32)}; }
+  static I16 dot_unsigned(I16 sum, const Values& w, const uint8_t* x) {
+    const __m256i xs = I16::four(x);
+    const __m256i half = _mm256_and_si256(_mm256_srli_epi16(xs, 1), _mm256_set1_epi8(127));
+    const __m256i odd = _mm256_and_si256(xs, _mm256_set1_epi8(1));
+    const auto dot = [&](__m256i into, __m256i values) {
+      const __m256i twice =
+          _mm256_madd_epi16(_mm256_maddubs_epi16(half, values), _mm256_set1_epi16(2));
+      return _mm256_add_epi32(into, _mm256_add_epi32(twice, I16::dot_pairs(odd, values)));
+    };
+    return {dot(sum.low, w.low), dot(sum.high, w.high)};
+  }
+};
+
+}  // namespace cascade::avx2

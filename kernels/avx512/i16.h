@@ -1,0 +1,115 @@
+// Sixteen 32-bit integers in one AVX-512 register: the integer type of kernels/generic.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "kernels/avx512/v16.h"
+
+namespace cascade::avx512 {
+
+[[gnu::always_inline]] inline int32_t four_bytes(const void* p) {
+  int32_t four;
+  __builtin_memcpy(&four, p, sizeof four);
+  return four;
+}
+
+struct I16 {
+  __m512i v;
+
+  static I16 zero() { return {_mm512_setzero_si512()}; }
+  static I16 set1(int32_t x) { return {_mm512_set1_epi32(x)}; }
+  // To the nearest, ties to even. |x| < 2^31.
+  static I16 rounded(V16 x) { return {_mm512_cvtps_epi32(x.v)}; }
+  V16 to_float() const { return {_mm512_cvtepi32_ps(v)}; }
+  friend I16 operator+(I16 a, I16 b) { return {_mm512_add_epi32(a.v, b.v)}; }
+  friend I16 operator*(I16 a, I16 b) { return {_mm512_mullo_epi32(a.v, b.v)}; }
+  int32_t sum() const { return _mm512_reduce_add_epi32(v); }
+  // As 16 bytes; each in [-128, 127].
+  void store_int8(int8_t* p) const {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(v));
+  }
+  // As 16 bytes; each in [0, 255].
+  void store_uint8(uint8_t* p) const {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtepi32_epi8(v));
+  }
+  // The low (0) or high (1) halves of 16 bytes.
+  static I16 load_half_bytes(const uint8_t* p, int half) {
+    const __m512i bytes =
+        _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    return {half == 0 ? _mm512_and_si512(bytes, _mm512_set1_epi32(15))
+                      : _mm512_srli_epi32(bytes, 4)};
+  }
+
+  using Bytes = __m512i;  // of 16 lanes, four each
+  // 64 bytes: the low halves, the high halves.
+  static void load_nibbles(const uint8_t* p, Bytes& low, Bytes& high) {
+    const __m512i mask = _mm512_set1_epi8(15);
+    const __m512i both = _mm512_loadu_si512(p);
+    low = _mm512_and_si512(both, mask);
+    high = _mm512_and_si512(_mm512_srli_epi16(both, 4), mask);
+  }
+  // 64 bytes of int4 -> 128 bytes (nibble - 8) * m + 128; m in [0, 15].
+  static void expand_nibbles(const uint8_t* p, I16 m, uint8_t* out) {
+    Bytes half[2];
+    load_nibbles(p, half[0], half[1]);
+    const __m512i m16 = _mm512_or_si512(m.v, _mm512_slli_epi32(m.v, 16));
+    // 128 - 8 m in each byte; it fits one since m <= 15.
+    const __m512i base16 = _mm512_sub_epi16(_mm512_set1_epi16(128), _mm512_slli_epi16(m16, 3));
+    const __m512i base = _mm512_or_si512(base16, _mm512_slli_epi16(base16, 8));
+    for (int i = 0; i < 2; ++i) {
+      const __m512i even =
+          _mm512_mullo_epi16(_mm512_and_si512(half[i], _mm512_set1_epi16(0xFF)), m16);
+      const __m512i odd = _mm512_mullo_epi16(_mm512_srli_epi16(half[i], 8), m16);
+      const __m512i product = _mm512_or_si512(even, _mm512_slli_epi16(odd, 8));
+      _mm512_storeu_si512(out + 64 * i, _mm512_add_epi8(product, base));
+    }
+  }
+};
+
+// Without VNNI: products of bytes in pairs as 16-bit numbers (which must not saturate), then in
+// fours. |a| * (b with the sign of a) keeps the unsigned factor at 127.
+struct PairDot {
+  using Int = I16;
+  using Bytes = I16::Bytes;
+  static constexpr int kGemmRows = 6, kGemmPanels = 2;
+  static constexpr int kGemmFewRows = 4, kGemmFewPanels = 2;
+  static constexpr int kAttentionRows = 4, kAttentionColumns = 4;
+
+  static __m512i dot_pairs(__m512i u8, __m512i s8) {
+    return _mm512_madd_epi16(_mm512_maddubs_epi16(u8, s8), _mm512_set1_epi16(1));
+  }
+
+  // Weights are used without their bias. |w| <= 127 but for the padding, whose scale is 0.
+  static constexpr bool kBiased = false;
+  using Weights = __m512i;
+  static Weights load_weights(const uint8_t* p) {
+    return _mm512_xor_si512(_mm512_loadu_si512(p), _mm512_set1_epi8(-128));
+  }
+  // sum + w[lane][0..3] . x[0..3]
+  static I16 dot(I16 sum, Weights w, const int8_t* x) {
+    const __m512i four = _mm512_set1_epi32(four_bytes(x));
+    const __m512i turned =
+        _mm512_mask_sub_epi8(w, _mm512_movepi8_mask(four), _mm512_setzero_si512(), w);
+    return {_mm512_add_epi32(sum.v, dot_pairs(_mm512_abs_epi8(four), turned))};
+  }
+  // The same for w in [0, 15]: 15 * 127 * 2 fits 16 bits.
+  static I16 dot_small(I16 sum, Bytes w, const int8_t* x) {
+    return {_mm512_add_epi32(sum.v, dot_pairs(w, _mm512_set1_epi32(four_bytes(x))))};
+  }
+
+  // Signed values in [-127, 127] and unsigned x = 2 * (x / 2) + x % 2, whose products fit.
+  using Values = __m512i;
+  static Values load_values(const uint8_t* p) { return _mm512_loadu_si512(p); }
+  static I16 dot_unsigned(I16 sum, Values w, const uint8_t* x) {
+    const __m512i four = _mm512_set1_epi32(four_bytes(x));
+    const __m512i half = _mm512_and_si512(_mm512_srli_epi16(four, 1), _mm512_set1_epi8(127));
+    const __m512i odd = _mm512_and_si512(four, _mm512_set1_epi8(1));
+    const __m512i twice = _mm512_madd_epi16(_mm512_maddubs_epi16(half, w), _mm512_set1_epi16(2));
+    return {_mm512_add_epi32(sum.v, _mm512_add_epi32(twice, dot_pairs(odd, w)))};
+  }
+};
+
+}  // namespace cascade::avx512

@@ -1,0 +1,33 @@
+// The generic kernels, instantiated with AVX-512 vectors and VNNI dot products.
+#include "kernels/avx512/v16.h"
+#include "kernels/avx512vnni/vnni_dot.h"
+#include "kernels/generic/attention.h"
+#include "kernels/generic/elementwise.h"
+#include "kernels/generic/gemm.h"
+#include "kernels/generic/quantized.h"
+#include "kernels/table.h"
+#include "kernels/write_kv.h"
+
+namespace cascade {
+
+const Kernels& avx512vnni_kernels() {
+  using V = avx512::V16;
+  using D = avx512vnni::VnniDot;
+  static constexpr Kernels kTable = {
+      .isa = Isa::kAvx512Vnni,
+      .matrix_layout = MatrixLayout::kPanels16,
+      .gemm = generic::gemm<V>,
+      .quantized_gemm = generic::quantized_gemm<V, D>,
+      .quantize_row = generic::quantize_row<V, D>,
+      .rms_norm = generic::rms_norm<V>,
+      .rope = generic::rope<V>,
+      .silu_mul = generic::silu_mul<V>,
+      .add = generic::add<V>,
+      .write_kv = write_kv,
+      .attention = generic::attention<V, D>,
+      .log_sum_exp = generic::log_sum_exp<V>,
+  };
+  return kTable;
+}
+
+}  // namespace cascade

@@ -1,0 +1,46 @@
+// Integer dot products with AVX-512 VNNI.
+#pragma once
+
+#include "kernels/avx512/i16.h"
+
+namespace cascade::avx512vnni {
+
+using avx512::four_bytes;
+using avx512::I16;
+
+struct VnniDot {
+  using Int = I16;
+  using Bytes = I16::Bytes;
+  // 24 accumulators, 2 weights and a broadcast of 32 registers; few rows wait for memory anyway.
+  static constexpr int kGemmRows = 12, kGemmPanels = 2;
+  static constexpr int kGemmFewRows = 4, kGemmFewPanels = 2;
+  // Attention: 4 rows by 64 keys (scores) or 64 channels (values).
+  static constexpr int kAttentionRows = 4, kAttentionColumns = 4;
+
+  // sum + u8 . s8 for each four bytes. Assembly, since GCC 12 copies each sum of its intrinsic to
+  // another register and to the stack.
+  static __m512i dot_bytes(__m512i sum, __m512i u8, __m512i s8) {
+    asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(u8), "v"(s8));
+    return sum;
+  }
+
+  // Weights are used with their bias of 128.
+  static constexpr bool kBiased = true;
+  using Weights = __m512i;
+  static Weights load_weights(const uint8_t* p) { return _mm512_loadu_si512(p); }
+  // sum + w[lane][0..3] . x[0..3]
+  static I16 dot(I16 sum, Weights w, const int8_t* x) {
+    return {dot_bytes(sum.v, w, _mm512_set1_epi32(four_bytes(x)))};
+  }
+  // The same for w in [0, 15].
+  static I16 dot_small(I16 sum, Bytes w, const int8_t* x) { return dot(sum, w, x); }
+
+  // Signed values in [-127, 127] and unsigned x.
+  using Values = __m512i;
+  static Values load_values(const uint8_t* p) { return _mm512_loadu_si512(p); }
+  static I16 dot_unsigned(I16 sum, Values w, const uint8_t* x) {
+    return {dot_bytes(sum.v, _mm512_set1_epi32(four_bytes(x)), w)};
+  }
+};
+
+}  // namespace cascade::avx512vnni

@@ -1,0 +1,227 @@
+// The int8 and int4 matrix product for any vector type V16 and dot product D (avx2/i16.h,
+// avx512/i16.h, avx512vnni/vnni_dot.h). Integer sums are exact, so any order of them gives the same
+// bits; the chain of floats over the groups is the specification's.
+#pragma once
+
+#include "kernels/generic/blocks.h"
+#include "kernels/generic/elementwise.h"
+#include "kernels/kernels.h"
+#include "kernels/quantized_rows.h"
+
+namespace cascade::generic {
+
+template <class V, class D>
+inline void quantize_row(const float* x, int k, uint8_t* rows, int index) {
+  using I = typename D::Int;
+  const QuantizedRow row = quantized_row(rows, index, k);
+  const V low = V::set1(-127.0f), high = V::set1(127.0f);
+  for (int g = 0; g < row_groups(k); ++g) {
+    const int count = k - g * kGroup < kGroup ? k - g * kGroup : kGroup;
+    V values[kGroup / 16];
+    V largest_lanes = V::zero();
+    for (int j = 0; j < kGroup / 16; ++j) {
+      const int left = count - 16 * j;
+      values[j] = left >= 16 ? V::load(x + g * kGroup + 16 * j)
+                  : left > 0 ? V::load_partial(x + g * kGroup + 16 * j, left)
+                             : V::zero();
+      largest_lanes = V::max(values[j].magnitude(), largest_lanes);
+    }
+    const float largest = largest_lanes.largest();
+    const bool zero = !(largest > kQuantizedMin);
+    const V inverse = V::set1(zero ? 0.0f : 127.0f / largest);
+    row.scale[g * kRowBlock] = zero ? 0.0f : largest / 127.0f;
+    int total = 0;
+    for (int s = 0; s < kGroup / kSubgroup; ++s) {
+      I sums = I::zero();
+      for (int j = 2 * s; j < 2 * s + 2; ++j) {
+        const I whole = I::rounded(V::min(V::max(values[j] * inverse, low), high));
+        int8_t bytes[16];
+        whole.store_int8(bytes);
+        for (int i = 0; i < 4; ++i) {
+          __builtin_memcpy(row.q + (g * 32 + j * 4 + i) * 4 * kRowBlock, bytes + 4 * i, 4);
+        }
+        sums = sums + whole;
+      }
+      const int sum = sums.sum();
+      row.bias8[(g * 4 + s) * kRowBlock] = -8 * sum;
+      total += sum;
+    }
+    row.bias128[g * kRowBlock] = -128 * total;
+  }
+}
+
+// Sums of one group for kRows rows (the first is x) and kPanels int8 panels, `stride` bytes apart.
+template <class D, int kRows, int kPanels>
+[[gnu::always_inline]] inline void int8_group(const uint8_t* weights, size_t stride,
+                                              const QuantizedRow& x, int group,
+                                              typename D::Int (&sum)[kRows][kPanels]) {
+  using I = typename D::Int;
+  unroll<kRows>([&](auto r) CASCADE_INLINE {
+    const I start = D::kBiased ? I::set1(x.bias128[group * kRowBlock + r]) : I::zero();
+    unroll<kPanels>([&](auto p) CASCADE_INLINE { sum[r][p] = start; });
+  });
+  const uint8_t* from = weights + static_cast<size_t>(group) * kGroup * kPanelChannels;
+  const int8_t* four = x.q + static_cast<size_t>(group) * kGroup * kRowBlock;
+  for (int step = 0; step < kGroup / 4; ++step) {
+    typename D::Weights w[kPanels];
+    unroll<kPanels>([&](auto p) CASCADE_INLINE { w[p] = D::load_weights(from + p * stride); });
+    unroll<kRows>([&](auto r) CASCADE_INLINE {
+      unroll<kPanels>([&](auto p)
+                          CASCADE_INLINE { sum[r][p] = D::dot(sum[r][p], w[p], four + 4 * r); });
+    });
+    from += 64;
+    four += 4 * kRowBlock;
+  }
+}
+
+// The same for int4 panels.
+template <class D, int kRows, int kPanels>
+[[gnu::always_inline]] inline void int4_group(const uint8_t* weights, size_t stride,
+                                              size_t multipliers, const QuantizedRow& x, int group,
+                                              typename D::Int (&sum)[kRows][kPanels]) {
+  using I = typename D::Int;
+  unroll<kRows * kPanels>([&](auto i)
+                              CASCADE_INLINE { sum[i / kPanels][i % kPanels] = I::zero(); });
+  const uint8_t* from = weights + static_cast<size_t>(group) * kGroup * kPanelChannels / 2;
+  const uint8_t* factors = weights + multipliers + group * 2 * kPanelChannels;
+  const int8_t* eight = x.q + static_cast<size_t>(group) * kGroup * kRowBlock;
+  for (int s = 0; s < kGroup / kSubgroup; ++s) {
+    I part[kRows][kPanels];
+    unroll<kRows>([&](auto r) CASCADE_INLINE {
+      const I start = I::set1(x.bias8[(group * 4 + s) * kRowBlock + r]);
+      unroll<kPanels>([&](auto p) CASCADE_INLINE { part[r][p] = start; });
+    });
+    unroll<kSubgroup / 8>([&](auto pair) CASCADE_INLINE {
+      typename D::Bytes low[kPanels], high[kPanels];
+      unroll<kPanels>([&](auto p) CASCADE_INLINE {
+        I::load_nibbles(from + pair * 64 + p * stride, low[p], high[p]);
+      });
+      const int8_t* x8 = eight + pair * 8 * kRowBlock;
+      unroll<kRows * kPanels>([&](auto i) CASCADE_INLINE {
+        constexpr int r = i / kPanels, p = i % kPanels;
+        part[r][p] = D::dot_small(part[r][p], low[p], x8 + 4 * r);
+        part[r][p] = D::dot_small(part[r][p], high[p], x8 + 4 * (kRowBlock + r));
+      });
+    });
+    from += 64 * (kSubgroup / 8);
+    eight += kSubgroup * kRowBlock;
+    unroll<kPanels>([&](auto p) CASCADE_INLINE {
+      const I m = I::load_half_bytes(factors + p * stride + s / 2 * kPanelChannels, s % 2);
+      unroll<kRows>([&](auto r) CASCADE_INLINE { sum[r][p] = sum[r][p] + part[r][p] * m; });
+    });
+  }
+}
+
+// What a tile reads: int8 panels of the matrix, int4 ones, or int4 ones expanded to int8.
+struct PanelSource {
+  const uint8_t* weights;     // of the first panel
+  size_t weights_stride;      // from panel to panel, bytes
+  const uint8_t* scales;      // of the first panel
+  size_t scales_stride;       // bytes
+  size_t multipliers_offset;  // int4
+};
+
+template <class V, class D, bool kInt4, int kRows, int kPanels>
+inline void quantized_tile(const QuantizedGemmArgs& args, const PanelSource& source, int row,
+                           int panel) {
+  const QuantizedRow x = quantized_row(args.x, row, args.w->k);
+  V total[kRows][kPanels];
+  unroll<kRows * kPanels>([&](auto i)
+                              CASCADE_INLINE { total[i / kPanels][i % kPanels] = V::zero(); });
+  for (int g = 0; g < args.w->groups(); ++g) {
+    typename D::Int sum[kRows][kPanels];
+    if constexpr (kInt4) {
+      int4_group<D>(source.weights, source.weights_stride, source.multipliers_offset, x, g, sum);
+    } else {
+      int8_group<D>(source.weights, source.weights_stride, x, g, sum);
+    }
+    unroll<kPanels>([&](auto p) CASCADE_INLINE {
+      const auto* scales =
+          reinterpret_cast<const uint16_t*>(source.scales + p * source.scales_stride);
+      const V w_scale = V::load_bf16(scales + g * kPanelChannels);
+      unroll<kRows>([&](auto r) CASCADE_INLINE {
+        const V scale = V::set1(x.scale[g * kRowBlock + r]) * w_scale;
+        total[r][p] = V::fma(sum[r][p].to_float(), scale, total[r][p]);
+      });
+    });
+  }
+  unroll<kRows>([&](auto r) CASCADE_INLINE {
+    float* y = args.y + (row + r) * args.y_stride + static_cast<size_t>(panel) * kPanelChannels;
+    unroll<kPanels>([&](auto p) CASCADE_INLINE { total[r][p].store(y + p * kPanelChannels); });
+  });
+}
+
+// An int4 panel as an int8 panel's weights (its scales are the same).
+template <class D>
+inline void expand_panel(const PackedMatrix& w, int panel, uint8_t* out) {
+  const uint8_t* from = w.panel(panel);
+  const uint8_t* multipliers = from + w.multipliers_offset();
+  for (int s = 0; s < w.groups() * (kGroup / kSubgroup); ++s) {
+    const typename D::Int m = D::Int::load_half_bytes(multipliers + s / 2 * kPanelChannels, s % 2);
+    for (int pair = 0; pair < kSubgroup / 8; ++pair) {
+      const size_t at = static_cast<size_t>(s) * 4 + pair;
+      D::Int::expand_nibbles(from + at * 64, m, out + at * 128);
+    }
+  }
+}
+
+// Rows that share one pass over a panel: they stay in the second-level cache, beside the
+// panels that stream by.
+constexpr size_t kPassBytes = 384 << 10;
+
+template <class V, class D>
+inline void many_rows(const QuantizedGemmArgs& args) {
+  const PackedMatrix& w = *args.w;
+  const bool int4 = w.type == WeightType::kInt4;
+  constexpr int kRows = D::kGemmRows, kPanels = D::kGemmPanels;
+  static_assert(kPanels <= kExpandedPanels);
+  const size_t expanded = static_cast<size_t>(w.groups()) * kGroup * kPanelChannels;
+  static_assert(kRowBlock % kRows == 0);
+  const int blocks = static_cast<int>(kPassBytes / row_block_bytes(w.k));
+  const int rows_per_pass = kRowBlock * (blocks < 2 ? 2 : blocks);
+  for (int begin = 0; begin < args.rows; begin += rows_per_pass) {
+    const int end = begin + rows_per_pass < args.rows ? begin + rows_per_pass : args.rows;
+    const auto panels = [&]<int kCount>(int offset) {
+      const int panel = args.panel_begin + offset;
+      PanelSource source = {w.panel(panel), w.panel_bytes(), w.panel(panel) + w.scales_offset(),
+                            w.panel_bytes(), 0};
+      if (int4) {
+        for (int p = 0; p < kCount; ++p) {
+          expand_panel<D>(w, panel + p, args.scratch + p * expanded);
+        }
+        source.weights = args.scratch;
+        source.weights_stride = expanded;
+      }
+      const auto rows = [&]<int kRowCount>(int row) {
+        quantized_tile<V, D, false, kRowCount, kCount>(args, source, begin + row, panel);
+      };
+      for_blocks<kRows>(end - begin, rows);
+    };
+    for_blocks<kPanels>(args.panel_end - args.panel_begin, panels);
+  }
+}
+
+template <class V, class D, bool kInt4>
+inline void few_rows(const QuantizedGemmArgs& args) {
+  const PackedMatrix& w = *args.w;
+  const auto panels = [&]<int kCount>(int offset) {
+    const int panel = args.panel_begin + offset;
+    const PanelSource source = {w.panel(panel), w.panel_bytes(), w.panel(panel) + w.scales_offset(),
+                                w.panel_bytes(), w.multipliers_offset()};
+    const auto rows = [&]<int kRowCount>(int row) {
+      quantized_tile<V, D, kInt4, kRowCount, kCount>(args, source, row, panel);
+    };
+    static_assert(kRowBlock % D::kGemmFewRows == 0);
+    for_blocks<D::kGemmFewRows>(args.rows, rows);
+  };
+  for_blocks<D::kGemmFewPanels>(args.panel_end - args.panel_begin, panels);
+}
+
+template <class V, class D>
+inline void quantized_gemm(const QuantizedGemmArgs& args) {
+  if (args.rows > D::kGemmFewRows) return many_rows<V, D>(args);
+  if (args.w->type == WeightType::kInt4) return few_rows<V, D, true>(args);
+  few_rows<V, D, false>(args);
+}
+
+}  // namespace cascade::generic

@@ -1,0 +1,189 @@
+// Rounding to int8 and int4. Runs once for each weight of a model, on all threads; loops are
+// written so that the compiler can use vectors.
+#include "kernels/quantized_matrix.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace cascade {
+namespace {
+
+constexpr int kSubgroups = kGroup / kSubgroup;
+constexpr int kInt4Min = -8, kInt4Max = 7;
+constexpr int kMultiplierMax = 15;  // -8 * 15 fits int8 with room for its negative
+constexpr int kBias = 128;
+
+float largest_magnitude(const float* x, int count) {
+  float largest = 0;
+  for (int i = 0; i < count; ++i) largest = std::max(largest, std::fabs(x[i]));
+  return largest;
+}
+
+// The least bf16 not below `x` >= 0.
+uint16_t bf16_up(float x) {
+  const uint16_t nearest = f32_to_bf16(x);
+  return bf16_to_f32(nearest) < x ? static_cast<uint16_t>(nearest + 1) : nearest;
+}
+
+// To the nearest whole number, ties to even, for |x| < 2^22: the sum has no bits for a fraction.
+float round_small(float x) {
+  constexpr float kMagic = 0x1.8p23f;
+  return (x + kMagic) - kMagic;
+}
+
+// Scaled weights beyond this would lose the trick above, and mean that the scale is 0.
+float inverse(float scale) {
+  constexpr float kScaleMin = 1e-30f;
+  return scale > kScaleMin ? 1.0f / scale : 0.0f;
+}
+
+// A NaN becomes `low`.
+float clamped(float x, float low, float high) {
+  return x > low ? (x < high ? x : high) : low;
+}
+
+// Squared error of a subgroup with the step `step`.
+float int4_error(const float* x, float step) {
+  const float inv = inverse(step);
+  float sum = 0;
+  for (int i = 0; i < kSubgroup; ++i) {
+    const float q = clamped(round_small(clamped(x[i] * inv, -100, 100)), kInt4Min, kInt4Max);
+    const float error = x[i] - q * step;
+    sum += error * error;
+  }
+  return sum;
+}
+
+struct Int4Choice {
+  float error = INFINITY;
+  float scale = 0;
+  uint8_t multipliers[kSubgroups] = {1, 1, 1, 1};
+};
+
+// The best multipliers for one scale.
+Int4Choice choose_multipliers(const float* x, float scale) {
+  Int4Choice choice;
+  choice.scale = scale;
+  choice.error = 0;
+  const float inv = inverse(scale);
+  for (int s = 0; s < kSubgroups; ++s) {
+    const float* part = x + s * kSubgroup;
+    // With the step at which the largest weight just fits, and the next finer ones: a little
+    // clipping often costs less than a coarser step.
+    const float fits = largest_magnitude(part, kSubgroup) * inv / kInt4Max;
+    const int coarsest = static_cast<int>(clamped(std::ceil(fits), 1, kMultiplierMax));
+    float best = INFINITY;
+    for (int m = std::max(1, coarsest - 2); m <= coarsest; ++m) {
+      const float error = int4_error(part, scale * static_cast<float>(m));
+      if (error < best) {
+        best = error;
+        choice.multipliers[s] = static_cast<uint8_t>(m);
+      }
+    }
+    choice.error += best;
+  }
+  return choice;
+}
+
+// Elements of the group that the matrix has; the rest counts as 0.
+int group_count(const PackedMatrix& matrix, int group) {
+  return std::min(kGroup, matrix.k - group * kGroup);
+}
+
+uint16_t* scale_of(const PackedMatrix& matrix, int panel, int lane, int group) {
+  uint8_t* scales = matrix.data + panel * matrix.panel_bytes() + matrix.scales_offset();
+  return reinterpret_cast<uint16_t*>(scales) + group * kPanelChannels + lane;
+}
+
+}  // namespace
+
+QuantizedGroup quantize_int8(const float* weights, int count) {
+  QuantizedGroup group = {};
+  std::fill(std::begin(group.multipliers), std::end(group.multipliers), uint8_t{1});
+  group.scale = bf16_up(largest_magnitude(weights, count) / 127.0f);
+  const float inv = inverse(bf16_to_f32(group.scale));
+  for (int i = 0; i < count; ++i) {
+    group.q[i] = static_cast<int8_t>(round_small(clamped(weights[i] * inv, -127, 127)));
+  }
+  return group;
+}
+
+QuantizedGroup quantize_int4(const float* weights, int count) {
+  float x[kGroup] = {};
+  std::copy_n(weights, count, x);
+  const float largest = largest_magnitude(x, count);
+  Int4Choice best;
+  // Steps at which the largest weight is 7, 7.5 or 8 units of the coarsest multiplier.
+  for (const float units : {7.0f, 7.5f, 8.0f}) {
+    const float scale = bf16_to_f32(bf16_up(largest / (units * kMultiplierMax)));
+    const Int4Choice choice = choose_multipliers(x, scale);
+    if (choice.error < best.error) best = choice;
+  }
+  QuantizedGroup group = {};
+  group.scale = f32_to_bf16(best.scale);
+  for (int s = 0; s < kSubgroups; ++s) {
+    group.multipliers[s] = best.multipliers[s];
+    const float inv = inverse(best.scale * static_cast<float>(best.multipliers[s]));
+    for (int i = s * kSubgroup; i < (s + 1) * kSubgroup; ++i) {
+      const float q = round_small(clamped(x[i] * inv, -100, 100));
+      group.q[i] = static_cast<int8_t>(clamped(q, kInt4Min, kInt4Max));
+    }
+  }
+  return group;
+}
+
+void set_quantized_row(PackedMatrix& matrix, int channel, const float* row) {
+  const int index = channel / kPanelChannels, lane = channel % kPanelChannels;
+  uint8_t* panel = matrix.data + index * matrix.panel_bytes();
+  const bool int8 = matrix.type == WeightType::kInt8;
+  for (int g = 0; g < matrix.groups(); ++g) {
+    const float* weights = row + g * kGroup;
+    const int count = group_count(matrix, g);
+    const QuantizedGroup group =
+        int8 ? quantize_int8(weights, count) : quantize_int4(weights, count);
+    *scale_of(matrix, index, lane, g) = group.scale;
+    for (int i = 0; i < kGroup; ++i) {
+      const int k = g * kGroup + i;
+      if (int8) {
+        panel[int8_index(lane, k)] = static_cast<uint8_t>(group.q[i] + kBias);
+        continue;
+      }
+      uint8_t& byte = panel[int4_index(lane, k)];
+      const auto nibble = static_cast<uint8_t>(group.q[i] - kInt4Min);
+      byte = static_cast<uint8_t>(k % 8 < 4 ? (byte & 0xF0) | nibble : (byte & 15) | nibble << 4);
+    }
+    if (int8) continue;
+    uint8_t* multipliers = panel + matrix.multipliers_offset() + g * 2 * kPanelChannels;
+    for (int half = 0; half < 2; ++half) {
+      multipliers[half * kPanelChannels + lane] =
+          static_cast<uint8_t>(group.multipliers[2 * half] | group.multipliers[2 * half + 1] << 4);
+    }
+  }
+}
+
+int quantized_weight(const PackedMatrix& matrix, int panel, int lane, int k) {
+  const uint8_t* data = matrix.panel(panel);
+  if (matrix.type == WeightType::kInt8) return data[int8_index(lane, k)];
+  const uint8_t byte = data[int4_index(lane, k)];
+  const int q = (k % 8 < 4 ? byte & 15 : byte >> 4) + kInt4Min;
+  const int group = k / kGroup, subgroup = k % kGroup / kSubgroup;
+  const uint8_t pair =
+      data[matrix.multipliers_offset() + (group * 2 + subgroup / 2) * kPanelChannels + lane];
+  const int m = subgroup % 2 == 0 ? pair & 15 : pair >> 4;
+  return q * m + kBias;
+}
+
+float group_scale(const PackedMatrix& matrix, int panel, int lane, int group) {
+  return bf16_to_f32(*scale_of(matrix, panel, lane, group));
+}
+
+void get_quantized_row(const PackedMatrix& matrix, int channel, float* row) {
+  const int panel = channel / kPanelChannels, lane = channel % kPanelChannels;
+  for (int k = 0; k < matrix.k; ++k) {
+    const int q = quantized_weight(matrix, panel, lane, k) - kBias;
+    row[k] = static_cast<float>(q) * group_scale(matrix, panel, lane, k / kGroup);
+  }
+}
+
+}  // namespace cascade

@@ -1,0 +1,40 @@
+// Weights as int8 and int4: how they are rounded, and where they lie in a panel.
+#pragma once
+
+#include "kernels/packed_matrix.h"
+
+namespace cascade {
+
+// q + 128 of element (lane, k) of an int8 panel.
+[[gnu::always_inline]] inline constexpr size_t int8_index(int lane, int k) {
+  return static_cast<size_t>(k / 4) * kPanelChannels * 4 + static_cast<size_t>(lane) * 4 +
+         static_cast<size_t>(k % 4);
+}
+// The byte of element (lane, k) of an int4 panel, which is in its high half if k % 8 >= 4.
+[[gnu::always_inline]] inline constexpr size_t int4_index(int lane, int k) {
+  return static_cast<size_t>(k / 8) * kPanelChannels * 4 + static_cast<size_t>(lane) * 4 +
+         static_cast<size_t>(k % 4);
+}
+
+// The weights of one group of an output channel as integers: w = q * multiplier * scale.
+struct QuantizedGroup {
+  int8_t q[kGroup];
+  uint8_t multipliers[kGroup / kSubgroup];  // int8: 1
+  uint16_t scale;                           // bf16
+};
+
+// Scale = largest magnitude / 127, rounded up to bf16, so that nothing is clipped.
+QuantizedGroup quantize_int8(const float* weights, int count);
+// Scale and multipliers with the least squared error among a few candidates.
+QuantizedGroup quantize_int4(const float* weights, int count);
+
+// set_row() and get_row() of int8 and int4 matrices.
+void set_quantized_row(PackedMatrix& matrix, int channel, const float* row);
+void get_quantized_row(const PackedMatrix& matrix, int channel, float* row);
+
+// q * m + 128 of element (lane, k), as an int8 panel has it.
+int quantized_weight(const PackedMatrix& matrix, int panel, int lane, int k);
+// The scale of group `group`.
+float group_scale(const PackedMatrix& matrix, int panel, int lane, int group);
+
+}  // namespace cascade

@@ -1,0 +1,11 @@
+// The int8 and int4 matrix product in plain loops.
+#pragma once
+
+#include "kernels/kernels.h"
+
+namespace cascade::scalar {
+
+void quantize_row(const float* x, int k, uint8_t* rows, int index);
+void quantized_gemm(const QuantizedGemmArgs& args);
+
+}  // namespace cascade::scalar

@@ -1,0 +1,33 @@
+// Memory for packed matrices: an anonymous mapping.
+#include "model/packed_memory.h"
+
+#include <sys/mman.h>
+
+#include <utility>
+
+namespace cascade {
+
+Result<PackedMemory> PackedMemory::allocate(size_t bytes) {
+  void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (data == MAP_FAILED) {
+    return resource_exhausted(
+        "weights", "there is no memory for " + std::to_string(bytes) + " bytes of packed weights");
+  }
+  ::madvise(data, bytes, MADV_HUGEPAGE);  // best effort
+  return PackedMemory(static_cast<uint8_t*>(data), bytes);
+}
+
+PackedMemory::PackedMemory(PackedMemory&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+PackedMemory& PackedMemory::operator=(PackedMemory&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+PackedMemory::~PackedMemory() {
+  if (data_ != nullptr) ::munmap(data_, bytes_);
+}
+
+}  // namespace cascade

@@ -1,0 +1,215 @@
+// int8 and int4 weights: every instruction set gives the scalar bits, whatever is computed
+// together; and what is stored is close to what was given.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/quantized_matrix.h"
+#include "kernels/quantized_rows.h"
+#include "tests/kernels/isas.h"
+#include "tests/seed.h"
+
+namespace cascade {
+namespace {
+
+using testing::random_floats;
+using testing::scalar;
+using testing::TestMatrix;
+using testing::vector_kernels;
+
+AlignedBytes quantize(const Kernels& kernels, const std::vector<float>& x, int begin, int rows,
+                      int k) {
+  AlignedBytes quantized = allocate_aligned(quantized_rows_bytes(rows, k));
+  for (int r = 0; r < rows; ++r) {
+    kernels.quantize_row(x.data() + size_t(begin + r) * k, k, quantized.get(), r);
+  }
+  return quantized;
+}
+
+// y of `rows` rows from row `begin`, quantised and multiplied by `kernels` in two calls that share
+// the panels.
+std::vector<float> product(const Kernels& kernels, const PackedMatrix& w,
+                           const std::vector<float>& x, int begin, int rows, int cut) {
+  const AlignedBytes quantized = quantize(kernels, x, begin, rows, w.k);
+  const AlignedBytes scratch = allocate_aligned(quantized_gemm_scratch_bytes(w.k));
+  std::vector<float> y(static_cast<size_t>(rows) * w.n_padded, -1.0f);
+  const size_t stride = w.n_padded;
+  kernels.quantized_gemm({&w, quantized.get(), y.data(), stride, rows, 0, cut, scratch.get()});
+  kernels.quantized_gemm(
+      {&w, quantized.get(), y.data(), stride, rows, cut, w.panels(), scratch.get()});
+  return y;
+}
+
+class Quantized : public ::testing::TestWithParam<WeightType> {};
+
+TEST_P(Quantized, every_isa_equals_scalar_over_odd_shapes) {
+  Random random(testing::test_seed());
+  for (const int n : {1, 16, 17, 100}) {
+    for (const int k : {8, 120, 128, 136, 520}) {
+      const TestMatrix matrix(random, GetParam(), MatrixLayout::kPanels16, n, k);
+      const PackedMatrix& w = matrix.packed;
+      for (const int rows : {1, 2, 3, 4, 5, 7, 11, 12, 13, 25, 97}) {
+        const auto x = random_floats(random, size_t(rows) * k);
+        const auto expected = product(scalar(), w, x, 0, rows, 0);
+        for (const Kernels* kernels : vector_kernels()) {
+          const int cut = static_cast<int>(random.below(uint64_t(w.panels()) + 1));
+          const auto actual = product(*kernels, w, x, 0, rows, cut);
+          ASSERT_EQ(std::memcmp(expected.data(), actual.data(), expected.size() * sizeof(float)), 0)
+              << to_string(kernels->isa) << " n=" << n << " k=" << k << " rows=" << rows;
+        }
+      }
+    }
+  }
+}
+
+TEST_P(Quantized, a_row_does_not_depend_on_the_rows_beside_it) {
+  Random random(testing::test_seed());
+  // Wide enough for several passes over the rows.
+  const int n = 40, k = 3000, rows = 150;
+  const TestMatrix matrix(random, GetParam(), MatrixLayout::kPanels16, n, k);
+  const PackedMatrix& w = matrix.packed;
+  const auto x = random_floats(random, size_t{rows} * k);
+  for (const Kernels* kernels : vector_kernels()) {
+    const auto whole = product(*kernels, w, x, 0, rows, 1);
+    for (int row = 0; row < rows;) {
+      const int count = static_cast<int>(std::min<uint64_t>(rows - row, 1 + random.below(30)));
+      const auto part = product(*kernels, w, x, row, count, 2);
+      ASSERT_EQ(std::memcmp(part.data(), whole.data() + size_t(row) * w.n_padded,
+                            part.size() * sizeof(float)),
+                0)
+          << to_string(kernels->isa) << " rows " << row << "+" << count;
+      row += count;
+    }
+  }
+}
+
+TEST_P(Quantized, sums_of_the_largest_numbers_do_not_saturate) {
+  // All products of one sign and of full size, and of alternating signs.
+  const int k = 256;
+  for (const bool alternating : {false, true}) {
+    TestMatrix matrix(GetParam(), MatrixLayout::kPanels16, 16, k);
+    std::vector<float> row(k), x(13 * k);
+    for (int i = 0; i < k; ++i) row[i] = alternating && i % 2 == 1 ? -1.0f : 1.0f;
+    for (int channel = 0; channel < 16; ++channel) set_row(matrix.packed, channel, row.data());
+    for (size_t i = 0; i < x.size(); ++i) x[i] = i / k % 2 == 0 ? 2.0f : -2.0f;
+    const auto expected = product(scalar(), matrix.packed, x, 0, 13, 0);
+    EXPECT_NEAR(expected[0], alternating ? 0 : 2 * k, 0.02 * k);
+    for (const Kernels* kernels : vector_kernels()) {
+      for (const int rows : {1, 13}) {
+        const auto actual = product(*kernels, matrix.packed, x, 0, rows, 1);
+        ASSERT_EQ(std::memcmp(expected.data(), actual.data(), actual.size() * sizeof(float)), 0)
+            << to_string(kernels->isa) << " " << rows;
+      }
+    }
+  }
+}
+
+TEST_P(Quantized, is_close_to_the_product_of_the_rounded_numbers) {
+  Random random(testing::test_seed());
+  const int n = 33, k = 264, rows = 3;
+  const TestMatrix matrix(random, GetParam(), MatrixLayout::kPanels16, n, k);
+  const auto x = random_floats(random, size_t{rows} * k);
+  const auto y = product(scalar(), matrix.packed, x, 0, rows, 0);
+  std::vector<float> row(k);
+  for (int channel = 0; channel < n; ++channel) {
+    get_row(matrix.packed, channel, row.data());
+    for (int r = 0; r < rows; ++r) {
+      double exact = 0, bound = 0;
+      for (int g = 0; g < k; g += kGroup) {
+        // x is off by at most half a step in each element.
+        float largest = 0;
+        for (int i = g; i < std::min(k, g + kGroup); ++i) {
+          exact += double(x[size_t(r) * k + i]) * row[i];
+          largest = std::max(largest, std::fabs(x[size_t(r) * k + i]));
+        }
+        for (int i = g; i < std::min(k, g + kGroup); ++i) {
+          bound += std::fabs(double(row[i])) * largest / 127 * 0.501;
+        }
+      }
+      ASSERT_NEAR(y[size_t(r) * matrix.packed.n_padded + channel], exact, bound + 1e-5);
+    }
+  }
+}
+
+TEST_P(Quantized, stores_rows_within_half_a_step) {
+  Random random(testing::test_seed());
+  const bool int8 = GetParam() == WeightType::kInt8;
+  const int k = 328;
+  TestMatrix matrix(GetParam(), MatrixLayout::kPanels16, 20, k);
+  for (int channel = 0; channel < 20; ++channel) {
+    const auto row = random_floats(random, k);
+    set_row(matrix.packed, channel, row.data());
+    std::vector<float> back(k);
+    get_row(matrix.packed, channel, back.data());
+    const int span = int8 ? kGroup : kSubgroup;
+    for (int begin = 0; begin < k; begin += span) {
+      float largest = 0, group = 0;
+      for (int i = begin; i < std::min(k, begin + span); ++i) {
+        largest = std::max(largest, std::fabs(row[i]));
+      }
+      for (int i = begin / kGroup * kGroup; i < std::min(k, begin / kGroup * kGroup + kGroup);
+           ++i) {
+        group = std::max(group, std::fabs(row[i]));
+      }
+      // int8: the scale is rounded up by under 2^-7. int4: a step of a seventh, coarser by at most
+      // one fifteenth of the group's, or as much clipped.
+      const float step = int8 ? largest / 127 * 1.01f : largest / 7 * 1.4f + group / 105;
+      for (int i = begin; i < std::min(k, begin + span); ++i) {
+        ASSERT_NEAR(back[i], row[i], step * (int8 ? 0.5f : 1.0f)) << i;
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Weights, Quantized,
+                         ::testing::Values(WeightType::kInt8, WeightType::kInt4),
+                         [](const auto& test) { return std::string(to_string(test.param)); });
+
+TEST(QuantizedRows, are_the_same_bytes_on_every_isa_and_odd_numbers_do_no_harm) {
+  Random random(testing::test_seed());
+  for (const int k : {8, 128, 136, 1000}) {
+    auto x = random_floats(random, size_t{15} * k);
+    x[3] = NAN;
+    x[k] = INFINITY;
+    x[2 * k + 1] = 1e-38f;
+    for (int i = 0; i < k; ++i) x[3 * k + i] = 0;
+    for (int i = 0; i < k; ++i) x[4 * k + i] = 1e-37f;
+    const AlignedBytes expected = quantize(scalar(), x, 0, 15, k);
+    for (const Kernels* kernels : vector_kernels()) {
+      const AlignedBytes actual = quantize(*kernels, x, 0, 15, k);
+      ASSERT_EQ(std::memcmp(expected.get(), actual.get(), quantized_rows_bytes(15, k)), 0)
+          << to_string(kernels->isa) << " k=" << k;
+    }
+  }
+}
+
+TEST(QuantizeInt4, a_multiplier_never_makes_a_weight_that_int8_cannot_hold) {
+  Random random(testing::test_seed());
+  for (int round = 0; round < 200; ++round) {
+    const auto row = random_floats(random, kGroup, static_cast<float>(std::exp2(round % 40 - 20)));
+    const QuantizedGroup group = quantize_int4(row.data(), kGroup);
+    for (int i = 0; i < kGroup; ++i) {
+      const int m = group.multipliers[i / kSubgroup];
+      ASSERT_GE(m, 1);
+      ASSERT_LE(m, 15);
+      ASSERT_GE(group.q[i], -8);
+      ASSERT_LE(group.q[i], 7);
+    }
+  }
+}
+
+TEST(QuantizeInt8, survives_weights_that_are_no_numbers) {
+  for (const float odd : {NAN, INFINITY, -INFINITY, 1e-45f, 3e38f}) {
+    std::vector<float> row(kGroup, 1.0f);
+    row[5] = odd;
+    for (const QuantizedGroup& group :
+         {quantize_int8(row.data(), kGroup), quantize_int4(row.data(), kGroup)}) {
+      for (const int8_t q : group.q) ASSERT_GE(q, -127);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cascade
