@@ -116,7 +116,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
       ->check(one_of(kv_type_from_string, "f32, bf16, fp16, fp8, int8"))
       ->capture_default_str();
   app.add_option("--isa", isa, "instruction set of the kernels")
-      ->check(one_of(isa_from_string, "scalar, avx2, avx512, openblas"))
+      ->check(one_of(isa_from_string, "scalar, avx2, avx512, avx512vnni, openblas"))
       ->capture_default_str();
   app.add_option("--threads", options.threads, "threads that compute")
       ->check(CLI::Range(1, kThreadsMax))

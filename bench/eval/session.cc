@@ -19,7 +19,8 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options) {
   const auto kv = kv_type_from_string(options.kv);
   if (!kv) return invalid_argument("--kv", "must be f32, bf16, fp16, fp8 or int8");
   const auto isa = options.isa.empty() ? best_isa() : isa_from_string(options.isa);
-  if (!isa) return invalid_argument("--isa", "must be scalar, avx2, avx512 or openblas");
+  if (!isa)
+    return invalid_argument("--isa", "must be scalar, avx2, avx512, avx512vnni or openblas");
   model_options = {*weights, *kv, *isa};
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   auto pool = std::make_unique<ThreadPool>(options.threads > 0 ? options.threads : cores);
