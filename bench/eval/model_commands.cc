@@ -73,16 +73,19 @@ Status logits(const LogitsOptions& options) {
     ASSIGN_OR_RETURN(const auto ids, some_ids_of(line, model.config.vocab_size));
     std::vector<double> losses;
     std::string last;
+    bool finite = true;
     session->clear();
     RETURN_IF_ERROR(fits(line, ids, model));
     RETURN_IF_ERROR(session->append(
         ids, options.slice, static_cast<int>(ids.size()), [&](size_t i, std::span<float> row) {
+          finite = finite && std::ranges::all_of(row, [](float x) { return std::isfinite(x); });
           if (i + 1 < ids.size()) {
             losses.push_back(negative_log_likelihood(*model.kernels, row, ids[i + 1]));
           } else {
             last = base64_encode({reinterpret_cast<const uint8_t*>(row.data()), row.size_bytes()});
           }
         }));
+    if (!finite) return data_corrupt("logits", "are not finite: the model's weights are damaged");
     RETURN_IF_ERROR(write_line({{"nll", losses}, {"last_logits", last}}));
   }
   return {};
