@@ -33,7 +33,9 @@ template <class V, int kRows, int kPanels>
   for (int i = 0; i < k; ++i) {
     V weight[kPanels];
     for (int p = 0; p < kPanels; ++p) {
-      weight[p] = V::load(w + p * panel_floats + static_cast<size_t>(i) * kPanelChannels);
+      const float* from = w + p * panel_floats + static_cast<size_t>(i) * kPanelChannels;
+      weight[p] = V::load(from);
+      prefetch_weights(from);
     }
     for (int r = 0; r < kRows; ++r) {
       const V input = V::set1(x[r * args.x_stride + i]);
@@ -59,8 +61,9 @@ template <class V, int kRows, int kPanels>
   for (int i = 0; i < k; i += 2) {
     V even[kPanels], odd[kPanels];
     for (int p = 0; p < kPanels; ++p) {
-      V::load_bf16_pairs(w + p * panel_elements + static_cast<size_t>(i) * kPanelChannels, even[p],
-                         odd[p]);
+      const uint16_t* from = w + p * panel_elements + static_cast<size_t>(i) * kPanelChannels;
+      V::load_bf16_pairs(from, even[p], odd[p]);
+      prefetch_weights(from);
     }
     for (int r = 0; r < kRows; ++r) {
       const V first = V::set1(x[r * args.x_stride + i]);

@@ -64,7 +64,10 @@ template <class D, int kRows, int kPanels>
   const int8_t* four = x.q + static_cast<size_t>(group) * kGroup * kRowBlock;
   for (int step = 0; step < kGroup / 4; ++step) {
     typename D::Weights w[kPanels];
-    unroll<kPanels>([&](auto p) CASCADE_INLINE { w[p] = D::load_weights(from + p * stride); });
+    unroll<kPanels>([&](auto p) CASCADE_INLINE {
+      w[p] = D::load_weights(from + p * stride);
+      prefetch_weights(from + p * stride);
+    });
     unroll<kRows>([&](auto r) CASCADE_INLINE {
       unroll<kPanels>([&](auto p)
                           CASCADE_INLINE { sum[r][p] = D::dot(sum[r][p], w[p], four + 4 * r); });
@@ -95,6 +98,7 @@ template <class D, int kRows, int kPanels>
       typename D::Bytes low[kPanels], high[kPanels];
       unroll<kPanels>([&](auto p) CASCADE_INLINE {
         I::load_nibbles(from + pair * 64 + p * stride, low[p], high[p]);
+        prefetch_weights(from + pair * 64 + p * stride);
       });
       const int8_t* x8 = eight + pair * 8 * kRowBlock;
       unroll<kRows * kPanels>([&](auto i) CASCADE_INLINE {
@@ -160,6 +164,7 @@ inline void expand_panel(const PackedMatrix& w, int panel, uint8_t* out) {
     const typename D::Int m = D::Int::load_half_bytes(multipliers + s / 2 * kPanelChannels, s % 2);
     for (int pair = 0; pair < kSubgroup / 8; ++pair) {
       const size_t at = static_cast<size_t>(s) * 4 + pair;
+      prefetch_weights(from + at * 64);
       D::Int::expand_nibbles(from + at * 64, m, out + at * 128);
     }
   }
@@ -214,13 +219,20 @@ inline void few_rows(const QuantizedGemmArgs& args) {
     static_assert(kRowBlock % D::kGemmFewRows == 0);
     for_blocks<D::kGemmFewRows>(args.rows, rows);
   };
-  for_blocks<D::kGemmFewPanels>(args.panel_end - args.panel_begin, panels);
+  // One row is bound by reading, and one stream is read fastest.
+  const int count = args.panel_end - args.panel_begin;
+  if (args.rows == 1) return for_blocks<1>(count, panels);
+  for_blocks<D::kGemmFewPanels>(count, panels);
 }
+
+// Up to so many rows multiply int4 panels as they are. Beyond, it pays to expand them first.
+constexpr int kInt4FewRows = 8;
 
 template <class V, class D>
 inline void quantized_gemm(const QuantizedGemmArgs& args) {
-  if (args.rows > D::kGemmFewRows) return many_rows<V, D>(args);
-  if (args.w->type == WeightType::kInt4) return few_rows<V, D, true>(args);
+  const bool int4 = args.w->type == WeightType::kInt4;
+  if (args.rows > (int4 ? kInt4FewRows : D::kGemmFewRows)) return many_rows<V, D>(args);
+  if (int4) return few_rows<V, D, true>(args);
   few_rows<V, D, false>(args);
 }
 
