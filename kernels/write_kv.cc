@@ -13,20 +13,6 @@ namespace {
 // The least normal f16: below it a scale would lose its precision, and everything counts as 0.
 constexpr float kScaleMin = 0x1p-14f;
 
-// One token's scale for the largest number `largest` of the format, and its inverse.
-struct TokenScale {
-  uint16_t bits = 0;
-  float inverse = 0;
-
-  TokenScale(const float* x, int n, float format_max) {
-    float largest = 0;
-    for (int i = 0; i < n; ++i) largest = std::max(largest, std::fabs(x[i]));
-    const float scale = std::max(largest / format_max, kScaleMin);
-    bits = f32_to_f16(scale);
-    inverse = 1.0f / f16_to_f32(bits);
-  }
-};
-
 // A NaN becomes -127.
 int8_t round_int8(float x) {
   const float low = x > -127.0f ? x : -127.0f;
@@ -49,7 +35,9 @@ void store(KvType type, const float* x, int n, int scales_channels, int token, u
     return;
   }
   const bool int8 = type == KvType::kInt8;
-  const TokenScale scale(x, n, int8 ? 127.0f : kE4m3Max);
+  float largest = 0;
+  for (int i = 0; i < n; ++i) largest = std::max(largest, std::fabs(x[i]));
+  const KvTokenScale scale(largest, int8 ? 127.0f : kE4m3Max);
   for (int i = 0; i < n; ++i) {
     const float scaled = x[i] * scale.inverse;
     block[index(i)] = int8 ? static_cast<uint8_t>(round_int8(scaled) + kBias) : f32_to_e4m3(scaled);
@@ -59,6 +47,12 @@ void store(KvType type, const float* x, int n, int scales_channels, int token, u
 }
 
 }  // namespace
+
+KvTokenScale::KvTokenScale(float largest, float format_max) {
+  const float scale = std::max(largest / format_max, kScaleMin);
+  bits = f32_to_f16(scale);
+  inverse = 1.0f / f16_to_f32(bits);
+}
 
 void write_kv(KvType type, int head_dim, int token, const float* key, const float* value,
               uint8_t* key_block, uint8_t* value_block) {

@@ -1,4 +1,4 @@
-// Storing a token's K and V: the same code for every instruction set.
+// Storing a token's K and V, element by element.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,15 @@
 #include "base/number_types.h"
 
 namespace cascade {
+
+// One token's scale, as an f16, for numbers whose largest magnitude is `largest` in a format whose
+// largest number is `format_max`; and its inverse.
+struct KvTokenScale {
+  uint16_t bits;
+  float inverse;
+
+  KvTokenScale(float largest, float format_max);
+};
 
 // Kernels::write_kv.
 void write_kv(KvType type, int head_dim, int token, const float* key, const float* value,

@@ -5,8 +5,8 @@
 #include "kernels/generic/elementwise.h"
 #include "kernels/generic/gemm.h"
 #include "kernels/generic/quantized.h"
+#include "kernels/generic/write_kv.h"
 #include "kernels/table.h"
-#include "kernels/write_kv.h"
 
 namespace cascade {
 
@@ -23,7 +23,7 @@ const Kernels& avx512vnni_kernels() {
       .rope = generic::rope<V>,
       .silu_mul = generic::silu_mul<V>,
       .add = generic::add<V>,
-      .write_kv = write_kv,
+      .write_kv = generic::write_kv<V, D>,
       .attention = generic::attention<V, D>,
       .log_sum_exp = generic::log_sum_exp<V>,
   };
