@@ -56,4 +56,15 @@ struct NllOptions {
 // end-of-text token -> one object.
 Status nll(const NllOptions& options);
 
+struct QualityOptions {
+  SessionOptions session;
+  std::string text_file;
+  int window = 1024;     // tokens; at most the model's context
+  int positions = 8192;  // predictions compared; the text needs one token more
+};
+// The model as `session` says against itself in f32 (weights and KV), both predicting each next
+// token of the text in windows of `window` tokens -> one object: KL(reference || tested) in nats,
+// agreement of the most likely tokens, perplexities.
+Status quality(const QualityOptions& options);
+
 }  // namespace cascade::eval

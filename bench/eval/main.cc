@@ -70,6 +70,7 @@ struct AllOptions {
   LogitsOptions logits;
   GenerateOptions generate;
   NllOptions nll;
+  QualityOptions quality;
 };
 
 void add_text_commands(CLI::App& app, AllOptions& all, Status& status) {
@@ -136,6 +137,22 @@ void add_model_commands(CLI::App& app, AllOptions& all, Status& status) {
   nll_command->callback([&] { status = nll(all.nll); });
 }
 
+void add_proof_commands(CLI::App& app, AllOptions& all, Status& status) {
+  auto* quality_command =
+      app.add_subcommand("quality", "what the types of weights and KV cost, against f32");
+  add_session_options(quality_command, all.quality.session);
+  quality_command->add_option("--text", all.quality.text_file, "the text")
+      ->check(not_empty())
+      ->required();
+  quality_command->add_option("--window", all.quality.window, "tokens a window")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  quality_command->add_option("--positions", all.quality.positions, "predictions to compare")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  quality_command->callback([&] { status = quality(all.quality); });
+}
+
 // Says what is wrong with the command line, or what was asked for; returns the exit code.
 int explain(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
@@ -162,6 +179,7 @@ int run(int argc, char** argv) {
   Status status;
   add_text_commands(app, all, status);
   add_model_commands(app, all, status);
+  add_proof_commands(app, all, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
