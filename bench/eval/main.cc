@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "base/random.h"
 #include "bench/eval/commands.h"
 
 namespace cascade::eval {
@@ -71,6 +72,7 @@ struct AllOptions {
   GenerateOptions generate;
   NllOptions nll;
   QualityOptions quality;
+  IdentityOptions identity;
 };
 
 void add_text_commands(CLI::App& app, AllOptions& all, Status& status) {
@@ -151,6 +153,34 @@ void add_proof_commands(CLI::App& app, AllOptions& all, Status& status) {
       ->check(CLI::Range(1, 1 << 24))
       ->capture_default_str();
   quality_command->callback([&] { status = quality(all.quality); });
+
+  IdentityOptions& options = all.identity;
+  auto* identity_command =
+      app.add_subcommand("identity", "proves that bits do not depend on how work is arranged");
+  add_session_options(identity_command, options.session);
+  identity_command->remove_option(identity_command->get_option("--threads"));
+  identity_command
+      ->add_option("--threads-max", options.session.threads,
+                   "threads of a case, at most (default: all cores)")
+      ->check(CLI::Range(1, 256));
+  auto* cases = identity_command->add_option("--cases", options.cases, "random cases");
+  cases->check(CLI::Range(1, 1'000'000))->capture_default_str();
+  options.seed = system_random() >> 11;  // of whole numbers that all readers of JSON keep
+  auto* run_seed =
+      identity_command->add_option("--seed", options.seed, "of the cases (default: a fresh one)");
+  run_seed->check(seed());
+  identity_command->add_option("--case-seed", options.case_seed, "one case, as a run named it")
+      ->check(seed())
+      ->excludes(cases)
+      ->excludes(run_seed);
+  identity_command
+      ->add_option("--tokens-max", options.tokens_max,
+                   "tokens of a case, at most (default: 9000, or the model's context if less)")
+      ->check(CLI::Range(1, 1 << 24));
+  identity_command->add_flag("--trace", options.trace,
+                             "statistics of each layer, of the first case that differs or of the "
+                             "only one");
+  identity_command->callback([&] { status = identity(options); });
 }
 
 // Says what is wrong with the command line, or what was asked for; returns the exit code.
