@@ -38,7 +38,7 @@ int draw_length(Random& random, int max) {
     length = one_of(random, {63, 64, 65, 127, 128, 129});
   } else if (kind < 184) {
     length = 1 + static_cast<int>(random.below(512));
-  } else if (kind < 194) {
+  } else if (kind < 196) {
     length = one_of(random, {1023, 1024, 1025, 1088});
   } else {
     length = 1 + static_cast<int>(random.below(static_cast<uint64_t>(max)));

@@ -42,8 +42,9 @@ Result<std::unique_ptr<PageHeap>> PageHeap::create(const KvLayout& layout, size_
   for (size_t page = count; page > 0; --page) {
     heap->free_.push_back(static_cast<PageIndex>(page - 1));
   }
-  heap->random_ = random;
-  if (random != nullptr) std::ranges::shuffle(heap->free_, *random);
+  if (random == nullptr) return heap;
+  std::ranges::shuffle(heap->free_, *random);
+  heap->garbage_.emplace((*random)());
   return heap;
 }
 
@@ -51,15 +52,15 @@ uint8_t* PageHeap::take() {
   CHECK(!free_.empty());
   uint8_t* page = arena_.data(free_.back());
   free_.pop_back();
-  if (random_ == nullptr) return page;
+  if (!garbage_) return page;
   // NaNs of all formats; large numbers; anything.
-  const uint64_t kind = random_->below(3);
+  const uint64_t kind = garbage_->below(3);
   if (kind < 2) {
     std::memset(page, kind == 0 ? 0xFF : 0x7A, arena_.page_bytes());
     return page;
   }
   for (size_t at = 0; at < arena_.page_bytes(); at += sizeof(uint64_t)) {
-    const uint64_t bits = (*random_)();
+    const uint64_t bits = (*garbage_)();
     std::memcpy(page + at, &bits, std::min(sizeof bits, arena_.page_bytes() - at));
   }
   return page;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -32,7 +33,8 @@ class PageHeap {
 
   PageArena arena_;
   std::vector<PageIndex> free_;  // the next is the last
-  Random* random_ = nullptr;
+  // Of its own, since how much is drawn depends on the size of pages.
+  std::optional<Random> garbage_;
 };
 
 // The residual stream behind each layer, as far as it was computed.
