@@ -53,7 +53,7 @@ size_t quantized_gemm_scratch_bytes(int k) {
 size_t attention_scratch_floats(int head_dim) {
   const auto width = static_cast<size_t>(padded_head_dim(head_dim));
   // generic/attention_scratch.h: scores, sums, values; probabilities and queries as bytes; scalars.
-  const size_t row = kTileKeys + 2 * 16 + 2 * width + kTileKeys / 4 + width / 4 + 9;
+  const size_t row = kTileKeys + 2 * width + 2 * kTileKeys / 4 + width / 4 + 11;
   return kAttentionRowsMax * row;
 }
 

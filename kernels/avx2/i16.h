@@ -24,6 +24,13 @@ struct I16 {
   friend I16 operator*(I16 a, I16 b) {
     return {_mm256_mullo_epi32(a.low, b.low), _mm256_mullo_epi32(a.high, b.high)};
   }
+  I16 times_256() const { return {_mm256_slli_epi32(low, 8), _mm256_slli_epi32(high, 8)}; }
+  // Bits 0 to 7, and bits 8 to 15.
+  I16 first_bytes() const {
+    const __m256i mask = _mm256_set1_epi32(255);
+    return {_mm256_and_si256(low, mask), _mm256_and_si256(high, mask)};
+  }
+  I16 second_bytes() const { return {_mm256_srli_epi32(low, 8), _mm256_srli_epi32(high, 8)}; }
   int32_t sum() const {
     const __m256i half = _mm256_add_epi32(low, high);
     __m128i x = _mm_add_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));

@@ -99,13 +99,13 @@ struct V16 {
     return {_mm256_round_ps(a.low, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC),
             _mm256_round_ps(a.high, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};
   }
-  // 2^n for whole n in [-126, 127].
-  static V16 exp2_whole(V16 n) {
+  // y * 2^n for whole n in [-126, 127]; exact where the result is a normal number.
+  static V16 times_exp2(V16 y, V16 n) {
     const auto power = [](__m256 x) {
       const __m256i biased = _mm256_add_epi32(_mm256_cvtps_epi32(x), _mm256_set1_epi32(127));
       return _mm256_castsi256_ps(_mm256_slli_epi32(biased, 23));
     };
-    return {power(n.low), power(n.high)};
+    return {_mm256_mul_ps(y.low, power(n.low)), _mm256_mul_ps(y.high, power(n.high))};
   }
   // Lanes [begin, end) of `a`, `fill` elsewhere. 0 <= begin <= end <= 16.
   static V16 keep(V16 a, int begin, int end, float fill) {

@@ -26,6 +26,10 @@ struct I16 {
   V16 to_float() const { return {_mm512_cvtepi32_ps(v)}; }
   friend I16 operator+(I16 a, I16 b) { return {_mm512_add_epi32(a.v, b.v)}; }
   friend I16 operator*(I16 a, I16 b) { return {_mm512_mullo_epi32(a.v, b.v)}; }
+  I16 times_256() const { return {_mm512_slli_epi32(v, 8)}; }
+  // Bits 0 to 7, and bits 8 to 15.
+  I16 first_bytes() const { return {_mm512_and_si512(v, _mm512_set1_epi32(255))}; }
+  I16 second_bytes() const { return {_mm512_srli_epi32(v, 8)}; }
   int32_t sum() const { return _mm512_reduce_add_epi32(v); }
   // As 16 bytes; each in [-128, 127].
   void store_int8(int8_t* p) const {

@@ -69,11 +69,8 @@ struct V16 {
   static V16 round(V16 a) {
     return {_mm512_roundscale_ps(a.v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC)};
   }
-  // 2^n for whole n in [-126, 127].
-  static V16 exp2_whole(V16 n) {
-    const __m512i biased = _mm512_add_epi32(_mm512_cvtps_epi32(n.v), _mm512_set1_epi32(127));
-    return {_mm512_castsi512_ps(_mm512_slli_epi32(biased, 23))};
-  }
+  // y * 2^n for whole n; exact where the result is a normal number.
+  static V16 times_exp2(V16 y, V16 n) { return {_mm512_scalef_ps(y.v, n.v)}; }
   // Lanes [begin, end) of `a`, `fill` elsewhere. 0 <= begin <= end <= 16.
   static V16 keep(V16 a, int begin, int end, float fill) {
     const auto mask = static_cast<__mmask16>(first(end) & ~first(begin));

@@ -25,11 +25,10 @@ namespace cascade::generic {
   return past & (~below(position + 1 - args.window) | below(args.sinks));
 }
 
-// Scores of the rows against one tile -> exponentials (int8: as u8) and the tile's share of each
-// row's softmax.
-template <class V>
-inline void softmax_of_row(const AttentionArgs& args, const AttentionScratch& scratch, int row,
-                           uint64_t visible, const TileScales& tile_scales) {
+// Scores of a row against one tile -> exponentials, 0 where hidden, and the tile's maximum and sum.
+template <class V, KvType kType>
+inline void exponentials_of_row(const AttentionScratch& scratch, int row, uint64_t visible,
+                                const TileScales& tile_scales) {
   float* scores = scratch.scores + row * kTileKeys;
   V x[4];
   const bool whole = visible == ~uint64_t{0};
@@ -41,65 +40,16 @@ inline void softmax_of_row(const AttentionArgs& args, const AttentionScratch& sc
   const V max = V::set1(largest);
   V sum = V::zero();
   unroll<4>([&](auto j) CASCADE_INLINE {
-    x[j] = exp(x[j] - max);
+    x[j] = exp_not_positive(x[j] - max);
     if (!whole) x[j] = V::select(static_cast<uint16_t>(visible >> (16 * j)), x[j], 0);
     sum = sum + x[j];
   });
-  sum.store(scratch.tile_sums + row * 16);
   scratch.tile_max[row] = largest;
-  scratch.factor[row] = 1.0f;
-  if (args.kv_type == KvType::kFp8) {
-    unroll<4>([&](auto j) CASCADE_INLINE { x[j] = x[j] * V::load(tile_scales.value + 16 * j); });
-  }
-  unroll<4>([&](auto j) CASCADE_INLINE { x[j].store(scores + 16 * j); });
-}
-
-// The same for int8 values: probabilities become u8 with one scale for the tile.
-template <class V, class D>
-inline void quantized_softmax_of_row(const AttentionScratch& scratch, int row, uint64_t visible,
-                                     const TileScales& tile_scales) {
-  const float* scores = scratch.scores + row * kTileKeys;
-  V x[4], weight[4];
-  V sum = V::zero();
-  float largest, value_max = tile_scales.value_max;
-  const auto finish = [&] CASCADE_INLINE {
-    uint8_t* out = scratch.probabilities + row * kTileKeys;
-    unroll<4>([&](auto j) CASCADE_INLINE {
-      sum = sum + x[j];
-      D::Int::rounded(x[j] * weight[j]).store_uint8(out + 16 * j);
-    });
-  };
-  unroll<4>([&](auto j) CASCADE_INLINE { x[j] = V::load(scores + 16 * j); });
-  if (visible == ~uint64_t{0}) {
-    largest = V::max(V::max(x[0], x[1]), V::max(x[2], x[3])).largest();
-    const V max = V::set1(largest);
-    unroll<4>([&](auto j) CASCADE_INLINE {
-      x[j] = exp(x[j] - max);
-      weight[j] = V::load(tile_scales.normalized + 16 * j);
-    });
-  } else {
-    // What is hidden may be anything, and must not matter.
-    V scale_max = V::zero();
-    unroll<4>([&](auto j) CASCADE_INLINE {
-      const auto bits = static_cast<uint16_t>(visible >> (16 * j));
-      x[j] = V::select(bits, x[j], -INFINITY);
-      weight[j] = V::select(bits, V::load(tile_scales.value + 16 * j), 0);
-      scale_max = V::max(weight[j], scale_max);
-    });
-    largest = V::max(V::max(x[0], x[1]), V::max(x[2], x[3])).largest();
-    value_max = scale_max.largest();
-    const V max = V::set1(largest);
-    const V inverse = V::set1(value_max > 0 ? 255.0f / value_max : 0.0f);
-    unroll<4>([&](auto j) CASCADE_INLINE {
-      const auto bits = static_cast<uint16_t>(visible >> (16 * j));
-      x[j] = V::select(bits, exp(x[j] - max), 0);
-      weight[j] = weight[j] * inverse;
-    });
-  }
-  finish();
-  sum.store(scratch.tile_sums + row * 16);
-  scratch.tile_max[row] = largest;
-  scratch.factor[row] = value_max / 255.0f;
+  scratch.tile_sum[row] = sum.sum();
+  unroll<4>([&](auto j) CASCADE_INLINE {
+    if constexpr (kType == KvType::kFp8) x[j] = x[j] * V::load(tile_scales.value + 16 * j);
+    x[j].store(scores + 16 * j);
+  });
 }
 
 // Merges the tile's maxima and sums into the rows' softmax; leaves the factors for their values.
@@ -107,21 +57,60 @@ template <class V>
 inline void merge_sums(const AttentionScratch& scratch, int begin, int end) {
   for (int row = begin; row < end; row += 16) {
     const int count = end - row < 16 ? end - row : 16;
-    const V tile = V::load_partial(scratch.tile_max + row, count);
-    const V old = V::load_partial(scratch.max + row, count);
+    const auto load = [&](const float* from)
+                          CASCADE_INLINE { return V::load_partial(from + row, count); };
+    const V tile = load(scratch.tile_max), old = load(scratch.max);
     const V max = V::max(tile, old);
     const V old_factor = exp(old - max), new_factor = exp(tile - max);
     max.store_partial(scratch.max + row, count);
     old_factor.store_partial(scratch.old_factor + row, count);
     new_factor.store_partial(scratch.new_factor + row, count);
-    (V::load_partial(scratch.factor + row, count) * new_factor)
-        .store_partial(scratch.factor + row, count);
+    V::fma(load(scratch.tile_sum), new_factor, load(scratch.sum) * old_factor)
+        .store_partial(scratch.sum + row, count);
   }
-  for (int row = begin; row < end; ++row) {
-    const V old = V::load(scratch.sums + row * 16) * V::set1(scratch.old_factor[row]);
-    const V tile = V::load(scratch.tile_sums + row * 16);
-    V::fma(tile, V::set1(scratch.new_factor[row]), old).store(scratch.sums + row * 16);
+}
+
+// int8 values: the row's exponentials become u8 with one scale for the tile, and where the tile
+// weighs much in the row's softmax, a second u8 for what the first leaves over (AttentionArgs).
+template <class V, class D>
+inline void weights_of_row(const AttentionScratch& scratch, int row, uint64_t visible,
+                           const TileScales& tile_scales) {
+  using I = typename D::Int;
+  const float* e = scratch.scores + row * kTileKeys;
+  V weight[4];
+  float value_max = tile_scales.value_max;
+  if (visible == ~uint64_t{0}) {
+    unroll<4>([&](auto j) CASCADE_INLINE { weight[j] = V::load(tile_scales.normalized + 16 * j); });
+  } else {
+    // What is hidden may be anything, and must not matter.
+    V scale_max = V::zero();
+    unroll<4>([&](auto j) CASCADE_INLINE {
+      const auto bits = static_cast<uint16_t>(visible >> (16 * j));
+      weight[j] = V::select(bits, V::load(tile_scales.value + 16 * j), 0);
+      scale_max = V::max(weight[j], scale_max);
+    });
+    value_max = scale_max.largest();
+    const V inverse = V::set1(value_max > 0 ? 255.0f / value_max : 0.0f);
+    unroll<4>([&](auto j) CASCADE_INLINE { weight[j] = weight[j] * inverse; });
   }
+  const float new_factor = scratch.new_factor[row];
+  const bool fine = new_factor * kFineTileShare > scratch.sum[row];
+  scratch.fine[row] = fine;
+  scratch.new_factor[row] = value_max / 255.0f * new_factor;
+  uint8_t* high = scratch.probabilities + row * kTileKeys;
+  uint8_t* low = scratch.remainders + row * kTileKeys;
+  if (!fine) {
+    unroll<4>([&](auto j) CASCADE_INLINE {
+      I::rounded(V::load(e + 16 * j) * weight[j]).store_uint8(high + 16 * j);
+      I::zero().store_uint8(low + 16 * j);
+    });
+    return;
+  }
+  unroll<4>([&](auto j) CASCADE_INLINE {
+    const I whole = I::rounded(V::load(e + 16 * j) * weight[j] * V::set1(256.0f));
+    whole.second_bytes().store_uint8(high + 16 * j);
+    whole.first_bytes().store_uint8(low + 16 * j);
+  });
 }
 
 // Rows [begin, end) share the page of tile `tile`, and all of them see some of it.
@@ -145,13 +134,14 @@ inline void add_tile(const AttentionArgs& args, const AttentionScratch& scratch,
   bool all_whole = true;
   for (int row = begin; row < end; ++row) {
     all_whole = all_whole && visible[row] == ~uint64_t{0};
-    if constexpr (kInt8) {
-      quantized_softmax_of_row<V, D>(scratch, row, visible[row], scales);
-    } else {
-      softmax_of_row<V>(args, scratch, row, visible[row], scales);
-    }
+    exponentials_of_row<V, kType>(scratch, row, visible[row], scales);
   }
   merge_sums<V>(scratch, begin, end);
+  if constexpr (kInt8) {
+    for (int row = begin; row < end; ++row) {
+      weights_of_row<V, D>(scratch, row, visible[row], scales);
+    }
+  }
 
   const int vectors = scratch.width / 16;
   // Integer products with 0 vanish, so that int8 rows need not know what they see.
@@ -200,7 +190,7 @@ inline void add_split_tile(const AttentionArgs& args, const AttentionScratch& sc
 // The split that has just ended joins those before it.
 template <class V>
 inline void merge_split(const AttentionScratch& scratch, int row, bool first) {
-  const float sum = V::load(scratch.sums + row * 16).sum();
+  const float sum = scratch.sum[row];
   const float max = scratch.max[row];
   float* into = scratch.total_values + row * scratch.width;
   const float* from = scratch.values + row * scratch.width;
@@ -226,7 +216,7 @@ template <class V>
 inline void start_split(const AttentionArgs& args, const AttentionScratch& scratch) {
   for (int row = 0; row < args.rows; ++row) {
     scratch.max[row] = -INFINITY;
-    V::zero().store(scratch.sums + row * 16);
+    scratch.sum[row] = 0;
     float* values = scratch.values + row * scratch.width;
     for (int j = 0; j < scratch.width; j += 16) V::zero().store(values + j);
   }

@@ -11,14 +11,13 @@ struct AttentionScratch {
   int width;  // head_dim rounded up to 16
   // The tile in progress.
   float* scores;      // [rows][64]: scores, then exponentials
-  float* tile_sums;   // [rows][16]: lanes of the tile's sum
+  float* tile_sum;    // [rows]
   float* tile_max;    // [rows]
-  float* factor;      // [rows]: of the tile's weighted values
   float* old_factor;  // [rows]: of what was before
-  float* new_factor;  // [rows]: of the tile
+  float* new_factor;  // [rows]: of the tile; int8: of its integer sums
   // The split in progress.
   float* max;     // [rows]
-  float* sums;    // [rows][16]
+  float* sum;     // [rows]
   float* values;  // [rows][width]
   // The splits before.
   float* total_max;     // [rows]
@@ -26,6 +25,8 @@ struct AttentionScratch {
   float* total_values;  // [rows][width]
   // int8 only.
   uint8_t* probabilities;  // [rows][64]
+  uint8_t* remainders;     // [rows][64]: 1/256 of the units of `probabilities`
+  bool* fine;              // [rows]: whether some remainder may not be 0
   int8_t* queries;         // [rows][width]
   float* query_scale;      // [rows]: with the scale of q.k
   int32_t* query_bias;     // [rows]: -128 * sum of q
@@ -40,18 +41,19 @@ struct AttentionScratch {
     };
     constexpr int kRows = kAttentionRowsMax;
     scores = take(kRows * kTileKeys);
-    tile_sums = take(kRows * 16);
+    tile_sum = take(kRows);
     tile_max = take(kRows);
-    factor = take(kRows);
     old_factor = take(kRows);
     new_factor = take(kRows);
     max = take(kRows);
-    sums = take(kRows * 16);
+    sum = take(kRows);
     values = take(kRows * width);
     total_max = take(kRows);
     total_sum = take(kRows);
     total_values = take(kRows * width);
     probabilities = reinterpret_cast<uint8_t*>(take(kRows * kTileKeys / 4));
+    remainders = reinterpret_cast<uint8_t*>(take(kRows * kTileKeys / 4));
+    fine = reinterpret_cast<bool*>(take(kRows));
     queries = reinterpret_cast<int8_t*>(take(kRows * width / 4));
     query_scale = take(kRows);
     query_bias = reinterpret_cast<int32_t*>(take(kRows));

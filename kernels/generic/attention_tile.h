@@ -151,6 +151,50 @@ template <class V, KvType kType>
   }
 }
 
+// kRows rows of u8 times the tile's int8 values, kVectors * 16 channels from `from` on.
+template <class D, int kRows, int kVectors>
+[[gnu::always_inline]] inline void add_products(const uint8_t* p, const uint8_t* from, int width,
+                                                typename D::Int (&sum)[kRows][kVectors]) {
+  for (int key = 0; key < kTileKeys; key += 4) {
+    typename D::Values value[kVectors];
+    unroll<kVectors>([&](auto j) CASCADE_INLINE { value[j] = D::load_values(from + j * 64); });
+    unroll<kRows>([&](auto r) CASCADE_INLINE {
+      unroll<kVectors>([&](auto j) CASCADE_INLINE {
+        sum[r][j] = D::dot_unsigned(sum[r][j], value[j], p + r * kTileKeys + key);
+      });
+    });
+    from += width * 4;
+  }
+}
+
+// Weighted values of int8; where no row of the block is fine, its remainders are all 0.
+template <class V, class D, int kRows, int kVectors>
+[[gnu::always_inline]] inline void int8_values(const AttentionScratch& scratch,
+                                               const uint8_t* block, int row, int vector,
+                                               V (&weighted)[kRows][kVectors]) {
+  using I = typename D::Int;
+  I sum[kRows][kVectors];
+  unroll<kRows * kVectors>([&](auto i)
+                               CASCADE_INLINE { sum[i / kVectors][i % kVectors] = I::zero(); });
+  add_products<D>(scratch.probabilities + row * kTileKeys, block + vector * 64, scratch.width, sum);
+  bool fine = false;
+  for (int r = 0; r < kRows; ++r) fine = fine || scratch.fine[row + r];
+  if (!fine) {
+    unroll<kRows * kVectors>([&](auto i) CASCADE_INLINE {
+      weighted[i / kVectors][i % kVectors] = sum[i / kVectors][i % kVectors].to_float();
+    });
+    return;
+  }
+  unroll<kRows * kVectors>([&](auto i) CASCADE_INLINE {
+    sum[i / kVectors][i % kVectors] = sum[i / kVectors][i % kVectors].times_256();
+  });
+  add_products<D>(scratch.remainders + row * kTileKeys, block + vector * 64, scratch.width, sum);
+  unroll<kRows * kVectors>([&](auto i) CASCADE_INLINE {
+    constexpr int r = i / kVectors, j = i % kVectors;
+    weighted[r][j] = sum[r][j].to_float() * V::set1(1.0f / 256.0f);
+  });
+}
+
 // values = values * old factor + (sum over the tile of probability * V) * factor, for kRows rows
 // and kVectors * 16 channels.
 template <class V, class D, KvType kType, int kRows, int kVectors>
@@ -158,25 +202,7 @@ inline void value_block(const AttentionScratch& scratch, const uint8_t* block, u
                         int row, int vector) {
   V weighted[kRows][kVectors];
   if constexpr (kType == KvType::kInt8) {
-    using I = typename D::Int;
-    I sum[kRows][kVectors];
-    unroll<kRows * kVectors>([&](auto i)
-                                 CASCADE_INLINE { sum[i / kVectors][i % kVectors] = I::zero(); });
-    const uint8_t* p = scratch.probabilities + row * kTileKeys;
-    const uint8_t* from = block + vector * 64;
-    for (int key = 0; key < kTileKeys; key += 4) {
-      typename D::Values value[kVectors];
-      unroll<kVectors>([&](auto j) CASCADE_INLINE { value[j] = D::load_values(from + j * 64); });
-      unroll<kRows>([&](auto r) CASCADE_INLINE {
-        unroll<kVectors>([&](auto j) CASCADE_INLINE {
-          sum[r][j] = D::dot_unsigned(sum[r][j], value[j], p + r * kTileKeys + key);
-        });
-      });
-      from += scratch.width * 4;
-    }
-    unroll<kRows * kVectors>([&](auto i) CASCADE_INLINE {
-      weighted[i / kVectors][i % kVectors] = sum[i / kVectors][i % kVectors].to_float();
-    });
+    int8_values<V, D>(scratch, block, row, vector, weighted);
   } else {
     unroll<kRows * kVectors>(
         [&](auto i) CASCADE_INLINE { weighted[i / kVectors][i % kVectors] = V::zero(); });
@@ -197,7 +223,7 @@ inline void value_block(const AttentionScratch& scratch, const uint8_t* block, u
   }
   unroll<kRows>([&](auto r) CASCADE_INLINE {
     const V old_factor = V::set1(scratch.old_factor[row + r]);
-    const V factor = V::set1(scratch.factor[row + r]);
+    const V factor = V::set1(scratch.new_factor[row + r]);
     float* values = scratch.values + (row + r) * scratch.width + vector * 16;
     unroll<kVectors>([&](auto j) CASCADE_INLINE {
       const V old = V::load(values + j * 16) * old_factor;

@@ -7,11 +7,10 @@
 
 namespace cascade::generic {
 
-// kernels/exp.h, sixteen at a time.
+// kernels/exp.h, sixteen at a time, for x <= kExpMax.
 template <class V>
-[[gnu::always_inline]] inline V exp(V x) {
+[[gnu::always_inline]] inline V exp_not_positive(V x) {
   x = V::max(x, V::set1(kExpMin));
-  x = V::min(x, V::set1(kExpMax));
   const V n = V::round(x * V::set1(kLog2E));
   V r = V::fma(n, V::set1(-kLn2High), x);
   r = V::fma(n, V::set1(-kLn2Low), r);
@@ -20,7 +19,11 @@ template <class V>
   q = V::fma(q, r, V::set1(kExpQ1));
   q = V::fma(q, r, V::set1(kExpQ0));
   const V y = V::fma(r * r, q, r) + V::set1(1.0f);
-  return y * V::exp2_whole(n);
+  return V::times_exp2(y, n);
+}
+template <class V>
+[[gnu::always_inline]] inline V exp(V x) {
+  return exp_not_positive(V::min(V::max(x, V::set1(kExpMin)), V::set1(kExpMax)));
 }
 
 // Calls body(offset, count) for each 16 of [0, n), the last with fewer.

@@ -54,7 +54,7 @@ struct Query {
 // A softmax over some of a row's keys, and the values weighted by it.
 struct State {
   float max = -INFINITY;
-  float sums[16] = {};
+  float sum = 0;
   std::vector<float> values;  // [head_dim]
 };
 
@@ -86,41 +86,46 @@ float score_of(const AttentionArgs& args, const Query& query, const uint8_t* key
   return dot * (load_scale(keys, args.head_dim, slot) * args.scale);
 }
 
-// The tile's weighted values and the factor that they are still to be multiplied with; `e` has the
-// exponentials, 0 where hidden.
-float weigh_values(const AttentionArgs& args, const uint8_t* values, uint64_t visible,
-                   const float* e, std::vector<float>& out) {
+// The tile's weighted values; `e` has the exponentials, 0 where hidden.
+void weigh_values(const AttentionArgs& args, const uint8_t* values, uint64_t visible,
+                  const float* e, std::vector<float>& out) {
   const KvType type = args.kv_type;
   const int width = padded_head_dim(args.head_dim);
-  const auto sees = [&](int slot) { return (visible >> slot & 1) != 0; };
-  if (type != KvType::kInt8) {
-    for (int d = 0; d < args.head_dim; ++d) {
-      float sum = 0;
-      for (int slot = 0; slot < kTileKeys; ++slot) {
-        if (!sees(slot)) continue;
-        const float scale = type == KvType::kFp8 ? load_scale(values, width, slot) : 1.0f;
-        const size_t index = value_index(type, args.head_dim, slot, d);
-        sum = std::fmaf(e[slot] * scale, load(type, values, index), sum);
-      }
-      out[d] = sum;
+  for (int d = 0; d < args.head_dim; ++d) {
+    float sum = 0;
+    for (int slot = 0; slot < kTileKeys; ++slot) {
+      if ((visible >> slot & 1) == 0) continue;
+      const float scale = type == KvType::kFp8 ? load_scale(values, width, slot) : 1.0f;
+      const size_t index = value_index(type, args.head_dim, slot, d);
+      sum = std::fmaf(e[slot] * scale, load(type, values, index), sum);
     }
-    return 1.0f;
+    out[d] = sum;
   }
+}
+
+// The same for int8, whose result is still to be multiplied with the returned factor.
+float weigh_int8_values(const AttentionArgs& args, const uint8_t* values, uint64_t visible,
+                        const float* e, bool fine, std::vector<float>& out) {
+  const int width = padded_head_dim(args.head_dim);
   float largest = 0;
   for (int slot = 0; slot < kTileKeys; ++slot) {
-    if (sees(slot)) largest = std::max(largest, load_scale(values, width, slot));
+    if ((visible >> slot & 1) != 0) largest = std::max(largest, load_scale(values, width, slot));
   }
   const float inverse = largest > 0 ? 255.0f / largest : 0.0f;
+  const float steps = fine ? 256.0f : 1.0f;  // in a unit of the first u8
+  int weights[kTileKeys] = {};
+  for (int slot = 0; slot < kTileKeys; ++slot) {
+    if ((visible >> slot & 1) == 0) continue;
+    const float p = e[slot] * (load_scale(values, width, slot) * inverse) * steps;
+    weights[slot] = p > 0 ? static_cast<int>(std::nearbyint(p)) : 0;
+  }
   for (int d = 0; d < args.head_dim; ++d) {
     int sum = 0;
     for (int slot = 0; slot < kTileKeys; ++slot) {
-      if (!sees(slot)) continue;
-      const float p = e[slot] * (load_scale(values, width, slot) * inverse);
-      const int weight = p > 0 ? static_cast<int>(std::nearbyint(p)) : 0;
-      const size_t index = value_index(type, args.head_dim, slot, d);
-      sum += weight * static_cast<int8_t>(values[index]);
+      const size_t index = value_index(KvType::kInt8, args.head_dim, slot, d);
+      sum += weights[slot] * static_cast<int8_t>(values[index]);
     }
-    out[d] = static_cast<float>(sum);
+    out[d] = static_cast<float>(sum) * (1.0f / steps);
   }
   return largest / 255.0f;
 }
@@ -139,19 +144,23 @@ void add_tile(const AttentionArgs& args, const Query& query, const uint8_t* page
     if ((visible >> slot & 1) != 0) e[slot] = exp_reference(e[slot] - largest);
     sums[slot % 16] = sums[slot % 16] + e[slot];
   }
-  std::vector<float> weighted(args.head_dim);
-  const float factor = weigh_values(args, page + args.value_offset, visible, e, weighted);
-
   const float max = largest > state.max ? largest : state.max;
   const float old_factor = exp_reference(state.max - max);
-  const float new_factor = exp_reference(largest - max);
-  for (int lane = 0; lane < 16; ++lane) {
-    state.sums[lane] = std::fmaf(sums[lane], new_factor, state.sums[lane] * old_factor);
+  float new_factor = exp_reference(largest - max);
+  state.max = max;
+  state.sum = std::fmaf(sum_lanes(sums), new_factor, state.sum * old_factor);
+
+  const uint8_t* values = page + args.value_offset;
+  std::vector<float> weighted(args.head_dim);
+  if (args.kv_type == KvType::kInt8) {
+    const bool fine = new_factor * kFineTileShare > state.sum;
+    new_factor = weigh_int8_values(args, values, visible, e, fine, weighted) * new_factor;
+  } else {
+    weigh_values(args, values, visible, e, weighted);
   }
   for (int d = 0; d < args.head_dim; ++d) {
-    state.values[d] = std::fmaf(weighted[d], factor * new_factor, state.values[d] * old_factor);
+    state.values[d] = std::fmaf(weighted[d], new_factor, state.values[d] * old_factor);
   }
-  state.max = max;
 }
 
 // The splits merged so far.
@@ -163,7 +172,7 @@ struct Total {
 };
 
 void merge(Total& total, State split) {
-  const float sum = sum_lanes(split.sums);
+  const float sum = split.sum;
   if (total.empty) {
     total = {false, split.max, sum, std::move(split.values)};
     return;

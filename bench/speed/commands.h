@@ -1,0 +1,54 @@
+// The commands of cascade-bench. Each measures, prints its report to standard output and returns.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace cascade::speed {
+
+// Lists are as they stand on the command line, split at commas.
+struct CommonOptions {
+  std::string isa;  // empty: the best
+  int threads = 0;  // 0: all cores
+  int repeats = 5;
+  bool json = false;
+};
+
+struct KernelOptions {
+  CommonOptions common;
+  std::vector<std::string> types;  // of weights (gemm) or KV (attention)
+  std::vector<int64_t> rows;       // of a product; query tokens of attention
+  std::vector<int64_t> depths;     // attention: keys
+  int query_heads = 16;
+  int kv_heads = 8;
+  int head_dim = 128;
+  bool libraries = false;  // compare with OpenBLAS and oneDNN
+};
+
+struct ModelBenchOptions {
+  CommonOptions common;
+  std::string model_dir;
+  std::string weights = "int8";
+  std::string kv = "int8";
+  std::string state_dir;         // empty: weights are packed anew
+  std::vector<int64_t> tokens;   // prefill: lengths
+  std::vector<int64_t> batches;  // decode
+  std::vector<int64_t> depths;   // decode: tokens before; prefill: only the first counts
+  int64_t shared_prefix = 0;     // decode: also with so many tokens in common
+};
+
+// Read bandwidth, f32 and int8 peak on 1..N threads.
+Status peak(const CommonOptions& options);
+// One matrix product of each type and shape of a Qwen3-0.6B layer. Errors: kInvalidArgument.
+Status gemm(const KernelOptions& options);
+// One layer's attention. Errors: kInvalidArgument.
+Status attention(const KernelOptions& options);
+// Errors of both: as load_model; kInvalidArgument, field = option; kResourceExhausted where the
+// pages do not fit the machine's memory.
+Status prefill(const ModelBenchOptions& options);
+Status decode(const ModelBenchOptions& options);
+
+}  // namespace cascade::speed

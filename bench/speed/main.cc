@@ -1,0 +1,144 @@
+// cascade-bench: how fast this machine runs a model, and how far that is from what it could do.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+
+#include "bench/speed/commands.h"
+
+namespace cascade::speed {
+namespace {
+
+constexpr int kExitFailed = 1;
+constexpr int kExitUsage = 2;  // the command line is wrong
+
+// Lengths beyond this are typing errors: the longest contexts have some ten million tokens.
+constexpr int64_t kTokensMax = int64_t{1} << 24;
+constexpr int64_t kBatchMax = 512;  // rows of one pass of the decoder
+constexpr int64_t kRepeatsMax = 1000;
+
+void add_common(CLI::App* command, CommonOptions& options) {
+  command->add_option("--isa", options.isa,
+                      "scalar, avx2, avx512, avx512vnni or openblas (default: best)");
+  command->add_option("--threads", options.threads, "threads (default: all cores)")
+      ->check(CLI::Range(1, 256));
+  command->add_option("--repeats", options.repeats, "runs of each measurement, of which the median")
+      ->check(CLI::Range(int64_t{1}, kRepeatsMax))
+      ->capture_default_str();
+  command->add_flag("--json", options.json, "JSON instead of a table");
+}
+
+template <class T>
+CLI::Option* add_list(CLI::App* command, const char* name, std::vector<T>& list, const char* what) {
+  return command->add_option(name, list, what)->delimiter(',')->capture_default_str();
+}
+
+struct AllOptions {
+  CommonOptions peak;
+  KernelOptions gemm, attention;
+  ModelBenchOptions prefill, decode;
+};
+
+void add_kernel_commands(CLI::App& app, AllOptions& all, Status& status) {
+  auto* peak_command = app.add_subcommand("peak", "read bandwidth, f32 and int8 peak");
+  add_common(peak_command, all.peak);
+  peak_command->callback([&] { status = peak(all.peak); });
+
+  auto* gemm_command = app.add_subcommand("gemm", "matrix products of a Qwen3-0.6B layer, alone");
+  add_common(gemm_command, all.gemm.common);
+  all.gemm.types = {"f32", "bf16", "int8", "int4"};
+  add_list(gemm_command, "--weights", all.gemm.types, "f32, bf16, int8, int4");
+  all.gemm.rows = {1, 8, 512};
+  add_list(gemm_command, "-m,--rows", all.gemm.rows, "input rows")
+      ->check(CLI::Range(int64_t{1}, int64_t{512}));
+  gemm_command->add_flag("--libraries", all.gemm.libraries,
+                         "compare with OpenBLAS and oneDNN, if this build has them");
+  gemm_command->callback([&] { status = gemm(all.gemm); });
+
+  auto* attention_command = app.add_subcommand("attention", "one layer's attention, alone");
+  add_common(attention_command, all.attention.common);
+  all.attention.types = {"int8"};
+  add_list(attention_command, "--kv", all.attention.types, "f32, bf16, fp16, fp8, int8");
+  all.attention.depths = {512, 4096, 16384};
+  add_list(attention_command, "--depth", all.attention.depths, "keys")
+      ->check(CLI::Range(int64_t{1}, kTokensMax));
+  all.attention.rows = {1, 512};
+  add_list(attention_command, "--tokens", all.attention.rows, "tokens that attend, the last ones")
+      ->check(CLI::Range(int64_t{1}, int64_t{512}));
+  attention_command->add_option("--query-heads", all.attention.query_heads)
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  attention_command->add_option("--kv-heads", all.attention.kv_heads)
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  attention_command->add_option("--head-dim", all.attention.head_dim)
+      ->check(CLI::IsMember({32, 64, 96, 128, 256, 512}))
+      ->capture_default_str();
+  attention_command->callback([&] { status = attention(all.attention); });
+}
+
+void add_model_options(CLI::App* command, ModelBenchOptions& options) {
+  add_common(command, options.common);
+  command->add_option("--model", options.model_dir, "folder of the model")->required();
+  command->add_option("--weights", options.weights, "f32, bf16, int8 or int4")
+      ->capture_default_str();
+  command->add_option("--kv", options.kv, "f32, bf16, fp16, fp8 or int8")->capture_default_str();
+  command->add_option("--state-dir", options.state_dir,
+                      "where packed weights are kept (default: nowhere)");
+}
+
+void add_model_commands(CLI::App& app, AllOptions& all, Status& status) {
+  auto* prefill_command = app.add_subcommand("prefill", "prompts of several lengths");
+  add_model_options(prefill_command, all.prefill);
+  all.prefill.tokens = {512, 2048, 8192};
+  add_list(prefill_command, "-n,--tokens", all.prefill.tokens, "lengths")
+      ->check(CLI::Range(int64_t{1}, kTokensMax));
+  all.prefill.depths = {0};
+  add_list(prefill_command, "--depth", all.prefill.depths, "tokens that are there already")
+      ->check(CLI::Range(int64_t{0}, kTokensMax))
+      ->expected(1);
+  prefill_command->callback([&] { status = prefill(all.prefill); });
+
+  auto* decode_command = app.add_subcommand("decode", "one token at a time, several sequences");
+  add_model_options(decode_command, all.decode);
+  all.decode.batches = {1, 2, 4, 8, 16};
+  add_list(decode_command, "--batch", all.decode.batches, "sequences together")
+      ->check(CLI::Range(int64_t{1}, kBatchMax));
+  all.decode.depths = {0, 4096, 16384};
+  add_list(decode_command, "--depth", all.decode.depths, "tokens before")
+      ->check(CLI::Range(int64_t{0}, kTokensMax));
+  decode_command
+      ->add_option("--shared-prefix", all.decode.shared_prefix,
+                   "also with so many first tokens in common")
+      ->check(CLI::Range(int64_t{0}, kTokensMax));
+  decode_command->callback([&] { status = decode(all.decode); });
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("Speed of kernels and models, beside what this machine can do.", "cascade-bench");
+  app.footer("Exit codes: 0 done; 1 failed; 2 the command line is wrong.");
+  app.require_subcommand(1);
+  AllOptions all;
+  Status status;
+  add_kernel_commands(app, all, status);
+  add_model_commands(app, all, status);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kExitUsage;
+  }
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "cascade-bench: %s\n", status.error().to_string().c_str());
+  return status.error().field.starts_with("-") ? kExitUsage : kExitFailed;
+}
+
+}  // namespace
+}  // namespace cascade::speed
+
+int main(int argc, char** argv) {
+  try {
+    return cascade::speed::run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "cascade-bench: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,240 @@
+// prefill and decode: the whole forward pass.
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "bench/speed/bench_setup.h"
+#include "bench/speed/bounds.h"
+#include "cache/page_arena.h"
+#include "model/model.h"
+#include "model/transformer.h"
+
+namespace cascade::speed {
+namespace {
+
+constexpr int kSliceTokens = Transformer::kRowsMax;
+constexpr int kDecodeSteps = 16;  // of one sample of decode
+
+int64_t pages_of(int64_t tokens) {
+  return (tokens + kPageTokens - 1) / kPageTokens;
+}
+
+// Physical memory that can still be had, bytes.
+int64_t available_bytes() {
+  return static_cast<int64_t>(::sysconf(_SC_AVPHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+}
+
+// A model and pages for `page_count` pages of random tokens.
+class Bench {
+ public:
+  static Result<std::unique_ptr<Bench>> open(const ModelBenchOptions& options, const char* command,
+                                             int64_t page_count_max) {
+    auto bench = std::unique_ptr<Bench>(new Bench);
+    ASSIGN_OR_RETURN(bench->setup_, set_up(options.common));
+    const Setup& setup = *bench->setup_;
+    bench->header_ = header(command, setup);
+    bench->peak_ = add_peak(bench->header_, setup);
+    ASSIGN_OR_RETURN(const WeightType weights, weight_type_of(options.weights, "--weights"));
+    ASSIGN_OR_RETURN(const KvType kv, kv_type_of(options.kv, "--kv"));
+    const double start = now_s();
+    ModelOptions model_options = {weights, kv, setup.kernels->isa};
+    ASSIGN_OR_RETURN(bench->model_, load_model(options.model_dir, model_options, *setup.pool));
+    const Model& model = *bench->model_;
+    bench->header_["load_s"] = now_s() - start;
+    bench->header_["model"] = model.name;
+    bench->header_["weights"] = std::string(to_string(weights));
+    bench->header_["kv"] = std::string(to_string(kv));
+    bench->header_["weights_mb"] = static_cast<double>(model.weights.bytes()) / 1e6;
+    bench->header_["kv_bytes_per_token"] = kv_bytes(model.kv_layout, 1);
+    ASSIGN_OR_RETURN(bench->arena_,
+                     PageArena::create(model.kv_layout.page_bytes(), page_count_max));
+    bench->transformer_ = std::make_unique<Transformer>(model.config, model.weights, *setup.kernels,
+                                                        model.kv_layout, *setup.pool);
+    std::mt19937_64 random(1);
+    for (int64_t i = 0; i < model.config.context_tokens_max + 1; ++i) {
+      bench->ids_.push_back(static_cast<int32_t>(random() % model.config.vocab_size));
+    }
+    return bench;
+  }
+
+  const Model& model() const { return *model_; }
+  const Peak& peak() const { return peak_; }
+  PageArena& arena() { return *arena_; }
+
+  // Pages first, first + 1, ...
+  std::vector<uint8_t*> pages(int64_t first, int64_t count) {
+    std::vector<uint8_t*> pages;
+    for (int64_t i = 0; i < count; ++i) {
+      pages.push_back(arena_->data(static_cast<PageIndex>(first + i)));
+    }
+    return pages;
+  }
+
+  // Computes tokens [begin, end) into `pages`, and the logits of the last.
+  void prefill(const std::vector<uint8_t*>& pages, int64_t begin, int64_t end) {
+    std::vector<float> hidden(model_->config.hidden_size);
+    for (int64_t from = begin; from < end; from += kSliceTokens) {
+      const int64_t to = std::min(end, from + kSliceTokens);
+      const Slice slice = {std::span(ids_).subspan(from, to - from), from, pages, to == end};
+      transformer_->forward(std::span(&slice, 1), hidden.data());
+    }
+    logits(hidden.data(), 1);
+  }
+
+  // One token for each sequence, at `position`.
+  void step(const std::vector<std::vector<uint8_t*>>& sequences, int64_t position) {
+    std::vector<float> hidden(sequences.size() * model_->config.hidden_size);
+    std::vector<Slice> slices;
+    for (const auto& pages : sequences) {
+      slices.push_back({std::span(ids_).subspan(position, 1), position, pages, 1});
+    }
+    transformer_->forward(slices, hidden.data());
+    logits(hidden.data(), static_cast<int>(sequences.size()));
+  }
+
+  Status finish(Report report, const CommonOptions& options) { return print(report, options); }
+  const OrderedJson& header_row() const { return header_; }
+
+ private:
+  Bench() = default;
+
+  void logits(const float* hidden, int rows) {
+    logits_.resize(static_cast<size_t>(rows) * model_->config.vocab_size);
+    transformer_->logits(hidden, rows, logits_.data());
+  }
+
+  std::optional<Setup> setup_;
+  OrderedJson header_;
+  Peak peak_;
+  std::unique_ptr<Model> model_;
+  std::optional<PageArena> arena_;
+  std::unique_ptr<Transformer> transformer_;
+  std::vector<int32_t> ids_;
+  std::vector<float> logits_;
+};
+
+Status fits_context(const Bench& bench, int64_t tokens, const char* option) {
+  const int64_t context = bench.model().config.context_tokens_max;
+  if (tokens <= context) return {};
+  return invalid_argument(option, "asks for " + std::to_string(tokens) +
+                                      " tokens; the model's context holds " +
+                                      std::to_string(context));
+}
+
+// Sequences of one row of `decode`, all with `depth` tokens behind them.
+struct Batch {
+  std::vector<std::vector<uint8_t*>> sequences;
+  int64_t distinct_tokens;  // whose K and V a step reads
+};
+
+// The first sequence's pages are 0 to depth; the others' copies come after those.
+Batch make_batch(Bench& bench, int64_t batch, int64_t depth, int64_t shared) {
+  const int64_t needed = pages_of(depth + kDecodeSteps);
+  const int64_t common = shared / kPageTokens;
+  const size_t page_bytes = bench.model().kv_layout.page_bytes();
+  Batch result = {{bench.pages(0, needed)}, 0};
+  int64_t next = needed;
+  for (int64_t i = 1; i < batch; ++i) {
+    std::vector<uint8_t*> pages = bench.pages(0, common);
+    const auto own = bench.pages(next, needed - common);
+    next += needed - common;
+    for (size_t j = 0; j < own.size(); ++j) {
+      std::memcpy(own[j], result.sequences[0][common + j], page_bytes);
+    }
+    pages.insert(pages.end(), own.begin(), own.end());
+    result.sequences.push_back(std::move(pages));
+  }
+  result.distinct_tokens = depth + (batch - 1) * std::max<int64_t>(0, depth - common * kPageTokens);
+  return result;
+}
+
+double add_decode_row(Bench& bench, Report& report, int64_t batch, int64_t depth, int64_t shared,
+                      const ModelBenchOptions& options) {
+  const Batch sequences = make_batch(bench, batch, depth, shared);
+  const Samples samples = measure(options.common.repeats, 0, [&] {
+    for (int i = 0; i < kDecodeSteps; ++i) bench.step(sequences.sequences, depth + i);
+  });
+  const Model& model = bench.model();
+  Work work = matrix_work(model.weights, static_cast<double>(batch), static_cast<double>(batch));
+  for (int64_t i = 0; i < batch; ++i) {
+    work += attention_work(model.config, model.options.kv_type, depth, depth + 1);
+  }
+  work.bytes += kv_bytes(model.kv_layout, sequences.distinct_tokens);
+  const double step_s = samples.median() / kDecodeSteps;
+  OrderedJson row = {{"batch", batch}, {"depth", depth}, {"shared_prefix", shared}};
+  add_rate(row, "tokens_per_s", static_cast<double>(batch * kDecodeSteps), 1, samples);
+  row["gb_per_s"] = work.bytes / step_s / 1e9;
+  row["share_of_bandwidth"] = work.bytes / step_s / bench.peak().read_bytes_per_s;
+  row["share_of_bound"] = bound_s(work, bench.peak()) / step_s;
+  row["peak_memory_mb"] = static_cast<double>(peak_memory_bytes()) / 1e6;
+  report.add(std::move(row));
+  return static_cast<double>(batch) / step_s;
+}
+
+}  // namespace
+
+Status prefill(const ModelBenchOptions& options) {
+  const int64_t depth = options.depths.empty() ? 0 : options.depths.front();
+  const int64_t longest = std::ranges::max(options.tokens) + depth;
+  ASSIGN_OR_RETURN(const auto bench, Bench::open(options, "prefill", pages_of(longest)));
+  RETURN_IF_ERROR(fits_context(*bench, longest, "-n"));
+  const Model& model = bench->model();
+  const auto pages = bench->pages(0, pages_of(longest));
+  if (depth > 0) bench->prefill(pages, 0, depth);
+  Report report(bench->header_row());
+  double first_rate = 0;
+  for (const int64_t tokens : options.tokens) {
+    const Samples samples =
+        measure(options.common.repeats, 0, [&] { bench->prefill(pages, depth, depth + tokens); });
+    Work work;
+    for (int64_t from = 0; from < tokens; from += kSliceTokens) {
+      const auto rows = static_cast<double>(std::min<int64_t>(kSliceTokens, tokens - from));
+      work += matrix_work(model.weights, rows, from + kSliceTokens >= tokens ? 1 : 0);
+    }
+    work += attention_work(model.config, model.options.kv_type, depth, depth + tokens);
+    const double rate = static_cast<double>(tokens) / samples.median();
+    if (first_rate == 0) first_rate = rate;
+    OrderedJson row = {{"depth", depth}, {"tokens", tokens}};
+    add_rate(row, "tokens_per_s", static_cast<double>(tokens), 1, samples);
+    row["gop_per_s"] = (work.f32_ops + work.int8_ops) / samples.median() / 1e9;
+    row["share_of_bound"] = bound_s(work, bench->peak()) / samples.median();
+    row["rate_to_first_row"] = rate / first_rate;
+    row["peak_memory_mb"] = static_cast<double>(peak_memory_bytes()) / 1e6;
+    report.add(std::move(row));
+  }
+  return print(report, options.common);
+}
+
+Status decode(const ModelBenchOptions& options) {
+  const int64_t deepest = std::ranges::max(options.depths);
+  const int64_t most = std::ranges::max(options.batches);
+  ASSIGN_OR_RETURN(const auto bench,
+                   Bench::open(options, "decode", most * pages_of(deepest + kDecodeSteps)));
+  RETURN_IF_ERROR(fits_context(*bench, deepest + kDecodeSteps, "--depth"));
+  const auto pages = bench->pages(0, pages_of(deepest + kDecodeSteps));
+  if (deepest > 0) bench->prefill(pages, 0, deepest);
+  Report report(bench->header_row());
+  for (const int64_t depth : options.depths) {
+    for (const int64_t batch : options.batches) {
+      // The pages of the deepest sequence hold every shorter one; copies are made of it.
+      const double private_bytes =
+          static_cast<double>(batch) * kv_bytes(bench->model().kv_layout, depth + kPageTokens);
+      if (private_bytes > static_cast<double>(available_bytes())) {
+        return resource_exhausted(
+            "--batch", std::to_string(batch) + " sequences of " + std::to_string(depth) +
+                           " tokens take " + std::to_string(int64_t(private_bytes / 1e6)) +
+                           " MB; the machine has " + std::to_string(available_bytes() / 1000000) +
+                           " MB left");
+      }
+      const double apart = add_decode_row(*bench, report, batch, depth, 0, options);
+      const int64_t shared = std::min(options.shared_prefix, depth);
+      if (batch == 1 || shared < kPageTokens) continue;
+      const double together = add_decode_row(*bench, report, batch, depth, shared, options);
+      static_cast<void>(apart);
+      static_cast<void>(together);
+    }
+  }
+  return print(report, options.common);
+}
+
+}  // namespace cascade::speed

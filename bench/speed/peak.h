@@ -1,0 +1,31 @@
+// What this machine can do at best, measured now.
+#pragma once
+
+#include "bench/speed/peak_loops.h"
+#include "bench/speed/samples.h"
+#include "kernels/thread_pool.h"
+
+namespace cascade::speed {
+
+// Medians; all threads of the pool together.
+struct Peak {
+  double read_bytes_per_s = 0;
+  double f32_flop_per_s = 0;
+  double int8_op_per_s = 0;
+};
+
+// The samples behind a peak, in seconds for `amount` bytes or operations.
+struct PeakSamples {
+  double amount = 0;
+  Samples samples;
+
+  double per_s() const { return amount / samples.median(); }
+};
+PeakSamples measure_read(ThreadPool& pool, const PeakLoops& loops);
+PeakSamples measure_f32(ThreadPool& pool, const PeakLoops& loops);
+PeakSamples measure_int8(ThreadPool& pool, const PeakLoops& loops);
+
+// All three; takes some two seconds.
+Peak measure_peak(ThreadPool& pool, Isa isa);
+
+}  // namespace cascade::speed

@@ -1,0 +1,28 @@
+// Loops that do nothing but keep one resource of a core busy: what the machine can do at best.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/kernels.h"
+
+namespace cascade::speed {
+
+// Each function runs on the calling thread.
+struct PeakLoops {
+  // Reads `bytes` bytes (a multiple of 4,096) from `data`, 64-byte aligned. The result depends on
+  // all of them.
+  uint64_t (*read)(const uint8_t* data, size_t bytes);
+  // Runs `steps` steps of independent fused multiply-adds; one step is f32_flop_per_step
+  // operations (an fma counts as two).
+  void (*f32)(int64_t steps);
+  int f32_flop_per_step;
+  // The same for 8-bit dot products.
+  void (*int8)(int64_t steps);
+  int int8_op_per_step;
+};
+
+// Of the widest instructions that the kernels of `isa` use.
+PeakLoops peak_loops(Isa isa);
+
+}  // namespace cascade::speed
