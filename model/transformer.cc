@@ -130,6 +130,7 @@ void Transformer::run_pass(std::span<const Slice> slices, std::span<const int> s
     }
     attend(slices, layer);
     finish_layer(w);
+    if (observer_) observer_(layer, rows_, residual_);
   }
   for_rows([&](int row) {
     kernels_.rms_norm(residual_ + size_t(row) * config_.hidden_size, weights_.final_norm.data(),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -48,16 +49,21 @@ class Transformer {
   // logits[r] = LM head * hidden[r]; hidden [rows, hidden_size], logits [rows, vocab_size].
   void logits(const float* hidden, int rows, float* logits);
 
-  const ModelConfig& config() const { return config_; }
-  const Kernels& kernels() const { return kernels_; }
-
- private:
-  // One token of a pass.
+  // One token of a pass: of the slice of that index.
   struct Row {
     int slice;
     int64_t position;
     bool output;
   };
+  // Called after every layer with the rows of the pass and their residual stream
+  // [rows, hidden_size]; after the last layer with the wanted rows only. For measurements.
+  using Observer = std::function<void(int layer, std::span<const Row>, const float* residual)>;
+  void observe(Observer observer) { observer_ = std::move(observer); }
+
+  const ModelConfig& config() const { return config_; }
+  const Kernels& kernels() const { return kernels_; }
+
+ private:
   // Attention of up to kAttentionRowsMax (token, query head) pairs of one KV head.
   struct AttentionTask {
     int kv_head;
@@ -88,6 +94,7 @@ class Transformer {
   const KvLayout layout_;
   ThreadPool& pool_;
   const RopeTable rope_;
+  Observer observer_;
 
   // The pass in progress; buffers are [kRowsMax, ...].
   std::vector<Row> rows_;

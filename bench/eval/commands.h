@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/result.h"
@@ -55,5 +56,29 @@ struct NllOptions {
 // Windows of a text whose documents (separated by a line with a NUL byte) each end with the model's
 // end-of-text token -> one object.
 Status nll(const NllOptions& options);
+
+struct QualityOptions {
+  SessionOptions session;
+  std::string text_file;
+  int window = 1024;     // tokens; at most the model's context
+  int positions = 8192;  // predictions compared; the text needs one token more
+};
+// The model as `session` says against itself in f32 (weights and KV), both predicting each next
+// token of the text in windows of `window` tokens -> one object: KL(reference || tested) in nats,
+// agreement of the most likely tokens, perplexities.
+Status quality(const QualityOptions& options);
+
+struct IdentityOptions {
+  SessionOptions session;  // threads: at most, of a case's variant
+  int cases = 200;
+  uint64_t seed = 0;
+  std::optional<uint64_t> case_seed;  // of the only case
+  int tokens_max = 0;                 // of a case's sequence; 0: 9,000, or the model's context
+  bool trace = false;                 // of the first case that differs, or the only one
+};
+// Random sequences, each computed alone and in another arrangement, compared bit by bit -> one
+// object; with `trace`, before it one for each run, layer and tensor. Errors: kInternal if any bit
+// differs, naming the first that does.
+Status identity(const IdentityOptions& options);
 
 }  // namespace cascade::eval

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <exception>
 
+#include "base/random.h"
 #include "bench/eval/commands.h"
 
 namespace cascade::eval {
@@ -70,6 +71,8 @@ struct AllOptions {
   LogitsOptions logits;
   GenerateOptions generate;
   NllOptions nll;
+  QualityOptions quality;
+  IdentityOptions identity;
 };
 
 void add_text_commands(CLI::App& app, AllOptions& all, Status& status) {
@@ -136,6 +139,50 @@ void add_model_commands(CLI::App& app, AllOptions& all, Status& status) {
   nll_command->callback([&] { status = nll(all.nll); });
 }
 
+void add_proof_commands(CLI::App& app, AllOptions& all, Status& status) {
+  auto* quality_command =
+      app.add_subcommand("quality", "what the types of weights and KV cost, against f32");
+  add_session_options(quality_command, all.quality.session);
+  quality_command->add_option("--text", all.quality.text_file, "the text")
+      ->check(not_empty())
+      ->required();
+  quality_command->add_option("--window", all.quality.window, "tokens a window")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  quality_command->add_option("--positions", all.quality.positions, "predictions to compare")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+  quality_command->callback([&] { status = quality(all.quality); });
+
+  IdentityOptions& options = all.identity;
+  auto* identity_command =
+      app.add_subcommand("identity", "proves that bits do not depend on how work is arranged");
+  add_session_options(identity_command, options.session);
+  identity_command->remove_option(identity_command->get_option("--threads"));
+  identity_command
+      ->add_option("--threads-max", options.session.threads,
+                   "threads of a case, at most (default: all cores)")
+      ->check(CLI::Range(1, 256));
+  auto* cases = identity_command->add_option("--cases", options.cases, "random cases");
+  cases->check(CLI::Range(1, 1'000'000))->capture_default_str();
+  options.seed = system_random() >> 11;  // of whole numbers that all readers of JSON keep
+  auto* run_seed =
+      identity_command->add_option("--seed", options.seed, "of the cases (default: a fresh one)");
+  run_seed->check(seed());
+  identity_command->add_option("--case-seed", options.case_seed, "one case, as a run named it")
+      ->check(seed())
+      ->excludes(cases)
+      ->excludes(run_seed);
+  identity_command
+      ->add_option("--tokens-max", options.tokens_max,
+                   "tokens of a case, at most (default: 9000, or the model's context if less)")
+      ->check(CLI::Range(1, 1 << 24));
+  identity_command->add_flag("--trace", options.trace,
+                             "statistics of each layer, of the first case that differs or of the "
+                             "only one");
+  identity_command->callback([&] { status = identity(options); });
+}
+
 // Says what is wrong with the command line, or what was asked for; returns the exit code.
 int explain(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
@@ -162,6 +209,7 @@ int run(int argc, char** argv) {
   Status status;
   add_text_commands(app, all, status);
   add_model_commands(app, all, status);
+  add_proof_commands(app, all, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -3,14 +3,12 @@
 #include <cmath>
 
 #include "base/base64.h"
-#include "base/file.h"
 #include "bench/eval/commands.h"
+#include "bench/eval/documents.h"
 #include "bench/eval/json_lines.h"
 
 namespace cascade::eval {
 namespace {
-
-constexpr size_t kTextBytesMax = size_t{64} << 20;
 
 Result<std::vector<int32_t>> some_ids_of(const InputLine& line, int64_t vocab_size) {
   ASSIGN_OR_RETURN(auto ids, ids_of(line, vocab_size));
@@ -36,31 +34,6 @@ Status fits(const InputLine& line, std::span<const int32_t> ids, const Model& mo
   return invalid_argument("line " + std::to_string(line.number),
                           "has " + std::to_string(ids.size()) +
                               " tokens; the model's context holds " + std::to_string(context));
-}
-
-// The token that separates documents: <|endoftext|> where there is one, else the first end token.
-Result<int32_t> separator(const Model& model) {
-  if (const auto id = model.tokenizer.token_id("<|endoftext|>")) return *id;
-  if (!model.generation.end_tokens.empty()) return model.generation.end_tokens.front();
-  return invalid_argument("eos_token_id", "the model has no token to separate documents");
-}
-
-// Documents are separated by a line that holds one NUL byte.
-Result<std::vector<int32_t>> encode_documents(const Model& model, const std::string& text) {
-  ASSIGN_OR_RETURN(const int32_t end_of_text, separator(model));
-  constexpr std::string_view kBetween("\n\0\n", 3);
-  std::vector<int32_t> ids;
-  size_t begin = 0;
-  while (begin <= text.size()) {
-    const size_t end = std::min(text.find(kBetween, begin), text.size());
-    ASSIGN_OR_RETURN(const auto document,
-                     model.tokenizer.encode(std::string_view(text).substr(begin, end - begin),
-                                            /*trusted=*/false, /*with_template=*/false));
-    ids.insert(ids.end(), document.begin(), document.end());
-    ids.push_back(end_of_text);
-    begin = end + kBetween.size();
-  }
-  return ids;
 }
 
 }  // namespace
@@ -130,9 +103,8 @@ Status generate(const GenerateOptions& options) {
 
 Status nll(const NllOptions& options) {
   ASSIGN_OR_RETURN(const auto session, Session::open(options.session));
-  ASSIGN_OR_RETURN(const std::string text, read_file(options.text_file, kTextBytesMax));
   const Model& model = session->model();
-  ASSIGN_OR_RETURN(const auto ids, encode_documents(model, text));
+  ASSIGN_OR_RETURN(const auto ids, read_documents(options.text_file, model));
   // A window is the input of `window` tokens; the token behind it is predicted as well.
   const int whole = (static_cast<int>(ids.size()) - 1) / options.window;
   const int windows = options.windows_max > 0 ? std::min(whole, options.windows_max) : whole;

@@ -12,18 +12,30 @@ constexpr int kLogitRows = 16;
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options) {
-  ModelOptions model_options;
+Result<ModelOptions> model_options_of(const SessionOptions& options) {
   const auto weights = weight_type_from_string(options.weights);
   if (!weights) return invalid_argument("--weights", "must be f32, bf16, int8 or int4");
   const auto kv = kv_type_from_string(options.kv);
   if (!kv) return invalid_argument("--kv", "must be f32, bf16, fp16, fp8 or int8");
   const auto isa = options.isa.empty() ? best_isa() : isa_from_string(options.isa);
-  if (!isa)
+  if (!isa) {
     return invalid_argument("--isa", "must be scalar, avx2, avx512, avx512vnni or openblas");
-  model_options = {*weights, *kv, *isa};
+  }
+  return ModelOptions{*weights, *kv, *isa};
+}
+
+std::shared_ptr<ThreadPool> make_pool(const SessionOptions& options) {
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  auto pool = std::make_unique<ThreadPool>(options.threads > 0 ? options.threads : cores);
+  return std::make_shared<ThreadPool>(options.threads > 0 ? options.threads : cores);
+}
+
+Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options) {
+  return open(options, make_pool(options));
+}
+
+Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
+                                               std::shared_ptr<ThreadPool> pool) {
+  ASSIGN_OR_RETURN(const ModelOptions model_options, model_options_of(options));
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                    load_model(options.model_dir, model_options, *pool));
   const size_t pages = (model->config.context_tokens_max + kPageTokens - 1) / kPageTokens;
@@ -31,7 +43,7 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options) {
   return std::unique_ptr<Session>(new Session(std::move(pool), std::move(model), std::move(arena)));
 }
 
-Session::Session(std::unique_ptr<ThreadPool> pool, std::unique_ptr<Model> model, PageArena arena)
+Session::Session(std::shared_ptr<ThreadPool> pool, std::unique_ptr<Model> model, PageArena arena)
     : pool_(std::move(pool)),
       model_(std::move(model)),
       arena_(std::move(arena)),
@@ -39,14 +51,30 @@ Session::Session(std::unique_ptr<ThreadPool> pool, std::unique_ptr<Model> model,
   for (PageIndex page = 0; page < arena_.page_count(); ++page) pages_.push_back(arena_.data(page));
 }
 
+Status Session::fits(int64_t tokens) const {
+  if (length_ + tokens <= model_->config.context_tokens_max) return {};
+  return invalid_argument("ids", "there are " + std::to_string(length_ + tokens) +
+                                     "; the model's context holds " +
+                                     std::to_string(model_->config.context_tokens_max));
+}
+
+void Session::forward(std::span<const int32_t> ids, int outputs, float* hidden) {
+  const Slice slice = {ids, length_, pages_, outputs};
+  transformer_.forward(std::span(&slice, 1), hidden);
+  length_ += static_cast<int64_t>(ids.size());
+}
+
+Result<std::vector<float>> Session::append(std::span<const int32_t> ids) {
+  RETURN_IF_ERROR(fits(static_cast<int64_t>(ids.size())));
+  std::vector<float> hidden(ids.size() * model_->config.hidden_size);
+  forward(ids, static_cast<int>(ids.size()), hidden.data());
+  return hidden;
+}
+
 Status Session::append(std::span<const int32_t> ids, int slice, int outputs,
                        const std::function<void(size_t, std::span<float>)>& on_logits) {
   const auto total = static_cast<int64_t>(ids.size());
-  if (length_ + total > model_->config.context_tokens_max) {
-    return invalid_argument("ids", "there are " + std::to_string(length_ + total) +
-                                       "; the model's context holds " +
-                                       std::to_string(model_->config.context_tokens_max));
-  }
+  RETURN_IF_ERROR(fits(total));
   const size_t hidden_size = model_->config.hidden_size, vocab = model_->config.vocab_size;
   const int64_t step = slice > 0 ? slice : total;
   const int64_t wanted_from = total - outputs;
@@ -55,9 +83,7 @@ Status Session::append(std::span<const int32_t> ids, int slice, int outputs,
     const int64_t first = std::max(begin, std::min(end, wanted_from));
     const auto rows = static_cast<int>(end - first);
     std::vector<float> hidden(rows * hidden_size);
-    const Slice piece = {ids.subspan(begin, end - begin), length_, pages_, rows};
-    transformer_.forward(std::span(&piece, 1), hidden.data());
-    length_ += end - begin;
+    forward(ids.subspan(begin, end - begin), rows, hidden.data());
     std::vector<float> logits(std::min(rows, kLogitRows) * vocab);
     for (int row = 0; row < rows; row += kLogitRows) {
       const int count = std::min(kLogitRows, rows - row);

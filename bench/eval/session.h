@@ -24,11 +24,21 @@ struct SessionOptions {
   int threads = 0;  // 0: all cores
 };
 
+// What the names in `options` stand for. Errors: kInvalidArgument, with the option as field, for a
+// name that names nothing.
+Result<ModelOptions> model_options_of(const SessionOptions& options);
+
+// Threads as `options` asks for.
+std::shared_ptr<ThreadPool> make_pool(const SessionOptions& options);
+
 // One thread.
 class Session {
  public:
-  // Errors: as load_model; kInvalidArgument for an option that names nothing.
+  // Errors: as load_model and model_options_of.
   static Result<std::unique_ptr<Session>> open(const SessionOptions& options);
+  // The same on threads that several sessions use in turn; options.threads does not count.
+  static Result<std::unique_ptr<Session>> open(const SessionOptions& options,
+                                               std::shared_ptr<ThreadPool> pool);
 
   const Model& model() const { return *model_; }
   int64_t length() const { return length_; }
@@ -42,10 +52,22 @@ class Session {
   Status append(std::span<const int32_t> ids, int slice, int outputs,
                 const std::function<void(size_t index, std::span<float> logits)>& on_logits);
 
- private:
-  Session(std::unique_ptr<ThreadPool> pool, std::unique_ptr<Model> model, PageArena arena);
+  // Appends `ids` at once; the final hidden states [ids, hidden_size] of all of them. Errors: as
+  // append().
+  Result<std::vector<float>> append(std::span<const int32_t> ids);
+  // The logits [rows, vocab_size] of hidden states [rows, hidden_size].
+  void logits(const float* hidden, int rows, float* logits) {
+    transformer_.logits(hidden, rows, logits);
+  }
 
-  std::unique_ptr<ThreadPool> pool_;
+ private:
+  Session(std::shared_ptr<ThreadPool> pool, std::unique_ptr<Model> model, PageArena arena);
+
+  // `outputs` of the appended tokens' hidden states go to `hidden`. Precondition: fits().
+  void forward(std::span<const int32_t> ids, int outputs, float* hidden);
+  Status fits(int64_t tokens) const;
+
+  std::shared_ptr<ThreadPool> pool_;
   std::unique_ptr<Model> model_;
   PageArena arena_;
   Transformer transformer_;

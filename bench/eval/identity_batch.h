@@ -1,0 +1,69 @@
+// The batch of a case's variant: the sequence and its mates, call by call.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/random.h"
+#include "bench/eval/identity_case.h"
+#include "bench/eval/identity_run.h"
+#include "model/transformer.h"
+
+namespace cascade::eval {
+
+// How many tokens each call takes of one sequence.
+class SliceSizes {
+ public:
+  // `size` tokens a call; 0: another of kSliceSizes each time.
+  explicit SliceSizes(int size) : size_(size) {}
+  // At most `left`. Small slices come at the end of a long sequence only, so that no case takes
+  // thousands of calls.
+  size_t next(size_t left, Random& random) const;
+
+ private:
+  int size_;
+};
+
+class IdentityBatch {
+ public:
+  // `run` has the pages of the sequence, with those of the prefix computed, and takes its results.
+  IdentityBatch(const IdentityCase& drawn, IdentityRun& run, Transformer& transformer,
+                Random& random);
+
+  // Computes what mates have behind them already.
+  void start_mates();
+  // Calls until the sequence is done.
+  void finish();
+
+  // Which slice of the call in progress is the sequence's. Valid as long as the batch is.
+  const int& main_index() const { return main_index_; }
+  int sharing_mates() const { return sharing_mates_; }
+
+ private:
+  struct Sequence {
+    const MatePlan* plan = nullptr;  // none: the case's sequence
+    std::vector<int32_t> ids;
+    std::vector<uint8_t*> pages;
+    size_t done = 0;
+    bool active = true;
+    size_t left() const { return ids.size() - done; }
+  };
+
+  void share_pages(Sequence& mate);
+  size_t take_of(const Sequence& sequence);
+  void call();
+  int outputs_of(const Sequence& sequence, size_t take);
+  void keep(const std::vector<float>& hidden, int rows, int rows_before, int outputs);
+
+  const IdentityCase& drawn_;
+  IdentityRun& run_;
+  Transformer& transformer_;
+  Random& random_;
+  const SliceSizes sizes_;
+  std::vector<Sequence> sequences_;  // the first is the case's
+  int main_index_ = 0;
+  int sharing_mates_ = 0;
+  int outputs_done_ = 0;
+};
+
+}  // namespace cascade::eval

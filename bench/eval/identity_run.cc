@@ -1,0 +1,198 @@
+// The reference is as plain as can be; the variant is a small scheduler that batches the sequence
+// with its mates, in sizes and orders that the case's seed decides.
+#include "bench/eval/identity_run.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include "base/check.h"
+#include "bench/eval/identity_batch.h"
+
+namespace cascade::eval {
+namespace {
+
+constexpr int kReferenceSlice = 64;
+
+size_t pages_of(size_t tokens) {
+  return (tokens + kPageTokens - 1) / kPageTokens;
+}
+
+// Appends what `observe` sees of slice `index` to the states of tokens below states.tokens.
+void record_slice(Transformer& transformer, const int& index, LayerStates& states) {
+  transformer.observe(
+      [&index, &states](int layer, std::span<const Transformer::Row> rows, const float* residual) {
+        const auto width = static_cast<size_t>(states.width);
+        for (size_t i = 0; i < rows.size(); ++i) {
+          const int64_t position = rows[i].position;
+          if (rows[i].slice != index || position >= states.tokens) continue;
+          std::copy_n(residual + i * width, width,
+                      states.states[layer].begin() + static_cast<ptrdiff_t>(position * width));
+          states.known[layer][position] = true;
+        }
+      });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<PageHeap>> PageHeap::create(const KvLayout& layout, size_t count,
+                                                   Random* random) {
+  ASSIGN_OR_RETURN(PageArena arena, PageArena::create(layout.page_bytes(), count));
+  std::unique_ptr<PageHeap> heap(new PageHeap(std::move(arena)));
+  for (size_t page = count; page > 0; --page) {
+    heap->free_.push_back(static_cast<PageIndex>(page - 1));
+  }
+  if (random == nullptr) return heap;
+  std::ranges::shuffle(heap->free_, *random);
+  heap->garbage_.emplace((*random)());
+  return heap;
+}
+
+uint8_t* PageHeap::take() {
+  CHECK(!free_.empty());
+  uint8_t* page = arena_.data(free_.back());
+  free_.pop_back();
+  if (!garbage_) return page;
+  // NaNs of all formats; large numbers; anything.
+  const uint64_t kind = garbage_->below(3);
+  if (kind < 2) {
+    std::memset(page, kind == 0 ? 0xFF : 0x7A, arena_.page_bytes());
+    return page;
+  }
+  for (size_t at = 0; at < arena_.page_bytes(); at += sizeof(uint64_t)) {
+    const uint64_t bits = (*garbage_)();
+    std::memcpy(page + at, &bits, std::min(sizeof bits, arena_.page_bytes() - at));
+  }
+  return page;
+}
+
+Transformer& IdentityRunner::transformer(int threads) {
+  Threads& entry = threads_[threads];
+  if (!entry.transformer) {
+    entry.pool = std::make_unique<ThreadPool>(threads);
+    entry.transformer = std::make_unique<Transformer>(
+        model_.config, model_.weights, *model_.kernels, model_.kv_layout, *entry.pool);
+  }
+  return *entry.transformer;
+}
+
+Result<IdentityRun> IdentityRunner::start_run(const IdentityCase& drawn, Random* random,
+                                              bool record) const {
+  size_t pages = pages_of(drawn.ids.size());
+  if (random != nullptr) {
+    pages += pages_of(drawn.donor_ids.size());
+    for (const MatePlan& mate : drawn.mates) pages += pages_of(mate.ids.size());
+  }
+  IdentityRun run;
+  ASSIGN_OR_RETURN(run.heap, PageHeap::create(model_.kv_layout, pages, random));
+  const auto outputs = static_cast<size_t>(drawn.outputs);
+  run.hidden.resize(outputs * model_.config.hidden_size);
+  run.logits.resize(outputs * model_.config.vocab_size);
+  if (!record) return run;
+  run.layers.width = model_.config.hidden_size;
+  run.layers.tokens = static_cast<int64_t>(drawn.ids.size());
+  const auto layers = static_cast<size_t>(model_.config.layers);
+  run.layers.states.assign(layers,
+                           std::vector<float>(drawn.ids.size() * model_.config.hidden_size));
+  run.layers.known.assign(layers, std::vector<bool>(drawn.ids.size()));
+  return run;
+}
+
+Result<IdentityRun> IdentityRunner::reference(const IdentityCase& drawn, bool record) {
+  ASSIGN_OR_RETURN(IdentityRun run, start_run(drawn, nullptr, record));
+  Transformer& one = transformer(1);
+  const int only = 0;
+  if (record) record_slice(one, only, run.layers);
+  const size_t width = model_.config.hidden_size, tokens = drawn.ids.size();
+  const size_t wanted_from = tokens - static_cast<size_t>(drawn.outputs);
+  for (size_t page = 0; page < pages_of(tokens); ++page) run.pages.push_back(run.heap->take());
+  float* hidden = run.hidden.data();
+  for (size_t begin = 0; begin < tokens; begin += kReferenceSlice) {
+    const size_t end = std::min(tokens, begin + kReferenceSlice);
+    const size_t outputs = end - std::max(begin, std::min(end, wanted_from));
+    const Slice slice = {std::span(drawn.ids).subspan(begin, end - begin),
+                         static_cast<int64_t>(begin), run.pages, static_cast<int>(outputs)};
+    one.forward(std::span(&slice, 1), hidden);
+    hidden += outputs * width;
+  }
+  // One by one, as decoding does.
+  for (int row = 0; row < drawn.outputs; ++row) {
+    one.logits(run.hidden.data() + row * width, 1,
+               run.logits.data() + row * size_t(model_.config.vocab_size));
+  }
+  one.observe({});
+  return run;
+}
+
+// The earlier run whose pages the sequence begins with.
+void IdentityRunner::run_donor(const IdentityCase& drawn, Random& random, IdentityRun& run,
+                               bool record) {
+  Transformer& donor = transformer(drawn.donor_threads);
+  const int only = 0;
+  LayerStates& layers = run.layers;
+  // Behind the prefix the donor's tokens are others.
+  if (record) {
+    layers.tokens = drawn.prefix;
+    record_slice(donor, only, layers);
+  }
+  std::vector<uint8_t*> pages;
+  const size_t tokens = drawn.donor_ids.size();
+  for (size_t page = 0; page < pages_of(tokens); ++page) pages.push_back(run.heap->take());
+  SliceSizes sizes(drawn.donor_slice);
+  for (size_t done = 0; done < tokens;) {
+    const size_t take = sizes.next(tokens - done, random);
+    const Slice slice = {std::span(drawn.donor_ids).subspan(done, take), static_cast<int64_t>(done),
+                         pages, 0};
+    donor.forward(std::span(&slice, 1), nullptr);
+    done += take;
+  }
+  donor.observe({});
+  layers.tokens = record ? static_cast<int64_t>(drawn.ids.size()) : 0;
+  const size_t whole = static_cast<size_t>(drawn.prefix / kPageTokens);
+  run.pages.assign(pages.begin(), pages.begin() + static_cast<ptrdiff_t>(whole));
+  if (drawn.prefix % kPageTokens == 0) return;
+  run.pages.push_back(run.heap->take());
+  std::memcpy(run.pages.back(), pages[whole], model_.kv_layout.page_bytes());
+}
+
+Result<IdentityRun> IdentityRunner::variant(const IdentityCase& drawn, bool record) {
+  // Not the numbers that the case was drawn with.
+  Random random(counter_random(drawn.seed, UINT64_MAX));
+  ASSIGN_OR_RETURN(IdentityRun run, start_run(drawn, &random, record));
+  if (drawn.prefix > 0) run_donor(drawn, random, run, record);
+  while (run.pages.size() < pages_of(drawn.ids.size())) run.pages.push_back(run.heap->take());
+  Transformer& with_threads = transformer(drawn.threads);
+  IdentityBatch batch(drawn, run, with_threads, random);
+  batch.start_mates();
+  if (record) record_slice(with_threads, batch.main_index(), run.layers);
+  batch.finish();
+  with_threads.observe({});
+  run.sharing_mates = batch.sharing_mates();
+  return run;
+}
+
+Comparison IdentityRunner::compare(const IdentityCase& drawn, const IdentityRun& reference,
+                                   const IdentityRun& variant) const {
+  Comparison result;
+  const auto tokens = static_cast<int64_t>(drawn.ids.size());
+  compare_kv(model_.kv_layout, reference.pages, variant.pages, tokens, result);
+  const int64_t first = tokens - drawn.outputs;
+  compare_rows(Tensor::kFinal, -1, first, model_.config.hidden_size, reference.hidden,
+               variant.hidden, result);
+  compare_rows(Tensor::kLogits, -1, first, model_.config.vocab_size, reference.logits,
+               variant.logits, result);
+  const auto width = static_cast<size_t>(model_.config.hidden_size);
+  for (size_t layer = 0; layer < reference.layers.states.size(); ++layer) {
+    for (int64_t token = 0; token < tokens; ++token) {
+      if (!reference.layers.known[layer][token] || !variant.layers.known[layer][token]) continue;
+      const auto row = [&](const IdentityRun& run) {
+        return std::span(run.layers.states[layer]).subspan(token * width, width);
+      };
+      compare_rows(Tensor::kHidden, static_cast<int>(layer), token, model_.config.hidden_size,
+                   row(reference), row(variant), result);
+    }
+  }
+  return result;
+}
+
+}  // namespace cascade::eval
