@@ -2,6 +2,7 @@
 #include "bench/eval/session.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <thread>
 
 namespace cascade::eval {
@@ -21,11 +22,14 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options) {
   const auto isa = options.isa.empty() ? best_isa() : isa_from_string(options.isa);
   if (!isa)
     return invalid_argument("--isa", "must be scalar, avx2, avx512, avx512vnni or openblas");
-  model_options = {*weights, *kv, *isa};
+  model_options = {*weights, *kv, *isa, options.state_dir};
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   auto pool = std::make_unique<ThreadPool>(options.threads > 0 ? options.threads : cores);
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                    load_model(options.model_dir, model_options, *pool));
+  for (const std::string& warning : model->load.warnings) {
+    std::fprintf(stderr, "cascade-eval: %s\n", warning.c_str());
+  }
   const size_t pages = (model->config.context_tokens_max + kPageTokens - 1) / kPageTokens;
   ASSIGN_OR_RETURN(PageArena arena, PageArena::create(model->kv_layout.page_bytes(), pages));
   return std::unique_ptr<Session>(new Session(std::move(pool), std::move(model), std::move(arena)));
