@@ -66,6 +66,7 @@ class TinyModel {
     const int hidden = 64, inner = 128, vocab = 512;
     folder_.write("config.json", Json({{"model_type", "llama"},
                                        {"hidden_act", "silu"},
+                                       {"rope_theta", 10000.0},
                                        {"hidden_size", hidden},
                                        {"intermediate_size", inner},
                                        {"num_hidden_layers", 1},
