@@ -4,13 +4,14 @@
 #include <fcntl.h>
 
 #include <cerrno>
-#include <optional>
+#include <utility>
 
 #include "base/random.h"
 
 namespace cascade {
 namespace {
 
+constexpr std::string_view kPrefix = "new";
 constexpr std::string_view kSuffix = ".tmp";
 
 // Somebody who deletes abandoned files can take a new one for such a file before it is locked.
@@ -22,39 +23,45 @@ bool claim(FileCalls& calls, int fd) {
   return calls.lock(fd) == 0 && calls.status(fd, info) == 0 && info.st_nlink > 0;
 }
 
-// Writes the file and gives it its name. The lock lasts until then.
-Status finish(FileCalls& calls, OwnedFd& file, std::span<const FilePart> parts,
-              const std::string& temporary, const std::string& path) {
-  for (const FilePart& part : parts) {
-    RETURN_IF_ERROR(write_fully(calls, file.fd(), part.bytes, part.offset, path));
+}  // namespace
+
+Result<std::unique_ptr<NewFile>> NewFile::create(FileCalls& calls, const std::string& folder) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    const std::string temporary = folder + "/" + random_id(kPrefix) + std::string(kSuffix);
+    const int fd = calls.open(temporary, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
+    if (fd < 0) return io_error(folder, errno);
+    auto file = std::make_unique<NewFile>(calls, fd, temporary);
+    if (claim(calls, fd)) return file;
   }
-  if (calls.rename(temporary, path) != 0) return io_error(path, errno);
-  if (file.close() == 0) return {};
+  return io_error(folder, EBUSY);
+}
+
+NewFile::NewFile(FileCalls& calls, int fd, std::string temporary)
+    : calls_(calls), file_(calls, fd), temporary_(std::move(temporary)) {}
+
+NewFile::~NewFile() {
+  if (!temporary_.empty()) calls_.remove(temporary_);
+}
+
+Status NewFile::commit(const std::string& path) {
+  if (calls_.rename(temporary_, path) != 0) return io_error(path, errno);
+  temporary_.clear();
+  if (file_.close() == 0) return {};
   const int close_errno = errno;
-  calls.remove(path);
+  calls_.remove(path);
   return io_error(path, close_errno);
 }
 
-}  // namespace
-
-Status replace_file(FileCalls& calls, const std::string& path, std::span<const FilePart> parts) {
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const std::string temporary = path + "." + random_id("new") + std::string(kSuffix);
-    OwnedFd file(calls, calls.open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600));
-    if (!file.ok()) return io_error(path, errno);
-    if (!claim(calls, file.fd())) {
-      calls.remove(temporary);
-      continue;
-    }
-    Status written = finish(calls, file, parts, temporary, path);
-    if (!written.ok()) calls.remove(temporary);
-    return written;
-  }
-  return io_error(path, EBUSY);
+Status replace_file(FileCalls& calls, const std::string& path, std::string_view content) {
+  auto file = NewFile::create(calls, path.substr(0, path.rfind('/')));
+  if (!file.ok()) return Error{file.error().code, path, file.error().message};
+  const std::span bytes(reinterpret_cast<const uint8_t*>(content.data()), content.size());
+  RETURN_IF_ERROR(write_fully(calls, (*file)->fd(), bytes, 0, path));
+  return (*file)->commit(path);
 }
 
 bool is_temporary_name(std::string_view name) {
-  return name.ends_with(kSuffix) && name.find(".new_") != std::string_view::npos;
+  return name.starts_with(std::string(kPrefix) + "_") && name.ends_with(kSuffix);
 }
 
 void remove_if_abandoned(FileCalls& calls, const std::string& path) {

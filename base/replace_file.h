@@ -1,8 +1,7 @@
 // Files that are either as they were or wholly new: written beside their place, then renamed.
 #pragma once
 
-#include <cstdint>
-#include <span>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -11,20 +10,35 @@
 
 namespace cascade {
 
-struct FilePart {
-  uint64_t offset = 0;
-  std::span<const uint8_t> bytes;
-};
-
-// Writes `parts` (zeros between them) to a new file of mode 0600 beside `path`, then renames it to
-// `path`. The folder must exist. Other processes may do the same at the same time: one of the files
-// is there in the end. On failure nothing of it is left, if that can be deleted.
+// A file that is written under a temporary name and given its own in the end. Other processes may
+// do the same at the same time: one of the files has the name then. What is not committed is
+// deleted with this object, if it can be.
 // Nothing is synchronised with the disk: after a loss of power the file may be torn, so it must
 // have checksums. That is what files that can be made anew need, and it costs no waiting.
-// Errors: kIo, kNotFound for a folder that is not there; field = path.
-Status replace_file(FileCalls& calls, const std::string& path, std::span<const FilePart> parts);
+class NewFile {
+ public:
+  // Creates a file of mode 0600 in `folder`, for reading and writing. Errors: kIo, kNotFound for a
+  // folder that is not there; field = folder.
+  static Result<std::unique_ptr<NewFile>> create(FileCalls& calls, const std::string& folder);
+  // Use create(). `fd` is of the file `temporary`, and locked.
+  NewFile(FileCalls& calls, int fd, std::string temporary);
+  ~NewFile();
 
-// Whether a file of this name is one that replace_file() writes to before it is renamed.
+  int fd() const { return file_.fd(); }
+  // Names it `path`, which is in the same folder, and closes it. Once. Errors: kIo, field = path;
+  // neither file is there then if closing failed: nobody knows what it holds.
+  Status commit(const std::string& path);
+
+ private:
+  FileCalls& calls_;
+  OwnedFd file_;
+  std::string temporary_;  // empty: committed
+};
+
+// Makes the file `path` of these bytes, or leaves it as it is. Errors as NewFile; field = path.
+Status replace_file(FileCalls& calls, const std::string& path, std::string_view content);
+
+// Whether a file of this name is one that a NewFile has before it is committed.
 bool is_temporary_name(std::string_view name);
 
 // Deletes such a file if no process writes to it: its writer has crashed. Best effort.

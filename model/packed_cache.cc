@@ -8,6 +8,8 @@
 #include <atomic>
 #include <cerrno>
 
+#include "base/replace_file.h"
+
 namespace cascade {
 namespace {
 
@@ -24,10 +26,6 @@ constexpr int64_t kTimeStepNs = 2'000'000'000;
 bool is_named(std::string_view name, std::string_view suffix) {
   return name.ends_with(suffix) &&
          digest_from_hex(name.substr(0, name.size() - suffix.size())).has_value();
-}
-
-std::span<const uint8_t> bytes_of(std::string_view text) {
-  return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
 }  // namespace
@@ -75,13 +73,23 @@ void PackedCache::warn(const Error& error, std::string_view consequence) {
   warnings_.push_back(error.field + ": " + error.message + "; " + std::string(consequence));
 }
 
-void PackedCache::write(const std::string& path, std::span<const FilePart> parts) {
-  if (!usable() || !writable_) return;
-  Status written = make_folder();
-  if (written.ok()) written = replace_file(calls_, path, parts);
-  if (written.ok()) return;
+bool PackedCache::prepare_to_write() {
+  if (!usable() || !writable_) return false;
+  if (const Status made = make_folder(); !made.ok()) {
+    give_up(made.error());
+    return false;
+  }
+  std::vector<std::string> names;
+  calls_.list(folder_, names);  // what cannot be listed stays
+  for (const std::string& name : names) {
+    if (is_temporary_name(name)) remove_if_abandoned(calls_, folder_ + "/" + name);
+  }
+  return true;
+}
+
+void PackedCache::give_up(const Error& error) {
   writable_ = false;
-  warn(written.error(), "packed weights are not kept");
+  warn(error, "packed weights are not kept");
 }
 
 Result<SourceStamp> PackedCache::read_stamp(const std::string& path) {
@@ -108,9 +116,9 @@ std::optional<Digest> PackedCache::known_digest(const SourceState& source) {
 
 void PackedCache::remember_digest(const SourceState& source, const Digest& weights) {
   if (clock_.wall_us() * 1000 < source.changed_ns + kTimeStepNs) return;
-  const std::string text = encode_stamp(source, weights);
-  const FilePart all = {0, bytes_of(text)};
-  write(stamp_path(source), std::span(&all, 1));
+  if (!prepare_to_write()) return;
+  const Status written = replace_file(calls_, stamp_path(source), encode_stamp(source, weights));
+  if (!written.ok()) give_up(written.error());
 }
 
 bool PackedCache::may_hold(uint64_t body_bytes) {
@@ -172,19 +180,22 @@ Result<PackedMemory> PackedCache::read(const std::string& path, const PackedFile
                 std::to_string(id.body_offset() + damaged * kPackedPieceBytes) + " is wrong");
 }
 
-void PackedCache::store(const PackedFileId& id, std::span<const uint8_t> body, ThreadPool& pool) {
-  if (!usable() || !writable_) return;
-  std::vector<uint64_t> checksums(id.pieces());
-  pool.run(static_cast<int>(id.pieces()), [&](int task, int) {
-    checksums[task] = packed_checksum(packed_piece(id, body, static_cast<size_t>(task)));
-  });
-  const std::vector<uint8_t> head = encode_packed_header(id, checksums);
-  std::vector<FilePart> parts = {{0, head}};
-  // In aligned pieces, which lie in folios as large as the file system has them.
-  for (size_t i = 0; i < id.pieces(); ++i) {
-    parts.push_back({id.body_offset() + i * kPackedPieceBytes, packed_piece(id, body, i)});
+std::unique_ptr<PackedWriter> PackedCache::start_writing(uint8_t* body, uint64_t body_bytes) {
+  if (!prepare_to_write()) return nullptr;
+  auto file = NewFile::create(calls_, folder_);
+  if (file.ok()) {
+    return std::make_unique<PackedWriter>(calls_, std::move(file).value(), body, body_bytes);
   }
-  write(path_of(id), parts);
+  give_up(file.error());
+  return nullptr;
+}
+
+std::optional<PackedMemory> PackedCache::finish_writing(PackedWriter& writer,
+                                                        const PackedFileId& id, ThreadPool& pool) {
+  auto memory = writer.finish(id, path_of(id), pool);
+  if (memory.ok()) return std::move(memory).value();
+  give_up(memory.error());
+  return std::nullopt;
 }
 
 void PackedCache::clean_up(const SourceState& source, const Digest& current) {
@@ -194,7 +205,6 @@ void PackedCache::clean_up(const SourceState& source, const Digest& current) {
   bool all_stamps_read = true;
   for (const std::string& name : names) {
     const std::string path = folder_ + "/" + name;
-    if (is_temporary_name(name)) remove_if_abandoned(calls_, path);
     if (!is_named(name, kStampSuffix) || path == stamp_path(source)) continue;
     const auto stamp = read_stamp(path);
     if (stamp.ok()) digests.push_back(stamp->weights);

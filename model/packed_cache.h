@@ -2,17 +2,17 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/file_calls.h"
-#include "base/replace_file.h"
 #include "kernels/thread_pool.h"
 #include "model/packed_file.h"
 #include "model/packed_memory.h"
+#include "model/packed_writer.h"
 #include "model/source_stamp.h"
 
 namespace cascade {
@@ -40,10 +40,14 @@ class PackedCache {
   bool may_hold(uint64_t body_bytes);
   // The weights, mapped read-only; all of them are in memory and have the right checksums.
   std::optional<PackedMemory> load(const PackedFileId& id, ThreadPool& pool);
-  // Writes them for the next start.
-  void store(const PackedFileId& id, std::span<const uint8_t> body, ThreadPool& pool);
-  // Deletes what crashed writers left, and the packed weights that are no model folder's any more:
-  // those that no stamp names, where `current` counts as what the stamp of `source` names.
+  // A file to write weights to, from `body`; nullptr if that cannot be. The cache must outlive it.
+  std::unique_ptr<PackedWriter> start_writing(uint8_t* body, uint64_t body_bytes);
+  // Gives the writer's file its name, and maps it as load() does. nullopt if that, or writing to it
+  // before, did not work.
+  std::optional<PackedMemory> finish_writing(PackedWriter& writer, const PackedFileId& id,
+                                             ThreadPool& pool);
+  // Deletes the packed weights that are no model folder's any more: those that no stamp names,
+  // where `current` counts as what the stamp of `source` names.
   void clean_up(const SourceState& source, const Digest& current);
 
   // What did not work: one sentence each, with the file's path.
@@ -55,8 +59,10 @@ class PackedCache {
   Status check_folder();
   Status make_folder();
   void warn(const Error& error, std::string_view consequence);
-  // Writes a file; after a failure, which is warned of, no other is tried.
-  void write(const std::string& path, std::span<const FilePart> parts);
+  // Makes the folder, and deletes what crashed writers left there.
+  bool prepare_to_write();
+  // Takes note of a failure to write: it is warned of, and no other file is tried.
+  void give_up(const Error& error);
 
   Result<PackedMemory> read(const std::string& path, const PackedFileId& id, ThreadPool& pool);
   Result<SourceStamp> read_stamp(const std::string& path);

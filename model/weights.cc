@@ -199,8 +199,41 @@ std::optional<Digest> early_digest(const Loader& loader, const SourceState& sour
   if (!cache.may_hold(loader.packed_bytes())) return std::nullopt;
   report.hashed = true;
   TensorDigest digest(loader.tensors());
-  pack_tensors(loader.tensors(), {}, &digest, pool);
+  pack_tensors(loader.tensors(), {}, &digest, {}, pool);
   return digest.finish();
+}
+
+// Packs the tensors, into a file of the cache where that works, else into memory.
+Status pack_all(const TensorFiles& files, Loader& loader, const SourceState& source,
+                std::optional<Digest> digest, ThreadPool& pool, PackedCache& cache,
+                Weights& weights, LoadReport& report) {
+  const size_t bytes = loader.packed_bytes();
+  ASSIGN_OR_RETURN(weights.memory, PackedMemory::allocate(bytes));
+  loader.place(weights.memory.data());
+  const auto writer = cache.start_writing(weights.memory.data(), bytes);
+  PackedUpTo write;
+  if (writer) write = [&](const uint8_t* end) { writer->packed_up_to(end); };
+  TensorDigest computed(loader.tensors());
+  pack_tensors(loader.tensors(), loader.jobs(), digest ? nullptr : &computed, write, pool);
+  report.hashed |= !digest;
+  weights.digest = digest ? *digest : computed.finish();
+  if (!writer) return {};
+  std::optional<PackedMemory> mapped;
+  if (files.unchanged()) {
+    cache.clean_up(source, weights.digest);
+    mapped = cache.finish_writing(*writer, loader.file_id(weights.digest), pool);
+  }
+  if (mapped) {
+    weights.memory = std::move(*mapped);
+    loader.place(weights.memory.data());
+    return {};
+  }
+  // What has been written is not in memory any more.
+  weights.memory = PackedMemory();
+  ASSIGN_OR_RETURN(weights.memory, PackedMemory::allocate(bytes));
+  loader.place(weights.memory.data());
+  pack_tensors(loader.tensors(), loader.jobs(), nullptr, {}, pool);
+  return {};
 }
 
 }  // namespace
@@ -222,23 +255,13 @@ Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config
     }
   }
   if (!report.from_cache) {
-    ASSIGN_OR_RETURN(weights.memory, PackedMemory::allocate(loader.packed_bytes()));
-    loader.place(weights.memory.data());
-    TensorDigest computed(loader.tensors());
-    pack_tensors(loader.tensors(), loader.jobs(), digest ? nullptr : &computed, pool);
-    if (!digest) weights.digest = computed.finish();
-    report.hashed |= !digest;
+    RETURN_IF_ERROR(pack_all(files, loader, source, digest, pool, cache, weights, report));
   }
   if (!files.unchanged()) {
     report.warnings.push_back(source.folder +
                               ": its weights were changed while they were read; start again");
-  } else if (report.hashed || !report.from_cache) {
-    cache.clean_up(source, weights.digest);
-    if (report.hashed) cache.remember_digest(source, weights.digest);
-    if (!report.from_cache) {
-      const std::span<const uint8_t> body(weights.memory.data(), weights.memory.bytes());
-      cache.store(loader.file_id(weights.digest), body, pool);
-    }
+  } else if (report.hashed) {
+    cache.remember_digest(source, weights.digest);
   }
   report.warnings.insert(report.warnings.end(), cache.warnings().begin(), cache.warnings().end());
   return weights;

@@ -18,19 +18,19 @@ size_t count_pieces(size_t bytes) {
   return (bytes + TensorDigest::kPieceBytes - 1) / TensorDigest::kPieceBytes;
 }
 
-// Bytes [begin, end) of a tensor; begin at a piece.
+// Bytes [begin, end) of a tensor: one piece.
 struct Range {
   size_t tensor;
   size_t begin;
   size_t end;
 };
 
-// What one thread does at a time: piece `index` of a tensor's bytes, or panel `index` of its
-// channels.
+// What one thread does at a time.
 struct Task {
+  enum class What { kReport, kHash, kPack } what;
   size_t tensor;
-  size_t index;
-  const PackJob* job;  // nullptr: hash
+  size_t index;        // of the piece that is hashed, or the panel that is packed
+  const PackJob* job;  // kPack
 };
 
 void pack_panel(const Tensor& tensor, const PackJob& job, size_t panel) {
@@ -44,15 +44,85 @@ void pack_panel(const Tensor& tensor, const PackJob& job, size_t panel) {
   }
 }
 
-// Appends the panels that begin in the range.
-void add_panels(const Tensor& tensor, const PackJob& job, const Range& range,
-                std::vector<Task>& tasks) {
-  const size_t panel_bytes = kPanelChannels * job.matrix->k * tensor_type_bytes(tensor.type);
-  const auto first_from = [&](size_t at) { return (at + panel_bytes - 1) / panel_bytes; };
-  for (size_t panel = first_from(range.begin); panel < first_from(range.end); ++panel) {
-    tasks.push_back({range.tensor, panel, &job});
+class Packing {
+ public:
+  Packing(std::span<const NamedTensor> tensors, std::span<const PackJob> jobs, TensorDigest* digest,
+          const PackedUpTo& packed_up_to, ThreadPool& pool)
+      : tensors_(tensors),
+        job_of_(tensors.size()),
+        digest_(digest),
+        packed_up_to_(packed_up_to),
+        pool_(pool) {
+    for (const PackJob& job : jobs) job_of_[job.tensor] = &job;
   }
-}
+
+  void run() {
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      const size_t bytes = tensors_[i].tensor.bytes.size();
+      for (size_t begin = 0; begin < bytes; begin += TensorDigest::kPieceBytes) {
+        const size_t end = std::min(bytes, begin + TensorDigest::kPieceBytes);
+        window_.push_back({i, begin, end});
+        window_bytes_ += end - begin;
+        if (window_bytes_ >= kWindowBytes) work_off();
+      }
+    }
+    work_off();
+    if (packed_up_to_ && packed_end_ != nullptr) packed_up_to_(packed_end_);
+  }
+
+ private:
+  // Does what the window asks for, and reports the window before.
+  void work_off() {
+    std::vector<Task> tasks;  // long ones first
+    if (packed_up_to_ && packed_end_ != nullptr) tasks.push_back({Task::What::kReport, 0, 0, {}});
+    const uint8_t* reported_end = packed_end_;
+    if (digest_ != nullptr) {
+      for (const Range& range : window_) {
+        tasks.push_back(
+            {Task::What::kHash, range.tensor, range.begin / TensorDigest::kPieceBytes, nullptr});
+      }
+    }
+    for (const Range& range : window_) {
+      if (job_of_[range.tensor] != nullptr) add_panels(range, tasks);
+    }
+    pool_.run(static_cast<int>(tasks.size()), [&](int index, int) {
+      const Task& task = tasks[index];
+      if (task.what == Task::What::kReport) packed_up_to_(reported_end);
+      if (task.what == Task::What::kHash) digest_->hash_piece(task.tensor, task.index);
+      if (task.what == Task::What::kPack) {
+        pack_panel(tensors_[task.tensor].tensor, *task.job, task.index);
+      }
+    });
+    for (const auto& [tensor, begin, end] : window_) {
+      release_pages(tensors_[tensor].tensor.bytes.subspan(begin, end - begin));
+    }
+    window_.clear();
+    window_bytes_ = 0;
+  }
+
+  // The panels that begin in the range.
+  void add_panels(const Range& range, std::vector<Task>& tasks) {
+    const PackJob& job = *job_of_[range.tensor];
+    const PackedMatrix& matrix = *job.matrix;
+    const size_t panel_bytes =
+        kPanelChannels * matrix.k * tensor_type_bytes(tensors_[range.tensor].tensor.type);
+    const auto first_from = [&](size_t at) { return (at + panel_bytes - 1) / panel_bytes; };
+    const size_t end = first_from(range.end);
+    for (size_t panel = first_from(range.begin); panel < end; ++panel) {
+      tasks.push_back({Task::What::kPack, range.tensor, panel, &job});
+    }
+    packed_end_ = matrix.panel(job.channel_offset / kPanelChannels + static_cast<int>(end));
+  }
+
+  std::span<const NamedTensor> tensors_;
+  std::vector<const PackJob*> job_of_;  // [tensor]
+  TensorDigest* digest_;
+  const PackedUpTo& packed_up_to_;
+  ThreadPool& pool_;
+  std::vector<Range> window_;
+  size_t window_bytes_ = 0;
+  const uint8_t* packed_end_ = nullptr;  // of the panels that have become tasks
+};
 
 }  // namespace
 
@@ -62,11 +132,15 @@ void read_elements(const Tensor& tensor, size_t first, size_t count, float* out)
     std::memcpy(out, from, count * sizeof(float));
     return;
   }
-  for (size_t i = 0; i < count; ++i) {
-    uint16_t bits;
-    std::memcpy(&bits, from + 2 * i, sizeof bits);
-    out[i] = tensor.type == TensorType::kBf16 ? bf16_to_f32(bits) : f16_to_f32(bits);
-  }
+  const auto convert = [&](auto to_f32) {  // a loop for each type: the compiler uses vectors
+    for (size_t i = 0; i < count; ++i) {
+      uint16_t bits;
+      std::memcpy(&bits, from + 2 * i, sizeof bits);
+      out[i] = to_f32(bits);
+    }
+  };
+  if (tensor.type == TensorType::kBf16) return convert([](uint16_t b) { return bf16_to_f32(b); });
+  convert([](uint16_t b) { return f16_to_f32(b); });
 }
 
 TensorDigest::TensorDigest(std::span<const NamedTensor> tensors) : tensors_(tensors) {
@@ -94,45 +168,8 @@ Digest TensorDigest::finish() const {
 }
 
 void pack_tensors(std::span<const NamedTensor> tensors, std::span<const PackJob> jobs,
-                  TensorDigest* digest, ThreadPool& pool) {
-  std::vector<const PackJob*> job_of(tensors.size());
-  for (const PackJob& job : jobs) job_of[job.tensor] = &job;
-  std::vector<Range> window;
-  size_t window_bytes = 0;
-  const auto work_off = [&] {
-    std::vector<Task> tasks;  // those of hashing first: they take longer
-    for (const Range& range : window) {
-      if (digest == nullptr) break;
-      const size_t end = count_pieces(range.end);
-      for (size_t piece = range.begin / TensorDigest::kPieceBytes; piece < end; ++piece) {
-        tasks.push_back({range.tensor, piece, nullptr});
-      }
-    }
-    for (const Range& range : window) {
-      const PackJob* job = job_of[range.tensor];
-      if (job != nullptr) add_panels(tensors[range.tensor].tensor, *job, range, tasks);
-    }
-    pool.run(static_cast<int>(tasks.size()), [&](int index, int) {
-      const Task& task = tasks[index];
-      if (task.job == nullptr) return digest->hash_piece(task.tensor, task.index);
-      pack_panel(tensors[task.tensor].tensor, *task.job, task.index);
-    });
-    for (const auto& [tensor, begin, end] : window) {
-      release_pages(tensors[tensor].tensor.bytes.subspan(begin, end - begin));
-    }
-    window.clear();
-    window_bytes = 0;
-  };
-  for (size_t i = 0; i < tensors.size(); ++i) {
-    const size_t bytes = tensors[i].tensor.bytes.size();
-    for (size_t begin = 0; begin < bytes; begin += TensorDigest::kPieceBytes) {
-      const size_t end = std::min(bytes, begin + TensorDigest::kPieceBytes);
-      window.push_back({i, begin, end});
-      window_bytes += end - begin;
-      if (window_bytes >= kWindowBytes) work_off();
-    }
-  }
-  work_off();
+                  TensorDigest* digest, const PackedUpTo& packed_up_to, ThreadPool& pool) {
+  Packing(tensors, jobs, digest, packed_up_to, pool).run();
 }
 
 }  // namespace cascade

@@ -1,6 +1,7 @@
 // From tensors in mapped files to packed matrices and the digest, with little memory on the way.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -45,10 +46,15 @@ class TensorDigest {
   std::vector<std::vector<Digest>> pieces_;  // [tensor][piece]
 };
 
-// Packs what `jobs` say, and hashes all of `tensors` if there is a `digest`, reading the tensors
-// from front to back, once. What has been read is released, so that this needs some 32 MiB of
-// memory for them. The matrices' data must be zeroed.
+// Told how far packing has come: all matrices' bytes before `end` are final. One call at a time, on
+// any thread, while others pack what follows.
+using PackedUpTo = std::function<void(const uint8_t* end)>;
+
+// Packs what `jobs` say, and hashes all of `tensors`, reading them from front to back, once. What
+// has been read is released, so that this needs some 32 MiB of memory for them. The matrices' data
+// must be zeroed, and lie in memory in the order of `jobs`, which is that of the tensors. `digest`
+// may be nullptr, `packed_up_to` empty.
 void pack_tensors(std::span<const NamedTensor> tensors, std::span<const PackJob> jobs,
-                  TensorDigest* digest, ThreadPool& pool);
+                  TensorDigest* digest, const PackedUpTo& packed_up_to, ThreadPool& pool);
 
 }  // namespace cascade

@@ -21,8 +21,7 @@ std::span<const uint8_t> bytes_of(std::string_view text) {
 }
 
 Status replace(FileCalls& calls, const fs::path& path, std::string_view text) {
-  const FilePart part = {0, bytes_of(text)};
-  return replace_file(calls, path.string(), std::span(&part, 1));
+  return replace_file(calls, path.string(), text);
 }
 
 size_t count_files(const fs::path& folder) {
@@ -40,21 +39,30 @@ class ShortCalls : public FileCalls {
   }
 };
 
-TEST(ReplaceFile, writes_parts_with_zeros_between_for_this_user_alone) {
+TEST(ReplaceFile, writes_for_this_user_alone_however_little_each_call_does) {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "file";
-  const FilePart parts[] = {{0, bytes_of("ab")}, {4, bytes_of("ef")}};
   ShortCalls calls;
-  ASSERT_TRUE(replace_file(calls, path.string(), parts).ok());
-  EXPECT_EQ(*read_file(path, 100), std::string("ab\0\0ef", 6));
+  ASSERT_TRUE(replace(calls, path, "ten bytes!").ok());
+  EXPECT_EQ(*read_file(path, 100), "ten bytes!");
   struct stat info = {};
   ASSERT_EQ(::stat(path.c_str(), &info), 0);
   EXPECT_EQ(info.st_mode & 0777, 0600u);
   EXPECT_EQ(count_files(folder.path()), 1u);
-  OwnedFd file(calls, calls.open(path.string(), O_RDONLY));
+  const OwnedFd file(calls, calls.open(path.string(), O_RDONLY));
   const auto content = read_fully(calls, file.fd(), 100, 1, "file");
   ASSERT_TRUE(content.ok());
-  EXPECT_EQ(std::string(content->begin(), content->end()), std::string("b\0\0ef", 5));
+  EXPECT_EQ(std::string(content->begin(), content->end()), "en bytes!");
+}
+
+TEST(NewFile, that_is_not_committed_leaves_nothing) {
+  const TemporaryFolder folder;
+  {
+    const auto file = NewFile::create(system_file_calls(), folder.path().string());
+    ASSERT_TRUE(file.ok());
+    EXPECT_EQ(count_files(folder.path()), 1u);
+  }
+  EXPECT_EQ(count_files(folder.path()), 0u);
 }
 
 TEST(ReplaceFile, leaves_the_old_file_or_a_whole_new_one_whatever_fails) {
@@ -112,9 +120,9 @@ TEST(ReplaceFile, is_safe_against_writers_and_cleaners_at_the_same_time) {
 
 TEST(RemoveIfAbandoned, keeps_what_somebody_writes) {
   const TemporaryFolder folder;
-  const std::string name = "file.new_0123.tmp";
+  const std::string name = "new_0123.tmp";
   EXPECT_TRUE(is_temporary_name(name));
-  EXPECT_FALSE(is_temporary_name("file.packed"));
+  EXPECT_FALSE(is_temporary_name("new_0123.packed"));
   EXPECT_FALSE(is_temporary_name("file.tmp"));
   const fs::path path = folder.write(name, "half");
   FileCalls& calls = system_file_calls();

@@ -115,8 +115,8 @@ TEST(PackedCacheSource, deletes_what_a_crashed_writer_left_but_nothing_else) {
   fs::create_directories(state.path() / "weights");
   fs::permissions(state.path() / "weights", fs::perms::owner_all);
   const std::string key(64, 'a');
-  const std::string abandoned = "weights/" + key + ".packed.new_" + std::string(32, '1') + ".tmp";
-  const std::string written = "weights/" + key + ".packed.new_" + std::string(32, '2') + ".tmp";
+  const std::string abandoned = "weights/new_" + std::string(32, '1') + ".tmp";
+  const std::string written = "weights/new_" + std::string(32, '2') + ".tmp";
   state.write(abandoned, "half");
   state.write(written, "half");
   state.write("weights/" + key + ".packed", "no packed weights");
