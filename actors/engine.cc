@@ -88,15 +88,11 @@ wire::EncodeDone run_encode(const Model& model, const wire::EncodeJob& job) {
     }
   };
   switch (job.mode) {
-    case wire::EncodeJob::Mode::kRaw:
-      store(encode_raw(model.tokenizer, job.raw));
-      break;
+    case wire::EncodeJob::Mode::kRaw: store(encode_raw(model.tokenizer, job.raw)); break;
     case wire::EncodeJob::Mode::kText:
       store(model.tokenizer.encode(job.raw, /*trusted=*/false, /*with_template=*/false));
       break;
-    case wire::EncodeJob::Mode::kHistory:
-      store(encode_history(context, job.messages));
-      break;
+    case wire::EncodeJob::Mode::kHistory: store(encode_history(context, job.messages)); break;
     case wire::EncodeJob::Mode::kPrompt: {
       auto prompt = encode_prompt(context, job.messages);
       if (!prompt.ok()) {

@@ -36,7 +36,7 @@ class Gateway {
         scheduler_(
             io_, context,
             {.type = ZMQ_DEALER, .routing_id = kGatewayActor, .queue_messages_max = 100'000}),
-        watch_(io_, scheduler_),
+        watch_(io_, context, scheduler_),
         retry_(io_) {
     const Status connected = scheduler_.connect(kSchedulerEndpoint);
     if (!connected.ok()) throw std::runtime_error(connected.error().to_string());
@@ -119,12 +119,9 @@ class Gateway {
     const auto waiting = pending_.find(client);
     if (waiting == pending_.end()) {
       switch (clients_.send(frames)) {
-        case SendResult::kSent:
-          return;
-        case SendResult::kGone:
-          return report_gone(client);
-        case SendResult::kFull:
-          break;
+        case SendResult::kSent: return;
+        case SendResult::kGone: return report_gone(client);
+        case SendResult::kFull: break;
       }
     }
     Pending& pending = pending_[client];

@@ -1,4 +1,5 @@
-// Notices that the other end of an inproc connection is gone: such connections never come back.
+// Notices that the other end of an inproc connection is gone, or will never be there: such
+// connections never come back.
 #pragma once
 
 #include <chrono>
@@ -8,18 +9,24 @@
 
 namespace cascade {
 
-// Throws std::runtime_error out of run() once nobody is connected to the port. The check costs a
-// microsecond four times a second.
+// Throws std::runtime_error out of run() once nobody is connected to the port, nor will be. The
+// check costs a microsecond four times a second.
 class PeerWatch {
  public:
-  PeerWatch(asio::io_context& io, ZmqPort& port) : timer_(io), port_(port) {}
+  PeerWatch(asio::io_context& io, const ZmqContext& context, ZmqPort& port)
+      : timer_(io), context_(context), port_(port) {}
 
   Task<> run() {
+    // A connection that waits for its endpoint looks like one that is there. What came before the
+    // end is taken first, so it gets one more round.
+    bool in_vain = false;
     while (!closed_) {
       timer_.expires_after(std::chrono::milliseconds(250));
       boost::system::error_code woken;
       co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
-      if (!closed_ && !port_.has_peer()) throw std::runtime_error("the scheduler is gone");
+      if (closed_) break;
+      if (in_vain || !port_.has_peer()) throw std::runtime_error("the scheduler is gone");
+      in_vain = context_.binding_ended();
     }
   }
   // Ends run().
@@ -30,6 +37,7 @@ class PeerWatch {
 
  private:
   asio::steady_timer timer_;
+  const ZmqContext& context_;
   ZmqPort& port_;
   bool closed_ = false;
 };

@@ -37,7 +37,7 @@ void run_worker(ZmqContext& context, const std::string& name, uint64_t incarnati
   const Status connected = port.connect(kSchedulerEndpoint);
   if (!connected.ok()) throw std::runtime_error(connected.error().to_string());
   port.send(wire::encode({{}, wire::ActorHello{name, incarnation}}));
-  PeerWatch watch(io, port);
+  PeerWatch watch(io, context, port);
   std::exception_ptr failure;
   const auto on_end = [&](std::exception_ptr error) {
     if (error && !failure) failure = error;

@@ -3,6 +3,8 @@
 
 #include <zmq.h>
 
+#include <atomic>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -23,8 +25,14 @@ class ZmqContext {
   ZmqContext& operator=(const ZmqContext&) = delete;
   void* get() const { return context_; }
 
+  // Any thread: whoever is still connecting to an inproc endpoint that nobody has bound waits in
+  // vain from now on.
+  void end_binding() { binding_ended_ = true; }
+  bool binding_ended() const { return binding_ended_; }
+
  private:
   void* context_;
+  std::atomic<bool> binding_ended_{false};
 };
 
 enum class SendResult {

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/checked.h"
+
 namespace cascade {
 namespace {
 
@@ -28,8 +30,18 @@ class Descriptor {
 
 struct OpenFile {
   Descriptor descriptor;
-  size_t size;
+  FileIdentity identity;
 };
+
+FileIdentity identity_of(const struct stat& info) {
+  const auto ns = [](const timespec& time) {
+    return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+  };
+  return {.inode = info.st_ino,
+          .bytes = static_cast<uint64_t>(info.st_size),
+          .modified_ns = ns(info.st_mtim),
+          .changed_ns = ns(info.st_ctim)};
+}
 
 Result<OpenFile> open_regular(const std::filesystem::path& path) {
   // O_NONBLOCK: opening a FIFO must not hang; it has no effect on regular files.
@@ -38,18 +50,18 @@ Result<OpenFile> open_regular(const std::filesystem::path& path) {
   struct stat info = {};
   if (::fstat(descriptor.get(), &info) != 0) return io_error(path.string(), errno);
   if (!S_ISREG(info.st_mode)) return invalid_argument(path.string(), "is not a regular file");
-  return OpenFile{std::move(descriptor), static_cast<size_t>(info.st_size)};
+  return OpenFile{std::move(descriptor), identity_of(info)};
 }
 
 }  // namespace
 
 Result<std::string> read_file(const std::filesystem::path& path, size_t bytes_max) {
   ASSIGN_OR_RETURN(OpenFile file, open_regular(path));
-  if (file.size > bytes_max) {
+  if (file.identity.bytes > bytes_max) {
     return invalid_argument(path.string(),
                             "is larger than " + std::to_string(bytes_max) + " bytes");
   }
-  std::string content(file.size, '\0');
+  std::string content(file.identity.bytes, '\0');
   size_t done = 0;
   while (done < content.size()) {
     const ssize_t n = ::read(file.descriptor.get(), content.data() + done, content.size() - done);
@@ -62,20 +74,38 @@ Result<std::string> read_file(const std::filesystem::path& path, size_t bytes_ma
   return content;
 }
 
+Result<FileIdentity> file_identity(const std::filesystem::path& path) {
+  struct stat info = {};
+  if (::stat(path.c_str(), &info) != 0) return io_error(path.string(), errno);
+  return identity_of(info);
+}
+
+void release_pages(std::span<const uint8_t> bytes) {
+  static const auto page_bytes = static_cast<uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto begin = reinterpret_cast<uintptr_t>(bytes.data());
+  const uintptr_t from = round_up(begin, page_bytes);
+  const uintptr_t to = (begin + bytes.size()) / page_bytes * page_bytes;
+  if (from < to) ::madvise(reinterpret_cast<void*>(from), to - from, MADV_DONTNEED);  // best effort
+}
+
 Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
   ASSIGN_OR_RETURN(OpenFile file, open_regular(path));
-  if (file.size == 0) return MappedFile(nullptr, 0);
-  void* data = ::mmap(nullptr, file.size, PROT_READ, MAP_PRIVATE, file.descriptor.get(), 0);
+  if (file.identity.bytes == 0) return MappedFile(nullptr, file.identity);
+  void* data =
+      ::mmap(nullptr, file.identity.bytes, PROT_READ, MAP_PRIVATE, file.descriptor.get(), 0);
   if (data == MAP_FAILED) return io_error(path.string(), errno);
-  return MappedFile(static_cast<const uint8_t*>(data), file.size);
+  return MappedFile(static_cast<const uint8_t*>(data), file.identity);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)),
+      size_(std::exchange(other.size_, 0)),
+      identity_(other.identity_) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(identity_, other.identity_);
   return *this;
 }
 

@@ -15,6 +15,22 @@ namespace cascade {
 // file or is larger than bytes_max. `field` of an error is the path.
 Result<std::string> read_file(const std::filesystem::path& path, size_t bytes_max);
 
+// What tells one state of a file from another, as far as its folder's entry can: a write changes
+// the times, a file that is moved to its place has another inode.
+struct FileIdentity {
+  uint64_t inode = 0;
+  uint64_t bytes = 0;
+  int64_t modified_ns = 0;  // Unix time of the last write
+  int64_t changed_ns = 0;   // of the last write, or change of owner, mode or name
+  bool operator==(const FileIdentity&) const = default;
+};
+// Errors: kNotFound, kIo; field = path.
+Result<FileIdentity> file_identity(const std::filesystem::path& path);
+
+// Drops the pages of a mapping of a file that lie wholly in `bytes` from this process's memory.
+// They are read again if they are touched again.
+void release_pages(std::span<const uint8_t> bytes);
+
 // A regular file mapped read-only. Movable, not copyable; unmapped by the destructor.
 // A file that is truncated while mapped raises SIGBUS on access: callers that outlive their input
 // copy what they need (weights are packed at load, so they do).
@@ -29,12 +45,16 @@ class MappedFile {
 
   // Valid as long as this object (or the one it was moved to) lives.
   std::span<const uint8_t> bytes() const { return {data_, size_}; }
+  // Of the file that is mapped, when it was opened.
+  const FileIdentity& identity() const { return identity_; }
 
  private:
-  MappedFile(const uint8_t* data, size_t size) : data_(data), size_(size) {}
+  MappedFile(const uint8_t* data, const FileIdentity& identity)
+      : data_(data), size_(identity.bytes), identity_(identity) {}
 
   const uint8_t* data_ = nullptr;
   size_t size_ = 0;
+  FileIdentity identity_;
 };
 
 }  // namespace cascade

@@ -70,6 +70,8 @@ class Service {
   void start_actors(const std::function<void()>& on_ready) {
     supervisor_.start("scheduler", [this](uint64_t incarnation) {
       run_scheduler(context_, scheduler_options(incarnation), model_, arena_, system_clock());
+      // It returns when it was told to stop. A worker that has not connected yet was not told.
+      context_.end_binding();
     });
     start_worker(kPrefillActor, [this](const wire::Message& m) -> std::optional<wire::Message> {
       if (const auto* encode = std::get_if<wire::EncodeJob>(&m)) return run_encode(model_, *encode);
@@ -136,15 +138,29 @@ class Service {
   Supervisor supervisor_;
 };
 
+void log_load(const LoadReport& load, size_t packed_bytes) {
+  for (const std::string& warning : load.warnings) spdlog::warn("{}", warning);
+  spdlog::info("loaded in {} ms: {} MiB of weights {}, their digest {}", load.load_us / 1000,
+               packed_bytes >> 20, load.from_cache ? "mapped from the cache" : "packed",
+               load.hashed ? "computed" : "known");
+}
+
 }  // namespace
 
 Result<int> run_daemon(const DaemonOptions& options, const std::function<void()>& on_ready) {
   ASSIGN_OR_RETURN(const RunDir run_dir, RunDir::open(options.run_dir));
   ::umask(0077);  // the socket is for this user alone
   ThreadPool pool(options.threads);
-  const ModelOptions model_options = {options.weight_type, options.kv_type, options.isa};
+  if (options.state_dir.empty()) {
+    spdlog::warn(
+        "no --state-dir, and no STATE_DIRECTORY, XDG_STATE_HOME or HOME to derive it from: "
+        "packed weights are not kept for the next start");
+  }
+  const ModelOptions model_options = {options.weight_type, options.kv_type, options.isa,
+                                      options.state_dir};
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> model,
                    load_model(options.model_dir, model_options, pool));
+  log_load(model->load, model->weights.bytes());
   ASSIGN_OR_RETURN(PageArena arena, make_arena(*model, options.kv_bytes_max));
   spdlog::info(
       "model {} ({}, {} layers): weights {} MiB as {}; KV {} bytes a token as {}, {} MiB "

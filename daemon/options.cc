@@ -28,6 +28,24 @@ std::string default_run_dir() {
   return "/run/cascaded";
 }
 
+// $STATE_DIRECTORY of systemd (the first of a list), else cascade in the user's folder for state;
+// empty if there is neither. Only absolute paths count, as the XDG specification has it.
+std::string default_state_dir() {
+  const auto variable = [](const char* name) {
+    const char* value = std::getenv(name);
+    std::string path = value == nullptr ? "" : value;
+    return path.starts_with('/') ? path : std::string();
+  };
+  if (const std::string list = variable("STATE_DIRECTORY"); !list.empty()) {
+    return list.substr(0, list.find(':'));
+  }
+  if (const std::string state = variable("XDG_STATE_HOME"); !state.empty()) {
+    return state + "/cascade";
+  }
+  const std::string home = variable("HOME");
+  return home.empty() ? "" : home + "/.local/state/cascade";
+}
+
 // The memory limit of this process's control group, or the largest number.
 int64_t cgroup_memory_bytes() {
   std::ifstream file("/sys/fs/cgroup/memory.max");
@@ -90,6 +108,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   ParsedOptions parsed;
   DaemonOptions& options = parsed.options;
   options.run_dir = default_run_dir();
+  options.state_dir = default_state_dir();
   options.isa = best_isa();
   options.threads =
       std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kThreadsMax);
@@ -107,6 +126,9 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
           [](const std::string& text) { return text.empty() ? "must not be empty" : ""; }, "DIR"))
       ->required();
   app.add_option("--run-dir", options.run_dir, "folder of the socket")->capture_default_str();
+  app.add_option("--state-dir", options.state_dir,
+                 "folder of what is kept for the next start: packed weights (empty: nothing)")
+      ->capture_default_str();
   app.add_option("--endpoint", options.endpoint,
                  "where clients connect (ipc://PATH; default: RUN_DIR/cascaded.sock)");
   app.add_option("--weights", weights, "number type of the weights")

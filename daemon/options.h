@@ -13,6 +13,8 @@ namespace cascade {
 
 struct DaemonOptions {
   std::string model_dir;
+  // Holds what the next start can use; created with mode 0700. Empty: nothing is kept.
+  std::string state_dir;
   std::string run_dir;   // holds the socket and the lock; created with mode 0700
   std::string endpoint;  // "ipc://<run_dir>/cascaded.sock" unless given
   WeightType weight_type = WeightType::kBf16;

@@ -1,6 +1,7 @@
 // Reading a Hugging Face model folder, file by file.
 #include "model/model.h"
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/utf8.h"
 #include "kernels/kv_format.h"
@@ -86,6 +87,7 @@ Result<ModelText> load_model_text(const fs::path& dir) {
 
 Result<std::unique_ptr<Model>> load_model(const fs::path& dir, const ModelOptions& options,
                                           ThreadPool& pool) {
+  const int64_t start_us = system_clock().monotonic_us();
   std::error_code unreadable;
   if (!fs::is_directory(dir, unreadable)) return not_found(dir.string(), "is not a model folder");
   ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(options.isa));
@@ -103,8 +105,11 @@ Result<std::unique_ptr<Model>> load_model(const fs::path& dir, const ModelOption
                                               std::to_string(text.tokenizer.id_count()) + " ids");
   }
   ASSIGN_OR_RETURN(const TensorFiles files, TensorFiles::open(dir));
+  PackedCache cache(options.state_dir);
+  LoadReport report;
   ASSIGN_OR_RETURN(Weights weights,
-                   load_weights(files, config, options.weight_type, *kernels, pool));
+                   load_weights(files, config, options.weight_type, *kernels, pool, cache, report));
+  report.load_us = system_clock().monotonic_us() - start_us;
   return std::unique_ptr<Model>(new Model{
       .name = utf8_replace_malformed(fs::weakly_canonical(dir, unreadable).filename().string()),
       .options = options,
@@ -116,6 +121,7 @@ Result<std::unique_ptr<Model>> load_model(const fs::path& dir, const ModelOption
       .template_tokens = std::move(text.template_tokens),
       .weights = std::move(weights),
       .kv_layout = kv_layout(config, options.kv_type),
+      .load = std::move(report),
   });
 }
 

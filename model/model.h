@@ -22,6 +22,8 @@ struct ModelOptions {
   WeightType weight_type = WeightType::kBf16;
   KvType kv_type = KvType::kBf16;
   Isa isa = Isa::kScalar;
+  // Where packed weights are kept for the next start (model/packed_cache.h); empty: nowhere.
+  std::filesystem::path state_dir = {};
 };
 
 // Immutable after load; any thread.
@@ -37,6 +39,7 @@ struct Model {
   OrderedJson template_tokens = OrderedJson::object();
   Weights weights;
   KvLayout kv_layout;
+  LoadReport load;
 
   // The root of all chains of `tenant`: digests everything that K and V depend on besides tokens.
   Digest root_key(std::string_view tenant) const;
@@ -52,9 +55,9 @@ struct ModelText {
 // in tokenizer_config.json). Errors as load_model.
 Result<ModelText> load_model_text(const std::filesystem::path& dir);
 
-// Loads `dir`, a Hugging Face model folder. `pool` packs the weights.
-// Errors: kNotFound (field = path), kInvalidArgument, kUnsupported, kDataCorrupt, each with the
-// file or key as field; nothing is left allocated.
+// Loads `dir`, a Hugging Face model folder. `pool` packs the weights. What goes wrong with the
+// state directory is a warning in Model::load. Errors: kNotFound (field = path), kInvalidArgument,
+// kUnsupported, kDataCorrupt, each with the file or key as field; nothing is left allocated.
 Result<std::unique_ptr<Model>> load_model(const std::filesystem::path& dir,
                                           const ModelOptions& options, ThreadPool& pool);
 

@@ -1,8 +1,9 @@
-// Memory for packed matrices: an anonymous mapping.
+// Memory for packed matrices: a mapping, anonymous or of a file.
 #include "model/packed_memory.h"
 
 #include <sys/mman.h>
 
+#include <cerrno>
 #include <utility>
 
 namespace cascade {
@@ -15,6 +16,13 @@ Result<PackedMemory> PackedMemory::allocate(size_t bytes) {
   }
   ::madvise(data, bytes, MADV_HUGEPAGE);  // best effort
   return PackedMemory(static_cast<uint8_t*>(data), bytes);
+}
+
+Result<PackedMemory> PackedMemory::map(FileCalls& calls, int fd, uint64_t offset, size_t bytes,
+                                       const std::string& path) {
+  const uint8_t* data = calls.map(fd, offset, bytes);
+  if (data == nullptr) return io_error(path, errno);
+  return PackedMemory(const_cast<uint8_t*>(data), bytes);
 }
 
 PackedMemory::PackedMemory(PackedMemory&& other) noexcept

@@ -1,9 +1,10 @@
-// The memory that a model's packed matrices lie in.
+// The memory that a model's packed matrices lie in: its own, or a file's.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "base/file_calls.h"
 #include "base/result.h"
 
 namespace cascade {
@@ -16,11 +17,17 @@ class PackedMemory {
   // it, and small pages cost address translations. Errors: kResourceExhausted, field "weights".
   static Result<PackedMemory> allocate(size_t bytes);
 
+  // `bytes` bytes of the file `fd` from `offset` on, a multiple of the page size, read-only. The
+  // file must not be cut off while this lives: reading what is gone ends the process. Files that
+  // are only ever replaced as a whole are safe. Errors: kIo, field = path.
+  static Result<PackedMemory> map(FileCalls& calls, int fd, uint64_t offset, size_t bytes,
+                                  const std::string& path);
+
   PackedMemory(PackedMemory&& other) noexcept;
   PackedMemory& operator=(PackedMemory&& other) noexcept;
   ~PackedMemory();
 
-  uint8_t* data() const { return data_; }  // page-aligned
+  uint8_t* data() const { return data_; }  // page-aligned; of a file: not to be written to
   size_t bytes() const { return bytes_; }
 
  private:

@@ -64,8 +64,19 @@ class TensorFiles {
   // Sum of all tensors' bytes.
   uint64_t bytes_total() const { return bytes_total_; }
 
+  struct Source {
+    std::filesystem::path path;  // model_dir / name
+    FileIdentity identity;       // when it was opened
+  };
+  // The files that the tensors are in.
+  const std::vector<Source>& sources() const { return sources_; }
+  // Whether the files are still those that were opened. What was read from them may be a mixture
+  // otherwise.
+  bool unchanged() const;
+
  private:
   std::vector<MappedFile> files_;
+  std::vector<Source> sources_;  // of the files
   struct Located {
     TensorEntry entry;
     size_t file = 0;

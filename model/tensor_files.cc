@@ -180,6 +180,7 @@ Result<TensorFiles> TensorFiles::open(const std::filesystem::path& model_dir) {
       Located located = {std::move(entry), all.files_.size(), shard.data_begin};
       all.tensors_.emplace(std::move(name), std::move(located));
     }
+    all.sources_.push_back({model_dir / shard.file_name, shard.file.identity()});
     all.files_.push_back(std::move(shard.file));
   }
   return all;
@@ -202,6 +203,13 @@ Result<Tensor> TensorFiles::find(std::string_view name, std::span<const int64_t>
   }
   return Tensor{type->type, entry.shape,
                 files_[file].bytes().subspan(data_begin + entry.begin, entry.end - entry.begin)};
+}
+
+bool TensorFiles::unchanged() const {
+  return std::ranges::all_of(sources_, [](const Source& source) {
+    const auto now = file_identity(source.path);
+    return now.ok() && *now == source.identity;
+  });
 }
 
 bool TensorFiles::contains(std::string_view name) const {

@@ -1,8 +1,11 @@
 // Tensors of a Hugging Face checkpoint -> packed matrices.
 #include "model/weights.h"
 
-#include <cstring>
+#include <algorithm>
 #include <set>
+
+#include "base/utf8.h"
+#include "model/weights_packing.h"
 
 namespace cascade {
 namespace {
@@ -14,47 +17,12 @@ bool is_derived(std::string_view name) {
   return name.ends_with("rotary_emb.inv_freq");
 }
 
-// Elements [first, first + count) of a tensor as f32.
-void read_elements(const Tensor& tensor, size_t first, size_t count, float* out) {
-  const uint8_t* from = tensor.bytes.data() + first * tensor_type_bytes(tensor.type);
-  if (tensor.type == TensorType::kF32) {
-    std::memcpy(out, from, count * sizeof(float));
-    return;
-  }
-  for (size_t i = 0; i < count; ++i) {
-    uint16_t bits;
-    std::memcpy(&bits, from + 2 * i, sizeof bits);
-    out[i] = tensor.type == TensorType::kBf16 ? bf16_to_f32(bits) : f16_to_f32(bits);
-  }
-}
-
-// A tensor [n, k] on its way to the rows `channel_offset`... of a matrix.
-struct PackJob {
-  Tensor tensor;
-  int channel_offset;
-  PackedMatrix* matrix;
-};
-
-void pack(const PackJob& job, ThreadPool& pool) {
-  const auto& [tensor, channel_offset, matrix_pointer] = job;
-  PackedMatrix& matrix = *matrix_pointer;
-  const int n = static_cast<int>(tensor.shape[0]);
-  const int tasks = (n + kPanelChannels - 1) / kPanelChannels;  // a panel is one thread's
-  pool.run(tasks, [&](int task, int) {
-    std::vector<float> row(matrix.k);
-    const int end = std::min(n, (task + 1) * kPanelChannels);
-    for (int channel = task * kPanelChannels; channel < end; ++channel) {
-      read_elements(tensor, size_t(channel) * matrix.k, matrix.k, row.data());
-      set_row(matrix, channel_offset + channel, row.data());
-    }
-  });
-}
-
+// What becomes of the tensors of `files`: which of them are read, and which go to which matrix.
 class Loader {
  public:
   Loader(const TensorFiles& files, const ModelConfig& config, WeightType type,
-         const Kernels& kernels, ThreadPool& pool)
-      : files_(files), config_(config), type_(type), kernels_(kernels), pool_(pool) {}
+         const Kernels& kernels)
+      : files_(files), config_(config), type_(type), kernels_(kernels) {}
 
   Result<std::vector<float>> vector(const std::string& name, int64_t size) {
     ASSIGN_OR_RETURN(const Tensor tensor, find(name, {size}));
@@ -64,9 +32,9 @@ class Loader {
   }
 
   Status matrix(const std::string& name, int64_t n, int64_t k, PackedMatrix& packed) {
-    ASSIGN_OR_RETURN(const Tensor tensor, find(name, {n, k}));
+    RETURN_IF_ERROR(find(name, {n, k}));
     packed = describe_matrix(type_, kernels_.matrix_layout_of(type_), int(n), int(k));
-    jobs_.push_back({tensor, 0, &packed});
+    jobs_.push_back({used_.size() - 1, 0, &packed});
     return {};
   }
 
@@ -78,8 +46,8 @@ class Loader {
   Status stacked(const std::vector<Part>& parts, int k, bool with_bias, StackedMatrix& stack) {
     int n = 0;
     for (const Part& part : parts) {
-      ASSIGN_OR_RETURN(Tensor tensor, find(part.name + ".weight", {part.n, k}));
-      jobs_.push_back({std::move(tensor), n, &stack.matrix});
+      RETURN_IF_ERROR(find(part.name + ".weight", {part.n, k}));
+      jobs_.push_back({used_.size() - 1, n, &stack.matrix});
       stack.offset.push_back(n);
       n += round_up(part.n, kPanelChannels);
     }
@@ -119,22 +87,63 @@ class Loader {
                    w.down);
   }
 
-  // Gives every matrix its memory and fills it.
-  Result<PackedMemory> pack_all() {
+  // Of all matrices.
+  size_t packed_bytes() const {
     size_t bytes = 0;
     for (const PackJob& job : jobs_) {
       if (job.channel_offset == 0) bytes += job.matrix->bytes();
     }
-    ASSIGN_OR_RETURN(PackedMemory memory, PackedMemory::allocate(bytes));
-    uint8_t* next = memory.data();
+    return bytes;
+  }
+
+  // Gives every matrix its place in packed_bytes() bytes.
+  void place(uint8_t* memory) {
     for (const PackJob& job : jobs_) {
       if (job.channel_offset > 0) continue;
-      job.matrix->data = next;
-      next += job.matrix->bytes();
+      job.matrix->data = memory;
+      memory += job.matrix->bytes();
     }
-    for (const PackJob& job : jobs_) pack(job, pool_);
-    return memory;
   }
+
+  PackedFileId file_id(const Digest& digest) const {
+    Hasher key;
+    key.field("packing", uint64_t{kPackingVersion}).field("weights", digest);
+    key.field("type", to_string(type_));
+    for (const PackJob& job : jobs_) {
+      const PackedMatrix& matrix = *job.matrix;
+      key.field("matrix type", to_string(matrix.type));
+      key.field("layout", static_cast<uint64_t>(matrix.layout));
+      key.field("n", uint64_t(matrix.n)).field("k", uint64_t(matrix.k));
+      key.field("offset", uint64_t(job.channel_offset)).field("bytes", matrix.bytes());
+    }
+    return {key.finish(), digest, packed_bytes()};
+  }
+
+  SourceState source_state() const {
+    SourceState source;
+    std::error_code ignored;
+    Hasher state;
+    for (const auto& [name, tensor] : used_) {
+      state.field("name", name).field("type", to_string(tensor.type));
+      for (const int64_t dimension : tensor.shape) state.field("dim", uint64_t(dimension));
+    }
+    for (const auto& [path, identity] : files_.sources()) {
+      state.field("path", std::filesystem::weakly_canonical(path, ignored).native());
+      state.field("inode", identity.inode).field("size", identity.bytes);
+      state.field("modified", uint64_t(identity.modified_ns));
+      state.field("changed", uint64_t(identity.changed_ns));
+      source.changed_ns = std::max({source.changed_ns, identity.modified_ns, identity.changed_ns});
+    }
+    source.state = state.finish();
+    const auto folder =
+        std::filesystem::weakly_canonical(files_.sources().front().path.parent_path(), ignored);
+    source.place = Hasher().field("folder", folder.native()).finish();
+    source.folder = utf8_replace_malformed(folder.native());
+    return source;
+  }
+
+  std::span<const NamedTensor> tensors() const { return used_; }
+  std::span<const PackJob> jobs() const { return jobs_; }
 
   // Tensors of the decoder's layers that were not asked for: the model computes something that the
   // configuration does not say.
@@ -150,40 +159,11 @@ class Loader {
     return {};
   }
 
-  // Over every tensor that was asked for: large ones in pieces, so that all threads hash.
-  Digest digest() {
-    struct Piece {
-      size_t tensor;
-      std::span<const uint8_t> bytes;
-    };
-    constexpr size_t kPieceBytes = size_t{8} << 20;
-    std::vector<Piece> pieces;
-    for (size_t i = 0; i < used_.size(); ++i) {
-      for (auto rest = used_[i].second.bytes; !rest.empty();) {
-        const size_t size = std::min(rest.size(), kPieceBytes);
-        pieces.push_back({i, rest.first(size)});
-        rest = rest.subspan(size);
-      }
-    }
-    std::vector<Digest> digests(pieces.size());
-    pool_.run(static_cast<int>(pieces.size()), [&](int task, int) {
-      digests[task] = Hasher().field("bytes", pieces[task].bytes).finish();
-    });
-    Hasher all;
-    for (const auto& [name, tensor] : used_) {
-      all.field("name", name).field("type", to_string(tensor.type));
-      for (const int64_t dimension : tensor.shape) all.field("dim", uint64_t(dimension));
-    }
-    for (size_t i = 0; i < pieces.size(); ++i) {
-      all.field("tensor", uint64_t{pieces[i].tensor}).field("piece", digests[i]);
-    }
-    return all.finish();
-  }
-
  private:
+  // The tensor is the last of used_ then.
   Result<Tensor> find(const std::string& name, std::vector<int64_t> shape) {
     ASSIGN_OR_RETURN(Tensor tensor, files_.find(name, shape));
-    used_.emplace_back(name, tensor);
+    used_.push_back({name, tensor});
     return tensor;
   }
 
@@ -191,19 +171,13 @@ class Loader {
   const ModelConfig& config_;
   WeightType type_;
   const Kernels& kernels_;
-  ThreadPool& pool_;
-  std::vector<std::pair<std::string, Tensor>> used_;
+  std::vector<NamedTensor> used_;
   std::vector<PackJob> jobs_;
 };
 
-}  // namespace
-
-Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config, WeightType type,
-                             const Kernels& kernels, ThreadPool& pool) {
-  // Every tensor is found before memory is taken: a configuration cannot ask for more than its
-  // files hold.
-  Loader loader(files, config, type, kernels, pool);
-  Weights weights;
+// Every tensor is found before memory is taken: a configuration cannot ask for more than its files
+// hold.
+Status find_all(Loader& loader, const ModelConfig& config, Weights& weights) {
   RETURN_IF_ERROR(loader.matrix("model.embed_tokens.weight", config.vocab_size, config.hidden_size,
                                 weights.embedding));
   if (!config.tied_embeddings) {
@@ -214,9 +188,82 @@ Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config
   for (int layer = 0; layer < config.layers; ++layer) {
     RETURN_IF_ERROR(loader.layer(layer, weights.layers.emplace_back()));
   }
-  RETURN_IF_ERROR(loader.check_all_layers_used());
-  ASSIGN_OR_RETURN(weights.memory, loader.pack_all());
-  weights.digest = loader.digest();
+  return loader.check_all_layers_used();
+}
+
+// The digest from a stamp; from the tensors if packed weights of it may be there. Else it is
+// computed while they are packed.
+std::optional<Digest> early_digest(const Loader& loader, const SourceState& source,
+                                   ThreadPool& pool, PackedCache& cache, LoadReport& report) {
+  if (const auto known = cache.known_digest(source)) return known;
+  if (!cache.may_hold(loader.packed_bytes())) return std::nullopt;
+  report.hashed = true;
+  TensorDigest digest(loader.tensors());
+  pack_tensors(loader.tensors(), {}, &digest, {}, pool);
+  return digest.finish();
+}
+
+// Packs the tensors, into a file of the cache where that works, else into memory.
+Status pack_all(const TensorFiles& files, Loader& loader, const SourceState& source,
+                std::optional<Digest> digest, ThreadPool& pool, PackedCache& cache,
+                Weights& weights, LoadReport& report) {
+  const size_t bytes = loader.packed_bytes();
+  ASSIGN_OR_RETURN(weights.memory, PackedMemory::allocate(bytes));
+  loader.place(weights.memory.data());
+  const auto writer = cache.start_writing(weights.memory.data(), bytes);
+  PackedUpTo write;
+  if (writer) write = [&](const uint8_t* end) { writer->packed_up_to(end); };
+  TensorDigest computed(loader.tensors());
+  pack_tensors(loader.tensors(), loader.jobs(), digest ? nullptr : &computed, write, pool);
+  report.hashed |= !digest;
+  weights.digest = digest ? *digest : computed.finish();
+  if (!writer) return {};
+  std::optional<PackedMemory> mapped;
+  if (files.unchanged()) {
+    cache.clean_up(source, weights.digest);
+    mapped = cache.finish_writing(*writer, loader.file_id(weights.digest), pool);
+  }
+  if (mapped) {
+    weights.memory = std::move(*mapped);
+    loader.place(weights.memory.data());
+    return {};
+  }
+  // What has been written is not in memory any more.
+  weights.memory = PackedMemory();
+  ASSIGN_OR_RETURN(weights.memory, PackedMemory::allocate(bytes));
+  loader.place(weights.memory.data());
+  pack_tensors(loader.tensors(), loader.jobs(), nullptr, {}, pool);
+  return {};
+}
+
+}  // namespace
+
+Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config, WeightType type,
+                             const Kernels& kernels, ThreadPool& pool, PackedCache& cache,
+                             LoadReport& report) {
+  Loader loader(files, config, type, kernels);
+  Weights weights;
+  RETURN_IF_ERROR(find_all(loader, config, weights));
+  const SourceState source = loader.source_state();
+  const std::optional<Digest> digest = early_digest(loader, source, pool, cache, report);
+  if (digest) {
+    weights.digest = *digest;
+    if (auto mapped = cache.load(loader.file_id(*digest), pool)) {
+      report.from_cache = true;
+      weights.memory = std::move(*mapped);
+      loader.place(weights.memory.data());
+    }
+  }
+  if (!report.from_cache) {
+    RETURN_IF_ERROR(pack_all(files, loader, source, digest, pool, cache, weights, report));
+  }
+  if (!files.unchanged()) {
+    report.warnings.push_back(source.folder +
+                              ": its weights were changed while they were read; start again");
+  } else if (report.hashed) {
+    cache.remember_digest(source, weights.digest);
+  }
+  report.warnings.insert(report.warnings.end(), cache.warnings().begin(), cache.warnings().end());
   return weights;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <deque>
+#include <string>
 #include <vector>
 
 #include "base/checked.h"
@@ -10,6 +11,7 @@
 #include "kernels/kernels.h"
 #include "kernels/thread_pool.h"
 #include "model/config.h"
+#include "model/packed_cache.h"
 #include "model/packed_memory.h"
 #include "model/safetensors.h"
 
@@ -48,10 +50,22 @@ struct Weights {
   size_t bytes() const { return memory.bytes(); }
 };
 
-// Finds every tensor that `config` calls for, checks its shape, packs it. Uses the pool's threads.
+// How the weights were come by.
+struct LoadReport {
+  bool from_cache = false;  // mapped from a file of packed weights; else packed from the tensors
+  bool hashed = false;      // the tensors' bytes were read for the digest; else a stamp told it
+  int64_t load_us = 0;      // of load_model() as a whole
+  std::vector<std::string> warnings;  // sentences for a log: what did not work, and what follows
+};
+
+// Finds every tensor that `config` calls for, checks its shape, and has it packed: from `cache` if
+// that has it, else packs it and gives it to `cache`. Uses the pool's threads. The digest is the
+// same either way.
 // Errors, field = tensor name: kNotFound, kInvalidArgument (shape), kUnsupported (type, or a tensor
 // of a decoder layer that `config` has no use for: the results would not be the model's).
+// kResourceExhausted, field "weights". Trouble with the cache is a warning in `report`.
 Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config, WeightType type,
-                             const Kernels& kernels, ThreadPool& pool);
+                             const Kernels& kernels, ThreadPool& pool, PackedCache& cache,
+                             LoadReport& report);
 
 }  // namespace cascade

@@ -2,6 +2,7 @@
 #include "bench/eval/session.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <thread>
 
 namespace cascade::eval {
@@ -21,7 +22,7 @@ Result<ModelOptions> model_options_of(const SessionOptions& options) {
   if (!isa) {
     return invalid_argument("--isa", "must be scalar, avx2, avx512, avx512vnni or openblas");
   }
-  return ModelOptions{*weights, *kv, *isa};
+  return ModelOptions{*weights, *kv, *isa, options.state_dir};
 }
 
 std::shared_ptr<ThreadPool> make_pool(const SessionOptions& options) {
@@ -38,6 +39,9 @@ Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options,
   ASSIGN_OR_RETURN(const ModelOptions model_options, model_options_of(options));
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
                    load_model(options.model_dir, model_options, *pool));
+  for (const std::string& warning : model->load.warnings) {
+    std::fprintf(stderr, "cascade-eval: %s\n", warning.c_str());
+  }
   const size_t pages = (model->config.context_tokens_max + kPageTokens - 1) / kPageTokens;
   ASSIGN_OR_RETURN(PageArena arena, PageArena::create(model->kv_layout.page_bytes(), pages));
   return std::unique_ptr<Session>(new Session(std::move(pool), std::move(model), std::move(arena)));

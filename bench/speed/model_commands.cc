@@ -37,10 +37,14 @@ class Bench {
     ASSIGN_OR_RETURN(const WeightType weights, weight_type_of(options.weights, "--weights"));
     ASSIGN_OR_RETURN(const KvType kv, kv_type_of(options.kv, "--kv"));
     const double start = now_s();
-    ModelOptions model_options = {weights, kv, setup.kernels->isa};
+    const ModelOptions model_options = {weights, kv, setup.kernels->isa, options.state_dir};
     ASSIGN_OR_RETURN(bench->model_, load_model(options.model_dir, model_options, *setup.pool));
     const Model& model = *bench->model_;
     bench->header_["load_s"] = now_s() - start;
+    bench->header_["load_from"] = model.load.from_cache ? "packed file" : "model folder";
+    for (const std::string& warning : model.load.warnings) {
+      std::fprintf(stderr, "cascade-bench: %s\n", warning.c_str());
+    }
     bench->header_["model"] = model.name;
     bench->header_["weights"] = std::string(to_string(weights));
     bench->header_["kv"] = std::string(to_string(kv));

@@ -32,7 +32,7 @@ class PeerWatchTest : public ::testing::Test {
   asio::io_context io_{1};
   std::unique_ptr<ZmqPort> router_;
   ZmqPort port_{io_, context_, {}};
-  PeerWatch watch_{io_, port_};
+  PeerWatch watch_{io_, context_, port_};
   Ended ended_;
 };
 
@@ -62,6 +62,17 @@ TEST_F(PeerWatchTest, throws_when_the_other_is_gone) {
 
 TEST_F(PeerWatchTest, throws_if_nobody_was_ever_connected) {
   spawn(io_, watch_.run(), ended_);
+  ASSERT_TRUE(run_until(io_, [&] { return ended_.ended; }));
+  EXPECT_TRUE(ended_.error);
+}
+
+// A daemon that is stopped right after its start: the scheduler has ended before a worker came.
+TEST_F(PeerWatchTest, throws_if_whom_it_waits_for_will_never_come) {
+  ASSERT_TRUE(port_.connect("inproc://router").ok());
+  spawn(io_, watch_.run(), ended_);
+  run_handlers(2);
+  EXPECT_FALSE(ended_.ended);
+  context_.end_binding();
   ASSERT_TRUE(run_until(io_, [&] { return ended_.ended; }));
   EXPECT_TRUE(ended_.error);
 }

@@ -126,6 +126,40 @@ TEST(Options, put_the_socket_into_the_users_runtime_folder) {
   if (before != nullptr) ::setenv("XDG_RUNTIME_DIR", saved.c_str(), 1);
 }
 
+// Sets a variable of the environment, or takes it away, for one test.
+class Environment {
+ public:
+  Environment(const char* name, const char* value) : name_(name) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    set(value);
+  }
+  ~Environment() { set(before_ ? before_->c_str() : nullptr); }
+  Environment(const Environment&) = delete;
+  Environment& operator=(const Environment&) = delete;
+  void set(const char* value) { value == nullptr ? ::unsetenv(name_) : ::setenv(name_, value, 1); }
+
+ private:
+  const char* name_;
+  std::optional<std::string> before_;
+};
+
+TEST(Options, keep_state_where_the_system_or_the_user_has_it) {
+  Environment systemd("STATE_DIRECTORY", "/var/lib/cascade:/var/lib/more");
+  Environment xdg("XDG_STATE_HOME", "/x");
+  Environment home("HOME", "/home/u");
+  EXPECT_EQ(accepted({}).state_dir, "/var/lib/cascade");
+  EXPECT_EQ(accepted({"--state-dir", "/s"}).state_dir, "/s");
+  EXPECT_EQ(accepted({"--state-dir", ""}).state_dir, "") << "nothing is kept";
+  systemd.set(nullptr);
+  EXPECT_EQ(accepted({}).state_dir, "/x/cascade");
+  for (const char* ignored : {"", "relative"}) {
+    xdg.set(ignored);
+    EXPECT_EQ(accepted({}).state_dir, "/home/u/.local/state/cascade");
+  }
+  home.set(nullptr);
+  EXPECT_EQ(accepted({}).state_dir, "");
+}
+
 TEST(Options, refuse_wrong_values_by_name) {
   const std::vector<std::pair<const char*, std::vector<const char*>>> wrong = {
       {"--weights", {"", "int16", "F32", "bf16 "}},
@@ -167,9 +201,9 @@ TEST(Options, tell_the_exit_codes_in_the_help) {
 }
 
 TEST(Options, refuse_options_without_a_value) {
-  for (const char* option :
-       {"--run-dir", "--endpoint", "--weights", "--kv", "--isa", "--threads", "--kv-memory",
-        "--max-waiting", "--max-running", "--max-tokens", "--log-level", "--model"}) {
+  for (const char* option : {"--run-dir", "--state-dir", "--endpoint", "--weights", "--kv", "--isa",
+                             "--threads", "--kv-memory", "--max-waiting", "--max-running",
+                             "--max-tokens", "--log-level", "--model"}) {
     const Outcome outcome = parse({"--model", "m", option});
     EXPECT_EQ(outcome.parsed.exit_code, 2) << option;
     EXPECT_THAT(outcome.err, HasSubstr(option));
@@ -197,9 +231,9 @@ TEST(Options, need_a_model) {
 TEST(Options, answer_help_and_version_on_stdout) {
   const Outcome help = parse({"--help"});
   EXPECT_EQ(help.parsed.exit_code, 0);
-  for (const char* option : {"--model", "--run-dir", "--endpoint", "--weights", "--kv", "--isa",
-                             "--threads", "--kv-memory", "--max-waiting", "--max-running",
-                             "--max-tokens", "--log-level", "--version"}) {
+  for (const char* option : {"--model", "--run-dir", "--state-dir", "--endpoint", "--weights",
+                             "--kv", "--isa", "--threads", "--kv-memory", "--max-waiting",
+                             "--max-running", "--max-tokens", "--log-level", "--version"}) {
     EXPECT_THAT(help.out, HasSubstr(option));
   }
   EXPECT_EQ(help.err, "");

@@ -102,7 +102,8 @@ TEST(DaemonEnd, of_a_wrong_command_line_is_2_and_of_a_wrong_model_1) {
   const std::string model = testing::demo_model_dir().string();
   const std::string run_dir = scratch.path() / "run";
   const auto daemon = [&](std::vector<std::string> arguments) {
-    arguments.insert(arguments.end(), {"--threads", "1"});
+    arguments.insert(arguments.end(),
+                     {"--threads", "1", "--state-dir", (scratch.path() / "state").string()});
     return run_program("cascaded", arguments);
   };
   const auto small = daemon({"--model", model, "--run-dir", run_dir, "--kv-memory", "1K"});

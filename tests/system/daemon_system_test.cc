@@ -180,6 +180,32 @@ TEST(DaemonSystem, a_client_that_goes_away_stops_its_generation) {
   FAIL() << "the generation goes on without its client";
 }
 
+TEST(DaemonSystem, answers_the_same_from_packed_weights_of_an_earlier_start) {
+  const ScratchDir scratch;
+  std::vector<client::Generation> answers;
+  for (const char* source : {"weights packed", "weights mapped from the cache"}) {
+    const DaemonProcess daemon(scratch.path() / "run", {}, scratch.path() / "kept");
+    ASSERT_TRUE(daemon.serving()) << daemon.log();
+    EXPECT_NE(daemon.log().find(source), std::string::npos) << daemon.log();
+    EXPECT_EQ(daemon.log().find(" warning "), std::string::npos) << daemon.log();
+    Client client = connect(daemon);
+    answers.push_back(generate(client, ask({}, kQuestions[0])));
+  }
+  EXPECT_EQ(answers[0].token_ids, answers[1].token_ids);
+  EXPECT_EQ(answers[0].logprobs, answers[1].logprobs);
+  EXPECT_FALSE(answers[0].token_ids.empty());
+}
+
+TEST(DaemonSystem, serves_without_a_state_directory_that_can_be_used) {
+  const ScratchDir scratch;
+  const DaemonProcess daemon(scratch.path() / "run", {}, "/dev/null/state");
+  ASSERT_TRUE(daemon.serving()) << daemon.log();
+  EXPECT_NE(daemon.log().find(" warning /dev/null/state/weights: "), std::string::npos)
+      << daemon.log();
+  Client client = connect(daemon);
+  EXPECT_FALSE(generate(client, ask({}, kQuestions[0])).token_ids.empty());
+}
+
 TEST(DaemonSystem, ends_in_good_order_and_its_run_directory_serves_again) {
   const ScratchDir scratch;
   const auto run_dir = scratch.path() / "run";

@@ -79,11 +79,13 @@ ProgramResult run_program(const std::string& program, const std::vector<std::str
 }
 
 DaemonProcess::DaemonProcess(const std::filesystem::path& run_dir,
-                             const std::filesystem::path& model_dir)
+                             const std::filesystem::path& model_dir,
+                             const std::filesystem::path& state_dir)
     : run_dir_(run_dir), log_path_(run_dir.parent_path() / random_id("log").substr(0, 12)) {
   const auto& model = model_dir.empty() ? demo_model_dir() : model_dir;
-  const std::vector<std::string> arguments = {"--model", model.string(), "--run-dir",
-                                              run_dir.string()};
+  const auto state = state_dir.empty() ? run_dir.parent_path() / "state" : state_dir;
+  const std::vector<std::string> arguments = {"--model",        model.string(), "--run-dir",
+                                              run_dir.string(), "--state-dir",  state.string()};
   pid_ = ::fork();
   if (pid_ == 0) become("cascaded", arguments, "/dev/null", "/dev/null", log_path_);
   // Sanitizer builds load the model slowly.

@@ -35,10 +35,11 @@ ProgramResult run_program(const std::string& program, const std::vector<std::str
 // A cascaded process. Killed by the destructor if it still runs.
 class DaemonProcess {
  public:
-  // Starts it on `run_dir` with the demo model or that of `model_dir`. Waits until it serves or has
-  // ended.
+  // Starts it on `run_dir` with the demo model or that of `model_dir`, and the state directory
+  // `state_dir` or "state" beside `run_dir`. Waits until it serves or has ended.
   explicit DaemonProcess(const std::filesystem::path& run_dir,
-                         const std::filesystem::path& model_dir = {});
+                         const std::filesystem::path& model_dir = {},
+                         const std::filesystem::path& state_dir = {});
   ~DaemonProcess();
   DaemonProcess(const DaemonProcess&) = delete;
   DaemonProcess& operator=(const DaemonProcess&) = delete;

@@ -1,0 +1,70 @@
+// The operating system's file operations behind a seam, so that tests can make any of them fail.
+#pragma once
+
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace cascade {
+
+// Each does what the call of POSIX that its comment names does, and reports as that does: -1 and
+// errno. An interrupted call is made again. Any thread.
+class FileCalls {
+ public:
+  virtual ~FileCalls() = default;
+
+  virtual int open(const std::string& path, int flags, mode_t mode = 0);  // with O_CLOEXEC
+  virtual int close(int fd);
+  virtual int status(int fd, struct stat& info);                                   // fstat
+  virtual int path_status(const std::string& path, struct stat& info);             // stat
+  virtual ssize_t read(int fd, void* to, size_t bytes, uint64_t offset);           // pread
+  virtual ssize_t write(int fd, const void* from, size_t bytes, uint64_t offset);  // pwrite
+  virtual int lock(int fd);  // flock: exclusive, without waiting
+  virtual int rename(const std::string& from, const std::string& to);
+  virtual int remove(const std::string& path);       // unlink
+  virtual int make_folder(const std::string& path);  // mkdir, mode 0700
+  // readdir: the names in a folder, without "." and "..".
+  virtual int list(const std::string& path, std::vector<std::string>& names);
+  // mmap: private, read-only; nullptr instead of MAP_FAILED.
+  virtual const uint8_t* map(int fd, uint64_t offset, size_t bytes);
+  // madvise: reads a page-aligned part of a mapping into memory, so that what cannot be read is an
+  // error here and not a signal later. Success on systems that cannot do that.
+  virtual int populate(const uint8_t* from, size_t bytes);
+};
+
+// The calls themselves.
+FileCalls& system_file_calls();
+
+// A descriptor that is closed in the end.
+class OwnedFd {
+ public:
+  // `fd` from calls.open(); negative if that failed.
+  OwnedFd(FileCalls& calls, int fd) : calls_(calls), fd_(fd) {}
+  OwnedFd(const OwnedFd&) = delete;
+  OwnedFd& operator=(const OwnedFd&) = delete;
+  ~OwnedFd();
+
+  bool ok() const { return fd_ >= 0; }
+  int fd() const { return fd_; }
+  // Some file systems report only here that what was written is not stored.
+  int close();
+
+ private:
+  FileCalls& calls_;
+  int fd_;
+};
+
+// Writes all of `bytes`. Errors: kIo, field = what.
+Status write_fully(FileCalls& calls, int fd, std::span<const uint8_t> bytes, uint64_t offset,
+                   const std::string& what);
+// Reads up to `bytes` bytes, fewer only where the file ends. Errors as write_fully.
+Result<std::vector<uint8_t>> read_fully(FileCalls& calls, int fd, size_t bytes, uint64_t offset,
+                                        const std::string& what);
+
+}  // namespace cascade

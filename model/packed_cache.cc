@@ -1,0 +1,231 @@
+// Opens, checks, maps, writes and deletes the files of a cache.
+#include "model/packed_cache.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+
+#include "base/replace_file.h"
+
+namespace cascade {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPackedSuffix = ".packed";
+constexpr std::string_view kStampSuffix = ".stamp";
+
+// The coarsest times that file systems keep (FAT): a file that was changed this recently may be
+// changed again without another time.
+constexpr int64_t kTimeStepNs = 2'000'000'000;
+
+// Whether `name` is 64 hexadecimal digits and `suffix`: a name that this folder gives.
+bool is_named(std::string_view name, std::string_view suffix) {
+  return name.ends_with(suffix) &&
+         digest_from_hex(name.substr(0, name.size() - suffix.size())).has_value();
+}
+
+}  // namespace
+
+PackedCache::PackedCache(const fs::path& state_dir, FileCalls& calls, const Clock& clock)
+    : calls_(calls), clock_(clock) {
+  if (state_dir.empty()) return;
+  folder_ = (state_dir / "weights").string();
+  const Status checked = check_folder();
+  if (checked.ok() || checked.error().code == ErrorCode::kNotFound) return;
+  warn(checked.error(), "packed weights are not kept");
+  folder_.clear();
+}
+
+// Weights that somebody else can exchange are not ours: checksums tell damage, not intent.
+Status PackedCache::check_folder() {
+  struct stat info = {};
+  if (calls_.path_status(folder_, info) != 0) return io_error(folder_, errno);
+  if (!S_ISDIR(info.st_mode)) return invalid_argument(folder_, "is not a folder");
+  if (info.st_uid != ::geteuid()) return invalid_argument(folder_, "belongs to another user");
+  if ((info.st_mode & 0022) != 0) return invalid_argument(folder_, "is writable by others");
+  return {};
+}
+
+Status PackedCache::make_folder() {
+  fs::path path;
+  int made = 0;
+  for (const fs::path& part : fs::path(folder_)) {
+    path /= part;
+    made = calls_.make_folder(path.string());  // what is there already is looked at below
+  }
+  if (made != 0 && errno != EEXIST) return io_error(folder_, errno);
+  return check_folder();
+}
+
+std::string PackedCache::path_of(const PackedFileId& id) const {
+  return folder_ + "/" + id.key.hex() + std::string(kPackedSuffix);
+}
+
+std::string PackedCache::stamp_path(const SourceState& source) const {
+  return folder_ + "/" + source.place.hex() + std::string(kStampSuffix);
+}
+
+void PackedCache::warn(const Error& error, std::string_view consequence) {
+  warnings_.push_back(error.field + ": " + error.message + "; " + std::string(consequence));
+}
+
+bool PackedCache::prepare_to_write() {
+  if (!usable() || !writable_) return false;
+  if (const Status made = make_folder(); !made.ok()) {
+    give_up(made.error());
+    return false;
+  }
+  std::vector<std::string> names;
+  calls_.list(folder_, names);  // what cannot be listed stays
+  for (const std::string& name : names) {
+    if (is_temporary_name(name)) remove_if_abandoned(calls_, folder_ + "/" + name);
+  }
+  return true;
+}
+
+void PackedCache::give_up(const Error& error) {
+  writable_ = false;
+  warn(error, "packed weights are not kept");
+}
+
+Result<SourceStamp> PackedCache::read_stamp(const std::string& path) {
+  // O_NONBLOCK, here and below: opening a FIFO must not hang.
+  const OwnedFd file(calls_, calls_.open(path, O_RDONLY | O_NONBLOCK));
+  if (!file.ok()) return io_error(path, errno);
+  ASSIGN_OR_RETURN(const auto text, read_fully(calls_, file.fd(), kStampBytesMax, 0, path));
+  auto stamp = decode_stamp({reinterpret_cast<const char*>(text.data()), text.size()});
+  if (stamp.ok()) return stamp;
+  return data_corrupt(path, stamp.error().field + " " + stamp.error().message);
+}
+
+std::optional<Digest> PackedCache::known_digest(const SourceState& source) {
+  if (!usable()) return std::nullopt;
+  const auto stamp = read_stamp(stamp_path(source));
+  if (stamp.ok()) {
+    return stamp->state == source.state ? std::optional(stamp->weights) : std::nullopt;
+  }
+  if (stamp.error().code != ErrorCode::kNotFound) {
+    warn(stamp.error(), "the model's files are read to tell their digest");
+  }
+  return std::nullopt;
+}
+
+void PackedCache::remember_digest(const SourceState& source, const Digest& weights) {
+  if (clock_.wall_us() * 1000 < source.changed_ns + kTimeStepNs) return;
+  if (!prepare_to_write()) return;
+  const Status written = replace_file(calls_, stamp_path(source), encode_stamp(source, weights));
+  if (!written.ok()) give_up(written.error());
+}
+
+bool PackedCache::may_hold(uint64_t body_bytes) {
+  std::vector<std::string> names;
+  if (!usable() || calls_.list(folder_, names) != 0) return false;
+  const PackedFileId id = {{}, {}, body_bytes};
+  return std::ranges::any_of(names, [&](const std::string& name) {
+    struct stat info = {};
+    return is_named(name, kPackedSuffix) && calls_.path_status(folder_ + "/" + name, info) == 0 &&
+           static_cast<uint64_t>(info.st_size) == id.file_bytes();
+  });
+}
+
+std::optional<PackedMemory> PackedCache::load(const PackedFileId& id, ThreadPool& pool) {
+  if (!usable()) return std::nullopt;
+  const std::string path = path_of(id);
+  auto memory = read(path, id, pool);
+  if (memory.ok()) return std::move(memory).value();
+  if (memory.error().code != ErrorCode::kNotFound) {
+    warn(memory.error(), "the weights are packed again");
+  }
+  return std::nullopt;
+}
+
+Result<PackedMemory> PackedCache::read(const std::string& path, const PackedFileId& id,
+                                       ThreadPool& pool) {
+  const OwnedFd file(calls_, calls_.open(path, O_RDONLY | O_NONBLOCK));
+  if (!file.ok()) return io_error(path, errno);
+  struct stat info = {};
+  if (calls_.status(file.fd(), info) != 0) return io_error(path, errno);
+  if (!S_ISREG(info.st_mode)) return data_corrupt(path, "is not a regular file");
+  ASSIGN_OR_RETURN(const auto head,
+                   read_fully(calls_, file.fd(), kPackedHeaderBytes + id.table_bytes(), 0, path));
+  const auto checksums = decode_packed_header(head, id);
+  if (!checksums.ok()) {
+    return data_corrupt(path, checksums.error().field + " " + checksums.error().message);
+  }
+  if (static_cast<uint64_t>(info.st_size) != id.file_bytes()) {
+    return data_corrupt(path, "has " + std::to_string(info.st_size) + " bytes instead of " +
+                                  std::to_string(id.file_bytes()));
+  }
+  ASSIGN_OR_RETURN(PackedMemory memory,
+                   PackedMemory::map(calls_, file.fd(), id.body_offset(), id.body_bytes, path));
+  const std::span<const uint8_t> body(memory.data(), memory.bytes());
+  std::atomic<int> populate_errno = 0;
+  std::atomic<size_t> damaged = SIZE_MAX;
+  pool.run(static_cast<int>(id.pieces()), [&](int task, int) {
+    const auto piece = packed_piece(id, body, static_cast<size_t>(task));
+    if (calls_.populate(piece.data(), piece.size()) != 0) {
+      populate_errno = errno;
+    } else if (packed_checksum(piece) != (*checksums)[task]) {
+      damaged = static_cast<size_t>(task);
+    }
+  });
+  if (populate_errno != 0) return io_error(path, populate_errno);
+  if (damaged == SIZE_MAX) return memory;
+  return data_corrupt(
+      path, "is damaged: the checksum of the " + std::to_string(kPackedPieceBytes) + " bytes at " +
+                std::to_string(id.body_offset() + damaged * kPackedPieceBytes) + " is wrong");
+}
+
+std::unique_ptr<PackedWriter> PackedCache::start_writing(uint8_t* body, uint64_t body_bytes) {
+  if (!prepare_to_write()) return nullptr;
+  auto file = NewFile::create(calls_, folder_);
+  if (file.ok()) {
+    return std::make_unique<PackedWriter>(calls_, std::move(file).value(), body, body_bytes);
+  }
+  give_up(file.error());
+  return nullptr;
+}
+
+std::optional<PackedMemory> PackedCache::finish_writing(PackedWriter& writer,
+                                                        const PackedFileId& id, ThreadPool& pool) {
+  auto memory = writer.finish(id, path_of(id), pool);
+  if (memory.ok()) return std::move(memory).value();
+  give_up(memory.error());
+  return std::nullopt;
+}
+
+void PackedCache::clean_up(const SourceState& source, const Digest& current) {
+  std::vector<std::string> names;
+  if (!usable() || calls_.list(folder_, names) != 0) return;
+  std::vector<Digest> digests = {current};
+  bool all_stamps_read = true;
+  for (const std::string& name : names) {
+    const std::string path = folder_ + "/" + name;
+    if (!is_named(name, kStampSuffix) || path == stamp_path(source)) continue;
+    const auto stamp = read_stamp(path);
+    if (stamp.ok()) digests.push_back(stamp->weights);
+    all_stamps_read &= stamp.ok();
+  }
+  if (!all_stamps_read) return;
+  for (const std::string& name : names) {
+    const std::string path = folder_ + "/" + name;
+    if (is_named(name, kPackedSuffix) && is_outdated(path, digests)) calls_.remove(path);
+  }
+}
+
+// A file that cannot be read is left to the start that needs it.
+bool PackedCache::is_outdated(const std::string& path, const std::vector<Digest>& current) {
+  const OwnedFd file(calls_, calls_.open(path, O_RDONLY | O_NONBLOCK));
+  if (!file.ok()) return false;
+  const auto head = read_fully(calls_, file.fd(), kPackedHeaderBytes, 0, path);
+  if (!head.ok()) return false;
+  const auto summary = summarize_packed_header(*head);
+  return summary && (summary->packing_version != kPackingVersion ||
+                     std::ranges::find(current, summary->weights) == current.end());
+}
+
+}  // namespace cascade

@@ -1,0 +1,175 @@
+// Windows over the tensors: all threads work on one, then its pages are released.
+#include "model/weights_packing.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/file.h"
+
+namespace cascade {
+namespace {
+
+// Enough for four threads that hash (2 GB/s each) and any number that pack; little beside the
+// memory that a service takes anyway.
+constexpr size_t kWindowBytes = size_t{32} << 20;
+static_assert(kWindowBytes % TensorDigest::kPieceBytes == 0);
+
+size_t count_pieces(size_t bytes) {
+  return (bytes + TensorDigest::kPieceBytes - 1) / TensorDigest::kPieceBytes;
+}
+
+// Bytes [begin, end) of a tensor: one piece.
+struct Range {
+  size_t tensor;
+  size_t begin;
+  size_t end;
+};
+
+// What one thread does at a time.
+struct Task {
+  enum class What { kReport, kHash, kPack } what;
+  size_t tensor;
+  size_t index;        // of the piece that is hashed, or the panel that is packed
+  const PackJob* job;  // kPack
+};
+
+void pack_panel(const Tensor& tensor, const PackJob& job, size_t panel) {
+  const int k = job.matrix->k;
+  std::vector<float> row(k);
+  const int begin = static_cast<int>(panel) * kPanelChannels;
+  const int end = std::min(static_cast<int>(tensor.shape[0]), begin + kPanelChannels);
+  for (int channel = begin; channel < end; ++channel) {
+    read_elements(tensor, size_t(channel) * k, k, row.data());
+    set_row(*job.matrix, job.channel_offset + channel, row.data());
+  }
+}
+
+class Packing {
+ public:
+  Packing(std::span<const NamedTensor> tensors, std::span<const PackJob> jobs, TensorDigest* digest,
+          const PackedUpTo& packed_up_to, ThreadPool& pool)
+      : tensors_(tensors),
+        job_of_(tensors.size()),
+        digest_(digest),
+        packed_up_to_(packed_up_to),
+        pool_(pool) {
+    for (const PackJob& job : jobs) job_of_[job.tensor] = &job;
+  }
+
+  void run() {
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      const size_t bytes = tensors_[i].tensor.bytes.size();
+      for (size_t begin = 0; begin < bytes; begin += TensorDigest::kPieceBytes) {
+        const size_t end = std::min(bytes, begin + TensorDigest::kPieceBytes);
+        window_.push_back({i, begin, end});
+        window_bytes_ += end - begin;
+        if (window_bytes_ >= kWindowBytes) work_off();
+      }
+    }
+    work_off();
+    if (packed_up_to_ && packed_end_ != nullptr) packed_up_to_(packed_end_);
+  }
+
+ private:
+  // Does what the window asks for, and reports the window before.
+  void work_off() {
+    std::vector<Task> tasks;  // long ones first
+    if (packed_up_to_ && packed_end_ != nullptr) tasks.push_back({Task::What::kReport, 0, 0, {}});
+    const uint8_t* reported_end = packed_end_;
+    if (digest_ != nullptr) {
+      for (const Range& range : window_) {
+        tasks.push_back(
+            {Task::What::kHash, range.tensor, range.begin / TensorDigest::kPieceBytes, nullptr});
+      }
+    }
+    for (const Range& range : window_) {
+      if (job_of_[range.tensor] != nullptr) add_panels(range, tasks);
+    }
+    pool_.run(static_cast<int>(tasks.size()), [&](int index, int) {
+      const Task& task = tasks[index];
+      if (task.what == Task::What::kReport) packed_up_to_(reported_end);
+      if (task.what == Task::What::kHash) digest_->hash_piece(task.tensor, task.index);
+      if (task.what == Task::What::kPack) {
+        pack_panel(tensors_[task.tensor].tensor, *task.job, task.index);
+      }
+    });
+    for (const auto& [tensor, begin, end] : window_) {
+      release_pages(tensors_[tensor].tensor.bytes.subspan(begin, end - begin));
+    }
+    window_.clear();
+    window_bytes_ = 0;
+  }
+
+  // The panels that begin in the range.
+  void add_panels(const Range& range, std::vector<Task>& tasks) {
+    const PackJob& job = *job_of_[range.tensor];
+    const PackedMatrix& matrix = *job.matrix;
+    const size_t panel_bytes =
+        kPanelChannels * matrix.k * tensor_type_bytes(tensors_[range.tensor].tensor.type);
+    const auto first_from = [&](size_t at) { return (at + panel_bytes - 1) / panel_bytes; };
+    const size_t end = first_from(range.end);
+    for (size_t panel = first_from(range.begin); panel < end; ++panel) {
+      tasks.push_back({Task::What::kPack, range.tensor, panel, &job});
+    }
+    packed_end_ = matrix.panel(job.channel_offset / kPanelChannels + static_cast<int>(end));
+  }
+
+  std::span<const NamedTensor> tensors_;
+  std::vector<const PackJob*> job_of_;  // [tensor]
+  TensorDigest* digest_;
+  const PackedUpTo& packed_up_to_;
+  ThreadPool& pool_;
+  std::vector<Range> window_;
+  size_t window_bytes_ = 0;
+  const uint8_t* packed_end_ = nullptr;  // of the panels that have become tasks
+};
+
+}  // namespace
+
+void read_elements(const Tensor& tensor, size_t first, size_t count, float* out) {
+  const uint8_t* from = tensor.bytes.data() + first * tensor_type_bytes(tensor.type);
+  if (tensor.type == TensorType::kF32) {
+    std::memcpy(out, from, count * sizeof(float));
+    return;
+  }
+  const auto convert = [&](auto to_f32) {  // a loop for each type: the compiler uses vectors
+    for (size_t i = 0; i < count; ++i) {
+      uint16_t bits;
+      std::memcpy(&bits, from + 2 * i, sizeof bits);
+      out[i] = to_f32(bits);
+    }
+  };
+  if (tensor.type == TensorType::kBf16) return convert([](uint16_t b) { return bf16_to_f32(b); });
+  convert([](uint16_t b) { return f16_to_f32(b); });
+}
+
+TensorDigest::TensorDigest(std::span<const NamedTensor> tensors) : tensors_(tensors) {
+  for (const NamedTensor& named : tensors) {
+    pieces_.emplace_back(count_pieces(named.tensor.bytes.size()));
+  }
+}
+
+void TensorDigest::hash_piece(size_t tensor, size_t piece) {
+  const auto rest = tensors_[tensor].tensor.bytes.subspan(piece * kPieceBytes);
+  pieces_[tensor][piece] =
+      Hasher().field("bytes", rest.first(std::min(rest.size(), kPieceBytes))).finish();
+}
+
+Digest TensorDigest::finish() const {
+  Hasher all;
+  for (const auto& [name, tensor] : tensors_) {
+    all.field("name", name).field("type", to_string(tensor.type));
+    for (const int64_t dimension : tensor.shape) all.field("dim", uint64_t(dimension));
+  }
+  for (size_t i = 0; i < pieces_.size(); ++i) {
+    for (const Digest& piece : pieces_[i]) all.field("tensor", uint64_t{i}).field("piece", piece);
+  }
+  return all.finish();
+}
+
+void pack_tensors(std::span<const NamedTensor> tensors, std::span<const PackJob> jobs,
+                  TensorDigest* digest, const PackedUpTo& packed_up_to, ThreadPool& pool) {
+  Packing(tensors, jobs, digest, packed_up_to, pool).run();
+}
+
+}  // namespace cascade

@@ -1,0 +1,60 @@
+// From tensors in mapped files to packed matrices and the digest, with little memory on the way.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "kernels/packed_matrix.h"
+#include "kernels/thread_pool.h"
+#include "model/safetensors.h"
+
+namespace cascade {
+
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+
+// Tensor number `tensor`, [n, k], goes to the rows `channel_offset`... of a matrix. A tensor has
+// one job at most.
+struct PackJob {
+  size_t tensor = 0;
+  int channel_offset = 0;
+  PackedMatrix* matrix = nullptr;
+};
+
+// Elements [first, first + count) of a tensor as f32.
+void read_elements(const Tensor& tensor, size_t first, size_t count, float* out);
+
+// SHA-256 over the names, types, shapes and bytes of tensors: large ones in pieces, so that all
+// threads hash. The pieces may be hashed in any order, from any thread.
+class TensorDigest {
+ public:
+  static constexpr size_t kPieceBytes = size_t{8} << 20;
+
+  // `tensors` must outlive this.
+  explicit TensorDigest(std::span<const NamedTensor> tensors);
+  void hash_piece(size_t tensor, size_t piece);
+  // Precondition: every piece of every tensor was hashed.
+  Digest finish() const;
+
+ private:
+  std::span<const NamedTensor> tensors_;
+  std::vector<std::vector<Digest>> pieces_;  // [tensor][piece]
+};
+
+// Told how far packing has come: all matrices' bytes before `end` are final. One call at a time, on
+// any thread, while others pack what follows.
+using PackedUpTo = std::function<void(const uint8_t* end)>;
+
+// Packs what `jobs` say, and hashes all of `tensors`, reading them from front to back, once. What
+// has been read is released, so that this needs some 32 MiB of memory for them. The matrices' data
+// must be zeroed, and lie in memory in the order of `jobs`, which is that of the tensors. `digest`
+// may be nullptr, `packed_up_to` empty.
+void pack_tensors(std::span<const NamedTensor> tensors, std::span<const PackJob> jobs,
+                  TensorDigest* digest, const PackedUpTo& packed_up_to, ThreadPool& pool);
+
+}  // namespace cascade

@@ -1,0 +1,155 @@
+// Packed weights are those of the model's files as they are now, and old ones do not pile up.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+
+#include "tests/model/packed_cache_testing.h"
+
+namespace cascade::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+// Another weight; the size stays.
+void change_weight(const fs::path& shard) {
+  std::string bytes = *read_file(shard, size_t{1} << 30);
+  bytes[bytes.size() - 2] ^= 1;
+  std::fstream file(shard, std::ios::binary | std::ios::in | std::ios::out);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  file.close();
+  ASSERT_TRUE(file.good());
+}
+
+TEST(PackedCacheSource, notices_a_changed_file_and_deletes_what_was_packed_of_the_old_one) {
+  const TemporaryFolder state;
+  const ModelCopy copy;
+  const LoadedWeights other_model = load_packed(demo_model_dir(), state.path(), WeightType::kInt4);
+  const LoadedWeights before = load_packed(copy.path(), state.path());
+  EXPECT_EQ(before.weights.digest, other_model.weights.digest) << "the same tensors";
+  const auto modified = fs::last_write_time(copy.shard());
+  change_weight(copy.shard());
+  fs::last_write_time(copy.shard(), modified);
+  const LoadedWeights after = load_packed(copy.path(), state.path());
+  EXPECT_FALSE(after.report.from_cache);
+  EXPECT_TRUE(after.report.hashed);
+  EXPECT_NE(after.weights.digest, before.weights.digest);
+  EXPECT_TRUE(after.same_as(load_packed(copy.path(), {})));
+  EXPECT_EQ(after.warnings(), "");
+  // Those of the demo model are wanted still, by the demo model's own folder.
+  EXPECT_TRUE(load_packed(demo_model_dir(), state.path()).report.from_cache);
+  EXPECT_EQ(cache_files(state.path(), ".packed").size(), 3u);
+
+  const TemporaryFolder alone;
+  load_packed(copy.path(), alone.path());
+  load_packed(copy.path(), alone.path(), WeightType::kInt4);
+  change_weight(copy.shard());
+  load_packed(copy.path(), alone.path());
+  EXPECT_EQ(cache_files(alone.path(), ".packed").size(), 1u);
+  EXPECT_EQ(cache_files(alone.path(), ".stamp").size(), 1u);
+  EXPECT_TRUE(load_packed(copy.path(), alone.path()).report.from_cache);
+}
+
+TEST(PackedCacheSource, finds_packed_weights_of_files_that_were_only_touched) {
+  const TemporaryFolder state;
+  const ModelCopy copy;
+  load_packed(copy.path(), state.path());
+  fs::last_write_time(copy.shard(), fs::last_write_time(copy.shard()) - std::chrono::hours(1));
+  const LoadedWeights touched = load_packed(copy.path(), state.path());
+  EXPECT_TRUE(touched.report.from_cache);
+  EXPECT_TRUE(touched.report.hashed);
+  EXPECT_FALSE(load_packed(copy.path(), state.path()).report.hashed) << "known again";
+}
+
+TEST(PackedCacheSource, knows_a_model_by_whatever_path) {
+  const TemporaryFolder state;
+  const ModelCopy copy;
+  load_packed(copy.path(), state.path());
+  const fs::path link = state.path() / "link";
+  fs::create_directory_symlink(copy.path(), link);
+  const LoadedWeights linked = load_packed(link / ".", state.path());
+  EXPECT_TRUE(linked.report.from_cache);
+  EXPECT_FALSE(linked.report.hashed);
+  EXPECT_EQ(cache_files(state.path(), ".stamp").size(), 1u);
+}
+
+TEST(PackedCacheSource, trusts_no_times_of_a_file_that_was_just_written) {
+  const TemporaryFolder state;
+  const ModelCopy copy;
+  const int64_t written_us = file_identity(copy.shard())->changed_ns / 1000;
+  const auto load_after = [&](int64_t us) {
+    return load_packed(copy.path(), state.path(), WeightType::kInt8, system_file_calls(),
+                       written_us + us);
+  };
+  load_after(-1'000'000);  // by a clock that is late
+  load_after(500'000);
+  EXPECT_EQ(cache_files(state.path(), ".stamp").size(), 0u);
+  const LoadedWeights second = load_after(500'000);
+  EXPECT_TRUE(second.report.from_cache) << "by the digest";
+  EXPECT_TRUE(second.report.hashed);
+  load_after(60'000'000);
+  EXPECT_FALSE(load_after(60'000'000).report.hashed);
+}
+
+TEST(PackedCacheSource, hashes_again_where_a_stamp_is_damaged) {
+  const TemporaryFolder state;
+  const LoadedWeights first = load_packed(demo_model_dir(), state.path());
+  for (const std::string_view content : {"", "{", "{}", "\xFF", "null"}) {
+    state.write("weights/" + cache_files(state.path(), ".stamp").front().filename().string(),
+                content);
+    const LoadedWeights loaded = load_packed(demo_model_dir(), state.path());
+    EXPECT_TRUE(loaded.report.hashed);
+    EXPECT_TRUE(loaded.report.from_cache);
+    EXPECT_TRUE(loaded.same_as(first));
+    EXPECT_EQ(loaded.report.warnings.size(), 1u) << loaded.warnings();
+    EXPECT_THAT(loaded.warnings(), HasSubstr(".stamp: "));
+    EXPECT_FALSE(load_packed(demo_model_dir(), state.path()).report.hashed);
+  }
+}
+
+TEST(PackedCacheSource, deletes_what_a_crashed_writer_left_but_nothing_else) {
+  const TemporaryFolder state;
+  fs::create_directories(state.path() / "weights");
+  fs::permissions(state.path() / "weights", fs::perms::owner_all);
+  const std::string key(64, 'a');
+  const std::string abandoned = "weights/new_" + std::string(32, '1') + ".tmp";
+  const std::string written = "weights/new_" + std::string(32, '2') + ".tmp";
+  state.write(abandoned, "half");
+  state.write(written, "half");
+  state.write("weights/" + key + ".packed", "no packed weights");
+  state.write("weights/notes.packed", "somebody's");
+  FileCalls& calls = system_file_calls();
+  const OwnedFd writer(calls, calls.open((state.path() / written).string(), O_WRONLY));
+  ASSERT_EQ(calls.lock(writer.fd()), 0);
+  load_packed(demo_model_dir(), state.path());
+  EXPECT_FALSE(fs::exists(state.path() / abandoned));
+  EXPECT_TRUE(fs::exists(state.path() / written));
+  EXPECT_TRUE(fs::exists(state.path() / ("weights/" + key + ".packed")));
+  EXPECT_TRUE(fs::exists(state.path() / "weights/notes.packed"));
+}
+
+// As a program leaves it that packs the same weights into other bytes.
+TEST(PackedCacheSource, deletes_what_was_packed_by_other_rules) {
+  const TemporaryFolder state;
+  load_packed(demo_model_dir(), state.path());
+  const fs::path packed = cache_files(state.path(), ".packed").front();
+  std::string bytes = *read_file(packed, size_t{1} << 30);
+  const uint32_t version = kPackingVersion + 1;
+  std::memcpy(bytes.data() + 12, &version, sizeof version);
+  const size_t at = kPackedHeaderBytes - sizeof(uint64_t);
+  const uint64_t checksum = packed_checksum({reinterpret_cast<const uint8_t*>(bytes.data()), at});
+  std::memcpy(bytes.data() + at, &checksum, sizeof checksum);
+  const std::string name = "weights/" + std::string(64, 'b') + ".packed";
+  state.write(name, bytes);
+  load_packed(demo_model_dir(), state.path());
+  EXPECT_TRUE(fs::exists(state.path() / name)) << "a start from the cache deletes nothing";
+  load_packed(demo_model_dir(), state.path(), WeightType::kInt4);
+  EXPECT_FALSE(fs::exists(state.path() / name));
+  EXPECT_TRUE(fs::exists(packed));
+}
+
+}  // namespace
+}  // namespace cascade::testing
