@@ -2,12 +2,12 @@
 //
 // x = q * scale, q in [-127, 127], scale = largest magnitude of the group / 127: it depends on the
 // row alone. Weights are stored with a bias (kernels/packed_matrix.h), so rows come with the sums
-// that take the bias out again. Twelve rows lie side by side in a block, so that a register tile
-// reads them through one pointer; G = groups of 128:
-//   q        s8  [G * 32][12][4]  (0 from k on)
-//   scale    f32 [G][12]
-//   bias128  s32 [G][12]          -128 * sum of q in the group
-//   bias8    s32 [G][4][12]       -8 * sum of q in each 32 of it
+// that take the bias out again. L rows (row_lanes) lie side by side in a block, so that a register
+// tile reads them through one pointer; G = groups of 128:
+//   q        s8  [G * 32][L][4]  (0 from k on)
+//   scale    f32 [G][L]
+//   bias128  s32 [G][L]          -128 * sum of q in the group
+//   bias8    s32 [G][4][L]       -8 * sum of q in each 32 of it
 #pragma once
 
 #include <cstddef>
@@ -19,6 +19,9 @@ namespace cascade {
 
 // The most rows of a register tile; divisible by all smaller ones.
 inline constexpr int kRowBlock = 12;
+// So many rows are few: bound by reading weights, in tiles of 4 (1 if there is only one).
+inline constexpr int kFewRows = 8;
+
 // A group whose largest magnitude is below this is all 0: the inverse of its scale could overflow.
 inline constexpr float kQuantizedMin = 1e-30f;
 
@@ -27,34 +30,44 @@ inline constexpr float kQuantizedMin = 1e-30f;
   return (k + kGroup - 1) / kGroup;
 }
 
+// Rows of a block when `rows` are multiplied together: no more than a tile reads, since gaps would
+// take room in the first-level cache.
+[[gnu::always_inline]] inline constexpr int row_lanes(int rows) {
+  return rows == 1 ? 1 : rows <= kFewRows ? 4 : kRowBlock;
+}
+
 // A multiple of 64.
-[[gnu::always_inline]] inline constexpr size_t row_block_bytes(int k) {
-  return static_cast<size_t>(row_groups(k)) * kRowBlock * (kGroup + 6 * sizeof(int32_t)) / 64 * 64 +
-         64;
+[[gnu::always_inline]] inline constexpr size_t row_block_bytes(int k, int lanes) {
+  const size_t bytes = static_cast<size_t>(row_groups(k)) * lanes * (kGroup + 6 * sizeof(int32_t));
+  return (bytes + 63) / 64 * 64;
 }
 // Of all blocks that `rows` rows take.
 [[gnu::always_inline]] inline constexpr size_t quantized_rows_bytes(int rows, int k) {
-  return static_cast<size_t>((rows + kRowBlock - 1) / kRowBlock) * row_block_bytes(k);
+  const int lanes = row_lanes(rows);
+  return static_cast<size_t>((rows + lanes - 1) / lanes) * row_block_bytes(k, lanes);
 }
 
-// One row of a block: element k is q[k / 4 * 48 + k % 4]; of group g, scale[12 g], bias128[12 g],
-// bias8[48 g + 12 s]. The next row is 4 bytes, or one element, further.
+// One row of a block: element k is q[k / 4 * 4 * lanes + k % 4]; of group g, scale[lanes * g],
+// bias128[lanes * g], bias8[lanes * (4 * g + s)]. The next row is 4 bytes, or one element, further.
 struct QuantizedRow {
   int8_t* q;
   float* scale;
   int32_t* bias128;
   int32_t* bias8;
+  int lanes;
 };
 
-[[gnu::always_inline]] inline QuantizedRow quantized_row(const uint8_t* rows, int index, int k) {
+// Row `index` of `rows` at `data`.
+[[gnu::always_inline]] inline QuantizedRow quantized_row(const uint8_t* data, int rows, int index,
+                                                         int k) {
+  const int lanes = row_lanes(rows);
   auto* block =
-      const_cast<uint8_t*>(rows) + static_cast<size_t>(index / kRowBlock) * row_block_bytes(k);
-  const auto lane = static_cast<size_t>(index % kRowBlock);
-  const auto groups = static_cast<size_t>(row_groups(k));
-  auto* scale = reinterpret_cast<float*>(block + groups * kGroup * kRowBlock) + lane;
-  auto* bias128 = reinterpret_cast<int32_t*>(scale + groups * kRowBlock);
-  return {reinterpret_cast<int8_t*>(block) + lane * 4, scale, bias128,
-          bias128 + groups * kRowBlock};
+      const_cast<uint8_t*>(data) + static_cast<size_t>(index / lanes) * row_block_bytes(k, lanes);
+  const auto lane = static_cast<size_t>(index % lanes);
+  const auto elements = static_cast<size_t>(row_groups(k)) * lanes;
+  auto* scale = reinterpret_cast<float*>(block + elements * kGroup) + lane;
+  auto* bias128 = reinterpret_cast<int32_t*>(scale + elements);
+  return {reinterpret_cast<int8_t*>(block) + lane * 4, scale, bias128, bias128 + elements, lanes};
 }
 
 }  // namespace cascade

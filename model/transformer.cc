@@ -177,8 +177,8 @@ void Transformer::plan_attention(std::span<const Slice> slices) {
   }
 }
 
-void Transformer::set_input(const PackedMatrix& w, const float* x, int row) {
-  if (w.quantized()) kernels_.quantize_row(x, w.k, quantized_.get(), row);
+void Transformer::set_input(const PackedMatrix& w, const float* x, int rows, int row) {
+  if (w.quantized()) kernels_.quantize_row(x, w.k, quantized_.get(), rows, row);
 }
 
 void Transformer::multiply(const PackedMatrix& w, const float* x, size_t x_stride, int rows,
@@ -211,13 +211,14 @@ void Transformer::gemm(const StackedMatrix& w, const float* x, size_t x_stride, 
 
 void Transformer::project_qkv(const LayerWeights& w, std::span<const Slice> slices, int layer) {
   const int hidden = config_.hidden_size, dim = config_.head_dim;
+  const int rows = static_cast<int>(rows_.size());
   for_rows([&](int row) {
     float* normed = normed_ + size_t(row) * hidden;
     kernels_.rms_norm(residual_ + size_t(row) * hidden, w.attention_norm.data(),
                       config_.rms_norm_eps, hidden, normed);
-    set_input(w.qkv.matrix, normed, row);
+    set_input(w.qkv.matrix, normed, rows, row);
   });
-  gemm(w.qkv, normed_, hidden, static_cast<int>(rows_.size()), qkv_);
+  gemm(w.qkv, normed_, hidden, rows, qkv_);
   const size_t half = round_up(dim / 2, 16);
   for_rows([&](int r) {
     const Row& row = rows_[r];
@@ -286,8 +287,9 @@ void Transformer::finish_layer(const LayerWeights& w) {
   const int hidden = config_.hidden_size;
   const int rows = static_cast<int>(rows_.size());
   if (w.output.matrix.quantized()) {
-    for_rows(
-        [&](int row) { set_input(w.output.matrix, attention_ + row * attention_stride_, row); });
+    for_rows([&](int row) {
+      set_input(w.output.matrix, attention_ + row * attention_stride_, rows, row);
+    });
   }
   gemm(w.output, attention_, attention_stride_, rows, projected_);
   for_rows([&](int row) {
@@ -295,14 +297,14 @@ void Transformer::finish_layer(const LayerWeights& w) {
     float* normed = normed_ + size_t(row) * hidden;
     kernels_.add(residual, projected_ + row * output_stride_, hidden);
     kernels_.rms_norm(residual, w.mlp_norm.data(), config_.rms_norm_eps, hidden, normed);
-    set_input(w.gate_up.matrix, normed, row);
+    set_input(w.gate_up.matrix, normed, rows, row);
   });
   gemm(w.gate_up, normed_, hidden, rows, gate_up_);
   for_rows([&](int row) {
     float* gate = gate_up_ + row * gate_up_stride_ + w.gate_up.offset[0];
     const float* up = gate_up_ + row * gate_up_stride_ + w.gate_up.offset[1];
     kernels_.silu_mul(gate, up, config_.intermediate_size, gate);
-    set_input(w.down.matrix, gate, row);
+    set_input(w.down.matrix, gate, rows, row);
   });
   gemm(w.down, gate_up_ + w.gate_up.offset[0], gate_up_stride_, rows, projected_);
   for_rows([&](int row) {
@@ -338,7 +340,7 @@ void Transformer::logits(const float* hidden, int rows, float* logits) {
     float* out = padded.empty() ? logits + begin * stride : padded.data();
     const float* input = hidden + size_t(begin) * config_.hidden_size;
     for (int row = 0; row < count; ++row) {
-      set_input(head, input + size_t(row) * config_.hidden_size, row);
+      set_input(head, input + size_t(row) * config_.hidden_size, count, row);
     }
     pool_.run((head.panels() + per_task - 1) / per_task, [&](int task, int thread) {
       const int end = std::min(head.panels(), (task + 1) * per_task);

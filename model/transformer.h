@@ -75,8 +75,8 @@ class Transformer {
                 float* hidden);
   void embed(std::span<const Slice> slices);
   void plan_attention(std::span<const Slice> slices);
-  // The input of the next matrix product: row `row` of it, quantised if `w` is.
-  void set_input(const PackedMatrix& w, const float* x, int row);
+  // The input of the next matrix product of `rows` rows: row `row` of it, quantised if `w` is.
+  void set_input(const PackedMatrix& w, const float* x, int rows, int row);
   // y = w * input, which is `x` or, if w is quantised, what set_input() was given.
   void multiply(const PackedMatrix& w, const float* x, size_t x_stride, int rows, float* y,
                 int panel_begin, int panel_end, int thread);

@@ -42,7 +42,7 @@ class Product {
     quantized_ = allocate_aligned(quantized_rows_bytes(rows, w_.k));
     for (int row = 0; row < rows; ++row) {
       setup.kernels->quantize_row(&x_[static_cast<size_t>(row) * w_.k], w_.k, quantized_.get(),
-                                  row);
+                                  rows, row);
     }
     scratch_bytes_ = (quantized_gemm_scratch_bytes(w_.k) + 63) / 64 * 64;
     scratch_ = allocate_aligned(scratch_bytes_ * setup.pool->threads());

@@ -41,6 +41,11 @@ template <int kSize, class Body>
   __builtin_prefetch(static_cast<const uint8_t*>(now) + kAheadBytes);
 }
 
+// Asks for `count` bytes; they need not exist.
+[[gnu::always_inline]] inline void prefetch_bytes(const uint8_t* from, size_t count) {
+  for (size_t i = 0; i < count; i += 64) __builtin_prefetch(from + i);
+}
+
 // Calls body<kMax>(begin) for each whole block of [0, count), then body<rest>(begin) once.
 template <int kMax, class Body>
 [[gnu::always_inline]] inline void for_blocks(int count, const Body& body) {

@@ -11,9 +11,9 @@
 namespace cascade::generic {
 
 template <class V, class D>
-inline void quantize_row(const float* x, int k, uint8_t* rows, int index) {
+inline void quantize_row(const float* x, int k, uint8_t* data, int rows, int index) {
   using I = typename D::Int;
-  const QuantizedRow row = quantized_row(rows, index, k);
+  const QuantizedRow row = quantized_row(data, rows, index, k);
   const V low = V::set1(-127.0f), high = V::set1(127.0f);
   for (int g = 0; g < row_groups(k); ++g) {
     const int count = k - g * kGroup < kGroup ? k - g * kGroup : kGroup;
@@ -29,7 +29,7 @@ inline void quantize_row(const float* x, int k, uint8_t* rows, int index) {
     const float largest = largest_lanes.largest();
     const bool zero = !(largest > kQuantizedMin);
     const V inverse = V::set1(zero ? 0.0f : 127.0f / largest);
-    row.scale[g * kRowBlock] = zero ? 0.0f : largest / 127.0f;
+    row.scale[g * row.lanes] = zero ? 0.0f : largest / 127.0f;
     int total = 0;
     for (int s = 0; s < kGroup / kSubgroup; ++s) {
       I sums = I::zero();
@@ -38,30 +38,31 @@ inline void quantize_row(const float* x, int k, uint8_t* rows, int index) {
         int8_t bytes[16];
         whole.store_int8(bytes);
         for (int i = 0; i < 4; ++i) {
-          __builtin_memcpy(row.q + (g * 32 + j * 4 + i) * 4 * kRowBlock, bytes + 4 * i, 4);
+          __builtin_memcpy(row.q + (g * 32 + j * 4 + i) * 4 * row.lanes, bytes + 4 * i, 4);
         }
         sums = sums + whole;
       }
       const int sum = sums.sum();
-      row.bias8[(g * 4 + s) * kRowBlock] = -8 * sum;
+      row.bias8[(g * 4 + s) * row.lanes] = -8 * sum;
       total += sum;
     }
-    row.bias128[g * kRowBlock] = -128 * total;
+    row.bias128[g * row.lanes] = -128 * total;
   }
 }
 
-// Sums of one group for kRows rows (the first is x) and kPanels int8 panels, `stride` bytes apart.
-template <class D, int kRows, int kPanels>
+// Sums of one group for kRows rows (the first is x, of a block of kLanes) and kPanels int8 panels,
+// `stride` bytes apart.
+template <class D, int kLanes, int kRows, int kPanels>
 [[gnu::always_inline]] inline void int8_group(const uint8_t* weights, size_t stride,
                                               const QuantizedRow& x, int group,
                                               typename D::Int (&sum)[kRows][kPanels]) {
   using I = typename D::Int;
   unroll<kRows>([&](auto r) CASCADE_INLINE {
-    const I start = D::kBiased ? I::set1(x.bias128[group * kRowBlock + r]) : I::zero();
+    const I start = D::kBiased ? I::set1(x.bias128[group * kLanes + r]) : I::zero();
     unroll<kPanels>([&](auto p) CASCADE_INLINE { sum[r][p] = start; });
   });
   const uint8_t* from = weights + static_cast<size_t>(group) * kGroup * kPanelChannels;
-  const int8_t* four = x.q + static_cast<size_t>(group) * kGroup * kRowBlock;
+  const int8_t* four = x.q + static_cast<size_t>(group) * kGroup * kLanes;
   for (int step = 0; step < kGroup / 4; ++step) {
     typename D::Weights w[kPanels];
     unroll<kPanels>([&](auto p) CASCADE_INLINE {
@@ -73,12 +74,12 @@ template <class D, int kRows, int kPanels>
                           CASCADE_INLINE { sum[r][p] = D::dot(sum[r][p], w[p], four + 4 * r); });
     });
     from += 64;
-    four += 4 * kRowBlock;
+    four += 4 * kLanes;
   }
 }
 
 // The same for int4 panels.
-template <class D, int kRows, int kPanels>
+template <class D, int kLanes, int kRows, int kPanels>
 [[gnu::always_inline]] inline void int4_group(const uint8_t* weights, size_t stride,
                                               size_t multipliers, const QuantizedRow& x, int group,
                                               typename D::Int (&sum)[kRows][kPanels]) {
@@ -87,11 +88,11 @@ template <class D, int kRows, int kPanels>
                               CASCADE_INLINE { sum[i / kPanels][i % kPanels] = I::zero(); });
   const uint8_t* from = weights + static_cast<size_t>(group) * kGroup * kPanelChannels / 2;
   const uint8_t* factors = weights + multipliers + group * 2 * kPanelChannels;
-  const int8_t* eight = x.q + static_cast<size_t>(group) * kGroup * kRowBlock;
+  const int8_t* eight = x.q + static_cast<size_t>(group) * kGroup * kLanes;
   for (int s = 0; s < kGroup / kSubgroup; ++s) {
     I part[kRows][kPanels];
     unroll<kRows>([&](auto r) CASCADE_INLINE {
-      const I start = I::set1(x.bias8[(group * 4 + s) * kRowBlock + r]);
+      const I start = I::set1(x.bias8[(group * 4 + s) * kLanes + r]);
       unroll<kPanels>([&](auto p) CASCADE_INLINE { part[r][p] = start; });
     });
     unroll<kSubgroup / 8>([&](auto pair) CASCADE_INLINE {
@@ -100,15 +101,15 @@ template <class D, int kRows, int kPanels>
         I::load_nibbles(from + pair * 64 + p * stride, low[p], high[p]);
         prefetch_weights(from + pair * 64 + p * stride);
       });
-      const int8_t* x8 = eight + pair * 8 * kRowBlock;
+      const int8_t* x8 = eight + pair * 8 * kLanes;
       unroll<kRows * kPanels>([&](auto i) CASCADE_INLINE {
         constexpr int r = i / kPanels, p = i % kPanels;
         part[r][p] = D::dot_small(part[r][p], low[p], x8 + 4 * r);
-        part[r][p] = D::dot_small(part[r][p], high[p], x8 + 4 * (kRowBlock + r));
+        part[r][p] = D::dot_small(part[r][p], high[p], x8 + 4 * (kLanes + r));
       });
     });
     from += 64 * (kSubgroup / 8);
-    eight += kSubgroup * kRowBlock;
+    eight += kSubgroup * kLanes;
     unroll<kPanels>([&](auto p) CASCADE_INLINE {
       const I m = I::load_half_bytes(factors + p * stride + s / 2 * kPanelChannels, s % 2);
       unroll<kRows>([&](auto r) CASCADE_INLINE { sum[r][p] = sum[r][p] + part[r][p] * m; });
@@ -125,26 +126,27 @@ struct PanelSource {
   size_t multipliers_offset;  // int4
 };
 
-template <class V, class D, bool kInt4, int kRows, int kPanels>
+template <class V, class D, bool kInt4, int kLanes, int kRows, int kPanels>
 inline void quantized_tile(const QuantizedGemmArgs& args, const PanelSource& source, int row,
                            int panel) {
-  const QuantizedRow x = quantized_row(args.x, row, args.w->k);
+  const QuantizedRow x = quantized_row(args.x, args.rows, row, args.w->k);
   V total[kRows][kPanels];
   unroll<kRows * kPanels>([&](auto i)
                               CASCADE_INLINE { total[i / kPanels][i % kPanels] = V::zero(); });
   for (int g = 0; g < args.w->groups(); ++g) {
     typename D::Int sum[kRows][kPanels];
     if constexpr (kInt4) {
-      int4_group<D>(source.weights, source.weights_stride, source.multipliers_offset, x, g, sum);
+      int4_group<D, kLanes>(source.weights, source.weights_stride, source.multipliers_offset, x, g,
+                            sum);
     } else {
-      int8_group<D>(source.weights, source.weights_stride, x, g, sum);
+      int8_group<D, kLanes>(source.weights, source.weights_stride, x, g, sum);
     }
     unroll<kPanels>([&](auto p) CASCADE_INLINE {
       const auto* scales =
           reinterpret_cast<const uint16_t*>(source.scales + p * source.scales_stride);
       const V w_scale = V::load_bf16(scales + g * kPanelChannels);
       unroll<kRows>([&](auto r) CASCADE_INLINE {
-        const V scale = V::set1(x.scale[g * kRowBlock + r]) * w_scale;
+        const V scale = V::set1(x.scale[g * kLanes + r]) * w_scale;
         total[r][p] = V::fma(sum[r][p].to_float(), scale, total[r][p]);
       });
     });
@@ -182,7 +184,7 @@ inline void many_rows(const QuantizedGemmArgs& args) {
   static_assert(kPanels <= kExpandedPanels);
   const size_t expanded = static_cast<size_t>(w.groups()) * kGroup * kPanelChannels;
   static_assert(kRowBlock % kRows == 0);
-  const int blocks = static_cast<int>(kPassBytes / row_block_bytes(w.k));
+  const int blocks = static_cast<int>(kPassBytes / row_block_bytes(w.k, kRowBlock));
   const int rows_per_pass = kRowBlock * (blocks < 2 ? 2 : blocks);
   for (int begin = 0; begin < args.rows; begin += rows_per_pass) {
     const int end = begin + rows_per_pass < args.rows ? begin + rows_per_pass : args.rows;
@@ -198,7 +200,7 @@ inline void many_rows(const QuantizedGemmArgs& args) {
         source.weights_stride = expanded;
       }
       const auto rows = [&]<int kRowCount>(int row) {
-        quantized_tile<V, D, false, kRowCount, kCount>(args, source, begin + row, panel);
+        quantized_tile<V, D, false, kRowBlock, kRowCount, kCount>(args, source, begin + row, panel);
       };
       for_blocks<kRows>(end - begin, rows);
     };
@@ -206,34 +208,38 @@ inline void many_rows(const QuantizedGemmArgs& args) {
   }
 }
 
-template <class V, class D, bool kInt4>
+// At most kFewRows, in blocks of kLanes.
+template <class V, class D, bool kInt4, int kLanes>
 inline void few_rows(const QuantizedGemmArgs& args) {
   const PackedMatrix& w = *args.w;
+  const size_t scales_offset = kInt4 ? w.multipliers_offset() : w.scales_offset();
   const auto panels = [&]<int kCount>(int offset) {
     const int panel = args.panel_begin + offset;
+    // What lies behind the next panels' weights is needed as soon as they begin.
+    for (int p = panel + kCount; p < panel + 2 * kCount; ++p) {
+      prefetch_bytes(w.panel(p) + scales_offset, w.panel_bytes() - scales_offset);
+    }
     const PanelSource source = {w.panel(panel), w.panel_bytes(), w.panel(panel) + w.scales_offset(),
                                 w.panel_bytes(), w.multipliers_offset()};
     const auto rows = [&]<int kRowCount>(int row) {
-      quantized_tile<V, D, kInt4, kRowCount, kCount>(args, source, row, panel);
+      quantized_tile<V, D, kInt4, kLanes, kRowCount, kCount>(args, source, row, panel);
     };
-    static_assert(kRowBlock % D::kGemmFewRows == 0);
-    for_blocks<D::kGemmFewRows>(args.rows, rows);
+    constexpr int kTileRows = kLanes < D::kGemmFewRows ? kLanes : D::kGemmFewRows;
+    static_assert(kLanes % kTileRows == 0);
+    for_blocks<kTileRows>(args.rows, rows);
   };
-  // One row is bound by reading, and one stream is read fastest.
-  const int count = args.panel_end - args.panel_begin;
-  if (args.rows == 1) return for_blocks<1>(count, panels);
-  for_blocks<D::kGemmFewPanels>(count, panels);
+  // One row reads one stream, which is fastest.
+  constexpr int kPanels = kLanes == 1 ? 1 : D::kGemmFewPanels;
+  for_blocks<kPanels>(args.panel_end - args.panel_begin, panels);
 }
-
-// Up to so many rows multiply int4 panels as they are. Beyond, it pays to expand them first.
-constexpr int kInt4FewRows = 8;
 
 template <class V, class D>
 inline void quantized_gemm(const QuantizedGemmArgs& args) {
   const bool int4 = args.w->type == WeightType::kInt4;
-  if (args.rows > (int4 ? kInt4FewRows : D::kGemmFewRows)) return many_rows<V, D>(args);
-  if (int4) return few_rows<V, D, true>(args);
-  few_rows<V, D, false>(args);
+  if (args.rows > kFewRows) return many_rows<V, D>(args);
+  static_assert(row_lanes(1) == 1 && row_lanes(2) == 4 && row_lanes(kFewRows) == 4);
+  if (args.rows == 1) return int4 ? few_rows<V, D, true, 1>(args) : few_rows<V, D, false, 1>(args);
+  int4 ? few_rows<V, D, true, 4>(args) : few_rows<V, D, false, 4>(args);
 }
 
 }  // namespace cascade::generic

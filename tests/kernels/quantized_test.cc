@@ -23,7 +23,7 @@ AlignedBytes quantize(const Kernels& kernels, const std::vector<float>& x, int b
                       int k) {
   AlignedBytes quantized = allocate_aligned(quantized_rows_bytes(rows, k));
   for (int r = 0; r < rows; ++r) {
-    kernels.quantize_row(x.data() + size_t(begin + r) * k, k, quantized.get(), r);
+    kernels.quantize_row(x.data() + size_t(begin + r) * k, k, quantized.get(), rows, r);
   }
   return quantized;
 }
