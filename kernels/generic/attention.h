@@ -113,19 +113,27 @@ inline void weights_of_row(const AttentionScratch& scratch, int row, uint64_t vi
   });
 }
 
-// Rows [begin, end) share the page of tile `tile`, and all of them see some of it.
+// Rows [begin, end) share `page`, and all of them see some of it. `next_page`: of the next tile, or
+// null.
 template <class V, class D, KvType kType>
 inline void add_tile(const AttentionArgs& args, const AttentionScratch& scratch,
-                     const uint8_t* page, const uint64_t* visible, int begin, int end) {
+                     const uint8_t* page, const uint8_t* next_page, const uint64_t* visible,
+                     int begin, int end) {
   constexpr bool kInt8 = kType == KvType::kInt8;
   using Shape = std::conditional_t<kInt8, D, V>;
   const uint8_t* keys = page + args.key_offset;
   const uint8_t* values = page + args.value_offset;
+  // The first rows to read a block ask for the next one: pages lie far apart, where no hardware
+  // prefetcher looks.
+  const auto ahead = [&](int row, size_t offset) CASCADE_INLINE {
+    return row == 0 && next_page != nullptr ? next_page + offset : nullptr;
+  };
   TileScales scales;
   if constexpr (kv_has_scales(kType)) load_tile_scales<V>(args, keys, values, scales);
   const auto score_rows = [&]<int kRows>(int row) {
     const auto groups = [&]<int kGroups>(int group) {
-      score_block<V, D, kType, kRows, kGroups>(args, scratch, keys, scales, begin + row, group);
+      score_block<V, D, kType, kRows, kGroups>(args, scratch, keys, ahead(row, args.key_offset),
+                                               scales, begin + row, group);
     };
     for_blocks<Shape::kAttentionColumns>(kTileKeys / 16, groups);
   };
@@ -148,8 +156,8 @@ inline void add_tile(const AttentionArgs& args, const AttentionScratch& scratch,
   if (kInt8 || all_whole) {
     const auto rows = [&]<int kRows>(int row) {
       const auto columns = [&]<int kVectors>(int vector) {
-        value_block<V, D, kType, kRows, kVectors>(scratch, values, ~uint64_t{0}, begin + row,
-                                                  vector);
+        value_block<V, D, kType, kRows, kVectors>(scratch, values, ahead(row, args.value_offset),
+                                                  ~uint64_t{0}, begin + row, vector);
       };
       for_blocks<Shape::kAttentionColumns>(vectors, columns);
     };
@@ -158,7 +166,7 @@ inline void add_tile(const AttentionArgs& args, const AttentionScratch& scratch,
   }
   for (int row = begin; row < end; ++row) {
     const auto columns = [&]<int kVectors>(int vector) {
-      value_block<V, D, kType, 1, kVectors>(scratch, values, visible[row], row, vector);
+      value_block<V, D, kType, 1, kVectors>(scratch, values, nullptr, visible[row], row, vector);
     };
     for_blocks<Shape::kAttentionColumns>(vectors, columns);
   }
@@ -182,7 +190,9 @@ inline void add_split_tile(const AttentionArgs& args, const AttentionScratch& sc
     for (; end < args.rows && visible[end] != 0 && args.pages[end][tile] == page; ++end) {
       seen[end] = true;
     }
-    add_tile<V, D, kType>(args, scratch, page, visible, begin, end);
+    const bool more = tile < args.positions[begin] / kTileKeys;
+    const uint8_t* next_page = more ? args.pages[begin][tile + 1] : nullptr;
+    add_tile<V, D, kType>(args, scratch, page, next_page, visible, begin, end);
     begin = end;
   }
 }

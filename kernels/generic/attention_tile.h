@@ -97,9 +97,11 @@ template <class V, KvType kType, int kRows, int kGroups>
   }
 }
 
+// `ahead`: the key block of the tile that comes next, or null.
 template <class V, class D, KvType kType, int kRows, int kGroups>
 inline void score_block(const AttentionArgs& args, const AttentionScratch& scratch,
-                        const uint8_t* keys, const TileScales& scales, int row, int group) {
+                        const uint8_t* keys, [[maybe_unused]] const uint8_t* ahead,
+                        const TileScales& scales, int row, int group) {
   float* scores = scratch.scores + row * kTileKeys + group * 16;
   if constexpr (kType == KvType::kInt8) {
     using I = typename D::Int;
@@ -116,6 +118,11 @@ inline void score_block(const AttentionArgs& args, const AttentionScratch& scrat
       unroll<kGroups>([&](auto g) CASCADE_INLINE {
         key[g] = D::load_weights(from + (size_t(g) * dim + d) * 16);
       });
+      if (ahead != nullptr) {
+        unroll<kGroups>([&](auto g) CASCADE_INLINE {
+          __builtin_prefetch(ahead + (size_t(group + g) * dim + d) * 16);
+        });
+      }
       unroll<kRows>([&](auto r) CASCADE_INLINE {
         unroll<kGroups>([&](auto g) CASCADE_INLINE {
           sum[r][g] = D::dot(sum[r][g], key[g], query + r * scratch.width + d);
@@ -153,7 +160,8 @@ template <class V, KvType kType>
 
 // kRows rows of u8 times the tile's int8 values, kVectors * 16 channels from `from` on.
 template <class D, int kRows, int kVectors>
-[[gnu::always_inline]] inline void add_products(const uint8_t* p, const uint8_t* from, int width,
+[[gnu::always_inline]] inline void add_products(const uint8_t* p, const uint8_t* from,
+                                                const uint8_t* ahead, int width,
                                                 typename D::Int (&sum)[kRows][kVectors]) {
   for (int key = 0; key < kTileKeys; key += 4) {
     typename D::Values value[kVectors];
@@ -163,6 +171,10 @@ template <class D, int kRows, int kVectors>
         sum[r][j] = D::dot_unsigned(sum[r][j], value[j], p + r * kTileKeys + key);
       });
     });
+    if (ahead != nullptr) {
+      unroll<kVectors>([&](auto j)
+                           CASCADE_INLINE { __builtin_prefetch(ahead + key * width + j * 64); });
+    }
     from += width * 4;
   }
 }
@@ -170,13 +182,15 @@ template <class D, int kRows, int kVectors>
 // Weighted values of int8; where no row of the block is fine, its remainders are all 0.
 template <class V, class D, int kRows, int kVectors>
 [[gnu::always_inline]] inline void int8_values(const AttentionScratch& scratch,
-                                               const uint8_t* block, int row, int vector,
-                                               V (&weighted)[kRows][kVectors]) {
+                                               const uint8_t* block, const uint8_t* ahead, int row,
+                                               int vector, V (&weighted)[kRows][kVectors]) {
   using I = typename D::Int;
   I sum[kRows][kVectors];
   unroll<kRows * kVectors>([&](auto i)
                                CASCADE_INLINE { sum[i / kVectors][i % kVectors] = I::zero(); });
-  add_products<D>(scratch.probabilities + row * kTileKeys, block + vector * 64, scratch.width, sum);
+  if (ahead != nullptr) ahead += vector * 64;
+  add_products<D>(scratch.probabilities + row * kTileKeys, block + vector * 64, ahead,
+                  scratch.width, sum);
   bool fine = false;
   for (int r = 0; r < kRows; ++r) fine = fine || scratch.fine[row + r];
   if (!fine) {
@@ -188,7 +202,8 @@ template <class V, class D, int kRows, int kVectors>
   unroll<kRows * kVectors>([&](auto i) CASCADE_INLINE {
     sum[i / kVectors][i % kVectors] = sum[i / kVectors][i % kVectors].times_256();
   });
-  add_products<D>(scratch.remainders + row * kTileKeys, block + vector * 64, scratch.width, sum);
+  add_products<D>(scratch.remainders + row * kTileKeys, block + vector * 64, nullptr, scratch.width,
+                  sum);
   unroll<kRows * kVectors>([&](auto i) CASCADE_INLINE {
     constexpr int r = i / kVectors, j = i % kVectors;
     weighted[r][j] = sum[r][j].to_float() * V::set1(1.0f / 256.0f);
@@ -196,13 +211,14 @@ template <class V, class D, int kRows, int kVectors>
 }
 
 // values = values * old factor + (sum over the tile of probability * V) * factor, for kRows rows
-// and kVectors * 16 channels.
+// and kVectors * 16 channels. `ahead`: the value block of the tile that comes next, or null.
 template <class V, class D, KvType kType, int kRows, int kVectors>
-inline void value_block(const AttentionScratch& scratch, const uint8_t* block, uint64_t visible,
-                        int row, int vector) {
+inline void value_block(const AttentionScratch& scratch, const uint8_t* block,
+                        [[maybe_unused]] const uint8_t* ahead, uint64_t visible, int row,
+                        int vector) {
   V weighted[kRows][kVectors];
   if constexpr (kType == KvType::kInt8) {
-    int8_values<V, D>(scratch, block, row, vector, weighted);
+    int8_values<V, D>(scratch, block, ahead, row, vector, weighted);
   } else {
     unroll<kRows * kVectors>(
         [&](auto i) CASCADE_INLINE { weighted[i / kVectors][i % kVectors] = V::zero(); });
