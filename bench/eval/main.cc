@@ -6,22 +6,15 @@
 #include <exception>
 
 #include "base/random.h"
+#include "bench/command_line.h"
 #include "bench/eval/commands.h"
 
 namespace cascade::eval {
 namespace {
 
+using bench::not_empty;
+
 constexpr double kTemperatureMax = 100;  // as a request may have
-
-constexpr int kExitFailed = 1;
-constexpr int kExitUsage = 2;  // the command line is wrong
-
-CLI::Validator not_empty() {
-  const auto check = [](const std::string& text) {
-    return std::string(text.empty() ? "must not be empty" : "");
-  };
-  return CLI::Validator(check, "");
-}
 
 // CLI11 takes -1 for the largest number, and cuts larger ones.
 CLI::Validator seed() {
@@ -185,24 +178,6 @@ void add_proof_commands(CLI::App& app, AllOptions& all, Status& status) {
   identity_command->callback([&] { status = identity(options); });
 }
 
-// Says what is wrong with the command line, or what was asked for; returns the exit code.
-int explain(const CLI::App& app, const CLI::ParseError& error) {
-  const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
-  const bool no_command = app.get_subcommands().empty();
-  if (!no_command || dynamic_cast<const CLI::RequiredError*>(&error) == nullptr) {
-    return app.exit(error) == 0 ? 0 : kExitUsage;
-  }
-  std::string commands;
-  for (const CLI::App* command : app.get_subcommands({})) {
-    commands += (commands.empty() ? "" : ", ") + command->get_name();
-  }
-  const std::string problem =
-      unknown.empty() ? "a command is missing" : "\"" + unknown.front() + "\" is no command";
-  std::fprintf(stderr, "cascade-eval: %s; it must be one of: %s\n", problem.c_str(),
-               commands.c_str());
-  return kExitUsage;
-}
-
 int run(int argc, char** argv) {
   CLI::App app("Reference and quality work on a model, without a daemon.", "cascade-eval");
   app.footer("Exit codes: 0 done; 1 failed; 2 the command line is wrong.");
@@ -215,11 +190,9 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return explain(app, error);
+    return bench::explain(app, error);
   }
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "cascade-eval: %s\n", status.error().to_string().c_str());
-  return status.error().field.starts_with("--") ? kExitUsage : kExitFailed;
+  return bench::finish(app, status);
 }
 
 }  // namespace

@@ -3,25 +3,32 @@
 #include <cmath>
 
 #include "bench/speed/kernel_bench.h"
+#include "bench/speed/machine.h"
 #include "kernels/kv_format.h"
+#include "model/transformer.h"
 
 namespace cascade::speed {
 namespace {
+
+KvLayout layer_layout(const KernelOptions& options, KvType type) {
+  ModelConfig config;
+  config.layers = 1;
+  config.kv_heads = options.kv_heads;
+  config.head_dim = options.head_dim;
+  return kv_layout(config, type);
+}
 
 // One layer's pages with random K and V.
 class LayerCache {
  public:
   LayerCache(const Setup& setup, const KernelOptions& options, KvType type, int64_t keys)
-      : options_(options),
-        type_(type),
-        block_bytes_((key_block_bytes(type, options.head_dim) + 63) / 64 * 64),
-        page_bytes_(options.kv_heads *
-                    (block_bytes_ + (value_block_bytes(type, options.head_dim) + 63) / 64 * 64)) {
+      : layout_(layer_layout(options, type)) {
     const int64_t count = (keys + kTileKeys - 1) / kTileKeys;
-    memory_ = allocate_aligned(page_bytes_ * count);
+    const size_t page_bytes = layout_.page_bytes();
+    memory_ = allocate_aligned(page_bytes * count);
     const auto values = random_floats(options.head_dim * 64, 3);
     for (int64_t page = 0; page < count; ++page) {
-      pages_.push_back(memory_.get() + page * page_bytes_);
+      pages_.push_back(memory_.get() + page * page_bytes);
       for (int head = 0; head < options.kv_heads; ++head) {
         for (int slot = 0; slot < kTileKeys; ++slot) {
           const float* x = &values[(slot * 37 + page + head) % 63 * options.head_dim];
@@ -32,16 +39,14 @@ class LayerCache {
       }
     }
   }
-  size_t key_offset(int head) const { return head * (page_bytes_ / options_.kv_heads); }
-  size_t value_offset(int head) const { return key_offset(head) + block_bytes_; }
+  size_t key_offset(int head) const { return layout_.key_offset(0, head); }
+  size_t value_offset(int head) const { return layout_.value_offset(0, head); }
   const uint8_t* const* pages() const { return pages_.data(); }
-  double bytes() const { return static_cast<double>(page_bytes_ * pages_.size()); }
-  KvType type() const { return type_; }
+  double bytes() const { return static_cast<double>(layout_.page_bytes() * pages_.size()); }
+  KvType type() const { return layout_.type; }
 
  private:
-  const KernelOptions& options_;
-  KvType type_;
-  size_t block_bytes_, page_bytes_;
+  KvLayout layout_;
   AlignedBytes memory_;
   std::vector<uint8_t*> pages_;
 };
@@ -86,13 +91,39 @@ void attend(const Setup& setup, const KernelOptions& options, const LayerCache& 
   });
 }
 
+// The types; what the options ask for together can be done.
+Result<std::vector<KvType>> check(const KernelOptions& options) {
+  std::vector<KvType> types;
+  for (const std::string& name : options.types) {
+    ASSIGN_OR_RETURN(types.emplace_back(), kv_type_of(name, "--kv"));
+  }
+  if (options.query_heads % options.kv_heads != 0) {
+    return invalid_argument("--kv-heads", "must divide --query-heads, which is " +
+                                              std::to_string(options.query_heads) + ", got " +
+                                              std::to_string(options.kv_heads));
+  }
+  const int64_t deepest = std::ranges::max(options.depths);
+  if (const int64_t fewest = std::ranges::min(options.rows); fewest > deepest) {
+    return invalid_argument("--tokens", std::to_string(fewest) +
+                                            " are more than --depth, which is at most " +
+                                            std::to_string(deepest));
+  }
+  size_t page_bytes = 0;
+  for (const KvType type : types) {
+    page_bytes = std::max(page_bytes, layer_layout(options, type).page_bytes());
+  }
+  const auto pages = static_cast<double>((deepest + kPageTokens - 1) / kPageTokens);
+  const double row_bytes = 2.0 * sizeof(float) * options.query_heads * options.head_dim;
+  RETURN_IF_ERROR(fits_memory(pages * static_cast<double>(page_bytes) +
+                                  row_bytes * static_cast<double>(std::ranges::max(options.rows)),
+                              "--depth", "one layer of " + std::to_string(deepest) + " tokens"));
+  return types;
+}
+
 }  // namespace
 
 Status attention(const KernelOptions& options) {
-  if (options.query_heads % options.kv_heads != 0) {
-    return invalid_argument("--query-heads", "must be a multiple of --kv-heads, which is " +
-                                                 std::to_string(options.kv_heads));
-  }
+  ASSIGN_OR_RETURN(const std::vector<KvType> types, check(options));
   ASSIGN_OR_RETURN(const Setup setup, set_up(options.common));
   OrderedJson head = header("attention", setup);
   const Peak peak = add_peak(head, setup);
@@ -100,8 +131,7 @@ Status attention(const KernelOptions& options) {
   const size_t scratch_floats = (attention_scratch_floats(options.head_dim) + 15) / 16 * 16;
   const AlignedBytes scratch =
       allocate_aligned(scratch_floats * setup.pool->threads() * sizeof(float));
-  for (const std::string& name : options.types) {
-    ASSIGN_OR_RETURN(const KvType type, kv_type_of(name, "--kv"));
+  for (const KvType type : types) {
     for (const int64_t depth : options.depths) {
       const LayerCache cache(setup, options, type, depth);
       for (const int64_t tokens : options.rows) {

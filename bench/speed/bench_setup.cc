@@ -1,29 +1,14 @@
-// Options to kernels and threads; the machine's name.
+// Names to kernels, threads and types.
 #include "bench/speed/bench_setup.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <fstream>
 #include <thread>
 
+#include "bench/speed/machine.h"
+
 namespace cascade::speed {
-namespace {
-
-// The value behind "key :" or "key\t:" in one of /proc's text files.
-std::string proc_value(const char* file, std::string_view key) {
-  std::ifstream in(file);
-  for (std::string line; std::getline(in, line);) {
-    if (!line.starts_with(key)) continue;
-    const size_t colon = line.find(':');
-    if (colon == std::string::npos) continue;
-    const size_t begin = line.find_first_not_of(" \t", colon + 1);
-    return begin == std::string::npos ? "" : line.substr(begin);
-  }
-  return "";
-}
-
-}  // namespace
 
 Result<Setup> set_up(const CommonOptions& options) {
   const auto isa = options.isa.empty() ? best_isa() : isa_from_string(options.isa);
@@ -33,13 +18,15 @@ Result<Setup> set_up(const CommonOptions& options) {
   ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(*isa));
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   const int threads = options.threads > 0 ? options.threads : cores;
+  RETURN_IF_ERROR(fits_memory(static_cast<double>(kPeakReadBytes) * threads, "--threads",
+                              "what " + std::to_string(threads) + " threads read at once"));
   return Setup{kernels, std::make_unique<ThreadPool>(threads)};
 }
 
 OrderedJson header(const std::string& command, const Setup& setup) {
   OrderedJson header;
   header["command"] = command;
-  header["cpu"] = proc_value("/proc/cpuinfo", "model name");
+  header["cpu"] = cpu_name();
   header["isa"] = std::string(to_string(setup.kernels->isa));
   header["threads"] = setup.pool->threads();
   return header;
@@ -74,11 +61,6 @@ Result<KvType> kv_type_of(const std::string& name, const std::string& option) {
     return invalid_argument(option, "must be f32, bf16, fp16, fp8 or int8, got \"" + name + '"');
   }
   return *type;
-}
-
-int64_t peak_memory_bytes() {
-  const std::string kilobytes = proc_value("/proc/self/status", "VmHWM");
-  return std::atoll(kilobytes.c_str()) * 1024;
 }
 
 }  // namespace cascade::speed

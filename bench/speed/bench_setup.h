@@ -15,10 +15,11 @@ struct Setup {
   const Kernels* kernels;
   std::unique_ptr<ThreadPool> pool;
 };
-// Errors: kInvalidArgument, field "--isa"; as kernels_for.
+// Errors: kInvalidArgument, field "--isa"; kResourceExhausted, field "--threads", where there is no
+// memory to measure so many threads' bandwidth; as kernels_for.
 Result<Setup> set_up(const CommonOptions& options);
 
-// Command, version, CPU, instruction set, threads.
+// Command, CPU, instruction set, threads.
 OrderedJson header(const std::string& command, const Setup& setup);
 // Adds the peak, measured now.
 Peak add_peak(OrderedJson& header, const Setup& setup);
@@ -29,8 +30,5 @@ Status print(const Report& report, const CommonOptions& options);
 // Errors: kInvalidArgument, field `option`.
 Result<WeightType> weight_type_of(const std::string& name, const std::string& option);
 Result<KvType> kv_type_of(const std::string& name, const std::string& option);
-
-// The most memory this process has held so far, bytes (VmHWM of /proc/self/status); 0 if unknown.
-int64_t peak_memory_bytes();
 
 }  // namespace cascade::speed

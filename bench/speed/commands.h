@@ -36,18 +36,19 @@ struct ModelBenchOptions {
   std::string state_dir;         // empty: weights are packed anew
   std::vector<int64_t> tokens;   // prefill: lengths
   std::vector<int64_t> batches;  // decode
-  std::vector<int64_t> depths;   // decode: tokens before; prefill: only the first counts
-  int64_t shared_prefix = 0;     // decode: also with so many tokens in common
+  int64_t depth = 0;             // prefill: tokens that are there already
+  std::vector<int64_t> depths;   // decode: the same
+  int64_t shared_prefix = 0;     // decode: also with so many tokens in common; 0: not
 };
 
 // Read bandwidth, f32 and int8 peak on 1..N threads.
 Status peak(const CommonOptions& options);
 // One matrix product of each type and shape of a Qwen3-0.6B layer. Errors: kInvalidArgument.
 Status gemm(const KernelOptions& options);
-// One layer's attention. Errors: kInvalidArgument.
+// One layer's attention. Errors: kInvalidArgument; kResourceExhausted, field = option.
 Status attention(const KernelOptions& options);
-// Errors of both: as load_model; kInvalidArgument, field = option; kResourceExhausted where the
-// pages do not fit the machine's memory.
+// Errors of both: as load_model; kInvalidArgument, field = option; kResourceExhausted, field =
+// option, where the pages do not fit the machine's memory.
 Status prefill(const ModelBenchOptions& options);
 Status decode(const ModelBenchOptions& options);
 

@@ -120,12 +120,15 @@ Status add_gemm_rows(Report& report, const Setup& setup, const Peak& peak, Weigh
 }  // namespace
 
 Status gemm(const KernelOptions& options) {
+  std::vector<WeightType> types;
+  for (const std::string& name : options.types) {
+    ASSIGN_OR_RETURN(types.emplace_back(), weight_type_of(name, "--weights"));
+  }
   ASSIGN_OR_RETURN(const Setup setup, set_up(options.common));
   OrderedJson head = header("gemm", setup);
   const Peak peak = add_peak(head, setup);
   Report report(std::move(head));
-  for (const std::string& name : options.types) {
-    ASSIGN_OR_RETURN(const WeightType type, weight_type_of(name, "--weights"));
+  for (const WeightType type : types) {
     for (const Shape& shape : kShapes) {
       for (const int64_t rows : options.rows) {
         // Nobody asks for the logits of a whole slice.

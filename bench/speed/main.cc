@@ -3,13 +3,11 @@
 #include <cstdio>
 #include <exception>
 
+#include "bench/command_line.h"
 #include "bench/speed/commands.h"
 
 namespace cascade::speed {
 namespace {
-
-constexpr int kExitFailed = 1;
-constexpr int kExitUsage = 2;  // the command line is wrong
 
 // Lengths beyond this are typing errors: the longest contexts have some ten million tokens.
 constexpr int64_t kTokensMax = int64_t{1} << 24;
@@ -78,7 +76,9 @@ void add_kernel_commands(CLI::App& app, AllOptions& all, Status& status) {
 
 void add_model_options(CLI::App* command, ModelBenchOptions& options) {
   add_common(command, options.common);
-  command->add_option("--model", options.model_dir, "folder of the model")->required();
+  command->add_option("--model", options.model_dir, "folder of the model")
+      ->check(bench::not_empty())
+      ->required();
   command->add_option("--weights", options.weights, "f32, bf16, int8 or int4")
       ->capture_default_str();
   command->add_option("--kv", options.kv, "f32, bf16, fp16, fp8 or int8")->capture_default_str();
@@ -92,10 +92,9 @@ void add_model_commands(CLI::App& app, AllOptions& all, Status& status) {
   all.prefill.tokens = {512, 2048, 8192};
   add_list(prefill_command, "-n,--tokens", all.prefill.tokens, "lengths")
       ->check(CLI::Range(int64_t{1}, kTokensMax));
-  all.prefill.depths = {0};
-  add_list(prefill_command, "--depth", all.prefill.depths, "tokens that are there already")
+  prefill_command->add_option("--depth", all.prefill.depth, "tokens that are there already")
       ->check(CLI::Range(int64_t{0}, kTokensMax))
-      ->expected(1);
+      ->capture_default_str();
   prefill_command->callback([&] { status = prefill(all.prefill); });
 
   auto* decode_command = app.add_subcommand("decode", "one token at a time, several sequences");
@@ -124,11 +123,9 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : kExitUsage;
+    return bench::explain(app, error);
   }
-  if (status.ok()) return 0;
-  std::fprintf(stderr, "cascade-bench: %s\n", status.error().to_string().c_str());
-  return status.error().field.starts_with("-") ? kExitUsage : kExitFailed;
+  return bench::finish(app, status);
 }
 
 }  // namespace

@@ -1,10 +1,13 @@
 // prefill and decode: the whole forward pass.
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <optional>
 #include <random>
 
 #include "bench/speed/bench_setup.h"
 #include "bench/speed/bounds.h"
+#include "bench/speed/machine.h"
 #include "cache/page_arena.h"
 #include "model/model.h"
 #include "model/transformer.h"
@@ -19,28 +22,51 @@ int64_t pages_of(int64_t tokens) {
   return (tokens + kPageTokens - 1) / kPageTokens;
 }
 
-// Physical memory that can still be had, bytes.
-int64_t available_bytes() {
-  return static_cast<int64_t>(::sysconf(_SC_AVPHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
+// What the rows of a report need at most, and the options that ask for it.
+struct Demand {
+  int64_t tokens;  // of a sequence
+  int64_t sequences;
+  const char* tokens_option;
+  const char* memory_option;
+
+  int64_t pages() const { return sequences * pages_of(tokens); }
+};
+
+// The model's context holds the tokens, and the machine's memory the pages and logits.
+Status check_demand(const Demand& demand, const Model& model) {
+  const int64_t context = model.config.context_tokens_max;
+  if (demand.tokens > context) {
+    return invalid_argument(demand.tokens_option, "asks for " + std::to_string(demand.tokens) +
+                                                      " tokens in all; the model's context holds " +
+                                                      std::to_string(context));
+  }
+  const double pages_bytes =
+      static_cast<double>(demand.pages()) * static_cast<double>(model.kv_layout.page_bytes());
+  const double logits_bytes =
+      static_cast<double>(demand.sequences) * model.config.vocab_size * sizeof(float);
+  return fits_memory(pages_bytes + logits_bytes, demand.memory_option,
+                     "K and V of " + std::to_string(demand.sequences) + " x " +
+                         std::to_string(demand.tokens) + " tokens");
 }
 
-// A model and pages for `page_count` pages of random tokens.
+// A model, pages, and random tokens to compute into them.
 class Bench {
  public:
+  // Errors: as load_model and check_demand.
   static Result<std::unique_ptr<Bench>> open(const ModelBenchOptions& options, const char* command,
-                                             int64_t page_count_max) {
+                                             const Demand& demand) {
+    ASSIGN_OR_RETURN(const WeightType weights, weight_type_of(options.weights, "--weights"));
+    ASSIGN_OR_RETURN(const KvType kv, kv_type_of(options.kv, "--kv"));
     auto bench = std::unique_ptr<Bench>(new Bench);
     ASSIGN_OR_RETURN(bench->setup_, set_up(options.common));
     const Setup& setup = *bench->setup_;
     bench->header_ = header(command, setup);
-    bench->peak_ = add_peak(bench->header_, setup);
-    ASSIGN_OR_RETURN(const WeightType weights, weight_type_of(options.weights, "--weights"));
-    ASSIGN_OR_RETURN(const KvType kv, kv_type_of(options.kv, "--kv"));
     const double start = now_s();
     const ModelOptions model_options = {weights, kv, setup.kernels->isa, options.state_dir};
     ASSIGN_OR_RETURN(bench->model_, load_model(options.model_dir, model_options, *setup.pool));
     const Model& model = *bench->model_;
     bench->header_["load_s"] = now_s() - start;
+    bench->header_["load_peak_memory_mb"] = static_cast<double>(peak_memory_bytes()) / 1e6;
     bench->header_["load_from"] = model.load.from_cache ? "packed file" : "model folder";
     for (const std::string& warning : model.load.warnings) {
       std::fprintf(stderr, "cascade-bench: %s\n", warning.c_str());
@@ -50,20 +76,22 @@ class Bench {
     bench->header_["kv"] = std::string(to_string(kv));
     bench->header_["weights_mb"] = static_cast<double>(model.weights.bytes()) / 1e6;
     bench->header_["kv_bytes_per_token"] = kv_bytes(model.kv_layout, 1);
+    RETURN_IF_ERROR(check_demand(demand, model));
     ASSIGN_OR_RETURN(bench->arena_,
-                     PageArena::create(model.kv_layout.page_bytes(), page_count_max));
+                     PageArena::create(model.kv_layout.page_bytes(), demand.pages()));
     bench->transformer_ = std::make_unique<Transformer>(model.config, model.weights, *setup.kernels,
                                                         model.kv_layout, *setup.pool);
     std::mt19937_64 random(1);
     for (int64_t i = 0; i < model.config.context_tokens_max + 1; ++i) {
       bench->ids_.push_back(static_cast<int32_t>(random() % model.config.vocab_size));
     }
+    bench->peak_ = add_peak(bench->header_, setup);
+    reset_peak_memory();  // what measuring the machine took is not the model's
     return bench;
   }
 
   const Model& model() const { return *model_; }
   const Peak& peak() const { return peak_; }
-  PageArena& arena() { return *arena_; }
 
   // Pages first, first + 1, ...
   std::vector<uint8_t*> pages(int64_t first, int64_t count) {
@@ -96,7 +124,6 @@ class Bench {
     logits(hidden.data(), static_cast<int>(sequences.size()));
   }
 
-  Status finish(Report report, const CommonOptions& options) { return print(report, options); }
   const OrderedJson& header_row() const { return header_; }
 
  private:
@@ -116,14 +143,6 @@ class Bench {
   std::vector<int32_t> ids_;
   std::vector<float> logits_;
 };
-
-Status fits_context(const Bench& bench, int64_t tokens, const char* option) {
-  const int64_t context = bench.model().config.context_tokens_max;
-  if (tokens <= context) return {};
-  return invalid_argument(option, "asks for " + std::to_string(tokens) +
-                                      " tokens; the model's context holds " +
-                                      std::to_string(context));
-}
 
 // Sequences of one row of `decode`, all with `depth` tokens behind them.
 struct Batch {
@@ -152,8 +171,17 @@ Batch make_batch(Bench& bench, int64_t batch, int64_t depth, int64_t shared) {
   return result;
 }
 
-double add_decode_row(Bench& bench, Report& report, int64_t batch, int64_t depth, int64_t shared,
-                      const ModelBenchOptions& options) {
+// What one row of `decode` measures.
+struct DecodeCase {
+  int64_t batch;
+  int64_t depth;
+  int64_t shared;  // first tokens in common, whole pages
+};
+
+// The tokens a second. `private_rate`: those of the same batch with nothing in common.
+double add_decode_row(Bench& bench, Report& report, const DecodeCase& decode_case,
+                      double private_rate, const ModelBenchOptions& options) {
+  const auto [batch, depth, shared] = decode_case;
   const Batch sequences = make_batch(bench, batch, depth, shared);
   const Samples samples = measure(options.common.repeats, 0, [&] {
     for (int i = 0; i < kDecodeSteps; ++i) bench.step(sequences.sequences, depth + i);
@@ -167,21 +195,23 @@ double add_decode_row(Bench& bench, Report& report, int64_t batch, int64_t depth
   const double step_s = samples.median() / kDecodeSteps;
   OrderedJson row = {{"batch", batch}, {"depth", depth}, {"shared_prefix", shared}};
   add_rate(row, "tokens_per_s", static_cast<double>(batch * kDecodeSteps), 1, samples);
+  const double rate = static_cast<double>(batch) / step_s;
+  if (options.shared_prefix > 0) row["rate_to_private"] = shared > 0 ? rate / private_rate : 1.0;
   row["gb_per_s"] = work.bytes / step_s / 1e9;
   row["share_of_bandwidth"] = work.bytes / step_s / bench.peak().read_bytes_per_s;
   row["share_of_bound"] = bound_s(work, bench.peak()) / step_s;
   row["peak_memory_mb"] = static_cast<double>(peak_memory_bytes()) / 1e6;
   report.add(std::move(row));
-  return static_cast<double>(batch) / step_s;
+  return rate;
 }
 
 }  // namespace
 
 Status prefill(const ModelBenchOptions& options) {
-  const int64_t depth = options.depths.empty() ? 0 : options.depths.front();
+  const int64_t depth = options.depth;
   const int64_t longest = std::ranges::max(options.tokens) + depth;
-  ASSIGN_OR_RETURN(const auto bench, Bench::open(options, "prefill", pages_of(longest)));
-  RETURN_IF_ERROR(fits_context(*bench, longest, "-n"));
+  const Demand demand = {longest, 1, "--tokens", "--tokens"};
+  ASSIGN_OR_RETURN(const auto bench, Bench::open(options, "prefill", demand));
   const Model& model = bench->model();
   const auto pages = bench->pages(0, pages_of(longest));
   if (depth > 0) bench->prefill(pages, 0, depth);
@@ -210,32 +240,24 @@ Status prefill(const ModelBenchOptions& options) {
 }
 
 Status decode(const ModelBenchOptions& options) {
-  const int64_t deepest = std::ranges::max(options.depths);
-  const int64_t most = std::ranges::max(options.batches);
-  ASSIGN_OR_RETURN(const auto bench,
-                   Bench::open(options, "decode", most * pages_of(deepest + kDecodeSteps)));
-  RETURN_IF_ERROR(fits_context(*bench, deepest + kDecodeSteps, "--depth"));
-  const auto pages = bench->pages(0, pages_of(deepest + kDecodeSteps));
-  if (deepest > 0) bench->prefill(pages, 0, deepest);
+  if (options.shared_prefix > 0 && options.shared_prefix < kPageTokens) {
+    return invalid_argument(
+        "--shared-prefix",
+        "must be 0 or at least " + std::to_string(kPageTokens) + ": sequences share whole pages");
+  }
+  const int64_t longest = std::ranges::max(options.depths) + kDecodeSteps;
+  const Demand demand = {longest, std::ranges::max(options.batches), "--depth", "--batch"};
+  ASSIGN_OR_RETURN(const auto bench, Bench::open(options, "decode", demand));
+  const auto pages = bench->pages(0, pages_of(longest));
+  if (longest > kDecodeSteps) bench->prefill(pages, 0, longest - kDecodeSteps);
   Report report(bench->header_row());
+  // The pages of the deepest sequence hold every shorter one; copies are made of it.
   for (const int64_t depth : options.depths) {
+    const int64_t shared = std::min(options.shared_prefix, depth) / kPageTokens * kPageTokens;
     for (const int64_t batch : options.batches) {
-      // The pages of the deepest sequence hold every shorter one; copies are made of it.
-      const double private_bytes =
-          static_cast<double>(batch) * kv_bytes(bench->model().kv_layout, depth + kPageTokens);
-      if (private_bytes > static_cast<double>(available_bytes())) {
-        return resource_exhausted(
-            "--batch", std::to_string(batch) + " sequences of " + std::to_string(depth) +
-                           " tokens take " + std::to_string(int64_t(private_bytes / 1e6)) +
-                           " MB; the machine has " + std::to_string(available_bytes() / 1000000) +
-                           " MB left");
-      }
-      const double apart = add_decode_row(*bench, report, batch, depth, 0, options);
-      const int64_t shared = std::min(options.shared_prefix, depth);
-      if (batch == 1 || shared < kPageTokens) continue;
-      const double together = add_decode_row(*bench, report, batch, depth, shared, options);
-      static_cast<void>(apart);
-      static_cast<void>(together);
+      const double alone = add_decode_row(*bench, report, {batch, depth, 0}, 0, options);
+      if (batch == 1 || shared == 0) continue;
+      add_decode_row(*bench, report, {batch, depth, shared}, alone, options);
     }
   }
   return print(report, options.common);

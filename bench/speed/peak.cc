@@ -10,9 +10,6 @@
 namespace cascade::speed {
 namespace {
 
-// A thread's share: many times a core's part of the last-level cache (4 to 32 MiB), so that next
-// to nothing of it is left from the pass before.
-constexpr size_t kReadBytes = size_t{192} << 20;
 constexpr int64_t kSteps = 4'000'000;  // some 20 ms
 constexpr int kRepeats = 9;
 constexpr double kSecondsMin = 0.4;
@@ -40,12 +37,12 @@ PeakSamples compute_peak(ThreadPool& pool, void (*loop)(int64_t), int per_step) 
 }  // namespace
 
 PeakSamples measure_read(ThreadPool& pool, const PeakLoops& loops) {
-  auto memory = PackedMemory::allocate(kReadBytes * pool.threads());
+  auto memory = PackedMemory::allocate(kPeakReadBytes * pool.threads());
   CHECK(memory.ok());
   std::memset(memory->data(), 1, memory->bytes());
   std::atomic<uint64_t> sink = 0;
   const Samples samples = on_all_threads(pool, [&](int task) {
-    sink.fetch_add(loops.read(memory->data() + task * kReadBytes, kReadBytes));
+    sink.fetch_add(loops.read(memory->data() + task * kPeakReadBytes, kPeakReadBytes));
   });
   return {static_cast<double>(memory->bytes()), samples};
 }

@@ -1,11 +1,17 @@
 // What this machine can do at best, measured now.
 #pragma once
 
+#include <cstddef>
+
 #include "bench/speed/peak_loops.h"
 #include "bench/speed/samples.h"
 #include "kernels/thread_pool.h"
 
 namespace cascade::speed {
+
+// A thread's share of what is read: many times a core's part of the last-level cache (4 to 32 MiB),
+// so that next to nothing of it is left from the pass before.
+inline constexpr size_t kPeakReadBytes = size_t{192} << 20;
 
 // Medians; all threads of the pool together.
 struct Peak {

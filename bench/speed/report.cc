@@ -12,15 +12,25 @@ constexpr int kDigits = 4;
 
 double rounded(double value) {
   if (value == 0 || !std::isfinite(value)) return value;
-  const double unit = std::pow(10, kDigits - 1 - std::floor(std::log10(std::fabs(value))));
-  return std::round(value * unit) / unit;
+  const double decimals = kDigits - 1 - std::floor(std::log10(std::fabs(value)));
+  // Powers of ten above 1 are exact, so that the result is the number nearest to its digits.
+  const double unit = std::pow(10, std::fabs(decimals));
+  return decimals > 0 ? std::round(value * unit) / unit : std::round(value / unit) * unit;
+}
+
+OrderedJson rounded(OrderedJson object) {
+  for (auto& [name, value] : object.items()) {
+    if (value.is_number_float()) value = rounded(value.get<double>());
+  }
+  return object;
 }
 
 std::string to_text(const OrderedJson& value) {
   if (value.is_string()) return value.get<std::string>();
   if (!value.is_number_float()) return value.dump();
   char text[32];
-  std::snprintf(text, sizeof text, "%.*g", kDigits, value.get<double>());
+  // All digits that a double keeps: a large number is not written with an exponent.
+  std::snprintf(text, sizeof text, "%.15g", rounded(value.get<double>()));
   return text;
 }
 
@@ -52,14 +62,9 @@ std::string table(const std::vector<OrderedJson>& rows, size_t begin, size_t end
 }  // namespace
 
 std::string Report::to_json() const {
-  OrderedJson all = header_;
+  OrderedJson all = rounded(header_);
   all["rows"] = OrderedJson::array();
-  for (OrderedJson row : rows_) {
-    for (auto& [name, value] : row.items()) {
-      if (value.is_number_float()) value = rounded(value.get<double>());
-    }
-    all["rows"].push_back(std::move(row));
-  }
+  for (const OrderedJson& row : rows_) all["rows"].push_back(rounded(row));
   return all.dump(2) + "\n";
 }
 

@@ -17,7 +17,8 @@ class Report {
 
   void add(OrderedJson row) { rows_.push_back(std::move(row)); }
 
-  // One object {..header, "rows": [...]}.
+  // One object {..header, "rows": [...]}. Numbers that are not whole keep four digits, here and in
+  // the table.
   std::string to_json() const;
   // The header as "key: value" lines, then a table for each run of rows with the same columns.
   std::string to_table() const;

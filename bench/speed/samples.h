@@ -9,6 +9,7 @@ namespace cascade::speed {
 struct Samples {
   std::vector<double> seconds;  // ascending, not empty
 
+  // Of an even number of samples the upper one of the two in the middle.
   double median() const { return seconds[seconds.size() / 2]; }
   double fastest() const { return seconds.front(); }
   double slowest() const { return seconds.back(); }

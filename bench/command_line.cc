@@ -1,0 +1,40 @@
+// Errors of command lines, as sentences and exit codes.
+#include "bench/command_line.h"
+
+#include <cstdio>
+#include <string>
+#include <vector>
+
+namespace cascade::bench {
+
+CLI::Validator not_empty() {
+  const auto check = [](const std::string& text) {
+    return std::string(text.empty() ? "must not be empty" : "");
+  };
+  return CLI::Validator(check, "");
+}
+
+int explain(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
+  const bool no_command = app.get_subcommands().empty();
+  if (!no_command || dynamic_cast<const CLI::RequiredError*>(&error) == nullptr) {
+    return app.exit(error) == 0 ? 0 : kExitUsage;
+  }
+  std::string commands;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    commands += (commands.empty() ? "" : ", ") + command->get_name();
+  }
+  const std::string problem =
+      unknown.empty() ? "a command is missing" : "\"" + unknown.front() + "\" is no command";
+  std::fprintf(stderr, "%s: %s; it must be one of: %s\n", app.get_name().c_str(), problem.c_str(),
+               commands.c_str());
+  return kExitUsage;
+}
+
+int finish(const CLI::App& app, const Status& status) {
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "%s: %s\n", app.get_name().c_str(), status.error().to_string().c_str());
+  return status.error().field.starts_with("--") ? kExitUsage : kExitFailed;
+}
+
+}  // namespace cascade::bench
