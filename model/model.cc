@@ -85,6 +85,13 @@ Result<ModelText> load_model_text(const fs::path& dir) {
   return text;
 }
 
+Result<ModelConfig> load_model_config(const fs::path& dir) {
+  std::error_code unreadable;
+  if (!fs::is_directory(dir, unreadable)) return not_found(dir.string(), "is not a model folder");
+  ASSIGN_OR_RETURN(const Json config, read_json(dir / "config.json", kSmallFileBytesMax, true));
+  return parse_model_config(config);
+}
+
 Result<std::unique_ptr<Model>> load_model(const fs::path& dir, const ModelOptions& options,
                                           ThreadPool& pool) {
   const int64_t start_us = system_clock().monotonic_us();

@@ -55,6 +55,9 @@ struct ModelText {
 // in tokenizer_config.json). Errors as load_model.
 Result<ModelText> load_model_text(const std::filesystem::path& dir);
 
+// Reads config.json alone. Errors as load_model.
+Result<ModelConfig> load_model_config(const std::filesystem::path& dir);
+
 // Loads `dir`, a Hugging Face model folder. `pool` packs the weights. What goes wrong with the
 // state directory is a warning in Model::load. Errors: kNotFound (field = path), kInvalidArgument,
 // kUnsupported, kDataCorrupt, each with the file or key as field; nothing is left allocated.

@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "kernels/kv_format.h"
 #include "kernels/quantized_rows.h"
+#include "model/activations.h"
 
 namespace cascade {
 
@@ -34,34 +35,28 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, cons
       layout_(layout),
       pool_(pool),
       rope_(config.rope, config.head_dim) {
-  const LayerWeights& layer = weights.layers.front();
-  const auto padded = [](int n) { return static_cast<size_t>(round_up(n, 16)); };
-  const size_t hidden = padded(config.hidden_size);
-  qkv_stride_ = layer.qkv.matrix.n_padded;
-  gate_up_stride_ = layer.gate_up.matrix.n_padded;
-  output_stride_ = layer.down.matrix.n_padded;
-  attention_stride_ = padded(config.query_heads * config.head_dim);
-  const size_t angles = padded(config.head_dim / 2);
-  const size_t scratch = round_up(attention_scratch_floats(config.head_dim), size_t{16});
-  const size_t row_floats =
-      2 * hidden + qkv_stride_ + attention_stride_ + gate_up_stride_ + output_stride_ + 2 * angles;
-  memory_ = allocate_aligned((row_floats * kRowsMax + scratch * pool.threads()) * sizeof(float));
+  const bool quantized =
+      weights.layers.front().qkv.matrix.quantized() || weights.lm_head().quantized();
+  const ActivationSizes sizes = activation_sizes(config, quantized, kRowsMax);
+  qkv_stride_ = sizes.qkv;
+  gate_up_stride_ = sizes.gate_up;
+  output_stride_ = sizes.output;
+  attention_stride_ = sizes.attention;
+  memory_ = allocate_aligned(sizes.floats(kRowsMax, pool.threads()) * sizeof(float));
   float* next = reinterpret_cast<float*>(memory_.get());
   const auto take = [&next](size_t floats) { return std::exchange(next, next + floats); };
-  residual_ = take(hidden * kRowsMax);
-  normed_ = take(hidden * kRowsMax);
+  residual_ = take(sizes.hidden * kRowsMax);
+  normed_ = take(sizes.hidden * kRowsMax);
   qkv_ = take(qkv_stride_ * kRowsMax);
   attention_ = take(attention_stride_ * kRowsMax);
   gate_up_ = take(gate_up_stride_ * kRowsMax);
   projected_ = take(output_stride_ * kRowsMax);
-  cos_ = take(angles * kRowsMax);
-  sin_ = take(angles * kRowsMax);
-  scratch_ = take(scratch * pool.threads());
-  if (!layer.qkv.matrix.quantized() && !weights.lm_head().quantized()) return;
-  const int k_max = std::max(
-      {config.hidden_size, config.query_heads * config.head_dim, config.intermediate_size});
-  quantized_ = allocate_aligned(quantized_rows_bytes(kRowsMax, k_max));
-  expanded_bytes_ = round_up(quantized_gemm_scratch_bytes(k_max), size_t{64});
+  cos_ = take(sizes.angles * kRowsMax);
+  sin_ = take(sizes.angles * kRowsMax);
+  scratch_ = take(sizes.attention_scratch * pool.threads());
+  if (!quantized) return;
+  quantized_ = allocate_aligned(sizes.quantized_bytes);
+  expanded_bytes_ = sizes.expanded_bytes;
   expanded_ = allocate_aligned(expanded_bytes_ * pool.threads());
 }
 

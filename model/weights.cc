@@ -267,4 +267,12 @@ Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config
   return weights;
 }
 
+Result<size_t> packed_weights_bytes(const TensorFiles& files, const ModelConfig& config,
+                                    WeightType type, const Kernels& kernels) {
+  Loader loader(files, config, type, kernels);
+  Weights weights;
+  RETURN_IF_ERROR(find_all(loader, config, weights));
+  return loader.packed_bytes();
+}
+
 }  // namespace cascade

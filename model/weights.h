@@ -68,4 +68,9 @@ Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config
                              const Kernels& kernels, ThreadPool& pool, PackedCache& cache,
                              LoadReport& report);
 
+// What load_weights() would take for the matrices: Weights::bytes(). Reads the files' tables and
+// vectors, no matrix. Errors: as load_weights() for what is in the files.
+Result<size_t> packed_weights_bytes(const TensorFiles& files, const ModelConfig& config,
+                                    WeightType type, const Kernels& kernels);
+
 }  // namespace cascade

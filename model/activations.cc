@@ -1,0 +1,40 @@
+// Sizes follow from the configuration alone.
+#include "model/activations.h"
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "kernels/kernels.h"
+#include "kernels/quantized_rows.h"
+
+namespace cascade {
+
+size_t ActivationSizes::floats(int rows, int threads) const {
+  const size_t row = 2 * hidden + qkv + attention + gate_up + output + 2 * angles;
+  return row * rows + attention_scratch * threads;
+}
+
+size_t ActivationSizes::bytes(int rows, int threads) const {
+  return floats(rows, threads) * sizeof(float) + quantized_bytes + expanded_bytes * threads;
+}
+
+ActivationSizes activation_sizes(const ModelConfig& config, bool quantized, int rows) {
+  const auto panels = [](int n) { return static_cast<size_t>(round_up(n, kPanelChannels)); };
+  const int q_size = config.query_heads * config.head_dim;
+  const int kv_size = config.kv_heads * config.head_dim;
+  ActivationSizes sizes = {};
+  sizes.hidden = panels(config.hidden_size);
+  sizes.qkv = panels(q_size) + 2 * panels(kv_size);
+  sizes.attention = panels(q_size);
+  sizes.gate_up = 2 * panels(config.intermediate_size);
+  sizes.output = panels(config.hidden_size);
+  sizes.angles = panels(config.head_dim / 2);
+  sizes.attention_scratch = round_up(attention_scratch_floats(config.head_dim), size_t{16});
+  if (!quantized) return sizes;
+  const int k_max = std::max({config.hidden_size, q_size, config.intermediate_size});
+  sizes.quantized_bytes = quantized_rows_bytes(rows, k_max);
+  sizes.expanded_bytes = round_up(quantized_gemm_scratch_bytes(k_max), size_t{64});
+  return sizes;
+}
+
+}  // namespace cascade

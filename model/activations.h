@@ -1,0 +1,31 @@
+// How much memory the activations of a forward pass take.
+#pragma once
+
+#include <cstddef>
+
+#include "model/config.h"
+
+namespace cascade {
+
+// Floats of one row's activations, whole cache lines; beside them what a thread needs.
+struct ActivationSizes {
+  size_t hidden;             // of the residual stream, and of its norm
+  size_t qkv;                // q, k and v of all heads, each whole panels
+  size_t attention;          // outputs of all query heads
+  size_t gate_up;            // two parts, each whole panels
+  size_t output;             // of the attention's or the MLP's last matrix
+  size_t angles;             // cos, and sin
+  size_t attention_scratch;  // of one thread
+  size_t quantized_bytes;    // of all rows' quantised input; 0 without quantised weights
+  size_t expanded_bytes;     // of one thread, for quantised weights; else 0
+
+  // Of all float activations.
+  size_t floats(int rows, int threads) const;
+  // Of all buffers together.
+  size_t bytes(int rows, int threads) const;
+};
+
+// The sizes for passes of up to `rows` rows; `quantized`: int8 or int4 weights.
+ActivationSizes activation_sizes(const ModelConfig& config, bool quantized, int rows);
+
+}  // namespace cascade

@@ -1,0 +1,48 @@
+// Weights as they are packed, whole pages, and the buffers of a forward pass.
+#include "model/memory_estimate.h"
+
+#include <string>
+
+#include "base/check.h"
+#include "base/checked.h"
+#include "model/activations.h"
+#include "model/transformer.h"
+
+namespace cascade {
+
+Result<MemoryEstimate> estimate_memory(const ModelConfig& config, uint64_t weights_bytes,
+                                       const MemoryDemand& demand) {
+  CHECK(demand.threads > 0);
+  if (demand.tokens < 1 || demand.tokens > config.context_tokens_max) {
+    return invalid_argument("tokens",
+                            "must be from 1 to " + std::to_string(config.context_tokens_max) +
+                                " (the model's context), got " + std::to_string(demand.tokens));
+  }
+  if (demand.sequences < 1) {
+    return invalid_argument("sequences",
+                            "must be at least 1, got " + std::to_string(demand.sequences));
+  }
+  MemoryEstimate estimate;
+  estimate.weights_bytes = weights_bytes;
+  estimate.page_bytes = kv_layout(config, demand.kv_type).page_bytes();
+  const bool quantized =
+      demand.weight_type == WeightType::kInt8 || demand.weight_type == WeightType::kInt4;
+  estimate.activation_bytes = activation_sizes(config, quantized, Transformer::kRowsMax)
+                                  .bytes(Transformer::kRowsMax, demand.threads);
+  const auto pages_each = static_cast<uint64_t>((demand.tokens + kPageTokens - 1) / kPageTokens);
+  const auto pages = checked_mul(pages_each, static_cast<uint64_t>(demand.sequences));
+  const auto kv_bytes = pages ? checked_mul(*pages, estimate.page_bytes) : std::nullopt;
+  const auto loaded = checked_add(weights_bytes, estimate.activation_bytes);
+  const auto total = kv_bytes && loaded ? checked_add(*loaded, *kv_bytes) : std::nullopt;
+  if (!total) {
+    return invalid_argument("sequences", std::to_string(demand.sequences) + " of " +
+                                             std::to_string(demand.tokens) +
+                                             " tokens take more than 2^64 bytes");
+  }
+  estimate.pages = *pages;
+  estimate.kv_bytes = *kv_bytes;
+  estimate.total_bytes = *total;
+  return estimate;
+}
+
+}  // namespace cascade
