@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "bench/eval/session.h"
@@ -80,5 +81,15 @@ struct IdentityOptions {
 // object; with `trace`, before it one for each run, layer and tensor. Errors: kInternal if any bit
 // differs, naming the first that does.
 Status identity(const IdentityOptions& options);
+
+struct EstimateOptions {
+  SessionOptions session;           // state_dir does not count
+  std::vector<std::string> tokens;  // as on the command line, each from 1 to the model's context
+  int64_t sequences = 1;            // that share no page
+};
+// The memory that the model needs, without loading it -> for each number of tokens one object:
+// bytes of weights, K and V, activations and all together. Errors: kInvalidArgument, field
+// "--tokens" or "--sequences"; as load_model for the files.
+Status estimate(const EstimateOptions& options);
 
 }  // namespace cascade::eval

@@ -68,6 +68,7 @@ struct AllOptions {
   NllOptions nll;
   QualityOptions quality;
   IdentityOptions identity;
+  EstimateOptions estimate;
 };
 
 void add_text_commands(CLI::App& app, AllOptions& all, Status& status) {
@@ -178,6 +179,19 @@ void add_proof_commands(CLI::App& app, AllOptions& all, Status& status) {
   identity_command->callback([&] { status = identity(options); });
 }
 
+void add_estimate(CLI::App& app, EstimateOptions& options, Status& status) {
+  auto* command = app.add_subcommand("estimate", "the memory that a model needs, before loading");
+  add_session_options(command, options.session);
+  command->remove_option(command->get_option("--state-dir"));
+  command->add_option("--tokens", options.tokens, "lengths of a sequence")
+      ->delimiter(',')
+      ->required();
+  command->add_option("--sequences", options.sequences, "sequences that share nothing")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
+      ->capture_default_str();
+  command->callback([&] { status = estimate(options); });
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Reference and quality work on a model, without a daemon.", "cascade-eval");
   app.footer("Exit codes: 0 done; 1 failed; 2 the command line is wrong.");
@@ -187,6 +201,7 @@ int run(int argc, char** argv) {
   add_text_commands(app, all, status);
   add_model_commands(app, all, status);
   add_proof_commands(app, all, status);
+  add_estimate(app, all.estimate, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -25,9 +25,13 @@ Result<ModelOptions> model_options_of(const SessionOptions& options) {
   return ModelOptions{*weights, *kv, *isa, options.state_dir};
 }
 
-std::shared_ptr<ThreadPool> make_pool(const SessionOptions& options) {
+int thread_count(const SessionOptions& options) {
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  return std::make_shared<ThreadPool>(options.threads > 0 ? options.threads : cores);
+  return options.threads > 0 ? options.threads : cores;
+}
+
+std::shared_ptr<ThreadPool> make_pool(const SessionOptions& options) {
+  return std::make_shared<ThreadPool>(thread_count(options));
 }
 
 Result<std::unique_ptr<Session>> Session::open(const SessionOptions& options) {

@@ -30,6 +30,7 @@ struct SessionOptions {
 Result<ModelOptions> model_options_of(const SessionOptions& options);
 
 // Threads as `options` asks for.
+int thread_count(const SessionOptions& options);
 std::shared_ptr<ThreadPool> make_pool(const SessionOptions& options);
 
 // One thread.

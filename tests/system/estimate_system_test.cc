@@ -1,0 +1,82 @@
+// cascade-eval estimate as a process: one line for each context length, and what it refuses.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "base/json.h"
+#include "tests/shared_dir.h"
+#include "tests/system/process.h"
+
+namespace cascade {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::ProgramResult;
+using testing::run_program;
+
+ProgramResult estimate(const std::vector<std::string>& options) {
+  std::vector<std::string> arguments = {"estimate", "--model", testing::demo_model_dir().string()};
+  arguments.insert(arguments.end(), options.begin(), options.end());
+  return run_program("cascade-eval", arguments);
+}
+
+TEST(EstimateSystem, has_a_line_for_each_context_length) {
+  const ProgramResult result = estimate({"--weights", "int8", "--kv", "int8", "--tokens",
+                                         "1,65,16384", "--sequences", "3", "--threads", "2"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  std::istringstream lines(result.out);
+  const std::vector<std::pair<int64_t, int64_t>> expected = {{1, 3}, {65, 6}, {16384, 768}};
+  for (const auto& [tokens, pages] : expected) {
+    std::string text;
+    ASSERT_TRUE(std::getline(lines, text));
+    const Json line = Json::parse(text);
+    EXPECT_EQ(line["tokens"], tokens);
+    EXPECT_EQ(line["sequences"], 3);
+    EXPECT_EQ(line["pages"], pages);
+    // 8 layers, 2 KV heads, K and V of 64 tokens of 64 channels of a byte and a scale of two.
+    EXPECT_EQ(line["page_bytes"], 8 * 2 * 2 * 64 * (64 + 2));
+    EXPECT_EQ(line["kv_bytes"], pages * line["page_bytes"].get<int64_t>());
+    EXPECT_GT(line["weights_bytes"], 15'000'000) << "16 M parameters of a byte";
+    EXPECT_LT(line["weights_bytes"], 17'000'000);
+    EXPECT_EQ(line["total_bytes"], line["weights_bytes"].get<int64_t>() +
+                                       line["kv_bytes"].get<int64_t>() +
+                                       line["activation_bytes"].get<int64_t>());
+    EXPECT_EQ(line["weights"], "int8");
+    EXPECT_EQ(line["kv"], "int8");
+    EXPECT_EQ(line["threads"], 2);
+  }
+  EXPECT_EQ(lines.peek(), EOF);
+}
+
+TEST(EstimateSystem, options_outside_their_limits_are_usage_errors) {
+  struct Case {
+    std::vector<std::string> options;
+    const char* error;
+  };
+  for (const auto& [options, error] : std::vector<Case>{
+           {{}, "--tokens is required"},
+           {{"--tokens", "16385"}, "--tokens: must be from 1 to 16384 (the model's context), got "},
+           {{"--tokens", "64,0"}, "--tokens: must be from 1 to 16384 (the model's context), got 0"},
+           {{"--tokens", "-1"}, "--tokens: must be from 1 to 16384 (the model's context), got -1"},
+           {{"--tokens", "99999999999999999999"}, "--tokens: must be from 1 to 16384"},
+           {{"--tokens", "-99999999999999999999"}, "--tokens: must be from 1 to 16384"},
+           {{"--tokens", "1.5"}, "--tokens: must be whole numbers, got \"1.5\""},
+           {{"--tokens", "x"}, "--tokens: must be whole numbers, got \"x\""},
+           {{"--tokens", "1", "--sequences", "0"}, "--sequences: Value 0 not in range"},
+           {{"--tokens", "1", "--sequences", "x"}, "--sequences: Value x not in range"},
+           {{"--tokens", "1", "--weights", "f16"}, "--weights: must be f32, bf16, int8 or int4"},
+           {{"--tokens", "1", "--kv", "int4"}, "--kv: must be f32, bf16, fp16, fp8 or int8"}}) {
+    const ProgramResult result = estimate(options);
+    EXPECT_EQ(result.exit_code, 2) << error;
+    EXPECT_THAT(result.err, HasSubstr(error));
+    EXPECT_EQ(result.out, "");
+  }
+  const ProgramResult none =
+      run_program("cascade-eval", {"estimate", "--model", "no/such", "--tokens", "1"});
+  EXPECT_EQ(none.exit_code, 1);
+  EXPECT_THAT(none.err, HasSubstr("no/such: is not a model folder"));
+}
+
+}  // namespace
+}  // namespace cascade
