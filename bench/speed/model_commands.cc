@@ -63,7 +63,10 @@ class Bench {
 
   const Model& model() const { return *model_; }
   const Peak& peak() const { return peak_; }
-  PageArena& arena() { return *arena_; }
+  // Measured now.
+  double read_bytes_per_s() {
+    return measure_read(*setup_->pool, peak_loops(setup_->kernels->isa)).per_s();
+  }
 
   // Pages first, first + 1, ...
   std::vector<uint8_t*> pages(int64_t first, int64_t count) {
@@ -155,6 +158,7 @@ Batch make_batch(Bench& bench, int64_t batch, int64_t depth, int64_t shared) {
 double add_decode_row(Bench& bench, Report& report, int64_t batch, int64_t depth, int64_t shared,
                       const ModelBenchOptions& options) {
   const Batch sequences = make_batch(bench, batch, depth, shared);
+  const double read_before = bench.read_bytes_per_s();
   const Samples samples = measure(options.common.repeats, 0, [&] {
     for (int i = 0; i < kDecodeSteps; ++i) bench.step(sequences.sequences, depth + i);
   });
@@ -165,11 +169,15 @@ double add_decode_row(Bench& bench, Report& report, int64_t batch, int64_t depth
   }
   work.bytes += kv_bytes(model.kv_layout, sequences.distinct_tokens);
   const double step_s = samples.median() / kDecodeSteps;
+  // On a shared machine the bandwidth changes within a minute, so each row has its own.
+  Peak peak = bench.peak();
+  peak.read_bytes_per_s = (read_before + bench.read_bytes_per_s()) / 2;
   OrderedJson row = {{"batch", batch}, {"depth", depth}, {"shared_prefix", shared}};
   add_rate(row, "tokens_per_s", static_cast<double>(batch * kDecodeSteps), 1, samples);
   row["gb_per_s"] = work.bytes / step_s / 1e9;
-  row["share_of_bandwidth"] = work.bytes / step_s / bench.peak().read_bytes_per_s;
-  row["share_of_bound"] = bound_s(work, bench.peak()) / step_s;
+  row["peak_read_gb_per_s"] = peak.read_bytes_per_s / 1e9;
+  row["share_of_bandwidth"] = work.bytes / step_s / peak.read_bytes_per_s;
+  row["share_of_bound"] = bound_s(work, peak) / step_s;
   row["peak_memory_mb"] = static_cast<double>(peak_memory_bytes()) / 1e6;
   report.add(std::move(row));
   return static_cast<double>(batch) / step_s;
