@@ -13,6 +13,10 @@ namespace cascade {
 namespace {
 
 constexpr size_t kSystemPageBytes = 4096;
+// From this size on the arena is made of the system's huge pages: attention reads blocks of some
+// KiB all over it, and small pages cost address translations. Of small arena pages one huge page
+// (2 MiB) would hold too many that were never asked for.
+constexpr size_t kHugeFromBytes = size_t{512} << 10;
 
 }  // namespace
 
@@ -31,6 +35,7 @@ Result<PageArena> PageArena::create(size_t page_bytes, size_t page_count) {
         "kv_memory", "the system refuses " + std::to_string(*bytes) + " bytes of address space");
   }
   ::madvise(base, *bytes, MADV_DONTDUMP);  // prompts stay out of core files; best effort
+  if (stride >= kHugeFromBytes) ::madvise(base, *bytes, MADV_HUGEPAGE);  // best effort
   return PageArena(static_cast<uint8_t*>(base), page_bytes, stride, page_count);
 }
 

@@ -113,7 +113,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   options.threads =
       std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kThreadsMax);
   options.kv_bytes_max = default_kv_bytes();
-  std::string weights = "bf16", kv = "bf16", isa(to_string(options.isa)), memory;
+  std::string weights = "bf16", kv = "int8", isa(to_string(options.isa)), memory;
 
   CLI::App app("Cascade: an LLM inference daemon that keeps and reuses what it computed.",
                "cascaded");

@@ -18,7 +18,7 @@ struct DaemonOptions {
   std::string run_dir;   // holds the socket and the lock; created with mode 0700
   std::string endpoint;  // "ipc://<run_dir>/cascaded.sock" unless given
   WeightType weight_type = WeightType::kBf16;
-  KvType kv_type = KvType::kBf16;
+  KvType kv_type = KvType::kInt8;
   Isa isa = Isa::kScalar;
   int threads = 1;
   int64_t kv_bytes_max = 0;

@@ -20,7 +20,7 @@ namespace cascade {
 
 struct ModelOptions {
   WeightType weight_type = WeightType::kBf16;
-  KvType kv_type = KvType::kBf16;
+  KvType kv_type = KvType::kInt8;
   Isa isa = Isa::kScalar;
   // Where packed weights are kept for the next start (model/packed_cache.h); empty: nowhere.
   std::filesystem::path state_dir = {};

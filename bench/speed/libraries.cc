@@ -63,7 +63,10 @@ Samples measure_onednn(const LibraryProduct& product, int repeats, double second
 }  // namespace
 
 std::vector<Library> libraries_for(WeightType type) {
-  if (type == WeightType::kF32) return {{"OpenBLAS f32", 4.0, measure_openblas}};
+  // It chooses its kernels when it is loaded; OPENBLAS_CORETYPE says which.
+  if (type == WeightType::kF32) {
+    return {{std::string("OpenBLAS f32 ") + openblas_get_corename(), 4.0, measure_openblas}};
+  }
   if (type == WeightType::kInt8) return {{"oneDNN int8", 1.0, measure_onednn}};
   return {};
 }

@@ -32,8 +32,9 @@ struct Demand {
   int64_t pages() const { return sequences * pages_of(tokens); }
 };
 
-// The model's context holds the tokens, and the machine's memory the pages and logits.
-Status check_demand(const Demand& demand, const Model& model) {
+// The model's context holds the tokens, and the machine's memory the pages, the logits, and what
+// measuring the bandwidth on `threads` threads takes beside them.
+Status check_demand(const Demand& demand, const Model& model, int threads) {
   const int64_t context = model.config.context_tokens_max;
   if (demand.tokens > context) {
     return invalid_argument(demand.tokens_option, "asks for " + std::to_string(demand.tokens) +
@@ -44,8 +45,9 @@ Status check_demand(const Demand& demand, const Model& model) {
       static_cast<double>(demand.pages()) * static_cast<double>(model.kv_layout.page_bytes());
   const double logits_bytes =
       static_cast<double>(demand.sequences) * model.config.vocab_size * sizeof(float);
-  return fits_memory(pages_bytes + logits_bytes, demand.memory_option,
-                     "K and V of " + std::to_string(demand.sequences) + " x " +
+  const double read_bytes = static_cast<double>(kPeakReadBytes) * threads;
+  return fits_memory(pages_bytes + logits_bytes + read_bytes, demand.memory_option,
+                     "measuring " + std::to_string(demand.sequences) + " x " +
                          std::to_string(demand.tokens) + " tokens");
 }
 
@@ -76,7 +78,7 @@ class Bench {
     bench->header_["kv"] = std::string(to_string(kv));
     bench->header_["weights_mb"] = static_cast<double>(model.weights.bytes()) / 1e6;
     bench->header_["kv_bytes_per_token"] = kv_bytes(model.kv_layout, 1);
-    RETURN_IF_ERROR(check_demand(demand, model));
+    RETURN_IF_ERROR(check_demand(demand, model, setup.pool->threads()));
     ASSIGN_OR_RETURN(bench->arena_,
                      PageArena::create(model.kv_layout.page_bytes(), demand.pages()));
     bench->transformer_ = std::make_unique<Transformer>(model.config, model.weights, *setup.kernels,
@@ -92,6 +94,12 @@ class Bench {
 
   const Model& model() const { return *model_; }
   const Peak& peak() const { return peak_; }
+  // Measured now. What that takes is not in peak_memory_bytes() afterwards.
+  double read_bytes_per_s() {
+    const double rate = measure_read(*setup_->pool, peak_loops(setup_->kernels->isa)).per_s();
+    reset_peak_memory();
+    return rate;
+  }
 
   // Pages first, first + 1, ...
   std::vector<uint8_t*> pages(int64_t first, int64_t count) {
@@ -183,9 +191,11 @@ double add_decode_row(Bench& bench, Report& report, const DecodeCase& decode_cas
                       double private_rate, const ModelBenchOptions& options) {
   const auto [batch, depth, shared] = decode_case;
   const Batch sequences = make_batch(bench, batch, depth, shared);
+  const double read_before = bench.read_bytes_per_s();
   const Samples samples = measure(options.common.repeats, 0, [&] {
     for (int i = 0; i < kDecodeSteps; ++i) bench.step(sequences.sequences, depth + i);
   });
+  const auto peak_memory = static_cast<double>(peak_memory_bytes());
   const Model& model = bench.model();
   Work work = matrix_work(model.weights, static_cast<double>(batch), static_cast<double>(batch));
   for (int64_t i = 0; i < batch; ++i) {
@@ -193,14 +203,18 @@ double add_decode_row(Bench& bench, Report& report, const DecodeCase& decode_cas
   }
   work.bytes += kv_bytes(model.kv_layout, sequences.distinct_tokens);
   const double step_s = samples.median() / kDecodeSteps;
+  // On a shared machine the bandwidth changes within a minute, so each row has its own.
+  Peak peak = bench.peak();
+  peak.read_bytes_per_s = (read_before + bench.read_bytes_per_s()) / 2;
   OrderedJson row = {{"batch", batch}, {"depth", depth}, {"shared_prefix", shared}};
   add_rate(row, "tokens_per_s", static_cast<double>(batch * kDecodeSteps), 1, samples);
   const double rate = static_cast<double>(batch) / step_s;
   if (options.shared_prefix > 0) row["rate_to_private"] = shared > 0 ? rate / private_rate : 1.0;
   row["gb_per_s"] = work.bytes / step_s / 1e9;
-  row["share_of_bandwidth"] = work.bytes / step_s / bench.peak().read_bytes_per_s;
-  row["share_of_bound"] = bound_s(work, bench.peak()) / step_s;
-  row["peak_memory_mb"] = static_cast<double>(peak_memory_bytes()) / 1e6;
+  row["peak_read_gb_per_s"] = peak.read_bytes_per_s / 1e9;
+  row["share_of_bandwidth"] = work.bytes / step_s / peak.read_bytes_per_s;
+  row["share_of_bound"] = bound_s(work, peak) / step_s;
+  row["peak_memory_mb"] = peak_memory / 1e6;
   report.add(std::move(row));
   return rate;
 }

@@ -27,6 +27,7 @@ struct PeakSamples {
 
   double per_s() const { return amount / samples.median(); }
 };
+// Of the fastest of kReadPatterns.
 PeakSamples measure_read(ThreadPool& pool, const PeakLoops& loops);
 PeakSamples measure_f32(ThreadPool& pool, const PeakLoops& loops);
 PeakSamples measure_int8(ThreadPool& pool, const PeakLoops& loops);

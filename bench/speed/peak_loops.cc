@@ -20,22 +20,37 @@ constexpr int kChains = 12;
                : "+r"(steps)::"cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", \
                  "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15")
 
-// Streams that one core reads at a time: hardware prefetchers follow several, and with one the
-// core waits for each page of the next 4 KiB anew.
-constexpr size_t kStreams = 4;
-
+// A core reads 256 bytes of each of `kStreams` streams in turn, which lie `stride` bytes apart, and
+// asks for what is `ahead` bytes further. What is fastest differs between machines, and from minute
+// to minute on a shared one, so that the best of several patterns is the peak.
+template <size_t kStreams, class Add>
+[[gnu::always_inline]] inline void read_streams(const uint8_t* data, size_t bytes, size_t stride,
+                                                size_t ahead, const Add& add) {
+  for (const uint8_t* end = data + bytes; data < end; data += kStreams * stride) {
+    for (size_t i = 0; i < stride; i += 256) {
+      for (size_t s = 0; s < kStreams; ++s) {
+        const uint8_t* from = data + s * stride + i;
+        for (size_t line = 0; line < 256; line += 64) __builtin_prefetch(from + ahead + line);
+        add(from);
+      }
+    }
+  }
+}
 template <class Add>
-[[gnu::always_inline]] inline void read_streams(const uint8_t* data, size_t bytes, const Add& add) {
-  const size_t stride = bytes / kStreams;
-  for (size_t i = 0; i < stride; i += 256) {
-    for (size_t s = 0; s < kStreams; ++s) add(data + s * stride + i);
+[[gnu::always_inline]] inline void read_pattern(ReadPattern pattern, const uint8_t* data,
+                                                size_t bytes, const Add& add) {
+  switch (pattern) {
+    case ReadPattern::kOneStream: return read_streams<1>(data, bytes, bytes, 1024, add);
+    case ReadPattern::kFourStreams: return read_streams<4>(data, bytes, bytes / 4, 0, add);
+    case ReadPattern::kNearStreams: return read_streams<2>(data, bytes, 16384, 1024, add);
   }
 }
 
-[[gnu::target("avx512f")]] uint64_t read_avx512(const uint8_t* data, size_t bytes) {
+[[gnu::target("avx512f")]] uint64_t read_avx512(ReadPattern pattern, const uint8_t* data,
+                                                size_t bytes) {
   __m512i sum[4] = {};
-  read_streams(
-      data, bytes, [&](const uint8_t* p) __attribute__((target("avx512f"))) {
+  read_pattern(
+      pattern, data, bytes, [&](const uint8_t* p) __attribute__((target("avx512f"))) {
         for (int i = 0; i < 4; ++i)
           sum[i] = _mm512_xor_si512(sum[i], _mm512_load_si512(p + 64 * i));
       });
@@ -46,10 +61,10 @@ template <class Add>
   return words[0] ^ words[1] ^ words[2] ^ words[3] ^ words[4] ^ words[5] ^ words[6] ^ words[7];
 }
 
-[[gnu::target("avx2")]] uint64_t read_avx2(const uint8_t* data, size_t bytes) {
+[[gnu::target("avx2")]] uint64_t read_avx2(ReadPattern pattern, const uint8_t* data, size_t bytes) {
   __m256i sum[4] = {};
-  read_streams(
-      data, bytes, [&](const uint8_t* p) __attribute__((target("avx2"))) {
+  read_pattern(
+      pattern, data, bytes, [&](const uint8_t* p) __attribute__((target("avx2"))) {
         const auto* from = reinterpret_cast<const __m256i*>(p);
         for (int i = 0; i < 8; ++i) sum[i % 4] = _mm256_xor_si256(sum[i % 4], from[i]);
       });
@@ -59,10 +74,12 @@ template <class Add>
                                _mm256_extract_epi64(all, 2) ^ _mm256_extract_epi64(all, 3));
 }
 
-uint64_t read_words(const uint8_t* data, size_t bytes) {
+uint64_t read_words(ReadPattern pattern, const uint8_t* data, size_t bytes) {
   uint64_t sum = 0;
-  const auto* words = reinterpret_cast<const uint64_t*>(data);
-  for (size_t i = 0; i < bytes / sizeof(uint64_t); ++i) sum ^= words[i];
+  read_pattern(pattern, data, bytes, [&](const uint8_t* p) {
+    const auto* words = reinterpret_cast<const uint64_t*>(p);
+    for (int i = 0; i < 32; ++i) sum ^= words[i];
+  });
   return sum;
 }
 

@@ -8,11 +8,16 @@
 
 namespace cascade::speed {
 
+// Orders in which memory is read.
+enum class ReadPattern : uint8_t { kOneStream, kFourStreams, kNearStreams };
+inline constexpr ReadPattern kReadPatterns[] = {ReadPattern::kOneStream, ReadPattern::kFourStreams,
+                                                ReadPattern::kNearStreams};
+
 // Each function runs on the calling thread.
 struct PeakLoops {
-  // Reads `bytes` bytes (a multiple of 4,096) from `data`, 64-byte aligned. The result depends on
+  // Reads `bytes` bytes (a multiple of 64 KiB) from `data`, 64-byte aligned. The result depends on
   // all of them.
-  uint64_t (*read)(const uint8_t* data, size_t bytes);
+  uint64_t (*read)(ReadPattern pattern, const uint8_t* data, size_t bytes);
   // Runs `steps` steps of independent fused multiply-adds; one step is f32_flop_per_step
   // operations (an fma counts as two).
   void (*f32)(int64_t steps);

@@ -81,7 +81,7 @@ TEST(Options, have_defaults_that_the_daemon_can_use) {
   const DaemonOptions options = accepted({});
   EXPECT_EQ(options.model_dir, "m");
   EXPECT_EQ(options.weight_type, WeightType::kBf16);
-  EXPECT_EQ(options.kv_type, KvType::kBf16);
+  EXPECT_EQ(options.kv_type, KvType::kInt8);
   EXPECT_TRUE(kernels_for(options.isa).ok());
   EXPECT_GE(options.threads, 1);
   EXPECT_LE(options.threads, 256);
