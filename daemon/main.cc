@@ -11,7 +11,9 @@
 int main(int argc, char** argv) {
   const cascade::ParsedOptions parsed = cascade::parse_options(argc, argv);
   if (parsed.exit_code) return *parsed.exit_code;
+  // Writing to what is closed, or beyond a limit of file sizes, is an error like others.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
   spdlog::set_default_logger(spdlog::stderr_logger_mt("cascaded"));
   spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
   spdlog::set_level(spdlog::level::from_str(parsed.options.log_level));

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 
@@ -214,6 +215,8 @@ int run(int argc, char** argv) {
 }  // namespace cascade::eval
 
 int main(int argc, char** argv) {
+  // Writing beyond a limit of file sizes is an error like others.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return cascade::eval::run(argc, argv);
   } catch (const std::exception& error) {

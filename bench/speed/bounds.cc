@@ -54,4 +54,16 @@ double kv_bytes(const KvLayout& layout, int64_t tokens) {
   return static_cast<double>(layout.page_bytes()) / kPageTokens * static_cast<double>(tokens);
 }
 
+double kv_read_bytes(const ModelConfig& config, const KvLayout& layout, int64_t batch,
+                     int64_t depth, int64_t shared) {
+  double bytes = 0;
+  for (const int window : config.window) {
+    const int64_t first = window > 0 ? std::max<int64_t>(0, depth + 1 - window) : 0;
+    const int64_t together = std::max<int64_t>(0, std::min(shared, depth) - first);
+    const int64_t apart = depth - first - together;
+    bytes += kv_bytes(layout, together + batch * apart) / layout.layers;
+  }
+  return bytes;
+}
+
 }  // namespace cascade::speed

@@ -36,4 +36,10 @@ Work attention_work(const ModelConfig& config, KvType type, int64_t begin, int64
 // Bytes of the K and V of `tokens` tokens.
 double kv_bytes(const KvLayout& layout, int64_t tokens);
 
+// Bytes of K and V that the next token of each of `batch` sequences reads, all with `depth` tokens
+// behind them, of which the first `shared` are the same memory: of a layer with a window, only what
+// the window shows.
+double kv_read_bytes(const ModelConfig& config, const KvLayout& layout, int64_t batch,
+                     int64_t depth, int64_t shared);
+
 }  // namespace cascade::speed

@@ -1,5 +1,6 @@
 // cascade-bench: how fast this machine runs a model, and how far that is from what it could do.
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 
@@ -132,6 +133,8 @@ int run(int argc, char** argv) {
 }  // namespace cascade::speed
 
 int main(int argc, char** argv) {
+  // Writing beyond a limit of file sizes is an error like others.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     return cascade::speed::run(argc, argv);
   } catch (const std::exception& error) {

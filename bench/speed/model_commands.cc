@@ -152,30 +152,26 @@ class Bench {
   std::vector<float> logits_;
 };
 
-// Sequences of one row of `decode`, all with `depth` tokens behind them.
-struct Batch {
-  std::vector<std::vector<uint8_t*>> sequences;
-  int64_t distinct_tokens;  // whose K and V a step reads
-};
+// Sequences of one row of `decode`, all with `depth` tokens behind them: each one's pages.
+using Batch = std::vector<std::vector<uint8_t*>>;
 
 // The first sequence's pages are 0 to depth; the others' copies come after those.
 Batch make_batch(Bench& bench, int64_t batch, int64_t depth, int64_t shared) {
   const int64_t needed = pages_of(depth + kDecodeSteps);
   const int64_t common = shared / kPageTokens;
   const size_t page_bytes = bench.model().kv_layout.page_bytes();
-  Batch result = {{bench.pages(0, needed)}, 0};
+  Batch result = {bench.pages(0, needed)};
   int64_t next = needed;
   for (int64_t i = 1; i < batch; ++i) {
     std::vector<uint8_t*> pages = bench.pages(0, common);
     const auto own = bench.pages(next, needed - common);
     next += needed - common;
     for (size_t j = 0; j < own.size(); ++j) {
-      std::memcpy(own[j], result.sequences[0][common + j], page_bytes);
+      std::memcpy(own[j], result[0][common + j], page_bytes);
     }
     pages.insert(pages.end(), own.begin(), own.end());
-    result.sequences.push_back(std::move(pages));
+    result.push_back(std::move(pages));
   }
-  result.distinct_tokens = depth + (batch - 1) * std::max<int64_t>(0, depth - common * kPageTokens);
   return result;
 }
 
@@ -193,7 +189,7 @@ double add_decode_row(Bench& bench, Report& report, const DecodeCase& decode_cas
   const Batch sequences = make_batch(bench, batch, depth, shared);
   const double read_before = bench.read_bytes_per_s();
   const Samples samples = measure(options.common.repeats, 0, [&] {
-    for (int i = 0; i < kDecodeSteps; ++i) bench.step(sequences.sequences, depth + i);
+    for (int i = 0; i < kDecodeSteps; ++i) bench.step(sequences, depth + i);
   });
   const auto peak_memory = static_cast<double>(peak_memory_bytes());
   const Model& model = bench.model();
@@ -201,7 +197,7 @@ double add_decode_row(Bench& bench, Report& report, const DecodeCase& decode_cas
   for (int64_t i = 0; i < batch; ++i) {
     work += attention_work(model.config, model.options.kv_type, depth, depth + 1);
   }
-  work.bytes += kv_bytes(model.kv_layout, sequences.distinct_tokens);
+  work.bytes += kv_read_bytes(model.config, model.kv_layout, batch, depth, shared);
   const double step_s = samples.median() / kDecodeSteps;
   // On a shared machine the bandwidth changes within a minute, so each row has its own.
   Peak peak = bench.peak();

@@ -9,8 +9,11 @@ namespace cascade::speed {
 struct Samples {
   std::vector<double> seconds;  // ascending, not empty
 
-  // Of an even number of samples the upper one of the two in the middle.
-  double median() const { return seconds[seconds.size() / 2]; }
+  // Of an even number of samples the mean of the two in the middle.
+  double median() const {
+    const size_t upper = seconds.size() / 2, lower = (seconds.size() - 1) / 2;
+    return (seconds[lower] + seconds[upper]) / 2;
+  }
   double fastest() const { return seconds.front(); }
   double slowest() const { return seconds.back(); }
 };

@@ -131,5 +131,21 @@ TEST(Bounds, bytes_of_k_and_v_are_a_tokens_share_of_a_page) {
   EXPECT_EQ(kv_bytes(layout, 0), 0);
 }
 
+TEST(Bounds, a_step_reads_what_its_windows_show_and_what_is_shared_once) {
+  KvLayout layout;
+  layout.layers = 2;
+  layout.kv_heads = 1;
+  layout.key_block_bytes = layout.value_block_bytes = 64 * 8;  // 8 bytes a token
+  ModelConfig config;
+  config.window = {0, 0};
+  EXPECT_EQ(kv_read_bytes(config, layout, 1, 100, 0), 2 * 16 * 100);
+  EXPECT_EQ(kv_read_bytes(config, layout, 4, 100, 0), 4 * 2 * 16 * 100);
+  EXPECT_EQ(kv_read_bytes(config, layout, 4, 100, 64), 2 * 16 * (64 + 4 * 36));
+  config.window = {0, 10};  // the token itself and 9 before
+  EXPECT_EQ(kv_read_bytes(config, layout, 1, 100, 0), 16 * (100 + 9));
+  EXPECT_EQ(kv_read_bytes(config, layout, 4, 100, 64), 16 * (64 + 4 * 36 + 4 * 9));
+  EXPECT_EQ(kv_read_bytes(config, layout, 4, 100, 96), 16 * (96 + 4 * 4 + 5 + 4 * 4));
+}
+
 }  // namespace
 }  // namespace cascade::speed
