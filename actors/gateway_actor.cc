@@ -22,6 +22,10 @@ namespace {
 constexpr size_t kPendingBytesMax = size_t{64} << 20;
 constexpr auto kRetry = std::chrono::milliseconds(5);
 
+// How long a daemon that stops waits for clients to take their last answers.
+constexpr int kLingerMs = 1000;
+constexpr int64_t kPauseMs = 10;
+
 size_t bytes_of(const wire::Frames& frames) {
   size_t bytes = 0;
   for (const wire::Frame& frame : frames) bytes += frame.size();
@@ -30,19 +34,26 @@ size_t bytes_of(const wire::Frames& frames) {
 
 class Gateway {
  public:
-  Gateway(ZmqContext& context, const std::string& endpoint, uint64_t incarnation)
+  Gateway(ZmqContext& context, const std::string& tenant, const std::string& endpoint,
+          uint64_t incarnation)
       : io_(1),
-        clients_(io_, context, {.type = ZMQ_ROUTER, .routing_id = {}, .heartbeats = true}),
-        scheduler_(
-            io_, context,
-            {.type = ZMQ_DEALER, .routing_id = kGatewayActor, .queue_messages_max = 100'000}),
+        clients_(io_, context,
+                 {.type = ZMQ_ROUTER,
+                  .routing_id = {},
+                  .linger_ms = kLingerMs,
+                  .heartbeats = true,
+                  .watch_peers = true}),
+        scheduler_(io_, context,
+                   {.type = ZMQ_DEALER,
+                    .routing_id = gateway_name(tenant),
+                    .queue_messages_max = 100'000}),
         watch_(io_, context, scheduler_),
         retry_(io_) {
     const Status connected = scheduler_.connect(kSchedulerEndpoint);
     if (!connected.ok()) throw std::runtime_error(connected.error().to_string());
     const Status bound = clients_.bind(endpoint);
     if (!bound.ok()) throw std::runtime_error(bound.error().to_string());
-    wire::Frames hello = wire::encode({{}, wire::ActorHello{kGatewayActor, incarnation}});
+    wire::Frames hello = wire::encode({{}, wire::ActorHello{gateway_name(tenant), incarnation}});
     hello.insert(hello.begin(), "");
     scheduler_.send(hello);
   }
@@ -57,6 +68,8 @@ class Gateway {
     asio::co_spawn(io_, from_scheduler(), on_end);
     asio::co_spawn(io_, retry_pending(), on_end);
     asio::co_spawn(io_, watch_.run(), on_end);
+    asio::co_spawn(io_, clients_.watch_peers([this](const std::string& gone) { lose(gone); }),
+                   on_end);
     io_.run();
     if (failure) std::rethrow_exception(failure);
   }
@@ -103,10 +116,12 @@ class Gateway {
       if (frames->front().empty()) break;  // Stop is the only one
       deliver(std::move(*frames));
     }
-    // What was delivered last is still on its way: give the ipc thread time to write it.
-    retry_.expires_after(std::chrono::milliseconds(50));
-    boost::system::error_code ignored;
-    co_await retry_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
+    // Clients that read slowly get their last answers; those on their way, the socket lingers for.
+    asio::steady_timer pause(io_);
+    for (int64_t waited_ms = 0; !pending_.empty() && waited_ms < kLingerMs; waited_ms += kPauseMs) {
+      pause.expires_after(std::chrono::milliseconds(kPauseMs));
+      co_await pause.async_wait(asio::use_awaitable);
+    }
     stopped_ = true;
     retry_.cancel();
     watch_.close();
@@ -134,6 +149,12 @@ class Gateway {
     } else if (pending_.size() == 1) {
       retry_.cancel();
     }
+  }
+
+  // The client's connection has ended.
+  void lose(const std::string& client) {
+    pending_.erase(client);
+    report_gone(client);
   }
 
   void report_gone(const std::string& client) {
@@ -189,9 +210,9 @@ class Gateway {
 
 }  // namespace
 
-void run_gateway(ZmqContext& context, const std::string& endpoint, uint64_t incarnation,
-                 const std::function<void()>& on_listening) {
-  Gateway gateway(context, endpoint, incarnation);
+void run_gateway(ZmqContext& context, const std::string& tenant, const std::string& endpoint,
+                 uint64_t incarnation, const std::function<void()>& on_listening) {
+  Gateway gateway(context, tenant, endpoint, incarnation);
   on_listening();
   gateway.run();
 }

@@ -11,7 +11,8 @@ namespace cascade {
 
 // Runs on the calling thread until the scheduler sends Stop. `on_listening` is called once clients
 // can connect. Throws std::runtime_error if the endpoint cannot be bound or the scheduler is gone.
-void run_gateway(ZmqContext& context, const std::string& endpoint, uint64_t incarnation,
-                 const std::function<void()>& on_listening);
+// Clients of `endpoint` are of `tenant`.
+void run_gateway(ZmqContext& context, const std::string& tenant, const std::string& endpoint,
+                 uint64_t incarnation, const std::function<void()>& on_listening);
 
 }  // namespace cascade

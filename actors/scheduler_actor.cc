@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <exception>
+#include <set>
 #include <stdexcept>
 #include <string_view>
 
@@ -21,11 +22,10 @@ constexpr auto kTick = std::chrono::milliseconds(100);
 // Deltas of every running request may be under way to the gateway at once.
 constexpr int kQueueMessagesMax = 100'000;
 
-constexpr std::array<std::pair<Actor, const char*>, 4> kNames = {{
+constexpr std::array<std::pair<Actor, const char*>, 3> kWorkers = {{
     {Actor::kPrefill, kPrefillActor},
     {Actor::kDecode, kDecodeActor},
     {Actor::kStore, kStoreActor},
-    {Actor::kGateway, kGatewayActor},
 }};
 
 class SchedulerActor {
@@ -84,55 +84,67 @@ class SchedulerActor {
   void take(wire::Frames frames) {
     const std::string sender = std::exchange(frames.front(), {});
     std::span<const wire::Frame> rest = std::span(frames).subspan(1);
-    std::string client;
-    const bool from_gateway = sender == kGatewayActor;
-    if (from_gateway) {
+    Client client;
+    const std::optional<std::string> tenant = tenant_of_gateway(sender);
+    if (tenant) {
       CHECK(!rest.empty());
-      client = rest.front();
+      client = {*tenant, rest.front()};
       rest = rest.subspan(1);
     }
     auto envelope = wire::decode(rest);
     CHECK(envelope.ok());  // the gateway has checked it; the others are our own
     if (const auto* hello = std::get_if<wire::ActorHello>(&envelope->message)) {
-      for (const auto& [actor, name] : kNames) {
-        if (hello->actor == name) core_.on_actor_started(actor);
-      }
+      greet(hello->actor, tenant);
     } else if (std::holds_alternative<wire::Stop>(envelope->message)) {
       core_.stop();
-    } else if (from_gateway) {
+    } else if (tenant) {
       core_.on_client(client, *std::move(envelope));
     } else {
       core_.on_answer(std::move(envelope->message));
     }
   }
 
+  void greet(const std::string& actor, const std::optional<std::string>& tenant) {
+    if (tenant) {
+      gateways_.insert(actor);
+      core_.on_actor_started(Actor::kGateway, *tenant);
+    }
+    for (const auto& [worker, name] : kWorkers) {
+      if (actor == name) core_.on_actor_started(worker);
+    }
+  }
+
   void flush() {
     for (SchedulerCore::Outgoing& outgoing : core_.take_outgoing()) {
       wire::Frames frames = wire::encode(outgoing.envelope);
-      if (outgoing.to == Actor::kGateway) frames.insert(frames.begin(), outgoing.client);
-      send(outgoing.to, std::move(frames));
+      if (outgoing.to == Actor::kGateway) {
+        frames.insert(frames.begin(), outgoing.client.route);
+        send(gateway_name(outgoing.client.tenant), std::move(frames));
+      }
+      for (const auto& [worker, name] : kWorkers) {
+        if (outgoing.to == worker) send(name, std::move(frames));
+      }
     }
   }
 
   // An actor that is being restarted is not there; when it is back, its work is given up as lost.
-  void send(Actor to, wire::Frames frames) {
-    for (const auto& [actor, name] : kNames) {
-      if (actor != to) continue;
-      frames.insert(frames.begin(), name);
-      const SendResult result = port_.send(frames);
-      if (result == SendResult::kSent) return;
-      if (result == SendResult::kFull) throw std::runtime_error("an actor's queue is full");
-      spdlog::debug("{} is not there; a message to it is dropped", name);
-    }
+  void send(const std::string& name, wire::Frames frames) {
+    frames.insert(frames.begin(), name);
+    const SendResult result = port_.send(frames);
+    if (result == SendResult::kSent) return;
+    if (result == SendResult::kFull) throw std::runtime_error("an actor's queue is full");
+    spdlog::debug("{} is not there; a message to it is dropped", name);
   }
 
   void finish() {
     if (finished_) return;
     finished_ = true;
-    for (const auto& [actor, name] : kNames) {
-      wire::Frames frames = wire::encode({{}, wire::Stop{}});
-      if (actor == Actor::kGateway) frames.insert(frames.begin(), "");
-      send(actor, std::move(frames));
+    const wire::Frames stop = wire::encode({{}, wire::Stop{}});
+    for (const auto& [worker, name] : kWorkers) send(name, stop);
+    for (const std::string& gateway : gateways_) {
+      wire::Frames frames = stop;
+      frames.insert(frames.begin(), "");
+      send(gateway, std::move(frames));
     }
     timer_.cancel();
     port_.close();
@@ -142,6 +154,7 @@ class SchedulerActor {
   ZmqPort port_;
   asio::steady_timer timer_;
   SchedulerCore core_;
+  std::set<std::string> gateways_;  // names of those that have connected
   bool finished_ = false;
 };
 

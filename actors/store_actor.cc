@@ -1,31 +1,316 @@
 // From messages to the store's interface.
 #include "actors/store_actor.h"
 
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <type_traits>
+#include <utility>
 #include <variant>
+
+#include "base/check.h"
+#include "cache/chain_key.h"
+#include "cache/kv_view.h"
 
 namespace cascade {
 namespace {
 
-wire::StoreAck acknowledge(uint64_t job, const Status& status) {
-  return {job, status.ok() ? std::nullopt : std::optional(status.error())};
+// Chunks of one message: their texts take memory twice while it is under way.
+constexpr size_t kChunksAtOnceMax = 1000;
+constexpr size_t kTextBytesAtOnceMax = size_t{8} << 20;
+constexpr size_t kPagesAtOnceMax = 10'000;
+constexpr size_t kBeginningsMax = 10'000;
+
+// What one call of tidy() may move.
+constexpr uint64_t kCompactBytesMax = uint64_t{16} << 20;
+
+// Of our own messages; anything else is a bug.
+Digest digest(const std::string& hex) {
+  const auto parsed = Digest::from_hex(hex);
+  CHECK(parsed.has_value());
+  return *parsed;
+}
+
+size_t text_bytes(const Chunk& chunk) {
+  return chunk.text.size() + chunk.query_text.size() + chunk.raw_text.size() +
+         chunk.token_ids.size() * sizeof(int32_t);
+}
+
+void send_chunks(uint64_t job, std::vector<Chunk>&& chunks, const StoreActor::Send& send) {
+  auto next = chunks.begin();
+  do {
+    wire::StoreChunks message;
+    message.job = job;
+    size_t bytes = 0;
+    while (next != chunks.end() && message.chunks.size() < kChunksAtOnceMax &&
+           bytes < kTextBytesAtOnceMax) {
+      bytes += text_bytes(*next);
+      message.chunks.push_back(std::move(*next++));
+    }
+    message.more = next != chunks.end();
+    send(std::move(message));
+  } while (next != chunks.end());
+}
+
+// What was done without the commit is undone.
+void refuse(wire::Message& answer, const Error& error) {
+  if (auto* ack = std::get_if<wire::StoreAck>(&answer)) ack->error = error;
+  if (auto* done = std::get_if<wire::StorePagesDone>(&answer)) {
+    done->error = error;
+    done->removed.clear();
+  }
 }
 
 }  // namespace
 
-std::optional<wire::Message> handle_store(ChunkStore& store, const wire::Message& message) {
-  if (const auto* put = std::get_if<wire::StorePut>(&message)) {
-    return acknowledge(put->job, store.put(put->chunk));
+void StoreActor::handle(const std::vector<wire::Message>& batch, const Send& send) {
+  for (const wire::Message& message : batch) {
+    std::visit(
+        [&](const auto& typed) {
+          if constexpr (requires { this->work(typed, send); }) this->work(typed, send);
+        },
+        message);
   }
-  if (const auto* remove = std::get_if<wire::StoreDelete>(&message)) {
-    return acknowledge(remove->job, store.remove(remove->tenant, remove->id));
+  commit(send);
+  if (!busy()) return;
+  // Behind the commit: it commits as well.
+  upkeep_->step(send);
+  tell_forgotten(send);
+}
+
+void StoreActor::acknowledge(uint64_t job, const Status& status) {
+  const auto error = status.ok() ? std::nullopt : std::optional(status.error());
+  waiting_.push_back({wire::StoreAck{job, error}, {}});
+}
+
+void StoreActor::work(const wire::StorePut& put, const Send&) {
+  acknowledge(put.job, chunks_.put(put.chunk));
+}
+
+void StoreActor::work(const wire::StoreTouch& touch, const Send&) {
+  acknowledge(touch.job, chunks_.touch(touch.tenant, touch.id, touch.hits, touch.registrations,
+                                       touch.last_used_us));
+}
+
+void StoreActor::work(const wire::StoreDelete& remove, const Send&) {
+  acknowledge(remove.job, chunks_.remove(remove.tenant, remove.id));
+}
+
+void StoreActor::work(const wire::StoreLoad& load, const Send& send) {
+  auto chunks = chunks_.load();
+  // A store that cannot be read is a reason to stop, not to go on with nothing.
+  if (!chunks.ok()) return send(wire::StoreAck{load.job, chunks.error()});
+  send_chunks(load.job, *std::move(chunks), send);
+  send_stored_pages(load.job, load.model, send);
+}
+
+void StoreActor::send_stored_pages(uint64_t job, const std::string& model, const Send& send) {
+  std::vector<StoredPage> pages;
+  if (durable_ != nullptr) {
+    auto found = durable_->kv().pages(digest(model));
+    if (!found.ok()) return send(wire::StoreAck{job, found.error()});
+    pages = *std::move(found);
   }
-  if (const auto* load = std::get_if<wire::StoreLoad>(&message)) {
-    auto chunks = store.load();
-    // A store that cannot be read is a reason to stop, not to go on with nothing.
-    if (!chunks.ok()) return wire::StoreAck{load->job, chunks.error()};
-    return wire::StoreChunks{load->job, *std::move(chunks)};
+  size_t next = 0;
+  do {
+    wire::StoredPages message;
+    message.job = job;
+    for (; next < pages.size() && message.pages.size() < kPagesAtOnceMax; ++next) {
+      const KvPageHeader& header = pages[next].header;
+      message.pages.push_back(
+          {header.key.hex(), header.parent.hex(), static_cast<int32_t>(header.token_ids.size())});
+    }
+    message.more = next < pages.size();
+    if (!message.more) message.other_models = beginnings_of_others(digest(model));
+    send(std::move(message));
+  } while (next < pages.size());
+}
+
+// To explain misses by; so an error is no reason to stop.
+std::vector<std::string> StoreActor::beginnings_of_others(const Digest& model) {
+  std::vector<std::string> beginnings;
+  if (durable_ == nullptr) return beginnings;
+  const auto models = durable_->kv().models();
+  for (const ModelRecord& other : models.ok() ? *models : std::vector<ModelRecord>()) {
+    if (other.digest == model) continue;
+    const auto pages = durable_->kv().pages(other.digest);
+    for (const StoredPage& page : pages.ok() ? *pages : std::vector<StoredPage>()) {
+      const KvPageHeader& header = page.header;
+      if (header.position > 0 || beginnings.size() >= kBeginningsMax) break;
+      if (header.token_ids.size() < kPageTokens) continue;
+      beginnings.push_back(beginning_digest(header.tenant, header.token_ids).hex());
+    }
   }
-  return std::nullopt;
+  return beginnings;
+}
+
+void StoreActor::work(const wire::StorePages& store, const Send&) {
+  wire::StorePagesDone done;
+  done.job = store.job;
+  Waiting waiting;
+  const Status appended = append(store, waiting.written, done.removed);
+  if (!appended.ok()) done.error = appended.error();
+  waiting.answer = std::move(done);
+  waiting_.push_back(std::move(waiting));
+}
+
+// Beyond the budget those go that were not used for longest.
+Status StoreActor::append(const wire::StorePages& store, std::vector<Digest>& written,
+                          std::vector<std::string>& removed) {
+  if (durable_ == nullptr) return unsupported("state_dir", "nothing is kept");
+  std::vector<RunPage> pages;
+  for (const wire::ChainPage& page : store.pages) {
+    pages.push_back({digest(page.key), page.token_ids, arena_->data(page.page)});
+    written.push_back(pages.back().key);
+  }
+  PageRun run;
+  run.tenant = store.tenant;
+  run.model = digest(store.model);
+  run.parent = digest(store.parent);
+  run.position = store.position;
+  run.page_bytes = arena_->page_bytes();
+  run.pages = pages;
+  const Status appended = durable_->kv().append(run, clock_.wall_us());
+  const bool full = !appended.ok() && appended.error().code == ErrorCode::kResourceExhausted;
+  if (!full || appended.error().field != "max_disk") return appended;
+  ASSIGN_OR_RETURN(const std::vector<Digest> oldest,
+                   durable_->kv().oldest(run.page_bytes * pages.size()));
+  RETURN_IF_ERROR(durable_->kv().remove(oldest));
+  for (const Digest& key : oldest) removed.push_back(key.hex());
+  return durable_->kv().append(run, clock_.wall_us());
+}
+
+void StoreActor::work(const wire::LoadPages& load, const Send& send) {
+  wire::LoadPagesDone done;
+  done.job = load.job;
+  const int64_t start_us = clock_.monotonic_us();
+  if (durable_ != nullptr) {
+    std::vector<PageRead> pages;
+    std::vector<Digest> keys;
+    for (const wire::ChainPage& page : load.pages) {
+      keys.push_back(digest(page.key));
+      pages.push_back({keys.back(), page.token_ids, arena_->data(page.page)});
+    }
+    PagesRead read = durable_->kv().read(arena_->page_bytes(), pages);
+    done.good = static_cast<int64_t>(read.good);
+    done.error = std::move(read.error);
+    keys.resize(read.good);
+    const Status touched = durable_->kv().touch(keys, clock_.wall_us());
+    if (!touched.ok()) spdlog::warn("uses of pages are not noted: {}", touched.error().to_string());
+  }
+  done.load_us = clock_.monotonic_us() - start_us;
+  send(std::move(done));
+}
+
+void StoreActor::work(const wire::PrefetchPages& prefetch, const Send&) {
+  if (durable_ == nullptr) return;
+  std::vector<Digest> keys;
+  for (const std::string& key : prefetch.keys) keys.push_back(digest(key));
+  durable_->kv().prefetch(keys);
+}
+
+void StoreActor::work(const wire::RemovePages& remove, const Send&) {
+  std::vector<Digest> keys;
+  for (const std::string& key : remove.keys) keys.push_back(digest(key));
+  acknowledge(remove.job, durable_ == nullptr ? Status() : durable_->kv().remove(keys));
+}
+
+// From the end to the beginning, since a page knows the one before it.
+void StoreActor::work(const wire::ReadChain& read, const Send& send) {
+  wire::StoredChain chain;
+  chain.job = read.job;
+  std::vector<std::vector<int32_t>> pages;
+  Digest key = digest(read.key);
+  std::optional<int64_t> position;
+  while (durable_ != nullptr) {
+    auto page = durable_->kv().find(key);
+    if (!page.ok() || !*page || (position && (*page)->header.position != *position)) {
+      pages.clear();
+      break;
+    }
+    const KvPageHeader& header = (*page)->header;
+    position = header.position - kPageTokens;
+    pages.emplace_back(header.token_ids.begin(), header.token_ids.end());
+    if (header.position == 0) break;
+    key = header.parent;
+  }
+  for (auto page = pages.rbegin(); page != pages.rend(); ++page) {
+    chain.token_ids.insert(chain.token_ids.end(), page->begin(), page->end());
+  }
+  send(std::move(chain));
+}
+
+void StoreActor::work(const wire::StoreSearch& search, const Send& send) {
+  wire::StoreFound answer;
+  answer.job = search.job;
+  if (durable_ == nullptr) {
+    answer.error = unsupported("query",
+                               "texts are searched on disk, and this daemon keeps nothing "
+                               "there (--state-dir '')");
+    return send(std::move(answer));
+  }
+  auto hits =
+      durable_->chunks().search(search.tenant, search.query, static_cast<size_t>(search.limit));
+  if (!hits.ok()) {
+    answer.error = hits.error();
+  } else {
+    for (SearchHit& hit : *hits)
+      answer.found.push_back({std::move(hit.id), std::move(hit.snippet)});
+  }
+  send(std::move(answer));
+}
+
+void StoreActor::work(const wire::StoreCheck& check, const Send& send) {
+  if (upkeep_) return upkeep_->start(check, send);
+  send(wire::StoreChecked{check.job, unsupported("state_dir", "nothing is kept"), {}});
+}
+
+void StoreActor::work(const wire::StoreBackup& backup, const Send& send) {
+  if (upkeep_) return upkeep_->start(backup, send);
+  send(wire::StoreBackedUp{backup.job, unsupported("state_dir", "nothing is kept"), {}});
+}
+
+void StoreActor::tell_forgotten(const Send& send) {
+  wire::PagesForgotten forgotten;
+  for (const Digest& key : durable_->kv().take_forgotten()) forgotten.keys.push_back(key.hex());
+  if (!forgotten.keys.empty()) send(std::move(forgotten));
+}
+
+void StoreActor::commit(const Send& send) {
+  const Status committed = chunks_.commit();
+  if (!waiting_.empty()) tidy_ = false;
+  std::vector<Digest> unwritten;
+  if (durable_ != nullptr) unwritten = durable_->kv().take_unwritten();
+  for (Waiting& waiting : std::exchange(waiting_, {})) {
+    if (!committed.ok()) refuse(waiting.answer, committed.error());
+    if (auto* done = std::get_if<wire::StorePagesDone>(&waiting.answer)) {
+      const bool lost = std::ranges::any_of(waiting.written, [&](const Digest& key) {
+        return std::ranges::find(unwritten, key) != unwritten.end();
+      });
+      if (lost && !done->error) {
+        done->error = Error{ErrorCode::kIo, "kv", "a file of pages could not be synchronised"};
+      }
+    }
+    send(std::move(waiting.answer));
+  }
+  if (durable_ != nullptr) tell_forgotten(send);
+}
+
+void StoreActor::tidy(const Send& send) {
+  if (busy()) {
+    upkeep_->step(send);
+    return tell_forgotten(send);
+  }
+  if (durable_ == nullptr || tidy_) return;
+  Result<bool> more = durable_->forget_step();
+  if (more.ok() && !*more) {
+    more = durable_->kv().compact(kCompactBytesMax);
+    const Status committed = durable_->commit();
+    if (!committed.ok()) more = committed.error();
+  }
+  if (!more.ok())
+    spdlog::warn("the state directory is not tidied up: {}", more.error().to_string());
+  tidy_ = !more.ok() || !*more;
 }
 
 }  // namespace cascade

@@ -1,14 +1,76 @@
-// The store: chunk metadata behind messages.
+// The store: what outlives the process, behind messages.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <optional>
+#include <vector>
 
+#include "actors/store_upkeep.h"
+#include "base/clock.h"
+#include "cache/page_arena.h"
 #include "persist/chunk_store.h"
+#include "persist/store.h"
 #include "wire/messages.h"
 
 namespace cascade {
 
-// Answers StorePut, StoreDelete and StoreLoad; nullopt for anything else. One thread.
-std::optional<wire::Message> handle_store(ChunkStore& store, const wire::Message& message);
+// One thread: that of the store.
+class StoreActor {
+ public:
+  using Send = std::function<void(wire::Message)>;
+
+  // Chunks alone: K and V are not kept, and texts cannot be searched.
+  StoreActor(ChunkStore& chunks, const Clock& clock) : chunks_(chunks), clock_(clock) {}
+  // `arena` has the pages that messages name. All must outlive this.
+  StoreActor(Store& store, const PageArena& arena, const Clock& clock)
+      : chunks_(store), durable_(&store), arena_(&arena), clock_(clock), upkeep_(store) {}
+
+  // Works on the messages, in their order, and answers them: reads at once; changes, which share
+  // one commit, behind it. Messages that are not for the store are dropped.
+  void handle(const std::vector<wire::Message>& batch, const Send& send);
+
+  // Does a part of what can wait: a check or a backup, or else compaction and clearing what was
+  // deleted. Milliseconds (a check's first part: as long as the database is read); nothing if
+  // nothing is to be done. Errors of tidying are logged, and dealt with by the next commit.
+  void tidy(const Send& send);
+  // A check or a backup is under way: tidy() has more to do at once.
+  bool busy() const { return upkeep_ && upkeep_->busy(); }
+
+ private:
+  // An answer that waits for the commit.
+  struct Waiting {
+    wire::Message answer;
+    std::vector<Digest> written;  // pages
+  };
+
+  void work(const wire::StorePut& put, const Send& send);
+  void work(const wire::StoreTouch& touch, const Send& send);
+  void work(const wire::StoreDelete& remove, const Send& send);
+  void work(const wire::StoreLoad& load, const Send& send);
+  void work(const wire::StorePages& store, const Send& send);
+  void work(const wire::LoadPages& load, const Send& send);
+  void work(const wire::PrefetchPages& prefetch, const Send& send);
+  void work(const wire::RemovePages& remove, const Send& send);
+  void work(const wire::ReadChain& read, const Send& send);
+  void work(const wire::StoreSearch& search, const Send& send);
+  void work(const wire::StoreCheck& check, const Send& send);
+  void work(const wire::StoreBackup& backup, const Send& send);
+  void acknowledge(uint64_t job, const Status& status);
+  Status append(const wire::StorePages& store, std::vector<Digest>& written,
+                std::vector<std::string>& removed);
+  void send_stored_pages(uint64_t job, const std::string& model, const Send& send);
+  std::vector<std::string> beginnings_of_others(const Digest& model);
+  void commit(const Send& send);
+  void tell_forgotten(const Send& send);
+
+  ChunkStore& chunks_;
+  Store* durable_ = nullptr;
+  const PageArena* arena_ = nullptr;
+  const Clock& clock_;
+  std::vector<Waiting> waiting_;
+  std::optional<StoreUpkeep> upkeep_;  // if it is durable
+  bool tidy_ = false;                  // nothing was changed since tidy() found nothing to do
+};
 
 }  // namespace cascade

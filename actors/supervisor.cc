@@ -1,6 +1,7 @@
 // Let it crash, but not for ever.
 #include "actors/supervisor.h"
 
+#include <pthread.h>
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -14,6 +15,7 @@ namespace {
 
 constexpr int64_t kFirstBackoffUs = 10'000;
 constexpr int64_t kBackoffUsMax = 1'000'000;
+constexpr size_t kThreadNameMax = 15;  // more and Linux refuses it
 
 }  // namespace
 
@@ -44,6 +46,8 @@ void Supervisor::start(const std::string& name, std::function<void(uint64_t)> ru
 }
 
 void Supervisor::supervise(const std::string& name, const std::function<void(uint64_t)>& run) {
+  // What top and debuggers show.
+  pthread_setname_np(pthread_self(), name.substr(0, kThreadNameMax).c_str());
   RestartBudget budget(policy_);
   for (uint64_t incarnation = 1;; ++incarnation) {
     std::string reason;

@@ -11,25 +11,92 @@
 namespace cascade {
 namespace {
 
+// Our own messages: anything else is a bug.
+wire::Envelope decoded(const wire::Frames& frames) {
+  auto envelope = wire::decode(frames);
+  CHECK(envelope.ok());
+  return *std::move(envelope);
+}
+
+// Receives until Stop; calls `idle` when nothing came for a while.
+class BatchLoop {
+ public:
+  BatchLoop(asio::io_context& io, ZmqPort& port, const BatchHandle& handle)
+      : timer_(io), port_(port), handle_(handle) {}
+
+  Task<> serve(PeerWatch& watch) {
+    bool stop = false;
+    while (!stop) {
+      std::optional<wire::Frames> frames = co_await port_.recv();
+      if (!frames) break;
+      std::vector<wire::Message> batch;
+      for (; frames && !stop; frames = next(batch.size())) {
+        wire::Message message = decoded(*frames).message;
+        stop = std::holds_alternative<wire::Stop>(message);
+        if (!stop) batch.push_back(std::move(message));
+      }
+      if (batch.empty()) continue;
+      work(std::move(batch));
+      came_ = true;
+    }
+    watch.close();
+    stopped_ = true;
+    timer_.cancel();
+  }
+
+  Task<> watch_idleness() {
+    while (!stopped_) {
+      timer_.expires_after(std::chrono::microseconds(busy_ ? 0 : kIdleUs));
+      boost::system::error_code cancelled;
+      co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, cancelled));
+      if (stopped_ || (std::exchange(came_, false) && !busy_)) continue;
+      work({});
+    }
+  }
+
+ private:
+  // An idle wait that is under way ends when there is more to do.
+  void work(std::vector<wire::Message> batch) {
+    const bool was_busy = std::exchange(busy_, false);
+    busy_ = handle_(std::move(batch), send_);
+    if (busy_ && !was_busy) timer_.cancel();
+  }
+
+  std::optional<wire::Frames> next(size_t taken) {
+    return taken < kBatchMax ? port_.try_recv() : std::nullopt;
+  }
+
+  asio::steady_timer timer_;
+  ZmqPort& port_;
+  const BatchHandle& handle_;
+  const Send send_ = [this](wire::Message message) {
+    port_.send(wire::encode({{}, std::move(message)}));
+  };
+  bool came_ = false;
+  bool busy_ = false;  // there is more to do
+  bool stopped_ = false;
+};
+
 using Handle = std::function<std::optional<wire::Message>(const wire::Message&)>;
 
 Task<> serve(ZmqPort& port, PeerWatch& watch, const Handle& handle) {
   for (;;) {
     const std::optional<wire::Frames> frames = co_await port.recv();
     if (!frames) co_return;
-    const auto envelope = wire::decode(*frames);
-    CHECK(envelope.ok());  // messages inside the process are our own
-    if (std::holds_alternative<wire::Stop>(envelope->message)) break;
-    std::optional<wire::Message> answer = handle(envelope->message);
-    if (answer) port.send(wire::encode({envelope->request, std::move(*answer)}));
+    const wire::Envelope envelope = decoded(*frames);
+    if (std::holds_alternative<wire::Stop>(envelope.message)) break;
+    std::optional<wire::Message> answer = handle(envelope.message);
+    if (answer) port.send(wire::encode({envelope.request, std::move(*answer)}));
   }
   watch.close();
 }
 
-}  // namespace
-
-void run_worker(ZmqContext& context, const std::string& name, uint64_t incarnation,
-                const Handle& handle) {
+// Greets the scheduler, then runs what `spawn` starts, until all of it has ended. `spawn` gets what
+// is to be called at the end of each.
+void run_connected(
+    ZmqContext& context, const std::string& name, uint64_t incarnation,
+    const std::function<void(asio::io_context&, ZmqPort&, PeerWatch&,
+                             const std::function<void(std::exception_ptr)>&)>& spawn) {
   asio::io_context io(1);
   ZmqPort::Options options;
   options.routing_id = name;
@@ -39,14 +106,46 @@ void run_worker(ZmqContext& context, const std::string& name, uint64_t incarnati
   port.send(wire::encode({{}, wire::ActorHello{name, incarnation}}));
   PeerWatch watch(io, context, port);
   std::exception_ptr failure;
-  const auto on_end = [&](std::exception_ptr error) {
+  const std::function<void(std::exception_ptr)> on_end = [&](std::exception_ptr error) {
     if (error && !failure) failure = error;
     if (error) io.stop();
   };
-  asio::co_spawn(io, serve(port, watch, handle), on_end);
+  spawn(io, port, watch, on_end);
   asio::co_spawn(io, watch.run(), on_end);
   io.run();
   if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace
+
+std::string gateway_name(const std::string& tenant) {
+  return std::string(kGatewayActor) + ':' + tenant;
+}
+
+std::optional<std::string> tenant_of_gateway(std::string_view name) {
+  const std::string prefix = gateway_name("");
+  if (!name.starts_with(prefix)) return std::nullopt;
+  return std::string(name.substr(prefix.size()));
+}
+
+void run_worker(ZmqContext& context, const std::string& name, uint64_t incarnation,
+                const Handle& handle) {
+  run_connected(context, name, incarnation,
+                [&](asio::io_context& io, ZmqPort& port, PeerWatch& watch, const auto& on_end) {
+                  asio::co_spawn(io, serve(port, watch, handle), on_end);
+                });
+}
+
+void run_batch_worker(ZmqContext& context, const std::string& name, uint64_t incarnation,
+                      const BatchHandle& handle) {
+  run_connected(context, name, incarnation,
+                [&](asio::io_context& io, ZmqPort& port, PeerWatch& watch, const auto& on_end) {
+                  const auto loop = std::make_shared<BatchLoop>(io, port, handle);
+                  asio::co_spawn(
+                      io, [loop, &watch]() -> Task<> { co_await loop->serve(watch); }, on_end);
+                  asio::co_spawn(
+                      io, [loop]() -> Task<> { co_await loop->watch_idleness(); }, on_end);
+                });
 }
 
 }  // namespace cascade

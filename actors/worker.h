@@ -5,6 +5,8 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "actors/zmq_port.h"
 #include "wire/messages.h"
@@ -18,13 +20,28 @@ inline constexpr char kSchedulerEndpoint[] = "inproc://scheduler";
 inline constexpr char kPrefillActor[] = "prefill";
 inline constexpr char kDecodeActor[] = "decode";
 inline constexpr char kStoreActor[] = "store";
-inline constexpr char kGatewayActor[] = "gateway";
+inline constexpr char kGatewayActor[] = "gateway";  // ":" and its tenant follow
 inline constexpr char kMainActor[] = "main";  // the daemon's main thread, which asks it to stop
+
+// The gateway of a tenant: "gateway:local".
+std::string gateway_name(const std::string& tenant);
+// The tenant of the gateway that has this name; nullopt if it is no gateway's.
+std::optional<std::string> tenant_of_gateway(std::string_view name);
 
 // Runs the actor `name` on the calling thread: greets the scheduler, then gives each message to
 // `handle` and sends back what it returns. Returns on Stop. Throws what `handle` throws, and
 // std::runtime_error if the scheduler is gone (it was restarted: the supervisor starts us again).
 void run_worker(ZmqContext& context, const std::string& name, uint64_t incarnation,
                 const std::function<std::optional<wire::Message>(const wire::Message&)>& handle);
+
+// The same of an actor that works on many messages at a time: gives all that are there, at most
+// kBatchMax, to `handle`, which sends its answers itself, and an empty batch whenever no message
+// has come for kIdleUs; if it returns true, which says that it has more to do, at once.
+using Send = std::function<void(wire::Message)>;
+using BatchHandle = std::function<bool(std::vector<wire::Message> batch, const Send& send)>;
+inline constexpr size_t kBatchMax = 256;
+inline constexpr int64_t kIdleUs = 200'000;
+void run_batch_worker(ZmqContext& context, const std::string& name, uint64_t incarnation,
+                      const BatchHandle& handle);
 
 }  // namespace cascade

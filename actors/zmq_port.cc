@@ -43,7 +43,7 @@ ZmqContext::~ZmqContext() {
 ZmqPort::ZmqPort(asio::io_context& io, ZmqContext& context, const Options& options)
     : io_(io), socket_(zmq_socket(context.get(), options.type), zmq_close) {
   if (socket_ == nullptr) fail("zmq_socket");
-  set(ZMQ_LINGER, 0);
+  set(ZMQ_LINGER, options.linger_ms);
   set(ZMQ_SNDHWM, options.queue_messages_max);
   set(ZMQ_RCVHWM, options.queue_messages_max);
   zmq_setsockopt(socket_.get(), ZMQ_MAXMSGSIZE, &options.message_bytes_max,
@@ -65,6 +65,7 @@ ZmqPort::ZmqPort(asio::io_context& io, ZmqContext& context, const Options& optio
   size_t size = sizeof fd;
   if (zmq_getsockopt(socket_.get(), ZMQ_FD, &fd, &size) != 0) fail("ZMQ_FD");
   descriptor_.emplace(io_, fd);
+  if (options.watch_peers) start_monitor(context);
 }
 
 ZmqPort::~ZmqPort() {
@@ -87,17 +88,17 @@ Status ZmqPort::connect(const std::string& endpoint) {
                std::string("cannot connect: ") + zmq_strerror(zmq_errno())};
 }
 
+// Looking takes the edge that the descriptor had: a receiver that waits for it is woken.
 int ZmqPort::events() {
   int events = 0;
   size_t size = sizeof events;
   if (zmq_getsockopt(socket_.get(), ZMQ_EVENTS, &events, &size) != 0) fail("ZMQ_EVENTS");
+  if ((events & ZMQ_POLLIN) != 0) descriptor_->cancel();
   return events;
 }
 
 bool ZmqPort::has_peer() {
-  const int now = events();
-  if ((now & ZMQ_POLLIN) != 0) descriptor_->cancel();  // reading events may have eaten the edge
-  return (now & ZMQ_POLLOUT) != 0;
+  return (events() & ZMQ_POLLOUT) != 0;
 }
 
 std::optional<wire::Frames> ZmqPort::try_recv() {
@@ -114,6 +115,7 @@ std::optional<wire::Frames> ZmqPort::try_recv() {
       fail("zmq_msg_recv");  // the parts of one message arrive together
     }
     more = zmq_msg_more(&message) != 0;
+    if (!more && monitor_) note_connection(zmq_msg_gets(&message, "__fd"), frames.front());
     // One frame too many is enough for the reader to see that there are too many.
     if (frames.size() < wire::kFrameCountMax + 2) {
       frames.emplace_back(static_cast<const char*>(zmq_msg_data(&message)), zmq_msg_size(&message));
@@ -132,6 +134,7 @@ Task<std::optional<wire::Frames>> ZmqPort::recv() {
       co_return frames;
     }
     if (readable()) continue;
+    if (on_gone_) report_gone();
     boost::system::error_code error;
     co_await descriptor_->async_wait(asio::posix::stream_descriptor::wait_read,
                                      asio::redirect_error(asio::use_awaitable, error));
@@ -143,8 +146,7 @@ Task<std::optional<wire::Frames>> ZmqPort::recv() {
 
 SendResult ZmqPort::send(const wire::Frames& frames) {
   const SendResult result = try_send(frames);
-  // Sending, refused or not, may have eaten the edge: wake the receiver.
-  if (readable()) descriptor_->cancel();
+  events();  // sending, refused or not, may have taken the edge
   return result;
 }
 
@@ -169,6 +171,7 @@ SendResult ZmqPort::try_send(const wire::Frames& frames) {
 void ZmqPort::close() {
   closed_ = true;
   descriptor_->cancel();
+  if (monitor_) monitor_->close();
 }
 
 }  // namespace cascade

@@ -6,9 +6,13 @@
 #include <atomic>
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "actors/asio.h"
 #include "base/result.h"
@@ -50,7 +54,9 @@ class ZmqPort {
     int queue_messages_max = 1000;  // each way
     int64_t message_bytes_max = static_cast<int64_t>(wire::kMessageBytesMax);  // of one frame
     bool replace_peer = false;  // ROUTER: a new peer of the same name takes over (ours restart)
+    int linger_ms = 0;          // how long what was sent may be on its way after the end
     bool heartbeats = false;    // find dead peers behind ipc and tcp within 15 s
+    bool watch_peers = false;   // ROUTER: watch_peers() will be called
   };
 
   // Throws std::runtime_error if the system has no more sockets.
@@ -68,6 +74,8 @@ class ZmqPort {
   // wire::kFrameCountMax + 2 frames, those beyond are dropped. nullopt after close().
   // Throws std::runtime_error if the context was shut down.
   Task<std::optional<wire::Frames>> recv();
+  // The next message if one is there. Between calls of recv().
+  std::optional<wire::Frames> try_recv();
 
   // Never waits.
   SendResult send(const wire::Frames& frames);
@@ -75,11 +83,20 @@ class ZmqPort {
   // Whether a message could be sent now: somebody is connected, or will be, and has room.
   bool has_peer();
 
-  // Ends recv(). Idempotent.
+  // Of a ROUTER that listens on ipc or tcp: calls `on_gone` with the name of every peer that has
+  // sent something and whose connection has ended, once all that it sent was received.
+  // Precondition: options.watch_peers. Returns after close().
+  Task<> watch_peers(std::function<void(const std::string&)> on_gone);
+
+  // Ends recv() and watch_peers(). Idempotent.
   void close();
 
  private:
-  std::optional<wire::Frames> try_recv();
+  void start_monitor(ZmqContext& context);
+  void note_connection(const char* connection, const std::string& peer);
+  void take_event(const wire::Frame& event);
+  void end_peer(const std::string& connection);
+  void report_gone();
   SendResult try_send(const wire::Frames& frames);
   int events();
   bool readable() { return (events() & ZMQ_POLLIN) != 0; }
@@ -90,6 +107,12 @@ class ZmqPort {
   std::optional<asio::posix::stream_descriptor> descriptor_;
   bool closed_ = false;
   uint32_t burst_ = 0;
+  // Of watch_peers(). Connections are named by their file descriptors.
+  std::unique_ptr<ZmqPort> monitor_;
+  std::function<void(const std::string&)> on_gone_;
+  std::set<std::string> connections_;
+  std::map<std::string, std::string> peer_of_;  // by connection
+  std::vector<std::string> gone_;               // peers that are not reported yet
 };
 
 }  // namespace cascade

@@ -1,45 +1,25 @@
 // Names of the chunk enumerations, as they stand on the wire and in the store.
 #include "base/chunk.h"
 
-#include <array>
-#include <utility>
+#include "base/enum_table.h"
 
 namespace cascade {
 namespace {
 
-template <class E, size_t N>
-using Names = std::array<std::pair<E, std::string_view>, N>;
-
-template <class E, size_t N>
-std::string_view name_of(const Names<E, N>& names, E value) {
-  for (const auto& [candidate, name] : names) {
-    if (candidate == value) return name;
-  }
-  check_failed(__FILE__, __LINE__, "an enumerator has a name");
-}
-
-template <class E, size_t N>
-std::optional<E> value_of(const Names<E, N>& names, std::string_view name) {
-  for (const auto& [value, candidate] : names) {
-    if (candidate == name) return value;
-  }
-  return std::nullopt;
-}
-
-constexpr Names<ChunkType, 4> kChunkTypes = {{
+constexpr EnumTable<ChunkType, 4> kChunkTypes = {{
     {ChunkType::kSystemPrompt, "SYSTEM_PROMPT"},
     {ChunkType::kContext, "CONTEXT"},
     {ChunkType::kOutput, "OUTPUT"},
     {ChunkType::kQuery, "QUERY"},
 }};
 
-constexpr Names<ThinkPolicy, 3> kThinkPolicies = {{
+constexpr EnumTable<ThinkPolicy, 3> kThinkPolicies = {{
     {ThinkPolicy::kReprefill, "reprefill"},
     {ThinkPolicy::kKeep, "keep"},
     {ThinkPolicy::kDrop, "drop"},
 }};
 
-constexpr Names<KvState, 3> kKvStates = {{
+constexpr EnumTable<KvState, 3> kKvStates = {{
     {KvState::kNone, "none"},
     {KvState::kPending, "pending"},
     {KvState::kReady, "ready"},
@@ -57,13 +37,10 @@ std::optional<ChunkType> chunk_type_from_string(std::string_view name) {
 
 int cascade_level(ChunkType type) {
   switch (type) {
-    case ChunkType::kSystemPrompt:
-      return 0;
+    case ChunkType::kSystemPrompt: return 0;
     case ChunkType::kContext:
-    case ChunkType::kOutput:
-      return 1;
-    case ChunkType::kQuery:
-      return 2;
+    case ChunkType::kOutput: return 1;
+    case ChunkType::kQuery: return 2;
   }
   check_failed(__FILE__, __LINE__, "a chunk type has a level");
 }

@@ -1,6 +1,7 @@
 // Chunks as they travel and are stored: plain data, no behaviour.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -58,6 +59,11 @@ struct GenerationRecord {
   uint64_t seed = 0;
   int32_t max_tokens = 0;
   std::string finish_reason;  // "stop", "length", "cancelled"
+  double presence_penalty = 0;
+  double frequency_penalty = 0;
+  // How many tokens had a bias. The biases themselves may be 1,024 an output; a list of outputs
+  // with all of them would not fit a message.
+  int32_t logit_bias_count = 0;
   bool operator==(const GenerationRecord&) const = default;
 };
 
@@ -71,6 +77,9 @@ struct ChatMessage {
   bool verbatim = false;
   bool operator==(const ChatMessage&) const = default;
 };
+
+// A list of 1,000 outputs that each have so many still fits a message.
+inline constexpr size_t kParentIdsMax = 256;
 
 struct Chunk {
   std::string id;  // "chunk_" + 32 hex digits, or "output_" + 32 hex digits
@@ -89,6 +98,10 @@ struct Chunk {
   KvState kv_state = KvState::kNone;
   int64_t kv_tokens = 0;  // tokens of the chain whose KV is held
   int64_t kv_bytes = 0;   // bytes of pages that hold this chunk's own tokens
+  // The chain whose K and V belong to this chunk: the chain key of its last page, in hexadecimal,
+  // and how many tokens come before this chunk's own. Empty: there is none, or it is not known yet.
+  std::string kv_key;
+  int64_t kv_begin = 0;
   GenerationRecord generation;
   int64_t created_us = 0;    // Unix time
   int64_t last_used_us = 0;  // Unix time
@@ -96,6 +109,12 @@ struct Chunk {
   bool pinned = false;
   int64_t expires_us = 0;  // Unix time; 0 = never
   int32_t priority = 0;
+  int64_t priority_until_us = 0;  // Unix time; from then on the type's default; 0 = for good
+  std::string name;               // given by the owner; may be empty; not unique
+  int64_t registrations = 1;      // how often this content was registered
+  // Outputs only: the chunks that the request named, in its order; the first kParentIdsMax.
+  std::vector<std::string> parent_ids;
+  bool published = false;  // every tenant may find it; only its owner changes or deletes it
   bool operator==(const Chunk&) const = default;
 };
 

@@ -5,9 +5,12 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/mman.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <memory>
 #include <string_view>
@@ -21,6 +24,20 @@ auto uninterrupted(const Call& call) {
   auto result = call();
   while (result < 0 && errno == EINTR) result = call();
   return result;
+}
+
+// What is left of `parts`, from part `first` on, when `bytes` more of them are done.
+size_t advance(std::vector<iovec>& parts, size_t first, size_t bytes) {
+  while (first < parts.size() && bytes >= parts[first].iov_len) bytes -= parts[first++].iov_len;
+  if (first < parts.size()) {
+    parts[first].iov_base = static_cast<uint8_t*>(parts[first].iov_base) + bytes;
+    parts[first].iov_len -= bytes;
+  }
+  return first;
+}
+
+std::span<const iovec> next_parts(const std::vector<iovec>& parts, size_t first) {
+  return std::span(parts).subspan(first, std::min<size_t>(parts.size() - first, IOV_MAX));
 }
 
 }  // namespace
@@ -47,6 +64,59 @@ ssize_t FileCalls::read(int fd, void* to, size_t bytes, uint64_t offset) {
 
 ssize_t FileCalls::write(int fd, const void* from, size_t bytes, uint64_t offset) {
   return uninterrupted([&] { return ::pwrite(fd, from, bytes, static_cast<off_t>(offset)); });
+}
+
+ssize_t FileCalls::read_parts(int fd, std::span<const iovec> parts, uint64_t offset) {
+  return uninterrupted([&] {
+    return ::preadv(fd, parts.data(), static_cast<int>(parts.size()), static_cast<off_t>(offset));
+  });
+}
+
+ssize_t FileCalls::write_parts(int fd, std::span<const iovec> parts, uint64_t offset) {
+  return uninterrupted([&] {
+    return ::pwritev(fd, parts.data(), static_cast<int>(parts.size()), static_cast<off_t>(offset));
+  });
+}
+
+int FileCalls::sync(int fd) {
+  return uninterrupted([&] { return ::fsync(fd); });
+}
+
+int FileCalls::sync_data(int fd) {
+  return uninterrupted([&] { return ::fdatasync(fd); });
+}
+
+int FileCalls::truncate(int fd, uint64_t bytes) {
+  return uninterrupted([&] { return ::ftruncate(fd, static_cast<off_t>(bytes)); });
+}
+
+int FileCalls::punch(int fd, uint64_t offset, uint64_t bytes) {
+  return uninterrupted([&] {
+    return ::fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                       static_cast<off_t>(bytes));
+  });
+}
+
+int FileCalls::will_need(int fd, uint64_t offset, uint64_t bytes) {
+  errno = ::posix_fadvise(fd, static_cast<off_t>(offset), static_cast<off_t>(bytes),
+                          POSIX_FADV_WILLNEED);
+  return errno == 0 ? 0 : -1;
+}
+
+int FileCalls::free_bytes(const std::string& path, uint64_t& bytes) {
+  struct statvfs info = {};
+  if (uninterrupted([&] { return ::statvfs(path.c_str(), &info); }) != 0) return -1;
+  bytes = uint64_t{info.f_bavail} * info.f_frsize;
+  return 0;
+}
+
+int FileCalls::lock_range(int fd, uint64_t offset, uint64_t bytes) {
+  struct flock range = {};
+  range.l_type = F_WRLCK;
+  range.l_whence = SEEK_SET;
+  range.l_start = static_cast<off_t>(offset);
+  range.l_len = static_cast<off_t>(bytes);
+  return uninterrupted([&] { return ::fcntl(fd, F_OFD_SETLK, &range); });
 }
 
 int FileCalls::lock(int fd) {
@@ -124,6 +194,39 @@ Result<std::vector<uint8_t>> read_fully(FileCalls& calls, int fd, size_t bytes, 
   }
   content.resize(filled);
   return content;
+}
+
+Status write_parts_fully(FileCalls& calls, int fd, std::vector<iovec> parts, uint64_t offset,
+                         const std::string& what) {
+  size_t first = advance(parts, 0, 0);
+  while (first < parts.size()) {
+    const ssize_t done = calls.write_parts(fd, next_parts(parts, first), offset);
+    if (done < 0) return io_error(what, errno);
+    if (done == 0) return io_error(what, ENOSPC);
+    first = advance(parts, first, static_cast<size_t>(done));
+    offset += static_cast<uint64_t>(done);
+  }
+  return {};
+}
+
+Result<uint64_t> read_parts_fully(FileCalls& calls, int fd, std::vector<iovec> parts,
+                                  uint64_t offset, const std::string& what) {
+  uint64_t filled = 0;
+  size_t first = advance(parts, 0, 0);
+  while (first < parts.size()) {
+    const ssize_t done = calls.read_parts(fd, next_parts(parts, first), offset + filled);
+    if (done < 0) return io_error(what, errno);
+    if (done == 0) break;
+    first = advance(parts, first, static_cast<size_t>(done));
+    filled += static_cast<uint64_t>(done);
+  }
+  return filled;
+}
+
+Status sync_folder(FileCalls& calls, const std::string& path) {
+  OwnedFd folder(calls, calls.open(path, O_RDONLY | O_DIRECTORY));
+  if (!folder.ok() || calls.sync(folder.fd()) != 0) return io_error(path, errno);
+  return {};
 }
 
 }  // namespace cascade

@@ -3,6 +3,7 @@
 
 #include <sys/stat.h>
 #include <sys/types.h>
+#include <sys/uio.h>
 
 #include <cstdint>
 #include <span>
@@ -21,11 +22,22 @@ class FileCalls {
 
   virtual int open(const std::string& path, int flags, mode_t mode = 0);  // with O_CLOEXEC
   virtual int close(int fd);
-  virtual int status(int fd, struct stat& info);                                   // fstat
-  virtual int path_status(const std::string& path, struct stat& info);             // stat
-  virtual ssize_t read(int fd, void* to, size_t bytes, uint64_t offset);           // pread
-  virtual ssize_t write(int fd, const void* from, size_t bytes, uint64_t offset);  // pwrite
+  virtual int status(int fd, struct stat& info);                                       // fstat
+  virtual int path_status(const std::string& path, struct stat& info);                 // stat
+  virtual ssize_t read(int fd, void* to, size_t bytes, uint64_t offset);               // pread
+  virtual ssize_t write(int fd, const void* from, size_t bytes, uint64_t offset);      // pwrite
+  virtual ssize_t read_parts(int fd, std::span<const iovec> parts, uint64_t offset);   // preadv
+  virtual ssize_t write_parts(int fd, std::span<const iovec> parts, uint64_t offset);  // pwritev
+  virtual int sync(int fd);                      // fsync; of a folder: the names in it
+  virtual int sync_data(int fd);                 // fdatasync
+  virtual int truncate(int fd, uint64_t bytes);  // ftruncate
+  // fallocate: the range reads 0 from now on and takes no space; the file keeps its length.
+  virtual int punch(int fd, uint64_t offset, uint64_t bytes);
+  virtual int will_need(int fd, uint64_t offset, uint64_t bytes);    // posix_fadvise
+  virtual int free_bytes(const std::string& path, uint64_t& bytes);  // statvfs: for this user
   virtual int lock(int fd);  // flock: exclusive, without waiting
+  // fcntl: an exclusive lock of a range for this descriptor, without waiting, until it is closed.
+  virtual int lock_range(int fd, uint64_t offset, uint64_t bytes);
   virtual int rename(const std::string& from, const std::string& to);
   virtual int remove(const std::string& path);       // unlink
   virtual int make_folder(const std::string& path);  // mkdir, mode 0700
@@ -66,5 +78,13 @@ Status write_fully(FileCalls& calls, int fd, std::span<const uint8_t> bytes, uin
 // Reads up to `bytes` bytes, fewer only where the file ends. Errors as write_fully.
 Result<std::vector<uint8_t>> read_fully(FileCalls& calls, int fd, size_t bytes, uint64_t offset,
                                         const std::string& what);
+// The same for bytes that lie in several places, any number of them: one call for each 1,024 parts,
+// as far as the system does what it is asked for. read_parts_fully returns the bytes read.
+Status write_parts_fully(FileCalls& calls, int fd, std::vector<iovec> parts, uint64_t offset,
+                         const std::string& what);
+Result<uint64_t> read_parts_fully(FileCalls& calls, int fd, std::vector<iovec> parts,
+                                  uint64_t offset, const std::string& what);
+// Makes the names in a folder durable. Errors: kIo, kNotFound; field = path.
+Status sync_folder(FileCalls& calls, const std::string& path);
 
 }  // namespace cascade

@@ -58,6 +58,20 @@ Digest Hasher::finish() {
   return digest;
 }
 
+std::optional<Digest> Digest::from_hex(std::string_view text) {
+  Digest digest;
+  if (text.size() != 2 * digest.bytes.size()) return std::nullopt;
+  const auto digit = [](char c) {
+    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+  };
+  for (size_t i = 0; i < digest.bytes.size(); ++i) {
+    const int high = digit(text[2 * i]), low = digit(text[2 * i + 1]);
+    if (high < 0 || low < 0) return std::nullopt;
+    digest.bytes[i] = static_cast<uint8_t>(high << 4 | low);
+  }
+  return digest;
+}
+
 std::string Digest::hex() const {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string text;

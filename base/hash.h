@@ -18,6 +18,8 @@ struct Digest {
   auto operator<=>(const Digest&) const = default;
   // 64 lower-case hexadecimal digits.
   std::string hex() const;
+  // The digest of such digits; nullopt if they are none.
+  static std::optional<Digest> from_hex(std::string_view text);
 };
 
 // Hashes a sequence of *tagged, length-prefixed* fields, so that no two different field lists give

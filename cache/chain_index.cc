@@ -1,57 +1,49 @@
-// The chain tree. Children are ordered by their tokens, so that the neighbours of a look-up are the
-// children with the longest common beginning.
+// The chain tree: look-ups, growth, use.
 #include "cache/chain_index.h"
 
 #include <algorithm>
 
 #include "base/check.h"
-#include "cache/eviction.h"
+#include "base/random.h"
+#include "cache/chain_key.h"
+#include "cache/chain_node.h"
 
 namespace cascade {
 namespace {
 
 using Tokens = std::span<const int32_t>;
 
-// Compares token sequences word by word, a beginning before its continuations.
-struct TokensLess {
-  using is_transparent = void;
-  template <class A, class B>
-  bool operator()(const A& a, const B& b) const {
-    return std::lexicographical_compare(a.begin(), a.end(), b.begin(), b.end());
-  }
-};
+// Of removals so many are remembered, some 400 bytes each: of several times what fits, so that a
+// scan larger than the cache is told why it misses.
+constexpr size_t kRemovalsPerPage = 8;
+constexpr size_t kRemovalsMin = 4096, kRemovalsMax = 32'768;
 
-size_t common_prefix(Tokens a, Tokens b) {
-  return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+Tokens first_page(Tokens tokens) {
+  return tokens.first(std::min<size_t>(tokens.size(), kPageTokens));
 }
 
-bool starts_with(Tokens tokens, Tokens prefix) {
-  return tokens.size() >= prefix.size() && common_prefix(tokens, prefix) == prefix.size();
+MissReason miss_reason(Removal why) {
+  switch (why) {
+    case Removal::kEvicted: return MissReason::kEvicted;
+    case Removal::kDead: return MissReason::kDropped;
+    case Removal::kDeleted: return MissReason::kDeleted;
+    case Removal::kExpired: return MissReason::kExpired;
+  }
+  return MissReason::kNone;
 }
 
 }  // namespace
 
-struct ChainIndex::Node {
-  Node* parent = nullptr;
-  std::vector<int32_t> tokens;
-  PageIndex page = 0;
-  Digest key;
-  int64_t position = 0;  // of the first token
-  int64_t last_used_us = 0;
-  int64_t hits = 0;
-  int users = 0;  // running sequences whose path this is on
-  int holds = 0;  // retained chains whose path this is on
-  std::vector<HoldId> ending_holds;
-  std::map<std::vector<int32_t>, std::unique_ptr<Node>, TokensLess> children;
-  std::optional<std::multimap<double, Node*>::iterator> queued;  // among the evictable leaves
-
-  bool full() const { return tokens.size() == kPageTokens; }
-  double score() const { return page_score({holds > 0, last_used_us, hits, position}); }
-};
-
-ChainIndex::ChainIndex(const Digest& root_key, PagePool& pool)
-    : pool_(pool), root_(std::make_unique<Node>()) {
+ChainIndex::ChainIndex(const Digest& root_key, PagePool& pool, EvictionPolicy policy)
+    : pool_(pool),
+      policy_(policy),
+      monitor_(pool.page_count()),
+      removals_(std::clamp(kRemovalsPerPage * pool.page_count(), kRemovalsMin, kRemovalsMax),
+                system_random()),
+      root_(std::make_unique<Node>()),
+      bonus_s_(monitor_.bonus_s(policy)) {
   root_->key = root_key;
+  tenants_.push_back({root_key});
 }
 
 // Without recursion: a chain of a million tokens is 16,000 nodes deep.
@@ -61,8 +53,15 @@ ChainIndex::~ChainIndex() {
   while (!pending.empty()) {
     const std::unique_ptr<Node> node = std::move(pending.back());
     pending.pop_back();
-    for (auto& [tokens, child] : node->children) pending.push_back(std::move(child));
+    while (!node->children.empty()) {
+      pending.push_back(std::move(node->children.extract(node->children.begin()).value()));
+    }
   }
+}
+
+TenantId ChainIndex::add_tenant(const Digest& key) {
+  tenants_.push_back({key});
+  return static_cast<TenantId>(tenants_.size() - 1);
 }
 
 PageIndex ChainIndex::page_of(const Node* node) {
@@ -74,19 +73,40 @@ const Digest& ChainIndex::key_of(const Node* node) {
   return node->key;
 }
 
-ChainIndex::Match ChainIndex::match(std::span<const int32_t> tokens) const {
-  Match match;
-  match.node = root_.get();
+// A chain becomes a tenant's at its first node that is not public.
+const Digest* ChainIndex::tenant_key_behind(const Node* parent, TenantId tenant) const {
+  return tenant != parent->tenant ? &tenants_[tenant].key : nullptr;
+}
+
+Digest ChainIndex::key_for(const Node* node) const {
+  return chain_key(node->parent->key, tenant_key_behind(node->parent, node->tenant), node->tokens);
+}
+
+std::vector<ChainIndex::Node*> ChainIndex::path_to(Node* node) {
+  std::vector<Node*> path;
+  for (; node->parent != nullptr; node = node->parent) path.push_back(node);
+  std::ranges::reverse(path);
+  return path;
+}
+
+ChainIndex::PageName ChainIndex::name_of(const Node* node) {
+  CHECK(node->parent != nullptr);
+  return {node->key, node->parent->key, node->tenant, node->position, node->tokens, node->hits};
+}
+
+// Extends `match`, which ends with a whole page, by nodes of `tenant`. `tokens`: those behind it.
+void ChainIndex::descend(Match& match, TenantId tenant, Tokens tokens) const {
   while (!tokens.empty()) {
-    const Tokens page = tokens.first(std::min<size_t>(tokens.size(), kPageTokens));
+    const Tokens page = first_page(tokens);
     const auto& children = match.node->children;
-    const auto after = children.lower_bound(page);
+    const auto after = children.lower_bound(ChildKey{tenant, page});
     Node* best = nullptr;
     size_t best_tokens = 0;
     const auto consider = [&](auto it) {
-      const size_t shared = common_prefix(it->second->tokens, page);
+      if ((*it)->tenant != tenant) return;
+      const size_t shared = common_prefix((*it)->tokens, page);
       if (shared > best_tokens) {
-        best = it->second.get();
+        best = it->get();
         best_tokens = shared;
       }
     };
@@ -95,65 +115,139 @@ ChainIndex::Match ChainIndex::match(std::span<const int32_t> tokens) const {
     if (best_tokens < kPageTokens) {
       match.partial = best;
       match.partial_tokens = static_cast<int>(best_tokens);
-      return match;
+      return;
     }
     match.node = best;
     match.pages.push_back(best->page);
     tokens = tokens.subspan(kPageTokens);
   }
-  return match;
 }
 
-void ChainIndex::acquire(Node* node) {
-  for (; node->parent != nullptr; node = node->parent) {
-    if (node->users++ > 0) continue;
-    ++used_count_;
-    dequeue(node);
+// Public nodes as far as they go; at each of them the chain may turn to the tenant's own.
+ChainIndex::Match ChainIndex::match(TenantId tenant, Tokens tokens) const {
+  Match shared;
+  shared.node = root_.get();
+  if (tenant == kPublic) {
+    descend(shared, kPublic, tokens);
+    return shared;
+  }
+  Match best = shared;
+  for (Tokens rest = tokens;; rest = rest.subspan(kPageTokens)) {
+    Match own = shared;
+    descend(own, tenant, rest);
+    if (own.tokens() > best.tokens()) best = std::move(own);
+    Match next = shared;
+    descend(next, kPublic, first_page(rest));
+    if (next.tokens() > best.tokens()) best = next;
+    if (next.pages.size() == shared.pages.size()) return best;
+    shared = std::move(next);
   }
 }
 
+Miss ChainIndex::explain(TenantId tenant, Tokens tokens) const {
+  const Match found = match(tenant, tokens);
+  Miss miss{MissReason::kNone, found.tokens()};
+  if (found.tokens() == static_cast<int64_t>(tokens.size())) return miss;
+  const Tokens page = first_page(tokens.subspan(found.pages.size() * kPageTokens));
+  const auto shared = static_cast<size_t>(found.partial_tokens);
+  for (const TenantId owner : {tenant, kPublic}) {
+    const auto removal = removals_.find(found.node->key, owner, page, shared);
+    // What was published and is not any more is nobody's business.
+    if (!removal || (owner != tenant && *removal != Removal::kEvicted)) continue;
+    miss.reason = miss_reason(*removal);
+    return miss;
+  }
+  const Node* closest = found.partial;
+  if (closest == nullptr) {
+    const auto& children = found.node->children;
+    const auto next = children.lower_bound(ChildKey{tenant, {}});
+    if (next != children.end() && (*next)->tenant == tenant) closest = next->get();
+  }
+  if (closest == nullptr || closest->tokens.size() == shared) {
+    miss.reason = MissReason::kNew;
+    return miss;
+  }
+  miss.reason = MissReason::kDiffers;
+  miss.known_token = closest->tokens[shared];
+  return miss;
+}
+
+void ChainIndex::acquire(Node* node) {
+  lock(node, 1, 0);
+}
+
 void ChainIndex::release(Node* node) {
+  unlock(node, 1, 0);
+}
+
+// Adds users and pins to `node` and its ancestors.
+void ChainIndex::lock(Node* node, int users, int pins) {
   for (; node->parent != nullptr; node = node->parent) {
-    CHECK(node->users > 0);
-    if (--node->users > 0) continue;
-    --used_count_;
+    if (!node->locked()) {
+      ++locked_count_;
+      dequeue(node);
+    }
+    if (pins > 0 && node->pins == 0) ++pinned_count_;
+    node->users += users;
+    node->pins += pins;
+  }
+}
+
+void ChainIndex::unlock(Node* node, int users, int pins) {
+  for (; node->parent != nullptr; node = node->parent) {
+    CHECK(node->users >= users && node->pins >= pins);
+    node->users -= users;
+    node->pins -= pins;
+    if (pins > 0 && node->pins == 0) --pinned_count_;
+    if (node->locked()) continue;
+    --locked_count_;
     enqueue_if_leaf(node);
   }
 }
 
 void ChainIndex::extend(Node* child) {
   CHECK(child->parent->parent == nullptr || child->parent->users > 0);
-  if (child->users++ > 0) return;
-  ++used_count_;
-  dequeue(child);
+  if (!child->locked()) {
+    ++locked_count_;
+    dequeue(child);
+  }
+  ++child->users;
 }
 
-size_t ChainIndex::unused_count(const Node* node) const {
+size_t ChainIndex::unlocked_count(const Node* node) const {
   size_t count = 0;
-  // The users of a node use its ancestors as well.
-  for (; node->parent != nullptr && node->users == 0; node = node->parent) ++count;
+  // What locks a node locks its ancestors as well.
+  for (; node->parent != nullptr && !node->locked(); node = node->parent) ++count;
   return count;
 }
 
-void ChainIndex::touch(Node* node, int64_t now_us) {
+void ChainIndex::touch(Node* node, int64_t now_us, bool observed) {
+  if (observed && node->parent != nullptr && node->hits == 0) {
+    monitor_.reused(now_us - node->last_used_us);
+  }
   for (; node->parent != nullptr; node = node->parent) {
+    if (observed) monitor_.found();
     node->last_used_us = now_us;
     ++node->hits;
+    node->on_probation = false;
     requeue(node);
   }
 }
 
-// A child whose tokens begin with `tokens`, or nullptr.
-ChainIndex::Node* ChainIndex::child_with_prefix(const Node* parent, Tokens tokens) const {
-  const auto found = parent->children.lower_bound(tokens);
-  if (found == parent->children.end()) return nullptr;
-  return starts_with(found->second->tokens, tokens) ? found->second.get() : nullptr;
+// A child of `tenant` whose tokens begin with `tokens`, or nullptr.
+ChainIndex::Node* ChainIndex::child_with_prefix(const Node* parent, TenantId tenant,
+                                                Tokens tokens) const {
+  const auto found = parent->children.lower_bound(ChildKey{tenant, tokens});
+  if (found == parent->children.end() || (*found)->tenant != tenant) return nullptr;
+  return starts_with((*found)->tokens, tokens) ? found->get() : nullptr;
 }
 
-ChainIndex::Node* ChainIndex::insert(Node* parent, Tokens tokens, PageIndex page, int64_t now_us) {
-  CHECK(!tokens.empty() && tokens.size() <= kPageTokens);
+ChainIndex::Node* ChainIndex::insert(Node* parent, TenantId tenant, Tokens tokens, PageIndex page,
+                                     int64_t now_us, bool on_probation) {
+  CHECK(!tokens.empty() && tokens.size() <= kPageTokens && tenant < tenants_.size());
   CHECK(parent->parent == nullptr || parent->full());
-  if (Node* present = child_with_prefix(parent, tokens)) {
+  CHECK(parent->tenant == kPublic || parent->tenant == tenant);
+  if (Node* present = child_with_prefix(parent, tenant, tokens)) {
     present->last_used_us = std::max(present->last_used_us, now_us);
     requeue(present);
     return present;
@@ -161,15 +255,19 @@ ChainIndex::Node* ChainIndex::insert(Node* parent, Tokens tokens, PageIndex page
   auto owned = std::make_unique<Node>();
   Node* node = owned.get();
   node->parent = parent;
+  node->tenant = tenant;
   node->tokens.assign(tokens.begin(), tokens.end());
   node->page = page;
-  node->key = Hasher().field("parent", parent->key).field("tokens", tokens).finish();
+  node->key = key_for(node);
   node->position = parent->parent == nullptr ? 0 : parent->position + kPageTokens;
   node->last_used_us = now_us;
+  node->on_probation = on_probation;
   pool_.retain(page);
   dequeue(parent);
-  parent->children.emplace(node->tokens, std::move(owned));
+  parent->children.insert(std::move(owned));
   ++node_count_;
+  ++tenants_[tenant].nodes;
+  monitor_.computed(node->key);
   absorb_shorter(node);
   enqueue_if_leaf(node);
   return node;
@@ -178,120 +276,30 @@ ChainIndex::Node* ChainIndex::insert(Node* parent, Tokens tokens, PageIndex page
 // Siblings that `longer` continues are of no use beside it: their holds move over.
 void ChainIndex::absorb_shorter(Node* longer) {
   auto& siblings = longer->parent->children;
-  auto it = siblings.find(longer->tokens);
+  const ChildKey key = {longer->tenant, longer->tokens};
+  auto it = siblings.find(key);
   while (it != siblings.begin()) {
-    Node* shorter = std::prev(it)->second.get();
-    if (!starts_with(longer->tokens, shorter->tokens) || shorter->users > 0) return;
-    longer->holds += shorter->holds;
+    Node* shorter = std::prev(it)->get();
+    const bool absorbed = shorter->tenant == longer->tenant && shorter->users == 0 &&
+                          starts_with(longer->tokens, shorter->tokens);
+    if (!absorbed) return;
     longer->hits = std::max(longer->hits, shorter->hits);
-    for (const HoldId id : shorter->ending_holds) {
-      holds_[id] = longer;
-      longer->ending_holds.push_back(id);
-    }
-    shorter->holds = 0;
-    shorter->ending_holds.clear();
-    remove(shorter);
-    it = siblings.find(longer->tokens);
+    while (!shorter->ending_holds.empty()) move_hold(shorter->ending_holds.back(), longer);
+    remove(shorter, Removal::kDead);
+    it = siblings.find(key);
   }
 }
 
-std::optional<ChainIndex::HoldId> ChainIndex::hold(Tokens tokens) {
-  Node* node = root_.get();
-  while (!tokens.empty()) {
-    const Tokens page = tokens.first(std::min<size_t>(tokens.size(), kPageTokens));
-    node = child_with_prefix(node, page);
-    if (node == nullptr) return std::nullopt;
-    tokens = tokens.subspan(page.size());
+size_t ChainIndex::working_set(int64_t since_us) const {
+  size_t pages = monitor_.ghosts().used_since(since_us);
+  std::vector<const Node*> pending = {root_.get()};
+  while (!pending.empty()) {
+    const Node* node = pending.back();
+    pending.pop_back();
+    if (node->parent != nullptr && node->last_used_us >= since_us) ++pages;
+    for (const auto& child : node->children) pending.push_back(child.get());
   }
-  const HoldId id = next_hold_++;
-  holds_[id] = node;
-  node->ending_holds.push_back(id);
-  for (; node->parent != nullptr; node = node->parent) {
-    ++node->holds;
-    requeue(node);
-  }
-  return id;
-}
-
-void ChainIndex::drop_hold(HoldId hold) {
-  const auto found = holds_.find(hold);
-  if (found == holds_.end()) return;
-  Node* node = found->second;
-  holds_.erase(found);
-  std::erase(node->ending_holds, hold);
-  for (; node->parent != nullptr; node = node->parent) {
-    --node->holds;
-    requeue(node);
-  }
-}
-
-// Whether a sibling of `node` has the first `count` tokens of it, too.
-bool ChainIndex::sibling_has(const Node* node, int64_t count) const {
-  const Tokens prefix = Tokens(node->tokens).first(static_cast<size_t>(count));
-  const auto& siblings = node->parent->children;
-  const auto self = siblings.find(node->tokens);
-  const auto after = std::next(self);
-  return (after != siblings.end() && starts_with(after->first, prefix)) ||
-         (self != siblings.begin() && starts_with(std::prev(self)->first, prefix));
-}
-
-size_t ChainIndex::drop_branch(Tokens tokens, int64_t keep) {
-  Node* node = root_.get();
-  while (!tokens.empty()) {
-    const Tokens page = tokens.first(std::min<size_t>(tokens.size(), kPageTokens));
-    const auto found = node->children.find(page);
-    if (found == node->children.end()) break;
-    node = found->second.get();
-    tokens = tokens.subspan(page.size());
-  }
-  size_t removed = 0;
-  while (node->parent != nullptr && node->children.empty() && node->users == 0 &&
-         node->holds == 0) {
-    const int64_t kept = std::max<int64_t>(keep - node->position, 0);
-    if (kept >= static_cast<int64_t>(node->tokens.size())) break;
-    if (kept > 0 && !sibling_has(node, kept)) break;
-    Node* parent = node->parent;
-    remove(node);
-    ++removed;
-    node = parent;
-  }
-  return removed;
-}
-
-bool ChainIndex::evict_one() {
-  if (evictable_leaves_.empty()) return false;
-  Node* node = evictable_leaves_.begin()->second;
-  while (!node->ending_holds.empty()) drop_hold(node->ending_holds.back());
-  remove(node);
-  ++evicted_count_;
-  return true;
-}
-
-void ChainIndex::enqueue_if_leaf(Node* node) {
-  if (node->parent == nullptr || node->queued || node->users > 0 || !node->children.empty()) return;
-  node->queued = evictable_leaves_.emplace(node->score(), node);
-}
-
-void ChainIndex::dequeue(Node* node) {
-  if (!node->queued) return;
-  evictable_leaves_.erase(*node->queued);
-  node->queued.reset();
-}
-
-void ChainIndex::requeue(Node* node) {
-  if (!node->queued) return;
-  dequeue(node);
-  enqueue_if_leaf(node);
-}
-
-void ChainIndex::remove(Node* node) {
-  CHECK(node->users == 0 && node->holds == 0 && node->children.empty());
-  dequeue(node);
-  pool_.release(node->page);
-  --node_count_;
-  Node* parent = node->parent;
-  parent->children.erase(parent->children.find(node->tokens));
-  enqueue_if_leaf(parent);
+  return pages;
 }
 
 }  // namespace cascade

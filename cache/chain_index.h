@@ -1,6 +1,8 @@
 // Which chains of tokens have their K and V in pages: a tree whose nodes are pages.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -10,10 +12,22 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/miss.h"
 #include "cache/kv_view.h"
 #include "cache/page_pool.h"
+#include "cache/removal_log.h"
+#include "cache/reuse_monitor.h"
 
 namespace cascade {
+
+// Who may find a page. Pages of kPublic are found by every tenant.
+using TenantId = uint32_t;
+inline constexpr TenantId kPublic = 0;
+
+// Tokens that both begin with.
+inline size_t common_prefix(std::span<const int32_t> a, std::span<const int32_t> b) {
+  return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
 
 // A node is one page of one chain: up to 64 tokens, at the position that its depth gives. Children
 // are found by comparing token ids, never a hash, so that no collision can serve another chain's K
@@ -21,19 +35,26 @@ namespace cascade {
 // with fewer than 64 tokens (the end of a chain) have no children; the tokens of any node can be
 // reused in part by copying its page.
 //
-// The index owns one reference to each node's page. Only leaves that nobody uses are evicted, so a
-// chain is lost from its end. One thread.
+// Every node belongs to a tenant or is public. A chain begins with public nodes, or none, and goes
+// on with nodes of one tenant; a look-up never sees another tenant's.
+//
+// The index owns one reference to each node's page. Only leaves that nobody uses or pins are
+// evicted, so a chain is lost from its end. One thread.
 class ChainIndex {
  public:
   struct Node;
   using HoldId = uint64_t;
 
-  // `root_key` digests everything that K and V depend on besides tokens: tenant, weights, types,
-  // layout and numerics versions.
-  ChainIndex(const Digest& root_key, PagePool& pool);
+  // `root_key` digests everything that K and V depend on besides tokens: weights, types, layout and
+  // numerics versions.
+  ChainIndex(const Digest& root_key, PagePool& pool,
+             EvictionPolicy policy = EvictionPolicy::kHybrid);
   ~ChainIndex();
   ChainIndex(const ChainIndex&) = delete;
   ChainIndex& operator=(const ChainIndex&) = delete;
+
+  // A new tenant, whose key is part of its nodes' chain keys.
+  TenantId add_tenant(const Digest& key);
 
   // The longest part of `tokens` that is in pages.
   struct Match {
@@ -45,67 +66,151 @@ class ChainIndex {
       return static_cast<int64_t>(pages.size()) * kPageTokens + partial_tokens;
     }
   };
-  // Changes nothing; a following acquire() keeps the nodes alive.
-  Match match(std::span<const int32_t> tokens) const;
+  // Of pages of `tenant` and public ones. Changes nothing; a following acquire() keeps the nodes
+  // alive.
+  Match match(TenantId tenant, std::span<const int32_t> tokens) const;
+  // Why match() does not find all of `tokens`, as far as that is remembered: what pages were there
+  // before, else what is there instead. kNone if it does find all.
+  Miss explain(TenantId tenant, std::span<const int32_t> tokens) const;
 
   // Marks `node` and its ancestors as used by a running sequence; release() undoes it once.
   void acquire(Node* node);
   void release(Node* node);
   // Moves one acquired use from the parent of `child` to `child` itself.
   void extend(Node* child);
-  // Nodes from `node` up to the root that no running sequence uses: what acquire() would take out
-  // of evictable_count().
-  size_t unused_count(const Node* node) const;
-  // Counts a hit at `now_us` on `node` and its ancestors.
-  void touch(Node* node, int64_t now_us);
+  // Nodes from `node` up to the root that could be evicted now: what acquire() would take out of
+  // evictable_count().
+  size_t unlocked_count(const Node* node) const;
+  // Counts a hit at `now_us` on `node` and its ancestors. Once for each request that was served;
+  // `observed` is false for other uses, which say nothing of how well the cache does.
+  void touch(Node* node, int64_t now_us, bool observed = true);
 
   Node* root() const { return root_.get(); }
   static PageIndex page_of(const Node* node);
   static const Digest& key_of(const Node* node);
 
-  // Adds the page that holds `tokens` (1..64 of them) behind `parent`, which must be full (or the
-  // root). If that chain is there already, the node found keeps its own page and counts as used at
-  // `now_us`; else the index takes a reference to `page`. A shorter node with the same beginning is
-  // replaced, its holds move. Returns the node; its page is page_of(node).
-  Node* insert(Node* parent, std::span<const int32_t> tokens, PageIndex page, int64_t now_us);
+  // What a page is called outside the process, and what it holds; `tokens` lives as the node does.
+  struct PageName {
+    Digest key;
+    Digest parent;  // of the page before it, or the root key
+    TenantId owner;
+    int64_t position;  // of the first token
+    std::span<const int32_t> tokens;
+    int64_t hits;
+  };
+  static PageName name_of(const Node* node);
+  // The nodes from the first page of its chain down to `node`, both included.
+  static std::vector<Node*> path_to(Node* node);
+  // The `tenant` of chain_key() for a page of `tenant` behind `parent`.
+  const Digest* tenant_key_behind(const Node* parent, TenantId tenant) const;
 
-  // Keeps the chain `tokens` in the class of retained pages until drop_hold(), or until one of its
-  // pages is evicted all the same. nullopt if the index does not have the whole chain.
-  std::optional<HoldId> hold(std::span<const int32_t> tokens);
+  // Adds the page that holds `tokens` (1..64 of them) behind `parent`, which must be full (or the
+  // root), and public or of the same tenant. If that chain is there already, the node found keeps
+  // its own page and counts as used at `now_us`; else the index takes a reference to `page`. A
+  // shorter node with the same beginning is replaced, its holds move. `on_probation`: see
+  // next_on_probation(). Returns the node; its page is page_of(node).
+  Node* insert(Node* parent, TenantId tenant, std::span<const int32_t> tokens, PageIndex page,
+               int64_t now_us, bool on_probation = false);
+
+  // Whether the pages that a sequence starting now computes are on probation: evicted first until
+  // some request has found them. So it is, with kHybrid and kAdaptive, for 31 of 32 sequences while
+  // the cache thrashes: those
+  // that are there stay and are hit, instead of each being evicted shortly before its next use; the
+  // 32nd lets a new working set replace an old one (bimodal insertion, Qureshi et al. 2007).
+  bool next_on_probation();
+
+  // Gives the pages of the chain `tokens` a priority (cache/eviction.h), until drop_hold() or until
+  // one of them is evicted all the same; of several holds the highest counts. nullopt if the index
+  // does not have the whole chain.
+  std::optional<HoldId> hold(TenantId tenant, std::span<const int32_t> tokens,
+                             int32_t priority = kPriorityRetained);
   // False once a page of the chain was evicted.
   bool is_held(HoldId hold) const { return holds_.contains(hold); }
   void drop_hold(HoldId hold);
+  // Nothing if it is not held.
+  void set_priority(HoldId hold, int32_t priority);
+  // Keeps the chain's pages from eviction. Nothing if it is not held.
+  void pin(HoldId hold);
+  void unpin(HoldId hold);
+  bool is_pinned(HoldId hold) const;
+  // Pages of the chain that no pin keeps yet: what pin() would add to pinned_count().
+  size_t unpinned_count(HoldId hold) const;
 
   // Removes the part of the chain `tokens` behind its first `keep` tokens, as far as nobody uses or
   // holds it: for branches that no later request can reach. A page that token `keep` lies within
   // goes as well if another page has the tokens before it. Returns the number of nodes removed.
-  size_t drop_branch(std::span<const int32_t> tokens, int64_t keep);
+  size_t drop_branch(TenantId tenant, std::span<const int32_t> tokens, int64_t keep,
+                     Removal why = Removal::kDead);
 
-  // Evicts the leaf of lowest score (cache/eviction.h). False if every page is in use.
+  // Removes every page of `tenant` that has a token of `tokens` behind the first `keep`, a multiple
+  // of 64, and all chains that go on from there, as far as nobody uses or holds them. With `holds`,
+  // holds of those pages, whosever they are, are dropped: is_held() tells. Returns the number of
+  // nodes removed.
+  size_t drop_subtree(TenantId tenant, std::span<const int32_t> tokens, int64_t keep, Removal why,
+                      bool holds = false);
+
+  // Evicts the leaf of lowest score (cache/eviction.h). False if every page is in use or pinned.
   bool evict_one();
 
+  EvictionPolicy policy() const { return policy_; }
   // Pages that evict_one() could free one after the other.
-  size_t evictable_count() const { return node_count_ - used_count_; }
+  size_t evictable_count() const { return node_count_ - locked_count_; }
   size_t node_count() const { return node_count_; }
-  uint64_t evicted_count() const { return evicted_count_; }
+  size_t node_count(TenantId tenant) const { return tenants_[tenant].nodes; }
+  size_t pinned_count() const { return pinned_count_; }
+  size_t held_count() const { return held_count_; }  // on the path of a hold
+  uint64_t removed_count(Removal why) const { return removed_[static_cast<size_t>(why)]; }
+  // Pages used at or after `since_us`, those evicted since included as far as they are remembered.
+  // Walks all nodes.
+  size_t working_set(int64_t since_us) const;
+  const ReuseMonitor& monitor() const { return monitor_; }
 
  private:
-  Node* child_with_prefix(const Node* parent, std::span<const int32_t> tokens) const;
+  struct Hold {
+    Node* node;  // the last of the chain
+    int32_t priority;
+    bool pinned;
+  };
+  struct Tenant {
+    Digest key;
+    size_t nodes = 0;
+  };
+
+  Node* child_with_prefix(const Node* parent, TenantId tenant,
+                          std::span<const int32_t> tokens) const;
+  void descend(Match& match, TenantId tenant, std::span<const int32_t> tokens) const;
   bool sibling_has(const Node* node, int64_t count) const;
+  Node* whole_pages_end(TenantId tenant, std::span<const int32_t> tokens) const;
+  Digest key_for(const Node* node) const;
   void absorb_shorter(Node* longer);
+  void move_hold(HoldId id, Node* longer);
+  void lock(Node* node, int users, int pins);
+  void unlock(Node* node, int users, int pins);
+  void add_priority(Node* node, int32_t priority, int count);
+  PageScore score_of(const Node* node) const;
   void enqueue_if_leaf(Node* node);
   void dequeue(Node* node);
   void requeue(Node* node);
-  void remove(Node* node);
+  void follow_bonus();
+  void remove(Node* node, Removal why);
 
   PagePool& pool_;
+  const EvictionPolicy policy_;
+  ReuseMonitor monitor_;
+  RemovalLog removals_;
   std::unique_ptr<Node> root_;
-  std::unordered_map<HoldId, Node*> holds_;        // to the last node of the chain
-  std::multimap<double, Node*> evictable_leaves_;  // by score
+  std::vector<Tenant> tenants_;  // by id
+  std::unordered_map<HoldId, Hold> holds_;
+  std::multimap<PageScore, Node*> evictable_leaves_;  // by score when queued
   HoldId next_hold_ = 1;
-  size_t node_count_ = 0;  // without the root
-  size_t used_count_ = 0;  // nodes on the path of a running sequence
-  uint64_t evicted_count_ = 0;
+  size_t node_count_ = 0;    // without the root
+  size_t locked_count_ = 0;  // nodes on the path of a running sequence or a pin
+  size_t pinned_count_ = 0;
+  size_t held_count_ = 0;
+  double bonus_s_;                 // of the scores in the queue
+  size_t evictions_at_bonus_ = 0;  // since it was to change
+  uint64_t admissions_ = 0;        // sequences that began while the cache thrashed
+  std::array<uint64_t, kRemovals> removed_{};
 };
 
 }  // namespace cascade

@@ -7,8 +7,9 @@
 
 namespace cascade {
 
-ChainSequence::ChainSequence(ChainIndex& index, PagePool& pool, const PageArena& arena)
-    : index_(index), pool_(pool), arena_(arena), node_(index.root()) {}
+ChainSequence::ChainSequence(ChainIndex& index, PagePool& pool, const PageArena& arena,
+                             TenantId tenant)
+    : index_(index), pool_(pool), arena_(arena), tenant_(tenant), node_(index.root()) {}
 
 ChainSequence::~ChainSequence() {
   finish(0);
@@ -22,9 +23,10 @@ bool ChainSequence::allocate_page() {
   return true;
 }
 
-int64_t ChainSequence::reuse(std::span<const int32_t> tokens, int64_t now_us) {
+int64_t ChainSequence::reuse(std::span<const int32_t> tokens, int64_t now_us, bool observed) {
   CHECK(tokens_.empty() && pages_.empty() && !finished_);
-  ChainIndex::Match match = index_.match(tokens);
+  ChainIndex::Match match = index_.match(tenant_, tokens);
+  on_probation_ = index_.next_on_probation();
   node_ = match.node;
   index_.acquire(node_);
   pages_ = std::move(match.pages);
@@ -43,7 +45,7 @@ int64_t ChainSequence::reuse(std::span<const int32_t> tokens, int64_t now_us) {
     }
     index_.release(match.partial);
   }
-  index_.touch(found, now_us);  // once: a request is one hit for each page on its path
+  index_.touch(found, now_us, observed);  // once: a request is one hit for each page on its path
   return committed();
 }
 
@@ -66,7 +68,7 @@ void ChainSequence::commit(std::span<const int32_t> tokens, int64_t now_us) {
 void ChainSequence::seal_page(int64_t now_us) {
   const auto tokens = std::span(tokens_).subspan(sealed_ * kPageTokens, kPageTokens);
   const PageIndex own = pages_[sealed_];
-  ChainIndex::Node* node = index_.insert(node_, tokens, own, now_us);
+  ChainIndex::Node* node = index_.insert(node_, tenant_, tokens, own, now_us, on_probation_);
   index_.extend(node);
   node_ = node;
   pages_[sealed_] = ChainIndex::page_of(node);
@@ -78,7 +80,9 @@ void ChainSequence::finish(int64_t now_us) {
   if (finished_) return;
   finished_ = true;
   const auto rest = std::span(tokens_).subspan(sealed_ * kPageTokens);
-  if (!rest.empty()) index_.insert(node_, rest, pages_[sealed_], now_us);
+  if (!rest.empty()) {
+    index_.insert(node_, tenant_, rest, pages_[sealed_], now_us, on_probation_);
+  }
   for (size_t i = sealed_; i < pages_.size(); ++i) pool_.release(pages_[i]);
   pages_.resize(sealed_);
   index_.release(node_);

@@ -15,15 +15,17 @@ namespace cascade {
 // page is taken and ours is freed: they hold the same bits. One thread.
 class ChainSequence {
  public:
-  ChainSequence(ChainIndex& index, PagePool& pool, const PageArena& arena);
+  // Of `tenant`; with kPublic, every tenant finds what it computes.
+  ChainSequence(ChainIndex& index, PagePool& pool, const PageArena& arena, TenantId tenant);
   // Leaves the pages to the index as finish() does.
   ~ChainSequence();
   ChainSequence(const ChainSequence&) = delete;
   ChainSequence& operator=(const ChainSequence&) = delete;
 
   // Commits the longest beginning of `tokens` that is in the index. Where a page matches in part,
-  // it is copied. Returns the number of tokens committed. Call once, first.
-  int64_t reuse(std::span<const int32_t> tokens, int64_t now_us);
+  // it is copied. Returns the number of tokens committed. Call once, first. `observed`: as of
+  // ChainIndex::touch().
+  int64_t reuse(std::span<const int32_t> tokens, int64_t now_us, bool observed = true);
 
   // Makes room for `tokens` tokens in all, evicting where needed. False if every page is in use;
   // pages that were had stay.
@@ -47,6 +49,8 @@ class ChainSequence {
   ChainIndex& index_;
   PagePool& pool_;
   const PageArena& arena_;
+  const TenantId tenant_;
+  bool on_probation_ = false;     // what it computes
   std::vector<int32_t> tokens_;   // committed
   std::vector<PageIndex> pages_;  // those behind sealed_ are our own references
   size_t sealed_ = 0;             // pages that the index has

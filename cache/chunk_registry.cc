@@ -13,112 +13,244 @@ namespace {
 constexpr size_t kTextBytesPerToken = 3;
 
 constexpr size_t kIdPrefixMin = 8;  // "output_" and a digit: shorter ones would name anything
-
-// The length says where the tenant ends, whatever bytes it and an id from a client have.
-std::string key_of(std::string_view tenant, std::string_view rest) {
-  std::string key = std::to_string(tenant.size()) + ':';
-  key += tenant;
-  return key += rest;
-}
+constexpr size_t kIdShownMax = 64;  // of an id from a client, in an error
 
 std::string content_key(const Chunk& chunk) {
-  return key_of(chunk.tenant, std::to_string(static_cast<int>(chunk.type)) + chunk.content_hash);
+  return std::to_string(static_cast<int>(chunk.type)) + chunk.content_hash;
 }
 
 // What a chunk takes: its texts, its token ids (which may come later), and the entry itself.
 size_t bytes_of(const Chunk& chunk) {
   const size_t ids = std::max(chunk.token_ids.size(), chunk.text.size() / kTextBytesPerToken);
-  return chunk.text.size() + chunk.query_text.size() + chunk.raw_text.size() +
-         ids * sizeof(int32_t) + sizeof(ChunkEntry);
+  size_t bytes = chunk.text.size() + chunk.query_text.size() + chunk.raw_text.size() +
+                 ids * sizeof(int32_t) + sizeof(ChunkEntry);
+  for (const std::string& id : chunk.parent_ids) bytes += sizeof(std::string) + id.size();
+  return bytes;
+}
+
+std::string quoted(std::string_view id) {
+  return '"' + std::string(id.substr(0, kIdShownMax)) + '"';
 }
 
 }  // namespace
 
+bool ChunkRegistry::visible(const ChunkEntry& entry) const {
+  const Chunk& chunk = entry.chunk;
+  return chunk.pinned || chunk.expires_us == 0 || chunk.expires_us > now_us_;
+}
+
+ChunkEntry* ChunkRegistry::same_content(const Chunk& chunk) {
+  const auto tenant = tenants_.find(chunk.tenant);
+  if (tenant == tenants_.end()) return nullptr;
+  const auto [first, last] = tenant->second.by_content.equal_range(content_key(chunk));
+  const auto present =
+      std::find_if(first, last, [&](const auto& one) { return visible(*one.second); });
+  return present != last ? present->second : nullptr;
+}
+
 Result<ChunkEntry*> ChunkRegistry::add(Chunk chunk) {
-  const std::string content = content_key(chunk);
-  if (const auto present = by_content_.find(content); present != by_content_.end()) {
-    return &by_id_.find(present->second)->second;
+  if (ChunkEntry* present = same_content(chunk)) {
+    ++present->chunk.registrations;
+    return present;
   }
-  if (by_id_.size() >= kChunksMax) {
+  Tenant& tenant = tenants_[chunk.tenant];
+  if (tenant.by_id.size() >= kChunksMax) {
     return resource_exhausted("chunks", "there are " + std::to_string(kChunksMax) +
                                             " chunks, the limit; delete some first");
   }
   const size_t bytes = bytes_of(chunk);
-  if (bytes > bytes_max_ - bytes_) {
-    return resource_exhausted("chunks", "the texts of all chunks take " + std::to_string(bytes_) +
-                                            " bytes; the limit is " + std::to_string(bytes_max_) +
-                                            "; delete some first");
+  if (bytes > bytes_max_ - tenant.bytes) {
+    return resource_exhausted("chunks", "the texts of all chunks take " +
+                                            std::to_string(tenant.bytes) + " bytes; the limit is " +
+                                            std::to_string(bytes_max_) + "; delete some first");
   }
-  const std::string key = key_of(chunk.tenant, chunk.id);
-  ChunkEntry entry;
+  const std::string id = chunk.id;
+  const bool published = std::exchange(chunk.published, false);
+  const auto [it, added] = tenant.by_id.try_emplace(id);
+  CHECK(added);  // ids are random
+  ChunkEntry& entry = it->second;
   entry.chunk = std::move(chunk);
   entry.sequence = next_sequence_++;
   entry.bytes = bytes;
-  bytes_ += bytes;
-  const auto [it, added] = by_id_.emplace(key, std::move(entry));
-  CHECK(added);  // ids are random
-  by_content_.emplace(content, key);
-  by_sequence_.emplace(it->second.sequence, key);
-  if (it->second.chunk.type == ChunkType::kOutput) ++outputs_;
-  return &it->second;
+  tenant.bytes += bytes;
+  tenant.by_content.emplace(content_key(entry.chunk), &entry);
+  tenant.by_sequence.emplace(entry.sequence, &entry);
+  ++(entry.chunk.type == ChunkType::kOutput ? outputs_ : inputs_);
+  reschedule(entry);
+  publish(entry, published);
+  return &entry;
+}
+
+// What became of an id that is not there.
+Error ChunkRegistry::why_missing(const Tenant* tenant, std::string_view id) const {
+  if (tenant != nullptr && id.size() >= kIdPrefixMin) {
+    const auto present = tenant->by_id.lower_bound(id);
+    // It is there, so its time is over.
+    if (present != tenant->by_id.end() && present->first.starts_with(id)) {
+      return not_found("id", "chunk " + quoted(id) + " has expired");
+    }
+    const auto gone = tenant->gone.lower_bound(id);
+    if (gone != tenant->gone.end() && gone->first.starts_with(id)) {
+      const bool expired = gone->second == Removal::kExpired;
+      return not_found("id", "chunk " + quoted(id) + (expired ? " has expired" : " was deleted"));
+    }
+  }
+  return not_found("id", "no chunk " + quoted(id));
 }
 
 Result<ChunkEntry*> ChunkRegistry::find(std::string_view tenant, std::string_view id) {
-  const std::string key = key_of(tenant, id);
-  const auto it = by_id_.lower_bound(key);
-  if (it != by_id_.end() && it->first == key) return &it->second;
-  if (id.size() >= kIdPrefixMin && it != by_id_.end() && it->first.starts_with(key)) {
-    const auto next = std::next(it);
-    if (next != by_id_.end() && next->first.starts_with(key)) {
-      return invalid_argument("id", "more than one chunk begins with \"" + std::string(id) + '"');
-    }
-    return &it->second;
+  const auto owner = tenants_.find(tenant);
+  Tenant* own = owner == tenants_.end() ? nullptr : &owner->second;
+  if (own != nullptr) {
+    const auto it = own->by_id.find(id);
+    if (it != own->by_id.end() && visible(it->second)) return &it->second;
   }
-  return not_found("id", "no chunk \"" + std::string(id.substr(0, 64)) + '"');
+  const auto whole = published_.find(id);
+  if (whole != published_.end() && visible(*whole->second)) return whole->second;
+  ChunkEntry* found = nullptr;
+  bool ambiguous = false;
+  const auto consider = [&](ChunkEntry& entry) {
+    if (!visible(entry) || found == &entry) return;
+    ambiguous = found != nullptr;
+    found = &entry;
+  };
+  if (id.size() >= kIdPrefixMin) {
+    if (own != nullptr) {
+      auto it = own->by_id.lower_bound(id);
+      for (; it != own->by_id.end() && it->first.starts_with(id) && !ambiguous; ++it) {
+        consider(it->second);
+      }
+    }
+    auto it = published_.lower_bound(id);
+    for (; it != published_.end() && it->first.starts_with(id) && !ambiguous; ++it) {
+      if (it->second->chunk.tenant != tenant) consider(*it->second);
+    }
+  }
+  if (ambiguous) return invalid_argument("id", "more than one chunk begins with " + quoted(id));
+  if (found == nullptr) return why_missing(own, id);
+  return found;
+}
+
+Result<ChunkEntry*> ChunkRegistry::find_own(std::string_view tenant, std::string_view id) {
+  ASSIGN_OR_RETURN(ChunkEntry * entry, find(tenant, id));
+  if (entry->chunk.tenant == tenant) return entry;
+  return Error{
+      ErrorCode::kConflict, "id",
+      "chunk " + quoted(id) + " is published by another tenant: only its owner changes it"};
 }
 
 Result<ChunkEntry> ChunkRegistry::remove(std::string_view tenant, std::string_view id) {
-  ASSIGN_OR_RETURN(ChunkEntry * entry, find(tenant, id));
-  const std::string key = key_of(entry->chunk.tenant, entry->chunk.id);
-  by_content_.erase(content_key(entry->chunk));
-  by_sequence_.erase(entry->sequence);
-  bytes_ -= entry->bytes;
-  if (entry->chunk.type == ChunkType::kOutput) --outputs_;
-  return std::move(by_id_.extract(key).mapped());
+  ASSIGN_OR_RETURN(ChunkEntry * entry, find_own(tenant, id));
+  return remove(*entry, Removal::kDeleted);
+}
+
+ChunkEntry ChunkRegistry::remove(ChunkEntry& entry, Removal why) {
+  publish(entry, false);
+  relist(expiries_, entry.expiry_listed_us, 0, entry);
+  relist(priority_ends_, entry.priority_end_listed_us, 0, entry);
+  const auto owner = tenants_.find(entry.chunk.tenant);
+  CHECK(owner != tenants_.end());
+  Tenant& tenant = owner->second;
+  const auto [first, last] = tenant.by_content.equal_range(content_key(entry.chunk));
+  const auto content =
+      std::find_if(first, last, [&](const auto& one) { return one.second == &entry; });
+  CHECK(content != last);
+  tenant.by_content.erase(content);
+  tenant.by_sequence.erase(entry.sequence);
+  tenant.bytes -= entry.bytes;
+  --(entry.chunk.type == ChunkType::kOutput ? outputs_ : inputs_);
+  if (tenant.gone.insert_or_assign(entry.chunk.id, why).second) {
+    tenant.gone_order.push_back(entry.chunk.id);
+  }
+  if (tenant.gone_order.size() > kGoneMax) {
+    tenant.gone.erase(tenant.gone_order.front());
+    tenant.gone_order.pop_front();
+  }
+  const std::string id = entry.chunk.id;
+  return std::move(tenant.by_id.extract(id).mapped());
 }
 
 Result<ChunkRegistry::Page> ChunkRegistry::list(std::string_view tenant,
                                                 std::optional<ChunkType> type, size_t limit,
                                                 std::string_view after) {
-  auto it = by_sequence_.begin();
+  static const BySequence kNone;
+  const auto owner = tenants_.find(tenant);
+  const BySequence& own = owner == tenants_.end() ? kNone : owner->second.by_sequence;
+  auto mine = own.begin();
+  auto other = published_by_sequence_.cbegin();
   if (!after.empty()) {
     auto found = find(tenant, after);
     if (!found.ok()) return not_found("after", found.error().message);
-    it = std::next(by_sequence_.find((*found)->sequence));
+    mine = own.upper_bound((*found)->sequence);
+    other = published_by_sequence_.upper_bound((*found)->sequence);
   }
   Page page;
-  for (; it != by_sequence_.end(); ++it) {
-    const ChunkEntry& entry = by_id_.find(it->second)->second;
-    if (entry.chunk.tenant != tenant || (type && entry.chunk.type != *type)) continue;
+  while (mine != own.end() || other != published_by_sequence_.cend()) {
+    const bool take_own = other == published_by_sequence_.cend() ||
+                          (mine != own.end() && mine->first >= other->first);
+    ChunkEntry* entry = take_own ? (mine++)->second : (other++)->second;
+    if (!take_own && entry->chunk.tenant == tenant) continue;  // comes as its own
+    if (!visible(*entry) || (type && entry->chunk.type != *type)) continue;
     if (page.entries.size() == limit) {
       page.more = true;
       break;
     }
-    page.entries.push_back(&entry);
+    page.entries.push_back(entry);
   }
   return page;
 }
 
+void ChunkRegistry::relist(Times& times, int64_t& listed_us, int64_t time_us, ChunkEntry& entry) {
+  if (listed_us == time_us) return;
+  if (listed_us != 0) times.erase({listed_us, entry.sequence});
+  listed_us = time_us;
+  if (time_us != 0) times.emplace(std::pair(time_us, entry.sequence), &entry);
+}
+
+void ChunkRegistry::reschedule(ChunkEntry& entry) {
+  const Chunk& chunk = entry.chunk;
+  relist(expiries_, entry.expiry_listed_us, chunk.pinned ? 0 : chunk.expires_us, entry);
+  relist(priority_ends_, entry.priority_end_listed_us, chunk.priority_until_us, entry);
+}
+
+void ChunkRegistry::publish(ChunkEntry& entry, bool published) {
+  if (entry.chunk.published == published) return;
+  entry.chunk.published = published;
+  if (published) {
+    published_[entry.chunk.id] = &entry;
+    published_by_sequence_[entry.sequence] = &entry;
+  } else {
+    published_.erase(entry.chunk.id);
+    published_by_sequence_.erase(entry.sequence);
+  }
+}
+
+std::vector<ChunkEntry*> ChunkRegistry::due(const Times& times, size_t count_max) const {
+  std::vector<ChunkEntry*> entries;
+  for (const auto& [time, entry] : times) {
+    if (time.first > now_us_ || entries.size() == count_max) break;
+    entries.push_back(entry);
+  }
+  return entries;
+}
+
 size_t ChunkRegistry::count(bool outputs) const {
-  return outputs ? outputs_ : by_id_.size() - outputs_;
+  return outputs ? outputs_ : inputs_;
 }
 
 std::vector<ChunkEntry*> ChunkRegistry::all() {
   std::vector<ChunkEntry*> entries;
-  for (auto it = by_sequence_.rbegin(); it != by_sequence_.rend(); ++it) {
-    entries.push_back(&by_id_.find(it->second)->second);
-  }
+  for_each(std::nullopt, [&](ChunkEntry& entry) { entries.push_back(&entry); });
+  std::ranges::sort(entries, {}, &ChunkEntry::sequence);
   return entries;
+}
+
+void ChunkRegistry::for_each(std::optional<std::string_view> tenant,
+                             const std::function<void(ChunkEntry&)>& visit) {
+  for (auto& [name, chunks] : tenants_) {
+    if (tenant && name != *tenant) continue;
+    for (auto& [id, entry] : chunks.by_id) visit(entry);
+  }
 }
 
 std::string chunk_content_hash(const Chunk& chunk, std::span<const int32_t> prompt) {

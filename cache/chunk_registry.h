@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/chunk.h"
@@ -20,55 +22,110 @@ namespace cascade {
 struct ChunkEntry {
   Chunk chunk;
   uint64_t sequence = 0;       // order of creation
-  size_t bytes = 0;            // that count against the registry's limit
-  std::vector<int32_t> chain;  // outputs: the token ids whose K and V the chunk stands for
-  size_t own_begin = 0;        // outputs: where in the chain the chunk's own turn begins
+  size_t bytes = 0;            // that count against the tenant's limit
+  std::vector<int32_t> chain;  // the token ids whose K and V the chunk stands for; may be empty
+  size_t own_begin = 0;        // where in the chain the chunk's own tokens begin
   std::optional<ChainIndex::HoldId> hold;  // keeps the chain's pages in the class of retained ones
+  std::optional<ChainIndex::HoldId> public_hold;  // the same of their copies for every tenant
+  // The registry's: the times under which it has listed the chunk; 0: not listed.
+  int64_t expiry_listed_us = 0;
+  int64_t priority_end_listed_us = 0;
 };
 
-// Every look-up names the tenant: another tenant's id answers "not found". One thread.
+// Every look-up names the tenant: another tenant's id answers "not found", unless it is published.
+// A chunk whose time is over (expires_us, not pinned) is not found any more, from the moment that
+// set_time() says so; expired() gives it out for removal. One thread.
 class ChunkRegistry {
  public:
-  // A client that never deletes is stopped here, before metadata fills the memory.
+  // A client that never deletes is stopped here, before metadata fills the memory. Of each tenant.
   static constexpr size_t kChunksMax = 100'000;
   static constexpr size_t kBytesMax = size_t{512} << 20;  // of texts and token ids of all chunks
+  // So many removed ids of each tenant are remembered, to say what became of them.
+  static constexpr size_t kGoneMax = 1000;
 
   explicit ChunkRegistry(size_t bytes_max = kBytesMax) : bytes_max_(bytes_max) {}
 
+  // What time it is, Unix time. May go back.
+  void set_time(int64_t wall_us) { now_us_ = wall_us; }
+
   // Adds `chunk` (id, tenant and content_hash set). If the tenant has a chunk of the same type and
-  // content hash, returns that one and adds nothing.
-  // Errors: kResourceExhausted, field "chunks", beyond kChunksMax or bytes_max.
+  // content hash, counts one more registration of that one, returns it and adds nothing.
+  // Errors: kResourceExhausted, field "chunks", beyond kChunksMax or bytes_max of the tenant.
   Result<ChunkEntry*> add(Chunk chunk);
 
-  // The chunk with this id, or with this beginning of an id (>= 8 characters) if only one has it.
+  // The tenant's chunk of the same type and content hash, or nullptr.
+  ChunkEntry* same_content(const Chunk& chunk);
+
+  // The chunk with this id, or with this beginning of an id (>= 8 characters) if only one has it:
+  // the tenant's own, or a published one.
   // Errors: kNotFound, field "id"; kInvalidArgument if the beginning is ambiguous.
   Result<ChunkEntry*> find(std::string_view tenant, std::string_view id);
+  // The same, for those who want to change it. Also kConflict, field "id", if another tenant has
+  // published it.
+  Result<ChunkEntry*> find_own(std::string_view tenant, std::string_view id);
 
-  // Removes and returns it. Errors as find().
+  // Removes and returns it. Errors as find_own().
   Result<ChunkEntry> remove(std::string_view tenant, std::string_view id);
+  // The same of an entry of this registry; `why` is what look-ups say afterwards.
+  ChunkEntry remove(ChunkEntry& entry, Removal why);
 
-  // Up to `limit` chunks of the tenant, newest first, behind the chunk `after` (empty: from the
-  // newest); `more` says whether others follow. Errors: kNotFound, field "after".
+  // Up to `limit` chunks of the tenant and published ones, newest first, behind the chunk `after`
+  // (empty: from the newest); `more` says whether others follow. Errors: kNotFound, field "after".
   struct Page {
-    std::vector<const ChunkEntry*> entries;
+    std::vector<ChunkEntry*> entries;
     bool more = false;
   };
   Result<Page> list(std::string_view tenant, std::optional<ChunkType> type, size_t limit,
                     std::string_view after);
 
+  // To be called when pinned, expires_us or priority_until_us of an entry have changed.
+  void reschedule(ChunkEntry& entry);
+  void publish(ChunkEntry& entry, bool published);
+
+  // Up to `count_max` entries whose time, or the time of whose priority, is over; longest first.
+  std::vector<ChunkEntry*> expired(size_t count_max) const { return due(expiries_, count_max); }
+  std::vector<ChunkEntry*> priorities_over(size_t count_max) const {
+    return due(priority_ends_, count_max);
+  }
+
   size_t count(bool outputs) const;
+  size_t bytes_max() const { return bytes_max_; }
   // All entries in order of creation.
   std::vector<ChunkEntry*> all();
+  // The entries of one tenant, or of all (nullopt), in any order. `visit` changes no id, tenant or
+  // content.
+  void for_each(std::optional<std::string_view> tenant,
+                const std::function<void(ChunkEntry&)>& visit);
 
  private:
-  // Keys begin with the tenant and its length, so that no tenant's keys begin like another's.
-  std::map<std::string, ChunkEntry, std::less<>> by_id_;         // tenant id
-  std::unordered_map<std::string, std::string> by_content_;      // tenant type hash -> id key
-  std::map<uint64_t, std::string, std::greater<>> by_sequence_;  // newest first -> id key
+  using BySequence = std::map<uint64_t, ChunkEntry*, std::greater<>>;  // newest first
+  using Times = std::map<std::pair<int64_t, uint64_t>, ChunkEntry*>;   // time, sequence
+  struct Tenant {
+    std::map<std::string, ChunkEntry, std::less<>> by_id;
+    // By type and hash, oldest first. More than one only while the time of all but one is over (or
+    // was, before the clock went back) and they are still to be removed.
+    std::multimap<std::string, ChunkEntry*> by_content;
+    BySequence by_sequence;
+    size_t bytes = 0;  // as chunks were added; token ids that came later count by the text
+    std::map<std::string, Removal, std::less<>> gone;
+    std::deque<std::string> gone_order;  // oldest first
+  };
+
+  bool visible(const ChunkEntry& entry) const;
+  std::vector<ChunkEntry*> due(const Times& times, size_t count_max) const;
+  Error why_missing(const Tenant* tenant, std::string_view id) const;
+  static void relist(Times& times, int64_t& listed_us, int64_t time_us, ChunkEntry& entry);
+
+  std::map<std::string, Tenant, std::less<>> tenants_;
+  std::map<std::string, ChunkEntry*, std::less<>> published_;  // by id
+  BySequence published_by_sequence_;
+  Times expiries_;
+  Times priority_ends_;
   uint64_t next_sequence_ = 1;
+  size_t inputs_ = 0;
   size_t outputs_ = 0;
-  size_t bytes_max_;
-  size_t bytes_ = 0;  // as chunks were added; token ids that came later count by the text
+  const size_t bytes_max_;
+  int64_t now_us_ = 0;
 };
 
 // The content hash: of an input chunk, type and text; of an output, also the turn that it answers

@@ -62,7 +62,7 @@ uint8_t* PageArena::data(PageIndex page) const {
   return base_ + stride_ * page;
 }
 
-void PageArena::discard(PageIndex page) {
+void PageArena::discard(PageIndex page) const {
   ::madvise(data(page), stride_, MADV_DONTNEED);  // fails only for addresses that are not ours
 }
 

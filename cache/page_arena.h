@@ -31,7 +31,7 @@ class PageArena {
   uint8_t* data(PageIndex page) const;
 
   // Gives the page's physical memory back to the system; it reads 0 afterwards.
-  void discard(PageIndex page);
+  void discard(PageIndex page) const;
 
  private:
   PageArena(uint8_t* base, size_t page_bytes, size_t stride, size_t page_count)

@@ -1,5 +1,7 @@
-// A stack of freed pages, and a mark behind which no page was ever touched.
+// A stack of freed pages: what stays at its bottom nobody needs.
 #include "cache/page_pool.h"
+
+#include <algorithm>
 
 #include "base/check.h"
 
@@ -12,6 +14,10 @@ std::optional<PageIndex> PagePool::allocate() {
   if (!freed_.empty()) {
     page = freed_.back();
     freed_.pop_back();
+    idle_count_ = std::min(idle_count_, freed_.size());
+  } else if (!cold_.empty()) {
+    page = cold_.back();
+    cold_.pop_back();
   } else if (never_used_ < references_.size()) {
     page = never_used_++;
   } else {
@@ -33,6 +39,15 @@ bool PagePool::release(PageIndex page) {
   freed_.push_back(page);
   --used_count_;
   return true;
+}
+
+std::vector<PageIndex> PagePool::take_idle(size_t count_max) {
+  const auto count = static_cast<ptrdiff_t>(std::min(idle_count_, count_max));
+  const std::vector<PageIndex> idle(freed_.begin(), freed_.begin() + count);
+  freed_.erase(freed_.begin(), freed_.begin() + count);
+  cold_.insert(cold_.end(), idle.begin(), idle.end());
+  idle_count_ -= idle.size();
+  return idle;
 }
 
 }  // namespace cascade

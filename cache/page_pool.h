@@ -22,6 +22,12 @@ class PagePool {
   // One reference less; true if that was the last and the page is free now.
   bool release(PageIndex page);
 
+  // Of the free pages those that nobody has needed since mark_idle(), at most `count_max`: their
+  // memory can go back to the system. They are handed out after all other freed pages.
+  std::vector<PageIndex> take_idle(size_t count_max);
+  // From now on all free pages count as not needed until they are.
+  void mark_idle() { idle_count_ = freed_.size(); }
+
   uint32_t references(PageIndex page) const { return references_[page]; }
   size_t page_count() const { return references_.size(); }
   size_t free_count() const { return references_.size() - used_count_; }
@@ -29,7 +35,9 @@ class PagePool {
 
  private:
   std::vector<uint32_t> references_;  // [pages]; 0 = free
-  std::vector<PageIndex> freed_;      // pages that were used before; the last freed at the end
+  std::vector<PageIndex> freed_;      // pages that have memory; the last freed at the end
+  size_t idle_count_ = 0;             // of them at the front, untouched since mark_idle()
+  std::vector<PageIndex> cold_;       // freed pages whose memory was taken
   PageIndex never_used_ = 0;          // pages from here on were never handed out
   size_t used_count_ = 0;
 };

@@ -4,18 +4,24 @@
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <mutex>
+#include <set>
 
 #include "actors/engine.h"
 #include "actors/gateway_actor.h"
+#include "actors/scheduler/tenant.h"
 #include "actors/scheduler_actor.h"
 #include "actors/store_actor.h"
 #include "actors/supervisor.h"
 #include "actors/worker.h"
 #include "daemon/run_dir.h"
+#include "kernels/kv_format.h"
 #include "persist/memory_store.h"
+#include "persist/store.h"
 
 namespace cascade {
 namespace {
@@ -42,10 +48,12 @@ Result<PageArena> make_arena(const Model& model, int64_t kv_bytes_max) {
 // threads have ended.
 class Service {
  public:
-  Service(const DaemonOptions& options, const Model& model, PageArena arena, ThreadPool& pool)
+  Service(const DaemonOptions& options, const Model& model, PageArena arena, ThreadPool& pool,
+          std::unique_ptr<Store> store)
       : options_(options),
         model_(model),
         arena_(std::move(arena)),
+        store_(std::move(store)),
         engine_(model, arena_, pool),
         supervisor_(system_clock(), {}, [this](const std::string& actor, const std::string& why) {
           spdlog::critical("actor {} failed too often ({}); the daemon stops", actor, why);
@@ -82,9 +90,22 @@ class Service {
       if (const auto* job = std::get_if<wire::DecodeJob>(&m)) return run_decode(engine_, *job);
       return std::nullopt;
     });
-    start_worker(kStoreActor, [this](const wire::Message& m) { return handle_store(store_, m); });
-    supervisor_.start(kGatewayActor, [this, on_ready](uint64_t incarnation) {
-      run_gateway(context_, options_.endpoint, incarnation, on_ready);
+    supervisor_.start(kStoreActor, [this](uint64_t incarnation) { run_store(incarnation); });
+    const auto on_listening = [this, on_ready](const std::string& tenant) {
+      const std::lock_guard lock(listening_mutex_);
+      listening_.insert(tenant);
+      if (listening_.size() == 1 + options_.tenants.size()) on_ready();
+    };
+    start_gateway(kLocalTenant, options_.endpoint, on_listening);
+    for (const std::string& tenant : options_.tenants) {
+      start_gateway(tenant, tenant_endpoint(options_.run_dir, tenant), on_listening);
+    }
+  }
+
+  void start_gateway(const std::string& tenant, const std::string& endpoint,
+                     const std::function<void(const std::string&)>& on_listening) {
+    supervisor_.start(gateway_name(tenant), [=, this](uint64_t incarnation) {
+      run_gateway(context_, tenant, endpoint, incarnation, [&] { on_listening(tenant); });
     });
   }
 
@@ -95,14 +116,34 @@ class Service {
     });
   }
 
+  void run_store(uint64_t incarnation) {
+    // What an earlier incarnation did not commit is made again by the scheduler.
+    ChunkStore& chunks = store_ ? static_cast<ChunkStore&>(*store_) : memory_store_;
+    const Status undone = chunks.rollback();
+    if (!undone.ok()) throw std::runtime_error(undone.error().to_string());
+    StoreActor actor = store_ ? StoreActor(*store_, arena_, system_clock())
+                              : StoreActor(memory_store_, system_clock());
+    run_batch_worker(context_, kStoreActor, incarnation,
+                     [&](const std::vector<wire::Message>& batch, const Send& send) {
+                       batch.empty() ? actor.tidy(send) : actor.handle(batch, send);
+                       return actor.busy();
+                     });
+  }
+
   SchedulerOptions scheduler_options(uint64_t incarnation) const {
     SchedulerOptions scheduler;
     scheduler.version = CASCADE_VERSION;
     scheduler.threads = options_.threads;
     scheduler.incarnation = incarnation;
     scheduler.requests_waiting_max = options_.requests_waiting_max;
+    scheduler.tokens_waiting_max = options_.tokens_waiting_max;
     scheduler.requests_running_max = options_.requests_running_max;
     scheduler.max_tokens_default = options_.max_tokens_default;
+    scheduler.eviction = options_.eviction;
+    scheduler.think_policy = options_.think_policy;
+    scheduler.max_pinned = options_.max_pinned;
+    scheduler.chunk_memory_ratio = options_.chunk_memory_ratio;
+    scheduler.keep_pages = store_ != nullptr;
     scheduler.planner.slice_tokens_max = Transformer::kRowsMax;
     return scheduler;
   }
@@ -110,9 +151,7 @@ class Service {
   // SIGINT, SIGTERM or SIGHUP; 0 if an actor could not go on.
   int wait_for_signal() {
     int received = 0;
-    // SIGHUP: the terminal of a daemon in the foreground was closed.
-    asio::signal_set signals(signals_io_, SIGINT, SIGTERM, SIGHUP);
-    signals.async_wait([&](const boost::system::error_code& error, int signal) {
+    signals_.async_wait([&](const boost::system::error_code& error, int signal) {
       if (!error) received = signal;
     });
     signals_io_.run();
@@ -130,10 +169,16 @@ class Service {
   const DaemonOptions& options_;
   const Model& model_;
   PageArena arena_;
+  std::unique_ptr<Store> store_;  // nullptr: nothing outlives the process
+  MemoryStore memory_store_;      // in its place
   Engine engine_;
-  MemoryStore store_;
   ZmqContext context_;
   asio::io_context signals_io_{1};
+  // Before anybody can be told that the daemon serves: who is may stop it at once. SIGHUP: the
+  // terminal of a daemon in the foreground was closed.
+  asio::signal_set signals_{signals_io_, SIGINT, SIGTERM, SIGHUP};
+  std::mutex listening_mutex_;       // gateways are threads
+  std::set<std::string> listening_;  // tenants whose clients can connect
   std::atomic<bool> failed_{false};
   Supervisor supervisor_;
 };
@@ -145,17 +190,42 @@ void log_load(const LoadReport& load, size_t packed_bytes) {
                load.hashed ? "computed" : "known");
 }
 
+// Opens the state directory; nullptr if there is none.
+Result<std::unique_ptr<Store>> open_store(const DaemonOptions& options) {
+  if (options.state_dir.empty()) {
+    spdlog::warn(
+        "no --state-dir, and no STATE_DIRECTORY, XDG_STATE_HOME or HOME to derive it from: "
+        "chunks, K and V, and packed weights are not kept for the next start");
+    return std::unique_ptr<Store>();
+  }
+  StoreOptions store;
+  store.kv.disk_bytes_max = static_cast<uint64_t>(options.disk_bytes_max);
+  // Compaction works on whole files: a small budget is to have several.
+  store.kv.file_bytes_max =
+      std::clamp<uint64_t>(store.kv.disk_bytes_max / 8, 1, store.kv.file_bytes_max);
+  auto opened = Store::open(system_file_calls(), options.state_dir, store);
+  if (!opened.ok()) return opened;
+  for (const Finding& finding : (*opened)->findings()) {
+    spdlog::warn("{}: {}", finding.where, finding.what);
+  }
+  return opened;
+}
+
+// So that people can tell what the digests in the state directory mean.
+Status note_model(Store& store, const Model& model, const DaemonOptions& options) {
+  RETURN_IF_ERROR(store.kv().put_model(
+      {model.root_key(""), model.name, std::string(to_string(options.weight_type)),
+       std::string(to_string(options.kv_type)), kKvLayoutVersion, kNumericsVersion}));
+  return store.commit();
+}
+
 }  // namespace
 
 Result<int> run_daemon(const DaemonOptions& options, const std::function<void()>& on_ready) {
   ASSIGN_OR_RETURN(const RunDir run_dir, RunDir::open(options.run_dir));
   ::umask(0077);  // the socket is for this user alone
   ThreadPool pool(options.threads);
-  if (options.state_dir.empty()) {
-    spdlog::warn(
-        "no --state-dir, and no STATE_DIRECTORY, XDG_STATE_HOME or HOME to derive it from: "
-        "packed weights are not kept for the next start");
-  }
+  ASSIGN_OR_RETURN(std::unique_ptr<Store> store, open_store(options));
   const ModelOptions model_options = {options.weight_type, options.kv_type, options.isa,
                                       options.state_dir};
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> model,
@@ -168,13 +238,17 @@ Result<int> run_daemon(const DaemonOptions& options, const std::function<void()>
       model->name, model->config.model_type, model->config.layers, model->weights.bytes() >> 20,
       to_string(options.weight_type), arena.page_bytes() / kPageTokens, to_string(options.kv_type),
       options.kv_bytes_max >> 20, to_string(options.isa), options.threads);
-  Service service(options, *model, std::move(arena), pool);
-  SocketFile socket(options.endpoint);
+  if (store) RETURN_IF_ERROR(note_model(*store, *model, options));
+  Service service(options, *model, std::move(arena), pool, std::move(store));
+  std::vector<SocketFile> sockets = {SocketFile(options.endpoint)};
+  for (const std::string& tenant : options.tenants) {
+    sockets.emplace_back(tenant_endpoint(options.run_dir, tenant));
+  }
   const int exit_code = service.run([&] {
-    socket.remember();
+    for (SocketFile& socket : sockets) socket.remember();
     on_ready();
   });
-  socket.remove();
+  for (const SocketFile& socket : sockets) socket.remove();
   return exit_code;
 }
 

@@ -4,13 +4,22 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 
+#include "base/failpoint.h"
 #include "daemon/daemon.h"
 
 int main(int argc, char** argv) {
   const cascade::ParsedOptions parsed = cascade::parse_options(argc, argv);
   if (parsed.exit_code) return *parsed.exit_code;
+  if (const char* moment = std::getenv("CASCADE_FAILPOINT")) {
+    const cascade::Status armed = cascade::arm_failpoint(moment);
+    if (!armed.ok()) {
+      std::fprintf(stderr, "cascaded: %s\n", armed.error().to_string().c_str());
+      return cascade::kExitUsage;
+    }
+  }
   // Writing to what is closed, or beyond a limit of file sizes, is an error like others.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);

@@ -10,14 +10,18 @@
 #include <fstream>
 #include <thread>
 
+#include "actors/scheduler/tenant.h"
 #include "base/checked.h"
 #include "daemon/run_dir.h"
+#include "persist/state_directory.h"
 
 namespace cascade {
 namespace {
 
 constexpr int64_t kKvBytesMin = int64_t{64} << 20;
-constexpr int kThreadsMax = 256;  // what ThreadPool takes
+constexpr int kThreadsMax = 256;        // what ThreadPool takes
+constexpr size_t kTenantsMax = 64;      // each has a thread and a socket
+constexpr size_t kTenantBytesMax = 32;  // of a name: it is part of a path of 107 bytes
 
 // $XDG_RUNTIME_DIR/cascaded for a user's daemon, /run/cascaded for the system's.
 std::string default_run_dir() {
@@ -28,29 +32,35 @@ std::string default_run_dir() {
   return "/run/cascaded";
 }
 
-// $STATE_DIRECTORY of systemd (the first of a list), else cascade in the user's folder for state;
-// empty if there is neither. Only absolute paths count, as the XDG specification has it.
-std::string default_state_dir() {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);
-    std::string path = value == nullptr ? "" : value;
-    return path.starts_with('/') ? path : std::string();
-  };
-  if (const std::string list = variable("STATE_DIRECTORY"); !list.empty()) {
-    return list.substr(0, list.find(':'));
-  }
-  if (const std::string state = variable("XDG_STATE_HOME"); !state.empty()) {
-    return state + "/cascade";
-  }
-  const std::string home = variable("HOME");
-  return home.empty() ? "" : home + "/.local/state/cascade";
-}
-
 // The memory limit of this process's control group, or the largest number.
 int64_t cgroup_memory_bytes() {
   std::ifstream file("/sys/fs/cgroup/memory.max");
   int64_t bytes = 0;
   return file >> bytes ? bytes : INT64_MAX;  // "max" is no number
+}
+
+// Names are parts of file names and of what is printed.
+Status check_tenants(const std::vector<std::string>& tenants, const std::string& run_dir) {
+  if (tenants.size() > kTenantsMax) {
+    return invalid_argument("--tenant", "is there " + std::to_string(tenants.size()) +
+                                            " times; the limit is " + std::to_string(kTenantsMax));
+  }
+  for (size_t i = 0; i < tenants.size(); ++i) {
+    const std::string& name = tenants[i];
+    const bool plain =
+        name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == name.npos;
+    if (name.empty() || name.size() > kTenantBytesMax || !plain) {
+      return invalid_argument("--tenant", "must have 1 to " + std::to_string(kTenantBytesMax) +
+                                              " of a-z, 0-9, _ and -, got \"" + name + '"');
+    }
+    const bool again = std::count(tenants.begin(), tenants.end(), name) > 1;
+    if (again || name == kLocalTenant) {
+      return invalid_argument("--tenant", '"' + name + "\" is there already");
+    }
+    const Status endpoint = check_endpoint(tenant_endpoint(run_dir, name));
+    if (!endpoint.ok()) return invalid_argument("--tenant", endpoint.error().message);
+  }
+  return {};
 }
 
 template <class T>
@@ -61,12 +71,102 @@ CLI::Validator one_of(std::optional<T> (*parse)(std::string_view), const std::st
   return CLI::Validator(check, names);
 }
 
+// CLI::Range takes NaN.
+CLI::Validator share() {
+  const auto check = [](const std::string& text) {
+    double value = -1;
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(text.data(), end, value);
+    const bool good = error == std::errc() && stop == end && value >= 0 && value <= 1;
+    return good ? std::string() : "must be a number from 0 to 1, got " + text;
+  };
+  return CLI::Validator(check, "SHARE");
+}
+
+// As they stand on the command line.
+struct TypeNames {
+  std::string weights = "bf16", kv = "int8", isa;
+};
+
+struct Sizes {
+  std::string memory, disk;
+};
+
+void add_compute_options(CLI::App& app, DaemonOptions& options, TypeNames& types) {
+  app.add_option("--weights", types.weights, "number type of the weights")
+      ->check(one_of(weight_type_from_string, "f32, bf16, int8, int4"))
+      ->capture_default_str();
+  app.add_option("--kv", types.kv, "number type of the KV cache")
+      ->check(one_of(kv_type_from_string, "f32, bf16, fp16, fp8, int8"))
+      ->capture_default_str();
+  app.add_option("--isa", types.isa, "instruction set of the kernels")
+      ->check(one_of(isa_from_string, "scalar, avx2, avx512, avx512vnni, openblas"))
+      ->capture_default_str();
+  app.add_option("--threads", options.threads, "threads that compute")
+      ->check(CLI::Range(1, kThreadsMax))
+      ->capture_default_str();
+}
+
+void add_cache_options(CLI::App& app, DaemonOptions& options, Sizes& sizes) {
+  app.add_option("--kv-memory", sizes.memory,
+                 "most memory for KV pages: bytes, or 512M, 4G (default: half of the machine's)");
+  app.add_option("--max-disk", sizes.disk,
+                 "most disk space for KV pages in --state-dir: bytes, or 512M, 4G; beyond it those "
+                 "not used for longest go")
+      ->default_str("10G");
+  const auto set_eviction = [&options](const std::string& name) {
+    options.eviction = *eviction_policy_from_string(name);
+  };
+  app.add_option_function<std::string>("--eviction", set_eviction,
+                                       "which pages go first when memory is full")
+      ->check(one_of(eviction_policy_from_string, "lru, lfu, priority, hybrid, adaptive"))
+      ->default_str("hybrid");
+  const auto set_think_policy = [&options](const std::string& name) {
+    options.think_policy = *think_policy_from_string(name);
+  };
+  app.add_option_function<std::string>("--think-policy", set_think_policy,
+                                       "what is kept of an output with thoughts, unless a request "
+                                       "says otherwise: the answer, all, or nothing")
+      ->check(one_of(think_policy_from_string, "reprefill, keep, drop"))
+      ->default_str("reprefill");
+  app.add_option("--max-pinned", options.max_pinned,
+                 "share of the KV pages that pinned chunks may keep from eviction")
+      ->check(share())
+      ->capture_default_str();
+  app.add_option("--chunk-memory-ratio", options.chunk_memory_ratio,
+                 "share of the KV pages that retained chunks may hold; beyond it the least "
+                 "valuable let go")
+      ->check(share())
+      ->capture_default_str();
+}
+
+void add_queue_options(CLI::App& app, DaemonOptions& options) {
+  app.add_option("--max-waiting", options.requests_waiting_max, "requests that may wait")
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
+  app.add_option("--max-waiting-tokens", options.tokens_waiting_max,
+                 "tokens that the prompts of waiting requests may have in all (one may have more)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
+      ->capture_default_str();
+  app.add_option("--max-running", options.requests_running_max, "requests that run together")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  app.add_option("--max-tokens", options.max_tokens_default,
+                 "tokens of an answer whose request sets no limit")
+      ->check(CLI::Range(1, 1 << 24))
+      ->capture_default_str();
+}
+
 // What depends on several options, or needs more than a look at the text.
-Status finish(const CLI::App& app, const std::string& memory, DaemonOptions& options) {
+Status finish(const CLI::App& app, const Sizes& sizes, DaemonOptions& options) {
   if (app.count("--kv-memory") > 0) {
-    ASSIGN_OR_RETURN(options.kv_bytes_max, parse_bytes(memory));
+    ASSIGN_OR_RETURN(options.kv_bytes_max, parse_bytes("--kv-memory", sizes.memory));
+  }
+  if (app.count("--max-disk") > 0) {
+    ASSIGN_OR_RETURN(options.disk_bytes_max, parse_bytes("--max-disk", sizes.disk));
   }
   if (options.run_dir.empty()) return invalid_argument("--run-dir", "must not be empty");
+  RETURN_IF_ERROR(check_tenants(options.tenants, options.run_dir));
   const bool given = app.count("--endpoint") > 0;
   if (!given) options.endpoint = "ipc://" + options.run_dir + "/cascaded.sock";
   const Status endpoint = check_endpoint(options.endpoint);
@@ -77,8 +177,8 @@ Status finish(const CLI::App& app, const std::string& memory, DaemonOptions& opt
 
 }  // namespace
 
-Result<int64_t> parse_bytes(const std::string& text) {
-  const Error bad = invalid_argument("--kv-memory",
+Result<int64_t> parse_bytes(const std::string& option, const std::string& text) {
+  const Error bad = invalid_argument(option,
                                      "must be a whole number of bytes from 1 to "
                                      "9223372036854775807, or of KiB, MiB or GiB with K, "
                                      "M or G behind it (512M, 4G), got \"" +
@@ -98,6 +198,10 @@ Result<int64_t> parse_bytes(const std::string& text) {
   return *bytes;
 }
 
+std::string tenant_endpoint(const std::string& run_dir, const std::string& tenant) {
+  return "ipc://" + run_dir + "/tenant-" + tenant + ".sock";
+}
+
 int64_t default_kv_bytes() {
   const auto physical = static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) *
                         static_cast<int64_t>(::sysconf(_SC_PAGESIZE));
@@ -113,7 +217,9 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   options.threads =
       std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kThreadsMax);
   options.kv_bytes_max = default_kv_bytes();
-  std::string weights = "bf16", kv = "int8", isa(to_string(options.isa)), memory;
+  TypeNames types;
+  types.isa = to_string(options.isa);
+  Sizes sizes;
 
   CLI::App app("Cascade: an LLM inference daemon that keeps and reuses what it computed.",
                "cascaded");
@@ -126,35 +232,17 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
           [](const std::string& text) { return text.empty() ? "must not be empty" : ""; }, "DIR"))
       ->required();
   app.add_option("--run-dir", options.run_dir, "folder of the socket")->capture_default_str();
-  app.add_option("--state-dir", options.state_dir,
-                 "folder of what is kept for the next start: packed weights (empty: nothing)")
+  app.add_option(
+         "--state-dir", options.state_dir,
+         "folder of what outlives the daemon: chunks, KV pages, packed weights (empty: nothing)")
       ->capture_default_str();
   app.add_option("--endpoint", options.endpoint,
                  "where clients connect (ipc://PATH; default: RUN_DIR/cascaded.sock)");
-  app.add_option("--weights", weights, "number type of the weights")
-      ->check(one_of(weight_type_from_string, "f32, bf16, int8, int4"))
-      ->capture_default_str();
-  app.add_option("--kv", kv, "number type of the KV cache")
-      ->check(one_of(kv_type_from_string, "f32, bf16, fp16, fp8, int8"))
-      ->capture_default_str();
-  app.add_option("--isa", isa, "instruction set of the kernels")
-      ->check(one_of(isa_from_string, "scalar, avx2, avx512, avx512vnni, openblas"))
-      ->capture_default_str();
-  app.add_option("--threads", options.threads, "threads that compute")
-      ->check(CLI::Range(1, kThreadsMax))
-      ->capture_default_str();
-  app.add_option("--kv-memory", memory,
-                 "most memory for KV pages: bytes, or 512M, 4G (default: half of the machine's)");
-  app.add_option("--max-waiting", options.requests_waiting_max, "requests that may wait")
-      ->check(CLI::Range(1, 100'000))
-      ->capture_default_str();
-  app.add_option("--max-running", options.requests_running_max, "requests that run together")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
-  app.add_option("--max-tokens", options.max_tokens_default,
-                 "tokens of an answer whose request sets no limit")
-      ->check(CLI::Range(1, 1 << 24))
-      ->capture_default_str();
+  app.add_option("--tenant", options.tenants,
+                 "another tenant: RUN_DIR/tenant-NAME.sock, whose chunks and pages are its own");
+  add_compute_options(app, options, types);
+  add_cache_options(app, options, sizes);
+  add_queue_options(app, options);
   app.add_option("--log-level", options.log_level, "debug, info, warn or error")
       ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
       ->capture_default_str();
@@ -164,10 +252,10 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
     parsed.exit_code = app.exit(error) == 0 ? 0 : kExitUsage;
     return parsed;
   }
-  options.weight_type = *weight_type_from_string(weights);
-  options.kv_type = *kv_type_from_string(kv);
-  options.isa = *isa_from_string(isa);
-  if (const Status finished = finish(app, memory, options); !finished.ok()) {
+  options.weight_type = *weight_type_from_string(types.weights);
+  options.kv_type = *kv_type_from_string(types.kv);
+  options.isa = *isa_from_string(types.isa);
+  if (const Status finished = finish(app, sizes, options); !finished.ok()) {
     std::cerr << "cascaded: " << finished.error().to_string() << std::endl;
     parsed.exit_code = kExitUsage;
   }

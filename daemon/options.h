@@ -4,9 +4,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "base/chunk.h"
 #include "base/number_types.h"
 #include "base/result.h"
+#include "cache/eviction.h"
 #include "kernels/kernels.h"
 
 namespace cascade {
@@ -17,12 +20,20 @@ struct DaemonOptions {
   std::string state_dir;
   std::string run_dir;   // holds the socket and the lock; created with mode 0700
   std::string endpoint;  // "ipc://<run_dir>/cascaded.sock" unless given
+  // Further tenants; the clients of each have a socket of their own, <run_dir>/tenant-NAME.sock.
+  std::vector<std::string> tenants;
   WeightType weight_type = WeightType::kBf16;
   KvType kv_type = KvType::kInt8;
   Isa isa = Isa::kScalar;
   int threads = 1;
   int64_t kv_bytes_max = 0;
+  int64_t disk_bytes_max = int64_t{10} << 30;  // of KV pages in state_dir
+  EvictionPolicy eviction = EvictionPolicy::kHybrid;
+  ThinkPolicy think_policy = ThinkPolicy::kReprefill;
+  double max_pinned = 0.5;          // shares of the pool's pages: that pins may keep,
+  double chunk_memory_ratio = 0.9;  // and that retained chunks may hold
   int32_t requests_waiting_max = 64;
+  int64_t tokens_waiting_max = 131'072;
   int32_t requests_running_max = 16;
   int32_t max_tokens_default = 2048;
   std::string log_level = "info";
@@ -41,8 +52,11 @@ struct ParsedOptions {
 ParsedOptions parse_options(int argc, const char* const* argv);
 
 // "512M", "4G", "1024" (bytes; K, M, G are powers of 1,024). Errors: kInvalidArgument, field
-// "--kv-memory".
-Result<int64_t> parse_bytes(const std::string& text);
+// `option`.
+Result<int64_t> parse_bytes(const std::string& option, const std::string& text);
+
+// Where the clients of a further tenant connect.
+std::string tenant_endpoint(const std::string& run_dir, const std::string& tenant);
 
 // Half of the machine's memory, as far as this process may use it (cgroup), at least 64 MiB.
 int64_t default_kv_bytes();

@@ -1,5 +1,8 @@
 // Which instruction sets this CPU has, and their tables.
 #include "kernels/kernels.h"
+
+#include <algorithm>
+
 #include "kernels/kv_format.h"
 #include "kernels/quantized_rows.h"
 #include "kernels/table.h"
@@ -46,8 +49,23 @@ std::optional<Isa> isa_from_string(std::string_view name) {
   return std::nullopt;
 }
 
+namespace {
+
+constexpr size_t kExpandedBytes = 256 << 10;  // beside the rows of a pass (generic/quantized.h)
+
+size_t expanded_panel_bytes(int k) {
+  return static_cast<size_t>(row_groups(k)) * kGroup * kPanelChannels;
+}
+
+}  // namespace
+
+int expanded_panels(int k) {
+  return std::clamp(static_cast<int>(kExpandedBytes / expanded_panel_bytes(k)) / 2 * 2, 2, 8);
+}
+
 size_t quantized_gemm_scratch_bytes(int k) {
-  return static_cast<size_t>(row_groups(k)) * kGroup * kPanelChannels * kExpandedPanels;
+  const size_t panel = expanded_panel_bytes(k);
+  return std::min(8 * panel, std::max(kExpandedBytes, 2 * panel));
 }
 
 size_t attention_scratch_floats(int head_dim) {

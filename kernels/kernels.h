@@ -68,8 +68,10 @@ struct QuantizedGemmArgs {
   int panel_end;
   uint8_t* scratch;  // quantized_gemm_scratch_bytes(k), 64-byte aligned; int4 only
 };
-// Panels that are expanded at once.
-inline constexpr int kExpandedPanels = 2;
+// int4 panels that are expanded at once, for all rows: even, from 2 to 8, and small enough for the
+// second-level cache.
+int expanded_panels(int k);
+// Enough for every smaller k as well.
 size_t quantized_gemm_scratch_bytes(int k);
 
 // Attention of query rows of one KV head. The keys that the row at position p sees are

@@ -17,10 +17,11 @@
 
 namespace cascade {
 
-// The most rows of a register tile; divisible by all smaller ones.
+// Rows of a block where there are many: divisible by the rows of every register tile for many.
 inline constexpr int kRowBlock = 12;
-// So many rows are few: bound by reading weights, in tiles of 4 (1 if there is only one).
-inline constexpr int kFewRows = 8;
+// So many rows are few: bound by reading weights. They lie in smaller blocks.
+inline constexpr int kFewRows = 24;
+inline constexpr int kFewRowsBlock = 8;
 
 // A group whose largest magnitude is below this is all 0: the inverse of its scale could overflow.
 inline constexpr float kQuantizedMin = 1e-30f;
@@ -33,7 +34,7 @@ inline constexpr float kQuantizedMin = 1e-30f;
 // Rows of a block when `rows` are multiplied together: no more than a tile reads, since gaps would
 // take room in the first-level cache.
 [[gnu::always_inline]] inline constexpr int row_lanes(int rows) {
-  return rows == 1 ? 1 : rows <= kFewRows ? 4 : kRowBlock;
+  return rows == 1 ? 1 : rows <= 4 ? 4 : rows <= kFewRows ? kFewRowsBlock : kRowBlock;
 }
 
 // A multiple of 64.

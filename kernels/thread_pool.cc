@@ -2,6 +2,9 @@
 #include "kernels/thread_pool.h"
 
 #include <immintrin.h>
+#include <pthread.h>
+
+#include <string>
 
 #include "base/check.h"
 
@@ -28,7 +31,12 @@ constexpr int kSpins = 2000;
 
 ThreadPool::ThreadPool(int threads) {
   CHECK(threads >= 1 && threads <= 256);
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
+  for (int i = 1; i < threads; ++i) {
+    workers_.emplace_back([this, i] {
+      pthread_setname_np(pthread_self(), ("compute:" + std::to_string(i)).c_str());
+      work(i);
+    });
+  }
 }
 
 ThreadPool::~ThreadPool() {

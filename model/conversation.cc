@@ -133,14 +133,17 @@ bool ends_inside_think(const Tokenizer& tokenizer, std::span<const int32_t> ids)
 // The part of the rendered conversation that does not depend on the message that follows; verbatim
 // messages are still stand-ins.
 Result<SpannedText> stable_history(const ConversationContext& context, const StandIns& stand_ins,
-                                   std::span<const ChatMessage> messages) {
+                                   std::span<const ChatMessage> messages,
+                                   const std::string& follower_role = "user") {
   std::vector<ChatMessage> followed(messages.begin(), messages.end());
-  followed.push_back({.role = "user", .content = stand_ins.of(messages.size()), .reasoning = {}});
+  followed.push_back(
+      {.role = follower_role, .content = stand_ins.of(messages.size()), .reasoning = {}});
   ASSIGN_OR_RETURN(SpannedText text,
                    render(context, stand_ins, followed, /*add_generation_prompt=*/false));
   const size_t follower = plain_text(text).find(stand_ins.of(messages.size()));
   if (follower == std::string::npos) {
-    return unsupported("chat_template", "does not render user messages as they are");
+    return unsupported("chat_template",
+                       "does not render " + follower_role + " messages as they are");
   }
   return cut(text, follower);
 }
@@ -172,14 +175,50 @@ Result<EncodedPrompt> encode_prompt(const ConversationContext& context,
 }
 
 Result<std::vector<int32_t>> encode_history(const ConversationContext& context,
-                                            std::span<const ChatMessage> messages) {
+                                            std::span<const ChatMessage> messages,
+                                            const std::string& follower) {
   const StandIns stand_ins;
-  ASSIGN_OR_RETURN(SpannedText text, stable_history(context, stand_ins, messages));
+  ASSIGN_OR_RETURN(SpannedText text, stable_history(context, stand_ins, messages, follower));
   ASSIGN_OR_RETURN(text, replace_stand_ins(context, std::move(text), stand_ins, messages));
   ASSIGN_OR_RETURN(std::vector<int32_t> ids, context.tokenizer.encode(text, false));
   // Behind the last special token, ids may still change with what follows: merges run over both.
   while (!ids.empty() && !context.tokenizer.is_special(ids.back())) ids.pop_back();
   return ids;
+}
+
+bool calls_tool(std::string_view answer) {
+  const size_t end = answer.find_last_not_of(" \t\r\n");
+  if (end == std::string_view::npos) return false;
+  answer = answer.substr(0, end + 1);
+  const size_t begin = answer.find_first_not_of(" \t\r\n");
+  const std::string_view text = answer.substr(begin);
+  if (text.ends_with("</tool_call>") || text.ends_with("</function_call>")) return true;
+  return text.starts_with("[TOOL_CALLS]") || text.starts_with("<|tool_call|>") ||
+         text.starts_with("<|python_tag|>");
+}
+
+Result<std::vector<int32_t>> encode_beginning(const ConversationContext& context,
+                                              std::span<const ChatMessage> messages) {
+  const StandIns stand_ins;
+  std::vector<ChatMessage> open(messages.begin(), messages.end());
+  const std::string rest = stand_ins.of(open.size());
+  open.back().content += "\n\n" + rest;
+  ASSIGN_OR_RETURN(SpannedText text, render(context, stand_ins, open, true));
+  const size_t end = plain_text(text).find(rest);
+  if (end == std::string::npos) {
+    return unsupported("chat_template", "does not render user messages as they are");
+  }
+  ASSIGN_OR_RETURN(text, replace_stand_ins(context, cut(text, end), stand_ins, messages));
+  // A letter, a digit and a sign: what they have in common does not merge with what follows.
+  std::optional<std::vector<int32_t>> shared;
+  for (const char* next : {"A", "0", "("}) {
+    SpannedText whole = text;
+    append_span(whole, next, false);
+    ASSIGN_OR_RETURN(std::vector<int32_t> ids, context.tokenizer.encode(whole, false));
+    if (shared) ids.erase(std::ranges::mismatch(ids, *shared).in1, ids.end());
+    shared = std::move(ids);
+  }
+  return *std::move(shared);
 }
 
 Result<std::vector<int32_t>> encode_raw(const Tokenizer& tokenizer, const std::string& text) {

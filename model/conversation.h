@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/chunk.h"
@@ -38,10 +39,21 @@ Result<EncodedPrompt> encode_prompt(const ConversationContext& context,
                                     std::span<const ChatMessage> messages);
 
 // The conversation, whose last message is the assistant's, as the template renders it once another
-// message of the user follows; cut where ids no longer depend on that message. Any prompt that
-// continues the conversation begins with these ids. Errors as encode_prompt.
+// message of the role `follower` follows ("user", or "tool" after a tool call: templates keep the
+// thoughts of a turn that goes on); cut where ids no longer depend on that message. Any prompt that
+// continues the conversation so begins with these ids. Errors as encode_prompt.
 Result<std::vector<int32_t>> encode_history(const ConversationContext& context,
-                                            std::span<const ChatMessage> messages);
+                                            std::span<const ChatMessage> messages,
+                                            const std::string& follower = "user");
+
+// Whether an answer ends with a call of a tool, as the chat templates of Qwen, Hermes, Mistral,
+// Llama 3.1, Granite and SmolLM have their models write it: its turn goes on with the result.
+bool calls_tool(std::string_view answer);
+
+// The conversation, whose last message is the user's and goes on behind a blank line, as prompts
+// will render it; cut where ids depend on how the message goes on. Errors as encode_prompt.
+Result<std::vector<int32_t>> encode_beginning(const ConversationContext& context,
+                                              std::span<const ChatMessage> messages);
 
 // Raw text as a prompt of its own: as the tokenizer's template encodes it (BOS). Nothing in it is
 // trusted. Errors: kInvalidArgument, field "prompt", if it is empty.

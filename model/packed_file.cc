@@ -1,8 +1,7 @@
 // A fixed page of little-endian numbers with a checksum of its own.
 #include "model/packed_file.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
+#include <xxh_x86dispatch.h>  // xxhash, with the widest vectors that this CPU has
 
 #include <algorithm>
 #include <cstddef>

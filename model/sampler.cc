@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <unordered_set>
 #include <vector>
 
 #include "base/random.h"
@@ -28,15 +27,52 @@ bool more_likely(const Candidate& a, const Candidate& b) {
   return a.weight != b.weight ? a.weight > b.weight : a.token < b.token;
 }
 
-void penalise(std::span<float> logits, double penalty, std::span<const int32_t> history) {
-  const std::unordered_set<int32_t> seen(history.begin(), history.end());
-  for (const int32_t token : seen) {
-    if (token < 0 || static_cast<size_t>(token) >= logits.size()) continue;
-    float& logit = logits[token];
-    const double penalised = logit > 0 ? logit / penalty : logit * penalty;
-    constexpr double kLargest = std::numeric_limits<float>::max();
-    logit = static_cast<float>(std::clamp(penalised, -kLargest, kLargest));
+// In range: a logit that is infinite would make probabilities of others undefined.
+float as_logit(double value) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  return static_cast<float>(std::clamp(value, -kLargest, kLargest));
+}
+
+bool is_token(int32_t token, std::span<const float> logits) {
+  return token >= 0 && static_cast<size_t>(token) < logits.size();
+}
+
+void add_biases(std::span<float> logits, const SamplerParams& params) {
+  for (size_t i = 0; i < params.bias_tokens.size(); ++i) {
+    const int32_t token = params.bias_tokens[i];
+    if (!is_token(token, logits)) continue;
+    logits[token] = as_logit(static_cast<double>(logits[token]) + params.biases[i]);
   }
+}
+
+void penalise(std::span<float> logits, const SamplerParams& params, const TokenHistory& history) {
+  for (const auto& [token, generated] : history.tokens()) {
+    if (!is_token(token, logits)) continue;
+    const double logit = logits[token];
+    const double repeated =
+        logit > 0 ? logit / params.repetition_penalty : logit * params.repetition_penalty;
+    const double presence = generated > 0 ? params.presence_penalty : 0;
+    // In range first: an infinite reward would leave no difference for the rest.
+    logits[token] = as_logit(as_logit(repeated) - params.frequency_penalty * generated - presence);
+  }
+}
+
+// The `count` most likely tokens with their logits, most likely first.
+std::vector<Candidate> most_likely(std::span<const float> logits, size_t count) {
+  std::vector<Candidate> heap;  // its front is the least likely
+  if (count == 0) return heap;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    const Candidate next = {static_cast<int32_t>(i), static_cast<double>(logits[i])};
+    if (heap.size() == count) {
+      if (!more_likely(next, heap.front())) continue;
+      std::pop_heap(heap.begin(), heap.end(), more_likely);
+      heap.pop_back();
+    }
+    heap.push_back(next);
+    std::push_heap(heap.begin(), heap.end(), more_likely);
+  }
+  std::sort_heap(heap.begin(), heap.end(), more_likely);
+  return heap;
 }
 
 // The candidates that top-k, top-p and min-p leave, most likely first, with their probabilities.
@@ -71,28 +107,11 @@ std::vector<Candidate> candidates(std::span<const float> logits, const SamplerPa
   return all;
 }
 
-}  // namespace
-
-Result<Sampled> sample(std::span<float> logits, const SamplerParams& params,
-                       std::span<const int32_t> history, int64_t position, const Kernels& kernels) {
-  if (!all_finite(logits)) {
-    return data_corrupt("logits", "are not finite: the model's weights are damaged");
-  }
-  const double normaliser = kernels.log_sum_exp(logits.data(), static_cast<int>(logits.size()));
-  const auto chosen = [&](int32_t token, float raw_logit) {
-    return Sampled{token, static_cast<float>(static_cast<double>(raw_logit) - normaliser)};
-  };
-  // A penalty changes logits in place; the reported probability is that of the model itself.
-  std::vector<float> raw;
-  if (params.repetition_penalty != 1) {
-    raw.assign(logits.begin(), logits.end());
-    penalise(logits, params.repetition_penalty, history);
-  }
-  const auto raw_logit = [&](int32_t token) { return raw.empty() ? logits[token] : raw[token]; };
+// The choice, by logits that parameters have changed already.
+int32_t choose(std::span<const float> logits, const SamplerParams& params, int64_t position) {
   if (params.temperature == 0) {
     const auto best = std::max_element(logits.begin(), logits.end());  // the first of equals
-    const auto token = static_cast<int32_t>(best - logits.begin());
-    return chosen(token, raw_logit(token));
+    return static_cast<int32_t>(best - logits.begin());
   }
   const std::vector<Candidate> left = candidates(logits, params);
   double total = 0;
@@ -100,9 +119,35 @@ Result<Sampled> sample(std::span<float> logits, const SamplerParams& params,
   double draw = counter_random_unit(params.seed, static_cast<uint64_t>(position)) * total;
   for (const Candidate& candidate : left) {
     draw -= candidate.weight;
-    if (draw < 0) return chosen(candidate.token, raw_logit(candidate.token));
+    if (draw < 0) return candidate.token;
   }
-  return chosen(left.back().token, raw_logit(left.back().token));
+  return left.back().token;
+}
+
+}  // namespace
+
+Result<Sampled> sample(std::span<float> logits, const SamplerParams& params,
+                       const TokenHistory& history, int64_t position, const Kernels& kernels) {
+  if (!all_finite(logits)) {
+    return data_corrupt("logits", "are not finite: the model's weights are damaged");
+  }
+  const double normaliser = kernels.log_sum_exp(logits.data(), static_cast<int>(logits.size()));
+  Sampled sampled;
+  for (const Candidate& top : most_likely(logits, static_cast<size_t>(params.top_logprobs))) {
+    sampled.top_tokens.push_back(top.token);
+    sampled.top_logprobs.push_back(static_cast<float>(top.weight - normaliser));
+  }
+  // Biases and penalties change logits in place; the reported probability is the model's own.
+  std::vector<float> raw;
+  if (!params.bias_tokens.empty() || params.penalises()) {
+    raw.assign(logits.begin(), logits.end());
+    add_biases(logits, params);
+    if (params.penalises()) penalise(logits, params, history);
+  }
+  sampled.token = choose(logits, params, position);
+  const float raw_logit = raw.empty() ? logits[sampled.token] : raw[sampled.token];
+  sampled.logprob = static_cast<float>(static_cast<double>(raw_logit) - normaliser);
+  return sampled;
 }
 
 }  // namespace cascade

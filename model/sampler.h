@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/result.h"
 #include "kernels/kernels.h"
+#include "model/token_history.h"
 
 namespace cascade {
 
@@ -18,20 +20,45 @@ struct SamplerParams {
   double min_p = 0;
   double repetition_penalty = 1;
   uint64_t seed = 0;
+  double presence_penalty = 0;
+  double frequency_penalty = 0;
+  // What is added to the logits of some tokens: biases[i] to that of bias_tokens[i]. Of the same
+  // length; the caller's.
+  std::span<const int32_t> bias_tokens = {};
+  std::span<const float> biases = {};
+  int32_t top_logprobs = 0;  // how many of the most likely tokens are told
+
+  // Whether sample() reads the history.
+  bool penalises() const {
+    return repetition_penalty != 1 || presence_penalty != 0 || frequency_penalty != 0;
+  }
 };
 
 struct Sampled {
   int32_t token = 0;
   // Of `token` under the model itself: log softmax of the raw logits, before any parameter.
   float logprob = 0;
+  // The most likely tokens under the model itself, most likely first: top_logprobs of them, or the
+  // whole vocabulary if it is smaller. `token` is among them or not.
+  std::vector<int32_t> top_tokens = {};
+  std::vector<float> top_logprobs = {};
 };
 
-// Chooses the token at `position`. `logits` [vocab_size] is overwritten if repetition_penalty != 1;
-// `history` is read only then: every token of it is penalised once (Keskar et al. 2019).
-// Order as in Hugging Face: penalty, temperature, top-k, top-p, min-p, draw. Equal logits rank by
-// id, so that ties are the same everywhere. Any thread.
+// Chooses the token at `position`. `logits` [vocab_size] is overwritten if there are biases or
+// penalties; tokens of biases and history outside the vocabulary are passed over.
+//
+// The order is that of Hugging Face's generate(), with the two penalties of OpenAI's API where vLLM
+// has them:
+//   1. biases are added;
+//   2. repetition_penalty r divides the logit of every token of prompt and answer if it is
+//      positive, and multiplies it otherwise, once (Keskar et al. 2019);
+//   3. frequency_penalty times how often a token was generated, and presence_penalty if it was at
+//      all, are subtracted (the prompt does not count);
+//   4. temperature, top-k, top-p, min-p;
+//   5. one draw.
+// Equal logits rank by id, so that ties are the same everywhere. Any thread.
 // Errors: kDataCorrupt, field "logits", if they are not finite.
 Result<Sampled> sample(std::span<float> logits, const SamplerParams& params,
-                       std::span<const int32_t> history, int64_t position, const Kernels& kernels);
+                       const TokenHistory& history, int64_t position, const Kernels& kernels);
 
 }  // namespace cascade

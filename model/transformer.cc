@@ -89,14 +89,13 @@ void Transformer::forward(std::span<const Slice> slices, float* hidden) {
 
 template <class Body>
 void Transformer::for_rows(const Body& body) {
-  // Rows of one task: enough work to pay for handing it out. A block of quantised rows is one
-  // thread's, since they lie interleaved.
-  constexpr int kRowsPerTask = kRowBlock;
   const int rows = static_cast<int>(rows_.size());
-  const int tasks = (rows + kRowsPerTask - 1) / kRowsPerTask;
-  pool_.run(tasks, [&](int task, int) {
-    const int end = std::min(rows, (task + 1) * kRowsPerTask);
-    for (int row = task * kRowsPerTask; row < end; ++row) body(row);
+  // Many rows: a block of quantised rows, which lie interleaved. Few: something for every thread.
+  const int share = (rows + pool_.threads() - 1) / pool_.threads();
+  const int per_task = std::clamp(share, 1, kRowBlock);
+  pool_.run((rows + per_task - 1) / per_task, [&](int task, int) {
+    const int end = std::min(rows, (task + 1) * per_task);
+    for (int row = task * per_task; row < end; ++row) body(row);
   });
 }
 

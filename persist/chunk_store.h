@@ -1,6 +1,7 @@
 // Where chunk metadata outlives the actor that uses it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -14,12 +15,21 @@ class ChunkStore {
  public:
   virtual ~ChunkStore() = default;
 
-  // Adds the chunk or replaces it. Durable, as far as the store is, when it returns.
+  // Adds the chunk or replaces it.
   virtual Status put(const Chunk& chunk) = 0;
+  // Sets what uses change of a stored chunk; success if there is none.
+  virtual Status touch(const std::string& tenant, const std::string& id, int64_t hits,
+                       int64_t registrations, int64_t last_used_us) = 0;
   // Removes the chunk; success if there is none.
   virtual Status remove(const std::string& tenant, const std::string& id) = 0;
   // All chunks, in order of creation time.
   virtual Result<std::vector<Chunk>> load() = 0;
+  // Makes all of the above durable, as far as the store is. One commit serves any number of
+  // changes. After an error those since the last commit are undone: who needs them makes them
+  // again.
+  virtual Status commit() = 0;
+  // Undoes what was done since the last commit, as far as the store can.
+  virtual Status rollback() = 0;
 };
 
 }  // namespace cascade

@@ -19,6 +19,7 @@ void fields(A& a, M& m) {
   a.required("job", m.job);
   a.required("mode", m.mode);
   a.required("messages", m.messages);
+  a.required("follower", m.follower);
   a.required("raw", m.raw);
   a.optional("thinking", m.thinking);
   a.required("now_unix_s", m.now_unix_s);
@@ -42,6 +43,12 @@ void fields(A& a, M& m) {
   a.required("repetition_penalty", m.repetition_penalty);
   a.required("seed", m.seed);
   a.numbers("history", m.history);
+  a.required("history_prompt_tokens", m.history_prompt_tokens);
+  a.required("presence_penalty", m.presence_penalty);
+  a.required("frequency_penalty", m.frequency_penalty);
+  a.numbers("bias_tokens", m.bias_tokens);
+  a.numbers("biases", m.biases);
+  a.required("top_logprobs", m.top_logprobs);
 }
 
 template <class A, Is<PrefillJob> M>
@@ -60,6 +67,8 @@ void fields(A& a, M& m) {
   a.required("compute_us", m.compute_us);
   a.required("token", m.token);
   a.required("logprob", m.logprob);
+  a.numbers("top_token_ids", m.top_token_ids);
+  a.numbers("top_logprobs", m.top_logprobs);
 }
 
 template <class A, Is<DecodeSequence> M>
@@ -85,6 +94,8 @@ void fields(A& a, M& m) {
   a.required("sequence", m.sequence);
   a.numbers("token_ids", m.token_ids);
   a.numbers("logprobs", m.logprobs);
+  a.numbers("top_token_ids", m.top_token_ids);
+  a.numbers("top_logprobs", m.top_logprobs);
 }
 
 template <class A, Is<DecodeDone> M>
@@ -109,9 +120,117 @@ void fields(A& a, M& m) {
   a.required("id", m.id);
 }
 
+template <class A, Is<StoreTouch> M>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  a.required("tenant", m.tenant);
+  a.required("id", m.id);
+  a.required("hits", m.hits);
+  a.required("registrations", m.registrations);
+  a.required("last_used_us", m.last_used_us);
+}
+
 template <class A, Is<StoreLoad> M>
 void fields(A& a, M& m) {
   a.required("job", m.job);
+  a.required("model", m.model);
+}
+
+template <class A, Is<ChainPage> M>
+void fields(A& a, M& m) {
+  a.required("key", m.key);
+  a.numbers("token_ids", m.token_ids);
+  a.required("page", m.page);
+}
+
+template <class A, Is<StorePages> M>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  a.required("tenant", m.tenant);
+  a.required("model", m.model);
+  a.required("parent", m.parent);
+  a.required("position", m.position);
+  a.required("pages", m.pages);
+}
+
+template <class A, Is<StorePagesDone> M>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  a.optional("error", m.error);
+  a.required("removed", m.removed);
+}
+
+template <class A, Is<LoadPages> M>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  a.required("pages", m.pages);
+}
+
+template <class A, Is<LoadPagesDone> M>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  a.required("good", m.good);
+  a.optional("error", m.error);
+  a.required("load_us", m.load_us);
+}
+
+template <class A, Is<RemovePages> M>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  a.required("keys", m.keys);
+}
+
+template <class A, Is<StoredPage> M>
+void fields(A& a, M& m) {
+  a.required("key", m.key);
+  a.required("parent", m.parent);
+  a.required("tokens", m.tokens);
+}
+
+template <class A, Is<StoredPages> M>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  a.required("pages", m.pages);
+  a.required("other_models", m.other_models);
+  a.required("more", m.more);
+}
+
+template <class A, Is<PrefetchPages> M>
+void fields(A& a, M& m) {
+  a.required("keys", m.keys);
+}
+
+template <class A, Is<ReadChain> M>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  a.required("key", m.key);
+}
+
+template <class A, Is<StoredChain> M>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  a.numbers("token_ids", m.token_ids);
+}
+
+template <class A, Is<StoreSearch> M>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  a.required("tenant", m.tenant);
+  a.required("query", m.query);
+  a.required("limit", m.limit);
+}
+
+template <class A, Is<FoundChunk> M>
+void fields(A& a, M& m) {
+  a.required("id", m.id);
+  a.required("snippet", m.snippet);
+}
+
+template <class A, Is<StoreFound> M>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  a.optional("error", m.error);
+  a.required("found", m.found);
 }
 
 template <class A, Is<StoreAck> M>
@@ -124,6 +243,38 @@ template <class A, Is<StoreChunks> M>
 void fields(A& a, M& m) {
   a.required("job", m.job);
   chunk_list(a, m.chunks);
+  a.required("more", m.more);
+}
+
+template <class A, Is<StoreCheck> M>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  a.required("request", m.request);
+}
+
+template <class A, Is<StoreChecked> M>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  a.optional("error", m.error);
+  a.required("reply", m.reply);
+}
+
+template <class A, Is<StoreBackup> M>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  a.required("request", m.request);
+}
+
+template <class A, Is<StoreBackedUp> M>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  a.optional("error", m.error);
+  a.required("reply", m.reply);
+}
+
+template <class A, Is<PagesForgotten> M>
+void fields(A& a, M& m) {
+  a.required("keys", m.keys);
 }
 
 template <class A, Is<ClientGone> M>

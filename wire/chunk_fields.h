@@ -38,6 +38,10 @@ void fields(A& a, M& m) {
   a.required("seed", m.seed);
   a.required("max_tokens", m.max_tokens);
   a.required("finish_reason", m.finish_reason);
+  // Absent in what was stored before they were there.
+  a.optional("presence_penalty", m.presence_penalty);
+  a.optional("frequency_penalty", m.frequency_penalty);
+  a.optional("logit_bias_count", m.logit_bias_count);
 }
 
 template <class A, Is<ChatMessage> M>
@@ -63,6 +67,8 @@ void chunk_fields(A& a, M& m) {
   a.required("kv_state", m.kv_state);
   a.required("kv_tokens", m.kv_tokens);
   a.required("kv_bytes", m.kv_bytes);
+  a.optional("kv_key", m.kv_key);
+  a.optional("kv_begin", m.kv_begin);
   a.required("generation", m.generation);
   a.required("created_us", m.created_us);
   a.required("last_used_us", m.last_used_us);
@@ -70,6 +76,12 @@ void chunk_fields(A& a, M& m) {
   a.required("pinned", m.pinned);
   a.required("expires_us", m.expires_us);
   a.required("priority", m.priority);
+  // Absent in what was stored before they were there.
+  a.optional("priority_until_us", m.priority_until_us);
+  a.optional("name", m.name);
+  a.optional("registrations", m.registrations);
+  a.optional("parent_ids", m.parent_ids);
+  a.optional("published", m.published);
 }
 
 template <class A, Is<Chunk> M>

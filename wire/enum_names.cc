@@ -15,14 +15,11 @@ bool assign(std::optional<E> found, E& value) {
 
 std::string_view enum_name(EncodeJob::Mode value) {
   switch (value) {
-    case EncodeJob::Mode::kPrompt:
-      return "prompt";
-    case EncodeJob::Mode::kHistory:
-      return "history";
-    case EncodeJob::Mode::kRaw:
-      return "raw";
-    case EncodeJob::Mode::kText:
-      return "text";
+    case EncodeJob::Mode::kPrompt: return "prompt";
+    case EncodeJob::Mode::kHistory: return "history";
+    case EncodeJob::Mode::kBeginning: return "beginning";
+    case EncodeJob::Mode::kRaw: return "raw";
+    case EncodeJob::Mode::kText: return "text";
   }
   check_failed(__FILE__, __LINE__, "a mode has a name");
 }
@@ -39,13 +36,18 @@ bool enum_from_name(std::string_view name, KvState& value) {
   return assign(kv_state_from_string(name), value);
 }
 
+bool enum_from_name(std::string_view name, MissReason& value) {
+  return assign(miss_reason_from_string(name), value);
+}
+
 bool enum_from_name(std::string_view name, ErrorCode& value) {
   return assign(error_code_from_string(name), value);
 }
 
 bool enum_from_name(std::string_view name, EncodeJob::Mode& value) {
   using Mode = EncodeJob::Mode;
-  for (const Mode mode : {Mode::kPrompt, Mode::kHistory, Mode::kRaw, Mode::kText}) {
+  for (const Mode mode :
+       {Mode::kPrompt, Mode::kHistory, Mode::kBeginning, Mode::kRaw, Mode::kText}) {
     if (enum_name(mode) != name) continue;
     value = mode;
     return true;

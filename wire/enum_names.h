@@ -17,6 +17,9 @@ inline std::string_view enum_name(ThinkPolicy value) {
 inline std::string_view enum_name(KvState value) {
   return to_string(value);
 }
+inline std::string_view enum_name(MissReason value) {
+  return to_string(value);
+}
 inline std::string_view enum_name(ErrorCode value) {
   return to_string(value);
 }
@@ -26,6 +29,7 @@ std::string_view enum_name(EncodeJob::Mode value);  // "prompt", "history", "raw
 bool enum_from_name(std::string_view name, ChunkType& value);
 bool enum_from_name(std::string_view name, ThinkPolicy& value);
 bool enum_from_name(std::string_view name, KvState& value);
+bool enum_from_name(std::string_view name, MissReason& value);
 bool enum_from_name(std::string_view name, ErrorCode& value);
 bool enum_from_name(std::string_view name, EncodeJob::Mode& value);
 

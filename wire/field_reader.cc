@@ -96,18 +96,10 @@ bool read_unsigned(ReadState& state, const FieldPath& path, const Value& value, 
 
 bool read_double(ReadState& state, const FieldPath& path, const Value& value, double& out) {
   switch (value.type) {
-    case ValueType::kFloat:
-      out = value.as_double();
-      return true;
-    case ValueType::kUnsigned:
-      out = static_cast<double>(value.payload);
-      return true;
-    case ValueType::kNegative:
-      out = static_cast<double>(value.as_negative());
-      return true;
-    default:
-      state.fail(path, "must be a number");
-      return false;
+    case ValueType::kFloat: out = value.as_double(); return true;
+    case ValueType::kUnsigned: out = static_cast<double>(value.payload); return true;
+    case ValueType::kNegative: out = static_cast<double>(value.as_negative()); return true;
+    default: state.fail(path, "must be a number"); return false;
   }
 }
 

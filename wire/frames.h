@@ -18,7 +18,7 @@ namespace cascade::wire {
 // frame 2  a MessagePack map with string keys: the message's fields (unknown keys are ignored)
 // frame 3… arrays of the message (token ids, pages: 32-bit little-endian), referred to by number
 inline constexpr uint8_t kProtocolVersion = 1;
-inline constexpr size_t kFrameCountMax = 4096;  // a decode batch has 4 arrays a sequence
+inline constexpr size_t kFrameCountMax = 4096;  // a decode batch has 5 arrays a sequence
 inline constexpr size_t kMessageBytesMax = size_t{64} << 20;  // all frames together
 inline constexpr size_t kTextBytesMax = size_t{16} << 20;     // any one string: 4 M tokens of text
 

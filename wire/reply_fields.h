@@ -32,6 +32,9 @@ void fields(A& a, M& m) {
   a.required("requests_running", m.requests_running);
   a.required("requests_waiting", m.requests_waiting);
   a.required("requests_waiting_max", m.requests_waiting_max);
+  a.optional("tokens_waiting", m.tokens_waiting);
+  a.optional("tokens_waiting_max", m.tokens_waiting_max);
+  a.optional("requests_preempted", m.requests_preempted);
   a.required("requests_done", m.requests_done);
   a.required("requests_failed", m.requests_failed);
   a.required("requests_cancelled", m.requests_cancelled);
@@ -46,6 +49,7 @@ void fields(A& a, M& m) {
   a.required("prefill_tokens_per_s", m.prefill_tokens_per_s);
   a.required("decode_tokens_per_s", m.decode_tokens_per_s);
   a.required("actors_restarted", m.actors_restarted);
+  a.optional("warnings", m.warnings);
 }
 
 template <class A, Is<Accepted> M>
@@ -57,6 +61,9 @@ template <class A, Is<Progress> M>
 void fields(A& a, M& m) {
   a.required("prompt_tokens", m.prompt_tokens);
   a.required("prompt_tokens_done", m.prompt_tokens_done);
+  a.optional("tokens_per_s", m.tokens_per_s);
+  a.optional("eta_us", m.eta_us);
+  a.optional("queue_position", m.queue_position);
 }
 
 template <class A, Is<Delta> M>
@@ -65,11 +72,20 @@ void fields(A& a, M& m) {
   a.required("reasoning", m.reasoning);
 }
 
+template <class A, Is<Miss> M>
+void fields(A& a, M& m) {
+  a.required("reason", m.reason);
+  a.required("position", m.position);
+  a.required("known_token", m.known_token);
+}
+
 template <class A, Is<Usage> M>
 void fields(A& a, M& m) {
   a.required("prompt_tokens", m.prompt_tokens);
   a.required("reused_tokens", m.reused_tokens);
+  a.optional("loaded_tokens", m.loaded_tokens);
   a.required("prefilled_tokens", m.prefilled_tokens);
+  a.optional("miss", m.miss);
   a.required("completion_tokens", m.completion_tokens);
   a.required("reasoning_tokens", m.reasoning_tokens);
 }
@@ -94,11 +110,26 @@ void fields(A& a, M& m) {
   a.required("timings", m.timings);
   a.required("seed", m.seed);
   a.required("output_chunk_id", m.output_chunk_id);
+  a.optional("durable", m.durable);
+  a.optional("think_policy", m.think_policy);
+  a.numbers("top_token_ids", m.top_token_ids);
+  a.numbers("top_logprobs", m.top_logprobs);
 }
 
 template <class A, Is<ChunkReply> M>
 void fields(A& a, M& m) {
   a.required("chunk", m.chunk);
+  a.optional("durable", m.durable);
+}
+
+template <class A, Is<PrefixReply> M>
+void fields(A& a, M& m) {
+  a.required("id", m.id);
+  a.required("tokens", m.tokens);
+  a.required("references", m.references);
+  a.required("reused_tokens", m.reused_tokens);
+  a.required("prefilled_tokens", m.prefilled_tokens);
+  a.required("miss", m.miss);
 }
 
 template <class A, Is<ChunkListReply> M>
@@ -106,6 +137,100 @@ void fields(A& a, M& m) {
   chunk_list(a, m.chunks);
   a.required("token_counts", m.token_counts);
   a.required("more", m.more);
+}
+
+template <class A, Is<ChunkSearchHit> M>
+void fields(A& a, M& m) {
+  a.required("id", m.id);
+  a.required("type", m.type);
+  a.optional("name", m.name);
+  a.required("snippet", m.snippet);
+}
+
+template <class A, Is<ChunkSearchReply> M>
+void fields(A& a, M& m) {
+  a.required("hits", m.hits);
+}
+
+template <class A, Is<ChunkGroup> M>
+void fields(A& a, M& m) {
+  a.required("tenant", m.tenant);
+  a.required("type", m.type);
+  a.required("chunks", m.chunks);
+  a.required("pinned", m.pinned);
+  a.required("hits", m.hits);
+  a.required("registrations", m.registrations);
+  a.required("text_bytes", m.text_bytes);
+  a.required("kv_bytes", m.kv_bytes);
+}
+
+template <class A, Is<CacheStats> M>
+void fields(A& a, M& m) {
+  a.required("policy", m.policy);
+  a.required("page_bytes", m.page_bytes);
+  a.required("pages_max", m.pages_max);
+  a.required("pages_used", m.pages_used);
+  a.required("pages_pinned", m.pages_pinned);
+  a.required("pages_pin_promised", m.pages_pin_promised);
+  a.required("pages_pinned_max", m.pages_pinned_max);
+  a.required("pages_held", m.pages_held);
+  a.required("pages_held_max", m.pages_held_max);
+  a.required("page_hits", m.page_hits);
+  a.required("page_misses", m.page_misses);
+  a.required("evicted", m.evicted);
+  a.required("removed_dead", m.removed_dead);
+  a.required("removed_deleted", m.removed_deleted);
+  a.required("removed_expired", m.removed_expired);
+  a.required("evicted_early", m.evicted_early);
+  a.required("working_set_bytes", m.working_set_bytes);
+  a.required("thrashing", m.thrashing);
+  a.required("thrash_alarms", m.thrash_alarms);
+  a.required("refault_share", m.refault_share);
+  a.required("recompute_bonus_s", m.recompute_bonus_s);
+}
+
+template <class A, Is<DiskStats> M>
+void fields(A& a, M& m) {
+  a.required("pages", m.pages);
+  a.required("page_bytes", m.page_bytes);
+  a.required("pages_written", m.pages_written);
+  a.required("pages_loaded", m.pages_loaded);
+  a.required("pages_bad", m.pages_bad);
+  a.required("pages_removed", m.pages_removed);
+  a.required("load_bytes_per_s", m.load_bytes_per_s);
+}
+
+template <class A, Is<StatsReply> M>
+void fields(A& a, M& m) {
+  a.required("groups", m.groups);
+  a.required("chunks_max", m.chunks_max);
+  a.required("text_bytes_max", m.text_bytes_max);
+  a.required("pages_of_tenant", m.pages_of_tenant);
+  a.optional("cache", m.cache);
+  a.optional("disk", m.disk);
+}
+
+template <class A, Is<FsckFinding> M>
+void fields(A& a, M& m) {
+  a.required("where", m.where);
+  a.required("what", m.what);
+  a.required("repaired", m.repaired);
+}
+
+template <class A, Is<FsckReply> M>
+void fields(A& a, M& m) {
+  a.required("findings", m.findings);
+  a.required("found", m.found);
+  a.required("left", m.left);
+  a.required("pages", m.pages);
+  a.required("bytes", m.bytes);
+}
+
+template <class A, Is<BackupReply> M>
+void fields(A& a, M& m) {
+  a.required("pages", m.pages);
+  a.required("bytes", m.bytes);
+  a.required("pages_bad", m.pages_bad);
 }
 
 template <class A, Is<Ack> M>

@@ -18,6 +18,12 @@ void fields(A& a, M& m) {
   a.optional("text", m.text);
 }
 
+template <class A, Is<LogitBias> M>
+void fields(A& a, M& m) {
+  a.required("token", m.token);
+  a.required("bias", m.bias);
+}
+
 template <class A, Is<SamplingParams> M>
 void fields(A& a, M& m) {
   a.optional("temperature", m.temperature);
@@ -26,6 +32,9 @@ void fields(A& a, M& m) {
   a.optional("min_p", m.min_p);
   a.optional("repetition_penalty", m.repetition_penalty);
   a.optional("seed", m.seed);
+  a.optional("presence_penalty", m.presence_penalty);
+  a.optional("frequency_penalty", m.frequency_penalty);
+  a.optional("logit_bias", m.logit_bias);
 }
 
 template <class A, Is<GenerateRequest> M>
@@ -43,6 +52,15 @@ void fields(A& a, M& m) {
   a.optional("stream", m.stream);
   a.optional("logprobs", m.logprobs);
   a.optional("timeout_ms", m.timeout_ms);
+  a.optional("reuse", m.reuse);
+  a.optional("top_logprobs", m.top_logprobs);
+  a.optional("output_name", m.output_name);
+  a.optional("output_pinned", m.output_pinned);
+  a.optional("output_ttl_ms", m.output_ttl_ms);
+  a.optional("output_priority", m.output_priority);
+  a.optional("output_priority_ms", m.output_priority_ms);
+  a.optional("prompt_priority", m.prompt_priority);
+  a.optional("prompt_priority_ms", m.prompt_priority_ms);
 }
 
 template <class A, Is<CancelRequest> M>
@@ -53,7 +71,13 @@ void fields(A& a, M& m) {
 template <class A, Is<ChunkPut> M>
 void fields(A& a, M& m) {
   a.required("type", m.type);
-  a.required("text", m.text);
+  a.optional("text", m.text);
+  a.numbers("token_ids", m.token_ids);
+  a.optional("name", m.name);
+  a.optional("pinned", m.pinned);
+  a.optional("ttl_ms", m.ttl_ms);
+  a.optional("priority", m.priority);
+  a.optional("priority_ms", m.priority_ms);
 }
 
 template <class A, Is<ChunkListRequest> M>
@@ -61,6 +85,12 @@ void fields(A& a, M& m) {
   a.optional("type", m.type);
   a.optional("limit", m.limit);
   a.optional("after", m.after);
+}
+
+template <class A, Is<ChunkSearch> M>
+void fields(A& a, M& m) {
+  a.required("query", m.query);
+  a.optional("limit", m.limit);
 }
 
 template <class A, Is<ChunkGet> M>
@@ -71,6 +101,53 @@ void fields(A& a, M& m) {
 template <class A, Is<ChunkDelete> M>
 void fields(A& a, M& m) {
   a.required("id", m.id);
+}
+
+template <class A, Is<ChunkUpdate> M>
+void fields(A& a, M& m) {
+  a.required("id", m.id);
+  a.optional("name", m.name);
+  a.optional("pinned", m.pinned);
+  a.optional("ttl_ms", m.ttl_ms);
+  a.optional("priority", m.priority);
+  a.optional("priority_ms", m.priority_ms);
+  a.optional("published", m.published);
+  a.optional("touch", m.touch);
+}
+
+template <class A, Is<PrefixCache> M>
+void fields(A& a, M& m) {
+  a.optional("chunks", m.chunks);
+  a.optional("messages", m.messages);
+  a.optional("prompt", m.prompt);
+  a.optional("thinking", m.thinking);
+  a.optional("stream", m.stream);
+  a.optional("timeout_ms", m.timeout_ms);
+}
+
+template <class A, Is<PrefixAttach> M>
+void fields(A& a, M& m) {
+  a.required("id", m.id);
+}
+
+template <class A, Is<PrefixRelease> M>
+void fields(A& a, M& m) {
+  a.required("id", m.id);
+}
+
+template <class A, Is<StatsRequest> M>
+void fields(A&, M&) {}
+
+template <class A, Is<FsckRequest> M>
+void fields(A& a, M& m) {
+  a.optional("repair", m.repair);
+  a.optional("state_dir", m.state_dir);
+}
+
+template <class A, Is<BackupRequest> M>
+void fields(A& a, M& m) {
+  a.required("directory", m.directory);
+  a.optional("state_dir", m.state_dir);
 }
 
 }  // namespace cascade::wire

@@ -2,6 +2,10 @@
 #include "wire/request_rules.h"
 
 #include <string>
+#include <unordered_set>
+#include <utility>
+
+#include "base/utf8.h"
 
 namespace cascade::wire {
 namespace {
@@ -37,13 +41,17 @@ Status check_chunks(const std::vector<ChunkRef>& chunks) {
   return {};
 }
 
-Status check_messages(const std::vector<ChatMessage>& messages) {
+Status check_roles(const std::vector<ChatMessage>& messages) {
   for (size_t i = 0; i < messages.size(); ++i) {
     const std::string& role = messages[i].role;
     if (role == "system" || role == "user" || role == "assistant" || role == "tool") continue;
     return invalid_argument(element("messages", i, ".role"),
                             "must be system, user, assistant or tool");
   }
+  return {};
+}
+
+Status check_last_message(const std::vector<ChatMessage>& messages) {
   const std::string& last = messages.back().role;
   if (last == "user" || last == "tool") return {};
   return invalid_argument(element("messages", messages.size() - 1, ".role"),
@@ -51,16 +59,36 @@ Status check_messages(const std::vector<ChatMessage>& messages) {
 }
 
 // NaN is outside every range.
-Status check_range(const char* field, const std::optional<double>& value, double min, double max,
-                   bool min_excluded) {
+Status check_range(const std::string& field, const std::optional<double>& value, double min,
+                   double max, bool min_excluded) {
   if (!value.has_value()) return {};
   const bool above = min_excluded ? *value > min : *value >= min;
   if (above && *value <= max) return {};
   const std::string low = std::to_string(static_cast<int>(min));
-  return invalid_argument(std::string("sampling.") + field,
+  return invalid_argument("sampling." + field,
                           "must be " + (min_excluded ? "above " + low : "at least " + low) +
                               " and at most " + std::to_string(static_cast<int>(max)) + ", got " +
                               std::to_string(*value));
+}
+
+Status check_logit_bias(const std::vector<LogitBias>& biases) {
+  if (biases.size() > kLogitBiasesMax) {
+    return invalid_argument("sampling.logit_bias", "has " + std::to_string(biases.size()) +
+                                                       " tokens, more than the limit of " +
+                                                       std::to_string(kLogitBiasesMax));
+  }
+  std::unordered_set<int32_t> tokens;
+  for (const LogitBias& entry : biases) {
+    const std::string name = "logit_bias[" + std::to_string(entry.token) + "]";
+    if (entry.token < 0) {
+      return invalid_argument("sampling." + name, "a token id must not be negative");
+    }
+    if (!tokens.insert(entry.token).second) {
+      return invalid_argument("sampling." + name, "is there twice");
+    }
+    RETURN_IF_ERROR(check_range(name, entry.bias, -kLogitBiasMax, kLogitBiasMax, false));
+  }
+  return {};
 }
 
 Status check_sampling(const SamplingParams& sampling) {
@@ -69,6 +97,11 @@ Status check_sampling(const SamplingParams& sampling) {
   RETURN_IF_ERROR(check_range("min_p", sampling.min_p, 0, 1, false));
   RETURN_IF_ERROR(check_range("repetition_penalty", sampling.repetition_penalty, 0,
                               kRepetitionPenaltyMax, true));
+  RETURN_IF_ERROR(check_range("presence_penalty", sampling.presence_penalty, -kPresencePenaltyMax,
+                              kPresencePenaltyMax, false));
+  RETURN_IF_ERROR(check_range("frequency_penalty", sampling.frequency_penalty, -kPresencePenaltyMax,
+                              kPresencePenaltyMax, false));
+  RETURN_IF_ERROR(check_logit_bias(sampling.logit_bias));
   const int32_t top_k = sampling.top_k.value_or(0);
   if (top_k >= 0 && top_k <= kTopKMax) return {};
   return invalid_argument("sampling.top_k", "must be between 0 and " + std::to_string(kTopKMax) +
@@ -89,36 +122,144 @@ Status check_stop(const std::vector<std::string>& stop) {
   return {};
 }
 
+Status check_top_logprobs(const GenerateRequest& request) {
+  const int32_t count = request.top_logprobs;
+  if (count < 0 || count > kTopLogprobsMax) {
+    return invalid_argument("top_logprobs", "must be between 0 and " +
+                                                std::to_string(kTopLogprobsMax) + ", got " +
+                                                std::to_string(count));
+  }
+  if (count == 0 || request.logprobs) return {};
+  return invalid_argument("top_logprobs", "is only there with logprobs, which is not set");
+}
+
+template <class T>
+Status check_between(const std::string& field, const std::optional<T>& value, T min, T max) {
+  if (!value.has_value() || (*value >= min && *value <= max)) return {};
+  return invalid_argument(field, "must be between " + std::to_string(min) + " and " +
+                                     std::to_string(max) + ", got " + std::to_string(*value));
+}
+
+// Names are shown in one line of a terminal.
+Status check_name(const std::string& field, const std::optional<std::string>& name) {
+  if (!name.has_value()) return {};
+  if (name->size() > kNameBytesMax) {
+    return invalid_argument(field, "has " + std::to_string(name->size()) +
+                                       " bytes, more than the limit of " +
+                                       std::to_string(kNameBytesMax));
+  }
+  if (!is_utf8(*name)) return invalid_argument(field, "is not UTF-8");
+  for (size_t at = 0; at < name->size();) {
+    const CodePoint next = utf8_decode(*name, at);
+    const bool control = next.value < 0x20 || (next.value >= 0x7F && next.value < 0xA0);
+    if (control) {
+      return invalid_argument(field, "has a control character at byte " + std::to_string(at));
+    }
+    at += next.size;
+  }
+  return {};
+}
+
+// What a chunk may be given, wherever it is given; the fields have `prefix` before their names.
+struct GivenSettings {
+  const std::optional<std::string>& name;
+  const std::optional<int64_t>& ttl_ms;
+  const std::optional<int32_t>& priority;
+  const std::optional<int64_t>& priority_ms;
+};
+
+Status check_settings(const std::string& prefix, const GivenSettings& given) {
+  RETURN_IF_ERROR(check_name(prefix + "name", given.name));
+  RETURN_IF_ERROR(check_between<int64_t>(prefix + "ttl_ms", given.ttl_ms, 0, kDurationMsMax));
+  RETURN_IF_ERROR(
+      check_between<int32_t>(prefix + "priority", given.priority, 0, kChunkPriorityMax));
+  RETURN_IF_ERROR(
+      check_between<int64_t>(prefix + "priority_ms", given.priority_ms, 1, kDurationMsMax));
+  if (!given.priority_ms.has_value() || given.priority.has_value()) return {};
+  return invalid_argument(prefix + "priority_ms",
+                          "is only there with " + prefix + "priority, which is not set");
+}
+
+Status check_retention(const GenerateRequest& request) {
+  RETURN_IF_ERROR(check_settings("output_", {request.output_name, request.output_ttl_ms,
+                                             request.output_priority, request.output_priority_ms}));
+  const std::pair<const char*, bool> given[] = {
+      {"output_name", request.output_name.has_value()},
+      {"output_pinned", request.output_pinned.has_value()},
+      {"output_ttl_ms", request.output_ttl_ms.has_value()},
+      {"output_priority", request.output_priority.has_value()}};
+  for (const auto& [field, there] : given) {
+    if (there && !request.retain_output) {
+      return invalid_argument(field, "is only there with retain_output, which is not set");
+    }
+  }
+  RETURN_IF_ERROR(
+      check_between<int32_t>("prompt_priority", request.prompt_priority, 0, kChunkPriorityMax));
+  RETURN_IF_ERROR(
+      check_between<int64_t>("prompt_priority_ms", request.prompt_priority_ms, 1, kDurationMsMax));
+  if (request.prompt_priority.has_value() == request.prompt_priority_ms.has_value()) return {};
+  const bool priority = request.prompt_priority.has_value();
+  return invalid_argument(priority ? "prompt_priority_ms" : "prompt_priority",
+                          priority ? "must be set with prompt_priority: how long it holds"
+                                   : "must be set with prompt_priority_ms");
+}
+
 Status check_not_negative(const char* field, int64_t value) {
   if (value >= 0) return {};
   return invalid_argument(field, "must not be negative, got " + std::to_string(value));
 }
 
-}  // namespace
-
-Status check_request(const GenerateRequest& request) {
+// Of a request that names its prompt in one of three ways.
+template <class R>
+Status check_prompt(const R& request) {
   const int prompts = (request.chunks.empty() ? 0 : 1) + (request.messages.empty() ? 0 : 1) +
                       (request.prompt.has_value() ? 1 : 0);
   if (prompts != 1) {
     return invalid_argument("prompt", "exactly one of chunks, messages and prompt must be given");
   }
-  if (!request.chunks.empty()) RETURN_IF_ERROR(check_chunks(request.chunks));
-  if (!request.messages.empty()) RETURN_IF_ERROR(check_messages(request.messages));
   if (request.prompt.has_value() && request.prompt->empty()) {
     return invalid_argument("prompt", "must not be empty");
   }
+  if (!request.chunks.empty()) RETURN_IF_ERROR(check_chunks(request.chunks));
+  RETURN_IF_ERROR(check_roles(request.messages));
+  return check_not_negative("timeout_ms", request.timeout_ms);
+}
+
+Status check_list_limit(int32_t limit) {
+  if (limit >= 1 && limit <= kListLimitMax) return {};
+  return invalid_argument("limit", "must be between 1 and " + std::to_string(kListLimitMax) +
+                                       ", got " + std::to_string(limit));
+}
+
+Status check_path(const char* field, const std::string& path) {
+  const bool plain = path.find('\0') == std::string::npos;
+  if (path.starts_with('/') && path.size() <= kPathBytesMax && plain) return {};
+  return invalid_argument(
+      field, "must be an absolute path of at most " + std::to_string(kPathBytesMax) + " bytes");
+}
+
+}  // namespace
+
+Status check_request(const GenerateRequest& request) {
+  RETURN_IF_ERROR(check_prompt(request));
+  if (!request.messages.empty()) RETURN_IF_ERROR(check_last_message(request.messages));
   RETURN_IF_ERROR(check_not_negative("max_tokens", request.max_tokens));
-  RETURN_IF_ERROR(check_not_negative("timeout_ms", request.timeout_ms));
   RETURN_IF_ERROR(check_sampling(request.sampling));
+  RETURN_IF_ERROR(check_top_logprobs(request));
+  RETURN_IF_ERROR(check_retention(request));
   return check_stop(request.stop);
 }
 
 Status check_request(const ChunkListRequest& request) {
-  if (request.limit < 1 || request.limit > kListLimitMax) {
-    return invalid_argument("limit", "must be between 1 and " + std::to_string(kListLimitMax) +
-                                         ", got " + std::to_string(request.limit));
-  }
+  RETURN_IF_ERROR(check_list_limit(request.limit));
   return request.after.empty() ? Status() : check_id("after", request.after);
+}
+
+Status check_request(const ChunkSearch& request) {
+  RETURN_IF_ERROR(check_list_limit(request.limit));
+  if (!request.query.empty() && request.query.size() <= kSearchBytesMax) return {};
+  return invalid_argument("query", "must have 1 to " + std::to_string(kSearchBytesMax) +
+                                       " bytes, has " + std::to_string(request.query.size()));
 }
 
 Status check_request(const ChunkGet& request) {
@@ -127,6 +268,46 @@ Status check_request(const ChunkGet& request) {
 
 Status check_request(const ChunkDelete& request) {
   return check_id("id", request.id);
+}
+
+Status check_request(const ChunkPut& request) {
+  if (request.text.empty() == request.token_ids.empty()) {
+    return invalid_argument(request.text.empty() ? "text" : "token_ids",
+                            "exactly one of text and token_ids must be given and not be empty");
+  }
+  return check_settings("", {request.name, request.ttl_ms, request.priority, request.priority_ms});
+}
+
+Status check_request(const ChunkUpdate& request) {
+  RETURN_IF_ERROR(check_id("id", request.id));
+  const bool changes = request.name || request.pinned || request.ttl_ms || request.priority ||
+                       request.priority_ms || request.published || request.touch;
+  if (!changes) return invalid_argument("body", "gives nothing to change");
+  return check_settings("", {request.name, request.ttl_ms, request.priority, request.priority_ms});
+}
+
+Status check_request(const PrefixCache& request) {
+  RETURN_IF_ERROR(check_prompt(request));
+  if (request.chunks.empty() || request.chunks.back().type != ChunkType::kQuery) return {};
+  return invalid_argument(element("chunks", request.chunks.size() - 1, ".type"),
+                          "a prefix has no query");
+}
+
+Status check_request(const PrefixAttach& request) {
+  return check_id("id", request.id);
+}
+
+Status check_request(const PrefixRelease& request) {
+  return check_id("id", request.id);
+}
+
+Status check_request(const FsckRequest& request) {
+  return request.state_dir.empty() ? Status() : check_path("state_dir", request.state_dir);
+}
+
+Status check_request(const BackupRequest& request) {
+  RETURN_IF_ERROR(check_path("directory", request.directory));
+  return request.state_dir.empty() ? Status() : check_path("state_dir", request.state_dir);
 }
 
 }  // namespace cascade::wire

@@ -12,14 +12,31 @@ inline constexpr int32_t kListLimitMax = 1000;
 inline constexpr int32_t kTopKMax = int32_t{1} << 21;
 inline constexpr double kTemperatureMax = 100;
 inline constexpr double kRepetitionPenaltyMax = 100;
+inline constexpr double kPresencePenaltyMax = 2;  // and at least minus this; also of frequency
+inline constexpr double kLogitBiasMax = 100;      // and at least minus this
+inline constexpr size_t kLogitBiasesMax = 1024;
+inline constexpr int32_t kTopLogprobsMax = 20;
+inline constexpr size_t kNameBytesMax = 128;
+inline constexpr size_t kSearchBytesMax = 1024;
+inline constexpr size_t kPathBytesMax = 4095;  // the system's limit
+inline constexpr int32_t kChunkPriorityMax = 100;
+inline constexpr int64_t kDurationMsMax = int64_t{36'525} * 24 * 3600 * 1000;  // 100 years
 
 // Errors: kInvalidArgument with the field, e.g. "sampling.top_p" or "chunks[1].id". decode() calls
 // these for every message; whoever builds a request by other means (HTTP) may call them first.
 // Pure, any thread.
 Status check_request(const GenerateRequest& request);
 Status check_request(const ChunkListRequest& request);
+Status check_request(const ChunkSearch& request);
 Status check_request(const ChunkGet& request);
 Status check_request(const ChunkDelete& request);
+Status check_request(const ChunkPut& request);
+Status check_request(const ChunkUpdate& request);
+Status check_request(const PrefixCache& request);
+Status check_request(const PrefixAttach& request);
+Status check_request(const PrefixRelease& request);
+Status check_request(const FsckRequest& request);
+Status check_request(const BackupRequest& request);
 
 // Every other message has no rules beyond the types of its fields.
 template <class M>

@@ -28,6 +28,7 @@ class Composer {
       if (!found.ok()) return Error{found.error().code, field(index, "id"), found.error().message};
       chunk = (*found)->chunk;
       result_.chunk_ids.push_back(chunk.id);
+      result_.parent_ids.push_back(chunk.id);
     }
     RETURN_IF_ERROR(check_type(index, ref, chunk));
     RETURN_IF_ERROR(check_order(index, chunk.type));
@@ -35,12 +36,16 @@ class Composer {
     append(chunk);
     const bool worth_an_id =
         chunk.type == ChunkType::kSystemPrompt || chunk.type == ChunkType::kContext;
-    if (ref.id.empty() && worth_an_id) result_.new_chunks.push_back(std::move(chunk));
+    if (ref.id.empty() && worth_an_id) {
+      result_.parent_ids.emplace_back();
+      result_.new_chunks.push_back(std::move(chunk));
+    }
     return {};
   }
 
-  Result<Composition> finish() && {
+  Result<Composition> finish(bool to_answer) && {
     flush_contexts("");
+    if (!to_answer) return std::move(result_);
     if (result_.messages.empty() || result_.messages.back().role != "user") {
       return invalid_argument("chunks", "must end with a query (or a context) to answer");
     }
@@ -88,15 +93,9 @@ class Composer {
       case ChunkType::kSystemPrompt:
         result_.messages.push_back({.role = "system", .content = chunk.text, .reasoning = {}});
         break;
-      case ChunkType::kContext:
-        contexts_.push_back(chunk.text);
-        break;
-      case ChunkType::kOutput:
-        append_turn(chunk);
-        break;
-      case ChunkType::kQuery:
-        flush_contexts(chunk.text);
-        break;
+      case ChunkType::kContext: contexts_.push_back(chunk.text); break;
+      case ChunkType::kOutput: append_turn(chunk); break;
+      case ChunkType::kQuery: flush_contexts(chunk.text); break;
     }
   }
 
@@ -138,10 +137,10 @@ class Composer {
 }  // namespace
 
 Result<Composition> compose(const std::vector<wire::ChunkRef>& refs, std::string_view tenant,
-                            ChunkRegistry& registry, int64_t text_bytes_max) {
+                            ChunkRegistry& registry, int64_t text_bytes_max, bool to_answer) {
   Composer composer(tenant, registry, text_bytes_max);
   for (size_t i = 0; i < refs.size(); ++i) RETURN_IF_ERROR(composer.add(i, refs[i]));
-  return std::move(composer).finish();
+  return std::move(composer).finish(to_answer);
 }
 
 }  // namespace cascade

@@ -18,6 +18,8 @@ struct Composition {
   std::vector<std::string> chunk_ids;  // of the registered chunks that were named
   // Chunks given by text that are worth an id: system prompts and contexts.
   std::vector<Chunk> new_chunks;
+  // Of all these in the order of the request; "" stands for the next of new_chunks.
+  std::vector<std::string> parent_ids;
 };
 
 // The conversation of `refs`, in the order of cascade levels: a system prompt (at most one, first),
@@ -30,7 +32,8 @@ struct Composition {
 // Errors: kInvalidArgument with field "chunks[i].…" (order, type, both or neither of id and text),
 // or "chunks" (no user message at the end; more than `text_bytes_max` bytes of text before what is
 // repeated has been left out); kNotFound as ChunkRegistry::find.
+// With `to_answer` false, for a prompt that others will begin with, it may end with any message.
 Result<Composition> compose(const std::vector<wire::ChunkRef>& refs, std::string_view tenant,
-                            ChunkRegistry& registry, int64_t text_bytes_max);
+                            ChunkRegistry& registry, int64_t text_bytes_max, bool to_answer = true);
 
 }  // namespace cascade

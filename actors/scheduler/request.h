@@ -1,9 +1,11 @@
 // A generation on its way through the scheduler.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,6 +14,13 @@
 #include "wire/messages.h"
 
 namespace cascade {
+
+// Who sent a request: the tenant whose door it came through, and the connection.
+struct Client {
+  std::string tenant;
+  std::string route;  // the gateway's name of the connection; empty for nobody
+  auto operator<=>(const Client&) const = default;
+};
 
 enum class RequestState {
   kEncoding,    // the prefill actor tokenizes the prompt
@@ -22,12 +31,14 @@ enum class RequestState {
 
 struct Request {
   uint64_t handle = 0;  // names it in jobs
-  std::string client;
+  Client client;
   wire::RequestId id{};
   wire::GenerateRequest params;
+  bool prefix = false;  // a PrefixCache: ends with its prompt, without an answer
   RequestState state = RequestState::kEncoding;
 
-  std::vector<ChatMessage> messages;  // empty for a raw prompt
+  std::vector<ChatMessage> messages;    // empty for a raw prompt
+  std::vector<std::string> parent_ids;  // of the chunks that it was composed from
   std::vector<int32_t> prompt;
   std::string generation_prefix;
   bool inside_think = false;
@@ -35,23 +46,62 @@ struct Request {
   wire::SampleSpec sample;
   std::vector<int32_t> end_tokens;
 
-  std::unique_ptr<ChainSequence> sequence;  // from kPrefilling on
-  int64_t pages_promised = 0;               // that the whole generation may take
-  int overtaken = 0;  // later requests that started while this one waited for pages
-  int64_t reused_tokens = 0;
+  // Of one that was preempted: the tokens that it had fed, all to be found or computed again.
+  std::vector<int32_t> resumed;
+  std::unique_ptr<ChainSequence> sequence;  // in kPrefilling and kDecoding
+  int64_t text_bytes_counted = 0;           // among those that wait
+  int64_t tokens_counted = 0;
+  int64_t pages_promised = 0;    // that the whole generation may take
+  int64_t pin_promised = 0;      // of them, to the pin of its output
+  int overtaken = 0;             // later requests that started while this one waited for pages
+  int64_t reused_tokens = 0;     // of the prompt
+  int64_t loaded_tokens = 0;     // of them, from disk
+  int64_t written_tokens = 0;    // of the prompt: given to be written to disk
+  bool loading = false;          // the store reads into the sequence's pages
+  int64_t prefilled_tokens = 0;  // of the prompt
+  Miss miss;                     // why not all of it was found
   std::vector<int32_t> sampled;  // the last of them is not committed yet
   std::vector<float> logprobs;
+  std::vector<int32_t> top_token_ids;  // as in Final
+  std::vector<float> top_logprobs;
   std::unique_ptr<OutputStream> output;
 
   // Set while a job works on the request: it ends when the job does.
   std::string pending_finish;  // finish_reason, or
   std::optional<Error> pending_error;
   bool client_gone = false;
+  bool dead_end = false;  // nobody will ever go on from what was sampled
 
   int64_t accepted_us = 0;
   int64_t prefill_start_us = 0;
   int64_t first_token_us = 0;
   int64_t last_sent_us = 0;
+
+  // What must be in pages before tokens are sampled.
+  const std::vector<int32_t>& chain() const { return resumed.empty() ? prompt : resumed; }
+  // What of it may be found instead of being computed. The last token of a prompt is always
+  // computed: its logits are wanted.
+  std::span<const int32_t> reusable() const {
+    const std::span<const int32_t> all = chain();
+    if (!resumed.empty()) return all;
+    if (!params.reuse) return {};
+    return prefix ? all : all.first(all.size() - 1);
+  }
+  // What is in the sequence's pages, or on its way from disk.
+  std::span<const int32_t> in_pages() const {
+    if (loading) return chain();
+    return sequence->tokens();
+  }
+  bool prompt_done() const { return sequence->tokens().size() == chain().size(); }
+  bool running() const {
+    return state == RequestState::kPrefilling || state == RequestState::kDecoding;
+  }
+
+  // Whether sampling looks at the tokens so far.
+  bool penalised() const {
+    return sample.repetition_penalty != 1 || sample.presence_penalty != 0 ||
+           sample.frequency_penalty != 0;
+  }
 
   int64_t deadline_us() const {
     return params.timeout_ms > 0 ? accepted_us + params.timeout_ms * 1000 : INT64_MAX;
@@ -60,12 +110,14 @@ struct Request {
 
 // The exact K and V of a retained output's chain, computed when nothing else is to do.
 struct Reprefill {
+  std::string tenant;
   std::string chunk_id;
   std::vector<int32_t> chain;
   // The chain as it was sampled: where it differs (thoughts, an empty think block of the generation
   // prompt), the rest of it is a branch that no later turn reaches.
   std::vector<int32_t> sampled_chain;
   size_t prompt_tokens = 0;                 // of the sampled chain
+  bool for_all = false;                     // of a published chunk, into pages of every tenant
   std::unique_ptr<ChainSequence> sequence;  // once started
 };
 

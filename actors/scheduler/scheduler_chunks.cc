@@ -1,13 +1,15 @@
-// Chunks by name: registering, listing, showing, deleting; and the state of the daemon.
+// Chunks by name: registering, listing, showing, deleting.
 #include <spdlog/spdlog.h>
 
 #include "actors/scheduler/scheduler_core.h"
-#include "actors/scheduler/tenant.h"
 #include "base/random.h"
 #include "base/utf8.h"
 
 namespace cascade {
 namespace {
+
+// A search takes milliseconds.
+constexpr int64_t kSearchRetryMs = 50;
 
 // What a list shows of a text; chunk get has the rest.
 constexpr size_t kListTextBytes = 400;
@@ -20,39 +22,70 @@ std::string shortened(const std::string& text) {
 
 }  // namespace
 
-// Registers a chunk that a request brought along as text, and asks for its token ids. A registry
-// that is full is no reason to refuse the request: the text has no id then.
-void SchedulerCore::register_text(Chunk chunk) {
+// Registers a chunk that a request brought along as text, and asks for its token ids; returns its
+// id. A registry that is full is no reason to refuse the request: the text has no id then.
+std::string SchedulerCore::register_text(Chunk chunk) {
   chunk.id = random_id("chunk");
-  chunk.tenant = kLocalTenant;
   chunk.created_us = chunk.last_used_us = clock_.wall_us();
+  chunk.priority = default_priority(chunk.type);
   chunk.content_hash = chunk_content_hash(chunk);
   const auto added = registry_.add(std::move(chunk));
   if (!added.ok()) {
     spdlog::warn("a text of a request got no id: {}", added.error().message);
-    return;
+    return "";
   }
   ChunkEntry* entry = *added;
   entry->chunk.last_used_us = clock_.wall_us();
   ++entry->chunk.hits;
-  store(entry->chunk);
-  if (!entry->chunk.token_ids.empty()) return;
+  if (!entry->chunk.token_ids.empty()) {
+    store_use(entry->chunk);
+    return entry->chunk.id;
+  }
+  // It is stored with its token ids, never without.
   wire::EncodeJob job;
   job.job = next_job_++;
   job.mode = wire::EncodeJob::Mode::kText;
   job.raw = entry->chunk.text;
-  encoding_puts_[job.job] = {"", {}, entry->chunk};
+  encoding_puts_[job.job] = {{}, {}, entry->chunk};
   send(Actor::kPrefill, std::move(job));
+  return entry->chunk.id;
 }
 
-void SchedulerCore::on(const std::string& client, const wire::RequestId& id, wire::ChunkPut&& put) {
+// The text of the new chunk, as it was given or from its token ids.
+Status SchedulerCore::read_text(wire::ChunkPut& put, Chunk& chunk) const {
+  if (put.token_ids.empty()) {
+    if (put.text.empty()) return invalid_argument("text", "is empty");
+    chunk.text = std::move(put.text);
+    return check_text_bytes("text", static_cast<int64_t>(chunk.text.size()));
+  }
+  const int64_t context = model_.config.context_tokens_max;
+  if (static_cast<int64_t>(put.token_ids.size()) > context) {
+    return invalid_argument("token_ids", "has " + std::to_string(put.token_ids.size()) +
+                                             " elements; the limit is " + std::to_string(context));
+  }
+  for (size_t i = 0; i < put.token_ids.size(); ++i) {
+    const int32_t token = put.token_ids[i];
+    const std::string field = "token_ids[" + std::to_string(i) + "]";
+    if (token < 0 || token >= model_.config.vocab_size) {
+      return invalid_argument(field, "is " + std::to_string(token) +
+                                         ", which is not in the vocabulary; the limit is " +
+                                         std::to_string(model_.config.vocab_size - 1));
+    }
+    if (model_.tokenizer.is_special(token)) {
+      return invalid_argument(field, "is the special token " + std::to_string(token) +
+                                         ": the text of a chunk has none");
+    }
+  }
+  chunk.text = model_.tokenizer.decode(put.token_ids, /*skip_special=*/false);
+  if (chunk.text.empty()) return invalid_argument("token_ids", "decode to an empty text");
+  return check_text_bytes("token_ids", static_cast<int64_t>(chunk.text.size()));
+}
+
+void SchedulerCore::on(const Client& client, const wire::RequestId& id, wire::ChunkPut&& put) {
   if (put.type == ChunkType::kOutput) {
     return reply_error(client, id,
                        invalid_argument("type", "outputs are made by generate with retain_output"));
   }
-  if (put.text.empty()) return reply_error(client, id, invalid_argument("text", "is empty"));
-  const Status fits = check_text_bytes("text", static_cast<int64_t>(put.text.size()));
-  if (!fits.ok()) return reply_error(client, id, fits.error());
   if (static_cast<int>(encoding_puts_.size()) >= options_.chunk_puts_max) {
     return reply_error(client, id, resource_exhausted("", "too many chunks are being registered"),
                        100);
@@ -60,10 +93,14 @@ void SchedulerCore::on(const std::string& client, const wire::RequestId& id, wir
   ChunkPutJob job;
   job.client = client;
   job.id = id;
+  job.settings = settings_of(put);
+  job.given_ids = put.token_ids;
   job.chunk.type = put.type;
-  job.chunk.text = std::move(put.text);
+  const Status read = read_text(put, job.chunk);
+  if (!read.ok()) return reply_error(client, id, read.error());
   job.chunk.id = random_id("chunk");
-  job.chunk.tenant = kLocalTenant;
+  job.chunk.tenant = client.tenant;
+  job.chunk.priority = default_priority(put.type);
   job.chunk.created_us = job.chunk.last_used_us = clock_.wall_us();
   job.chunk.content_hash = chunk_content_hash(job.chunk);
   wire::EncodeJob encode;
@@ -75,38 +112,47 @@ void SchedulerCore::on(const std::string& client, const wire::RequestId& id, wir
 }
 
 void SchedulerCore::chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done) {
-  const bool from_client = !put.client.empty();
+  const bool from_client = !put.client.route.empty();
   if (done.error) {
     if (from_client) reply_error(put.client, put.id, *done.error);
     return;
   }
   put.chunk.token_ids = std::move(done.token_ids);
   if (!from_client) {
-    const auto found = registry_.find(kLocalTenant, put.chunk.id);
+    const auto found = registry_.find_own(put.chunk.tenant, put.chunk.id);
     if (!found.ok()) return;  // deleted in the meantime
     (*found)->chunk.token_ids = std::move(put.chunk.token_ids);
     return store((*found)->chunk);
   }
+  // Ids that are no whole characters decode to U+FFFD, which is another text than they stand for.
+  const bool replaced = put.chunk.text.find("\xEF\xBF\xBD") != std::string::npos;
+  if (!put.given_ids.empty() && replaced && put.given_ids != put.chunk.token_ids) {
+    return reply_error(put.client, put.id,
+                       invalid_argument("token_ids", "do not decode to valid UTF-8"));
+  }
+  const Status allowed = check(put.settings, registry_.same_content(put.chunk), put.chunk);
+  if (!allowed.ok()) return reply_error(put.client, put.id, allowed.error());
   auto added = registry_.add(put.chunk);
   if (!added.ok()) return reply_error(put.client, put.id, added.error());
   Chunk& chunk = (*added)->chunk;
   if (chunk.token_ids.empty()) chunk.token_ids = std::move(put.chunk.token_ids);
+  apply(put.settings, **added);
+  refresh(**added);
   store(chunk);
-  reply(put.client, put.id, wire::ChunkReply{chunk});
+  reply_when_stored(put.client, put.id, {chunk.tenant, chunk.id}, wire::ChunkReply{chunk});
 }
 
-void SchedulerCore::on(const std::string& client, const wire::RequestId& id,
+void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        const wire::ChunkListRequest& request) {
-  const auto page =
-      registry_.list(kLocalTenant, request.type, static_cast<size_t>(request.limit), request.after);
+  const auto page = registry_.list(client.tenant, request.type, static_cast<size_t>(request.limit),
+                                   request.after);
   if (!page.ok()) return reply_error(client, id, page.error());
   wire::ChunkListReply answer;
   answer.more = page->more;
-  for (const ChunkEntry* listed : page->entries) {
-    ChunkEntry& entry = **registry_.find(kLocalTenant, listed->chunk.id);
-    refresh(entry);
-    answer.token_counts.push_back(static_cast<int64_t>(entry.chunk.token_ids.size()));
-    Chunk shown = entry.chunk;
+  for (ChunkEntry* entry : page->entries) {
+    refresh(*entry);
+    answer.token_counts.push_back(static_cast<int64_t>(entry->chunk.token_ids.size()));
+    Chunk shown = entry->chunk;
     shown.token_ids.clear();
     shown.text = shortened(shown.text);
     shown.query_text = shortened(shown.query_text);
@@ -116,72 +162,55 @@ void SchedulerCore::on(const std::string& client, const wire::RequestId& id,
   reply(client, id, std::move(answer));
 }
 
-void SchedulerCore::on(const std::string& client, const wire::RequestId& id,
-                       const wire::ChunkGet& get) {
-  const auto found = registry_.find(kLocalTenant, get.id);
+void SchedulerCore::on(const Client& client, const wire::RequestId& id,
+                       const wire::ChunkSearch& search) {
+  if (searching_.size() >= static_cast<size_t>(options_.searches_max)) {
+    return reply_error(client, id,
+                       resource_exhausted("", std::to_string(options_.searches_max) +
+                                                  " searches are under way, the limit"),
+                       kSearchRetryMs);
+  }
+  const uint64_t job = next_job_++;
+  searching_[job] = {client, id};
+  send(Actor::kStore, wire::StoreSearch{job, client.tenant, search.query, search.limit});
+}
+
+void SchedulerCore::on(wire::StoreFound&& answer) {
+  const auto found = searching_.find(answer.job);
+  if (found == searching_.end()) return;
+  const auto [client, id] = found->second;
+  searching_.erase(found);
+  if (answer.error) return reply_error(client, id, *answer.error);
+  wire::ChunkSearchReply reply_message;
+  for (wire::FoundChunk& hit : answer.found) {
+    // The store does not know what has expired, and learns of changes later.
+    const auto entry = registry_.find(client.tenant, hit.id);
+    if (!entry.ok()) continue;
+    const Chunk& chunk = (*entry)->chunk;
+    reply_message.hits.push_back({chunk.id, chunk.type, chunk.name, std::move(hit.snippet)});
+  }
+  reply(client, id, std::move(reply_message));
+}
+
+void SchedulerCore::on(const Client& client, const wire::RequestId& id, const wire::ChunkGet& get) {
+  const auto found = registry_.find(client.tenant, get.id);
   if (!found.ok()) return reply_error(client, id, found.error());
   refresh(**found);
   reply(client, id, wire::ChunkReply{(*found)->chunk});
 }
 
-void SchedulerCore::on(const std::string& client, const wire::RequestId& id,
+void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        const wire::ChunkDelete& request) {
-  const auto found = registry_.find(kLocalTenant, request.id);
+  const auto found = registry_.find_own(client.tenant, request.id);
   if (!found.ok()) return reply_error(client, id, found.error());
-  refresh(**found);
-  forget_chain(**found);
-  const auto removed = registry_.remove(kLocalTenant, (*found)->chunk.id);
-  send(Actor::kStore, wire::StoreDelete{next_job_++, kLocalTenant, removed->chunk.id});
-  reply(client, id, wire::ChunkReply{removed->chunk});
-}
-
-// Lets go of the chunk's pages; those that no other chunk or request needs are freed at once.
-void SchedulerCore::forget_chain(ChunkEntry& entry) {
-  if (entry.hold) index_.drop_hold(*entry.hold);
-  entry.hold.reset();
-  index_.drop_branch(entry.chain, static_cast<int64_t>(entry.own_begin));
-  entry.chain.clear();
-}
-
-void SchedulerCore::on(const std::string& client, const wire::RequestId& id,
-                       const wire::StatusRequest&) {
-  wire::StatusReply status;
-  status.version = options_.version;
-  status.boot_id = boot_id_;
-  status.state = stopping_since_us_ ? "stopping" : "serving";
-  status.uptime_us = clock_.monotonic_us() - start_us_;
-  status.model = model_.name;
-  status.model_type = model_.config.model_type;
-  status.weight_type = to_string(model_.options.weight_type);
-  status.kv_type = to_string(model_.options.kv_type);
-  status.isa = to_string(model_.options.isa);
-  status.threads = options_.threads;
-  status.context_tokens_max = model_.config.context_tokens_max;
-  status.weight_bytes = static_cast<int64_t>(model_.weights.bytes());
-  const auto page_bytes = static_cast<int64_t>(arena_.page_bytes());
-  status.kv_bytes_max = page_bytes * static_cast<int64_t>(pool_.page_count());
-  status.kv_pages_used = static_cast<int64_t>(pool_.used_count());
-  status.kv_bytes_used = page_bytes * status.kv_pages_used;
-  status.kv_bytes_per_token = page_bytes / kPageTokens;
-  status.requests_running = static_cast<int32_t>(prefilling_.size() + decoding_.size());
-  status.requests_waiting = static_cast<int32_t>(waiting_.size() + encoding_requests_.size());
-  status.requests_waiting_max = options_.requests_waiting_max;
-  status.requests_done = counters_.done;
-  status.requests_failed = counters_.failed;
-  status.requests_cancelled = counters_.cancelled;
-  status.tokens_reused = counters_.tokens_reused;
-  status.tokens_prefilled = counters_.tokens_prefilled;
-  status.tokens_reprefilled = counters_.tokens_reprefilled;
-  status.tokens_generated = counters_.tokens_generated;
-  status.pages_evicted = static_cast<int64_t>(index_.evicted_count());
-  status.chunks_input = static_cast<int32_t>(registry_.count(false));
-  status.chunks_output = static_cast<int32_t>(registry_.count(true));
-  status.reprefills_pending = static_cast<int32_t>(reprefills_.size() + encoding_histories_.size());
-  const auto per_second = [](double us) { return us > 0 ? 1e6 / us : 0; };
-  status.prefill_tokens_per_s = per_second(speed_.prefill_token_us());
-  status.decode_tokens_per_s = per_second(speed_.decode_token_us());
-  status.actors_restarted = actors_restarted_;
-  reply(client, id, std::move(status));
+  if ((*found)->chunk.pinned) {
+    const Error pinned = {ErrorCode::kConflict, "id",
+                          "chunk \"" + (*found)->chunk.id + "\" is pinned; unpin it first"};
+    return reply_error(client, id, pinned);
+  }
+  Chunk removed = remove_chunk(**found, Removal::kDeleted);
+  const ChunkName name = {removed.tenant, removed.id};
+  reply_when_stored(client, id, name, wire::ChunkReply{std::move(removed)});
 }
 
 }  // namespace cascade

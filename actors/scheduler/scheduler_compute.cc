@@ -4,53 +4,82 @@
 #include "actors/scheduler/scheduler_core.h"
 
 namespace cascade {
+namespace {
 
-// Pages that a new request could be promised.
-int64_t SchedulerCore::available_pages() const {
-  auto available = static_cast<int64_t>(pool_.free_count() + index_.evictable_count());
-  for (const auto* running : {&prefilling_, &decoding_}) {
-    for (const uint64_t handle : *running) {
-      const Request& request = *requests_.at(handle);
-      available -= request.pages_promised - static_cast<int64_t>(request.sequence->pages().size());
-    }
-  }
-  return available;
+// Adds the most likely tokens at the place of the i-th token of a burst, if they were asked for.
+void take_top_logprobs(Request& request, const wire::DecodedSequence& result, size_t i) {
+  const size_t count = result.top_token_ids.size() / result.token_ids.size();
+  const auto tokens = result.top_token_ids.begin() + static_cast<ptrdiff_t>(i * count);
+  const auto logprobs = result.top_logprobs.begin() + static_cast<ptrdiff_t>(i * count);
+  const auto n = static_cast<ptrdiff_t>(count);
+  request.top_token_ids.insert(request.top_token_ids.end(), tokens, tokens + n);
+  request.top_logprobs.insert(request.top_logprobs.end(), logprobs, logprobs + n);
 }
 
+}  // namespace
+
 void SchedulerCore::plan() {
-  if (in_flight_) return;
+  if (in_flight_) return write_pages();
   start_waiting();
+  refuse_starved();
+  Request* prompt = next_prompt();
   PlanInput input;
   input.decoding = static_cast<int>(decoding_.size());
+  input.prompt_budget_us = prompt_budget_.us();
+  input.bursts_since_prompt = prompt_budget_.bursts();
   input.last_was_decode = last_was_decode_;
-  if (!prefilling_.empty()) {
-    const Request& request = *requests_.at(prefilling_.front());
-    input.prompt = {request.sequence->committed(), static_cast<int64_t>(request.prompt.size())};
-  } else if (decoding_.empty() && waiting_.empty() && !stopping_since_us_ && start_idle()) {
+  input.contended = contended();
+  if (prompt != nullptr) {
+    input.prompt = {prompt->sequence->committed(), static_cast<int64_t>(prompt->chain().size())};
+    input.prompt_is_owed = is_owed(*prompt);
+  } else if (prefilling_.empty() && decoding_.empty() && waiting_.empty() && !stopping_since_us_ &&
+             start_idle()) {
     const Reprefill& idle = reprefills_.front();
     input.idle_prompt = {idle.sequence->committed(), static_cast<int64_t>(idle.chain.size())};
   }
   const Plan next = plan_next(input, speed_, options_.planner);
   switch (next.kind) {
     case Plan::Kind::kNothing: break;
-    case Plan::Kind::kPrefill:
-      dispatch_prefill(*requests_.at(prefilling_.front()), next.slice_end);
-      break;
+    case Plan::Kind::kPrefill: dispatch_prefill(*prompt, next.slice_end); break;
     case Plan::Kind::kDecode: dispatch_decode(next.decode_steps); break;
     case Plan::Kind::kIdlePrefill: dispatch_idle(next.slice_end); break;
   }
   last_was_decode_ = next.kind == Plan::Kind::kDecode;
+  write_pages();
+}
+
+// Ends the prompts that are whole in pages without a slice of their own; the next one with
+// something to compute, or nullptr.
+Request* SchedulerCore::next_prompt() {
+  while (true) {
+    for (const uint64_t handle : std::vector(prefilling_.begin(), prefilling_.end())) {
+      Request& request = *requests_.at(handle);
+      if (request.prompt_done()) end_prompt(request);
+    }
+    Request* next = next_to_prefill();
+    if (next == nullptr) return nullptr;
+    catch_up(*next);
+    if (!next->prompt_done()) return next;
+  }
+}
+
+// Its whole chain is in pages, and no token was sampled from its end.
+void SchedulerCore::end_prompt(Request& request) {
+  if (request.prefix) return finish_prefix(request);
+  start_decoding(request);  // its next token was sampled before it was preempted
 }
 
 void SchedulerCore::dispatch_prefill(Request& request, int64_t slice_end) {
   // Promised at the start: running out here is a bug.
   CHECK(request.sequence->reserve(slice_end));
+  const std::vector<int32_t>& chain = request.chain();
   wire::PrefillJob job;
   job.job = next_job_++;
   job.position = request.sequence->committed();
-  job.token_ids.assign(request.prompt.begin() + job.position, request.prompt.begin() + slice_end);
+  job.token_ids.assign(chain.begin() + job.position, chain.begin() + slice_end);
   job.pages = request.sequence->pages();
-  if (slice_end == static_cast<int64_t>(request.prompt.size())) job.sample = request.sample;
+  const bool whole = slice_end == static_cast<int64_t>(chain.size());
+  if (whole && request.resumed.empty() && !request.prefix) job.sample = request.sample;
   in_flight_ = InFlight{job.job, {request.handle}, false, job.token_ids};
   send(Actor::kPrefill, std::move(job));
 }
@@ -94,29 +123,99 @@ void SchedulerCore::dispatch_decode(int steps) {
   send(Actor::kDecode, std::move(job));
 }
 
+void SchedulerCore::start_decoding(Request& request) {
+  prefilling_.remove(request.handle);
+  request.state = RequestState::kDecoding;
+  decoding_.push_back(request.handle);
+}
+
+// `tokens`, the next of its prompt, are in pages. False if that was the request's end.
+bool SchedulerCore::prompt_advanced(Request& request, std::span<const int32_t> tokens) {
+  request.sequence->commit(tokens, clock_.wall_us());
+  const auto count = static_cast<int64_t>(tokens.size());
+  if (request.resumed.empty()) request.prefilled_tokens += count;
+  counters_.tokens_prefilled += count;
+  charge(request, static_cast<double>(tokens.size()));
+  if (request.pending_error) {
+    fail(request, *request.pending_error);
+    return false;
+  }
+  if (!request.pending_finish.empty()) {
+    finish(request, request.pending_finish);
+    return false;
+  }
+  write_prompt_behind(request);
+  if (request.params.stream) send_progress(request);
+  return true;
+}
+
+void SchedulerCore::charge(const Request& request, double tokens) {
+  share_.charge(request.client.tenant, tokens);
+}
+
+// In prompt tokens that could have been computed in its time.
+double SchedulerCore::sampled_token_cost() const {
+  if (speed_.prefill_token_us() <= 0) return 1;
+  return std::max(1.0, speed_.decode_token_us() / speed_.prefill_token_us());
+}
+
+// What is to be prefilled until its first token, if nothing else comes: of its own prompt, of those
+// that come before it because they are shorter, and, while it waits, of those before it.
+int64_t SchedulerCore::tokens_before_answer(const Request& request) const {
+  const auto left = [](const Request& other) {
+    const int64_t done = other.sequence ? other.sequence->committed() : 0;
+    return static_cast<int64_t>(other.chain().size()) - done;
+  };
+  const bool waits = request.state == RequestState::kWaiting;
+  int64_t tokens = left(request);
+  for (const uint64_t handle : prefilling_) {
+    const Request& other = *requests_.at(handle);
+    if (&other != &request && (waits || left(other) < left(request))) tokens += left(other);
+  }
+  for (const uint64_t handle : waiting_) {
+    if (!waits || handle == request.handle) break;
+    tokens += left(*requests_.at(handle));
+  }
+  return tokens;
+}
+
+void SchedulerCore::send_progress(Request& request) {
+  const int64_t now = clock_.monotonic_us();
+  wire::Progress progress;
+  progress.prompt_tokens = static_cast<int64_t>(request.prompt.size());
+  if (request.state == RequestState::kWaiting) {
+    const auto place = std::ranges::find(waiting_, request.handle);
+    progress.queue_position = static_cast<int32_t>(std::distance(waiting_.begin(), place));
+  }
+  const int64_t committed = request.sequence ? request.sequence->committed() : 0;
+  progress.prompt_tokens_done = std::min(committed, progress.prompt_tokens);
+  const int64_t computed = progress.prompt_tokens_done - request.reused_tokens;
+  if (computed > 0 && now > request.prefill_start_us) {
+    const double us = static_cast<double>(now - request.prefill_start_us);
+    progress.tokens_per_s = static_cast<double>(computed) / us * 1e6;
+  }
+  progress.eta_us = static_cast<int64_t>(static_cast<double>(tokens_before_answer(request)) *
+                                         speed_.prefill_token_us());
+  request.last_sent_us = now;
+  send_to(request, progress);
+}
+
 void SchedulerCore::on(wire::PrefillDone&& done) {
   if (!in_flight_ || in_flight_->job != done.job) return;  // of an earlier life
   const InFlight job = *std::exchange(in_flight_, std::nullopt);
   if (!done.error) speed_.add_prefill(static_cast<int64_t>(job.tokens.size()), done.compute_us);
   if (job.idle) return on_idle_done(job, done);
+  if (!decoding_.empty()) prompt_budget_.prefilled(done.compute_us);
   Request& request = *requests_.at(job.requests.front());
   if (done.error) return fail(request, *done.error);
-  request.sequence->commit(job.tokens, clock_.wall_us());
-  counters_.tokens_prefilled += static_cast<int64_t>(job.tokens.size());
-  if (request.pending_error) return fail(request, *request.pending_error);
-  if (!request.pending_finish.empty()) return finish(request, request.pending_finish);
-  if (done.token < 0) {
-    if (request.params.stream) {
-      request.last_sent_us = clock_.monotonic_us();
-      send_to(request, wire::Progress{static_cast<int64_t>(request.prompt.size()),
-                                      request.sequence->committed()});
-    }
-    return;
-  }
-  prefilling_.pop_front();
-  request.state = RequestState::kDecoding;
+  if (!prompt_advanced(request, job.tokens)) return;
+  if (!request.prompt_done()) return;
+  if (request.prefix || !request.resumed.empty()) return end_prompt(request);
+  lease_prompt(request);
+  start_decoding(request);
   request.first_token_us = clock_.monotonic_us();
-  decoding_.push_back(request.handle);
+  request.top_token_ids = std::move(done.top_token_ids);
+  request.top_logprobs = std::move(done.top_logprobs);
   std::vector<wire::Delta> deltas;
   const bool ended = take_token(request, done.token, done.logprob, deltas);
   send_deltas(request, std::move(deltas));
@@ -133,6 +232,7 @@ void SchedulerCore::on(wire::DecodeDone&& done) {
   int64_t tokens = 0;
   for (const auto& result : done.sequences) tokens += int64_t(result.token_ids.size());
   speed_.add_decode(done.steps, tokens, done.compute_us);
+  prompt_budget_.decoded(done.compute_us);
   for (const wire::DecodedSequence& result : done.sequences) {
     Request& request = *requests_.at(result.sequence);
     if (result.token_ids.empty()) continue;
@@ -140,6 +240,7 @@ void SchedulerCore::on(wire::DecodeDone&& done) {
     std::vector<int32_t> fed = {request.sampled.back()};
     fed.insert(fed.end(), result.token_ids.begin(), result.token_ids.end() - 1);
     request.sequence->commit(fed, clock_.wall_us());
+    charge(request, static_cast<double>(fed.size()) * sampled_token_cost());
     if (request.pending_error) {
       fail(request, *request.pending_error);
       continue;
@@ -147,6 +248,7 @@ void SchedulerCore::on(wire::DecodeDone&& done) {
     std::vector<wire::Delta> deltas;
     bool ended = false;
     for (size_t i = 0; i < result.token_ids.size() && !ended; ++i) {
+      take_top_logprobs(request, result, i);
       ended = take_token(request, result.token_ids[i], result.logprobs[i], deltas);
     }
     send_deltas(request, std::move(deltas));
@@ -160,7 +262,7 @@ bool SchedulerCore::take_token(Request& request, int32_t token, float logprob,
   request.sampled.push_back(token);
   request.logprobs.push_back(logprob);
   ++counters_.tokens_generated;
-  if (request.sample.repetition_penalty != 1) request.sample.history.push_back(token);
+  if (request.penalised()) request.sample.history.push_back(token);
   if (std::ranges::find(request.end_tokens, token) != request.end_tokens.end()) {
     request.pending_finish = "stop";
     return true;
@@ -206,8 +308,7 @@ void SchedulerCore::fail_in_flight(Actor actor) {
   for (const auto& [job, put] : std::exchange(encoding_puts_, {})) {
     reply_error(put.client, put.id, lost);
   }
-  encoding_histories_.clear();
-  histories_.clear();
+  forget_histories();
 }
 
 }  // namespace cascade

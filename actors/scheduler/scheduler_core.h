@@ -9,13 +9,17 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "actors/scheduler/chunk_settings.h"
 #include "actors/scheduler/request.h"
 #include "base/clock.h"
 #include "cache/chain_index.h"
 #include "cache/chunk_registry.h"
+#include "cache/disk_index.h"
+#include "cache/fair_share.h"
 #include "cache/page_arena.h"
 #include "cache/page_pool.h"
 #include "cache/planner.h"
@@ -30,12 +34,21 @@ struct SchedulerOptions {
   uint64_t incarnation = 1;       // of the scheduler actor
   int requests_waiting_max = 64;  // further ones are refused with retry_after_ms
   int64_t text_bytes_waiting_max = int64_t{64} << 20;  // of all requests that have not started
+  int64_t tokens_waiting_max = 131'072;  // of their prompts; one prompt alone may have more
   int requests_running_max = 16;
   int32_t max_tokens_default = 2048;
   int reprefills_max = 256;      // further outputs are kept as text only
   int chunk_puts_max = 64;       // being tokenized
   int64_t drain_us = 5'000'000;  // how long running requests may go on after stop()
   PlannerLimits planner;
+  EvictionPolicy eviction = EvictionPolicy::kHybrid;
+  ThinkPolicy think_policy = ThinkPolicy::kReprefill;  // of outputs whose request names none
+  double max_pinned = 0.5;          // share of the pool's pages that pins may keep from eviction
+  double chunk_memory_ratio = 0.9;  // share of the pool's pages that retained chunks may hold
+  int prompt_leases_max = 1024;     // prompts that have a priority of their own
+  int prefixes_max = 1024;          // that clients keep, of all tenants
+  bool keep_pages = false;          // the store keeps K and V
+  int searches_max = 64;            // under way
 };
 
 // One thread. Every handler returns at once; what it has to say is in take_outgoing().
@@ -44,7 +57,7 @@ class SchedulerCore {
   enum class Actor { kPrefill, kDecode, kStore, kGateway };
   struct Outgoing {
     Actor to;
-    std::string client;  // kGateway: whom the gateway shall give it to
+    Client client;  // kGateway: whom the gateway shall give it to
     wire::Envelope envelope;
   };
 
@@ -54,10 +67,10 @@ class SchedulerCore {
   ~SchedulerCore();
 
   // An actor has connected: it gets the messages that waited for it. If it had connected before, it
-  // was restarted, and what it was doing is lost.
-  void on_actor_started(Actor actor);
+  // was restarted, and what it was doing is lost. kGateway: the one of `tenant`.
+  void on_actor_started(Actor actor, const std::string& tenant = {});
   // A message of a client (Ping … ChunkDelete, ClientGone).
-  void on_client(const std::string& client, wire::Envelope envelope);
+  void on_client(const Client& client, wire::Envelope envelope);
   // An answer of the prefill, decode or store actor.
   void on_answer(wire::Message message);
   // Call several times a second: deadlines, signs of life.
@@ -77,37 +90,59 @@ class SchedulerCore {
     std::vector<int32_t> tokens;     // a prefill's slice
   };
   struct ChunkPutJob {
-    std::string client;
+    Client client;
     wire::RequestId id;
     Chunk chunk;
+    ChunkSettings settings = {};
+    std::vector<int32_t> given_ids = {};  // that the text was decoded from
+  };
+  // A prompt whose pages have a priority for a while.
+  struct Lease {
+    ChainIndex::HoldId hold;
+    int32_t priority;
+    int64_t since_us;  // Unix time
+  };
+  // Pages that go when the request that uses them ends: their chunk is gone, or not public any
+  // more.
+  struct BranchEnd {
+    TenantId owner;
+    int64_t keep;  // tokens of the request's chain
+    Removal why;
   };
   struct Counters {
     int64_t done = 0, failed = 0, cancelled = 0;
+    int64_t preempted = 0;
     int64_t tokens_reused = 0, tokens_prefilled = 0, tokens_reprefilled = 0, tokens_generated = 0;
   };
 
+  TenantId tenant_id(const std::string& tenant);
+
   // Sending.
   void send(Actor to, wire::Message message);
-  void reply(const std::string& client, const wire::RequestId& id, wire::Message message);
-  void reply_error(const std::string& client, const wire::RequestId& id, Error error,
+  void reply(const Client& client, const wire::RequestId& id, wire::Message message);
+  void reply_error(const Client& client, const wire::RequestId& id, Error error,
                    int64_t retry_after_ms = 0);
   void send_to(const Request& request, wire::Message message);
 
   // Requests: scheduler_requests.cc.
-  void on(const std::string& client, const wire::RequestId& id, wire::GenerateRequest&& params);
-  void on(const std::string& client, const wire::RequestId& id, const wire::CancelRequest& cancel);
-  void on_client_gone(const std::string& client);
+  void on(const Client& client, const wire::RequestId& id, wire::GenerateRequest&& params);
+  void on(const Client& client, const wire::RequestId& id, const wire::CancelRequest& cancel);
+  void on_client_gone(const Client& client);
   void on(wire::EncodeDone&& done);
-  Status admit(const std::string& client, const wire::RequestId& id,
+  Status admit(const Client& client, const wire::RequestId& id,
                const wire::GenerateRequest& params) const;
+  void accept(const Client& client, const wire::RequestId& id, wire::GenerateRequest&& params,
+              bool prefix);
   Status prepare(Request& request);
   int64_t text_bytes_max() const;
   Status check_text_bytes(std::string_view field, int64_t bytes) const;
   void encode_request(Request& request);
   void prompt_ready(Request& request, wire::EncodeDone&& done);
   void set_sampling(Request& request);
-  void start_waiting();
-  bool start(Request& request);
+  Status promise_pages(Request& request, int64_t tokens) const;
+  void wait(Request& request);
+  int64_t retry_after_ms();
+  void count_waiting(Request& request, int64_t text_bytes, int64_t tokens);
   void end(Request& request, const std::string& finish_reason);
   void fail(Request& request, Error error);
   void finish(Request& request, const std::string& finish_reason);
@@ -115,40 +150,249 @@ class SchedulerCore {
   bool in_flight(const Request& request) const;
   Request* find_request(uint64_t handle);
 
+  // Who runs: scheduler_queue.cc.
+  void start_waiting();
+  bool start(Request& request);
+  bool start_of(const std::string& tenant);
+  std::vector<std::string> tenants_waiting() const;
+  int64_t running_of(const std::string& tenant) const;
+  size_t running_max() const;
+  bool make_room_for(const std::string& tenant);
+  void preempt(Request& request);
+  Miss explain_miss(const Request& request);
+  Request* next_to_prefill();
+  bool is_owed(const Request& request) const;
+  bool contended() const;
+  void catch_up(Request& request);
+  int64_t available_pages() const;
+
   // Compute: scheduler_compute.cc.
   void plan();
+  Request* next_prompt();
+  void end_prompt(Request& request);
   void dispatch_prefill(Request& request, int64_t slice_end);
   void dispatch_decode(int steps);
+  void start_decoding(Request& request);
+  bool prompt_advanced(Request& request, std::span<const int32_t> tokens);
   void dispatch_idle(int64_t slice_end);
   void on(wire::PrefillDone&& done);
   void on(wire::DecodeDone&& done);
   void on_idle_done(const InFlight& job, const wire::PrefillDone& done);
   bool take_token(Request& request, int32_t token, float logprob, std::vector<wire::Delta>& deltas);
   void send_deltas(Request& request, std::vector<wire::Delta>&& deltas);
-  int64_t available_pages() const;
+  void charge(const Request& request, double tokens);
+  double sampled_token_cost() const;
+  int64_t tokens_before_answer(const Request& request) const;
+  void send_progress(Request& request);
   void fail_in_flight(Actor actor);
+  void give_back_memory();
 
   // Retention: scheduler_retention.cc.
+  ThinkPolicy think_policy(const Request& request) const {
+    return request.params.think_policy.value_or(options_.think_policy);
+  }
   std::string retain(Request& request, const std::string& finish_reason);
-  void history_ready(const std::string& chunk_id, wire::EncodeDone&& done);
+  void history_ready(wire::EncodeDone&& done);
   void queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill);
   bool start_idle();
+  void start_idle_sequence(Reprefill& idle);
   void finish_idle(bool complete);
   bool pause_idle();
-  void use_chunks(const std::vector<std::string>& ids);
-  void store(const Chunk& chunk);
+  void forget_histories();
+  void use_chunks(const std::string& tenant, const std::vector<std::string>& ids);
   void refresh(ChunkEntry& entry);
 
-  // Chunks and status: scheduler_chunks.cc.
-  void on(const std::string& client, const wire::RequestId& id, wire::ChunkPut&& put);
-  void on(const std::string& client, const wire::RequestId& id,
-          const wire::ChunkListRequest& request);
-  void on(const std::string& client, const wire::RequestId& id, const wire::ChunkGet& get);
-  void on(const std::string& client, const wire::RequestId& id, const wire::ChunkDelete& request);
-  void on(const std::string& client, const wire::RequestId& id, const wire::StatusRequest&);
+  // What outlives the process: scheduler_store.cc.
+  using ChunkName = std::pair<std::string, std::string>;  // tenant, id
+  struct Saving {
+    ChunkName name;
+    bool whole;  // all of the chunk, or that it is gone
+  };
+  struct WaitingReply {
+    uint64_t job;  // the store's
+    ChunkName name;
+    Client client;
+    wire::RequestId id;
+    wire::Message message;
+  };
+  void store(const Chunk& chunk);
+  void store_use(const Chunk& chunk);
+  void store_removal(const ChunkName& name);
+  void reply_when_stored(const Client& client, const wire::RequestId& id, const ChunkName& name,
+                         wire::Message message);
+  void flush_replies();
+  void on(wire::StoreAck&& ack);
+  void on(wire::StoreChunks&& loaded);
+  void end_loading();
+  void park(const Client& client, wire::Envelope&& envelope);
+  void save_again();
+  void retry_store();
+  void on_store_restarted();
+
+  // Checks and backups of what is on disk: scheduler_upkeep.cc.
+  struct Upkeep {
+    uint64_t job;  // the store's
+    Client client;
+    wire::RequestId id;
+  };
+  void on(const Client& client, const wire::RequestId& id, wire::FsckRequest&& request);
+  void on(const Client& client, const wire::RequestId& id, wire::BackupRequest&& request);
+  void on(wire::StoreChecked&& checked);
+  void on(wire::StoreBackedUp&& backed_up);
+  void on(const wire::PagesForgotten& forgotten);
+  std::optional<uint64_t> begin_upkeep(const Client& client, const wire::RequestId& id);
+  void end_upkeep(uint64_t job, wire::Message answer);
+  void refuse_upkeep(const std::string& why);
+
+  // Pages between memory and disk: scheduler_disk.cc.
+  struct Writeback {
+    TenantId owner;
+    std::vector<int32_t> chain;
+  };
+  struct NamedPage {
+    Digest key, parent;
+    TenantId owner;
+    int64_t position;
+    std::span<const int32_t> tokens;
+    ChainIndex::Node* node;
+  };
+  // The pages of the one message that the store is writing.
+  struct Writing {
+    struct Page {
+      Digest key, parent;
+      int32_t tokens;
+    };
+    uint64_t job;
+    TenantId owner;
+    std::vector<int32_t> chain;
+    ChainIndex::Node* last;  // acquired
+    std::vector<Page> pages;
+    std::vector<std::pair<int64_t, Removal>> ends;  // of the chain, that came meanwhile
+  };
+  // Pages on their way from disk into a sequence's.
+  struct Load {
+    uint64_t handle;              // of the request; 0: of the first re-prefill
+    std::vector<Digest> keys;     // of all pages
+    std::vector<int32_t> tokens;  // that they hold
+    size_t done = 0;              // pages that are in memory
+    size_t asked = 0;             // pages that the store was asked for behind them
+  };
+  // A chunk whose tokens the store was asked for.
+  struct ChainWanted {
+    ChunkName name;
+    std::string key;                      // its last page
+    std::optional<Removal> removed = {};  // to remove its pages from memory, too
+    int64_t begin = 0;                    // tokens before its own
+  };
+  struct DiskCounters {
+    int64_t pages_written = 0, pages_loaded = 0, pages_bad = 0, pages_removed = 0;
+  };
+  void write_behind(TenantId owner, std::span<const int32_t> chain);
+  void write_prompt_behind(Request& request);
+  std::vector<NamedPage> pages_of(TenantId owner, std::span<const int32_t> chain) const;
+  void write_pages();
+  void send_pages(const Writeback& writeback, const std::vector<NamedPage>& run);
+  void on(wire::StorePagesDone&& done);
+  void end_writing();
+  DiskIndex::Match worth_loading(TenantId owner, std::span<const int32_t> wanted,
+                                 const ChainIndex::Match& found) const;
+  bool start_load(ChainSequence& sequence, uint64_t handle, std::span<const int32_t> wanted,
+                  const DiskIndex::Match& stored);
+  void load_ahead(Load&& load, const ChainSequence& sequence);
+  void on(wire::LoadPagesDone&& done);
+  void loaded_pages(Load&& load, size_t good);
+  void end_loads();
+  void forget_stored(const Digest& key);
+  void drop_stored_from(const Digest& key);
+  void drop_stored(TenantId owner, std::span<const int32_t> chain, int64_t keep);
+  void drop_stored_chunk(const Chunk& chunk, Removal why);
+  void send_removals(std::vector<std::string>&& keys);
+  void keep_chain(ChunkEntry& entry);
+  void set_chain_end(ChunkEntry& entry, const std::string& key);
+  void read_chain(ChainWanted&& wanted);
+  void prefetch(const ChunkEntry& entry);
+  void on(wire::StoredChain&& chain);
+  void on(wire::StoredPages&& stored);
+
+  // Holds, pins and the room for them: scheduler_holds.cc.
+  void take_hold(ChunkEntry& entry);
+  void clear_hold(ChunkEntry& entry);
+  void follow_priority(const ChunkEntry& entry);
+  void trim_holds();
+  int64_t pages_pinned_max() const;
+  int64_t pages_held_max() const;
+  int64_t pin_pages_promised() const;
+  int64_t pages_of_pin(const ChunkEntry& entry) const;
+  Status check_pin_room(std::string_view field, int64_t pages) const;
+  void set_pinned(ChunkEntry& entry, bool pinned);
+  void pin_or_wait(ChunkEntry& entry);
+  void recompute(ChunkEntry& entry);
+  void start_prefix(ChunkEntry& entry);
+  bool find_prefix(const ChunkEntry& entry);
+  void lease_prompt(const Request& request);
+  void refuse_starved();
+
+  // What ends by itself, or with its chunk: scheduler_expiry.cc.
+  void pass_time();
+  void end_leases();
+  Chunk remove_chunk(ChunkEntry& entry, Removal why);
+  void forget_chain(ChunkEntry& entry, Removal why);
+  void drop_reprefills(const ChunkEntry& entry, Removal why);
+  void end_branch(const std::string& tenant, std::span<const int32_t> chain, size_t keep,
+                  Removal why);
+  void add_branch_end(uint64_t handle, const BranchEnd& end);
+  void end_branch_of(const Request& request);
+
+  // Pages of published chunks: scheduler_publish.cc.
+  TenantId owner_of(const Reprefill& reprefill);
+  void publish_pages(ChunkEntry& entry);
+  void finish_public(const Reprefill& reprefill, bool complete);
+  void withdraw_pages(ChunkEntry& entry, Removal why);
+  void clear_public_hold(ChunkEntry& entry);
+  int64_t public_beginning(std::span<const int32_t> chain) const;
+  void drop_public(std::span<const int32_t> chain, int64_t keep, Removal why);
+
+  // Changes of chunks: scheduler_chunk_updates.cc.
+  void on(const Client& client, const wire::RequestId& id, wire::ChunkUpdate&& update);
+  Status check(const ChunkSettings& settings, const ChunkEntry* entry, const Chunk& chunk) const;
+  void apply(const ChunkSettings& settings, ChunkEntry& entry);
+
+  // Beginnings that clients keep: scheduler_prefixes.cc.
+  struct Prefix {
+    ChainIndex::HoldId hold;
+    int64_t tokens;
+    std::map<Client, int64_t> references;
+  };
+  using PrefixName = std::pair<std::string, std::string>;  // tenant, id
+  void on(const Client& client, const wire::RequestId& id, wire::PrefixCache&& params);
+  void on(const Client& client, const wire::RequestId& id, const wire::PrefixAttach& attach);
+  void on(const Client& client, const wire::RequestId& id, const wire::PrefixRelease& release);
+  void prefix_ready(Request& request);
+  void finish_prefix(Request& request);
+  void answer_prefix(Request& request, const PrefixName& name);
+  void release_prefixes(const Client& client);
+  static wire::PrefixReply describe(const std::string& id, const Prefix& prefix);
+  PrefixName prefix_name(const Request& request) const;
+
+  // Status and statistics: scheduler_status.cc.
+  void on(const Client& client, const wire::RequestId& id, const wire::StatusRequest&);
+  void on(const Client& client, const wire::RequestId& id, const wire::StatsRequest&);
+  wire::CacheStats cache_stats() const;
+  wire::DiskStats disk_stats() const;
+  std::vector<wire::ChunkGroup> chunk_groups(const std::string& tenant);
+  std::vector<std::string> warnings() const;
+  std::string thrash_warning() const;
+
+  // Chunks by name: scheduler_chunks.cc.
+  void on(const Client& client, const wire::RequestId& id, wire::ChunkPut&& put);
+  void on(const Client& client, const wire::RequestId& id, const wire::ChunkListRequest& request);
+  void on(const Client& client, const wire::RequestId& id, const wire::ChunkSearch& search);
+  void on(wire::StoreFound&& answer);
+  void on(const Client& client, const wire::RequestId& id, const wire::ChunkGet& get);
+  void on(const Client& client, const wire::RequestId& id, const wire::ChunkDelete& request);
+  Status read_text(wire::ChunkPut& put, Chunk& chunk) const;
   void chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done);
-  void register_text(Chunk chunk);
-  void forget_chain(ChunkEntry& entry);
+  std::string register_text(Chunk chunk);
 
   const SchedulerOptions options_;
   const Model& model_;
@@ -158,30 +402,68 @@ class SchedulerCore {
 
   PagePool pool_;
   ChainIndex index_;
+  std::map<std::string, TenantId> tenants_;
   ChunkRegistry registry_;
   SpeedEstimate speed_;
+  PromptBudget prompt_budget_;
 
   uint64_t next_handle_ = 1;
   uint64_t next_job_ = 1;
   std::map<uint64_t, RequestPtr> requests_;  // all, by handle
-  std::map<std::pair<std::string, wire::RequestId>, uint64_t> by_client_;
+  std::map<std::pair<Client, wire::RequestId>, uint64_t> by_client_;
   std::list<uint64_t> waiting_;     // handles, in the order of their arrival
-  std::list<uint64_t> prefilling_;  // handles; the first is computed
+  std::list<uint64_t> prefilling_;  // handles, in the order in which they started
   std::list<uint64_t> decoding_;    // handles; rotated when there are more than a batch
   int64_t text_bytes_waiting_ = 0;
+  int64_t next_place_us_ = 0;   // when the request that was refused last may come again
+  int64_t tokens_waiting_ = 0;  // of prompts, estimated until they are tokenized
+  FairShare share_;
+  std::map<std::string, int64_t> tenants_asked_us_;  // when each last had a request ready
 
-  std::map<uint64_t, uint64_t> encoding_requests_;      // job -> handle
-  std::map<uint64_t, std::string> encoding_histories_;  // job -> chunk id
-  std::map<uint64_t, Reprefill> histories_;             // job -> what follows
-  std::map<uint64_t, ChunkPutJob> encoding_puts_;       // job -> client's put
+  std::map<uint64_t, uint64_t> encoding_requests_;  // job -> handle
+  std::map<uint64_t, Reprefill> histories_;         // job -> what follows
+  std::map<uint64_t, ChunkPutJob> encoding_puts_;   // job -> client's put
   std::deque<Reprefill> reprefills_;
+  std::map<uint64_t, ChunkEntry*> held_chunks_;    // by sequence; some holds may be lost
+  std::map<uint64_t, ChunkEntry*> public_chunks_;  // the same of public holds
+  std::map<uint64_t, int64_t> pins_waiting_;       // sequence -> pages, of pins without K and V
+  std::multimap<int64_t, Lease> leases_;           // by the monotonic time of their end
+  std::map<std::pair<uint64_t, TenantId>, BranchEnd> branch_ends_;  // by request and owner
+  std::map<PrefixName, Prefix> prefixes_;
+  int64_t idle_marked_us_ = 0;         // when the free pages began to count as idle
   std::optional<InFlight> in_flight_;  // the one job of the prefill or decode actor
   bool last_was_decode_ = false;
+
+  bool loaded_ = false;                                   // the chunks of the store are there
+  std::deque<std::pair<Client, wire::Envelope>> parked_;  // what clients asked before
+  std::map<uint64_t, Saving> saving_;                     // by the store's job; not answered yet
+  std::set<ChunkName> unsaved_;               // whose latest changes the store could not keep
+  std::deque<WaitingReply> waiting_replies_;  // by job
+  std::optional<Error> store_error_;          // while there are unsaved ones
+  int64_t store_failed_us_ = 0;
+
+  DiskIndex disk_;
+  std::set<Digest> of_other_models_;  // beginnings of prompts that are stored of others
+  std::map<Digest, int> chunk_ends_;  // last pages of chunks' chains: of how many
+  std::deque<Writeback> writebacks_;
+  size_t writeback_tokens_ = 0;
+  std::optional<Writing> writing_;
+  std::optional<Error> disk_error_;  // while pages cannot be written
+  int64_t write_after_us_ = 0;
+  std::map<uint64_t, Load> loads_;                         // by the store's job
+  bool idle_loading_ = false;                              // into the first re-prefill
+  std::map<uint64_t, ChainWanted> reading_chains_;         // by the store's job
+  std::map<uint64_t, std::vector<std::string>> removing_;  // by the store's job
+  std::vector<std::string> unremoved_;                     // that the store could not remove
+  std::map<uint64_t, std::pair<Client, wire::RequestId>> searching_;  // by the store's job
+  std::optional<Upkeep> upkeep_;  // the one that is under way
+  double load_bytes_per_us_ = 0;
+  DiskCounters disk_counters_;
 
   Counters counters_;
   // Changes whenever answers to earlier requests may have been lost, so that clients notice.
   std::string boot_id_;
-  std::set<Actor> connected_;
+  std::set<std::pair<Actor, std::string>> connected_;  // with the tenant of a gateway
   std::vector<std::string> actors_restarted_;
   std::optional<int64_t> stopping_since_us_;
   std::vector<Outgoing> outgoing_;

@@ -3,7 +3,6 @@
 
 #include "actors/scheduler/composition.h"
 #include "actors/scheduler/scheduler_core.h"
-#include "actors/scheduler/tenant.h"
 #include "base/random.h"
 
 namespace cascade {
@@ -15,11 +14,14 @@ constexpr size_t kMessagesMax = 65'536;
 // Each is looked for in the texts of the others.
 constexpr size_t kChunksMax = 4096;
 
-constexpr int64_t kRetryAfterMs = 1000;
+// When to try again, before anything was measured, and at the least and most.
+constexpr int64_t kRetryAfterMs = 1000, kRetryAfterMsMin = 20, kRetryAfterMsMax = 60'000;
 
-// Later requests that may start before one that waits for pages: a few keep the cores busy while
-// running requests end; more would let a stream of small requests starve a large one.
-constexpr int kOvertakenMax = 16;
+// Of one answer, ids and log-probabilities: half of what a message may hold.
+constexpr int64_t kTopLogprobsTotalMax = static_cast<int64_t>(wire::kMessageBytesMax) / 2 / 8;
+
+// Real text has 3 to 5 bytes a token.
+constexpr int64_t kBytesPerToken = 3;
 
 int64_t text_bytes(const std::vector<ChatMessage>& messages, const std::string& raw) {
   auto bytes = static_cast<int64_t>(raw.size());
@@ -33,14 +35,27 @@ int64_t text_bytes(const Request& request) {
   return text_bytes(request.messages, request.params.prompt.value_or(""));
 }
 
-int64_t pages_for(int64_t tokens) {
-  return (tokens + kPageTokens - 1) / kPageTokens;
-}
-
 Status check_count(const char* field, size_t count, size_t limit) {
   if (count <= limit) return {};
   return invalid_argument(
       field, "has " + std::to_string(count) + " elements; the limit is " + std::to_string(limit));
+}
+
+Status check_logit_bias(const std::vector<wire::LogitBias>& biases, int32_t vocab_size) {
+  for (const wire::LogitBias& entry : biases) {
+    if (entry.token >= 0 && entry.token < vocab_size) continue;
+    return invalid_argument(
+        "sampling.logit_bias[" + std::to_string(entry.token) + "]",
+        "the token is not in the vocabulary; the limit is " + std::to_string(vocab_size - 1));
+  }
+  return {};
+}
+
+Status check_top_logprobs(int64_t top_logprobs, int64_t max_tokens) {
+  if (top_logprobs * max_tokens <= kTopLogprobsTotalMax) return {};
+  return invalid_argument("top_logprobs", "for an answer of up to " + std::to_string(max_tokens) +
+                                              " tokens the limit is " +
+                                              std::to_string(kTopLogprobsTotalMax / max_tokens));
 }
 
 const char* prompt_field(const wire::GenerateRequest& params) {
@@ -50,7 +65,7 @@ const char* prompt_field(const wire::GenerateRequest& params) {
 
 }  // namespace
 
-Status SchedulerCore::admit(const std::string& client, const wire::RequestId& id,
+Status SchedulerCore::admit(const Client& client, const wire::RequestId& id,
                             const wire::GenerateRequest& params) const {
   if (stopping_since_us_) return Error{ErrorCode::kUnavailable, "", "the daemon is stopping"};
   if (by_client_.contains({client, id})) {
@@ -65,6 +80,12 @@ Status SchedulerCore::admit(const std::string& client, const wire::RequestId& id
     return resource_exhausted("", "the queue is full: the waiting prompts hold " +
                                       std::to_string(text_bytes_waiting_) + " bytes");
   }
+  const int64_t tokens = text_bytes(params.messages, params.prompt.value_or("")) / kBytesPerToken;
+  if (tokens_waiting_ > 0 && tokens_waiting_ + tokens > options_.tokens_waiting_max) {
+    return resource_exhausted("", "the queue is full: the waiting prompts have some " +
+                                      std::to_string(tokens_waiting_) + " tokens; the limit is " +
+                                      std::to_string(options_.tokens_waiting_max));
+  }
   RETURN_IF_ERROR(check_count("messages", params.messages.size(), kMessagesMax));
   RETURN_IF_ERROR(check_count("chunks", params.chunks.size(), kChunksMax));
   for (size_t i = 0; i < params.messages.size(); ++i) {
@@ -77,12 +98,40 @@ Status SchedulerCore::admit(const std::string& client, const wire::RequestId& id
   return {};
 }
 
-void SchedulerCore::on(const std::string& client, const wire::RequestId& id,
+// A place in the queue is free when the next running request ends: the first refused one's, then
+// the second's, within the time in which all that wait have their turn; room for tokens, when
+// enough of them have been computed.
+int64_t SchedulerCore::retry_after_ms() {
+  const int64_t now = clock_.monotonic_us();
+  const double interval_us = speed_.end_interval_us(now);
+  if (interval_us <= 0) return kRetryAfterMs;
+  const auto turn_us = static_cast<int64_t>(interval_us * options_.requests_waiting_max);
+  next_place_us_ = std::max(now, next_place_us_) + static_cast<int64_t>(interval_us);
+  next_place_us_ = std::min(next_place_us_, now + turn_us);
+  const int64_t excess = std::max<int64_t>(0, tokens_waiting_ - options_.tokens_waiting_max);
+  const double us = std::max(static_cast<double>(next_place_us_ - now),
+                             static_cast<double>(excess) * speed_.prefill_token_us());
+  return static_cast<int64_t>(std::clamp(us / 1000, static_cast<double>(kRetryAfterMsMin),
+                                         static_cast<double>(kRetryAfterMsMax)));
+}
+
+// What of the request counts as waiting.
+void SchedulerCore::count_waiting(Request& request, int64_t bytes, int64_t tokens) {
+  text_bytes_waiting_ += bytes - std::exchange(request.text_bytes_counted, bytes);
+  tokens_waiting_ += tokens - std::exchange(request.tokens_counted, tokens);
+}
+
+void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        wire::GenerateRequest&& params) {
+  accept(client, id, std::move(params), /*prefix=*/false);
+}
+
+void SchedulerCore::accept(const Client& client, const wire::RequestId& id,
+                           wire::GenerateRequest&& params, bool prefix) {
   if (const Status admitted = admit(client, id, params); !admitted.ok()) {
     const bool later = admitted.error().code == ErrorCode::kResourceExhausted ||
                        admitted.error().code == ErrorCode::kUnavailable;
-    reply_error(client, id, admitted.error(), later ? kRetryAfterMs : 0);
+    reply_error(client, id, admitted.error(), later ? retry_after_ms() : 0);
     return;
   }
   auto owned = std::make_unique<Request>();
@@ -91,6 +140,7 @@ void SchedulerCore::on(const std::string& client, const wire::RequestId& id,
   request.client = client;
   request.id = id;
   request.params = std::move(params);
+  request.prefix = prefix;
   request.accepted_us = request.last_sent_us = clock_.monotonic_us();
   if (const Status prepared = prepare(request); !prepared.ok()) {
     ++counters_.failed;
@@ -106,13 +156,22 @@ void SchedulerCore::on(const std::string& client, const wire::RequestId& id,
 // Fills in the conversation; registers chunks that were given as text.
 Status SchedulerCore::prepare(Request& request) {
   wire::GenerateRequest& params = request.params;
+  RETURN_IF_ERROR(check_logit_bias(params.sampling.logit_bias, model_.config.vocab_size));
   if (!params.chunks.empty()) {
     ASSIGN_OR_RETURN(Composition composition,
-                     compose(params.chunks, kLocalTenant, registry_, 2 * text_bytes_max()));
+                     compose(params.chunks, request.client.tenant, registry_, 2 * text_bytes_max(),
+                             /*to_answer=*/!request.prefix));
     request.messages = std::move(composition.messages);
     RETURN_IF_ERROR(check_text_bytes("chunks", text_bytes(request)));
-    use_chunks(composition.chunk_ids);
-    for (Chunk& chunk : composition.new_chunks) register_text(std::move(chunk));
+    use_chunks(request.client.tenant, composition.chunk_ids);
+    auto next = composition.new_chunks.begin();
+    for (std::string& id : composition.parent_ids) {
+      if (!id.empty()) continue;
+      next->tenant = request.client.tenant;
+      id = register_text(std::move(*next++));
+    }
+    request.parent_ids = std::move(composition.parent_ids);
+    std::erase(request.parent_ids, "");
   } else {
     request.messages = std::exchange(params.messages, {});
     for (ChatMessage& message : request.messages) {
@@ -135,6 +194,13 @@ void SchedulerCore::set_sampling(Request& request) {
   spec.min_p = given.min_p.value_or(defaults.do_sample ? defaults.min_p : 0);
   spec.repetition_penalty = given.repetition_penalty.value_or(defaults.repetition_penalty);
   spec.seed = given.seed.value_or(system_random());
+  spec.presence_penalty = given.presence_penalty.value_or(0);
+  spec.frequency_penalty = given.frequency_penalty.value_or(0);
+  for (const wire::LogitBias& entry : given.logit_bias) {
+    spec.bias_tokens.push_back(entry.token);
+    spec.biases.push_back(static_cast<float>(entry.bias));
+  }
+  spec.top_logprobs = request.params.top_logprobs;
   if (!request.params.ignore_eos) request.end_tokens = defaults.end_tokens;
 }
 
@@ -164,9 +230,14 @@ void SchedulerCore::encode_request(Request& request) {
     job.raw = *request.params.prompt;
   } else {
     job.messages = request.messages;
+    if (request.prefix) {
+      job.mode = request.messages.back().role == "user" ? wire::EncodeJob::Mode::kBeginning
+                                                        : wire::EncodeJob::Mode::kHistory;
+    }
   }
   encoding_requests_[job.job] = request.handle;
-  text_bytes_waiting_ += text_bytes(request);
+  const int64_t bytes = text_bytes(request);
+  count_waiting(request, bytes, bytes / kBytesPerToken);
   send(Actor::kPrefill, std::move(job));
 }
 
@@ -175,11 +246,8 @@ void SchedulerCore::on(wire::EncodeDone&& done) {
     const uint64_t handle = it->second;
     encoding_requests_.erase(it);
     if (Request* request = find_request(handle)) prompt_ready(*request, std::move(done));
-  } else if (const auto history = encoding_histories_.find(done.job);
-             history != encoding_histories_.end()) {
-    const std::string chunk_id = history->second;
-    encoding_histories_.erase(history);
-    history_ready(chunk_id, std::move(done));
+  } else if (histories_.contains(done.job)) {
+    history_ready(std::move(done));
   } else if (const auto put = encoding_puts_.find(done.job); put != encoding_puts_.end()) {
     ChunkPutJob job = std::move(put->second);
     encoding_puts_.erase(put);
@@ -197,72 +265,57 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
                                               " tokens; the context holds " +
                                               std::to_string(context) + " with the answer"));
   }
+  request.prompt = std::move(done.token_ids);
+  if (request.prefix) return prefix_ready(request);
   const int32_t wanted =
       request.params.max_tokens > 0 ? request.params.max_tokens : options_.max_tokens_default;
   request.max_tokens = static_cast<int32_t>(std::min<int64_t>(wanted, context - tokens));
-  request.pages_promised = pages_for(tokens + request.max_tokens);
-  if (request.pages_promised > static_cast<int64_t>(pool_.page_count())) {
-    const auto room = static_cast<int64_t>(pool_.page_count()) * kPageTokens;
-    return fail(
-        request,
-        resource_exhausted("max_tokens",
-                           "prompt and answer need " + std::to_string(tokens + request.max_tokens) +
-                               " tokens of KV memory; there is room for " + std::to_string(room)));
+  if (const Status fits = check_top_logprobs(request.params.top_logprobs, request.max_tokens);
+      !fits.ok()) {
+    return fail(request, fits.error());
   }
-  request.prompt = std::move(done.token_ids);
+  if (const Status room = promise_pages(request, tokens + request.max_tokens); !room.ok()) {
+    return fail(request, room.error());
+  }
   request.generation_prefix = std::move(done.generation_prefix);
   request.inside_think = done.inside_think;
   request.output =
       std::make_unique<OutputStream>(model_.tokenizer, request.inside_think, request.params.stop);
-  if (request.sample.repetition_penalty != 1) request.sample.history = request.prompt;
+  if (request.sample.repetition_penalty != 1) {
+    request.sample.history = request.prompt;
+    request.sample.history_prompt_tokens = static_cast<int32_t>(tokens);
+  }
+  wait(request);
+}
+
+// Of the pool's pages what the request may need at most, and of those that may be pinned what it
+// wants pinned.
+Status SchedulerCore::promise_pages(Request& request, int64_t tokens) const {
+  request.pages_promised = chain_pages(static_cast<size_t>(tokens));
+  if (request.pages_promised > static_cast<int64_t>(pool_.page_count())) {
+    const auto room = static_cast<int64_t>(pool_.page_count()) * kPageTokens;
+    return resource_exhausted(request.prefix ? "prefix" : "max_tokens",
+                              (request.prefix ? "the prefix needs " : "prompt and answer need ") +
+                                  std::to_string(tokens) +
+                                  " tokens of KV memory; there is room for " +
+                                  std::to_string(room));
+  }
+  if (!request.prefix && !request.params.output_pinned.value_or(false)) return {};
+  RETURN_IF_ERROR(
+      check_pin_room(request.prefix ? "prefix" : "output_pinned", request.pages_promised));
+  request.pin_promised = request.pages_promised;
+  return {};
+}
+
+void SchedulerCore::wait(Request& request) {
   request.state = RequestState::kWaiting;
+  share_.add(request.client.tenant);
+  tenants_asked_us_[request.client.tenant] = clock_.monotonic_us();
+  count_waiting(request, request.text_bytes_counted, static_cast<int64_t>(request.prompt.size()));
   waiting_.push_back(request.handle);
 }
 
-// A request for which there are too few pages lets smaller ones behind it start, but not for ever.
-void SchedulerCore::start_waiting() {
-  for (auto it = waiting_.begin(); it != waiting_.end();) {
-    if (prefilling_.size() + decoding_.size() >=
-        static_cast<size_t>(options_.requests_running_max)) {
-      return;
-    }
-    Request& request = *requests_.at(*it);
-    // Idle work makes way, once; then requests wait for each other.
-    if (start(request) || (pause_idle() && start(request))) {
-      for (auto passed = waiting_.begin(); passed != it; ++passed) {
-        ++requests_.at(*passed)->overtaken;
-      }
-      it = waiting_.erase(it);
-    } else if (request.overtaken >= kOvertakenMax) {
-      return;
-    } else {
-      ++it;
-    }
-  }
-}
-
-// Takes what is known of the prompt and is promised the rest; false if there are too few pages.
-bool SchedulerCore::start(Request& request) {
-  // The last token is always computed: its logits are wanted.
-  const auto prompt = std::span<const int32_t>(request.prompt).first(request.prompt.size() - 1);
-  const int64_t available = available_pages();
-  const auto whole_pages = static_cast<int64_t>(prompt.size()) / kPageTokens;
-  if (available < request.pages_promised - whole_pages) return false;  // whatever is in pages
-  const ChainIndex::Match match = index_.match(prompt);
-  const auto found = static_cast<int64_t>(match.pages.size());
-  const auto evictable = static_cast<int64_t>(index_.unused_count(match.node));
-  if (available - evictable < request.pages_promised - found) return false;
-  request.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_);
-  request.reused_tokens = request.sequence->reuse(prompt, clock_.wall_us());
-  request.state = RequestState::kPrefilling;
-  request.prefill_start_us = clock_.monotonic_us();
-  text_bytes_waiting_ -= text_bytes(request);
-  counters_.tokens_reused += request.reused_tokens;
-  prefilling_.push_back(request.handle);
-  return true;
-}
-
-void SchedulerCore::on(const std::string& client, const wire::RequestId& id,
+void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        const wire::CancelRequest& cancel) {
   const auto found = by_client_.find({client, cancel.target});
   if (found == by_client_.end()) {
@@ -272,7 +325,8 @@ void SchedulerCore::on(const std::string& client, const wire::RequestId& id,
   end(*requests_.at(found->second), "cancelled");
 }
 
-void SchedulerCore::on_client_gone(const std::string& client) {
+void SchedulerCore::on_client_gone(const Client& client) {
+  release_prefixes(client);
   std::vector<uint64_t> handles;
   for (const auto& [handle, request] : requests_) {
     if (request->client == client) handles.push_back(handle);
@@ -300,16 +354,20 @@ void SchedulerCore::fail(Request& request, Error error) {
 }
 
 void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
+  if (request.prefix) {
+    ++counters_.cancelled;
+    send_to(request, wire::ErrorReply{{ErrorCode::kCancelled, "", "the request was cancelled"}, 0});
+    return forget(request.handle);
+  }
   const int64_t now = clock_.monotonic_us();
   wire::Final final;
   final.finish_reason = finish_reason;
   final.seed = request.sample.seed;
   final.usage.prompt_tokens = static_cast<int64_t>(request.prompt.size());
   final.usage.reused_tokens = request.reused_tokens;
-  if (request.sequence) {
-    const int64_t computed = std::min(request.sequence->committed(), final.usage.prompt_tokens);
-    final.usage.prefilled_tokens = std::max<int64_t>(0, computed - request.reused_tokens);
-  }
+  final.usage.loaded_tokens = request.loaded_tokens;
+  final.usage.prefilled_tokens = request.prefilled_tokens;
+  final.usage.miss = request.miss;
   final.usage.completion_tokens = static_cast<int64_t>(request.sampled.size());
   if (request.output) {
     std::vector<wire::Delta> rest;
@@ -323,9 +381,15 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
   }
   if (request.params.retain_output && !request.sampled.empty() && !request.client_gone) {
     final.output_chunk_id = retain(request, finish_reason);
+    final.think_policy = think_policy(request);
+  } else if (finish_reason == "cancelled" && request.output) {
+    // A conversation may go on from half an answer, but not from half a thought.
+    request.dead_end = request.client_gone || request.output->answer().empty();
   }
   final.token_ids = request.sampled;
   if (request.params.logprobs) final.logprobs = request.logprobs;
+  final.top_token_ids = std::move(request.top_token_ids);
+  final.top_logprobs = std::move(request.top_logprobs);
   const int64_t started = request.prefill_start_us > 0 ? request.prefill_start_us : now;
   const int64_t first = request.first_token_us > 0 ? request.first_token_us : now;
   final.timings = {.queue_us = started - request.accepted_us,
@@ -334,26 +398,37 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
                    .decode_us = now - first,
                    .total_us = now - request.accepted_us};
   ++(finish_reason == "cancelled" ? counters_.cancelled : counters_.done);
-  send_to(request, std::move(final));
+  const ChunkName name = {request.client.tenant, final.output_chunk_id};
+  // The uses of its chunks are durable, too, when it is answered.
+  if (final.output_chunk_id.empty() && request.parent_ids.empty()) {
+    send_to(request, std::move(final));
+  } else {
+    reply_when_stored(request.client, request.id, name, std::move(final));
+  }
   forget(request.handle);
 }
 
 void SchedulerCore::forget(uint64_t handle) {
   const auto it = requests_.find(handle);
-  const Request& request = *it->second;
-  const bool started =
-      request.state == RequestState::kPrefilling || request.state == RequestState::kDecoding;
-  if (!started) text_bytes_waiting_ -= text_bytes(request);
+  Request& request = *it->second;
+  if (request.running()) speed_.add_end(clock_.monotonic_us());
+  count_waiting(request, 0, 0);
   std::erase_if(encoding_requests_, [&](const auto& entry) { return entry.second == handle; });
   waiting_.remove(handle);
   prefilling_.remove(handle);
   decoding_.remove(handle);
   by_client_.erase({request.client, request.id});
   if (request.sequence) request.sequence->finish(clock_.wall_us());
+  end_branch_of(request);
+  if (request.sequence && request.dead_end) {
+    index_.drop_branch(tenant_id(request.client.tenant), request.sequence->tokens(),
+                       static_cast<int64_t>(request.prompt.size()));
+  }
   requests_.erase(it);
 }
 
 bool SchedulerCore::in_flight(const Request& request) const {
+  if (request.loading) return true;
   return in_flight_ &&
          std::ranges::find(in_flight_->requests, request.handle) != in_flight_->requests.end();
 }

@@ -4,15 +4,11 @@
 #include <algorithm>
 
 #include "actors/scheduler/scheduler_core.h"
-#include "actors/scheduler/tenant.h"
 #include "base/random.h"
+#include "model/conversation.h"
 
 namespace cascade {
 namespace {
-
-size_t common_prefix(std::span<const int32_t> a, std::span<const int32_t> b) {
-  return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
-}
 
 GenerationRecord record_of(const Request& request, const std::string& finish_reason) {
   return {.temperature = request.sample.temperature,
@@ -22,14 +18,19 @@ GenerationRecord record_of(const Request& request, const std::string& finish_rea
           .repetition_penalty = request.sample.repetition_penalty,
           .seed = request.sample.seed,
           .max_tokens = request.max_tokens,
-          .finish_reason = finish_reason};
+          .finish_reason = finish_reason,
+          .presence_penalty = request.sample.presence_penalty,
+          .frequency_penalty = request.sample.frequency_penalty,
+          .logit_bias_count = static_cast<int32_t>(request.sample.bias_tokens.size())};
 }
 
 // Prompt and output as they were computed: every token whose K and V are in pages.
 std::vector<int32_t> sampled_chain(const Request& request) {
   std::vector<int32_t> chain = request.prompt;
   chain.insert(chain.end(), request.sampled.begin(), request.sampled.end());
-  chain.resize(std::min<size_t>(chain.size(), request.sequence->committed()));
+  const size_t computed =
+      request.sequence ? request.sequence->tokens().size() : request.resumed.size();  // preempted
+  chain.resize(std::min(chain.size(), computed));
   return chain;
 }
 
@@ -41,14 +42,18 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   Chunk chunk;
   chunk.id = random_id("output");
   chunk.type = ChunkType::kOutput;
-  chunk.tenant = kLocalTenant;
+  chunk.tenant = request.client.tenant;
   chunk.text = request.output->answer();
   chunk.token_ids = request.sampled;
   chunk.query_text =
       request.params.prompt ? *request.params.prompt : request.messages.back().content;
   chunk.raw_text = request.generation_prefix + request.output->raw_text();
   chunk.think_spans = request.output->think_spans();
-  chunk.think_policy = request.params.think_policy;
+  chunk.think_policy = think_policy(request);
+  chunk.priority = default_priority(chunk.type);
+  const size_t parents = std::min(request.parent_ids.size(), kParentIdsMax);
+  chunk.parent_ids.assign(request.parent_ids.begin(),
+                          request.parent_ids.begin() + static_cast<ptrdiff_t>(parents));
   const bool computed_later = chunk.think_policy != ThinkPolicy::kDrop;
   chunk.kv_state = computed_later ? KvState::kPending : KvState::kNone;
   chunk.generation = record_of(request, finish_reason);
@@ -60,12 +65,20 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
     return "";
   }
   ChunkEntry& entry = **added;
-  store(entry.chunk);
 
   Reprefill next;
+  next.tenant = entry.chunk.tenant;
   next.chunk_id = entry.chunk.id;
   next.sampled_chain = sampled_chain(request);
   next.prompt_tokens = request.prompt.size();
+  request.pin_promised = 0;  // the chunk's from here on
+  refresh(entry);
+  if (computed_later && !entry.hold) entry.chunk.kv_state = KvState::kPending;
+  apply(settings_of_output(request.params), entry);
+  if (entry.chunk.pinned && computed_later && !entry.hold) {
+    pins_waiting_[entry.sequence] = chain_pages(next.sampled_chain.size());
+  }
+  store(entry.chunk);
   if (request.params.prompt) {
     next.chain = next.sampled_chain;  // a raw prompt has no history but itself
     if (computed_later) queue_reprefill(entry, std::move(next));
@@ -80,29 +93,39 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
                           .content = keep ? chunk.raw_text : chunk.text,
                           .reasoning = {},
                           .verbatim = keep});
+  if (!keep && calls_tool(chunk.text)) {
+    // Within a turn of the user thoughts stay.
+    job.follower = "tool";
+    job.messages.back().reasoning = request.output->reasoning();
+  }
   job.thinking = request.params.thinking;
   job.now_unix_s = clock_.wall_us() / 1'000'000;
-  encoding_histories_[job.job] = entry.chunk.id;
   histories_[job.job] = std::move(next);
   send(Actor::kPrefill, std::move(job));
   return entry.chunk.id;
 }
 
-void SchedulerCore::history_ready(const std::string& chunk_id, wire::EncodeDone&& done) {
+void SchedulerCore::history_ready(wire::EncodeDone&& done) {
   const auto history = histories_.find(done.job);
   Reprefill next = std::move(history->second);
   histories_.erase(history);
-  const auto found = registry_.find(kLocalTenant, chunk_id);
-  if (!found.ok()) return;  // deleted in the meantime
+  const auto found = registry_.find_own(next.tenant, next.chunk_id);
+  if (!found.ok()) {  // deleted in the meantime
+    const bool prefix = next.sampled_chain.empty();
+    return end_branch(next.tenant, prefix ? done.token_ids : next.sampled_chain, next.prompt_tokens,
+                      Removal::kDeleted);
+  }
   ChunkEntry& entry = **found;
   if (done.error) {
-    spdlog::warn("the KV of {} is not kept: {}", chunk_id, done.error->to_string());
+    spdlog::warn("the KV of {} is not kept: {}", next.chunk_id, done.error->to_string());
     entry.chunk.kv_state = KvState::kNone;
+    if (entry.chunk.pinned) pins_waiting_[entry.sequence] = 0;
     return store(entry.chunk);
   }
   next.chain = std::move(done.token_ids);
   if (entry.chunk.think_policy == ThinkPolicy::kDrop) {
-    index_.drop_branch(next.sampled_chain,
+    if (entry.chunk.pinned) pins_waiting_[entry.sequence] = 0;
+    index_.drop_branch(tenant_id(next.tenant), next.sampled_chain,
                        static_cast<int64_t>(common_prefix(next.sampled_chain, next.chain)));
     return;
   }
@@ -113,14 +136,16 @@ void SchedulerCore::queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill) {
   // The same output again: its chain is there already, or the newer one takes its place.
   if (entry.chain == reprefill.chain && entry.hold && index_.is_held(*entry.hold)) {
     entry.chunk.kv_state = KvState::kReady;
+    keep_chain(entry);
     return store(entry.chunk);
   }
-  if (entry.hold) index_.drop_hold(*entry.hold);
-  entry.hold.reset();
+  clear_hold(entry);
+  if (entry.chunk.pinned) pins_waiting_[entry.sequence] = chain_pages(reprefill.chain.size());
   if (static_cast<int>(reprefills_.size()) >= options_.reprefills_max || reprefill.chain.empty()) {
     entry.chunk.kv_state = KvState::kNone;
     return store(entry.chunk);
   }
+  if (entry.chain != reprefill.chain) withdraw_pages(entry, Removal::kDead);
   entry.chain = reprefill.chain;
   const size_t shared = common_prefix(reprefill.sampled_chain, reprefill.chain);
   entry.own_begin = std::min(shared, reprefill.prompt_tokens);
@@ -131,11 +156,11 @@ void SchedulerCore::queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill) {
 // Brings the first re-prefill to where a slice of it can be computed. Those that need no computing,
 // or have no room, are ended on the way. False if there is none left.
 bool SchedulerCore::start_idle() {
-  while (!reprefills_.empty()) {
+  while (!reprefills_.empty() && !idle_loading_) {
     Reprefill& idle = reprefills_.front();
     if (!idle.sequence) {
-      idle.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_);
-      idle.sequence->reuse(idle.chain, clock_.wall_us());
+      start_idle_sequence(idle);
+      continue;
     }
     const auto size = static_cast<int64_t>(idle.chain.size());
     const bool complete = idle.sequence->committed() == size;
@@ -143,6 +168,18 @@ bool SchedulerCore::start_idle() {
     finish_idle(complete);
   }
   return false;
+}
+
+// With what is in memory and, once it has been read, on disk.
+void SchedulerCore::start_idle_sequence(Reprefill& idle) {
+  const TenantId owner = owner_of(idle);
+  const std::span<const int32_t> chain = idle.chain;
+  const ChainIndex::Match match = index_.match(owner, chain);
+  const DiskIndex::Match stored = worth_loading(owner, chain, match);
+  idle.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_, owner);
+  const auto known = stored.tokens > 0 ? match.pages.size() * kPageTokens : chain.size();
+  idle.sequence->reuse(chain.first(known), clock_.wall_us(), /*observed=*/false);
+  idle_loading_ = start_load(*idle.sequence, 0, chain, stored);
 }
 
 void SchedulerCore::on_idle_done(const InFlight& job, const wire::PrefillDone& done) {
@@ -158,47 +195,65 @@ void SchedulerCore::finish_idle(bool complete) {
   Reprefill idle = std::move(reprefills_.front());
   reprefills_.pop_front();
   if (idle.sequence) idle.sequence->finish(clock_.wall_us());
-  const auto found = registry_.find(kLocalTenant, idle.chunk_id);
-  if (!found.ok()) return;
+  if (idle.for_all) return finish_public(idle, complete);
+  const auto found = registry_.find_own(idle.tenant, idle.chunk_id);
+  if (!found.ok()) {  // deleted in the meantime
+    const size_t keep = std::min(common_prefix(idle.sampled_chain, idle.chain), idle.prompt_tokens);
+    end_branch(idle.tenant, idle.chain, keep, Removal::kDeleted);
+    return end_branch(idle.tenant, idle.sampled_chain, keep, Removal::kDeleted);
+  }
   ChunkEntry& entry = **found;
-  if (complete) entry.hold = index_.hold(idle.chain);
+  if (complete) {
+    take_hold(entry);
+    keep_chain(entry);
+  }
   entry.chunk.kv_state = entry.hold ? KvState::kReady : KvState::kNone;
   refresh(entry);
   store(entry.chunk);
   if (complete) {
     const size_t shared = common_prefix(idle.sampled_chain, idle.chain);
-    index_.drop_branch(idle.sampled_chain, static_cast<int64_t>(shared));
+    index_.drop_branch(tenant_id(idle.tenant), idle.sampled_chain, static_cast<int64_t>(shared));
+    publish_pages(entry);
   }
 }
 
 // Gives back the pages of the re-prefill in progress; it starts again later, from what it sealed.
 // False if there is none, or it is being computed.
 bool SchedulerCore::pause_idle() {
-  if (reprefills_.empty() || !reprefills_.front().sequence || in_flight_) return false;
+  if (reprefills_.empty() || !reprefills_.front().sequence) return false;
+  if (in_flight_ || idle_loading_) return false;
   reprefills_.front().sequence->finish(clock_.wall_us());
   reprefills_.front().sequence.reset();
   return true;
 }
 
-void SchedulerCore::use_chunks(const std::vector<std::string>& ids) {
+void SchedulerCore::use_chunks(const std::string& tenant, const std::vector<std::string>& ids) {
   for (const std::string& id : ids) {
-    const auto found = registry_.find(kLocalTenant, id);
+    const auto found = registry_.find(tenant, id);
     if (!found.ok()) continue;
     Chunk& chunk = (*found)->chunk;
     ++chunk.hits;
     chunk.last_used_us = clock_.wall_us();
-    store(chunk);
+    store_use(chunk);
+    prefetch(**found);
   }
 }
 
-void SchedulerCore::store(const Chunk& chunk) {
-  send(Actor::kStore, wire::StorePut{next_job_++, chunk});
+// The prefill actor has lost what it was to tokenize.
+void SchedulerCore::forget_histories() {
+  for (const auto& [job, lost] : std::exchange(histories_, {})) {
+    const auto found = registry_.find_own(lost.tenant, lost.chunk_id);
+    if (!found.ok()) continue;
+    (*found)->chunk.kv_state = KvState::kNone;
+    if ((*found)->chunk.pinned) pins_waiting_[(*found)->sequence] = 0;
+    store((*found)->chunk);
+  }
 }
 
 // Brings what the chunk says of its K and V up to date: pages may have been evicted.
 void SchedulerCore::refresh(ChunkEntry& entry) {
   if (entry.hold && !index_.is_held(*entry.hold)) {
-    entry.hold.reset();
+    clear_hold(entry);
     entry.chunk.kv_state = KvState::kNone;
   }
   const bool ready = entry.hold.has_value();

@@ -1,9 +1,9 @@
-// The tenant of everything that comes through the local socket.
+// Tenants: who owns chunks and finds pages. A tenant is the socket that a client connects to.
 #pragma once
 
 namespace cascade {
 
-// One tenant so far; its name is part of every chain key and look-up all the same.
+// The tenant of the daemon's own socket, and its administrator: sees totals, publishes chunks.
 inline constexpr char kLocalTenant[] = "local";
 
 }  // namespace cascade

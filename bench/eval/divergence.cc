@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "base/check.h"
 
@@ -19,7 +20,7 @@ MeanAndError mean_of(std::span<const double> values) {
   double sum = 0;
   for (const double value : values) sum += value;
   const double mean = sum / n;
-  if (values.size() < 2) return {mean, 0};
+  if (values.size() < 2) return {mean, std::numeric_limits<double>::quiet_NaN()};
   double squares = 0;
   for (const double value : values) squares += (value - mean) * (value - mean);
   return {mean, std::sqrt(squares / (n - 1) / n)};

@@ -32,7 +32,8 @@ struct DivergenceSummary {
   // Of the paired differences of nll, carried through exp().
   double perplexity_change_standard_error_percent = 0;
 };
-// Precondition: not empty. Standard errors take positions for independent; 0 for one position.
+// Precondition: not empty. Standard errors take positions for independent; of one position there is
+// none: NaN.
 DivergenceSummary summarize(std::span<const Divergence> positions);
 
 }  // namespace cascade::eval

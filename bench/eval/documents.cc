@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/file.h"
+#include "base/utf8.h"
 
 namespace cascade::eval {
 namespace {
@@ -22,6 +23,9 @@ Result<int32_t> separator(const Model& model) {
 
 Result<std::vector<int32_t>> read_documents(const std::string& path, const Model& model) {
   ASSIGN_OR_RETURN(const std::string text, read_file(path, kTextBytesMax));
+  if (const size_t valid = utf8_valid_prefix(text); valid < text.size()) {
+    return invalid_argument(path, "is not UTF-8: byte " + std::to_string(valid) + " is malformed");
+  }
   ASSIGN_OR_RETURN(const int32_t end_of_text, separator(model));
   constexpr std::string_view kBetween("\n\0\n", 3);
   std::vector<int32_t> ids;

@@ -1,4 +1,4 @@
-// Input as JSON lines, output as JSON lines.
+// What the lines of cascade-eval hold, and its output.
 #pragma once
 
 #include <cstdint>
@@ -7,20 +7,12 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "bench/json_lines.h"
 
 namespace cascade::eval {
 
-struct InputLine {
-  Json object;
-  size_t number = 0;  // of the line in its file, from 1
-
-  // "line 3: ids", for errors.
-  std::string field(std::string_view key) const;
-};
-
-// The objects of `path` ("-": standard input), one a line; empty lines are left out.
-// Errors: as read_file; kInvalidArgument, field "line N", if one is not a JSON object.
-Result<std::vector<InputLine>> read_json_lines(const std::string& path);
+using bench::InputLine;
+using bench::read_json_lines;
 
 // The member "ids" of a line: ids of a vocabulary of `vocab_size`.
 // Errors: kInvalidArgument, field "line N: ids" or "line N: ids[2]".

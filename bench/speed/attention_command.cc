@@ -1,6 +1,7 @@
 // attention: one layer's attention alone.
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "bench/speed/kernel_bench.h"
 #include "bench/speed/machine.h"
@@ -18,16 +19,16 @@ KvLayout layer_layout(const KernelOptions& options, KvType type) {
   return kv_layout(config, type);
 }
 
-// One layer's pages with random K and V.
+// Layers that do not fit the caches together, all alike: pages with random K and V.
 class LayerCache {
  public:
   LayerCache(const Setup& setup, const KernelOptions& options, KvType type, int64_t keys)
-      : layout_(layer_layout(options, type)) {
-    const int64_t count = (keys + kTileKeys - 1) / kTileKeys;
-    const size_t page_bytes = layout_.page_bytes();
-    memory_ = allocate_aligned(page_bytes * count);
+      : layout_(layer_layout(options, type)), count_((keys + kTileKeys - 1) / kTileKeys) {
+    const size_t page_bytes = layout_.page_bytes(), bytes = page_bytes * count_;
+    layers_ = copies_for(1, bytes);
+    memory_ = allocate_aligned(bytes * layers_);
     const auto values = random_floats(options.head_dim * 64, 3);
-    for (int64_t page = 0; page < count; ++page) {
+    for (int64_t page = 0; page < count_; ++page) {
       pages_.push_back(memory_.get() + page * page_bytes);
       for (int head = 0; head < options.kv_heads; ++head) {
         for (int slot = 0; slot < kTileKeys; ++slot) {
@@ -38,21 +39,28 @@ class LayerCache {
         }
       }
     }
+    for (size_t layer = 1; layer < layers_; ++layer) {
+      std::memcpy(memory_.get() + layer * bytes, memory_.get(), bytes);
+      for (int64_t page = 0; page < count_; ++page) pages_.push_back(pages_[page] + layer * bytes);
+    }
   }
+  size_t layers() const { return layers_; }
   size_t key_offset(int head) const { return layout_.key_offset(0, head); }
   size_t value_offset(int head) const { return layout_.value_offset(0, head); }
-  const uint8_t* const* pages() const { return pages_.data(); }
-  double bytes() const { return static_cast<double>(layout_.page_bytes() * pages_.size()); }
+  const uint8_t* const* pages(size_t layer) const { return pages_.data() + layer * count_; }
+  double layer_bytes() const { return static_cast<double>(layout_.page_bytes() * count_); }
   KvType type() const { return layout_.type; }
 
  private:
   KvLayout layout_;
+  int64_t count_;  // of a layer's pages
+  size_t layers_;
   AlignedBytes memory_;
   std::vector<uint8_t*> pages_;
 };
 
-// The last `tokens` tokens of `keys`, all heads.
-void attend(const Setup& setup, const KernelOptions& options, const LayerCache& cache,
+// The last `tokens` tokens of `keys`, all heads of one layer.
+void attend(const Setup& setup, const KernelOptions& options, const LayerCache& cache, size_t layer,
             int64_t tokens, int64_t keys, const std::vector<float>& queries,
             std::vector<float>& outputs, const AlignedBytes& scratch) {
   const int group = options.query_heads / options.kv_heads, dim = options.head_dim;
@@ -71,7 +79,7 @@ void attend(const Setup& setup, const KernelOptions& options, const LayerCache& 
       query[i] = &queries[at];
       output[i] = &outputs[at];
       position[i] = static_cast<int32_t>(keys - tokens + (begin + i) / group);
-      pages[i] = cache.pages();
+      pages[i] = cache.pages(layer);
     }
     const size_t floats = attention_scratch_floats(dim);
     setup.kernels->attention(
@@ -114,7 +122,8 @@ Result<std::vector<KvType>> check(const KernelOptions& options) {
   }
   const auto pages = static_cast<double>((deepest + kPageTokens - 1) / kPageTokens);
   const double row_bytes = 2.0 * sizeof(float) * options.query_heads * options.head_dim;
-  RETURN_IF_ERROR(fits_memory(pages * static_cast<double>(page_bytes) +
+  const double layer_bytes = pages * static_cast<double>(page_bytes);
+  RETURN_IF_ERROR(fits_memory(std::max(layer_bytes, static_cast<double>(kCopiesBytes)) +
                                   row_bytes * static_cast<double>(std::ranges::max(options.rows)),
                               "--depth", "one layer of " + std::to_string(deepest) + " tokens"));
   return types;
@@ -126,8 +135,9 @@ Status attention(const KernelOptions& options) {
   ASSIGN_OR_RETURN(const std::vector<KvType> types, check(options));
   ASSIGN_OR_RETURN(const Setup setup, set_up(options.common));
   OrderedJson head = header("attention", setup);
-  const Peak peak = add_peak(head, setup);
+  add_peak(head, setup);
   Report report(std::move(head));
+  PeakProbe probe(*setup.pool, setup.kernels->isa);
   const size_t scratch_floats = (attention_scratch_floats(options.head_dim) + 15) / 16 * 16;
   const AlignedBytes scratch =
       allocate_aligned(scratch_floats * setup.pool->threads() * sizeof(float));
@@ -139,16 +149,20 @@ Status attention(const KernelOptions& options) {
         const size_t floats = static_cast<size_t>(tokens) * options.query_heads * options.head_dim;
         const std::vector<float> queries = random_floats(floats, 4);
         std::vector<float> outputs(floats);
-        const Samples samples = measure(options.common.repeats, kSecondsMin, [&] {
-          attend(setup, options, cache, tokens, depth, queries, outputs, scratch);
+        const size_t layers = tokens <= kReadBoundRows ? cache.layers() : 1;
+        const PairedSamples samples = measure_kernel(probe, options.common.repeats, [&] {
+          for (size_t layer = 0; layer < layers; ++layer) {
+            attend(setup, options, cache, layer, tokens, depth, queries, outputs, scratch);
+          }
         });
         double keys = 0;
         for (int64_t t = 0; t < tokens; ++t) keys += static_cast<double>(depth - t);
         const double ops = 4.0 * options.head_dim * options.query_heads * keys;
         OrderedJson row = {
             {"kv", std::string(to_string(type))}, {"depth", depth}, {"tokens", tokens}};
-        const double peak_ops = type == KvType::kInt8 ? peak.int8_op_per_s : peak.f32_flop_per_s;
-        add_kernel_row(report, row, ops, cache.bytes(), peak_ops, peak, samples);
+        const auto times = static_cast<double>(layers);
+        const auto peak_ops = type == KvType::kInt8 ? &Peak::int8_op_per_s : &Peak::f32_flop_per_s;
+        add_kernel_row(report, row, {ops * times, cache.layer_bytes() * times, peak_ops}, samples);
       }
     }
   }

@@ -32,12 +32,11 @@ OrderedJson header(const std::string& command, const Setup& setup) {
   return header;
 }
 
-Peak add_peak(OrderedJson& header, const Setup& setup) {
+void add_peak(OrderedJson& header, const Setup& setup) {
   const Peak peak = measure_peak(*setup.pool, setup.kernels->isa);
   header["peak_read_gb_per_s"] = peak.read_bytes_per_s / 1e9;
   header["peak_f32_gflop_per_s"] = peak.f32_flop_per_s / 1e9;
   header["peak_int8_gop_per_s"] = peak.int8_op_per_s / 1e9;
-  return peak;
 }
 
 Status print(const Report& report, const CommonOptions& options) {

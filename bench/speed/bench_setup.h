@@ -22,7 +22,7 @@ Result<Setup> set_up(const CommonOptions& options);
 // Command, CPU, instruction set, threads.
 OrderedJson header(const std::string& command, const Setup& setup);
 // Adds the peak, measured now.
-Peak add_peak(OrderedJson& header, const Setup& setup);
+void add_peak(OrderedJson& header, const Setup& setup);
 
 // Prints to standard output. Errors: as io_error, if it cannot be written.
 Status print(const Report& report, const CommonOptions& options);

@@ -34,10 +34,10 @@ struct ModelBenchOptions {
   std::string weights = "int8";
   std::string kv = "int8";
   std::string state_dir;         // empty: weights are packed anew
-  std::vector<int64_t> tokens;   // prefill: lengths
+  std::vector<int64_t> tokens;   // prefill: lengths; empty: the usual ones
   std::vector<int64_t> batches;  // decode
   int64_t depth = 0;             // prefill: tokens that are there already
-  std::vector<int64_t> depths;   // decode: the same
+  std::vector<int64_t> depths;   // decode: the same; empty: the usual ones
   int64_t shared_prefix = 0;     // decode: also with so many tokens in common; 0: not
 };
 

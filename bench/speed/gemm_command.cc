@@ -1,9 +1,10 @@
 // gemm: matrix products alone.
 #include <algorithm>
-#include <memory>
+#include <cstring>
 
 #include "bench/speed/kernel_bench.h"
 #include "bench/speed/libraries.h"
+#include "bench/speed/machine.h"
 #include "kernels/quantized_rows.h"
 #include "model/packed_memory.h"
 
@@ -21,46 +22,71 @@ constexpr Shape kShapes[] = {{"qkv", 4096, 1024},
                              {"down", 1024, 3072},
                              {"head", 151936, 1024}};
 
+// One matrix several times, so that those in use do not fit the caches.
+class Copies {
+ public:
+  // Errors: as PackedMemory::allocate.
+  static Result<Copies> make(const Setup& setup, WeightType type, const Shape& shape) {
+    Copies copies;
+    copies.w_ = describe_matrix(type, setup.kernels->matrix_layout_of(type), shape.n, shape.k);
+    const size_t bytes = copies.w_.bytes();
+    for (size_t i = 0; i < copies_for(1, bytes); ++i) {
+      ASSIGN_OR_RETURN(copies.memory_.emplace_back(), PackedMemory::allocate(bytes));
+    }
+    PackedMatrix w = copies[0];
+    setup.pool->run(w.panels(), [&](int panel, int) {
+      const int end = std::min(w.n, (panel + 1) * kPanelChannels);
+      for (int n = panel * kPanelChannels; n < end; ++n) {
+        set_row(w, n, random_floats(w.k, 2 + n).data());
+      }
+    });
+    setup.pool->run(static_cast<int>(copies.memory_.size()) - 1,
+                    [&](int i, int) { std::memcpy(copies.memory_[i + 1].data(), w.data, bytes); });
+    return copies;
+  }
+
+  PackedMatrix operator[](size_t i) const {
+    PackedMatrix w = w_;
+    w.data = memory_[i].data();
+    return w;
+  }
+
+ private:
+  PackedMatrix w_;
+  std::vector<PackedMemory> memory_;
+};
+
 // One product, as the decoder runs it: rows quantised before, panels shared out.
 class Product {
  public:
-  Product(const Setup& setup, WeightType type, const Shape& shape, int rows, PackedMemory memory)
+  Product(const Setup& setup, const PackedMatrix& w, int rows)
       : setup_(setup),
         rows_(rows),
-        memory_(std::move(memory)),
-        w_(describe_matrix(type, setup.kernels->matrix_layout_of(type), shape.n, shape.k)),
-        x_(random_floats(static_cast<size_t>(rows) * shape.k, 1)),
-        y_(static_cast<size_t>(rows) * w_.n_padded) {
-    w_.data = memory_.data();
-    setup_.pool->run(w_.panels(), [&](int panel, int) {
-      const int end = std::min(w_.n, (panel + 1) * kPanelChannels);
-      for (int n = panel * kPanelChannels; n < end; ++n) {
-        set_row(w_, n, random_floats(w_.k, 2 + n).data());
-      }
-    });
-    if (!w_.quantized()) return;
-    quantized_ = allocate_aligned(quantized_rows_bytes(rows, w_.k));
+        x_(random_floats(static_cast<size_t>(rows) * w.k, 1)),
+        y_(static_cast<size_t>(rows) * w.n_padded) {
+    if (!w.quantized()) return;
+    quantized_ = allocate_aligned(quantized_rows_bytes(rows, w.k));
     for (int row = 0; row < rows; ++row) {
-      setup.kernels->quantize_row(&x_[static_cast<size_t>(row) * w_.k], w_.k, quantized_.get(),
-                                  rows, row);
+      setup.kernels->quantize_row(&x_[static_cast<size_t>(row) * w.k], w.k, quantized_.get(), rows,
+                                  row);
     }
-    scratch_bytes_ = (quantized_gemm_scratch_bytes(w_.k) + 63) / 64 * 64;
+    scratch_bytes_ = (quantized_gemm_scratch_bytes(w.k) + 63) / 64 * 64;
     scratch_ = allocate_aligned(scratch_bytes_ * setup.pool->threads());
   }
 
-  void run() {
+  void run(const PackedMatrix& w) {
     constexpr int kTasksPerThread = 4;
     const int tasks = setup_.pool->threads() * kTasksPerThread;
-    const int panels = (w_.panels() / tasks + 3) / 4 * 4;
-    setup_.pool->run((w_.panels() + panels - 1) / panels, [&](int task, int thread) {
-      const int begin = task * panels, end = std::min(w_.panels(), begin + panels);
-      const size_t stride = w_.n_padded;
-      if (w_.quantized()) {
-        setup_.kernels->quantized_gemm({&w_, quantized_.get(), y_.data(), stride, rows_, begin, end,
+    const int panels = (w.panels() / tasks + 3) / 4 * 4;
+    setup_.pool->run((w.panels() + panels - 1) / panels, [&](int task, int thread) {
+      const int begin = task * panels, end = std::min(w.panels(), begin + panels);
+      const size_t stride = w.n_padded;
+      if (w.quantized()) {
+        setup_.kernels->quantized_gemm({&w, quantized_.get(), y_.data(), stride, rows_, begin, end,
                                         scratch_.get() + thread * scratch_bytes_});
       } else {
         setup_.kernels->gemm(
-            {&w_, x_.data(), static_cast<size_t>(w_.k), y_.data(), stride, rows_, begin, end});
+            {&w, x_.data(), static_cast<size_t>(w.k), y_.data(), stride, rows_, begin, end});
       }
     });
   }
@@ -68,54 +94,84 @@ class Product {
  private:
   const Setup& setup_;
   int rows_;
-  PackedMemory memory_;
-  PackedMatrix w_;
   std::vector<float> x_, y_;
   AlignedBytes quantized_, scratch_;
   size_t scratch_bytes_ = 0;
 };
 
-// Matrices that fit the caches would be read from there: several copies, in turn, do not.
-constexpr size_t kCopiesBytes = size_t{512} << 20;
+class GemmReport {
+ public:
+  GemmReport(const KernelOptions& options, const Setup& setup, OrderedJson head)
+      : options_(options),
+        setup_(setup),
+        probe_(*setup.pool, setup.kernels->isa),
+        report_(std::move(head)) {}
 
-Status add_gemm_rows(Report& report, const Setup& setup, const Peak& peak, WeightType type,
-                     const Shape& shape, int rows, const KernelOptions& options) {
-  const PackedMatrix w =
-      describe_matrix(type, setup.kernels->matrix_layout_of(type), shape.n, shape.k);
-  const double ops = 2.0 * shape.n * shape.k * rows;
-  // Few rows are bound by reading, and must not find the matrix in a cache.
-  const bool few = rows <= 16;
-  const size_t copies = few ? std::max<size_t>(1, kCopiesBytes / w.bytes()) : 1;
-  std::vector<std::unique_ptr<Product>> products;
-  for (size_t i = 0; i < copies; ++i) {
-    ASSIGN_OR_RETURN(PackedMemory memory, PackedMemory::allocate(w.bytes()));
-    products.push_back(std::make_unique<Product>(setup, type, shape, rows, std::move(memory)));
+  Status add(WeightType type, const Shape& shape) {
+    ASSIGN_OR_RETURN(Copies copies, Copies::make(setup_, type, shape));
+    for (const int64_t rows : options_.rows) {
+      // Nobody asks for the logits of a whole slice.
+      if (shape.n > 100'000 && rows > 64) continue;
+      add_ours(copies, shape, static_cast<int>(rows));
+    }
+    if (!options_.libraries) return {};
+    copies = {};  // room for theirs
+    for (const int64_t rows : options_.rows) {
+      if (shape.n > 100'000 && rows > 64) continue;
+      add_theirs(type, shape, static_cast<int>(rows));
+    }
+    return {};
   }
-  const Samples samples = measure(options.common.repeats, kSecondsMin, [&] {
-    for (const auto& product : products) product->run();
-  });
-  OrderedJson row = {{"matrix", shape.name},
-                     {"weights", std::string(to_string(type))},
-                     {"n", shape.n},
-                     {"k", shape.k},
-                     {"rows", rows}};
-  const double peak_ops = w.quantized() ? peak.int8_op_per_s : peak.f32_flop_per_s;
-  const auto bytes = static_cast<double>(w.bytes());
-  add_kernel_row(report, row, ops * static_cast<double>(copies),
-                 bytes * static_cast<double>(copies), peak_ops, peak, samples);
-  if (!options.libraries) return {};
-  products.clear();
-  const LibraryProduct product = {shape.n, shape.k, rows, static_cast<int>(copies),
-                                  setup.pool->threads()};
-  for (const Library& library : libraries_for(type)) {
-    row["weights"] = library.name;
-    const Samples theirs = library.measure(product, options.common.repeats, kSecondsMin);
-    const double bytes_theirs = library.bytes_per_weight * shape.n * shape.k;
-    add_kernel_row(report, row, ops * static_cast<double>(copies),
-                   bytes_theirs * static_cast<double>(copies), peak_ops, peak, theirs);
+
+  Status print() const { return speed::print(report_, options_.common); }
+
+ private:
+  static OrderedJson row_of(const Shape& shape, const std::string& weights, int rows) {
+    return {{"matrix", shape.name},
+            {"weights", weights},
+            {"n", shape.n},
+            {"k", shape.k},
+            {"rows", rows}};
   }
-  return {};
-}
+
+  void add_row(OrderedJson row, WeightType type, const Shape& shape, int rows, size_t copies,
+               double bytes, const PairedSamples& samples) {
+    const bool int8 = type == WeightType::kInt8 || type == WeightType::kInt4;
+    const auto times = static_cast<double>(copies);
+    const double ops = 2.0 * shape.n * shape.k * rows;
+    const auto peak_ops = int8 ? &Peak::int8_op_per_s : &Peak::f32_flop_per_s;
+    add_kernel_row(report_, std::move(row), {ops * times, bytes * times, peak_ops}, samples);
+  }
+
+  void add_ours(const Copies& copies, const Shape& shape, int rows) {
+    const PackedMatrix w = copies[0];
+    const size_t count = copies_for(rows, w.bytes());
+    Product product(setup_, w, rows);
+    const PairedSamples samples = measure_kernel(probe_, options_.common.repeats, [&] {
+      for (size_t i = 0; i < count; ++i) product.run(copies[i]);
+    });
+    add_row(row_of(shape, std::string(to_string(w.type)), rows), w.type, shape, rows, count,
+            static_cast<double>(w.bytes()), samples);
+  }
+
+  void add_theirs(WeightType type, const Shape& shape, int rows) {
+    for (const Library& library : libraries_for(type)) {
+      const double bytes = library.bytes_per_weight * shape.n * shape.k;
+      const size_t count = copies_for(rows, static_cast<size_t>(bytes));
+      const LibraryProduct product = {shape.n, shape.k, rows, static_cast<int>(count),
+                                      setup_.pool->threads()};
+      const PairedSamples samples = library.measure(product, [&](const auto& body) {
+        return measure_kernel(probe_, options_.common.repeats, body);
+      });
+      add_row(row_of(shape, library.name, rows), type, shape, rows, count, bytes, samples);
+    }
+  }
+
+  const KernelOptions& options_;
+  const Setup& setup_;
+  PeakProbe probe_;
+  Report report_;
+};
 
 }  // namespace
 
@@ -124,21 +180,29 @@ Status gemm(const KernelOptions& options) {
   for (const std::string& name : options.types) {
     ASSIGN_OR_RETURN(types.emplace_back(), weight_type_of(name, "--weights"));
   }
+  // Both libraries have f32.
+  if (options.libraries && libraries_for(WeightType::kF32).empty()) {
+    return invalid_argument("--libraries",
+                            "this build has none; configure it with -DCASCADE_BENCH_LIBRARIES=ON");
+  }
   ASSIGN_OR_RETURN(const Setup setup, set_up(options.common));
-  OrderedJson head = header("gemm", setup);
-  const Peak peak = add_peak(head, setup);
-  Report report(std::move(head));
+  size_t largest = kCopiesBytes;
   for (const WeightType type : types) {
     for (const Shape& shape : kShapes) {
-      for (const int64_t rows : options.rows) {
-        // Nobody asks for the logits of a whole slice.
-        if (shape.n > 100'000 && rows > 64) continue;
-        RETURN_IF_ERROR(
-            add_gemm_rows(report, setup, peak, type, shape, static_cast<int>(rows), options));
-      }
+      const auto layout = setup.kernels->matrix_layout_of(type);
+      largest = std::max(largest, describe_matrix(type, layout, shape.n, shape.k).bytes());
     }
   }
-  return print(report, options.common);
+  const size_t read_bytes = kPeakReadBytes * setup.pool->threads();
+  RETURN_IF_ERROR(fits_memory(static_cast<double>(largest + read_bytes), "--weights",
+                              "the largest matrix, with what measuring takes,"));
+  OrderedJson head = header("gemm", setup);
+  add_peak(head, setup);
+  GemmReport report(options, setup, std::move(head));
+  for (const WeightType type : types) {
+    for (const Shape& shape : kShapes) RETURN_IF_ERROR(report.add(type, shape));
+  }
+  return report.print();
 }
 
 }  // namespace cascade::speed

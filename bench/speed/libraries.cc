@@ -13,14 +13,14 @@ namespace cascade::speed {
 #ifdef CASCADE_BENCH_LIBRARIES
 namespace {
 
-Samples measure_openblas(const LibraryProduct& product, int repeats, double seconds_min) {
+PairedSamples measure_openblas(const LibraryProduct& product, const MeasureBody& measure) {
   openblas_set_num_threads(product.threads);
   const auto [n, k, rows, copies, threads] = product;
   const std::vector<float> x(static_cast<size_t>(rows) * k, 0.5f);
   const std::vector<std::vector<float>> w(copies,
                                           std::vector<float>(static_cast<size_t>(n) * k, 0.25f));
   std::vector<float> y(static_cast<size_t>(rows) * n);
-  return measure(repeats, seconds_min, [&] {
+  return measure([&] {
     for (const auto& matrix : w) {
       cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, rows, n, k, 1.0f, x.data(), k,
                   matrix.data(), k, 0.0f, y.data(), n);
@@ -29,7 +29,7 @@ Samples measure_openblas(const LibraryProduct& product, int repeats, double seco
 }
 
 // s8 rows, s8 weights in the library's own layout, one scale for each output channel.
-Samples measure_onednn(const LibraryProduct& product, int repeats, double seconds_min) {
+PairedSamples measure_onednn(const LibraryProduct& product, const MeasureBody& measure) {
   using dnnl::memory;
   omp_set_num_threads(product.threads);
   const dnnl::engine engine(dnnl::engine::kind::cpu, 0);
@@ -52,7 +52,7 @@ Samples measure_onednn(const LibraryProduct& product, int repeats, double second
     std::fill_n(static_cast<int8_t*>(w.back().get_data_handle()),
                 description.weights_desc().get_size(), int8_t{5});
   }
-  return measure(repeats, seconds_min, [&] {
+  return measure([&] {
     for (const memory& matrix : w) {
       matmul.execute(stream, {{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, matrix}, {DNNL_ARG_DST, y}});
     }

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/number_types.h"
-#include "bench/speed/samples.h"
+#include "bench/speed/peak_probe.h"
 #include "kernels/thread_pool.h"
 
 namespace cascade::speed {
@@ -21,10 +21,14 @@ struct LibraryProduct {
   int threads;
 };
 
+// Measures how long a body takes.
+using MeasureBody = std::function<PairedSamples(const std::function<void()>& body)>;
+
 struct Library {
   std::string name;
   double bytes_per_weight;
-  std::function<Samples(const LibraryProduct&, int repeats, double seconds_min)> measure;
+  // Prepares the product and has `measure` run it.
+  std::function<PairedSamples(const LibraryProduct&, const MeasureBody& measure)> measure;
 };
 
 // Those that multiply matrices of `type`; empty if none was built in.

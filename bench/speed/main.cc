@@ -1,10 +1,13 @@
-// cascade-bench: how fast this machine runs a model, and how far that is from what it could do.
+// cascade-bench: how fast this machine runs a model, how far that is from what it could do, and how
+// the daemon serves.
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 #include <exception>
 
+#include "bench/cache/commands.h"
 #include "bench/command_line.h"
+#include "bench/serve/command_line.h"
 #include "bench/speed/commands.h"
 
 namespace cascade::speed {
@@ -35,6 +38,7 @@ struct AllOptions {
   CommonOptions peak;
   KernelOptions gemm, attention;
   ModelBenchOptions prefill, decode;
+  CacheOptions cache;
 };
 
 void add_kernel_commands(CLI::App& app, AllOptions& all, Status& status) {
@@ -90,8 +94,10 @@ void add_model_options(CLI::App* command, ModelBenchOptions& options) {
 void add_model_commands(CLI::App& app, AllOptions& all, Status& status) {
   auto* prefill_command = app.add_subcommand("prefill", "prompts of several lengths");
   add_model_options(prefill_command, all.prefill);
-  all.prefill.tokens = {512, 2048, 8192};
-  add_list(prefill_command, "-n,--tokens", all.prefill.tokens, "lengths")
+  prefill_command
+      ->add_option("-n,--tokens", all.prefill.tokens,
+                   "lengths (default: 512,2048,8192, as far as the model's context goes)")
+      ->delimiter(',')
       ->check(CLI::Range(int64_t{1}, kTokensMax));
   prefill_command->add_option("--depth", all.prefill.depth, "tokens that are there already")
       ->check(CLI::Range(int64_t{0}, kTokensMax))
@@ -103,8 +109,10 @@ void add_model_commands(CLI::App& app, AllOptions& all, Status& status) {
   all.decode.batches = {1, 2, 4, 8, 16};
   add_list(decode_command, "--batch", all.decode.batches, "sequences together")
       ->check(CLI::Range(int64_t{1}, kBatchMax));
-  all.decode.depths = {0, 4096, 16384};
-  add_list(decode_command, "--depth", all.decode.depths, "tokens before")
+  decode_command
+      ->add_option("--depth", all.decode.depths,
+                   "tokens before (default: 0,4096,16384, as far as the model's context goes)")
+      ->delimiter(',')
       ->check(CLI::Range(int64_t{0}, kTokensMax));
   decode_command
       ->add_option("--shared-prefix", all.decode.shared_prefix,
@@ -113,14 +121,30 @@ void add_model_commands(CLI::App& app, AllOptions& all, Status& status) {
   decode_command->callback([&] { status = decode(all.decode); });
 }
 
+void add_cache_command(CLI::App& app, CacheOptions& options, Status& status) {
+  auto* command = app.add_subcommand("cache", "what eviction policies save on traces of requests");
+  add_list(command, "--trace", options.traces, "files of requests, JSON lines with hash_ids")
+      ->required();
+  options.policies = {"lru", "lfu", "priority", "hybrid", "adaptive"};
+  add_list(command, "--policy", options.policies, "lru, lfu, priority, hybrid, adaptive");
+  options.capacities = {"1%", "2%", "5%", "10%", "20%"};
+  add_list(command, "--capacity", options.capacities,
+           "pages of the cache, or percent of the trace's different pages");
+  command->add_flag("--json", options.json, "JSON instead of a table");
+  command->callback([&] { status = cache(options); });
+}
+
 int run(int argc, char** argv) {
-  CLI::App app("Speed of kernels and models, beside what this machine can do.", "cascade-bench");
+  CLI::App app("Speed of kernels and models, beside what this machine can do, and of the service.",
+               "cascade-bench");
   app.footer("Exit codes: 0 done; 1 failed; 2 the command line is wrong.");
   app.require_subcommand(1);
   AllOptions all;
   Status status;
   add_kernel_commands(app, all, status);
   add_model_commands(app, all, status);
+  add_cache_command(app, all.cache, status);
+  const auto serve_options = serve::add_commands(app, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

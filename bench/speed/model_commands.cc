@@ -8,6 +8,7 @@
 #include "bench/speed/bench_setup.h"
 #include "bench/speed/bounds.h"
 #include "bench/speed/machine.h"
+#include "bench/speed/peak_probe.h"
 #include "cache/page_arena.h"
 #include "model/model.h"
 #include "model/transformer.h"
@@ -32,15 +33,18 @@ struct Demand {
   int64_t pages() const { return sequences * pages_of(tokens); }
 };
 
-// The model's context holds the tokens, and the machine's memory the pages, the logits, and what
-// measuring the bandwidth on `threads` threads takes beside them.
-Status check_demand(const Demand& demand, const Model& model, int threads) {
-  const int64_t context = model.config.context_tokens_max;
-  if (demand.tokens > context) {
-    return invalid_argument(demand.tokens_option, "asks for " + std::to_string(demand.tokens) +
-                                                      " tokens in all; the model's context holds " +
-                                                      std::to_string(context));
-  }
+// Whether the model's context holds the tokens.
+Status check_context(const Demand& demand, const ModelConfig& config) {
+  const int64_t context = config.context_tokens_max;
+  if (demand.tokens <= context) return {};
+  return invalid_argument(demand.tokens_option, "asks for " + std::to_string(demand.tokens) +
+                                                    " tokens in all; the model's context holds " +
+                                                    std::to_string(context));
+}
+
+// Whether the machine's memory holds the pages, the logits, and what measuring the bandwidth on
+// `threads` threads takes, beside the weights, which are there already.
+Status check_memory(const Demand& demand, const Model& model, int threads) {
   const double pages_bytes =
       static_cast<double>(demand.pages()) * static_cast<double>(model.kv_layout.page_bytes());
   const double logits_bytes =
@@ -51,10 +55,20 @@ Status check_demand(const Demand& demand, const Model& model, int threads) {
                          std::to_string(demand.tokens) + " tokens");
 }
 
+// Of the usual lengths those up to `room`; `room` itself if it is less than all of them.
+std::vector<int64_t> lengths_within(int64_t room, std::initializer_list<int64_t> usual) {
+  std::vector<int64_t> lengths;
+  for (const int64_t length : usual) {
+    if (length <= room) lengths.push_back(length);
+  }
+  if (lengths.empty()) lengths.push_back(room);
+  return lengths;
+}
+
 // A model, pages, and random tokens to compute into them.
 class Bench {
  public:
-  // Errors: as load_model and check_demand.
+  // Errors: as load_model and check_memory.
   static Result<std::unique_ptr<Bench>> open(const ModelBenchOptions& options, const char* command,
                                              const Demand& demand) {
     ASSIGN_OR_RETURN(const WeightType weights, weight_type_of(options.weights, "--weights"));
@@ -78,7 +92,7 @@ class Bench {
     bench->header_["kv"] = std::string(to_string(kv));
     bench->header_["weights_mb"] = static_cast<double>(model.weights.bytes()) / 1e6;
     bench->header_["kv_bytes_per_token"] = kv_bytes(model.kv_layout, 1);
-    RETURN_IF_ERROR(check_demand(demand, model, setup.pool->threads()));
+    RETURN_IF_ERROR(check_memory(demand, model, setup.pool->threads()));
     ASSIGN_OR_RETURN(bench->arena_,
                      PageArena::create(model.kv_layout.page_bytes(), demand.pages()));
     bench->transformer_ = std::make_unique<Transformer>(model.config, model.weights, *setup.kernels,
@@ -87,18 +101,26 @@ class Bench {
     for (int64_t i = 0; i < model.config.context_tokens_max + 1; ++i) {
       bench->ids_.push_back(static_cast<int32_t>(random() % model.config.vocab_size));
     }
-    bench->peak_ = add_peak(bench->header_, setup);
+    add_peak(bench->header_, setup);
     reset_peak_memory();  // what measuring the machine took is not the model's
     return bench;
   }
 
   const Model& model() const { return *model_; }
-  const Peak& peak() const { return peak_; }
-  // Measured now. What that takes is not in peak_memory_bytes() afterwards.
-  double read_bytes_per_s() {
-    const double rate = measure_read(*setup_->pool, peak_loops(setup_->kernels->isa)).per_s();
+  struct Measured {
+    PairedSamples samples;
+    int64_t peak_memory_bytes;  // of an unmeasured first run: without what measuring takes
+  };
+  Measured measure(int repeats, const std::function<void()>& body) {
+    body();
+    const int64_t peak_memory = peak_memory_bytes();
+    Measured measured;
+    {
+      PeakProbe probe(*setup_->pool, setup_->kernels->isa);
+      measured = {measure_paired(probe, repeats, body), peak_memory};
+    }
     reset_peak_memory();
-    return rate;
+    return measured;
   }
 
   // Pages first, first + 1, ...
@@ -144,7 +166,6 @@ class Bench {
 
   std::optional<Setup> setup_;
   OrderedJson header_;
-  Peak peak_;
   std::unique_ptr<Model> model_;
   std::optional<PageArena> arena_;
   std::unique_ptr<Transformer> transformer_;
@@ -187,30 +208,29 @@ double add_decode_row(Bench& bench, Report& report, const DecodeCase& decode_cas
                       double private_rate, const ModelBenchOptions& options) {
   const auto [batch, depth, shared] = decode_case;
   const Batch sequences = make_batch(bench, batch, depth, shared);
-  const double read_before = bench.read_bytes_per_s();
-  const Samples samples = measure(options.common.repeats, 0, [&] {
+  const auto [samples, peak_memory] = bench.measure(options.common.repeats, [&] {
     for (int i = 0; i < kDecodeSteps; ++i) bench.step(sequences, depth + i);
   });
-  const auto peak_memory = static_cast<double>(peak_memory_bytes());
   const Model& model = bench.model();
   Work work = matrix_work(model.weights, static_cast<double>(batch), static_cast<double>(batch));
   for (int64_t i = 0; i < batch; ++i) {
     work += attention_work(model.config, model.options.kv_type, depth, depth + 1);
   }
   work.bytes += kv_read_bytes(model.config, model.kv_layout, batch, depth, shared);
-  const double step_s = samples.median() / kDecodeSteps;
-  // On a shared machine the bandwidth changes within a minute, so each row has its own.
-  Peak peak = bench.peak();
-  peak.read_bytes_per_s = (read_before + bench.read_bytes_per_s()) / 2;
+  const double step_s = samples.samples().median() / kDecodeSteps;
   OrderedJson row = {{"batch", batch}, {"depth", depth}, {"shared_prefix", shared}};
-  add_rate(row, "tokens_per_s", static_cast<double>(batch * kDecodeSteps), 1, samples);
+  add_rate(row, "tokens_per_s", static_cast<double>(batch * kDecodeSteps), 1, samples.samples());
   const double rate = static_cast<double>(batch) / step_s;
   if (options.shared_prefix > 0) row["rate_to_private"] = shared > 0 ? rate / private_rate : 1.0;
   row["gb_per_s"] = work.bytes / step_s / 1e9;
-  row["peak_read_gb_per_s"] = peak.read_bytes_per_s / 1e9;
-  row["share_of_bandwidth"] = work.bytes / step_s / peak.read_bytes_per_s;
-  row["share_of_bound"] = bound_s(work, peak) / step_s;
-  row["peak_memory_mb"] = peak_memory / 1e6;
+  row["peak_read_gb_per_s"] = samples.median_peak().read_bytes_per_s / 1e9;
+  row["share_of_bandwidth"] = samples.share([&](double seconds, const Peak& peak) {
+    return work.bytes / (seconds / kDecodeSteps) / peak.read_bytes_per_s;
+  });
+  row["share_of_bound"] = samples.share([&](double seconds, const Peak& peak) {
+    return bound_s(work, peak) / (seconds / kDecodeSteps);
+  });
+  row["peak_memory_mb"] = static_cast<double>(peak_memory) / 1e6;
   report.add(std::move(row));
   return rate;
 }
@@ -219,31 +239,41 @@ double add_decode_row(Bench& bench, Report& report, const DecodeCase& decode_cas
 
 Status prefill(const ModelBenchOptions& options) {
   const int64_t depth = options.depth;
-  const int64_t longest = std::ranges::max(options.tokens) + depth;
-  const Demand demand = {longest, 1, "--tokens", "--tokens"};
+  ASSIGN_OR_RETURN(const ModelConfig config, load_model_config(options.model_dir));
+  const int64_t room = std::max<int64_t>(1, config.context_tokens_max - depth);
+  const std::vector<int64_t> lengths =
+      options.tokens.empty() ? lengths_within(room, {512, 2048, 8192}) : options.tokens;
+  const int64_t longest = std::ranges::max(lengths) + depth;
+  const Demand demand = {longest, 1, options.tokens.empty() ? "--depth" : "--tokens", "--tokens"};
+  RETURN_IF_ERROR(check_context(demand, config));
   ASSIGN_OR_RETURN(const auto bench, Bench::open(options, "prefill", demand));
   const Model& model = bench->model();
   const auto pages = bench->pages(0, pages_of(longest));
   if (depth > 0) bench->prefill(pages, 0, depth);
   Report report(bench->header_row());
   double first_rate = 0;
-  for (const int64_t tokens : options.tokens) {
-    const Samples samples =
-        measure(options.common.repeats, 0, [&] { bench->prefill(pages, depth, depth + tokens); });
+  for (const int64_t tokens : lengths) {
+    const auto [samples, peak_memory] = bench->measure(
+        options.common.repeats, [&] { bench->prefill(pages, depth, depth + tokens); });
     Work work;
     for (int64_t from = 0; from < tokens; from += kSliceTokens) {
       const auto rows = static_cast<double>(std::min<int64_t>(kSliceTokens, tokens - from));
       work += matrix_work(model.weights, rows, from + kSliceTokens >= tokens ? 1 : 0);
     }
     work += attention_work(model.config, model.options.kv_type, depth, depth + tokens);
-    const double rate = static_cast<double>(tokens) / samples.median();
+    const double seconds = samples.samples().median();
+    const double rate = static_cast<double>(tokens) / seconds;
     if (first_rate == 0) first_rate = rate;
+    const Peak peak = samples.median_peak();
     OrderedJson row = {{"depth", depth}, {"tokens", tokens}};
-    add_rate(row, "tokens_per_s", static_cast<double>(tokens), 1, samples);
-    row["gop_per_s"] = (work.f32_ops + work.int8_ops) / samples.median() / 1e9;
-    row["share_of_bound"] = bound_s(work, bench->peak()) / samples.median();
+    add_rate(row, "tokens_per_s", static_cast<double>(tokens), 1, samples.samples());
+    row["gop_per_s"] = (work.f32_ops + work.int8_ops) / seconds / 1e9;
+    row["peak_f32_gflop_per_s"] = peak.f32_flop_per_s / 1e9;
+    row["peak_int8_gop_per_s"] = peak.int8_op_per_s / 1e9;
+    row["share_of_bound"] =
+        samples.share([&](double s, const Peak& around) { return bound_s(work, around) / s; });
     row["rate_to_first_row"] = rate / first_rate;
-    row["peak_memory_mb"] = static_cast<double>(peak_memory_bytes()) / 1e6;
+    row["peak_memory_mb"] = static_cast<double>(peak_memory) / 1e6;
     report.add(std::move(row));
   }
   return print(report, options.common);
@@ -255,14 +285,23 @@ Status decode(const ModelBenchOptions& options) {
         "--shared-prefix",
         "must be 0 or at least " + std::to_string(kPageTokens) + ": sequences share whole pages");
   }
-  const int64_t longest = std::ranges::max(options.depths) + kDecodeSteps;
+  ASSIGN_OR_RETURN(const ModelConfig config, load_model_config(options.model_dir));
+  const int64_t room = std::max<int64_t>(0, config.context_tokens_max - kDecodeSteps);
+  const std::vector<int64_t> depths =
+      options.depths.empty() ? lengths_within(room, {0, 4096, 16384}) : options.depths;
+  const int64_t longest = std::ranges::max(depths) + kDecodeSteps;
+  if (options.shared_prefix > longest - kDecodeSteps) {
+    return invalid_argument("--shared-prefix", "must not be over the largest depth, which is " +
+                                                   std::to_string(longest - kDecodeSteps));
+  }
   const Demand demand = {longest, std::ranges::max(options.batches), "--depth", "--batch"};
+  RETURN_IF_ERROR(check_context(demand, config));
   ASSIGN_OR_RETURN(const auto bench, Bench::open(options, "decode", demand));
   const auto pages = bench->pages(0, pages_of(longest));
   if (longest > kDecodeSteps) bench->prefill(pages, 0, longest - kDecodeSteps);
   Report report(bench->header_row());
   // The pages of the deepest sequence hold every shorter one; copies are made of it.
-  for (const int64_t depth : options.depths) {
+  for (const int64_t depth : depths) {
     const int64_t shared = std::min(options.shared_prefix, depth) / kPageTokens * kPageTokens;
     for (const int64_t batch : options.batches) {
       const double alone = add_decode_row(*bench, report, {batch, depth, 0}, 0, options);

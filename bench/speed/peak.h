@@ -6,6 +6,7 @@
 #include "bench/speed/peak_loops.h"
 #include "bench/speed/samples.h"
 #include "kernels/thread_pool.h"
+#include "model/packed_memory.h"
 
 namespace cascade::speed {
 
@@ -31,6 +32,15 @@ struct PeakSamples {
 PeakSamples measure_read(ThreadPool& pool, const PeakLoops& loops);
 PeakSamples measure_f32(ThreadPool& pool, const PeakLoops& loops);
 PeakSamples measure_int8(ThreadPool& pool, const PeakLoops& loops);
+
+// Memory to read: kPeakReadBytes for each thread, written to. Precondition: it can be had.
+PackedMemory peak_memory(const ThreadPool& pool);
+// One run of one loop on all threads of the pool; bytes a second. `data`: of peak_memory().
+double read_once(ThreadPool& pool, const PeakLoops& loops, ReadPattern pattern,
+                 const uint8_t* data);
+// The same; operations a second.
+double f32_once(ThreadPool& pool, const PeakLoops& loops);
+double int8_once(ThreadPool& pool, const PeakLoops& loops);
 
 // All three; takes some two seconds.
 Peak measure_peak(ThreadPool& pool, Isa isa);

@@ -6,14 +6,13 @@
 
 namespace cascade::speed {
 
+// Of an even number of values the mean of the two in the middle. Precondition: not empty.
+double median_of(std::vector<double> values);
+
 struct Samples {
   std::vector<double> seconds;  // ascending, not empty
 
-  // Of an even number of samples the mean of the two in the middle.
-  double median() const {
-    const size_t upper = seconds.size() / 2, lower = (seconds.size() - 1) / 2;
-    return (seconds[lower] + seconds[upper]) / 2;
-  }
+  double median() const { return median_of(seconds); }
   double fastest() const { return seconds.front(); }
   double slowest() const { return seconds.back(); }
 };

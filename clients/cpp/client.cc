@@ -82,14 +82,57 @@ Result<wire::Message> Client::exchange(wire::Message request) {
   }
 }
 
+// The same of a request that may take any time: as long as the daemon answers a Ping.
+Result<wire::Message> Client::exchange_slowly(wire::Message request) {
+  retry_after_ms_ = 0;
+  const wire::RequestId id = new_request_id();
+  const Status sent = connection_->send(id, std::move(request));
+  if (!sent.ok()) return disconnect(sent.error());
+  std::optional<wire::RequestId> ping;  // not answered yet
+  const auto now_ms = [] { return system_clock().monotonic_us() / 1000; };
+  for (int64_t since_ms = now_ms();;) {
+    const int64_t left_ms =
+        since_ms + (ping ? options_.timeout_ms : options_.silence_ms) - now_ms();
+    if (left_ms < 0 && ping) return disconnect(unreachable("the daemon fell silent"));
+    if (left_ms < 0) {
+      ping = new_request_id();
+      since_ms = now_ms();
+      const Status asked = connection_->send(*ping, wire::Ping{});
+      if (!asked.ok()) return disconnect(asked.error());
+      continue;
+    }
+    auto received = connection_->receive(left_ms + 1);
+    if (!received.ok()) return disconnect(received.error());
+    if (!received->has_value()) continue;
+    wire::Envelope& envelope = **received;
+    if (envelope.request == id) return std::move(envelope.message);
+    if (!ping || envelope.request != *ping) continue;
+    const auto* pong = std::get_if<wire::Pong>(&envelope.message);
+    if (pong != nullptr) RETURN_IF_ERROR(learn(*pong));
+    ping.reset();
+    since_ms = now_ms();
+  }
+}
+
+template <class Reply>
+Result<Reply> Client::as_reply(Result<wire::Message> answer) {
+  if (!answer.ok()) return answer.error();
+  if (auto* reply = std::get_if<Reply>(&*answer)) return std::move(*reply);
+  if (const auto* error = std::get_if<wire::ErrorReply>(&*answer)) return from_daemon(*error);
+  return Error{ErrorCode::kInternal, "reply",
+               "the daemon answered with a message of type " + std::to_string(answer->index())};
+}
+
 template <class Reply>
 Result<Reply> Client::call(wire::Message request) {
   RETURN_IF_ERROR(ensure_connected());
-  ASSIGN_OR_RETURN(wire::Message answer, exchange(std::move(request)));
-  if (auto* reply = std::get_if<Reply>(&answer)) return std::move(*reply);
-  if (const auto* error = std::get_if<wire::ErrorReply>(&answer)) return from_daemon(*error);
-  return Error{ErrorCode::kInternal, "reply",
-               "the daemon answered with a message of type " + std::to_string(answer.index())};
+  return as_reply<Reply>(exchange(std::move(request)));
+}
+
+template <class Reply>
+Result<Reply> Client::call_slowly(wire::Message request) {
+  RETURN_IF_ERROR(ensure_connected());
+  return as_reply<Reply>(exchange_slowly(std::move(request)));
 }
 
 Status Client::ping() {
@@ -102,9 +145,61 @@ Result<wire::StatusReply> Client::status() {
 }
 
 Result<Chunk> Client::put_chunk(ChunkType type, std::string text) {
-  ASSIGN_OR_RETURN(wire::ChunkReply reply,
-                   call<wire::ChunkReply>(wire::ChunkPut{type, std::move(text)}));
+  return put_chunk(wire::ChunkPut{type, std::move(text)});
+}
+
+Result<Chunk> Client::put_chunk(wire::ChunkPut put) {
+  ASSIGN_OR_RETURN(wire::ChunkReply reply, call<wire::ChunkReply>(std::move(put)));
   return std::move(reply.chunk);
+}
+
+Result<Chunk> Client::update_chunk(wire::ChunkUpdate update) {
+  ASSIGN_OR_RETURN(wire::ChunkReply reply, call<wire::ChunkReply>(std::move(update)));
+  return std::move(reply.chunk);
+}
+
+Result<Chunk> Client::rename_chunk(const std::string& id, std::string name) {
+  wire::ChunkUpdate update;
+  update.id = id;
+  update.name = std::move(name);
+  return update_chunk(std::move(update));
+}
+
+Result<Chunk> Client::touch_chunk(const std::string& id) {
+  wire::ChunkUpdate update;
+  update.id = id;
+  update.touch = true;
+  return update_chunk(std::move(update));
+}
+
+Result<Chunk> Client::pin_chunk(const std::string& id) {
+  wire::ChunkUpdate update;
+  update.id = id;
+  update.pinned = true;
+  return update_chunk(std::move(update));
+}
+
+Result<Chunk> Client::unpin_chunk(const std::string& id) {
+  wire::ChunkUpdate update;
+  update.id = id;
+  update.pinned = false;
+  return update_chunk(std::move(update));
+}
+
+Result<Chunk> Client::set_chunk_ttl(const std::string& id, int64_t ttl_ms) {
+  wire::ChunkUpdate update;
+  update.id = id;
+  update.ttl_ms = ttl_ms;
+  return update_chunk(std::move(update));
+}
+
+Result<Chunk> Client::set_chunk_priority(const std::string& id, int32_t priority,
+                                         std::optional<int64_t> duration_ms) {
+  wire::ChunkUpdate update;
+  update.id = id;
+  update.priority = priority;
+  update.priority_ms = duration_ms;
+  return update_chunk(std::move(update));
 }
 
 Result<wire::ChunkListReply> Client::list_chunks(const wire::ChunkListRequest& request) {
@@ -127,6 +222,12 @@ Result<std::vector<ChunkInfo>> Client::list_all_chunks(std::optional<ChunkType> 
     if (more) request.after = all.back().chunk.id;
   }
   return all;
+}
+
+Result<std::vector<wire::ChunkSearchHit>> Client::search_chunks(std::string query, int32_t limit) {
+  ASSIGN_OR_RETURN(wire::ChunkSearchReply reply,
+                   call<wire::ChunkSearchReply>(wire::ChunkSearch{std::move(query), limit}));
+  return std::move(reply.hits);
 }
 
 Result<Chunk> Client::get_chunk(const std::string& id) {
@@ -178,11 +279,25 @@ Status Client::release_retained_sequence(const std::string& id) {
   return deleted.ok() ? Status() : Status(deleted.error());
 }
 
-Result<ChunkStats> Client::get_chunk_stats() {
-  ASSIGN_OR_RETURN(const wire::StatusReply status, this->status());
-  return ChunkStats{status.chunks_input,      status.chunks_output, status.kv_bytes_used,
-                    status.kv_bytes_max,      status.kv_pages_used, status.kv_bytes_per_token,
-                    status.reprefills_pending};
+Result<wire::PrefixReply> Client::attach_prefix(const std::string& id) {
+  return call<wire::PrefixReply>(wire::PrefixAttach{id});
+}
+
+Result<wire::PrefixReply> Client::release_prefix(const std::string& id) {
+  return call<wire::PrefixReply>(wire::PrefixRelease{id});
+}
+
+Result<wire::StatsReply> Client::get_chunk_stats() {
+  return call<wire::StatsReply>(wire::StatsRequest{});
+}
+
+Result<wire::FsckReply> Client::fsck(bool repair, std::string state_dir) {
+  return call_slowly<wire::FsckReply>(wire::FsckRequest{repair, std::move(state_dir)});
+}
+
+Result<wire::BackupReply> Client::backup(std::string directory, std::string state_dir) {
+  return call_slowly<wire::BackupReply>(
+      wire::BackupRequest{std::move(directory), std::move(state_dir)});
 }
 
 wire::ChunkRef chunk_reference(const std::string& id, ChunkType otherwise) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -24,25 +25,21 @@ namespace cascade::client {
 using Event = std::variant<wire::Accepted, wire::Progress, wire::Delta>;
 // Returns whether to go on; false cancels the generation. Called on the thread of generate().
 using OnEvent = std::function<bool(const Event&)>;
+// The same of a batch: `index` is the request's place in it; false cancels that one generation.
+using OnBatchEvent = std::function<bool(size_t index, const Event&)>;
 // Text, thoughts, token ids, usage, timings, the id of the retained output.
 using Generation = wire::Final;
 // Everything of a request but its prompt: `chunks`, `messages` and `prompt` stay empty.
 using GenerateParams = wire::GenerateRequest;
 
+// Requests of one generate_batch(): more would not fit the daemon's queue (64 by default) by far,
+// and ZeroMQ holds 1,000 messages for a daemon that is slow to read.
+inline constexpr size_t kBatchRequestsMax = 256;
+
 // A chunk of a list: its texts are cut to 400 bytes and its token ids left out.
 struct ChunkInfo {
   Chunk chunk;
   int64_t tokens = 0;  // of its text
-};
-
-struct ChunkStats {
-  int32_t chunks_input = 0;
-  int32_t chunks_output = 0;
-  int64_t kv_bytes_used = 0;
-  int64_t kv_bytes_max = 0;
-  int64_t kv_pages_used = 0;
-  int64_t kv_bytes_per_token = 0;
-  int32_t reprefills_pending = 0;
 };
 
 // One object, one thread at a time. Not copyable; movable.
@@ -60,7 +57,8 @@ class Client {
   // As the daemon said in its last Pong.
   const std::string& boot_id() const { return boot_id_; }
   const std::string& daemon_version() const { return daemon_version_; }
-  // What the daemon asked for in its last error: milliseconds until a new try is worth it, or 0.
+  // What the daemon asked for in its last error (of a batch: at most): milliseconds until a new try
+  // is worth it, or 0.
   int64_t retry_after_ms() const { return retry_after_ms_; }
 
   Status ping();
@@ -73,16 +71,51 @@ class Client {
   Result<Generation> generate(wire::GenerateRequest request, const OnEvent& on_event = {},
                               const std::atomic<bool>* cancel = nullptr);
 
+  // All requests in flight at once on this connection; blocks until the last generation ends.
+  // results[i] is that of requests[i]: each has its own generation or error. One that the daemon
+  // refuses for now (its queue is full) has that error, and retry_after_ms() is > 0; nothing is
+  // tried again. If the connection is lost, every generation that has not ended has that error.
+  // Events and *cancel are as for generate(); *cancel ends all that run.
+  // More than kBatchRequestsMax: kInvalidArgument (field "requests") for each, and none is sent.
+  std::vector<Result<Generation>> generate_batch(std::vector<wire::GenerateRequest> requests,
+                                                 const OnBatchEvent& on_event = {},
+                                                 const std::atomic<bool>* cancel = nullptr);
+
   Result<Chunk> put_chunk(ChunkType type, std::string text);
+  // By text or token ids, with a name, a pin, …: all that a ChunkPut can say.
+  Result<Chunk> put_chunk(wire::ChunkPut put);
   // One page, newest first.
   Result<wire::ChunkListReply> list_chunks(const wire::ChunkListRequest& request = {});
   // All pages, newest first, up to `count_max` chunks.
   Result<std::vector<ChunkInfo>> list_all_chunks(std::optional<ChunkType> type,
                                                  size_t count_max = 100'000);
+  // Chunks in whose name, text or query all words of `query` stand, newest first, at most `limit`
+  // (1 to 1000). Case and accents do not matter.
+  Result<std::vector<wire::ChunkSearchHit>> search_chunks(std::string query, int32_t limit = 20);
   // `id` may be a prefix of at least 8 characters.
   Result<Chunk> get_chunk(const std::string& id);
   // The chunk as it was. `id` is whole.
   Result<Chunk> delete_chunk(const std::string& id);
+
+  // All that is given, or nothing; the chunk as it is now. These are its parts:
+  Result<Chunk> update_chunk(wire::ChunkUpdate update);
+  Result<Chunk> rename_chunk(const std::string& id, std::string name);  // "": no name
+  // Counts as a use.
+  Result<Chunk> touch_chunk(const std::string& id);
+  // Error resource_exhausted, field "pinned", beyond what the daemon's --max-pinned leaves.
+  Result<Chunk> pin_chunk(const std::string& id);
+  Result<Chunk> unpin_chunk(const std::string& id);
+  Result<Chunk> set_chunk_ttl(const std::string& id, int64_t ttl_ms);  // 0: never expires
+  // 0 to 100; absent `duration_ms`: for good, else for so long.
+  Result<Chunk> set_chunk_priority(const std::string& id, int32_t priority,
+                                   std::optional<int64_t> duration_ms = std::nullopt);
+
+  // Prefixes: the K and V of what prompts will begin with, computed ahead and kept for this
+  // connection; see wire::PrefixCache. Blocks as long as that takes; *cancel as in generate().
+  Result<wire::PrefixReply> cache_prefix(wire::PrefixCache prefix,
+                                         const std::atomic<bool>* cancel = nullptr);
+  Result<wire::PrefixReply> attach_prefix(const std::string& id);
+  Result<wire::PrefixReply> release_prefix(const std::string& id);
 
   // The names of the earlier Python library, for the same things.
 
@@ -102,10 +135,19 @@ class Client {
   Result<std::vector<ChunkInfo>> get_retained_sequences();
   // Deletes an output chunk.
   Status release_retained_sequence(const std::string& id);
-  Result<ChunkStats> get_chunk_stats();
+  // What chunks and pages take, and what the cache did.
+  Result<wire::StatsReply> get_chunk_stats();
+
+  // Verifies all that the daemon has on disk, and repairs it if `repair`; copies it to `directory`,
+  // an absolute path that is not there yet or empty. The daemon goes on meanwhile, and so does the
+  // work if this client ends. Blocks as long as it takes; an error if the daemon falls silent. A
+  // `state_dir` that is not the daemon's is refused (kConflict); empty: whichever it is.
+  Result<wire::FsckReply> fsck(bool repair, std::string state_dir = {});
+  Result<wire::BackupReply> backup(std::string directory, std::string state_dir = {});
 
  private:
-  struct Running;
+  struct Running;  // one generation or prefix
+  struct Batch;    // those that are followed together
 
   Client(std::string endpoint, const ClientOptions& options)
       : endpoint_(std::move(endpoint)), options_(options) {}
@@ -116,13 +158,22 @@ class Client {
   Error from_daemon(const wire::ErrorReply& reply);
   Status learn(const wire::Pong& pong);
   Result<wire::Message> exchange(wire::Message request);
+  Result<wire::Message> exchange_slowly(wire::Message request);
   template <class Reply>
   Result<Reply> call(wire::Message request);
+  template <class Reply>
+  Result<Reply> call_slowly(wire::Message request);
+  template <class Reply>
+  Result<Reply> as_reply(Result<wire::Message> answer);
 
-  Result<Generation> follow(Running& running);
-  Status keep_watch(Running& running);
-  Status handle(Running& running, const wire::Envelope& envelope);
-  void handle_event(Running& running, const Event& event);
+  std::vector<Result<wire::Message>> run_all(std::vector<wire::Message>&& requests,
+                                             const OnBatchEvent& on_event,
+                                             const std::atomic<bool>* cancel);
+  Status run(Batch& batch, std::vector<wire::Message>&& requests);
+  Status follow(Batch& batch);
+  Status keep_watch(Batch& batch);
+  Status watch_over(const Batch& batch, Running& running, int64_t now_ms);
+  Status handle(Batch& batch, wire::Envelope&& envelope);
 
   std::string endpoint_;
   ClientOptions options_;

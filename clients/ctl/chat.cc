@@ -13,7 +13,7 @@
 #include "clients/ctl/status_text.h"
 #include "clients/ctl/stream_printer.h"
 #include "clients/ctl/terminal_text.h"
-#include "clients/ctl/units.h"
+#include "clients/ctl/usage_text.h"
 
 namespace cascade::ctl {
 namespace {
@@ -27,22 +27,12 @@ size_t number_in(const std::string& text) {
 }
 
 constexpr const char* kChunksGone =
-    "The chunks of the earlier turns are gone (the daemon was restarted, or they were deleted): "
+    "The chunks of the earlier turns are gone (deleted, expired, or of another state directory): "
     "the turns are sent as text.";
 
 // The daemon does not know a chunk of the composition.
 bool is_missing_chunk(const Error& error) {
   return error.code == ErrorCode::kNotFound && error.field.starts_with("chunks[");
-}
-
-std::string summary(const client::Generation& generation) {
-  const wire::Usage& usage = generation.usage;
-  std::string text = std::to_string(usage.reused_tokens) + " tokens reused, " +
-                     std::to_string(usage.prefilled_tokens) + " prefilled, " +
-                     std::to_string(usage.completion_tokens) + " generated, " +
-                     format_duration(generation.timings.total_us);
-  if (generation.finish_reason != "stop") text += ", " + generation.finish_reason;
-  return "(" + text + ")";
 }
 
 }  // namespace
@@ -132,9 +122,9 @@ Result<client::Generation> ChatSession::generate() {
 
 void ChatSession::finish_turn(const client::Generation& generation) {
   if (screen_.json) print_json(screen_, to_json_object(generation));
-  remark(summary(generation));
+  remark("(" + usage_text(generation, generation.finish_reason != "stop") + ")");
   if (!generation.output_chunk_id.empty()) {
-    const bool keep = settings_.params.think_policy == ThinkPolicy::kKeep;
+    const bool keep = generation.think_policy == ThinkPolicy::kKeep;
     conversation_.answered(generation.output_chunk_id,
                            {.role = "assistant",
                             .content = generation.text,

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 
+#include "base/file.h"
 #include "clients/ctl/chunk_table.h"
 #include "clients/ctl/json_fields.h"
 #include "clients/ctl/run.h"
+#include "clients/ctl/stats_text.h"
 #include "clients/ctl/terminal_text.h"
+#include "wire/frames.h"
 
 namespace cascade::ctl {
 namespace {
@@ -21,6 +24,22 @@ Result<Chunk> delete_by_beginning(client::Client& client, const std::string& id)
   return client.delete_chunk(found.id);
 }
 
+Result<std::string> text_of(const ChunkPutOptions& options, std::istream& in) {
+  if (options.text.has_value()) return *options.text;
+  if (!options.file.empty()) return read_file(options.file, wire::kTextBytesMax);
+  std::string text;
+  char block[4096];
+  while (in.read(block, sizeof block) || in.gcount() > 0) {
+    text.append(block, static_cast<size_t>(in.gcount()));
+    if (text.size() > wire::kTextBytesMax) {
+      return invalid_argument(
+          "text", "has more than " + std::to_string(wire::kTextBytesMax) + " bytes, the limit");
+    }
+  }
+  if (text.empty()) return invalid_argument("text", "stdin is empty");
+  return text;
+}
+
 }  // namespace
 
 int run_chunk_list(client::Client& client, Screen& screen, const ChunkListOptions& options) {
@@ -31,6 +50,18 @@ int run_chunk_list(client::Client& client, Screen& screen, const ChunkListOption
   } else if (!chunks->empty()) {
     const Ids ids = screen.terminal ? Ids::kShort : Ids::kWhole;
     screen.out << render_chunks(*chunks, ids, screen.style) << std::flush;
+  }
+  return kExitOk;
+}
+
+int run_chunk_search(client::Client& client, Screen& screen, const ChunkSearchOptions& options) {
+  const auto hits = client.search_chunks(options.query, options.limit);
+  if (!hits.ok()) return failed(screen, hits.error());
+  if (screen.json) {
+    print_json(screen, to_json_object(wire::ChunkSearchReply{*hits}));
+  } else if (!hits->empty()) {
+    const Ids ids = screen.terminal ? Ids::kShort : Ids::kWhole;
+    screen.out << render_hits(*hits, ids, screen.style) << std::flush;
   }
   return kExitOk;
 }
@@ -59,6 +90,55 @@ int run_chunk_delete(client::Client& client, Screen& screen, const std::vector<s
     }
   }
   return code;
+}
+
+int run_chunk_put(client::Client& client, Screen& screen, std::istream& in,
+                  const ChunkPutOptions& options) {
+  wire::ChunkPut put = options.put;
+  if (put.token_ids.empty()) {
+    Result<std::string> text = text_of(options, in);
+    if (!text.ok()) return failed(screen, text.error());
+    put.text = *std::move(text);
+  }
+  const Result<Chunk> chunk = client.put_chunk(std::move(put));
+  if (!chunk.ok()) return failed(screen, chunk.error());
+  if (screen.json) {
+    print_json(screen, to_json_object(*chunk));
+  } else {
+    screen.out << one_line(chunk->id) << std::endl;
+  }
+  return kExitOk;
+}
+
+int run_chunk_update(client::Client& client, Screen& screen, const std::vector<std::string>& ids,
+                     const wire::ChunkUpdate& update) {
+  int code = kExitOk;
+  for (const std::string& id : ids) {
+    wire::ChunkUpdate one = update;
+    one.id = id;
+    const Result<Chunk> chunk = client.update_chunk(std::move(one));
+    if (!chunk.ok()) {
+      code = std::max(code, failed(screen, chunk.error()));
+    } else if (screen.json) {
+      print_json(screen, to_json_object(*chunk));
+    } else {
+      const bool waits = update.pinned.value_or(false) && chunk->kv_state != KvState::kReady;
+      const std::string state(to_string(chunk->kv_state));
+      screen.out << one_line(chunk->id) << (waits ? " (KV: " + state + ")" : "") << std::endl;
+    }
+  }
+  return code;
+}
+
+int run_chunk_stats(client::Client& client, Screen& screen) {
+  const Result<wire::StatsReply> stats = client.get_chunk_stats();
+  if (!stats.ok()) return failed(screen, stats.error());
+  if (screen.json) {
+    print_json(screen, to_json_object(*stats));
+  } else {
+    screen.out << render_stats(*stats, screen.style) << std::flush;
+  }
+  return kExitOk;
 }
 
 }  // namespace cascade::ctl

@@ -1,6 +1,7 @@
-// cascadectl chunk list, show and delete. Each returns the exit code.
+// The cascadectl chunk commands. Each returns the exit code.
 #pragma once
 
+#include <istream>
 #include <string>
 #include <vector>
 
@@ -11,8 +12,17 @@
 namespace cascade::ctl {
 
 int run_chunk_list(client::Client& client, Screen& screen, const ChunkListOptions& options);
+int run_chunk_search(client::Client& client, Screen& screen, const ChunkSearchOptions& options);
 int run_chunk_show(client::Client& client, Screen& screen, const std::string& id);
 // Goes on behind ids that fail. `ids` may be beginnings.
 int run_chunk_delete(client::Client& client, Screen& screen, const std::vector<std::string>& ids);
+
+// The text is the given one, the file's, or all of `in`. Prints the chunk's id.
+int run_chunk_put(client::Client& client, Screen& screen, std::istream& in,
+                  const ChunkPutOptions& options);
+// The same change of each chunk; goes on behind ids that fail. `ids` may be beginnings.
+int run_chunk_update(client::Client& client, Screen& screen, const std::vector<std::string>& ids,
+                     const wire::ChunkUpdate& update);
+int run_chunk_stats(client::Client& client, Screen& screen);
 
 }  // namespace cascade::ctl

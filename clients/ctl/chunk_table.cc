@@ -1,6 +1,7 @@
 // Rows of chunk tables, and one chunk in full.
 #include "clients/ctl/chunk_table.h"
 
+#include <algorithm>
 #include <ctime>
 
 #include "clients/ctl/facts.h"
@@ -12,6 +13,7 @@ namespace cascade::ctl {
 namespace {
 
 constexpr int kPreviewColumns = 48;
+constexpr int kSnippetColumns = 100;  // about a dozen words
 // Behind "output_" or "chunk_": 32 bits tell some thousand chunks apart.
 constexpr size_t kShortDigits = 8;
 
@@ -47,6 +49,9 @@ void add_generation(Facts& facts, const GenerationRecord& record) {
   facts.add("top-k", record.top_k);
   facts.add("min-p", std::to_string(record.min_p));
   facts.add("repetition penalty", std::to_string(record.repetition_penalty));
+  facts.add("presence penalty", std::to_string(record.presence_penalty));
+  facts.add("frequency penalty", std::to_string(record.frequency_penalty));
+  facts.add("logit biases", record.logit_bias_count);
   facts.add("seed", std::to_string(record.seed));
   facts.add("max tokens", record.max_tokens);
   facts.add("finish reason", record.finish_reason);
@@ -80,6 +85,8 @@ std::string render_outputs(const std::vector<client::ChunkInfo>& outputs, Ids id
 
 std::string render_chunks(const std::vector<client::ChunkInfo>& chunks, Ids ids,
                           const Style& style) {
+  const bool named =
+      std::ranges::any_of(chunks, [](const auto& info) { return !info.chunk.name.empty(); });
   std::vector<std::vector<Cell>> rows;
   for (const client::ChunkInfo& info : chunks) {
     const Chunk& chunk = info.chunk;
@@ -90,20 +97,36 @@ std::string render_chunks(const std::vector<client::ChunkInfo>& chunks, Ids ids,
                     {format_bytes(chunk.kv_bytes)},
                     {std::string(to_string(chunk.kv_state))},
                     {shown_id(chunk.id, ids), Ink::kDim}});
+    if (named) rows.back().push_back({chunk.name});
   }
-  return render_table({{"Kind"},
-                       {"Type"},
-                       {"Preview", Align::kLeft, kPreviewColumns},
-                       {"Tokens", Align::kRight},
-                       {"Memory", Align::kRight},
-                       {"KV"},
-                       {"ID"}},
+  std::vector<Column> columns = {{"Kind"},
+                                 {"Type"},
+                                 {"Preview", Align::kLeft, kPreviewColumns},
+                                 {"Tokens", Align::kRight},
+                                 {"Memory", Align::kRight},
+                                 {"KV"},
+                                 {"ID"}};
+  if (named) columns.push_back({"Name"});
+  return render_table(columns, rows, style);
+}
+
+std::string render_hits(const std::vector<wire::ChunkSearchHit>& hits, Ids ids,
+                        const Style& style) {
+  std::vector<std::vector<Cell>> rows;
+  for (const wire::ChunkSearchHit& hit : hits) {
+    rows.push_back({{shown_id(hit.id, ids), Ink::kDim},
+                    {std::string(to_string(hit.type))},
+                    {hit.name},
+                    {hit.snippet}});
+  }
+  return render_table({{"ID"}, {"Type"}, {"Name"}, {"Snippet", Align::kLeft, kSnippetColumns}},
                       rows, style);
 }
 
 std::string render_chunk(const Chunk& chunk, const Style& style) {
   Facts facts;
   facts.add("id", chunk.id);
+  if (!chunk.name.empty()) facts.add("name", chunk.name);
   facts.add("type", std::string(to_string(chunk.type)));
   facts.add("tenant", chunk.tenant);
   facts.add("content hash", chunk.content_hash);
@@ -114,10 +137,15 @@ std::string render_chunk(const Chunk& chunk, const Style& style) {
   facts.add("created", format_time(chunk.created_us));
   facts.add("last used", format_time(chunk.last_used_us));
   facts.add("hits", chunk.hits);
+  facts.add("registrations", chunk.registrations);
   facts.add("pinned", chunk.pinned ? "yes" : "no");
   facts.add("expires", format_time(chunk.expires_us));
-  facts.add("priority", chunk.priority);
+  const bool falls_back = chunk.priority_until_us != 0;
+  facts.add("priority", std::to_string(chunk.priority) +
+                            (falls_back ? " until " + format_time(chunk.priority_until_us) : ""));
+  if (chunk.published) facts.add("published", "to every tenant");
   if (chunk.type == ChunkType::kOutput) {
+    for (const std::string& parent : chunk.parent_ids) facts.add("parent", parent);
     facts.add("think blocks", std::to_string(chunk.think_spans.size()));
     facts.add("think policy", std::string(to_string(chunk.think_policy)));
     add_generation(facts, chunk.generation);

@@ -25,4 +25,7 @@ std::string render_chunks(const std::vector<client::ChunkInfo>& chunks, Ids ids,
 // Everything about one chunk, and its text.
 std::string render_chunk(const Chunk& chunk, const Style& style);
 
+// What a search found: id, type, name if one has one, and a part of the text.
+std::string render_hits(const std::vector<wire::ChunkSearchHit>& hits, Ids ids, const Style& style);
+
 }  // namespace cascade::ctl

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -14,7 +15,7 @@
 #include "clients/ctl/run.h"
 #include "clients/ctl/stream_printer.h"
 #include "clients/ctl/terminal_text.h"
-#include "clients/ctl/units.h"
+#include "clients/ctl/usage_text.h"
 #include "wire/frames.h"
 
 namespace cascade::ctl {
@@ -39,7 +40,8 @@ Result<ResolvedContext> resolve(client::Client& client, const ContextArgument& a
   return ResolvedContext{chunk.type, chunk.id, ""};
 }
 
-// All of `in`, without its last newline.
+}  // namespace
+
 Result<std::string> read_prompt(std::istream& in) {
   std::string text;
   for (char c = 0; in.get(c);) {
@@ -53,6 +55,8 @@ Result<std::string> read_prompt(std::istream& in) {
   RETURN_IF_ERROR(check_text("stdin", text));
   return text;
 }
+
+namespace {
 
 void print_event(Screen& screen, const client::Event& event) {
   const auto print = [&](const char* name, OrderedJson fields) {
@@ -77,7 +81,8 @@ void print_final(Screen& screen, const client::Generation& generation, bool as_e
   print_json(screen, line);
 }
 
-// Beside the answer, on stderr: what is kept, how sure the model was, what it cost.
+}  // namespace
+
 void print_remarks(Screen& screen, const client::Generation& generation) {
   const auto print = [&](const std::string& text) {
     screen.err << screen.style.dim(one_line(text)) << std::endl;
@@ -91,11 +96,7 @@ void print_remarks(Screen& screen, const client::Generation& generation) {
           std::to_string(std::exp(-mean)) + " (all of them with --json)");
   }
   if (!screen.terminal) return;
-  const wire::Usage& usage = generation.usage;
-  print("(" + std::to_string(usage.reused_tokens) + " tokens reused, " +
-        std::to_string(usage.prefilled_tokens) + " prefilled, " +
-        std::to_string(usage.completion_tokens) + " generated, " +
-        format_duration(generation.timings.total_us) + ", " + generation.finish_reason + ")");
+  print("(" + usage_text(generation, /*finish=*/true) + ")");
 }
 
 void print_answer(Screen& screen, const std::string& text) {
@@ -105,17 +106,25 @@ void print_answer(Screen& screen, const std::string& text) {
   screen.out.flush();
 }
 
-Result<wire::GenerateRequest> prepare(client::Client& client, Screen& screen, std::istream& in,
-                                      const GenerateOptions& options) {
+Result<std::vector<ResolvedContext>> resolve_contexts(client::Client& client,
+                                                      const GenerateOptions& options) {
   std::vector<ResolvedContext> contexts;
-  bool has_query = options.query.has_value();
   for (const ContextArgument& argument : options.contexts) {
     ASSIGN_OR_RETURN(ResolvedContext context, resolve(client, argument));
-    has_query = has_query || context.type == ChunkType::kQuery;
     contexts.push_back(std::move(context));
   }
+  return contexts;
+}
+
+namespace {
+
+Result<wire::GenerateRequest> prepare(client::Client& client, Screen& screen, std::istream& in,
+                                      const GenerateOptions& options) {
+  ASSIGN_OR_RETURN(const std::vector<ResolvedContext> contexts, resolve_contexts(client, options));
+  const bool query_chunk = std::ranges::any_of(
+      contexts, [](const auto& context) { return context.type == ChunkType::kQuery; });
   std::optional<std::string> query = options.query;
-  if (!has_query) {
+  if (!query.has_value() && !query_chunk) {
     if (screen.terminal && ::isatty(STDIN_FILENO) == 1) {
       screen.err << screen.style.dim("Type the prompt; Ctrl-D ends it.") << std::endl;
     }
@@ -129,6 +138,7 @@ Result<wire::GenerateRequest> prepare(client::Client& client, Screen& screen, st
 
 int run_generate(client::Client& client, Screen& screen, std::istream& in,
                  const GenerateOptions& options) {
+  if (options.batch.has_value()) return run_batch(client, screen, in, options);
   Result<wire::GenerateRequest> request = prepare(client, screen, in, options);
   if (!request.ok()) {
     print_error(screen, request.error());

@@ -24,6 +24,28 @@ Result<wire::GenerateRequest> compose_request(const GenerateOptions& options,
                                               const std::vector<ResolvedContext>& contexts,
                                               const std::optional<std::string>& query);
 
+// The contexts of `options`: files are read, chunks looked up.
+// Errors: those of read_file() and Client::get_chunk(); kInvalidArgument for a file that is no
+// text.
+Result<std::vector<ResolvedContext>> resolve_contexts(client::Client& client,
+                                                      const GenerateOptions& options);
+
+// All of `in`, without its last newline. Errors: kInvalidArgument, field "stdin": too long, or no
+// text.
+Result<std::string> read_prompt(std::istream& in);
+
+// The answer, made harmless, with a newline at its end.
+void print_answer(Screen& screen, const std::string& text);
+
+// Beside the answer, on stderr: what is kept, how sure the model was, what it cost.
+void print_remarks(Screen& screen, const client::Generation& generation);
+
+// generate with --batch: sends the prompts of the file (of `in`, if it is "-"), 32 at once, and
+// prints the answers in their order. Every line is looked at before anything is sent. Returns the
+// exit code: that of the first that failed.
+int run_batch(client::Client& client, Screen& screen, std::istream& in,
+              const GenerateOptions& options);
+
 // Runs the command; `in` is where the prompt comes from if no option has it. Returns the exit code.
 int run_generate(client::Client& client, Screen& screen, std::istream& in,
                  const GenerateOptions& options);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <concepts>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -38,6 +39,10 @@ class JsonFields {
   static OrderedJson json_of(const T& value);
   template <class T>
   static OrderedJson json_of(const std::vector<T>& value);
+  template <class T>
+  static OrderedJson json_of(const std::optional<T>& value) {
+    return value.has_value() ? json_of(*value) : OrderedJson(nullptr);
+  }
 
   OrderedJson object_ = OrderedJson::object();
 };

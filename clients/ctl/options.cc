@@ -7,6 +7,7 @@
 
 #include "base/utf8.h"
 #include "clients/cpp/endpoint.h"
+#include "clients/ctl/chunk_options.h"
 #include "clients/ctl/run.h"
 #include "clients/ctl/terminal_text.h"
 #include "wire/request_rules.h"
@@ -23,20 +24,10 @@ struct Parsed {
   CLI::App* status = nullptr;
   CLI::App* generate = nullptr;
   CLI::App* chat = nullptr;
-  CLI::App* list = nullptr;
-  CLI::App* show = nullptr;
-  CLI::App* remove = nullptr;
+  ChunkCommands chunk;
+  CLI::App* fsck = nullptr;
+  CLI::App* backup = nullptr;
 };
-
-// What is sent must be text: encoding would replace other bytes.
-CLI::Validator text() {
-  const auto check = [](const std::string& value) {
-    const size_t valid = utf8_valid_prefix(value);
-    if (valid == value.size()) return std::string();
-    return "is not UTF-8 at byte " + std::to_string(valid);
-  };
-  return CLI::Validator(check, "");
-}
 
 // CLI11 takes -1 for the largest number, and cuts larger ones.
 CLI::Validator seed() {
@@ -50,6 +41,46 @@ CLI::Validator seed() {
   return CLI::Validator(check, "");
 }
 
+// "42=-1.5": the id of a token and what is added to its logit.
+std::optional<wire::LogitBias> logit_bias_from(std::string_view text) {
+  const size_t equals = text.find('=');
+  if (equals == std::string_view::npos) return std::nullopt;
+  wire::LogitBias entry;
+  const char* const middle = text.data() + equals;
+  const char* const end = text.data() + text.size();
+  const auto token = std::from_chars(text.data(), middle, entry.token);
+  const auto bias = std::from_chars(middle + 1, end, entry.bias);
+  const bool whole = token.ptr == middle && bias.ptr == end;
+  if (token.ec != std::errc() || bias.ec != std::errc() || !whole) return std::nullopt;
+  return entry;
+}
+
+CLI::Validator logit_bias() {
+  const auto check = [](const std::string& value) {
+    if (logit_bias_from(value).has_value()) return std::string();
+    return "must be ID=BIAS, two numbers, got " + one_line(value);
+  };
+  return CLI::Validator(check, "");
+}
+
+void add_penalties(CLI::App& command, wire::SamplingParams& sampling) {
+  command.add_option("--repetition-penalty", sampling.repetition_penalty,
+                     "Of tokens in prompt and answer; 1: none");
+  command.add_option("--presence-penalty", sampling.presence_penalty,
+                     "Of tokens in the answer (-2 to 2)");
+  command.add_option("--frequency-penalty", sampling.frequency_penalty,
+                     "Of tokens in the answer, for each time (-2 to 2)");
+  const auto set_biases = [&sampling](const std::vector<std::string>& values) {
+    for (const std::string& value : values) sampling.logit_bias.push_back(*logit_bias_from(value));
+  };
+  command
+      .add_option_function<std::vector<std::string>>(
+          "--logit-bias", set_biases,
+          "ID=BIAS: add so much (-100 to 100) to the logit of a token (repeatable)")
+      ->check(logit_bias())
+      ->allow_extra_args(false);
+}
+
 void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
   wire::SamplingParams& sampling = params.sampling;
   command.add_option("--max-tokens", params.max_tokens,
@@ -58,7 +89,7 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
   command.add_option("--top-p", sampling.top_p, "Sample from the likeliest tokens of this mass");
   command.add_option("--top-k", sampling.top_k, "Sample from so many tokens (0: all)");
   command.add_option("--min-p", sampling.min_p, "Least likelihood, relative to the likeliest");
-  command.add_option("--repetition-penalty", sampling.repetition_penalty, "1: none");
+  add_penalties(command, sampling);
   command.add_option("--seed", sampling.seed, "The same seed gives the same text")->check(seed());
   command.add_option("--stop", params.stop, "End before this text (repeatable)")
       ->check(text())
@@ -70,12 +101,15 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
           "--no-think", [&params] { params.thinking = false; }, "Ask it not to")
       ->excludes(think);
   const auto set_policy = [&params](const std::string& name) {
-    params.think_policy = think_policy_from_string(name).value_or(params.think_policy);
+    params.think_policy = think_policy_from_string(name);
   };
   command
-      .add_option_function<std::string>("--think-policy", set_policy,
-                                        "What is kept of an output with thoughts")
+      .add_option_function<std::string>(
+          "--think-policy", set_policy,
+          "What is kept of an output with thoughts (default: the daemon's)")
       ->check(CLI::IsMember({"reprefill", "keep", "drop"}));
+  command.add_flag("!--no-reuse", params.reuse,
+                   "Compute the whole prompt, whatever is known of it");
   command.add_option("--timeout-ms", params.timeout_ms, "Give up after so long (0: never)");
 }
 
@@ -99,12 +133,48 @@ void add_generate(CLI::App& command, Parsed& parsed) {
   add_sampling(command, generate.params);
   command.add_flag("--ignore-eos", generate.params.ignore_eos, "Go on behind end tokens");
   command.add_flag("--retain", generate.params.retain_output, "Keep the output as a chunk");
+  add_retention_options(command, generate.params);
   command.add_flag("--raw", generate.raw,
                    "The prompt as it is, without the chat template; special tokens in it are not "
                    "recognised");
   command.add_flag("--logprobs", generate.params.logprobs, "Log-probabilities of the tokens");
-  command.add_flag("--stream", generate.stream,
-                   "Print as it comes, also if this is no terminal; with --json: JSON lines");
+  command.add_option("--top-logprobs", generate.params.top_logprobs,
+                     "With --logprobs: those of so many of the likeliest tokens (0 to 20); --json");
+  CLI::Option* stream =
+      command.add_flag("--stream", generate.stream,
+                       "Print as it comes, also if this is no terminal; with --json: JSON lines");
+  command
+      .add_option(
+          "--batch", generate.batch,
+          "Answer the prompts of a file (-: stdin), one a line: text, or a JSON object with "
+          "a query and fields of the protocol's GenerateRequest")
+      ->excludes(stream)
+      ->excludes("--query")
+      ->excludes("PROMPT");
+}
+
+// What an operator does with a state directory.
+void add_upkeep(CLI::App& app, Parsed& parsed) {
+  UpkeepOptions& upkeep = parsed.options.upkeep;
+  parsed.fsck = app.add_subcommand("fsck", "Verify all that a daemon keeps on disk");
+  CLI::Option* repair =
+      parsed.fsck->add_flag("--repair", upkeep.repair, "Forget what is damaged, mend the rest");
+  parsed.fsck
+      ->add_flag("--rebuild", upkeep.rebuild,
+                 "Make the database anew, from its good rows and the KV files; no daemon may run")
+      ->excludes(repair);
+  parsed.backup = app.add_subcommand("backup", "Copy all that a daemon keeps on disk");
+  parsed.backup
+      ->add_option("DIR", upkeep.directory, "The copy, a state directory: not there, or empty")
+      ->check(text())
+      ->required();
+  for (CLI::App* command : {parsed.fsck, parsed.backup}) {
+    command
+        ->add_option("--state-dir", upkeep.state_dir,
+                     "The daemon's, running or not (default: as cascaded's; with --endpoint: that "
+                     "of the daemon there)")
+        ->check(text());
+  }
 }
 
 void add_commands(CLI::App& app, Parsed& parsed) {
@@ -121,26 +191,10 @@ void add_commands(CLI::App& app, Parsed& parsed) {
   add_sampling(*parsed.chat, options.chat.params);
 
   CLI::App* chunk = app.add_subcommand("chunk", "The stored texts and outputs");
-  chunk->require_subcommand(1);
-  parsed.list = chunk->add_subcommand("list", "List chunks, newest first");
-  const auto set_type = [&options](const std::string& name) {
-    options.list.type = chunk_type_from_string(name);
-  };
-  parsed.list->add_option_function<std::string>("--type", set_type, "Only these")
-      ->transform(CLI::IsMember({"SYSTEM_PROMPT", "CONTEXT", "OUTPUT", "QUERY"}, CLI::ignore_case));
-  parsed.list->add_option("--limit", options.list.limit, "At most so many (1 to 1000)")
-      ->check(CLI::Range(1, wire::kListLimitMax));
-  parsed.show = chunk->add_subcommand("show", "Show one chunk and its text");
-  parsed.show->add_option("ID", options.ids, "The id, or its first 8 characters or more")
-      ->check(text())
-      ->required()
-      ->expected(1);
-  parsed.remove = chunk->add_subcommand("delete", "Delete chunks and their KV cache");
-  parsed.remove->add_option("ID", options.ids, "The ids, or their beginnings")
-      ->check(text())
-      ->required();
-  for (CLI::App* command : {parsed.status, parsed.generate, parsed.chat, chunk, parsed.list,
-                            parsed.show, parsed.remove}) {
+  parsed.chunk = add_chunk_commands(*chunk, options);
+  add_upkeep(app, parsed);
+  for (CLI::App* command :
+       {parsed.status, parsed.generate, parsed.chat, chunk, parsed.fsck, parsed.backup}) {
     command->fallthrough();  // --json and --endpoint may stand behind the command
   }
   app.require_subcommand(1);
@@ -174,10 +228,9 @@ Options::Command chosen(const Parsed& parsed) {
   using Command = Options::Command;
   if (parsed.generate->parsed()) return Command::kGenerate;
   if (parsed.chat->parsed()) return Command::kChat;
-  if (parsed.list->parsed()) return Command::kChunkList;
-  if (parsed.show->parsed()) return Command::kChunkShow;
-  if (parsed.remove->parsed()) return Command::kChunkDelete;
-  return Command::kStatus;
+  if (parsed.fsck->parsed()) return Command::kFsck;
+  if (parsed.backup->parsed()) return Command::kBackup;
+  return chosen_of(parsed.chunk).value_or(Command::kStatus);
 }
 
 // "status, generate, chat, chunk": the commands of the innermost command that was given.
@@ -207,8 +260,22 @@ int explain(const CLI::App& app, const CLI::ParseError& error) {
 }  // namespace
 
 Status check_options(const Options& options) {
-  const bool chat = options.command == Options::Command::kChat;
-  if (!chat && options.command != Options::Command::kGenerate) return {};
+  using Command = Options::Command;
+  if (options.command == Command::kChunkUpdate) {
+    wire::ChunkUpdate update = options.update;
+    update.id = "any";
+    return wire::check_request(update);
+  }
+  if (options.command == Command::kChunkPut) {
+    wire::ChunkPut put = options.put.put;
+    if (put.token_ids.empty()) put.text = "any";
+    return wire::check_request(put);
+  }
+  if (options.command == Command::kChunkSearch) {
+    return wire::check_request(wire::ChunkSearch{options.search.query, options.search.limit});
+  }
+  const bool chat = options.command == Command::kChat;
+  if (!chat && options.command != Command::kGenerate) return {};
   wire::GenerateRequest request = chat ? options.chat.params : options.generate.params;
   request.prompt = "any";
   return wire::check_request(request);
@@ -235,6 +302,7 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv) {
   }
   parsed.options.command = chosen(parsed);
   parsed.options.generate.contexts = ordered_contexts(parsed);
+  parsed.options.endpoint_given = !parsed.options.endpoint.empty();
   if (parsed.options.endpoint.empty()) parsed.options.endpoint = client::default_endpoint();
   return parsed.options;
 }

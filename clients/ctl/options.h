@@ -22,6 +22,7 @@ struct GenerateOptions {
   std::optional<std::string> query;  // the argument or --query; absent: stdin, or a QUERY --chunk
   std::string system;
   std::vector<ContextArgument> contexts;
+  std::optional<std::string> batch;  // a file of prompts, "-" is stdin; instead of a query
   bool raw = false;
   bool stream = false;
   wire::GenerateRequest params;  // without a prompt
@@ -37,15 +38,52 @@ struct ChunkListOptions {
   size_t limit = 1000;
 };
 
+struct ChunkSearchOptions {
+  std::string query;
+  int32_t limit = 20;
+};
+
+struct ChunkPutOptions {
+  std::optional<std::string> text;  // absent: a file, token ids or stdin
+  std::string file;
+  wire::ChunkPut put;  // without a text
+};
+
+// Of `fsck` and `backup`.
+struct UpkeepOptions {
+  std::optional<std::string> state_dir;  // absent: the daemon's default
+  bool repair = false;
+  bool rebuild = false;
+  std::string directory;  // of the backup
+};
+
 struct Options {
-  enum class Command { kStatus, kGenerate, kChat, kChunkList, kChunkShow, kChunkDelete };
+  enum class Command {
+    kStatus,
+    kGenerate,
+    kChat,
+    kChunkList,
+    kChunkSearch,
+    kChunkShow,
+    kChunkDelete,
+    kChunkPut,
+    kChunkUpdate,
+    kChunkStats,
+    kFsck,
+    kBackup,
+  };
   Command command = Command::kStatus;
   std::string endpoint;  // never empty
+  bool endpoint_given = false;
   bool json = false;
   GenerateOptions generate;
   ChatOptions chat;
   ChunkListOptions list;
-  std::vector<std::string> ids;  // of chunk show and chunk delete
+  ChunkSearchOptions search;
+  std::vector<std::string> ids;  // of the chunk commands but list, search, put and stats
+  ChunkPutOptions put;
+  wire::ChunkUpdate update;  // without an id: of each of `ids`
+  UpkeepOptions upkeep;
 };
 
 // What is wrong in them whatever the daemon has: parameters of a generation out of range.

@@ -17,6 +17,7 @@
 #include "clients/ctl/options.h"
 #include "clients/ctl/status_text.h"
 #include "clients/ctl/terminal_text.h"
+#include "clients/ctl/upkeep_commands.h"
 
 namespace cascade::ctl {
 namespace {
@@ -84,8 +85,15 @@ int run_command(client::Client& client, Screen& screen, const Options& options) 
     case Command::kGenerate: return run_generate(client, screen, std::cin, options.generate);
     case Command::kChat: return chat(client, screen, options.chat);
     case Command::kChunkList: return run_chunk_list(client, screen, options.list);
+    case Command::kChunkSearch: return run_chunk_search(client, screen, options.search);
     case Command::kChunkShow: return run_chunk_show(client, screen, options.ids.front());
     case Command::kChunkDelete: return run_chunk_delete(client, screen, options.ids);
+    case Command::kChunkPut: return run_chunk_put(client, screen, std::cin, options.put);
+    case Command::kChunkUpdate:
+      return run_chunk_update(client, screen, options.ids, options.update);
+    case Command::kChunkStats: return run_chunk_stats(client, screen);
+    case Command::kFsck:
+    case Command::kBackup: break;  // they may do without a daemon
   }
   return kExitUsage;
 }
@@ -102,6 +110,8 @@ int run(int argc, char** argv) {
     print_error(screen, checked.error());
     return kExitUsage;
   }
+  if (options.command == Options::Command::kFsck) return run_fsck(screen, options);
+  if (options.command == Options::Command::kBackup) return run_backup(screen, options);
   Result<client::Client> client = client::Client::connect(options.endpoint);
   if (!client.ok()) return explain_unreachable(screen, options.endpoint, client.error());
   return run_command(*client, screen, options);

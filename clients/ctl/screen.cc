@@ -34,14 +34,16 @@ Screen standard_screen(bool json) {
   return {std::cout, std::cerr, Style(wants_colour()), ::isatty(STDOUT_FILENO) == 1, json};
 }
 
+OrderedJson json_of_error(const Error& error) {
+  OrderedJson value;
+  value["error"]["code"] = to_string(error.code);
+  value["error"]["field"] = error.field;
+  value["error"]["message"] = error.message;
+  return value;
+}
+
 void print_error(Screen& screen, const Error& error) {
-  if (screen.json) {
-    OrderedJson value;
-    value["error"]["code"] = to_string(error.code);
-    value["error"]["field"] = error.field;
-    value["error"]["message"] = error.message;
-    return print_json(screen, value);
-  }
+  if (screen.json) return print_json(screen, json_of_error(error));
   screen.out.flush();
   screen.err << screen.style.error("error:") << " " << one_line(error.to_string()) << std::endl;
 }

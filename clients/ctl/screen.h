@@ -23,6 +23,9 @@ struct Screen {
 // and TERM is not "dumb".
 Screen standard_screen(bool json);
 
+// {"error": {"code": ..., "field": ..., "message": ...}}
+OrderedJson json_of_error(const Error& error);
+
 // "error: not_found: id: no such chunk" on `err`, or {"error": {...}} on `out`.
 void print_error(Screen& screen, const Error& error);
 

@@ -58,6 +58,7 @@ std::string render_status(const wire::StatusReply& status, const Style& style) {
   if (!status.actors_restarted.empty()) {
     facts.add("actors restarted", joined(status.actors_restarted));
   }
+  for (const std::string& warning : status.warnings) facts.add("warning", warning);
   return facts.render(style);
 }
 

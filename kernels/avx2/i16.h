@@ -137,8 +137,15 @@ struct PairDot {
     const __m256i b = I16::dot_pairs(w.magnitude_high, _mm256_sign_epi8(xs, w.high));
     return {_mm256_add_epi32(sum.low, a), _mm256_add_epi32(sum.high, b)};
   }
-  // The same for w in [0, 15]: 15 * 127 * 2 fits 16 bits.
-  static I16 dot_small(I16 sum, const Bytes& w, const int8_t* x) {
+  // The same, where x serves no other product.
+  static I16 dot_once(I16 sum, const Weights& w, const int8_t* x) { return dot(sum, w, x); }
+  // 64 bytes: the low halves and the high ones times 2^kHighShift.
+  static constexpr int kHighShift = 0;
+  static void load_nibbles(const uint8_t* p, Bytes& low, Bytes& high) {
+    Int::load_nibbles(p, low, high);
+  }
+  // The same for what load_nibbles gives: 15 * 127 * 2 fits 16 bits.
+  static I16 dot_nibbles(I16 sum, const Bytes& w, const int8_t* x) {
     const __m256i xs = I16::four(x);
     return {_mm256_add_epi32(sum.low, I16::dot_pairs(w.low, xs)),
             _mm256_add_epi32(sum.high, I16::dot_pairs(w.high, xs))};

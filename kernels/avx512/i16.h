@@ -26,6 +26,7 @@ struct I16 {
   V16 to_float() const { return {_mm512_cvtepi32_ps(v)}; }
   friend I16 operator+(I16 a, I16 b) { return {_mm512_add_epi32(a.v, b.v)}; }
   friend I16 operator*(I16 a, I16 b) { return {_mm512_mullo_epi32(a.v, b.v)}; }
+  I16 shifted_right(int bits) const { return {_mm512_srai_epi32(v, bits)}; }
   I16 times_256() const { return {_mm512_slli_epi32(v, 8)}; }
   // Bits 0 to 7, and bits 8 to 15.
   I16 first_bytes() const { return {_mm512_and_si512(v, _mm512_set1_epi32(255))}; }
@@ -99,8 +100,15 @@ struct PairDot {
         _mm512_mask_sub_epi8(w, _mm512_movepi8_mask(four), _mm512_setzero_si512(), w);
     return {_mm512_add_epi32(sum.v, dot_pairs(_mm512_abs_epi8(four), turned))};
   }
-  // The same for w in [0, 15]: 15 * 127 * 2 fits 16 bits.
-  static I16 dot_small(I16 sum, Bytes w, const int8_t* x) {
+  // The same, where x serves no other product.
+  static I16 dot_once(I16 sum, Weights w, const int8_t* x) { return dot(sum, w, x); }
+  // 64 bytes: the low halves and the high ones times 2^kHighShift.
+  static constexpr int kHighShift = 0;
+  static void load_nibbles(const uint8_t* p, Bytes& low, Bytes& high) {
+    Int::load_nibbles(p, low, high);
+  }
+  // The same for what load_nibbles gives: 15 * 127 * 2 fits 16 bits.
+  static I16 dot_nibbles(I16 sum, Bytes w, const int8_t* x) {
     return {_mm512_add_epi32(sum.v, dot_pairs(w, _mm512_set1_epi32(four_bytes(x))))};
   }
 

@@ -11,9 +11,10 @@ using avx512::I16;
 struct VnniDot {
   using Int = I16;
   using Bytes = I16::Bytes;
-  // 24 accumulators, 2 weights and a broadcast of 32 registers; few rows wait for memory anyway.
+  // 24 accumulators, 2 weights and a broadcast of 32 registers. Few rows: one stream of weights,
+  // and as few instructions for each of them as can be, so that a core sees far ahead in it.
   static constexpr int kGemmRows = 12, kGemmPanels = 2;
-  static constexpr int kGemmFewRows = 4, kGemmFewPanels = 2;
+  static constexpr int kGemmFewRows = 8, kGemmFewPanels = 1;
   // Attention: 4 rows by 64 keys (scores) or 64 channels (values).
   static constexpr int kAttentionRows = 4, kAttentionColumns = 4;
 
@@ -32,8 +33,23 @@ struct VnniDot {
   static I16 dot(I16 sum, Weights w, const int8_t* x) {
     return {dot_bytes(sum.v, w, _mm512_set1_epi32(four_bytes(x)))};
   }
-  // The same for w in [0, 15].
-  static I16 dot_small(I16 sum, Bytes w, const int8_t* x) { return dot(sum, w, x); }
+  // The same, where x serves no other product: the instruction itself reads and repeats it.
+  static I16 dot_once(I16 sum, Weights w, const int8_t* x) {
+    using Four [[gnu::may_alias, gnu::aligned(1)]] = int32_t;
+    asm("vpdpbusd %2%{1to16%}, %1, %0"
+        : "+v"(sum.v)
+        : "v"(w), "m"(*reinterpret_cast<const Four*>(x)));
+    return sum;
+  }
+  // 64 bytes: the low halves and the high ones where they stand, 16 times as large.
+  static constexpr int kHighShift = 4;
+  static void load_nibbles(const uint8_t* p, Bytes& low, Bytes& high) {
+    const __m512i both = _mm512_loadu_si512(p);
+    low = _mm512_and_si512(both, _mm512_set1_epi8(0x0F));
+    high = _mm512_and_si512(both, _mm512_set1_epi8(static_cast<char>(0xF0)));
+  }
+  // The same for what load_nibbles gives.
+  static I16 dot_nibbles(I16 sum, Bytes w, const int8_t* x) { return dot_once(sum, w, x); }
 
   // Signed values in [-127, 127] and unsigned x.
   using Values = __m512i;

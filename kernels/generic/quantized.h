@@ -69,9 +69,13 @@ template <class D, int kLanes, int kRows, int kPanels>
       w[p] = D::load_weights(from + p * stride);
       prefetch_weights(from + p * stride);
     });
-    unroll<kRows>([&](auto r) CASCADE_INLINE {
-      unroll<kPanels>([&](auto p)
-                          CASCADE_INLINE { sum[r][p] = D::dot(sum[r][p], w[p], four + 4 * r); });
+    unroll<kRows * kPanels>([&](auto i) CASCADE_INLINE {
+      constexpr int r = i / kPanels, p = i % kPanels;
+      if constexpr (kPanels == 1) {
+        sum[r][p] = D::dot_once(sum[r][p], w[p], four + 4 * r);
+      } else {
+        sum[r][p] = D::dot(sum[r][p], w[p], four + 4 * r);
+      }
     });
     from += 64;
     four += 4 * kLanes;
@@ -90,29 +94,38 @@ template <class D, int kLanes, int kRows, int kPanels>
   const uint8_t* factors = weights + multipliers + group * 2 * kPanelChannels;
   const int8_t* eight = x.q + static_cast<size_t>(group) * kGroup * kLanes;
   for (int s = 0; s < kGroup / kSubgroup; ++s) {
-    I part[kRows][kPanels];
+    I part[kRows][kPanels], high_part[kRows][kPanels];
     unroll<kRows>([&](auto r) CASCADE_INLINE {
       const I start = I::set1(x.bias8[(group * 4 + s) * kLanes + r]);
-      unroll<kPanels>([&](auto p) CASCADE_INLINE { part[r][p] = start; });
+      unroll<kPanels>([&](auto p) CASCADE_INLINE {
+        part[r][p] = start;
+        high_part[r][p] = I::zero();
+      });
     });
     unroll<kSubgroup / 8>([&](auto pair) CASCADE_INLINE {
       typename D::Bytes low[kPanels], high[kPanels];
       unroll<kPanels>([&](auto p) CASCADE_INLINE {
-        I::load_nibbles(from + pair * 64 + p * stride, low[p], high[p]);
+        D::load_nibbles(from + pair * 64 + p * stride, low[p], high[p]);
         prefetch_weights(from + pair * 64 + p * stride);
       });
       const int8_t* x8 = eight + pair * 8 * kLanes;
       unroll<kRows * kPanels>([&](auto i) CASCADE_INLINE {
         constexpr int r = i / kPanels, p = i % kPanels;
-        part[r][p] = D::dot_small(part[r][p], low[p], x8 + 4 * r);
-        part[r][p] = D::dot_small(part[r][p], high[p], x8 + 4 * (kLanes + r));
+        part[r][p] = D::dot_nibbles(part[r][p], low[p], x8 + 4 * r);
+        I& into = D::kHighShift > 0 ? high_part[r][p] : part[r][p];
+        into = D::dot_nibbles(into, high[p], x8 + 4 * (kLanes + r));
       });
     });
     from += 64 * (kSubgroup / 8);
     eight += kSubgroup * kLanes;
     unroll<kPanels>([&](auto p) CASCADE_INLINE {
       const I m = I::load_half_bytes(factors + p * stride + s / 2 * kPanelChannels, s % 2);
-      unroll<kRows>([&](auto r) CASCADE_INLINE { sum[r][p] = sum[r][p] + part[r][p] * m; });
+      unroll<kRows>([&](auto r) CASCADE_INLINE {
+        if constexpr (D::kHighShift > 0) {
+          part[r][p] = part[r][p] + high_part[r][p].shifted_right(D::kHighShift);
+        }
+        sum[r][p] = sum[r][p] + part[r][p] * m;
+      });
     });
   }
 }
@@ -176,35 +189,48 @@ inline void expand_panel(const PackedMatrix& w, int panel, uint8_t* out) {
 // panels that stream by.
 constexpr size_t kPassBytes = 384 << 10;
 
+// Panels [first, last), whose weights and scales are at `source`, for all rows.
 template <class V, class D>
-inline void many_rows(const QuantizedGemmArgs& args) {
-  const PackedMatrix& w = *args.w;
-  const bool int4 = w.type == WeightType::kInt4;
+inline void many_rows_of_panels(const QuantizedGemmArgs& args, const PanelSource& source, int first,
+                                int last) {
   constexpr int kRows = D::kGemmRows, kPanels = D::kGemmPanels;
-  static_assert(kPanels <= kExpandedPanels);
-  const size_t expanded = static_cast<size_t>(w.groups()) * kGroup * kPanelChannels;
   static_assert(kRowBlock % kRows == 0);
-  const int blocks = static_cast<int>(kPassBytes / row_block_bytes(w.k, kRowBlock));
+  const int blocks = static_cast<int>(kPassBytes / row_block_bytes(args.w->k, kRowBlock));
   const int rows_per_pass = kRowBlock * (blocks < 2 ? 2 : blocks);
   for (int begin = 0; begin < args.rows; begin += rows_per_pass) {
     const int end = begin + rows_per_pass < args.rows ? begin + rows_per_pass : args.rows;
     const auto panels = [&]<int kCount>(int offset) {
-      const int panel = args.panel_begin + offset;
-      PanelSource source = {w.panel(panel), w.panel_bytes(), w.panel(panel) + w.scales_offset(),
-                            w.panel_bytes(), 0};
-      if (int4) {
-        for (int p = 0; p < kCount; ++p) {
-          expand_panel<D>(w, panel + p, args.scratch + p * expanded);
-        }
-        source.weights = args.scratch;
-        source.weights_stride = expanded;
-      }
+      PanelSource from = source;
+      from.weights += offset * source.weights_stride;
+      from.scales += offset * source.scales_stride;
       const auto rows = [&]<int kRowCount>(int row) {
-        quantized_tile<V, D, false, kRowBlock, kRowCount, kCount>(args, source, begin + row, panel);
+        quantized_tile<V, D, false, kRowBlock, kRowCount, kCount>(args, from, begin + row,
+                                                                  first + offset);
       };
       for_blocks<kRows>(end - begin, rows);
     };
-    for_blocks<kPanels>(args.panel_end - args.panel_begin, panels);
+    for_blocks<kPanels>(last - first, panels);
+  }
+}
+
+template <class V, class D>
+inline void many_rows(const QuantizedGemmArgs& args) {
+  const PackedMatrix& w = *args.w;
+  const auto scales = [&](int panel) { return w.panel(panel) + w.scales_offset(); };
+  if (w.type != WeightType::kInt4) {
+    const int first = args.panel_begin;
+    const PanelSource source = {w.panel(first), w.panel_bytes(), scales(first), w.panel_bytes(), 0};
+    return many_rows_of_panels<V, D>(args, source, first, args.panel_end);
+  }
+  const int step = expanded_panels(w.k);
+  const size_t expanded = static_cast<size_t>(w.groups()) * kGroup * kPanelChannels;
+  for (int first = args.panel_begin; first < args.panel_end; first += step) {
+    const int last = first + step < args.panel_end ? first + step : args.panel_end;
+    for (int panel = first; panel < last; ++panel) {
+      expand_panel<D>(w, panel, args.scratch + (panel - first) * expanded);
+    }
+    const PanelSource source = {args.scratch, expanded, scales(first), w.panel_bytes(), 0};
+    many_rows_of_panels<V, D>(args, source, first, last);
   }
 }
 
@@ -212,12 +238,16 @@ inline void many_rows(const QuantizedGemmArgs& args) {
 template <class V, class D, bool kInt4, int kLanes>
 inline void few_rows(const QuantizedGemmArgs& args) {
   const PackedMatrix& w = *args.w;
-  const size_t scales_offset = kInt4 ? w.multipliers_offset() : w.scales_offset();
+  const size_t weights_bytes = kInt4 ? w.multipliers_offset() : w.scales_offset();
+  const size_t factors_bytes = w.panel_bytes() - weights_bytes;
+  const size_t gap_bytes = factors_bytes < kAheadBytes ? factors_bytes : kAheadBytes;
   const auto panels = [&]<int kCount>(int offset) {
     const int panel = args.panel_begin + offset;
-    // What lies behind the next panels' weights is needed as soon as they begin.
-    for (int p = panel + kCount; p < panel + 2 * kCount; ++p) {
-      prefetch_bytes(w.panel(p) + scales_offset, w.panel_bytes() - scales_offset);
+    for (int p = panel; p < panel + kCount; ++p) {
+      // Over its factors the panel before asked for nothing: for as many bytes here.
+      prefetch_bytes(w.panel(p) + kAheadBytes - gap_bytes, gap_bytes);
+      // The next panels' factors are needed as soon as they begin.
+      prefetch_bytes(w.panel(p + kCount) + weights_bytes, factors_bytes);
     }
     const PanelSource source = {w.panel(panel), w.panel_bytes(), w.panel(panel) + w.scales_offset(),
                                 w.panel_bytes(), w.multipliers_offset()};
@@ -237,9 +267,14 @@ template <class V, class D>
 inline void quantized_gemm(const QuantizedGemmArgs& args) {
   const bool int4 = args.w->type == WeightType::kInt4;
   if (args.rows > kFewRows) return many_rows<V, D>(args);
-  static_assert(row_lanes(1) == 1 && row_lanes(2) == 4 && row_lanes(kFewRows) == 4);
-  if (args.rows == 1) return int4 ? few_rows<V, D, true, 1>(args) : few_rows<V, D, false, 1>(args);
-  int4 ? few_rows<V, D, true, 4>(args) : few_rows<V, D, false, 4>(args);
+  const auto few = [&]<int kLanes>() {
+    int4 ? few_rows<V, D, true, kLanes>(args) : few_rows<V, D, false, kLanes>(args);
+  };
+  static_assert(row_lanes(1) == 1 && row_lanes(2) == 4 && row_lanes(4) == 4);
+  static_assert(row_lanes(5) == kFewRowsBlock && row_lanes(kFewRows) == kFewRowsBlock);
+  if (args.rows == 1) return few.template operator()<1>();
+  if (args.rows <= 4) return few.template operator()<4>();
+  few.template operator()<kFewRowsBlock>();
 }
 
 }  // namespace cascade::generic

@@ -54,13 +54,25 @@ struct Wish {
 std::vector<Wish> wishes() {
   const auto& ids = prompt_ids();
   wire::SampleSpec greedy, random, penalised;
-  random = {
-      .temperature = 0.9, .top_p = 0.95, .top_k = 40, .min_p = 0.01, .seed = 77, .history = {}};
-  penalised = {.temperature = 1.2, .repetition_penalty = 1.3, .seed = 5, .history = {}};
+  random.temperature = 0.9;
+  random.top_p = 0.95;
+  random.top_k = 40;
+  random.min_p = 0.01;
+  random.seed = 77;
+  random.presence_penalty = 0.4;
+  random.frequency_penalty = 0.7;
+  random.top_logprobs = 3;
+  penalised.temperature = 1.2;
+  penalised.repetition_penalty = 1.3;
+  penalised.frequency_penalty = -0.2;
+  penalised.seed = 5;
+  penalised.bias_tokens = {7, 300, 301};
+  penalised.biases = {-100, 2.5F, -1.5F};
   std::vector<Wish> all = {{ids, greedy},
                            {{ids.begin(), ids.begin() + 1}, random},
                            {{ids.begin() + 30, ids.begin() + 94}, penalised}};
   all[2].sample.history = all[2].prompt;
+  all[2].sample.history_prompt_tokens = static_cast<int32_t>(all[2].prompt.size());
   return all;
 }
 
@@ -70,7 +82,18 @@ SamplerParams params_of(const wire::SampleSpec& spec) {
           .top_k = spec.top_k,
           .min_p = spec.min_p,
           .repetition_penalty = spec.repetition_penalty,
-          .seed = spec.seed};
+          .seed = spec.seed,
+          .presence_penalty = spec.presence_penalty,
+          .frequency_penalty = spec.frequency_penalty,
+          .bias_tokens = spec.bias_tokens,
+          .biases = spec.biases,
+          .top_logprobs = spec.top_logprobs};
+}
+
+// A prompt counts for the repetition penalty alone.
+TokenHistory history_of(const Wish& wish, const std::vector<int32_t>& generated) {
+  if (wish.sample.repetition_penalty == 1) return {{}, generated};
+  return {wish.prompt, generated};
 }
 
 // An engine with memory of its own.
@@ -111,7 +134,7 @@ class Machine {
     for (const uint32_t page : pages) addresses.push_back(arena_.data(page));
     std::vector<float> hidden(engine_.model.config.hidden_size);
     std::vector<float> logits(engine_.model.config.vocab_size);
-    std::vector<int32_t> feed = wish.prompt, history = wish.sample.history;
+    std::vector<int32_t> feed = wish.prompt, generated;
     int64_t position = 0;
     std::vector<Step> steps;
     for (int i = 0; i < count; ++i) {
@@ -119,12 +142,12 @@ class Machine {
       engine_.transformer.forward(std::span(&slice, 1), hidden.data());
       engine_.transformer.logits(hidden.data(), 1, logits.data());
       position += static_cast<int64_t>(feed.size());
-      const auto sampled =
-          sample(logits, params_of(wish.sample), history, position, *engine_.model.kernels);
+      const auto sampled = sample(logits, params_of(wish.sample), history_of(wish, generated),
+                                  position, *engine_.model.kernels);
       EXPECT_TRUE(sampled.ok());
       steps.push_back({sampled->token, std::bit_cast<uint32_t>(sampled->logprob)});
       feed = {sampled->token};
-      history.push_back(sampled->token);
+      generated.push_back(sampled->token);
     }
     return steps;
   }
@@ -167,7 +190,7 @@ wire::DecodeSequence sequence_of(size_t wish, const std::vector<Step>& steps) {
   sequence.steps_max = kSteps;
   sequence.pages = pages_of(wish);
   sequence.sample = wanted.sample;
-  if (wanted.sample.repetition_penalty != 1) {
+  if (params_of(wanted.sample).penalises()) {
     for (const Step& step : steps) sequence.sample.history.push_back(step.token);
   }
   return sequence;

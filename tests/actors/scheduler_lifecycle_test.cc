@@ -52,12 +52,13 @@ TEST(Admission, bounds_the_text_that_waits) {
 TEST(Admission, one_request_id_runs_once) {
   SchedulerWorld world;
   const uint64_t number = world.post(question());
-  world.core().on_client("client", {testing::request_id(number), question()});
+  world.core().on_client({kLocalTenant, "client"}, {testing::request_id(number), question()});
   world.pump();
   EXPECT_EQ(world.error(number).code, ErrorCode::kConflict);
   world.one<wire::Final>(number);
   // Another client's ids are its own.
-  world.core().on_client("somebody else", {testing::request_id(number), question()});
+  world.core().on_client({kLocalTenant, "somebody else"},
+                         {testing::request_id(number), question()});
   world.pump();
   EXPECT_EQ(world.all<wire::Final>(number).size(), 2u);
 }
@@ -299,7 +300,7 @@ TEST(LostActors, an_answer_from_before_the_restart_is_ignored) {
   SchedulerWorld world;
   wire::DecodeDone stale;
   stale.job = 999'999;
-  stale.sequences.push_back({42, {1, 2}, {0, 0}});
+  stale.sequences.push_back({42, {1, 2}, {0, 0}, {}, {}});
   world.core().on_answer(stale);
   wire::PrefillDone stale_prefill;
   stale_prefill.job = 999'998;

@@ -62,6 +62,49 @@ TEST(Limits, bound_the_text_of_a_chunk_that_is_named_often) {
   EXPECT_THAT(error.message, HasSubstr("the limit is"));
 }
 
+// A Final that a message cannot hold would take the answer with it. Only a model of a long context
+// gets there.
+TEST(Limits, bound_the_log_probabilities_of_an_answer) {
+  ThreadPool pool(1);
+  auto model = load_model(testing::demo_model_dir(), testing::demo_model().options, pool);
+  ASSERT_TRUE(model.ok());
+  (*model)->config.context_tokens_max = 1'000'000;
+  auto arena = PageArena::create((*model)->kv_layout.page_bytes(), 8);
+  ASSERT_TRUE(arena.ok());
+  const FakeClock clock;
+  SchedulerCore core({}, **model, *arena, clock);
+  core.on_actor_started(testing::Actor::kPrefill);
+  core.on_actor_started(testing::Actor::kGateway, kLocalTenant);
+  core.on_answer(wire::StoreChunks{});
+  core.on_answer(wire::StoredPages{});
+  const auto error_of = [&](int32_t max_tokens) {
+    wire::GenerateRequest request;
+    request.prompt = "x";
+    request.logprobs = true;
+    request.top_logprobs = 20;
+    request.max_tokens = max_tokens;
+    core.on_client({kLocalTenant, "client"},
+                   {testing::request_id(static_cast<uint64_t>(max_tokens)), request});
+    wire::EncodeDone encoded;
+    for (const auto& sent : core.take_outgoing()) {
+      const auto* job = std::get_if<wire::EncodeJob>(&sent.envelope.message);
+      if (job != nullptr) encoded.job = job->job;
+    }
+    encoded.token_ids = {1, 2, 3};
+    core.on_answer(std::move(encoded));
+    for (const auto& sent : core.take_outgoing()) {
+      const auto* reply = std::get_if<wire::ErrorReply>(&sent.envelope.message);
+      if (reply != nullptr) return reply->error;
+    }
+    return Error{};
+  };
+  const Error error = error_of(300'000);
+  EXPECT_EQ(error.to_string(),
+            "invalid_argument: top_logprobs: for an answer of up to 300000 tokens the limit is 13");
+  // Below it, memory for the KV is what is missing.
+  EXPECT_EQ(error_of(209'715).field, "max_tokens");
+}
+
 // What the limits let through must reach the tokenizer: a message between actors that does not
 // fit the format is taken for a bug and ends the process.
 TEST(Limits, leave_what_fits_the_message_to_the_tokenizer) {

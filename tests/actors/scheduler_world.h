@@ -12,6 +12,7 @@
 
 #include "actors/engine.h"
 #include "actors/scheduler/scheduler_core.h"
+#include "actors/scheduler/tenant.h"
 #include "actors/store_actor.h"
 #include "base/clock.h"
 #include "persist/memory_store.h"
@@ -43,31 +44,49 @@ class SchedulerWorld {
  public:
   static constexpr size_t kPages = 400;
 
-  explicit SchedulerWorld(SchedulerOptions options = {}, size_t pages = kPages)
+  // With `durable`, the store is that one, K and V included; it must outlive this.
+  explicit SchedulerWorld(SchedulerOptions options = {}, size_t pages = kPages,
+                          Store* durable = nullptr)
       : pool_(1),
         arena_(*PageArena::create(demo_model().kv_layout.page_bytes(), pages)),
         engine_(demo_model(), arena_, pool_),
-        core_(std::make_unique<SchedulerCore>(options, demo_model(), arena_, clock)) {
-    for (const Actor actor : {Actor::kStore, Actor::kPrefill, Actor::kDecode, Actor::kGateway}) {
+        store_actor_(durable == nullptr ? StoreActor(store_, clock)
+                                        : StoreActor(*durable, arena_, clock)),
+        options_(std::move(options)) {
+    start_scheduler();
+  }
+
+  // A new scheduler, which knows what is stored.
+  void start_scheduler() {
+    jobs_.clear();
+    core_ = std::make_unique<SchedulerCore>(options_, demo_model(), arena_, clock);
+    for (const Actor actor : {Actor::kStore, Actor::kPrefill, Actor::kDecode}) {
       core_->on_actor_started(actor);
     }
+    core_->on_actor_started(Actor::kGateway, kLocalTenant);
     pump();
   }
 
   SchedulerCore& core() { return *core_; }
+  static uint64_t page_bytes() { return demo_model().kv_layout.page_bytes(); }
 
   // Sends a client's message and pumps until nothing happens any more.
-  uint64_t send(wire::Message message, const std::string& client = "client") {
-    const uint64_t number = post(std::move(message), client);
+  uint64_t send(wire::Message message, const std::string& client = "client",
+                const std::string& tenant = kLocalTenant) {
+    const uint64_t number = post(std::move(message), client, tenant);
     pump();
     return number;
   }
   // Sends without letting anybody work.
-  uint64_t post(wire::Message message, const std::string& client = "client") {
+  uint64_t post(wire::Message message, const std::string& client = "client",
+                const std::string& tenant = kLocalTenant) {
     const uint64_t number = ++last_request_;
-    core_->on_client(client, {request_id(number), std::move(message)});
+    core_->on_client({tenant, client}, {request_id(number), std::move(message)});
     collect();
     return number;
+  }
+  uint64_t send_as(const std::string& tenant, wire::Message message) {
+    return send(std::move(message), "client", tenant);
   }
 
   // Lets the actors work off their queues, one message after the other, at most `steps` of them.
@@ -79,16 +98,25 @@ class SchedulerWorld {
       jobs_.pop_front();
       ++done;
       clock.advance_us(1000);
-      if (auto answer = work(job)) core_->on_answer(std::move(*answer));
+      for (wire::Message& answer : work(job)) core_->on_answer(std::move(answer));
       collect();
     }
     return done;
   }
 
+  // Idle time of the store. Whether a check or a backup has more to do.
+  bool idle_store() {
+    std::vector<wire::Message> answers;
+    store_actor_.tidy([&](wire::Message m) { answers.push_back(std::move(m)); });
+    for (wire::Message& answer : answers) core_->on_answer(std::move(answer));
+    pump();
+    return store_actor_.busy();
+  }
+
   // The jobs that an actor has been given and not done yet are lost; it is back.
   void restart(Actor actor) {
     std::erase_if(jobs_, [&](const auto& job) { return job.to == actor; });
-    core_->on_actor_started(actor);
+    core_->on_actor_started(actor, actor == Actor::kGateway ? kLocalTenant : "");
     collect();
   }
 
@@ -130,6 +158,8 @@ class SchedulerWorld {
   }
 
   FakeClock clock;
+  // Whether the store answers without being pumped.
+  bool store_at_once = true;
   // May change or swallow what an actor answers.
   std::function<void(wire::Message&)> tamper;
 
@@ -138,32 +168,39 @@ class SchedulerWorld {
     for (SchedulerCore::Outgoing& outgoing : core_->take_outgoing()) {
       if (outgoing.to == Actor::kGateway) {
         answers_.emplace_back(outgoing.envelope.request, std::move(outgoing.envelope.message));
+      } else if (outgoing.to == Actor::kStore && store_at_once) {
+        for (wire::Message& answer : work(outgoing)) core_->on_answer(std::move(answer));
+        collect();
       } else {
         jobs_.push_back(std::move(outgoing));
       }
     }
   }
 
-  std::optional<wire::Message> work(const SchedulerCore::Outgoing& job) {
+  std::vector<wire::Message> work(const SchedulerCore::Outgoing& job) {
     const wire::Message& message = job.envelope.message;
-    std::optional<wire::Message> answer;
+    std::vector<wire::Message> answers;
     if (const auto* encode = std::get_if<wire::EncodeJob>(&message)) {
-      answer = run_encode(demo_model(), *encode);
+      answers.push_back(run_encode(demo_model(), *encode));
     } else if (const auto* prefill = std::get_if<wire::PrefillJob>(&message)) {
-      answer = run_prefill(engine_, *prefill);
+      answers.push_back(run_prefill(engine_, *prefill));
     } else if (const auto* decode = std::get_if<wire::DecodeJob>(&message)) {
-      answer = run_decode(engine_, *decode);
+      answers.push_back(run_decode(engine_, *decode));
     } else {
-      answer = handle_store(store_, message);
+      store_actor_.handle({message}, [&](wire::Message m) { answers.push_back(std::move(m)); });
     }
-    if (answer && tamper) tamper(*answer);
-    return answer;
+    for (wire::Message& answer : answers) {
+      if (tamper) tamper(answer);
+    }
+    return answers;
   }
 
   ThreadPool pool_;
   PageArena arena_;
   Engine engine_;
   MemoryStore store_;
+  StoreActor store_actor_;
+  SchedulerOptions options_;
   std::unique_ptr<SchedulerCore> core_;
   std::deque<SchedulerCore::Outgoing> jobs_;
   std::vector<std::pair<wire::RequestId, wire::Message>> answers_;

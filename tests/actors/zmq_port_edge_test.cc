@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "tests/actors/port_testing.h"
 #include "tests/seed.h"
+#include "tests/temporary_folder.h"
 
 namespace cascade {
 namespace {
@@ -131,17 +132,12 @@ TEST_F(EdgeTest, survives_random_bursts_and_pauses) {
       case 1:
         for (uint64_t i = random.below(40); i > 0; --i) to_dealer();
         break;
-      case 2:
-        io_.poll();
-        break;
-      case 3:
-        io_.poll_one();
-        break;
+      case 2: io_.poll(); break;
+      case 3: io_.poll_one(); break;
       case 4:
         for (uint64_t i = random.below(2000); i > 0; --i) router_.send({"nobody", "x"});
         break;
-      default:
-        dealer_.has_peer();
+      default: dealer_.has_peer();
     }
     io_.restart();
     if (round % 50 == 0) {
@@ -205,6 +201,38 @@ TEST(EdgeThreads, lose_nothing_between_two_io_contexts) {
     other.join();
     ASSERT_EQ(ended, 2) << "round " << round;
   }
+}
+
+// The first message of a connection comes about when the event of its beginning does.
+TEST(PeerEvents, do_not_take_messages_edges) {
+  const testing::TemporaryFolder folder;
+  const std::string endpoint = "ipc://" + (folder.path() / "socket").string();
+  ZmqContext context;
+  asio::io_context io{1};
+  ZmqPort::Options options{.type = ZMQ_ROUTER, .routing_id = {}};
+  options.watch_peers = true;
+  ZmqPort router(io, context, options);
+  ASSERT_TRUE(router.bind(endpoint).ok());
+  int received = 0, gone = 0;
+  struct Receiver {
+    static Task<> run(ZmqPort& port, int& count) {
+      while (const auto frames = co_await port.recv()) count += frames->size() == 2 ? 1 : 0;
+    }
+  };
+  Ended receiving, watching;
+  spawn(io, Receiver::run(router, received), receiving);
+  spawn(io, router.watch_peers([&](const std::string&) { ++gone; }), watching);
+  ZmqContext others;
+  constexpr int kConnections = 2000;
+  for (int i = 0; i < kConnections; ++i) {
+    ZmqPort client(io, others, {.routing_id = {}});
+    ASSERT_TRUE(client.connect(endpoint).ok());
+    ASSERT_EQ(client.send({"hello"}), SendResult::kSent);
+    ASSERT_TRUE(run_until(io, [&] { return received == i + 1; })) << "connection " << i;
+  }
+  EXPECT_TRUE(run_until(io, [&] { return gone == kConnections; }));
+  router.close();
+  EXPECT_TRUE(run_until(io, [&] { return receiving.ended && watching.ended; }));
 }
 
 }  // namespace

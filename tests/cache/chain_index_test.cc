@@ -21,11 +21,11 @@ constexpr int64_t kSecond = 1'000'000;
 
 TEST(ChainIndex, an_empty_index_matches_nothing) {
   ChainMemory memory(4);
-  const auto match = memory.index.match(count_up(0, 200));
+  const auto match = memory.index.match(memory.tenant, count_up(0, 200));
   EXPECT_EQ(match.node, memory.index.root());
   EXPECT_EQ(match.tokens(), 0);
   EXPECT_EQ(match.partial, nullptr);
-  EXPECT_EQ(memory.index.match({}).tokens(), 0);
+  EXPECT_EQ(memory.index.match(memory.tenant, {}).tokens(), 0);
   EXPECT_FALSE(memory.index.evict_one());
 }
 
@@ -35,7 +35,7 @@ TEST(ChainIndex, matches_whole_pages_and_the_part_of_the_next) {
   const Tokens all = count_up(0, 200);
   for (const size_t size :
        {size_t{1}, size_t{63}, size_t{64}, size_t{65}, size_t{128}, size_t{199}, size_t{200}}) {
-    const auto match = memory.index.match(first_of(all, size));
+    const auto match = memory.index.match(memory.tenant, first_of(all, size));
     EXPECT_EQ(match.tokens(), static_cast<int64_t>(size));
     EXPECT_EQ(match.pages.size(), size / 64);
     EXPECT_EQ(match.partial_tokens, static_cast<int>(size % 64));
@@ -87,13 +87,15 @@ TEST(ChainIndex, insert_keeps_the_page_of_a_chain_that_is_there) {
   ChainMemory memory(4);
   const PageIndex first = *memory.pool.allocate(), second = *memory.pool.allocate();
   const Tokens tokens = count_up(0, 64);
-  ChainIndex::Node* node = memory.index.insert(memory.index.root(), tokens, first, 1);
+  ChainIndex::Node* node =
+      memory.index.insert(memory.index.root(), memory.tenant, tokens, first, 1);
   EXPECT_EQ(memory.pool.references(first), 2u);
-  EXPECT_EQ(memory.index.insert(memory.index.root(), tokens, second, 2), node);
+  EXPECT_EQ(memory.index.insert(memory.index.root(), memory.tenant, tokens, second, 2), node);
   EXPECT_EQ(ChainIndex::page_of(node), first);
   EXPECT_EQ(memory.pool.references(second), 1u);
   // A beginning of it is there as well.
-  EXPECT_EQ(memory.index.insert(memory.index.root(), count_up(0, 9), second, 2), node);
+  EXPECT_EQ(memory.index.insert(memory.index.root(), memory.tenant, count_up(0, 9), second, 2),
+            node);
   EXPECT_EQ(memory.index.node_count(), 1u);
   memory.pool.release(first);
   memory.pool.release(second);
@@ -105,7 +107,7 @@ TEST(ChainIndex, a_longer_page_replaces_all_its_beginnings) {
   ChainMemory memory(8);
   for (const size_t size : {3, 7, 20}) {
     const PageIndex page = *memory.pool.allocate();
-    memory.index.insert(memory.index.root(), count_up(0, size), page, kSecond);
+    memory.index.insert(memory.index.root(), memory.tenant, count_up(0, size), page, kSecond);
     memory.pool.release(page);
     EXPECT_EQ(memory.index.node_count(), 1u) << size;
     EXPECT_EQ(memory.pool.used_count(), 1u) << size;
@@ -116,7 +118,7 @@ TEST(ChainIndex, a_longer_page_replaces_all_its_beginnings) {
 TEST(ChainIndex, a_shorter_page_in_use_stays_beside_the_longer_one) {
   ChainMemory memory(8);
   memory.run(count_up(0, 10), kSecond);
-  ChainIndex::Node* shorter = memory.index.match(count_up(0, 10)).partial;
+  ChainIndex::Node* shorter = memory.index.match(memory.tenant, count_up(0, 10)).partial;
   memory.index.acquire(shorter);
   memory.run(count_up(0, 64), kSecond);
   EXPECT_EQ(memory.index.node_count(), 2u);
@@ -131,8 +133,8 @@ TEST(ChainIndex, a_shorter_page_in_use_stays_beside_the_longer_one) {
 TEST(ChainIndex, a_longer_page_replaces_several_beginnings_that_were_kept_side_by_side) {
   ChainMemory memory(8);
   memory.run(count_up(0, 10), kSecond);
-  const auto hold = memory.index.hold(count_up(0, 10));
-  ChainIndex::Node* shorter = memory.index.match(count_up(0, 10)).partial;
+  const auto hold = memory.index.hold(memory.tenant, count_up(0, 10));
+  ChainIndex::Node* shorter = memory.index.match(memory.tenant, count_up(0, 10)).partial;
   memory.index.acquire(shorter);
   memory.run(count_up(0, 20), kSecond);
   EXPECT_EQ(memory.index.node_count(), 2u);
@@ -147,8 +149,9 @@ TEST(ChainIndex, a_longer_page_replaces_several_beginnings_that_were_kept_side_b
 TEST(ChainIndex, a_leaf_that_gets_a_child_is_no_leaf_any_more) {
   ChainMemory memory(8);
   const PageIndex first = *memory.pool.allocate(), second = *memory.pool.allocate();
-  ChainIndex::Node* parent = memory.index.insert(memory.index.root(), count_up(0, 64), first, 1);
-  memory.index.insert(parent, count_up(64, 5), second, 2 * kSecond);
+  ChainIndex::Node* parent =
+      memory.index.insert(memory.index.root(), memory.tenant, count_up(0, 64), first, 1);
+  memory.index.insert(parent, memory.tenant, count_up(64, 5), second, 2 * kSecond);
   EXPECT_TRUE(memory.index.evict_one());
   EXPECT_EQ(memory.available(count_up(0, 69)), 64) << "the younger child goes first";
   EXPECT_TRUE(memory.index.evict_one());
@@ -163,7 +166,7 @@ TEST(ChainIndex, a_chain_of_a_hundred_thousand_pages_is_walked_and_freed_without
     ChainIndex index(Digest(), memory.pool);
     ChainIndex::Node* node = index.root();
     const Tokens tokens = count_up(0, 64);
-    for (int i = 0; i < kNodes; ++i) node = index.insert(node, tokens, page, i);
+    for (int i = 0; i < kNodes; ++i) node = index.insert(node, kPublic, tokens, page, i);
     EXPECT_EQ(memory.pool.references(page), 1u + kNodes);
     index.acquire(node);
     index.touch(node, kNodes);
@@ -177,10 +180,14 @@ TEST(ChainIndex, a_chain_of_a_hundred_thousand_pages_is_walked_and_freed_without
 TEST(ChainIndexDeath, misuse_is_caught) {
   ChainMemory memory(8);
   const PageIndex page = *memory.pool.allocate();
-  ChainIndex::Node* part = memory.index.insert(memory.index.root(), count_up(0, 5), page, 1);
-  EXPECT_DEATH(memory.index.insert(part, count_up(5, 5), page, 1), "") << "not a full parent";
-  EXPECT_DEATH(memory.index.insert(memory.index.root(), {}, page, 1), "") << "no tokens";
-  EXPECT_DEATH(memory.index.insert(memory.index.root(), count_up(0, 65), page, 1), "");
+  ChainIndex::Node* part =
+      memory.index.insert(memory.index.root(), memory.tenant, count_up(0, 5), page, 1);
+  EXPECT_DEATH(memory.index.insert(part, memory.tenant, count_up(5, 5), page, 1), "")
+      << "not a full parent";
+  EXPECT_DEATH(memory.index.insert(memory.index.root(), memory.tenant, {}, page, 1), "")
+      << "no tokens";
+  EXPECT_DEATH(memory.index.insert(memory.index.root(), memory.tenant, count_up(0, 65), page, 1),
+               "");
   EXPECT_DEATH(memory.index.release(part), "") << "not acquired";
   EXPECT_DEATH(ChainIndex::page_of(memory.index.root()), "");
 }
@@ -190,7 +197,7 @@ TEST(ChainIndex, keys_name_the_whole_chain_and_the_root) {
   const Tokens tokens = count_up(0, 128);
   const auto key = [&](ChainMemory& in, const Tokens& chain) {
     in.run(chain, kSecond);
-    return ChainIndex::key_of(in.index.match(chain).node);
+    return ChainIndex::key_of(in.index.match(in.tenant, chain).node);
   };
   const Digest first = key(memory, tokens);
   EXPECT_EQ(key(same, tokens), first);
@@ -198,7 +205,8 @@ TEST(ChainIndex, keys_name_the_whole_chain_and_the_root) {
   Tokens changed = tokens;
   changed[0] = 77;  // in the page before
   EXPECT_NE(key(memory, changed), first);
-  EXPECT_NE(ChainIndex::key_of(memory.index.match(first_of(tokens, 64)).node), first);
+  EXPECT_NE(ChainIndex::key_of(memory.index.match(memory.tenant, first_of(tokens, 64)).node),
+            first);
 }
 
 TEST(ChainIndex, only_leaves_are_evicted_so_a_chain_is_lost_from_its_end) {
@@ -209,7 +217,7 @@ TEST(ChainIndex, only_leaves_are_evicted_so_a_chain_is_lost_from_its_end) {
     EXPECT_EQ(memory.available(count_up(0, 300)), left);
   }
   EXPECT_FALSE(memory.index.evict_one());
-  EXPECT_EQ(memory.index.evicted_count(), 5u);
+  EXPECT_EQ(memory.index.removed_count(Removal::kEvicted), 5u);
   EXPECT_EQ(memory.pool.used_count(), 0u);
 }
 
@@ -220,7 +228,7 @@ TEST(ChainIndex, evicts_the_leaf_of_lowest_score) {
   memory.run(count_up(2000, 64), 2000 * kSecond);
   memory.index.evict_one();
   EXPECT_EQ(memory.available(count_up(0, 64)), 0);
-  memory.index.touch(memory.index.match(count_up(2000, 64)).node, 4000 * kSecond);
+  memory.index.touch(memory.index.match(memory.tenant, count_up(2000, 64)).node, 4000 * kSecond);
   memory.index.evict_one();
   EXPECT_EQ(memory.available(count_up(1000, 64)), 0);
   EXPECT_EQ(memory.available(count_up(2000, 64)), 64);
@@ -247,7 +255,7 @@ TEST(ChainIndex, each_request_counts_one_hit) {
 TEST(ChainIndex, pages_in_use_are_never_evicted) {
   ChainMemory memory(8);
   memory.run(count_up(0, 192), kSecond);
-  ChainIndex::Node* used = memory.index.match(count_up(0, 128)).node;
+  ChainIndex::Node* used = memory.index.match(memory.tenant, count_up(0, 128)).node;
   memory.index.acquire(used);
   memory.index.acquire(used);
   EXPECT_EQ(memory.index.evictable_count(), 1u);
@@ -264,10 +272,10 @@ TEST(ChainIndex, pages_in_use_are_never_evicted) {
 TEST(ChainIndex, holds_need_the_whole_chain) {
   ChainMemory memory(8);
   memory.run(count_up(0, 100), kSecond);
-  EXPECT_FALSE(memory.index.hold(count_up(0, 101)).has_value());
-  EXPECT_FALSE(memory.index.hold(count_up(1, 10)).has_value());
-  const auto whole = memory.index.hold(count_up(0, 100));
-  const auto part = memory.index.hold(count_up(0, 70));
+  EXPECT_FALSE(memory.index.hold(memory.tenant, count_up(0, 101)).has_value());
+  EXPECT_FALSE(memory.index.hold(memory.tenant, count_up(1, 10)).has_value());
+  const auto whole = memory.index.hold(memory.tenant, count_up(0, 100));
+  const auto part = memory.index.hold(memory.tenant, count_up(0, 70));
   ASSERT_TRUE(whole.has_value() && part.has_value());
   EXPECT_NE(*whole, *part);
   EXPECT_TRUE(memory.index.is_held(*whole));
@@ -281,7 +289,7 @@ TEST(ChainIndex, holds_need_the_whole_chain) {
 
 TEST(ChainIndex, the_empty_chain_can_be_held) {
   ChainMemory memory(2);
-  const auto hold = memory.index.hold({});
+  const auto hold = memory.index.hold(memory.tenant, {});
   ASSERT_TRUE(hold.has_value());
   EXPECT_TRUE(memory.index.is_held(*hold));
   memory.index.drop_hold(*hold);
@@ -291,7 +299,7 @@ TEST(ChainIndex, the_empty_chain_can_be_held) {
 TEST(ChainIndex, held_pages_outlive_newer_ones_and_report_their_eviction) {
   ChainMemory memory(8);
   memory.run(count_up(0, 100), kSecond);
-  const auto hold = memory.index.hold(count_up(0, 100));
+  const auto hold = memory.index.hold(memory.tenant, count_up(0, 100));
   memory.run(count_up(1000, 100), 9'000'000 * kSecond);
   memory.index.evict_one();
   memory.index.evict_one();
@@ -307,7 +315,7 @@ TEST(ChainIndex, held_pages_outlive_newer_ones_and_report_their_eviction) {
 TEST(ChainIndex, the_pages_that_a_lost_hold_leaves_are_ordinary) {
   ChainMemory memory(8);
   memory.run(count_up(0, 100), kSecond);
-  ASSERT_TRUE(memory.index.hold(count_up(0, 100)).has_value());
+  ASSERT_TRUE(memory.index.hold(memory.tenant, count_up(0, 100)).has_value());
   memory.index.evict_one();
   memory.run(count_up(1000, 64), 2 * kSecond);
   memory.index.evict_one();
@@ -321,7 +329,8 @@ TEST(ChainIndex, each_of_two_holds_keeps_the_shared_part) {
   const Tokens right = join(count_up(0, 64), count_up(500, 64));
   memory.run(left, kSecond);
   memory.run(right, kSecond);
-  const auto first = memory.index.hold(left), second = memory.index.hold(right);
+  const auto first = memory.index.hold(memory.tenant, left),
+             second = memory.index.hold(memory.tenant, right);
   memory.index.drop_hold(*first);
   memory.run(count_up(9000, 64), 100 * kSecond);
   memory.index.evict_one();  // the end of `left`
@@ -334,8 +343,8 @@ TEST(ChainIndex, each_of_two_holds_keeps_the_shared_part) {
 TEST(ChainIndex, holds_move_to_the_longer_page_that_replaces_theirs) {
   ChainMemory memory(8);
   memory.run(count_up(0, 80), kSecond);
-  const auto hold = memory.index.hold(count_up(0, 80));
-  const auto other = memory.index.hold(count_up(0, 80));
+  const auto hold = memory.index.hold(memory.tenant, count_up(0, 80));
+  const auto other = memory.index.hold(memory.tenant, count_up(0, 80));
   memory.run(count_up(0, 100), kSecond);
   EXPECT_EQ(memory.index.node_count(), 2u);
   EXPECT_TRUE(memory.index.is_held(*hold) && memory.index.is_held(*other));
@@ -353,7 +362,7 @@ TEST(ChainIndex, holds_move_to_the_longer_page_that_replaces_theirs) {
 TEST(ChainIndex, a_hold_of_a_part_of_a_page_keeps_that_page) {
   ChainMemory memory(8);
   memory.run(count_up(0, 192), kSecond);
-  const auto hold = memory.index.hold(count_up(0, 70));
+  const auto hold = memory.index.hold(memory.tenant, count_up(0, 70));
   memory.run(count_up(1000, 64), 1000 * kSecond);
   memory.index.evict_one();
   EXPECT_EQ(memory.available(count_up(0, 192)), 128);
@@ -366,13 +375,14 @@ TEST(ChainIndex, drop_branch_removes_what_is_behind_the_part_to_keep) {
   ChainMemory memory(16);
   const Tokens chain = count_up(0, 300);
   memory.run(chain, kSecond);
-  EXPECT_EQ(memory.index.drop_branch(chain, 128), 3u);
+  EXPECT_EQ(memory.index.drop_branch(memory.tenant, chain, 128), 3u);
   EXPECT_EQ(memory.available(chain), 128);
-  EXPECT_EQ(memory.index.drop_branch(chain, 128), 0u);
-  EXPECT_EQ(memory.index.drop_branch(chain, 100), 0u) << "the page has tokens to keep";
-  EXPECT_EQ(memory.index.drop_branch(chain, 0), 2u);
+  EXPECT_EQ(memory.index.drop_branch(memory.tenant, chain, 128), 0u);
+  EXPECT_EQ(memory.index.drop_branch(memory.tenant, chain, 100), 0u)
+      << "the page has tokens to keep";
+  EXPECT_EQ(memory.index.drop_branch(memory.tenant, chain, 0), 2u);
   EXPECT_EQ(memory.pool.used_count(), 0u);
-  EXPECT_EQ(memory.index.evicted_count(), 0u) << "dropping is not eviction";
+  EXPECT_EQ(memory.index.removed_count(Removal::kEvicted), 0u) << "dropping is not eviction";
 }
 
 TEST(ChainIndex, drop_branch_takes_the_page_of_the_fork_once_another_has_its_beginning) {
@@ -380,13 +390,14 @@ TEST(ChainIndex, drop_branch_takes_the_page_of_the_fork_once_another_has_its_beg
   const Tokens chain = count_up(0, 200);
   const Tokens fork = join(first_of(chain, 150), count_up(900, 42));
   memory.run(chain, kSecond);
-  EXPECT_EQ(memory.index.drop_branch(chain, 150), 1u) << "192..200; 128..192 has tokens to keep";
+  EXPECT_EQ(memory.index.drop_branch(memory.tenant, chain, 150), 1u)
+      << "192..200; 128..192 has tokens to keep";
   EXPECT_EQ(memory.available(chain), 192);
   memory.run(fork, kSecond);
-  EXPECT_EQ(memory.index.drop_branch(chain, 150), 1u);
+  EXPECT_EQ(memory.index.drop_branch(memory.tenant, chain, 150), 1u);
   EXPECT_EQ(memory.available(chain), 150);
   EXPECT_EQ(memory.available(fork), 192);
-  EXPECT_EQ(memory.index.drop_branch(fork, 151), 0u) << "nobody else has token 150";
+  EXPECT_EQ(memory.index.drop_branch(memory.tenant, fork, 151), 0u) << "nobody else has token 150";
 }
 
 TEST(ChainIndex, a_chain_that_is_computed_again_counts_as_used) {
@@ -406,15 +417,15 @@ TEST(ChainIndex, counts_what_a_use_would_keep_from_eviction) {
   ChainMemory memory(8);
   const Tokens chain = count_up(0, 256);
   memory.run(chain, kSecond);
-  ChainIndex::Node* end = memory.index.match(chain).node;
-  ChainIndex::Node* middle = memory.index.match(first_of(chain, 128)).node;
-  EXPECT_EQ(memory.index.unused_count(end), 4u);
+  ChainIndex::Node* end = memory.index.match(memory.tenant, chain).node;
+  ChainIndex::Node* middle = memory.index.match(memory.tenant, first_of(chain, 128)).node;
+  EXPECT_EQ(memory.index.unlocked_count(end), 4u);
   memory.index.acquire(middle);
-  EXPECT_EQ(memory.index.unused_count(end), 2u);
-  EXPECT_EQ(memory.index.unused_count(middle), 0u);
+  EXPECT_EQ(memory.index.unlocked_count(end), 2u);
+  EXPECT_EQ(memory.index.unlocked_count(middle), 0u);
   EXPECT_EQ(memory.index.evictable_count(), 2u);
   memory.index.release(middle);
-  EXPECT_EQ(memory.index.unused_count(memory.index.root()), 0u);
+  EXPECT_EQ(memory.index.unlocked_count(memory.index.root()), 0u);
 }
 
 TEST(ChainIndex, drop_branch_stops_at_pages_that_others_use_hold_or_continue) {
@@ -422,20 +433,20 @@ TEST(ChainIndex, drop_branch_stops_at_pages_that_others_use_hold_or_continue) {
   const Tokens chain = count_up(0, 256);
   memory.run(chain, kSecond);
   memory.run(join(first_of(chain, 128), count_up(900, 10)), kSecond);
-  EXPECT_EQ(memory.index.drop_branch(chain, 0), 2u);
+  EXPECT_EQ(memory.index.drop_branch(memory.tenant, chain, 0), 2u);
   EXPECT_EQ(memory.available(chain), 128);
 
   memory.run(chain, kSecond);
-  const auto hold = memory.index.hold(first_of(chain, 192));
-  EXPECT_EQ(memory.index.drop_branch(chain, 0), 1u);
+  const auto hold = memory.index.hold(memory.tenant, first_of(chain, 192));
+  EXPECT_EQ(memory.index.drop_branch(memory.tenant, chain, 0), 1u);
   EXPECT_EQ(memory.available(chain), 192);
   memory.index.drop_hold(*hold);
 
-  ChainIndex::Node* used = memory.index.match(first_of(chain, 192)).node;
+  ChainIndex::Node* used = memory.index.match(memory.tenant, first_of(chain, 192)).node;
   memory.index.acquire(used);
-  EXPECT_EQ(memory.index.drop_branch(chain, 0), 0u);
+  EXPECT_EQ(memory.index.drop_branch(memory.tenant, chain, 0), 0u);
   memory.index.release(used);
-  EXPECT_EQ(memory.index.drop_branch(chain, 0), 1u);
+  EXPECT_EQ(memory.index.drop_branch(memory.tenant, chain, 0), 1u);
 }
 
 TEST(ChainIndex, drop_branch_of_a_chain_whose_end_is_gone_drops_the_rest) {
@@ -444,15 +455,15 @@ TEST(ChainIndex, drop_branch_of_a_chain_whose_end_is_gone_drops_the_rest) {
   memory.run(chain, kSecond);
   memory.index.evict_one();
   memory.index.evict_one();
-  EXPECT_EQ(memory.index.drop_branch(chain, 64), 1u);
+  EXPECT_EQ(memory.index.drop_branch(memory.tenant, chain, 64), 1u);
   EXPECT_EQ(memory.available(chain), 64);
 }
 
 TEST(ChainIndex, a_branch_of_another_chain_is_not_dropped) {
   ChainMemory memory(8);
   memory.run(count_up(0, 128), kSecond);
-  EXPECT_EQ(memory.index.drop_branch(count_up(1, 128), 0), 0u);
-  EXPECT_EQ(memory.index.drop_branch({}, 0), 0u);
+  EXPECT_EQ(memory.index.drop_branch(memory.tenant, count_up(1, 128), 0), 0u);
+  EXPECT_EQ(memory.index.drop_branch(memory.tenant, {}, 0), 0u);
   EXPECT_EQ(memory.available(count_up(0, 128)), 128);
 }
 

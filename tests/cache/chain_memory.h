@@ -32,13 +32,16 @@ class ChainMemory {
  public:
   static constexpr size_t kPageBytes = kPageTokens * sizeof(uint64_t);
 
-  explicit ChainMemory(size_t pages, std::string_view root = "root")
+  explicit ChainMemory(size_t pages, std::string_view root = "root",
+                       EvictionPolicy policy = EvictionPolicy::kHybrid)
       : arena(*PageArena::create(kPageBytes, pages)),
         pool(pages),
-        index(Hasher().field("root", root).finish(), pool) {}
+        index(Hasher().field("root", root).finish(), pool, policy),
+        tenant(index.add_tenant(Hasher().field("tenant", "first").finish())) {}
 
-  std::unique_ptr<ChainSequence> sequence() {
-    return std::make_unique<ChainSequence>(index, pool, arena);
+  std::unique_ptr<ChainSequence> sequence() { return sequence_of(tenant); }
+  std::unique_ptr<ChainSequence> sequence_of(TenantId owner) {
+    return std::make_unique<ChainSequence>(index, pool, arena, owner);
   }
 
   // Reserves, writes and commits `tokens`. False if there is no room.
@@ -82,11 +85,14 @@ class ChainMemory {
   }
 
   // How many of `tokens` a sequence would find.
-  int64_t available(std::span<const int32_t> tokens) const { return index.match(tokens).tokens(); }
+  int64_t available(std::span<const int32_t> tokens) const {
+    return index.match(tenant, tokens).tokens();
+  }
 
   PageArena arena;
   PagePool pool;
   ChainIndex index;
+  TenantId tenant;
 };
 
 // `count` tokens from `first` on: different firsts give chains that differ from the first token.

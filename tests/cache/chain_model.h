@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
-#include <set>
+#include <utility>
 #include <vector>
 
 #include "cache/eviction.h"
@@ -17,12 +18,16 @@ namespace cascade::testing {
 
 class ChainModel {
  public:
+  struct Hold {
+    int32_t priority = 0;
+    bool pinned = false;
+  };
   // A page: named by every token of its chain up to its last.
   struct Node {
     int64_t last_used_us = 0;
     int64_t hits = 0;
     int users = 0;
-    std::set<uint64_t> holds;  // those that end here
+    std::map<uint64_t, Hold> holds;  // those that end here
   };
   struct Sequence {
     Tokens tokens;
@@ -30,7 +35,7 @@ class ChainModel {
     size_t own = 0;     // pages of its own behind them
   };
 
-  explicit ChainModel(size_t pages) : pages_max_(pages) {}
+  ChainModel(size_t pages, EvictionPolicy policy) : pages_max_(pages), policy_(policy) {}
 
   static size_t common_prefix(const Tokens& a, const Tokens& b) {
     return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
@@ -91,7 +96,16 @@ class ChainModel {
   }
 
   bool can_hold(const Tokens& tokens) const { return available(tokens) == tokens.size(); }
-  void hold(const Tokens& tokens, uint64_t id) { nodes_.at(end_of(tokens)).holds.insert(id); }
+  void hold(const Tokens& tokens, uint64_t id, int32_t priority) {
+    nodes_.at(end_of(tokens)).holds[id] = {priority, false};
+  }
+  // The hold, or nullptr.
+  Hold* find_hold(uint64_t id) {
+    for (auto& [chain, node] : nodes_) {
+      if (const auto found = node.holds.find(id); found != node.holds.end()) return &found->second;
+    }
+    return nullptr;
+  }
   void drop_hold(uint64_t id) {
     for (auto& [chain, node] : nodes_) node.holds.erase(id);
   }
@@ -110,9 +124,29 @@ class ChainModel {
       if (found == nodes_.end()) continue;
       if (keep >= chain.size()) break;
       if (keep > begin && !is_elsewhere(chain, keep)) break;
-      if (found->second.users > 0 || is_retained(chain) || has_children(chain)) break;
+      if (found->second.users > 0 || priority_of(chain) || has_children(chain)) break;
       nodes_.erase(found);
       ++removed;
+    }
+    return removed;
+  }
+
+  // All pages that begin as `tokens` do up to the page behind its first `keep`, children first.
+  size_t drop_subtree(const Tokens& tokens, size_t keep) {
+    if (keep >= tokens.size()) return 0;
+    for (size_t end = kPageTokens; end <= keep; end += kPageTokens) {
+      if (!nodes_.contains(first_of(tokens, end))) return 0;
+    }
+    const Tokens beginning = first_of(tokens, std::min(tokens.size(), keep + kPageTokens));
+    std::vector<Tokens> doomed;
+    for (const auto& [chain, node] : nodes_) {
+      if (begin_of(chain) >= keep && begins_with(chain, beginning)) doomed.push_back(chain);
+    }
+    std::ranges::sort(doomed, std::greater(), [](const Tokens& chain) { return chain.size(); });
+    size_t removed = 0;
+    for (const Tokens& chain : doomed) {
+      const bool stays = nodes_.at(chain).users > 0 || priority_of(chain) || has_children(chain);
+      if (!stays) removed += nodes_.erase(chain);
     }
     return removed;
   }
@@ -120,7 +154,7 @@ class ChainModel {
   bool evict_one() {
     auto worst = nodes_.end();
     for (auto it = nodes_.begin(); it != nodes_.end(); ++it) {
-      if (it->second.users > 0 || has_children(it->first)) continue;
+      if (is_locked(*it) || has_children(it->first)) continue;
       if (worst == nodes_.end() || score(*it) < score(*worst)) worst = it;
     }
     if (worst == nodes_.end()) return false;
@@ -131,7 +165,15 @@ class ChainModel {
 
   size_t evictable() const {
     return static_cast<size_t>(
-        std::ranges::count_if(nodes_, [](const auto& node) { return node.second.users == 0; }));
+        std::ranges::count_if(nodes_, [&](const auto& node) { return !is_locked(node); }));
+  }
+  size_t pinned() const {
+    return static_cast<size_t>(
+        std::ranges::count_if(nodes_, [&](const auto& node) { return is_pinned(node.first); }));
+  }
+  size_t held() const {
+    return static_cast<size_t>(std::ranges::count_if(
+        nodes_, [&](const auto& node) { return priority_of(node.first).has_value(); }));
   }
   size_t used_pages() const { return nodes_.size() + own_pages_; }
   const std::map<Tokens, Node>& nodes() const { return nodes_; }
@@ -162,15 +204,37 @@ class ChainModel {
       return begin_of(other.first) >= chain.size() && begins_with(other.first, chain);
     });
   }
-  bool is_retained(const Tokens& chain) const {
-    return std::ranges::any_of(nodes_, [&](const auto& other) {
-      const bool below = other.first == chain || begin_of(other.first) >= chain.size();
-      return below && !other.second.holds.empty() && begins_with(other.first, chain);
-    });
+  // Calls body for each hold on whose path `chain` is.
+  template <class Body>
+  void for_holds(const Tokens& chain, const Body& body) const {
+    for (const auto& [other, node] : nodes_) {
+      const bool below = other == chain || begin_of(other) >= chain.size();
+      if (!below || !begins_with(other, chain)) continue;
+      for (const auto& [id, hold] : node.holds) body(hold);
+    }
   }
-  double score(const std::pair<const Tokens, Node>& node) const {
-    return page_score({is_retained(node.first), node.second.last_used_us, node.second.hits,
-                       static_cast<int64_t>(begin_of(node.first))});
+  std::optional<int32_t> priority_of(const Tokens& chain) const {
+    std::optional<int32_t> priority;
+    for_holds(chain, [&](const Hold& hold) {
+      priority = std::max(priority.value_or(hold.priority), hold.priority);
+    });
+    return priority;
+  }
+  bool is_pinned(const Tokens& chain) const {
+    bool pinned = false;
+    for_holds(chain, [&](const Hold& hold) { pinned = pinned || hold.pinned; });
+    return pinned;
+  }
+  bool is_locked(const std::pair<const Tokens, Node>& node) const {
+    return node.second.users > 0 || is_pinned(node.first);
+  }
+  PageScore score(const std::pair<const Tokens, Node>& node) const {
+    PageWorth worth;
+    worth.priority = priority_of(node.first).value_or(kPriorityNormal);
+    worth.last_used_us = node.second.last_used_us;
+    worth.hits = node.second.hits;
+    worth.position = static_cast<int64_t>(begin_of(node.first));
+    return page_score(policy_, worth, 0);
   }
 
   // The first page (in the order of tokens) behind `parent` that begins with `tokens`' next ones;
@@ -229,6 +293,7 @@ class ChainModel {
   }
 
   const size_t pages_max_;
+  const EvictionPolicy policy_;
   std::map<Tokens, Node> nodes_;
   size_t own_pages_ = 0;
 };

@@ -36,7 +36,7 @@ TEST(ChainSequence, whole_pages_are_shared_and_partial_ones_are_copied) {
   EXPECT_EQ(b->reuse(count_up(0, 100), kSecond), 100);
   EXPECT_EQ(a->pages()[0], b->pages()[0]);
   EXPECT_NE(a->pages()[1], b->pages()[1]);
-  const auto kept = memory.index.match(count_up(0, 100));
+  const auto kept = memory.index.match(memory.tenant, count_up(0, 100));
   EXPECT_NE(ChainIndex::page_of(kept.partial), a->pages()[1]);
   EXPECT_NE(ChainIndex::page_of(kept.partial), b->pages()[1]);
   // Both go on differently; neither sees the other, nor does the page that they copied.
@@ -129,7 +129,7 @@ TEST(ChainSequence, reserve_evicts_the_unused_and_stops_at_the_used) {
   const auto greedy = memory.sequence();
   greedy->reuse({}, kSecond);
   EXPECT_TRUE(greedy->reserve(192)) << "three pages besides the one in use";
-  EXPECT_EQ(memory.index.evicted_count(), 1u);
+  EXPECT_EQ(memory.index.removed_count(Removal::kEvicted), 1u);
   EXPECT_FALSE(greedy->reserve(193));
   EXPECT_EQ(greedy->pages().size(), 3u) << "what it had stays";
   EXPECT_TRUE(memory.intact(*user));
@@ -205,21 +205,21 @@ TEST(ChainSequence, a_million_tokens_neither_overflow_the_stack_nor_leak) {
   const Tokens chain = count_up(0, kTokens);
   ChainIndex index(Digest(), pool);
   {
-    ChainSequence running(index, pool, *arena);
+    ChainSequence running(index, pool, *arena, kPublic);
     ASSERT_TRUE(running.reserve(kTokens));
     running.commit(chain, kSecond);
     running.finish(kSecond);
   }
-  EXPECT_EQ(index.match(chain).tokens(), static_cast<int64_t>(kTokens));
-  const auto hold = index.hold(chain);
+  EXPECT_EQ(index.match(kPublic, chain).tokens(), static_cast<int64_t>(kTokens));
+  const auto hold = index.hold(kPublic, chain);
   ASSERT_TRUE(hold.has_value());
   {
-    ChainSequence again(index, pool, *arena);
+    ChainSequence again(index, pool, *arena, kPublic);
     EXPECT_EQ(again.reuse(chain, 2 * kSecond), static_cast<int64_t>(kTokens));
   }
-  EXPECT_EQ(index.drop_branch(chain, 0), 0u) << "held";
+  EXPECT_EQ(index.drop_branch(kPublic, chain, 0), 0u) << "held";
   index.drop_hold(*hold);
-  EXPECT_EQ(index.drop_branch(chain, 64 * 1000), kTokens / 64 - 1000);
+  EXPECT_EQ(index.drop_branch(kPublic, chain, 64 * 1000), kTokens / 64 - 1000);
   while (index.evict_one()) {
   }
   EXPECT_EQ(pool.used_count(), 0u);

@@ -236,7 +236,11 @@ TEST(ChunkRegistry, agrees_with_a_naive_list_under_random_use) {
       const auto added = registry.add(chunk);
       ASSERT_TRUE(added.ok());
       ASSERT_EQ((*added)->chunk.id, present == model.end() ? id : present->id);
-      if (present == model.end()) model.push_back(chunk);
+      if (present == model.end()) {
+        model.push_back(chunk);
+      } else {
+        ++present->registrations;
+      }
     } else if (present != model.end()) {
       const auto removed = registry.remove(tenant, present->id);
       ASSERT_TRUE(removed.ok());

@@ -54,6 +54,30 @@ TEST(PagePool, gives_the_page_freed_last_first) {
   EXPECT_EQ(pool.allocate(), pages[0]);
 }
 
+TEST(PagePool, pages_that_nobody_needed_since_the_last_look_are_idle) {
+  PagePool pool(6);
+  std::vector<PageIndex> pages;
+  for (int i = 0; i < 5; ++i) pages.push_back(*pool.allocate());
+  for (int i = 0; i < 4; ++i) pool.release(pages[i]);
+  EXPECT_TRUE(pool.take_idle(10).empty());  // free, but not for long
+  pool.mark_idle();
+  pool.release(*pool.allocate());  // one is needed, and free again
+  EXPECT_EQ(pool.take_idle(2), (std::vector<PageIndex>{pages[0], pages[1]}));
+  EXPECT_EQ(pool.free_count(), 5u);
+  EXPECT_EQ(pool.take_idle(10), (std::vector<PageIndex>{pages[2]}));
+  EXPECT_TRUE(pool.take_idle(10).empty());
+  pool.mark_idle();
+  EXPECT_EQ(pool.take_idle(10), (std::vector<PageIndex>{pages[3]}));
+  EXPECT_TRUE(pool.take_idle(10).empty());
+  // Warm pages go first, then those without memory.
+  pool.release(pages[4]);
+  EXPECT_EQ(pool.allocate(), pages[4]);
+  std::set<PageIndex> rest;
+  while (const auto page = pool.allocate()) EXPECT_TRUE(rest.insert(*page).second);
+  EXPECT_EQ(rest.size(), 5u);
+  EXPECT_FALSE(rest.contains(pages[4]));
+}
+
 TEST(PagePool, an_empty_pool_has_no_page) {
   PagePool pool(0);
   EXPECT_FALSE(pool.allocate().has_value());
@@ -65,8 +89,13 @@ TEST(PagePool, counts_agree_with_a_naive_model_under_random_use) {
   PagePool pool(12);
   std::map<PageIndex, uint32_t> model;  // used pages
   for (int step = 0; step < 20'000; ++step) {
-    const uint64_t kind = random.below(3);
-    if (kind == 0) {
+    const uint64_t kind = random.below(4);
+    if (kind == 3) {
+      if (random.below(2) == 0) pool.mark_idle();
+      for (const PageIndex idle : pool.take_idle(random.below(4))) {
+        ASSERT_FALSE(model.contains(idle));
+      }
+    } else if (kind == 0) {
       const auto page = pool.allocate();
       ASSERT_EQ(page.has_value(), model.size() < 12);
       if (!page) continue;

@@ -156,7 +156,7 @@ TEST(Chat, tells_a_person_what_was_reused) {
 }
 
 constexpr const char* kChunksGone =
-    "The chunks of the earlier turns are gone (the daemon was restarted, or they were deleted): "
+    "The chunks of the earlier turns are gone (deleted, expired, or of another state directory): "
     "the turns are sent as text.\n";
 
 // Types lines one by one, so that things may happen in between.

@@ -6,6 +6,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <optional>
+
 #include "clients/cpp/endpoint.h"
 #include "tests/clients/fake_daemon.h"
 
@@ -114,7 +116,7 @@ TEST(Client, refuses_a_reply_of_the_wrong_kind_and_garbage) {
   Result<Client> client = Client::connect(folder.endpoint());
   ASSERT_TRUE(client.ok());
   EXPECT_EQ(error_of(client->status()),
-            "internal: reply: the daemon answered with a message of type 16");
+            "internal: reply: the daemon answered with a message of type 29");
   daemon.send_garbage_to_next();
   EXPECT_NE(error_of(client->status()).find("none of this protocol"), std::string::npos);
   EXPECT_TRUE(client->ping().ok());
@@ -222,20 +224,118 @@ TEST(Client, composes_chunks_under_the_names_of_the_earlier_library) {
   EXPECT_EQ(composed.chunks[3].id, "chunk_q");
 }
 
-TEST(Client, sums_up_the_memory_of_chunks) {
+TEST(Client, asks_for_statistics_and_changes_chunks) {
   const TempFolder folder;
-  FakeDaemon daemon(folder.endpoint(), [](const wire::Envelope&, const FakeDaemon::Reply& reply) {
-    wire::StatusReply status;
-    status.chunks_output = 3;
-    status.kv_bytes_used = 4096;
-    reply(status);
+  std::vector<wire::ChunkUpdate> updates;
+  FakeDaemon daemon(folder.endpoint(),
+                    [&](const wire::Envelope& envelope, const FakeDaemon::Reply& reply) {
+                      if (std::holds_alternative<wire::StatsRequest>(envelope.message)) {
+                        wire::StatsReply stats;
+                        stats.groups = {{"local", ChunkType::kOutput, 3}};
+                        stats.cache.emplace().pages_max = 9;
+                        return reply(stats);
+                      }
+                      updates.push_back(std::get<wire::ChunkUpdate>(envelope.message));
+                      reply(wire::ChunkReply{});
+                    });
+  Result<Client> client = Client::connect(folder.endpoint());
+  ASSERT_TRUE(client.ok());
+  const Result<wire::StatsReply> stats = client->get_chunk_stats();
+  ASSERT_TRUE(stats.ok());
+  EXPECT_EQ(stats->groups.at(0).chunks, 3);
+  EXPECT_EQ(stats->cache->pages_max, 9);
+  const std::string id = "chunk_01";
+  EXPECT_TRUE(client->rename_chunk(id, "n").ok());
+  EXPECT_TRUE(client->touch_chunk(id).ok());
+  EXPECT_TRUE(client->pin_chunk(id).ok());
+  EXPECT_TRUE(client->unpin_chunk(id).ok());
+  EXPECT_TRUE(client->set_chunk_ttl(id, 5).ok());
+  EXPECT_TRUE(client->set_chunk_priority(id, 80, 7).ok());
+  ASSERT_EQ(updates.size(), 6u);
+  EXPECT_EQ(updates[0].name, "n");
+  EXPECT_FALSE(updates[0].touch);
+  EXPECT_TRUE(updates[1].touch);
+  EXPECT_EQ(updates[2].pinned, true);
+  EXPECT_EQ(updates[3].pinned, false);
+  EXPECT_EQ(updates[4].ttl_ms, 5);
+  EXPECT_EQ(updates[5].priority, 80);
+  EXPECT_EQ(updates[5].priority_ms, 7);
+}
+
+TEST(Client, caches_attaches_and_releases_prefixes) {
+  const TempFolder folder;
+  FakeDaemon daemon(
+      folder.endpoint(), [&](const wire::Envelope& envelope, const FakeDaemon::Reply& reply) {
+        if (const auto* cache = std::get_if<wire::PrefixCache>(&envelope.message)) {
+          EXPECT_TRUE(cache->stream);
+          reply(wire::Accepted{});
+          reply(wire::Progress{});
+          if (cache->prompt == "no") {
+            return reply(wire::ErrorReply{resource_exhausted("prefix", "full"), 0});
+          }
+          return reply(wire::PrefixReply{"prefix_01", 70, 1, 0, 70, {}});
+        }
+        const bool attach = std::holds_alternative<wire::PrefixAttach>(envelope.message);
+        reply(wire::PrefixReply{"prefix_01", 70, attach ? 2 : 1, 0, 0, {}});
+      });
+  Result<Client> client = Client::connect(folder.endpoint());
+  ASSERT_TRUE(client.ok());
+  wire::PrefixCache prefix;
+  prefix.prompt = "Once upon a time";
+  const auto cached = client->cache_prefix(prefix);
+  ASSERT_TRUE(cached.ok()) << cached.error().to_string();
+  EXPECT_EQ(cached->prefilled_tokens, 70);
+  EXPECT_EQ(client->attach_prefix(cached->id)->references, 2);
+  EXPECT_EQ(client->release_prefix(cached->id)->references, 1);
+  prefix.prompt = "no";
+  EXPECT_EQ(client->cache_prefix(prefix).error().field, "prefix");
+}
+
+TEST(Client, searches_chunks) {
+  const TempFolder folder;
+  FakeDaemon daemon(folder.endpoint(), [](const wire::Envelope& asked, const auto& reply) {
+    const auto* search = std::get_if<wire::ChunkSearch>(&asked.message);
+    if (search == nullptr) return;
+    reply(wire::ChunkSearchReply{{{"output_1", ChunkType::kOutput, "", search->query}}});
   });
   Result<Client> client = Client::connect(folder.endpoint());
   ASSERT_TRUE(client.ok());
-  const Result<ChunkStats> stats = client->get_chunk_stats();
-  ASSERT_TRUE(stats.ok());
-  EXPECT_EQ(stats->chunks_output, 3);
-  EXPECT_EQ(stats->kv_bytes_used, 4096);
+  const auto hits = client->search_chunks("capital", 3);
+  ASSERT_TRUE(hits.ok()) << hits.error().to_string();
+  ASSERT_EQ(hits->size(), 1u);
+  EXPECT_EQ(hits->front().snippet, "capital");
+  EXPECT_EQ(error_of(client->search_chunks("", 3)).find("invalid_argument: query"), 0u);
+}
+
+// So long that every limit of a call has passed many times.
+TEST(Client, waits_for_a_check_as_long_as_the_daemon_answers_pings) {
+  const TempFolder folder;
+  std::optional<FakeDaemon::Reply> waiting;
+  FakeDaemon daemon(folder.endpoint(), [&](const wire::Envelope&, const FakeDaemon::Reply& reply) {
+    waiting.emplace(reply);
+  });
+  daemon.on_ping([&](int count) {
+    if (count == 7) (*waiting)(wire::FsckReply{{}, 0, 0, 12, 34});
+  });
+  ClientOptions options;
+  options.silence_ms = 20;
+  options.timeout_ms = 2'000;
+  Result<Client> client = Client::connect(folder.endpoint(), options);
+  ASSERT_TRUE(client.ok());
+  const auto reply = client->fsck(false);
+  ASSERT_TRUE(reply.ok()) << reply.error().to_string();
+  EXPECT_EQ(reply->pages, 12);
+}
+
+TEST(Client, gives_a_backup_up_when_the_daemon_falls_silent) {
+  const TempFolder folder;
+  FakeDaemon daemon(folder.endpoint(), ignore);
+  ClientOptions options = hasty();
+  options.silence_ms = 20;
+  Result<Client> client = Client::connect(folder.endpoint(), options);
+  ASSERT_TRUE(client.ok());
+  daemon.set_answers_pings(false);
+  EXPECT_EQ(error_of(client->backup("/copy")), "unavailable: endpoint: the daemon fell silent");
 }
 
 }  // namespace

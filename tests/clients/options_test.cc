@@ -92,12 +92,34 @@ TEST(Options, fill_the_parameters_of_a_generation) {
   EXPECT_EQ(options.generate.query, "q");
 }
 
+TEST(Options, fill_penalties_and_biases) {
+  for (const char* command : {"generate", "chat"}) {
+    const Options options =
+        options_of({command, "--presence-penalty", "0.5", "--frequency-penalty=-1.25",
+                    "--logit-bias", "42=-100", "--logit-bias", "7=1.5e0"});
+    const bool chat = options.command == Options::Command::kChat;
+    const auto& sampling = (chat ? options.chat.params : options.generate.params).sampling;
+    EXPECT_EQ(sampling.presence_penalty, 0.5);
+    EXPECT_EQ(sampling.frequency_penalty, -1.25);
+    ASSERT_EQ(sampling.logit_bias.size(), 2u);
+    EXPECT_EQ(sampling.logit_bias[0].token, 42);
+    EXPECT_EQ(sampling.logit_bias[0].bias, -100);
+    EXPECT_EQ(sampling.logit_bias[1].token, 7);
+    EXPECT_EQ(sampling.logit_bias[1].bias, 1.5);
+  }
+  const Options options =
+      options_of({"generate", "--logprobs", "--top-logprobs", "5", "--batch", "prompts"});
+  EXPECT_EQ(options.generate.params.top_logprobs, 5);
+  EXPECT_EQ(options.generate.batch, "prompts");
+}
+
 TEST(Options, leave_what_is_not_given_to_the_daemon) {
   const wire::GenerateRequest& params = options_of({"generate", "x"}).generate.params;
   EXPECT_FALSE(params.sampling.temperature.has_value());
   EXPECT_FALSE(params.sampling.seed.has_value());
   EXPECT_FALSE(params.thinking.has_value());
-  EXPECT_EQ(params.think_policy, ThinkPolicy::kReprefill);
+  EXPECT_FALSE(params.think_policy.has_value());
+  EXPECT_TRUE(params.reuse);
   EXPECT_FALSE(options_of({"generate"}).generate.query.has_value());
   EXPECT_EQ(options_of({"generate", "--think", "x"}).generate.params.thinking, true);
 }
@@ -154,13 +176,23 @@ TEST(Options, refuse_bytes_that_are_no_text_by_name) {
   }
 }
 
+TEST(Options, refuse_a_logit_bias_that_is_none) {
+  using ::testing::HasSubstr;
+  for (const char* bias : {"42", "=1", "42=", "a=1", "42=b", "42=1x", "4.2=1", "42 =1", ""}) {
+    EXPECT_THAT(refusal({"generate", "--logit-bias", bias, "x"}),
+                HasSubstr("--logit-bias: must be ID=BIAS"))
+        << bias;
+  }
+}
+
 TEST(Options, name_the_command_that_is_none) {
   using ::testing::HasSubstr;
   EXPECT_THAT(refusal({"bogus"}),
               HasSubstr("\"bogus\" is no command here; it must be one of: status, generate, chat, "
                         "chunk"));
   EXPECT_THAT(refusal({"chunk", "bogus"}),
-              HasSubstr("\"bogus\" is no command here; it must be one of: list, show, delete"));
+              HasSubstr("\"bogus\" is no command here; it must be one of: list, search, "
+                        "show, delete"));
   EXPECT_THAT(refusal({}), HasSubstr("A command is missing; it must be one of: status"));
 }
 
@@ -181,6 +213,11 @@ TEST(Options, of_a_generation_are_checked_without_a_daemon) {
                                                         {"--temperature", "101"},
                                                         {"--timeout-ms", "-5"},
                                                         {"--max-tokens", "-1"},
+                                                        {"--presence-penalty", "2.1"},
+                                                        {"--frequency-penalty", "nan"},
+                                                        {"--logit-bias", "1=101"},
+                                                        {"--logit-bias", "1=nan"},
+                                                        {"--logit-bias", "-1=0"},
                                                         {"--stop", ""}}) {
     for (const char* command : {"generate", "chat"}) {
       const Status checked = check_options(options_of({command, option, value}));
@@ -189,6 +226,9 @@ TEST(Options, of_a_generation_are_checked_without_a_daemon) {
     }
   }
   EXPECT_TRUE(check_options(options_of({"chat", "--top-p", "1"})).ok());
+  const Status alone = check_options(options_of({"generate", "--top-logprobs", "3"}));
+  ASSERT_FALSE(alone.ok());
+  EXPECT_EQ(alone.error().field, "top_logprobs");
   EXPECT_TRUE(check_options(options_of({"status"})).ok());
 }
 
@@ -199,6 +239,9 @@ TEST(Options, exit_with_usage_for_a_wrong_command_line) {
   EXPECT_EQ(exit_code({"chunk", "show"}), kExitUsage);
   EXPECT_EQ(exit_code({"generate", "--top-k", "many", "x"}), kExitUsage);
   EXPECT_EQ(exit_code({"generate", "x", "--query", "y"}), kExitUsage);
+  EXPECT_EQ(exit_code({"generate", "x", "--batch", "f"}), kExitUsage);
+  EXPECT_EQ(exit_code({"generate", "--query", "x", "--batch", "f"}), kExitUsage);
+  EXPECT_EQ(exit_code({"generate", "--stream", "--batch", "f"}), kExitUsage);
   EXPECT_EQ(exit_code({"generate", "--think-policy", "mask", "x"}), kExitUsage);
   EXPECT_EQ(exit_code({"chunk", "list", "--type", "noise"}), kExitUsage);
   EXPECT_EQ(exit_code({"generate", "--think", "--no-think", "x"}), kExitUsage);

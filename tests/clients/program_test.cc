@@ -74,6 +74,46 @@ TEST(Program, prints_a_stream_as_json_lines) {
   EXPECT_EQ(events, "accepted delta delta delta final ");
 }
 
+TEST(Program, answers_a_batch_in_the_order_of_its_lines) {
+  std::string input;
+  std::string expected;
+  for (int i = 1; i <= 70; ++i) {  // more than go at once
+    input += "question " + std::to_string(i) + "\n";
+    expected += "[line " + std::to_string(i) + "]\nAnswer to question " + std::to_string(i) + "\n";
+  }
+  const Outcome outcome = run_on_pipes({"generate", "--batch", "-"}, input);
+  EXPECT_EQ(outcome.code, kExitOk);
+  EXPECT_EQ(outcome.out, expected);
+  EXPECT_EQ(outcome.compositions.size(), 70u);
+}
+
+TEST(Program, prints_a_batch_as_json_lines) {
+  const Outcome outcome = run_on_pipes({"generate", "--batch", "-", "--json"},
+                                       "a\nfail\n\n{\"query\": \"b\", \"logprobs\": true}\n");
+  EXPECT_EQ(outcome.code, kExitFailed);
+  std::istringstream lines(outcome.out);
+  std::vector<Json> results;
+  for (std::string line; std::getline(lines, line);) results.push_back(Json::parse(line));
+  ASSERT_EQ(results.size(), 3u);
+  EXPECT_EQ(results[0]["line"], 1);
+  EXPECT_EQ(results[0]["text"], "Answer to a");
+  EXPECT_EQ(results[1]["line"], 2);
+  EXPECT_EQ(results[1]["error"]["field"], "queue");
+  EXPECT_EQ(results[2]["line"], 4);
+  EXPECT_EQ(results[2]["logprobs"].size(), 3u);
+}
+
+TEST(Program, sends_nothing_of_a_batch_with_a_wrong_line) {
+  const Outcome outcome = run_on_pipes({"generate", "--batch", "-"}, "a\n{\"query\": 1}\n");
+  EXPECT_EQ(outcome.code, kExitUsage);
+  EXPECT_NE(outcome.err.find("line 2, query"), std::string::npos) << outcome.err;
+  EXPECT_TRUE(outcome.compositions.empty());
+  EXPECT_EQ(run_on_pipes({"generate", "--batch", "-"}, "\n").code, kExitUsage);
+  const Outcome missing = run_on_pipes({"generate", "--batch", "no/such/file"}, "");
+  EXPECT_EQ(missing.code, kExitFailed);
+  EXPECT_NE(missing.err.find("no/such/file"), std::string::npos) << missing.err;
+}
+
 TEST(Program, tells_a_failed_request_from_a_wrong_one) {
   const Outcome failed = run_on_pipes({"generate", "fail"}, "");
   EXPECT_EQ(failed.code, kExitFailed);

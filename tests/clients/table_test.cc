@@ -7,9 +7,12 @@
 
 #include "clients/ctl/chunk_table.h"
 #include "clients/ctl/json_fields.h"
+#include "clients/ctl/stats_text.h"
 #include "clients/ctl/status_text.h"
 #include "clients/ctl/terminal_text.h"
 #include "clients/ctl/units.h"
+#include "clients/ctl/upkeep_commands.h"
+#include "clients/ctl/usage_text.h"
 
 namespace cascade::ctl {
 namespace {
@@ -86,6 +89,62 @@ TEST(ChunkTable, tells_outputs_from_inputs_at_a_glance) {
   const std::string coloured = render_chunks({output_info(), input}, Ids::kWhole, Style(true));
   EXPECT_NE(coloured.find("\x1b[32m◀ output"), std::string::npos);
   EXPECT_NE(coloured.find("\x1b[36m▶ input"), std::string::npos);
+}
+
+TEST(ChunkTable, shows_what_a_search_found_without_what_a_terminal_obeys) {
+  const wire::ChunkSearchHit hit = {"output_0123456789abcdef", ChunkType::kOutput, "a\x1b[31mb",
+                                    "The [capital]\nis\x07 Paris."};
+  EXPECT_EQ(render_hits({hit}, Ids::kShort, kPlain),
+            "ID               Type    Name     Snippet\n"
+            "output_01234567  OUTPUT  a␛[31mb  The [capital] is␇ Paris.\n");
+}
+
+TEST(StatsText, has_what_is_on_disk_if_the_daemon_says_so) {
+  wire::StatsReply stats;
+  EXPECT_EQ(render_stats(stats, kPlain).find("on disk"), std::string::npos);
+  stats.disk = wire::DiskStats{12, 1 << 20, 20, 8, 1, 3, 0};
+  const std::string text = render_stats(stats, kPlain);
+  EXPECT_NE(text.find("on disk:  12 pages, 12 MiB\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("written:  20 pages, 20 MiB\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("loaded:   8 pages, 8.0 MiB\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("damaged:  1 pages, computed again\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("removed:  3 pages\n"), std::string::npos) << text;
+  stats.disk->load_bytes_per_s = 1 << 30;
+  EXPECT_NE(render_stats(stats, kPlain).find("8.0 MiB, 1.0 GiB/s"), std::string::npos);
+  EXPECT_EQ(to_json_object(stats)["disk"]["pages_loaded"], 8);
+}
+
+TEST(UsageText, says_what_was_read_from_disk) {
+  client::Generation generation;
+  generation.usage.reused_tokens = 520;
+  EXPECT_TRUE(usage_text(generation, false).starts_with("520 tokens reused, 0 prefilled"));
+  generation.usage.loaded_tokens = 128;
+  EXPECT_TRUE(usage_text(generation, false)
+                  .starts_with("520 tokens reused (128 read from disk), 0 prefilled"));
+}
+
+TEST(ChunkTable, shows_no_chain_keys_but_in_json) {
+  Chunk chunk = output_info().chunk;
+  chunk.kv_key = "f00d";
+  EXPECT_EQ(render_chunk(chunk, kPlain).find("f00d"), std::string::npos);
+  EXPECT_EQ(to_json_object(chunk)["kv_key"], "f00d");
+}
+
+TEST(FsckText, has_a_line_for_each_finding_and_one_for_all) {
+  wire::FsckReply reply;
+  reply.pages = 3;
+  reply.bytes = 3 << 20;
+  EXPECT_EQ(render_fsck(reply),
+            "verified 3 pages of K and V (3.0 MiB) and the database: all is well\n");
+  reply.findings = {{"kv file 1", "is\x1b[2J cut\noff", true}, {"search index", "is wrong", false}};
+  reply.found = 5;
+  reply.left = 4;
+  EXPECT_EQ(render_fsck(reply),
+            "kv file 1: is␛[2J cut off (repaired)\n"
+            "search index: is wrong\n"
+            "and 3 more\n"
+            "verified 3 pages of K and V (3.0 MiB) and the database: 5 findings, 1 repaired, 4 "
+            "left\n");
 }
 
 TEST(ChunkTable, shows_one_chunk_and_its_text) {

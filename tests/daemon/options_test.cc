@@ -38,13 +38,13 @@ DaemonOptions accepted(std::vector<const char*> arguments) {
 }
 
 TEST(ParseBytes, takes_plain_numbers_and_binary_units) {
-  EXPECT_EQ(*parse_bytes("1"), 1);
-  EXPECT_EQ(*parse_bytes("1024"), 1024);
-  EXPECT_EQ(*parse_bytes("3K"), 3 * 1024);
-  EXPECT_EQ(*parse_bytes("512M"), int64_t{512} << 20);
-  EXPECT_EQ(*parse_bytes("4G"), int64_t{4} << 30);
-  EXPECT_EQ(*parse_bytes("9223372036854775807"), INT64_MAX);
-  EXPECT_EQ(*parse_bytes("8589934591G"), INT64_MAX - (int64_t{1} << 30) + 1);
+  EXPECT_EQ(*parse_bytes("--kv-memory", "1"), 1);
+  EXPECT_EQ(*parse_bytes("--kv-memory", "1024"), 1024);
+  EXPECT_EQ(*parse_bytes("--kv-memory", "3K"), 3 * 1024);
+  EXPECT_EQ(*parse_bytes("--kv-memory", "512M"), int64_t{512} << 20);
+  EXPECT_EQ(*parse_bytes("--kv-memory", "4G"), int64_t{4} << 30);
+  EXPECT_EQ(*parse_bytes("--kv-memory", "9223372036854775807"), INT64_MAX);
+  EXPECT_EQ(*parse_bytes("--kv-memory", "8589934591G"), INT64_MAX - (int64_t{1} << 30) + 1);
 }
 
 TEST(ParseBytes, refuses_what_is_not_a_size) {
@@ -70,10 +70,30 @@ TEST(ParseBytes, refuses_what_is_not_a_size) {
                            "8589934592G",
                            "99999999999999999999",
                            "1KK"}) {
-    const auto bytes = parse_bytes(text);
+    const auto bytes = parse_bytes("--kv-memory", text);
     ASSERT_FALSE(bytes.ok()) << text;
     EXPECT_EQ(bytes.error().code, ErrorCode::kInvalidArgument);
     EXPECT_THAT(bytes.error().message, HasSubstr(text));
+  }
+}
+
+TEST(Options, say_what_the_cache_keeps) {
+  const DaemonOptions defaults = accepted({});
+  EXPECT_EQ(defaults.eviction, EvictionPolicy::kHybrid);
+  EXPECT_EQ(defaults.max_pinned, 0.5);
+  EXPECT_EQ(defaults.chunk_memory_ratio, 0.9);
+  const DaemonOptions given =
+      accepted({"--eviction", "lru", "--max-pinned", "0.25", "--chunk-memory-ratio", "1"});
+  EXPECT_EQ(given.eviction, EvictionPolicy::kLru);
+  EXPECT_EQ(given.max_pinned, 0.25);
+  EXPECT_EQ(given.chunk_memory_ratio, 1);
+  using Arguments = std::vector<const char*>;
+  for (const Arguments& wrong :
+       {Arguments{"--eviction", "fifo"}, Arguments{"--max-pinned", "1.1"},
+        Arguments{"--max-pinned", "nan"}, Arguments{"--chunk-memory-ratio", "-0.1"}}) {
+    const Outcome outcome = parse({"--model", "m", wrong[0], wrong[1]});
+    EXPECT_EQ(outcome.parsed.exit_code, kExitUsage) << wrong[0] << ' ' << wrong[1];
+    EXPECT_THAT(outcome.err, HasSubstr(wrong[0]));
   }
 }
 

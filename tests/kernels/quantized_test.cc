@@ -42,15 +42,22 @@ std::vector<float> product(const Kernels& kernels, const PackedMatrix& w,
   return y;
 }
 
+// Of the elements [begin, end).
+float largest_magnitude(const std::vector<float>& x, int begin, int end) {
+  float largest = 0;
+  for (int i = begin; i < end; ++i) largest = std::max(largest, std::fabs(x[i]));
+  return largest;
+}
+
 class Quantized : public ::testing::TestWithParam<WeightType> {};
 
 TEST_P(Quantized, every_isa_equals_scalar_over_odd_shapes) {
   Random random(testing::test_seed());
-  for (const int n : {1, 16, 17, 100}) {
+  for (const int n : {1, 16, 17, 300}) {
     for (const int k : {8, 120, 128, 136, 520}) {
       const TestMatrix matrix(random, GetParam(), MatrixLayout::kPanels16, n, k);
       const PackedMatrix& w = matrix.packed;
-      for (const int rows : {1, 2, 3, 4, 5, 7, 11, 12, 13, 25, 97}) {
+      for (const int rows : {1, 2, 3, 4, 5, 8, 9, 12, 17, 24, 25, 97}) {
         const auto x = random_floats(random, size_t(rows) * k);
         const auto expected = product(scalar(), w, x, 0, rows, 0);
         for (const Kernels* kernels : vector_kernels()) {
@@ -119,12 +126,10 @@ TEST_P(Quantized, is_close_to_the_product_of_the_rounded_numbers) {
       double exact = 0, bound = 0;
       for (int g = 0; g < k; g += kGroup) {
         // x is off by at most half a step in each element.
-        float largest = 0;
-        for (int i = g; i < std::min(k, g + kGroup); ++i) {
+        const int end = std::min(k, g + kGroup);
+        const float largest = largest_magnitude(x, r * k + g, r * k + end);
+        for (int i = g; i < end; ++i) {
           exact += double(x[size_t(r) * k + i]) * row[i];
-          largest = std::max(largest, std::fabs(x[size_t(r) * k + i]));
-        }
-        for (int i = g; i < std::min(k, g + kGroup); ++i) {
           bound += std::fabs(double(row[i])) * largest / 127 * 0.501;
         }
       }
@@ -133,32 +138,48 @@ TEST_P(Quantized, is_close_to_the_product_of_the_rounded_numbers) {
   }
 }
 
-TEST_P(Quantized, stores_rows_within_half_a_step) {
+TEST(QuantizedMatrix, int8_stores_rows_within_half_a_step) {
   Random random(testing::test_seed());
-  const bool int8 = GetParam() == WeightType::kInt8;
   const int k = 328;
-  TestMatrix matrix(GetParam(), MatrixLayout::kPanels16, 20, k);
+  TestMatrix matrix(WeightType::kInt8, MatrixLayout::kPanels16, 20, k);
   for (int channel = 0; channel < 20; ++channel) {
     const auto row = random_floats(random, k);
     set_row(matrix.packed, channel, row.data());
     std::vector<float> back(k);
     get_row(matrix.packed, channel, back.data());
-    const int span = int8 ? kGroup : kSubgroup;
-    for (int begin = 0; begin < k; begin += span) {
-      float largest = 0, group = 0;
-      for (int i = begin; i < std::min(k, begin + span); ++i) {
-        largest = std::max(largest, std::fabs(row[i]));
+    for (int begin = 0; begin < k; begin += kGroup) {
+      const int end = std::min(k, begin + kGroup);
+      const float largest = largest_magnitude(row, begin, end);
+      // The scale is rounded up to bf16, by under 2^-7 of itself.
+      const float step = largest / 127 * (1 + 0x1p-7f);
+      for (int i = begin; i < end; ++i) ASSERT_NEAR(back[i], row[i], step * 0.5001f) << i;
+    }
+  }
+}
+
+// Steps may be finer than the largest weight fits, if clipping it costs less: what holds is that a
+// group is no worse, in squares, than with the steps of seven units at which nothing is clipped.
+TEST(QuantizedMatrix, int4_stores_groups_no_worse_than_with_steps_that_fit_the_largest) {
+  Random random(testing::test_seed());
+  const int k = 328;
+  TestMatrix matrix(WeightType::kInt4, MatrixLayout::kPanels16, 20, k);
+  for (int channel = 0; channel < 20; ++channel) {
+    const auto row = random_floats(random, k);
+    set_row(matrix.packed, channel, row.data());
+    std::vector<float> back(k);
+    get_row(matrix.packed, channel, back.data());
+    for (int begin = 0; begin < k; begin += kGroup) {
+      const int end = std::min(k, begin + kGroup);
+      // The scale is rounded up to bf16, by under 2^-7 of itself; a step is a whole number of it.
+      const float scale = largest_magnitude(row, begin, end) / (7 * 15) * (1 + 0x1p-7f);
+      double error = 0, bound = 0;
+      for (int i = begin; i < end; ++i) error += std::pow(double{back[i]} - row[i], 2);
+      for (int part = begin; part < end; part += kSubgroup) {
+        const int part_end = std::min(end, part + kSubgroup);
+        const float step = largest_magnitude(row, part, part_end) / 7 + scale;
+        bound += (part_end - part) * std::pow(step / 2, 2);
       }
-      for (int i = begin / kGroup * kGroup; i < std::min(k, begin / kGroup * kGroup + kGroup);
-           ++i) {
-        group = std::max(group, std::fabs(row[i]));
-      }
-      // int8: the scale is rounded up by under 2^-7. int4: a step of a seventh, coarser by at most
-      // one fifteenth of the group's, or as much clipped.
-      const float step = int8 ? largest / 127 * 1.01f : largest / 7 * 1.4f + group / 105;
-      for (int i = begin; i < std::min(k, begin + span); ++i) {
-        ASSERT_NEAR(back[i], row[i], step * (int8 ? 0.5f : 1.0f)) << i;
-      }
+      ASSERT_LE(error, bound * 1.0001) << "channel " << channel << ", from " << begin;
     }
   }
 }
@@ -182,6 +203,17 @@ TEST(QuantizedRows, are_the_same_bytes_on_every_isa_and_odd_numbers_do_no_harm) 
       ASSERT_EQ(std::memcmp(expected.get(), actual.get(), quantized_rows_bytes(15, k)), 0)
           << to_string(kernels->isa) << " k=" << k;
     }
+  }
+}
+
+TEST(QuantizedGemm, scratch_for_a_matrix_is_enough_for_all_with_fewer_inputs) {
+  size_t before = 0;
+  for (int k = 8; k < 40'000; k += 8) {
+    const size_t panel = static_cast<size_t>(row_groups(k)) * kGroup * kPanelChannels;
+    EXPECT_GE(quantized_gemm_scratch_bytes(k), panel * expanded_panels(k)) << k;
+    EXPECT_GE(quantized_gemm_scratch_bytes(k), before) << k;
+    EXPECT_EQ(expanded_panels(k) % 2, 0) << k;
+    before = quantized_gemm_scratch_bytes(k);
   }
 }
 

@@ -25,7 +25,7 @@ const Kernels& kernels() {
 
 Result<Sampled> draw(Logits logits, const SamplerParams& params, int64_t position = 0,
                      const std::vector<int32_t>& history = {}) {
-  return sample(logits, params, history, position, kernels());
+  return sample(logits, params, {{}, history}, position, kernels());
 }
 
 int32_t token(Logits logits, const SamplerParams& params, int64_t position = 0,
@@ -221,7 +221,7 @@ TEST(Sampler, the_same_arguments_give_the_same_token_and_bits) {
       const auto table = kernels_for(isa);
       if (!table.ok()) continue;
       Logits copy = logits;
-      const auto again = sample(copy, params, history, position, **table);
+      const auto again = sample(copy, params, {{}, history}, position, **table);
       ASSERT_TRUE(first.ok() && again.ok());
       ASSERT_EQ(again->token, first->token);
       ASSERT_EQ(again->logprob, first->logprob);
@@ -233,7 +233,8 @@ TEST(Sampler, a_penalty_divides_positive_and_multiplies_negative_logits_once) {
   SamplerParams params;
   params.repetition_penalty = 2;
   Logits logits = {4, 1, -1, -3, 0};
-  const auto sampled = sample(logits, params, std::vector<int32_t>{0, 0, 0, 3, 4}, 0, kernels());
+  const std::vector<int32_t> prompt = {0, 3}, generated = {0, 4, 0};
+  const auto sampled = sample(logits, params, {prompt, generated}, 0, kernels());
   ASSERT_TRUE(sampled.ok());
   EXPECT_EQ(logits, (Logits{2, 1, -1, -6, 0}));
   EXPECT_EQ(sampled->token, 0);
@@ -246,8 +247,8 @@ TEST(Sampler, a_penalty_divides_positive_and_multiplies_negative_logits_once) {
 TEST(Sampler, a_penalty_of_one_neither_reads_history_nor_writes_logits) {
   Logits logits = {4, 1, -1};
   const Logits before = logits;
-  ASSERT_TRUE(
-      cascade::sample(logits, SamplerParams(), std::vector<int32_t>{0, 1, 2}, 0, kernels()).ok());
+  const std::vector<int32_t> history = {0, 1, 2};
+  ASSERT_TRUE(cascade::sample(logits, SamplerParams(), {{}, history}, 0, kernels()).ok());
   EXPECT_EQ(logits, before);
 }
 

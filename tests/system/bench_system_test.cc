@@ -91,6 +91,30 @@ TEST(BenchSystem, decode_compares_shared_pages_with_private_ones) {
   }
 }
 
+// The demo model with another context, as links in `dir`.
+std::string demo_with_context(const testing::ScratchDir& dir, int64_t tokens) {
+  for (const auto& file : std::filesystem::directory_iterator(testing::demo_model_dir())) {
+    std::filesystem::create_symlink(file.path(), dir.path() / file.path().filename());
+  }
+  std::ifstream file(testing::demo_model_dir() / "config.json");
+  Json config = Json::parse(file);
+  config["max_position_embeddings"] = tokens;
+  std::filesystem::remove(dir.path() / "config.json");
+  std::ofstream(dir.path() / "config.json") << config;
+  return dir.path().string();
+}
+
+TEST(BenchSystem, lengths_nobody_chose_are_those_the_context_has_room_for) {
+  const testing::ScratchDir dir;
+  const std::string model = demo_with_context(dir, 100);
+  const ProgramResult result = bench(
+      {"prefill", "--model", model, "--depth", "16", "--repeats", "1", "--threads", "1", "--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  const Json rows = Json::parse(result.out)["rows"];
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0]["tokens"], 84);
+}
+
 TEST(BenchSystem, tables_have_a_line_for_each_row) {
   const ProgramResult result =
       model_bench("decode", {"--batch", "2", "--depth", "5,6", "--kv", "bf16"});
@@ -179,24 +203,28 @@ TEST(BenchSystem, wrong_options_of_models_are_explained) {
       {{"decode", "--model", model, "--batch", "0"}, "--batch: Value 0 not in range"},
       {{"decode", "--model", model, "--shared-prefix", "63"},
        "--shared-prefix: must be 0 or at least 64: sequences share whole pages"},
+      {{"decode", "--model", model, "--shared-prefix", "4097"},
+       "--shared-prefix: must not be over the largest depth, which is 4096"},
+      {{"prefill", "--model", model, "--depth", "16384"},
+       "--depth: asks for 16385 tokens in all; the model's context holds 16384"},
   });
 }
 
 TEST(BenchSystem, sequences_that_memory_cannot_hold_are_refused) {
   // The demo model with a longer context: 512 sequences of 16 Mi tokens would take 140 TB in f32.
   const testing::ScratchDir dir;
-  for (const auto& file : std::filesystem::directory_iterator(testing::demo_model_dir())) {
-    const auto copy = dir.path() / file.path().filename();
-    std::filesystem::create_symlink(file.path(), copy);
-  }
-  std::ifstream file(testing::demo_model_dir() / "config.json");
-  Json config = Json::parse(file);
-  config["max_position_embeddings"] = 1 << 24;
-  std::filesystem::remove(dir.path() / "config.json");
-  std::ofstream(dir.path() / "config.json") << config;
-  expect_usage_errors({{{"decode", "--model", dir.path().string(), "--kv", "f32", "--depth",
-                         "16777000", "--batch", "1,512", "--threads", "1"},
+  const std::string model = demo_with_context(dir, 1 << 24);
+  expect_usage_errors({{{"decode", "--model", model, "--kv", "f32", "--depth", "16777000",
+                         "--batch", "1,512", "--threads", "1"},
                         "--batch: measuring 512 x 16777016 tokens takes 70"}});
+}
+
+TEST(BenchSystem, libraries_that_were_not_built_in_are_refused) {
+  const ProgramResult result =
+      bench({"gemm", "--libraries", "--weights", "f32", "-m", "1", "--repeats", "1"});
+  if (result.exit_code == 0) GTEST_SKIP() << "this build has them";
+  EXPECT_EQ(result.exit_code, 2);
+  EXPECT_THAT(result.err, HasSubstr("--libraries: this build has none"));
 }
 
 TEST(BenchSystem, a_model_that_is_not_there_is_a_failure) {

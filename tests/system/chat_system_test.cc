@@ -17,7 +17,8 @@ using ::testing::HasSubstr;
 using testing::run_program;
 using testing::ScratchDir;
 
-TEST(ChatSystem, goes_on_when_the_daemon_is_started_again) {
+// A conversation of which a second daemon answers the later turns; what the chat says of that.
+std::string error_output_of_two_daemons(const std::filesystem::path& second_state) {
   const ScratchDir scratch;
   const auto run_dir = scratch.path() / "run";
   const std::string endpoint = "ipc://" + (run_dir / "cascaded.sock").string();
@@ -25,23 +26,31 @@ TEST(ChatSystem, goes_on_when_the_daemon_is_started_again) {
                Program::On::kPipes);
   {
     DaemonProcess first(run_dir);
-    ASSERT_TRUE(first.serving()) << first.log();
+    EXPECT_TRUE(first.serving()) << first.log();
     chat.start();
     chat.type("/system You are a helpful assistant.\nWhat is the capital of France?\n");
     chat.expect("The capital of France is Paris.\n");
     EXPECT_EQ(first.stop(SIGTERM), 0) << first.log();
   }
-  const DaemonProcess second(run_dir);
-  ASSERT_TRUE(second.serving()) << second.log();
+  const DaemonProcess second(run_dir, {}, scratch.path() / second_state);
+  EXPECT_TRUE(second.serving()) << second.log();
   chat.type("What city did we just discuss?\n");
   chat.expect("We just discussed Paris.\n");
   // The second daemon has inherited the input's other end, so that closing it would not end it.
   chat.type("What was my first question?\n/bye\n");
   EXPECT_EQ(chat.finish(), 0);
   EXPECT_THAT(chat.out(), HasSubstr("capital of France"));
-  EXPECT_EQ(chat.err(),
-            "The chunks of the earlier turns are gone (the daemon was restarted, or they were "
-            "deleted): the turns are sent as text.\n");
+  return chat.err();
+}
+
+TEST(ChatSystem, goes_on_when_the_daemon_is_started_again) {
+  EXPECT_EQ(error_output_of_two_daemons("state"), "");
+}
+
+TEST(ChatSystem, goes_on_with_a_daemon_that_knows_nothing_of_it) {
+  EXPECT_EQ(error_output_of_two_daemons("other_state"),
+            "The chunks of the earlier turns are gone (deleted, expired, or of another state "
+            "directory): the turns are sent as text.\n");
 }
 
 TEST(ChatSystem, a_deleted_output_is_sent_as_text_too) {

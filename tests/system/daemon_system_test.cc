@@ -57,6 +57,23 @@ const std::vector<std::string> kQuestions = {"What is the capital of France?",
                                              "What is the capital of Kenya?",
                                              "What was my first question?"};
 
+TEST(DaemonSystem, a_client_that_goes_away_takes_its_prefixes_along) {
+  const ScratchDir scratch;
+  const DaemonProcess daemon(scratch.path() / "run");
+  Client stays = connect(daemon);
+  const auto pinned = [&] { return stays.get_chunk_stats()->cache->pages_pinned; };
+  {
+    Client leaves = connect(daemon);
+    wire::PrefixCache prefix;
+    prefix.chunks = {{ChunkType::kSystemPrompt, "", kSystem}};
+    ASSERT_TRUE(leaves.cache_prefix(prefix).ok());
+    EXPECT_GT(pinned(), 0);
+  }
+  for (int i = 0; i < 2000 && pinned() > 0; ++i) {
+  }
+  EXPECT_EQ(pinned(), 0);
+}
+
 TEST(DaemonSystem, six_turns_with_retained_outputs_equal_six_cold_prompts) {
   const ScratchDir scratch;
   const DaemonProcess daemon(scratch.path() / "warm");
@@ -75,7 +92,9 @@ TEST(DaemonSystem, six_turns_with_retained_outputs_equal_six_cold_prompts) {
     const auto warm = generate(client, request);
     wait_until_idle(client);
 
-    const DaemonProcess fresh(scratch.path() / ("cold" + std::to_string(i)));
+    const std::string number = std::to_string(i);
+    const DaemonProcess fresh(scratch.path() / ("cold" + number), {},
+                              scratch.path() / ("state" + number));
     ASSERT_TRUE(fresh.serving()) << fresh.log();
     Client cold_client = connect(fresh);
     history.push_back({.role = "user", .content = kQuestions[i], .reasoning = {}});
@@ -125,6 +144,42 @@ TEST(DaemonSystem, clients_together_get_what_each_gets_alone) {
     alone[i] = generate(client, question(i));
     EXPECT_EQ(alone[i].token_ids, together[i].token_ids);
     EXPECT_EQ(alone[i].logprobs, together[i].logprobs);
+  }
+}
+
+TEST(DaemonSystem, a_batch_gets_what_each_prompt_gets_alone) {
+  const ScratchDir scratch;
+  const DaemonProcess daemon(scratch.path() / "run");
+  ASSERT_TRUE(daemon.serving()) << daemon.log();
+  Client client = connect(daemon);
+  std::vector<wire::GenerateRequest> requests;
+  for (size_t i = 0; i < 12; ++i) {
+    auto request = ask({}, kQuestions[i % 6]);
+    request.top_logprobs = 3;
+    request.sampling.temperature = 0.8;
+    request.sampling.seed = i;
+    request.sampling.presence_penalty = 0.5;
+    request.sampling.frequency_penalty = 0.1 * static_cast<double>(i);
+    request.sampling.logit_bias = {{static_cast<int32_t>(300 + i), 2.5}};
+    if (i == 5) request.sampling.logit_bias.push_back({100'000, 1});
+    if (i == 6) request.top_logprobs = 21;
+    requests.push_back(request);
+  }
+  const auto together = client.generate_batch(requests);
+  ASSERT_EQ(together.size(), requests.size());
+  for (size_t i = 0; i < requests.size(); ++i) {
+    if (i == 5 || i == 6) {
+      ASSERT_FALSE(together[i].ok());
+      EXPECT_EQ(together[i].error().field, i == 5 ? "sampling.logit_bias[100000]" : "top_logprobs");
+      continue;
+    }
+    ASSERT_TRUE(together[i].ok()) << together[i].error().to_string();
+    const auto alone = generate(client, requests[i]);
+    EXPECT_EQ(alone.token_ids, together[i]->token_ids);
+    EXPECT_EQ(alone.logprobs, together[i]->logprobs);
+    EXPECT_EQ(alone.top_token_ids, together[i]->top_token_ids);
+    EXPECT_EQ(alone.top_logprobs, together[i]->top_logprobs);
+    EXPECT_EQ(alone.top_token_ids.size(), 3 * alone.token_ids.size());
   }
 }
 
@@ -196,13 +251,22 @@ TEST(DaemonSystem, answers_the_same_from_packed_weights_of_an_earlier_start) {
   EXPECT_FALSE(answers[0].token_ids.empty());
 }
 
-TEST(DaemonSystem, serves_without_a_state_directory_that_can_be_used) {
+TEST(DaemonSystem, refuses_a_state_directory_that_cannot_be_used) {
   const ScratchDir scratch;
   const DaemonProcess daemon(scratch.path() / "run", {}, "/dev/null/state");
-  ASSERT_TRUE(daemon.serving()) << daemon.log();
-  EXPECT_NE(daemon.log().find(" warning /dev/null/state/weights: "), std::string::npos)
-      << daemon.log();
-  Client client = connect(daemon);
+  EXPECT_FALSE(daemon.serving());
+  EXPECT_EQ(daemon.log(), "cascaded: io: /dev/null/state: Not a directory\n");
+}
+
+TEST(DaemonSystem, two_daemons_do_not_share_a_state_directory) {
+  const ScratchDir scratch;
+  const auto state = scratch.path() / "state";
+  const DaemonProcess first(scratch.path() / "one", {}, state);
+  ASSERT_TRUE(first.serving()) << first.log();
+  const DaemonProcess second(scratch.path() / "two", {}, state);
+  EXPECT_FALSE(second.serving());
+  EXPECT_NE(second.log().find("another process (pid "), std::string::npos) << second.log();
+  Client client = connect(first);
   EXPECT_FALSE(generate(client, ask({}, kQuestions[0])).token_ids.empty());
 }
 

@@ -78,6 +78,16 @@ TEST_F(QualitySystem, what_cannot_be_measured_is_refused_with_the_limit) {
   EXPECT_EQ(kv.exit_code, 2);
   EXPECT_THAT(kv.err, HasSubstr("--kv: must be f32, bf16, fp16, fp8 or int8"));
   EXPECT_EQ(quality({"--positions", "0"}).exit_code, 2);
+  std::ofstream(path_, std::ios::app) << "caf\xe9";
+  const ProgramResult text = quality({"--positions", "10"});
+  EXPECT_EQ(text.exit_code, 1);
+  EXPECT_THAT(text.err, HasSubstr("text.txt: is not UTF-8: byte 2643 is malformed"));
+}
+
+TEST_F(QualitySystem, one_position_has_no_standard_error) {
+  const ProgramResult result = quality({"--positions", "1", "--kv", "int8"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(Json::parse(result.out)["mean_kl_standard_error"].is_null());
 }
 
 TEST(IdentitySystem, counts_what_it_compared) {

@@ -78,26 +78,64 @@ ProgramResult run_program(const std::string& program, const std::vector<std::str
   return {exit_code_of(status), slurp(out), slurp(err)};
 }
 
+RunningProgram::RunningProgram(const std::string& program,
+                               const std::vector<std::string>& arguments) {
+  pid_ = ::fork();
+  if (pid_ == 0) {
+    become(program, arguments, "/dev/null", scratch_.path() / "out", scratch_.path() / "err");
+  }
+}
+
+RunningProgram::~RunningProgram() {
+  if (pid_ > 0) stop(SIGKILL);
+}
+
+std::string RunningProgram::out() const {
+  return slurp(scratch_.path() / "out");
+}
+
+std::string RunningProgram::err() const {
+  return slurp(scratch_.path() / "err");
+}
+
+int RunningProgram::stop(int signal) {
+  ::kill(pid_, signal);
+  int status = 0;
+  ::waitpid(pid_, &status, 0);
+  pid_ = -1;
+  return exit_code_of(status);
+}
+
+bool wait_until(const std::function<bool()>& done) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (std::chrono::steady_clock::now() < deadline) {
+    if (done()) return true;
+    wait_a_moment();
+  }
+  return false;
+}
+
 DaemonProcess::DaemonProcess(const std::filesystem::path& run_dir,
                              const std::filesystem::path& model_dir,
-                             const std::filesystem::path& state_dir)
+                             const std::filesystem::path& state_dir,
+                             const std::vector<std::string>& more, const std::string& failpoint)
     : run_dir_(run_dir), log_path_(run_dir.parent_path() / random_id("log").substr(0, 12)) {
   const auto& model = model_dir.empty() ? demo_model_dir() : model_dir;
   const auto state = state_dir.empty() ? run_dir.parent_path() / "state" : state_dir;
-  const std::vector<std::string> arguments = {"--model",        model.string(), "--run-dir",
-                                              run_dir.string(), "--state-dir",  state.string()};
+  std::vector<std::string> arguments = {"--model",        model.string(), "--run-dir",
+                                        run_dir.string(), "--state-dir",  state.string()};
+  arguments.insert(arguments.end(), more.begin(), more.end());
   pid_ = ::fork();
-  if (pid_ == 0) become("cascaded", arguments, "/dev/null", "/dev/null", log_path_);
+  if (pid_ == 0) {
+    if (!failpoint.empty()) ::setenv("CASCADE_FAILPOINT", failpoint.c_str(), 1);
+    become("cascaded", arguments, "/dev/null", "/dev/null", log_path_);
+  }
   // Sanitizer builds load the model slowly.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (std::chrono::steady_clock::now() < deadline) {
     serving_ = log().find("serving at") != std::string::npos;
     if (serving_) return;
-    siginfo_t info = {};
-    if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-        info.si_pid == pid_) {
-      return;
-    }
+    if (ended_within(0)) return;
     wait_a_moment();
   }
 }
@@ -112,6 +150,20 @@ std::string DaemonProcess::endpoint() const {
 
 std::string DaemonProcess::log() const {
   return slurp(log_path_);
+}
+
+bool DaemonProcess::ended_within(int64_t wait_us) const {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::microseconds(wait_us);
+  for (;;) {
+    siginfo_t info = {};
+    const int options = WEXITED | WNOHANG | WNOWAIT;
+    if (::waitid(P_PID, static_cast<id_t>(pid_), &info, options) == 0 && info.si_pid == pid_) {
+      return true;
+    }
+    if (std::chrono::steady_clock::now() >= deadline) return false;
+    const timespec moment = {0, 500'000};
+    ::ppoll(nullptr, 0, &moment, nullptr);
+  }
 }
 
 int DaemonProcess::stop(int signal) {

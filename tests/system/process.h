@@ -3,7 +3,9 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -32,21 +34,49 @@ struct ProgramResult {
 ProgramResult run_program(const std::string& program, const std::vector<std::string>& arguments,
                           const std::string& input = "");
 
+// A program that runs beside the test. Killed by the destructor if it still runs.
+class RunningProgram {
+ public:
+  RunningProgram(const std::string& program, const std::vector<std::string>& arguments);
+  ~RunningProgram();
+  RunningProgram(const RunningProgram&) = delete;
+  RunningProgram& operator=(const RunningProgram&) = delete;
+
+  pid_t pid() const { return pid_; }
+  std::string out() const;
+  std::string err() const;
+  // Sends the signal and waits for the end; the exit code, or 128 + the signal that ended it.
+  int stop(int signal);
+
+ private:
+  ScratchDir scratch_;
+  pid_t pid_ = -1;
+};
+
+// Waits until `done`; false if that takes a minute.
+bool wait_until(const std::function<bool()>& done);
+
 // A cascaded process. Killed by the destructor if it still runs.
 class DaemonProcess {
  public:
   // Starts it on `run_dir` with the demo model or that of `model_dir`, and the state directory
   // `state_dir` or "state" beside `run_dir`. Waits until it serves or has ended.
+  // `more`: further arguments; `failpoint`: its CASCADE_FAILPOINT, if it is to have one.
   explicit DaemonProcess(const std::filesystem::path& run_dir,
                          const std::filesystem::path& model_dir = {},
-                         const std::filesystem::path& state_dir = {});
+                         const std::filesystem::path& state_dir = {},
+                         const std::vector<std::string>& more = {},
+                         const std::string& failpoint = "");
   ~DaemonProcess();
   DaemonProcess(const DaemonProcess&) = delete;
   DaemonProcess& operator=(const DaemonProcess&) = delete;
 
   bool serving() const { return serving_; }
+  pid_t pid() const { return pid_; }
   std::string endpoint() const;
   std::string log() const;
+  // Waits for its end, so long at most; whether it has come. stop() says how.
+  bool ended_within(int64_t wait_us) const;
   // Sends the signal and waits for the end; the exit code, or 128 + the signal that ended it.
   int stop(int signal);
 

@@ -24,8 +24,9 @@ const std::map<std::string, std::vector<std::string>>& arrows() {
       {"actors", {"model/", "cache/", "persist/", "wire/", "kernels/thread_pool.h", "base/"}},
       // The only main() of the service puts everything together.
       {"daemon", {"actors/", "model/", "cache/", "persist/", "wire/", "kernels/", "base/"}},
-      {"clients", {"wire/", "base/"}},
-      {"bench", {"model/", "cache/", "kernels/", "base/"}},
+      {"clients", {"persist/", "wire/", "base/"}},
+      // Measures kernels by themselves, and the service as its clients see it.
+      {"bench", {"model/", "cache/", "persist/", "kernels/", "clients/cpp/", "wire/", "base/"}},
       {"tests",
        {"actors/", "base/", "bench/", "cache/", "clients/", "daemon/", "kernels/", "model/",
         "persist/", "wire/"}},
@@ -52,7 +53,17 @@ struct Fence {
 const std::vector<Fence>& fences() {
   static const std::vector<Fence> all = {
       {"Boost", std::regex("boost/.*"), std::regex("actors/.*"), "actors"},
-      {"ZeroMQ", std::regex("zmq.*"), std::regex("(actors|clients)/.*"), "actors and clients"},
+      {"ZeroMQ", std::regex("zmq.*"), std::regex("(actors|clients|bench/serve)/.*"),
+       "actors, clients and bench/serve"},
+      {"The protocol", std::regex("(clients|wire)/.*"),
+       std::regex("(actors|bench/serve|clients|daemon|wire)/.*"),
+       "the service, its clients and bench/serve"},
+      // cascadectl checks and copies the state directory of a daemon that does not run,
+      // cascade-bench reads it.
+      {"The store", std::regex("persist/.*"),
+       std::regex("(actors|daemon|persist)/.*|clients/ctl/offline_state\\.(cc|h)|"
+                  "bench/serve/kv_read_speed\\.cc"),
+       "the service and what works on the state directory of one that does not run"},
       {"SQLite", std::regex("sqlite3.*"), std::regex("persist/.*"), "persist"},
       // thread_pool.cc spins with _mm_pause(); peak_loops.cc measures what instructions can do.
       {"CPU intrinsics", std::regex("(imm|x86|[a-z]mm)intrin\\.h|x86gprintrin\\.h"),

@@ -98,7 +98,8 @@ TEST(Envelope, peeks_at_the_request_id_of_any_frames) {
 
 TEST(Body, names_missing_and_mistyped_fields) {
   EXPECT_EQ(error_of(frames_of<ChunkPut>(map_of({{"type", packed("QUERY")}}))),
-            "invalid_argument: text: is missing");
+            "invalid_argument: text: exactly one of text and token_ids must be given and not be "
+            "empty");
   EXPECT_EQ(error_of(frames_of<ChunkPut>(map_of({{"type", "\x01"}, {"text", packed("a")}}))),
             "invalid_argument: type: must be a string");
   EXPECT_EQ(error_of(frames_of<ChunkPut>(map_of({{"type", packed("query")}}))),
@@ -331,6 +332,74 @@ TEST(Rules, bound_the_parameters_of_sampling) {
   EXPECT_EQ(rule_of(request), "invalid_argument: timeout_ms: must not be negative, got -5");
 }
 
+GenerateRequest biased(std::vector<LogitBias> biases) {
+  GenerateRequest request;
+  request.prompt = "x";
+  request.sampling.logit_bias = std::move(biases);
+  return request;
+}
+
+TEST(Rules, bound_penalties_and_logit_biases) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  GenerateRequest request;
+  request.prompt = "x";
+  for (const double good : {-2.0, 0.0, 2.0}) {
+    request.sampling.presence_penalty = request.sampling.frequency_penalty = good;
+    EXPECT_EQ(rule_of(request), "none");
+    EXPECT_EQ(rule_of(biased({{0, 50 * good}, {INT32_MAX, -50 * good}})), "none");
+  }
+  for (const double bad : {-2.001, 2.001, kNan, kInf, -kInf}) {
+    request.sampling = {};
+    request.sampling.presence_penalty = bad;
+    EXPECT_EQ(
+        rule_of(request),
+        "invalid_argument: sampling.presence_penalty: must be at least -2 and at most 2, got " +
+            std::to_string(bad));
+    request.sampling = {};
+    request.sampling.frequency_penalty = bad;
+    EXPECT_EQ(
+        rule_of(request),
+        "invalid_argument: sampling.frequency_penalty: must be at least -2 and at most 2, got " +
+            std::to_string(bad));
+  }
+  for (const double bad : {-100.5, 100.5, kNan, kInf, -kInf}) {
+    EXPECT_EQ(rule_of(biased({{3, 1}, {77, bad}})),
+              "invalid_argument: sampling.logit_bias[77]: must be at least -100 and at most 100, "
+              "got " +
+                  std::to_string(bad));
+  }
+  EXPECT_EQ(rule_of(biased({{-1, 0}})),
+            "invalid_argument: sampling.logit_bias[-1]: a token id must not be negative");
+  EXPECT_EQ(rule_of(biased({{5, 0}, {6, 0}, {5, 0}})),
+            "invalid_argument: sampling.logit_bias[5]: is there twice");
+  std::vector<LogitBias> many(1024);
+  for (int32_t i = 0; i < 1024; ++i) many[static_cast<size_t>(i)] = {i, 1};
+  EXPECT_EQ(rule_of(biased(many)), "none");
+  many.push_back({1024, 1});
+  EXPECT_EQ(rule_of(biased(many)),
+            "invalid_argument: sampling.logit_bias: has 1025 tokens, more than the limit of 1024");
+}
+
+TEST(Rules, top_logprobs_are_few_and_come_with_logprobs) {
+  GenerateRequest request;
+  request.prompt = "x";
+  request.logprobs = true;
+  for (const int32_t good : {0, 1, 20}) {
+    request.top_logprobs = good;
+    EXPECT_EQ(rule_of(request), "none");
+  }
+  for (const int32_t bad : {-1, 21, INT32_MAX}) {
+    request.top_logprobs = bad;
+    EXPECT_EQ(rule_of(request), "invalid_argument: top_logprobs: must be between 0 and 20, got " +
+                                    std::to_string(bad));
+  }
+  request.top_logprobs = 1;
+  request.logprobs = false;
+  EXPECT_EQ(rule_of(request),
+            "invalid_argument: top_logprobs: is only there with logprobs, which is not set");
+}
+
 TEST(Rules, bound_stop_strings_lists_and_ids) {
   GenerateRequest request;
   request.prompt = "x";
@@ -346,6 +415,79 @@ TEST(Rules, bound_stop_strings_lists_and_ids) {
   EXPECT_EQ(rule_of(ChunkGet{}), "invalid_argument: id: must not be empty");
   EXPECT_EQ(rule_of(ChunkDelete{std::string(129, 'x')}),
             "invalid_argument: id: has 129 bytes, more than the limit of 128");
+}
+
+TEST(Rules, of_what_chunks_are_given_name_field_and_limit) {
+  ChunkUpdate named;
+  named.id = "chunk_01";
+  ChunkUpdate update = named;
+  EXPECT_EQ(rule_of(update), "invalid_argument: body: gives nothing to change");
+  update.name = std::string(128, 'n');
+  EXPECT_EQ(rule_of(update), "none");
+  update.name = "";
+  EXPECT_EQ(rule_of(update), "none");
+  update.name = std::string(129, 'n');
+  EXPECT_EQ(rule_of(update), "invalid_argument: name: has 129 bytes, more than the limit of 128");
+  for (const char* control : {"\n", "a\x1b[2J", "\x7F", "\xC2\x85", "\t"}) {
+    update.name = control;
+    EXPECT_NE(rule_of(update).find("name: has a control character at byte "), std::string::npos);
+  }
+  update.name = "\xC3\xA9t\xC3\xA9 \xE4\xB8\x96";
+  EXPECT_EQ(rule_of(update), "none");
+  update.name = "\xFF";
+  EXPECT_EQ(check_request(update).error().message, "is not UTF-8");  // encode() would replace it
+  update = named;
+  for (const int64_t bad : {int64_t{-1}, kDurationMsMax + 1, INT64_MAX}) {
+    update.ttl_ms = bad;
+    EXPECT_EQ(rule_of(update),
+              "invalid_argument: ttl_ms: must be between 0 and 3155760000000, got " +
+                  std::to_string(bad));
+  }
+  update = named;
+  update.priority = 101;
+  EXPECT_EQ(rule_of(update), "invalid_argument: priority: must be between 0 and 100, got 101");
+  update.priority = 0;
+  update.priority_ms = 0;
+  EXPECT_EQ(rule_of(update),
+            "invalid_argument: priority_ms: must be between 1 and 3155760000000, got 0");
+  update.priority_ms = 1;
+  EXPECT_EQ(rule_of(update), "none");
+  update.priority.reset();
+  EXPECT_EQ(rule_of(update),
+            "invalid_argument: priority_ms: is only there with priority, which is not set");
+  EXPECT_EQ(rule_of(ChunkUpdate{}), "invalid_argument: id: must not be empty");
+  ChunkPut put{ChunkType::kContext, "x"};
+  EXPECT_EQ(rule_of(put), "none");
+  put.token_ids = {1};
+  EXPECT_EQ(rule_of(put),
+            "invalid_argument: token_ids: exactly one of text and token_ids must be given and not "
+            "be empty");
+}
+
+TEST(Rules, of_retention_want_what_they_belong_to) {
+  GenerateRequest request;
+  request.prompt = "x";
+  request.output_pinned = true;
+  EXPECT_EQ(rule_of(request),
+            "invalid_argument: output_pinned: is only there with retain_output, which is not set");
+  request.retain_output = true;
+  EXPECT_EQ(rule_of(request), "none");
+  request.output_priority = -1;
+  EXPECT_EQ(rule_of(request),
+            "invalid_argument: output_priority: must be between 0 and 100, got -1");
+  request.output_priority = 1;
+  request.output_name = "a\nb";
+  EXPECT_EQ(rule_of(request), "invalid_argument: output_name: has a control character at byte 1");
+  request.output_name.reset();
+  request.prompt_priority = 5;
+  EXPECT_EQ(rule_of(request),
+            "invalid_argument: prompt_priority_ms: must be set with prompt_priority: how long it "
+            "holds");
+  request.prompt_priority_ms = 5;
+  EXPECT_EQ(rule_of(request), "none");
+  request.prompt_priority.reset();
+  EXPECT_EQ(rule_of(request),
+            "invalid_argument: prompt_priority: must be set with prompt_priority_ms");
 }
 
 }  // namespace

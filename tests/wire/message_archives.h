@@ -43,12 +43,9 @@ template <class T>
 T random_integer(Random& random) {
   using Limits = std::numeric_limits<T>;
   switch (random.below(8)) {
-    case 0:
-      return Limits::min();
-    case 1:
-      return Limits::max();
-    default:
-      return static_cast<T>(random() >> random.below(64));
+    case 0: return Limits::min();
+    case 1: return Limits::max();
+    default: return static_cast<T>(random() >> random.below(64));
   }
 }
 

@@ -1,6 +1,7 @@
 // Random messages of every type that decode() accepts, and random damage to their frames.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -19,7 +20,19 @@ inline std::string random_id_text(Random& random) {
 }
 
 // Random content obeys the rules of requests after these.
-inline void make_valid(Random& random, GenerateRequest& request) {
+inline void make_valid(Random& random, std::optional<std::string>& name,
+                       std::optional<int64_t>& ttl_ms, std::optional<int32_t>& priority,
+                       std::optional<int64_t>& priority_ms) {
+  if (name) name = std::string(random.below(kNameBytesMax + 1), 'n');
+  if (ttl_ms) ttl_ms = static_cast<int64_t>(random.below(kDurationMsMax + 1));
+  if (priority) priority = static_cast<int32_t>(random.below(kChunkPriorityMax + 1));
+  if (!priority) priority_ms.reset();
+  if (priority_ms) priority_ms = 1 + static_cast<int64_t>(random.below(kDurationMsMax));
+}
+
+// One of the three ways to name a prompt; `last`: what its chunks end with.
+template <class R>
+void make_valid_prompt(Random& random, R& request, ChunkType last) {
   const uint64_t kind = random.below(3);
   if (kind != 0) request.chunks.clear();
   if (kind != 1) request.messages.clear();
@@ -30,22 +43,61 @@ inline void make_valid(Random& random, GenerateRequest& request) {
     ChunkRef& chunk = request.chunks[i];
     chunk = {random.below(2) == 0 ? ChunkType::kContext : ChunkType::kOutput, "", ""};
     if (i == 0 && random.below(2) == 0) chunk.type = ChunkType::kSystemPrompt;
-    if (i + 1 == request.chunks.size()) chunk.type = ChunkType::kQuery;
+    if (i + 1 == request.chunks.size()) chunk.type = last;
     (random.below(2) == 0 ? chunk.id : chunk.text) = random_id_text(random);
   }
   if (kind == 1) request.messages.emplace_back();
   const std::array<const char*, 4> roles = {"user", "tool", "assistant", "system"};
   for (ChatMessage& message : request.messages) message.role = roles[random.below(4)];
   if (kind == 1) request.messages.back().role = roles[random.below(2)];
-  request.max_tokens &= INT32_MAX;
   request.timeout_ms &= INT64_MAX;
+}
+
+inline void make_valid(Random& random, PrefixCache& request) {
+  make_valid_prompt(random, request, ChunkType::kContext);
+}
+
+inline void make_valid(Random& random, GenerateRequest& request) {
+  make_valid_prompt(random, request, ChunkType::kQuery);
+  request.max_tokens &= INT32_MAX;
   SamplingParams& sampling = request.sampling;
   if (sampling.temperature) sampling.temperature = random.unit() * kTemperatureMax;
   if (sampling.top_p) sampling.top_p = 1 - random.unit();
   if (sampling.top_k) sampling.top_k = static_cast<int32_t>(random.below(kTopKMax + 1));
   if (sampling.min_p) sampling.min_p = random.unit();
   if (sampling.repetition_penalty) sampling.repetition_penalty = 100 - random.unit();
+  if (sampling.presence_penalty) sampling.presence_penalty = 4 * random.unit() - 2;
+  if (sampling.frequency_penalty) sampling.frequency_penalty = 4 * random.unit() - 2;
+  for (size_t i = 0; i < sampling.logit_bias.size(); ++i) {
+    const auto token = static_cast<int32_t>(i << 24 | random.below(1 << 24));
+    sampling.logit_bias[i] = {token, 200 * random.unit() - 100};
+  }
+  request.top_logprobs =
+      request.logprobs ? static_cast<int32_t>(random.below(kTopLogprobsMax + 1)) : 0;
   for (std::string& stop : request.stop) stop = "s" + random_text(random, 60);
+  request.retain_output = true;
+  make_valid(random, request.output_name, request.output_ttl_ms, request.output_priority,
+             request.output_priority_ms);
+  if (request.prompt_priority.has_value() != request.prompt_priority_ms.has_value()) {
+    request.prompt_priority = 1;
+    request.prompt_priority_ms = 1;
+  }
+  std::optional<std::string> no_name;
+  std::optional<int64_t> no_ttl;
+  make_valid(random, no_name, no_ttl, request.prompt_priority, request.prompt_priority_ms);
+}
+
+inline void make_valid(Random& random, ChunkPut& request) {
+  const bool ids = !request.token_ids.empty() && random.below(2) == 0;
+  request.text = ids ? "" : random_id_text(random);
+  if (!ids) request.token_ids.clear();
+  make_valid(random, request.name, request.ttl_ms, request.priority, request.priority_ms);
+}
+
+inline void make_valid(Random& random, ChunkUpdate& request) {
+  request.id = random_id_text(random);
+  request.touch = true;
+  make_valid(random, request.name, request.ttl_ms, request.priority, request.priority_ms);
 }
 
 inline void make_valid(Random& random, ChunkListRequest& request) {
@@ -53,11 +105,39 @@ inline void make_valid(Random& random, ChunkListRequest& request) {
   request.after = random_text(random, 20);
 }
 
+inline void make_valid(Random& random, ChunkSearch& request) {
+  request.limit = 1 + static_cast<int32_t>(random.below(kListLimitMax));
+  request.query = random_id_text(random);
+}
 inline void make_valid(Random& random, ChunkGet& request) {
   request.id = random_id_text(random);
 }
 inline void make_valid(Random& random, ChunkDelete& request) {
   request.id = random_id_text(random);
+}
+inline void make_valid(Random& random, PrefixAttach& request) {
+  request.id = random_id_text(random);
+}
+inline void make_valid(Random& random, PrefixRelease& request) {
+  request.id = random_id_text(random);
+}
+inline std::string random_path(Random& random) {
+  std::string path = "/" + random_text(random, 20);
+  std::replace(path.begin(), path.end(), '\0', '0');
+  return path;
+}
+inline void make_valid(Random& random, FsckRequest& request) {
+  request.state_dir = random.below(2) == 0 ? "" : random_path(random);
+}
+inline void make_valid(Random& random, BackupRequest& request) {
+  request.directory = random_path(random);
+  request.state_dir = random.below(2) == 0 ? "" : random_path(random);
+}
+inline void make_valid(Random& random, StoreCheck& job) {
+  make_valid(random, job.request);
+}
+inline void make_valid(Random& random, StoreBackup& job) {
+  make_valid(random, job.request);
 }
 template <class M>
 void make_valid(Random&, M&) {}
@@ -98,21 +178,11 @@ inline void damage(Random& random, Frames& frames) {
   Frame& frame = frames[chosen];
   const size_t offset = random.below(frame.size() + 1);
   switch (random.below(8)) {
-    case 0:
-      frame.resize(offset);
-      break;
-    case 1:
-      frame.insert(offset, random_bytes(random, 8));
-      break;
-    case 2:
-      frame.erase(offset, random.below(6));
-      break;
-    case 3:
-      frames.erase(frames.begin() + static_cast<ptrdiff_t>(chosen));
-      break;
-    case 4:
-      frames.push_back(random_bytes(random, 40));
-      break;
+    case 0: frame.resize(offset); break;
+    case 1: frame.insert(offset, random_bytes(random, 8)); break;
+    case 2: frame.erase(offset, random.below(6)); break;
+    case 3: frames.erase(frames.begin() + static_cast<ptrdiff_t>(chosen)); break;
+    case 4: frames.push_back(random_bytes(random, 40)); break;
     case 5:
       if (!frame.empty()) {
         frame[random.below(frame.size())] ^= static_cast<char>(1 << random.below(8));

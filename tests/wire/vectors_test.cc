@@ -35,6 +35,11 @@ GenerateRequest sample_request() {
   request.max_tokens = 64;
   request.sampling.temperature = 0.5;
   request.sampling.seed = 42;
+  request.sampling.presence_penalty = 0.5;
+  request.sampling.frequency_penalty = -0.25;
+  request.sampling.logit_bias = {{151645, -100}, {49, 1.5}};
+  request.logprobs = true;
+  request.top_logprobs = 2;
   request.stop = {"\n\n"};
   request.retain_output = true;
   request.stream = true;
@@ -48,10 +53,12 @@ Final sample_final() {
   final.finish_reason = "stop";
   final.token_ids = {151667, 49, 2};
   final.logprobs = {-0.5F, -0.25F, -2.0F};
-  final.usage = {30, 25, 5, 3, 1};
+  final.usage = {30, 25, 10, 5, {MissReason::kDiffers, 25, 17}, 3, 1};
   final.timings = {10, 2000, 2500, 900, 3600};
   final.seed = 42;
   final.output_chunk_id = "output_00000000000000000000000000000001";
+  final.top_token_ids = {151667, 7, 49, 50, 49, 2};
+  final.top_logprobs = {-0.5F, -1.0F, -0.25F, -2.5F, -1.0F, -2.0F};
   return final;
 }
 
@@ -69,11 +76,56 @@ Chunk sample_chunk() {
   chunk.kv_state = KvState::kReady;
   chunk.kv_tokens = 40;
   chunk.kv_bytes = 4096;
-  chunk.generation = {0, 1, 0, 0, 1, 7, 64, "stop"};
+  chunk.kv_key = std::string(64, 'f');
+  chunk.kv_begin = 25;
+  chunk.generation = {0, 1, 0, 0, 1, 7, 64, "stop", 0.5, -0.25, 2};
   chunk.created_us = 1'767'322'984'000'000;
   chunk.last_used_us = 1'767'322'985'000'000;
   chunk.hits = 2;
+  chunk.priority = 50;
+  chunk.name = "capitals";
+  chunk.parent_ids = {"chunk_0123456789abcdef0123456789abcdef"};
   return chunk;
+}
+
+ChunkUpdate sample_update() {
+  ChunkUpdate update;
+  update.id = "output_01";
+  update.name = "capitals";
+  update.pinned = true;
+  update.ttl_ms = 0;
+  update.priority = 80;
+  update.priority_ms = 60'000;
+  update.published = false;
+  update.touch = true;
+  return update;
+}
+
+StatsReply sample_stats() {
+  StatsReply stats;
+  stats.groups = {{"local", ChunkType::kOutput, 3, 1, 7, 4, 900, 8192}};
+  stats.chunks_max = 100'000;
+  stats.text_bytes_max = 1 << 29;
+  stats.pages_of_tenant = 5;
+  CacheStats& cache = stats.cache.emplace();
+  cache.policy = "hybrid";
+  cache.page_bytes = 4096;
+  cache.pages_max = 400;
+  cache.pages_used = 6;
+  cache.evicted = 2;
+  cache.working_set_bytes = 16'384;
+  cache.refault_share = 0.25;
+  stats.disk = {7, 4096, 8, 3, 0, 1, 2'000'000'000};
+  return stats;
+}
+
+PrefixCache sample_prefix() {
+  PrefixCache prefix;
+  prefix.chunks = {{ChunkType::kSystemPrompt, "", "Be brief."},
+                   {ChunkType::kContext, "chunk_01", ""}};
+  prefix.stream = true;
+  prefix.timeout_ms = 60'000;
+  return prefix;
 }
 
 struct Vector {
@@ -83,6 +135,9 @@ struct Vector {
 
 std::vector<Vector> vectors() {
   StatusReply status;
+  status.tokens_waiting = 900;
+  status.tokens_waiting_max = 131'072;
+  status.requests_preempted = 2;
   status.version = "0.1.0";
   status.boot_id = "boot_1";
   status.state = "serving";
@@ -90,24 +145,40 @@ std::vector<Vector> vectors() {
   status.actors_restarted = {"store"};
   Chunk listed = sample_chunk();
   listed.token_ids.clear();
-  return {{"ping", Ping{}},
-          {"status_request", StatusRequest{}},
-          {"generate_request", sample_request()},
-          {"cancel_request", CancelRequest{counting_id()}},
-          {"chunk_put", ChunkPut{ChunkType::kContext, "Grüße, 世界"}},
-          {"chunk_list_request", ChunkListRequest{ChunkType::kOutput, 10, "output_01"}},
-          {"chunk_get", ChunkGet{"output_01"}},
-          {"chunk_delete", ChunkDelete{"chunk_0123456789abcdef0123456789abcdef"}},
-          {"pong", Pong{"boot_1", "0.1.0"}},
-          {"status_reply", status},
-          {"accepted", Accepted{3}},
-          {"progress", Progress{1000, 640}},
-          {"delta", Delta{"Rome", false}},
-          {"final", sample_final()},
-          {"chunk_reply", ChunkReply{sample_chunk()}},
-          {"chunk_list_reply", ChunkListReply{{listed}, {3}, true}},
-          {"ack", Ack{}},
-          {"error_reply", ErrorReply{not_found("id", "no such chunk"), 0}}};
+  return {
+      {"ping", Ping{}},
+      {"status_request", StatusRequest{}},
+      {"generate_request", sample_request()},
+      {"cancel_request", CancelRequest{counting_id()}},
+      {"chunk_put", ChunkPut{ChunkType::kContext, "Grüße, 世界"}},
+      {"chunk_list_request", ChunkListRequest{ChunkType::kOutput, 10, "output_01"}},
+      {"chunk_get", ChunkGet{"output_01"}},
+      {"chunk_delete", ChunkDelete{"chunk_0123456789abcdef0123456789abcdef"}},
+      {"chunk_update", sample_update()},
+      {"stats_request", StatsRequest{}},
+      {"prefix_cache", sample_prefix()},
+      {"prefix_attach", PrefixAttach{"prefix_01"}},
+      {"prefix_release", PrefixRelease{"prefix_01"}},
+      {"chunk_search", ChunkSearch{"capital france", 5}},
+      {"fsck_request", FsckRequest{true, "/var/lib/cascade"}},
+      {"backup_request", BackupRequest{"/mnt/backup", ""}},
+      {"pong", Pong{"boot_1", "0.1.0"}},
+      {"status_reply", status},
+      {"accepted", Accepted{3}},
+      {"progress", Progress{1000, 640, 512.5, 702'439, 3}},
+      {"delta", Delta{"Rome", false}},
+      {"final", sample_final()},
+      {"chunk_reply", ChunkReply{sample_chunk()}},
+      {"prefix_reply", PrefixReply{"prefix_01", 640, 2, 512, 128, {MissReason::kNew, 512}}},
+      {"chunk_list_reply", ChunkListReply{{listed}, {3}, true}},
+      {"chunk_search_reply",
+       ChunkSearchReply{{{"output_01", ChunkType::kOutput, "trip", "The [capital] is Paris."}}}},
+      {"stats_reply", sample_stats()},
+      {"fsck_reply",
+       FsckReply{{{"kv file 1, page at 4096", "is cut off", true}}, 1, 0, 12, 49'152}},
+      {"backup_reply", BackupReply{12, 49'152, 1}},
+      {"ack", Ack{}},
+      {"error_reply", ErrorReply{not_found("id", "no such chunk"), 0}}};
 }
 
 std::filesystem::path vector_path(const char* file) {
@@ -158,10 +229,10 @@ TEST(Vectors, of_small_messages_are_as_the_specification_says) {
             (Frames{bytes({'C', 'A', 'S', '1', 1, 4, 0, 0}), id,
                     bytes({0x82, 0xA4, 't',  'y', 'p', 'e', 0xA5, 'Q',  'U', 'E',
                            'R',  'Y',  0xA4, 't', 'e', 'x', 't',  0xA2, 'h', 'i'})}));
-  EXPECT_EQ(encode({counting_id(), Progress{300, -1}})[2],
-            bytes({0x82, 0xAD, 'p',  'r',  'o',  'm',  'p', 't', '_', 't', 'o', 'k', 'e',
-                   'n',  's',  0xCD, 0x01, 0x2C, 0xB2, 'p', 'r', 'o', 'm', 'p', 't', '_',
-                   't',  'o',  'k',  'e',  'n',  's',  '_', 'd', 'o', 'n', 'e', 0xFF}));
+  const Frame queue_position =
+      bytes({0x81, 0xAE, 'q', 'u', 'e', 'u', 'e', '_', 'p', 'o', 's', 'i', 't', 'i', 'o', 'n'});
+  EXPECT_EQ(encode({counting_id(), Accepted{300}})[2], queue_position + bytes({0xCD, 0x01, 0x2C}));
+  EXPECT_EQ(encode({counting_id(), Accepted{-1}})[2], queue_position + bytes({0xFF}));
   const Frames cancel = encode({counting_id(), CancelRequest{counting_id()}});
   EXPECT_EQ(cancel[2], bytes({0x81, 0xA6, 't', 'a', 'r', 'g', 'e', 't', 0xC4, 16}) + id);
 }

@@ -1,0 +1,396 @@
+// Pages between memory and disk: what is written behind, what is read instead of computed, what
+// goes with its chunk.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "actors/scheduler/scheduler_core.h"
+#include "cache/chain_key.h"
+
+namespace cascade {
+namespace {
+
+// One message's pages: enough for the disk to be busy, few enough that a load does not wait long
+// behind a write.
+constexpr size_t kPagesWrittenAtOnceMax = 16;
+constexpr size_t kPagesLoadedAtOnceMax = 128;
+
+// Tokens of chains that wait to be written: 16 MB of ids. What is beyond is not written.
+constexpr size_t kWritebackTokensMax = size_t{4} << 20;
+
+// Computing a prompt as long as this takes longer than anybody wants to wait twice: it is written
+// while it is computed, whenever so many tokens more are in pages.
+constexpr int64_t kCostlyTokens = 1024;
+constexpr int64_t kWritebackStepTokens = 512;
+
+// What a load costs besides its bytes, and what the disk gives before that was measured.
+constexpr double kLoadOverheadUs = 500;
+constexpr double kBytesPerUsGuess = 500;
+constexpr double kNewSpeedWeight = 0.25;
+
+// After the disk refused a write.
+constexpr int64_t kWriteRetryUs = 2'000'000;
+
+std::string hex(const Digest& key) {
+  return key.hex();
+}
+
+}  // namespace
+
+// ---- Writing ------------------------------------------------------------------------------------
+
+void SchedulerCore::write_behind(TenantId owner, std::span<const int32_t> chain) {
+  if (!options_.keep_pages || chain.empty()) return;
+  if (writeback_tokens_ + chain.size() > kWritebackTokensMax) return;
+  writeback_tokens_ += chain.size();
+  writebacks_.push_back({owner, {chain.begin(), chain.end()}});
+}
+
+// Of a prompt that took long to compute, what is new since the last time.
+void SchedulerCore::write_prompt_behind(Request& request) {
+  const int64_t committed = request.sequence->committed() / kPageTokens * kPageTokens;
+  if (committed < kCostlyTokens || !request.params.reuse) return;
+  const bool whole = request.prompt_done();
+  if (committed - request.written_tokens < (whole ? 1 : kWritebackStepTokens)) return;
+  request.written_tokens = committed;
+  write_behind(tenant_id(request.client.tenant),
+               std::span(request.sequence->tokens()).first(static_cast<size_t>(committed)));
+}
+
+// The pages of the chain that are in memory, as they are called on disk. A page that goes on beyond
+// the chain counts as far as the chain goes.
+std::vector<SchedulerCore::NamedPage> SchedulerCore::pages_of(
+    TenantId owner, std::span<const int32_t> chain) const {
+  std::vector<NamedPage> pages;
+  const ChainIndex::Match match = index_.match(owner, chain);
+  for (ChainIndex::Node* node : ChainIndex::path_to(match.node)) {
+    const ChainIndex::PageName name = ChainIndex::name_of(node);
+    pages.push_back({name.key, name.parent, name.owner, name.position, name.tokens, node});
+  }
+  const std::span<const int32_t> tail = chain.subspan(match.pages.size() * kPageTokens);
+  if (match.partial == nullptr || match.partial_tokens != static_cast<int>(tail.size())) {
+    return pages;
+  }
+  const Digest parent = ChainIndex::key_of(match.node);
+  const Digest key = chain_key(parent, index_.tenant_key_behind(match.node, owner), tail);
+  const auto position = static_cast<int64_t>(match.pages.size()) * kPageTokens;
+  pages.push_back({key, parent, owner, position, tail, match.partial});
+  return pages;
+}
+
+// Sends the next pages that are not on disk; one message at a time.
+void SchedulerCore::write_pages() {
+  const int64_t now = clock_.monotonic_us();
+  if (writing_ || !loaded_ || now < write_after_us_) return;
+  while (!writebacks_.empty()) {
+    const Writeback& next = writebacks_.front();
+    std::vector<NamedPage> run;
+    for (const NamedPage& page : pages_of(next.owner, next.chain)) {
+      const bool wanted = page.owner == next.owner && !disk_.contains(page.key);
+      if (!wanted && !run.empty()) break;
+      if (wanted) run.push_back(page);
+      if (run.size() == kPagesWrittenAtOnceMax) break;
+    }
+    if (!run.empty()) {
+      // They stay where they are until they are written: what runs must not need their places.
+      ChainIndex::Node* last = run.back().node;
+      if (available_pages() < static_cast<int64_t>(index_.unlocked_count(last))) return;
+      index_.acquire(last);
+      return send_pages(next, run);
+    }
+    writeback_tokens_ -= next.chain.size();
+    writebacks_.pop_front();
+  }
+}
+
+void SchedulerCore::send_pages(const Writeback& writeback, const std::vector<NamedPage>& run) {
+  wire::StorePages message;
+  message.job = next_job_++;
+  for (const auto& [name, tenant] : tenants_) {
+    if (tenant == writeback.owner) message.tenant = name;
+  }
+  message.model = hex(ChainIndex::key_of(index_.root()));
+  message.parent = hex(run.front().parent);
+  message.position = run.front().position;
+  writing_ = Writing{message.job, writeback.owner, writeback.chain, run.back().node, {}, {}};
+  for (const NamedPage& page : run) {
+    message.pages.push_back(
+        {hex(page.key), {page.tokens.begin(), page.tokens.end()}, ChainIndex::page_of(page.node)});
+    writing_->pages.push_back({page.key, page.parent, static_cast<int32_t>(page.tokens.size())});
+  }
+  send(Actor::kStore, std::move(message));
+}
+
+void SchedulerCore::on(wire::StorePagesDone&& done) {
+  for (const std::string& key : done.removed) forget_stored(*Digest::from_hex(key));
+  if (!writing_ || writing_->job != done.job) return;  // of an earlier incarnation of the store
+  if (done.error) {
+    if (!disk_error_) spdlog::warn("K and V are not written: {}", done.error->to_string());
+    disk_error_ = done.error;
+    write_after_us_ = clock_.monotonic_us() + kWriteRetryUs;
+  } else {
+    if (disk_error_) spdlog::info("K and V are written again");
+    disk_error_.reset();
+    for (const auto& page : writing_->pages) disk_.add(page.key, page.parent, page.tokens);
+    disk_counters_.pages_written += static_cast<int64_t>(writing_->pages.size());
+  }
+  end_writing();
+}
+
+// What was deleted while it was being written goes now.
+void SchedulerCore::end_writing() {
+  if (!writing_) return;
+  const Writing ended = *std::exchange(writing_, std::nullopt);
+  index_.release(ended.last);
+  for (const auto& [keep, why] : ended.ends) {
+    index_.drop_subtree(ended.owner, ended.chain, keep, why);
+    drop_stored(ended.owner, ended.chain, keep);
+  }
+}
+
+// ---- Reading ------------------------------------------------------------------------------------
+
+// Reads `stored` behind what the sequence was started with, the whole pages that are in memory.
+// False if there is nothing to read, or no room.
+bool SchedulerCore::start_load(ChainSequence& sequence, uint64_t handle,
+                               std::span<const int32_t> wanted, const DiskIndex::Match& stored) {
+  const int64_t begin = sequence.committed();
+  if (stored.tokens == 0 || !sequence.reserve(begin + stored.tokens)) return false;
+  Load load;
+  load.handle = handle;
+  load.keys = stored.keys;
+  load.tokens.assign(wanted.begin() + begin, wanted.begin() + begin + stored.tokens);
+  load_ahead(std::move(load), sequence);
+  return true;
+}
+
+// What is on disk of `wanted` behind the whole pages in memory, if reading it is quicker than
+// computing it.
+DiskIndex::Match SchedulerCore::worth_loading(TenantId owner, std::span<const int32_t> wanted,
+                                              const ChainIndex::Match& found) const {
+  if (disk_.size() == 0) return {};
+  const auto begin = found.pages.size() * kPageTokens;
+  DiskIndex::Match stored =
+      disk_.match(ChainIndex::key_of(found.node), index_.tenant_key_behind(found.node, owner),
+                  wanted.subspan(begin));
+  const double bytes = static_cast<double>(stored.keys.size() * arena_.page_bytes());
+  const double load_us =
+      kLoadOverheadUs + bytes / (load_bytes_per_us_ > 0 ? load_bytes_per_us_ : kBytesPerUsGuess);
+  const double tokens = static_cast<double>(stored.tokens - found.partial_tokens);
+  const double token_us = speed_.prefill_token_us();
+  const bool quicker = token_us <= 0 || load_us < tokens * token_us;
+  return tokens > 0 && quicker ? stored : DiskIndex::Match();
+}
+
+// Sends for the next pages of a load.
+void SchedulerCore::load_ahead(Load&& load, const ChainSequence& sequence) {
+  wire::LoadPages message;
+  message.job = next_job_++;
+  const auto first_page = static_cast<size_t>(sequence.committed()) / kPageTokens;
+  const size_t count = std::min(kPagesLoadedAtOnceMax, load.keys.size() - load.done);
+  for (size_t i = 0; i < count; ++i) {
+    const auto begin = load.tokens.begin() + static_cast<ptrdiff_t>((load.done + i) * kPageTokens);
+    const auto left = load.tokens.end() - begin;
+    message.pages.push_back({hex(load.keys[load.done + i]),
+                             {begin, begin + std::min<ptrdiff_t>(kPageTokens, left)},
+                             sequence.pages()[first_page + i]});
+  }
+  load.asked = count;
+  loads_.emplace(message.job, std::move(load));
+  send(Actor::kStore, std::move(message));
+}
+
+void SchedulerCore::on(wire::LoadPagesDone&& done) {
+  const auto found = loads_.find(done.job);
+  if (found == loads_.end()) return;  // of an earlier incarnation of the store
+  Load load = std::move(found->second);
+  loads_.erase(found);
+  const auto good = static_cast<size_t>(done.good);
+  disk_counters_.pages_loaded += done.good;
+  if (done.good > 0) {
+    const double bytes = static_cast<double>(good * arena_.page_bytes());
+    const double speed = bytes / static_cast<double>(std::max<int64_t>(1, done.load_us));
+    load_bytes_per_us_ = load_bytes_per_us_ <= 0
+                             ? speed
+                             : load_bytes_per_us_ * (1 - kNewSpeedWeight) + speed * kNewSpeedWeight;
+  }
+  if (good < load.asked) {
+    if (done.error) spdlog::warn("a page is computed again: {}", done.error->to_string());
+    if (done.error && done.error->code == ErrorCode::kDataCorrupt) ++disk_counters_.pages_bad;
+    forget_stored(load.keys[load.done + good]);
+  }
+  loaded_pages(std::move(load), good);
+}
+
+// So many pages more are in memory. Those that are left are asked for, or computed.
+void SchedulerCore::loaded_pages(Load&& load, size_t good) {
+  Request* request = load.handle == 0 ? nullptr : find_request(load.handle);
+  CHECK((load.handle == 0) == (request == nullptr));  // it is in flight until then
+  ChainSequence& sequence = request != nullptr ? *request->sequence : *reprefills_.front().sequence;
+  const auto begin = load.tokens.begin() + static_cast<ptrdiff_t>(load.done * kPageTokens);
+  const auto count =
+      std::min<ptrdiff_t>(static_cast<ptrdiff_t>(good) * kPageTokens, load.tokens.end() - begin);
+  sequence.commit({begin, begin + count}, clock_.wall_us());
+  const bool more = good == load.asked && load.done + good < load.keys.size();
+  load.done += good;
+  if (request == nullptr) {
+    idle_loading_ = more;
+    if (more) load_ahead(std::move(load), sequence);
+    return;
+  }
+  if (request->resumed.empty()) {
+    request->reused_tokens += count;
+    request->loaded_tokens += count;
+  }
+  counters_.tokens_reused += count;
+  const bool ending = request->pending_error || !request->pending_finish.empty();
+  if (more && !ending) return load_ahead(std::move(load), sequence);
+  request->loading = false;
+  if (request->pending_error) return fail(*request, *request->pending_error);
+  if (!request->pending_finish.empty()) return finish(*request, request->pending_finish);
+  if (request->resumed.empty()) request->miss = explain_miss(*request);
+  if (request->params.stream) send_progress(*request);
+}
+
+// The store was restarted: nobody writes to the pages of its loads any more.
+void SchedulerCore::end_loads() {
+  for (auto& [job, load] : std::exchange(loads_, {})) loaded_pages(std::move(load), 0);
+}
+
+// ---- What goes ----------------------------------------------------------------------------------
+
+void SchedulerCore::forget_stored(const Digest& key) {
+  if (!disk_.contains(key)) return;
+  disk_.remove(key);
+  ++disk_counters_.pages_removed;
+}
+
+// The page and all that goes on from it and belongs to no chunk.
+void SchedulerCore::drop_stored_from(const Digest& key) {
+  const std::vector<Digest> gone =
+      disk_.subtree(key, [&](const Digest& page) { return chunk_ends_.contains(page); });
+  if (gone.empty()) return;
+  std::vector<std::string> keys;
+  for (const Digest& page : gone) {
+    keys.push_back(hex(page));
+    forget_stored(page);
+  }
+  send_removals(std::move(keys));
+}
+
+void SchedulerCore::send_removals(std::vector<std::string>&& keys) {
+  if (keys.empty()) return;
+  const uint64_t job = next_job_++;
+  send(Actor::kStore, wire::RemovePages{job, keys});
+  removing_[job] = std::move(keys);
+}
+
+// What is on disk of the chain behind its first `keep` tokens, as end_branch() does it in memory.
+void SchedulerCore::drop_stored(TenantId owner, std::span<const int32_t> chain, int64_t keep) {
+  if (writing_ && writing_->owner == owner) {
+    const auto shared = static_cast<int64_t>(common_prefix(writing_->chain, chain));
+    if (shared > keep) writing_->ends.emplace_back(keep, Removal::kDeleted);
+  }
+  if (disk_.size() == 0) return;
+  std::vector<Digest> path;
+  const ChainIndex::Match match = index_.match(owner, chain);
+  for (ChainIndex::Node* node : ChainIndex::path_to(match.node)) {
+    path.push_back(ChainIndex::key_of(node));
+  }
+  const DiskIndex::Match stored =
+      disk_.match(ChainIndex::key_of(match.node), index_.tenant_key_behind(match.node, owner),
+                  chain.subspan(path.size() * kPageTokens));
+  path.insert(path.end(), stored.keys.begin(), stored.keys.end());
+  for (size_t i = static_cast<size_t>(keep / kPageTokens); i < path.size(); ++i) {
+    drop_stored_from(path[i]);
+  }
+}
+
+// The same of a chunk whose tokens are not known: a page knows the one before it. What is in memory
+// of it goes when the tokens have been read.
+void SchedulerCore::drop_stored_chunk(const Chunk& chunk, Removal why) {
+  const auto end = Digest::from_hex(chunk.kv_key);
+  if (!end) return;
+  read_chain({{chunk.tenant, chunk.id}, chunk.kv_key, why, chunk.kv_begin});
+  std::vector<DiskIndex::Step> path = disk_.path(*end);
+  std::ranges::reverse(path);
+  for (size_t i = static_cast<size_t>(chunk.kv_begin / kPageTokens); i < path.size(); ++i) {
+    drop_stored_from(path[i].key);
+  }
+}
+
+// ---- Chunks -------------------------------------------------------------------------------------
+
+// The chunk's chain is in memory: it is written, and the chunk knows its name from now on.
+void SchedulerCore::keep_chain(ChunkEntry& entry) {
+  if (!options_.keep_pages) return;
+  const TenantId owner = tenant_id(entry.chunk.tenant);
+  const std::vector<NamedPage> pages = pages_of(owner, entry.chain);
+  const size_t whole = static_cast<size_t>(chain_pages(entry.chain.size()));
+  if (pages.size() != whole) return;
+  set_chain_end(entry, hex(pages.back().key));
+  entry.chunk.kv_begin = static_cast<int64_t>(entry.own_begin);
+  write_behind(owner, entry.chain);
+}
+
+void SchedulerCore::set_chain_end(ChunkEntry& entry, const std::string& key) {
+  if (const auto before = Digest::from_hex(entry.chunk.kv_key)) {
+    const auto found = chunk_ends_.find(*before);
+    if (found != chunk_ends_.end() && --found->second == 0) chunk_ends_.erase(found);
+  }
+  entry.chunk.kv_key = key;
+  if (const auto after = Digest::from_hex(key)) ++chunk_ends_[*after];
+}
+
+// Of a chunk from before the start: one that is pinned is loaded or prefilled then.
+void SchedulerCore::read_chain(ChainWanted&& wanted) {
+  const uint64_t job = next_job_++;
+  send(Actor::kStore, wire::ReadChain{job, wanted.key});
+  reading_chains_[job] = std::move(wanted);
+}
+
+void SchedulerCore::on(wire::StoredChain&& chain) {
+  const auto found = reading_chains_.find(chain.job);
+  if (found == reading_chains_.end()) return;
+  const ChainWanted wanted = std::move(found->second);
+  const ChunkName& name = wanted.name;
+  reading_chains_.erase(found);
+  if (wanted.removed) {
+    const auto begin = static_cast<size_t>(wanted.begin);
+    return end_branch(name.first, chain.token_ids, begin, *wanted.removed);
+  }
+  const auto entry = registry_.find_own(name.first, name.second);
+  if (!entry.ok() || !(*entry)->chain.empty() || !(*entry)->chunk.pinned) return;
+  if (chain.token_ids.empty()) {
+    spdlog::warn("pages of {} are missing: what it was made from is not known any more",
+                 name.second);
+    set_chain_end(**entry, "");
+  } else {
+    (*entry)->chain = std::move(chain.token_ids);
+    (*entry)->own_begin = static_cast<size_t>((*entry)->chunk.kv_begin);
+  }
+  pin_or_wait(**entry);
+}
+
+// A chunk is used: of its chain, what is not in memory will be wanted soon.
+void SchedulerCore::prefetch(const ChunkEntry& entry) {
+  const auto end = Digest::from_hex(entry.chunk.kv_key);
+  if (!end || (entry.hold && index_.is_held(*entry.hold))) return;
+  wire::PrefetchPages message;
+  for (const DiskIndex::Step& step : disk_.path(*end)) message.keys.push_back(hex(step.key));
+  if (message.keys.empty()) return;
+  std::ranges::reverse(message.keys);
+  send(Actor::kStore, std::move(message));
+}
+
+void SchedulerCore::on(wire::StoredPages&& stored) {
+  for (const wire::StoredPage& page : stored.pages) {
+    disk_.add(*Digest::from_hex(page.key), *Digest::from_hex(page.parent), page.tokens);
+  }
+  for (const std::string& beginning : stored.other_models) {
+    if (const auto digest = Digest::from_hex(beginning)) of_other_models_.insert(*digest);
+  }
+  if (!stored.more) end_loading();
+}
+
+}  // namespace cascade

@@ -1,0 +1,233 @@
+// Which chains are kept: holds of chunks and prompts, pins, and the room for both.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "actors/scheduler/scheduler_core.h"
+
+namespace cascade {
+namespace {
+
+// What a template puts around a system prompt, until it has been rendered.
+constexpr size_t kTemplateTokens = 32;
+
+}  // namespace
+
+int64_t SchedulerCore::pages_pinned_max() const {
+  return static_cast<int64_t>(options_.max_pinned * static_cast<double>(pool_.page_count()));
+}
+
+int64_t SchedulerCore::pages_held_max() const {
+  return static_cast<int64_t>(options_.chunk_memory_ratio *
+                              static_cast<double>(pool_.page_count()));
+}
+
+// Of pinned chunks whose K and V are not there, and of requests whose output will be pinned.
+int64_t SchedulerCore::pin_pages_promised() const {
+  int64_t pages = 0;
+  for (const auto& [sequence, promised] : pins_waiting_) pages += promised;
+  for (const auto& [handle, request] : requests_) pages += request->pin_promised;
+  return pages;
+}
+
+// Pages that a pin of the chunk would keep from eviction and no other pin does, as far as that is
+// known before its K and V are there.
+int64_t SchedulerCore::pages_of_pin(const ChunkEntry& entry) const {
+  if (entry.hold && index_.is_held(*entry.hold)) {
+    return static_cast<int64_t>(index_.unpinned_count(*entry.hold));
+  }
+  if (!entry.chain.empty()) return chain_pages(entry.chain.size());
+  if (const auto end = Digest::from_hex(entry.chunk.kv_key)) {
+    const size_t stored = disk_.path(*end).size();
+    if (stored > 0) return static_cast<int64_t>(stored);
+  }
+  for (const auto& [job, history] : histories_) {
+    const bool its_own = history.chunk_id == entry.chunk.id && history.tenant == entry.chunk.tenant;
+    if (its_own && !history.sampled_chain.empty()) {
+      return chain_pages(history.sampled_chain.size());
+    }
+  }
+  const bool has_prefix = entry.chunk.type == ChunkType::kSystemPrompt;
+  return has_prefix ? chain_pages(entry.chunk.token_ids.size() + kTemplateTokens) : 0;
+}
+
+Status SchedulerCore::check_pin_room(std::string_view field, int64_t pages) const {
+  const auto pinned = static_cast<int64_t>(index_.pinned_count());
+  const int64_t promised = pin_pages_promised();
+  if (pages == 0 || pinned + promised + pages <= pages_pinned_max()) return {};
+  // How many pages others have pinned is not said: tenants do not know of each other.
+  return resource_exhausted(std::string(field),
+                            "the pin would keep " + std::to_string(pages) +
+                                " pages from eviction, more than are left of " +
+                                std::to_string(pages_pinned_max()) +
+                                " (the daemon's --max-pinned); unpin others first");
+}
+
+void SchedulerCore::set_pinned(ChunkEntry& entry, bool pinned) {
+  entry.chunk.pinned = pinned;
+  registry_.reschedule(entry);
+  if (pinned) return pin_or_wait(entry);
+  if (entry.hold) index_.unpin(*entry.hold);
+  pins_waiting_.erase(entry.sequence);
+}
+
+// A pin takes effect when the chain is held; until then its pages are promised, and computed if
+// that is possible.
+void SchedulerCore::pin_or_wait(ChunkEntry& entry) {
+  refresh(entry);
+  if (entry.hold) {
+    index_.pin(*entry.hold);
+    pins_waiting_.erase(entry.sequence);
+    return;
+  }
+  pins_waiting_[entry.sequence] = pages_of_pin(entry);
+  if (entry.chunk.kv_state == KvState::kPending) return;
+  if (!entry.chain.empty()) {
+    recompute(entry);
+  } else if (!entry.chunk.kv_key.empty()) {
+    read_chain({{entry.chunk.tenant, entry.chunk.id}, entry.chunk.kv_key});
+  } else if (entry.chunk.type == ChunkType::kSystemPrompt) {
+    start_prefix(entry);
+  }
+}
+
+// The chain was evicted: it is prefilled in idle time as it was.
+void SchedulerCore::recompute(ChunkEntry& entry) {
+  Reprefill again;
+  again.tenant = entry.chunk.tenant;
+  again.chunk_id = entry.chunk.id;
+  again.chain = again.sampled_chain = entry.chain;
+  again.prompt_tokens = entry.own_begin;
+  queue_reprefill(entry, std::move(again));
+}
+
+// Computes, in idle time, what every conversation with this system prompt begins with.
+void SchedulerCore::start_prefix(ChunkEntry& entry) {
+  if (find_prefix(entry)) entry.chunk.kv_state = KvState::kPending;
+}
+
+// Asks for the token ids of that; history_ready() goes on, also if the chunk has been removed by
+// then. False if too many are under way.
+bool SchedulerCore::find_prefix(const ChunkEntry& entry) {
+  const size_t waiting = histories_.size() + reprefills_.size();
+  if (waiting >= static_cast<size_t>(options_.reprefills_max)) return false;
+  wire::EncodeJob job;
+  job.job = next_job_++;
+  job.mode = wire::EncodeJob::Mode::kHistory;
+  job.messages.push_back({.role = "system", .content = entry.chunk.text, .reasoning = {}});
+  job.now_unix_s = clock_.wall_us() / 1'000'000;
+  Reprefill prefix;
+  prefix.tenant = entry.chunk.tenant;
+  prefix.chunk_id = entry.chunk.id;
+  histories_[job.job] = std::move(prefix);
+  send(Actor::kPrefill, std::move(job));
+  return true;
+}
+
+// Holds the chain, which is in pages, with the priority of the chunk; a pin takes effect.
+void SchedulerCore::take_hold(ChunkEntry& entry) {
+  clear_hold(entry);
+  entry.hold = index_.hold(tenant_id(entry.chunk.tenant), entry.chain, entry.chunk.priority);
+  if (!entry.hold) return;
+  held_chunks_[entry.sequence] = &entry;
+  if (entry.chunk.pinned) {
+    pins_waiting_.erase(entry.sequence);
+    // The promise was an estimate.
+    const Status room = check_pin_room("pinned", pages_of_pin(entry));
+    if (room.ok()) {
+      index_.pin(*entry.hold);
+    } else {
+      spdlog::warn("{} is not pinned any more: {}", entry.chunk.id, room.error().message);
+      set_pinned(entry, false);
+    }
+  }
+  trim_holds();
+}
+
+// The chunk's priority is that of its pages.
+void SchedulerCore::follow_priority(const ChunkEntry& entry) {
+  for (const auto& hold : {entry.hold, entry.public_hold}) {
+    if (hold) index_.set_priority(*hold, entry.chunk.priority);
+  }
+}
+
+void SchedulerCore::clear_hold(ChunkEntry& entry) {
+  if (entry.hold) index_.drop_hold(*entry.hold);
+  entry.hold.reset();
+  held_chunks_.erase(entry.sequence);
+}
+
+// Retained chunks hold a share of the pool at most. Beyond it those of lowest priority, then those
+// used longest ago, let go: their pages are ordinary ones from then on.
+void SchedulerCore::trim_holds() {
+  const auto pages_max = static_cast<size_t>(pages_held_max());
+  if (index_.held_count() <= pages_max) return;
+  struct Candidate {
+    int32_t priority;
+    int64_t last_used_us;
+    std::function<void()> let_go;
+  };
+  std::vector<Candidate> candidates;
+  for (const auto& [sequence, held] : held_chunks_) {
+    if (held->chunk.pinned) continue;
+    const auto let_go = [this, entry = held] {
+      clear_hold(*entry);
+      entry->chunk.kv_state = KvState::kNone;
+    };
+    candidates.push_back({held->chunk.priority, held->chunk.last_used_us, let_go});
+  }
+  for (const auto& [sequence, held] : public_chunks_) {
+    candidates.push_back({held->chunk.priority, held->chunk.last_used_us,
+                          [this, entry = held] { clear_public_hold(*entry); }});
+  }
+  for (auto lease = leases_.begin(); lease != leases_.end(); ++lease) {
+    const auto let_go = [this, lease] {
+      index_.drop_hold(lease->second.hold);
+      leases_.erase(lease);
+    };
+    candidates.push_back({lease->second.priority, lease->second.since_us, let_go});
+  }
+  std::ranges::sort(candidates, {}, [](const Candidate& candidate) {
+    return std::pair(candidate.priority, candidate.last_used_us);
+  });
+  for (const Candidate& candidate : candidates) {
+    if (index_.held_count() <= pages_max) return;
+    candidate.let_go();
+  }
+}
+
+// The prompt has been prefilled: its whole pages have the priority that was asked for, for a while.
+void SchedulerCore::lease_prompt(const Request& request) {
+  const auto& params = request.params;
+  if (!params.prompt_priority || !params.prompt_priority_ms) return;
+  if (leases_.size() >= static_cast<size_t>(options_.prompt_leases_max)) {
+    spdlog::warn("a prompt has no priority of its own: there are {} already", leases_.size());
+    return;
+  }
+  const size_t whole = request.prompt.size() / kPageTokens * kPageTokens;
+  if (whole == 0) return;
+  const auto hold = index_.hold(tenant_id(request.client.tenant),
+                                std::span(request.prompt).first(whole), *params.prompt_priority);
+  if (!hold) return;
+  const int64_t end_us = clock_.monotonic_us() + *params.prompt_priority_ms * 1000;
+  leases_.emplace(end_us, Lease{*hold, *params.prompt_priority, clock_.wall_us()});
+  trim_holds();
+}
+
+// With nothing running, a request that cannot start never will: pinned chunks have its pages. What
+// the store reads or writes for idle work keeps pages for a while only.
+void SchedulerCore::refuse_starved() {
+  if (idle_loading_ || writing_) return;
+  while (prefilling_.empty() && decoding_.empty() && !waiting_.empty()) {
+    Request& first = *requests_.at(waiting_.front());
+    const size_t left = pool_.page_count() - index_.pinned_count();
+    fail(first,
+         resource_exhausted(
+             "max_tokens", "prompt and answer need " + std::to_string(first.pages_promised) +
+                               " pages of KV memory; pinned chunks leave " + std::to_string(left)));
+    start_waiting();
+  }
+}
+
+}  // namespace cascade

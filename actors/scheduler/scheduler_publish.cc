@@ -1,0 +1,88 @@
+// What every tenant finds of a published chunk: its chain once more, in pages that belong to
+// nobody.
+#include <algorithm>
+
+#include "actors/scheduler/scheduler_core.h"
+
+namespace cascade {
+
+TenantId SchedulerCore::owner_of(const Reprefill& reprefill) {
+  return reprefill.for_all ? kPublic : tenant_id(reprefill.tenant);
+}
+
+// Computes the chain of a published chunk for every tenant, in idle time: that of a system prompt,
+// and of an output with the conversation before it. What a context stands behind is each request's.
+void SchedulerCore::publish_pages(ChunkEntry& entry) {
+  if (!entry.chunk.published) return;
+  if (entry.public_hold && index_.is_held(*entry.public_hold)) return;
+  if (entry.chunk.kv_state == KvState::kPending) return;  // finish_idle() comes back here
+  if (entry.chain.empty()) {
+    if (entry.chunk.type == ChunkType::kSystemPrompt) start_prefix(entry);
+    return;
+  }
+  if (static_cast<int>(reprefills_.size()) >= options_.reprefills_max) return;
+  Reprefill shared;
+  shared.tenant = entry.chunk.tenant;
+  shared.chunk_id = entry.chunk.id;
+  shared.chain = shared.sampled_chain = entry.chain;
+  shared.for_all = true;
+  reprefills_.push_back(std::move(shared));
+}
+
+void SchedulerCore::finish_public(const Reprefill& reprefill, bool complete) {
+  const auto found = registry_.find_own(reprefill.tenant, reprefill.chunk_id);
+  const bool wanted = found.ok() && (*found)->chunk.published;
+  if (!wanted) {  // deleted or withdrawn in the meantime
+    return drop_public(reprefill.chain, public_beginning(reprefill.chain), Removal::kDeleted);
+  }
+  if (!complete) return;
+  ChunkEntry& entry = **found;
+  clear_public_hold(entry);
+  entry.public_hold = index_.hold(kPublic, reprefill.chain, entry.chunk.priority);
+  if (entry.public_hold) {
+    public_chunks_[entry.sequence] = &entry;
+    write_behind(kPublic, reprefill.chain);
+  }
+  trim_holds();
+}
+
+// Its pages go, and with them whatever tenants have computed behind them: nobody is to find in them
+// what is not published any more. Chunks that stood on them are computed again, if they are pinned
+// now, else when they are used.
+void SchedulerCore::withdraw_pages(ChunkEntry& entry, Removal why) {
+  if (!entry.public_hold) return;
+  clear_public_hold(entry);
+  drop_public(entry.chain, public_beginning(entry.chain), why);
+}
+
+// So many tokens of the chain, in whole pages, other published chunks begin with as well.
+int64_t SchedulerCore::public_beginning(std::span<const int32_t> chain) const {
+  size_t shared = 0;
+  for (const auto& [sequence, other] : public_chunks_) {
+    shared = std::max(shared, common_prefix(other->chain, chain));
+  }
+  return static_cast<int64_t>(shared / kPageTokens * kPageTokens);
+}
+
+void SchedulerCore::drop_public(std::span<const int32_t> chain, int64_t keep, Removal why) {
+  drop_stored(kPublic, chain, keep);
+  index_.drop_subtree(kPublic, chain, keep, why, /*holds=*/true);
+  for (const auto& [handle, request] : requests_) {
+    if (!request->running()) continue;
+    if (static_cast<int64_t>(common_prefix(request->in_pages(), chain)) <= keep) continue;
+    add_branch_end(handle, {kPublic, keep, why});
+  }
+  std::vector<ChunkEntry*> lost;
+  for (const auto& [sequence, held] : held_chunks_) {
+    if (held->chunk.pinned && held->hold && !index_.is_held(*held->hold)) lost.push_back(held);
+  }
+  for (ChunkEntry* again : lost) pin_or_wait(*again);
+}
+
+void SchedulerCore::clear_public_hold(ChunkEntry& entry) {
+  if (entry.public_hold) index_.drop_hold(*entry.public_hold);
+  entry.public_hold.reset();
+  public_chunks_.erase(entry.sequence);
+}
+
+}  // namespace cascade

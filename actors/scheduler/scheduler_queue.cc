@@ -1,0 +1,238 @@
+// Who runs: places and pages for waiting requests, tenants' shares, preemption.
+#include <algorithm>
+
+#include "actors/scheduler/scheduler_core.h"
+#include "actors/scheduler/tenant.h"
+#include "cache/chain_key.h"
+
+namespace cascade {
+namespace {
+
+// Later requests that may start before one that waits for pages: a few keep the cores busy while
+// running requests end; more would let a stream of small requests starve a large one.
+constexpr int kOvertakenMax = 16;
+
+// Longer than the pauses of somebody who reads the answers.
+constexpr int64_t kContendedUs = int64_t{120} * 1'000'000;
+
+}  // namespace
+
+// Pages that a new request could be promised.
+int64_t SchedulerCore::available_pages() const {
+  auto available = static_cast<int64_t>(pool_.free_count() + index_.evictable_count());
+  for (const auto* running : {&prefilling_, &decoding_}) {
+    for (const uint64_t handle : *running) {
+      const Request& request = *requests_.at(handle);
+      available -= request.pages_promised - static_cast<int64_t>(request.sequence->pages().size());
+    }
+  }
+  return available;
+}
+
+// While the cache thrashes, half as many share it.
+size_t SchedulerCore::running_max() const {
+  const auto most = static_cast<size_t>(options_.requests_running_max);
+  return index_.monitor().thrash().alarm() ? std::max<size_t>(1, most / 2) : most;
+}
+
+int64_t SchedulerCore::running_of(const std::string& tenant) const {
+  int64_t count = 0;
+  for (const auto* running : {&prefilling_, &decoding_}) {
+    count += std::ranges::count_if(
+        *running, [&](uint64_t handle) { return requests_.at(handle)->client.tenant == tenant; });
+  }
+  return count;
+}
+
+// Those with waiting requests: who runs least first, then who is furthest below its share.
+std::vector<std::string> SchedulerCore::tenants_waiting() const {
+  std::vector<std::string> tenants;
+  for (const uint64_t handle : waiting_) {
+    const std::string& tenant = requests_.at(handle)->client.tenant;
+    if (std::ranges::find(tenants, tenant) == tenants.end()) tenants.push_back(tenant);
+  }
+  std::ranges::stable_sort(tenants, [&](const std::string& a, const std::string& b) {
+    const int64_t running_a = running_of(a), running_b = running_of(b);
+    if (running_a != running_b) return running_a < running_b;
+    return share_.credit(a) > share_.credit(b);
+  });
+  return tenants;
+}
+
+void SchedulerCore::start_waiting() {
+  while (!waiting_.empty()) {
+    const std::vector<std::string> tenants = tenants_waiting();
+    const bool full = prefilling_.size() + decoding_.size() >= running_max();
+    if (full && !make_room_for(tenants.front())) return;
+    // Each start changes who comes next.
+    if (std::ranges::none_of(tenants, [&](const std::string& t) { return start_of(t); })) return;
+  }
+}
+
+// Starts the first request of the tenant for which there are pages. One for which there are too few
+// lets smaller ones behind it start, but not for ever.
+bool SchedulerCore::start_of(const std::string& tenant) {
+  std::vector<Request*> passed;
+  for (auto it = waiting_.begin(); it != waiting_.end(); ++it) {
+    Request& request = *requests_.at(*it);
+    if (request.client.tenant != tenant) continue;
+    // Idle work makes way, once; then requests wait for each other.
+    if (start(request) || (pause_idle() && start(request))) {
+      for (Request* other : passed) ++other->overtaken;
+      waiting_.erase(it);
+      return true;
+    }
+    if (request.overtaken >= kOvertakenMax) return false;
+    passed.push_back(&request);
+  }
+  return false;
+}
+
+// Takes what is known of the prompt and is promised the rest; false if there are too few pages.
+bool SchedulerCore::start(Request& request) {
+  const TenantId tenant = tenant_id(request.client.tenant);
+  const std::span<const int32_t> wanted = request.reusable();
+  const int64_t available = available_pages();
+  const auto whole_pages = static_cast<int64_t>(wanted.size()) / kPageTokens;
+  if (available < request.pages_promised - whole_pages) return false;  // whatever is in pages
+  const ChainIndex::Match match = index_.match(tenant, wanted);
+  const auto found = static_cast<int64_t>(match.pages.size());
+  const auto evictable = static_cast<int64_t>(index_.unlocked_count(match.node));
+  if (available - evictable < request.pages_promised - found) return false;
+  const bool first_start = request.prefill_start_us == 0;
+  if (first_start) request.miss = explain_miss(request);
+  const DiskIndex::Match stored = worth_loading(tenant, wanted, match);
+  const std::span<const int32_t> whole = wanted.first(match.pages.size() * kPageTokens);
+  if (!whole.empty() && ChainIndex::name_of(match.node).hits > 0) write_behind(tenant, whole);
+  request.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_, tenant);
+  const int64_t reused =
+      request.sequence->reuse(stored.tokens > 0 ? whole : wanted, clock_.wall_us(), first_start);
+  request.loading = start_load(*request.sequence, request.handle, wanted, stored);
+  if (first_start) {
+    request.prefill_start_us = clock_.monotonic_us();
+    request.reused_tokens = reused;
+    counters_.tokens_reused += reused;
+  }
+  count_waiting(request, 0, 0);
+  request.state = RequestState::kPrefilling;
+  prefilling_.push_back(request.handle);
+  return true;
+}
+
+// Why not all that could be reused of the prompt will be.
+Miss SchedulerCore::explain_miss(const Request& request) {
+  if (!request.params.reuse) return {MissReason::kReuseOff};
+  const TenantId own = tenant_id(request.client.tenant);
+  Miss miss = index_.explain(own, request.reusable());
+  const bool unknown = miss.reason == MissReason::kNew || miss.reason == MissReason::kDiffers;
+  const std::span<const int32_t> wanted = request.reusable();
+  if (unknown && miss.position < kPageTokens && wanted.size() >= kPageTokens) {
+    const Digest beginning = beginning_digest(request.client.tenant, wanted.first(kPageTokens));
+    if (of_other_models_.contains(beginning)) return {MissReason::kOtherModel, miss.position};
+  }
+  // What others have is theirs: only the administrator is told.
+  if (!unknown || request.client.tenant != kLocalTenant) return miss;
+  for (const auto& [name, tenant] : tenants_) {
+    if (tenant == own || index_.match(tenant, request.reusable()).tokens() <= miss.position)
+      continue;
+    return {MissReason::kOtherTenant, miss.position};
+  }
+  return miss;
+}
+
+// Takes a place from the tenant that has most, if `tenant` has less than an equal part of them.
+bool SchedulerCore::make_room_for(const std::string& tenant) {
+  std::map<std::string, int64_t> running = {{tenant, 0}};
+  Request* victim = nullptr;
+  for (const auto* list : {&prefilling_, &decoding_}) {
+    for (const uint64_t handle : *list) ++running[requests_.at(handle)->client.tenant];
+  }
+  const auto places = static_cast<int64_t>(running_max());
+  const int64_t part = std::max<int64_t>(1, places / static_cast<int64_t>(running.size()));
+  if (running[tenant] >= part) return false;
+  const auto most = std::ranges::max_element(running, {}, [](const auto& t) { return t.second; });
+  if (most->second <= part) return false;
+  // Its latest: the others are nearer to their end.
+  for (const auto& [handle, request] : requests_) {
+    const bool may = request->running() && !in_flight(*request);
+    if (may && request->client.tenant == most->first) victim = request.get();
+  }
+  if (victim == nullptr) return false;
+  const auto next = std::ranges::find_if(
+      waiting_, [&](uint64_t handle) { return requests_.at(handle)->client.tenant == tenant; });
+  const int64_t pages = available_pages() + victim->pages_promised;
+  if (requests_.at(*next)->pages_promised > pages) return false;  // it would start again itself
+  preempt(*victim);
+  return true;
+}
+
+// Back to the queue. Its pages stay in the index: as long as nobody needs them, nothing is lost.
+void SchedulerCore::preempt(Request& request) {
+  CHECK(request.running() && !in_flight(request));
+  if (!request.sampled.empty()) {
+    request.resumed = request.prompt;
+    request.resumed.insert(request.resumed.end(), request.sampled.begin(),
+                           request.sampled.end() - 1);
+  }
+  request.sequence->finish(clock_.wall_us());
+  request.sequence.reset();
+  request.state = RequestState::kWaiting;
+  prefilling_.remove(request.handle);
+  decoding_.remove(request.handle);
+  waiting_.push_front(request.handle);
+  ++counters_.preempted;
+}
+
+// Of the tenant furthest below its share, the one with least to compute: short prompts do not wait
+// behind a long one. For what it has waited already, a prompt counts as shorter, so that no stream
+// of short ones keeps a long one from its turn.
+Request* SchedulerCore::next_to_prefill() {
+  const int64_t now = clock_.monotonic_us();
+  const auto order = [&](const Request& request) {
+    const auto left = static_cast<int64_t>(request.chain().size()) - request.sequence->committed();
+    const double left_us = static_cast<double>(left) * speed_.prefill_token_us();
+    const auto waited_us = static_cast<double>(now - request.prefill_start_us);
+    return std::pair(-share_.credit(request.client.tenant), left_us - waited_us);
+  };
+  Request* next = nullptr;
+  for (const uint64_t handle : prefilling_) {
+    Request& request = *requests_.at(handle);
+    if (request.loading) continue;
+    if (next == nullptr || order(request) < order(*next)) next = &request;
+  }
+  return next;
+}
+
+// Whether several tenants have asked for something lately: those that come now and then are to find
+// no long job in their way.
+bool SchedulerCore::contended() const {
+  const int64_t since_us = clock_.monotonic_us() - kContendedUs;
+  return 1 < std::ranges::count_if(tenants_asked_us_,
+                                   [&](const auto& asked) { return asked.second >= since_us; });
+}
+
+// Whether everybody who decodes has had more than this request's tenant.
+bool SchedulerCore::is_owed(const Request& request) const {
+  const double credit = share_.credit(request.client.tenant);
+  return std::ranges::none_of(decoding_, [&](uint64_t handle) {
+    return share_.credit(requests_.at(handle)->client.tenant) >= credit;
+  });
+}
+
+// Takes over what another request has computed of this one's prompt since it started: of two with
+// the same new beginning, the first computes it for both.
+void SchedulerCore::catch_up(Request& request) {
+  const TenantId tenant = tenant_id(request.client.tenant);
+  const std::span<const int32_t> wanted = request.reusable();
+  const int64_t committed = request.sequence->committed();
+  if (index_.match(tenant, wanted).tokens() < committed + kPageTokens) return;
+  request.sequence->finish(clock_.wall_us());
+  if (request.resumed.empty()) request.miss = explain_miss(request);
+  request.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_, tenant);
+  const int64_t found =
+      request.sequence->reuse(wanted, clock_.wall_us(), /*observed=*/false) - committed;
+  if (request.resumed.empty()) request.reused_tokens += found;
+  counters_.tokens_reused += found;
+}
+
+}  // namespace cascade

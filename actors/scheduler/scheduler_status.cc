@@ -1,0 +1,165 @@
+// The state of the daemon, and what chunks and pages take.
+#include <algorithm>
+#include <map>
+
+#include "actors/scheduler/scheduler_core.h"
+#include "actors/scheduler/tenant.h"
+
+namespace cascade {
+namespace {
+
+// What was used within so long is the working set.
+constexpr int64_t kWorkingSetUs = int64_t{10} * 60 * 1'000'000;
+
+std::string mebibytes(int64_t bytes) {
+  return std::to_string(bytes >> 20) + " MiB";
+}
+
+}  // namespace
+
+void SchedulerCore::on(const Client& client, const wire::RequestId& id,
+                       const wire::StatusRequest&) {
+  wire::StatusReply status;
+  status.version = options_.version;
+  status.boot_id = boot_id_;
+  status.state = stopping_since_us_ ? "stopping" : "serving";
+  status.uptime_us = clock_.monotonic_us() - start_us_;
+  status.model = model_.name;
+  status.model_type = model_.config.model_type;
+  status.weight_type = to_string(model_.options.weight_type);
+  status.kv_type = to_string(model_.options.kv_type);
+  status.isa = to_string(model_.options.isa);
+  status.threads = options_.threads;
+  status.context_tokens_max = model_.config.context_tokens_max;
+  status.weight_bytes = static_cast<int64_t>(model_.weights.bytes());
+  const auto page_bytes = static_cast<int64_t>(arena_.page_bytes());
+  status.kv_bytes_max = page_bytes * static_cast<int64_t>(pool_.page_count());
+  status.kv_pages_used = static_cast<int64_t>(pool_.used_count());
+  status.kv_bytes_used = page_bytes * status.kv_pages_used;
+  status.kv_bytes_per_token = page_bytes / kPageTokens;
+  status.requests_running = static_cast<int32_t>(prefilling_.size() + decoding_.size());
+  status.requests_waiting = static_cast<int32_t>(waiting_.size() + encoding_requests_.size());
+  status.requests_waiting_max = options_.requests_waiting_max;
+  status.tokens_waiting = tokens_waiting_;
+  status.tokens_waiting_max = options_.tokens_waiting_max;
+  status.requests_preempted = counters_.preempted;
+  status.requests_done = counters_.done;
+  status.requests_failed = counters_.failed;
+  status.requests_cancelled = counters_.cancelled;
+  status.tokens_reused = counters_.tokens_reused;
+  status.tokens_prefilled = counters_.tokens_prefilled;
+  status.tokens_reprefilled = counters_.tokens_reprefilled;
+  status.tokens_generated = counters_.tokens_generated;
+  status.pages_evicted = static_cast<int64_t>(index_.removed_count(Removal::kEvicted));
+  status.chunks_input = static_cast<int32_t>(registry_.count(false));
+  status.chunks_output = static_cast<int32_t>(registry_.count(true));
+  status.reprefills_pending = static_cast<int32_t>(reprefills_.size() + histories_.size());
+  const auto per_second = [](double us) { return us > 0 ? 1e6 / us : 0; };
+  status.prefill_tokens_per_s = per_second(speed_.prefill_token_us());
+  status.decode_tokens_per_s = per_second(speed_.decode_token_us());
+  status.actors_restarted = actors_restarted_;
+  status.warnings = warnings();
+  reply(client, id, std::move(status));
+}
+
+std::vector<std::string> SchedulerCore::warnings() const {
+  std::vector<std::string> warnings;
+  if (store_error_) {
+    warnings.push_back(
+        "the store cannot write, so " + std::to_string(unsaved_.size()) +
+        " chunks would not outlive the daemon as they are: " + store_error_->to_string());
+  }
+  if (disk_error_)
+    warnings.push_back("K and V are not written to disk: " + disk_error_->to_string());
+  if (index_.monitor().thrash().alarm()) warnings.push_back(thrash_warning());
+  return warnings;
+}
+
+std::string SchedulerCore::thrash_warning() const {
+  const wire::CacheStats cache = cache_stats();
+  const auto percent = static_cast<int>(100 * cache.refault_share + 0.5);
+  return "the cache thrashes: " + std::to_string(percent) +
+         " % of the latest pages were evicted shortly before they were needed; the working set "
+         "of 10 minutes is " +
+         mebibytes(cache.working_set_bytes) + ", --kv-memory is " +
+         mebibytes(cache.page_bytes * cache.pages_max);
+}
+
+wire::CacheStats SchedulerCore::cache_stats() const {
+  const ReuseMonitor& monitor = index_.monitor();
+  const auto removed = [&](Removal why) { return static_cast<int64_t>(index_.removed_count(why)); };
+  wire::CacheStats cache;
+  cache.policy = to_string(index_.policy());
+  cache.page_bytes = static_cast<int64_t>(arena_.page_bytes());
+  cache.pages_max = static_cast<int64_t>(pool_.page_count());
+  cache.pages_used = static_cast<int64_t>(pool_.used_count());
+  cache.pages_pinned = static_cast<int64_t>(index_.pinned_count());
+  cache.pages_pin_promised = pin_pages_promised();
+  cache.pages_pinned_max = pages_pinned_max();
+  cache.pages_held = static_cast<int64_t>(index_.held_count());
+  cache.pages_held_max = pages_held_max();
+  cache.page_hits = monitor.hits();
+  cache.page_misses = monitor.misses();
+  cache.evicted = removed(Removal::kEvicted);
+  cache.removed_dead = removed(Removal::kDead);
+  cache.removed_deleted = removed(Removal::kDeleted);
+  cache.removed_expired = removed(Removal::kExpired);
+  cache.evicted_early = monitor.premature_evictions();
+  const int64_t since_us = clock_.wall_us() - kWorkingSetUs;
+  cache.working_set_bytes = cache.page_bytes * static_cast<int64_t>(index_.working_set(since_us));
+  cache.thrashing = monitor.thrash().alarm();
+  cache.thrash_alarms = monitor.thrash().alarms();
+  cache.refault_share = monitor.thrash().refault_share();
+  cache.recompute_bonus_s = monitor.bonus_s(index_.policy());
+  return cache;
+}
+
+// Of all tenants for the administrator, of the asking one for others.
+std::vector<wire::ChunkGroup> SchedulerCore::chunk_groups(const std::string& tenant) {
+  std::map<std::pair<std::string, ChunkType>, wire::ChunkGroup> groups;
+  std::optional<std::string_view> whose;
+  if (tenant != kLocalTenant) whose = tenant;
+  registry_.for_each(whose, [&](ChunkEntry& entry) {
+    refresh(entry);
+    const Chunk& chunk = entry.chunk;
+    wire::ChunkGroup& group = groups[{chunk.tenant, chunk.type}];
+    ++group.chunks;
+    group.pinned += chunk.pinned ? 1 : 0;
+    group.hits += chunk.hits;
+    group.registrations += chunk.registrations;
+    group.text_bytes += static_cast<int64_t>(entry.bytes);
+    group.kv_bytes += chunk.kv_bytes;
+  });
+  std::vector<wire::ChunkGroup> listed;
+  for (auto& [key, group] : groups) {
+    group.tenant = key.first;
+    group.type = key.second;
+    listed.push_back(std::move(group));
+  }
+  return listed;
+}
+
+wire::DiskStats SchedulerCore::disk_stats() const {
+  return {.pages = static_cast<int64_t>(disk_.size()),
+          .page_bytes = static_cast<int64_t>(arena_.page_bytes()),
+          .pages_written = disk_counters_.pages_written,
+          .pages_loaded = disk_counters_.pages_loaded,
+          .pages_bad = disk_counters_.pages_bad,
+          .pages_removed = disk_counters_.pages_removed,
+          .load_bytes_per_s = static_cast<int64_t>(load_bytes_per_us_ * 1e6)};
+}
+
+void SchedulerCore::on(const Client& client, const wire::RequestId& id, const wire::StatsRequest&) {
+  wire::StatsReply stats;
+  stats.groups = chunk_groups(client.tenant);
+  stats.chunks_max = static_cast<int64_t>(ChunkRegistry::kChunksMax);
+  stats.text_bytes_max = static_cast<int64_t>(registry_.bytes_max());
+  stats.pages_of_tenant = static_cast<int64_t>(index_.node_count(tenant_id(client.tenant)));
+  if (client.tenant == kLocalTenant) {
+    stats.cache = cache_stats();
+    if (options_.keep_pages) stats.disk = disk_stats();
+  }
+  reply(client, id, std::move(stats));
+}
+
+}  // namespace cascade

@@ -1,0 +1,170 @@
+// What outlives the process: every change goes to the store, and who asked for it hears of it when
+// it is durable.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "actors/scheduler/scheduler_core.h"
+
+namespace cascade {
+namespace {
+
+// How soon a store that could not write is asked again, and for how many chunks at once.
+constexpr int64_t kStoreRetryUs = 2'000'000;
+constexpr size_t kStoreRetriesMax = 256;
+
+// Of clients that ask while the chunks are being loaded.
+constexpr size_t kParkedMax = 1000;
+constexpr int64_t kParkedRetryMs = 100;
+
+void set_durable(wire::Message& message, bool durable) {
+  if (auto* chunk = std::get_if<wire::ChunkReply>(&message)) chunk->durable = durable;
+  if (auto* final = std::get_if<wire::Final>(&message)) final->durable = durable;
+}
+
+}  // namespace
+
+void SchedulerCore::store(const Chunk& chunk) {
+  const uint64_t job = next_job_++;
+  saving_[job] = {{chunk.tenant, chunk.id}, /*whole=*/true};
+  send(Actor::kStore, wire::StorePut{job, chunk});
+}
+
+void SchedulerCore::store_use(const Chunk& chunk) {
+  const uint64_t job = next_job_++;
+  saving_[job] = {{chunk.tenant, chunk.id}, /*whole=*/false};
+  send(Actor::kStore, wire::StoreTouch{job, chunk.tenant, chunk.id, chunk.hits, chunk.registrations,
+                                       chunk.last_used_us});
+}
+
+void SchedulerCore::store_removal(const ChunkName& name) {
+  const uint64_t job = next_job_++;
+  saving_[job] = {name, /*whole=*/true};
+  send(Actor::kStore, wire::StoreDelete{job, name.first, name.second});
+}
+
+// Answers a change of the chunk `name` when all changes so far are durable or have failed to be.
+void SchedulerCore::reply_when_stored(const Client& client, const wire::RequestId& id,
+                                      const ChunkName& name, wire::Message message) {
+  const uint64_t job = saving_.empty() ? 0 : saving_.rbegin()->first;
+  waiting_replies_.push_back({job, name, client, id, std::move(message)});
+  flush_replies();
+}
+
+void SchedulerCore::flush_replies() {
+  // The store answers in order.
+  const uint64_t next = saving_.empty() ? UINT64_MAX : saving_.begin()->first;
+  while (!waiting_replies_.empty() && waiting_replies_.front().job < next) {
+    WaitingReply& waiting = waiting_replies_.front();
+    set_durable(waiting.message, !unsaved_.contains(waiting.name));
+    reply(waiting.client, waiting.id, std::move(waiting.message));
+    waiting_replies_.pop_front();
+  }
+}
+
+void SchedulerCore::on(wire::StoreAck&& ack) {
+  if (auto removal = removing_.extract(ack.job)) {
+    std::vector<std::string>& keys = removal.mapped();
+    if (ack.error) unremoved_.insert(unremoved_.end(), keys.begin(), keys.end());
+    if (ack.error) store_failed_us_ = clock_.monotonic_us();
+    return;
+  }
+  const auto found = saving_.find(ack.job);
+  if (found == saving_.end()) {
+    // Without its chunks the daemon would answer that there are none.
+    if (ack.error && !loaded_) throw std::runtime_error(ack.error->to_string());
+    return;  // of an earlier incarnation of the store
+  }
+  const Saving saved = found->second;
+  saving_.erase(found);
+  if (ack.error) {
+    if (!store_error_) spdlog::error("the store failed: {}", ack.error->to_string());
+    store_error_ = ack.error;
+    store_failed_us_ = clock_.monotonic_us();
+    unsaved_.insert(saved.name);
+  } else if (saved.whole) {
+    unsaved_.erase(saved.name);
+  }
+  if (unsaved_.empty() && store_error_) {
+    spdlog::info("the store works again");
+    store_error_.reset();
+  }
+  flush_replies();
+}
+
+void SchedulerCore::on(wire::StoreChunks&& loaded) {
+  for (Chunk& chunk : loaded.chunks) {
+    // The pages of an earlier incarnation are gone; its texts are not.
+    chunk.kv_state = KvState::kNone;
+    chunk.kv_tokens = chunk.kv_bytes = 0;
+    const auto added = registry_.add(std::move(chunk));
+    if (!added.ok()) {
+      spdlog::warn("a stored chunk is left out: {}", added.error().message);
+      continue;
+    }
+  }
+}
+
+// All that was stored is known: who asked in the meantime is answered.
+void SchedulerCore::end_loading() {
+  if (loaded_) return;
+  for (ChunkEntry* entry : registry_.all()) {
+    if (const auto end = Digest::from_hex(entry->chunk.kv_key)) ++chunk_ends_[*end];
+    if (entry->chunk.pinned) pin_or_wait(*entry);
+    publish_pages(*entry);
+  }
+  loaded_ = true;
+  for (auto& [client, envelope] : std::exchange(parked_, {})) {
+    on_client(client, std::move(envelope));
+  }
+}
+
+// A client asks before the chunks are there.
+void SchedulerCore::park(const Client& client, wire::Envelope&& envelope) {
+  if (parked_.size() >= kParkedMax) {
+    return reply_error(client, envelope.request,
+                       {ErrorCode::kUnavailable, "", "the daemon is starting"}, kParkedRetryMs);
+  }
+  parked_.emplace_back(client, std::move(envelope));
+}
+
+// Sends the chunks again whose changes are not durable, as they are now.
+void SchedulerCore::save_again() {
+  const std::vector<ChunkName> names(unsaved_.begin(), unsaved_.end());
+  for (size_t i = 0; i < std::min(names.size(), kStoreRetriesMax); ++i) {
+    const auto found = registry_.find_own(names[i].first, names[i].second);
+    if (found.ok()) {
+      store((*found)->chunk);
+    } else {
+      store_removal(names[i]);
+    }
+  }
+}
+
+void SchedulerCore::retry_store() {
+  if (clock_.monotonic_us() - store_failed_us_ < kStoreRetryUs) return;
+  if (!unsaved_.empty() && saving_.empty()) save_again();
+  if (removing_.empty()) send_removals(std::exchange(unremoved_, {}));
+}
+
+// What it had been given and has not answered is lost, or may be.
+void SchedulerCore::on_store_restarted() {
+  if (!loaded_) send(Actor::kStore, wire::StoreLoad{next_job_++, model_.root_key("").hex()});
+  for (const auto& [job, lost] : std::exchange(saving_, {})) unsaved_.insert(lost.name);
+  save_again();
+  const uint64_t job = saving_.empty() ? 0 : saving_.rbegin()->first;
+  for (WaitingReply& waiting : waiting_replies_) waiting.job = job;
+  end_loads();
+  end_writing();
+  for (auto& [job_id, wanted] : std::exchange(reading_chains_, {})) read_chain(std::move(wanted));
+  for (auto& [job_id, keys] : std::exchange(removing_, {})) send_removals(std::move(keys));
+  refuse_upkeep("the store was restarted; try again");
+  for (const auto& [job_id, asked] : std::exchange(searching_, {})) {
+    reply_error(asked.first, asked.second,
+                {ErrorCode::kUnavailable, "", "the store was restarted; try again"},
+                kParkedRetryMs);
+  }
+}
+
+}  // namespace cascade

@@ -1,0 +1,109 @@
+// From persist's steps to answers.
+#include "actors/store_upkeep.h"
+
+#include <spdlog/spdlog.h>
+
+#include <string>
+#include <utility>
+
+namespace cascade {
+namespace {
+
+constexpr uint64_t kStepBytes = uint64_t{16} << 20;
+constexpr size_t kFindingsMax = 1000;  // in an answer
+
+wire::FsckReply reply_of(const Fsck& fsck) {
+  wire::FsckReply reply;
+  for (Fsck::Found& found : fsck.found()) {
+    ++reply.found;
+    if (!found.repaired) ++reply.left;
+    if (reply.findings.size() == kFindingsMax) continue;
+    reply.findings.push_back(
+        {std::move(found.finding.where), std::move(found.finding.what), found.repaired});
+  }
+  reply.pages = static_cast<int64_t>(fsck.pages());
+  reply.bytes = static_cast<int64_t>(fsck.bytes());
+  return reply;
+}
+
+wire::BackupReply copied(const KvCounters& counters) {
+  return {static_cast<int64_t>(counters.pages_copied), static_cast<int64_t>(counters.bytes_copied),
+          static_cast<int64_t>(counters.pages_not_copied)};
+}
+
+}  // namespace
+
+Status StoreUpkeep::check_start(const std::string& state_dir) const {
+  if (busy()) {
+    return Error{ErrorCode::kConflict, "fsck",
+                 "a check or a backup is under way; try again when it is done"};
+  }
+  if (state_dir.empty()) return {};
+  const StateDirectory& ours = store_.directory();
+  struct stat asked = {}, own = {};
+  const bool same = ours.calls().path_status(state_dir, asked) == 0 &&
+                    ours.calls().path_status(ours.path(), own) == 0 && asked.st_dev == own.st_dev &&
+                    asked.st_ino == own.st_ino;
+  if (same) return {};
+  return Error{ErrorCode::kConflict, "state_dir",
+               "the state directory of this daemon is " + ours.path()};
+}
+
+void StoreUpkeep::start(const wire::StoreCheck& check, const Send& send) {
+  const Status status = check_start(check.request.state_dir);
+  if (!status.ok()) return send(wire::StoreChecked{check.job, status.error(), {}});
+  job_ = check.job;
+  fsck_.emplace(store_, check.request.repair);
+}
+
+void StoreUpkeep::start(const wire::StoreBackup& backup, const Send& send) {
+  const auto refuse = [&](const Error& error) { send(wire::StoreBackedUp{backup.job, error, {}}); };
+  const Status status = check_start(backup.request.state_dir);
+  if (!status.ok()) return refuse(status.error());
+  auto begun = Backup::begin(store_, backup.request.directory);
+  if (!begun.ok()) return refuse(begun.error());
+  job_ = backup.job;
+  backup_ = *std::move(begun);
+  before_ = copied(store_.kv().counters());
+}
+
+void StoreUpkeep::step(const Send& send) {
+  if (fsck_) return step_check(send);
+  step_backup(send);
+}
+
+void StoreUpkeep::step_check(const Send& send) {
+  const auto more = fsck_->step(kStepBytes);
+  if (more.ok() && *more) return;
+  wire::StoreChecked answer;
+  answer.job = job_;
+  if (more.ok()) {
+    answer.reply = reply_of(*fsck_);
+    for (const wire::FsckFinding& finding : answer.reply.findings) {
+      spdlog::warn("{}: {}{}", finding.where, finding.what, finding.repaired ? " (repaired)" : "");
+    }
+  } else {
+    answer.error = more.error();
+  }
+  fsck_.reset();
+  send(std::move(answer));
+}
+
+void StoreUpkeep::step_backup(const Send& send) {
+  const auto more = backup_->step(kStepBytes);
+  if (more.ok() && *more) return;
+  wire::StoreBackedUp answer;
+  answer.job = job_;
+  if (more.ok()) {
+    answer.reply = copied(store_.kv().counters());
+    answer.reply.pages -= before_.pages;
+    answer.reply.bytes -= before_.bytes;
+    answer.reply.pages_bad -= before_.pages_bad;
+  } else {
+    answer.error = more.error();
+  }
+  backup_.reset();
+  send(std::move(answer));
+}
+
+}  // namespace cascade

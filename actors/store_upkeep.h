@@ -1,0 +1,47 @@
+// Checks and backups of the store, a part at a time between other work.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+
+#include "base/result.h"
+#include "persist/backup.h"
+#include "persist/fsck.h"
+#include "persist/store.h"
+#include "wire/messages.h"
+
+namespace cascade {
+
+// One at a time. One thread: that of the store.
+class StoreUpkeep {
+ public:
+  using Send = std::function<void(wire::Message)>;
+
+  // `store` must outlive this.
+  explicit StoreUpkeep(Store& store) : store_(store) {}
+
+  // Begins, or answers with why not: kConflict if one is under way or the state directory is
+  // another than the request says; errors of Backup::begin().
+  void start(const wire::StoreCheck& check, const Send& send);
+  void start(const wire::StoreBackup& backup, const Send& send);
+
+  bool busy() const { return fsck_.has_value() || backup_ != nullptr; }
+  // Does about 16 MiB of what is under way; the answer comes with its end. Commits, so there must
+  // be no changes whose commit somebody else waits for. Precondition: busy().
+  void step(const Send& send);
+
+ private:
+  Status check_start(const std::string& state_dir) const;
+  void step_check(const Send& send);
+  void step_backup(const Send& send);
+
+  Store& store_;
+  uint64_t job_ = 0;
+  std::optional<Fsck> fsck_;
+  std::unique_ptr<Backup> backup_;
+  wire::BackupReply before_;  // what the store had copied before this backup
+};
+
+}  // namespace cascade

@@ -1,0 +1,98 @@
+// Many generations at once over several connections, on one thread.
+//
+// client::Connection waits on one socket, with a ZeroMQ context (two threads) of its own each. Here
+// one poll watches all sockets of one context, so that the load itself takes little of the cores
+// that it shares with the daemon, and a connection can be closed without a word.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "bench/serve/daemon_process.h"
+#include "wire/frames.h"
+#include "wire/messages.h"
+
+namespace cascade::serve {
+
+// One generation as its client sees it. Times are of now_us(); 0: it has not happened.
+struct Exchange {
+  uint64_t tag = 0;  // the sender's own
+  int connection = 0;
+  wire::RequestId id{};
+  int64_t sent_us = 0;
+  int64_t accepted_us = 0;
+  int64_t ended_us = 0;
+  std::vector<int64_t> delta_us;  // when each Delta came
+  int64_t prompt_tokens_done = 0;
+  // Exactly one of them, when it has ended.
+  std::optional<wire::Final> final;
+  std::optional<wire::ErrorReply> error;
+
+  bool ended() const { return ended_us > 0; }
+  // From sending to the first Delta; to the end where there was none. Milliseconds.
+  double first_text_ms() const;
+  double total_ms() const { return static_cast<double>(ended_us - sent_us) / 1e3; }
+};
+using ExchangePtr = std::shared_ptr<Exchange>;
+
+// Microseconds on a clock that never goes back.
+int64_t now_us();
+
+// One thread. Errors of all calls: kUnavailable if the daemon ended, nothing came from it for a
+// minute though something was asked, or ZeroMQ failed; kCancelled after a signal.
+class Traffic {
+ public:
+  // `daemon` outlives this object.
+  explicit Traffic(DaemonProcess& daemon);
+  ~Traffic();
+  Traffic(const Traffic&) = delete;
+  Traffic& operator=(const Traffic&) = delete;
+
+  // The number of a new connection. Further error: as client::probe_endpoint.
+  Result<int> connect(const std::string& endpoint);
+  // Closes the connection as the end of its process would: what was sent arrives, nothing is said.
+  // Its generations are forgotten.
+  void vanish(int connection);
+
+  Result<ExchangePtr> send(int connection, wire::GenerateRequest request, uint64_t tag = 0);
+  // Handles what arrives. Returns after the first messages, at `until_us` at the latest, with the
+  // generations that have ended.
+  Result<std::vector<ExchangePtr>> pump(int64_t until_us);
+  // Sends, and pumps until it has ended. Error: also what the daemon answered instead of a Final.
+  Result<ExchangePtr> run(int connection, wire::GenerateRequest request);
+  // The daemon's answer; generations that end meanwhile come from the next pump().
+  Result<wire::StatusReply> status(int connection);
+  Result<wire::StatsReply> stats(int connection);
+  // Returns when the Ack came, or the error that there was nothing to cancel.
+  Status cancel(const Exchange& exchange);
+
+  size_t in_flight() const;
+
+ private:
+  struct Sockets;
+  Status post(int connection, const wire::RequestId& id, wire::Message message);
+  Result<wire::Message> call(int connection, wire::Message message);
+  Result<bool> wait(int64_t until_us);
+  Status receive_all();
+  Status handle(wire::Envelope&& envelope);
+  Status check_daemon();
+  wire::RequestId next_id();
+
+  DaemonProcess& daemon_;
+  std::unique_ptr<Sockets> sockets_;
+  uint64_t ids_ = 0;
+  std::vector<ExchangePtr> ended_;  // not handed out yet
+  // The call() that waits for its answer.
+  wire::RequestId called_{};
+  bool calling_ = false;
+  std::optional<wire::Message> answer_;
+  int64_t heard_us_ = 0;
+  int64_t checked_us_ = 0;
+};
+
+}  // namespace cascade::serve

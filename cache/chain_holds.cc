@@ -1,0 +1,175 @@
+// The chain tree: what is kept, and what is let go of.
+#include <algorithm>
+#include <ranges>
+
+#include "base/check.h"
+#include "cache/chain_node.h"
+
+namespace cascade {
+
+using Tokens = std::span<const int32_t>;
+
+// One hold more (or less) of `priority` on the path of `node`.
+void ChainIndex::add_priority(Node* node, int32_t priority, int count) {
+  for (; node->parent != nullptr; node = node->parent) {
+    auto& priorities = node->priorities;
+    const bool was_held = node->held();
+    auto it = std::ranges::find(priorities, priority, &std::pair<int32_t, int>::first);
+    if (it == priorities.end()) it = priorities.insert(it, {priority, 0});
+    it->second += count;
+    CHECK(it->second >= 0);
+    if (it->second == 0) priorities.erase(it);
+    if (was_held != node->held()) held_count_ += node->held() ? 1 : -1;
+    requeue(node);
+  }
+}
+
+std::optional<ChainIndex::HoldId> ChainIndex::hold(TenantId tenant, Tokens tokens,
+                                                   int32_t priority) {
+  const Match found = match(tenant, tokens);
+  if (found.tokens() < static_cast<int64_t>(tokens.size())) return std::nullopt;
+  Node* node = found.partial != nullptr ? found.partial : found.node;
+  const HoldId id = next_hold_++;
+  holds_[id] = {node, priority, false};
+  node->ending_holds.push_back(id);
+  add_priority(node, priority, 1);
+  return id;
+}
+
+void ChainIndex::drop_hold(HoldId id) {
+  const auto found = holds_.find(id);
+  if (found == holds_.end()) return;
+  unpin(id);
+  const Hold hold = found->second;
+  holds_.erase(found);
+  std::erase(hold.node->ending_holds, id);
+  add_priority(hold.node, hold.priority, -1);
+}
+
+// To `longer`, a sibling that has all tokens of the hold's last node. Their ancestors are the same.
+void ChainIndex::move_hold(HoldId id, Node* longer) {
+  Hold& hold = holds_.at(id);
+  Node* shorter = std::exchange(hold.node, longer);
+  std::erase(shorter->ending_holds, id);
+  longer->ending_holds.push_back(id);
+  add_priority(shorter, hold.priority, -1);
+  add_priority(longer, hold.priority, 1);
+  if (!hold.pinned) return;
+  unlock(shorter, 0, 1);
+  lock(longer, 0, 1);
+}
+
+void ChainIndex::set_priority(HoldId id, int32_t priority) {
+  const auto found = holds_.find(id);
+  if (found == holds_.end() || found->second.priority == priority) return;
+  add_priority(found->second.node, priority, 1);
+  add_priority(found->second.node, std::exchange(found->second.priority, priority), -1);
+}
+
+void ChainIndex::pin(HoldId id) {
+  const auto found = holds_.find(id);
+  if (found == holds_.end() || found->second.pinned) return;
+  found->second.pinned = true;
+  lock(found->second.node, 0, 1);
+}
+
+void ChainIndex::unpin(HoldId id) {
+  const auto found = holds_.find(id);
+  if (found == holds_.end() || !found->second.pinned) return;
+  found->second.pinned = false;
+  unlock(found->second.node, 0, 1);
+}
+
+bool ChainIndex::is_pinned(HoldId id) const {
+  const auto found = holds_.find(id);
+  return found != holds_.end() && found->second.pinned;
+}
+
+size_t ChainIndex::unpinned_count(HoldId id) const {
+  const auto found = holds_.find(id);
+  if (found == holds_.end()) return 0;
+  size_t count = 0;
+  const Node* node = found->second.node;
+  for (; node->parent != nullptr && node->pins == 0; node = node->parent) ++count;
+  return count;
+}
+
+// Whether a sibling of `node` has the first `count` tokens of it, too.
+bool ChainIndex::sibling_has(const Node* node, int64_t count) const {
+  const Tokens prefix = Tokens(node->tokens).first(static_cast<size_t>(count));
+  const auto has = [&](const auto& sibling) {
+    return sibling->tenant == node->tenant && starts_with(sibling->tokens, prefix);
+  };
+  const auto& siblings = node->parent->children;
+  const auto self = siblings.find(ChildKey{node->tenant, node->tokens});
+  const auto after = std::next(self);
+  return (after != siblings.end() && has(*after)) ||
+         (self != siblings.begin() && has(*std::prev(self)));
+}
+
+size_t ChainIndex::drop_branch(TenantId tenant, Tokens tokens, int64_t keep, Removal why) {
+  Node* node = root_.get();
+  while (!tokens.empty()) {
+    const Tokens page = tokens.first(std::min<size_t>(tokens.size(), kPageTokens));
+    auto found = node->children.find(ChildKey{tenant, page});
+    if (found == node->children.end()) found = node->children.find(ChildKey{kPublic, page});
+    if (found == node->children.end()) break;
+    node = found->get();
+    tokens = tokens.subspan(page.size());
+  }
+  size_t removed = 0;
+  while (node->parent != nullptr && node->tenant == tenant && node->children.empty() &&
+         !node->locked() && !node->held()) {
+    const int64_t kept = std::max<int64_t>(keep - node->position, 0);
+    if (kept >= static_cast<int64_t>(node->tokens.size())) break;
+    if (kept > 0 && !sibling_has(node, kept)) break;
+    Node* parent = node->parent;
+    remove(node, why);
+    ++removed;
+    node = parent;
+  }
+  return removed;
+}
+
+// The node of the last of `tokens`, which are whole pages, or nullptr.
+ChainIndex::Node* ChainIndex::whole_pages_end(TenantId tenant, Tokens tokens) const {
+  Node* node = root_.get();
+  for (; !tokens.empty(); tokens = tokens.subspan(kPageTokens)) {
+    const Tokens page = tokens.first(kPageTokens);
+    auto found = node->children.find(ChildKey{tenant, page});
+    if (found == node->children.end()) found = node->children.find(ChildKey{kPublic, page});
+    if (found == node->children.end()) return nullptr;
+    node = found->get();
+  }
+  return node;
+}
+
+size_t ChainIndex::drop_subtree(TenantId tenant, Tokens tokens, int64_t keep, Removal why,
+                                bool holds) {
+  CHECK(keep % kPageTokens == 0);
+  const auto kept = std::min(static_cast<size_t>(keep), tokens.size());
+  const Tokens rest = tokens.subspan(kept);
+  Node* parent = kept % kPageTokens == 0 ? whole_pages_end(tenant, tokens.first(kept)) : nullptr;
+  if (parent == nullptr || rest.empty()) return 0;
+  const Tokens page = rest.first(std::min<size_t>(rest.size(), kPageTokens));
+  // Parents before their children.
+  std::vector<Node*> doomed;
+  auto child = parent->children.lower_bound(ChildKey{tenant, page});
+  for (; child != parent->children.end() && (*child)->tenant == tenant; ++child) {
+    if (!starts_with((*child)->tokens, page)) break;
+    doomed.push_back(child->get());
+  }
+  for (size_t i = 0; i < doomed.size(); ++i) {
+    for (const auto& below : doomed[i]->children) doomed.push_back(below.get());
+  }
+  size_t removed = 0;
+  for (Node* node : std::views::reverse(doomed)) {
+    while (holds && !node->ending_holds.empty()) drop_hold(node->ending_holds.back());
+    if (!node->children.empty() || node->locked() || node->held()) continue;
+    remove(node, why);
+    ++removed;
+  }
+  return removed;
+}
+
+}  // namespace cascade

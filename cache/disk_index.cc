@@ -1,0 +1,104 @@
+// Two maps: from pages to their parents and back.
+#include "cache/disk_index.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "base/check.h"
+#include "cache/chain_key.h"
+#include "cache/kv_view.h"
+
+namespace cascade {
+
+void DiskIndex::add(const Digest& key, const Digest& parent, int32_t tokens) {
+  CHECK(tokens >= 1 && tokens <= kPageTokens);
+  if (!pages_.try_emplace(key, Page{parent, tokens}).second) return;
+  Children& children = children_[parent];
+  children.keys.push_back(key);
+  if (tokens < kPageTokens) ++children.short_pages[tokens];
+}
+
+void DiskIndex::remove(const Digest& key) {
+  const auto found = pages_.find(key);
+  if (found == pages_.end()) return;
+  const Page page = found->second;
+  pages_.erase(found);
+  const auto siblings = children_.find(page.parent);
+  std::erase(siblings->second.keys, key);
+  const auto short_pages = siblings->second.short_pages.find(page.tokens);
+  if (short_pages != siblings->second.short_pages.end() && --short_pages->second == 0) {
+    siblings->second.short_pages.erase(short_pages);
+  }
+  if (siblings->second.keys.empty()) children_.erase(siblings);
+}
+
+DiskIndex::Match DiskIndex::match(const Digest& from, const Digest* tenant,
+                                  std::span<const int32_t> tokens) const {
+  Match match;
+  Digest parent = from;
+  while (true) {
+    const auto siblings = children_.find(parent);
+    if (siblings == children_.end()) return match;
+    const auto rest = tokens.subspan(static_cast<size_t>(match.tokens));
+    std::optional<Digest> found;
+    if (rest.size() >= kPageTokens) {
+      const Digest key = chain_key(parent, tenant, rest.first(kPageTokens));
+      if (pages_.contains(key)) found = key;
+    }
+    if (found) {
+      match.keys.push_back(*found);
+      match.tokens += kPageTokens;
+      parent = *found;
+      tenant = nullptr;
+      continue;
+    }
+    // The end of another chain: the longest of those that go on as this one does.
+    const auto& short_pages = siblings->second.short_pages;
+    for (auto it = short_pages.rbegin(); it != short_pages.rend(); ++it) {
+      const auto count = static_cast<size_t>(it->first);
+      if (count > rest.size()) continue;
+      const Digest key = chain_key(parent, tenant, rest.first(count));
+      if (!pages_.contains(key)) continue;
+      match.keys.push_back(key);
+      match.tokens += it->first;
+      return match;
+    }
+    return match;
+  }
+}
+
+std::vector<Digest> DiskIndex::subtree(const Digest& key,
+                                       const std::function<bool(const Digest&)>& kept) const {
+  if (!contains(key)) return {};
+  std::vector<Digest> pages = {key};  // parents before their children
+  // Damaged names may form a circle.
+  for (size_t i = 0; i < pages.size() && pages.size() <= pages_.size(); ++i) {
+    const auto children = children_.find(pages[i]);
+    if (children == children_.end()) continue;
+    pages.insert(pages.end(), children->second.keys.begin(), children->second.keys.end());
+  }
+  std::set<Digest> stay;
+  std::vector<Digest> gone;
+  for (auto page = pages.rbegin(); page != pages.rend(); ++page) {
+    if (stay.contains(*page) || kept(*page)) {
+      stay.insert(pages_.at(*page).parent);
+    } else {
+      gone.push_back(*page);
+    }
+  }
+  return gone;
+}
+
+std::vector<DiskIndex::Step> DiskIndex::path(const Digest& key) const {
+  std::vector<Step> path;
+  auto page = pages_.find(key);
+  // Damaged names may form a circle.
+  for (; page != pages_.end() && path.size() < pages_.size();
+       page = pages_.find(page->second.parent)) {
+    path.push_back({page->first, page->second.tokens});
+  }
+  return path;
+}
+
+}  // namespace cascade

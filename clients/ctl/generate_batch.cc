@@ -1,0 +1,94 @@
+// cascadectl generate --batch: many prompts at once, their answers in the order of the file.
+#include <algorithm>
+#include <span>
+
+#include "base/file.h"
+#include "clients/ctl/batch_file.h"
+#include "clients/ctl/interrupt.h"
+#include "clients/ctl/json_fields.h"
+#include "clients/ctl/run.h"
+#include "wire/frames.h"
+
+namespace cascade::ctl {
+namespace {
+
+// Prompts in flight at once: half of the queue that a daemon has by default, so that other clients
+// are not refused meanwhile.
+constexpr size_t kGroupMax = 32;
+
+int print_result(Screen& screen, size_t line, const Result<client::Generation>& result) {
+  if (screen.json) {
+    OrderedJson object;
+    object["line"] = line;
+    object.update(result.ok() ? to_json_object(*result) : json_of_error(result.error()));
+    print_json(screen, object);
+  } else {
+    screen.out << screen.style.dim("[line " + std::to_string(line) + "]") << std::endl;
+    if (result.ok()) {
+      print_answer(screen, result->text);
+      print_remarks(screen, *result);
+    } else {
+      print_error(screen, result.error());
+    }
+  }
+  if (!result.ok()) return exit_code_of(result.error());
+  return result->finish_reason == "cancelled" ? kExitFailed : kExitOk;
+}
+
+// Sends a group and prints what becomes of it; the exit code of the first that failed.
+int run_group(client::Client& client, Screen& screen, std::span<const BatchLine> lines,
+              const GenerateOptions& options, const std::vector<ResolvedContext>& contexts) {
+  std::vector<wire::GenerateRequest> requests;
+  for (const BatchLine& line : lines) {
+    auto request = batch_request(line, options, contexts);
+    CHECK(request.ok());  // it was when all were looked at
+    requests.push_back(*std::move(request));
+  }
+  const auto results = client.generate_batch(std::move(requests), {}, &interrupted());
+  int code = kExitOk;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const int one = print_result(screen, lines[i].number, results[i]);
+    if (code == kExitOk) code = one;
+  }
+  return code;
+}
+
+Result<std::string> read_batch(std::istream& in, const std::string& file) {
+  if (file == "-") return read_prompt(in);
+  return read_file(file, wire::kTextBytesMax);
+}
+
+// An error before anything is sent.
+int refuse(Screen& screen, const Error& error) {
+  print_error(screen, error);
+  return exit_code_of(error);
+}
+
+}  // namespace
+
+int run_batch(client::Client& client, Screen& screen, std::istream& in,
+              const GenerateOptions& options) {
+  const auto text = read_batch(in, *options.batch);
+  if (!text.ok()) return refuse(screen, text.error());
+  const auto contexts = resolve_contexts(client, options);
+  if (!contexts.ok()) return refuse(screen, contexts.error());
+  const std::vector<BatchLine> lines = batch_lines(*text);
+  if (lines.empty()) return refuse(screen, invalid_argument("--batch", "there is no prompt"));
+  for (const BatchLine& line : lines) {
+    const auto request = batch_request(line, options, *contexts);
+    if (!request.ok()) return refuse(screen, request.error());
+  }
+  clear_interrupt();
+  const InterruptGuard guard;
+  int code = kExitOk;
+  for (size_t at = 0; at < lines.size() && !interrupted(); at += kGroupMax) {
+    const size_t count = std::min(kGroupMax, lines.size() - at);
+    const int one =
+        run_group(client, screen, std::span(lines).subspan(at, count), options, *contexts);
+    if (code == kExitOk) code = one;
+    if (one == kExitUnreachable) break;
+  }
+  return code == kExitOk && interrupted() ? kExitFailed : code;
+}
+
+}  // namespace cascade::ctl

@@ -1,0 +1,93 @@
+// A table of chunks, and the pool's figures below it.
+#include "clients/ctl/stats_text.h"
+
+#include <vector>
+
+#include "clients/ctl/facts.h"
+#include "clients/ctl/table.h"
+#include "clients/ctl/units.h"
+
+namespace cascade::ctl {
+namespace {
+
+std::string number(int64_t value) {
+  return std::to_string(value);
+}
+
+std::string percent(double share) {
+  return std::to_string(static_cast<int>(100 * share + 0.5)) + " %";
+}
+
+std::string render_cache(const wire::CacheStats& cache, const Style& style) {
+  Facts facts;
+  const auto pages = [&](int64_t count) {
+    return number(count) + " pages, " + format_bytes(count * cache.page_bytes);
+  };
+  const int64_t accesses = cache.page_hits + cache.page_misses;
+  const double hits = accesses > 0 ? static_cast<double>(cache.page_hits) / double(accesses) : 0;
+  facts.add("pool", pages(cache.pages_used) + " of " + pages(cache.pages_max));
+  facts.add("held by chunks", pages(cache.pages_held) + " of " + number(cache.pages_held_max));
+  facts.add("pinned", pages(cache.pages_pinned) + " and " + number(cache.pages_pin_promised) +
+                          " promised, of " + number(cache.pages_pinned_max));
+  facts.add("working set", format_bytes(cache.working_set_bytes) + " in 10 minutes");
+  facts.add("page hits",
+            number(cache.page_hits) + " of " + number(accesses) + " (" + percent(hits) + ")");
+  facts.add("evicted", number(cache.evicted) + " pages, " + number(cache.evicted_early) +
+                           " of them too early");
+  facts.add("removed", number(cache.removed_dead) + " on dead branches, " +
+                           number(cache.removed_deleted) + " deleted, " +
+                           number(cache.removed_expired) + " expired");
+  facts.add("eviction", cache.policy + ", costly pages count as used up to " +
+                            number(static_cast<int64_t>(cache.recompute_bonus_s)) +
+                            " s later for each doubling");
+  facts.add("thrashing", std::string(cache.thrashing ? "yes" : "no") + ", " +
+                             number(cache.thrash_alarms) + " times, refaults " +
+                             percent(cache.refault_share) + " of the latest accesses");
+  return facts.render(style);
+}
+
+std::string render_disk(const wire::DiskStats& disk, const Style& style) {
+  Facts facts;
+  const auto pages = [&](int64_t count) {
+    return number(count) + " pages, " + format_bytes(count * disk.page_bytes);
+  };
+  facts.add("on disk", pages(disk.pages));
+  facts.add("written", pages(disk.pages_written));
+  facts.add(
+      "loaded",
+      pages(disk.pages_loaded) +
+          (disk.load_bytes_per_s > 0 ? ", " + format_bytes(disk.load_bytes_per_s) + "/s" : ""));
+  facts.add("damaged", number(disk.pages_bad) + " pages, computed again");
+  facts.add("removed", number(disk.pages_removed) + " pages");
+  return facts.render(style);
+}
+
+}  // namespace
+
+std::string render_stats(const wire::StatsReply& stats, const Style& style) {
+  std::vector<std::vector<Cell>> rows;
+  for (const wire::ChunkGroup& group : stats.groups) {
+    rows.push_back({{group.tenant},
+                    {std::string(to_string(group.type))},
+                    {number(group.chunks)},
+                    {number(group.pinned)},
+                    {number(group.hits)},
+                    {number(group.registrations)},
+                    {format_bytes(group.text_bytes)},
+                    {format_bytes(group.kv_bytes)}});
+  }
+  std::string text = render_table({{"Tenant"},
+                                   {"Type"},
+                                   {"Chunks", Align::kRight},
+                                   {"Pinned", Align::kRight},
+                                   {"Hits", Align::kRight},
+                                   {"Registered", Align::kRight},
+                                   {"Text", Align::kRight},
+                                   {"KV", Align::kRight}},
+                                  rows, style);
+  if (stats.cache.has_value()) text += "\n" + render_cache(*stats.cache, style);
+  if (stats.disk.has_value()) text += "\n" + render_disk(*stats.disk, style);
+  return text;
+}
+
+}  // namespace cascade::ctl

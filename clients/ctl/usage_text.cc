@@ -1,0 +1,46 @@
+// Reasons in words; what was never there before needs none.
+#include "clients/ctl/usage_text.h"
+
+#include "clients/ctl/units.h"
+
+namespace cascade::ctl {
+namespace {
+
+const char* reason_text(MissReason reason) {
+  switch (reason) {
+    case MissReason::kNone: return "";
+    case MissReason::kNew: return "";
+    case MissReason::kDiffers: return "differs from what is known";
+    case MissReason::kEvicted: return "was evicted";
+    case MissReason::kDropped: return "was dropped as out of reach";
+    case MissReason::kDeleted: return "was deleted";
+    case MissReason::kExpired: return "has expired";
+    case MissReason::kOtherTenant: return "is another tenant's";
+    case MissReason::kOtherModel: return "is of another model or KV type";
+    case MissReason::kReuseOff: return "reuse is off";
+  }
+  return "";
+}
+
+std::string miss_text(const Miss& miss) {
+  const std::string reason = reason_text(miss.reason);
+  if (reason.empty()) return "";
+  return " (from token " + std::to_string(miss.position) + " on: " + reason + ")";
+}
+
+}  // namespace
+
+std::string usage_text(const client::Generation& generation, bool finish) {
+  const wire::Usage& usage = generation.usage;
+  const std::string loaded = usage.loaded_tokens > 0
+                                 ? " (" + std::to_string(usage.loaded_tokens) + " read from disk)"
+                                 : "";
+  std::string text = std::to_string(usage.reused_tokens) + " tokens reused" + loaded + ", " +
+                     std::to_string(usage.prefilled_tokens) + " prefilled" + miss_text(usage.miss) +
+                     ", " + std::to_string(usage.completion_tokens) + " generated, " +
+                     format_duration(generation.timings.total_us);
+  if (finish) text += ", " + generation.finish_reason;
+  return text;
+}
+
+}  // namespace cascade::ctl

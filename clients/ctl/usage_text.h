@@ -1,0 +1,14 @@
+// What a generation reused and computed, in a line.
+#pragma once
+
+#include <string>
+
+#include "clients/cpp/client.h"
+
+namespace cascade::ctl {
+
+// "520 tokens reused (128 read from disk), 31 prefilled (from token 520 on: was evicted), 12
+// generated, 230 ms". With `finish` also how it ended.
+std::string usage_text(const client::Generation& generation, bool finish);
+
+}  // namespace cascade::ctl

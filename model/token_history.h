@@ -1,0 +1,27 @@
+// Which tokens stand in a prompt and its answer, and how often: what penalties go by.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+
+namespace cascade {
+
+// Memory grows with the distinct tokens. One thread.
+class TokenHistory {
+ public:
+  TokenHistory() = default;
+  TokenHistory(std::span<const int32_t> prompt, std::span<const int32_t> generated) {
+    for (const int32_t token : prompt) generated_.try_emplace(token, 0);
+    for (const int32_t token : generated) add_generated(token);
+  }
+
+  void add_generated(int32_t token) { ++generated_[token]; }
+  // Every token of the history, and how often it was generated: 0 for one of the prompt alone.
+  const std::unordered_map<int32_t, int32_t>& tokens() const { return generated_; }
+
+ private:
+  std::unordered_map<int32_t, int32_t> generated_;
+};
+
+}  // namespace cascade

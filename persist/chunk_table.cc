@@ -1,0 +1,443 @@
+// One row has what a chunk has once; thoughts and parents have tables of their own.
+#include "persist/chunk_table.h"
+
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "persist/row_checksum.h"
+
+namespace cascade {
+namespace {
+
+constexpr size_t kSearchWordsMax = 32;
+constexpr size_t kSearchBytesMax = 1024;
+constexpr std::string_view kSpaces("\0\t\n\v\f\r ", 7);
+// Rows of damaged pages that are skipped one by one; some of them are not even there.
+constexpr int kSalvageProbesMax = 20'000;
+// Pages of the search index that one step merges: some milliseconds of work.
+constexpr char kMergeStep[] = "INSERT INTO chunk_search(chunk_search, rank) VALUES('merge', -64)";
+
+constexpr char kPut[] =
+    "INSERT INTO chunks(tenant, id, type, published, pinned, name, created_us, last_used_us, "
+    "expires_us, hits, registrations, use_checksum, priority, priority_until_us, content_hash, "
+    "think_policy, kv_state, kv_tokens, kv_bytes, kv_key, kv_begin, temperature, top_p, top_k, "
+    "min_p, repetition_penalty, presence_penalty, frequency_penalty, seed, max_tokens, "
+    "logit_bias_count, finish_reason, checksum, text, query_text, raw_text, token_ids) "
+    "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
+    "ON CONFLICT(tenant, id) DO UPDATE SET type=excluded.type, published=excluded.published, "
+    "pinned=excluded.pinned, name=excluded.name, created_us=excluded.created_us, "
+    "last_used_us=excluded.last_used_us, expires_us=excluded.expires_us, hits=excluded.hits, "
+    "registrations=excluded.registrations, use_checksum=excluded.use_checksum, "
+    "priority=excluded.priority, priority_until_us=excluded.priority_until_us, "
+    "content_hash=excluded.content_hash, think_policy=excluded.think_policy, "
+    "kv_state=excluded.kv_state, kv_tokens=excluded.kv_tokens, kv_bytes=excluded.kv_bytes, "
+    "kv_key=excluded.kv_key, kv_begin=excluded.kv_begin, "
+    "temperature=excluded.temperature, top_p=excluded.top_p, top_k=excluded.top_k, "
+    "min_p=excluded.min_p, repetition_penalty=excluded.repetition_penalty, "
+    "presence_penalty=excluded.presence_penalty, frequency_penalty=excluded.frequency_penalty, "
+    "seed=excluded.seed, max_tokens=excluded.max_tokens, "
+    "logit_bias_count=excluded.logit_bias_count, finish_reason=excluded.finish_reason, "
+    "checksum=excluded.checksum, text=excluded.text, query_text=excluded.query_text, "
+    "raw_text=excluded.raw_text, token_ids=excluded.token_ids "
+    "RETURNING number";
+constexpr char kLoad[] =
+    "SELECT number, tenant, id, type, published, pinned, name, created_us, last_used_us, "
+    "expires_us, hits, registrations, use_checksum, priority, priority_until_us, content_hash, "
+    "think_policy, kv_state, kv_tokens, kv_bytes, kv_key, kv_begin, temperature, top_p, top_k, "
+    "min_p, repetition_penalty, presence_penalty, frequency_penalty, seed, max_tokens, "
+    "logit_bias_count, finish_reason, checksum, text, query_text, raw_text, token_ids FROM chunks "
+    "WHERE number >= ? "
+    "ORDER BY number";
+
+// What a use changes.
+int64_t use_checksum(const Chunk& chunk) {
+  return RowChecksum()
+      .add_all(chunk.tenant, chunk.id, chunk.hits, chunk.registrations, chunk.last_used_us)
+      .value();
+}
+
+// Everything else.
+int64_t checksum(const Chunk& chunk) {
+  const GenerationRecord& made = chunk.generation;
+  RowChecksum sum;
+  sum.add_all(chunk.tenant, chunk.id, to_string(chunk.type), int64_t{chunk.published},
+              int64_t{chunk.pinned}, chunk.name, chunk.created_us, chunk.expires_us,
+              int64_t{chunk.priority}, chunk.priority_until_us, chunk.content_hash,
+              to_string(chunk.think_policy), to_string(chunk.kv_state), chunk.kv_tokens,
+              chunk.kv_bytes, chunk.kv_key, chunk.kv_begin, chunk.text, chunk.query_text,
+              chunk.raw_text);
+  sum.add_all(made.temperature, made.top_p, int64_t{made.top_k}, made.min_p,
+              made.repetition_penalty, made.presence_penalty, made.frequency_penalty,
+              static_cast<int64_t>(made.seed), int64_t{made.max_tokens},
+              int64_t{made.logit_bias_count}, made.finish_reason);
+  sum.add(std::span<const int32_t>(chunk.token_ids));
+  sum.add(static_cast<int64_t>(chunk.think_spans.size()));
+  for (const ThinkSpan& span : chunk.think_spans) {
+    sum.add_all(int64_t{span.begin}, int64_t{span.end}, int64_t{span.closed});
+  }
+  sum.add(static_cast<int64_t>(chunk.parent_ids.size()));
+  for (const std::string& id : chunk.parent_ids) sum.add(id);
+  return sum.value();
+}
+
+Blob as_blob(const std::vector<int32_t>& token_ids) {
+  return {reinterpret_cast<const uint8_t*>(token_ids.data()), token_ids.size() * sizeof(int32_t)};
+}
+
+std::vector<int32_t> as_token_ids(Blob blob) {
+  std::vector<int32_t> token_ids(blob.size() / sizeof(int32_t));
+  if (!token_ids.empty()) {
+    std::memcpy(token_ids.data(), blob.data(), token_ids.size() * sizeof(int32_t));
+  }
+  return token_ids;
+}
+
+void bind(Query& query, const Chunk& chunk) {
+  const GenerationRecord& made = chunk.generation;
+  query.bind(chunk.tenant, chunk.id, to_string(chunk.type), chunk.published, chunk.pinned,
+             chunk.name, chunk.created_us, chunk.last_used_us, chunk.expires_us, chunk.hits,
+             chunk.registrations, use_checksum(chunk), chunk.priority, chunk.priority_until_us,
+             chunk.content_hash, to_string(chunk.think_policy), to_string(chunk.kv_state),
+             chunk.kv_tokens, chunk.kv_bytes, chunk.kv_key, chunk.kv_begin);
+  query.bind(made.temperature, made.top_p, made.top_k, made.min_p, made.repetition_penalty,
+             made.presence_penalty, made.frequency_penalty, made.seed, made.max_tokens,
+             made.logit_bias_count, made.finish_reason, checksum(chunk), chunk.text,
+             chunk.query_text, chunk.raw_text, as_blob(chunk.token_ids));
+}
+
+// A row as it is stored.
+struct Row {
+  int64_t number = 0;
+  Chunk chunk;
+  int64_t use_checksum = 0;
+  int64_t checksum = 0;
+  bool names_known = true;  // of enumerations
+};
+
+int32_t narrow(int64_t number) {
+  return static_cast<int32_t>(number);  // one that does not fit fails the checksum
+}
+
+Row read_row(const Query& query) {
+  Row row;
+  int column = 0;
+  const auto integer = [&] { return query.integer(column++); };
+  const auto real = [&] { return query.real(column++); };
+  const auto text = [&] { return query.text(column++); };
+  const auto named = [&](auto& value, const auto& parse) {
+    const auto parsed = parse(text());
+    row.names_known = row.names_known && parsed.has_value();
+    if (parsed) value = *parsed;
+  };
+  Chunk& chunk = row.chunk;
+  GenerationRecord& made = chunk.generation;
+  row.number = integer();
+  chunk.tenant = text();
+  chunk.id = text();
+  named(chunk.type, chunk_type_from_string);
+  chunk.published = integer() != 0;
+  chunk.pinned = integer() != 0;
+  chunk.name = text();
+  chunk.created_us = integer();
+  chunk.last_used_us = integer();
+  chunk.expires_us = integer();
+  chunk.hits = integer();
+  chunk.registrations = integer();
+  row.use_checksum = integer();
+  chunk.priority = narrow(integer());
+  chunk.priority_until_us = integer();
+  chunk.content_hash = text();
+  named(chunk.think_policy, think_policy_from_string);
+  named(chunk.kv_state, kv_state_from_string);
+  chunk.kv_tokens = integer();
+  chunk.kv_bytes = integer();
+  chunk.kv_key = text();
+  chunk.kv_begin = integer();
+  for (double* number : {&made.temperature, &made.top_p}) *number = real();
+  made.top_k = narrow(integer());
+  for (double* number :
+       {&made.min_p, &made.repetition_penalty, &made.presence_penalty, &made.frequency_penalty}) {
+    *number = real();
+  }
+  made.seed = static_cast<uint64_t>(integer());
+  made.max_tokens = narrow(integer());
+  made.logit_bias_count = narrow(integer());
+  made.finish_reason = text();
+  row.checksum = integer();
+  chunk.text = text();
+  chunk.query_text = text();
+  chunk.raw_text = text();
+  chunk.token_ids = as_token_ids(query.blob(column));
+  return row;
+}
+
+// Rows of a table that belong to chunks, in their order: at(number) has them to the chunk of that
+// number, if it is asked for in rising order.
+template <class Value, class Read>
+class Belonging {
+ public:
+  Belonging(Query query, Read read) : query_(std::move(query)), read_(std::move(read)) {}
+
+  Result<std::vector<Value>> at(int64_t number) {
+    std::vector<Value> values;
+    while (true) {
+      if (!have_row_ && !ended_) {
+        ASSIGN_OR_RETURN(have_row_, query_.next());
+        ended_ = !have_row_;
+      }
+      if (!have_row_ || query_.integer(0) > number) return values;
+      if (query_.integer(0) == number) values.push_back(read_(query_));
+      have_row_ = false;
+    }
+  }
+
+ private:
+  Query query_;
+  Read read_;
+  bool have_row_ = false;
+  bool ended_ = false;
+};
+
+// Whether what belongs to a row must be readable; else it counts as nothing, which the row's
+// checksum tells if it was something.
+enum class Belongings { kRequired, kOptional };
+
+// Calls take(Row) for each row of the table from number `from` on, with spans and parents.
+template <class Take>
+Status for_rows(Database& database, int64_t from, Belongings belongings, const Take& take) {
+  ASSIGN_OR_RETURN(Query spans_query,
+                   database.query("SELECT chunk, begin_token, end_token, closed FROM think_spans "
+                                  "ORDER BY chunk, place"));
+  ASSIGN_OR_RETURN(Query parents_query,
+                   database.query("SELECT chunk, parent_id FROM parents ORDER BY chunk, place"));
+  const auto read_span = [](const Query& query) {
+    return ThinkSpan{narrow(query.integer(1)), narrow(query.integer(2)), query.integer(3) != 0};
+  };
+  const auto read_parent = [](const Query& query) { return query.text(1); };
+  Belonging<ThinkSpan, decltype(read_span)> spans(std::move(spans_query), read_span);
+  Belonging<std::string, decltype(read_parent)> parents(std::move(parents_query), read_parent);
+  ASSIGN_OR_RETURN(Query query, database.query(kLoad));
+  query.bind(from);
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, query.next());
+    if (!more) return {};
+    Row row = read_row(query);
+    auto row_spans = spans.at(row.number);
+    auto row_parents = parents.at(row.number);
+    if (belongings == Belongings::kRequired) {
+      if (!row_spans.ok()) return row_spans.error();
+      if (!row_parents.ok()) return row_parents.error();
+    }
+    if (row_spans.ok()) row.chunk.think_spans = *std::move(row_spans);
+    if (row_parents.ok()) row.chunk.parent_ids = *std::move(row_parents);
+    take(std::move(row));
+  }
+}
+
+bool is_whole(const Row& row) {
+  return row.names_known && row.checksum == checksum(row.chunk);
+}
+
+// Returns whether the counters had to be corrected.
+bool correct_counters(Row& row) {
+  if (row.use_checksum == use_checksum(row.chunk)) return false;
+  row.chunk.hits = 0;
+  row.chunk.registrations = 1;
+  row.chunk.last_used_us = row.chunk.created_us;
+  return true;
+}
+
+std::string row_name(const Row& row) {
+  return "chunk row " + std::to_string(row.number);
+}
+
+std::string quoted(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c != '\0') quoted += c;
+    if (c == '"') quoted += c;
+  }
+  return quoted + '"';
+}
+
+// Chunks that have the words of `query` and may be the tenant's to see, as an FTS5 expression;
+// nullopt if there are no words or too many. That they may is decided again by their rows.
+std::optional<std::string> match_expression(std::string_view tenant, std::string_view query) {
+  if (query.size() > kSearchBytesMax) return std::nullopt;
+  std::string words;
+  size_t count = 0;
+  size_t begin = 0;
+  while (begin < query.size()) {
+    const size_t end = std::min(query.find_first_of(kSpaces, begin), query.size());
+    if (end > begin) words += " " + quoted(query.substr(begin, end - begin));
+    count += end > begin;
+    begin = end + 1;
+  }
+  if (count == 0 || count > kSearchWordsMax) return std::nullopt;
+  // The tenant's name may be of characters that are no part of words: then the rows alone decide.
+  const bool has_words = std::ranges::any_of(
+      tenant, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
+  const std::string whose =
+      has_words ? "(tenant : " + quoted(tenant) + " OR published : \"1\") AND " : "";
+  return whose + "{name text query_text} : (" + words + ")";
+}
+
+}  // namespace
+
+Status ChunkTable::put(const Chunk& chunk) {
+  return database_.change([&]() -> Status {
+    int64_t number = 0;
+    {
+      ASSIGN_OR_RETURN(Query put, database_.query(kPut));
+      bind(put, chunk);
+      ASSIGN_OR_RETURN(const bool stored, put.next());
+      CHECK(stored);
+      number = put.integer(0);
+      RETURN_IF_ERROR(put.run());
+    }
+    ASSIGN_OR_RETURN(Query drop_spans, database_.query("DELETE FROM think_spans WHERE chunk=?"));
+    RETURN_IF_ERROR(drop_spans.bind(number).run());
+    ASSIGN_OR_RETURN(Query drop_parents, database_.query("DELETE FROM parents WHERE chunk=?"));
+    RETURN_IF_ERROR(drop_parents.bind(number).run());
+    int64_t place = 0;
+    for (const ThinkSpan& span : chunk.think_spans) {
+      ASSIGN_OR_RETURN(Query add, database_.query("INSERT INTO think_spans VALUES (?,?,?,?,?)"));
+      RETURN_IF_ERROR(add.bind(number, place++, span.begin, span.end, span.closed).run());
+    }
+    place = 0;
+    for (const std::string& id : chunk.parent_ids) {
+      ASSIGN_OR_RETURN(Query add, database_.query("INSERT INTO parents VALUES (?,?,?)"));
+      RETURN_IF_ERROR(add.bind(number, place++, id).run());
+    }
+    return {};
+  });
+}
+
+Status ChunkTable::touch(const std::string& tenant, const std::string& id, int64_t hits,
+                         int64_t registrations, int64_t last_used_us) {
+  Chunk used;
+  used.tenant = tenant;
+  used.id = id;
+  used.hits = hits;
+  used.registrations = registrations;
+  used.last_used_us = last_used_us;
+  return database_.change([&]() -> Status {
+    ASSIGN_OR_RETURN(Query update,
+                     database_.query("UPDATE chunks SET hits=?, registrations=?, last_used_us=?, "
+                                     "use_checksum=? WHERE tenant=? AND id=?"));
+    return update.bind(hits, registrations, last_used_us, use_checksum(used), tenant, id).run();
+  });
+}
+
+Status ChunkTable::remove(const std::string& tenant, const std::string& id) {
+  return database_.change([&]() -> Status {
+    ASSIGN_OR_RETURN(Query remove, database_.query("DELETE FROM chunks WHERE tenant=? AND id=?"));
+    return remove.bind(tenant, id).run();
+  });
+}
+
+Result<std::vector<Chunk>> ChunkTable::load(Findings& findings) {
+  std::vector<Chunk> chunks;
+  RETURN_IF_ERROR(for_rows(database_, 0, Belongings::kRequired, [&](Row row) {
+    if (!is_whole(row)) {
+      findings.push_back({row_name(row), "does not have its checksum: it is left out"});
+      return;
+    }
+    if (correct_counters(row)) {
+      findings.push_back(
+          {row_name(row), "its counters do not have their checksum: they begin anew"});
+    }
+    chunks.push_back(std::move(row.chunk));
+  }));
+  std::ranges::stable_sort(chunks, {}, &Chunk::created_us);
+  return chunks;
+}
+
+std::vector<Chunk> ChunkTable::salvage() {
+  std::vector<Chunk> chunks;
+  int64_t next = 0;
+  for (int probe = 0; probe < kSalvageProbesMax; ++probe) {
+    const Status read = for_rows(database_, next, Belongings::kOptional, [&](Row row) {
+      next = row.number + 1;
+      if (!is_whole(row)) return;
+      correct_counters(row);
+      chunks.push_back(std::move(row.chunk));
+    });
+    if (read.ok()) break;
+    ++next;  // behind the row that cannot be read
+  }
+  return chunks;
+}
+
+Result<size_t> ChunkTable::repair() {
+  std::vector<int64_t> lost;
+  std::vector<Chunk> corrected;
+  RETURN_IF_ERROR(for_rows(database_, 0, Belongings::kRequired, [&](Row row) {
+    if (!is_whole(row)) return lost.push_back(row.number);
+    if (correct_counters(row)) corrected.push_back(std::move(row.chunk));
+  }));
+  const Status removed = database_.change([&]() -> Status {
+    for (const int64_t number : lost) {
+      ASSIGN_OR_RETURN(Query remove, database_.query("DELETE FROM chunks WHERE number=?"));
+      RETURN_IF_ERROR(remove.bind(number).run());
+    }
+    ASSIGN_OR_RETURN(Query rebuild,
+                     database_.query("INSERT INTO chunk_search(chunk_search) VALUES('rebuild')"));
+    return rebuild.run();
+  });
+  if (!removed.ok()) return removed.error();
+  for (const Chunk& chunk : corrected) {
+    RETURN_IF_ERROR(
+        touch(chunk.tenant, chunk.id, chunk.hits, chunk.registrations, chunk.last_used_us));
+  }
+  return lost.size() + corrected.size();
+}
+
+Result<std::vector<SearchHit>> ChunkTable::search(std::string_view tenant, std::string_view query,
+                                                  size_t limit) {
+  const auto expression = match_expression(tenant, query);
+  if (!expression) {
+    return invalid_argument("query", "must have 1 to " + std::to_string(kSearchWordsMax) +
+                                         " words and at most " + std::to_string(kSearchBytesMax) +
+                                         " bytes");
+  }
+  ASSIGN_OR_RETURN(
+      Query found,
+      database_.query("SELECT c.id, snippet(chunk_search, 3, '', '', '…', 12) FROM chunk_search "
+                      "JOIN chunks c ON c.number = chunk_search.rowid "
+                      "WHERE chunk_search MATCH ? AND (c.tenant = ? OR c.published = 1) "
+                      "ORDER BY chunk_search.rowid DESC LIMIT ?"));
+  found.bind(*expression, tenant, static_cast<int64_t>(limit));
+  std::vector<SearchHit> hits;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, found.next());
+    if (!more) return hits;
+    hits.push_back({found.text(0), found.text(1)});
+  }
+}
+
+Result<bool> ChunkTable::forget_step() {
+  const int before = sqlite3_total_changes(database_.handle());
+  RETURN_IF_ERROR(database_.change([&]() -> Status {
+    ASSIGN_OR_RETURN(Query merge, database_.query(kMergeStep));
+    return merge.run();
+  }));
+  // FTS5 documents that a merge that found nothing to do changes fewer than two rows.
+  return sqlite3_total_changes(database_.handle()) - before >= 2;
+}
+
+Status ChunkTable::verify_search() {
+  return database_.change([&]() -> Status {
+    ASSIGN_OR_RETURN(Query check, database_.query("INSERT INTO chunk_search(chunk_search, rank) "
+                                                  "VALUES('integrity-check', 1)"));
+    return check.run();
+  });
+}
+
+}  // namespace cascade

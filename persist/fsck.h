@@ -1,0 +1,47 @@
+// A check as people ask for one: what is wrong, and what of it is put right.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "persist/check.h"
+#include "persist/store.h"
+
+namespace cascade {
+
+// Checks an open store, a part at a time, so that others can use it in between. A repair that had
+// something to do is checked in turn. One thread.
+class Fsck {
+ public:
+  struct Found {
+    Finding finding;
+    bool repaired = false;
+  };
+
+  // `store` must outlive this.
+  Fsck(Store& store, bool repair);
+
+  // As Check::step().
+  Result<bool> step(uint64_t bytes_max);
+
+  // Of a check that is done: everything that was wrong, in the order in which it was found.
+  std::vector<Found> found() const;
+  // Pages that were verified so far, by a repair's first pass, and their bytes.
+  uint64_t pages() const { return pages_; }
+  uint64_t bytes() const { return bytes_; }
+
+ private:
+  Store& store_;
+  const bool repair_;
+  Check first_;
+  std::optional<Check> second_;
+  const uint64_t pages_before_;
+  const uint64_t bytes_before_;
+  uint64_t pages_ = 0;
+  uint64_t bytes_ = 0;
+};
+
+}  // namespace cascade

@@ -1,0 +1,152 @@
+// Little-endian numbers at fixed places; each block ends with its checksum.
+#include "persist/kv_format.h"
+
+#include <xxh_x86dispatch.h>  // xxhash, with the widest vectors that this CPU has
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "base/check.h"
+#include "base/checked.h"
+
+namespace cascade {
+namespace {
+
+constexpr std::string_view kFileMagic = "CSCKV1F\n";
+constexpr std::string_view kPageMagic = "CSCKV1P\n";
+constexpr uint32_t kCompressed = 1;
+
+// Places of the page header; of the file header the first three.
+constexpr size_t kMagicAt = 0;
+constexpr size_t kVersionAt = 8;
+constexpr size_t kFileIdAt = 16;
+constexpr size_t kFlagsAt = 12;
+constexpr size_t kOffsetAt = 24;
+constexpr size_t kModelAt = 32;
+constexpr size_t kParentAt = 64;
+constexpr size_t kKeyAt = 96;
+constexpr size_t kPositionAt = 128;
+constexpr size_t kTokenCountAt = 136;
+constexpr size_t kTenantBytesAt = 140;
+constexpr size_t kPageBytesAt = 144;
+constexpr size_t kStoredBytesAt = 152;
+constexpr size_t kPageChecksumAt = 160;
+constexpr size_t kTokenIdsAt = 168;
+constexpr size_t kTenantAt = kTokenIdsAt + kKvPageTokensMax * sizeof(int32_t);
+constexpr size_t kBlockChecksumAt = kKvBlockBytes - sizeof(uint64_t);
+
+template <class T>
+void put(KvBlock& block, size_t at, const T& value) {
+  std::memcpy(block.data() + at, &value, sizeof value);
+}
+
+template <class T>
+T get(std::span<const uint8_t> block, size_t at) {
+  T value;
+  std::memcpy(&value, block.data() + at, sizeof value);
+  return value;
+}
+
+void begin(KvBlock& block, std::string_view magic, uint64_t file_id) {
+  std::memcpy(block.data() + kMagicAt, magic.data(), magic.size());
+  put(block, kVersionAt, kKvFileVersion);
+  put(block, kFileIdAt, file_id);
+}
+
+void end(KvBlock& block) {
+  put(block, kBlockChecksumAt, kv_checksum(std::span(block).first(kBlockChecksumAt)));
+}
+
+bool is_block(std::span<const uint8_t> block, std::string_view magic) {
+  return block.size() == kKvBlockBytes &&
+         std::memcmp(block.data() + kMagicAt, magic.data(), magic.size()) == 0 &&
+         get<uint32_t>(block, kVersionAt) == kKvFileVersion &&
+         get<uint64_t>(block, kBlockChecksumAt) == kv_checksum(block.first(kBlockChecksumAt));
+}
+
+}  // namespace
+
+uint64_t KvPageHeader::record_bytes() const {
+  return kKvBlockBytes + round_up(stored_bytes, uint64_t{kKvBlockBytes});
+}
+
+uint64_t kv_checksum(std::span<const uint8_t> bytes) {
+  return XXH3_64bits(bytes.data(), bytes.size());
+}
+
+KvBlock encode_kv_file_header(uint64_t file_id) {
+  KvBlock block{};
+  begin(block, kFileMagic, file_id);
+  end(block);
+  return block;
+}
+
+std::optional<uint64_t> decode_kv_file_header(std::span<const uint8_t> block) {
+  if (!is_block(block, kFileMagic)) return std::nullopt;
+  return get<uint64_t>(block, kFileIdAt);
+}
+
+KvBlock encode_kv_page_header(const KvPageHeader& header, uint64_t file_id, uint64_t offset) {
+  CHECK(!header.token_ids.empty() && header.token_ids.size() <= kKvPageTokensMax);
+  CHECK(header.tenant.size() <= kKvTenantBytesMax);
+  CHECK(header.page_bytes >= 1 && header.page_bytes <= kKvPageBytesMax);
+  KvBlock block{};
+  begin(block, kPageMagic, file_id);
+  put(block, kFlagsAt, header.compressed ? kCompressed : 0);
+  put(block, kOffsetAt, offset);
+  put(block, kModelAt, header.model.bytes);
+  put(block, kParentAt, header.parent.bytes);
+  put(block, kKeyAt, header.key.bytes);
+  put(block, kPositionAt, header.position);
+  put(block, kTokenCountAt, static_cast<uint32_t>(header.token_ids.size()));
+  put(block, kTenantBytesAt, static_cast<uint32_t>(header.tenant.size()));
+  put(block, kPageBytesAt, header.page_bytes);
+  put(block, kStoredBytesAt, header.stored_bytes);
+  put(block, kPageChecksumAt, header.checksum);
+  std::memcpy(block.data() + kTokenIdsAt, header.token_ids.data(),
+              header.token_ids.size() * sizeof(int32_t));
+  std::memcpy(block.data() + kTenantAt, header.tenant.data(), header.tenant.size());
+  end(block);
+  return block;
+}
+
+std::optional<KvPageHeader> decode_kv_page_header(std::span<const uint8_t> block, uint64_t file_id,
+                                                  uint64_t offset) {
+  if (!is_block(block, kPageMagic) || get<uint64_t>(block, kFileIdAt) != file_id ||
+      get<uint64_t>(block, kOffsetAt) != offset) {
+    return std::nullopt;
+  }
+  const auto flags = get<uint32_t>(block, kFlagsAt);
+  const auto tokens = get<uint32_t>(block, kTokenCountAt);
+  const auto tenant_bytes = get<uint32_t>(block, kTenantBytesAt);
+  KvPageHeader header;
+  header.page_bytes = get<uint64_t>(block, kPageBytesAt);
+  header.stored_bytes = get<uint64_t>(block, kStoredBytesAt);
+  header.compressed = flags == kCompressed;
+  header.position = get<int64_t>(block, kPositionAt);
+  const bool sizes_fit = header.page_bytes >= 1 && header.page_bytes <= kKvPageBytesMax &&
+                         header.stored_bytes >= 1 && header.stored_bytes <= header.page_bytes &&
+                         (header.compressed || header.stored_bytes == header.page_bytes);
+  if (flags > kCompressed || tokens < 1 || tokens > kKvPageTokensMax || !sizes_fit ||
+      tenant_bytes > kKvTenantBytesMax || header.position < 0) {
+    return std::nullopt;
+  }
+  header.model.bytes = get<std::array<uint8_t, 32>>(block, kModelAt);
+  header.parent.bytes = get<std::array<uint8_t, 32>>(block, kParentAt);
+  header.key.bytes = get<std::array<uint8_t, 32>>(block, kKeyAt);
+  header.checksum = get<uint64_t>(block, kPageChecksumAt);
+  header.token_ids.resize(tokens);
+  std::memcpy(header.token_ids.data(), block.data() + kTokenIdsAt, tokens * sizeof(int32_t));
+  header.tenant.assign(reinterpret_cast<const char*>(block.data() + kTenantAt), tenant_bytes);
+  return header;
+}
+
+std::optional<uint64_t> kv_page_file_id(std::span<const uint8_t> block, uint64_t offset) {
+  if (!is_block(block, kPageMagic) || get<uint64_t>(block, kOffsetAt) != offset) {
+    return std::nullopt;
+  }
+  return get<uint64_t>(block, kFileIdAt);
+}
+
+}  // namespace cascade

@@ -1,0 +1,67 @@
+// The bytes of a KV file: a block that says what file it is, then pages, each behind a block that
+// says whose K and V they are. docs/data_files.md describes it for people.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/result.h"
+
+namespace cascade {
+
+// Another version's files are not read.
+inline constexpr uint32_t kKvFileVersion = 1;
+// Of headers, and what everything is aligned to: a page of memory and of file systems.
+inline constexpr size_t kKvBlockBytes = 4096;
+inline constexpr size_t kKvPageTokensMax = 64;
+inline constexpr size_t kKvTenantBytesMax = 255;
+// A page of 64 tokens of a model with 128 layers and 64 KV heads of 256 f32 channels has so much.
+inline constexpr uint64_t kKvPageBytesMax = uint64_t{1} << 30;
+
+using KvBlock = std::array<uint8_t, kKvBlockBytes>;
+
+// What a page of a chain is, and how it is stored.
+struct KvPageHeader {
+  Digest model;   // the root key of its chain
+  Digest parent;  // the chain key of the page before it, or the root key
+  Digest key;     // its own chain key
+  std::string tenant;
+  int64_t position = 0;            // of its first token
+  std::vector<int32_t> token_ids;  // 1..64
+  uint64_t page_bytes = 0;         // in memory
+  uint64_t stored_bytes = 0;       // in the file: the same, or fewer if it is compressed
+  bool compressed = false;         // a zstd frame
+  uint64_t checksum = 0;           // XXH3-64 of the stored bytes
+  bool operator==(const KvPageHeader&) const = default;
+
+  // Header and page, rounded up to whole blocks.
+  uint64_t record_bytes() const;
+};
+
+// XXH3-64.
+uint64_t kv_checksum(std::span<const uint8_t> bytes);
+
+// The first block of a file. `file_id` is random: pages carry it, so that none of another file, or
+// from within another page, is taken for one of this file.
+KvBlock encode_kv_file_header(uint64_t file_id);
+// The file's id; nullopt if the block is no header of our version, or damaged.
+std::optional<uint64_t> decode_kv_file_header(std::span<const uint8_t> block);
+
+// The block before a page whose header begins at `offset` of the file. Preconditions: 1..64 token
+// ids, a tenant of at most kKvTenantBytesMax bytes, page_bytes in [1, kKvPageBytesMax].
+KvBlock encode_kv_page_header(const KvPageHeader& header, uint64_t file_id, uint64_t offset);
+// What the block at `offset` of the file says; nullopt if it is no page header of this place, or
+// damaged. Its numbers are within their limits.
+std::optional<KvPageHeader> decode_kv_page_header(std::span<const uint8_t> block, uint64_t file_id,
+                                                  uint64_t offset);
+
+// The id of the file that a page header at `offset` says; nullopt as decode_kv_page_header().
+std::optional<uint64_t> kv_page_file_id(std::span<const uint8_t> block, uint64_t offset);
+
+}  // namespace cascade

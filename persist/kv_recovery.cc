@@ -1,0 +1,163 @@
+// Opening: rows and files are made to agree. No page is read for it, only headers of those that
+// have no row.
+#include <fcntl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/checked.h"
+#include "base/failpoint.h"
+#include "persist/kv_store.h"
+
+namespace cascade {
+namespace {
+
+std::string file_name(int64_t number) {
+  return "kv file " + std::to_string(number);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<KvStore>> KvStore::open(FileCalls& calls, Database& database,
+                                               std::string folder, const KvOptions& options) {
+  std::unique_ptr<KvStore> store(new KvStore(calls, database, std::move(folder), options));
+  RETURN_IF_ERROR(store->load_rows());
+  RETURN_IF_ERROR(store->reconcile());
+  return store;
+}
+
+// Makes what is in memory what the rows say, after an open or when changes were undone. What was
+// written behind the rows' ends is taken back as far as possible; records that stay are overwritten
+// or, at the next start, found.
+Status KvStore::load_rows() {
+  ASSIGN_OR_RETURN(const std::vector<KvFileRow> rows, table_.files());
+  ASSIGN_OR_RETURN(const auto live, table_.live_bytes());
+  ASSIGN_OR_RETURN(scrubs_, table_.scrubs());
+  scrubbed_.clear();
+  const std::map<int64_t, File> before = std::exchange(files_, {});
+  for (const KvFileRow& row : rows) {
+    File file = {.file_id = row.file_id,
+                 .state = row.state,
+                 .bytes = row.bytes,
+                 .bytes_committed = row.bytes,
+                 .live_bytes = live.contains(row.number) ? live.at(row.number) : 0};
+    const auto known = before.find(row.number);
+    if (known != before.end()) {
+      file.dirty = known->second.dirty;
+      file.bytes_committed = known->second.bytes_committed;
+    }
+    if (active_ != nullptr && active_->number() == row.number && known != before.end() &&
+        known->second.bytes > row.bytes) {
+      (void)active_->truncate(row.bytes).ok();
+    }
+    number_max_ = std::max(number_max_, row.number);
+    files_[row.number] = file;
+  }
+  // Files that were made since the last commit.
+  for (const auto& [number, file] : before) {
+    if (!files_.contains(number)) calls_.remove(kv_file_path(folder_, number));
+  }
+  if (active_ != nullptr && !files_.contains(active_->number())) active_.reset();
+  return {};
+}
+
+Status KvStore::reconcile() {
+  std::vector<std::string> names;
+  if (calls_.list(folder_, names) != 0) return io_error(folder_, errno);
+  std::vector<int64_t> without_rows;
+  for (const std::string& name : names) {
+    const auto number = kv_file_number(name);
+    if (!number) continue;
+    number_max_ = std::max(number_max_, *number);
+    if (!files_.contains(*number)) without_rows.push_back(*number);
+  }
+  std::vector<int64_t> numbers;
+  for (const auto& [number, file] : files_) numbers.push_back(number);
+  for (const int64_t number : numbers) RETURN_IF_ERROR(reconcile_file(number));
+  for (const int64_t number : without_rows) RETURN_IF_ERROR(adopt_file(number));
+  return {};
+}
+
+// A file that has a row.
+Status KvStore::reconcile_file(int64_t number) {
+  File& state = files_.at(number);
+  if (state.state == KvFileState::kRemoving) return {};  // the next commit goes on with it
+  auto opened = KvFile::open(calls_, folder_, number);
+  if (!opened.ok() && opened.error().code != ErrorCode::kNotFound) return opened.error();
+  uint64_t length = 0;
+  if (opened.ok()) {
+    ASSIGN_OR_RETURN(length, (*opened)->length());
+  }
+  if (length < state.bytes) {
+    // Records that end behind the file's end were cut off; those that begin there are the rest.
+    const uint64_t whole = length / kKvBlockBytes * kKvBlockBytes;
+    ASSIGN_OR_RETURN(const std::vector<Digest> lost, table_.remove_from(number, whole));
+    counters_.pages_missing += lost.size();
+    state.state = KvFileState::kAbandoned;
+    RETURN_IF_ERROR(table_.put_file(row_of(number)));
+    ASSIGN_OR_RETURN(const auto live, table_.live_bytes());
+    state.live_bytes = live.contains(number) ? live.at(number) : 0;
+    findings_.push_back(
+        {file_name(number),
+         "is missing or cut off: " + std::to_string(lost.size()) + " pages of it are forgotten"});
+    return {};
+  }
+  if (length == state.bytes || state.state == KvFileState::kAbandoned) return {};
+  return adopt_tail(**opened, state);
+}
+
+// A file without a row: of a database that is made anew, or of a commit that did not come.
+Status KvStore::adopt_file(int64_t number) {
+  auto opened = KvFile::open(calls_, folder_, number);
+  if (!opened.ok()) return opened.error();
+  ASSIGN_OR_RETURN(const std::vector<uint8_t> header, (*opened)->read_block(0));
+  const auto file_id = decode_kv_file_header(header);
+  files_[number] = {.file_id = file_id.value_or(0),
+                    .state = file_id ? KvFileState::kOpen : KvFileState::kAbandoned,
+                    .bytes = kKvBlockBytes};
+  RETURN_IF_ERROR(table_.put_file(row_of(number)));
+  return adopt_tail(**opened, files_.at(number));
+}
+
+// Finds the pages behind the end that the row says, and cuts off what is behind the last.
+Status KvStore::adopt_tail(KvFile& file, File& state) {
+  ASSIGN_OR_RETURN(const uint64_t length, file.length());
+  const uint64_t adopted_before = counters_.pages_adopted;
+  uint64_t at = round_up(std::max(state.bytes, uint64_t{kKvBlockBytes}), uint64_t{kKvBlockBytes});
+  while (at + kKvBlockBytes <= length) {
+    ASSIGN_OR_RETURN(const std::vector<uint8_t> block, file.read_block(at));
+    // A file whose own header is damaged has the id that its first page says.
+    if (state.file_id == 0) state.file_id = kv_page_file_id(block, at).value_or(0);
+    const auto header = decode_kv_page_header(block, state.file_id, at);
+    const uint64_t record = header ? header->record_bytes() : kKvBlockBytes;
+    if (header && record <= length - at) {
+      RETURN_IF_ERROR(adopt_page(*header, {file.number(), at, record}));
+      state.bytes = at + record;
+    }
+    at += record;
+  }
+  const uint64_t adopted = counters_.pages_adopted - adopted_before;
+  state.dirty = true;
+  (void)file.truncate(state.bytes).ok();
+  if (adopted > 0) {
+    findings_.push_back(
+        {file_name(file.number()), std::to_string(adopted) + " pages without rows were found"});
+  }
+  return table_.put_file(row_of(file.number()));
+}
+
+Status KvStore::adopt_page(const KvPageHeader& header, const PagePlace& place) {
+  ASSIGN_OR_RETURN(const auto stored, table_.find(header.key));
+  if (stored) {  // the other one of a move that was not committed
+    RETURN_IF_ERROR(table_.put_scrub(scrub_of(place)));
+    scrubs_.push_back(scrub_of(place));
+    return {};
+  }
+  failpoint(Failpoint::kRecoverAdopt);
+  ++counters_.pages_adopted;
+  files_.at(place.file).live_bytes += place.length;
+  return table_.put({header, place, 0, false});
+}
+
+}  // namespace cascade

@@ -1,0 +1,221 @@
+// K and V of chains on disk: pages in append-only files, found by chain key.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/file_calls.h"
+#include "base/hash.h"
+#include "base/result.h"
+#include "persist/finding.h"
+#include "persist/kv_file.h"
+#include "persist/page_table.h"
+
+namespace cascade {
+
+struct KvOptions {
+  uint64_t disk_bytes_max = UINT64_MAX;          // of all pages, headers included
+  uint64_t free_bytes_min = uint64_t{64} << 20;  // that are left to others on the disk
+  uint64_t file_bytes_max = uint64_t{1} << 30;   // a file this long gets no more pages
+  bool compress = false;                         // with zstd, where that makes a page smaller
+};
+
+// A page in memory that is to be stored.
+struct RunPage {
+  Digest key;
+  std::span<const int32_t> token_ids;  // 1..64; fewer than 64 only in the last of a run
+  const uint8_t* bytes = nullptr;
+};
+
+// Consecutive pages of one chain, of one tenant and model.
+struct PageRun {
+  std::string tenant;    // at most 255 bytes; empty: public
+  Digest model;          // the root key of the chain
+  Digest parent;         // the key of the page before the first, or the root key
+  int64_t position = 0;  // of the first token; a multiple of 64
+  uint64_t page_bytes = 0;
+  std::span<const RunPage> pages;
+};
+
+// A page to be read, and what the caller takes it for.
+struct PageRead {
+  Digest key;
+  std::span<const int32_t> token_ids;
+  uint8_t* to = nullptr;  // page_bytes bytes
+};
+
+struct PagesRead {
+  size_t good = 0;             // so many pages from the first on are there and verified
+  std::optional<Error> error;  // why the next one is not; none if all are good
+};
+
+struct KvCounters {
+  uint64_t pages_written = 0;
+  uint64_t pages_read = 0;
+  uint64_t pages_bad = 0;      // that were not as they were written, and are forgotten
+  uint64_t pages_adopted = 0;  // found in files at the start, without rows
+  uint64_t pages_missing = 0;  // rows at the start, without files
+  uint64_t files_abandoned = 0;
+  // Of verify() and copy_pages(), headers included.
+  uint64_t pages_verified = 0, bytes_verified = 0;
+  uint64_t pages_copied = 0, bytes_copied = 0;
+  uint64_t pages_not_copied = 0;  // bad ones
+};
+
+// Appends, removals and moves are part of the database's group: they are durable when
+// Store::commit() returned success, and are as if they had not been if it did not. One thread.
+// Errors of all functions: as Database and KvFile.
+class KvStore {
+ public:
+  // Opens the pages in `folder`: rows and files are made to agree, without reading pages. What was
+  // found is in findings(). `calls` and `database` must outlive this.
+  static Result<std::unique_ptr<KvStore>> open(FileCalls& calls, Database& database,
+                                               std::string folder, const KvOptions& options);
+
+  // Stores the pages of a run that are not stored yet, `now_us` being their last use. Readable at
+  // once. Errors, after which none of them is stored: kInvalidArgument, field = what is wrong with
+  // the run; kResourceExhausted, field "max_disk" (the budget) or "disk" (free space): remove
+  // something, then try again.
+  Status append(const PageRun& run, int64_t now_us);
+
+  // Reads pages into the callers' memory, from the first on until one is not good; what is behind
+  // the good ones there is unspecified. A page that is not as it was written, or has other token
+  // ids than the caller says, is an error (kDataCorrupt) once and not found from then on.
+  PagesRead read(uint64_t page_bytes, std::span<const PageRead> pages);
+  // What is known of a page; nullopt if it is not stored.
+  Result<std::optional<StoredPage>> find(const Digest& key) { return table_.find(key); }
+  // All pages of a model, parents before their children.
+  Result<std::vector<StoredPage>> pages(const Digest& model) { return table_.of_model(model); }
+  // Lets the system read pages ahead. Best effort.
+  void prefetch(std::span<const Digest> keys);
+  // Marks pages as used.
+  Status touch(std::span<const Digest> keys, int64_t now_us);
+  // Pages to remove() to make room for `bytes`: those not used for longest, the last pages of
+  // chains first.
+  Result<std::vector<Digest>> oldest(uint64_t bytes) { return table_.oldest(bytes); }
+
+  // Forgets pages; those that are not stored are no error. After the commit their bytes, token ids
+  // included, are overwritten or given back.
+  Status remove(std::span<const Digest> keys);
+
+  // Moves the pages of files that are more than half empty to others, about `bytes_max` bytes at a
+  // time. True if there is more to do.
+  Result<bool> compact(uint64_t bytes_max);
+
+  // Models, for people: what the digests mean.
+  Status put_model(const ModelRecord& model) { return table_.put_model(model); }
+  Result<std::vector<ModelRecord>> models() { return table_.models(); }
+
+  // What pages, headers and what is not overwritten yet take.
+  uint64_t bytes_on_disk() const;
+  const KvCounters& counters() const { return counters_; }
+  // What open() found and did.
+  const Findings& findings() const { return findings_; }
+  // Pages of append() that an fsync failed for, since the last call: they are not stored, although
+  // the commit succeeded.
+  std::vector<Digest> take_unwritten();
+  // Pages that were found to be bad, and are forgotten, since the last call.
+  std::vector<Digest> take_forgotten() { return std::exchange(forgotten_, {}); }
+
+  // For Store::commit(), in this order: before the database commits; after it did; or after it
+  // failed.
+  Status prepare_commit();
+  void committed();
+  Status rolled_back();
+
+  // Reads and verifies pages behind `after`, about `bytes_max` bytes; moves `after` on. Pages that
+  // are bad are found, and forgotten if `repair`. True if there are more. Pages that cannot be read
+  // (kIo) are found and stay.
+  Result<bool> verify(PagePlace& after, uint64_t bytes_max, bool repair, Findings& findings);
+  // Copies the pages behind `after` to the same places of files in `folder`, about `bytes_max`
+  // bytes; moves `after` on. Bad ones are left out. True if there are more.
+  Result<bool> copy_pages(FileCalls& to, const std::string& folder, PagePlace& after,
+                          uint64_t bytes_max);
+  // After the last of these: makes the files as long as these are, and removes the copies of those
+  // that are gone since.
+  Status finish_copy(FileCalls& to, const std::string& folder);
+
+ private:
+  struct File {
+    uint64_t file_id = 0;
+    KvFileState state = KvFileState::kOpen;
+    uint64_t bytes = 0;            // where the next record goes
+    uint64_t bytes_committed = 0;  // 0: the file is new
+    uint64_t live_bytes = 0;
+    bool dirty = false;  // to be synchronised before the next commit
+  };
+  // A page that compaction moved since the last commit.
+  struct Move {
+    Digest key;
+    PagePlace from;
+    PagePlace to;
+  };
+  static Scrub scrub_of(const PagePlace& place) { return {place.file, place.offset, place.length}; }
+
+  KvStore(FileCalls& calls, Database& database, std::string folder, const KvOptions& options)
+      : calls_(calls),
+        table_(database),
+        database_(database),
+        folder_(std::move(folder)),
+        options_(options) {}
+
+  // kv_recovery.cc: rows and files.
+  Status load_rows();
+  Status reconcile();
+  Status reconcile_file(int64_t number);
+  Status adopt_file(int64_t number);
+  Status adopt_tail(KvFile& file, File& state);
+  Status adopt_page(const KvPageHeader& header, const PagePlace& place);
+
+  // kv_store.cc
+  Result<bool> has_good(const Digest& key);
+  Status check_room(uint64_t bytes);
+  Status open_active();
+  Result<std::vector<PagePlace>> write_records(std::span<const KvRecord> records);
+  Status put_pages(std::span<const KvRecord> records, int64_t now_us);
+  Status abandon(int64_t number);
+  Status sync_files();
+  Status mark_empty_files();
+  Status forget(const StoredPage& page);
+  KvFileRow row_of(int64_t number) const;
+
+  // kv_read.cc
+  Result<StoredPage> find_expected(uint64_t page_bytes, const PageRead& page);
+  Result<std::vector<StoredPage>> find_extent(uint64_t page_bytes, std::span<const PageRead> pages);
+  PagesRead read_extent(const std::vector<StoredPage>& extent, std::span<const PageRead> pages);
+  Error give_up(const StoredPage& page, const Error& why);
+  Status verify_page(const StoredPage& page, std::span<const uint8_t> header,
+                     std::span<const uint8_t> stored) const;
+  Status unpack(const StoredPage& page, std::span<const uint8_t> stored, uint8_t* to) const;
+  // kv_pass.cc: passes over many pages.
+  Result<std::vector<uint8_t>> read_record(const StoredPage& page);
+  std::optional<int64_t> next_to_compact() const;
+  Result<uint64_t> move_page(const StoredPage& page);
+
+  FileCalls& calls_;
+  PageTable table_;
+  Database& database_;
+  std::string folder_;
+  KvOptions options_;
+  std::map<int64_t, File> files_;  // by number
+  std::unique_ptr<KvFile> active_;
+  int64_t number_max_ = 0;     // of the files that are or were there
+  bool folder_dirty_ = false;  // names are to be synchronised before the next commit
+  std::vector<Move> moves_;
+  std::vector<Scrub> scrubs_;           // committed or about to be; not done yet
+  std::vector<Scrub> scrubbed_;         // done, but not synchronised
+  std::unique_ptr<KvFile> pass_file_;   // that a pass reads
+  std::vector<int64_t> removed_files_;  // deleted, but not synchronised
+  std::vector<Digest> unwritten_;
+  std::vector<Digest> forgotten_;
+  KvCounters counters_;
+  Findings findings_;
+};
+
+}  // namespace cascade

@@ -1,0 +1,280 @@
+// SQL of the tables models, files, pages and scrubs.
+#include "persist/page_table.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+namespace cascade {
+namespace {
+
+constexpr std::array<std::pair<KvFileState, std::string_view>, 3> kStates = {{
+    {KvFileState::kOpen, "open"},
+    {KvFileState::kAbandoned, "abandoned"},
+    {KvFileState::kRemoving, "removing"},
+}};
+
+std::string_view to_string(KvFileState state) {
+  return std::ranges::find(kStates, state, &decltype(kStates)::value_type::first)->second;
+}
+
+KvFileState state_of(std::string_view name) {
+  const auto found = std::ranges::find(kStates, name, &decltype(kStates)::value_type::second);
+  return found == kStates.end() ? KvFileState::kAbandoned : found->first;
+}
+
+// Literals, as Database::query() wants them.
+#define CASCADE_PAGE_COLUMNS                                                                  \
+  "SELECT p.key, p.parent_key, p.tenant, m.digest, p.position, p.token_ids, p.last_used_us, " \
+  "p.file, p.offset, p.length, p.page_bytes, p.compressed, p.checksum, p.stored_bytes, "      \
+  "p.verified FROM pages "                                                                    \
+  "p "                                                                                        \
+  "JOIN models m ON m.number = p.model "
+
+Digest as_digest(Blob blob) {
+  Digest digest;
+  std::memcpy(digest.bytes.data(), blob.data(), std::min(blob.size(), digest.bytes.size()));
+  return digest;
+}
+
+Blob as_blob(const Digest& digest) {
+  return digest.bytes;
+}
+
+StoredPage read_page(const Query& query) {
+  StoredPage page;
+  KvPageHeader& header = page.header;
+  header.key = as_digest(query.blob(0));
+  header.parent = as_digest(query.blob(1));
+  header.tenant = query.text(2);
+  header.model = as_digest(query.blob(3));
+  header.position = query.integer(4);
+  const Blob ids = query.blob(5);
+  header.token_ids.resize(ids.size() / sizeof(int32_t));
+  if (!ids.empty()) {
+    std::memcpy(header.token_ids.data(), ids.data(), header.token_ids.size() * sizeof(int32_t));
+  }
+  page.last_used_us = query.integer(6);
+  page.place = {query.integer(7), query.bits(8), query.bits(9)};
+  header.page_bytes = query.bits(10);
+  header.compressed = query.integer(11) != 0;
+  header.checksum = query.bits(12);
+  header.stored_bytes = query.bits(13);
+  page.verified = query.integer(14) != 0;
+  return page;
+}
+
+Result<std::vector<StoredPage>> read_pages(Query& query) {
+  std::vector<StoredPage> pages;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, query.next());
+    if (!more) return pages;
+    pages.push_back(read_page(query));
+  }
+}
+
+}  // namespace
+
+Status PageTable::put_model(const ModelRecord& model) {
+  return database_.change([&]() -> Status {
+    ASSIGN_OR_RETURN(
+        Query put,
+        database_.query(
+            "INSERT INTO models(digest, name, weight_type, kv_type, layout_version, "
+            "numerics_version) VALUES (?,?,?,?,?,?) ON CONFLICT(digest) DO UPDATE SET "
+            "name=excluded.name, weight_type=excluded.weight_type, kv_type=excluded.kv_type, "
+            "layout_version=excluded.layout_version, "
+            "numerics_version=excluded.numerics_version"));
+    return put
+        .bind(as_blob(model.digest), model.name, model.weight_type, model.kv_type,
+              model.layout_version, model.numerics_version)
+        .run();
+  });
+}
+
+Result<std::vector<ModelRecord>> PageTable::models() {
+  ASSIGN_OR_RETURN(Query query,
+                   database_.query("SELECT digest, name, weight_type, kv_type, layout_version, "
+                                   "numerics_version FROM models ORDER BY number"));
+  std::vector<ModelRecord> models;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, query.next());
+    if (!more) return models;
+    models.push_back({as_digest(query.blob(0)), query.text(1), query.text(2), query.text(3),
+                      query.integer(4), query.integer(5)});
+  }
+}
+
+Status PageTable::put_file(const KvFileRow& file) {
+  return database_.change([&]() -> Status {
+    ASSIGN_OR_RETURN(Query put,
+                     database_.query("INSERT INTO files(number, file_id, state, bytes) "
+                                     "VALUES (?,?,?,?) ON CONFLICT(number) DO UPDATE SET "
+                                     "file_id=excluded.file_id, state=excluded.state, "
+                                     "bytes=excluded.bytes"));
+    return put.bind(file.number, file.file_id, to_string(file.state), file.bytes).run();
+  });
+}
+
+Status PageTable::remove_file(int64_t number) {
+  return database_.change([&]() -> Status {
+    ASSIGN_OR_RETURN(Query remove, database_.query("DELETE FROM files WHERE number=?"));
+    return remove.bind(number).run();
+  });
+}
+
+Result<std::vector<KvFileRow>> PageTable::files() {
+  ASSIGN_OR_RETURN(Query query, database_.query("SELECT number, file_id, state, bytes FROM files "
+                                                "ORDER BY number"));
+  std::vector<KvFileRow> files;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, query.next());
+    if (!more) return files;
+    files.push_back({query.integer(0), query.bits(1), state_of(query.text(2)), query.bits(3)});
+  }
+}
+
+Result<std::map<int64_t, uint64_t>> PageTable::live_bytes() {
+  ASSIGN_OR_RETURN(Query query,
+                   database_.query("SELECT file, sum(length) FROM pages GROUP BY file"));
+  std::map<int64_t, uint64_t> live;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, query.next());
+    if (!more) return live;
+    live[query.integer(0)] = query.bits(1);
+  }
+}
+
+Status PageTable::put(const StoredPage& page) {
+  const KvPageHeader& header = page.header;
+  return database_.change([&]() -> Status {
+    ASSIGN_OR_RETURN(Query model,
+                     database_.query("INSERT OR IGNORE INTO models(digest, name, weight_type, "
+                                     "kv_type, layout_version, numerics_version) "
+                                     "VALUES (?, '', '', '', 0, 0)"));
+    RETURN_IF_ERROR(model.bind(as_blob(header.model)).run());
+    ASSIGN_OR_RETURN(
+        Query put,
+        database_.query("INSERT INTO pages(key, parent_key, tenant, model, position, "
+                        "token_count, token_ids, last_used_us, verified, file, offset, length, "
+                        "page_bytes, compressed, checksum, stored_bytes) VALUES "
+                        "(?,?,?,(SELECT number FROM models WHERE digest=?),"
+                        "?,?,?,?,?,?,?,?,?,?,?,?)"));
+    const Blob ids = {reinterpret_cast<const uint8_t*>(header.token_ids.data()),
+                      header.token_ids.size() * sizeof(int32_t)};
+    put.bind(as_blob(header.key), as_blob(header.parent), header.tenant, as_blob(header.model),
+             header.position, static_cast<int64_t>(header.token_ids.size()), ids, page.last_used_us,
+             page.verified, page.place.file, page.place.offset, page.place.length,
+             header.page_bytes, header.compressed, header.checksum, header.stored_bytes);
+    return put.run();
+  });
+}
+
+Result<std::optional<StoredPage>> PageTable::find(const Digest& key) {
+  ASSIGN_OR_RETURN(Query query, database_.query(CASCADE_PAGE_COLUMNS "WHERE p.key=?"));
+  ASSIGN_OR_RETURN(const bool found, query.bind(as_blob(key)).next());
+  if (!found) return std::optional<StoredPage>();
+  return std::optional(read_page(query));
+}
+
+Status PageTable::move(const Digest& key, const PagePlace& to) {
+  return database_.change([&]() -> Status {
+    ASSIGN_OR_RETURN(Query move,
+                     database_.query("UPDATE pages SET file=?, offset=?, length=? WHERE key=?"));
+    return move.bind(to.file, to.offset, to.length, as_blob(key)).run();
+  });
+}
+
+Status PageTable::touch(const Digest& key, int64_t now_us) {
+  return database_.change([&]() -> Status {
+    ASSIGN_OR_RETURN(Query touch, database_.query("UPDATE pages SET last_used_us=? WHERE key=?"));
+    return touch.bind(now_us, as_blob(key)).run();
+  });
+}
+
+Status PageTable::mark_verified(const Digest& key) {
+  return database_.change([&]() -> Status {
+    ASSIGN_OR_RETURN(Query mark, database_.query("UPDATE pages SET verified=1 WHERE key=?"));
+    return mark.bind(as_blob(key)).run();
+  });
+}
+
+Status PageTable::remove(const Digest& key) {
+  return database_.change([&]() -> Status {
+    ASSIGN_OR_RETURN(Query remove, database_.query("DELETE FROM pages WHERE key=?"));
+    return remove.bind(as_blob(key)).run();
+  });
+}
+
+Result<std::vector<Digest>> PageTable::remove_from(int64_t file, uint64_t offset) {
+  std::vector<Digest> keys;
+  const Status removed = database_.change([&]() -> Status {
+    ASSIGN_OR_RETURN(Query remove, database_.query("DELETE FROM pages WHERE file=? AND offset>=? "
+                                                   "RETURNING key"));
+    remove.bind(file, offset);
+    while (true) {
+      ASSIGN_OR_RETURN(const bool more, remove.next());
+      if (!more) return {};
+      keys.push_back(as_digest(remove.blob(0)));
+    }
+  });
+  if (!removed.ok()) return removed.error();
+  return keys;
+}
+
+Result<std::vector<StoredPage>> PageTable::behind(const PagePlace& after, size_t limit) {
+  ASSIGN_OR_RETURN(Query query,
+                   database_.query(CASCADE_PAGE_COLUMNS "WHERE (p.file, p.offset) > (?, ?) "
+                                                        "ORDER BY p.file, p.offset LIMIT ?"));
+  query.bind(after.file, after.offset, static_cast<int64_t>(limit));
+  return read_pages(query);
+}
+
+Result<std::vector<StoredPage>> PageTable::of_model(const Digest& model) {
+  ASSIGN_OR_RETURN(Query query, database_.query(CASCADE_PAGE_COLUMNS
+                                                "WHERE m.digest=? ORDER BY p.position, p.key"));
+  query.bind(as_blob(model));
+  return read_pages(query);
+}
+
+Result<std::vector<Digest>> PageTable::oldest(uint64_t bytes) {
+  ASSIGN_OR_RETURN(Query query, database_.query("SELECT key, length FROM pages "
+                                                "ORDER BY last_used_us, position DESC"));
+  std::vector<Digest> keys;
+  uint64_t sum = 0;
+  while (sum < bytes) {
+    ASSIGN_OR_RETURN(const bool more, query.next());
+    if (!more) break;
+    keys.push_back(as_digest(query.blob(0)));
+    sum += query.bits(1);
+  }
+  return keys;
+}
+
+Status PageTable::put_scrub(const Scrub& scrub) {
+  return database_.change([&]() -> Status {
+    ASSIGN_OR_RETURN(Query put, database_.query("INSERT OR REPLACE INTO scrubs VALUES (?,?,?)"));
+    return put.bind(scrub.file, scrub.offset, scrub.bytes).run();
+  });
+}
+
+Status PageTable::remove_scrub(const Scrub& scrub) {
+  return database_.change([&]() -> Status {
+    ASSIGN_OR_RETURN(Query remove, database_.query("DELETE FROM scrubs WHERE file=? AND offset=?"));
+    return remove.bind(scrub.file, scrub.offset).run();
+  });
+}
+
+Result<std::vector<Scrub>> PageTable::scrubs() {
+  ASSIGN_OR_RETURN(Query query, database_.query("SELECT file, offset, bytes FROM scrubs"));
+  std::vector<Scrub> scrubs;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, query.next());
+    if (!more) return scrubs;
+    scrubs.push_back({query.integer(0), query.bits(1), query.bits(2)});
+  }
+}
+
+}  // namespace cascade

@@ -1,0 +1,94 @@
+// Pages of KV files as rows: what is stored where, and which files there are.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/hash.h"
+#include "persist/database.h"
+#include "persist/kv_format.h"
+#include "persist/session.h"
+
+namespace cascade {
+
+// Where the header block of a page begins, and how much it and the page take.
+struct PagePlace {
+  int64_t file = 0;
+  uint64_t offset = 0;
+  uint64_t length = 0;
+  bool operator==(const PagePlace&) const = default;
+};
+
+struct StoredPage {
+  KvPageHeader header;
+  PagePlace place;
+  int64_t last_used_us = 0;  // Unix time; 0: not since it was found without a row
+  // False of a page that was found without a row: its bytes may not all have reached the disk.
+  bool verified = true;
+};
+
+enum class KvFileState {
+  kOpen,       // may be appended to
+  kAbandoned,  // an fsync failed: what was in it before stays, nothing is added
+  kRemoving,   // has no pages any more and is being deleted
+};
+
+struct KvFileRow {
+  int64_t number = 0;
+  uint64_t file_id = 0;
+  KvFileState state = KvFileState::kOpen;
+  uint64_t bytes = 0;  // what was committed of it
+};
+
+// A range of a file whose content was deleted and is to be overwritten.
+struct Scrub {
+  int64_t file = 0;
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+};
+
+// Every function's changes are part of the database's group. Errors as Database. One thread.
+class PageTable {
+ public:
+  explicit PageTable(Database& database) : database_(database) {}
+
+  // Models: adds the record or replaces it.
+  Status put_model(const ModelRecord& model);
+  Result<std::vector<ModelRecord>> models();
+
+  // Adds the file or replaces its row.
+  Status put_file(const KvFileRow& file);
+  // Removes it and its scrubs. Precondition: no page is in it.
+  Status remove_file(int64_t number);
+  Result<std::vector<KvFileRow>> files();
+  // By file: how much its pages take.
+  Result<std::map<int64_t, uint64_t>> live_bytes();
+
+  // Adds a page; kInvalidArgument if its key is there.
+  Status put(const StoredPage& page);
+  Result<std::optional<StoredPage>> find(const Digest& key);
+  Status move(const Digest& key, const PagePlace& to);
+  Status touch(const Digest& key, int64_t now_us);
+  Status mark_verified(const Digest& key);
+  Status remove(const Digest& key);
+  // Removes the pages of a file at `offset` and behind; returns their keys.
+  Result<std::vector<Digest>> remove_from(int64_t file, uint64_t offset);
+  // Pages behind `after` in order of place, at most `limit`.
+  Result<std::vector<StoredPage>> behind(const PagePlace& after, size_t limit);
+  // All pages of a model, parents before their children.
+  Result<std::vector<StoredPage>> of_model(const Digest& model);
+  // The pages that were not used for longest, of equally old ones the last of their chains first,
+  // until they take `bytes` together.
+  Result<std::vector<Digest>> oldest(uint64_t bytes);
+
+  Status put_scrub(const Scrub& scrub);
+  Status remove_scrub(const Scrub& scrub);
+  Result<std::vector<Scrub>> scrubs();
+
+ private:
+  Database& database_;
+};
+
+}  // namespace cascade

@@ -1,0 +1,113 @@
+// metadata.db is renamed to metadata.damaged.db, a new one is filled from it, then that is renamed
+// to metadata.salvaged.db. Until the new one says that it is complete, a start does this again.
+#include "persist/recovery.h"
+
+#include <cerrno>
+#include <utility>
+
+#include "persist/schema.h"
+
+namespace cascade {
+namespace {
+
+std::string damaged_path(const StateDirectory& directory) {
+  return directory.path() + "/metadata.damaged.db";
+}
+
+std::string salvaged_path(const StateDirectory& directory) {
+  return directory.path() + "/metadata.salvaged.db";
+}
+
+bool exists(FileCalls& calls, const std::string& path) {
+  struct stat info = {};
+  return calls.path_status(path, info) == 0;
+}
+
+// Renames a file that may not be there.
+Status rename_if_there(FileCalls& calls, const std::string& from, const std::string& to) {
+  if (calls.rename(from, to) == 0 || errno == ENOENT) return {};
+  return io_error(from, errno);
+}
+
+Status set_aside(const StateDirectory& directory) {
+  FileCalls& calls = directory.calls();
+  const std::string path = directory.database_path();
+  const std::string damaged = damaged_path(directory);
+  if (exists(calls, damaged)) {
+    // What is damaged now was not complete yet: the other one has more.
+    if (calls.remove(path) != 0 && errno != ENOENT) return io_error(path, errno);
+    calls.remove(path + "-wal");
+  } else {
+    RETURN_IF_ERROR(rename_if_there(calls, path + "-wal", damaged + "-wal"));
+    RETURN_IF_ERROR(rename_if_there(calls, path, damaged));
+  }
+  calls.remove(path + "-journal");
+  return sync_folder(calls, directory.path());
+}
+
+Result<std::unique_ptr<Database>> open_current(const StateDirectory& directory,
+                                               const SqliteVfs& vfs) {
+  ASSIGN_OR_RETURN(auto database, Database::open(vfs, directory.database_path()));
+  const Status copied = database->empty_log();
+  // Without space what was committed stays in the log, and the database is used as it is.
+  const bool no_space = !copied.ok() && copied.error().code == ErrorCode::kResourceExhausted;
+  if (!copied.ok() && !no_space) return copied.error();
+  if (copied.ok()) RETURN_IF_ERROR(database->verify_pages());
+  RETURN_IF_ERROR(migrate(*database));
+  RETURN_IF_ERROR(database->number("SELECT complete FROM state"));
+  return database;
+}
+
+bool is_damage(const Error& error) {
+  // SQLite calls a schema that lacks what it should have an error of the statement.
+  return error.code == ErrorCode::kDataCorrupt || error.code == ErrorCode::kInternal;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Database>> open_metadata(const StateDirectory& directory,
+                                                const SqliteVfs& vfs, bool rebuild,
+                                                Findings& findings) {
+  if (!rebuild) {
+    auto database = open_current(directory, vfs);
+    if (database.ok() || !is_damage(database.error())) return database;
+    findings.push_back({directory.database_path(),
+                        database.error().message + ": it is made anew from what is good of it " +
+                            "and from the KV files"});
+  }
+  RETURN_IF_ERROR(set_aside(directory));
+  return open_current(directory, vfs);
+}
+
+Status salvage(const StateDirectory& directory, ChunkTable& chunks, SessionTable& sessions,
+               Findings& findings) {
+  const std::string path = damaged_path(directory);
+  if (!exists(directory.calls(), path)) return {};
+  const SqliteVfs vfs(directory.calls(), SqliteVfs::Damaged::kRead);
+  std::vector<Chunk> good_chunks;
+  SessionTable::Salvaged good;
+  if (auto damaged = Database::open_damaged(vfs, path); damaged.ok()) {
+    good_chunks = ChunkTable(**damaged).salvage();
+    good = SessionTable(**damaged).salvage();
+  }
+  for (const Chunk& chunk : good_chunks) RETURN_IF_ERROR(chunks.put(chunk));
+  for (const Session& session : good.sessions) RETURN_IF_ERROR(sessions.put(session));
+  for (const Policy& policy : good.policies) RETURN_IF_ERROR(sessions.put_policy(policy));
+  findings.push_back({path, std::to_string(good_chunks.size()) + " chunks, " +
+                                std::to_string(good.sessions.size()) + " sessions and " +
+                                std::to_string(good.policies.size()) + " policies were saved"});
+  return {};
+}
+
+Status finish_salvage(const StateDirectory& directory) {
+  FileCalls& calls = directory.calls();
+  const std::string damaged = damaged_path(directory);
+  if (!exists(calls, damaged)) return {};
+  const std::string salvaged = salvaged_path(directory);
+  calls.remove(salvaged + "-wal");
+  RETURN_IF_ERROR(rename_if_there(calls, damaged + "-wal", salvaged + "-wal"));
+  RETURN_IF_ERROR(rename_if_there(calls, damaged, salvaged));
+  return sync_folder(calls, directory.path());
+}
+
+}  // namespace cascade

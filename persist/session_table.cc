@@ -1,0 +1,204 @@
+// A row's checksum is over its key and values.
+#include "persist/session_table.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "persist/row_checksum.h"
+
+namespace cascade {
+namespace {
+
+int64_t checksum(const Session& session) {
+  return RowChecksum()
+      .add_all(session.tenant, session.id, session.created_us, session.last_used_us)
+      .value();
+}
+
+int64_t checksum(std::string_view tenant, std::string_view session, const SessionTurn& turn) {
+  return RowChecksum()
+      .add_all(tenant, session, turn.number, turn.output_id, Blob(turn.end_key.bytes))
+      .value();
+}
+
+int64_t checksum(const Policy& policy) {
+  return RowChecksum().add_all(policy.tenant, policy.key, policy.value).value();
+}
+
+Digest as_digest(Blob blob) {
+  Digest digest;
+  std::memcpy(digest.bytes.data(), blob.data(), std::min(blob.size(), digest.bytes.size()));
+  return digest;
+}
+
+Session read_session(const Query& query) {
+  return {.id = query.text(1),
+          .tenant = query.text(0),
+          .created_us = query.integer(2),
+          .last_used_us = query.integer(3),
+          .turns = {}};
+}
+
+constexpr char kLeftOut[] = "does not have its checksum: it is left out";
+constexpr char kSessions[] =
+    "SELECT tenant, id, created_us, last_used_us, checksum FROM sessions ORDER BY tenant, id";
+constexpr char kTurns[] =
+    "SELECT turn, output_id, end_key, checksum FROM turns WHERE tenant=? AND session=? "
+    "ORDER BY turn";
+constexpr char kPolicies[] =
+    "SELECT tenant, key, value, checksum FROM policies ORDER BY tenant, key";
+
+}  // namespace
+
+Status SessionTable::put_row(const Session& session) {
+  ASSIGN_OR_RETURN(Query put, database_.query("INSERT INTO sessions VALUES (?,?,?,?,?) "
+                                              "ON CONFLICT(tenant, id) DO UPDATE SET "
+                                              "created_us=excluded.created_us, "
+                                              "last_used_us=excluded.last_used_us, "
+                                              "checksum=excluded.checksum"));
+  return put
+      .bind(session.tenant, session.id, session.created_us, session.last_used_us, checksum(session))
+      .run();
+}
+
+Status SessionTable::put_turn_row(std::string_view tenant, std::string_view session,
+                                  const SessionTurn& turn) {
+  ASSIGN_OR_RETURN(Query put, database_.query("INSERT OR REPLACE INTO turns VALUES (?,?,?,?,?,?)"));
+  return put
+      .bind(tenant, session, turn.number, turn.output_id, Blob(turn.end_key.bytes),
+            checksum(tenant, session, turn))
+      .run();
+}
+
+Status SessionTable::put(const Session& session) {
+  return database_.change([&]() -> Status {
+    RETURN_IF_ERROR(put_row(session));
+    ASSIGN_OR_RETURN(Query drop, database_.query("DELETE FROM turns WHERE tenant=? AND session=?"));
+    RETURN_IF_ERROR(drop.bind(session.tenant, session.id).run());
+    for (const SessionTurn& turn : session.turns) {
+      RETURN_IF_ERROR(put_turn_row(session.tenant, session.id, turn));
+    }
+    return {};
+  });
+}
+
+Status SessionTable::put_turn(std::string_view tenant, std::string_view session,
+                              const SessionTurn& turn, int64_t now_us) {
+  return database_.change([&]() -> Status {
+    Session used;
+    {
+      ASSIGN_OR_RETURN(Query find, database_.query("SELECT tenant, id, created_us, last_used_us "
+                                                   "FROM sessions WHERE tenant=? AND id=?"));
+      ASSIGN_OR_RETURN(const bool found, find.bind(tenant, session).next());
+      if (!found) return not_found("session", "there is no session of this id");
+      used = read_session(find);
+    }
+    used.last_used_us = now_us;
+    RETURN_IF_ERROR(put_row(used));
+    return put_turn_row(tenant, session, turn);
+  });
+}
+
+Status SessionTable::remove(std::string_view tenant, std::string_view session) {
+  return database_.change([&]() -> Status {
+    ASSIGN_OR_RETURN(Query drop, database_.query("DELETE FROM sessions WHERE tenant=? AND id=?"));
+    return drop.bind(tenant, session).run();
+  });
+}
+
+Status SessionTable::read_sessions(std::vector<Session>& sessions, Findings& findings) {
+  ASSIGN_OR_RETURN(Query query, database_.query(kSessions));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, query.next());
+    if (!more) return {};
+    Session session = read_session(query);
+    if (query.integer(4) != checksum(session)) {
+      findings.push_back({"session row", kLeftOut});
+      continue;
+    }
+    sessions.push_back(std::move(session));
+    RETURN_IF_ERROR(read_turns(sessions.back(), findings));
+  }
+}
+
+Status SessionTable::read_turns(Session& session, Findings& findings) {
+  ASSIGN_OR_RETURN(Query query, database_.query(kTurns));
+  query.bind(session.tenant, session.id);
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, query.next());
+    if (!more) return {};
+    SessionTurn turn{query.integer(0), query.text(1), as_digest(query.blob(2))};
+    if (query.integer(3) == checksum(session.tenant, session.id, turn)) {
+      session.turns.push_back(std::move(turn));
+    } else {
+      findings.push_back({"turn row", kLeftOut});
+    }
+  }
+}
+
+Status SessionTable::read_policies(std::vector<Policy>& policies, Findings& findings) {
+  ASSIGN_OR_RETURN(Query query, database_.query(kPolicies));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, query.next());
+    if (!more) return {};
+    Policy policy{query.text(0), query.text(1), query.text(2)};
+    if (query.integer(3) == checksum(policy)) {
+      policies.push_back(std::move(policy));
+    } else {
+      findings.push_back({"policy row", kLeftOut});
+    }
+  }
+}
+
+Result<std::vector<Session>> SessionTable::load(Findings& findings) {
+  std::vector<Session> sessions;
+  RETURN_IF_ERROR(read_sessions(sessions, findings));
+  return sessions;
+}
+
+Result<std::vector<Policy>> SessionTable::load_policies(Findings& findings) {
+  std::vector<Policy> policies;
+  RETURN_IF_ERROR(read_policies(policies, findings));
+  return policies;
+}
+
+SessionTable::Salvaged SessionTable::salvage() {
+  Salvaged salvaged;
+  Findings ignored;  // what is lost is known to be
+  (void)read_sessions(salvaged.sessions, ignored).ok();
+  (void)read_policies(salvaged.policies, ignored).ok();
+  return salvaged;
+}
+
+Status SessionTable::put_policy(const Policy& policy) {
+  return database_.change([&]() -> Status {
+    ASSIGN_OR_RETURN(Query put,
+                     database_.query("INSERT OR REPLACE INTO policies VALUES (?,?,?,?)"));
+    return put.bind(policy.tenant, policy.key, policy.value, checksum(policy)).run();
+  });
+}
+
+Status SessionTable::remove_policy(std::string_view tenant, std::string_view key) {
+  return database_.change([&]() -> Status {
+    ASSIGN_OR_RETURN(Query drop, database_.query("DELETE FROM policies WHERE tenant=? AND key=?"));
+    return drop.bind(tenant, key).run();
+  });
+}
+
+Result<size_t> SessionTable::repair() {
+  Findings findings;
+  ASSIGN_OR_RETURN(const std::vector<Session> sessions, load(findings));
+  ASSIGN_OR_RETURN(const std::vector<Policy> policies, load_policies(findings));
+  if (findings.empty()) return size_t{0};
+  const Status rewritten = database_.change([&]() -> Status {
+    RETURN_IF_ERROR(database_.execute("DELETE FROM sessions; DELETE FROM policies;"));
+    for (const Session& session : sessions) RETURN_IF_ERROR(put(session));
+    for (const Policy& policy : policies) RETURN_IF_ERROR(put_policy(policy));
+    return {};
+  });
+  if (!rewritten.ok()) return rewritten.error();
+  return findings.size();
+}
+
+}  // namespace cascade

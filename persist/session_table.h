@@ -1,0 +1,57 @@
+// Sessions, their turns, and policies as rows.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "persist/database.h"
+#include "persist/finding.h"
+#include "persist/session.h"
+
+namespace cascade {
+
+// Every function's changes are part of the database's group. Errors as Database. One thread.
+class SessionTable {
+ public:
+  explicit SessionTable(Database& database) : database_(database) {}
+
+  // Adds the session or replaces it, turns included.
+  Status put(const Session& session);
+  // Adds a turn or replaces it, and marks the session as used. Errors: kNotFound, field "session".
+  Status put_turn(std::string_view tenant, std::string_view session, const SessionTurn& turn,
+                  int64_t now_us);
+  // Success if there is none.
+  Status remove(std::string_view tenant, std::string_view session);
+  // All sessions, by tenant and id. Rows that are not as they were written are left out, and
+  // `findings` says so.
+  Result<std::vector<Session>> load(Findings& findings);
+
+  // Sets a policy.
+  Status put_policy(const Policy& policy);
+  // Success if there is none.
+  Status remove_policy(std::string_view tenant, std::string_view key);
+  // All policies, by tenant and key; findings as load().
+  Result<std::vector<Policy>> load_policies(Findings& findings);
+
+  // What can be read of a damaged database, as far as it is as it was written.
+  struct Salvaged {
+    std::vector<Session> sessions;
+    std::vector<Policy> policies;
+  };
+  Salvaged salvage();
+  // Removes the rows that are left out above. Returns how many.
+  Result<size_t> repair();
+
+ private:
+  Status put_row(const Session& session);
+  Status put_turn_row(std::string_view tenant, std::string_view session, const SessionTurn& turn);
+
+  Status read_sessions(std::vector<Session>& sessions, Findings& findings);
+  Status read_turns(Session& session, Findings& findings);
+  Status read_policies(std::vector<Policy>& policies, Findings& findings);
+
+  Database& database_;
+};
+
+}  // namespace cascade

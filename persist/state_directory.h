@@ -1,0 +1,51 @@
+// The daemon's folder: made, checked and locked, so that one process owns what is in it.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/file_calls.h"
+#include "base/result.h"
+
+namespace cascade {
+
+// Makes `path` (mode 0700) and the folders above it, if they are not there, and their names
+// durable. Errors: kIo, field = the folder.
+Status make_folders(FileCalls& calls, const std::string& path);
+
+// Where the daemon keeps its state unless it is told: $STATE_DIRECTORY of systemd (the first of a
+// list), else $XDG_STATE_HOME/cascade, else ~/.local/state/cascade; empty if there is none of them.
+// Only absolute paths count, as the XDG specification has it. Reads the environment: not while
+// another thread changes it.
+std::string default_state_dir();
+
+// Whether `path` is a state directory of ours, to be called by who does not want to make one.
+// Errors, field = path: kNotFound if it is not there; kInvalidArgument if it is no folder, belongs
+// to another user, others may write to it, or it holds neither a database nor KV files; kIo.
+Status check_state_directory(FileCalls& calls, const std::string& path);
+
+// DIR/lock, DIR/metadata.db, DIR/kv/. Other files of the folder are not touched.
+class StateDirectory {
+ public:
+  // Makes the folder `path` (mode 0700, and those above it) if it is not there, and locks it until
+  // this is destroyed or the process ends. `calls` must outlive this.
+  // Errors, field = path: kConflict if another process has it, with its pid if that is known;
+  // kInvalidArgument if it is no folder, belongs to another user, or others may write to it; kIo if
+  // it cannot be made or written to (it is read-only, say).
+  static Result<std::unique_ptr<StateDirectory>> open(FileCalls& calls, const std::string& path);
+
+  // Use open().
+  StateDirectory(FileCalls& calls, std::string path, int lock_fd);
+
+  FileCalls& calls() const { return calls_; }
+  const std::string& path() const { return path_; }
+  std::string database_path() const { return path_ + "/metadata.db"; }
+  std::string kv_folder() const { return path_ + "/kv"; }
+
+ private:
+  FileCalls& calls_;
+  std::string path_;
+  OwnedFd lock_;
+};
+
+}  // namespace cascade

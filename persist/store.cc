@@ -1,0 +1,95 @@
+// What a commit consists of, and what happens when the store is opened.
+#include "persist/store.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/failpoint.h"
+#include "persist/recovery.h"
+
+namespace cascade {
+
+Store::Store(std::unique_ptr<StateDirectory> directory, std::unique_ptr<SqliteVfs> vfs,
+             std::unique_ptr<Database> database)
+    : directory_(std::move(directory)),
+      vfs_(std::move(vfs)),
+      database_(std::move(database)),
+      chunks_(*database_),
+      sessions_(*database_),
+      commit_count_(directory_->calls(), directory_->path()) {}
+
+Result<std::unique_ptr<Store>> Store::open(FileCalls& calls, const std::string& path,
+                                           const StoreOptions& options) {
+  ASSIGN_OR_RETURN(auto directory, StateDirectory::open(calls, path));
+  auto vfs = std::make_unique<SqliteVfs>(calls);
+  Findings findings;
+  ASSIGN_OR_RETURN(auto database, open_metadata(*directory, *vfs, options.rebuild, findings));
+  std::unique_ptr<Store> store(
+      new Store(std::move(directory), std::move(vfs), std::move(database)));
+  store->findings_ = std::move(findings);
+  RETURN_IF_ERROR(store->start(options.kv));
+  return store;
+}
+
+Status Store::start(const KvOptions& options) {
+  ASSIGN_OR_RETURN(const int64_t complete, database_->number("SELECT complete FROM state"));
+  ASSIGN_OR_RETURN(commits_, database_->number("SELECT commits FROM state"));
+  if (complete == 0) RETURN_IF_ERROR(fill_new_database());
+  failpoint(Failpoint::kRecoverBegin);
+  ASSIGN_OR_RETURN(
+      kv_, KvStore::open(directory_->calls(), *database_, directory_->kv_folder(), options));
+  for (const Finding& finding : kv_->findings()) findings_.push_back(finding);
+  const int64_t noted = commit_count_.read().value_or(0);
+  if (complete != 0 && noted > commits_) {
+    findings_.push_back({directory_->database_path(),
+                         "the last " + std::to_string(noted - commits_) +
+                             " commits are missing: its log was damaged, or it is an older copy"});
+  }
+  commits_ = std::max(commits_, noted);
+  RETURN_IF_ERROR(commit());
+  failpoint(Failpoint::kRecoverEnd);
+  return finish_salvage(*directory_);
+}
+
+// A database that was made just now is complete once it has what others had.
+Status Store::fill_new_database() {
+  RETURN_IF_ERROR(salvage(*directory_, chunks_, sessions_, findings_));
+  return database_->change([&] { return database_->execute("UPDATE state SET complete=1"); });
+}
+
+Status Store::commit() {
+  if (!database_->has_changes() && !uncertain_) return {};
+  Status done = kv_->prepare_commit();
+  if (done.ok()) {
+    done = database_->change([&]() -> Status {
+      ASSIGN_OR_RETURN(Query count, database_->query("UPDATE state SET commits=?"));
+      return count.bind(commits_ + 1).run();
+    });
+  }
+  if (done.ok()) done = database_->commit();
+  uncertain_ = !done.ok();
+  if (!done.ok()) {
+    RETURN_IF_ERROR(rollback());
+    return done;
+  }
+  commit_count_.write(++commits_);
+  kv_->committed();
+  failpoint(Failpoint::kAcknowledge);
+  return {};
+}
+
+Status Store::rollback() {
+  database_->rollback();
+  return kv_->rolled_back();
+}
+
+Result<bool> Store::forget_step() {
+  RETURN_IF_ERROR(commit());
+  failpoint(Failpoint::kForget);
+  ASSIGN_OR_RETURN(const bool more, chunks_.forget_step());
+  RETURN_IF_ERROR(commit());
+  if (!more) RETURN_IF_ERROR(database_->empty_log());
+  return more;
+}
+
+}  // namespace cascade

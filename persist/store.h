@@ -1,0 +1,96 @@
+// Everything that outlives the daemon's process: chunks, sessions, policies, and K and V.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/file_calls.h"
+#include "persist/chunk_store.h"
+#include "persist/chunk_table.h"
+#include "persist/commit_count.h"
+#include "persist/database.h"
+#include "persist/finding.h"
+#include "persist/kv_store.h"
+#include "persist/session_table.h"
+#include "persist/state_directory.h"
+
+namespace cascade {
+
+struct StoreOptions {
+  KvOptions kv;
+  // Sets the database aside and makes it anew, from what can be read of it and from the KV files.
+  bool rebuild = false;
+};
+
+// A state directory (docs/data_files.md), owned by this process as long as this lives. Changes are
+// readable at once and durable together, when commit() returns success. One thread.
+//
+// Errors of all functions: kResourceExhausted (no space), kIo, kDataCorrupt (damage that came while
+// the store was open: the next open() deals with it), kInvalidArgument.
+class Store : public ChunkStore {
+ public:
+  // Makes or opens the state directory `path`. A damaged database is set aside and made anew from
+  // what is good of it and from the KV files; findings() says what was lost. `calls` must outlive
+  // this. Errors: as StateDirectory; kUnsupported if a newer program wrote the database; kIo and
+  // kResourceExhausted, after which everything is as it was.
+  static Result<std::unique_ptr<Store>> open(FileCalls& calls, const std::string& path,
+                                             const StoreOptions& options = {});
+  // Changes since the last commit() are undone.
+  ~Store() override = default;
+
+  // Chunks, as ChunkTable. Rows that load() leaves out are in findings().
+  Status put(const Chunk& chunk) override { return chunks_.put(chunk); }
+  Status touch(const std::string& tenant, const std::string& id, int64_t hits,
+               int64_t registrations, int64_t last_used_us) override {
+    return chunks_.touch(tenant, id, hits, registrations, last_used_us);
+  }
+  Status remove(const std::string& tenant, const std::string& id) override {
+    return chunks_.remove(tenant, id);
+  }
+  Result<std::vector<Chunk>> load() override { return chunks_.load(findings_); }
+
+  // Makes all changes since the last commit durable: the bytes of pages, then the rows. One commit
+  // serves any number of changes. After an error all of them are undone, pages included, and the
+  // store can be used on; but if the process ends before another commit succeeded, the next open()
+  // may find the changes of a commit that failed (all of them). On success pages whose file could
+  // not be synchronised are not stored: kv().take_unwritten().
+  Status commit() override;
+  // Undoes the changes since the last commit.
+  Status rollback() override;
+
+  // Deleted texts stay in the search index and in the database's log for a while. Clears some of
+  // that, and commits; false when nothing of them is left on the disk. For idle time.
+  Result<bool> forget_step();
+
+  ChunkTable& chunks() { return chunks_; }
+  SessionTable& sessions() { return sessions_; }
+  KvStore& kv() { return *kv_; }
+  Database& database() { return *database_; }
+  const StateDirectory& directory() const { return *directory_; }
+  // What was found to be wrong, and what was done about it, since open().
+  const Findings& findings() const { return findings_; }
+
+ private:
+  Store(std::unique_ptr<StateDirectory> directory, std::unique_ptr<SqliteVfs> vfs,
+        std::unique_ptr<Database> database);
+
+  Status start(const KvOptions& options);
+  Status fill_new_database();
+
+  // In the order in which they need each other.
+  std::unique_ptr<StateDirectory> directory_;
+  std::unique_ptr<SqliteVfs> vfs_;
+  std::unique_ptr<Database> database_;
+  ChunkTable chunks_;
+  SessionTable sessions_;
+  CommitCount commit_count_;
+  std::unique_ptr<KvStore> kv_;
+  int64_t commits_ = 0;
+  // A commit failed: what it was of may be in the log until another one takes its place.
+  bool uncertain_ = false;
+  Findings findings_;
+};
+
+}  // namespace cascade

@@ -1,0 +1,283 @@
+// Pins and priorities: which pages stay, how many may, and what happens before they are there.
+#include <gtest/gtest.h>
+
+#include "tests/actors/scheduler_world.h"
+
+namespace cascade {
+namespace {
+
+using testing::ask;
+using testing::output_ref;
+using testing::query_text;
+using testing::SchedulerWorld;
+using testing::system_text;
+
+const std::string kSystem = "You answer questions about capitals and sums. You are brief.";
+
+wire::ChunkUpdate pin(const std::string& id, bool pinned = true) {
+  wire::ChunkUpdate update;
+  update.id = id;
+  update.pinned = pinned;
+  return update;
+}
+
+wire::GenerateRequest retained(const std::string& query) {
+  wire::GenerateRequest request = ask({system_text(kSystem), query_text(query)});
+  request.retain_output = true;
+  request.max_tokens = 20;
+  return request;
+}
+
+wire::CacheStats stats(SchedulerWorld& world) {
+  return *world.one<wire::StatsReply>(world.send(wire::StatsRequest{})).cache;
+}
+
+// Conversations that have nothing in common with others, until everything else is evicted.
+void fill(SchedulerWorld& world, int requests = 10) {
+  static int number = 1000;
+  for (int i = 0; i < requests; ++i) {
+    std::string text;
+    for (int word = 0; word < 60; ++word) text += std::to_string(++number) + " plus ";
+    wire::GenerateRequest request = ask({query_text(text)});
+    request.max_tokens = 2;
+    world.one<wire::Final>(world.send(request));
+  }
+}
+
+TEST(Pins, keep_the_pages_of_an_output_while_others_are_evicted) {
+  SchedulerWorld world({}, 40);
+  const auto kept = world.one<wire::Final>(world.send(retained("What is the capital of Peru?")));
+  const auto lost = world.one<wire::Final>(world.send(retained("What is the capital of Chile?")));
+  world.one<wire::ChunkReply>(world.send(pin(kept.output_chunk_id)));
+  EXPECT_GT(stats(world).pages_pinned, 0);
+  fill(world);
+  EXPECT_GT(stats(world).evicted, 0);
+  EXPECT_EQ(world.chunk(kept.output_chunk_id).kv_state, KvState::kReady);
+  wire::ChunkUpdate low;
+  low.id = lost.output_chunk_id;
+  low.priority = 0;
+  world.one<wire::ChunkReply>(world.send(low));
+  fill(world);
+  EXPECT_EQ(world.chunk(lost.output_chunk_id).kv_state, KvState::kNone);
+  EXPECT_EQ(world.chunk(kept.output_chunk_id).kv_state, KvState::kReady);
+  world.one<wire::ChunkReply>(world.send(pin(kept.output_chunk_id, false)));
+  EXPECT_EQ(stats(world).pages_pinned, 0);
+}
+
+TEST(Pins, beyond_the_limit_are_refused_with_the_numbers) {
+  SchedulerOptions options;
+  options.max_pinned = 0.02;  // 1 page of 50
+  SchedulerWorld world(options, 50);
+  const auto first = world.one<wire::Final>(world.send(retained("What is the capital of Peru?")));
+  const Chunk chunk = world.chunk(first.output_chunk_id);
+  ASSERT_LE(chunk.kv_tokens, kPageTokens);
+  ASSERT_TRUE(world.one<wire::ChunkReply>(world.send(pin(chunk.id))).chunk.pinned);
+  const auto second =
+      world.one<wire::Final>(world.send(retained("What is the capital of a country far away?")));
+  const Error error = world.error(world.send(pin(second.output_chunk_id)));
+  EXPECT_EQ(error.code, ErrorCode::kResourceExhausted);
+  EXPECT_EQ(error.field, "pinned");
+  EXPECT_NE(error.message.find("more than are left of 1"), std::string::npos) << error.message;
+  EXPECT_FALSE(world.chunk(second.output_chunk_id).pinned);
+  // A request that wants a pin is refused before it computes anything.
+  wire::GenerateRequest wants = retained("What is the capital of Cuba?");
+  wants.output_pinned = true;
+  EXPECT_EQ(world.error(world.send(wants)).field, "output_pinned");
+  // Room comes back.
+  world.one<wire::ChunkReply>(world.send(pin(chunk.id, false)));
+  EXPECT_TRUE(world.one<wire::ChunkReply>(world.send(pin(second.output_chunk_id))).chunk.pinned);
+}
+
+TEST(Pins, of_an_output_that_is_still_to_be_prefilled_take_effect_afterwards) {
+  SchedulerWorld world;
+  const uint64_t number = world.post(retained("What is the capital of Chile?"));
+  while (world.all<wire::Final>(number).empty()) ASSERT_EQ(world.pump(1), 1u);
+  const std::string id = world.one<wire::Final>(number).output_chunk_id;
+  const uint64_t pinning = world.post(pin(id));
+  EXPECT_EQ(world.one<wire::ChunkReply>(pinning).chunk.kv_state, KvState::kPending);
+  const uint64_t before = world.post(wire::StatsRequest{});
+  EXPECT_EQ(world.one<wire::StatsReply>(before).cache->pages_pinned, 0);
+  EXPECT_GT(world.one<wire::StatsReply>(before).cache->pages_pin_promised, 0);
+  world.pump();
+  EXPECT_EQ(world.chunk(id).kv_state, KvState::kReady);
+  EXPECT_GT(stats(world).pages_pinned, 0);
+  EXPECT_EQ(stats(world).pages_pin_promised, 0);
+}
+
+TEST(Pins, of_an_evicted_output_compute_it_again) {
+  SchedulerWorld world({}, 40);
+  auto request = retained("What is the capital of Chile?");
+  request.output_priority = 0;
+  const auto final = world.one<wire::Final>(world.send(request));
+  fill(world);
+  ASSERT_EQ(world.chunk(final.output_chunk_id).kv_state, KvState::kNone);
+  world.one<wire::ChunkReply>(world.send(pin(final.output_chunk_id)));
+  EXPECT_EQ(world.chunk(final.output_chunk_id).kv_state, KvState::kReady);
+  fill(world);
+  const auto next = world.one<wire::Final>(
+      world.send(ask({system_text(kSystem), output_ref(final.output_chunk_id),
+                      query_text("What city did we just discuss?")})));
+  EXPECT_GE(next.usage.reused_tokens, world.chunk(final.output_chunk_id).kv_tokens);
+}
+
+TEST(Pins, of_a_system_prompt_prefill_what_its_conversations_begin_with) {
+  SchedulerWorld world({}, 40);
+  wire::ChunkPut put{ChunkType::kSystemPrompt, kSystem};
+  put.pinned = true;
+  const Chunk chunk = world.one<wire::ChunkReply>(world.send(put)).chunk;
+  const Chunk ready = world.chunk(chunk.id);
+  EXPECT_EQ(ready.kv_state, KvState::kReady);
+  EXPECT_GT(ready.kv_tokens, static_cast<int64_t>(ready.token_ids.size()));
+  EXPECT_GT(stats(world).pages_pinned, 0);
+  fill(world);
+  const auto final = world.one<wire::Final>(
+      world.send(ask({{ChunkType::kSystemPrompt, chunk.id, ""}, query_text("2+2?")})));
+  EXPECT_EQ(final.usage.reused_tokens, ready.kv_tokens);
+  SchedulerWorld cold;
+  const auto expected =
+      cold.one<wire::Final>(cold.send(ask({system_text(kSystem), query_text("2+2?")})));
+  EXPECT_EQ(final.token_ids, expected.token_ids);
+  EXPECT_EQ(final.logprobs, expected.logprobs);
+}
+
+TEST(Pins, of_stored_system_prompts_come_back_after_a_restart_of_the_scheduler) {
+  SchedulerWorld world;
+  wire::ChunkPut put{ChunkType::kSystemPrompt, kSystem};
+  put.pinned = true;
+  const Chunk chunk = world.one<wire::ChunkReply>(world.send(put)).chunk;
+  world.start_scheduler();
+  EXPECT_EQ(world.chunk(chunk.id).kv_state, KvState::kReady);
+  EXPECT_GT(stats(world).pages_pinned, 0);
+}
+
+TEST(Pins, protect_from_deletion_and_expiry) {
+  SchedulerWorld world;
+  wire::ChunkPut put{ChunkType::kContext, "text"};
+  put.pinned = true;
+  put.ttl_ms = 10;
+  const Chunk chunk = world.one<wire::ChunkReply>(world.send(put)).chunk;
+  const Error error = world.error(world.send(wire::ChunkDelete{chunk.id}));
+  EXPECT_EQ(error.code, ErrorCode::kConflict);
+  EXPECT_EQ(error.field, "id");
+  EXPECT_NE(error.message.find("unpin it first"), std::string::npos);
+  world.clock.advance_us(20'000'000);
+  world.core().on_tick();
+  EXPECT_TRUE(world.chunk(chunk.id).pinned);
+  world.one<wire::ChunkReply>(world.send(pin(chunk.id, false)));
+  EXPECT_NE(world.error(world.send(wire::ChunkGet{chunk.id})).message.find("has expired"),
+            std::string::npos);
+}
+
+TEST(Pins, a_request_that_pins_leave_no_room_for_is_refused_and_does_not_wait_for_ever) {
+  SchedulerOptions options;
+  options.max_pinned = 1;
+  SchedulerWorld world(options, 6);
+  auto request = retained("What is the capital of Peru?");
+  request.output_pinned = true;
+  const auto final = world.one<wire::Final>(world.send(request));
+  ASSERT_GT(stats(world).pages_pinned, 0);
+  wire::GenerateRequest large = ask({query_text("What is the capital of Cuba?")});
+  large.max_tokens = 6 * kPageTokens - 40;
+  const Error error = world.error(world.send(large));
+  EXPECT_EQ(error.code, ErrorCode::kResourceExhausted);
+  EXPECT_NE(error.message.find("pinned chunks leave"), std::string::npos) << error.message;
+  world.one<wire::ChunkReply>(world.send(pin(final.output_chunk_id, false)));
+  EXPECT_EQ(world.one<wire::Final>(world.send(large)).finish_reason, "stop");
+}
+
+TEST(Priorities, decide_who_is_evicted_and_fall_back) {
+  SchedulerWorld world({}, 40);
+  auto request = retained("What is the capital of Peru?");
+  request.output_priority = 100;
+  request.output_priority_ms = 600'000;
+  const auto high = world.one<wire::Final>(world.send(request));
+  fill(world);
+  const auto normal = world.one<wire::Final>(world.send(retained("What is the capital of Cuba?")));
+  EXPECT_EQ(world.chunk(high.output_chunk_id).priority, 100);
+  world.clock.advance_us(600'000'000);
+  const Chunk fallen = world.chunk(high.output_chunk_id);
+  EXPECT_EQ(fallen.priority, kPriorityRetained);
+  EXPECT_EQ(fallen.priority_until_us, 0);
+  // A high one outlives many normal ones.
+  wire::ChunkUpdate raise;
+  raise.id = high.output_chunk_id;
+  raise.priority = 100;
+  world.one<wire::ChunkReply>(world.send(raise));
+  raise.id = normal.output_chunk_id;
+  raise.priority = 1;
+  world.one<wire::ChunkReply>(world.send(raise));
+  fill(world);
+  EXPECT_EQ(world.chunk(high.output_chunk_id).kv_state, KvState::kReady);
+  EXPECT_EQ(world.chunk(normal.output_chunk_id).kv_state, KvState::kNone);
+}
+
+TEST(Priorities, of_a_prompt_keep_its_pages_for_a_while) {
+  const auto reused_after_pressure = [](bool keep, int64_t wait_us) {
+    SchedulerWorld world({}, 40);
+    std::string text;
+    for (int i = 0; i < 40; ++i) text += "Ana likes plums and Ben likes pears. ";
+    wire::GenerateRequest request = ask({query_text(text)});
+    request.max_tokens = 2;
+    if (keep) {
+      request.prompt_priority = 90;
+      request.prompt_priority_ms = 600'000;
+    }
+    world.one<wire::Final>(world.send(request));
+    world.clock.advance_us(wait_us);
+    fill(world);
+    return world.one<wire::Final>(world.send(request)).usage.reused_tokens;
+  };
+  EXPECT_GT(reused_after_pressure(true, 0), 3 * kPageTokens);
+  EXPECT_LE(reused_after_pressure(false, 0), kPageTokens);
+  EXPECT_LE(reused_after_pressure(true, 600'000'000), kPageTokens);
+}
+
+TEST(Holds, take_a_share_of_the_pool_and_the_least_valuable_lets_go) {
+  SchedulerOptions options;
+  options.chunk_memory_ratio = 0.1;  // 6 pages
+  SchedulerWorld world(options, 60);
+  std::vector<std::string> ids;
+  for (int i = 0; i < 8; ++i) {
+    auto request = ask({query_text("What is " + std::to_string(i) + "+2?")});
+    request.retain_output = true;
+    request.max_tokens = 20;
+    if (i == 2) request.output_priority = 80;
+    ids.push_back(world.one<wire::Final>(world.send(request)).output_chunk_id);
+  }
+  const wire::CacheStats cache = stats(world);
+  EXPECT_EQ(cache.pages_held_max, 6);
+  EXPECT_LE(cache.pages_held, 6);
+  EXPECT_EQ(world.chunk(ids[0]).kv_state, KvState::kNone);
+  EXPECT_EQ(world.chunk(ids[2]).kv_state, KvState::kReady);
+  EXPECT_EQ(world.chunk(ids[7]).kv_state, KvState::kReady);
+}
+
+TEST(Thrashing, is_a_warning_of_the_status) {
+  SchedulerWorld world({}, 12);
+  std::vector<std::string> texts;
+  for (int i = 1; i < 6; ++i) {
+    std::string text(1, static_cast<char>('A' + i));
+    for (int word = 0; word < 30; ++word) text += std::to_string(1000 * i + word) + " plus ";
+    texts.push_back(text);
+  }
+  bool warned = false;
+  for (int round = 0; round < 12 && !warned; ++round) {
+    for (const std::string& text : texts) {
+      // Without a template: prompts that begin alike would find a page.
+      wire::GenerateRequest request = ask({});
+      request.prompt = text;
+      request.max_tokens = 1;
+      world.one<wire::Final>(world.send(request));
+    }
+    warned = !world.status().warnings.empty();
+  }
+  const wire::CacheStats cache = stats(world);
+  ASSERT_TRUE(warned) << "refaults " << cache.refault_share << ", evicted " << cache.evicted
+                      << ", early " << cache.evicted_early << ", hits " << cache.page_hits
+                      << ", misses " << cache.page_misses;
+  EXPECT_TRUE(world.status().warnings[0].starts_with("the cache thrashes: "));
+  EXPECT_TRUE(stats(world).thrashing);
+}
+
+}  // namespace
+}  // namespace cascade

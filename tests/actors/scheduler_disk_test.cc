@@ -1,0 +1,317 @@
+// K and V that outlive the process: what is found again, that it is the same, and what is gone.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "tests/actors/scheduler_world.h"
+#include "tests/persist/memory_disk.h"
+
+namespace cascade {
+namespace {
+
+using testing::ask;
+using testing::output_ref;
+using testing::query_text;
+using testing::SchedulerWorld;
+using testing::system_text;
+
+constexpr char kStateDir[] = "/state";
+// Of more than two pages: of a page only the whole is found on disk.
+constexpr char kSystem[] =
+    "You are a helpful assistant that answers questions about countries, capitals, rivers and "
+    "mountains in one short sentence, and says so when it does not know the answer to a question. "
+    "Do not make up cities that are not there. Do not say more than you were asked for. If the "
+    "question is not about geography, say that you would rather talk about geography, and name a "
+    "river that is close to where the user is, if that is known, and else the longest one that you "
+    "know of. Be polite, do not use words that are hard to understand, and never answer in verse.";
+
+constexpr int64_t kPromptPages = 2;  // whole ones before the first answer
+
+SchedulerOptions keeping_pages() {
+  SchedulerOptions options;
+  options.keep_pages = true;
+  return options;
+}
+
+class Disk : public ::testing::Test {
+ protected:
+  void SetUp() override { start(); }
+  void TearDown() override {
+    world_.reset();
+    store_.reset();
+  }
+
+  void start() {
+    auto opened = Store::open(disk_, kStateDir, store_options_);
+    ASSERT_TRUE(opened.ok()) << opened.error().to_string();
+    store_ = *std::move(opened);
+    world_ =
+        std::make_unique<SchedulerWorld>(keeping_pages(), SchedulerWorld::kPages, store_.get());
+  }
+  // What kill -9 leaves: files as they are, nothing in memory.
+  void restart() {
+    world_.reset();
+    disk_.kill();
+    // Closing has no way to reach the disk any more.
+    store_.reset();
+    start();
+  }
+  wire::Final generate(std::vector<wire::ChunkRef> chunks, const std::string& tenant = "local") {
+    wire::GenerateRequest request = ask(chunks);
+    request.retain_output = true;
+    return world_->one<wire::Final>(world_->send_as(tenant, request));
+  }
+  // A conversation of two turns: the output of the first.
+  std::string first_turn() {
+    const wire::Final first = generate({system_text(kSystem), query_text("Capital of France?")});
+    EXPECT_TRUE(first.durable);
+    answer_ = first.text;
+    EXPECT_EQ(first.usage.prompt_tokens / kPageTokens, kPromptPages);
+    return first.output_chunk_id;
+  }
+  wire::Final second_turn(const std::string& output) {
+    return generate({system_text(kSystem), output_ref(output), query_text("And of Italy?")});
+  }
+  // What comes before the answer of first_turn() is no part of it, and may be found.
+  void expect_no_page_of_it() {
+    wire::GenerateRequest request = ask({});
+    request.messages = {{.role = "system", .content = kSystem, .reasoning = {}},
+                        {.role = "user", .content = "Capital of France?", .reasoning = {}},
+                        {.role = "assistant", .content = answer_, .reasoning = {}},
+                        {.role = "user", .content = "And of Italy?", .reasoning = {}}};
+    const auto next = world_->one<wire::Final>(world_->send(request));
+    EXPECT_EQ(next.usage.reused_tokens, kPromptPages * kPageTokens);
+  }
+  wire::DiskStats stats() {
+    return world_->one<wire::StatsReply>(world_->send(wire::StatsRequest{}))
+        .disk.value_or(wire::DiskStats{});
+  }
+  static void expect_same(const wire::Final& a, const wire::Final& b) {
+    EXPECT_EQ(a.token_ids, b.token_ids);
+    EXPECT_EQ(a.logprobs, b.logprobs);
+  }
+
+  testing::MemoryDisk disk_;
+  StoreOptions store_options_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<SchedulerWorld> world_;
+  std::string answer_;  // of first_turn()
+};
+
+TEST_F(Disk, a_conversation_goes_on_after_kill_9_as_if_nothing_had_happened) {
+  const std::string output = first_turn();
+  const wire::Final expected = second_turn(output);
+  ASSERT_GT(expected.usage.reused_tokens, 64);
+  EXPECT_EQ(expected.usage.loaded_tokens, 0);
+  restart();
+  const wire::Final restored = second_turn(output);
+  expect_same(restored, expected);
+  EXPECT_GE(restored.usage.reused_tokens, expected.usage.reused_tokens);
+  EXPECT_EQ(restored.usage.loaded_tokens, restored.usage.reused_tokens);
+  EXPECT_GT(stats().pages_loaded, 0);
+  EXPECT_EQ(stats().pages_bad, 0);
+}
+
+TEST_F(Disk, everything_that_was_said_of_a_chunk_is_there_again) {
+  const std::string output = first_turn();
+  wire::ChunkUpdate update;
+  update.id = output;
+  update.name = "paris";
+  update.pinned = true;
+  update.ttl_ms = 3'600'000;
+  update.priority = 50;
+  update.priority_ms = 1'800'000;
+  ASSERT_TRUE(world_->one<wire::ChunkReply>(world_->send(update)).durable);
+  const Chunk before = world_->chunk(output);
+  restart();
+  const Chunk after = world_->chunk(output);
+  EXPECT_EQ(after, before);
+  EXPECT_EQ(after.kv_state, KvState::kReady);  // pinned: its pages are back without being asked for
+  EXPECT_GT(stats().pages_loaded, 0);
+}
+
+TEST_F(Disk, a_damaged_page_is_computed_again) {
+  const std::string output = first_turn();
+  const wire::Final expected = second_turn(output);
+  world_.reset();
+  store_.reset();
+  for (const std::string& path : disk_.paths()) {
+    if (!path.ends_with(".kv")) continue;
+    std::vector<uint8_t>& bytes = disk_.bytes(path);
+    bytes[4096 + 4096 + 1000] ^= 1;  // of the first page
+  }
+  start();
+  const wire::Final restored = second_turn(output);
+  expect_same(restored, expected);
+  EXPECT_EQ(restored.usage.loaded_tokens, 0);
+  EXPECT_EQ(stats().pages_bad, 1);
+  // It is written again.
+  restart();
+  EXPECT_GT(second_turn(output).usage.loaded_tokens, 0);
+}
+
+TEST_F(Disk, what_was_deleted_is_nowhere_any_more) {
+  const std::string output = first_turn();
+  const int64_t pages = stats().pages;
+  ASSERT_TRUE(world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{output})).durable);
+  const int64_t left = stats().pages;
+  restart();
+  EXPECT_LT(left, pages);
+  EXPECT_EQ(stats().pages, left);
+  expect_no_page_of_it();
+}
+
+TEST_F(Disk, so_is_what_is_deleted_after_a_restart) {
+  const std::string output = first_turn();
+  const int64_t pages = stats().pages;
+  restart();
+  ASSERT_TRUE(world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{output})).durable);
+  EXPECT_LT(stats().pages, pages);
+  restart();
+  expect_no_page_of_it();
+}
+
+TEST_F(Disk, a_retained_chunk_keeps_the_pages_that_it_stands_on) {
+  const std::string first = first_turn();
+  const std::string answer = world_->chunk(first).text;
+  const wire::Final second = second_turn(first);
+  restart();
+  world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{first}));
+  restart();
+  // The conversation is found by its tokens, whoever names them.
+  wire::GenerateRequest request = ask({});
+  request.messages = {{.role = "system", .content = kSystem, .reasoning = {}},
+                      {.role = "user", .content = "Capital of France?", .reasoning = {}},
+                      {.role = "assistant", .content = answer, .reasoning = {}},
+                      {.role = "user", .content = "And of Italy?", .reasoning = {}}};
+  const auto again = world_->one<wire::Final>(world_->send(request));
+  EXPECT_EQ(again.usage.loaded_tokens, (again.usage.prompt_tokens - 1) / 64 * 64);
+  expect_same(again, second);
+}
+
+TEST_F(Disk, tenants_do_not_find_each_others_pages) {
+  generate({system_text(kSystem), query_text("Capital of France?")}, "alice");
+  restart();
+  const auto bob = generate({system_text(kSystem), query_text("Capital of France?")}, "bob");
+  EXPECT_EQ(bob.usage.loaded_tokens, 0);
+  const auto alice = generate({system_text(kSystem), query_text("Capital of France?")}, "alice");
+  EXPECT_GT(alice.usage.loaded_tokens, 0);
+  expect_same(alice, bob);
+}
+
+TEST_F(Disk, when_it_is_full_generation_goes_on_and_writing_resumes) {
+  disk_.set_capacity(600'000);
+  const wire::Final first = generate({system_text(kSystem), query_text("Capital of France?")});
+  EXPECT_FALSE(first.text.empty());
+  EXPECT_FALSE(world_->status().warnings.empty());
+  disk_.set_capacity(uint64_t{1} << 40);
+  world_->clock.advance_us(3'000'000);
+  world_->core().on_tick();
+  world_->pump();
+  EXPECT_TRUE(world_->status().warnings.empty());
+  EXPECT_GT(stats().pages_written, 0);
+  restart();
+  const wire::Final expected = second_turn(first.output_chunk_id);
+  EXPECT_GT(expected.usage.loaded_tokens, 0);
+}
+
+TEST_F(Disk, beyond_its_budget_the_oldest_pages_go) {
+  world_.reset();
+  store_.reset();
+  store_options_.kv.disk_bytes_max = 8 * (SchedulerWorld::page_bytes() + 4096);
+  start();
+  for (int i = 0; i < 6; ++i) {
+    generate({system_text(kSystem), query_text("What is " + std::to_string(i) + " + 1?")});
+  }
+  EXPECT_GT(stats().pages_removed, 0);
+  EXPECT_LE(stats().pages, 8);
+  const int64_t pages = stats().pages;
+  restart();
+  EXPECT_EQ(stats().pages, pages);
+}
+
+TEST_F(Disk, a_request_that_is_cancelled_while_its_pages_are_read_ends_when_they_are) {
+  const std::string output = first_turn();
+  restart();
+  world_->store_at_once = false;
+  wire::GenerateRequest request =
+      ask({system_text(kSystem), output_ref(output), query_text("And of Italy?")});
+  const uint64_t number = world_->post(request);
+  while (world_->jobs_for(testing::Actor::kStore) == 0) ASSERT_EQ(world_->pump(1), 1u);
+  const uint64_t cancel = world_->post(wire::CancelRequest{testing::request_id(number)});
+  EXPECT_EQ(world_->all<wire::Ack>(cancel).size(), 1u);
+  world_->pump();
+  EXPECT_EQ(world_->one<wire::Final>(number).finish_reason, "cancelled");
+}
+
+TEST_F(Disk, a_restart_of_the_store_while_it_reads_costs_only_time) {
+  const std::string output = first_turn();
+  const wire::Final expected = second_turn(output);
+  restart();
+  world_->store_at_once = false;
+  wire::GenerateRequest request =
+      ask({system_text(kSystem), output_ref(output), query_text("And of Italy?")});
+  const uint64_t number = world_->post(request);
+  while (world_->jobs_for(testing::Actor::kStore) == 0) ASSERT_EQ(world_->pump(1), 1u);
+  world_->restart(testing::Actor::kStore);
+  world_->pump();
+  expect_same(world_->one<wire::Final>(number), expected);
+}
+
+TEST_F(Disk, what_was_deleted_while_it_was_read_does_not_stay_in_memory) {
+  const std::string output = first_turn();
+  restart();
+  world_->store_at_once = false;
+  wire::GenerateRequest request =
+      ask({system_text(kSystem), output_ref(output), query_text("And of Italy?")});
+  const uint64_t number = world_->post(request);
+  while (world_->jobs_for(testing::Actor::kStore) < 2) ASSERT_EQ(world_->pump(1), 1u);
+  world_->post(wire::ChunkDelete{output});
+  world_->pump();
+  world_->one<wire::Final>(number);
+  world_->store_at_once = true;
+  expect_no_page_of_it();
+}
+
+TEST_F(Disk, a_miss_because_of_another_model_is_explained) {
+  const std::string output = first_turn();
+  world_.reset();
+  // As another model of the same tokenizer would have stored them.
+  const Digest other = Hasher().field("model", "other").finish();
+  const Digest own = testing::demo_model().root_key("");
+  const auto pages = store_->kv().pages(own);
+  ASSERT_TRUE(pages.ok());
+  std::vector<Digest> keys;
+  for (const StoredPage& page : *pages) keys.push_back(page.header.key);
+  const std::vector<int32_t> first = pages->front().header.token_ids;
+  ASSERT_TRUE(store_->kv().remove(keys).ok());
+  const std::vector<uint8_t> bytes(SchedulerWorld::page_bytes());
+  const RunPage page = {Hasher().field("page", 1).finish(), first, bytes.data()};
+  const PageRun run = {"local", other, other, 0, bytes.size(), {&page, 1}};
+  ASSERT_TRUE(store_->kv().put_model({other, "other", "f32", "f32", 1, 1}).ok());
+  ASSERT_TRUE(store_->kv().append(run, 1).ok());
+  ASSERT_TRUE(store_->commit().ok());
+  restart();
+  const auto again = generate({system_text(kSystem), query_text("Capital of France?")});
+  EXPECT_EQ(again.usage.miss, (Miss{MissReason::kOtherModel, 0}));
+  EXPECT_EQ(again.usage.loaded_tokens, 0);
+}
+
+TEST_F(Disk, texts_are_searched) {
+  const std::string output = first_turn();
+  const auto found =
+      world_->one<wire::ChunkSearchReply>(world_->send(wire::ChunkSearch{"capital FRANCE", 10}));
+  ASSERT_EQ(found.hits.size(), 1u);
+  EXPECT_EQ(found.hits[0].id, output);
+  EXPECT_EQ(found.hits[0].type, ChunkType::kOutput);
+  EXPECT_EQ(world_->error(world_->send(wire::ChunkSearch{std::string(33, ' '), 10})).field,
+            "query");
+  EXPECT_TRUE(
+      world_
+          ->one<wire::ChunkSearchReply>(world_->send_as("alice", wire::ChunkSearch{"capital", 10}))
+          .hits.empty());
+}
+
+}  // namespace
+}  // namespace cascade

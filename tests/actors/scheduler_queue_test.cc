@@ -1,0 +1,252 @@
+// Who runs: tenants' shares and places, preemption, a bounded queue, prompts computed once for all.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/actors/scheduler_world.h"
+
+namespace cascade {
+namespace {
+
+using testing::ask;
+using ::testing::HasSubstr;
+using testing::query_text;
+using testing::SchedulerWorld;
+
+wire::GenerateRequest generate(const std::string& text, int32_t max_tokens, bool stream = false) {
+  wire::GenerateRequest request;
+  request.prompt = text;
+  request.sampling.temperature = 0;
+  request.max_tokens = max_tokens;
+  request.ignore_eos = true;
+  request.stream = stream;
+  return request;
+}
+
+// Different from its first word on.
+std::string long_text(const std::string& name, int words) {
+  std::string text = name;
+  for (int i = 0; i < words; ++i) text += " word" + std::to_string(i);
+  return text;
+}
+
+// Jobs take the same time on every machine.
+void set_speeds(SchedulerWorld& world) {
+  world.tamper = [](wire::Message& answer) {
+    if (auto* prefill = std::get_if<wire::PrefillDone>(&answer)) prefill->compute_us = 10'000;
+    if (auto* decode = std::get_if<wire::DecodeDone>(&answer)) {
+      decode->compute_us = 1000 * decode->steps;
+    }
+  };
+}
+
+// Without letting anybody work.
+wire::StatusReply status_now(SchedulerWorld& world) {
+  return world.one<wire::StatusReply>(world.post(wire::StatusRequest{}));
+}
+
+// Job by job, until the condition holds or so many were done.
+template <class Condition>
+bool pump_until(SchedulerWorld& world, const Condition& condition, int jobs_max = 60) {
+  for (int i = 0; i < jobs_max && !condition(); ++i) world.pump(1);
+  return condition();
+}
+
+bool ended(const SchedulerWorld& world, uint64_t number) {
+  return !world.all<wire::Final>(number).empty();
+}
+
+std::vector<int32_t> alone(const wire::GenerateRequest& request) {
+  SchedulerWorld world;
+  return world.one<wire::Final>(world.send(request)).token_ids;
+}
+
+TEST(Tenants, do_not_find_each_others_pages_or_chunks) {
+  SchedulerWorld world;
+  const auto request = generate(long_text("Paris", 100), 4);
+  EXPECT_EQ(world.one<wire::Final>(world.send(request, "a", "first")).usage.reused_tokens, 0);
+  EXPECT_GT(world.one<wire::Final>(world.send(request, "a", "first")).usage.reused_tokens, 100);
+  EXPECT_EQ(world.one<wire::Final>(world.send(request, "a", "second")).usage.reused_tokens, 0);
+  wire::ChunkPut put;
+  put.text = "A context.";
+  const auto mine = world.one<wire::ChunkReply>(world.send(put, "a", "first")).chunk;
+  const auto theirs = world.one<wire::ChunkReply>(world.send(put, "a", "second")).chunk;
+  EXPECT_NE(mine.id, theirs.id);
+  EXPECT_EQ(world.error(world.send(wire::ChunkGet{mine.id}, "a", "second")).code,
+            ErrorCode::kNotFound);
+  EXPECT_EQ(world.error(world.send(wire::ChunkDelete{mine.id}, "a", "second")).code,
+            ErrorCode::kNotFound);
+  const auto list =
+      world.one<wire::ChunkListReply>(world.send(wire::ChunkListRequest{}, "a", "second"));
+  ASSERT_EQ(list.chunks.size(), 1u);
+  EXPECT_EQ(list.chunks[0].id, theirs.id);
+}
+
+TEST(Tenants, clients_of_one_name_are_different_clients) {
+  SchedulerWorld world;
+  const uint64_t first = world.post(generate("Paris", 50), "same", "first");
+  const uint64_t second = world.post(generate("Rome", 50), "same", "second");
+  world.core().on_client({"first", "same"}, {{}, wire::ClientGone{}});
+  world.pump();
+  EXPECT_TRUE(world.all<wire::Final>(first).empty()) << "gone";
+  EXPECT_EQ(world.one<wire::Final>(second).finish_reason, "length");
+}
+
+// A tenant that holds every place gives some up to one that has none; nobody's output changes.
+TEST(Preemption, makes_places_for_another_tenant_and_changes_no_output) {
+  SchedulerOptions options;
+  options.requests_running_max = 4;
+  SchedulerWorld world(options);
+  set_speeds(world);
+  std::vector<wire::GenerateRequest> flood;
+  std::vector<uint64_t> numbers;
+  for (int i = 0; i < 6; ++i) {
+    flood.push_back(generate(long_text("City" + std::to_string(i), 30), 300));
+    flood.back().sampling.temperature = i % 2 == 0 ? 0 : 0.8;
+    flood.back().sampling.seed = static_cast<uint64_t>(i);
+    numbers.push_back(world.post(flood.back(), "flood", "first"));
+  }
+  ASSERT_TRUE(pump_until(world, [&] { return status_now(world).requests_running == 4; }));
+  const auto light = generate(long_text("Lake", 30), 10);
+  const uint64_t number = world.post(light, "light", "second");
+  EXPECT_TRUE(pump_until(world, [&] { return ended(world, number); }));
+  for (const uint64_t other : numbers) EXPECT_FALSE(ended(world, other));
+  world.pump();
+  EXPECT_GE(world.status().requests_preempted, 1);
+  EXPECT_EQ(world.one<wire::Final>(number).token_ids, alone(light));
+  for (size_t i = 0; i < flood.size(); ++i) {
+    const auto final = world.one<wire::Final>(numbers[i]);
+    EXPECT_EQ(final.token_ids, alone(flood[i])) << i;
+    EXPECT_EQ(final.usage.reused_tokens + final.usage.prefilled_tokens, final.usage.prompt_tokens);
+  }
+}
+
+TEST(Preemption, one_that_is_cancelled_while_it_waits_keeps_its_output) {
+  SchedulerOptions options;
+  options.requests_running_max = 2;
+  SchedulerWorld world(options);
+  set_speeds(world);
+  std::vector<uint64_t> numbers;
+  for (int i = 0; i < 2; ++i) {
+    auto request = generate(long_text("City" + std::to_string(i), 20), 300);
+    request.retain_output = true;
+    numbers.push_back(world.post(request, "flood", "first"));
+  }
+  ASSERT_TRUE(pump_until(world, [&] { return status_now(world).requests_running == 2; }));
+  world.pump(8);  // some tokens of each
+  world.post(generate("Lake", 200), "light", "second");
+  ASSERT_TRUE(pump_until(world, [&] { return status_now(world).requests_preempted == 1; }));
+  for (const uint64_t number : numbers) {
+    world.post(wire::CancelRequest{testing::request_id(number)}, "flood", "first");
+  }
+  world.pump();
+  for (const uint64_t number : numbers) {
+    const auto final = world.one<wire::Final>(number);
+    EXPECT_EQ(final.finish_reason, "cancelled");
+    EXPECT_FALSE(final.token_ids.empty());
+    EXPECT_FALSE(final.output_chunk_id.empty());
+  }
+}
+
+TEST(Preemption, a_tenant_alone_is_left_in_peace) {
+  SchedulerOptions options;
+  options.requests_running_max = 2;
+  SchedulerWorld world(options);
+  set_speeds(world);
+  for (int i = 0; i < 6; ++i) world.post(generate("City" + std::to_string(i), 60));
+  world.pump();
+  EXPECT_EQ(world.status().requests_preempted, 0);
+  EXPECT_EQ(world.status().requests_done, 6);
+}
+
+TEST(Queue, refuses_tokens_beyond_its_limit_and_says_when_to_try_again) {
+  SchedulerOptions options;
+  options.tokens_waiting_max = 400;
+  SchedulerWorld world(options);
+  set_speeds(world);
+  // The first may have more than the limit: it would never run otherwise.
+  const uint64_t first = world.post(generate(long_text("One", 300), 4));
+  EXPECT_FALSE(world.all<wire::Accepted>(first).empty());
+  const uint64_t second = world.post(generate(long_text("Two", 300), 4));
+  const auto refused = world.all<wire::ErrorReply>(second);
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_EQ(refused[0].error.code, ErrorCode::kResourceExhausted);
+  EXPECT_THAT(refused[0].error.message, HasSubstr("the limit is 400"));
+  EXPECT_GT(refused[0].retry_after_ms, 0);
+  world.pump();
+  EXPECT_EQ(world.status().tokens_waiting, 0);
+  EXPECT_EQ(world.one<wire::Final>(world.send(generate(long_text("Two", 300), 4))).finish_reason,
+            "length");
+}
+
+TEST(Queue, counts_nothing_that_has_left_it) {
+  SchedulerOptions options;
+  options.requests_running_max = 1;
+  SchedulerWorld world(options);
+  set_speeds(world);
+  const uint64_t running = world.post(generate("One", 100));
+  const uint64_t waiting = world.post(generate(long_text("Two", 100), 100));
+  world.pump(8);
+  EXPECT_GT(status_now(world).tokens_waiting, 100);
+  world.post(wire::CancelRequest{testing::request_id(waiting)});
+  EXPECT_EQ(status_now(world).tokens_waiting, 0);
+  world.send(wire::CancelRequest{testing::request_id(running)});
+  EXPECT_EQ(world.status().requests_running, 0);
+}
+
+TEST(Prefill, two_with_the_same_new_beginning_compute_it_once) {
+  SchedulerWorld world;
+  const std::string shared = long_text("Shared", 200);
+  const auto a = generate(shared + " first", 4), b = generate(shared + " second", 4);
+  const uint64_t first = world.post(a), second = world.post(b);
+  world.pump();
+  const auto usage = world.one<wire::Final>(first).usage;
+  const auto other = world.one<wire::Final>(second).usage;
+  EXPECT_EQ(usage.reused_tokens, 0);
+  EXPECT_GE(other.reused_tokens, usage.prompt_tokens - 64) << "of " << other.prompt_tokens;
+  EXPECT_LE(other.prefilled_tokens, 64);
+  EXPECT_EQ(world.one<wire::Final>(first).token_ids, alone(a));
+  EXPECT_EQ(world.one<wire::Final>(second).token_ids, alone(b));
+}
+
+TEST(Prefill, a_short_prompt_does_not_wait_behind_a_long_one) {
+  SchedulerWorld world;
+  set_speeds(world);
+  world.send(generate(long_text("Warm", 100), 2));  // speeds are known
+  const uint64_t large = world.post(generate(long_text("Long", 2500), 2));
+  world.pump(2);
+  const uint64_t small = world.post(generate("Short", 1));
+  EXPECT_TRUE(pump_until(
+      world, [&] { return ended(world, small); }, 12));
+  EXPECT_FALSE(ended(world, large));
+  world.pump();
+  EXPECT_FALSE(world.all<wire::Final>(large).empty());
+}
+
+TEST(Progress, tells_rate_time_left_and_place) {
+  SchedulerOptions options;
+  options.requests_running_max = 1;
+  SchedulerWorld world(options);
+  set_speeds(world);
+  const uint64_t running = world.post(generate(long_text("Long", 1500), 2, true));
+  const uint64_t waiting = world.post(generate("Next", 2, true));
+  world.pump(5);
+  world.clock.advance_us(1'000'000);
+  world.core().on_tick();
+  world.pump();
+  bool rate = false;
+  for (const auto& progress : world.all<wire::Progress>(running)) {
+    EXPECT_LE(progress.prompt_tokens_done, progress.prompt_tokens);
+    if (progress.tokens_per_s > 0 && progress.prompt_tokens_done < progress.prompt_tokens) {
+      rate = true;
+      EXPECT_GT(progress.eta_us, 0);
+    }
+  }
+  EXPECT_TRUE(rate);
+  // Who waits is told as well, and has more before it.
+  const auto waits = world.all<wire::Progress>(waiting);
+  ASSERT_FALSE(waits.empty());
+  EXPECT_GT(waits[0].eta_us, 0);
+}
+
+}  // namespace
+}  // namespace cascade

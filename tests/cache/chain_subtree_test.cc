@@ -1,0 +1,91 @@
+// What goes with a deleted chunk: its pages and all that goes on from them.
+#include <gtest/gtest.h>
+
+#include "tests/cache/chain_memory.h"
+
+namespace cascade {
+namespace {
+
+using testing::ChainMemory;
+using testing::count_up;
+using testing::first_of;
+using testing::join;
+using testing::Tokens;
+
+constexpr int64_t kSecond = 1'000'000;
+
+class Subtrees : public ::testing::Test {
+ protected:
+  size_t drop(const Tokens& tokens, int64_t keep, bool holds = false) {
+    return memory_.index.drop_subtree(memory_.tenant, tokens, keep, Removal::kDeleted, holds);
+  }
+
+  ChainMemory memory_{64};
+  const Tokens chain_ = count_up(0, 256);
+};
+
+TEST_F(Subtrees, go_with_every_continuation) {
+  memory_.run(join(first_of(chain_, 192), count_up(500, 100)), kSecond);
+  memory_.run(join(first_of(chain_, 192), count_up(700, 100)), kSecond);
+  memory_.run(join(first_of(chain_, 64), count_up(900, 30)), kSecond);
+  EXPECT_EQ(drop(first_of(chain_, 192), 64), 6u);
+  EXPECT_EQ(memory_.available(chain_), 64);
+  EXPECT_EQ(memory_.available(join(first_of(chain_, 64), count_up(900, 30))), 94);
+  EXPECT_EQ(memory_.index.removed_count(Removal::kDeleted), 6u);
+}
+
+TEST_F(Subtrees, of_a_part_of_a_page_go_with_the_pages_that_begin_so) {
+  memory_.run(join(first_of(chain_, 70), count_up(500, 100)), kSecond);
+  memory_.run(join(first_of(chain_, 69), count_up(700, 100)), kSecond);
+  EXPECT_EQ(drop(first_of(chain_, 70), 64), 2u);
+  EXPECT_EQ(memory_.available(join(first_of(chain_, 69), count_up(700, 100))), 169);
+}
+
+TEST_F(Subtrees, leave_what_is_used_or_held) {
+  memory_.run(join(first_of(chain_, 128), count_up(500, 64)), kSecond);
+  memory_.run(chain_, kSecond);
+  const auto hold = memory_.index.hold(memory_.tenant, first_of(chain_, 192));
+  EXPECT_EQ(drop(chain_, 0), 2u);
+  EXPECT_EQ(memory_.available(chain_), 192);
+  ChainIndex::Node* used = memory_.index.match(memory_.tenant, first_of(chain_, 128)).node;
+  memory_.index.acquire(used);
+  EXPECT_EQ(drop(chain_, 0, /*holds=*/true), 1u);
+  EXPECT_FALSE(memory_.index.is_held(*hold));
+  memory_.index.release(used);
+  EXPECT_EQ(drop(chain_, 0), 2u);
+  EXPECT_EQ(memory_.pool.used_count(), 0u);
+}
+
+TEST_F(Subtrees, of_public_pages_go_with_what_tenants_have_behind_them) {
+  const auto everybodys = memory_.sequence_of(kPublic);
+  everybodys->reuse({}, kSecond);
+  ASSERT_TRUE(memory_.compute(*everybodys, first_of(chain_, 128), kSecond));
+  everybodys->finish(kSecond);
+  memory_.run(chain_, kSecond);
+  EXPECT_EQ(memory_.index.node_count(memory_.tenant), 2u);
+  // A tenant's deletion leaves public pages alone.
+  EXPECT_EQ(drop(chain_, 0), 0u);
+  EXPECT_EQ(drop(chain_, 128), 2u);
+  memory_.run(chain_, kSecond);
+  const auto hold = memory_.index.hold(memory_.tenant, chain_);
+  memory_.index.pin(*hold);
+  EXPECT_EQ(memory_.index.drop_subtree(kPublic, first_of(chain_, 128), 0, Removal::kDeleted, true),
+            4u);
+  EXPECT_FALSE(memory_.index.is_held(*hold));
+  EXPECT_EQ(memory_.index.pinned_count(), 0u);
+  EXPECT_EQ(memory_.pool.used_count(), 0u);
+}
+
+TEST_F(Subtrees, of_what_is_not_there_are_empty) {
+  EXPECT_EQ(drop(chain_, 0), 0u);
+  memory_.run(first_of(chain_, 100), kSecond);
+  EXPECT_EQ(drop({}, 0), 0u);
+  EXPECT_EQ(drop(first_of(chain_, 50), 64), 0u);
+  EXPECT_EQ(drop(first_of(chain_, 64), 64), 0u);
+  EXPECT_EQ(drop(join(first_of(chain_, 64), count_up(500, 64)), 64), 0u);
+  EXPECT_EQ(drop(join(count_up(500, 64), count_up(0, 64)), 64), 0u);
+  EXPECT_EQ(memory_.available(chain_), 100);
+}
+
+}  // namespace
+}  // namespace cascade

@@ -1,0 +1,84 @@
+// What a check that people ask for says, and what is a state directory.
+#include "persist/fsck.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/persist/ledger.h"
+#include "tests/persist/memory_disk.h"
+
+namespace cascade {
+namespace {
+
+using testing::Ledger;
+using testing::MemoryDisk;
+using testing::ok;
+using testing::open_store;
+
+class FsckTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    store_ = open_store(disk_);
+    for (uint64_t n = 0; n < Ledger::kChunks; ++n) ledger_.put(*store_, n);
+    for (uint64_t chain = 0; chain < Ledger::kChains; ++chain) ledger_.append(*store_, chain);
+    ledger_.commit(*store_);
+  }
+  Fsck run(bool repair) {
+    Fsck fsck(*store_, repair);
+    for (bool more = true; more;) {
+      const auto step = fsck.step(20'000);
+      EXPECT_TRUE(ok(step));
+      more = step.ok() && *step;
+    }
+    return fsck;
+  }
+
+  MemoryDisk disk_;
+  std::unique_ptr<Store> store_;
+  Ledger ledger_;
+};
+
+TEST_F(FsckTest, counts_what_it_read) {
+  const Fsck fsck = run(false);
+  EXPECT_TRUE(fsck.found().empty());
+  EXPECT_GT(fsck.pages(), 0u);
+  EXPECT_GT(fsck.bytes(), fsck.pages() * testing::kPageBytes);
+  EXPECT_EQ(run(false).pages(), fsck.pages());
+}
+
+TEST_F(FsckTest, tells_what_is_repaired_from_what_is_left) {
+  const uint64_t pages = run(false).pages();
+  disk_.bytes("/state/kv/00000001.kv")[10'000] ^= 1;
+  ASSERT_TRUE(ok(store_->database().change([&] {
+    return store_->database().execute("UPDATE chunks SET text='x' WHERE id='output_3'");
+  })));
+  ASSERT_TRUE(ok(store_->commit()));
+  const auto report = run(false).found();
+  ASSERT_GE(report.size(), 2u);
+  for (const Fsck::Found& found : report) EXPECT_FALSE(found.repaired) << found.finding.where;
+  const Fsck repair = run(true);
+  EXPECT_EQ(repair.found().size(), report.size());
+  for (const Fsck::Found& found : repair.found())
+    EXPECT_TRUE(found.repaired) << found.finding.where;
+  EXPECT_EQ(repair.pages(), pages);
+  EXPECT_EQ(store_->kv().take_forgotten().size(), 1u);
+  EXPECT_TRUE(store_->kv().take_forgotten().empty());
+  EXPECT_TRUE(run(false).found().empty());
+}
+
+TEST(StateDirectoryCheck, knows_ours_from_others) {
+  MemoryDisk disk;
+  EXPECT_EQ(check_state_directory(disk, "/state").error().code, ErrorCode::kNotFound);
+  ASSERT_EQ(disk.make_folder("/state"), 0);
+  const Status empty = check_state_directory(disk, "/state");
+  EXPECT_EQ(empty.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(empty.error().message, ::testing::HasSubstr("is no state directory"));
+  open_store(disk).reset();
+  EXPECT_TRUE(ok(check_state_directory(disk, "/state")));
+  EXPECT_EQ(disk.remove("/state/metadata.db"), 0);
+  EXPECT_TRUE(ok(check_state_directory(disk, "/state"))) << "its pages are still there";
+  EXPECT_EQ(check_state_directory(disk, "/state/lock").error().message, "is not a folder");
+}
+
+}  // namespace
+}  // namespace cascade

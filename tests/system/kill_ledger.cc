@@ -1,0 +1,276 @@
+// Comparison of chunks, field by field where time and counts leave room.
+#include "tests/system/kill_ledger.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace cascade::testing {
+namespace {
+
+constexpr int64_t kLastsUs = 2'000'000;
+
+// A time that was said as a span from some moment of an operation. 0 stays 0.
+bool is_in(int64_t seen_us, int64_t span_ms, const Pending& pending) {
+  return seen_us >= pending.begin_us + span_ms * 1000 && seen_us <= pending.end_us + span_ms * 1000;
+}
+
+// What the settings make of `chunk`; times are taken from `seen` if they can be right.
+void apply(const Pending& pending, const Chunk& seen, Chunk& chunk) {
+  const wire::ChunkUpdate& settings = pending.settings;
+  chunk.name = settings.name.value_or(chunk.name);
+  chunk.pinned = settings.pinned.value_or(chunk.pinned);
+  chunk.published = settings.published.value_or(chunk.published);
+  if (settings.ttl_ms && *settings.ttl_ms == 0) chunk.expires_us = 0;
+  if (settings.ttl_ms && *settings.ttl_ms > 0) {
+    chunk.expires_us = is_in(seen.expires_us, *settings.ttl_ms, pending) ? seen.expires_us : -1;
+  }
+  if (!settings.priority) return;
+  chunk.priority = *settings.priority;
+  chunk.priority_until_us = 0;
+  if (!settings.priority_ms) return;
+  const bool right = is_in(seen.priority_until_us, *settings.priority_ms, pending);
+  chunk.priority_until_us = right ? seen.priority_until_us : -1;
+}
+
+// What no acknowledgement speaks of.
+void copy_state(const Chunk& from, Chunk& to) {
+  to.kv_state = from.kv_state;
+  to.kv_tokens = from.kv_tokens;
+  to.kv_bytes = from.kv_bytes;
+  to.kv_key = from.kv_key;
+  to.kv_begin = from.kv_begin;
+  to.last_used_us = std::max(from.last_used_us, to.last_used_us);
+  to.hits = from.hits;
+  to.registrations = from.registrations;
+}
+
+std::string difference(const Chunk& want, const Chunk& seen) {
+  if (want == seen) return {};
+  std::string what;
+  const auto note = [&](const char* field, const auto& wanted, const auto& found) {
+    if (wanted == found) return;
+    what += std::string(" ") + field;
+    if constexpr (requires { std::to_string(wanted); }) {
+      what += " " + std::to_string(wanted) + " != " + std::to_string(found);
+    }
+  };
+  note("type", want.type, seen.type);
+  note("tenant", want.tenant, seen.tenant);
+  note("content_hash", want.content_hash, seen.content_hash);
+  note("text", want.text, seen.text);
+  note("token_ids", want.token_ids, seen.token_ids);
+  note("query_text", want.query_text, seen.query_text);
+  note("raw_text", want.raw_text, seen.raw_text);
+  note("think_spans", want.think_spans, seen.think_spans);
+  note("think_policy", want.think_policy, seen.think_policy);
+  note("generation", want.generation, seen.generation);
+  note("created_us", want.created_us, seen.created_us);
+  note("last_used_us", want.last_used_us, seen.last_used_us);
+  note("pinned", want.pinned, seen.pinned);
+  note("expires_us", want.expires_us, seen.expires_us);
+  note("priority", want.priority, seen.priority);
+  note("priority_until_us", want.priority_until_us, seen.priority_until_us);
+  note("name", want.name, seen.name);
+  note("parent_ids", want.parent_ids, seen.parent_ids);
+  note("published", want.published, seen.published);
+  return what.empty() ? " something" : what;
+}
+
+std::string count_error(const char* what, int64_t seen, int64_t least, int64_t most) {
+  if (seen >= least && seen <= most) return {};
+  return std::string(" ") + what + " " + std::to_string(seen) + " not in [" +
+         std::to_string(least) + ", " + std::to_string(most) + "]";
+}
+
+bool is_over(const Chunk& chunk, int64_t time_us) {
+  return !chunk.pinned && chunk.expires_us != 0 && chunk.expires_us <= time_us;
+}
+
+}  // namespace
+
+int64_t now_us() {
+  return system_clock().wall_us();
+}
+
+void Ledger::begin(Pending pending) {
+  pending.begin_us = now_us();
+  for (const auto& [type, text] : pending.texts) {
+    const Entry* known = find(type, text);
+    if (known == nullptr) continue;
+    Entry& entry = entries_.at(known->chunk.id);
+    ++entry.registrations_max;
+    if (!pending.puts) ++entry.hits_max;
+    if (pending.puts) pending.id = entry.chunk.id;
+  }
+  if (pending.settings.touch) change_max(pending.id, 1);
+  pending_ = std::move(pending);
+}
+
+void Ledger::leave_open() {
+  if (pending_) pending_->end_us = now_us();
+}
+
+void Ledger::promise(wire::Final answer) {
+  leave_open();
+  const Entry* known = find(answer.output_chunk_id);
+  pending_->may_expire = known != nullptr && known->chunk.expires_us != 0;
+  pending_->promised = std::move(answer);
+}
+
+std::string Ledger::close() {
+  const auto pending = std::exchange(pending_, std::nullopt);
+  if (!pending || !pending->promised) return {};
+  const wire::Final& promised = *pending->promised;
+  const Entry* entry = find(promised.output_chunk_id);
+  const int64_t ttl_ms = pending->settings.ttl_ms.value_or(0);
+  const bool may_be_over = ttl_ms > 0 && pending->begin_us + ttl_ms * 1000 <= now_us();
+  if (entry == nullptr) {
+    return may_be_over || pending->may_expire
+               ? ""
+               : promised.output_chunk_id + " is lost: it was answered";
+  }
+  const bool same =
+      entry->chunk.text == promised.text && entry->chunk.token_ids == promised.token_ids;
+  return same ? "" : promised.output_chunk_id + " is not what was answered";
+}
+
+std::string Ledger::check_shown(const Chunk& seen) const {
+  return compare(entries_.at(seen.id), nullptr, seen);
+}
+
+std::string Ledger::acknowledge(const Chunk& seen) {
+  leave_open();
+  std::string wrong;
+  const auto known = entries_.find(seen.id);
+  if (known != entries_.end()) {
+    Entry& entry = known->second;
+    if (seen.type == ChunkType::kOutput && pending_->query) ++entry.registrations_max;
+    wrong = compare(entry, &*pending_, seen);
+    keep(seen);
+  } else {
+    wrong = adopt(seen);
+  }
+  pending_.reset();
+  return wrong;
+}
+
+std::string Ledger::learn(const Chunk& seen) {
+  const auto known = entries_.find(seen.id);
+  const std::string wrong =
+      known == entries_.end() ? std::string() : compare(known->second, nullptr, seen);
+  keep(seen);
+  return wrong.empty() && seen.token_ids.empty() ? seen.id + " has no token ids" : wrong;
+}
+
+void Ledger::acknowledge_removal() {
+  entries_.erase(pending_->id);
+  pending_.reset();
+}
+
+void Ledger::keep(const Chunk& seen) {
+  entries_[seen.id] = {seen, seen.hits, seen.registrations};
+}
+
+void Ledger::change_max(const std::string& id, int64_t hits) {
+  const auto found = entries_.find(id);
+  if (found != entries_.end()) found->second.hits_max += hits;
+}
+
+void Ledger::was_used(const std::string& id) {
+  const auto found = entries_.find(id);
+  if (found != entries_.end()) ++found->second.chunk.hits;
+}
+
+const Ledger::Entry* Ledger::find(const std::string& id) const {
+  const auto found = entries_.find(id);
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+const Ledger::Entry* Ledger::find(ChunkType type, const std::string& text) const {
+  for (const auto& [id, entry] : entries_) {
+    if (entry.chunk.type == type && entry.chunk.text == text && lasts(entry.chunk)) return &entry;
+  }
+  return nullptr;
+}
+
+bool Ledger::lasts(const Chunk& chunk) {
+  return !is_over(chunk, now_us() + kLastsUs) && !(chunk.pinned && chunk.expires_us != 0);
+}
+
+bool Ledger::is_usable(ChunkType type, const std::string& text) const {
+  return std::ranges::all_of(entries_, [&](const auto& item) {
+    const Chunk& chunk = item.second.chunk;
+    return chunk.type != type || chunk.text != text || lasts(chunk);
+  });
+}
+
+bool Ledger::may_change(const Entry& entry) const {
+  if (!pending_ || pending_->deletes) return false;
+  if (pending_->id == entry.chunk.id) return true;
+  return entry.chunk.type == ChunkType::kOutput && pending_->query == entry.chunk.query_text;
+}
+
+std::string Ledger::compare(const Entry& entry, const Pending* change, const Chunk& seen) const {
+  Chunk want = entry.chunk;
+  if (change != nullptr) apply(*change, seen, want);
+  std::string wrong = count_error("hits", seen.hits, entry.chunk.hits, entry.hits_max);
+  const int64_t more = change != nullptr && change->query ? 1 : 0;
+  wrong += count_error("registrations", seen.registrations, entry.chunk.registrations,
+                       entry.registrations_max + more);
+  copy_state(seen, want);
+  wrong += difference(want, seen);
+  return wrong.empty() ? wrong : seen.id + ":" + wrong;
+}
+
+std::string Ledger::check_missing(const std::string& id) {
+  const Chunk chunk = entries_.at(id).chunk;
+  const bool deleted = pending_ && pending_->deletes && pending_->id == id;
+  bool over = is_over(chunk, now_us());
+  if (may_change(entries_.at(id))) {
+    // What was under way may have given it a time that is over, or taken its pin.
+    Chunk changed = chunk;
+    changed.pinned = pending_->settings.pinned.value_or(chunk.pinned);
+    over = over || is_over(changed, now_us());
+    const auto ttl_ms = pending_->settings.ttl_ms.value_or(0);
+    over = over || (ttl_ms > 0 && pending_->begin_us + ttl_ms * 1000 <= now_us());
+  }
+  if (!deleted && !over) return id + " is lost: " + chunk.text.substr(0, 60);
+  entries_.erase(id);
+  return {};
+}
+
+std::string Ledger::check_there(const Chunk& seen, int64_t asked_us) {
+  const Entry& entry = entries_.at(seen.id);
+  if (is_over(seen, asked_us)) return seen.id + " is there, and its time is over";
+  std::string wrong = compare(entry, nullptr, seen);
+  if (!wrong.empty() && may_change(entry)) wrong = compare(entry, &*pending_, seen);
+  if (wrong.empty()) keep(seen);
+  return wrong;
+}
+
+bool Ledger::may_make(const Chunk& seen) const {
+  if (!pending_) return false;
+  if (seen.type == ChunkType::kOutput) return pending_->query == seen.query_text;
+  return std::ranges::find(pending_->texts, std::pair(seen.type, seen.text)) !=
+         pending_->texts.end();
+}
+
+std::string Ledger::adopt(const Chunk& seen) {
+  if (!may_make(seen)) return seen.id + " was not asked for";
+  Chunk want = seen;
+  const bool output = seen.type == ChunkType::kOutput;
+  want.name = "";
+  want.pinned = want.published = false;
+  want.expires_us = want.priority_until_us = 0;
+  want.priority = output ? 50 : 35;
+  if (output || pending_->puts) apply(*pending_, seen, want);
+  std::string wrong = difference(want, seen);
+  if (seen.token_ids.empty()) wrong += " no token ids";
+  if (!wrong.empty()) return seen.id + " was not made wholly:" + wrong;
+  keep(seen);
+  return {};
+}
+
+}  // namespace cascade::testing

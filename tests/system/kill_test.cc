@@ -1,0 +1,361 @@
+// The daemon is killed again and again while it works: what it acknowledged is there afterwards,
+// and what it computes is what it computed before.
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <optional>
+#include <thread>
+
+#include "base/failpoint.h"
+#include "clients/cpp/endpoint.h"
+#include "tests/seed.h"
+#include "tests/system/kill_worker.h"
+#include "tests/system/process.h"
+
+namespace cascade {
+namespace {
+
+using client::Client;
+using testing::DaemonProcess;
+using testing::KillWorker;
+using testing::ScratchDir;
+
+constexpr int kWorkers = 3;
+constexpr int kKilled = 128 + SIGKILL;
+#ifdef __SANITIZE_ADDRESS__
+constexpr int kRounds = 20;
+#else
+constexpr int kRounds = 100;
+#endif
+constexpr int kLongRounds = 10'000;
+
+// How long a failpoint is waited for, besides.
+constexpr int64_t kFailpointUs = 100'000;
+// How soon a daemon whose connections broke is seen to have ended.
+constexpr int64_t kGoneUs = 2'000'000;
+
+// Of those who look at what is left: the disk may be busy with something else.
+constexpr client::ClientOptions kPatient = {.timeout_ms = 60'000};
+
+// Small files and a small budget, so that files are compacted and pages make room for others.
+const std::vector<std::string> kSmallDisk = {"--max-disk", "40M", "--kv-memory", "64M"};
+
+bool is_long() {
+  const char* asked = std::getenv("CASCADE_LONG_TESTS");
+  return asked != nullptr && std::string_view(asked) == "1";
+}
+
+// What one round does besides working.
+struct Round {
+  std::string failpoint;  // "": none
+  int64_t work_us = 0;    // then the requests end,
+  int64_t idle_us = 0;    // then the daemon is killed, if it still runs
+};
+
+class KillLoop {
+ public:
+  explicit KillLoop(uint64_t seed)
+      : random_(seed), reference_(scratch_.path() / "reference", {}, scratch_.path() / "cold") {
+    for (int i = 0; i < kWorkers; ++i)
+      workers_.push_back(std::make_unique<KillWorker>(i, random_()));
+    auto connected = Client::connect(reference_.endpoint(), kPatient);
+    if (connected.ok()) reference_client_.emplace(*std::move(connected));
+  }
+
+  bool ready() const { return reference_client_.has_value(); }
+
+  // False if something is wrong.
+  bool play(const Round& round) {
+    ++rounds_;
+    failpoint_ = round.failpoint;
+    DaemonProcess daemon(scratch_.path() / "run", {}, scratch_.path() / "state", kSmallDisk,
+                         round.failpoint);
+    bool by_itself = true;
+    if (daemon.serving() && verify(daemon)) {
+      by_itself = !work(daemon, round);
+    } else if (faults_.empty() && !daemon.ended_within(kGoneUs)) {
+      const std::string kept = keep_state(daemon);
+      fault("the daemon lives, but " + gone_ + kept + "\n" + daemon.log());
+    }
+    end_of(daemon);
+    if (by_itself && faults_.empty()) {
+      if (round.failpoint.empty()) fault("the daemon ended by itself: " + daemon.log());
+      ++failpoints_hit_[round.failpoint.substr(0, round.failpoint.find(':'))];
+    }
+    return faults_.empty();
+  }
+
+  // A start and a stop in good order.
+  bool rest() {
+    DaemonProcess daemon(scratch_.path() / "run", {}, scratch_.path() / "state", kSmallDisk);
+    if (!daemon.serving() || !verify(daemon)) fault("no last start: " + daemon.log());
+    if (daemon.stop(SIGTERM) != 0) fault("no good end: " + daemon.log());
+    return faults_.empty();
+  }
+
+  Round next() {
+    Round round;
+    const auto names = failpoint_names();
+    round.work_us = static_cast<int64_t>(random_.below(uint64_t{1} << (14 + random_.below(5))));
+    if (random_.below(2) == 0) {
+      const uint64_t passages = uint64_t{1} << random_.below(5);
+      round.failpoint = std::string(names[random_.below(names.size())]) + ":" +
+                        std::to_string(1 + random_.below(passages));
+      round.work_us += kFailpointUs;
+    }
+    // Tidying up begins when nothing was asked for a while.
+    if (random_.below(8) == 0)
+      round.idle_us = 150'000 + static_cast<int64_t>(random_.below(250'000));
+    return round;
+  }
+
+  const std::vector<std::string>& faults() const { return faults_; }
+
+  testing::KillCounts counts() const {
+    testing::KillCounts all;
+    for (const auto& worker : workers_) {
+      const testing::KillCounts& one = worker->counts();
+      all.acknowledged += one.acknowledged;
+      all.refused += one.refused;
+      all.open += one.open;
+      all.generations += one.generations;
+      all.tokens_loaded += one.tokens_loaded;
+      all.tokens_compared += one.tokens_compared;
+    }
+    return all;
+  }
+
+  void print() const {
+    const testing::KillCounts all = counts();
+    int64_t hits = 0;
+    std::cout << rounds_ << " rounds, " << all.acknowledged << " operations acknowledged ("
+              << all.generations << " generations), " << all.open << " left open, " << all.refused
+              << " refused; " << chunks_verified_ << " chunks verified, " << chunks_adopted_
+              << " of open operations; " << all.tokens_compared << " tokens compared, "
+              << all.tokens_loaded << " loaded from disk\nfailpoints hit:";
+    for (const auto& [name, count] : failpoints_hit_) {
+      std::cout << ' ' << name << ' ' << count;
+      hits += count;
+    }
+    std::cout << "; " << hits << " in all" << std::endl;
+  }
+
+ private:
+  void fault(const std::string& what) {
+    faults_.push_back("round " + std::to_string(rounds_) + " (" + failpoint_ + "): " + what);
+  }
+
+  void take_faults() {
+    for (const auto& worker : workers_) {
+      for (const std::string& what : worker->faults()) fault(what);
+    }
+  }
+
+  // A daemon that hangs is ended by SIGABRT, so that there may be a core, and its state is kept.
+  std::string keep_state(const DaemonProcess& daemon) {
+    const auto kept = std::filesystem::path(::testing::TempDir()) / random_id("kill_state");
+    ::kill(daemon.pid(), SIGABRT);
+    std::error_code ignored;
+    (void)daemon.ended_within(kGoneUs);
+    std::filesystem::copy(scratch_.path() / "state", kept, std::filesystem::copy_options::recursive,
+                          ignored);
+    return "; its state: " + kept.string();
+  }
+
+  void end_of(DaemonProcess& daemon) {
+    const int code = daemon.stop(SIGKILL);
+    if (code != kKilled) fault("exit code " + std::to_string(code) + ": " + daemon.log());
+    const std::string log = daemon.log();
+    for (const char* bad :
+         {" error ", " critical ", "checksum", "cut off", "commits are missing"}) {
+      if (log.find(bad) != std::string::npos) fault(log);
+    }
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(scratch_.path())) {
+      if (entry.path().filename().string().starts_with("log_")) {
+        std::filesystem::remove(entry.path(), ignored);
+      }
+    }
+  }
+
+  // Whether the daemon had to be killed.
+  bool work(DaemonProcess& daemon, const Round& round) {
+    std::atomic<bool> stop = false;
+    std::vector<std::thread> threads;
+    for (const auto& worker : workers_) {
+      threads.emplace_back([&] { worker->work(daemon.endpoint(), stop); });
+    }
+    // The kill comes in the midst of work, or when nothing was asked for a while.
+    const bool ended = daemon.ended_within(round.work_us);
+    if (!ended && round.idle_us > 0) {
+      stop = true;
+      (void)daemon.ended_within(round.idle_us);
+    }
+    const bool lives = !daemon.ended_within(0);
+    if (lives) ::kill(daemon.pid(), SIGKILL);
+    stop = true;
+    for (std::thread& thread : threads) thread.join();
+    take_faults();
+    return lives;
+  }
+
+  // Everything that was acknowledged. False if the daemon has gone meanwhile, or something is
+  // wrong.
+  bool verify(const DaemonProcess& daemon) {
+    auto connected = Client::connect(daemon.endpoint(), kPatient);
+    if (!connected.ok()) return gone(connected.error());
+    const int64_t asked_us = testing::now_us();
+    const auto list = connected->list_all_chunks(std::nullopt);
+    if (!list.ok()) return gone(list.error());
+    std::map<std::string, bool> listed;  // whether a worker knows it
+    for (const client::ChunkInfo& info : *list) listed[info.chunk.id] = false;
+    for (const auto& worker : workers_) {
+      if (!verify(worker->ledger(), *connected, asked_us, listed)) return false;
+    }
+    for (const auto& [id, known] : listed) {
+      if (!known && !explain(id, *connected)) return false;
+    }
+    for (const auto& worker : workers_) {
+      const std::string wrong = worker->ledger().close();
+      if (!wrong.empty()) fault(wrong);
+    }
+    for (const auto& worker : workers_) {
+      if (!worker->replay(*connected, *reference_client_)) {
+        gone_ = "replay: " + worker->gone();
+        return false;
+      }
+    }
+    take_faults();
+    return faults_.empty();
+  }
+
+  bool verify(testing::Ledger& ledger, Client& client, int64_t asked_us,
+              std::map<std::string, bool>& listed) {
+    std::vector<std::string> ids;
+    for (const auto& [id, entry] : ledger.entries()) ids.push_back(id);
+    for (const std::string& id : ids) {
+      const auto found = listed.find(id);
+      if (found != listed.end()) found->second = true;
+      const auto seen = client.get_chunk(id);
+      if (!seen.ok() && seen.error().code != ErrorCode::kNotFound) return gone(seen.error());
+      const std::string wrong =
+          seen.ok() ? ledger.check_there(*seen, asked_us) : ledger.check_missing(id);
+      if (!wrong.empty()) fault(wrong);
+      ++chunks_verified_;
+    }
+    return faults_.empty();
+  }
+
+  // A chunk that was not acknowledged: what was under way when the daemon was killed has made it.
+  bool explain(const std::string& id, Client& client) {
+    const auto seen = client.get_chunk(id);
+    if (!seen.ok() && seen.error().code == ErrorCode::kNotFound) return true;  // its time is over
+    if (!seen.ok()) return gone(seen.error());
+    std::string all;
+    for (const auto& worker : workers_) {
+      const std::string wrong = worker->ledger().adopt(*seen);
+      if (wrong.empty()) {
+        ++chunks_adopted_;
+        return true;
+      }
+      all += wrong + "; ";
+    }
+    fault("there, though it was deleted or never made: " + all + seen->text.substr(0, 60));
+    return false;
+  }
+
+  bool gone(const Error& error) {
+    gone_ = error.to_string();
+    if (!client::is_unreachable(error)) fault(gone_);
+    return false;
+  }
+
+  ScratchDir scratch_;
+  Random random_;
+  DaemonProcess reference_;  // never killed
+  std::optional<Client> reference_client_;
+  std::vector<std::unique_ptr<KillWorker>> workers_;
+  std::vector<std::string> faults_;
+  std::string gone_;  // why the daemon seems to have ended
+  std::map<std::string, int64_t> failpoints_hit_;
+  std::string failpoint_;  // of this round
+  int64_t rounds_ = 0, chunks_verified_ = 0, chunks_adopted_ = 0;
+};
+
+// Outputs with long prompts; most of them are deleted, and then nothing is asked for: all that the
+// daemon does with its files happens once. Stops when the daemon ends.
+std::vector<Chunk> fill_and_empty(Client& client, const std::string& name) {
+  constexpr int kOutputs = 10;
+  std::vector<Chunk> outputs;
+  for (int i = 0; i < kOutputs; ++i) {
+    wire::GenerateRequest request;
+    std::string prompt = "Number " + std::to_string(i) + " of " + name + ".";
+    for (int word = 0; word < 200; ++word) prompt += " word";
+    request.prompt = prompt;
+    request.retain_output = true;
+    request.max_tokens = 4;
+    const auto generation = client.generate(request);
+    if (!generation.ok()) return outputs;
+    const auto output = client.get_chunk(generation->output_chunk_id);
+    if (!output.ok()) return outputs;
+    outputs.push_back(*output);
+  }
+  // Their K and V are written behind.
+  const auto is_written = [&] {
+    const auto stats = client.get_chunk_stats();
+    return !stats.ok() || stats->disk->pages_written >= kOutputs * 3;
+  };
+  if (!testing::wait_until(is_written)) ADD_FAILURE() << "pages are not written";
+  for (int i = 0; i < kOutputs; ++i) {
+    if (i % 5 != 4 && !client.delete_chunk(outputs[static_cast<size_t>(i)].id).ok()) break;
+  }
+  return {outputs[4], outputs[9]};
+}
+
+// Each of them, so that the names stand for moments that come.
+TEST(Kill, happens_at_every_failpoint) {
+  const ScratchDir scratch;
+  const auto state = scratch.path() / "state";
+  const std::vector<std::string> options = {"--max-disk", "10M"};
+  std::vector<std::string> names(failpoint_names().begin(), failpoint_names().end());
+  // Pages without rows are there after a kill between the two.
+  names.insert(std::ranges::find(names, "recover_adopt"), "kv_write_after");
+  std::vector<Chunk> kept;
+  for (const std::string& name : names) {
+    DaemonProcess daemon(scratch.path() / "run", {}, state, options, name);
+    if (daemon.serving()) {
+      auto client = Client::connect(daemon.endpoint());
+      if (client.ok()) {
+        for (const Chunk& chunk : kept) {
+          const auto seen = client->get_chunk(chunk.id);
+          const bool gone = !seen.ok() && client::is_unreachable(seen.error());
+          EXPECT_TRUE(gone || (seen.ok() && seen->token_ids == chunk.token_ids)) << chunk.id;
+        }
+        kept = fill_and_empty(*client, name);
+      }
+    }
+    EXPECT_TRUE(daemon.ended_within(20'000'000)) << name << " is not passed\n" << daemon.log();
+    EXPECT_EQ(daemon.stop(SIGKILL), kKilled) << daemon.log();
+  }
+}
+
+TEST(Kill, loses_nothing_that_was_acknowledged_and_serves_no_wrong_byte) {
+  KillLoop loop(testing::test_seed());
+  ASSERT_TRUE(loop.ready());
+  const int rounds = is_long() ? kLongRounds : kRounds;
+  for (int i = 0; i < rounds && loop.play(loop.next()); ++i) {
+    if ((i + 1) % 500 == 0) loop.print();
+  }
+  if (loop.faults().empty()) loop.rest();
+  loop.print();
+  for (const std::string& what : loop.faults()) ADD_FAILURE() << what;
+  EXPECT_GT(loop.counts().tokens_loaded, 0) << "nothing was read from disk";
+  EXPECT_GT(loop.counts().tokens_compared, 0);
+}
+
+}  // namespace
+}  // namespace cascade

@@ -1,0 +1,279 @@
+// What actors tell each other.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "wire/chunk.h"
+#include "wire/reply_messages.h"
+#include "wire/request_messages.h"
+
+namespace cascade::wire {
+
+// The first message of an actor's incarnation to the scheduler, and of a scheduler to the others.
+// Work that was given to an earlier incarnation is lost.
+struct ActorHello {
+  std::string actor;
+  uint64_t incarnation = 0;
+};
+
+// Ask the actor to return from run().
+struct Stop {};
+
+// scheduler -> prefill: what to tokenize. Answered with EncodeDone.
+struct EncodeJob {
+  uint64_t job = 0;
+  // kPrompt: the conversation with the generation prompt. kHistory: the conversation as later turns
+  // will render it, cut where it no longer depends on what follows. kBeginning: the conversation,
+  // whose last message, the user's, goes on behind a blank line. kRaw: `raw` as a prompt of its own
+  // (with BOS). kText: `raw` as a part of one.
+  enum class Mode : uint8_t { kPrompt, kHistory, kBeginning, kRaw, kText } mode = Mode::kPrompt;
+  std::vector<ChatMessage> messages;
+  std::string follower = "user";  // kHistory: the role of the message that will follow
+  std::string raw;
+  std::optional<bool> thinking;
+  int64_t now_unix_s = 0;  // for strftime_now
+};
+
+struct EncodeDone {
+  uint64_t job = 0;
+  std::optional<Error> error;
+  std::vector<int32_t> token_ids;
+  // kPrompt: text and ids that the generation prompt adds behind what history would show, e.g. an
+  // empty think block; and whether the model starts inside a think block.
+  std::string generation_prefix;
+  bool inside_think = false;
+};
+
+// How to choose a token from logits: everything that the choice depends on.
+struct SampleSpec {
+  double temperature = 0;
+  double top_p = 1;
+  int32_t top_k = 0;
+  double min_p = 0;
+  double repetition_penalty = 1;
+  uint64_t seed = 0;
+  // The tokens so far that penalties look at: none without a penalty; the prompt only if
+  // repetition_penalty != 1.
+  std::vector<int32_t> history;
+  int32_t history_prompt_tokens = 0;  // so many of them, at the front, are the prompt's
+  double presence_penalty = 0;
+  double frequency_penalty = 0;
+  std::vector<int32_t> bias_tokens;
+  std::vector<float> biases;  // [bias_tokens]
+  int32_t top_logprobs = 0;
+};
+
+// scheduler -> prefill: compute K and V of `token_ids` at `position` into pages. Answered with
+// PrefillDone. `pages` lists the whole chain: page i holds positions [64 i, 64 i + 64).
+struct PrefillJob {
+  uint64_t job = 0;
+  int64_t position = 0;
+  std::vector<int32_t> token_ids;
+  std::vector<uint32_t> pages;
+  std::optional<SampleSpec> sample;  // set: the last token's logits give the next token
+};
+
+struct PrefillDone {
+  uint64_t job = 0;
+  std::optional<Error> error;
+  int64_t compute_us = 0;
+  int32_t token = -1;  // if sampled
+  float logprob = 0;
+  std::vector<int32_t> top_token_ids;  // as in Final, of this token
+  std::vector<float> top_logprobs;
+};
+
+struct DecodeSequence {
+  uint64_t sequence = 0;  // the scheduler's handle, echoed
+  int32_t token = 0;      // to feed at `position`
+  int64_t position = 0;
+  int32_t steps_max = 1;  // room in pages and in max_tokens
+  std::vector<uint32_t> pages;
+  std::vector<int32_t> end_tokens;  // sampling one of these ends the burst of this sequence
+  SampleSpec sample;
+};
+
+// scheduler -> decode: up to `steps_max` steps of all sequences together. Answered with DecodeDone.
+struct DecodeJob {
+  uint64_t job = 0;
+  int32_t steps_max = 1;
+  std::vector<DecodeSequence> sequences;
+};
+
+struct DecodedSequence {
+  uint64_t sequence = 0;
+  std::vector<int32_t> token_ids;
+  std::vector<float> logprobs;
+  std::vector<int32_t> top_token_ids;  // as in Final, of all these tokens
+  std::vector<float> top_logprobs;
+};
+
+struct DecodeDone {
+  uint64_t job = 0;
+  std::optional<Error> error;
+  int64_t compute_us = 0;
+  int32_t steps = 0;
+  std::vector<DecodedSequence> sequences;
+};
+
+// scheduler -> store. StorePut replaces a chunk of the same tenant and id. Both are answered with
+// StoreAck, once they are durable, in the order in which they came. StoreLoad is answered with one
+// StoreChunks or several.
+struct StorePut {
+  uint64_t job = 0;
+  Chunk chunk;
+};
+struct StoreDelete {
+  uint64_t job = 0;
+  std::string tenant;
+  std::string id;
+};
+// A use of a chunk: everything else stays as it is stored. Answered with StoreAck.
+struct StoreTouch {
+  uint64_t job = 0;
+  std::string tenant;
+  std::string id;
+  int64_t hits = 0;
+  int64_t registrations = 0;
+  int64_t last_used_us = 0;
+};
+struct StoreLoad {
+  uint64_t job = 0;
+  std::string model;  // the root key of its chains
+};
+struct StoreAck {
+  uint64_t job = 0;
+  std::optional<Error> error;
+};
+struct StoreChunks {
+  uint64_t job = 0;
+  std::vector<Chunk> chunks;
+  bool more = false;  // others follow
+};
+
+// Keys of chains are hexadecimal (base/hash.h) in all that follows.
+
+// A page of a chain: in memory, and as it is called on disk.
+struct ChainPage {
+  std::string key;
+  std::vector<int32_t> token_ids;  // 1..64; fewer than 64 only at the end of a chain
+  uint32_t page = 0;               // of the arena
+};
+
+// scheduler -> store: write these pages, which stand behind each other in a chain. Their memory
+// stays as it is until the answer, StorePagesDone, which comes when they are durable or given up.
+struct StorePages {
+  uint64_t job = 0;
+  std::string tenant;
+  std::string model;
+  std::string parent;    // the key of the page before the first, or the model's root key
+  int64_t position = 0;  // of the first token
+  std::vector<ChainPage> pages;
+};
+struct StorePagesDone {
+  uint64_t job = 0;
+  std::optional<Error> error;
+  std::vector<std::string> removed;  // pages that are not stored any more, to make room or for good
+};
+
+// scheduler -> store: read these pages into memory, which nobody else uses until the answer,
+// LoadPagesDone.
+struct LoadPages {
+  uint64_t job = 0;
+  std::vector<ChainPage> pages;
+};
+struct LoadPagesDone {
+  uint64_t job = 0;
+  int64_t good = 0;            // so many from the first on are there, verified
+  std::optional<Error> error;  // why the next one is not
+  int64_t load_us = 0;
+};
+
+// scheduler -> store: forget these pages. Answered with StoreAck.
+struct RemovePages {
+  uint64_t job = 0;
+  std::vector<std::string> keys;
+};
+
+// store -> scheduler: which pages of the model are stored, parents first. Follows StoreChunks.
+struct StoredPage {
+  std::string key;
+  std::string parent;
+  int32_t tokens = 0;
+};
+struct StoredPages {
+  uint64_t job = 0;
+  std::vector<StoredPage> pages;
+  // Digests of tenant and tokens of whole first pages that are stored of other models.
+  std::vector<std::string> other_models;
+  bool more = false;  // others follow
+};
+// scheduler -> store: these pages will be wanted soon. No answer.
+struct PrefetchPages {
+  std::vector<std::string> keys;
+};
+
+// scheduler -> store: the tokens of the chain that ends with the page `key`. Answered with
+// StoredChain: none if a page of it is missing.
+struct ReadChain {
+  uint64_t job = 0;
+  std::string key;
+};
+struct StoredChain {
+  uint64_t job = 0;
+  std::vector<int32_t> token_ids;
+};
+
+// scheduler -> store. Answered with StoreFound.
+struct StoreSearch {
+  uint64_t job = 0;
+  std::string tenant;
+  std::string query;
+  int32_t limit = 0;
+};
+struct FoundChunk {
+  std::string id;
+  std::string snippet;
+};
+struct StoreFound {
+  uint64_t job = 0;
+  std::optional<Error> error;
+  std::vector<FoundChunk> found;
+};
+
+// scheduler -> store: verify everything, a part at a time. Answered with StoreChecked. Pages that a
+// repair forgets come in PagesForgotten messages.
+struct StoreCheck {
+  uint64_t job = 0;
+  FsckRequest request;
+};
+struct StoreChecked {
+  uint64_t job = 0;
+  std::optional<Error> error;
+  FsckReply reply;  // without an error
+};
+
+// scheduler -> store: copy everything, a part at a time. Answered with StoreBackedUp.
+struct StoreBackup {
+  uint64_t job = 0;
+  BackupRequest request;
+};
+struct StoreBackedUp {
+  uint64_t job = 0;
+  std::optional<Error> error;
+  BackupReply reply;  // without an error
+};
+
+// store -> scheduler: these pages were damaged, and are not stored any more.
+struct PagesForgotten {
+  std::vector<std::string> keys;
+};
+
+// gateway -> scheduler: the client behind the frame's client id is gone.
+struct ClientGone {};
+
+}  // namespace cascade::wire

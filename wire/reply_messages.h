@@ -1,0 +1,238 @@
+// What the daemon answers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/miss.h"
+#include "base/result.h"
+#include "wire/chunk.h"
+
+namespace cascade::wire {
+
+struct Pong {
+  std::string boot_id;
+  std::string version;
+};
+
+// Sizes in bytes, counts since start.
+struct StatusReply {
+  std::string version;
+  std::string boot_id;
+  std::string state;  // "serving" or "stopping"
+  int64_t uptime_us = 0;
+  std::string model;        // folder name
+  std::string model_type;   // "qwen3"
+  std::string weight_type;  // "bf16"
+  std::string kv_type;      // "bf16"
+  std::string isa;          // "avx512"
+  int32_t threads = 0;
+  int32_t context_tokens_max = 0;
+  int64_t weight_bytes = 0;
+  int64_t kv_bytes_max = 0;   // budget of the page pool
+  int64_t kv_bytes_used = 0;  // pages in use, shared pages once
+  int64_t kv_pages_used = 0;
+  int64_t kv_bytes_per_token = 0;
+  int32_t requests_running = 0;
+  int32_t requests_waiting = 0;
+  int32_t requests_waiting_max = 0;
+  int64_t tokens_waiting = 0;  // of prompts that have not started, as far as they are known
+  int64_t tokens_waiting_max = 0;
+  int64_t requests_preempted = 0;
+  int64_t requests_done = 0;
+  int64_t requests_failed = 0;
+  int64_t requests_cancelled = 0;
+  int64_t tokens_reused = 0;       // prompt tokens whose KV was found
+  int64_t tokens_prefilled = 0;    // prompt tokens computed for requests
+  int64_t tokens_reprefilled = 0;  // answer tokens computed again in idle time
+  int64_t tokens_generated = 0;
+  int64_t pages_evicted = 0;
+  int32_t chunks_input = 0;
+  int32_t chunks_output = 0;
+  int32_t reprefills_pending = 0;
+  double prefill_tokens_per_s = 0;            // measured, recent
+  double decode_tokens_per_s = 0;             // measured, recent, all sequences together
+  std::vector<std::string> actors_restarted;  // names, one entry a restart
+  std::vector<std::string> warnings;          // what is wrong now, each a sentence
+};
+
+// The request passed admission; sent at once, before any work.
+struct Accepted {
+  int32_t queue_position = 0;  // requests before it
+};
+
+// How far a request is; sent at least every second while a stream is silent.
+struct Progress {
+  int64_t prompt_tokens = 0;       // 0: not known yet
+  int64_t prompt_tokens_done = 0;  // reused or prefilled
+  double tokens_per_s = 0;         // of this prompt, so far; 0: nothing was prefilled yet
+  int64_t eta_us = 0;              // to the first token, at the present speed; 0: not known
+  int32_t queue_position = 0;      // requests before it, while it waits
+};
+
+// More text. Only whole code points.
+struct Delta {
+  std::string text;
+  bool reasoning = false;  // the text is a thought
+};
+
+struct Usage {
+  int64_t prompt_tokens = 0;
+  int64_t reused_tokens = 0;      // of the prompt: KV found
+  int64_t loaded_tokens = 0;      // of those: read from disk
+  int64_t prefilled_tokens = 0;   // of the prompt: computed now
+  Miss miss;                      // why the rest was not found
+  int64_t completion_tokens = 0;  // sampled, thoughts and end token included
+  int64_t reasoning_tokens = 0;   // of those: thoughts
+};
+
+struct Timings {
+  int64_t queue_us = 0;
+  int64_t prefill_us = 0;      // wall time from first slice to first token
+  int64_t first_token_us = 0;  // from acceptance
+  int64_t decode_us = 0;       // wall time from first to last token
+  int64_t total_us = 0;
+};
+
+struct Final {
+  std::string text;                // the answer, thoughts removed
+  std::string reasoning;           // the thoughts, think tokens removed
+  std::string finish_reason;       // "stop", "length", "cancelled"
+  std::vector<int32_t> token_ids;  // as sampled
+  std::vector<float> logprobs;     // one a token if asked for, else empty
+  Usage usage;
+  Timings timings;
+  uint64_t seed = 0;
+  std::string output_chunk_id;  // set if the output was retained
+  bool durable = true;          // of that output: as in ChunkReply
+  ThinkPolicy think_policy = ThinkPolicy::kReprefill;
+  // [tokens][n], n = top_logprobs of the request (the vocabulary's size, if that is smaller): the
+  // most likely tokens at the place of each sampled one, most likely first, and their
+  // log-probabilities under the model itself. Empty if not asked for.
+  std::vector<int32_t> top_token_ids;
+  std::vector<float> top_logprobs;
+};
+
+struct ChunkReply {
+  Chunk chunk;
+  // Whether what was changed outlives the daemon. False: the store cannot write now (see the
+  // status); it tries again.
+  bool durable = true;
+};
+
+struct PrefixReply {
+  std::string id;             // "prefix_" and 32 hexadecimal digits
+  int64_t tokens = 0;         // that are pinned
+  int64_t references = 0;     // of all connections of the tenant
+  int64_t reused_tokens = 0;  // of a PrefixCache, as in Usage
+  int64_t prefilled_tokens = 0;
+  Miss miss;
+};
+
+// Texts are cut to 400 bytes (whole code points) and token ids are left out: ChunkGet has them.
+struct ChunkListReply {
+  std::vector<Chunk> chunks;
+  std::vector<int64_t> token_counts;  // [chunks]: tokens of each chunk's text
+  bool more = false;
+};
+
+struct ChunkSearchHit {
+  std::string id;
+  ChunkType type = ChunkType::kContext;
+  std::string name;
+  std::string snippet;  // about a dozen words of its text, around what was found if it is there
+};
+
+struct ChunkSearchReply {
+  std::vector<ChunkSearchHit> hits;
+};
+
+// Chunks of one tenant and type.
+struct ChunkGroup {
+  std::string tenant;
+  ChunkType type = ChunkType::kContext;
+  int64_t chunks = 0;
+  int64_t pinned = 0;
+  int64_t hits = 0;
+  int64_t registrations = 0;
+  int64_t text_bytes = 0;  // texts and token ids, as they count against the tenant's limit
+  int64_t kv_bytes = 0;    // pages of the chunks' own tokens, of each chunk for itself
+};
+
+// The page pool as a whole. Counts since start.
+struct CacheStats {
+  std::string policy;  // of eviction: "lru", "lfu", "priority", "hybrid", "adaptive"
+  int64_t page_bytes = 0;
+  int64_t pages_max = 0;  // budget of the pool
+  int64_t pages_used = 0;
+  int64_t pages_pinned = 0;
+  int64_t pages_pin_promised = 0;  // to pinned chunks whose K and V are not there yet
+  int64_t pages_pinned_max = 0;    // budget (--max-pinned)
+  int64_t pages_held = 0;          // by retained chunks, pinned ones included
+  int64_t pages_held_max = 0;      // budget (--chunk-memory-ratio)
+  int64_t page_hits = 0;           // pages that requests found
+  int64_t page_misses = 0;         // pages that were computed
+  int64_t evicted = 0;             // pages that left, by reason: to make room,
+  int64_t removed_dead = 0;        // on a branch that no request can reach,
+  int64_t removed_deleted = 0;     // with their chunk
+  int64_t removed_expired = 0;
+  int64_t evicted_early = 0;      // computed again shortly afterwards
+  int64_t working_set_bytes = 0;  // used within the last 10 minutes
+  bool thrashing = false;         // now
+  int64_t thrash_alarms = 0;      // times that it began
+  double refault_share = 0;       // of latest accesses to pages: evicted shortly before
+  double recompute_bonus_s = 0;   // how much later costly pages count as used
+};
+
+// K and V on disk, of the model that is served. Counts since start.
+struct DiskStats {
+  int64_t pages = 0;
+  int64_t page_bytes = 0;  // of each, about
+  int64_t pages_written = 0;
+  int64_t pages_loaded = 0;
+  int64_t pages_bad = 0;         // that were damaged: forgotten, and computed again
+  int64_t pages_removed = 0;     // with what they belonged to, or to make room
+  int64_t load_bytes_per_s = 0;  // as it was measured lately; 0: not yet
+};
+
+// A tenant other than "local" sees its own chunks only, and neither `cache` nor `disk`.
+struct StatsReply {
+  std::vector<ChunkGroup> groups;  // by tenant and type
+  int64_t chunks_max = 0;          // limits of one tenant
+  int64_t text_bytes_max = 0;
+  int64_t pages_of_tenant = 0;  // the asking one's
+  std::optional<CacheStats> cache;
+  std::optional<DiskStats> disk;  // if K and V are kept there
+};
+
+struct FsckFinding {
+  std::string where;  // a file, a table's row, a page
+  std::string what;   // one sentence, for people
+  bool repaired = false;
+};
+
+struct FsckReply {
+  std::vector<FsckFinding> findings;  // the first 1000
+  int64_t found = 0;                  // all of them
+  int64_t left = 0;                   // of those: not repaired
+  int64_t pages = 0;                  // of K and V that were verified, beside the database
+  int64_t bytes = 0;                  // of these pages
+};
+
+struct BackupReply {
+  int64_t pages = 0;      // of K and V that were copied, beside the database
+  int64_t bytes = 0;      // of these pages
+  int64_t pages_bad = 0;  // that were damaged and left out
+};
+
+struct Ack {};
+
+// The end of a request that failed. `retry_after_ms` > 0: worth trying again after that time.
+struct ErrorReply {
+  Error error;
+  int64_t retry_after_ms = 0;
+};
+
+}  // namespace cascade::wire

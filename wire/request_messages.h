@@ -1,0 +1,189 @@
+// What clients ask for.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "wire/chunk.h"
+
+namespace cascade::wire {
+
+// Chosen by the sender of a request, echoed in every reply to it.
+using RequestId = std::array<uint8_t, 16>;
+
+// Answered with Pong. A changed boot_id tells a client that the daemon was restarted.
+struct Ping {};
+
+// Answered with StatusReply.
+struct StatusRequest {};
+
+// A chunk in a composition: by id, or by text (system prompts and contexts are registered on the
+// way; outputs have no text of their own). An output may also be named as context.
+struct ChunkRef {
+  ChunkType type = ChunkType::kContext;
+  std::string id;  // exactly one of id and text is set
+  std::string text;
+};
+
+// Added to the logit of one token before anything else.
+struct LogitBias {
+  int32_t token = 0;  // of the model's vocabulary
+  double bias = 0;    // [-100, 100]
+};
+
+struct SamplingParams {
+  // Absent: the model's generation_config.json, else greedy.
+  std::optional<double> temperature;         // [0, 100]; 0 = greedy
+  std::optional<double> top_p;               // (0, 1]
+  std::optional<int32_t> top_k;              // [0, 2^21]; 0 = off
+  std::optional<double> min_p;               // [0, 1]
+  std::optional<double> repetition_penalty;  // (0, 100]
+  std::optional<uint64_t> seed;              // absent: drawn by the daemon and reported
+  // As in OpenAI's API, over the generated tokens only; absent: 0.
+  std::optional<double> presence_penalty;   // [-2, 2]; of a token that was generated
+  std::optional<double> frequency_penalty;  // [-2, 2]; times how often it was generated
+  std::vector<LogitBias> logit_bias;        // <= 1024, each token once
+};
+
+// Answered with Accepted, then Delta and Progress (if stream), then exactly one of Final or Error.
+struct GenerateRequest {
+  // Exactly one of these three says what the prompt is.
+  std::vector<ChunkRef> chunks;       // system? (context | output)* query?
+  std::vector<ChatMessage> messages;  // a conversation; the last is the user's
+  std::optional<std::string> prompt;  // raw text, no template
+
+  int32_t max_tokens = 0;  // 0: the daemon's default; in any case no more than the context holds
+  SamplingParams sampling;
+  std::vector<std::string> stop;  // <= 16 strings of 1..256 bytes
+  bool ignore_eos = false;
+  std::optional<bool> thinking;             // the template's enable_thinking; absent: its default
+  bool retain_output = false;               // also called retain_output_cache
+  std::optional<ThinkPolicy> think_policy;  // absent: the daemon's (--think-policy)
+  bool stream = false;
+  bool logprobs = false;   // Final carries the log-probability of each sampled token
+  int64_t timeout_ms = 0;  // 0: none; counted from acceptance
+  bool reuse = true;       // false: the whole prompt is computed, whatever is known of it
+  // [0, 20], only with logprobs: Final also carries so many of the likeliest tokens at each place.
+  int32_t top_logprobs = 0;
+
+  // Of the retained output, only with retain_output; meaning and ranges as in ChunkUpdate. A pin
+  // for which there is no room fails the request, before anything is computed.
+  std::optional<std::string> output_name;
+  std::optional<bool> output_pinned;
+  std::optional<int64_t> output_ttl_ms;
+  std::optional<int32_t> output_priority;
+  std::optional<int64_t> output_priority_ms;
+  // The K and V of the prompt's whole pages have this priority for so long, counted from the first
+  // token; both or neither.
+  std::optional<int32_t> prompt_priority;     // [0, 100]
+  std::optional<int64_t> prompt_priority_ms;  // >= 1
+};
+
+// Ends the generation `target` of the same client. Answered with Ack; the target is answered with
+// a Final whose finish_reason is "cancelled". Error not_found if it is not running.
+struct CancelRequest {
+  RequestId target{};
+};
+
+// Registers a chunk; the same type and text again gives the same id, and counts in `registrations`.
+// Answered with ChunkReply. Exactly one of text and token_ids is given. The chunk of token ids is
+// that of the text that they decode to, with that text's own token ids; special tokens, and ids
+// that make no text, are refused. The other fields, where given, are applied to a chunk that was
+// there as well, as ChunkUpdate does; if one is refused, nothing is registered or changed.
+struct ChunkPut {
+  ChunkType type = ChunkType::kContext;
+  std::string text;
+  std::vector<int32_t> token_ids{};
+  std::optional<std::string> name{};
+  std::optional<bool> pinned{};
+  std::optional<int64_t> ttl_ms{};
+  std::optional<int32_t> priority{};
+  std::optional<int64_t> priority_ms{};
+};
+
+// Newest first. Answered with ChunkListReply.
+struct ChunkListRequest {
+  std::optional<ChunkType> type;
+  int32_t limit = 1000;  // [1, 1000]
+  std::string after;     // id of the last chunk of the previous page, or empty
+};
+
+// Chunks in whose name, text or query all words of `query` stand, newest first. Answered with
+// ChunkSearchReply.
+struct ChunkSearch {
+  std::string query;   // words between spaces; case and accents do not matter
+  int32_t limit = 20;  // [1, 1000]
+};
+
+// Answered with ChunkReply. `id` may be a prefix of at least 8 characters if it names one chunk.
+struct ChunkGet {
+  std::string id;
+};
+
+// Answered with ChunkReply: the chunk as it was.
+struct ChunkDelete {
+  std::string id;
+};
+
+// Changes what is given of a chunk: all of it, or nothing if one part is refused. Answered with
+// ChunkReply: the chunk as it is now. At least one change must be given.
+struct ChunkUpdate {
+  std::string id;
+  std::optional<std::string> name;     // <= 128 bytes without control characters; "": none
+  std::optional<bool> pinned;          // its pages are not evicted; it does not expire
+  std::optional<int64_t> ttl_ms;       // from now, [1, 100 years]; 0: never expires
+  std::optional<int32_t> priority;     // [0, 100]; pages of lower priority are evicted first
+  std::optional<int64_t> priority_ms;  // only with priority: for so long, then the default
+  std::optional<bool> published;       // by tenant "local" only
+  bool touch = false;                  // counts as a use
+};
+
+// Computes the K and V of what prompts will begin with, and pins it for this connection: until as
+// many PrefixRelease as PrefixCache and PrefixAttach have come, or the connection ends. The same
+// beginning again gives the same id. Answered as a generation is, with PrefixReply instead of
+// Final; CancelRequest ends it, with an ErrorReply "cancelled". Error resource_exhausted, field
+// "prefix", if there is no room for the pin.
+struct PrefixCache {
+  // Exactly one. A conversation that ends with a context or a message of the user goes on with
+  // that message, behind a blank line; a raw prompt goes on at once.
+  std::vector<ChunkRef> chunks;  // system? (context | output)*
+  std::vector<ChatMessage> messages;
+  std::optional<std::string> prompt;
+  std::optional<bool> thinking;  // as in GenerateRequest
+  bool stream = false;           // Progress is wanted
+  int64_t timeout_ms = 0;
+};
+
+// One reference more to a prefix of the same tenant. Answered with PrefixReply.
+struct PrefixAttach {
+  std::string id;
+};
+
+// One reference of this connection less; without references a prefix is gone, its pages are
+// ordinary ones. Answered with PrefixReply. Error not_found if this connection has none.
+struct PrefixRelease {
+  std::string id;
+};
+
+// What the chunks and their pages take, and what the cache did. Answered with StatsReply.
+struct StatsRequest {};
+
+// Verifies all that is on disk while the daemon goes on. Answered with FsckReply when it is done.
+// By tenant "local" only. Error conflict, field "fsck", while another one or a backup runs. It goes
+// on if the client goes away.
+struct FsckRequest {
+  bool repair = false;    // also forgets what is damaged; it is computed again when it is needed
+  std::string state_dir;  // what the client takes the daemon's for: another is refused; or empty
+};
+
+// Copies what is on disk, but for packed weights, to a folder while the daemon goes on. Answered
+// with BackupReply when it is done and durable. Otherwise as FsckRequest.
+struct BackupRequest {
+  std::string directory;  // an absolute path of the daemon's machine; not there, or empty
+  std::string state_dir;  // as in FsckRequest
+};
+
+}  // namespace cascade::wire
