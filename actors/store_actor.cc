@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "cache/chain_key.h"
 #include "cache/kv_view.h"
+#include "persist/kv_format.h"
 
 namespace cascade {
 namespace {
@@ -23,6 +24,9 @@ constexpr size_t kBeginningsMax = 10'000;
 
 // What one call of tidy() may move.
 constexpr uint64_t kCompactBytesMax = uint64_t{16} << 20;
+
+// Of a full budget, this part is made free at once.
+constexpr uint64_t kRoomShare = 64;
 
 // Of our own messages; anything else is a bug.
 Digest digest(const std::string& hex) {
@@ -71,7 +75,7 @@ void StoreActor::handle(const std::vector<wire::Message>& batch, const Send& sen
         },
         message);
   }
-  commit(send);
+  (void)commit(send);  // who waits for it has heard of its failure
   if (!busy()) return;
   // Behind the commit: it commits as well.
   upkeep_->step(send);
@@ -144,11 +148,11 @@ std::vector<std::string> StoreActor::beginnings_of_others(const Digest& model) {
   return beginnings;
 }
 
-void StoreActor::work(const wire::StorePages& store, const Send&) {
+void StoreActor::work(const wire::StorePages& store, const Send& send) {
   wire::StorePagesDone done;
   done.job = store.job;
   Waiting waiting;
-  const Status appended = append(store, waiting.written, done.removed);
+  const Status appended = append(store, waiting.written, done.removed, send);
   if (!appended.ok()) done.error = appended.error();
   waiting.answer = std::move(done);
   waiting_.push_back(std::move(waiting));
@@ -156,7 +160,7 @@ void StoreActor::work(const wire::StorePages& store, const Send&) {
 
 // Beyond the budget those go that were not used for longest.
 Status StoreActor::append(const wire::StorePages& store, std::vector<Digest>& written,
-                          std::vector<std::string>& removed) {
+                          std::vector<std::string>& removed, const Send& send) {
   if (durable_ == nullptr) return unsupported("state_dir", "nothing is kept");
   std::vector<RunPage> pages;
   for (const wire::ChainPage& page : store.pages) {
@@ -173,11 +177,20 @@ Status StoreActor::append(const wire::StorePages& store, std::vector<Digest>& wr
   const Status appended = durable_->kv().append(run, clock_.wall_us());
   const bool full = !appended.ok() && appended.error().code == ErrorCode::kResourceExhausted;
   if (!full || appended.error().field != "max_disk") return appended;
-  ASSIGN_OR_RETURN(const std::vector<Digest> oldest,
-                   durable_->kv().oldest(run.page_bytes * pages.size()));
-  RETURN_IF_ERROR(durable_->kv().remove(oldest));
-  for (const Digest& key : oldest) removed.push_back(key.hex());
+  RETURN_IF_ERROR(make_room((run.page_bytes + 2 * kKvBlockBytes) * pages.size(), removed, send));
   return durable_->kv().append(run, clock_.wall_us());
+}
+
+// More than is needed now, so that not every write waits for a commit of what it takes the place
+// of.
+Status StoreActor::make_room(uint64_t bytes, std::vector<std::string>& removed, const Send& send) {
+  const uint64_t share = durable_->kv().options().disk_bytes_max / kRoomShare;
+  ASSIGN_OR_RETURN(const std::vector<Digest> oldest,
+                   durable_->oldest_pages(std::max(bytes, share)));
+  RETURN_IF_ERROR(durable_->kv().remove(oldest));
+  RETURN_IF_ERROR(commit(send));
+  for (const Digest& key : oldest) removed.push_back(key.hex());
+  return {};
 }
 
 void StoreActor::work(const wire::LoadPages& load, const Send& send) {
@@ -276,7 +289,7 @@ void StoreActor::tell_forgotten(const Send& send) {
   if (!forgotten.keys.empty()) send(std::move(forgotten));
 }
 
-void StoreActor::commit(const Send& send) {
+Status StoreActor::commit(const Send& send) {
   const Status committed = chunks_.commit();
   if (!waiting_.empty()) tidy_ = false;
   std::vector<Digest> unwritten;
@@ -294,6 +307,7 @@ void StoreActor::commit(const Send& send) {
     send(std::move(waiting.answer));
   }
   if (durable_ != nullptr) tell_forgotten(send);
+  return committed;
 }
 
 void StoreActor::tidy(const Send& send) {

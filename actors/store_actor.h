@@ -58,10 +58,11 @@ class StoreActor {
   void work(const wire::StoreBackup& backup, const Send& send);
   void acknowledge(uint64_t job, const Status& status);
   Status append(const wire::StorePages& store, std::vector<Digest>& written,
-                std::vector<std::string>& removed);
+                std::vector<std::string>& removed, const Send& send);
+  Status make_room(uint64_t bytes, std::vector<std::string>& removed, const Send& send);
   void send_stored_pages(uint64_t job, const std::string& model, const Send& send);
   std::vector<std::string> beginnings_of_others(const Digest& model);
-  void commit(const Send& send);
+  Status commit(const Send& send);
   void tell_forgotten(const Send& send);
 
   ChunkStore& chunks_;

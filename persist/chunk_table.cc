@@ -375,6 +375,16 @@ std::vector<Chunk> ChunkTable::salvage() {
   return chunks;
 }
 
+Result<std::vector<Digest>> ChunkTable::pinned_chains() {
+  ASSIGN_OR_RETURN(Query query, database_.query("SELECT kv_key FROM chunks WHERE pinned=1"));
+  std::vector<Digest> ends;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, query.next());
+    if (!more) return ends;
+    if (const auto end = Digest::from_hex(query.text(0))) ends.push_back(*end);
+  }
+}
+
 Result<size_t> ChunkTable::repair() {
   std::vector<int64_t> lost;
   std::vector<Chunk> corrected;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/chunk.h"
+#include "base/hash.h"
 #include "persist/database.h"
 #include "persist/finding.h"
 
@@ -34,6 +35,8 @@ class ChunkTable {
   // `findings` says so; one whose counters alone are wrong has hits and registrations 0 and 1 and
   // counts as used when it was created.
   Result<std::vector<Chunk>> load(Findings& findings);
+  // The last pages (kv_key) of the chains of pinned chunks.
+  Result<std::vector<Digest>> pinned_chains();
   // The chunks of a damaged database that are as they were written, as far as they can be read.
   std::vector<Chunk> salvage();
   // Removes the rows that load() leaves out, corrects such counters, and makes the search index

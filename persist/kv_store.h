@@ -96,9 +96,12 @@ class KvStore {
   void prefetch(std::span<const Digest> keys);
   // Marks pages as used.
   Status touch(std::span<const Digest> keys, int64_t now_us);
-  // Pages to remove() to make room for `bytes`: those not used for longest, the last pages of
-  // chains first.
-  Result<std::vector<Digest>> oldest(uint64_t bytes) { return table_.oldest(bytes); }
+  // Pages to remove() to make room for `bytes`, which is there after the next commit: those not
+  // used for longest, the last pages of chains first. None of the chains that end with `kept`, so
+  // they may take less.
+  Result<std::vector<Digest>> oldest(uint64_t bytes, std::span<const Digest> kept) {
+    return table_.oldest(bytes, kept);
+  }
 
   // Forgets pages; those that are not stored are no error. After the commit their bytes, token ids
   // included, are overwritten or given back.
@@ -114,6 +117,7 @@ class KvStore {
 
   // What pages, headers and what is not overwritten yet take.
   uint64_t bytes_on_disk() const;
+  const KvOptions& options() const { return options_; }
   const KvCounters& counters() const { return counters_; }
   // What open() found and did.
   const Findings& findings() const { return findings_; }

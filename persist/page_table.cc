@@ -239,7 +239,23 @@ Result<std::vector<StoredPage>> PageTable::of_model(const Digest& model) {
   return read_pages(query);
 }
 
-Result<std::vector<Digest>> PageTable::oldest(uint64_t bytes) {
+Result<std::set<Digest>> PageTable::chains_of(std::span<const Digest> ends) {
+  std::set<Digest> keys;
+  for (Digest key : ends) {
+    while (!keys.contains(key)) {
+      ASSIGN_OR_RETURN(Query query, database_.query("SELECT parent_key FROM pages WHERE key=?"));
+      query.bind(as_blob(key));
+      ASSIGN_OR_RETURN(const bool found, query.next());
+      if (!found) break;
+      keys.insert(key);
+      key = as_digest(query.blob(0));
+    }
+  }
+  return keys;
+}
+
+Result<std::vector<Digest>> PageTable::oldest(uint64_t bytes, std::span<const Digest> kept) {
+  ASSIGN_OR_RETURN(const std::set<Digest> kept_keys, chains_of(kept));
   ASSIGN_OR_RETURN(Query query, database_.query("SELECT key, length FROM pages "
                                                 "ORDER BY last_used_us, position DESC"));
   std::vector<Digest> keys;
@@ -247,7 +263,9 @@ Result<std::vector<Digest>> PageTable::oldest(uint64_t bytes) {
   while (sum < bytes) {
     ASSIGN_OR_RETURN(const bool more, query.next());
     if (!more) break;
-    keys.push_back(as_digest(query.blob(0)));
+    const Digest key = as_digest(query.blob(0));
+    if (kept_keys.contains(key)) continue;
+    keys.push_back(key);
     sum += query.bits(1);
   }
   return keys;

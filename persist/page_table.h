@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
+#include <span>
 #include <vector>
 
 #include "base/hash.h"
@@ -80,14 +82,17 @@ class PageTable {
   // All pages of a model, parents before their children.
   Result<std::vector<StoredPage>> of_model(const Digest& model);
   // The pages that were not used for longest, of equally old ones the last of their chains first,
-  // until they take `bytes` together.
-  Result<std::vector<Digest>> oldest(uint64_t bytes);
+  // until they take `bytes` together or there are no more. None of the chains that end with `kept`.
+  Result<std::vector<Digest>> oldest(uint64_t bytes, std::span<const Digest> kept);
 
   Status put_scrub(const Scrub& scrub);
   Status remove_scrub(const Scrub& scrub);
   Result<std::vector<Scrub>> scrubs();
 
  private:
+  // The pages of the chains with these last pages, as far as they are stored.
+  Result<std::set<Digest>> chains_of(std::span<const Digest> ends);
+
   Database& database_;
 };
 

@@ -49,6 +49,7 @@ CREATE TABLE chunks(
   token_ids BLOB NOT NULL,
   UNIQUE(tenant, id)
 ) STRICT;
+CREATE INDEX chunks_pinned ON chunks(kv_key) WHERE pinned=1;
 CREATE TABLE think_spans(
   chunk INTEGER NOT NULL REFERENCES chunks(number) ON DELETE CASCADE,
   place INTEGER NOT NULL,

@@ -83,6 +83,11 @@ Status Store::rollback() {
   return kv_->rolled_back();
 }
 
+Result<std::vector<Digest>> Store::oldest_pages(uint64_t bytes) {
+  ASSIGN_OR_RETURN(const std::vector<Digest> pinned, chunks_.pinned_chains());
+  return kv_->oldest(bytes, pinned);
+}
+
 Result<bool> Store::forget_step() {
   RETURN_IF_ERROR(commit());
   failpoint(Failpoint::kForget);

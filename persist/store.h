@@ -60,6 +60,9 @@ class Store : public ChunkStore {
   // Undoes the changes since the last commit.
   Status rollback() override;
 
+  // Pages to remove to make room for `bytes` (KvStore::oldest()); none of pinned chunks.
+  Result<std::vector<Digest>> oldest_pages(uint64_t bytes);
+
   // Deleted texts stay in the search index and in the database's log for a while. Clears some of
   // that, and commits; false when nothing of them is left on the disk. For idle time.
   Result<bool> forget_step();

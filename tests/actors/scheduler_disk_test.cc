@@ -226,9 +226,29 @@ TEST_F(Disk, beyond_its_budget_the_oldest_pages_go) {
   }
   EXPECT_GT(stats().pages_removed, 0);
   EXPECT_LE(stats().pages, 8);
+  EXPECT_TRUE(world_->status().warnings.empty());
   const int64_t pages = stats().pages;
   restart();
   EXPECT_EQ(stats().pages, pages);
+}
+
+TEST_F(Disk, beyond_its_budget_the_pages_of_pinned_chunks_stay) {
+  world_.reset();
+  store_.reset();
+  store_options_.kv.disk_bytes_max = 8 * (SchedulerWorld::page_bytes() + 4096);
+  start();
+  const std::string pinned = first_turn();
+  wire::ChunkUpdate pin;
+  pin.id = pinned;
+  pin.pinned = true;
+  ASSERT_TRUE(world_->one<wire::ChunkReply>(world_->send(pin)).durable);
+  for (int i = 0; i < 6; ++i) {
+    generate({system_text(kSystem), query_text("What is " + std::to_string(i) + " + 1?")});
+  }
+  ASSERT_GT(stats().pages_removed, 0);
+  restart();
+  EXPECT_EQ(world_->chunk(pinned).kv_state, KvState::kReady);
+  EXPECT_GT(stats().pages_loaded, 0);
 }
 
 TEST_F(Disk, a_request_that_is_cancelled_while_its_pages_are_read_ends_when_they_are) {

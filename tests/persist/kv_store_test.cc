@@ -147,10 +147,13 @@ TEST(KvStore, the_budget_and_free_space_are_kept) {
   ASSERT_TRUE(ok(store->commit()));
   EXPECT_LE(store->kv().bytes_on_disk(), 100'000u);
   // The oldest chain goes, from its end.
-  const auto victims = store->kv().oldest(2 * record_bytes(testing::kPageBytes));
+  const auto victims = store->kv().oldest(2 * record_bytes(testing::kPageBytes), {});
   EXPECT_THAT(*victims, ::testing::ElementsAre(chains[0].keys[2], chains[0].keys[1]));
   ASSERT_TRUE(ok(store->kv().touch(chains[0].keys, 9)));
-  EXPECT_THAT(*store->kv().oldest(1), ::testing::ElementsAre(chains[1].keys[2]));
+  EXPECT_THAT(*store->kv().oldest(1, {}), ::testing::ElementsAre(chains[1].keys[2]));
+  // A chain that is kept stays as far as its last page is given.
+  const std::vector<Digest> kept = {chains[1].keys[1], chains[0].keys[2]};
+  EXPECT_THAT(*store->kv().oldest(100'000, kept), ::testing::ElementsAre(chains[1].keys[2]));
   ASSERT_TRUE(ok(store->kv().remove(chains[1].keys)));
   ASSERT_TRUE(ok(store->commit()));
   ASSERT_TRUE(ok(store->kv().append(chains[2].run(), 3)));

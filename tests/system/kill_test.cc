@@ -33,8 +33,16 @@ constexpr int kRounds = 100;
 #endif
 constexpr int kLongRounds = 10'000;
 
+// Rounds more, at most, until all kinds of work were seen.
+constexpr int kRoundsFactor = 5;
+
 // How long a failpoint is waited for, besides.
 constexpr int64_t kFailpointUs = 100'000;
+// What a short generation takes that the times of rounds are made for. Sanitizers and machines that
+// do something else need longer.
+constexpr int64_t kGenerationUs = 20'000;
+// How long each of the failpoints may need to be passed.
+constexpr int64_t kPassedUs = 60'000'000;
 // How soon a daemon whose connections broke is seen to have ended.
 constexpr int64_t kGoneUs = 2'000'000;
 
@@ -63,10 +71,14 @@ class KillLoop {
     for (int i = 0; i < kWorkers; ++i)
       workers_.push_back(std::make_unique<KillWorker>(i, random_()));
     auto connected = Client::connect(reference_.endpoint(), kPatient);
-    if (connected.ok()) reference_client_.emplace(*std::move(connected));
+    if (!connected.ok()) return;
+    reference_client_.emplace(*std::move(connected));
+    measure_pace();
   }
 
   bool ready() const { return reference_client_.has_value(); }
+
+  bool has_seen_all() const { return counts().tokens_loaded > 0 && counts().tokens_compared > 0; }
 
   // False if something is wrong.
   bool play(const Round& round) {
@@ -100,12 +112,14 @@ class KillLoop {
   Round next() {
     Round round;
     const auto names = failpoint_names();
-    round.work_us = static_cast<int64_t>(random_.below(uint64_t{1} << (14 + random_.below(5))));
+    const auto work_us =
+        static_cast<int64_t>(random_.below(uint64_t{1} << (14 + random_.below(5))));
+    round.work_us = work_us * pace_;
     if (random_.below(2) == 0) {
       const uint64_t passages = uint64_t{1} << random_.below(5);
       round.failpoint = std::string(names[random_.below(names.size())]) + ":" +
                         std::to_string(1 + random_.below(passages));
-      round.work_us += kFailpointUs;
+      round.work_us += kFailpointUs * pace_;
     }
     // Tidying up begins when nothing was asked for a while.
     if (random_.below(8) == 0)
@@ -145,6 +159,15 @@ class KillLoop {
   }
 
  private:
+  void measure_pace() {
+    wire::GenerateRequest request;
+    request.prompt = "What is the capital of France?";
+    request.max_tokens = 16;
+    const int64_t begin_us = testing::now_us();
+    if (!reference_client_->generate(request).ok()) reference_client_.reset();
+    pace_ = std::max<int64_t>(1, (testing::now_us() - begin_us) / kGenerationUs);
+  }
+
   void fault(const std::string& what) {
     faults_.push_back("round " + std::to_string(rounds_) + " (" + failpoint_ + "): " + what);
   }
@@ -283,6 +306,7 @@ class KillLoop {
   std::string gone_;  // why the daemon seems to have ended
   std::map<std::string, int64_t> failpoints_hit_;
   std::string failpoint_;  // of this round
+  int64_t pace_ = 1;       // how many times as long as usual a generation takes
   int64_t rounds_ = 0, chunks_verified_ = 0, chunks_adopted_ = 0;
 };
 
@@ -316,38 +340,50 @@ std::vector<Chunk> fill_and_empty(Client& client, const std::string& name) {
   return {outputs[4], outputs[9]};
 }
 
+// Starts the daemon to be killed at the failpoint `name`, sees that `kept` is there, and gives it
+// work until it is. Returns what it may be asked for afterwards.
+std::vector<Chunk> die_at(const std::string& name, const std::filesystem::path& run,
+                          const std::filesystem::path& state, std::vector<Chunk> kept) {
+  DaemonProcess daemon(run, {}, state, {"--max-disk", "10M"}, name);
+  if (daemon.serving()) {
+    auto client = Client::connect(daemon.endpoint());
+    if (client.ok()) {
+      for (const Chunk& chunk : kept) {
+        const auto seen = client->get_chunk(chunk.id);
+        const bool gone = !seen.ok() && client::is_unreachable(seen.error());
+        EXPECT_TRUE(gone || (seen.ok() && seen->token_ids == chunk.token_ids)) << chunk.id;
+      }
+      kept = fill_and_empty(*client, name);
+    }
+  }
+  EXPECT_TRUE(daemon.ended_within(kPassedUs)) << name << " is not passed\n" << daemon.log();
+  EXPECT_EQ(daemon.stop(SIGKILL), kKilled) << daemon.log();
+  return kept;
+}
+
 // Each of them, so that the names stand for moments that come.
 TEST(Kill, happens_at_every_failpoint) {
   const ScratchDir scratch;
-  const auto state = scratch.path() / "state";
-  const std::vector<std::string> options = {"--max-disk", "10M"};
-  std::vector<std::string> names(failpoint_names().begin(), failpoint_names().end());
-  // Pages without rows are there after a kill between the two.
-  names.insert(std::ranges::find(names, "recover_adopt"), "kv_write_after");
+  const std::string adopt = "recover_adopt";
   std::vector<Chunk> kept;
-  for (const std::string& name : names) {
-    DaemonProcess daemon(scratch.path() / "run", {}, state, options, name);
-    if (daemon.serving()) {
-      auto client = Client::connect(daemon.endpoint());
-      if (client.ok()) {
-        for (const Chunk& chunk : kept) {
-          const auto seen = client->get_chunk(chunk.id);
-          const bool gone = !seen.ok() && client::is_unreachable(seen.error());
-          EXPECT_TRUE(gone || (seen.ok() && seen->token_ids == chunk.token_ids)) << chunk.id;
-        }
-        kept = fill_and_empty(*client, name);
-      }
-    }
-    EXPECT_TRUE(daemon.ended_within(20'000'000)) << name << " is not passed\n" << daemon.log();
-    EXPECT_EQ(daemon.stop(SIGKILL), kKilled) << daemon.log();
+  for (const std::string_view name : failpoint_names()) {
+    if (name == adopt) continue;
+    kept = die_at(std::string(name), scratch.path() / "run", scratch.path() / "state", kept);
   }
+  // Pages without rows are there after a kill between the two, and it is the first pages that it
+  // comes behind: nothing was moved yet.
+  die_at("kv_write_after", scratch.path() / "run", scratch.path() / "new_state", {});
+  die_at(adopt, scratch.path() / "run", scratch.path() / "new_state", {});
 }
 
 TEST(Kill, loses_nothing_that_was_acknowledged_and_serves_no_wrong_byte) {
   KillLoop loop(testing::test_seed());
   ASSERT_TRUE(loop.ready());
   const int rounds = is_long() ? kLongRounds : kRounds;
-  for (int i = 0; i < rounds && loop.play(loop.next()); ++i) {
+  const auto goes_on = [&](int i) {
+    return i < rounds || (!loop.has_seen_all() && i < rounds * kRoundsFactor);
+  };
+  for (int i = 0; goes_on(i) && loop.play(loop.next()); ++i) {
     if ((i + 1) % 500 == 0) loop.print();
   }
   if (loop.faults().empty()) loop.rest();
