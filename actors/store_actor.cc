@@ -20,6 +20,7 @@ namespace {
 constexpr size_t kChunksAtOnceMax = 1000;
 constexpr size_t kTextBytesAtOnceMax = size_t{8} << 20;
 constexpr size_t kPagesAtOnceMax = 10'000;
+constexpr size_t kTurnsAtOnceMax = 10'000;
 constexpr size_t kBeginningsMax = 10'000;
 
 // What one call of tidy() may move.
@@ -54,6 +55,29 @@ void send_chunks(uint64_t job, std::vector<Chunk>&& chunks, const StoreActor::Se
     message.more = next != chunks.end();
     send(std::move(message));
   } while (next != chunks.end());
+}
+
+template <class T>
+Status status_of(const Result<T>& result) {
+  return result.ok() ? Status() : Status(result.error());
+}
+
+void send_settings(uint64_t job, std::vector<Session>&& sessions,
+                   const std::vector<Policy>& policies, const StoreActor::Send& send) {
+  wire::StoredSettings message;
+  message.job = job;
+  for (const Policy& policy : policies) {
+    message.policies.push_back({policy.tenant, policy.key, policy.value});
+  }
+  size_t turns = 0;
+  for (Session& session : sessions) {
+    turns += session.turns.size() + 1;
+    message.sessions.push_back(std::move(session));
+    if (turns < kTurnsAtOnceMax) continue;
+    send(std::exchange(message, {job, {}, {}}));
+    turns = 0;
+  }
+  send(std::move(message));
 }
 
 // What was done without the commit is undone.
@@ -100,11 +124,28 @@ void StoreActor::work(const wire::StoreDelete& remove, const Send&) {
   acknowledge(remove.job, chunks_.remove(remove.tenant, remove.id));
 }
 
+void StoreActor::work(const wire::StoreSession& put, const Send&) {
+  acknowledge(put.job, chunks_.put_session(put.session));
+}
+
+void StoreActor::work(const wire::StoreSessionDelete& remove, const Send&) {
+  acknowledge(remove.job, chunks_.remove_session(remove.tenant, remove.id));
+}
+
+void StoreActor::work(const wire::StorePolicy& put, const Send&) {
+  acknowledge(put.job, chunks_.put_policy({put.tenant, put.key, put.value}));
+}
+
 void StoreActor::work(const wire::StoreLoad& load, const Send& send) {
   auto chunks = chunks_.load();
+  auto sessions = chunks_.load_sessions();
+  auto policies = chunks_.load_policies();
   // A store that cannot be read is a reason to stop, not to go on with nothing.
-  if (!chunks.ok()) return send(wire::StoreAck{load.job, chunks.error()});
+  for (const Status& status : {status_of(chunks), status_of(sessions), status_of(policies)}) {
+    if (!status.ok()) return send(wire::StoreAck{load.job, status.error()});
+  }
   send_chunks(load.job, *std::move(chunks), send);
+  send_settings(load.job, *std::move(sessions), *std::move(policies), send);
   send_stored_pages(load.job, load.model, send);
 }
 

@@ -47,6 +47,9 @@ class StoreActor {
   void work(const wire::StorePut& put, const Send& send);
   void work(const wire::StoreTouch& touch, const Send& send);
   void work(const wire::StoreDelete& remove, const Send& send);
+  void work(const wire::StoreSession& put, const Send& send);
+  void work(const wire::StoreSessionDelete& remove, const Send& send);
+  void work(const wire::StorePolicy& put, const Send& send);
   void work(const wire::StoreLoad& load, const Send& send);
   void work(const wire::StorePages& store, const Send& send);
   void work(const wire::LoadPages& load, const Send& send);

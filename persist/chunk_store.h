@@ -1,4 +1,4 @@
-// Where chunk metadata outlives the actor that uses it.
+// Where metadata outlives the actor that uses it.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,12 @@
 
 #include "base/chunk.h"
 #include "base/result.h"
+#include "base/session.h"
+#include "persist/setting.h"
 
 namespace cascade {
 
-// Keyed by (tenant, id). One thread.
+// Chunks and sessions are keyed by (tenant, id), policies by (tenant, key). One thread.
 class ChunkStore {
  public:
   virtual ~ChunkStore() = default;
@@ -24,6 +26,13 @@ class ChunkStore {
   virtual Status remove(const std::string& tenant, const std::string& id) = 0;
   // All chunks, in order of creation time.
   virtual Result<std::vector<Chunk>> load() = 0;
+  // Adds the session or replaces it, turns included; removes it, with success if there is none.
+  virtual Status put_session(const Session& session) = 0;
+  virtual Status remove_session(const std::string& tenant, const std::string& id) = 0;
+  virtual Result<std::vector<Session>> load_sessions() = 0;
+  // Sets a policy; an empty value removes it.
+  virtual Status put_policy(const Policy& policy) = 0;
+  virtual Result<std::vector<Policy>> load_policies() = 0;
   // Makes all of the above durable, as far as the store is. One commit serves any number of
   // changes. After an error those since the last commit are undone: who needs them makes them
   // again.

@@ -32,4 +32,32 @@ Result<std::vector<Chunk>> MemoryStore::load() {
   return chunks;
 }
 
+Status MemoryStore::put_session(const Session& session) {
+  sessions_[{session.tenant, session.id}] = session;
+  return {};
+}
+
+Status MemoryStore::remove_session(const std::string& tenant, const std::string& id) {
+  sessions_.erase({tenant, id});
+  return {};
+}
+
+Result<std::vector<Session>> MemoryStore::load_sessions() {
+  std::vector<Session> sessions;
+  for (const auto& [name, session] : sessions_) sessions.push_back(session);
+  return sessions;
+}
+
+Status MemoryStore::put_policy(const Policy& policy) {
+  policies_.erase({policy.tenant, policy.key});
+  if (!policy.value.empty()) policies_[{policy.tenant, policy.key}] = policy;
+  return {};
+}
+
+Result<std::vector<Policy>> MemoryStore::load_policies() {
+  std::vector<Policy> policies;
+  for (const auto& [name, policy] : policies_) policies.push_back(policy);
+  return policies;
+}
+
 }  // namespace cascade

@@ -1,4 +1,4 @@
-// A store in memory: chunks outlive a restart of an actor, not of the process.
+// A store in memory: what it has outlives a restart of an actor, not of the process.
 #pragma once
 
 #include <map>
@@ -15,11 +15,19 @@ class MemoryStore : public ChunkStore {
                int64_t registrations, int64_t last_used_us) override;
   Status remove(const std::string& tenant, const std::string& id) override;
   Result<std::vector<Chunk>> load() override;
+  Status put_session(const Session& session) override;
+  Status remove_session(const std::string& tenant, const std::string& id) override;
+  Result<std::vector<Session>> load_sessions() override;
+  Status put_policy(const Policy& policy) override;
+  Result<std::vector<Policy>> load_policies() override;
   Status commit() override { return {}; }
   Status rollback() override { return {}; }
 
  private:
-  std::map<std::pair<std::string, std::string>, Chunk> chunks_;  // by tenant and id
+  using Name = std::pair<std::string, std::string>;  // tenant, id or key
+  std::map<Name, Chunk> chunks_;
+  std::map<Name, Session> sessions_;
+  std::map<Name, Policy> policies_;
 };
 
 }  // namespace cascade

@@ -11,7 +11,7 @@
 #include "base/hash.h"
 #include "persist/database.h"
 #include "persist/kv_format.h"
-#include "persist/session.h"
+#include "persist/setting.h"
 
 namespace cascade {
 

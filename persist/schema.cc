@@ -98,7 +98,6 @@ CREATE TABLE turns(
   session TEXT NOT NULL,
   turn INTEGER NOT NULL,
   output_id TEXT NOT NULL,
-  end_key BLOB NOT NULL,
   checksum INTEGER NOT NULL,
   PRIMARY KEY(tenant, session, turn),
   FOREIGN KEY(tenant, session) REFERENCES sessions(tenant, id) ON DELETE CASCADE

@@ -1,8 +1,6 @@
 // A row's checksum is over its key and values.
 #include "persist/session_table.h"
 
-#include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "persist/row_checksum.h"
@@ -17,19 +15,11 @@ int64_t checksum(const Session& session) {
 }
 
 int64_t checksum(std::string_view tenant, std::string_view session, const SessionTurn& turn) {
-  return RowChecksum()
-      .add_all(tenant, session, turn.number, turn.output_id, Blob(turn.end_key.bytes))
-      .value();
+  return RowChecksum().add_all(tenant, session, turn.number, turn.output_id).value();
 }
 
 int64_t checksum(const Policy& policy) {
   return RowChecksum().add_all(policy.tenant, policy.key, policy.value).value();
-}
-
-Digest as_digest(Blob blob) {
-  Digest digest;
-  std::memcpy(digest.bytes.data(), blob.data(), std::min(blob.size(), digest.bytes.size()));
-  return digest;
 }
 
 Session read_session(const Query& query) {
@@ -44,7 +34,7 @@ constexpr char kLeftOut[] = "does not have its checksum: it is left out";
 constexpr char kSessions[] =
     "SELECT tenant, id, created_us, last_used_us, checksum FROM sessions ORDER BY tenant, id";
 constexpr char kTurns[] =
-    "SELECT turn, output_id, end_key, checksum FROM turns WHERE tenant=? AND session=? "
+    "SELECT turn, output_id, checksum FROM turns WHERE tenant=? AND session=? "
     "ORDER BY turn";
 constexpr char kPolicies[] =
     "SELECT tenant, key, value, checksum FROM policies ORDER BY tenant, key";
@@ -64,10 +54,8 @@ Status SessionTable::put_row(const Session& session) {
 
 Status SessionTable::put_turn_row(std::string_view tenant, std::string_view session,
                                   const SessionTurn& turn) {
-  ASSIGN_OR_RETURN(Query put, database_.query("INSERT OR REPLACE INTO turns VALUES (?,?,?,?,?,?)"));
-  return put
-      .bind(tenant, session, turn.number, turn.output_id, Blob(turn.end_key.bytes),
-            checksum(tenant, session, turn))
+  ASSIGN_OR_RETURN(Query put, database_.query("INSERT OR REPLACE INTO turns VALUES (?,?,?,?,?)"));
+  return put.bind(tenant, session, turn.number, turn.output_id, checksum(tenant, session, turn))
       .run();
 }
 
@@ -80,23 +68,6 @@ Status SessionTable::put(const Session& session) {
       RETURN_IF_ERROR(put_turn_row(session.tenant, session.id, turn));
     }
     return {};
-  });
-}
-
-Status SessionTable::put_turn(std::string_view tenant, std::string_view session,
-                              const SessionTurn& turn, int64_t now_us) {
-  return database_.change([&]() -> Status {
-    Session used;
-    {
-      ASSIGN_OR_RETURN(Query find, database_.query("SELECT tenant, id, created_us, last_used_us "
-                                                   "FROM sessions WHERE tenant=? AND id=?"));
-      ASSIGN_OR_RETURN(const bool found, find.bind(tenant, session).next());
-      if (!found) return not_found("session", "there is no session of this id");
-      used = read_session(find);
-    }
-    used.last_used_us = now_us;
-    RETURN_IF_ERROR(put_row(used));
-    return put_turn_row(tenant, session, turn);
   });
 }
 
@@ -128,8 +99,8 @@ Status SessionTable::read_turns(Session& session, Findings& findings) {
   while (true) {
     ASSIGN_OR_RETURN(const bool more, query.next());
     if (!more) return {};
-    SessionTurn turn{query.integer(0), query.text(1), as_digest(query.blob(2))};
-    if (query.integer(3) == checksum(session.tenant, session.id, turn)) {
+    SessionTurn turn{query.integer(0), query.text(1)};
+    if (query.integer(2) == checksum(session.tenant, session.id, turn)) {
       session.turns.push_back(std::move(turn));
     } else {
       findings.push_back({"turn row", kLeftOut});

@@ -5,9 +5,10 @@
 #include <string_view>
 #include <vector>
 
+#include "base/session.h"
 #include "persist/database.h"
 #include "persist/finding.h"
-#include "persist/session.h"
+#include "persist/setting.h"
 
 namespace cascade {
 
@@ -18,9 +19,6 @@ class SessionTable {
 
   // Adds the session or replaces it, turns included.
   Status put(const Session& session);
-  // Adds a turn or replaces it, and marks the session as used. Errors: kNotFound, field "session".
-  Status put_turn(std::string_view tenant, std::string_view session, const SessionTurn& turn,
-                  int64_t now_us);
   // Success if there is none.
   Status remove(std::string_view tenant, std::string_view session);
   // All sessions, by tenant and id. Rows that are not as they were written are left out, and

@@ -50,6 +50,19 @@ class Store : public ChunkStore {
     return chunks_.remove(tenant, id);
   }
   Result<std::vector<Chunk>> load() override { return chunks_.load(findings_); }
+  // Sessions and policies, as SessionTable; the same of rows that are left out.
+  Status put_session(const Session& session) override { return sessions_.put(session); }
+  Status remove_session(const std::string& tenant, const std::string& id) override {
+    return sessions_.remove(tenant, id);
+  }
+  Result<std::vector<Session>> load_sessions() override { return sessions_.load(findings_); }
+  Status put_policy(const Policy& policy) override {
+    if (policy.value.empty()) return sessions_.remove_policy(policy.tenant, policy.key);
+    return sessions_.put_policy(policy);
+  }
+  Result<std::vector<Policy>> load_policies() override {
+    return sessions_.load_policies(findings_);
+  }
 
   // Makes all changes since the last commit durable: the bytes of pages, then the rows. One commit
   // serves any number of changes. After an error all of them are undone, pages included, and the

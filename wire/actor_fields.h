@@ -136,6 +136,41 @@ void fields(A& a, M& m) {
   a.required("model", m.model);
 }
 
+template <class A, Is<StoreSession> M>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  a.required("session", m.session);
+}
+
+template <class A, Is<StoreSessionDelete> M>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  a.required("tenant", m.tenant);
+  a.required("id", m.id);
+}
+
+template <class A, Is<StorePolicy> M>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  a.required("tenant", m.tenant);
+  a.required("key", m.key);
+  a.required("value", m.value);
+}
+
+template <class A, Is<StoredPolicy> M>
+void fields(A& a, M& m) {
+  a.required("tenant", m.tenant);
+  a.required("key", m.key);
+  a.required("value", m.value);
+}
+
+template <class A, Is<StoredSettings> M>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  a.required("sessions", m.sessions);
+  a.required("policies", m.policies);
+}
+
 template <class A, Is<ChainPage> M>
 void fields(A& a, M& m) {
   a.required("key", m.key);

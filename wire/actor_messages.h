@@ -155,6 +155,35 @@ struct StoreChunks {
   bool more = false;  // others follow
 };
 
+// scheduler -> store: sessions and policies; otherwise as StorePut and StoreDelete. A policy with
+// an empty value is removed.
+struct StoreSession {
+  uint64_t job = 0;
+  Session session;
+};
+struct StoreSessionDelete {
+  uint64_t job = 0;
+  std::string tenant;
+  std::string id;
+};
+struct StorePolicy {
+  uint64_t job = 0;
+  std::string tenant;
+  std::string key;
+  std::string value;
+};
+// store -> scheduler: what is stored of these, in one message or several, behind StoreChunks.
+struct StoredPolicy {
+  std::string tenant;
+  std::string key;
+  std::string value;
+};
+struct StoredSettings {
+  uint64_t job = 0;
+  std::vector<Session> sessions;
+  std::vector<StoredPolicy> policies;
+};
+
 // Keys of chains are hexadecimal (base/hash.h) in all that follows.
 
 // A page of a chain: in memory, and as it is called on disk.

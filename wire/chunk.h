@@ -1,4 +1,5 @@
-// Chunks as they travel: base/chunk.h is shared by the cache, the store and the protocol.
+// Chunks and sessions as they travel: these are shared by the cache, the store and the protocol.
 #pragma once
 
-#include "base/chunk.h"  // IWYU pragma: export
+#include "base/chunk.h"    // IWYU pragma: export
+#include "base/session.h"  // IWYU pragma: export

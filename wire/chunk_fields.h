@@ -52,6 +52,21 @@ void fields(A& a, M& m) {
   a.optional("verbatim", m.verbatim);
 }
 
+template <class A, Is<SessionTurn> M>
+void fields(A& a, M& m) {
+  a.required("number", m.number);
+  a.required("output_id", m.output_id);
+}
+
+template <class A, Is<Session> M>
+void fields(A& a, M& m) {
+  a.required("id", m.id);
+  a.required("tenant", m.tenant);
+  a.required("created_us", m.created_us);
+  a.required("last_used_us", m.last_used_us);
+  a.required("turns", m.turns);
+}
+
 // All but the token ids.
 template <class A, Is<Chunk> M>
 void chunk_fields(A& a, M& m) {

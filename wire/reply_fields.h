@@ -233,6 +233,38 @@ void fields(A& a, M& m) {
   a.required("pages_bad", m.pages_bad);
 }
 
+template <class A, Is<SessionInfo> M>
+void fields(A& a, M& m) {
+  a.required("id", m.id);
+  a.required("created_us", m.created_us);
+  a.required("last_used_us", m.last_used_us);
+  a.required("turns", m.turns);
+}
+
+template <class A, Is<SessionListReply> M>
+void fields(A& a, M& m) {
+  a.required("sessions", m.sessions);
+}
+
+template <class A, Is<SessionReply> M>
+void fields(A& a, M& m) {
+  a.required("session", m.session);
+  a.required("turns", m.turns);
+  a.required("durable", m.durable);
+}
+
+template <class A, Is<ExpiryPolicy> M>
+void fields(A& a, M& m) {
+  a.required("type", m.type);
+  a.required("ttl_ms", m.ttl_ms);
+}
+
+template <class A, Is<PolicyReply> M>
+void fields(A& a, M& m) {
+  a.required("policies", m.policies);
+  a.required("durable", m.durable);
+}
+
 template <class A, Is<Ack> M>
 void fields(A&, M&) {}
 

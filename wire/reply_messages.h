@@ -227,6 +227,33 @@ struct BackupReply {
   int64_t pages_bad = 0;  // that were damaged and left out
 };
 
+struct SessionInfo {
+  std::string id;
+  int64_t created_us = 0;    // Unix time
+  int64_t last_used_us = 0;  // Unix time
+  int64_t turns = 0;
+};
+
+struct SessionListReply {
+  std::vector<SessionInfo> sessions;
+};
+
+struct SessionReply {
+  SessionInfo session;
+  std::vector<SessionTurn> turns;
+  bool durable = true;  // as in ChunkReply
+};
+
+struct ExpiryPolicy {
+  ChunkType type = ChunkType::kContext;
+  int64_t ttl_ms = 0;
+};
+
+struct PolicyReply {
+  std::vector<ExpiryPolicy> policies;  // of types whose chunks expire
+  bool durable = true;                 // as in ChunkReply
+};
+
 struct Ack {};
 
 // The end of a request that failed. `retry_after_ms` > 0: worth trying again after that time.

@@ -61,6 +61,7 @@ void fields(A& a, M& m) {
   a.optional("output_priority_ms", m.output_priority_ms);
   a.optional("prompt_priority", m.prompt_priority);
   a.optional("prompt_priority_ms", m.prompt_priority_ms);
+  a.optional("session", m.session);
 }
 
 template <class A, Is<CancelRequest> M>
@@ -137,6 +138,31 @@ void fields(A& a, M& m) {
 
 template <class A, Is<StatsRequest> M>
 void fields(A&, M&) {}
+
+template <class A, Is<SessionListRequest> M>
+void fields(A& a, M& m) {
+  a.optional("limit", m.limit);
+}
+
+template <class A, Is<SessionGet> M>
+void fields(A& a, M& m) {
+  a.required("id", m.id);
+}
+
+template <class A, Is<SessionDelete> M>
+void fields(A& a, M& m) {
+  a.required("id", m.id);
+  a.optional("outputs", m.outputs);
+}
+
+template <class A, Is<PolicyGet> M>
+void fields(A&, M&) {}
+
+template <class A, Is<PolicySet> M>
+void fields(A& a, M& m) {
+  a.required("type", m.type);
+  a.required("ttl_ms", m.ttl_ms);
+}
 
 template <class A, Is<FsckRequest> M>
 void fields(A& a, M& m) {

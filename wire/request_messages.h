@@ -80,6 +80,10 @@ struct GenerateRequest {
   // token; both or neither.
   std::optional<int32_t> prompt_priority;     // [0, 100]
   std::optional<int64_t> prompt_priority_ms;  // >= 1
+  // The session that this is the next turn of; only with chunks. The outputs of its turns so far
+  // stand before the request's own chunks, but for a system prompt; the output is retained and,
+  // unless it is cancelled, becomes the session's next turn. A session begins with its first turn.
+  std::string session;  // <= 128 bytes without control characters
 };
 
 // Ends the generation `target` of the same client. Answered with Ack; the target is answered with
@@ -166,6 +170,33 @@ struct PrefixAttach {
 // ordinary ones. Answered with PrefixReply. Error not_found if this connection has none.
 struct PrefixRelease {
   std::string id;
+};
+
+// Sessions of the tenant, the one that was used last first. Answered with SessionListReply.
+struct SessionListRequest {
+  int32_t limit = 1000;  // [1, 1000]
+};
+
+// Answered with SessionReply.
+struct SessionGet {
+  std::string id;
+};
+
+// Answered with SessionReply: the session as it was. Error conflict while a request makes its next
+// turn.
+struct SessionDelete {
+  std::string id;
+  bool outputs = false;  // deletes the outputs of its turns, too; error conflict if one is pinned
+};
+
+// How long chunks live that are registered without a time to live of their own: the tenant's
+// policies. Answered with PolicyReply.
+struct PolicyGet {};
+
+// Sets one of them, for chunks that are registered from now on. Answered with PolicyReply.
+struct PolicySet {
+  ChunkType type = ChunkType::kContext;
+  int64_t ttl_ms = 0;  // [1, 100 years]; 0: they do not expire
 };
 
 // What the chunks and their pages take, and what the cache did. Answered with StatsReply.

@@ -141,16 +141,15 @@ Status check_between(const std::string& field, const std::optional<T>& value, T 
 }
 
 // Names are shown in one line of a terminal.
-Status check_name(const std::string& field, const std::optional<std::string>& name) {
-  if (!name.has_value()) return {};
-  if (name->size() > kNameBytesMax) {
-    return invalid_argument(field, "has " + std::to_string(name->size()) +
+Status check_name(const std::string& field, const std::string& name) {
+  if (name.size() > kNameBytesMax) {
+    return invalid_argument(field, "has " + std::to_string(name.size()) +
                                        " bytes, more than the limit of " +
                                        std::to_string(kNameBytesMax));
   }
-  if (!is_utf8(*name)) return invalid_argument(field, "is not UTF-8");
-  for (size_t at = 0; at < name->size();) {
-    const CodePoint next = utf8_decode(*name, at);
+  if (!is_utf8(name)) return invalid_argument(field, "is not UTF-8");
+  for (size_t at = 0; at < name.size();) {
+    const CodePoint next = utf8_decode(name, at);
     const bool control = next.value < 0x20 || (next.value >= 0x7F && next.value < 0xA0);
     if (control) {
       return invalid_argument(field, "has a control character at byte " + std::to_string(at));
@@ -169,7 +168,7 @@ struct GivenSettings {
 };
 
 Status check_settings(const std::string& prefix, const GivenSettings& given) {
-  RETURN_IF_ERROR(check_name(prefix + "name", given.name));
+  RETURN_IF_ERROR(check_name(prefix + "name", given.name.value_or("")));
   RETURN_IF_ERROR(check_between<int64_t>(prefix + "ttl_ms", given.ttl_ms, 0, kDurationMsMax));
   RETURN_IF_ERROR(
       check_between<int32_t>(prefix + "priority", given.priority, 0, kChunkPriorityMax));
@@ -189,7 +188,7 @@ Status check_retention(const GenerateRequest& request) {
       {"output_ttl_ms", request.output_ttl_ms.has_value()},
       {"output_priority", request.output_priority.has_value()}};
   for (const auto& [field, there] : given) {
-    if (there && !request.retain_output) {
+    if (there && !request.retain_output && request.session.empty()) {
       return invalid_argument(field, "is only there with retain_output, which is not set");
     }
   }
@@ -202,6 +201,18 @@ Status check_retention(const GenerateRequest& request) {
   return invalid_argument(priority ? "prompt_priority_ms" : "prompt_priority",
                           priority ? "must be set with prompt_priority: how long it holds"
                                    : "must be set with prompt_priority_ms");
+}
+
+Status check_session(const GenerateRequest& request) {
+  if (request.session.empty() || !request.chunks.empty()) {
+    return check_name("session", request.session);
+  }
+  return invalid_argument("session", "is only there with chunks: it adds its turns to them");
+}
+
+Status check_session_id(const std::string& id) {
+  if (id.empty()) return invalid_argument("id", "must not be empty");
+  return check_name("id", id);
 }
 
 Status check_not_negative(const char* field, int64_t value) {
@@ -247,6 +258,7 @@ Status check_request(const GenerateRequest& request) {
   RETURN_IF_ERROR(check_sampling(request.sampling));
   RETURN_IF_ERROR(check_top_logprobs(request));
   RETURN_IF_ERROR(check_retention(request));
+  RETURN_IF_ERROR(check_session(request));
   return check_stop(request.stop);
 }
 
@@ -299,6 +311,22 @@ Status check_request(const PrefixAttach& request) {
 
 Status check_request(const PrefixRelease& request) {
   return check_id("id", request.id);
+}
+
+Status check_request(const SessionListRequest& request) {
+  return check_list_limit(request.limit);
+}
+
+Status check_request(const SessionGet& request) {
+  return check_session_id(request.id);
+}
+
+Status check_request(const SessionDelete& request) {
+  return check_session_id(request.id);
+}
+
+Status check_request(const PolicySet& request) {
+  return check_between<int64_t>("ttl_ms", request.ttl_ms, 0, kDurationMsMax);
 }
 
 Status check_request(const FsckRequest& request) {

@@ -35,6 +35,10 @@ Status check_request(const ChunkUpdate& request);
 Status check_request(const PrefixCache& request);
 Status check_request(const PrefixAttach& request);
 Status check_request(const PrefixRelease& request);
+Status check_request(const SessionListRequest& request);
+Status check_request(const SessionGet& request);
+Status check_request(const SessionDelete& request);
+Status check_request(const PolicySet& request);
 Status check_request(const FsckRequest& request);
 Status check_request(const BackupRequest& request);
 

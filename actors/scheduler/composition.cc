@@ -6,8 +6,8 @@
 namespace cascade {
 namespace {
 
-std::string field(size_t index, const char* member) {
-  return "chunks[" + std::to_string(index) + "]." + member;
+std::string field(std::string_view name, const char* member) {
+  return std::string(name) + "." + member;
 }
 
 class Composer {
@@ -15,9 +15,10 @@ class Composer {
   Composer(std::string_view tenant, ChunkRegistry& registry, int64_t text_bytes_max)
       : tenant_(tenant), registry_(registry), text_bytes_max_(text_bytes_max) {}
 
-  Status add(size_t index, const wire::ChunkRef& ref) {
+  // `name`: the reference's, for errors.
+  Status add(std::string_view name, const wire::ChunkRef& ref) {
     if (ref.id.empty() == ref.text.empty()) {
-      return invalid_argument(field(index, "id"), "give exactly one of id and text");
+      return invalid_argument(field(name, "id"), "give exactly one of id and text");
     }
     Chunk chunk;
     if (ref.id.empty()) {
@@ -25,13 +26,13 @@ class Composer {
       chunk.text = ref.text;
     } else {
       auto found = registry_.find(tenant_, ref.id);
-      if (!found.ok()) return Error{found.error().code, field(index, "id"), found.error().message};
+      if (!found.ok()) return Error{found.error().code, field(name, "id"), found.error().message};
       chunk = (*found)->chunk;
       result_.chunk_ids.push_back(chunk.id);
       result_.parent_ids.push_back(chunk.id);
     }
-    RETURN_IF_ERROR(check_type(index, ref, chunk));
-    RETURN_IF_ERROR(check_order(index, chunk.type));
+    RETURN_IF_ERROR(check_type(name, ref, chunk));
+    RETURN_IF_ERROR(check_order(name, chunk.type));
     RETURN_IF_ERROR(count_text(chunk));
     append(chunk);
     const bool worth_an_id =
@@ -53,25 +54,25 @@ class Composer {
   }
 
  private:
-  static Status check_type(size_t index, const wire::ChunkRef& ref, const Chunk& chunk) {
+  static Status check_type(std::string_view name, const wire::ChunkRef& ref, const Chunk& chunk) {
     const bool output_as_context =
         ref.type == ChunkType::kContext && chunk.type == ChunkType::kOutput;
     if (ref.type != chunk.type && !output_as_context) {
-      return invalid_argument(field(index, "type"), "is " + std::string(to_string(ref.type)) +
-                                                        ", but the chunk is " +
-                                                        std::string(to_string(chunk.type)));
+      return invalid_argument(field(name, "type"), "is " + std::string(to_string(ref.type)) +
+                                                       ", but the chunk is " +
+                                                       std::string(to_string(chunk.type)));
     }
     if (ref.id.empty() && ref.type == ChunkType::kOutput) {
-      return invalid_argument(field(index, "id"), "an output is named by its id");
+      return invalid_argument(field(name, "id"), "an output is named by its id");
     }
     return {};
   }
 
-  Status check_order(size_t index, ChunkType type) {
+  Status check_order(std::string_view name, ChunkType type) {
     const int level = cascade_level(type);
     const bool only_one = type == ChunkType::kSystemPrompt || type == ChunkType::kQuery;
     if (level < level_ || (only_one && level == level_)) {
-      return invalid_argument(field(index, "type"),
+      return invalid_argument(field(name, "type"),
                               "the order is one SYSTEM_PROMPT, CONTEXT and OUTPUT, one QUERY");
     }
     level_ = level;
@@ -137,9 +138,18 @@ class Composer {
 }  // namespace
 
 Result<Composition> compose(const std::vector<wire::ChunkRef>& refs, std::string_view tenant,
-                            ChunkRegistry& registry, int64_t text_bytes_max, bool to_answer) {
+                            ChunkRegistry& registry, int64_t text_bytes_max, bool to_answer,
+                            const std::vector<std::string>& session_outputs) {
   Composer composer(tenant, registry, text_bytes_max);
-  for (size_t i = 0; i < refs.size(); ++i) RETURN_IF_ERROR(composer.add(i, refs[i]));
+  const auto add = [&](size_t i) {
+    return composer.add("chunks[" + std::to_string(i) + "]", refs[i]);
+  };
+  size_t next = 0;
+  if (!refs.empty() && refs.front().type == ChunkType::kSystemPrompt) RETURN_IF_ERROR(add(next++));
+  for (const std::string& id : session_outputs) {
+    RETURN_IF_ERROR(composer.add("session", {ChunkType::kOutput, id, ""}));
+  }
+  for (; next < refs.size(); ++next) RETURN_IF_ERROR(add(next));
   return std::move(composer).finish(to_answer);
 }
 

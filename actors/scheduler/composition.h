@@ -33,7 +33,10 @@ struct Composition {
 // or "chunks" (no user message at the end; more than `text_bytes_max` bytes of text before what is
 // repeated has been left out); kNotFound as ChunkRegistry::find.
 // With `to_answer` false, for a prompt that others will begin with, it may end with any message.
+// `session_outputs` are ids of outputs that stand before all but a system prompt; in errors their
+// field is "session".
 Result<Composition> compose(const std::vector<wire::ChunkRef>& refs, std::string_view tenant,
-                            ChunkRegistry& registry, int64_t text_bytes_max, bool to_answer = true);
+                            ChunkRegistry& registry, int64_t text_bytes_max, bool to_answer = true,
+                            const std::vector<std::string>& session_outputs = {});
 
 }  // namespace cascade

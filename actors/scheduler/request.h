@@ -34,7 +34,8 @@ struct Request {
   Client client;
   wire::RequestId id{};
   wire::GenerateRequest params;
-  bool prefix = false;  // a PrefixCache: ends with its prompt, without an answer
+  bool session_taken = false;  // it makes the next turn of params.session
+  bool prefix = false;         // a PrefixCache: ends with its prompt, without an answer
   RequestState state = RequestState::kEncoding;
 
   std::vector<ChatMessage> messages;    // empty for a raw prompt

@@ -18,7 +18,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
     store(entry.chunk);
   }
   refresh(entry);
-  reply_when_stored(client, id, {entry.chunk.tenant, entry.chunk.id},
+  reply_when_stored(client, id, {{entry.chunk.tenant, entry.chunk.id}},
                     wire::ChunkReply{entry.chunk});
 }
 

@@ -28,6 +28,7 @@ std::string SchedulerCore::register_text(Chunk chunk) {
   chunk.id = random_id("chunk");
   chunk.created_us = chunk.last_used_us = clock_.wall_us();
   chunk.priority = default_priority(chunk.type);
+  chunk.expires_us = default_expiry_us(chunk.tenant, chunk.type);
   chunk.content_hash = chunk_content_hash(chunk);
   const auto added = registry_.add(std::move(chunk));
   if (!added.ok()) {
@@ -101,6 +102,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id, wire::Ch
   job.chunk.id = random_id("chunk");
   job.chunk.tenant = client.tenant;
   job.chunk.priority = default_priority(put.type);
+  job.chunk.expires_us = default_expiry_us(client.tenant, put.type);
   job.chunk.created_us = job.chunk.last_used_us = clock_.wall_us();
   job.chunk.content_hash = chunk_content_hash(job.chunk);
   wire::EncodeJob encode;
@@ -139,7 +141,7 @@ void SchedulerCore::chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done)
   apply(put.settings, **added);
   refresh(**added);
   store(chunk);
-  reply_when_stored(put.client, put.id, {chunk.tenant, chunk.id}, wire::ChunkReply{chunk});
+  reply_when_stored(put.client, put.id, {{chunk.tenant, chunk.id}}, wire::ChunkReply{chunk});
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
@@ -209,8 +211,8 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
     return reply_error(client, id, pinned);
   }
   Chunk removed = remove_chunk(**found, Removal::kDeleted);
-  const ChunkName name = {removed.tenant, removed.id};
-  reply_when_stored(client, id, name, wire::ChunkReply{std::move(removed)});
+  const StoredName name = {removed.tenant, removed.id};
+  reply_when_stored(client, id, {name}, wire::ChunkReply{std::move(removed)});
 }
 
 }  // namespace cascade

@@ -15,6 +15,7 @@
 
 #include "actors/scheduler/chunk_settings.h"
 #include "actors/scheduler/request.h"
+#include "actors/scheduler/store_work.h"
 #include "base/clock.h"
 #include "cache/chain_index.h"
 #include "cache/chunk_registry.h"
@@ -23,6 +24,7 @@
 #include "cache/page_arena.h"
 #include "cache/page_pool.h"
 #include "cache/planner.h"
+#include "cache/session_registry.h"
 #include "model/model.h"
 #include "wire/frames.h"
 
@@ -203,23 +205,11 @@ class SchedulerCore {
   void refresh(ChunkEntry& entry);
 
   // What outlives the process: scheduler_store.cc.
-  using ChunkName = std::pair<std::string, std::string>;  // tenant, id
-  struct Saving {
-    ChunkName name;
-    bool whole;  // all of the chunk, or that it is gone
-  };
-  struct WaitingReply {
-    uint64_t job;  // the store's
-    ChunkName name;
-    Client client;
-    wire::RequestId id;
-    wire::Message message;
-  };
   void store(const Chunk& chunk);
   void store_use(const Chunk& chunk);
-  void store_removal(const ChunkName& name);
-  void reply_when_stored(const Client& client, const wire::RequestId& id, const ChunkName& name,
-                         wire::Message message);
+  void store_removal(const StoredName& name);
+  void reply_when_stored(const Client& client, const wire::RequestId& id,
+                         std::vector<StoredName> names, wire::Message message);
   void flush_replies();
   void on(wire::StoreAck&& ack);
   void on(wire::StoreChunks&& loaded);
@@ -228,6 +218,24 @@ class SchedulerCore {
   void save_again();
   void retry_store();
   void on_store_restarted();
+
+  // Sessions and expiry policies: scheduler_sessions.cc.
+  Status enter_session(Request& request);
+  std::vector<std::string> session_outputs(const Request& request);
+  void leave_session(Request& request);
+  void add_turn(Request& request, const std::string& output_id);
+  void store_session(const Session& session);
+  void store_session_removal(const std::string& tenant, const std::string& id);
+  void on(const Client& client, const wire::RequestId& id, const wire::SessionListRequest& request);
+  void on(const Client& client, const wire::RequestId& id, const wire::SessionGet& get);
+  void on(const Client& client, const wire::RequestId& id, const wire::SessionDelete& request);
+  int64_t default_expiry_us(const std::string& tenant, ChunkType type) const;
+  void on(const Client& client, const wire::RequestId& id, const wire::PolicyGet& get);
+  void on(const Client& client, const wire::RequestId& id, const wire::PolicySet& set);
+  wire::PolicyReply policies_of(const std::string& tenant) const;
+  void store_policy(const std::string& tenant, ChunkType type);
+  void on(wire::StoredSettings&& stored);
+  void save_setting_again(const StoredName& name);
 
   // Checks and backups of what is on disk: scheduler_upkeep.cc.
   struct Upkeep {
@@ -245,45 +253,6 @@ class SchedulerCore {
   void refuse_upkeep(const std::string& why);
 
   // Pages between memory and disk: scheduler_disk.cc.
-  struct Writeback {
-    TenantId owner;
-    std::vector<int32_t> chain;
-  };
-  struct NamedPage {
-    Digest key, parent;
-    TenantId owner;
-    int64_t position;
-    std::span<const int32_t> tokens;
-    ChainIndex::Node* node;
-  };
-  // The pages of the one message that the store is writing.
-  struct Writing {
-    struct Page {
-      Digest key, parent;
-      int32_t tokens;
-    };
-    uint64_t job;
-    TenantId owner;
-    std::vector<int32_t> chain;
-    ChainIndex::Node* last;  // acquired
-    std::vector<Page> pages;
-    std::vector<std::pair<int64_t, Removal>> ends;  // of the chain, that came meanwhile
-  };
-  // Pages on their way from disk into a sequence's.
-  struct Load {
-    uint64_t handle;              // of the request; 0: of the first re-prefill
-    std::vector<Digest> keys;     // of all pages
-    std::vector<int32_t> tokens;  // that they hold
-    size_t done = 0;              // pages that are in memory
-    size_t asked = 0;             // pages that the store was asked for behind them
-  };
-  // A chunk whose tokens the store was asked for.
-  struct ChainWanted {
-    ChunkName name;
-    std::string key;                      // its last page
-    std::optional<Removal> removed = {};  // to remove its pages from memory, too
-    int64_t begin = 0;                    // tokens before its own
-  };
   struct DiskCounters {
     int64_t pages_written = 0, pages_loaded = 0, pages_bad = 0, pages_removed = 0;
   };
@@ -310,7 +279,7 @@ class SchedulerCore {
   void keep_chain(ChunkEntry& entry);
   void set_chain_end(ChunkEntry& entry, const std::string& key);
   void read_chain(ChainWanted&& wanted);
-  void prefetch(const ChunkEntry& entry);
+  void prefetch(const std::vector<const ChunkEntry*>& used);
   void on(wire::StoredChain&& chain);
   void on(wire::StoredPages&& stored);
 
@@ -404,6 +373,8 @@ class SchedulerCore {
   ChainIndex index_;
   std::map<std::string, TenantId> tenants_;
   ChunkRegistry registry_;
+  SessionRegistry sessions_;
+  std::map<std::pair<std::string, ChunkType>, int64_t> ttls_ms_;  // policies, by tenant and type
   SpeedEstimate speed_;
   PromptBudget prompt_budget_;
 
@@ -437,7 +408,7 @@ class SchedulerCore {
   bool loaded_ = false;                                   // the chunks of the store are there
   std::deque<std::pair<Client, wire::Envelope>> parked_;  // what clients asked before
   std::map<uint64_t, Saving> saving_;                     // by the store's job; not answered yet
-  std::set<ChunkName> unsaved_;               // whose latest changes the store could not keep
+  std::set<StoredName> unsaved_;              // whose latest changes the store could not keep
   std::deque<WaitingReply> waiting_replies_;  // by job
   std::optional<Error> store_error_;          // while there are unsaved ones
   int64_t store_failed_us_ = 0;
@@ -456,7 +427,7 @@ class SchedulerCore {
   std::map<uint64_t, std::vector<std::string>> removing_;  // by the store's job
   std::vector<std::string> unremoved_;                     // that the store could not remove
   std::map<uint64_t, std::pair<Client, wire::RequestId>> searching_;  // by the store's job
-  std::optional<Upkeep> upkeep_;  // the one that is under way
+  std::optional<Upkeep> upkeep_;                                      // the one that is under way
   double load_bytes_per_us_ = 0;
   DiskCounters disk_counters_;
 

@@ -59,8 +59,8 @@ void SchedulerCore::write_prompt_behind(Request& request) {
 
 // The pages of the chain that are in memory, as they are called on disk. A page that goes on beyond
 // the chain counts as far as the chain goes.
-std::vector<SchedulerCore::NamedPage> SchedulerCore::pages_of(
-    TenantId owner, std::span<const int32_t> chain) const {
+std::vector<NamedPage> SchedulerCore::pages_of(TenantId owner,
+                                               std::span<const int32_t> chain) const {
   std::vector<NamedPage> pages;
   const ChainIndex::Match match = index_.match(owner, chain);
   for (ChainIndex::Node* node : ChainIndex::path_to(match.node)) {
@@ -353,17 +353,16 @@ void SchedulerCore::on(wire::StoredChain&& chain) {
   const auto found = reading_chains_.find(chain.job);
   if (found == reading_chains_.end()) return;
   const ChainWanted wanted = std::move(found->second);
-  const ChunkName& name = wanted.name;
+  const StoredName& name = wanted.name;
   reading_chains_.erase(found);
   if (wanted.removed) {
     const auto begin = static_cast<size_t>(wanted.begin);
-    return end_branch(name.first, chain.token_ids, begin, *wanted.removed);
+    return end_branch(name.tenant, chain.token_ids, begin, *wanted.removed);
   }
-  const auto entry = registry_.find_own(name.first, name.second);
+  const auto entry = registry_.find_own(name.tenant, name.id);
   if (!entry.ok() || !(*entry)->chain.empty() || !(*entry)->chunk.pinned) return;
   if (chain.token_ids.empty()) {
-    spdlog::warn("pages of {} are missing: what it was made from is not known any more",
-                 name.second);
+    spdlog::warn("pages of {} are missing: what it was made from is not known any more", name.id);
     set_chain_end(**entry, "");
   } else {
     (*entry)->chain = std::move(chain.token_ids);
@@ -372,14 +371,22 @@ void SchedulerCore::on(wire::StoredChain&& chain) {
   pin_or_wait(**entry);
 }
 
-// A chunk is used: of its chain, what is not in memory will be wanted soon.
-void SchedulerCore::prefetch(const ChunkEntry& entry) {
-  const auto end = Digest::from_hex(entry.chunk.kv_key);
-  if (!end || (entry.hold && index_.is_held(*entry.hold))) return;
+// Chunks are used: of their chains, what is not in memory will be wanted soon. Turns of one
+// conversation have most of their pages in common.
+void SchedulerCore::prefetch(const std::vector<const ChunkEntry*>& used) {
+  std::set<Digest> wanted;
+  std::vector<Digest> keys;  // the ends of chains first
+  for (auto entry = used.rbegin(); entry != used.rend(); ++entry) {
+    const auto end = Digest::from_hex((*entry)->chunk.kv_key);
+    if (!end || ((*entry)->hold && index_.is_held(*(*entry)->hold))) continue;
+    if (wanted.contains(*end)) continue;
+    for (const DiskIndex::Step& step : disk_.path(*end)) {
+      if (wanted.insert(step.key).second) keys.push_back(step.key);
+    }
+  }
+  if (keys.empty()) return;
   wire::PrefetchPages message;
-  for (const DiskIndex::Step& step : disk_.path(*end)) message.keys.push_back(hex(step.key));
-  if (message.keys.empty()) return;
-  std::ranges::reverse(message.keys);
+  for (auto key = keys.rbegin(); key != keys.rend(); ++key) message.keys.push_back(hex(*key));
   send(Actor::kStore, std::move(message));
 }
 

@@ -143,6 +143,7 @@ void SchedulerCore::accept(const Client& client, const wire::RequestId& id,
   request.prefix = prefix;
   request.accepted_us = request.last_sent_us = clock_.monotonic_us();
   if (const Status prepared = prepare(request); !prepared.ok()) {
+    leave_session(request);
     ++counters_.failed;
     reply_error(client, id, prepared.error());
     return;
@@ -158,9 +159,10 @@ Status SchedulerCore::prepare(Request& request) {
   wire::GenerateRequest& params = request.params;
   RETURN_IF_ERROR(check_logit_bias(params.sampling.logit_bias, model_.config.vocab_size));
   if (!params.chunks.empty()) {
+    RETURN_IF_ERROR(enter_session(request));
     ASSIGN_OR_RETURN(Composition composition,
                      compose(params.chunks, request.client.tenant, registry_, 2 * text_bytes_max(),
-                             /*to_answer=*/!request.prefix));
+                             /*to_answer=*/!request.prefix, session_outputs(request)));
     request.messages = std::move(composition.messages);
     RETURN_IF_ERROR(check_text_bytes("chunks", text_bytes(request)));
     use_chunks(request.client.tenant, composition.chunk_ids);
@@ -381,6 +383,8 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
   }
   if (request.params.retain_output && !request.sampled.empty() && !request.client_gone) {
     final.output_chunk_id = retain(request, finish_reason);
+    const bool is_turn = !final.output_chunk_id.empty() && finish_reason != "cancelled";
+    if (is_turn) add_turn(request, final.output_chunk_id);
     final.think_policy = think_policy(request);
   } else if (finish_reason == "cancelled" && request.output) {
     // A conversation may go on from half an answer, but not from half a thought.
@@ -398,12 +402,14 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
                    .decode_us = now - first,
                    .total_us = now - request.accepted_us};
   ++(finish_reason == "cancelled" ? counters_.cancelled : counters_.done);
-  const ChunkName name = {request.client.tenant, final.output_chunk_id};
+  const std::vector<StoredName> names = {
+      {request.client.tenant, final.output_chunk_id},
+      {request.client.tenant, request.params.session, StoredKind::kSession}};
   // The uses of its chunks are durable, too, when it is answered.
   if (final.output_chunk_id.empty() && request.parent_ids.empty()) {
     send_to(request, std::move(final));
   } else {
-    reply_when_stored(request.client, request.id, name, std::move(final));
+    reply_when_stored(request.client, request.id, names, std::move(final));
   }
   forget(request.handle);
 }
@@ -413,6 +419,7 @@ void SchedulerCore::forget(uint64_t handle) {
   Request& request = *it->second;
   if (request.running()) speed_.add_end(clock_.monotonic_us());
   count_waiting(request, 0, 0);
+  leave_session(request);
   std::erase_if(encoding_requests_, [&](const auto& entry) { return entry.second == handle; });
   waiting_.remove(handle);
   prefilling_.remove(handle);

@@ -51,6 +51,7 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   chunk.think_spans = request.output->think_spans();
   chunk.think_policy = think_policy(request);
   chunk.priority = default_priority(chunk.type);
+  chunk.expires_us = default_expiry_us(chunk.tenant, chunk.type);
   const size_t parents = std::min(request.parent_ids.size(), kParentIdsMax);
   chunk.parent_ids.assign(request.parent_ids.begin(),
                           request.parent_ids.begin() + static_cast<ptrdiff_t>(parents));
@@ -228,15 +229,17 @@ bool SchedulerCore::pause_idle() {
 }
 
 void SchedulerCore::use_chunks(const std::string& tenant, const std::vector<std::string>& ids) {
+  std::vector<const ChunkEntry*> used;
   for (const std::string& id : ids) {
     const auto found = registry_.find(tenant, id);
     if (!found.ok()) continue;
+    used.push_back(*found);
     Chunk& chunk = (*found)->chunk;
     ++chunk.hits;
     chunk.last_used_us = clock_.wall_us();
     store_use(chunk);
-    prefetch(**found);
   }
+  prefetch(used);
 }
 
 // The prefill actor has lost what it was to tokenize.

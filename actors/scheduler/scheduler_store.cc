@@ -21,6 +21,8 @@ constexpr int64_t kParkedRetryMs = 100;
 void set_durable(wire::Message& message, bool durable) {
   if (auto* chunk = std::get_if<wire::ChunkReply>(&message)) chunk->durable = durable;
   if (auto* final = std::get_if<wire::Final>(&message)) final->durable = durable;
+  if (auto* session = std::get_if<wire::SessionReply>(&message)) session->durable = durable;
+  if (auto* policy = std::get_if<wire::PolicyReply>(&message)) policy->durable = durable;
 }
 
 }  // namespace
@@ -38,17 +40,17 @@ void SchedulerCore::store_use(const Chunk& chunk) {
                                        chunk.last_used_us});
 }
 
-void SchedulerCore::store_removal(const ChunkName& name) {
+void SchedulerCore::store_removal(const StoredName& name) {
   const uint64_t job = next_job_++;
   saving_[job] = {name, /*whole=*/true};
-  send(Actor::kStore, wire::StoreDelete{job, name.first, name.second});
+  send(Actor::kStore, wire::StoreDelete{job, name.tenant, name.id});
 }
 
-// Answers a change of the chunk `name` when all changes so far are durable or have failed to be.
+// Answers a change of `names` when all changes so far are durable or have failed to be.
 void SchedulerCore::reply_when_stored(const Client& client, const wire::RequestId& id,
-                                      const ChunkName& name, wire::Message message) {
+                                      std::vector<StoredName> names, wire::Message message) {
   const uint64_t job = saving_.empty() ? 0 : saving_.rbegin()->first;
-  waiting_replies_.push_back({job, name, client, id, std::move(message)});
+  waiting_replies_.push_back({job, std::move(names), client, id, std::move(message)});
   flush_replies();
 }
 
@@ -57,7 +59,9 @@ void SchedulerCore::flush_replies() {
   const uint64_t next = saving_.empty() ? UINT64_MAX : saving_.begin()->first;
   while (!waiting_replies_.empty() && waiting_replies_.front().job < next) {
     WaitingReply& waiting = waiting_replies_.front();
-    set_durable(waiting.message, !unsaved_.contains(waiting.name));
+    const bool durable = std::ranges::none_of(
+        waiting.names, [&](const StoredName& name) { return unsaved_.contains(name); });
+    set_durable(waiting.message, durable);
     reply(waiting.client, waiting.id, std::move(waiting.message));
     waiting_replies_.pop_front();
   }
@@ -129,11 +133,15 @@ void SchedulerCore::park(const Client& client, wire::Envelope&& envelope) {
   parked_.emplace_back(client, std::move(envelope));
 }
 
-// Sends the chunks again whose changes are not durable, as they are now.
+// Sends again what has changes that are not durable, as it is now.
 void SchedulerCore::save_again() {
-  const std::vector<ChunkName> names(unsaved_.begin(), unsaved_.end());
+  const std::vector<StoredName> names(unsaved_.begin(), unsaved_.end());
   for (size_t i = 0; i < std::min(names.size(), kStoreRetriesMax); ++i) {
-    const auto found = registry_.find_own(names[i].first, names[i].second);
+    if (names[i].kind != StoredKind::kChunk) {
+      save_setting_again(names[i]);
+      continue;
+    }
+    const auto found = registry_.find_own(names[i].tenant, names[i].id);
     if (found.ok()) {
       store((*found)->chunk);
     } else {

@@ -240,6 +240,30 @@ Result<Chunk> Client::delete_chunk(const std::string& id) {
   return std::move(reply.chunk);
 }
 
+Result<std::vector<wire::SessionInfo>> Client::list_sessions(int32_t limit) {
+  ASSIGN_OR_RETURN(wire::SessionListReply reply,
+                   call<wire::SessionListReply>(wire::SessionListRequest{limit}));
+  return std::move(reply.sessions);
+}
+
+Result<wire::SessionReply> Client::get_session(const std::string& id) {
+  return call<wire::SessionReply>(wire::SessionGet{id});
+}
+
+Result<wire::SessionReply> Client::delete_session(const std::string& id, bool outputs) {
+  return call<wire::SessionReply>(wire::SessionDelete{id, outputs});
+}
+
+Result<std::vector<wire::ExpiryPolicy>> Client::expiry_policies() {
+  ASSIGN_OR_RETURN(wire::PolicyReply reply, call<wire::PolicyReply>(wire::PolicyGet{}));
+  return std::move(reply.policies);
+}
+
+Result<std::vector<wire::ExpiryPolicy>> Client::set_expiry_policy(ChunkType type, int64_t ttl_ms) {
+  ASSIGN_OR_RETURN(wire::PolicyReply reply, call<wire::PolicyReply>(wire::PolicySet{type, ttl_ms}));
+  return std::move(reply.policies);
+}
+
 Result<std::string> Client::register_chunk(const std::string& text, ChunkType type) {
   ASSIGN_OR_RETURN(Chunk chunk, put_chunk(type, text));
   return std::move(chunk.id);

@@ -110,6 +110,19 @@ class Client {
   Result<Chunk> set_chunk_priority(const std::string& id, int32_t priority,
                                    std::optional<int64_t> duration_ms = std::nullopt);
 
+  // Sessions: conversations by name, made by generations with `session` set; the one that was used
+  // last first.
+  Result<std::vector<wire::SessionInfo>> list_sessions(int32_t limit = 1000);
+  Result<wire::SessionReply> get_session(const std::string& id);
+  // The session as it was. With `outputs`, its turns' outputs are deleted as well.
+  Result<wire::SessionReply> delete_session(const std::string& id, bool outputs = false);
+
+  // How long chunks live, by type, that are registered without a time to live of their own; types
+  // that are not named do not expire. 0: they do not expire from now on. Chunks that are there keep
+  // what they have.
+  Result<std::vector<wire::ExpiryPolicy>> expiry_policies();
+  Result<std::vector<wire::ExpiryPolicy>> set_expiry_policy(ChunkType type, int64_t ttl_ms);
+
   // Prefixes: the K and V of what prompts will begin with, computed ahead and kept for this
   // connection; see wire::PrefixCache. Blocks as long as that takes; *cancel as in generate().
   Result<wire::PrefixReply> cache_prefix(wire::PrefixCache prefix,

@@ -104,10 +104,9 @@ TEST(Store, sessions_turns_and_policies_come_back) {
   Session session = make_session(3);
   ASSERT_TRUE(ok(store->sessions().put(session)));
   ASSERT_TRUE(ok(store->sessions().put(make_session(2))));
-  const SessionTurn turn = {3, "output_9", testing::model_digest()};
-  ASSERT_TRUE(ok(store->sessions().put_turn("a", session.id, turn, 77)));
-  EXPECT_EQ(store->sessions().put_turn("b", session.id, turn, 77).error().code,
-            ErrorCode::kNotFound);
+  session.turns.push_back({3, "output_9"});
+  session.last_used_us = 77;
+  ASSERT_TRUE(ok(store->put_session(session)));
   ASSERT_TRUE(ok(store->sessions().put_policy({"a", "eviction", "lru"})));
   ASSERT_TRUE(ok(store->sessions().put_policy({"", "eviction", "lfu"})));
   ASSERT_TRUE(ok(store->sessions().put_policy({"", "eviction", "hybrid"})));
@@ -115,8 +114,6 @@ TEST(Store, sessions_turns_and_policies_come_back) {
   ASSERT_TRUE(ok(store->commit()));
   store.reset();
   store = open_store(disk);
-  session.turns.push_back(turn);
-  session.last_used_us = 77;
   Findings findings;
   EXPECT_THAT(*store->sessions().load(findings), ::testing::ElementsAre(make_session(2), session));
   EXPECT_THAT(

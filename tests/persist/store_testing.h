@@ -81,8 +81,7 @@ inline Session make_session(uint64_t n) {
                      .last_used_us = static_cast<int64_t>(n),
                      .turns = {}};
   for (int64_t turn = 0; turn < static_cast<int64_t>(n % 4); ++turn) {
-    session.turns.push_back({turn, "output_" + std::to_string(n),
-                             Hasher().field("turn", static_cast<uint64_t>(turn)).finish()});
+    session.turns.push_back({turn, "output_" + std::to_string(n)});
   }
   return session;
 }

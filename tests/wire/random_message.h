@@ -57,6 +57,11 @@ inline void make_valid(Random& random, PrefixCache& request) {
   make_valid_prompt(random, request, ChunkType::kContext);
 }
 
+// A name is of one line; random texts are not.
+inline std::string random_name(Random& random) {
+  return "name " + std::to_string(random.below(1000));
+}
+
 inline void make_valid(Random& random, GenerateRequest& request) {
   make_valid_prompt(random, request, ChunkType::kQuery);
   request.max_tokens &= INT32_MAX;
@@ -82,6 +87,8 @@ inline void make_valid(Random& random, GenerateRequest& request) {
     request.prompt_priority = 1;
     request.prompt_priority_ms = 1;
   }
+  const bool in_session = !request.chunks.empty() && random.below(2) == 0;
+  request.session = in_session ? random_name(random) : "";
   std::optional<std::string> no_name;
   std::optional<int64_t> no_ttl;
   make_valid(random, no_name, no_ttl, request.prompt_priority, request.prompt_priority_ms);
@@ -114,6 +121,18 @@ inline void make_valid(Random& random, ChunkGet& request) {
 }
 inline void make_valid(Random& random, ChunkDelete& request) {
   request.id = random_id_text(random);
+}
+inline void make_valid(Random& random, SessionListRequest& request) {
+  request.limit = 1 + static_cast<int32_t>(random.below(kListLimitMax));
+}
+inline void make_valid(Random& random, SessionGet& request) {
+  request.id = random_name(random);
+}
+inline void make_valid(Random& random, SessionDelete& request) {
+  request.id = random_name(random);
+}
+inline void make_valid(Random& random, PolicySet& request) {
+  request.ttl_ms = static_cast<int64_t>(random.below(kDurationMsMax));
 }
 inline void make_valid(Random& random, PrefixAttach& request) {
   request.id = random_id_text(random);

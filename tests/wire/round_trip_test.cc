@@ -116,6 +116,26 @@ TEST(Frames, every_member_of_every_struct_is_a_field) {
   EXPECT_ALL_MEMBERS(DiskStats);
 }
 
+TEST(Frames, every_member_of_every_struct_of_sessions_is_a_field) {
+  EXPECT_ALL_MEMBERS(SessionListRequest);
+  EXPECT_ALL_MEMBERS(SessionGet);
+  EXPECT_ALL_MEMBERS(SessionDelete);
+  EXPECT_ALL_MEMBERS(PolicyGet);
+  EXPECT_ALL_MEMBERS(PolicySet);
+  EXPECT_ALL_MEMBERS(SessionInfo);
+  EXPECT_ALL_MEMBERS(SessionListReply);
+  EXPECT_ALL_MEMBERS(SessionReply);
+  EXPECT_ALL_MEMBERS(ExpiryPolicy);
+  EXPECT_ALL_MEMBERS(PolicyReply);
+  EXPECT_ALL_MEMBERS(SessionTurn);
+  EXPECT_ALL_MEMBERS(Session);
+  EXPECT_ALL_MEMBERS(StoreSession);
+  EXPECT_ALL_MEMBERS(StoreSessionDelete);
+  EXPECT_ALL_MEMBERS(StorePolicy);
+  EXPECT_ALL_MEMBERS(StoredPolicy);
+  EXPECT_ALL_MEMBERS(StoredSettings);
+}
+
 TEST(Frames, every_member_of_every_struct_of_upkeep_is_a_field) {
   EXPECT_ALL_MEMBERS(FsckRequest);
   EXPECT_ALL_MEMBERS(FsckFinding);

@@ -62,6 +62,12 @@ Final sample_final() {
   return final;
 }
 
+SessionReply sample_session() {
+  return {{"trip", 1'800'000'000'000'000, 1'800'000'100'000'000, 2},
+          {{0, "output_01"}, {1, "output_02"}},
+          true};
+}
+
 Chunk sample_chunk() {
   Chunk chunk;
   chunk.id = "output_0123456789abcdef0123456789abcdef";
@@ -162,6 +168,11 @@ std::vector<Vector> vectors() {
       {"chunk_search", ChunkSearch{"capital france", 5}},
       {"fsck_request", FsckRequest{true, "/var/lib/cascade"}},
       {"backup_request", BackupRequest{"/mnt/backup", ""}},
+      {"session_list_request", SessionListRequest{20}},
+      {"session_get", SessionGet{"trip"}},
+      {"session_delete", SessionDelete{"trip", true}},
+      {"policy_get", PolicyGet{}},
+      {"policy_set", PolicySet{ChunkType::kOutput, 604'800'000}},
       {"pong", Pong{"boot_1", "0.1.0"}},
       {"status_reply", status},
       {"accepted", Accepted{3}},
@@ -177,6 +188,9 @@ std::vector<Vector> vectors() {
       {"fsck_reply",
        FsckReply{{{"kv file 1, page at 4096", "is cut off", true}}, 1, 0, 12, 49'152}},
       {"backup_reply", BackupReply{12, 49'152, 1}},
+      {"session_list_reply", SessionListReply{{sample_session().session}}},
+      {"session_reply", sample_session()},
+      {"policy_reply", PolicyReply{{{ChunkType::kOutput, 604'800'000}}, true}},
       {"ack", Ack{}},
       {"error_reply", ErrorReply{not_found("id", "no such chunk"), 0}}};
 }

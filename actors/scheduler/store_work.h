@@ -1,0 +1,89 @@
+// What the scheduler has given to the store and not heard of yet: plain data.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/scheduler/request.h"
+#include "base/hash.h"
+#include "cache/chain_index.h"
+#include "wire/messages.h"
+
+namespace cascade {
+
+// ---- Metadata -----------------------------------------------------------------------------------
+
+enum class StoredKind { kChunk, kSession, kPolicy };
+
+struct StoredName {
+  std::string tenant;
+  std::string id;  // a policy's key
+  StoredKind kind = StoredKind::kChunk;
+  auto operator<=>(const StoredName&) const = default;
+};
+
+struct Saving {
+  StoredName name;
+  bool whole;  // all of the chunk, or that it is gone
+};
+
+struct WaitingReply {
+  uint64_t job;                   // the store's
+  std::vector<StoredName> names;  // that have changed
+  Client client;
+  wire::RequestId id;
+  wire::Message message;
+};
+
+// ---- Pages --------------------------------------------------------------------------------------
+
+struct Writeback {
+  TenantId owner;
+  std::vector<int32_t> chain;
+};
+
+struct NamedPage {
+  Digest key, parent;
+  TenantId owner;
+  int64_t position;
+  std::span<const int32_t> tokens;
+  ChainIndex::Node* node;
+};
+
+// The pages of the one message that the store is writing.
+struct Writing {
+  struct Page {
+    Digest key, parent;
+    int32_t tokens;
+  };
+  uint64_t job;
+  TenantId owner;
+  std::vector<int32_t> chain;
+  ChainIndex::Node* last;  // acquired
+  std::vector<Page> pages;
+  std::vector<std::pair<int64_t, Removal>> ends;  // of the chain, that came meanwhile
+};
+
+// Pages on their way from disk into a sequence's.
+struct Load {
+  uint64_t handle;              // of the request; 0: of the first re-prefill
+  std::vector<Digest> keys;     // of all pages
+  std::vector<int32_t> tokens;  // that they hold
+  size_t done = 0;              // pages that are in memory
+  size_t asked = 0;             // pages that the store was asked for behind them
+};
+
+// A chunk whose tokens the store was asked for.
+struct ChainWanted {
+  StoredName name;
+  std::string key;                      // its last page
+  std::optional<Removal> removed = {};  // to remove its pages from memory, too
+  int64_t begin = 0;                    // tokens before its own
+};
+
+}  // namespace cascade

@@ -1,0 +1,216 @@
+// Conversations by name, and how long chunks live that nobody said it of.
+#include <gtest/gtest.h>
+
+#include "tests/actors/scheduler_world.h"
+#include "tests/persist/memory_disk.h"
+
+namespace cascade {
+namespace {
+
+using testing::ask;
+using testing::output_ref;
+using testing::query_text;
+using testing::SchedulerWorld;
+using testing::system_text;
+
+constexpr char kSystem[] = "You are a geographer.";
+
+class Sessions : public ::testing::Test {
+ protected:
+  void SetUp() override { start(); }
+  void TearDown() override {
+    world_.reset();
+    store_.reset();
+  }
+  void start() {
+    auto opened = Store::open(disk_, "/state", {});
+    ASSERT_TRUE(opened.ok()) << opened.error().to_string();
+    store_ = *std::move(opened);
+    SchedulerOptions options;
+    options.keep_pages = true;
+    world_ = std::make_unique<SchedulerWorld>(options, SchedulerWorld::kPages, store_.get());
+  }
+  void restart() {
+    world_.reset();
+    disk_.kill();
+    store_.reset();
+    start();
+  }
+  static wire::GenerateRequest turn(const std::string& question,
+                                    const std::string& session = "trip") {
+    wire::GenerateRequest request = ask({system_text(kSystem), query_text(question)});
+    request.session = session;
+    return request;
+  }
+  wire::Final say(const std::string& question, const std::string& session = "trip") {
+    return world_->one<wire::Final>(world_->send(turn(question, session)));
+  }
+  wire::SessionReply session(const std::string& id = "trip") {
+    return world_->one<wire::SessionReply>(world_->send(wire::SessionGet{id}));
+  }
+
+  testing::MemoryDisk disk_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<SchedulerWorld> world_;
+};
+
+TEST_F(Sessions, the_turns_so_far_come_before_what_a_request_adds) {
+  const wire::Final first = say("Capital of France?");
+  const wire::Final second = say("And of Italy?");
+  EXPECT_GT(second.usage.prompt_tokens, first.usage.prompt_tokens);
+  wire::GenerateRequest by_hand =
+      ask({system_text(kSystem), output_ref(first.output_chunk_id), query_text("And of Italy?")});
+  const auto same = world_->one<wire::Final>(world_->send(by_hand));
+  EXPECT_EQ(same.token_ids, second.token_ids);
+  EXPECT_EQ(same.usage.prompt_tokens, second.usage.prompt_tokens);
+  const wire::SessionReply now = session();
+  EXPECT_EQ(now.session.turns, 2);
+  EXPECT_EQ(now.turns,
+            (std::vector<SessionTurn>{{0, first.output_chunk_id}, {1, second.output_chunk_id}}));
+}
+
+TEST_F(Sessions, are_there_after_kill_9) {
+  const wire::Final first = say("Capital of France?");
+  ASSERT_TRUE(first.durable);
+  const wire::SessionReply before = session();
+  restart();
+  const wire::SessionReply after = session();
+  EXPECT_EQ(after.turns, before.turns);
+  EXPECT_EQ(after.session.created_us, before.session.created_us);
+  EXPECT_EQ(after.session.last_used_us, before.session.last_used_us);
+  const wire::Final second = say("And of Italy?");
+  EXPECT_EQ(session().turns.size(), 2u);
+  EXPECT_GT(second.usage.prompt_tokens, first.usage.prompt_tokens);
+}
+
+TEST_F(Sessions, another_request_of_the_same_session_is_refused_while_one_runs) {
+  const uint64_t first = world_->post(turn("Capital of France?"));
+  const Error refused = world_->error(world_->post(turn("And of Italy?")));
+  EXPECT_EQ(refused.code, ErrorCode::kConflict);
+  EXPECT_EQ(refused.field, "session");
+  EXPECT_EQ(world_->error(world_->post(wire::SessionDelete{"trip", false})).code,
+            ErrorCode::kNotFound);  // it begins with its first turn
+  const uint64_t other = world_->post(turn("And of Italy?", "another"));
+  world_->pump();
+  world_->one<wire::Final>(first);
+  world_->one<wire::Final>(other);
+  EXPECT_TRUE(say("And of Italy?").durable);
+}
+
+TEST_F(Sessions, a_request_that_fails_or_is_cancelled_is_no_turn) {
+  say("Capital of France?");
+  wire::GenerateRequest wrong = turn("And of Italy?");
+  wrong.chunks.insert(wrong.chunks.begin() + 1, output_ref("output_that_is_not_there"));
+  EXPECT_EQ(world_->error(world_->send(wrong)).field, "chunks[1].id");
+  const uint64_t cancelled = world_->post(turn("And of Spain?"));
+  while (world_->all<wire::Delta>(cancelled).empty() && world_->pump(1) > 0 &&
+         world_->all<wire::Final>(cancelled).empty()) {
+    if (world_->jobs_for(testing::Actor::kDecode) > 0) break;
+  }
+  world_->post(wire::CancelRequest{testing::request_id(cancelled)});
+  world_->pump();
+  EXPECT_EQ(world_->one<wire::Final>(cancelled).finish_reason, "cancelled");
+  EXPECT_EQ(session().turns.size(), 1u);
+  say("And of Italy?");
+  EXPECT_EQ(session().turns.size(), 2u);
+}
+
+TEST_F(Sessions, a_turn_whose_output_is_gone_is_left_out) {
+  const wire::Final first = say("Capital of France?");
+  const int64_t two = say("And of Italy?").usage.prompt_tokens;
+  world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{first.output_chunk_id}));
+  const int64_t after = say("And of Italy?").usage.prompt_tokens;
+  EXPECT_LT(after, 2 * two);
+  EXPECT_EQ(session().turns.size(), 3u);
+}
+
+TEST_F(Sessions, tenants_have_their_own) {
+  say("Capital of France?");
+  EXPECT_EQ(world_->error(world_->send_as("alice", wire::SessionGet{"trip"})).code,
+            ErrorCode::kNotFound);
+  EXPECT_EQ(world_->error(world_->send_as("alice", wire::SessionDelete{"trip", true})).code,
+            ErrorCode::kNotFound);
+  const auto list =
+      world_->one<wire::SessionListReply>(world_->send_as("alice", wire::SessionListRequest{}));
+  EXPECT_TRUE(list.sessions.empty());
+}
+
+TEST_F(Sessions, are_deleted_with_or_without_their_outputs) {
+  const wire::Final first = say("Capital of France?", "a");
+  const wire::Final second = say("Capital of Italy?", "b");
+  EXPECT_EQ(
+      world_->one<wire::SessionListReply>(world_->send(wire::SessionListRequest{})).sessions.size(),
+      2u);
+  EXPECT_TRUE(
+      world_->one<wire::SessionReply>(world_->send(wire::SessionDelete{"a", false})).durable);
+  EXPECT_EQ(world_->chunk(first.output_chunk_id).id, first.output_chunk_id);
+  world_->one<wire::SessionReply>(world_->send(wire::SessionDelete{"b", true}));
+  EXPECT_EQ(world_->error(world_->send(wire::ChunkGet{second.output_chunk_id})).code,
+            ErrorCode::kNotFound);
+  restart();
+  EXPECT_TRUE(world_->one<wire::SessionListReply>(world_->send(wire::SessionListRequest{}))
+                  .sessions.empty());
+}
+
+TEST_F(Sessions, with_a_pinned_output_are_not_deleted_with_their_outputs) {
+  const wire::Final first = say("Capital of France?");
+  wire::ChunkUpdate pin;
+  pin.id = first.output_chunk_id;
+  pin.pinned = true;
+  world_->one<wire::ChunkReply>(world_->send(pin));
+  const Error refused = world_->error(world_->send(wire::SessionDelete{"trip", true}));
+  EXPECT_EQ(refused.code, ErrorCode::kConflict);
+  EXPECT_EQ(refused.field, "outputs");
+  EXPECT_EQ(session().turns.size(), 1u);
+}
+
+TEST_F(Sessions, what_the_store_could_not_keep_is_kept_later) {
+  say("Capital of France?");
+  disk_.set_capacity(0);
+  const wire::Final second = say("And of Italy?");
+  EXPECT_FALSE(second.durable);
+  disk_.set_capacity(uint64_t{1} << 40);
+  world_->clock.advance_us(3'000'000);
+  world_->core().on_tick();
+  world_->pump();
+  restart();
+  EXPECT_EQ(session().turns.size(), 2u);
+}
+
+TEST_F(Sessions, a_policy_gives_new_chunks_their_time_to_live) {
+  const auto put = [&](const std::string& text, std::optional<int64_t> ttl_ms = {}) {
+    wire::ChunkPut request;
+    request.text = text;
+    request.ttl_ms = ttl_ms;
+    return world_->one<wire::ChunkReply>(world_->send(request)).chunk;
+  };
+  EXPECT_EQ(put("before").expires_us, 0);
+  const auto set =
+      world_->one<wire::PolicyReply>(world_->send(wire::PolicySet{ChunkType::kContext, 60'000}));
+  EXPECT_TRUE(set.durable);
+  ASSERT_EQ(set.policies.size(), 1u);
+  EXPECT_EQ(set.policies[0].ttl_ms, 60'000);
+  const Chunk ruled = put("by the policy");
+  EXPECT_EQ(ruled.expires_us, ruled.created_us + 60'000'000);
+  EXPECT_EQ(put("for ever", 0).expires_us, 0);
+  const Chunk own = put("its own", 5'000);
+  EXPECT_LE(own.expires_us, world_->clock.wall_us() + 5'000'000);
+  EXPECT_EQ(world_->chunk(put("before").id).expires_us, 0);  // what was there keeps what it has
+  // Outputs have a policy of their own, and so have tenants.
+  wire::GenerateRequest request = ask({query_text("Capital of France?")});
+  request.retain_output = true;
+  const wire::Final final = world_->one<wire::Final>(world_->send(request));
+  EXPECT_EQ(world_->chunk(final.output_chunk_id).expires_us, 0);
+  EXPECT_TRUE(
+      world_->one<wire::PolicyReply>(world_->send_as("alice", wire::PolicyGet{})).policies.empty());
+  restart();
+  const Chunk later = put("after a restart");
+  EXPECT_EQ(later.expires_us, later.created_us + 60'000'000);
+  world_->one<wire::PolicyReply>(world_->send(wire::PolicySet{ChunkType::kContext, 0}));
+  restart();
+  EXPECT_TRUE(world_->one<wire::PolicyReply>(world_->send(wire::PolicyGet{})).policies.empty());
+  EXPECT_EQ(put("without a policy").expires_us, 0);
+}
+
+}  // namespace
+}  // namespace cascade

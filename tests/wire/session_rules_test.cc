@@ -1,0 +1,53 @@
+// What names a session, and what a policy may say.
+#include <gtest/gtest.h>
+
+#include "wire/request_rules.h"
+
+namespace cascade::wire {
+namespace {
+
+GenerateRequest turn(const std::string& session) {
+  GenerateRequest request;
+  request.chunks = {{ChunkType::kQuery, "", "And of Italy?"}};
+  request.session = session;
+  return request;
+}
+
+TEST(SessionRules, a_session_has_a_name_of_one_line) {
+  EXPECT_TRUE(check_request(turn("trip")).ok());
+  EXPECT_TRUE(check_request(turn(std::string(128, 'n'))).ok());
+  for (const std::string& wrong :
+       {std::string(129, 'n'), std::string("a\nb"), std::string("\xff")}) {
+    EXPECT_EQ(check_request(turn(wrong)).error().field, "session") << wrong;
+    EXPECT_EQ(check_request(SessionGet{wrong}).error().field, "id") << wrong;
+    EXPECT_EQ(check_request(SessionDelete{wrong, true}).error().field, "id") << wrong;
+  }
+  EXPECT_EQ(check_request(SessionGet{""}).error().field, "id");
+}
+
+TEST(SessionRules, a_session_adds_to_chunks_only) {
+  GenerateRequest request = turn("trip");
+  request.chunks.clear();
+  request.prompt = "And of Italy?";
+  EXPECT_EQ(check_request(request).error().field, "session");
+}
+
+TEST(SessionRules, a_session_retains_its_output) {
+  GenerateRequest request = turn("trip");
+  request.output_name = "Rome";
+  EXPECT_TRUE(check_request(request).ok());
+}
+
+TEST(SessionRules, limits_of_lists_and_times_to_live) {
+  EXPECT_TRUE(check_request(SessionListRequest{1}).ok());
+  EXPECT_EQ(check_request(SessionListRequest{0}).error().field, "limit");
+  EXPECT_EQ(check_request(SessionListRequest{1001}).error().field, "limit");
+  EXPECT_TRUE(check_request(PolicySet{ChunkType::kOutput, 0}).ok());
+  EXPECT_TRUE(check_request(PolicySet{ChunkType::kOutput, kDurationMsMax}).ok());
+  EXPECT_EQ(check_request(PolicySet{ChunkType::kOutput, -1}).error().field, "ttl_ms");
+  EXPECT_EQ(check_request(PolicySet{ChunkType::kOutput, kDurationMsMax + 1}).error().field,
+            "ttl_ms");
+}
+
+}  // namespace
+}  // namespace cascade::wire
