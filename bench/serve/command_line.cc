@@ -64,6 +64,7 @@ struct AllOptions {
   FairnessOptions fairness;
   InterferenceOptions interference;
   RestoreOptions restore;
+  RegistryOptions registry;
 };
 
 namespace {
@@ -170,6 +171,17 @@ void add_restore(CLI::App& app, RestoreOptions& options, Status& status) {
   command->callback([&] { status = restore(options); });
 }
 
+void add_registry(CLI::App& app, RegistryOptions& options, Status& status) {
+  auto* command = app.add_subcommand("registry", "many chunks: starts, lists, searches");
+  add_serve(command, options.serve);
+  add_count(command, "--chunks", options.chunks, "that are registered", 2, 100'000);
+  add_count(command, "--tokens", options.tokens, "of each, about", 1, 4096);
+  add_count(command, "--connections", options.connections, "that register them together", 1, 64);
+  add_count(command, "--repeats", options.repeats, "of each question", 1, 100'000);
+  add_count(command, "--starts", options.starts, "after a kill", 1, 100);
+  command->callback([&] { status = registry(options); });
+}
+
 }  // namespace
 
 std::shared_ptr<AllOptions> add_commands(CLI::App& app, Status& status) {
@@ -180,6 +192,7 @@ std::shared_ptr<AllOptions> add_commands(CLI::App& app, Status& status) {
   add_fairness(app, all->fairness, status);
   add_interference(app, all->interference, status);
   add_restore(app, all->restore, status);
+  add_registry(app, all->registry, status);
   return all;
 }
 

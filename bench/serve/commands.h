@@ -83,6 +83,19 @@ struct RestoreOptions {
   double seconds = 10;  // of each
 };
 
+struct RegistryOptions {
+  ServeOptions serve;
+  int64_t chunks = 100'000;  // what one tenant may have
+  int64_t tokens = 24;       // of each, about
+  int64_t connections = 32;  // that register them
+  int64_t repeats = 50;      // of each question
+  int64_t starts = 3;
+};
+
+// Errors of all that follow: kInvalidArgument and others with an option as field where the options
+// do not fit the model or each other, before anything starts; as DaemonProcess::start, Traffic,
+// client::Client and io_error.
+
 // A conversation in three ways, turn by turn: `retained` (outputs are named, and prefilled again
 // without their thoughts while the user thinks), `prefix_only` (outputs are named, their KV
 // dropped), `no_reuse` (the conversation as messages, nothing reused).
@@ -107,10 +120,12 @@ Status fairness(const FairnessOptions& options);
 // number of tokens is taken from the daemon's counter of generated tokens, and given beside it.
 Status interference(const InterferenceOptions& options);
 
-// Errors of all: kInvalidArgument and others with an option as field where the options do not fit
-// the model or each other, before anything starts; as DaemonProcess::start, Traffic and io_error.
 // What outlives the daemon: a long prompt after a kill -9, K and V read from its files, and what
 // writing them costs running decodes. Error: kInternal if an answer differs, after the report.
 Status restore(const RestoreOptions& options);
+
+// Many chunks: how long a start takes after a kill -9, a page of the list, a search, a look-up,
+// beside a hundredth of them.
+Status registry(const RegistryOptions& options);
 
 }  // namespace cascade::serve

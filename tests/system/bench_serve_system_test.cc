@@ -306,5 +306,13 @@ TEST_F(BenchServe, restore_gives_the_same_answers_after_kill_9) {
   }
 }
 
+TEST_F(BenchServe, registry_asks_of_few_and_of_many_chunks) {
+  const Json many = report("registry", {"--chunks", "1200", "--repeats", "2", "--starts", "1"});
+  EXPECT_GT(many["chunks_put_per_s"].get<double>(), 0);
+  EXPECT_GT(many["start_s_p50"].get<double>(), 0);
+  ASSERT_EQ(many["rows"].size(), 15u);
+  for (const Json& row : many["rows"]) EXPECT_GT(row["ms_p50"].get<double>(), 0) << row;
+}
+
 }  // namespace
 }  // namespace cascade
