@@ -112,7 +112,7 @@ void add_cache_options(CLI::App& app, DaemonOptions& options, Sizes& sizes) {
                  "most memory for KV pages: bytes, or 512M, 4G (default: half of the machine's)");
   app.add_option("--max-disk", sizes.disk,
                  "most disk space for KV pages in --state-dir: bytes, or 512M, 4G; beyond it those "
-                 "not used for longest go")
+                 "not used for longest go, but none of pinned chunks")
       ->default_str("10G");
   const auto set_eviction = [&options](const std::string& name) {
     options.eviction = *eviction_policy_from_string(name);

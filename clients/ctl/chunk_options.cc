@@ -12,19 +12,9 @@
 namespace cascade::ctl {
 namespace {
 
-CLI::Validator duration(bool never) {
-  const auto check = [never](const std::string& value) {
-    if ((never && value == "never") || parse_duration_ms(value).value_or(0) > 0) {
-      return std::string();
-    }
-    return "must be a time like 250ms, 90s, 10m, 2h or 7d" + std::string(never ? ", or never" : "");
-  };
-  return CLI::Validator(check, "TIME");
-}
-
 // An option whose time goes into `out` as milliseconds.
 CLI::Option* add_duration(CLI::App& command, const std::string& name, std::optional<int64_t>& out,
-                          const std::string& help, bool never = false) {
+                          const std::string& help, Never never = Never::kNo) {
   const auto set = [&out](const std::string& value) {
     out = value == "never" ? 0 : parse_duration_ms(value);
   };
@@ -106,7 +96,7 @@ std::vector<CLI::App*> add_updates(CLI::App& chunk, Options& options) {
       .parse_complete_callback(set(update.published, true));
   add("unpublish", "Undo that").parse_complete_callback(set(update.published, false));
   CLI::App& ttl = add("ttl", "Set after which time a chunk is deleted", Count::kOne);
-  add_duration(ttl, "TIME", update.ttl_ms, "From now: 90s, 10m, 2h, 7d; never", /*never=*/true)
+  add_duration(ttl, "TIME", update.ttl_ms, "From now: 90s, 10m, 2h, 7d; never", Never::kWord)
       ->required();
   CLI::App& priority = add("priority", "Set which pages are evicted first", Count::kOne);
   priority.add_option("PRIORITY", update.priority, "0 (evicted first) to 100")->required();
@@ -115,6 +105,18 @@ std::vector<CLI::App*> add_updates(CLI::App& chunk, Options& options) {
 }
 
 }  // namespace
+
+CLI::Validator duration(Never never) {
+  const auto check = [never](const std::string& value) {
+    const auto ms = parse_duration_ms(value);
+    const bool word = never != Never::kNo && value == "never";
+    const bool zero = never == Never::kWordOrZero && (value == "0" || ms == 0);
+    if (word || zero || ms.value_or(0) > 0) return std::string();
+    return "must be a time like 250ms, 90s, 10m, 2h or 7d" +
+           std::string(never == Never::kNo ? "" : ", or never");
+  };
+  return CLI::Validator(check, "TIME");
+}
 
 CLI::Validator text() {
   const auto check = [](const std::string& value) {
@@ -190,21 +192,14 @@ std::optional<Options::Command> chosen_of(const ChunkCommands& commands) {
 }
 
 void add_retention_options(CLI::App& command, wire::GenerateRequest& params) {
-  CLI::Option* retain = command.get_option("--retain");
-  command.add_option("--name", params.output_name, "With --retain: the output's name")
-      ->check(text())
-      ->needs(retain);
-  command
-      .add_flag_callback(
-          "--pin", [&params] { params.output_pinned = true; },
-          "With --retain: keep its KV pages from eviction")
-      ->needs(retain);
-  add_duration(command, "--ttl", params.output_ttl_ms, "With --retain: delete it after this time")
-      ->needs(retain);
-  CLI::Option* priority = command
-                              .add_option("--priority", params.output_priority,
-                                          "With --retain: 0 (evicted first) to 100")
-                              ->needs(retain);
+  command.add_option("--name", params.output_name, "The name of the output that is kept")
+      ->check(text());
+  command.add_flag_callback(
+      "--pin", [&params] { params.output_pinned = true; },
+      "Keep the output's KV pages from eviction");
+  add_duration(command, "--ttl", params.output_ttl_ms, "Delete the output after this time");
+  CLI::Option* priority = command.add_option("--priority", params.output_priority,
+                                             "Of the output: 0 (evicted first) to 100");
   add_duration(command, "--priority-for", params.output_priority_ms,
                "The output's priority holds for this time")
       ->needs(priority);
@@ -213,6 +208,13 @@ void add_retention_options(CLI::App& command, wire::GenerateRequest& params) {
                          "Of the prompt's KV pages: 0 to 100; with --prompt-priority-for");
   add_duration(command, "--prompt-priority-for", params.prompt_priority_ms, "For this time")
       ->needs(prompt);
+}
+
+void check_retention_options(const CLI::App& command) {
+  if (command.count("--retain") + command.count("--session") > 0) return;
+  for (const char* option : {"--name", "--pin", "--ttl", "--priority"}) {
+    if (command.count(option) > 0) throw CLI::RequiresError(option, "--retain or --session");
+  }
 }
 
 }  // namespace cascade::ctl

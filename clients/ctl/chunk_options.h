@@ -26,8 +26,14 @@ ChunkCommands add_chunk_commands(CLI::App& chunk, Options& options);
 // The one that was given, if any was.
 std::optional<Options::Command> chosen_of(const ChunkCommands& commands);
 
-// What is said of the output that generate --retain keeps.
+// What is said of the output that generate --retain or --session keeps.
 void add_retention_options(CLI::App& command, wire::GenerateRequest& params);
+// Throws CLI::RequiresError for one of these options without an output that is kept.
+void check_retention_options(const CLI::App& command);
+
+// A time as parse_duration_ms() takes it, over 0; with kWord also "never", with kWordOrZero also 0.
+enum class Never { kNo, kWord, kWordOrZero };
+CLI::Validator duration(Never never);
 
 // "250ms", "90s", "10m", "2h", "7d": milliseconds, nullopt if it is none or over 100 years.
 std::optional<int64_t> parse_duration_ms(std::string_view text);

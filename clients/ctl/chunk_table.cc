@@ -2,7 +2,6 @@
 #include "clients/ctl/chunk_table.h"
 
 #include <algorithm>
-#include <ctime>
 
 #include "clients/ctl/facts.h"
 #include "clients/ctl/table.h"
@@ -16,17 +15,6 @@ constexpr int kPreviewColumns = 48;
 constexpr int kSnippetColumns = 100;  // about a dozen words
 // Behind "output_" or "chunk_": 32 bits tell some thousand chunks apart.
 constexpr size_t kShortDigits = 8;
-
-std::string format_time(int64_t unix_us) {
-  if (unix_us == 0) return "never";
-  const auto seconds = static_cast<std::time_t>(unix_us / 1'000'000);
-  std::tm parts{};
-  char text[32] = "?";
-  if (localtime_r(&seconds, &parts) != nullptr) {
-    (void)std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts);
-  }
-  return text;
-}
 
 Cell kind_of(const Chunk& chunk) {
   const bool output = chunk.type == ChunkType::kOutput;

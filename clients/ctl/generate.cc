@@ -74,11 +74,19 @@ void print_event(Screen& screen, const client::Event& event) {
   }
 }
 
-void print_final(Screen& screen, const client::Generation& generation, bool as_event) {
+// `session`: the one that it is a turn of; empty if it is none's.
+void print_final(Screen& screen, const client::Generation& generation, bool as_event,
+                 const std::string& session) {
   OrderedJson line;
   if (as_event) line["event"] = "final";
   line.update(to_json_object(generation));
+  if (!session.empty()) line["session"] = session;
   print_json(screen, line);
+}
+
+// As the daemon decides: what is not kept, or was cancelled, is no turn.
+bool is_turn(const client::Generation& generation) {
+  return !generation.output_chunk_id.empty() && generation.finish_reason != "cancelled";
 }
 
 }  // namespace
@@ -160,10 +168,15 @@ int run_generate(client::Client& client, Screen& screen, std::istream& in,
     print_error(screen, result.error());
     return exit_code_of(result.error());
   }
+  const std::string& session = options.params.session;
   if (screen.json) {
-    print_final(screen, *result, stream);
+    print_final(screen, *result, stream, is_turn(*result) ? session : "");
   } else {
     if (!stream) print_answer(screen, result->text);
+    if (!session.empty()) {
+      const std::string remark = is_turn(*result) ? "a turn of session " : "no turn of session ";
+      screen.err << screen.style.dim(one_line(remark + session)) << std::endl;
+    }
     print_remarks(screen, *result);
   }
   return result->finish_reason == "cancelled" ? kExitFailed : kExitOk;

@@ -9,6 +9,7 @@
 #include "clients/cpp/endpoint.h"
 #include "clients/ctl/chunk_options.h"
 #include "clients/ctl/run.h"
+#include "clients/ctl/session_options.h"
 #include "clients/ctl/terminal_text.h"
 #include "wire/request_rules.h"
 
@@ -25,6 +26,7 @@ struct Parsed {
   CLI::App* generate = nullptr;
   CLI::App* chat = nullptr;
   ChunkCommands chunk;
+  SessionCommands session;
   CLI::App* fsck = nullptr;
   CLI::App* backup = nullptr;
 };
@@ -140,6 +142,8 @@ void add_generate(CLI::App& command, Parsed& parsed) {
   command.add_flag("--logprobs", generate.params.logprobs, "Log-probabilities of the tokens");
   command.add_option("--top-logprobs", generate.params.top_logprobs,
                      "With --logprobs: those of so many of the likeliest tokens (0 to 20); --json");
+  CLI::Option* session = add_session_option(command, generate.params.session);
+  session->excludes("--raw");
   CLI::Option* stream =
       command.add_flag("--stream", generate.stream,
                        "Print as it comes, also if this is no terminal; with --json: JSON lines");
@@ -149,6 +153,7 @@ void add_generate(CLI::App& command, Parsed& parsed) {
           "Answer the prompts of a file (-: stdin), one a line: text, or a JSON object with "
           "a query and fields of the protocol's GenerateRequest")
       ->excludes(stream)
+      ->excludes(session)
       ->excludes("--query")
       ->excludes("PROMPT");
 }
@@ -192,9 +197,12 @@ void add_commands(CLI::App& app, Parsed& parsed) {
 
   CLI::App* chunk = app.add_subcommand("chunk", "The stored texts and outputs");
   parsed.chunk = add_chunk_commands(*chunk, options);
+  CLI::App* session = app.add_subcommand("session", "Conversations by name");
+  CLI::App* policy = app.add_subcommand("policy", "How long chunks live by default");
+  parsed.session = add_session_commands(*session, *policy, options);
   add_upkeep(app, parsed);
-  for (CLI::App* command :
-       {parsed.status, parsed.generate, parsed.chat, chunk, parsed.fsck, parsed.backup}) {
+  for (CLI::App* command : {parsed.status, parsed.generate, parsed.chat, chunk, session, policy,
+                            parsed.fsck, parsed.backup}) {
     command->fallthrough();  // --json and --endpoint may stand behind the command
   }
   app.require_subcommand(1);
@@ -230,6 +238,7 @@ Options::Command chosen(const Parsed& parsed) {
   if (parsed.chat->parsed()) return Command::kChat;
   if (parsed.fsck->parsed()) return Command::kFsck;
   if (parsed.backup->parsed()) return Command::kBackup;
+  if (const auto command = chosen_of(parsed.session)) return *command;
   return chosen_of(parsed.chunk).value_or(Command::kStatus);
 }
 
@@ -274,10 +283,14 @@ Status check_options(const Options& options) {
   if (options.command == Command::kChunkSearch) {
     return wire::check_request(wire::ChunkSearch{options.search.query, options.search.limit});
   }
+  if (options.command == Command::kSessionShow || options.command == Command::kSessionDelete) {
+    return wire::check_request(wire::SessionGet{options.session.name});
+  }
+  if (options.command == Command::kPolicySet) return wire::check_request(options.policy);
   const bool chat = options.command == Command::kChat;
   if (!chat && options.command != Command::kGenerate) return {};
   wire::GenerateRequest request = chat ? options.chat.params : options.generate.params;
-  request.prompt = "any";
+  request.chunks = {{ChunkType::kQuery, "", "any"}};
   return wire::check_request(request);
 }
 
@@ -294,6 +307,7 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv) {
     const bool argument = parsed.generate->count("PROMPT") > 0;
     const bool option = parsed.generate->count("--query") > 0;
     if (argument && option) throw CLI::ExcludesError("PROMPT", "--query");
+    check_retention_options(*parsed.generate);
     Options& options = parsed.options;
     if (argument) options.generate.query = parsed.query_argument;
     if (option) options.generate.query = parsed.query_option;

@@ -49,6 +49,13 @@ struct ChunkPutOptions {
   wire::ChunkPut put;  // without a text
 };
 
+// Of the session commands.
+struct SessionOptions {
+  std::string name;  // of `show` and `delete`
+  int32_t limit = 1000;
+  bool outputs = false;
+};
+
 // Of `fsck` and `backup`.
 struct UpkeepOptions {
   std::optional<std::string> state_dir;  // absent: the daemon's default
@@ -69,6 +76,11 @@ struct Options {
     kChunkPut,
     kChunkUpdate,
     kChunkStats,
+    kSessionList,
+    kSessionShow,
+    kSessionDelete,
+    kPolicyList,
+    kPolicySet,
     kFsck,
     kBackup,
   };
@@ -83,6 +95,8 @@ struct Options {
   std::vector<std::string> ids;  // of the chunk commands but list, search, put and stats
   ChunkPutOptions put;
   wire::ChunkUpdate update;  // without an id: of each of `ids`
+  SessionOptions session;
+  wire::PolicySet policy;
   UpkeepOptions upkeep;
 };
 

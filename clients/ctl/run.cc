@@ -15,6 +15,8 @@
 #include "clients/ctl/interrupt.h"
 #include "clients/ctl/json_fields.h"
 #include "clients/ctl/options.h"
+#include "clients/ctl/policy_commands.h"
+#include "clients/ctl/session_commands.h"
 #include "clients/ctl/status_text.h"
 #include "clients/ctl/terminal_text.h"
 #include "clients/ctl/upkeep_commands.h"
@@ -92,6 +94,11 @@ int run_command(client::Client& client, Screen& screen, const Options& options) 
     case Command::kChunkUpdate:
       return run_chunk_update(client, screen, options.ids, options.update);
     case Command::kChunkStats: return run_chunk_stats(client, screen);
+    case Command::kSessionList: return run_session_list(client, screen, options.session.limit);
+    case Command::kSessionShow: return run_session_show(client, screen, options.session.name);
+    case Command::kSessionDelete: return run_session_delete(client, screen, options.session);
+    case Command::kPolicyList: return run_policy_list(client, screen);
+    case Command::kPolicySet: return run_policy_set(client, screen, options.policy);
     case Command::kFsck:
     case Command::kBackup: break;  // they may do without a daemon
   }

@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cstdio>
+#include <ctime>
+#include <utility>
 
 namespace cascade::ctl {
 namespace {
@@ -37,6 +39,26 @@ std::string format_duration(int64_t us) {
   if (s < 3'600) return std::to_string(s / 60) + " min " + std::to_string(s % 60) + " s";
   if (s < 86'400) return std::to_string(s / 3'600) + " h " + std::to_string(s / 60 % 60) + " min";
   return std::to_string(s / 86'400) + " d " + std::to_string(s / 3'600 % 24) + " h";
+}
+
+std::string format_ttl(int64_t ms) {
+  constexpr std::array<std::pair<const char*, int64_t>, 4> kUnits = {
+      {{"d", 86'400'000}, {"h", 3'600'000}, {"m", 60'000}, {"s", 1000}}};
+  for (const auto& [name, factor] : kUnits) {
+    if (ms % factor == 0) return std::to_string(ms / factor) + name;
+  }
+  return std::to_string(ms) + "ms";
+}
+
+std::string format_time(int64_t unix_us) {
+  if (unix_us == 0) return "never";
+  const auto seconds = static_cast<std::time_t>(unix_us / 1'000'000);
+  std::tm parts{};
+  char text[32] = "?";
+  if (localtime_r(&seconds, &parts) != nullptr) {
+    (void)std::strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S", &parts);
+  }
+  return text;
 }
 
 }  // namespace cascade::ctl

@@ -125,7 +125,7 @@ class ChatDaemon {
     final.token_ids = {1, 2, 3};
     if (request.logprobs) final.logprobs = {-1, -1, -1};
     final.usage = {10, 7, 0, 3, {MissReason::kNew, 7}, 3, 1};
-    if (!request.retain_output) return final;
+    if (!request.retain_output && request.session.empty()) return final;
     Chunk chunk;
     chunk.id = output_id(++outputs_);
     chunk.type = ChunkType::kOutput;

@@ -63,6 +63,17 @@ TEST(Program, prints_a_generation_as_one_json_object) {
   EXPECT_EQ(json["usage"]["reused_tokens"], 7);
 }
 
+TEST(Program, says_which_session_an_answer_is_a_turn_of) {
+  const Outcome text = run_on_pipes({"generate", "x", "--session", "trip"}, "");
+  EXPECT_EQ(text.code, kExitOk);
+  EXPECT_EQ(text.out, "Answer to x\n");
+  EXPECT_EQ(text.err, "a turn of session trip\nretained " + ChatDaemon::output_id(1) + "\n");
+  const Outcome json = run_on_pipes({"generate", "x", "--session", "trip", "--json"}, "");
+  EXPECT_EQ(Json::parse(json.out)["session"], "trip");
+  const Outcome none = run_on_pipes({"generate", "x", "--retain", "--json"}, "");
+  EXPECT_FALSE(Json::parse(none.out).contains("session"));
+}
+
 TEST(Program, prints_a_stream_as_json_lines) {
   const Outcome outcome = run_on_pipes({"generate", "x", "--json", "--stream"}, "");
   EXPECT_EQ(outcome.code, kExitOk);

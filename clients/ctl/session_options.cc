@@ -1,0 +1,82 @@
+// Sessions by name, policies by type.
+#include "clients/ctl/session_options.h"
+
+#include "clients/ctl/chunk_options.h"
+#include "wire/request_rules.h"
+
+namespace cascade::ctl {
+namespace {
+
+void add_name(CLI::App& command, std::string& name) {
+  command.add_option("NAME", name, "The session's name")->check(text())->required();
+}
+
+void add_policy_set(CLI::App& command, wire::PolicySet& policy) {
+  const auto set_type = [&policy](const std::string& name) {
+    policy.type = chunk_type_from_string(name).value_or(policy.type);
+  };
+  command
+      .add_option_function<std::string>("TYPE", set_type, "SYSTEM_PROMPT, CONTEXT, OUTPUT or QUERY")
+      ->transform(CLI::IsMember({"SYSTEM_PROMPT", "CONTEXT", "OUTPUT", "QUERY"}, CLI::ignore_case))
+      ->required();
+  // "never" is no time, and 0 is one without a unit.
+  const auto set_ttl = [&policy](const std::string& value) {
+    policy.ttl_ms = parse_duration_ms(value).value_or(0);
+  };
+  command
+      .add_option_function<std::string>(
+          "--ttl", set_ttl,
+          "How long they live: 90s, 10m, 2h, 7d; never (or 0): they do not expire")
+      ->check(duration(Never::kWordOrZero))
+      ->required();
+}
+
+}  // namespace
+
+SessionCommands add_session_commands(CLI::App& session, CLI::App& policy, Options& options) {
+  SessionCommands commands;
+  session.require_subcommand(1);
+  commands.list = session.add_subcommand("list", "List sessions, the one used last first");
+  commands.list->add_option("--limit", options.session.limit, "At most so many (1 to 1000)")
+      ->check(CLI::Range(1, wire::kListLimitMax))
+      ->capture_default_str();
+  commands.show = session.add_subcommand("show", "Show one session and its turns");
+  add_name(*commands.show, options.session.name);
+  commands.remove = session.add_subcommand("delete", "Delete a session; its outputs stay");
+  add_name(*commands.remove, options.session.name);
+  commands.remove->add_flag("--outputs", options.session.outputs,
+                            "Delete the outputs of its turns, too");
+  policy.require_subcommand(1);
+  commands.policy_list = policy.add_subcommand("list", "List how long chunks live, by type");
+  commands.policy_set = policy.add_subcommand(
+      "set", "Set it for chunks of a type that are made from now on without a --ttl");
+  add_policy_set(*commands.policy_set, options.policy);
+  for (CLI::App* parent : {&session, &policy}) {
+    for (CLI::App* command : parent->get_subcommands({})) command->fallthrough();
+  }
+  return commands;
+}
+
+std::optional<Options::Command> chosen_of(const SessionCommands& commands) {
+  using Command = Options::Command;
+  if (commands.list->parsed()) return Command::kSessionList;
+  if (commands.show->parsed()) return Command::kSessionShow;
+  if (commands.remove->parsed()) return Command::kSessionDelete;
+  if (commands.policy_list->parsed()) return Command::kPolicyList;
+  if (commands.policy_set->parsed()) return Command::kPolicySet;
+  return std::nullopt;
+}
+
+CLI::Option* add_session_option(CLI::App& command, std::string& session) {
+  const auto not_empty = [](const std::string& name) {
+    return std::string(name.empty() ? "must not be empty" : "");
+  };
+  return command
+      .add_option("--session", session,
+                  "The next turn of the session of this name, which begins with its first; keeps "
+                  "the output")
+      ->check(text())
+      ->check(CLI::Validator(not_empty, ""));
+}
+
+}  // namespace cascade::ctl

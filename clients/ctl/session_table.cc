@@ -1,0 +1,52 @@
+// Columns of sessions and turns.
+#include "clients/ctl/session_table.h"
+
+#include "clients/ctl/facts.h"
+#include "clients/ctl/table.h"
+#include "clients/ctl/units.h"
+
+namespace cascade::ctl {
+namespace {
+
+constexpr int kNameColumns = 128;  // a whole name, which commands need
+constexpr int kPreviewColumns = 40;
+
+}  // namespace
+
+std::string render_sessions(const std::vector<wire::SessionInfo>& sessions, const Style& style) {
+  std::vector<std::vector<Cell>> rows;
+  for (const wire::SessionInfo& session : sessions) {
+    rows.push_back({{session.id},
+                    {std::to_string(session.turns)},
+                    {format_time(session.created_us)},
+                    {format_time(session.last_used_us)}});
+  }
+  return render_table(
+      {{"Name", Align::kLeft, kNameColumns}, {"Turns", Align::kRight}, {"Created"}, {"Last used"}},
+      rows, style);
+}
+
+std::string render_session(const wire::SessionInfo& session, const std::vector<ShownTurn>& turns,
+                           Ids ids, const Style& style) {
+  Facts facts;
+  facts.add("name", session.id);
+  facts.add("turns", session.turns);
+  facts.add("created", format_time(session.created_us));
+  facts.add("last used", format_time(session.last_used_us));
+  std::vector<std::vector<Cell>> rows;
+  for (const auto& [turn, output] : turns) {
+    const Cell gone = {"gone", Ink::kDim};
+    rows.push_back({{std::to_string(turn.number + 1)},
+                    output ? Cell{output->query_text} : gone,
+                    output ? Cell{output->text} : gone,
+                    {shown_id(turn.output_id, ids), Ink::kDim}});
+  }
+  return facts.render(style) + "\n" +
+         render_table({{"#", Align::kRight},
+                       {"Question", Align::kLeft, kPreviewColumns},
+                       {"Answer", Align::kLeft, kPreviewColumns},
+                       {"Output"}},
+                      rows, style);
+}
+
+}  // namespace cascade::ctl
