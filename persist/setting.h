@@ -8,7 +8,7 @@
 
 namespace cascade {
 
-// A setting that was made at run time. Keyed by (tenant, key); an empty tenant is all of them.
+// A setting that was made at run time. Keyed by (tenant, key).
 struct Policy {
   std::string tenant;
   std::string key;

@@ -9,7 +9,7 @@
 
 namespace cascade::wire {
 
-// The position in this list is the type number on the wire: only append.
+// The position in this list is the type number on the wire: from the first release on, only append.
 using Message =
     std::variant<Ping, StatusRequest, GenerateRequest, CancelRequest, ChunkPut, ChunkListRequest,
                  ChunkGet, ChunkDelete, ChunkUpdate, StatsRequest, PrefixCache, PrefixAttach,

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "actors/scheduler/scheduler_core.h"
+#include "wire/request_rules.h"
 
 namespace cascade {
 namespace {
@@ -179,7 +180,8 @@ void SchedulerCore::on(wire::StoredSettings&& stored) {
     int64_t ttl_ms = 0;
     const char* end = policy.value.data() + policy.value.size();
     const auto read = std::from_chars(policy.value.data(), end, ttl_ms);
-    const bool known = type && read.ec == std::errc() && read.ptr == end && ttl_ms > 0;
+    const bool is_ttl = ttl_ms > 0 && ttl_ms <= wire::kDurationMsMax;
+    const bool known = type && read.ec == std::errc() && read.ptr == end && is_ttl;
     if (known) {
       ttls_ms_[{policy.tenant, *type}] = ttl_ms;
     } else {
