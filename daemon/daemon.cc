@@ -138,6 +138,7 @@ class Service {
     scheduler.requests_waiting_max = options_.requests_waiting_max;
     scheduler.tokens_waiting_max = options_.tokens_waiting_max;
     scheduler.requests_running_max = options_.requests_running_max;
+    scheduler.stop_us = int64_t{options_.stop_timeout_s} * 1'000'000;
     scheduler.max_tokens_default = options_.max_tokens_default;
     scheduler.eviction = options_.eviction;
     scheduler.think_policy = options_.think_policy;

@@ -151,6 +151,11 @@ void add_queue_options(CLI::App& app, DaemonOptions& options) {
   app.add_option("--max-running", options.requests_running_max, "requests that run together")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
+  app.add_option(
+         "--stop-timeout", options.stop_timeout_s,
+         "seconds that a stop may take: running requests may end, what they leave is written")
+      ->check(CLI::Range(1, 3600))
+      ->capture_default_str();
   app.add_option("--max-tokens", options.max_tokens_default,
                  "tokens of an answer whose request sets no limit")
       ->check(CLI::Range(1, 1 << 24))

@@ -35,6 +35,7 @@ struct DaemonOptions {
   int32_t requests_waiting_max = 64;
   int64_t tokens_waiting_max = 131'072;
   int32_t requests_running_max = 16;
+  int32_t stop_timeout_s = 10;
   int32_t max_tokens_default = 2048;
   std::string log_level = "info";
 };

@@ -20,6 +20,9 @@ constexpr int64_t kSilenceUs = 800'000;  // at least once a second, however tick
 constexpr int64_t kIdleMemoryUs = 10'000'000;
 constexpr size_t kGivenBackAtOnceMax = 256;
 
+// Of the time that a stop may take: until then requests may run on; until then pages are written.
+constexpr double kDrainShare = 0.75, kWriteShare = 0.9;
+
 const char* name_of(SchedulerCore::Actor actor) {
   switch (actor) {
     case SchedulerCore::Actor::kPrefill: return "prefill";
@@ -155,7 +158,8 @@ void SchedulerCore::on_tick() {
       send_progress(*request);
     }
   }
-  if (stopping_since_us_ && now - *stopping_since_us_ >= options_.drain_us) {
+  const auto drain_us = static_cast<int64_t>(static_cast<double>(options_.stop_us) * kDrainShare);
+  if (stopping_since_us_ && now - *stopping_since_us_ >= drain_us) {
     for (const uint64_t handle : handles) {
       if (Request* request = find_request(handle)) end(*request, "cancelled");
     }
@@ -186,7 +190,8 @@ bool SchedulerCore::stopped() const {
   if (!stopping_since_us_ || !requests_.empty() || in_flight_) return false;
   if (!saving_.empty() || !removing_.empty()) return false;
   // What is to be written may take its time, but not for ever.
-  const bool late = clock_.monotonic_us() - *stopping_since_us_ >= options_.drain_us;
+  const auto write_us = static_cast<int64_t>(static_cast<double>(options_.stop_us) * kWriteShare);
+  const bool late = clock_.monotonic_us() - *stopping_since_us_ >= write_us;
   return (writebacks_.empty() && !writing_) || disk_error_ || late;
 }
 

@@ -41,7 +41,7 @@ struct SchedulerOptions {
   int32_t max_tokens_default = 2048;
   int reprefills_max = 256;      // further outputs are kept as text only
   int chunk_puts_max = 64;       // being tokenized
-  int64_t drain_us = 5'000'000;  // how long running requests may go on after stop()
+  int64_t stop_us = 10'000'000;  // what stop() may take
   PlannerLimits planner;
   EvictionPolicy eviction = EvictionPolicy::kHybrid;
   ThinkPolicy think_policy = ThinkPolicy::kReprefill;  // of outputs whose request names none
@@ -77,7 +77,8 @@ class SchedulerCore {
   void on_answer(wire::Message message);
   // Call several times a second: deadlines, signs of life.
   void on_tick();
-  // Refuses new requests; running ones have drain_us to end. stopped() follows.
+  // Refuses new requests; running ones, and what is to be written of them, have most of stop_us to
+  // end. stopped() follows.
   void stop();
   bool stopped() const;
 

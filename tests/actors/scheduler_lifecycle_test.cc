@@ -334,7 +334,7 @@ TEST(Stop, lets_running_requests_end_and_takes_no_new_ones) {
 
 TEST(Stop, cancels_what_outlasts_the_grace_period) {
   SchedulerOptions options;
-  options.drain_us = 1000;
+  options.stop_us = 1000;
   SchedulerWorld world(options);
   const uint64_t running = world.post(endless());
   world.pump(5);

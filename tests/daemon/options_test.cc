@@ -112,16 +112,17 @@ TEST(Options, have_defaults_that_the_daemon_can_use) {
 
 TEST(Options, take_every_option) {
   const DaemonOptions options =
-      accepted({"--run-dir",   "/r",           "--weights",     "f32",         "--kv",
-                "f32",         "--isa",        "scalar",        "--threads",   "3",
-                "--kv-memory", "128M",         "--max-waiting", "1",           "--max-running",
-                "256",         "--max-tokens", "16777216",      "--log-level", "debug"});
+      accepted({"--run-dir",     "/r",     "--weights",      "f32", "--kv",         "f32",
+                "--isa",         "scalar", "--threads",      "3",   "--kv-memory",  "128M",
+                "--max-waiting", "1",      "--max-running",  "256", "--max-tokens", "16777216",
+                "--log-level",   "debug",  "--stop-timeout", "3"});
   EXPECT_EQ(options.run_dir, "/r");
   EXPECT_EQ(options.endpoint, "ipc:///r/cascaded.sock");
   EXPECT_EQ(options.weight_type, WeightType::kF32);
   EXPECT_EQ(options.kv_type, KvType::kF32);
   EXPECT_EQ(options.isa, Isa::kScalar);
   EXPECT_EQ(options.threads, 3);
+  EXPECT_EQ(options.stop_timeout_s, 3);
   EXPECT_EQ(options.kv_bytes_max, int64_t{128} << 20);
   EXPECT_EQ(options.requests_waiting_max, 1);
   EXPECT_EQ(options.requests_running_max, 256);
@@ -192,6 +193,7 @@ TEST(Options, refuse_wrong_values_by_name) {
       {"--kv-memory", {"", "0", "-4G", "4GB", "lots", "8589934592G", "18446744073709551616"}},
       {"--max-waiting", {"", "0", "-1", "100001", "x"}},
       {"--max-running", {"", "0", "257", "x"}},
+      {"--stop-timeout", {"", "0", "-1", "3601", "x"}},
       {"--max-tokens", {"", "0", "-1", "16777217", "x"}},
       {"--log-level", {"", "trace", "INFO", "off"}},
   };
@@ -223,7 +225,7 @@ TEST(Options, tell_the_exit_codes_in_the_help) {
 TEST(Options, refuse_options_without_a_value) {
   for (const char* option : {"--run-dir", "--state-dir", "--endpoint", "--weights", "--kv", "--isa",
                              "--threads", "--kv-memory", "--max-waiting", "--max-running",
-                             "--max-tokens", "--log-level", "--model"}) {
+                             "--max-tokens", "--stop-timeout", "--log-level", "--model"}) {
     const Outcome outcome = parse({"--model", "m", option});
     EXPECT_EQ(outcome.parsed.exit_code, 2) << option;
     EXPECT_THAT(outcome.err, HasSubstr(option));
@@ -251,9 +253,10 @@ TEST(Options, need_a_model) {
 TEST(Options, answer_help_and_version_on_stdout) {
   const Outcome help = parse({"--help"});
   EXPECT_EQ(help.parsed.exit_code, 0);
-  for (const char* option : {"--model", "--run-dir", "--state-dir", "--endpoint", "--weights",
-                             "--kv", "--isa", "--threads", "--kv-memory", "--max-waiting",
-                             "--max-running", "--max-tokens", "--log-level", "--version"}) {
+  for (const char* option :
+       {"--model", "--run-dir", "--state-dir", "--endpoint", "--weights", "--kv", "--isa",
+        "--threads", "--kv-memory", "--max-waiting", "--max-running", "--max-tokens",
+        "--stop-timeout", "--log-level", "--version"}) {
     EXPECT_THAT(help.out, HasSubstr(option));
   }
   EXPECT_EQ(help.err, "");
