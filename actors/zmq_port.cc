@@ -135,13 +135,22 @@ Task<std::optional<wire::Frames>> ZmqPort::recv() {
     }
     if (readable()) continue;
     if (on_gone_) report_gone();
-    boost::system::error_code error;
-    co_await descriptor_->async_wait(asio::posix::stream_descriptor::wait_read,
-                                     asio::redirect_error(asio::use_awaitable, error));
-    // operation_aborted: send() or close() woke us.
-    if (error && error != asio::error::operation_aborted) throw boost::system::system_error(error);
+    co_await wait_for_edge();
   }
   co_return std::nullopt;
+}
+
+Task<bool> ZmqPort::wait() {
+  while (!closed_ && !readable()) co_await wait_for_edge();
+  co_return !closed_;
+}
+
+Task<> ZmqPort::wait_for_edge() {
+  boost::system::error_code error;
+  co_await descriptor_->async_wait(asio::posix::stream_descriptor::wait_read,
+                                   asio::redirect_error(asio::use_awaitable, error));
+  // operation_aborted: send() or close() woke us.
+  if (error && error != asio::error::operation_aborted) throw boost::system::system_error(error);
 }
 
 SendResult ZmqPort::send(const wire::Frames& frames) {

@@ -74,6 +74,8 @@ class ZmqPort {
   // wire::kFrameCountMax + 2 frames, those beyond are dropped. nullopt after close().
   // Throws std::runtime_error if the context was shut down.
   Task<std::optional<wire::Frames>> recv();
+  // Returns when a message is there, without taking it; false after close().
+  Task<bool> wait();
   // The next message if one is there. Between calls of recv().
   std::optional<wire::Frames> try_recv();
 
@@ -95,10 +97,11 @@ class ZmqPort {
   void start_monitor(ZmqContext& context);
   void note_connection(const char* connection, const std::string& peer);
   void take_event(const wire::Frame& event);
-  void end_peer(const std::string& connection);
+  void end_peers(const std::string& connection);
   void report_gone();
   SendResult try_send(const wire::Frames& frames);
   int events();
+  Task<> wait_for_edge();
   bool readable() { return (events() & ZMQ_POLLIN) != 0; }
   void set(int option, int value);
 
@@ -111,8 +114,8 @@ class ZmqPort {
   std::unique_ptr<ZmqPort> monitor_;
   std::function<void(const std::string&)> on_gone_;
   std::set<std::string> connections_;
-  std::map<std::string, std::string> peer_of_;  // by connection
-  std::vector<std::string> gone_;               // peers that are not reported yet
+  std::multimap<std::string, std::string> peers_of_;  // by connection; mostly one
+  std::vector<std::string> gone_;                     // peers that are not reported yet
 };
 
 }  // namespace cascade

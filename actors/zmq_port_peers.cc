@@ -1,5 +1,6 @@
 // Which peers of a ROUTER are gone. ZeroMQ tells that a connection has ended, and of each message
 // on which connection it came, both by the connection's file descriptor.
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <stdexcept>
@@ -26,7 +27,7 @@ void ZmqPort::take_event(const wire::Frame& event) {
   std::memcpy(&what, event.data(), sizeof what);
   std::memcpy(&descriptor, event.data() + sizeof what, sizeof descriptor);
   const std::string connection = std::to_string(descriptor);
-  end_peer(connection);
+  end_peers(connection);
   if (what == ZMQ_EVENT_ACCEPTED) {
     connections_.insert(connection);
   } else {
@@ -34,12 +35,16 @@ void ZmqPort::take_event(const wire::Frame& event) {
   }
 }
 
-void ZmqPort::end_peer(const std::string& connection) {
-  if (const auto peer = peer_of_.extract(connection)) gone_.push_back(peer.mapped());
+void ZmqPort::end_peers(const std::string& connection) {
+  const auto [begin, end] = peers_of_.equal_range(connection);
+  for (auto peer = begin; peer != end; ++peer) gone_.push_back(peer->second);
+  peers_of_.erase(begin, end);
 }
 
 // A descriptor is used again as soon as it is closed. What happened to it before a message was sent
-// on it has been told when the message is there: the events up to then come first.
+// on it has been told when the message is there: the events up to then come first. But a message
+// may be read when its connection has ended and another one has the descriptor: of two peers of one
+// descriptor it is not known which is the one that is gone, so both are until it ends.
 void ZmqPort::note_connection(const char* connection, const std::string& peer) {
   if (connection == nullptr) return;
   while (const auto event = monitor_->try_recv()) take_event(event->front());
@@ -47,9 +52,9 @@ void ZmqPort::note_connection(const char* connection, const std::string& peer) {
     gone_.push_back(peer);  // it ended before its message was read
     return;
   }
-  const auto known = peer_of_.find(connection);
-  if (known != peer_of_.end() && known->second != peer) end_peer(connection);
-  peer_of_[connection] = peer;
+  const auto [begin, end] = peers_of_.equal_range(connection);
+  const bool known = std::any_of(begin, end, [&](const auto& p) { return p.second == peer; });
+  if (!known) peers_of_.emplace(connection, peer);
 }
 
 void ZmqPort::report_gone() {
@@ -69,8 +74,11 @@ void ZmqPort::start_monitor(ZmqContext& context) {
 
 Task<> ZmqPort::watch_peers(std::function<void(const std::string&)> on_gone) {
   on_gone_ = std::move(on_gone);
-  while (const auto event = co_await monitor_->recv()) {
-    take_event(event->front());
+  while (true) {
+    const bool ready = co_await monitor_->wait();
+    if (!ready) co_return;
+    // All of them at once: note_connection() takes those that are left, which come behind these.
+    while (const auto event = monitor_->try_recv()) take_event(event->front());
     // What the peer sent before is there, and goes first; then recv() reports.
     if (!readable()) report_gone();
   }

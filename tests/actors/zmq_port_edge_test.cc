@@ -4,7 +4,12 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "actors/zmq_port.h"
 #include "base/random.h"
@@ -231,6 +236,89 @@ TEST(PeerEvents, do_not_take_messages_edges) {
     ASSERT_TRUE(run_until(io, [&] { return received == i + 1; })) << "connection " << i;
   }
   EXPECT_TRUE(run_until(io, [&] { return gone == kConnections; }));
+  router.close();
+  EXPECT_TRUE(run_until(io, [&] { return receiving.ended && watching.ended; }));
+}
+
+// Connections that come and go, each with some messages and their echoes, on a few threads.
+class Visitors {
+ public:
+  static constexpr int kThreads = 8;
+  static constexpr int kConnections = 400;  // of each thread
+  static constexpr int kMessages = 4;       // of each connection
+
+  explicit Visitors(const std::string& endpoint) {
+    for (int i = 0; i < kThreads; ++i) {
+      threads_.emplace_back([this, endpoint] {
+        for (int n = 0; n < kConnections; ++n) visit(endpoint);
+        ++done_;
+      });
+    }
+  }
+  ~Visitors() {
+    for (std::thread& thread : threads_) thread.join();
+  }
+  bool done() const { return done_ == kThreads; }
+  int lost() const { return lost_; }
+
+ private:
+  void visit(const std::string& endpoint) {
+    const std::unique_ptr<void, int (*)(void*)> socket(zmq_socket(context_.get(), ZMQ_DEALER),
+                                                       zmq_close);
+    const int timeout_ms = 20'000, linger_ms = 0;
+    zmq_setsockopt(socket.get(), ZMQ_RCVTIMEO, &timeout_ms, sizeof timeout_ms);
+    zmq_setsockopt(socket.get(), ZMQ_LINGER, &linger_ms, sizeof linger_ms);
+    zmq_connect(socket.get(), endpoint.c_str());
+    char echo = 0;
+    for (int i = 0; i < kMessages; ++i) {
+      if (zmq_send(socket.get(), "x", 1, 0) != 1 || zmq_recv(socket.get(), &echo, 1, 0) != 1) {
+        ++lost_;
+      }
+    }
+  }
+
+  ZmqContext context_;
+  std::atomic<int> done_ = 0, lost_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+// Descriptors are used again at once: what is told of the one before must not be taken for the
+// next.
+TEST(PeerEvents, do_not_end_the_next_connection_of_the_same_descriptor) {
+  const testing::TemporaryFolder folder;
+  const std::string endpoint = "ipc://" + (folder.path() / "socket").string();
+  ZmqContext context;
+  asio::io_context io{1};
+  ZmqPort::Options options{.type = ZMQ_ROUTER, .routing_id = {}};
+  options.watch_peers = true;
+  ZmqPort router(io, context, options);
+  ASSERT_TRUE(router.bind(endpoint).ok());
+  std::map<std::string, int> messages;
+  std::set<std::string> gone;
+  int early = 0;
+  struct Receiver {
+    static Task<> run(ZmqPort& port, std::map<std::string, int>& counts) {
+      while (const auto frames = co_await port.recv()) {
+        ++counts[frames->front()];
+        (void)port.send(*frames);
+      }
+    }
+  };
+  Ended receiving, watching;
+  spawn(io, Receiver::run(router, messages), receiving);
+  spawn(io, router.watch_peers([&](const std::string& peer) {
+    gone.insert(peer);
+    early += messages[peer] < Visitors::kMessages ? 1 : 0;
+  }),
+        watching);
+  {
+    const Visitors visitors(endpoint);
+    EXPECT_TRUE(run_until(io, [&] { return visitors.done(); }));
+    EXPECT_EQ(visitors.lost(), 0);
+  }
+  EXPECT_EQ(early, 0);
+  EXPECT_TRUE(run_until(
+      io, [&] { return gone.size() == size_t{Visitors::kThreads} * Visitors::kConnections; }));
   router.close();
   EXPECT_TRUE(run_until(io, [&] { return receiving.ended && watching.ended; }));
 }
