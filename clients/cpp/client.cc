@@ -117,7 +117,10 @@ Result<wire::Message> Client::exchange_slowly(wire::Message request) {
 template <class Reply>
 Result<Reply> Client::as_reply(Result<wire::Message> answer) {
   if (!answer.ok()) return answer.error();
-  if (auto* reply = std::get_if<Reply>(&*answer)) return std::move(*reply);
+  if (auto* reply = std::get_if<Reply>(&*answer)) {
+    if constexpr (requires { reply->durable; }) all_durable_ = all_durable_ && reply->durable;
+    return std::move(*reply);
+  }
   if (const auto* error = std::get_if<wire::ErrorReply>(&*answer)) return from_daemon(*error);
   return Error{ErrorCode::kInternal, "reply",
                "the daemon answered with a message of type " + std::to_string(answer->index())};

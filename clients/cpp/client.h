@@ -61,6 +61,10 @@ class Client {
   // is worth it, or 0.
   int64_t retry_after_ms() const { return retry_after_ms_; }
 
+  // Whether all that this client changed so far outlives the daemon. False while its disk takes no
+  // writes: it holds the changes in memory and tries again (its status says so).
+  bool all_durable() const { return all_durable_; }
+
   Status ping();
   Result<wire::StatusReply> status();
 
@@ -194,6 +198,7 @@ class Client {
   std::string boot_id_;
   std::string daemon_version_;
   int64_t retry_after_ms_ = 0;
+  bool all_durable_ = true;
 };
 
 // A reference to a chunk by id: an output if the id says so, else of type `otherwise`.

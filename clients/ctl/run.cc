@@ -121,7 +121,14 @@ int run(int argc, char** argv) {
   if (options.command == Options::Command::kBackup) return run_backup(screen, options);
   Result<client::Client> client = client::Client::connect(options.endpoint);
   if (!client.ok()) return explain_unreachable(screen, options.endpoint, client.error());
-  return run_command(*client, screen, options);
+  const int code = run_command(*client, screen, options);
+  if (!client->all_durable()) {
+    screen.err
+        << "warning: the daemon cannot write to its disk: what was changed is lost if it ends "
+           "before it can (see `cascadectl status`)"
+        << std::endl;
+  }
+  return code;
 }
 
 }  // namespace cascade::ctl

@@ -50,6 +50,11 @@ Result<Reply> ask_daemon(const Options& options, const std::string& state_dir,
 template <class Reply>
 Result<Reply> run_upkeep(const Options& options, const Work<Reply>& work) {
   const UpkeepOptions& upkeep = options.upkeep;
+  if (upkeep.rebuild && options.endpoint_given && !upkeep.state_dir) {
+    return invalid_argument("--rebuild",
+                            "is for a stopped daemon's directory: name that with "
+                            "--state-dir, not an --endpoint");
+  }
   const bool of_daemon = options.endpoint_given && !upkeep.state_dir && !upkeep.rebuild;
   if (of_daemon) return ask_daemon(options, "", std::nullopt, work);
   const std::string state_dir = state_dir_of(upkeep.state_dir);

@@ -123,6 +123,23 @@ TEST(Client, refuses_a_reply_of_the_wrong_kind_and_garbage) {
   EXPECT_TRUE(client->ping().ok());
 }
 
+TEST(Client, knows_whether_what_it_changed_is_durable) {
+  const TempFolder folder;
+  FakeDaemon daemon(folder.endpoint(),
+                    [](const wire::Envelope& asked, const FakeDaemon::Reply& reply) {
+                      const bool forgets = std::holds_alternative<wire::ChunkDelete>(asked.message);
+                      reply(wire::ChunkReply{{}, !forgets});
+                    });
+  Result<Client> client = Client::connect(folder.endpoint());
+  ASSERT_TRUE(client.ok());
+  ASSERT_TRUE(client->get_chunk("chunk_1").ok());
+  EXPECT_TRUE(client->all_durable());
+  ASSERT_TRUE(client->delete_chunk("chunk_1").ok());
+  EXPECT_FALSE(client->all_durable());
+  ASSERT_TRUE(client->get_chunk("chunk_1").ok());
+  EXPECT_FALSE(client->all_durable());
+}
+
 TEST(Client, connects_again_after_a_restart) {
   const TempFolder folder;
   const auto status = [](const wire::Envelope&, const FakeDaemon::Reply& reply) {
