@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/replace_file.h"
+
 namespace cascade {
 
 Result<std::unique_ptr<Backup>> Backup::begin(Store& store, const std::string& folder) {
@@ -14,6 +16,8 @@ Result<std::unique_ptr<Backup>> Backup::begin(Store& store, const std::string& f
   std::vector<std::string> names;
   if (calls.list(folder, names) != 0) return io_error(folder, errno);
   if (!names.empty()) return Error{ErrorCode::kConflict, folder, "is not empty"};
+  RETURN_IF_ERROR(replace_file(calls, folder + kUnfinishedBackup, ""));
+  RETURN_IF_ERROR(sync_folder(calls, folder));
   RETURN_IF_ERROR(make_folders(calls, folder + "/kv"));
   return std::unique_ptr<Backup>(new Backup(store, folder));
 }
@@ -28,6 +32,8 @@ Result<bool> Backup::step(uint64_t bytes_max) {
   RETURN_IF_ERROR(store_.kv().finish_copy(calls, kv));
   const SqliteVfs vfs(calls);
   RETURN_IF_ERROR(store_.database().copy_to(vfs, folder_ + "/metadata.db"));
+  RETURN_IF_ERROR(sync_folder(calls, folder_));
+  if (calls.remove(folder_ + kUnfinishedBackup) != 0) return io_error(folder_, errno);
   RETURN_IF_ERROR(sync_folder(calls, folder_));
   return false;
 }

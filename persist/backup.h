@@ -21,7 +21,8 @@ class Backup {
 
   // Copies about `bytes_max` bytes of pages. The last step, which returns false, copies the
   // database; everything is durable then. Commits. Errors: as Store::commit(); kIo,
-  // kResourceExhausted, field = the file: the backup is of no use then.
+  // kResourceExhausted, field = the file. A backup that did not come to its end has a file
+  // (kUnfinishedBackup) that says so, and is refused as a state directory.
   Result<bool> step(uint64_t bytes_max);
 
  private:

@@ -104,6 +104,11 @@ Result<std::unique_ptr<StateDirectory>> StateDirectory::open(FileCalls& calls,
                                                              const std::string& path) {
   RETURN_IF_ERROR(make_folders(calls, path));
   RETURN_IF_ERROR(check_folder(calls, path));
+  struct stat info = {};
+  if (calls.path_status(path + kUnfinishedBackup, info) == 0) {
+    return Error{ErrorCode::kDataCorrupt, path,
+                 "is a backup that did not come to its end; delete it"};
+  }
   const std::string lock_path = path + "/lock";
   const int fd = calls.open(lock_path, O_RDWR | O_CREAT | O_NOFOLLOW, 0600);
   if (fd < 0) return io_error(path, errno);

@@ -9,6 +9,9 @@
 
 namespace cascade {
 
+// The name of a file, in its folder, as long as a backup (persist/backup.h) is not complete.
+inline constexpr char kUnfinishedBackup[] = "/backup.unfinished";
+
 // Makes `path` (mode 0700) and the folders above it, if they are not there, and their names
 // durable. Errors: kIo, field = the folder.
 Status make_folders(FileCalls& calls, const std::string& path);
@@ -30,8 +33,9 @@ class StateDirectory {
   // Makes the folder `path` (mode 0700, and those above it) if it is not there, and locks it until
   // this is destroyed or the process ends. `calls` must outlive this.
   // Errors, field = path: kConflict if another process has it, with its pid if that is known;
-  // kInvalidArgument if it is no folder, belongs to another user, or others may write to it; kIo if
-  // it cannot be made or written to (it is read-only, say).
+  // kInvalidArgument if it is no folder, belongs to another user, or others may write to it;
+  // kDataCorrupt if it is a backup that is not complete; kIo if it cannot be made or written to (it
+  // is read-only, say).
   static Result<std::unique_ptr<StateDirectory>> open(FileCalls& calls, const std::string& path);
 
   // Use open().

@@ -120,6 +120,27 @@ TEST(Backup, has_everything_although_the_store_changes_meanwhile) {
   }
 }
 
+TEST(Backup, that_did_not_come_to_its_end_is_no_state_directory) {
+  Random random(testing::test_seed());
+  MemoryDisk disk;
+  auto store = open_store(disk);
+  Ledger ledger;
+  fill(*store, ledger);
+  ledger.commit(*store);
+  auto backup = Backup::begin(*store, "/backup");
+  ASSERT_TRUE(ok(backup));
+  while (true) {
+    const auto early = Store::open(disk, "/backup", testing::test_options());
+    ASSERT_FALSE(early.ok());
+    EXPECT_EQ(early.error().code, ErrorCode::kDataCorrupt);
+    EXPECT_THAT(early.error().message, ::testing::HasSubstr("did not come to its end"));
+    const auto more = (*backup)->step(1 + random.below(20'000));
+    ASSERT_TRUE(ok(more));
+    if (!*more) break;
+  }
+  EXPECT_TRUE(ok(Store::open(disk, "/backup", testing::test_options())));
+}
+
 TEST(Backup, goes_to_an_empty_folder_only) {
   MemoryDisk disk;
   auto store = open_store(disk);
