@@ -101,4 +101,9 @@ std::vector<DiskIndex::Step> DiskIndex::path(const Digest& key) const {
   return path;
 }
 
+bool DiskIndex::has_children(const Digest& key) const {
+  const auto found = children_.find(key);
+  return found != children_.end() && !found->second.keys.empty();
+}
+
 }  // namespace cascade

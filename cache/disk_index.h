@@ -38,6 +38,9 @@ class DiskIndex {
   std::vector<Digest> subtree(const Digest& key,
                               const std::function<bool(const Digest&)>& kept) const;
 
+  // Whether pages that are there go on from the page `key`.
+  bool has_children(const Digest& key) const;
+
   struct Step {
     Digest key;
     int32_t tokens;

@@ -212,12 +212,16 @@ Result<std::unique_ptr<Store>> open_store(const DaemonOptions& options) {
   return opened;
 }
 
-// So that people can tell what the digests in the state directory mean.
+// So that people can tell what the digests in the state directory mean: a full disk is no reason not
+// to start.
 Status note_model(Store& store, const Model& model, const DaemonOptions& options) {
-  RETURN_IF_ERROR(store.kv().put_model(
+  Status noted = store.kv().put_model(
       {model.root_key(""), model.name, std::string(to_string(options.weight_type)),
-       std::string(to_string(options.kv_type)), kKvLayoutVersion, kNumericsVersion}));
-  return store.commit();
+       std::string(to_string(options.kv_type)), kKvLayoutVersion, kNumericsVersion});
+  if (noted.ok()) noted = store.commit();
+  if (noted.ok() || noted.error().code != ErrorCode::kResourceExhausted) return noted;
+  spdlog::warn("the state directory takes no writes: {}", noted.error().to_string());
+  return store.rollback();
 }
 
 }  // namespace

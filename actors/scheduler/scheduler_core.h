@@ -275,6 +275,8 @@ class SchedulerCore {
   void forget_stored(const Digest& key);
   void drop_stored_from(const Digest& key);
   void drop_stored(TenantId owner, std::span<const int32_t> chain, int64_t keep);
+  std::vector<Digest> stored_path(TenantId owner, std::span<const int32_t> chain) const;
+  void drop_stored_unshared(const std::vector<Digest>& path);
   void drop_stored_chunk(const Chunk& chunk, Removal why);
   void send_removals(std::vector<std::string>&& keys);
   void keep_chain(ChunkEntry& entry);
@@ -310,6 +312,7 @@ class SchedulerCore {
   void drop_reprefills(const ChunkEntry& entry, Removal why);
   void end_branch(const std::string& tenant, std::span<const int32_t> chain, size_t keep,
                   Removal why);
+  void drop_unshared(const std::string& tenant, std::span<const int32_t> chain, Removal why);
   void add_branch_end(uint64_t handle, const BranchEnd& end);
   void end_branch_of(const Request& request);
 

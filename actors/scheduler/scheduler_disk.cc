@@ -292,6 +292,15 @@ void SchedulerCore::drop_stored(TenantId owner, std::span<const int32_t> chain, 
     if (shared > keep) writing_->ends.emplace_back(keep, Removal::kDeleted);
   }
   if (disk_.size() == 0) return;
+  const std::vector<Digest> path = stored_path(owner, chain);
+  for (size_t i = static_cast<size_t>(keep / kPageTokens); i < path.size(); ++i) {
+    drop_stored_from(path[i]);
+  }
+}
+
+// The pages of the chain, as far as they are in memory or on disk.
+std::vector<Digest> SchedulerCore::stored_path(TenantId owner,
+                                               std::span<const int32_t> chain) const {
   std::vector<Digest> path;
   const ChainIndex::Match match = index_.match(owner, chain);
   for (ChainIndex::Node* node : ChainIndex::path_to(match.node)) {
@@ -301,9 +310,19 @@ void SchedulerCore::drop_stored(TenantId owner, std::span<const int32_t> chain, 
       disk_.match(ChainIndex::key_of(match.node), index_.tenant_key_behind(match.node, owner),
                   chain.subspan(path.size() * kPageTokens));
   path.insert(path.end(), stored.keys.begin(), stored.keys.end());
-  for (size_t i = static_cast<size_t>(keep / kPageTokens); i < path.size(); ++i) {
-    drop_stored_from(path[i]);
+  return path;
+}
+
+// Of a path, from its end, the pages that nothing goes on from.
+void SchedulerCore::drop_stored_unshared(const std::vector<Digest>& path) {
+  std::vector<std::string> keys;
+  for (auto key = path.rbegin(); key != path.rend(); ++key) {
+    if (!disk_.contains(*key)) continue;
+    if (chunk_ends_.contains(*key) || disk_.has_children(*key)) break;
+    keys.push_back(hex(*key));
+    forget_stored(*key);
   }
+  send_removals(std::move(keys));
 }
 
 // The same of a chunk whose tokens are not known: a page knows the one before it. What is in memory
@@ -314,9 +333,12 @@ void SchedulerCore::drop_stored_chunk(const Chunk& chunk, Removal why) {
   read_chain({{chunk.tenant, chunk.id}, chunk.kv_key, why, chunk.kv_begin});
   std::vector<DiskIndex::Step> path = disk_.path(*end);
   std::ranges::reverse(path);
-  for (size_t i = static_cast<size_t>(chunk.kv_begin / kPageTokens); i < path.size(); ++i) {
-    drop_stored_from(path[i].key);
+  std::vector<Digest> keys;
+  for (const DiskIndex::Step& step : path) keys.push_back(step.key);
+  for (size_t i = static_cast<size_t>(chunk.kv_begin / kPageTokens); i < keys.size(); ++i) {
+    drop_stored_from(keys[i]);
   }
+  drop_stored_unshared(keys);
 }
 
 // ---- Chunks -------------------------------------------------------------------------------------
@@ -357,7 +379,8 @@ void SchedulerCore::on(wire::StoredChain&& chain) {
   reading_chains_.erase(found);
   if (wanted.removed) {
     const auto begin = static_cast<size_t>(wanted.begin);
-    return end_branch(name.tenant, chain.token_ids, begin, *wanted.removed);
+    end_branch(name.tenant, chain.token_ids, begin, *wanted.removed);
+    return drop_unshared(name.tenant, chain.token_ids, *wanted.removed);
   }
   const auto entry = registry_.find_own(name.tenant, name.id);
   if (!entry.ok() || !(*entry)->chain.empty() || !(*entry)->chunk.pinned) return;

@@ -58,7 +58,17 @@ void SchedulerCore::forget_chain(ChunkEntry& entry, Removal why) {
   clear_hold(entry);
   drop_reprefills(entry, why);
   end_branch(entry.chunk.tenant, entry.chain, entry.own_begin, why);
+  drop_unshared(entry.chunk.tenant, entry.chain, why);
   entry.chain.clear();
+}
+
+// Frees the pages of `chain`, from its end, that nothing else goes on from: what was asked goes
+// with the answer.
+void SchedulerCore::drop_unshared(const std::string& tenant, std::span<const int32_t> chain,
+                                  Removal why) {
+  const TenantId owner = tenant_id(tenant);
+  drop_stored_unshared(stored_path(owner, chain));
+  index_.drop_branch(owner, chain, 0, why);
 }
 
 // What was to be computed for the chunk is not needed any more. The one that is being computed ends
