@@ -212,8 +212,8 @@ Result<std::unique_ptr<Store>> open_store(const DaemonOptions& options) {
   return opened;
 }
 
-// So that people can tell what the digests in the state directory mean: a full disk is no reason not
-// to start.
+// So that people can tell what the digests in the state directory mean: a full disk is no reason
+// not to start.
 Status note_model(Store& store, const Model& model, const DaemonOptions& options) {
   Status noted = store.kv().put_model(
       {model.root_key(""), model.name, std::string(to_string(options.weight_type)),

@@ -73,15 +73,15 @@ class Disk : public ::testing::Test {
   wire::Final second_turn(const std::string& output) {
     return generate({system_text(kSystem), output_ref(output), query_text("And of Italy?")});
   }
-  // Neither the answer of first_turn() nor what was asked.
-  void expect_no_page_of_it() {
+  // Neither the answer of first_turn() nor what was asked, but for pages that others use.
+  void expect_no_page_of_it(int64_t pages_of_others = 0) {
     wire::GenerateRequest request = ask({});
     request.messages = {{.role = "system", .content = kSystem, .reasoning = {}},
                         {.role = "user", .content = "Capital of France?", .reasoning = {}},
                         {.role = "assistant", .content = answer_, .reasoning = {}},
                         {.role = "user", .content = "And of Italy?", .reasoning = {}}};
     const auto next = world_->one<wire::Final>(world_->send(request));
-    EXPECT_EQ(next.usage.reused_tokens, 0);
+    EXPECT_EQ(next.usage.reused_tokens, pages_of_others * kPageTokens);
   }
   wire::DiskStats stats() {
     return world_->one<wire::StatsReply>(world_->send(wire::StatsRequest{}))
@@ -296,12 +296,19 @@ TEST_F(Disk, what_was_deleted_while_it_was_read_does_not_stay_in_memory) {
   wire::GenerateRequest request =
       ask({system_text(kSystem), output_ref(output), query_text("And of Italy?")});
   const uint64_t number = world_->post(request);
-  while (world_->jobs_for(testing::Actor::kStore) < 2) ASSERT_EQ(world_->pump(1), 1u);
-  world_->post(wire::ChunkDelete{output});
+  bool deleted = false;
+  world_->tamper = [&](const wire::Message& answer) {
+    const auto* read = std::get_if<wire::LoadPagesDone>(&answer);
+    if (read == nullptr || deleted) return;
+    deleted = true;
+    EXPECT_GT(read->good, kPromptPages);
+    world_->post(wire::ChunkDelete{output});
+  };
   world_->pump();
+  EXPECT_TRUE(deleted);
   world_->one<wire::Final>(number);
   world_->store_at_once = true;
-  expect_no_page_of_it();
+  expect_no_page_of_it(kPromptPages);
 }
 
 TEST_F(Disk, a_miss_because_of_another_model_is_explained) {

@@ -136,7 +136,7 @@ TEST_F(UpkeepSystem, a_running_daemons_directory_is_checked_and_repaired_by_it) 
   EXPECT_THAT(rebuild.err, HasSubstr("stop the daemon first"));
   // Not that of some other, stopped daemon.
   const ProgramResult unnamed = ctl({"fsck", "--rebuild"});
-  EXPECT_EQ(unnamed.exit_code, 1);
+  EXPECT_EQ(unnamed.exit_code, 2);
   EXPECT_THAT(unnamed.err, HasSubstr("--state-dir"));
 }
 
