@@ -23,7 +23,7 @@ std::string content_key(const Chunk& chunk) {
 size_t bytes_of(const Chunk& chunk) {
   const size_t ids = std::max(chunk.token_ids.size(), chunk.text.size() / kTextBytesPerToken);
   size_t bytes = chunk.text.size() + chunk.query_text.size() + chunk.raw_text.size() +
-                 ids * sizeof(int32_t) + sizeof(ChunkEntry);
+                 chunk.client_data.size() + ids * sizeof(int32_t) + sizeof(ChunkEntry);
   for (const std::string& id : chunk.parent_ids) bytes += sizeof(std::string) + id.size();
   return bytes;
 }

@@ -48,6 +48,7 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   chunk.query_text =
       request.params.prompt ? *request.params.prompt : request.messages.back().content;
   chunk.raw_text = request.generation_prefix + request.output->raw_text();
+  chunk.client_data = request.params.client_data;
   chunk.think_spans = request.output->think_spans();
   chunk.think_policy = think_policy(request);
   chunk.priority = default_priority(chunk.type);
@@ -151,6 +152,7 @@ void SchedulerCore::queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill) {
   const size_t shared = common_prefix(reprefill.sampled_chain, reprefill.chain);
   entry.own_begin = std::min(shared, reprefill.prompt_tokens);
   entry.chunk.kv_state = KvState::kPending;
+  store_chain(entry);
   reprefills_.push_back(std::move(reprefill));
 }
 
@@ -207,6 +209,8 @@ void SchedulerCore::finish_idle(bool complete) {
   if (complete) {
     take_hold(entry);
     keep_chain(entry);
+  } else if (!entry.chunk.pinned) {
+    store_no_chain({entry.chunk.tenant, entry.chunk.id});
   }
   entry.chunk.kv_state = entry.hold ? KvState::kReady : KvState::kNone;
   refresh(entry);
