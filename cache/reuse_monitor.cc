@@ -1,4 +1,4 @@
-// Counters, a ghost list, and one learned number.
+// Counters, what was evicted, and one learned number.
 #include "cache/reuse_monitor.h"
 
 #include <algorithm>
@@ -19,6 +19,7 @@ constexpr double kFactorMin = 0.25, kFactorMax = 4;
 ReuseMonitor::ReuseMonitor(size_t capacity_pages)
     : premature_evictions_max_(kPrematureCapacities * capacity_pages),
       ghosts_(kGhostCapacities * capacity_pages),
+      long_ago_(kFilterCapacities * capacity_pages),
       thrash_(capacity_pages) {}
 
 void ReuseMonitor::found() {
@@ -34,7 +35,7 @@ void ReuseMonitor::computed(const Digest& key) {
   ++misses_;
   const auto ghost = ghosts_.take(key);
   const bool premature = ghost && ghost->evictions < premature_evictions_max_;
-  thrash_.add_miss(premature, ghost.has_value());
+  thrash_.add_miss(premature, ghost || long_ago_.may_have(key));
   if (!premature) return;
   ++refaults_;
   // A page of high weight is the greater loss.
@@ -47,6 +48,7 @@ void ReuseMonitor::evicted(const Digest& key, const PageWorth& worth) {
   const double weight = recompute_weight(worth);
   weight_mean_ += kMeanWeight * (weight - weight_mean_);
   ghosts_.add(key, {weight, worth.last_used_us});
+  long_ago_.add(key);
 }
 
 double ReuseMonitor::bonus_s(EvictionPolicy policy) const {

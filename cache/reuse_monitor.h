@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "cache/eviction.h"
+#include "cache/eviction_filter.h"
 #include "cache/ghost_list.h"
 #include "cache/running_median.h"
 #include "cache/thrash_detector.h"
@@ -16,11 +17,12 @@ class ReuseMonitor {
   // Until it is measured: the median gap between two uses of a chain is 123 s in a public trace of
   // conversations, 64 s in a synthetic one.
   static constexpr double kReuseGapInitialSeconds = 90;
-  // How many evictions are remembered, in capacities: tells a cyclic scan of up to nine times the
-  // cache.
+  // How many evictions are remembered, in capacities. Of the latest ones it is known when they
+  // were; of the others only that, which tells a cyclic scan of up to 65 times the cache.
   static constexpr size_t kGhostCapacities = 8;
-  // Of them, those of which it is said that they were premature: more, no cache of this order could
-  // have avoided.
+  static constexpr size_t kFilterCapacities = 64;
+  // Of the former, those of which it is said that they were premature: more, no cache of this order
+  // could have avoided.
   static constexpr size_t kPrematureCapacities = 2;
 
   explicit ReuseMonitor(size_t capacity_pages);
@@ -49,6 +51,7 @@ class ReuseMonitor {
  private:
   const size_t premature_evictions_max_;  // since an eviction that was premature
   GhostList ghosts_;
+  EvictionFilter long_ago_;
   ThrashDetector thrash_;
   RunningMedian gap_s_{kReuseGapInitialSeconds};
   double weight_mean_ = 0;  // of evicted pages, exponentially weighted

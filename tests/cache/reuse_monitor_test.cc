@@ -59,6 +59,20 @@ TEST(ReuseMonitor, tells_premature_evictions_from_others) {
   EXPECT_EQ(monitor.misses(), 3);
 }
 
+TEST(ReuseMonitor, a_cyclic_scan_of_many_times_the_cache_raises_the_alarm_in_the_second_cycle) {
+  constexpr size_t kPages = 100;
+  for (const size_t times : {size_t{2}, size_t{10}, size_t{60}}) {
+    ReuseMonitor monitor(kPages);
+    const uint64_t cycle = kPages * times;
+    for (uint64_t access = 0; access < 2 * cycle; ++access) {
+      if (access == cycle) EXPECT_FALSE(monitor.thrash().alarm()) << times;
+      monitor.computed(key_of(access % cycle));
+      if (access >= kPages) monitor.evicted(key_of((access - kPages) % cycle), {});
+    }
+    EXPECT_TRUE(monitor.thrash().alarm()) << times;
+  }
+}
+
 TEST(ReuseMonitor, the_bonus_is_the_median_gap_between_uses) {
   ReuseMonitor monitor(100);
   EXPECT_EQ(monitor.bonus_s(EvictionPolicy::kHybrid), ReuseMonitor::kReuseGapInitialSeconds);
