@@ -320,7 +320,11 @@ class AsyncClient:
     async def ping(self) -> Pong:
         connection = await self._connected()
         pong = _as_reply(Pong, await connection.call(Ping()))
-        connection.learn(pong)
+        try:
+            connection.learn(pong)
+        except CascadeError as error:
+            connection.lose(error)
+            raise
         return pong
 
     async def status(self) -> StatusReply:
@@ -393,6 +397,8 @@ class AsyncClient:
             if self._connection is None or self._connection.lost is not None:
                 self._connection = None
                 self._connection = await self._open()
+            if self._closed:
+                await self.close()
             return self._connection
 
     async def _open(self) -> Connection:
@@ -445,4 +451,8 @@ _W = TypeVar("_W", GenerateRequest, PrefixCache)
 
 def _streamed(request: _W) -> _W:
     """Its Progress tells a slow daemon from a dead one. The caller's request stays as it is."""
+    if not isinstance(request, (GenerateRequest, PrefixCache)):
+        raise invalid_argument(
+            "request", f"must be a GenerateRequest or a PrefixCache, got {type(request).__name__}"
+        )
     return dataclasses.replace(request, stream=True)

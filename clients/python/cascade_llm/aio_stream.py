@@ -41,7 +41,7 @@ class AsyncStream:
 
     async def __anext__(self) -> Event:
         if self._error is not None:
-            raise self._error
+            raise self._error.again()
         if self._final is not None:
             raise StopAsyncIteration
         try:

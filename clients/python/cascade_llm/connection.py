@@ -47,7 +47,7 @@ class Connection:
         exchange = Exchange(kind, self._loop.time())
         frames = encode(exchange.request_id, message)
         if self.lost is not None:
-            raise self.lost
+            raise self.lost.again()
         self._in_flight[exchange.request_id] = exchange
         self._watch()
         try:
@@ -97,14 +97,13 @@ class Connection:
             self.lose(error)
 
     def learn(self, pong: Pong) -> None:
-        """Another boot id than before: the daemon has forgotten this connection's requests."""
+        """Raises if it has another boot id than the one before: the daemon has forgotten this
+        connection's requests, and the connection is to be given up."""
         restarted = bool(self.boot_id) and pong.boot_id != self.boot_id
         self.boot_id = pong.boot_id
         self.daemon_version = pong.version
         if restarted:
-            self.lose(unreachable("the daemon was restarted; the request is lost"))
-            assert self.lost is not None
-            raise self.lost
+            raise unreachable("the daemon was restarted; the request is lost")
 
     def lose(self, error: CascadeError, *, abandon: bool = True) -> None:
         """Gives the connection up: all in flight fail with `error`."""

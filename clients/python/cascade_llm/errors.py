@@ -52,6 +52,10 @@ class CascadeError(Exception):
         """Whether no daemon was reached, or it went away."""
         return self.code == ErrorCode.UNAVAILABLE and self.field == ENDPOINT_FIELD
 
+    def again(self) -> CascadeError:
+        """The same error, to be raised in another place."""
+        return type(self)(self.code, self.field, self.message, self.retry_after_ms)
+
     def __str__(self) -> str:
         return ": ".join(part for part in (str(self.code), self.field, self.message) if part)
 

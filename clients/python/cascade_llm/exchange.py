@@ -47,5 +47,5 @@ class Exchange:
         """The next message. Raises what the request failed with."""
         message = await self._inbox.get()
         if isinstance(message, CascadeError):
-            raise message
+            raise message.again()
         return message

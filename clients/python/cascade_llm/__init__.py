@@ -1,0 +1,51 @@
+"""Client of Cascade, the LLM inference daemon that keeps and reuses what it computed.
+
+Client and AsyncClient speak to a daemon; ChunkedLLM has the API of the earlier Python library on
+top of Client. README.md beside this package has examples.
+"""
+
+from .aio import AsyncClient
+from .aio_stream import AsyncStream, Event
+from .chunk import Chunk, ChunkInfo, ChunkRecord, GenerationRecord, ListedChunk, ThinkSpan
+from .client import Client
+from .compose import chunk_reference
+from .endpoint import default_endpoint, endpoint_of
+from .errors import CascadeError
+from .names import ChunkType, ErrorCode, KvState, MissReason, ThinkPolicy
+from .options import ClientOptions
+from .replies import (
+    Accepted,
+    BackupReply,
+    CacheStats,
+    ChunkGroup,
+    ChunkListReply,
+    ChunkSearchHit,
+    Delta,
+    DiskStats,
+    ExpiryPolicy,
+    Final,
+    FsckFinding,
+    FsckReply,
+    Miss,
+    Pong,
+    PrefixReply,
+    Progress,
+    SessionInfo,
+    SessionReply,
+    SessionTurn,
+    StatsReply,
+    StatusReply,
+    Timings,
+    Usage,
+)
+from .requests import (
+    ChatMessage,
+    ChunkRef,
+    GenerateRequest,
+    LogitBias,
+    PrefixCache,
+    Sampling,
+)
+from .stream import Stream
+
+__version__ = "0.1.0"
