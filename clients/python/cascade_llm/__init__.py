@@ -7,12 +7,14 @@ top of Client. README.md beside this package has examples.
 from .aio import AsyncClient
 from .aio_stream import AsyncStream, Event
 from .chunk import Chunk, ChunkInfo, ChunkRecord, GenerationRecord, ListedChunk, ThinkSpan
+from .chunked_llm import ChunkedLLM, GenerationOutput, RetainedSequence
 from .client import Client
 from .compose import chunk_reference
 from .endpoint import default_endpoint, endpoint_of
 from .errors import CascadeError
 from .names import ChunkType, ErrorCode, KvState, MissReason, ThinkPolicy
 from .options import ClientOptions
+from .private_daemon import PrivateDaemon
 from .replies import (
     Accepted,
     BackupReply,
@@ -46,6 +48,7 @@ from .requests import (
     PrefixCache,
     Sampling,
 )
+from .sampling_params import SamplingParams
 from .stream import Stream
 
 __version__ = "0.1.0"

@@ -163,10 +163,9 @@ class Connection:
             if isinstance(message, Pong):
                 self.learn(message)
         elif isinstance(message, ErrorReply):
-            error = message.error
+            what = message.error
             self._end(
-                exchange,
-                CascadeError(error.code, error.field, error.message, message.retry_after_ms),
+                exchange, CascadeError(what.code, what.field, what.message, message.retry_after_ms)
             )
         elif exchange.kind != Kind.WORK or isinstance(message, (Final, PrefixReply)):
             self._end(exchange, message)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import array
 import dataclasses
-import functools
 import operator
 import sys
 import types
@@ -266,17 +265,22 @@ def _codec_of(hint: Any) -> _Codec:
     return _struct_codec(hint)
 
 
-@functools.cache
+_fields_by_class: dict[type[Any], tuple[_Field, ...]] = {}
+
+
 def _fields_of(cls: type[Any]) -> tuple[_Field, ...]:
-    hints = typing.get_type_hints(cls, include_extras=True)
-    return tuple(
-        _Field(
-            field.name,
-            field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING,
-            _codec_of(hints[field.name]),
+    if cls not in _fields_by_class:
+        hints = typing.get_type_hints(cls, include_extras=True)
+        missing = dataclasses.MISSING
+        _fields_by_class[cls] = tuple(
+            _Field(
+                field.name,
+                field.default is missing and field.default_factory is missing,
+                _codec_of(hints[field.name]),
+            )
+            for field in dataclasses.fields(cls)
         )
-        for field in dataclasses.fields(cls)
-    )
+    return _fields_by_class[cls]
 
 
 _T = TypeVar("_T")
