@@ -178,6 +178,11 @@ def _name_codec(names: type[Name]) -> _Codec:
     return _Codec(read, write)
 
 
+def _has_elements(value: Any) -> bool:
+    """True also of what is no list: it is refused when it is written."""
+    return value is not None and not (hasattr(type(value), "__len__") and len(value) == 0)
+
+
 def _words_codec(words: Words) -> _Codec:
     code = words.code
     assert array.array(code).itemsize == 4, "the protocol's words have 32 bits"
@@ -200,7 +205,7 @@ def _words_codec(words: Words) -> _Codec:
         frames.append(numbers.tobytes())
         return len(frames) - 1
 
-    return _Codec(read, write, lambda value: value is not None and len(value) > 0)
+    return _Codec(read, write, _has_elements)
 
 
 def _list_codec(element: _Codec) -> _Codec:
@@ -223,7 +228,7 @@ def _list_codec(element: _Codec) -> _Codec:
             raise Problem("must be a list")
         return each(value, element.write, frames)
 
-    return _Codec(read, write, lambda value: value is not None and value != [] and value != ())
+    return _Codec(read, write, _has_elements)
 
 
 def _struct_codec(cls: type[Any]) -> _Codec:

@@ -106,7 +106,7 @@ class PrivateDaemon:
         except OSError:
             return "it has no log"
         lines = log.decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else "it said nothing"
+        return "; ".join(lines[-2:]) if lines else "it said nothing"
 
 
 def _new_folder() -> Path:
