@@ -99,6 +99,7 @@ class FakeDaemon:
         self.answers_pings = True
         self.received: list[object] = []
         self._handler = handler
+        self._failure: Exception | None = None
         self._folder = tempfile.TemporaryDirectory(prefix="cascade-", dir="/tmp")
         self.endpoint = f"ipc://{self._folder.name}/cascaded.sock"
         self._context = zmq.Context()
@@ -116,11 +117,14 @@ class FakeDaemon:
 
     def close(self) -> None:
         """Its connections break."""
-        if self._thread.is_alive():
-            self._stop.send(b"")
-            self._thread.join()
-            self._context.destroy(linger=0)
-            self._folder.cleanup()
+        if self._context.closed:
+            return
+        self._stop.send(b"")
+        self._thread.join()
+        self._context.destroy(linger=0)
+        self._folder.cleanup()
+        if self._failure is not None:
+            raise self._failure
 
     def send(self, client: bytes, frames: list[bytes]) -> None:
         self._router.send_multipart([client, *frames])
@@ -136,16 +140,21 @@ class FakeDaemon:
         return router
 
     def _serve(self) -> None:
-        stopped = self._context.socket(zmq.PAIR)
-        stopped.connect("inproc://stop")
-        while True:
-            poller = zmq.Poller()
-            poller.register(self._router, zmq.POLLIN)
-            poller.register(stopped, zmq.POLLIN)
-            ready = dict(poller.poll())
-            if stopped in ready:
-                return
-            self._answer(*self._router.recv_multipart())
+        with self._context.socket(zmq.PAIR) as stopped:
+            stopped.connect("inproc://stop")
+            try:
+                while not self._is_ready(stopped):
+                    self._answer(*self._router.recv_multipart())
+            except Exception as failure:
+                self._failure = failure
+            self._router.close(linger=0)
+
+    def _is_ready(self, stopped: zmq.Socket[bytes]) -> bool:
+        """Waits for a message, or until the daemon is to stop."""
+        poller = zmq.Poller()
+        poller.register(self._router, zmq.POLLIN)
+        poller.register(stopped, zmq.POLLIN)
+        return stopped in dict(poller.poll())
 
     def _answer(self, client: bytes, *frames: bytes) -> None:
         reply = Reply(self, client, peek_request_id(frames))
