@@ -41,7 +41,7 @@ class RetainedSequence(TypedDict):
     """What get_retained_sequences() says of each."""
 
     text: str  # thoughts removed
-    think_positions: list[tuple[int, int]] | None  # half-open ranges of token_ids; None: no thoughts
+    think_positions: list[tuple[int, int]] | None  # of token_ids, half-open; None: no thoughts
     output_chunk_id: str
     query: str  # the message that it answers
     num_tokens: int  # of its text

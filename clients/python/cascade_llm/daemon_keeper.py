@@ -9,6 +9,7 @@ daemon and removes FOLDER, which has the daemon's log.
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import subprocess
@@ -22,7 +23,7 @@ _STOP_S = 60
 
 def _say(line: str) -> None:
     try:
-        print(line, flush=True)
+        os.write(1, f"{line}\n".encode())
     except OSError:
         pass  # Nobody listens any more; standard input says so, too.
 

@@ -1,4 +1,4 @@
-"""The DEALER socket to the daemon, and a monitor beside it that tells when the connection breaks."""
+"""The DEALER socket to the daemon, and a monitor that tells when the connection breaks."""
 
 from __future__ import annotations
 

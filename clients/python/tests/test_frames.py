@@ -72,7 +72,8 @@ class HeaderTest(RefusalTest):
 
     def test_the_request_id_of_refused_frames_is_known_if_there_is_one(self) -> None:
         self.assertEqual(peek_request_id([b"", ID, b""]), ID)
-        for frames in ([], [b""], [b"", ID[:3]]):
+        few: list[list[bytes]] = [[], [b""], [b"", ID[:3]]]
+        for frames in few:
             self.assertEqual(peek_request_id(frames), bytes(16))
 
 
@@ -86,6 +87,7 @@ class FieldTest(RefusalTest):
         self.assert_refused(frames_of(Delta, {"text": None, "reasoning": True}), "text")
 
     def test_types_are_strict(self) -> None:
+        value: Any
         for value in (1, None, "true", 1.0):
             self.assert_refused(frames_of(Delta, {"text": "a", "reasoning": value}), "reasoning")
         for value in (b"a", 1, None, ["a"]):

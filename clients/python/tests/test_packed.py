@@ -99,8 +99,8 @@ class UnpackTest(unittest.TestCase):
         unpack_map(map_of(array_of(ARRAY_ELEMENTS_MAX)))
         self.assert_refused(map_of(array_of(ARRAY_ELEMENTS_MAX + 1)), "more than 1048576 elements")
         many = array_of(VALUES_MAX // 4)
-        self.assert_refused(b"\x84" + b"".join(b"\xa1" + k + many for k in (b"a", b"b", b"c", b"d")),
-                            "more than 2097152 values")
+        quarters = b"".join(b"\xa1" + key + many for key in (b"a", b"b", b"c", b"d"))
+        self.assert_refused(b"\x84" + quarters, "more than 2097152 values")
 
     def test_a_claimed_length_takes_no_memory(self) -> None:
         claims = [
