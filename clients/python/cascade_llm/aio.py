@@ -142,8 +142,9 @@ class AsyncClient:
 
     async def stream(self, request: GenerateRequest) -> AsyncStream:
         """Starts a generation; its events come from the stream."""
+        message = _streamed(request, GenerateRequest)
         connection = await self._connected()
-        return AsyncStream(connection, await connection.start(_streamed(request), Kind.WORK))
+        return AsyncStream(connection, await connection.start(message, Kind.WORK))
 
     async def generate(self, request: GenerateRequest) -> Final:
         """A generation from its beginning to its end."""
@@ -294,15 +295,16 @@ class AsyncClient:
 
     async def cache_prefix(self, prefix: PrefixCache) -> PrefixReply:
         """Computes the K and V of what prompts will begin with, and pins it for this connection."""
+        message = _streamed(prefix, PrefixCache)
         connection = await self._connected()
-        exchange = await connection.start(_streamed(prefix), Kind.WORK)
+        exchange = await connection.start(message, Kind.WORK)
         try:
             while True:
-                message = await exchange.next()
-                if isinstance(message, PrefixReply):
-                    return message
-                if isinstance(message, Final):
-                    raise _not_expected(message)
+                reply = await exchange.next()
+                if isinstance(reply, PrefixReply):
+                    return reply
+                if isinstance(reply, Final):
+                    raise _not_expected(reply)
         except asyncio.CancelledError:
             await connection.cancel(exchange)
             raise
@@ -449,10 +451,9 @@ def _not_expected(answer: object) -> CascadeError:
 _W = TypeVar("_W", GenerateRequest, PrefixCache)
 
 
-def _streamed(request: _W) -> _W:
+def _streamed(request: object, of: type[_W]) -> _W:
     """Its Progress tells a slow daemon from a dead one. The caller's request stays as it is."""
-    if not isinstance(request, (GenerateRequest, PrefixCache)):
-        raise invalid_argument(
-            "request", f"must be a GenerateRequest or a PrefixCache, got {type(request).__name__}"
-        )
+    if not isinstance(request, of):
+        name = type(request).__name__
+        raise invalid_argument("request", f"must be a {of.__name__}, got {name}")
     return dataclasses.replace(request, stream=True)

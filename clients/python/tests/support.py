@@ -23,6 +23,11 @@ ROOT = Path(__file__).resolve().parents[3]
 DEMO_MODEL = ROOT / "models" / "demo"
 VECTORS = ROOT / "tests" / "wire" / "vectors"
 
+# Programs that tests start, wherever they run, find the package and the daemon as well.
+os.environ["PYTHONPATH"] = str(ROOT / "clients" / "python")
+if "CASCADED" in os.environ:
+    os.environ["CASCADED"] = os.path.abspath(os.environ["CASCADED"])
+
 # Long enough for a machine that does much else; a test that waits this long has failed.
 PATIENCE_S = 60
 

@@ -10,7 +10,7 @@ import unittest
 from typing import Any
 
 import cascade_llm
-from cascade_llm import AsyncClient, Client, ClientOptions, GenerateRequest
+from cascade_llm import AsyncClient, Client, ClientOptions, GenerateRequest, PrefixCache
 from cascade_llm.errors import CascadeError
 from cascade_llm.frames import Envelope
 from cascade_llm.replies import Accepted, Delta, ErrorInfo, ErrorReply, Final, Progress
@@ -118,6 +118,15 @@ class StreamTest(ClientTest):
         self.assert_fails(
             lambda: client.generate_batch(many), "invalid_argument", "requests", "256"
         )
+
+    def test_what_is_no_request_is_refused(self) -> None:
+        daemon, client = self.start(echo)
+        wrong: list[Any] = ["hello", None, PrefixCache(prompt="x")]
+        for request in wrong:
+            self.assert_fails(lambda: client.stream(request), "invalid_argument", "request")
+        no_prefix: Any = prompt("x")
+        self.assert_fails(lambda: client.cache_prefix(no_prefix), "invalid_argument", "request")
+        self.assertEqual(daemon.received, [])
 
     def test_a_timeout_leaves_the_generation_running(self) -> None:
         go_on = threading.Event()
