@@ -15,6 +15,9 @@ from .options import ClientOptions
 from .replies import Accepted, Delta, ErrorReply, Final, Pong, PrefixReply, Progress
 from .requests import CancelRequest, Ping
 
+# A message that is wrong here is none of this protocol, whoever it is for. Anything else that is
+# wrong with it is an error of its request.
+_ENVELOPE = frozenset(("frames", "header", "magic", "flags", "request_id"))
 # How many messages are handled before other tasks of the loop have their turn.
 _MESSAGES_AT_ONCE = 64
 # How often deadlines are looked at while requests are in flight; sooner if options are short.
@@ -149,8 +152,10 @@ class Connection:
             message = decode(frames).message
         except CascadeError as error:
             problem = f"the daemon sent a message that is none of this protocol: {error}"
-            if exchange is None or exchange is self._ping:
+            if error.field in _ENVELOPE or (exchange and exchange is self._ping):
                 raise unreachable(problem) from None
+            if exchange is None:
+                return  # more of a request that has failed already
             later = error.code == ErrorCode.UNSUPPORTED  # a daemon of another version
             code = ErrorCode.UNSUPPORTED if later else ErrorCode.INTERNAL
             self._fail(exchange, CascadeError(code, "reply", problem))

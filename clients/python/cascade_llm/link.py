@@ -15,11 +15,24 @@ from .options import ClientOptions
 
 # Enough for a last CancelRequest to leave; nobody waits longer for a daemon that is gone.
 _LINGER_MS = 200
+# Of all clients of a process, three each; the limit of open files comes first.
+_SOCKETS_MAX = 65_535
 
 
 @functools.lru_cache(maxsize=1)
 def _context_of(_pid: int) -> zmq.asyncio.Context:
-    return zmq.asyncio.Context()
+    context = zmq.asyncio.Context()
+    context.set(zmq.MAX_SOCKETS, _SOCKETS_MAX)
+    return context
+
+
+def _set_options(dealer: zmq.asyncio.Socket, options: ClientOptions) -> None:
+    dealer.setsockopt(zmq.LINGER, _LINGER_MS)
+    dealer.setsockopt(zmq.MAXMSGSIZE, MESSAGE_BYTES_MAX)
+    dealer.setsockopt(zmq.SNDTIMEO, options.timeout_ms)
+    dealer.setsockopt(zmq.HEARTBEAT_IVL, options.heartbeat_interval_ms)
+    dealer.setsockopt(zmq.HEARTBEAT_TIMEOUT, options.heartbeat_timeout_ms)
+    dealer.setsockopt(zmq.HANDSHAKE_IVL, options.timeout_ms)
 
 
 class Link:
@@ -31,14 +44,17 @@ class Link:
         probe_endpoint(endpoint)
         # ZeroMQ's threads do not outlive a fork: each process has its own context.
         context = _context_of(os.getpid())
-        self._dealer = context.socket(zmq.DEALER)
+        dealer = None
         try:
-            self._set_options(options)
-            self._monitor = self._dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED)
-            self._dealer.connect(endpoint)
+            dealer = context.socket(zmq.DEALER)
+            _set_options(dealer, options)
+            self._monitor = dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+            dealer.connect(endpoint)
         except zmq.ZMQError as error:
-            self._dealer.close(linger=0)
+            if dealer is not None:
+                dealer.close(linger=0)
             raise unreachable(f"ZeroMQ: {error}") from None
+        self._dealer = dealer
         self._poller = zmq.asyncio.Poller()
         self._poller.register(self._dealer, zmq.POLLIN)
         self._poller.register(self._monitor, zmq.POLLIN)
@@ -46,15 +62,6 @@ class Link:
         self._arrived = zmq.Socket.shadow(self._dealer.underlying)
         self._monitored = zmq.Socket.shadow(self._monitor.underlying)
         self._broken = False
-
-    def _set_options(self, options: ClientOptions) -> None:
-        dealer = self._dealer
-        dealer.setsockopt(zmq.LINGER, _LINGER_MS)
-        dealer.setsockopt(zmq.MAXMSGSIZE, MESSAGE_BYTES_MAX)
-        dealer.setsockopt(zmq.SNDTIMEO, options.timeout_ms)
-        dealer.setsockopt(zmq.HEARTBEAT_IVL, options.heartbeat_interval_ms)
-        dealer.setsockopt(zmq.HEARTBEAT_TIMEOUT, options.heartbeat_timeout_ms)
-        dealer.setsockopt(zmq.HANDSHAKE_IVL, options.timeout_ms)
 
     async def wait(self) -> None:
         """Until something has arrived, or the connection has broken."""

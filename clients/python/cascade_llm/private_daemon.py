@@ -120,7 +120,7 @@ def _new_folder() -> Path:
 def _start_keeper(folder: Path, command: list[str]) -> subprocess.Popen[bytes]:
     keeper = Path(__file__).with_name("daemon_keeper.py")
     return subprocess.Popen(
-        [sys.executable, "-I", "-S", str(keeper), str(folder), *command],
+        [sys.executable or "python3", "-I", "-S", str(keeper), str(folder), *command],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         bufsize=0,

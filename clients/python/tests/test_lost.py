@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import threading
 import unittest
 from collections.abc import Callable
@@ -23,7 +24,7 @@ from cascade_llm.replies import (
 )
 from cascade_llm.requests import CancelRequest, FsckRequest, SessionListRequest
 from fake_client import ClientTest, echo, silent
-from support import PATIENCE_S, Reply, final_of, prompt
+from support import PATIENCE_S, Reply, final_of, new_seed, prompt
 
 # Of daemons that are meant to be found silent. What must come in time has seconds for it.
 IMPATIENT = ClientOptions(timeout_ms=1500, silence_ms=30, lost_ms=60_000)
@@ -166,21 +167,30 @@ class LostTest(ClientTest):
 
 class WrongAnswerTest(ClientTest):
     def test_what_cannot_be_decoded_fails_its_request_only(self) -> None:
+        running: list[Reply] = []
+
         def handle(envelope: Envelope, reply: Reply) -> None:
             if isinstance(envelope.message, CancelRequest):
                 return reply(Ack())  # the daemon is told that nobody waits any more
             assert isinstance(envelope.message, GenerateRequest)
+            if envelope.message.prompt == "stays":
+                return running.append(reply)
             if envelope.message.prompt == "garbled":
                 header = encode(reply.request_id, Accepted(0))[0]
-                return reply.frames([header, reply.request_id, b"\xc1"])
+                for _ in range(3):
+                    reply.frames([header, reply.request_id, b"\xc1"])
+                return None
             if envelope.message.prompt == "later":
                 return reply.frames([b"CAS1\1\xc8\0\0", reply.request_id, b"\x80"])
             return echo(envelope, reply)
 
         _, client = self.start(handle)
+        other = client.stream(prompt("stays"))
         self.assert_fails(lambda: client.generate(prompt("garbled")), "internal", "reply", "body")
         self.assert_fails(lambda: client.generate(prompt("later")), "unsupported", "reply", "200")
         self.assertEqual(client.generate(prompt("x")).text, "x")
+        running[0](final_of("stays"))
+        self.assertEqual(other.result().text, "stays")
 
     def test_what_belongs_to_no_request_ends_the_connection(self) -> None:
         def handle(envelope: Envelope, reply: Reply) -> None:
@@ -218,6 +228,30 @@ class WrongAnswerTest(ClientTest):
         ]
         for work, name in wrong:
             self.assert_fails(work, "internal", "reply", name)
+
+    def test_damaged_answers_never_leave_a_request_without_an_end(self) -> None:
+        seed = new_seed()
+        draw = random.Random(seed)
+
+        def handle(envelope: Envelope, reply: Reply) -> None:
+            if isinstance(envelope.message, CancelRequest):
+                return reply(Ack())
+            frames = [bytearray(one) for one in encode(reply.request_id, final_of("damaged"))]
+            for _ in range(draw.randint(1, 3)):
+                frame = draw.choice(frames)
+                frame[draw.randrange(len(frame))] = draw.randrange(256)
+            reply.frames([bytes(frame) for frame in frames])
+            return reply(final_of("whole"))
+
+        _, client = self.start(handle)
+        refused = 0
+        for _ in range(500):
+            try:
+                client.generate(prompt("x"))
+            except CascadeError as error:
+                self.assertIn(error.code, ("internal", "unsupported", "unavailable"), seed)
+                refused += 1
+        self.assertGreater(refused, 50, seed)
 
     def test_answers_that_come_too_late_are_passed_over(self) -> None:
         def handle(envelope: Envelope, reply: Reply) -> None:
