@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from .errors import CascadeError, unreachable
-from .exchange import Exchange, Kind
+from .exchange import Exchange, Kind, new_request_id
 from .frames import decode, encode, peek_request_id
 from .link import Link
 from .names import ErrorCode
@@ -250,9 +250,8 @@ class Connection:
         """Sends what nobody waits for the answer of."""
         if self.lost is not None:
             return
-        request_id = request_id or Exchange(Kind.CALL, 0).request_id
         try:
-            await self._link.send(encode(request_id, message))
+            await self._link.send(encode(request_id or new_request_id(), message))
         except CascadeError as error:
             self.lose(error)
 

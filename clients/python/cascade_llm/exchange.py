@@ -19,13 +19,17 @@ class Kind(Enum):
     WORK = "work"  # a generation or a prefix: events, then the end
 
 
+def new_request_id() -> bytes:
+    return os.urandom(REQUEST_ID_BYTES)
+
+
 @dataclass(eq=False)
 class Exchange:
     """Times are those of the event loop."""
 
     kind: Kind
     sent_at: float
-    request_id: bytes = field(default_factory=lambda: os.urandom(REQUEST_ID_BYTES))
+    request_id: bytes = field(default_factory=new_request_id)
     heard_at: float = 0.0
     cancel_deadline: float | None = None  # set when it was cancelled
     ended: bool = False
@@ -44,8 +48,10 @@ class Exchange:
         self._inbox.put_nowait(last)
 
     async def next(self) -> object:
-        """The next message. Raises what the request failed with."""
+        """The next message; the last one again and again. Raises what the request failed with."""
         message = await self._inbox.get()
+        if self.ended and self._inbox.empty():
+            self._inbox.put_nowait(message)
         if isinstance(message, CascadeError):
             raise message.again()
         return message

@@ -137,11 +137,8 @@ def _enter(document: bytes, at: int, byte: int) -> tuple[int, int, bool]:
     width = _LENGTH[byte]
     if width == 0:
         raise PackedError(f"not valid MessagePack at byte {at}")
-    head = document[at + 1 : at + 1 + width]
-    if len(head) < width:
-        raise PackedError(f"ends within a value, at byte {at}")
-    length = int.from_bytes(head, "big")
-    at += 1 + width
+    length = int.from_bytes(document[at + 1 : at + 1 + width], "big")
+    at += 1 + width  # of a length that is cut off: behind the end, which is found out next
     if byte < 0xDC:
         return at + length + (1 if byte in _EXTENSION else 0), -1, False
     is_map = byte >= 0xDE

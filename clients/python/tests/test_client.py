@@ -98,6 +98,22 @@ class StreamTest(ClientTest):
         self.assertEqual(wrong, [])
         self.assertFalse(any(thread.is_alive() for thread in threads))
 
+    def test_whoever_waits_for_a_stream_learns_of_its_end(self) -> None:
+        running: list[Reply] = []
+        _, client = self.start(lambda envelope, reply: running.append(reply))
+        stream = client.stream(prompt("x"))
+        texts: list[str] = []
+        waiting = [
+            threading.Thread(target=lambda: texts.append(stream.result().text)) for _ in range(4)
+        ]
+        for thread in waiting:
+            thread.start()
+        client.ping()  # behind the request
+        running[0](final_of("end"))
+        for thread in waiting:
+            thread.join(PATIENCE_S)
+        self.assertEqual(texts, ["end"] * 4)
+
     def test_a_batch_has_a_result_or_an_error_for_each(self) -> None:
         def handle(envelope: Envelope, reply: Reply) -> None:
             assert isinstance(envelope.message, GenerateRequest)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -341,6 +343,37 @@ class RestTest(ClientTest):
         self.assert_refused(
             "conflict", "state_dir", lambda: self.client.fsck(state_dir="/somewhere/else")
         )
+
+
+# Is interrupted in generate(); says how many generations the daemon then still runs.
+INTERRUPTED = """
+import sys
+from cascade_llm import Client, GenerateRequest
+client = Client(sys.argv[1])
+try:
+    print("begins", flush=True)
+    client.generate(GenerateRequest(prompt="The", ignore_eos=True, max_tokens=1 << 20))
+except KeyboardInterrupt:
+    while client.status().requests_running > 0:
+        pass
+    print("interrupted", flush=True)
+"""
+
+
+class InterruptTest(ClientTest):
+    def test_ctrl_c_cancels_the_generation(self) -> None:
+        program = subprocess.Popen(
+            [sys.executable, "-c", INTERRUPTED, self.daemon.endpoint],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert program.stdout is not None
+        self.assertEqual(program.stdout.readline(), "begins\n")
+        while self.client.status().requests_running == 0:
+            pass  # the test's own time limit says when this has failed
+        program.send_signal(signal.SIGINT)
+        out, _ = program.communicate(timeout=PATIENCE_S)
+        self.assertEqual((out, program.returncode), ("interrupted\n", 0))
 
 
 class AsyncTest(DaemonTest):

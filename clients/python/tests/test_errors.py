@@ -27,6 +27,11 @@ class ErrorTest(unittest.TestCase):
         self.assertFalse(CascadeError("resource_exhausted", "", "").retryable)
         self.assertTrue(CascadeError("resource_exhausted", "", "", 50).retryable)
 
+    def test_unreachable_is_a_daemon_that_is_not_there(self) -> None:
+        self.assertTrue(CascadeError("unavailable", "endpoint", "x").unreachable)
+        self.assertFalse(CascadeError("unavailable", "state", "is stopping").unreachable)
+        self.assertFalse(CascadeError("invalid_argument", "endpoint", "x").unreachable)
+
     def test_it_can_be_pickled_and_raised_again(self) -> None:
         error = CascadeError("resource_exhausted", "queue", "is full", 50)
         for other in (pickle.loads(pickle.dumps(error)), error.again()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import tracemalloc
 import unittest
+import unittest.mock
 
 import msgpack
 
@@ -80,6 +81,9 @@ class UnpackTest(unittest.TestCase):
         self.assertIsInstance(twice, TwiceKeyed)
         inner = unpack_map(map_of(b"\x82\xa1b\x01\xa1b\x02"))["k"]
         self.assertEqual(inner.key, "b")
+        later = unpack_map(b"\x84\xa1a\x01\xa1b\x01\xa1c\x01\xa1b\x02")
+        assert isinstance(later, TwiceKeyed)
+        self.assertEqual(later.key, "b")
 
     def test_strings_that_are_not_utf8_have_lone_surrogates(self) -> None:
         for text in (b"\xff", b"\xc0\xaf", b"\xed\xa0\x80", b"\xf4\x90\x80\x80"):
@@ -91,6 +95,7 @@ class UnpackTest(unittest.TestCase):
         deepest = map_of(b"\x91" * (DEPTH_MAX - 1) + b"\xc0")
         unpack_map(deepest)
         self.assert_refused(map_of(b"\x91" * DEPTH_MAX + b"\xc0"), "nested deeper than 16")
+        self.assert_refused(map_of(b"\x91" * (DEPTH_MAX - 1) + b"\x90"), "nested deeper than 16")
         self.assert_refused(b"\x81\xa1k" * 100_000 + b"\xc0", "nested deeper than 16")
 
     def test_keys_elements_and_values_are_bounded(self) -> None:
@@ -101,6 +106,11 @@ class UnpackTest(unittest.TestCase):
         many = array_of(VALUES_MAX // 4)
         quarters = b"".join(b"\xa1" + key + many for key in (b"a", b"b", b"c", b"d"))
         self.assert_refused(b"\x84" + quarters, "more than 2097152 values")
+
+    def test_every_value_counts(self) -> None:
+        with unittest.mock.patch("cascade_llm.packed.VALUES_MAX", 5):
+            self.assertEqual(unpack_map(map_of(b"\x92\x01\x02")), {"k": [1, 2]})
+            self.assert_refused(map_of(b"\x93\x01\x02\x03"), "more than 5 values")
 
     def test_a_claimed_length_takes_no_memory(self) -> None:
         claims = [
