@@ -3,7 +3,8 @@ leaves no daemon behind. Started by private_daemon.py, as a program of its own.
 
     python daemon_keeper.py FOLDER COMMAND...
 
-Prints the daemon's process id, and "ended CODE" when it ends by itself. In the end it stops the
+Prints the daemon's process id, or a line with what it could not start it for; and "ended with code
+N" when it ends by itself. In the end it stops the
 daemon and removes FOLDER, which has the daemon's log.
 """
 
@@ -30,7 +31,7 @@ def _say(line: str) -> None:
 
 def _keep(daemon: subprocess.Popen[bytes]) -> None:
     _say(str(daemon.pid))
-    threading.Thread(target=lambda: _say(f"ended {daemon.wait()}"), daemon=True).start()
+    threading.Thread(target=lambda: _say(f"ended with code {daemon.wait()}"), daemon=True).start()
     sys.stdin.buffer.read()
 
 
@@ -49,9 +50,13 @@ def main() -> None:
         signal.signal(number, lambda *_: sys.exit(1))
     try:
         with (folder / "cascaded.log").open("wb") as log:
-            daemon = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
-            )
+            try:
+                daemon = subprocess.Popen(
+                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+                )
+            except OSError as error:
+                _say(f"cannot be run: {error}")
+                return
         try:
             _keep(daemon)
         finally:

@@ -40,9 +40,10 @@ def is_endpoint(text: str) -> bool:
     return text.startswith((_IPC, _TCP))
 
 
-def endpoint_of(run_dir: str | os.PathLike[str]) -> str:
-    """That of a daemon with `--run-dir RUN_DIR`."""
-    return f"{_IPC}{os.fspath(run_dir)}/cascaded.sock"
+def endpoint_of(run_dir: str | os.PathLike[str], tenant: str = "") -> str:
+    """That of a daemon with `--run-dir RUN_DIR`, and `--tenant TENANT` if it is given."""
+    name = f"tenant-{tenant}" if tenant else "cascaded"
+    return f"{_IPC}{os.fspath(run_dir)}/{name}.sock"
 
 
 def probe_endpoint(endpoint: str) -> None:

@@ -65,7 +65,10 @@ class PrivateDaemon:
         self._keeper = _start_keeper(self._folder, [*command, *arguments])
         self._end = weakref.finalize(self, _stop, self._keeper, os.getpid())
         try:
-            self.pid = int(self._told(start_timeout_s) or 0)
+            told = self._told(start_timeout_s) or "has no keeper"
+            if not told.isdecimal():
+                raise _not_started(told)
+            self.pid = int(told)
             self._wait_until_it_serves(start_timeout_s)
         except BaseException:
             self.stop()
@@ -84,12 +87,7 @@ class PrivateDaemon:
                 pass
             ended = self._told(_LOOK_S)
             if ended is not None or time.monotonic() > deadline:
-                how = ended.replace("ended", "ended with code") if ended else "takes too long"
-                raise CascadeError(
-                    ErrorCode.UNAVAILABLE,
-                    "cascaded",
-                    f"cascaded did not start, it {how}: {self._last_words()}",
-                )
+                raise _not_started(f"{ended or 'takes too long'}: {self._last_words()}")
 
     def _told(self, timeout_s: float) -> str | None:
         """A line of the keeper, or None if there is none within that time."""
@@ -98,7 +96,7 @@ class PrivateDaemon:
         if not ready:
             return None
         line: bytes = self._keeper.stdout.readline()
-        return line.decode().strip() or "ended with its keeper"
+        return line.decode(errors="replace").strip() or "ended with its keeper"
 
     def _last_words(self) -> str:
         try:
@@ -107,6 +105,12 @@ class PrivateDaemon:
             return "it has no log"
         lines = log.decode(errors="replace").strip().splitlines()
         return "; ".join(lines[-2:]) if lines else "it said nothing"
+
+
+def _not_started(how: str) -> CascadeError:
+    return CascadeError(
+        ErrorCode.UNAVAILABLE, "cascaded", f"cascaded did not start, it {how}"
+    )
 
 
 def _new_folder() -> Path:

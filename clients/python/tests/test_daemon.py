@@ -30,6 +30,7 @@ from cascade_llm import (
     Sampling,
     ThinkPolicy,
     chunk_reference,
+    endpoint_of,
 )
 from support import DEMO_MODEL, PATIENCE_S, DaemonTest, prompt
 
@@ -329,6 +330,17 @@ class RestTest(ClientTest):
         assert stats.cache is not None and stats.disk is not None
         self.assertGreater(stats.cache.pages_max, 0)
         self.assertIn(("local", "CONTEXT"), [(one.tenant, one.type) for one in stats.groups])
+
+    def test_another_tenant_sees_its_own_chunks_only(self) -> None:
+        chunk = self.client.put_chunk(ChunkType.CONTEXT, "not for guests")
+        run_dir = Path(self.daemon.endpoint[len("ipc://") :]).parent
+        with Client(endpoint_of(run_dir, "guest")) as guest:
+            self.assertEqual(guest.list_all_chunks(), [])
+            with self.assertRaises(CascadeError) as refused:
+                guest.get_chunk(chunk.id)
+            self.assertEqual(refused.exception.code, "not_found")
+            self.assertIsNone(guest.get_chunk_stats().cache)
+            self.assert_refused("conflict", "tenant", guest.fsck)
 
     def test_what_is_on_disk_is_verified_and_copied(self) -> None:
         verified = self.client.fsck(repair=True)

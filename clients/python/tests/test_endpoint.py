@@ -40,6 +40,7 @@ class DefaultTest(unittest.TestCase):
 
     def test_a_run_directory_has_its_socket(self) -> None:
         self.assertEqual(endpoint_of(Path("/run/x")), "ipc:///run/x/cascaded.sock")
+        self.assertEqual(endpoint_of("/run/x", "guest"), "ipc:///run/x/tenant-guest.sock")
 
     def test_endpoints_differ_from_folders(self) -> None:
         self.assertTrue(is_endpoint("ipc:///x") and is_endpoint("tcp://h:1"))

@@ -77,11 +77,27 @@ class StartTest(unittest.TestCase):
     def test_a_wrong_option_is_told_with_the_daemon_s_words(self) -> None:
         self.assert_refused("--bogus", DEMO_MODEL, arguments=["--bogus"])
 
+    def program(self, text: str) -> Path:
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        path = Path(folder.name, "cascaded")
+        path.write_text(text)
+        path.chmod(0o755)
+        return path
+
+    def test_a_program_that_cannot_be_run_is_told(self) -> None:
+        broken = self.program("no program")
+        self.assert_refused("it cannot be run: [Errno 8]", DEMO_MODEL, cascaded=broken)
+
+    def test_a_program_that_ends_at_once_is_told(self) -> None:
+        failing = self.program("#!/bin/sh\necho first; echo second; echo third; exit 3\n")
+        self.assert_refused("it ended with code 3: second; third", DEMO_MODEL, cascaded=failing)
+
     def test_a_program_that_never_listens_is_ended(self) -> None:
         error = self.assert_refused(
             "takes too long: it said nothing",
             DEMO_MODEL,
-            cascaded=sleeper(self),
+            cascaded=self.program("#!/bin/sh\nexec sleep 1000\n"),
             start_timeout_s=0.2,
         )
         self.assertTrue(error.retryable)
@@ -163,16 +179,6 @@ class EndTest(unittest.TestCase):
         os.kill(pid, signal.SIGKILL)
         program.communicate("", timeout=PATIENCE_S)
         self.assert_all_gone(pid, folder)
-
-
-def sleeper(test: unittest.TestCase) -> Path:
-    """A program that does nothing until it is stopped."""
-    folder = tempfile.TemporaryDirectory()
-    test.addCleanup(folder.cleanup)
-    path = Path(folder.name, "cascaded")
-    path.write_text("#!/bin/sh\nexec sleep 1000\n")
-    path.chmod(0o755)
-    return path
 
 
 if __name__ == "__main__":
