@@ -134,9 +134,10 @@ class FakeDaemon:
     def send(self, client: bytes, frames: list[bytes]) -> None:
         self._router.send_multipart([client, *frames])
 
-    def break_connections(self) -> None:
-        """On its own thread: all clients are disconnected; new ones may come."""
-        self._router.close(linger=0)
+    def break_connections(self, linger_ms: int = 0) -> None:
+        """On its own thread: all clients are disconnected, after so long at most what was sent to
+        them has left; new ones may come."""
+        self._router.close(linger=linger_ms)
         self._router = self._listen()
 
     def _listen(self) -> zmq.Socket[bytes]:
