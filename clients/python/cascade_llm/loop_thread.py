@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import os
 import threading
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from .errors import unreachable
 
@@ -14,6 +15,37 @@ _T = TypeVar("_T")
 
 # For tasks that have been told to end to do so. Those that do not are cancelled.
 _END_S = 1.0
+
+
+class _Job(Generic[_T]):
+    """A coroutine that another thread waits for. begin() and cancel() are called on the loop, in
+    this order if both are."""
+
+    def __init__(self, work: Coroutine[Any, Any, _T]) -> None:
+        self.outcome: concurrent.futures.Future[_T] = concurrent.futures.Future()
+        self._work = work
+        self._task: asyncio.Task[_T] | None = None
+
+    def begin(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._work)
+        self._task.add_done_callback(self._finish)
+
+    def cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        else:
+            self._work.close()
+
+    def _finish(self, task: asyncio.Task[_T]) -> None:
+        if task.cancelled():
+            # By cancel(), when nobody waits any more, or by the end of the loop.
+            self.outcome.set_exception(unreachable("the client was closed"))
+            return
+        error = task.exception()
+        if error is not None:
+            self.outcome.set_exception(error)
+        else:
+            self.outcome.set_result(task.result())
 
 
 class LoopThread:
@@ -35,15 +67,19 @@ class LoopThread:
         if os.getpid() != self._pid:
             work.close()
             raise unreachable("a client cannot be used in a forked process")
-        with self._lock:
-            if self._stopped:
-                work.close()
-                raise unreachable("the client was closed")
-            future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        job = _Job(work)
         try:
-            return future.result()
+            with self._lock:
+                if self._stopped:
+                    work.close()
+                    raise unreachable("the client was closed")
+                self._loop.call_soon_threadsafe(job.begin)
+            return job.outcome.result()
         except BaseException:
-            future.cancel()
+            # KeyboardInterrupt may come at any moment, also when it has hardly begun.
+            with self._lock:
+                if not self._stopped:
+                    self._loop.call_soon_threadsafe(job.cancel)
             raise
 
     def stop(self, last: Coroutine[Any, Any, None]) -> None:
@@ -55,7 +91,7 @@ class LoopThread:
             if self._stopped:
                 return last.close()
             self._stopped = True
-            asyncio.run_coroutine_threadsafe(self._end(last), self._loop)
+            self._loop.call_soon_threadsafe(_Job(self._end(last)).begin)
         # The garbage collector may call this on the thread itself.
         if threading.current_thread() is not self._thread:
             self._thread.join()

@@ -108,8 +108,10 @@ class FakeDaemon:
         self._folder = tempfile.TemporaryDirectory(prefix="cascade-", dir="/tmp")
         self.endpoint = f"ipc://{self._folder.name}/cascaded.sock"
         self._context = zmq.Context()
-        self._stop = self._context.socket(zmq.PAIR)
-        self._stop.bind("inproc://stop")
+        # A socket is used by one thread: others ask the daemon's thread to send, or to stop.
+        self._others = threading.Lock()
+        self._asked = self._context.socket(zmq.PAIR)
+        self._asked.bind("inproc://asked")
         self._router = self._listen()
         self._thread = threading.Thread(target=self._serve)
         self._thread.start()
@@ -124,7 +126,8 @@ class FakeDaemon:
         """Its connections break."""
         if self._context.closed:
             return
-        self._stop.send(b"")
+        with self._others:
+            self._asked.send_multipart([b"stop"])
         self._thread.join()
         self._context.destroy(linger=0)
         self._folder.cleanup()
@@ -132,7 +135,11 @@ class FakeDaemon:
             raise self._failure
 
     def send(self, client: bytes, frames: list[bytes]) -> None:
-        self._router.send_multipart([client, *frames])
+        if threading.current_thread() is self._thread:
+            self._router.send_multipart([client, *frames])
+            return
+        with self._others:
+            self._asked.send_multipart([b"send", client, *frames])
 
     def break_connections(self, linger_ms: int = 0) -> None:
         """On its own thread: all clients are disconnected, after so long at most what was sent to
@@ -146,21 +153,29 @@ class FakeDaemon:
         return router
 
     def _serve(self) -> None:
-        with self._context.socket(zmq.PAIR) as stopped:
-            stopped.connect("inproc://stop")
+        with self._context.socket(zmq.PAIR) as asked:
+            asked.connect("inproc://asked")
             try:
-                while not self._is_ready(stopped):
-                    self._answer(*self._router.recv_multipart())
+                while self._serve_one(asked):
+                    pass
             except Exception as failure:
                 self._failure = failure
             self._router.close(linger=0)
 
-    def _is_ready(self, stopped: zmq.Socket[bytes]) -> bool:
-        """Waits for a message, or until the daemon is to stop."""
+    def _serve_one(self, asked: zmq.Socket[bytes]) -> bool:
+        """Waits for a message. False: the daemon is to stop."""
         poller = zmq.Poller()
         poller.register(self._router, zmq.POLLIN)
-        poller.register(stopped, zmq.POLLIN)
-        return stopped in dict(poller.poll())
+        poller.register(asked, zmq.POLLIN)
+        ready = dict(poller.poll())
+        if asked in ready:
+            what, *frames = asked.recv_multipart()
+            if what == b"stop":
+                return False
+            self._router.send_multipart(frames)
+        if self._router in ready:
+            self._answer(*self._router.recv_multipart())
+        return True
 
     def _answer(self, client: bytes, *frames: bytes) -> None:
         reply = Reply(self, client, peek_request_id(frames))

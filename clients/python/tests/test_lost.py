@@ -184,11 +184,13 @@ class WrongAnswerTest(ClientTest):
                 return reply.frames([b"CAS1\1\xc8\0\0", reply.request_id, b"\x80"])
             return echo(envelope, reply)
 
-        _, client = self.start(handle)
+        daemon, client = self.start(handle)
         other = client.stream(prompt("stays"))
         self.assert_fails(lambda: client.generate(prompt("garbled")), "internal", "reply", "body")
         self.assert_fails(lambda: client.generate(prompt("later")), "unsupported", "reply", "200")
         self.assertEqual(client.generate(prompt("x")).text, "x")
+        cancelled = [one for one in daemon.received if isinstance(one, CancelRequest)]
+        self.assertEqual(len(cancelled), 2)  # the daemon may still be at what failed here
         running[0](final_of("stays"))
         self.assertEqual(other.result().text, "stays")
 
