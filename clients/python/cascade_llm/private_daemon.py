@@ -92,8 +92,9 @@ class PrivateDaemon:
     def _told(self, timeout_s: float) -> str | None:
         """A line of the keeper, or None if there is none within that time."""
         assert self._keeper.stdout is not None
-        ready, _, _ = select.select([self._keeper.stdout], [], [], timeout_s)
-        if not ready:
+        poll = select.poll()
+        poll.register(self._keeper.stdout, select.POLLIN)
+        if not poll.poll(timeout_s * 1000):
             return None
         line: bytes = self._keeper.stdout.readline()
         return line.decode(errors="replace").strip() or "ended with its keeper"
@@ -108,9 +109,8 @@ class PrivateDaemon:
 
 
 def _not_started(how: str) -> CascadeError:
-    return CascadeError(
-        ErrorCode.UNAVAILABLE, "cascaded", f"cascaded did not start, it {how}"
-    )
+    message = f"cascaded did not start, it {how}"
+    return CascadeError(ErrorCode.UNAVAILABLE, "cascaded", message)
 
 
 def _new_folder() -> Path:
@@ -123,6 +123,7 @@ def _new_folder() -> Path:
 
 def _start_keeper(folder: Path, command: list[str]) -> subprocess.Popen[bytes]:
     keeper = Path(__file__).with_name("daemon_keeper.py")
+    # With nothing of the environment's Python: it needs the standard library only.
     return subprocess.Popen(
         [sys.executable or "python3", "-I", "-S", str(keeper), str(folder), *command],
         stdin=subprocess.PIPE,
