@@ -102,6 +102,14 @@ class StartTest(unittest.TestCase):
         )
         self.assertTrue(error.retryable)
 
+    def test_a_program_that_takes_its_time_to_stop_is_waited_for(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            mark = Path(folder, "stopped in good order")
+            text = f"#!/bin/sh\ntrap 'sleep 0.3; touch \"{mark}\"; exit' TERM\n"
+            slow = self.program(text + "while :; do sleep 0.02; done\n")
+            self.assert_refused("too long", DEMO_MODEL, cascaded=slow, start_timeout_s=1.5)
+            self.assertTrue(mark.exists())
+
     def test_nothing_is_left_of_one_that_was_stopped(self) -> None:
         daemon = PrivateDaemon(DEMO_MODEL)
         daemon.stop()
