@@ -149,6 +149,8 @@ class FakeDaemon:
 
     def _listen(self) -> zmq.Socket[bytes]:
         router = self._context.socket(zmq.ROUTER)
+        # A ROUTER drops what a client is too slow to read; the daemon keeps it.
+        router.setsockopt(zmq.SNDHWM, 0)
         router.bind(self.endpoint)
         return router
 
