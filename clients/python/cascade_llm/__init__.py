@@ -1,0 +1,112 @@
+"""Client of Cascade, the LLM inference daemon that keeps and reuses what it computed.
+
+Client and AsyncClient speak to a daemon; ChunkedLLM has the API of the earlier Python library on
+top of Client. README.md beside this package has examples.
+"""
+
+from .aio import AsyncClient
+from .aio_stream import AsyncStream, Event
+from .chunk import Chunk, ChunkInfo, ChunkRecord, GenerationRecord, ListedChunk, ThinkSpan
+from .chunked_llm import ChunkedLLM, GenerationOutput, RetainedSequence
+from .client import Client
+from .compose import chunk_reference
+from .endpoint import default_endpoint, endpoint_of
+from .errors import CascadeError
+from .names import ChunkType, ErrorCode, KvState, MissReason, ThinkPolicy
+from .options import ClientOptions
+from .private_daemon import PrivateDaemon
+from .replies import (
+    Accepted,
+    BackupReply,
+    CacheStats,
+    ChunkGroup,
+    ChunkListReply,
+    ChunkSearchHit,
+    Delta,
+    DiskStats,
+    ExpiryPolicy,
+    Final,
+    FsckFinding,
+    FsckReply,
+    Miss,
+    Pong,
+    PrefixReply,
+    Progress,
+    SessionInfo,
+    SessionReply,
+    SessionTurn,
+    StatsReply,
+    StatusReply,
+    Timings,
+    Usage,
+)
+from .requests import (
+    ChatMessage,
+    ChunkRef,
+    GenerateRequest,
+    LogitBias,
+    PrefixCache,
+    Sampling,
+)
+from .sampling_params import SamplingParams
+from .stream import Stream
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Accepted",
+    "AsyncClient",
+    "AsyncStream",
+    "BackupReply",
+    "CacheStats",
+    "CascadeError",
+    "ChatMessage",
+    "Chunk",
+    "ChunkGroup",
+    "ChunkInfo",
+    "ChunkListReply",
+    "ChunkRecord",
+    "ChunkRef",
+    "ChunkSearchHit",
+    "ChunkType",
+    "ChunkedLLM",
+    "Client",
+    "ClientOptions",
+    "Delta",
+    "DiskStats",
+    "ErrorCode",
+    "Event",
+    "ExpiryPolicy",
+    "Final",
+    "FsckFinding",
+    "FsckReply",
+    "GenerateRequest",
+    "GenerationOutput",
+    "GenerationRecord",
+    "KvState",
+    "ListedChunk",
+    "LogitBias",
+    "Miss",
+    "MissReason",
+    "Pong",
+    "PrefixCache",
+    "PrefixReply",
+    "PrivateDaemon",
+    "Progress",
+    "RetainedSequence",
+    "Sampling",
+    "SamplingParams",
+    "SessionInfo",
+    "SessionReply",
+    "SessionTurn",
+    "StatsReply",
+    "StatusReply",
+    "Stream",
+    "ThinkPolicy",
+    "ThinkSpan",
+    "Timings",
+    "Usage",
+    "chunk_reference",
+    "default_endpoint",
+    "endpoint_of",
+]

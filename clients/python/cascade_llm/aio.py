@@ -1,0 +1,459 @@
+"""The client for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TypeVar
+
+from .aio_stream import AsyncStream
+from .chunk import Chunk, ChunkInfo
+from .compose import composed, with_query
+from .connection import Connection
+from .endpoint import default_endpoint
+from .errors import CascadeError, invalid_argument, unreachable
+from .exchange import Kind
+from .names import ChunkType, ErrorCode
+from .options import ClientOptions
+from .replies import (
+    Ack,
+    BackupReply,
+    ChunkListReply,
+    ChunkReply,
+    ChunkSearchHit,
+    ChunkSearchReply,
+    ExpiryPolicy,
+    Final,
+    FsckReply,
+    PolicyReply,
+    Pong,
+    PrefixReply,
+    SessionInfo,
+    SessionListReply,
+    SessionReply,
+    StatsReply,
+    StatusReply,
+)
+from .requests import (
+    BackupRequest,
+    CancelRequest,
+    ChunkDelete,
+    ChunkGet,
+    ChunkListRequest,
+    ChunkPut,
+    ChunkSearch,
+    ChunkUpdate,
+    FsckRequest,
+    GenerateRequest,
+    Ping,
+    PolicyGet,
+    PolicySet,
+    PrefixAttach,
+    PrefixCache,
+    PrefixRelease,
+    SessionDelete,
+    SessionGet,
+    SessionListRequest,
+    StatsRequest,
+    StatusRequest,
+)
+
+# Requests of one generate_batch(): more would not fit the daemon's queue (64 by default) by far.
+BATCH_REQUESTS_MAX = 256
+
+_R = TypeVar("_R")
+
+
+class AsyncClient:
+    """A connection to the daemon, of one event loop; use it from that loop's thread only. Any
+    number of requests may be in flight.
+
+        async with AsyncClient() as client:
+            final = await client.generate(GenerateRequest(prompt="The capital of France"))
+
+    Every method raises CascadeError: what the daemon answered, or ``unavailable`` (field
+    "endpoint") if it was not reached, did not answer in time, was restarted, or the connection
+    broke; all requests in flight fail then, and the next call connects again. Prefixes belong to
+    the connection and are gone with it. A task that is cancelled while it waits for a generation
+    cancels the generation."""
+
+    def __init__(
+        self, endpoint: str | None = None, *, options: ClientOptions | None = None
+    ) -> None:
+        """Connects at the first call. `endpoint`: default_endpoint() if None."""
+        self._endpoint = default_endpoint() if endpoint is None else endpoint
+        self._options = options or ClientOptions()
+        self._connection: Connection | None = None
+        self._connecting = asyncio.Lock()
+        self._boot_id = ""
+        self._daemon_version = ""
+        self._all_durable = True
+        self._closed = False
+
+    @classmethod
+    async def connect(
+        cls, endpoint: str | None = None, *, options: ClientOptions | None = None
+    ) -> AsyncClient:
+        """A client that has exchanged a Ping with the daemon."""
+        client = cls(endpoint, options=options)
+        await client._connected()
+        return client
+
+    @property
+    def endpoint(self) -> str:
+        return self._endpoint
+
+    @property
+    def boot_id(self) -> str:
+        """As the daemon said in its last Pong; another one after each start. "": not connected."""
+        return self._connection.boot_id if self._connection else self._boot_id
+
+    @property
+    def daemon_version(self) -> str:
+        return self._connection.daemon_version if self._connection else self._daemon_version
+
+    @property
+    def all_durable(self) -> bool:
+        """Whether all that this client changed so far outlives the daemon. False while its disk
+        takes no writes: it holds the changes in memory and tries again (its status says so)."""
+        return self._all_durable
+
+    async def close(self) -> None:
+        """Ends the connection: requests in flight fail, and the daemon cancels them."""
+        self._closed = True
+        if self._connection is not None:
+            self._connection.lose(unreachable("the client was closed"), abandon=False)
+
+    async def __aenter__(self) -> AsyncClient:
+        await self._connected()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    # Generations.
+
+    async def stream(self, request: GenerateRequest) -> AsyncStream:
+        """Starts a generation; its events come from the stream."""
+        message = _streamed(request, GenerateRequest)
+        connection = await self._connected()
+        return AsyncStream(connection, await connection.start(message, Kind.WORK))
+
+    async def generate(self, request: GenerateRequest) -> Final:
+        """A generation from its beginning to its end."""
+        stream = await self.stream(request)
+        try:
+            final = await stream.result()
+        except asyncio.CancelledError:
+            await stream.cancel()
+            raise
+        self._all_durable = self._all_durable and final.durable
+        return final
+
+    async def generate_batch(
+        self, requests: Sequence[GenerateRequest]
+    ) -> list[Final | CascadeError]:
+        """All of them in flight at once, 256 at most; waits for the last. Each has its own
+        generation or error. One that the daemon refuses for now (its queue is full) has an error
+        whose retry_after_ms is > 0; nothing is tried again."""
+        if len(requests) > BATCH_REQUESTS_MAX:
+            raise invalid_argument(
+                "requests",
+                f"has {len(requests)} requests, more than the limit of {BATCH_REQUESTS_MAX}",
+            )
+        ended = await asyncio.gather(*map(self._generate_or_error, requests))
+        return list(ended)
+
+    async def cancel(self, request_id: bytes) -> None:
+        """Ends a generation of this client by the request id of its stream. Error not_found if it
+        has ended. (AsyncStream.cancel() does not wait, and takes no notice of that.)"""
+        await self._call(Ack, CancelRequest(request_id))
+
+    # Chunks.
+
+    async def put_chunk(
+        self,
+        type: ChunkType,
+        text: str = "",
+        *,
+        token_ids: Sequence[int] = (),
+        name: str | None = None,
+        pinned: bool | None = None,
+        ttl_ms: int | None = None,
+        priority: int | None = None,
+        priority_ms: int | None = None,
+    ) -> Chunk:
+        """Registers a text, or the text of token ids. The same again is the same chunk."""
+        put = ChunkPut(
+            type, text, list(token_ids), name, pinned, ttl_ms, priority, priority_ms
+        )
+        return await self._chunk(put)
+
+    async def list_chunks(
+        self, type: ChunkType | None = None, *, limit: int = 1000, after: str = ""
+    ) -> ChunkListReply:
+        """One page, newest first; texts are cut to 400 bytes."""
+        return await self._call(ChunkListReply, ChunkListRequest(type, limit, after))
+
+    async def list_all_chunks(
+        self, type: ChunkType | None = None, *, count_max: int = 100_000
+    ) -> list[ChunkInfo]:
+        """All pages, newest first, up to `count_max` chunks."""
+        found: list[ChunkInfo] = []
+        more = True
+        while more and len(found) < count_max:
+            after = found[-1].chunk.id if found else ""
+            limit = min(1000, count_max - len(found))
+            page = await self.list_chunks(type, limit=limit, after=after)
+            found += page.infos()
+            more = page.more and bool(page.chunks)
+        return found
+
+    async def search_chunks(self, query: str, *, limit: int = 20) -> list[ChunkSearchHit]:
+        """Chunks in whose name, text or question all words of `query` stand, newest first."""
+        return (await self._call(ChunkSearchReply, ChunkSearch(query, limit))).hits
+
+    async def get_chunk(self, id: str) -> Chunk:
+        """`id` may be a prefix of at least 8 characters that names one chunk."""
+        return await self._chunk(ChunkGet(id))
+
+    async def delete_chunk(self, id: str) -> Chunk:
+        """Deletes it, with its K and V. The chunk as it was."""
+        return await self._chunk(ChunkDelete(id))
+
+    async def update_chunk(
+        self,
+        id: str,
+        *,
+        name: str | None = None,
+        pinned: bool | None = None,
+        ttl_ms: int | None = None,
+        priority: int | None = None,
+        priority_ms: int | None = None,
+        published: bool | None = None,
+        touch: bool = False,
+    ) -> Chunk:
+        """Makes all changes that are given, or none. The chunk as it is now."""
+        return await self._chunk(
+            ChunkUpdate(id, name, pinned, ttl_ms, priority, priority_ms, published, touch)
+        )
+
+    async def rename_chunk(self, id: str, name: str) -> Chunk:
+        """"": no name."""
+        return await self.update_chunk(id, name=name)
+
+    async def touch_chunk(self, id: str) -> Chunk:
+        """Counts as a use."""
+        return await self.update_chunk(id, touch=True)
+
+    async def pin_chunk(self, id: str) -> Chunk:
+        """Its K and V are not evicted, and it does not expire."""
+        return await self.update_chunk(id, pinned=True)
+
+    async def unpin_chunk(self, id: str) -> Chunk:
+        return await self.update_chunk(id, pinned=False)
+
+    async def set_chunk_ttl(self, id: str, ttl_ms: int) -> Chunk:
+        """From now on; 0: it does not expire."""
+        return await self.update_chunk(id, ttl_ms=ttl_ms)
+
+    async def set_chunk_priority(
+        self, id: str, priority: int, duration_ms: int | None = None
+    ) -> Chunk:
+        """0 to 100: pages of lower priority are evicted first. For so long, or for good."""
+        return await self.update_chunk(id, priority=priority, priority_ms=duration_ms)
+
+    # Sessions and policies.
+
+    async def list_sessions(self, *, limit: int = 1000) -> list[SessionInfo]:
+        """The one that was used last first."""
+        return (await self._call(SessionListReply, SessionListRequest(limit))).sessions
+
+    async def get_session(self, id: str) -> SessionReply:
+        return await self._call(SessionReply, SessionGet(id))
+
+    async def delete_session(self, id: str, *, outputs: bool = False) -> SessionReply:
+        """The session as it was. With `outputs`, those of its turns are deleted as well."""
+        return self._noted(await self._call(SessionReply, SessionDelete(id, outputs)))
+
+    async def expiry_policies(self) -> list[ExpiryPolicy]:
+        """How long chunks live that are registered without a time to live, by type."""
+        return (await self._call(PolicyReply, PolicyGet())).policies
+
+    async def set_expiry_policy(self, type: ChunkType, ttl_ms: int) -> list[ExpiryPolicy]:
+        """For chunks that are registered from now on; 0: they do not expire."""
+        return self._noted(await self._call(PolicyReply, PolicySet(type, ttl_ms))).policies
+
+    # Prefixes.
+
+    async def cache_prefix(self, prefix: PrefixCache) -> PrefixReply:
+        """Computes the K and V of what prompts will begin with, and pins it for this connection."""
+        message = _streamed(prefix, PrefixCache)
+        connection = await self._connected()
+        exchange = await connection.start(message, Kind.WORK)
+        try:
+            while True:
+                reply = await exchange.next()
+                if isinstance(reply, PrefixReply):
+                    return reply
+                if isinstance(reply, Final):
+                    raise _not_expected(reply)
+        except asyncio.CancelledError:
+            await connection.cancel(exchange)
+            raise
+
+    async def attach_prefix(self, id: str) -> PrefixReply:
+        """One reference of this connection more."""
+        return await self._call(PrefixReply, PrefixAttach(id))
+
+    async def release_prefix(self, id: str) -> PrefixReply:
+        """One reference of this connection less; without any, the prefix is gone."""
+        return await self._call(PrefixReply, PrefixRelease(id))
+
+    # The daemon.
+
+    async def ping(self) -> Pong:
+        connection = await self._connected()
+        pong = _as_reply(Pong, await connection.call(Ping()))
+        try:
+            connection.learn(pong)
+        except CascadeError as error:
+            connection.lose(error)
+            raise
+        return pong
+
+    async def status(self) -> StatusReply:
+        return await self._call(StatusReply, StatusRequest())
+
+    async def fsck(self, *, repair: bool = False, state_dir: str = "") -> FsckReply:
+        """Verifies all on disk; takes as long as that takes. A `state_dir` that is not the daemon's
+        is refused."""
+        return await self._call(FsckReply, FsckRequest(repair, state_dir), Kind.SLOW_CALL)
+
+    async def backup(self, directory: str, *, state_dir: str = "") -> BackupReply:
+        """Copies all on disk to an absolute path of the daemon's machine, not there yet or empty;
+        takes as long as that takes."""
+        request = BackupRequest(directory, state_dir)
+        return await self._call(BackupReply, request, Kind.SLOW_CALL)
+
+    # The names of the earlier Python library, for the same things.
+
+    async def register_chunk(self, text: str, type: ChunkType) -> str:
+        """put_chunk(); the id."""
+        return (await self.put_chunk(type, text)).id
+
+    async def generate_and_retain_output(
+        self, system_prompt: str, query: str, params: GenerateRequest | None = None
+    ) -> Final:
+        """Answers `query` and keeps the answer as an output chunk. No system prompt if empty.
+        `params`: a request without a prompt."""
+        return await self.generate(with_query(params, system_prompt, query))
+
+    async def generate_from_chunks(
+        self,
+        *,
+        system_chunk_id: str = "",
+        context_chunk_ids: Sequence[str] = (),
+        query_chunk_id: str,
+        params: GenerateRequest | None = None,
+    ) -> Final:
+        """Composes chunks by id: contexts and outputs in order. `params`: a request without a
+        prompt."""
+        return await self.generate(
+            composed(params, system_chunk_id, context_chunk_ids, query_chunk_id)
+        )
+
+    async def get_retained_sequences(self) -> list[ChunkInfo]:
+        """The output chunks, newest first."""
+        return await self.list_all_chunks(ChunkType.OUTPUT)
+
+    async def release_retained_sequence(self, id: str) -> None:
+        """Deletes an output chunk, which frees its K and V. Error invalid_argument if `id` names
+        another chunk."""
+        chunk = await self.get_chunk(id)
+        if chunk.type != ChunkType.OUTPUT:
+            raise invalid_argument("id", f"names no output but a {chunk.type}: {chunk.id}")
+        await self.delete_chunk(chunk.id)
+
+    async def get_chunk_stats(self) -> StatsReply:
+        """What chunks and pages take, and what the cache did."""
+        return await self._call(StatsReply, StatsRequest())
+
+    # How all of them are done.
+
+    async def _connected(self) -> Connection:
+        """A connection that the daemon has answered on. One that broke since the last call is
+        noticed here, before a request is lost on it."""
+        if self._connection is not None:
+            self._connection.look()
+        async with self._connecting:
+            if self._closed:
+                raise unreachable("the client was closed")
+            if self._connection is None or self._connection.lost is not None:
+                self._connection = None
+                self._connection = await self._open()
+            if self._closed:
+                await self.close()
+            return self._connection
+
+    async def _open(self) -> Connection:
+        connection = Connection(self._endpoint, self._options)
+        try:
+            pong = await connection.call(Ping())
+            if not isinstance(pong, Pong):
+                raise unreachable("what listens there is no Cascade daemon")
+            connection.learn(pong)
+        except BaseException as error:
+            lost = error if isinstance(error, CascadeError) else unreachable("not connected")
+            connection.lose(lost)
+            raise
+        self._boot_id, self._daemon_version = pong.boot_id, pong.version
+        return connection
+
+    async def _call(self, reply: type[_R], request: object, kind: Kind = Kind.CALL) -> _R:
+        connection = await self._connected()
+        return _as_reply(reply, await connection.call(request, kind))
+
+    async def _chunk(self, request: object) -> Chunk:
+        return self._noted(await self._call(ChunkReply, request)).chunk
+
+    def _noted(self, reply: _R) -> _R:
+        """Remembers whether a change is durable."""
+        self._all_durable = self._all_durable and bool(getattr(reply, "durable", True))
+        return reply
+
+    async def _generate_or_error(self, request: GenerateRequest) -> Final | CascadeError:
+        try:
+            return await self.generate(request)
+        except CascadeError as error:
+            return error
+
+
+def _as_reply(reply: type[_R], answer: object) -> _R:
+    if not isinstance(answer, reply):
+        raise _not_expected(answer)
+    return answer
+
+
+def _not_expected(answer: object) -> CascadeError:
+    return CascadeError(
+        ErrorCode.INTERNAL, "reply", f"the daemon answered with a {type(answer).__name__}"
+    )
+
+
+_W = TypeVar("_W", GenerateRequest, PrefixCache)
+
+
+def _streamed(request: object, of: type[_W]) -> _W:
+    """Its Progress tells a slow daemon from a dead one. The caller's request stays as it is."""
+    if not isinstance(request, of):
+        name = type(request).__name__
+        raise invalid_argument("request", f"must be a {of.__name__}, got {name}")
+    return dataclasses.replace(request, stream=True)

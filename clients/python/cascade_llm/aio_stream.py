@@ -1,0 +1,87 @@
+"""A generation as its events come, for asyncio."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Union
+
+from .connection import Connection
+from .errors import CascadeError
+from .exchange import Exchange
+from .names import ErrorCode
+from .replies import Accepted, Delta, Final, Progress
+
+Event = Union[Accepted, Progress, Delta, Final]
+
+
+class AsyncStream:
+    """Made by AsyncClient.stream(). Iterate over it once: Accepted, Progress and Delta in any
+    number, and in the end the Final. Raises CascadeError if the generation fails.
+
+    Leaving ``async with``, or dropping the stream, cancels a generation that has not ended."""
+
+    def __init__(self, connection: Connection, exchange: Exchange) -> None:
+        self._connection = connection
+        self._exchange = exchange
+        self._final: Final | None = None
+        self._error: CascadeError | None = None
+
+    @property
+    def request_id(self) -> bytes:
+        """What AsyncClient.cancel() names it by."""
+        return self._exchange.request_id
+
+    @property
+    def final(self) -> Final | None:
+        """Its end, once that was read."""
+        return self._final
+
+    def __aiter__(self) -> AsyncStream:
+        return self
+
+    async def __anext__(self) -> Event:
+        if self._error is not None:
+            raise self._error.again()
+        if self._final is not None:
+            raise StopAsyncIteration
+        try:
+            event = await self._exchange.next()
+        except CascadeError as error:
+            self._error = error
+            raise
+        if isinstance(event, Final):
+            self._final = event
+        elif not isinstance(event, (Accepted, Progress, Delta)):
+            self._error = CascadeError(
+                ErrorCode.INTERNAL, "reply", f"the daemon answered with a {type(event).__name__}"
+            )
+            raise self._error
+        return event
+
+    async def result(self) -> Final:
+        """Reads to the end."""
+        async for _ in self:
+            pass
+        assert self._final is not None
+        return self._final
+
+    async def cancel(self) -> None:
+        """Asks the daemon to end it. It then ends with a Final whose finish_reason is "cancelled"
+        and which holds the text so far. Does nothing if it has ended."""
+        await self._connection.cancel(self._exchange)
+
+    async def __aenter__(self) -> AsyncStream:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        await self.cancel()
+
+    def __del__(self) -> None:
+        exchange = getattr(self, "_exchange", None)
+        if exchange is not None and not exchange.ended and exchange.cancel_deadline is None:
+            self._connection.abandon(exchange)

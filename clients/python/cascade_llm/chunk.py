@@ -1,0 +1,88 @@
+"""Chunks as they travel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .fields import Int32, Int64, TokenIds, Uint32, Uint64
+from .names import ChunkType, KvState, ThinkPolicy
+
+
+@dataclass(frozen=True)
+class ThinkSpan:
+    """A half-open range of sampled tokens that are thoughts, think tokens included."""
+
+    begin: Int32
+    end: Int32
+    closed: bool  # False: the generation ended within it
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationRecord:
+    """How an output came to be."""
+
+    temperature: float
+    top_p: float
+    top_k: Int32
+    min_p: float
+    repetition_penalty: float
+    seed: Uint64
+    max_tokens: Int32
+    finish_reason: str  # "stop", "length", "cancelled"
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    logit_bias_count: Int32 = 0  # how many tokens had a bias
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChunkRecord:
+    """All of a chunk but its token ids. Times are microseconds of Unix time."""
+
+    id: str
+    type: ChunkType
+    tenant: str
+    content_hash: str
+    text: str  # of an output: the answer, thoughts removed
+    query_text: str = ""  # outputs only: the user's message that it answers
+    raw_text: str = ""  # outputs only: as sampled, thoughts included
+    think_spans: list[ThinkSpan] = field(default_factory=list)  # outputs only
+    think_policy: ThinkPolicy
+    kv_state: KvState
+    kv_tokens: Int64
+    kv_bytes: Int64
+    kv_key: str = ""
+    kv_begin: Int64 = 0
+    generation: GenerationRecord
+    created_us: Int64
+    last_used_us: Int64
+    hits: Int64  # requests that used it
+    pinned: bool
+    expires_us: Int64  # 0: never
+    priority: Int32
+    priority_until_us: Int64 = 0  # 0: for good
+    name: str = ""
+    registrations: Int64 = 1  # how often this content was registered or generated
+    parent_ids: list[str] = field(default_factory=list)  # outputs only: what they were composed of
+    published: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Chunk(ChunkRecord):
+    """A text with an id: system prompt, context, query, or the output of a generation."""
+
+    token_ids: TokenIds = field(default_factory=list)  # of `text`; of an output: as sampled
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListedChunk(ChunkRecord):
+    """A chunk of a list: its texts are cut to 400 bytes, its token ids are left out."""
+
+    token_count: Uint32  # ids in the message's common array; 0
+
+
+@dataclass(frozen=True)
+class ChunkInfo:
+    """A chunk of a list, and the number of its text's tokens."""
+
+    chunk: ListedChunk
+    tokens: int

@@ -1,0 +1,334 @@
+"""The client for programs without an event loop."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Coroutine, Sequence
+from types import TracebackType
+from typing import Any, TypeVar
+
+from .aio import AsyncClient
+from .chunk import Chunk, ChunkInfo
+from .endpoint import default_endpoint
+from .errors import CascadeError
+from .loop_thread import LoopThread
+from .names import ChunkType
+from .options import ClientOptions
+from .replies import (
+    BackupReply,
+    ChunkListReply,
+    ChunkSearchHit,
+    ExpiryPolicy,
+    Final,
+    FsckReply,
+    Pong,
+    PrefixReply,
+    SessionInfo,
+    SessionReply,
+    StatsReply,
+    StatusReply,
+)
+from .requests import GenerateRequest, PrefixCache
+from .stream import Stream
+
+_R = TypeVar("_R")
+
+
+class Client:
+    """A connection to the daemon. Any number of threads may use it at once, and each may have any
+    number of streams; a Stream is iterated over by one thread at a time. A fork cannot use it.
+
+        with Client() as client:
+            final = client.generate(GenerateRequest(prompt="The capital of France"))
+
+    Every method raises CascadeError: what the daemon answered, or ``unavailable`` (field
+    "endpoint") if it was not reached, did not answer in time, was restarted, or the connection
+    broke; all requests in flight fail then, and the next call connects again. Prefixes belong to
+    the connection and are gone with it. KeyboardInterrupt in generate() cancels the generation.
+
+    It is an AsyncClient on a thread of its own, with the same methods."""
+
+    def __init__(
+        self, endpoint: str | None = None, *, options: ClientOptions | None = None
+    ) -> None:
+        """Connects, and exchanges a Ping. `endpoint`: default_endpoint() if None."""
+        endpoint = default_endpoint() if endpoint is None else endpoint
+        self._client = AsyncClient(endpoint, options=options)
+        self._thread = LoopThread()
+        self._end = weakref.finalize(self, _close, self._client, self._thread)
+        try:
+            self._run(self._client._connected())
+        except BaseException:
+            self.close()
+            raise
+
+    @classmethod
+    def connect(
+        cls, endpoint: str | None = None, *, options: ClientOptions | None = None
+    ) -> Client:
+        """The same as Client(…)."""
+        return cls(endpoint, options=options)
+
+    @property
+    def endpoint(self) -> str:
+        return self._client.endpoint
+
+    @property
+    def boot_id(self) -> str:
+        """As the daemon said in its last Pong; another one after each start."""
+        return self._client.boot_id
+
+    @property
+    def daemon_version(self) -> str:
+        return self._client.daemon_version
+
+    @property
+    def all_durable(self) -> bool:
+        """Whether all that this client changed so far outlives the daemon. False while its disk
+        takes no writes: it holds the changes in memory and tries again (its status says so)."""
+        return self._client.all_durable
+
+    def close(self) -> None:
+        """Ends the connection: requests in flight fail, and the daemon cancels them. A client that
+        is garbage, or left when Python exits, is closed as well."""
+        self._end()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # Generations.
+
+    def stream(self, request: GenerateRequest) -> Stream:
+        """Starts a generation; its events come from the stream."""
+        return Stream(self, self._thread, self._run(self._client.stream(request)))
+
+    def generate(self, request: GenerateRequest) -> Final:
+        """A generation from its beginning to its end."""
+        return self._run(self._client.generate(request))
+
+    def generate_batch(self, requests: Sequence[GenerateRequest]) -> list[Final | CascadeError]:
+        """All of them in flight at once, 256 at most; waits for the last. Each has its own
+        generation or error. One that the daemon refuses for now (its queue is full) has an error
+        whose retry_after_ms is > 0; nothing is tried again."""
+        return self._run(self._client.generate_batch(requests))
+
+    def cancel(self, request_id: bytes) -> None:
+        """Ends a generation of this client by the request id of its stream. Error not_found if it
+        has ended. (Stream.cancel() does not wait, and takes no notice of that.)"""
+        self._run(self._client.cancel(request_id))
+
+    # Chunks.
+
+    def put_chunk(
+        self,
+        type: ChunkType,
+        text: str = "",
+        *,
+        token_ids: Sequence[int] = (),
+        name: str | None = None,
+        pinned: bool | None = None,
+        ttl_ms: int | None = None,
+        priority: int | None = None,
+        priority_ms: int | None = None,
+    ) -> Chunk:
+        """Registers a text, or the text of token ids. The same again is the same chunk."""
+        return self._run(
+            self._client.put_chunk(
+                type,
+                text,
+                token_ids=token_ids,
+                name=name,
+                pinned=pinned,
+                ttl_ms=ttl_ms,
+                priority=priority,
+                priority_ms=priority_ms,
+            )
+        )
+
+    def list_chunks(
+        self, type: ChunkType | None = None, *, limit: int = 1000, after: str = ""
+    ) -> ChunkListReply:
+        """One page, newest first; texts are cut to 400 bytes."""
+        return self._run(self._client.list_chunks(type, limit=limit, after=after))
+
+    def list_all_chunks(
+        self, type: ChunkType | None = None, *, count_max: int = 100_000
+    ) -> list[ChunkInfo]:
+        """All pages, newest first, up to `count_max` chunks."""
+        return self._run(self._client.list_all_chunks(type, count_max=count_max))
+
+    def search_chunks(self, query: str, *, limit: int = 20) -> list[ChunkSearchHit]:
+        """Chunks in whose name, text or question all words of `query` stand, newest first."""
+        return self._run(self._client.search_chunks(query, limit=limit))
+
+    def get_chunk(self, id: str) -> Chunk:
+        """`id` may be a prefix of at least 8 characters that names one chunk."""
+        return self._run(self._client.get_chunk(id))
+
+    def delete_chunk(self, id: str) -> Chunk:
+        """Deletes it, with its K and V. The chunk as it was."""
+        return self._run(self._client.delete_chunk(id))
+
+    def update_chunk(
+        self,
+        id: str,
+        *,
+        name: str | None = None,
+        pinned: bool | None = None,
+        ttl_ms: int | None = None,
+        priority: int | None = None,
+        priority_ms: int | None = None,
+        published: bool | None = None,
+        touch: bool = False,
+    ) -> Chunk:
+        """Makes all changes that are given, or none. The chunk as it is now."""
+        return self._run(
+            self._client.update_chunk(
+                id,
+                name=name,
+                pinned=pinned,
+                ttl_ms=ttl_ms,
+                priority=priority,
+                priority_ms=priority_ms,
+                published=published,
+                touch=touch,
+            )
+        )
+
+    def rename_chunk(self, id: str, name: str) -> Chunk:
+        """"": no name."""
+        return self._run(self._client.rename_chunk(id, name))
+
+    def touch_chunk(self, id: str) -> Chunk:
+        """Counts as a use."""
+        return self._run(self._client.touch_chunk(id))
+
+    def pin_chunk(self, id: str) -> Chunk:
+        """Its K and V are not evicted, and it does not expire."""
+        return self._run(self._client.pin_chunk(id))
+
+    def unpin_chunk(self, id: str) -> Chunk:
+        return self._run(self._client.unpin_chunk(id))
+
+    def set_chunk_ttl(self, id: str, ttl_ms: int) -> Chunk:
+        """From now on; 0: it does not expire."""
+        return self._run(self._client.set_chunk_ttl(id, ttl_ms))
+
+    def set_chunk_priority(
+        self, id: str, priority: int, duration_ms: int | None = None
+    ) -> Chunk:
+        """0 to 100: pages of lower priority are evicted first. For so long, or for good."""
+        return self._run(self._client.set_chunk_priority(id, priority, duration_ms))
+
+    # Sessions and policies.
+
+    def list_sessions(self, *, limit: int = 1000) -> list[SessionInfo]:
+        """The one that was used last first."""
+        return self._run(self._client.list_sessions(limit=limit))
+
+    def get_session(self, id: str) -> SessionReply:
+        return self._run(self._client.get_session(id))
+
+    def delete_session(self, id: str, *, outputs: bool = False) -> SessionReply:
+        """The session as it was. With `outputs`, those of its turns are deleted as well."""
+        return self._run(self._client.delete_session(id, outputs=outputs))
+
+    def expiry_policies(self) -> list[ExpiryPolicy]:
+        """How long chunks live that are registered without a time to live, by type."""
+        return self._run(self._client.expiry_policies())
+
+    def set_expiry_policy(self, type: ChunkType, ttl_ms: int) -> list[ExpiryPolicy]:
+        """For chunks that are registered from now on; 0: they do not expire."""
+        return self._run(self._client.set_expiry_policy(type, ttl_ms))
+
+    # Prefixes.
+
+    def cache_prefix(self, prefix: PrefixCache) -> PrefixReply:
+        """Computes the K and V of what prompts will begin with, and pins it for this connection."""
+        return self._run(self._client.cache_prefix(prefix))
+
+    def attach_prefix(self, id: str) -> PrefixReply:
+        """One reference of this connection more."""
+        return self._run(self._client.attach_prefix(id))
+
+    def release_prefix(self, id: str) -> PrefixReply:
+        """One reference of this connection less; without any, the prefix is gone."""
+        return self._run(self._client.release_prefix(id))
+
+    # The daemon.
+
+    def ping(self) -> Pong:
+        return self._run(self._client.ping())
+
+    def status(self) -> StatusReply:
+        return self._run(self._client.status())
+
+    def fsck(self, *, repair: bool = False, state_dir: str = "") -> FsckReply:
+        """Verifies all on disk; takes as long as that takes. A `state_dir` that is not the daemon's
+        is refused."""
+        return self._run(self._client.fsck(repair=repair, state_dir=state_dir))
+
+    def backup(self, directory: str, *, state_dir: str = "") -> BackupReply:
+        """Copies all on disk to an absolute path of the daemon's machine, not there yet or empty;
+        takes as long as that takes."""
+        return self._run(self._client.backup(directory, state_dir=state_dir))
+
+    # The names of the earlier Python library, for the same things.
+
+    def register_chunk(self, text: str, type: ChunkType) -> str:
+        """put_chunk(); the id."""
+        return self._run(self._client.register_chunk(text, type))
+
+    def generate_and_retain_output(
+        self, system_prompt: str, query: str, params: GenerateRequest | None = None
+    ) -> Final:
+        """Answers `query` and keeps the answer as an output chunk. No system prompt if empty.
+        `params`: a request without a prompt."""
+        return self._run(self._client.generate_and_retain_output(system_prompt, query, params))
+
+    def generate_from_chunks(
+        self,
+        *,
+        system_chunk_id: str = "",
+        context_chunk_ids: Sequence[str] = (),
+        query_chunk_id: str,
+        params: GenerateRequest | None = None,
+    ) -> Final:
+        """Composes chunks by id: contexts and outputs in order. `params`: a request without a
+        prompt."""
+        return self._run(
+            self._client.generate_from_chunks(
+                system_chunk_id=system_chunk_id,
+                context_chunk_ids=context_chunk_ids,
+                query_chunk_id=query_chunk_id,
+                params=params,
+            )
+        )
+
+    def get_retained_sequences(self) -> list[ChunkInfo]:
+        """The output chunks, newest first."""
+        return self._run(self._client.get_retained_sequences())
+
+    def release_retained_sequence(self, id: str) -> None:
+        """Deletes an output chunk, which frees its K and V. Error invalid_argument if `id` names
+        another chunk."""
+        self._run(self._client.release_retained_sequence(id))
+
+    def get_chunk_stats(self) -> StatsReply:
+        """What chunks and pages take, and what the cache did."""
+        return self._run(self._client.get_chunk_stats())
+
+    def _run(self, work: Coroutine[Any, Any, _R]) -> _R:
+        return self._thread.run(work)
+
+
+def _close(client: AsyncClient, thread: LoopThread) -> None:
+    thread.stop(client.close())

@@ -1,0 +1,73 @@
+"""The one exception of this package."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .names import ErrorCode
+
+# The field of errors that say that no daemon was reached, or that it went away.
+ENDPOINT_FIELD = "endpoint"
+
+# Of these the protocol says that another try may help.
+_RETRYABLE = frozenset(
+    {
+        ErrorCode.UNAVAILABLE,
+        ErrorCode.CANCELLED,
+        ErrorCode.DATA_CORRUPT,
+        ErrorCode.IO,
+        ErrorCode.INTERNAL,
+    }
+)
+
+
+class CascadeError(Exception):
+    """A request failed: the daemon refused it, was not reached, or went away; or an argument
+    cannot be sent.
+
+    code            what kind of failure; compares equal to its name, e.g. ``"not_found"``
+    field           the place that is wrong, e.g. ``"messages[2].role"``; ``"endpoint"`` if no
+                    daemon was reached or the connection broke
+    message         one sentence for people
+    retry_after_ms  > 0: worth trying again after that time
+    """
+
+    def __init__(
+        self, code: str | ErrorCode, field: str, message: str, retry_after_ms: int = 0
+    ) -> None:
+        super().__init__(code, field, message, retry_after_ms)
+        self.code = ErrorCode.from_wire(str(code))
+        self.field = field
+        self.message = message
+        self.retry_after_ms = retry_after_ms
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same request may succeed later. One with a ``session`` may have made its turn
+        before the connection broke: ``get_session()`` tells."""
+        return self.retry_after_ms > 0 or self.code in _RETRYABLE
+
+    @property
+    def unreachable(self) -> bool:
+        """Whether no daemon was reached, or it went away."""
+        return self.code == ErrorCode.UNAVAILABLE and self.field == ENDPOINT_FIELD
+
+    def again(self) -> CascadeError:
+        """The same error, to be raised in another place."""
+        return type(self)(self.code, self.field, self.message, self.retry_after_ms)
+
+    def __str__(self) -> str:
+        return ": ".join(part for part in (str(self.code), self.field, self.message) if part)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (str(self.code), self.field, self.message, self.retry_after_ms)
+
+
+def invalid_argument(field: str, message: str) -> CascadeError:
+    """An argument that is refused before anything is sent, or a message that cannot be decoded."""
+    return CascadeError(ErrorCode.INVALID_ARGUMENT, field, message)
+
+
+def unreachable(message: str) -> CascadeError:
+    """No daemon was reached, or it went away."""
+    return CascadeError(ErrorCode.UNAVAILABLE, ENDPOINT_FIELD, message)

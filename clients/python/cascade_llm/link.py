@@ -1,0 +1,119 @@
+"""The DEALER socket to the daemon, and a monitor that tells when the connection breaks."""
+
+from __future__ import annotations
+
+import functools
+import os
+
+import zmq
+import zmq.asyncio
+
+from .endpoint import probe_endpoint
+from .errors import unreachable
+from .frames import FRAMES_MAX, MESSAGE_BYTES_MAX
+from .options import ClientOptions
+
+# Enough for a last CancelRequest to leave; nobody waits longer for a daemon that is gone.
+_LINGER_MS = 200
+# Of all clients of a process, three each; the limit of open files comes first.
+_SOCKETS_MAX = 65_535
+
+
+@functools.lru_cache(maxsize=1)
+def _context_of(_pid: int) -> zmq.asyncio.Context:
+    context = zmq.asyncio.Context()
+    context.set(zmq.MAX_SOCKETS, _SOCKETS_MAX)
+    return context
+
+
+def _set_options(dealer: zmq.asyncio.Socket, options: ClientOptions) -> None:
+    dealer.setsockopt(zmq.LINGER, _LINGER_MS)
+    dealer.setsockopt(zmq.MAXMSGSIZE, MESSAGE_BYTES_MAX)
+    dealer.setsockopt(zmq.SNDTIMEO, options.timeout_ms)
+    dealer.setsockopt(zmq.HEARTBEAT_IVL, options.heartbeat_interval_ms)
+    dealer.setsockopt(zmq.HEARTBEAT_TIMEOUT, options.heartbeat_timeout_ms)
+    dealer.setsockopt(zmq.HANDSHAKE_IVL, options.timeout_ms)
+
+
+class Link:
+    """One connection, of one event loop. All errors are CascadeError, unreachable: the link is of
+    no further use then."""
+
+    def __init__(self, endpoint: str, options: ClientOptions) -> None:
+        """Connects in the background: whether a daemon is there shows when an answer comes."""
+        probe_endpoint(endpoint)
+        # ZeroMQ's threads do not outlive a fork: each process has its own context.
+        context = _context_of(os.getpid())
+        dealer = None
+        try:
+            dealer = context.socket(zmq.DEALER)
+            _set_options(dealer, options)
+            self._monitor = dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+            dealer.connect(endpoint)
+        except zmq.ZMQError as error:
+            if dealer is not None:
+                dealer.close(linger=0)
+            raise unreachable(f"ZeroMQ: {error}") from None
+        self._dealer = dealer
+        self._poller = zmq.asyncio.Poller()
+        self._poller.register(self._dealer, zmq.POLLIN)
+        self._poller.register(self._monitor, zmq.POLLIN)
+        # The same sockets without futures: what has arrived is read at once.
+        self._arrived = zmq.Socket.shadow(self._dealer.underlying)
+        self._monitored = zmq.Socket.shadow(self._monitor.underlying)
+        self._broken = False
+
+    async def wait(self) -> None:
+        """Until something has arrived, or the connection has broken."""
+        await self._poller.poll()
+
+    def receive(self) -> list[bytes] | None:
+        """A message that has arrived, or None. Raises when the connection is broken and what had
+        arrived before was read, and for a message beyond the limits."""
+        while True:
+            try:
+                return self._receive_parts()
+            except zmq.Again:
+                if self._broken:
+                    raise unreachable("the connection to the daemon broke") from None
+            except zmq.ZMQError as error:
+                raise unreachable(f"ZeroMQ: {error}") from None
+            self._broken = self._monitor_reports()
+            if not self._broken:
+                return None
+
+    def _receive_parts(self) -> list[bytes]:
+        frames = [self._arrived.recv(zmq.NOBLOCK)]
+        size = len(frames[0])
+        while self._arrived.getsockopt(zmq.RCVMORE):
+            frames.append(self._arrived.recv(zmq.NOBLOCK))
+            size += len(frames[-1])
+            if len(frames) > FRAMES_MAX or size > MESSAGE_BYTES_MAX:
+                raise unreachable("the daemon sent a message beyond the limits of the protocol")
+        return frames
+
+    def _monitor_reports(self) -> bool:
+        """The only event that it reports is the loss of the connection."""
+        try:
+            self._monitored.recv_multipart(zmq.NOBLOCK)
+        except zmq.Again:
+            return False
+        return True
+
+    async def send(self, frames: list[bytes]) -> None:
+        """Waits if the queue to the daemon is full, up to options.timeout_ms."""
+        try:
+            await self._dealer.send_multipart(frames)
+        except zmq.Again:
+            raise unreachable("the daemon takes no messages") from None
+        except zmq.ZMQError as error:
+            raise unreachable(f"ZeroMQ: {error}") from None
+
+    def close(self, *, abandon: bool) -> None:
+        """With `abandon`, what is not sent yet is dropped instead of being delivered to whoever
+        listens there next."""
+        if self._dealer.closed:
+            return
+        self._dealer.disable_monitor()
+        self._monitor.close(linger=0)
+        self._dealer.close(linger=0 if abandon else _LINGER_MS)

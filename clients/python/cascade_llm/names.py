@@ -1,0 +1,86 @@
+"""The enumerations of the protocol. They travel by name."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any, TypeVar
+
+_N = TypeVar("_N", bound="Name")
+
+
+class Name(str, Enum):
+    """A member is equal to its name: ``ChunkType.OUTPUT == "OUTPUT"``."""
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    @classmethod
+    def from_wire(cls: type[_N], name: str) -> _N:
+        """The member of that name. A name that a later daemon added becomes a value of its own,
+        which is equal to its name and in no list of members."""
+        try:
+            return cls(name)
+        except ValueError:
+            unknown = str.__new__(cls, name)
+            unknown._name_ = name
+            unknown._value_ = name
+            return unknown
+
+    def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
+        return type(self).from_wire, (str(self.value),)
+
+
+class ChunkType(Name):
+    """What a chunk is in a conversation."""
+
+    SYSTEM_PROMPT = "SYSTEM_PROMPT"
+    CONTEXT = "CONTEXT"
+    OUTPUT = "OUTPUT"
+    QUERY = "QUERY"
+
+
+class ThinkPolicy(Name):
+    """What is kept of an output that has thoughts."""
+
+    REPREFILL = "reprefill"  # the answer without them, computed again in idle time
+    KEEP = "keep"  # all
+    DROP = "drop"  # the text only
+
+
+class KvState(Name):
+    """Whether the K and V of a chunk are in memory."""
+
+    NONE = "none"
+    PENDING = "pending"
+    READY = "ready"
+
+
+class MissReason(Name):
+    """Why a part of a prompt had to be computed."""
+
+    NONE = "none"
+    NEW = "new"
+    DIFFERS = "differs"
+    EVICTED = "evicted"
+    DROPPED = "dropped"
+    DELETED = "deleted"
+    EXPIRED = "expired"
+    OTHER_TENANT = "other_tenant"
+    OTHER_MODEL = "other_model"
+    REUSE_OFF = "reuse_off"
+
+
+class ErrorCode(Name):
+    """What kind of failure a CascadeError is."""
+
+    INVALID_ARGUMENT = "invalid_argument"
+    NOT_FOUND = "not_found"
+    CONFLICT = "conflict"
+    RESOURCE_EXHAUSTED = "resource_exhausted"
+    UNSUPPORTED = "unsupported"
+    DATA_CORRUPT = "data_corrupt"
+    IO = "io"
+    INTERNAL = "internal"
+    CANCELLED = "cancelled"
+    DEADLINE_EXCEEDED = "deadline_exceeded"
+    UNAVAILABLE = "unavailable"

@@ -1,0 +1,21 @@
+"""How long a client waits for what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClientOptions:
+    """Milliseconds."""
+
+    # For connecting, and for every answer but a generation's, a prefix's, fsck's and backup's.
+    timeout_ms: int = 5_000
+    # If the daemon is silent for so long while a request is in flight, it is asked with a Ping.
+    silence_ms: int = 10_000
+    # A generation of which nothing came for so long although the daemon answers is lost. The daemon
+    # sends Progress every second.
+    lost_ms: int = 60_000
+    # ZeroMQ's own heartbeats: how often, and how long the other side may be silent.
+    heartbeat_interval_ms: int = 5_000
+    heartbeat_timeout_ms: int = 15_000

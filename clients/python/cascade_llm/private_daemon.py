@@ -1,0 +1,143 @@
+"""A cascaded of one's own: started for a model folder, stopped when it is not needed any more."""
+
+from __future__ import annotations
+
+import os
+import select
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+
+from .endpoint import PATH_BYTES_MAX, endpoint_of, probe_endpoint
+from .errors import CascadeError, invalid_argument
+from .names import ErrorCode
+
+# How often a daemon that is starting is asked whether it listens.
+_LOOK_S = 0.02
+_LOG_BYTES = 4096
+
+
+def find_cascaded(given: str | os.PathLike[str] | None) -> str:
+    """The program: as given, else $CASCADED, else that on $PATH."""
+    named = os.fspath(given) if given is not None else os.environ.get("CASCADED") or "cascaded"
+    found = shutil.which(named)
+    if found is None:
+        raise CascadeError(
+            ErrorCode.NOT_FOUND,
+            "cascaded",
+            f"there is no program {named!r}; name it by cascaded=PATH or $CASCADED, or put it on "
+            "$PATH",
+        )
+    return found
+
+
+class PrivateDaemon:
+    """Serves one model on a socket in a folder of its own, which is removed in the end; so is its
+    state, unless `state_dir` names a folder for it. It stops with stop(), when the object is
+    garbage, and when this process ends, however it ends."""
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str],
+        *,
+        cascaded: str | os.PathLike[str] | None = None,
+        state_dir: str | os.PathLike[str] | None = None,
+        arguments: Sequence[str] = (),
+        start_timeout_s: float = 600.0,
+    ) -> None:
+        """Returns when it serves. CascadeError `unavailable`, field "cascaded", with what it said
+        last, if it ends instead or takes longer."""
+        if not Path(model).is_dir():
+            raise invalid_argument(
+                "model_path", f"must be the folder of a model, or an endpoint, got {str(model)!r}"
+            )
+        program = find_cascaded(cascaded)
+        self._folder = _new_folder()
+        self.endpoint = endpoint_of(self._folder / "run")
+        state = self._folder / "state" if state_dir is None else state_dir
+        command = [program, "--model", os.path.abspath(model)]
+        command += ["--run-dir", str(self._folder / "run"), "--state-dir", os.fspath(state)]
+        self._keeper = _start_keeper(self._folder, [*command, *arguments])
+        self._end = weakref.finalize(self, _stop, self._keeper, os.getpid())
+        try:
+            told = self._told(start_timeout_s) or "has no keeper"
+            if not told.isdecimal():
+                raise _not_started(told)
+            self.pid = int(told)
+            self._wait_until_it_serves(start_timeout_s)
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Stops it and waits for its end. Does nothing the second time, and in a fork."""
+        self._end()
+
+    def _wait_until_it_serves(self, timeout_s: float) -> None:
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                return probe_endpoint(self.endpoint)
+            except CascadeError:
+                pass
+            ended = self._told(_LOOK_S)
+            if ended is not None or time.monotonic() > deadline:
+                raise _not_started(f"{ended or 'takes too long'}: {self._last_words()}")
+
+    def _told(self, timeout_s: float) -> str | None:
+        """A line of the keeper, or None if there is none within that time."""
+        assert self._keeper.stdout is not None
+        poll = select.poll()
+        poll.register(self._keeper.stdout, select.POLLIN)
+        if not poll.poll(timeout_s * 1000):
+            return None
+        line: bytes = self._keeper.stdout.readline()
+        return line.decode(errors="replace").strip() or "ended with its keeper"
+
+    def _last_words(self) -> str:
+        try:
+            log = (self._folder / "cascaded.log").read_bytes()[-_LOG_BYTES:]
+        except OSError:
+            return "it has no log"
+        lines = log.decode(errors="replace").strip().splitlines()
+        return "; ".join(lines[-2:]) if lines else "it said nothing"
+
+
+def _not_started(how: str) -> CascadeError:
+    message = f"cascaded did not start, it {how}"
+    return CascadeError(ErrorCode.UNAVAILABLE, "cascaded", message)
+
+
+def _new_folder() -> Path:
+    """In the temporary folder, or in /tmp if that has too long a name for a socket."""
+    longest = len("/cascade-12345678/run/cascaded.sock")
+    parent = os.fsencode(tempfile.gettempdir())
+    inside = None if len(parent) + longest <= PATH_BYTES_MAX else "/tmp"
+    return Path(tempfile.mkdtemp(prefix="cascade-", dir=inside))
+
+
+def _start_keeper(folder: Path, command: list[str]) -> subprocess.Popen[bytes]:
+    keeper = Path(__file__).with_name("daemon_keeper.py")
+    # With nothing of the environment's Python: it needs the standard library only.
+    return subprocess.Popen(
+        [sys.executable or "python3", "-I", "-S", str(keeper), str(folder), *command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        bufsize=0,
+        # Ctrl-C in a terminal is this program's to handle.
+        start_new_session=True,
+    )
+
+
+def _stop(keeper: subprocess.Popen[bytes], owner: int) -> None:
+    if os.getpid() != owner:
+        return
+    assert keeper.stdin is not None and keeper.stdout is not None
+    keeper.stdin.close()
+    keeper.wait()
+    keeper.stdout.close()

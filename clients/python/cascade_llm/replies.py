@@ -1,0 +1,323 @@
+"""The messages that the daemon answers with. Times in microseconds, sizes in bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .chunk import Chunk, ChunkInfo, ListedChunk
+from .fields import Floats, Int32, Int64, TokenIds, Uint64
+from .names import ChunkType, MissReason, ThinkPolicy
+
+
+@dataclass(frozen=True)
+class Pong:
+    boot_id: str  # another one after each start of the daemon
+    version: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatusReply:
+    """What the daemon runs, holds and did since its start."""
+
+    version: str
+    boot_id: str
+    state: str  # "serving", "stopping"
+    uptime_us: Int64
+    model: str
+    model_type: str
+    weight_type: str
+    kv_type: str
+    isa: str
+    threads: Int32
+    context_tokens_max: Int32
+    weight_bytes: Int64
+    kv_bytes_max: Int64
+    kv_bytes_used: Int64
+    kv_pages_used: Int64
+    kv_bytes_per_token: Int64
+    requests_running: Int32
+    requests_waiting: Int32
+    requests_waiting_max: Int32
+    tokens_waiting: Int64 = 0
+    tokens_waiting_max: Int64 = 0
+    requests_preempted: Int64 = 0
+    requests_done: Int64
+    requests_failed: Int64
+    requests_cancelled: Int64
+    tokens_reused: Int64
+    tokens_prefilled: Int64
+    tokens_reprefilled: Int64
+    tokens_generated: Int64
+    pages_evicted: Int64
+    chunks_input: Int32
+    chunks_output: Int32
+    reprefills_pending: Int32
+    prefill_tokens_per_s: float
+    decode_tokens_per_s: float
+    actors_restarted: list[str]
+    warnings: list[str] = field(default_factory=list)  # what is wrong now, each a sentence
+
+
+@dataclass(frozen=True)
+class Accepted:
+    """The request waits or runs."""
+
+    queue_position: Int32  # requests before it
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a request is, about every second while it is silent."""
+
+    prompt_tokens: Int64  # 0: not known yet
+    prompt_tokens_done: Int64
+    tokens_per_s: float = 0.0
+    eta_us: Int64 = 0  # to the first token; 0: not known
+    queue_position: Int32 = 0
+
+
+@dataclass(frozen=True)
+class Delta:
+    """More text."""
+
+    text: str
+    reasoning: bool  # it is a thought
+
+
+@dataclass(frozen=True)
+class Miss:
+    """Why a part of a prompt was computed."""
+
+    reason: MissReason = MissReason.NONE
+    position: Int64 = 0  # of the first token of the prompt that was not found
+    known_token: Int32 = -1  # what the closest known chain has there instead, or -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """Tokens of a generation."""
+
+    prompt_tokens: Int64
+    reused_tokens: Int64  # of the prompt: K and V found
+    loaded_tokens: Int64 = 0  # of those: read from disk
+    prefilled_tokens: Int64  # of the prompt: computed now
+    miss: Miss = field(default_factory=Miss)
+    completion_tokens: Int64
+    reasoning_tokens: Int64
+
+
+@dataclass(frozen=True)
+class Timings:
+    queue_us: Int64
+    prefill_us: Int64
+    first_token_us: Int64  # from acceptance on
+    decode_us: Int64
+    total_us: Int64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Final:
+    """A generation that has ended."""
+
+    text: str  # thoughts removed
+    reasoning: str
+    finish_reason: str  # "stop", "length", "cancelled"
+    token_ids: TokenIds = field(default_factory=list)  # as sampled
+    logprobs: Floats = field(default_factory=list)
+    usage: Usage
+    timings: Timings
+    seed: Uint64
+    output_chunk_id: str  # "": nothing was retained
+    durable: bool = True  # of the retained output: whether it outlives the daemon
+    think_policy: ThinkPolicy = ThinkPolicy.REPREFILL
+    top_token_ids: TokenIds = field(default_factory=list)  # n for each token
+    top_logprobs: Floats = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ChunkReply:
+    chunk: Chunk
+    durable: bool = True  # False: the disk takes no writes now; the daemon tries again
+
+
+@dataclass(frozen=True)
+class PrefixReply:
+    """A pinned beginning of prompts."""
+
+    id: str
+    tokens: Int64  # that are pinned
+    references: Int64  # of all connections of the tenant
+    reused_tokens: Int64
+    prefilled_tokens: Int64
+    miss: Miss
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChunkListReply:
+    """A page of a list."""
+
+    chunks: list[ListedChunk]
+    token_ids: TokenIds = field(default_factory=list)
+    token_counts: list[Int64]  # of each chunk's text
+    more: bool  # ask again after the last id
+
+    def infos(self) -> list[ChunkInfo]:
+        return [ChunkInfo(*pair) for pair in zip(self.chunks, self.token_counts)]
+
+
+@dataclass(frozen=True)
+class ChunkSearchHit:
+    id: str
+    type: ChunkType
+    name: str = ""
+    snippet: str = field(kw_only=True)  # about a dozen words of the text
+
+
+@dataclass(frozen=True)
+class ChunkSearchReply:
+    hits: list[ChunkSearchHit]
+
+
+@dataclass(frozen=True)
+class ChunkGroup:
+    """Chunks of one tenant and type."""
+
+    tenant: str
+    type: ChunkType
+    chunks: Int64
+    pinned: Int64
+    hits: Int64
+    registrations: Int64
+    text_bytes: Int64
+    kv_bytes: Int64
+
+
+@dataclass(frozen=True, kw_only=True)
+class CacheStats:
+    """The pages of all tenants in memory."""
+
+    policy: str
+    page_bytes: Int64
+    pages_max: Int64
+    pages_used: Int64
+    pages_pinned: Int64
+    pages_pin_promised: Int64
+    pages_pinned_max: Int64
+    pages_held: Int64
+    pages_held_max: Int64
+    page_hits: Int64
+    page_misses: Int64
+    evicted: Int64
+    removed_dead: Int64
+    removed_deleted: Int64
+    removed_expired: Int64
+    evicted_early: Int64
+    working_set_bytes: Int64
+    thrashing: bool
+    thrash_alarms: Int64
+    refault_share: float
+    recompute_bonus_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiskStats:
+    """The pages on disk of the model that is served."""
+
+    pages: Int64
+    page_bytes: Int64
+    pages_written: Int64
+    pages_loaded: Int64
+    pages_bad: Int64
+    pages_removed: Int64
+    load_bytes_per_s: Int64
+
+
+@dataclass(frozen=True)
+class StatsReply:
+    """What chunks and pages take."""
+
+    groups: list[ChunkGroup]
+    chunks_max: Int64
+    text_bytes_max: Int64
+    pages_of_tenant: Int64
+    cache: CacheStats | None = None  # of the tenant "local" only
+    disk: DiskStats | None = None
+
+
+@dataclass(frozen=True)
+class FsckFinding:
+    where: str
+    what: str
+    repaired: bool
+
+
+@dataclass(frozen=True)
+class FsckReply:
+    findings: list[FsckFinding]  # the first 1000
+    found: Int64
+    left: Int64  # not repaired
+    pages: Int64
+    bytes: Int64
+
+
+@dataclass(frozen=True)
+class BackupReply:
+    pages: Int64
+    bytes: Int64
+    pages_bad: Int64  # damaged, and left out
+
+
+@dataclass(frozen=True)
+class SessionInfo:
+    id: str
+    created_us: Int64
+    last_used_us: Int64
+    turns: Int64
+
+
+@dataclass(frozen=True)
+class SessionListReply:
+    sessions: list[SessionInfo]
+
+
+@dataclass(frozen=True)
+class SessionTurn:
+    number: Int64
+    output_id: str
+
+
+@dataclass(frozen=True)
+class SessionReply:
+    session: SessionInfo
+    turns: list[SessionTurn]
+    durable: bool
+
+
+@dataclass(frozen=True)
+class ExpiryPolicy:
+    type: ChunkType
+    ttl_ms: Int64
+
+
+@dataclass(frozen=True)
+class PolicyReply:
+    policies: list[ExpiryPolicy]  # of types whose chunks expire
+    durable: bool
+
+
+@dataclass(frozen=True)
+class Ack:
+    pass
+
+
+@dataclass(frozen=True)
+class ErrorInfo:
+    code: str
+    field: str
+    message: str
+
+
+@dataclass(frozen=True)
+class ErrorReply:
+    error: ErrorInfo
+    retry_after_ms: Int64

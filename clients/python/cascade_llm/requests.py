@@ -1,0 +1,241 @@
+"""The messages that a client sends, each with its number on the wire in frames.py.
+
+Ranges and meanings are those of docs/PROTOCOL.md, section 4; the daemon checks them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from .fields import Int32, Int64, TokenIds, Uint64
+from .names import ChunkType, ThinkPolicy
+
+
+@dataclass
+class Ping:
+    """Answered with Pong."""
+
+
+@dataclass
+class StatusRequest:
+    """Answered with StatusReply."""
+
+
+@dataclass
+class ChunkRef:
+    """A chunk in a composition: by `id`, or by `text` (outputs have an id only)."""
+
+    type: ChunkType
+    id: str = ""
+    text: str = ""
+
+
+@dataclass
+class ChatMessage:
+    """One message of a conversation."""
+
+    role: str  # "system", "user", "assistant", "tool"
+    content: str
+    reasoning: str = ""  # assistant only: thoughts without think tokens
+    verbatim: bool = False  # assistant only: `content` stands in the prompt as it is
+
+
+@dataclass
+class LogitBias:
+    """Added to the logit of one token before anything else."""
+
+    token: Int32
+    bias: float  # [-100, 100]
+
+
+@dataclass
+class Sampling:
+    """How tokens are chosen. None: as the model's configuration says, the seed as drawn by the
+    daemon, the penalties 0."""
+
+    temperature: float | None = None  # [0, 100]; 0: greedy
+    top_p: float | None = None  # (0, 1]
+    top_k: Int32 | None = None  # 0: off
+    min_p: float | None = None  # [0, 1]
+    repetition_penalty: float | None = None  # (0, 100]
+    seed: Uint64 | None = None
+    presence_penalty: float | None = None  # [-2, 2]
+    frequency_penalty: float | None = None  # [-2, 2]
+    logit_bias: list[LogitBias] = field(default_factory=list)  # at most 1024
+
+
+@dataclass(kw_only=True)
+class GenerateRequest:
+    """A generation. Exactly one of `chunks`, `messages` and `prompt` says what the prompt is."""
+
+    chunks: list[ChunkRef] = field(default_factory=list)  # system? (context | output)* query?
+    messages: list[ChatMessage] = field(default_factory=list)  # the last is the user's
+    prompt: str | None = None  # raw text, no chat template
+    max_tokens: Int32 = 0  # 0: the daemon's default
+    sampling: Sampling = field(default_factory=Sampling)
+    stop: list[str] = field(default_factory=list)  # at most 16
+    ignore_eos: bool = False
+    thinking: bool | None = None  # None: the template's default
+    retain_output: bool = False  # keep the output as a chunk, with its KV
+    think_policy: ThinkPolicy | None = None  # None: the daemon's
+    stream: bool = False  # the client asks for events in any case
+    logprobs: bool = False
+    timeout_ms: Int64 = 0  # from acceptance on; 0: none
+    reuse: bool = True  # False: the whole prompt is computed
+    top_logprobs: Int32 = 0  # [0, 20], only with logprobs
+    output_name: str | None = None  # these five of the retained output, as in ChunkUpdate
+    output_pinned: bool | None = None
+    output_ttl_ms: Int64 | None = None
+    output_priority: Int32 | None = None
+    output_priority_ms: Int64 | None = None
+    prompt_priority: Int32 | None = None  # both or neither
+    prompt_priority_ms: Int64 | None = None
+    session: str = ""  # the session that this is the next turn of; only with chunks
+
+
+@dataclass
+class CancelRequest:
+    """Ends a generation of the same connection. Answered with Ack."""
+
+    target: bytes  # its request id
+
+
+@dataclass
+class ChunkPut:
+    """Registers a chunk by `text` or `token_ids`. Answered with ChunkReply."""
+
+    type: ChunkType
+    text: str = ""
+    token_ids: TokenIds = field(default_factory=list)
+    name: str | None = None
+    pinned: bool | None = None
+    ttl_ms: Int64 | None = None
+    priority: Int32 | None = None
+    priority_ms: Int64 | None = None
+
+
+@dataclass
+class ChunkListRequest:
+    """Answered with ChunkListReply, newest first."""
+
+    type: ChunkType | None = None
+    limit: Int32 = 1000  # [1, 1000]
+    after: str = ""  # the last id of the previous page
+
+
+@dataclass
+class ChunkGet:
+    """Answered with ChunkReply. `id` may be a prefix of at least 8 characters."""
+
+    id: str
+
+
+@dataclass
+class ChunkDelete:
+    """Answered with ChunkReply: the chunk as it was."""
+
+    id: str
+
+
+@dataclass
+class ChunkUpdate:
+    """Makes all changes that are given, or none. Answered with ChunkReply."""
+
+    id: str
+    name: str | None = None  # "": no name
+    pinned: bool | None = None
+    ttl_ms: Int64 | None = None  # from now; 0: never expires
+    priority: Int32 | None = None  # [0, 100]
+    priority_ms: Int64 | None = None  # only with priority
+    published: bool | None = None
+    touch: bool = False  # counts as a use
+
+
+@dataclass
+class StatsRequest:
+    """Answered with StatsReply."""
+
+
+@dataclass(kw_only=True)
+class PrefixCache:
+    """Computes and pins the beginning of prompts. Answered with PrefixReply."""
+
+    chunks: list[ChunkRef] = field(default_factory=list)  # without a query
+    messages: list[ChatMessage] = field(default_factory=list)
+    prompt: str | None = None
+    thinking: bool | None = None
+    stream: bool = False
+    timeout_ms: Int64 = 0
+
+
+@dataclass
+class PrefixAttach:
+    """One reference of this connection more. Answered with PrefixReply."""
+
+    id: str
+
+
+@dataclass
+class PrefixRelease:
+    """One reference of this connection less. Answered with PrefixReply."""
+
+    id: str
+
+
+@dataclass
+class ChunkSearch:
+    """Answered with ChunkSearchReply."""
+
+    query: str
+    limit: Int32 = 20
+
+
+@dataclass
+class FsckRequest:
+    """Answered with FsckReply when all on disk was verified."""
+
+    repair: bool = False
+    state_dir: str = ""
+
+
+@dataclass
+class BackupRequest:
+    """Answered with BackupReply when all on disk was copied."""
+
+    directory: str
+    state_dir: str = ""
+
+
+@dataclass
+class SessionListRequest:
+    """Answered with SessionListReply."""
+
+    limit: Int32 = 1000
+
+
+@dataclass
+class SessionGet:
+    """Answered with SessionReply."""
+
+    id: str
+
+
+@dataclass
+class SessionDelete:
+    """Answered with SessionReply: the session as it was."""
+
+    id: str
+    outputs: bool = False
+
+
+@dataclass
+class PolicyGet:
+    """Answered with PolicyReply."""
+
+
+@dataclass
+class PolicySet:
+    """Answered with PolicyReply."""
+
+    type: ChunkType
+    ttl_ms: Int64

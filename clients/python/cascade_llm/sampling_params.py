@@ -1,0 +1,91 @@
+"""The parameters of a generation, under the names of the earlier Python library."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .errors import invalid_argument
+from .names import ThinkPolicy
+from .requests import GenerateRequest, LogitBias, Sampling
+
+
+@dataclasses.dataclass
+class SamplingParams:
+    """Everything of a GenerateRequest but its prompt. None: as the daemon or the model says."""
+
+    temperature: float | None = None  # 0: greedy
+    max_tokens: int | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    min_p: float | None = None
+    repetition_penalty: float | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    logit_bias: Mapping[int, float] | None = None  # by token id
+    seed: int | None = None
+    stop: str | Sequence[str] = ()
+    ignore_eos: bool = False
+    thinking: bool | None = None
+    retain_output_cache: bool = False  # keep the output as a chunk, with its KV
+    think_policy: ThinkPolicy | None = None
+    logprobs: bool = False
+    top_logprobs: int = 0
+    timeout_ms: int = 0
+    reuse: bool = True
+    output_name: str | None = None  # these five only with retain_output_cache or session
+    output_pinned: bool | None = None
+    output_ttl_ms: int | None = None
+    output_priority: int | None = None
+    output_priority_ms: int | None = None
+    prompt_priority: int | None = None
+    prompt_priority_ms: int | None = None
+    session: str = ""
+
+    @classmethod
+    def of(cls, given: SamplingParams | Mapping[str, Any] | None) -> SamplingParams:
+        """From whatever the methods of ChunkedLLM take: a SamplingParams, a dict, nothing."""
+        if given is None:
+            return cls()
+        if isinstance(given, cls):
+            return given
+        if not isinstance(given, Mapping):
+            raise invalid_argument(
+                "sampling_params",
+                f"must be a SamplingParams or a dict, got {type(given).__name__}",
+            )
+        known = [field.name for field in dataclasses.fields(cls)]
+        for name in given:
+            if name not in known:
+                raise invalid_argument(
+                    f"sampling_params[{name!r}]",
+                    f"is no parameter; there are {', '.join(known)}",
+                )
+        return cls(**given)
+
+    def request(self) -> GenerateRequest:
+        """Without a prompt."""
+        sampling = Sampling(**{name: getattr(self, name) for name in _SAMPLING})
+        if self.logit_bias is not None:
+            if not isinstance(self.logit_bias, Mapping):
+                raise invalid_argument(
+                    "sampling_params['logit_bias']", "must be a dict from token ids to numbers"
+                )
+            sampling.logit_bias = [LogitBias(*pair) for pair in self.logit_bias.items()]
+        return GenerateRequest(
+            sampling=sampling,
+            max_tokens=0 if self.max_tokens is None else self.max_tokens,
+            stop=[self.stop] if isinstance(self.stop, str) else list(self.stop),
+            retain_output=self.retain_output_cache,
+            **{name: getattr(self, name) for name in _REQUEST},
+        )
+
+
+_ALL = {field.name for field in dataclasses.fields(SamplingParams)}
+# What both have under the same name and with the same meaning.
+_SAMPLING = _ALL & {field.name for field in dataclasses.fields(Sampling)} - {"logit_bias"}
+_REQUEST = _ALL & {field.name for field in dataclasses.fields(GenerateRequest)} - {
+    "max_tokens",
+    "stop",
+}

@@ -1,0 +1,230 @@
+"""AsyncClient: what asyncio adds to the client, above all tasks that are cancelled."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+import unittest
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+
+from cascade_llm import AsyncClient, ClientOptions, GenerateRequest, PrefixCache
+from cascade_llm.errors import CascadeError
+from cascade_llm.frames import Envelope
+from cascade_llm.replies import (
+    Accepted,
+    Ack,
+    Delta,
+    ErrorInfo,
+    ErrorReply,
+    Miss,
+    PrefixReply,
+    Progress,
+    SessionListReply,
+)
+from cascade_llm.requests import CancelRequest, SessionListRequest
+from support import PATIENCE_S, FakeDaemon, Reply, final_of, prompt
+
+
+class Generator:
+    """Runs each generation until it is cancelled; a prompt "x" is answered at once."""
+
+    def __init__(self) -> None:
+        self.cancelled: list[bytes] = []
+        self.begun = threading.Semaphore(0)
+        self.ended = threading.Semaphore(0)
+        self._running: dict[bytes, Reply] = {}
+
+    def __call__(self, envelope: Envelope, reply: Reply) -> None:
+        message = envelope.message
+        if isinstance(message, CancelRequest):
+            self.cancelled.append(message.target)
+            reply(Ack())
+            self._running.pop(message.target)(final_of("so far", "cancelled"))
+            self.ended.release()
+        elif isinstance(message, GenerateRequest) and message.prompt == "x":
+            reply(final_of("x"))
+        elif isinstance(message, SessionListRequest):
+            reply(SessionListReply([]))
+        else:
+            self._running[envelope.request_id] = reply
+            reply(Accepted(0))
+            reply(Delta("so far", False))
+            self.begun.release()
+
+
+@asynccontextmanager
+async def started(
+    handler: Callable[[Envelope, Reply], None], options: ClientOptions | None = None
+) -> AsyncIterator[tuple[FakeDaemon, AsyncClient]]:
+    with FakeDaemon(handler) as daemon:
+        async with AsyncClient(daemon.endpoint, options=options) as client:
+            yield daemon, client
+
+
+async def wait_for(semaphore: threading.Semaphore) -> bool:
+    return await asyncio.to_thread(semaphore.acquire, timeout=PATIENCE_S)
+
+
+class AioTest(unittest.IsolatedAsyncioTestCase):
+    async def test_events_come_as_an_iterator(self) -> None:
+        def handle(envelope: Envelope, reply: Reply) -> None:
+            for event in (Accepted(1), Progress(4, 2), Delta("a", False), final_of("a")):
+                reply(event)
+
+        async with started(handle) as (_, client):
+            self.assertEqual(client.boot_id, "boot_1")
+            stream = await client.stream(prompt("x"))
+            kinds = [type(event).__name__ async for event in stream]
+            self.assertEqual(kinds, ["Accepted", "Progress", "Delta", "Final"])
+            self.assertEqual((await stream.result()).text, "a")
+
+    async def test_many_tasks_share_a_client_and_connect_once(self) -> None:
+        with FakeDaemon(Generator()) as daemon:
+            client = AsyncClient(daemon.endpoint)
+            finals = await asyncio.gather(*(client.generate(prompt("x")) for _ in range(100)))
+            self.assertEqual({final.text for final in finals}, {"x"})
+            await client.close()
+            with self.assertRaises(CascadeError):
+                await client.generate(prompt("x"))
+
+    async def test_a_cancelled_task_cancels_its_generation(self) -> None:
+        generator = Generator()
+        async with started(generator) as (_, client):
+            task = asyncio.create_task(client.generate(prompt("long")))
+            self.assertTrue(await wait_for(generator.begun))
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            self.assertTrue(await wait_for(generator.ended))
+            await client.ping()
+
+    async def test_a_timeout_cancels_its_generation(self) -> None:
+        generator = Generator()
+        async with started(generator) as (_, client):
+            with self.assertRaises(TimeoutError):
+                async with asyncio.timeout(0.01):
+                    await client.generate(prompt("long"))
+            await client.generate(prompt("x"))  # behind whatever was sent before
+            self.assertTrue(await wait_for(generator.ended))
+
+    async def test_a_cancelled_task_cancels_its_prefix(self) -> None:
+        begun = threading.Semaphore(0)
+        cancelled = threading.Semaphore(0)
+
+        def handle(envelope: Envelope, reply: Reply) -> None:
+            if isinstance(envelope.message, CancelRequest):
+                reply(Ack())
+                reply.to(
+                    envelope.message.target, ErrorReply(ErrorInfo("cancelled", "", "it was"), 0)
+                )
+                return cancelled.release()
+            reply(Accepted(0))
+            return begun.release()
+
+        async with started(handle) as (_, client):
+            task = asyncio.create_task(client.cache_prefix(PrefixCache(prompt="x")))
+            self.assertTrue(await wait_for(begun))
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            self.assertTrue(await wait_for(cancelled))
+
+    async def test_a_prefix_comes_behind_its_progress(self) -> None:
+        answer = PrefixReply("prefix_1", 64, 1, 0, 64, Miss())
+
+        def handle(envelope: Envelope, reply: Reply) -> None:
+            for event in (Accepted(0), Progress(64, 1), answer):
+                reply(event)
+
+        async with started(handle) as (_, client):
+            self.assertEqual(await client.cache_prefix(PrefixCache(prompt="x")), answer)
+
+    async def test_leaving_or_dropping_a_stream_cancels_it(self) -> None:
+        generator = Generator()
+        async with started(generator) as (_, client):
+            async with await client.stream(prompt("long")) as stream:
+                await stream.__anext__()
+            self.assertTrue(await wait_for(generator.ended))
+            dropped = await client.stream(prompt("long"))
+            request_id = dropped.request_id
+            del dropped, stream
+            gc.collect()
+            self.assertTrue(await wait_for(generator.ended))
+            self.assertEqual(generator.cancelled[-1], request_id)
+
+    async def test_a_loop_that_was_busy_finds_what_came_meanwhile(self) -> None:
+        # Longer than every limit: what came in time is not taken for late.
+        options = ClientOptions(timeout_ms=1000, silence_ms=200, lost_ms=300)
+        async with started(Generator(), options) as (_, client):
+            task = asyncio.create_task(client.generate(prompt("x")))
+            await asyncio.sleep(0)
+            block = threading.Event()
+            block.wait(1.2)
+            self.assertEqual((await task).text, "x")
+            self.assertEqual(await client.list_sessions(), [])
+
+    async def test_a_broken_connection_is_noticed_before_the_next_request(self) -> None:
+        def handle(envelope: Envelope, reply: Reply) -> None:
+            daemon.break_connections()
+            broken.set()
+
+        broken = threading.Event()
+        async with started(handle) as (daemon, client):
+            stream = await client.stream(prompt("x"))
+            broken.wait(PATIENCE_S)  # this loop does nothing meanwhile
+            with self.assertRaises(CascadeError) as failed:
+                await stream.result()
+            self.assertTrue(failed.exception.unreachable)
+            self.assertEqual((await client.ping()).boot_id, "boot_1")
+
+    async def test_errors_that_many_wait_for_are_not_shared(self) -> None:
+        with FakeDaemon(lambda envelope, reply: None) as daemon:
+            client = AsyncClient(daemon.endpoint)
+            tasks = [asyncio.create_task(client.generate(prompt("y"))) for _ in range(3)]
+            await client.ping()
+            await client.close()
+            failed = await asyncio.gather(*tasks, return_exceptions=True)
+            self.assertEqual({str(error) for error in failed},
+                             {"unavailable: endpoint: the client was closed"})
+            self.assertEqual(len({id(error) for error in failed}), 3)
+
+    async def test_a_second_loop_needs_its_own_client(self) -> None:
+        async with started(Generator()) as (daemon, client):
+            await client.ping()
+
+            def elsewhere() -> str:
+                async def use() -> str:
+                    async with AsyncClient(daemon.endpoint) as other:
+                        return (await other.generate(prompt("x"))).text
+
+                return asyncio.run(use())
+
+            self.assertEqual(await asyncio.to_thread(elsewhere), "x")
+
+    async def test_a_stream_of_many_events_leaves_turns_to_others(self) -> None:
+        def handle(envelope: Envelope, reply: Reply) -> None:
+            for _ in range(2_000):
+                reply(Delta("x", False))
+            reply(final_of("x" * 2_000))
+
+        async with started(handle) as (_, client):
+            stream = await client.stream(prompt("y"))
+            turns = 0
+
+            async def count() -> None:
+                nonlocal turns
+                while stream.final is None:
+                    turns += 1
+                    await asyncio.sleep(0)
+
+            counting = asyncio.create_task(count())
+            pieces = [event.text async for event in stream if isinstance(event, Delta)]
+            await counting
+            self.assertEqual("".join(pieces), "x" * 2_000)
+            self.assertGreater(turns, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
