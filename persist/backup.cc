@@ -15,7 +15,9 @@ Result<std::unique_ptr<Backup>> Backup::begin(Store& store, const std::string& f
   RETURN_IF_ERROR(make_folders(calls, folder));
   std::vector<std::string> names;
   if (calls.list(folder, names) != 0) return io_error(folder, errno);
-  if (!names.empty()) return Error{ErrorCode::kConflict, folder, "is not empty"};
+  if (!names.empty()) {
+    return Error{ErrorCode::kConflict, "directory", folder + " is not empty"};
+  }
   RETURN_IF_ERROR(replace_file(calls, folder + kUnfinishedBackup, ""));
   RETURN_IF_ERROR(sync_folder(calls, folder));
   RETURN_IF_ERROR(make_folders(calls, folder + "/kv"));

@@ -64,6 +64,7 @@ class ChunkRecord:
     registrations: Int64 = 1  # how often this content was registered or generated
     parent_ids: list[str] = field(default_factory=list)  # outputs only: what they were composed of
     published: bool = False
+    client_data: str = ""  # of an output: what its request gave
 
 
 @dataclass(frozen=True, kw_only=True)

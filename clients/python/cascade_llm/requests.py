@@ -91,6 +91,7 @@ class GenerateRequest:
     prompt_priority: Int32 | None = None  # both or neither
     prompt_priority_ms: Int64 | None = None
     session: str = ""  # the session that this is the next turn of; only with chunks
+    client_data: str = ""  # kept with the retained output; at most 256 KiB
 
 
 @dataclass
