@@ -12,11 +12,10 @@ namespace {
 constexpr size_t kBitsPerKey = 10;
 constexpr uint64_t kProbes = 7;
 constexpr size_t kWordBits = 64;
-constexpr uint64_t kOddFactor = 0x9E3779B97F4A7C15;  // 2^64 / golden ratio: spreads all bits
 
 template <class Visit>
 bool all_probes(uint64_t key, size_t words, const Visit& visit) {
-  const uint64_t step = (key * kOddFactor) | 1;
+  const uint64_t step = (key >> 32) | 1;  // of other bits than the first probe
   const uint64_t mask = words * kWordBits - 1;
   for (uint64_t i = 0; i < kProbes; ++i) {
     const uint64_t bit = (key + i * step) & mask;

@@ -65,7 +65,9 @@ TEST(ReuseMonitor, a_cyclic_scan_of_many_times_the_cache_raises_the_alarm_in_the
     ReuseMonitor monitor(kPages);
     const uint64_t cycle = kPages * times;
     for (uint64_t access = 0; access < 2 * cycle; ++access) {
-      if (access == cycle) EXPECT_FALSE(monitor.thrash().alarm()) << times;
+      if (access == cycle) {
+        EXPECT_FALSE(monitor.thrash().alarm()) << times;
+      }
       monitor.computed(key_of(access % cycle));
       if (access >= kPages) monitor.evicted(key_of((access - kPages) % cycle), {});
     }

@@ -298,8 +298,10 @@ TEST_F(BenchServe, restore_gives_the_same_answers_after_kill_9) {
     int64_t prompts = 0;
     for (const Json& row : restored["rows"]) {
       if (!row.contains("loaded_tokens")) continue;
-      ++prompts;
-      EXPECT_GE(row["loaded_tokens"].get<int64_t>(), 576) << kv;
+      // What is quicker than reading, by then measured speeds, is computed; the first is read.
+      if (prompts++ == 0) {
+        EXPECT_GE(row["loaded_tokens"].get<int64_t>(), 576) << kv;
+      }
       EXPECT_LE(row["loaded_tokens"].get<int64_t>(), 700) << kv;
     }
     EXPECT_EQ(prompts, 2) << kv;
