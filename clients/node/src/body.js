@@ -121,7 +121,9 @@ class BodyReader {
   }
 
   #array(count) {
-    if (count > ARRAY_ELEMENTS_MAX) fail(`has an array of more than ${ARRAY_ELEMENTS_MAX} elements`);
+    if (count > ARRAY_ELEMENTS_MAX) {
+      fail(`has an array of more than ${ARRAY_ELEMENTS_MAX} elements`);
+    }
     this.#enter();
     const elements = [];
     for (let i = 0; i < count; ++i) elements.push(this.#value());

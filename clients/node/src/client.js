@@ -196,7 +196,8 @@ export class Client {
   }
 
   async listSessions(limit = 1000, options = undefined) {
-    return (await this.#call('SessionListRequest', { limit }, 'SessionListReply', options)).sessions;
+    const reply = await this.#call('SessionListRequest', { limit }, 'SessionListReply', options);
+    return reply.sessions;
   }
 
   getSession(id, options) {

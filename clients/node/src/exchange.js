@@ -72,9 +72,9 @@ export class Exchange {
   //   call     answered within timeoutMs
   //   slow     takes any time, as long as the daemon answers a Ping
   //   running  the same, and nothing of it for lostMs means that the daemon has lost it
-  // `onEvent(type, fields)` gets what comes before the last reply.
-  request(id, frames, { expect, patience = 'call', onEvent }) {
-    const trace = new Error('where the request was made');
+  // `onEvent(type, fields)` gets what comes before the last reply. `trace`: an Error that was made
+  // where the request was.
+  request(id, frames, { expect, patience = 'call', onEvent, trace = new Error() }) {
     return new Promise((resolve, reject) => {
       const fail = (error) => reject(error.raisedAt(trace));
       if (this.#ended) {

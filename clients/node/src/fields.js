@@ -197,7 +197,8 @@ function checkKeys(value, known) {
 
 // A map. `kinds`: the name on the wire -> its kind, in the order in which they are written.
 export function struct(kinds) {
-  const fields = Object.entries(kinds).map(([wire, kind]) => ({ wire, key: camelCase(wire), kind }));
+  const fields = Object.entries(kinds)
+    .map(([wire, kind]) => ({ wire, key: camelCase(wire), kind }));
   const known = new Set(fields.map(({ key }) => key));
   return {
     fields,

@@ -12,6 +12,7 @@ function streamed(message) {
 
 export class Running {
   #exchange = null;
+  #trace = new Error();
   #ended = false;
 
   // The 16 bytes by which CancelRequest names it.
@@ -63,6 +64,7 @@ export class Running {
     const answered = this.#exchange.request(this.id, frames, {
       expect,
       patience: 'running',
+      trace: this.#trace,
       onEvent: (type, fields) => {
         if (thrown !== undefined || signal?.aborted) return;
         try {
