@@ -1,20 +1,45 @@
 // AbortSignals around promises.
 
-// `promise`, or the signal's reason as soon as it is aborted; then onAbort() is called first.
-export async function abortable(promise, signal, onAbort = () => {}) {
+// What waits for a signal: one listener of ours for all of it, since Node warns of many.
+const waiting = new WeakMap();
+
+function onAbort(signal, action) {
+  if (!waiting.has(signal)) {
+    const actions = new Set();
+    const listener = () => {
+      waiting.delete(signal);
+      for (const each of actions) each();
+    };
+    waiting.set(signal, { actions, listener });
+    signal.addEventListener('abort', listener, { once: true });
+  }
+  waiting.get(signal).actions.add(action);
+}
+
+function offAbort(signal, action) {
+  const entry = waiting.get(signal);
+  if (entry === undefined) return; // it was aborted
+  entry.actions.delete(action);
+  if (entry.actions.size > 0) return;
+  waiting.delete(signal);
+  signal.removeEventListener('abort', entry.listener);
+}
+
+// `promise`, or the signal's reason as soon as it is aborted; then aborted() is called first.
+export async function abortable(promise, signal, aborted = () => {}) {
   if (signal === undefined) return promise;
-  let listener;
-  const aborted = new Promise((_, reject) => {
-    listener = () => {
-      onAbort();
+  let action;
+  const failing = new Promise((_, reject) => {
+    action = () => {
+      aborted();
       reject(signal.reason);
     };
-    if (signal.aborted) listener();
-    else signal.addEventListener('abort', listener, { once: true });
+    if (signal.aborted) action();
+    else onAbort(signal, action);
   });
   try {
-    return await Promise.race([promise, aborted]);
+    return await Promise.race([promise, failing]);
   } finally {
-    signal.removeEventListener('abort', listener);
+    offAbort(signal, action);
   }
 }

@@ -123,7 +123,7 @@ test('an error has what the daemon said, and where it was asked', async (t) => {
   assert.match(error.stack, /connection\.test\.js/);
 });
 
-test('a connection that breaks fails all that is in flight, and the next call connects', async (t) => {
+test('a connection that breaks fails what is in flight; the next call connects', async (t) => {
   const daemon = await FalseDaemon.start(t);
   const client = await connected(t, daemon);
   const stream = client.stream({ prompt: 'x' });

@@ -13,7 +13,7 @@ import { FalseDaemon, random, readVectors } from './support.js';
 const MUTATIONS = 20_000;
 const DOCUMENTS = 1_000;
 const CUTS = 10; // of each document
-const ANSWERS = 300;
+const ANSWERS = 150;
 
 function mutated(frames, below) {
   const copies = frames.map((frame) => Buffer.from(frame));
