@@ -107,8 +107,8 @@ test('what the daemon refuses is said with code and field', async () => {
 });
 
 test('text of any script is the same when it comes back', async () => {
-  const texts = ['Grüße, 世界', '🦜🏳️‍🌈 e\u0301', '\uFEFFbegins with a mark', 'a\0b\u001b[31m', '𝔘\u200B',
-    `${'日本語のテキスト。'.repeat(500)}`, '<|im_end|>'];
+  const texts = ['Grüße, 世界', '🦜🏳️‍🌈 e\u0301', '\uFEFFbegins with a mark', 'a\0b\u001b[31m',
+    '𝔘\u200B', `${'日本語のテキスト。'.repeat(500)}`, '<|im_end|>'];
   for (const text of texts) {
     const { id } = await client.putChunk('CONTEXT', text);
     assert.equal((await client.getChunk(id)).text, text);
@@ -231,9 +231,24 @@ test('a batch answers each request for itself', async () => {
 });
 
 test('two hundred calls at once are all answered', async () => {
-  const ids = await Promise.all(Array.from({ length: 200 }, (_, i) =>
-    client.registerChunk(`Text number ${i}.`, 'CONTEXT')));
-  assert.equal(new Set(ids).size, 200);
-  const chunks = await Promise.all(ids.map((id) => client.getChunk(id)));
-  assert.deepEqual(chunks.map(({ text }) => text), ids.map((_, i) => `Text number ${i}.`));
+  const texts = Array.from({ length: 20 }, (_, i) => `Asked for by many, number ${i}.`);
+  const ids = [];
+  for (const text of texts) ids.push(await client.registerChunk(text, 'CONTEXT'));
+  const calls = Array.from({ length: 200 }, (_, i) => client.getChunk(ids[i % ids.length]));
+  const chunks = await Promise.all(calls);
+  assert.deepEqual(chunks.map(({ text }) => text),
+    chunks.map((_, i) => texts[i % texts.length]));
+});
+
+test('what the daemon has no room for now may be tried again', async () => {
+  const texts = Array.from({ length: 300 }, (_, i) => `Text number ${i}.`);
+  const settled = await Promise.allSettled(texts.map((text) => client.putChunk('CONTEXT', text)));
+  for (const [i, { value, reason }] of settled.entries()) {
+    if (reason !== undefined) {
+      assert.deepEqual([reason.code, reason.retryable], ['resource_exhausted', true], reason.stack);
+      assert.ok(reason.retryAfterMs > 0);
+    }
+    const chunk = value ?? await client.putChunk('CONTEXT', texts[i]);
+    assert.equal(chunk.text, texts[i]);
+  }
 });

@@ -25,7 +25,8 @@ after(async () => {
 // Runs node with these arguments until it ends by itself. `onOut(child, out)` sees what comes.
 async function run(args, endpoint = `ipc://${daemon.runDir}/cascaded.sock`, onOut = () => {}) {
   const env = { ...process.env, CASCADE_ENDPOINT: endpoint };
-  const child = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  const stdio = ['ignore', 'pipe', 'pipe'];
+  const child = spawn(process.execPath, args, { cwd: root, env, stdio });
   let out = '';
   let err = '';
   child.stdout.on('data', (text) => {
@@ -111,7 +112,9 @@ test('an error that nobody catches says all of it', async () => {
 test('process.exit() ends a program whose generation runs', async () => {
   const { code, err } = await runCode(`
     const client = await connect();
-    for await (const { type } of client.stream(${ENDLESS})) if (type === 'delta') process.exit(7);`);
+    for await (const { type } of client.stream(${ENDLESS})) {
+      if (type === 'delta') process.exit(7);
+    }`);
   assert.deepEqual([code, err], [7, '']);
 });
 
@@ -121,7 +124,9 @@ test('a program whose daemon is killed hears of it and ends', async (t) => {
   const { code, out, err } = await runCode(`
     const client = await connect();
     try {
-      for await (const { type } of client.stream(${ENDLESS})) if (type === 'delta') console.log('.');
+      for await (const { type } of client.stream(${ENDLESS})) {
+        if (type === 'delta') console.log('.');
+      }
     } catch (error) {
       console.log(error.code, error.field, error instanceof CascadeError);
     }

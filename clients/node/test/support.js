@@ -143,7 +143,7 @@ export class FalseDaemon {
   }
 }
 
-// A generator of numbers below 2^32 (xorshift) from a seed that is printed: CASCADE_SEED repeats it.
+// A generator of numbers (xorshift) from a seed that is printed: CASCADE_SEED repeats it.
 export function random(t) {
   let state = Number(process.env.CASCADE_SEED ?? Math.floor(Math.random() * 2 ** 31)) | 1;
   t.diagnostic(`CASCADE_SEED=${state}`);
