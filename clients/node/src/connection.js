@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import { Dealer } from 'zeromq';
 
-import { unreachable } from './error.js';
+import { invalidArgument, unreachable } from './error.js';
 import { MESSAGE_BYTES_MAX } from './limits.js';
 
 // Enough for a last CancelRequest to leave; nobody waits longer for a daemon that is gone.
@@ -20,16 +20,20 @@ export class Connection {
 
   // Connects in the background: whether somebody is there shows when an answer comes. Then calls
   // onFrames(frames) for each message, and at most once onLost(error), after which nothing comes.
-  // Throws CascadeError unavailable if ZeroMQ does not take the endpoint.
+  // Throws CascadeError if ZeroMQ does not take the endpoint.
   static open(endpoint, options, onFrames, onLost) {
+    const connection = new Connection(options, onFrames, onLost);
     try {
-      return new Connection(endpoint, options, onFrames, onLost);
+      connection.#socket.connect(endpoint);
     } catch (error) {
-      throw unreachable(`ZeroMQ: ${error.message}`);
+      connection.close({ lost: true });
+      if (error.code !== 'EINVAL') throw unreachable(`ZeroMQ: ${error.message}`);
+      throw invalidArgument('endpoint', `ZeroMQ does not take ${endpoint}`);
     }
+    return connection;
   }
 
-  constructor(endpoint, options, onFrames, onLost) {
+  constructor(options, onFrames, onLost) {
     this.#onFrames = onFrames;
     this.#onLost = onLost;
     this.#socket = new Dealer({
@@ -41,7 +45,6 @@ export class Connection {
       heartbeatTimeout: options.heartbeatTimeoutMs,
     });
     this.#socket.events.on('disconnect', () => this.#loseWhenAllIsRead());
-    this.#socket.connect(endpoint);
     this.#receive();
   }
 

@@ -20,7 +20,8 @@ export class CascadeError extends Error {
   // arrives where nobody can see who asked.
   raisedAt(trace) {
     const error = new CascadeError(this.code, this.field, this.message, this.retryAfterMs);
-    const frames = trace.stack.slice(trace.stack.indexOf('\n    at '));
+    // Programs may have made stacks something else, or nothing.
+    const frames = /\n {4}at .*$/s.exec(trace.stack)?.[0] ?? '';
     error.stack = `${this.name}: ${this.message}${frames}`;
     return error;
   }

@@ -97,6 +97,9 @@ test('a program that cannot connect ends', async (t) => {
     await connect({ timeoutMs: 100 }).catch(({ code, field }) => console.log(code, field));`,
   `ipc://${temporaryFolder(t)}/none.sock`);
   assert.deepEqual([code, out, err], [0, 'unavailable endpoint\n', '']);
+  const refused = await runCode(`
+    await connect().catch(({ message }) => console.log(message));`, 'tcp://no port');
+  assert.deepEqual([refused.code, refused.out], [0, 'ZeroMQ does not take tcp://no port\n']);
 });
 
 test('an error that nobody catches says all of it', async () => {
