@@ -6,12 +6,14 @@ const END = { value: undefined, done: true };
 export class GenerationStream {
   #running;
   #result;
+  #signal;
   #events = []; // that nobody has asked for yet
   #waiting = []; // calls of next() that came before their events
   #ended = false;
   #failure = null; // { error } that the next call of next() throws
 
   constructor(connected, request, { signal } = {}) {
+    this.#signal = signal;
     this.#running = new Running(connected, 'GenerateRequest', request, {
       expect: 'Final',
       signal,
@@ -24,7 +26,7 @@ export class GenerationStream {
         return final;
       },
       (error) => {
-        if (signal?.aborted) this.#events = [];
+        this.#dropIfAborted();
         this.#end({ error });
         throw error;
       },
@@ -49,6 +51,7 @@ export class GenerationStream {
   }
 
   async next() {
+    this.#dropIfAborted();
     if (this.#events.length > 0) return { value: this.#events.shift(), done: false };
     if (this.#failure !== null) {
       const { error } = this.#failure;
@@ -67,6 +70,11 @@ export class GenerationStream {
     // A daemon that is gone does not go on with it either.
     await this.#running.cancel().catch(() => {});
     return { value, done: true };
+  }
+
+  // Who aborted wants to hear of nothing but that.
+  #dropIfAborted() {
+    if (this.#signal?.aborted && !this.#ended) this.#events = [];
   }
 
   #push(event) {

@@ -86,7 +86,7 @@ export class Daemon {
 export class FalseDaemon {
   bootId = 'boot_1';
   requests = [];
-  #router = new Router({ linger: 0 });
+  #router = new Router({ linger: 0, sendHighWaterMark: 0 }); // a full queue would drop
   #sending = Promise.resolve();
 
   static async start(t, answer, folder = temporaryFolder(t)) {

@@ -16,7 +16,8 @@ import {
   type StreamEvent,
 } from 'cascade-client';
 
-type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+type Is<A> = <T>() => T extends A ? 1 : 2;
+type Same<A, B> = Is<A> extends Is<B> ? true : false;
 function same<A, B>(_: Same<A, B>): void {}
 
 export async function connecting(): Promise<void> {
