@@ -276,11 +276,14 @@ export class Client {
   }
 
   #generation(request, signal, onEvent) {
+    let goesOn = true;
     const running = new Running(() => this.#connected(), 'GenerateRequest', request, {
       expect: 'Final',
       signal,
       onEvent: onEvent && ((event) => {
-        if (onEvent(event) === false) running.cancel().catch(() => {});
+        if (!goesOn || onEvent(event) !== false) return;
+        goesOn = false;
+        running.cancel().catch(() => {});
       }),
     });
     return running;

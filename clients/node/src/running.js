@@ -84,7 +84,7 @@ export class Running {
       if (thrown === undefined) return reply;
     } catch (error) {
       // The daemon goes on with what cannot be read here.
-      if (error.field === 'reply') this.#giveUp();
+      if (error?.field === 'reply') this.#giveUp();
       if (thrown === undefined) throw error;
     }
     throw thrown.error;

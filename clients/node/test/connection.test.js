@@ -270,14 +270,18 @@ test('what an event handler throws cancels the generation and is its error', asy
   const daemon = await FalseDaemon.start(t, ({ name, reply, message }) => {
     if (name === 'GenerateRequest') reply('Delta', { text: 'x', reasoning: false });
     if (name !== 'CancelRequest') return;
+    reply('Delta', { text: 'y', reasoning: false }, message.target);
     reply('Ack', {});
     reply('Final', { ...FINAL, finishReason: 'cancelled' }, message.target);
   });
   const client = await connected(t, daemon);
   const bug = new Error('a bug of mine');
   await assert.rejects(client.generate({ prompt: 'x' }, { onEvent: () => { throw bug; } }), bug);
-  const cancelled = await client.generate({ prompt: 'x' }, { onEvent: () => false });
+  const told = [];
+  const onEvent = ({ text }) => told.push(text) > 5;
+  const cancelled = await client.generate({ prompt: 'x' }, { onEvent });
   assert.equal(cancelled.finishReason, 'cancelled');
+  assert.deepEqual(told, ['x']);
 });
 
 test('a prefix that was aborted too late is released', async (t) => {

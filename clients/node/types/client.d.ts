@@ -48,7 +48,10 @@ export interface ConnectOptions extends CallOptions {
 }
 
 export interface GenerateOptions extends CallOptions {
-  /** False cancels the generation: it ends with what it has so far, finishReason 'cancelled'. */
+  /**
+   * False cancels the generation: it ends with what it has so far, finishReason 'cancelled', and
+   * nothing more is told. What this throws cancels it, too, and is the error of the call.
+   */
   onEvent?: (event: GenerationEvent) => boolean | void;
 }
 
