@@ -195,14 +195,3 @@ test('a killed daemon ends its streams; the same client finds the next one', asy
   assert.equal((await other.getChunk(id)).text, 'It stays.');
   assert.notEqual(other.bootId, bootId);
 });
-
-test('a daemon that is stopped delivers its last answers', async (t) => {
-  const mortal = await Daemon.start(t);
-  const other = await connect({ runDir: mortal.runDir, timeoutMs: TIMEOUT_MS });
-  t.after(() => other.close());
-  const stream = other.stream({ ...ENDLESS, maxTokens: 300 });
-  await firstDelta(stream);
-  const stopped = mortal.stop('SIGTERM');
-  assert.equal((await stream.result()).tokenIds.length, 300);
-  await stopped;
-});
