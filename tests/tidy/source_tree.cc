@@ -21,7 +21,7 @@ bool is_skipped_folder(const std::string& name) {
 
 bool is_source(const fs::path& path) {
   const std::string extension = path.extension();
-  for (const char* known : {".h", ".cc", ".py", ".js", ".mjs", ".sh"}) {
+  for (const char* known : {".h", ".cc", ".py", ".js", ".mjs", ".ts", ".sh"}) {
     if (extension == known) return true;
   }
   return path.filename() == "CMakeLists.txt";

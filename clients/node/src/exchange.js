@@ -1,0 +1,212 @@
+// The requests in flight on one connection: replies find their requests, and none waits for a
+// daemon that is gone.
+import { performance } from 'node:perf_hooks';
+
+import { Connection } from './connection.js';
+import { probeEndpoint } from './endpoint.js';
+import { CascadeError, unreachable } from './error.js';
+import { decode, encode, requestKey } from './frames.js';
+import { newRequestId } from './request_id.js';
+
+// How often deadlines are looked at: a part of the shortest of them.
+const LOOKS_PER_DEADLINE = 8;
+const EVENTS = new Map([
+  ['Accepted', 'accepted'],
+  ['Progress', 'progress'],
+  ['Delta', 'delta'],
+]);
+
+export class Exchange {
+  #connection;
+  #options;
+  #onEnd;
+  #inFlight = new Map(); // by request key
+  #ended = null; // the error that ended it
+  #bootId = '';
+  #daemonVersion = '';
+  #timer = null;
+  #lookMs;
+  #lookedAt = 0;
+  // Milliseconds that this process was there to listen: while its event loop is blocked, answers
+  // arrive unseen, and nobody is to blame for that.
+  #now = 0;
+  #heardAt = 0;
+  #ping = null; // { key, deadline } of our own Ping that is not answered yet
+
+  // `onEnd(exchange)` is called when it has come to its end.
+  constructor(options, onEnd) {
+    this.#options = options;
+    this.#onEnd = onEnd;
+    const { timeoutMs, silenceMs, lostMs } = options;
+    this.#lookMs = Math.max(1, Math.min(timeoutMs, silenceMs, lostMs) / LOOKS_PER_DEADLINE);
+  }
+
+  // Connects and exchanges a Ping. If that fails it has ended.
+  async open(endpoint) {
+    try {
+      await probeEndpoint(endpoint);
+      if (this.#ended) throw this.#ended;
+      this.#connection = Connection.open(
+        endpoint,
+        this.#options,
+        (frames) => this.#receive(frames),
+        (error) => this.end(error),
+      );
+      const id = newRequestId();
+      await this.request(id, encode('Ping', {}, id), { expect: 'Pong' });
+    } catch (error) {
+      this.end(error);
+      throw error;
+    }
+  }
+
+  get bootId() {
+    return this.#bootId;
+  }
+
+  get daemonVersion() {
+    return this.#daemonVersion;
+  }
+
+  // Sends `frames` and waits for the message `expect`. `patience`:
+  //   call     answered within timeoutMs
+  //   slow     takes any time, as long as the daemon answers a Ping
+  //   running  the same, and nothing of it for lostMs means that the daemon has lost it
+  // `onEvent(type, fields)` gets what comes before the last reply. `trace`: an Error that was made
+  // where the request was.
+  request(id, frames, { expect, patience = 'call', onEvent, trace = new Error() }) {
+    return new Promise((resolve, reject) => {
+      const fail = (error) => reject(error.raisedAt(trace));
+      if (this.#ended) {
+        fail(this.#ended);
+        return;
+      }
+      if (this.#inFlight.size === 0) this.#startLooking();
+      const heardAt = this.#now;
+      this.#inFlight.set(requestKey(frames), { expect, patience, onEvent, heardAt, resolve, fail });
+      this.#connection.send(frames);
+    });
+  }
+
+  // Nobody waits for the answer any more: if it comes, it is passed over.
+  forget(id) {
+    this.#settle(Buffer.from(id).toString('hex'), () => {});
+  }
+
+  // All requests in flight fail with `error`, and later ones too.
+  end(error, { lost = true } = {}) {
+    if (this.#ended) return;
+    this.#ended = error;
+    this.#connection?.close({ lost });
+    const requests = [...this.#inFlight.values()];
+    this.#inFlight.clear();
+    this.#stopLooking();
+    for (const { fail } of requests) fail(error);
+    this.#onEnd(this);
+  }
+
+  #settle(key, action) {
+    const request = this.#inFlight.get(key);
+    if (request === undefined) return;
+    this.#inFlight.delete(key);
+    if (this.#inFlight.size === 0) this.#stopLooking();
+    action(request);
+  }
+
+  #receive(frames) {
+    this.#heardAt = this.#now;
+    const key = requestKey(frames);
+    let reply;
+    try {
+      reply = decode(frames);
+    } catch (error) {
+      this.#receiveGarbage(key, error);
+      return;
+    }
+    if (reply.name === 'Pong' && !this.#learn(reply.message)) return;
+    if (this.#ping?.key === key) this.#ping = null;
+    else this.#dispatch(key, reply);
+  }
+
+  // A message of an unknown type, or with a field that is not as it should be, is an error of its
+  // request only; what is no message, or has no request id that we know, is not from a daemon.
+  #receiveGarbage(key, { code, field, message }) {
+    const problem = `${field}: ${message}`;
+    if (field !== 'type' && (field === 'version' || !this.#inFlight.has(key))) {
+      this.end(unreachable(`the daemon sent a message that is none of this protocol: ${problem}`));
+      return;
+    }
+    const error = new CascadeError(code === 'unsupported' ? code : 'internal', 'reply',
+      `the daemon sent a reply that cannot be read: ${problem}`);
+    this.#settle(key, ({ fail }) => fail(error));
+  }
+
+  #dispatch(key, { name, message }) {
+    const request = this.#inFlight.get(key);
+    if (request === undefined) return; // its answer came too late, or it was given up
+    request.heardAt = this.#now;
+    if (name === request.expect) {
+      this.#settle(key, ({ resolve }) => resolve(message));
+    } else if (name === 'ErrorReply') {
+      const { error: { code, field, message: text }, retryAfterMs } = message;
+      const error = new CascadeError(code, field, text, retryAfterMs);
+      this.#settle(key, ({ fail }) => fail(error));
+    } else if (EVENTS.has(name)) {
+      request.onEvent?.(EVENTS.get(name), message);
+    } else {
+      const error = new CascadeError('internal', 'reply', `the daemon answered with ${name}`);
+      this.#settle(key, ({ fail }) => fail(error));
+    }
+  }
+
+  // Whether the daemon is still the one that the requests in flight were sent to.
+  #learn({ bootId, version }) {
+    const restarted = this.#bootId !== '' && bootId !== this.#bootId;
+    this.#bootId = bootId;
+    this.#daemonVersion = version;
+    if (restarted) this.end(unreachable('the daemon was restarted; the request is lost'));
+    return !restarted;
+  }
+
+  #startLooking() {
+    this.#heardAt = this.#now;
+    this.#lookedAt = performance.now();
+    this.#timer = setInterval(() => this.#look(), this.#lookMs);
+  }
+
+  #stopLooking() {
+    clearInterval(this.#timer);
+    this.#ping = null;
+  }
+
+  // Sends a Ping if the daemon is silent, and fails what missed its deadline.
+  #look() {
+    const at = performance.now();
+    this.#now += Math.min(at - this.#lookedAt, 2 * this.#lookMs);
+    this.#lookedAt = at;
+    const { timeoutMs, silenceMs } = this.#options;
+    if (this.#ping !== null && this.#now > this.#ping.deadline) {
+      this.end(unreachable('the daemon fell silent'));
+      return;
+    }
+    for (const [key, request] of this.#inFlight) this.#lookAt(key, request);
+    if (this.#inFlight.size === 0 || this.#ping !== null) return;
+    if (this.#now - this.#heardAt <= silenceMs) return;
+    const id = newRequestId();
+    const frames = encode('Ping', {}, id);
+    this.#ping = { key: requestKey(frames), deadline: this.#now + timeoutMs };
+    this.#connection.send(frames);
+  }
+
+  #lookAt(key, { patience, heardAt, fail }) {
+    const { timeoutMs, lostMs } = this.#options;
+    const silentFor = this.#now - heardAt;
+    let problem = null;
+    if (patience === 'call' && silentFor > timeoutMs) {
+      problem = `the daemon did not answer within ${timeoutMs} ms`;
+    } else if (patience === 'running' && silentFor > lostMs) {
+      problem = `nothing was heard of the request for ${lostMs} ms; the daemon has lost it`;
+    }
+    if (problem !== null) this.#settle(key, () => fail(unreachable(problem)));
+  }
+}

@@ -1,0 +1,100 @@
+// A streamed generation: an async iterator over what comes, and its end.
+import { Running } from './running.js';
+
+const END = { value: undefined, done: true };
+
+export class GenerationStream {
+  #running;
+  #result;
+  #signal;
+  #events = []; // that nobody has asked for yet
+  #waiting = []; // calls of next() that came before their events
+  #ended = false;
+  #failure = null; // { error } that the next call of next() throws
+
+  constructor(connected, request, { signal } = {}) {
+    this.#signal = signal;
+    this.#running = new Running(connected, 'GenerateRequest', request, {
+      expect: 'Final',
+      signal,
+      onEvent: (event) => this.#push(event),
+    });
+    this.#result = this.#running.result.then(
+      (final) => {
+        this.#push({ type: 'final', ...final });
+        this.#end();
+        return final;
+      },
+      (error) => {
+        this.#dropIfAborted();
+        this.#end({ error });
+        throw error;
+      },
+    );
+    this.#result.catch(() => {});
+  }
+
+  get id() {
+    return this.#running.id;
+  }
+
+  result() {
+    return this.#result;
+  }
+
+  cancel() {
+    return this.#running.cancel();
+  }
+
+  [Symbol.asyncIterator]() {
+    return this;
+  }
+
+  async next() {
+    this.#dropIfAborted();
+    if (this.#events.length > 0) return { value: this.#events.shift(), done: false };
+    if (this.#failure !== null) {
+      const { error } = this.#failure;
+      this.#failure = null;
+      throw error;
+    }
+    if (this.#ended) return END;
+    return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));
+  }
+
+  // A loop that is left early cancels the generation.
+  async return(value) {
+    this.#events = [];
+    this.#end();
+    this.#failure = null;
+    // A daemon that is gone does not go on with it either.
+    await this.#running.cancel().catch(() => {});
+    return { value, done: true };
+  }
+
+  // Who aborted wants to hear of nothing but that.
+  #dropIfAborted() {
+    if (this.#signal?.aborted && !this.#ended) this.#events = [];
+  }
+
+  #push(event) {
+    if (this.#ended) return;
+    const waiting = this.#waiting.shift();
+    if (waiting !== undefined) {
+      waiting.resolve({ value: event, done: false });
+      return;
+    }
+    // Of progress that nobody looked at only the latest counts.
+    if (event.type === 'progress' && this.#events.at(-1)?.type === 'progress') this.#events.pop();
+    this.#events.push(event);
+  }
+
+  #end(failure = null) {
+    if (this.#ended) return;
+    this.#ended = true;
+    const first = failure === null ? undefined : this.#waiting.shift();
+    if (first === undefined) this.#failure = failure;
+    else first.reject(failure.error);
+    for (const { resolve } of this.#waiting.splice(0)) resolve(END);
+  }
+}

@@ -1,0 +1,156 @@
+// What the tests share: the protocol's vectors, a temporary folder, a real daemon, a false one.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+import { Router } from 'zeromq';
+
+import { decode, encode } from '../src/frames.js';
+
+export const repository = fileURLToPath(new URL('../../../', import.meta.url));
+const vectorsDir = join(repository, 'tests/wire/vectors');
+
+// [name, frames] of each message that a client sends or gets.
+export function readVectors() {
+  return readdirSync(vectorsDir).filter((file) => file.endsWith('.bin')).map((file) => {
+    const bytes = readFileSync(join(vectorsDir, file));
+    const frames = [];
+    for (let at = 0; at < bytes.length;) {
+      const size = bytes.readUInt32LE(at);
+      frames.push(bytes.subarray(at + 4, at + 4 + size));
+      at += 4 + size;
+    }
+    return [file.replace('.bin', ''), frames];
+  });
+}
+
+// A folder that is gone when the test `t` has ended. Short: a socket's path has 107 bytes.
+export function temporaryFolder(t) {
+  const folder = mkdtempSync(join(tmpdir(), 'cascade.'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+function program(name) {
+  const folder = process.env.CASCADE_BIN_DIR;
+  if (!folder) throw new Error('CASCADE_BIN_DIR must name the folder of the built programs');
+  return join(folder, name);
+}
+
+// A daemon with the demo model and folders of its own, killed at the end of the test `t`.
+export class Daemon {
+  #child;
+  #log = '';
+
+  static async start(t, folder = temporaryFolder(t), more = []) {
+    const daemon = new Daemon(folder, more);
+    t.after(() => daemon.stop('SIGKILL'));
+    await daemon.#serving();
+    return daemon;
+  }
+
+  constructor(folder, more) {
+    this.folder = folder;
+    this.runDir = join(folder, 'run');
+    this.stateDir = join(folder, 'state');
+    this.#child = spawn(program('cascaded'), [
+      '--model', join(repository, 'models/demo'), '--run-dir', this.runDir,
+      '--state-dir', this.stateDir, '--kv-memory', '256M', ...more,
+    ], { stdio: ['ignore', 'ignore', 'pipe'] });
+  }
+
+  async stop(signal = 'SIGTERM') {
+    if (this.#child.exitCode !== null || this.#child.signalCode !== null) return;
+    const exited = once(this.#child, 'exit');
+    this.#child.kill(signal);
+    await exited;
+  }
+
+  async #serving() {
+    await new Promise((resolve, reject) => {
+      this.#child.once('error', reject);
+      this.#child.once('exit', () => reject(new Error(`cascaded did not start:\n${this.#log}`)));
+      this.#child.stderr.on('data', (text) => {
+        this.#log += text;
+        if (this.#log.includes('serving at')) resolve();
+      });
+    });
+  }
+}
+
+// Binds where a daemon would and answers as the test says: answer({ name, message, id, reply,
+// replyFrames }) for each request but Ping, which gets a Pong with `bootId`.
+export class FalseDaemon {
+  bootId = 'boot_1';
+  requests = [];
+  #router = new Router({ linger: 0, sendHighWaterMark: 0 }); // a full queue would drop
+  #sending = Promise.resolve();
+
+  static async start(t, answer, folder = temporaryFolder(t)) {
+    const daemon = new FalseDaemon(folder, answer);
+    t.after(() => daemon.stop());
+    await daemon.#router.bind(daemon.endpoint);
+    daemon.#serve();
+    return daemon;
+  }
+
+  constructor(folder, answer) {
+    this.folder = folder;
+    this.endpoint = `ipc://${folder}/false.sock`;
+    this.answer = answer;
+  }
+
+  stop() {
+    if (!this.#router.closed) this.#router.close();
+  }
+
+  // What was answered is delivered after stop(), too.
+  linger() {
+    this.#router.linger = 10_000;
+  }
+
+  // The next request of this name, which may have come already.
+  async request(name) {
+    for (;;) {
+      const found = this.requests.findIndex((request) => request.name === name);
+      if (found >= 0) return this.requests.splice(found, 1)[0];
+      await new Promise((resolve) => {
+        this.onRequest = resolve;
+      });
+    }
+  }
+
+  async #serve() {
+    for await (const [peer, ...frames] of this.#router) {
+      const replyFrames = (answer) => this.#send([peer, ...answer]);
+      const reply = (type, fields, id = frames[1]) => replyFrames(encode(type, fields, id));
+      const { name, message } = decode(frames);
+      const request = { name, message, id: frames[1], reply, replyFrames };
+      this.requests.push(request);
+      this.onRequest?.();
+      if (name === 'Ping' && this.bootId) reply('Pong', { bootId: this.bootId, version: '9.9.9' });
+      else this.answer?.(request);
+    }
+  }
+
+  // One after the other, as a socket wants it.
+  #send(frames) {
+    this.#sending = this.#sending.then(() => !this.#router.closed && this.#router.send(frames));
+    return this.#sending;
+  }
+}
+
+// A generator of numbers (xorshift) from a seed that is printed: CASCADE_SEED repeats it.
+export function random(t) {
+  let state = Number(process.env.CASCADE_SEED ?? Math.floor(Math.random() * 2 ** 31)) | 1;
+  t.diagnostic(`CASCADE_SEED=${state}`);
+  return (below) => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) % below;
+  };
+}

@@ -1,0 +1,234 @@
+// The client and its streams.
+import type {
+  Chunk,
+  ChunkListReply,
+  ChunkListRequest,
+  ChunkPut,
+  ChunkRef,
+  ChunkSearchHit,
+  ChunkType,
+  ChunkUpdate,
+  ExpiryPolicy,
+  Int64,
+  SessionInfo,
+  SessionReply,
+} from './chunks.js';
+import type { CascadeError } from './error.js';
+import type {
+  GenerateParams,
+  GenerateRequest,
+  Generation,
+  GenerationEvent,
+  PrefixCache,
+  PrefixReply,
+  StreamEvent,
+} from './generation.js';
+import type { BackupReply, FsckReply, StatsReply, StatusReply } from './service.js';
+
+export interface CallOptions {
+  /** Aborted, the call fails with the signal's reason at once. */
+  signal?: AbortSignal;
+}
+
+/** Give endpoint or runDir, or neither: then it is defaultEndpoint(). Times in milliseconds. */
+export interface ConnectOptions extends CallOptions {
+  /** 'ipc://PATH' or 'tcp://HOST:PORT'. */
+  endpoint?: string;
+  /** That of the daemon: the endpoint is its cascaded.sock. */
+  runDir?: string;
+  /** For connecting, and for answers that come at once (5000). */
+  timeoutMs?: number;
+  /** A daemon that is silent for so long while requests are in flight gets a Ping (10000). */
+  silenceMs?: number;
+  /** A generation of which nothing came for so long is lost, even if the daemon answers (60000). */
+  lostMs?: number;
+  /** ZeroMQ's own heartbeats (5000), and how long the other side may be silent (15000). */
+  heartbeatIntervalMs?: number;
+  heartbeatTimeoutMs?: number;
+}
+
+export interface GenerateOptions extends CallOptions {
+  /**
+   * False cancels the generation: it ends with what it has so far, finishReason 'cancelled', and
+   * nothing more is told. What this throws cancels it, too, and is the error of the call.
+   */
+  onEvent?: (event: GenerationEvent) => boolean | void;
+}
+
+export interface BatchOptions extends CallOptions {
+  /** The same; `index` is the request's place in the batch. */
+  onEvent?: (index: number, event: GenerationEvent) => boolean | void;
+}
+
+/** A chunk of a list. */
+export interface ChunkInfo {
+  chunk: Chunk;
+  /** Of its text. */
+  tokens: number;
+}
+
+/**
+ * Connects and exchanges a Ping. `options`: a string is an endpoint.
+ * Fails with `unavailable`, field 'endpoint', if no daemon answers; with `invalid_argument` if an
+ * option or the endpoint is none.
+ */
+export function connect(options?: ConnectOptions | string): Promise<Client>;
+
+/**
+ * $CASCADE_ENDPOINT; else ipc://$XDG_RUNTIME_DIR/cascaded/cascaded.sock if that socket exists; else
+ * ipc:///run/cascaded/cascaded.sock.
+ */
+export function defaultEndpoint(): string;
+
+/** A reference by id: to an output if the id says so, else of type `otherwise` (CONTEXT). */
+export function chunkReference(id: string, otherwise?: ChunkType): ChunkRef;
+
+/**
+ * One connection to the daemon, with any number of requests in flight. All calls fail with
+ * CascadeError: what the daemon answered with, what is wrong with the arguments
+ * (`invalid_argument`), or `unavailable` with the field 'endpoint': the daemon is not there, does
+ * not answer, was restarted, or the connection broke, which all requests in flight fail with. The
+ * next call connects again. Prefixes that the lost connection referred to are gone then.
+ *
+ * An open client keeps the process alive: close() it, or declare it with `await using`.
+ */
+export class Client implements AsyncDisposable {
+  private constructor();
+  static connect(options?: ConnectOptions | string): Promise<Client>;
+
+  readonly endpoint: string;
+  /** As the daemon said in its last Pong: another one after each start of it. */
+  readonly bootId: string;
+  readonly daemonVersion: string;
+  /**
+   * Whether all that this client changed so far outlives the daemon. False while its disk takes no
+   * writes.
+   */
+  readonly allDurable: boolean;
+
+  /** What is in flight fails with `cancelled`, field 'client'; the daemon cancels generations. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+
+  ping(options?: CallOptions): Promise<void>;
+  status(options?: CallOptions): Promise<StatusReply>;
+
+  /** An aborted signal cancels the generation. */
+  generate(request: GenerateRequest, options?: GenerateOptions): Promise<Generation>;
+  /** The same, as an async iterator. It begins at once. */
+  stream(request: GenerateRequest, options?: CallOptions): GenerationStream;
+  /**
+   * At most 256, all in flight at once. Each ends with a Generation or an error of its own, in the
+   * order of the requests; nothing is tried again.
+   */
+  generateBatch(
+    requests: GenerateRequest[],
+    options?: BatchOptions,
+  ): Promise<(Generation | CascadeError)[]>;
+  /**
+   * Ends a generation with what it has so far; `target`: the stream, or its id. Fails with
+   * `not_found` if it neither waits nor runs.
+   */
+  cancel(target: GenerationStream | Uint8Array, options?: CallOptions): Promise<void>;
+
+  /** The same type and text again is the same chunk. */
+  putChunk(type: ChunkType, text: string, options?: CallOptions): Promise<Chunk>;
+  putChunk(put: ChunkPut, options?: CallOptions): Promise<Chunk>;
+  /** One page, newest first. */
+  listChunks(request?: ChunkListRequest, options?: CallOptions): Promise<ChunkListReply>;
+  /** All pages, newest first, up to `countMax` chunks (100000); `type` undefined: of all types. */
+  listAllChunks(type?: ChunkType, countMax?: number, options?: CallOptions): Promise<ChunkInfo[]>;
+  /** Chunks in whose name, text or question all words of `query` stand; `limit` 1 to 1000 (20). */
+  searchChunks(query: string, limit?: number, options?: CallOptions): Promise<ChunkSearchHit[]>;
+  /** `id`, here and below: an id, or a prefix of at least 8 characters that names one chunk. */
+  getChunk(id: string, options?: CallOptions): Promise<Chunk>;
+  /** The chunk as it was. */
+  deleteChunk(id: string, options?: CallOptions): Promise<Chunk>;
+  /** All that is given, or nothing; the chunk as it is now. These are its parts: */
+  updateChunk(update: ChunkUpdate, options?: CallOptions): Promise<Chunk>;
+  /** '': no name. */
+  renameChunk(id: string, name: string, options?: CallOptions): Promise<Chunk>;
+  /** Counts as a use. */
+  touchChunk(id: string, options?: CallOptions): Promise<Chunk>;
+  pinChunk(id: string, options?: CallOptions): Promise<Chunk>;
+  unpinChunk(id: string, options?: CallOptions): Promise<Chunk>;
+  /** From now; 0: never expires. */
+  setChunkTtl(id: string, ttlMs: Int64, options?: CallOptions): Promise<Chunk>;
+  /** 0 to 100; `durationMs` undefined: for good. */
+  setChunkPriority(
+    id: string,
+    priority: number,
+    durationMs?: Int64,
+    options?: CallOptions,
+  ): Promise<Chunk>;
+
+  /** Conversations by name, made by generations with `session`; that used last first. */
+  listSessions(limit?: number, options?: CallOptions): Promise<SessionInfo[]>;
+  getSession(id: string, options?: CallOptions): Promise<SessionReply>;
+  /** The session as it was. With `outputs`, its turns' outputs are deleted as well. */
+  deleteSession(id: string, outputs?: boolean, options?: CallOptions): Promise<SessionReply>;
+
+  /** How long chunks live by default, for the types that expire. */
+  expiryPolicies(options?: CallOptions): Promise<ExpiryPolicy[]>;
+  /** For chunks that are registered from now on; 0: they do not expire. */
+  setExpiryPolicy(type: ChunkType, ttlMs: Int64, options?: CallOptions): Promise<ExpiryPolicy[]>;
+
+  /**
+   * Computes what prompts will begin with, and keeps it until it was released as often as it was
+   * cached and attached, or this connection ends.
+   */
+  cachePrefix(prefix: PrefixCache, options?: CallOptions): Promise<PrefixReply>;
+  attachPrefix(id: string, options?: CallOptions): Promise<PrefixReply>;
+  releasePrefix(id: string, options?: CallOptions): Promise<PrefixReply>;
+
+  /** The id of the chunk. */
+  registerChunk(text: string, type: ChunkType, options?: CallOptions): Promise<string>;
+  /** Answers `query` and keeps the answer as an output chunk. No system prompt if it is ''. */
+  generateAndRetainOutput(
+    systemPrompt: string,
+    query: string,
+    params?: GenerateParams,
+    options?: GenerateOptions,
+  ): Promise<Generation>;
+  /** Chunks by id: no system prompt if it is ''; contexts and outputs in order; a query. */
+  generateFromChunks(
+    systemChunkId: string,
+    contextChunkIds: string[],
+    queryChunkId: string,
+    params?: GenerateParams,
+    options?: GenerateOptions,
+  ): Promise<Generation>;
+  /** The output chunks, newest first. */
+  getRetainedSequences(options?: CallOptions): Promise<ChunkInfo[]>;
+  releaseRetainedSequence(id: string, options?: CallOptions): Promise<void>;
+  /** What chunks and pages take, and what the cache did. */
+  getChunkStats(options?: CallOptions): Promise<StatsReply>;
+
+  /**
+   * Verifies all that the daemon has on disk, and repairs it if `repair`. It may take minutes. A
+   * `stateDir` that is not the daemon's is refused (`conflict`); '': whichever it is.
+   */
+  fsck(repair?: boolean, stateDir?: string, options?: CallOptions): Promise<FsckReply>;
+  /** The same, copied to `directory`: an absolute path of the daemon's machine, new or empty. */
+  backup(directory: string, stateDir?: string, options?: CallOptions): Promise<BackupReply>;
+}
+
+/**
+ * The events of a generation; the last has the type 'final'. An error ends it by being thrown. A
+ * loop that is left early cancels the generation. What nobody iterates over is kept until the end.
+ */
+export class GenerationStream implements AsyncIterableIterator<StreamEvent> {
+  private constructor();
+  /** The 16 bytes of the request id. */
+  readonly id: Uint8Array;
+  /** How it ends, also for who does not iterate. */
+  result(): Promise<Generation>;
+  /**
+   * Ends it with what it has so far, finishReason 'cancelled'. Resolves when the daemon has
+   * confirmed; a generation that has ended is no error.
+   */
+  cancel(): Promise<void>;
+  next(): Promise<IteratorResult<StreamEvent, undefined>>;
+  return(): Promise<IteratorResult<StreamEvent, undefined>>;
+  [Symbol.asyncIterator](): this;
+}

@@ -1,0 +1,31 @@
+// The error that all calls fail with, but for an aborted signal's own reason.
+
+/** See docs/PROTOCOL.md, section 5. Daemons of later versions may send others. */
+export type ErrorCode =
+  | 'invalid_argument'
+  | 'not_found'
+  | 'conflict'
+  | 'resource_exhausted'
+  | 'unsupported'
+  | 'data_corrupt'
+  | 'io'
+  | 'internal'
+  | 'cancelled'
+  | 'deadline_exceeded'
+  | 'unavailable'
+  | (string & {});
+
+export class CascadeError extends Error {
+  constructor(code: ErrorCode, field: string, message: string, retryAfterMs?: number);
+  readonly code: ErrorCode;
+  /**
+   * What is wrong, in the words of the protocol: 'max_tokens', 'messages[2].role'. 'endpoint' with
+   * the code `unavailable`: the daemon was not reached, is gone, or does not answer. 'client': it
+   * was closed. 'reply': the daemon sent something that cannot be read.
+   */
+  readonly field: string;
+  /** Milliseconds until a new try is worth it; 0: the daemon did not say. */
+  readonly retryAfterMs: number;
+  /** Whether the same request may succeed later. What was lost may have been done all the same. */
+  readonly retryable: boolean;
+}

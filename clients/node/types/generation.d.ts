@@ -1,0 +1,154 @@
+// Generations and prefixes: what is asked, what comes, how it ends.
+import type { ChunkRef, Int64, ThinkPolicy } from './chunks.js';
+
+export interface ChatMessage {
+  role: 'system' | 'user' | 'assistant' | 'tool';
+  content: string;
+  /** Of the assistant only: thoughts without think tokens. */
+  reasoning?: string;
+  /** Of the assistant only: content stands in the prompt as it is. */
+  verbatim?: boolean;
+}
+
+export interface LogitBias {
+  token: number;
+  bias: number;
+}
+
+export interface Sampling {
+  temperature?: number;
+  topP?: number;
+  topK?: number;
+  minP?: number;
+  repetitionPenalty?: number;
+  seed?: Int64;
+  presencePenalty?: number;
+  frequencyPenalty?: number;
+  logitBias?: LogitBias[];
+}
+
+/** Exactly one of the three. */
+export interface Prompt {
+  chunks?: ChunkRef[];
+  messages?: ChatMessage[];
+  prompt?: string;
+}
+
+/** Everything of a request but its prompt. */
+export interface GenerateParams {
+  maxTokens?: number;
+  sampling?: Sampling;
+  stop?: string[];
+  ignoreEos?: boolean;
+  thinking?: boolean;
+  retainOutput?: boolean;
+  thinkPolicy?: ThinkPolicy;
+  /** Set by the client: it does not matter here. */
+  stream?: boolean;
+  logprobs?: boolean;
+  timeoutMs?: Int64;
+  reuse?: boolean;
+  topLogprobs?: number;
+  outputName?: string;
+  outputPinned?: boolean;
+  outputTtlMs?: Int64;
+  outputPriority?: number;
+  outputPriorityMs?: Int64;
+  promptPriority?: number;
+  promptPriorityMs?: Int64;
+  session?: string;
+  /** Kept with the retained output; at most 256 KiB. */
+  clientData?: string;
+}
+
+export interface GenerateRequest extends Prompt, GenerateParams {}
+
+export interface PrefixCache extends Prompt {
+  thinking?: boolean;
+  /** Set by the client: it does not matter here. */
+  stream?: boolean;
+  timeoutMs?: Int64;
+}
+
+export interface Accepted {
+  queuePosition: number;
+}
+
+export interface Progress {
+  /** 0 while it is not known. */
+  promptTokens: number;
+  promptTokensDone: number;
+  tokensPerS: number;
+  /** To the first token; 0: not known. */
+  etaUs: number;
+  queuePosition: number;
+}
+
+export interface Delta {
+  text: string;
+  /** The text is a thought. */
+  reasoning: boolean;
+}
+
+export interface Miss {
+  /** 'none', 'new', 'differs', 'evicted', … */
+  reason: string;
+  position: number;
+  knownToken: number;
+}
+
+export interface Usage {
+  promptTokens: number;
+  reusedTokens: number;
+  loadedTokens: number;
+  prefilledTokens: number;
+  miss: Miss;
+  completionTokens: number;
+  reasoningTokens: number;
+}
+
+export interface Timings {
+  queueUs: number;
+  prefillUs: number;
+  firstTokenUs: number;
+  decodeUs: number;
+  totalUs: number;
+}
+
+/** How a generation ended. */
+export interface Generation {
+  text: string;
+  reasoning: string;
+  /** 'stop', 'length' or 'cancelled'. */
+  finishReason: string;
+  tokenIds: Int32Array;
+  /** Empty if not asked for, as are topTokenIds and topLogprobs. */
+  logprobs: Float32Array;
+  usage: Usage;
+  timings: Timings;
+  seed: Int64;
+  /** Empty: nothing was retained. */
+  outputChunkId: string;
+  durable: boolean;
+  thinkPolicy: ThinkPolicy;
+  topTokenIds: Int32Array;
+  topLogprobs: Float32Array;
+}
+
+/** What a running generation tells. */
+export type GenerationEvent =
+  | ({ type: 'accepted' } & Accepted)
+  | ({ type: 'progress' } & Progress)
+  | ({ type: 'delta' } & Delta);
+
+/** The same of a stream, whose last event is the end. */
+export type StreamEvent = GenerationEvent | ({ type: 'final' } & Generation);
+
+export interface PrefixReply {
+  id: string;
+  tokens: number;
+  references: number;
+  reusedTokens: number;
+  prefilledTokens: number;
+  miss: Miss;
+}

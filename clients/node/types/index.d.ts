@@ -1,0 +1,21 @@
+// The types of the package. Meaning, units and limits of all fields: docs/PROTOCOL.md, where their
+// names have underscores (`maxTokens` is `max_tokens`).
+export { Client, GenerationStream, chunkReference, connect, defaultEndpoint } from './client.js';
+export type {
+  BatchOptions,
+  CallOptions,
+  ChunkInfo,
+  ConnectOptions,
+  GenerateOptions,
+} from './client.js';
+export { CascadeError, type ErrorCode } from './error.js';
+export * from './chunks.js';
+export * from './generation.js';
+export * from './service.js';
+
+/**
+ * `text` without anything that a terminal obeys: control characters become their pictures,
+ * controls of direction U+FFFD. Newline and tab stay. What models and other users write is not to
+ * be trusted with a terminal.
+ */
+export function sanitized(text: string): string;
