@@ -350,7 +350,7 @@ class RestTest(ClientTest):
             self.assertEqual(copied.pages_bad, 0)
             self.assertTrue(any(Path(folder, "copy").iterdir()))
             copy = str(Path(folder, "copy"))
-            self.assert_refused("conflict", copy, lambda: self.client.backup(copy))
+            self.assert_refused("conflict", "directory", lambda: self.client.backup(copy))
         self.assert_refused("invalid_argument", "directory", lambda: self.client.backup("copy"))
         self.assert_refused(
             "conflict", "state_dir", lambda: self.client.fsck(state_dir="/somewhere/else")
