@@ -212,6 +212,8 @@ void SchedulerCore::lease_prompt(const Request& request) {
   if (!hold) return;
   const int64_t end_us = clock_.monotonic_us() + *params.prompt_priority_ms * 1000;
   leases_.emplace(end_us, Lease{*hold, *params.prompt_priority, clock_.wall_us()});
+  note_uses(request);
+  write_behind(tenant_id(request.client.tenant), std::span(request.prompt).first(whole));
   trim_holds();
 }
 

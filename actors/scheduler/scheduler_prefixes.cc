@@ -64,6 +64,8 @@ void SchedulerCore::finish_prefix(Request& request) {
     CHECK(hold.has_value());
     index_.pin(*hold);
     prefixes_[name] = {*hold, static_cast<int64_t>(request.prompt.size()), {}};
+    note_uses(request);
+    write_behind(tenant_id(request.client.tenant), request.prompt);
     trim_holds();
   }
   answer_prefix(request, name);

@@ -142,6 +142,24 @@ TEST_F(Disk, an_output_that_was_still_to_be_computed_when_the_daemon_died_is_com
   }
 }
 
+TEST_F(Disk, prompts_with_a_priority_and_prefixes_that_are_kept_are_written) {
+  wire::GenerateRequest request = ask({system_text(kSystem), query_text("Capital of France?")});
+  request.max_tokens = 1;
+  world_->one<wire::Final>(world_->send(request));
+  EXPECT_EQ(stats().pages, 0) << "asked once, short, and nobody said that it is worth more";
+  request.prompt_priority = 80;
+  request.prompt_priority_ms = 60'000;
+  world_->one<wire::Final>(world_->send(request));
+  EXPECT_EQ(stats().pages, kPromptPages);
+  wire::PrefixCache prefix;
+  prefix.messages = {{.role = "system", .content = std::string(kSystem) + kSystem, .reasoning = {}},
+                     {.role = "user", .content = "Capital of Italy?", .reasoning = {}}};
+  const auto kept = world_->one<wire::PrefixReply>(world_->send(prefix));
+  EXPECT_GT(stats().pages, kept.tokens / kPageTokens);
+  restart();
+  EXPECT_GT(world_->one<wire::PrefixReply>(world_->send(prefix)).reused_tokens, 2 * kPageTokens);
+}
+
 TEST_F(Disk, everything_that_was_said_of_a_chunk_is_there_again) {
   const std::string output = first_turn();
   wire::ChunkUpdate update;
