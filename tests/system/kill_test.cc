@@ -41,6 +41,10 @@ constexpr int64_t kFailpointUs = 100'000;
 // What a short generation takes that the times of rounds are made for. Sanitizers and machines that
 // do something else need longer.
 constexpr int64_t kGenerationUs = 20'000;
+// Rounds in a row without the end of a generation, until rounds get longer; they stay below half a
+// minute.
+constexpr int64_t kBarrenRoundsMax = 4;
+constexpr int64_t kPaceMax = 100;
 // How long each of the failpoints may need to be passed.
 constexpr int64_t kPassedUs = 60'000'000;
 // How soon a daemon whose connections broke is seen to have ended.
@@ -168,6 +172,16 @@ class KillLoop {
     pace_ = std::max<int64_t>(1, (testing::now_us() - begin_us) / kGenerationUs);
   }
 
+  // Machines become busy after the pace was measured: rounds in which no generation ends get
+  // longer.
+  void keep_pace() {
+    barren_rounds_ = counts().generations == generations_seen_ ? barren_rounds_ + 1 : 0;
+    generations_seen_ = counts().generations;
+    if (barren_rounds_ < kBarrenRoundsMax || pace_ >= kPaceMax) return;
+    barren_rounds_ = 0;
+    pace_ *= 2;
+  }
+
   void fault(const std::string& what) {
     faults_.push_back("round " + std::to_string(rounds_) + " (" + failpoint_ + "): " + what);
   }
@@ -223,6 +237,7 @@ class KillLoop {
     stop = true;
     for (std::thread& thread : threads) thread.join();
     take_faults();
+    keep_pace();
     return lives;
   }
 
@@ -307,6 +322,7 @@ class KillLoop {
   std::map<std::string, int64_t> failpoints_hit_;
   std::string failpoint_;  // of this round
   int64_t pace_ = 1;       // how many times as long as usual a generation takes
+  int64_t barren_rounds_ = 0, generations_seen_ = 0;
   int64_t rounds_ = 0, chunks_verified_ = 0, chunks_adopted_ = 0;
 };
 
