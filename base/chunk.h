@@ -117,6 +117,8 @@ struct Chunk {
   int64_t registrations = 1;      // how often this content was registered
   // Outputs only: the chunks that the request named, in its order; the first kParentIdsMax.
   std::vector<std::string> parent_ids;
+  // Outputs only: what the request gave, for whoever made it; the daemon does not look at it.
+  std::string client_data;
   bool published = false;  // every tenant may find it; only its owner changes or deletes it
   bool operator==(const Chunk&) const = default;
 };

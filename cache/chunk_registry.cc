@@ -23,7 +23,7 @@ std::string content_key(const Chunk& chunk) {
 size_t bytes_of(const Chunk& chunk) {
   const size_t ids = std::max(chunk.token_ids.size(), chunk.text.size() / kTextBytesPerToken);
   size_t bytes = chunk.text.size() + chunk.query_text.size() + chunk.raw_text.size() +
-                 ids * sizeof(int32_t) + sizeof(ChunkEntry);
+                 chunk.client_data.size() + ids * sizeof(int32_t) + sizeof(ChunkEntry);
   for (const std::string& id : chunk.parent_ids) bytes += sizeof(std::string) + id.size();
   return bytes;
 }
@@ -260,6 +260,8 @@ std::string chunk_content_hash(const Chunk& chunk, std::span<const int32_t> prom
     hasher.field("query", chunk.query_text).field("raw", chunk.raw_text);
     hasher.field("policy", to_string(chunk.think_policy));
     hasher.field("finish", chunk.generation.finish_reason).field("prompt", prompt);
+    // What a program has noted is of one request, however alike the answers are.
+    if (!chunk.client_data.empty()) hasher.field("id", chunk.id);
   }
   return hasher.finish().hex();
 }

@@ -28,8 +28,9 @@ constexpr char kPut[] =
     "expires_us, hits, registrations, use_checksum, priority, priority_until_us, content_hash, "
     "think_policy, kv_state, kv_tokens, kv_bytes, kv_key, kv_begin, temperature, top_p, top_k, "
     "min_p, repetition_penalty, presence_penalty, frequency_penalty, seed, max_tokens, "
-    "logit_bias_count, finish_reason, checksum, text, query_text, raw_text, token_ids) "
-    "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
+    "logit_bias_count, finish_reason, checksum, text, query_text, raw_text, "
+    "client_data, token_ids) "
+    "VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) "
     "ON CONFLICT(tenant, id) DO UPDATE SET type=excluded.type, published=excluded.published, "
     "pinned=excluded.pinned, name=excluded.name, created_us=excluded.created_us, "
     "last_used_us=excluded.last_used_us, expires_us=excluded.expires_us, hits=excluded.hits, "
@@ -44,14 +45,15 @@ constexpr char kPut[] =
     "seed=excluded.seed, max_tokens=excluded.max_tokens, "
     "logit_bias_count=excluded.logit_bias_count, finish_reason=excluded.finish_reason, "
     "checksum=excluded.checksum, text=excluded.text, query_text=excluded.query_text, "
-    "raw_text=excluded.raw_text, token_ids=excluded.token_ids "
+    "raw_text=excluded.raw_text, client_data=excluded.client_data, token_ids=excluded.token_ids "
     "RETURNING number";
 constexpr char kLoad[] =
     "SELECT number, tenant, id, type, published, pinned, name, created_us, last_used_us, "
     "expires_us, hits, registrations, use_checksum, priority, priority_until_us, content_hash, "
     "think_policy, kv_state, kv_tokens, kv_bytes, kv_key, kv_begin, temperature, top_p, top_k, "
     "min_p, repetition_penalty, presence_penalty, frequency_penalty, seed, max_tokens, "
-    "logit_bias_count, finish_reason, checksum, text, query_text, raw_text, token_ids FROM chunks "
+    "logit_bias_count, finish_reason, checksum, text, query_text, raw_text, "
+    "client_data, token_ids FROM chunks "
     "WHERE number >= ? "
     "ORDER BY number";
 
@@ -71,7 +73,7 @@ int64_t checksum(const Chunk& chunk) {
               int64_t{chunk.priority}, chunk.priority_until_us, chunk.content_hash,
               to_string(chunk.think_policy), to_string(chunk.kv_state), chunk.kv_tokens,
               chunk.kv_bytes, chunk.kv_key, chunk.kv_begin, chunk.text, chunk.query_text,
-              chunk.raw_text);
+              chunk.raw_text, chunk.client_data);
   sum.add_all(made.temperature, made.top_p, int64_t{made.top_k}, made.min_p,
               made.repetition_penalty, made.presence_penalty, made.frequency_penalty,
               static_cast<int64_t>(made.seed), int64_t{made.max_tokens},
@@ -108,7 +110,7 @@ void bind(Query& query, const Chunk& chunk) {
   query.bind(made.temperature, made.top_p, made.top_k, made.min_p, made.repetition_penalty,
              made.presence_penalty, made.frequency_penalty, made.seed, made.max_tokens,
              made.logit_bias_count, made.finish_reason, checksum(chunk), chunk.text,
-             chunk.query_text, chunk.raw_text, as_blob(chunk.token_ids));
+             chunk.query_text, chunk.raw_text, chunk.client_data, as_blob(chunk.token_ids));
 }
 
 // A row as it is stored.
@@ -173,6 +175,7 @@ Row read_row(const Query& query) {
   chunk.text = text();
   chunk.query_text = text();
   chunk.raw_text = text();
+  chunk.client_data = text();
   chunk.token_ids = as_token_ids(query.blob(column));
   return row;
 }

@@ -46,6 +46,7 @@ CREATE TABLE chunks(
   text TEXT NOT NULL,
   query_text TEXT NOT NULL,
   raw_text TEXT NOT NULL,
+  client_data TEXT NOT NULL,
   token_ids BLOB NOT NULL,
   UNIQUE(tenant, id)
 ) STRICT;

@@ -100,6 +100,7 @@ void chunk_fields(A& a, M& m) {
   a.optional("registrations", m.registrations);
   a.optional("parent_ids", m.parent_ids);
   a.optional("published", m.published);
+  a.optional("client_data", m.client_data);
 }
 
 template <class A, Is<Chunk> M>

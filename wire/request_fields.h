@@ -62,6 +62,7 @@ void fields(A& a, M& m) {
   a.optional("prompt_priority", m.prompt_priority);
   a.optional("prompt_priority_ms", m.prompt_priority_ms);
   a.optional("session", m.session);
+  a.optional("client_data", m.client_data);
   a.optional("tools", m.tools);
 }
 

@@ -76,6 +76,9 @@ struct GenerateRequest {
   std::optional<int64_t> output_ttl_ms;
   std::optional<int32_t> output_priority;
   std::optional<int64_t> output_priority_ms;
+  // Kept with the retained output, only with retain_output; <= kClientDataBytesMax. The daemon does
+  // not look at it.
+  std::string client_data;
   // The K and V of the prompt's whole pages have this priority for so long, counted from the first
   // token; both or neither.
   std::optional<int32_t> prompt_priority;     // [0, 100]

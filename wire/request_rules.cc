@@ -215,11 +215,17 @@ Status check_retention(const GenerateRequest& request) {
       {"output_name", request.output_name.has_value()},
       {"output_pinned", request.output_pinned.has_value()},
       {"output_ttl_ms", request.output_ttl_ms.has_value()},
-      {"output_priority", request.output_priority.has_value()}};
+      {"output_priority", request.output_priority.has_value()},
+      {"client_data", !request.client_data.empty()}};
   for (const auto& [field, there] : given) {
     if (there && !request.retain_output && request.session.empty()) {
       return invalid_argument(field, "is only there with retain_output, which is not set");
     }
+  }
+  if (request.client_data.size() > kClientDataBytesMax) {
+    return invalid_argument("client_data", "has " + std::to_string(request.client_data.size()) +
+                                               " bytes; the limit is " +
+                                               std::to_string(kClientDataBytesMax));
   }
   RETURN_IF_ERROR(
       check_between<int32_t>("prompt_priority", request.prompt_priority, 0, kChunkPriorityMax));

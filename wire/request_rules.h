@@ -17,6 +17,8 @@ inline constexpr double kLogitBiasMax = 100;      // and at least minus this
 inline constexpr size_t kLogitBiasesMax = 1024;
 inline constexpr int32_t kTopLogprobsMax = 20;
 inline constexpr size_t kNameBytesMax = 128;
+// What a program notes of one turn: the whole registry of a tenant has room for 512 MiB.
+inline constexpr size_t kClientDataBytesMax = size_t{256} << 10;
 inline constexpr size_t kSearchBytesMax = 1024;
 inline constexpr size_t kPathBytesMax = 4095;  // the system's limit
 inline constexpr int32_t kChunkPriorityMax = 100;

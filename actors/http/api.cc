@@ -92,6 +92,10 @@ Task<bool> Api::answer(HttpCall& call) {
     case Action::kGetModel: sent = co_await models(call); break;
     case Action::kChat: sent = co_await chat(call); break;
     case Action::kComplete: sent = co_await complete(call); break;
+    case Action::kRespond: sent = co_await respond(call); break;
+    case Action::kGetResponse:
+    case Action::kListInputItems: sent = co_await get_response(call); break;
+    case Action::kDeleteResponse: sent = co_await delete_response(call); break;
     case Action::kTokenize: sent = co_await tokenize(call); break;
     case Action::kDetokenize: sent = co_await detokenize(call); break;
     case Action::kApplyTemplate: sent = co_await apply_template(call); break;

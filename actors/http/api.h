@@ -16,6 +16,7 @@
 #include "wire/http/routes.h"
 #include "wire/openai/answer_stream.h"
 #include "wire/openai/reply.h"
+#include "wire/openai/responses.h"
 
 namespace cascade {
 
@@ -71,6 +72,23 @@ class Api {
                            wire::Message message, bool logprobs);
   Task<std::optional<Pieces>> pieces_of(Exchange& exchange, const wire::Final& final);
   void count(const wire::Message& message);
+
+  // api_responses.cc
+  struct FoundOutput {
+    Chunk output;
+    std::optional<openai::ApiError> error;  // set: it was not found
+  };
+  struct Past {
+    std::vector<openai::PastTurn> turns;
+    std::optional<openai::ApiError> error;
+  };
+  Task<bool> respond(HttpCall& call);
+  Task<bool> get_response(HttpCall& call);
+  Task<bool> delete_response(HttpCall& call);
+  Task<std::optional<FoundOutput>> find_output(Exchange& exchange, std::string id,
+                                               const char* param);
+  Task<std::optional<std::string>> reasoning_of(Exchange& exchange, const Chunk& output);
+  Task<std::optional<Past>> past_of(Exchange& exchange, std::string previous_id);
 
   // api_text.cc
   Task<bool> tokenize(HttpCall& call);

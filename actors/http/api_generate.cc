@@ -127,6 +127,7 @@ Task<bool> Api::answer_generation(HttpCall& call, Exchange& exchange,
                                   openai::AnswerStream& stream, const EncodeFinal& encode) {
   std::optional<wire::Message> message = co_await exchange.next();
   while (message && std::holds_alternative<wire::Accepted>(*message)) {
+    stream.accept(std::get<wire::Accepted>(*message));
     message = co_await exchange.next();
   }
   if (!message) co_return false;

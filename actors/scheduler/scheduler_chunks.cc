@@ -159,6 +159,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
     shown.text = shortened(shown.text);
     shown.query_text = shortened(shown.query_text);
     shown.raw_text = shortened(shown.raw_text);
+    shown.client_data.clear();
     answer.chunks.push_back(std::move(shown));
   }
   reply(client, id, std::move(answer));

@@ -48,6 +48,7 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   chunk.query_text =
       request.params.prompt ? *request.params.prompt : request.messages.back().content;
   chunk.raw_text = request.generation_prefix + request.output->raw_text();
+  chunk.client_data = request.params.client_data;
   chunk.think_spans = request.output->think_spans();
   chunk.think_policy = think_policy(request);
   chunk.priority = default_priority(chunk.type);

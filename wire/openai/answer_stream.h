@@ -10,10 +10,11 @@
 namespace cascade::openai {
 
 // Each function returns the events that are to be sent, which may be none. Called in this order:
-// begin(), delta() any number of times, then end() or fail().
+// accept(), begin(), delta() any number of times, then end() or fail().
 class AnswerStream {
  public:
   virtual ~AnswerStream() = default;
+  virtual void accept(const wire::Accepted&) {}
   virtual std::string begin() = 0;
   virtual std::string delta(const wire::Delta& delta) = 0;
   // `pieces`: see encode_logprobs(); only looked at if the request asked for log-probabilities.

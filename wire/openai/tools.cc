@@ -162,7 +162,7 @@ void ToolCallParser::add_call(std::string_view body, std::vector<AnswerPart>& pa
   space_.clear();
   if (++calls_ > 1 && !parallel_) return;
   ToolCall call;
-  call.id = random_id("call");
+  call.id = id_prefix_.empty() ? random_id("call") : id_prefix_ + std::to_string(calls_ - 1);
   call.name = (*parsed)["name"].get<std::string>();
   const auto arguments = parsed->find("arguments");
   if (arguments == parsed->end() || arguments->is_null()) {

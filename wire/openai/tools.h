@@ -22,7 +22,7 @@ struct ToolUse {
 ToolUse read_tools(Fields& fields, bool flat, wire::GenerateRequest& request);
 
 struct ToolCall {
-  std::string id;  // "call_" and 32 hexadecimal digits
+  std::string id;
   std::string name;
   std::string arguments;  // JSON text, as the model wrote it
 };
@@ -37,7 +37,9 @@ struct AnswerPart {
 // white space around calls is dropped.
 class ToolCallParser {
  public:
-  explicit ToolCallParser(bool parallel) : parallel_(parallel) {}
+  // The ids of calls are `id_prefix` and a number; without one they are random.
+  explicit ToolCallParser(bool parallel, std::string id_prefix = "")
+      : parallel_(parallel), id_prefix_(std::move(id_prefix)) {}
   // What became certain with `text`.
   std::vector<AnswerPart> push(std::string_view text);
   // What was held back: of a call that is not complete, its text.
@@ -49,6 +51,7 @@ class ToolCallParser {
   void add_call(std::string_view body, std::vector<AnswerPart>& parts);
 
   const bool parallel_;
+  const std::string id_prefix_;
   std::string held_;
   std::string space_;  // behind the text so far: dropped if a call follows
   bool any_text_ = false;
