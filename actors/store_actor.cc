@@ -38,7 +38,7 @@ Digest digest(const std::string& hex) {
 
 size_t text_bytes(const Chunk& chunk) {
   return chunk.text.size() + chunk.query_text.size() + chunk.raw_text.size() +
-         chunk.token_ids.size() * sizeof(int32_t);
+         chunk.client_data.size() + chunk.token_ids.size() * sizeof(int32_t);
 }
 
 void send_chunks(uint64_t job, std::vector<Chunk>&& chunks, const StoreActor::Send& send) {
@@ -146,7 +146,21 @@ void StoreActor::work(const wire::StoreLoad& load, const Send& send) {
   }
   send_chunks(load.job, *std::move(chunks), send);
   send_settings(load.job, *std::move(sessions), *std::move(policies), send);
+  send_pending_chains(load.job, digest(load.model), send);
   send_stored_pages(load.job, load.model, send);
+}
+
+// An error is no reason to stop: what is not known of is computed when somebody asks for it.
+void StoreActor::send_pending_chains(uint64_t job, const Digest& model, const Send& send) {
+  if (durable_ == nullptr) return;
+  auto chains = durable_->chains().load(model);
+  if (!chains.ok()) {
+    return spdlog::warn("chains to compute are not known: {}", chains.error().to_string());
+  }
+  for (PendingChain& chain : *chains) {
+    send(wire::PendingChain{job, std::move(chain.tenant), std::move(chain.chunk_id),
+                            std::move(chain.token_ids), chain.begin});
+  }
 }
 
 void StoreActor::send_stored_pages(uint64_t job, const std::string& model, const Send& send) {
@@ -156,19 +170,33 @@ void StoreActor::send_stored_pages(uint64_t job, const std::string& model, const
     if (!found.ok()) return send(wire::StoreAck{job, found.error()});
     pages = *std::move(found);
   }
-  size_t next = 0;
-  do {
-    wire::StoredPages message;
-    message.job = job;
+  for (size_t next = 0; next < pages.size();) {
+    wire::StoredPages message = {job, {}, {}, {}, true};
     for (; next < pages.size() && message.pages.size() < kPagesAtOnceMax; ++next) {
       const KvPageHeader& header = pages[next].header;
       message.pages.push_back(
           {header.key.hex(), header.parent.hex(), static_cast<int32_t>(header.token_ids.size())});
     }
-    message.more = next < pages.size();
-    if (!message.more) message.other_models = beginnings_of_others(digest(model));
     send(std::move(message));
-  } while (next < pages.size());
+  }
+  send_stored_uses(job, digest(model), send);
+  send(wire::StoredPages{job, {}, {}, beginnings_of_others(digest(model)), false});
+}
+
+// An error is no reason to stop: what is not known of is kept longer.
+void StoreActor::send_stored_uses(uint64_t job, const Digest& model, const Send& send) {
+  if (durable_ == nullptr) return;
+  auto uses = durable_->kv().uses(model);
+  if (!uses.ok()) {
+    return spdlog::warn("texts of pages are not known: {}", uses.error().to_string());
+  }
+  wire::StoredPages message = {job, {}, {}, {}, true};
+  for (const PageUseRow& use : *uses) {
+    message.uses.push_back({use.page.hex(), use.position, use.tenant, use.chunk_id, use.ends});
+    if (message.uses.size() < kPagesAtOnceMax) continue;
+    send(std::exchange(message, {job, {}, {}, {}, true}));
+  }
+  if (!message.uses.empty()) send(std::move(message));
 }
 
 // To explain misses by; so an error is no reason to stop.
@@ -193,7 +221,8 @@ void StoreActor::work(const wire::StorePages& store, const Send& send) {
   wire::StorePagesDone done;
   done.job = store.job;
   Waiting waiting;
-  const Status appended = append(store, waiting.written, done.removed, send);
+  Status appended = append(store, waiting.written, done.removed, send);
+  if (appended.ok()) appended = note(store.uses);
   if (!appended.ok()) done.error = appended.error();
   waiting.answer = std::move(done);
   waiting_.push_back(std::move(waiting));
@@ -261,6 +290,30 @@ void StoreActor::work(const wire::PrefetchPages& prefetch, const Send&) {
   std::vector<Digest> keys;
   for (const std::string& key : prefetch.keys) keys.push_back(digest(key));
   durable_->kv().prefetch(keys);
+}
+
+// What cannot be noted costs a page that stays until its place is needed.
+void StoreActor::work(const wire::StoreUses& stored, const Send&) {
+  const Status noted = note(stored.uses);
+  if (!noted.ok()) spdlog::warn("texts of pages are not noted: {}", noted.error().to_string());
+}
+
+Status StoreActor::note(const std::vector<wire::PageUse>& uses) {
+  if (durable_ == nullptr) return {};
+  for (const wire::PageUse& use : uses) {
+    RETURN_IF_ERROR(
+        durable_->kv().put_use({digest(use.key), use.tenant, use.chunk_id, use.ends, 0}));
+  }
+  return {};
+}
+
+void StoreActor::work(const wire::StoreChain& chain, const Send&) {
+  if (durable_ == nullptr) return acknowledge(chain.job, {});
+  ChainTable& chains = durable_->chains();
+  acknowledge(chain.job, chain.token_ids.empty()
+                             ? chains.remove(chain.tenant, chain.id)
+                             : chains.put({digest(chain.model), chain.tenant, chain.id,
+                                           chain.token_ids, chain.begin}));
 }
 
 void StoreActor::work(const wire::RemovePages& remove, const Send&) {

@@ -54,6 +54,8 @@ class StoreActor {
   void work(const wire::StorePages& store, const Send& send);
   void work(const wire::LoadPages& load, const Send& send);
   void work(const wire::PrefetchPages& prefetch, const Send& send);
+  void work(const wire::StoreUses& stored, const Send& send);
+  void work(const wire::StoreChain& chain, const Send& send);
   void work(const wire::RemovePages& remove, const Send& send);
   void work(const wire::ReadChain& read, const Send& send);
   void work(const wire::StoreSearch& search, const Send& send);
@@ -64,6 +66,9 @@ class StoreActor {
                 std::vector<std::string>& removed, const Send& send);
   Status make_room(uint64_t bytes, std::vector<std::string>& removed, const Send& send);
   void send_stored_pages(uint64_t job, const std::string& model, const Send& send);
+  void send_stored_uses(uint64_t job, const Digest& model, const Send& send);
+  void send_pending_chains(uint64_t job, const Digest& model, const Send& send);
+  Status note(const std::vector<wire::PageUse>& uses);
   std::vector<std::string> beginnings_of_others(const Digest& model);
   Status commit(const Send& send);
   void tell_forgotten(const Send& send);

@@ -73,6 +73,7 @@ void ChainIndex::remove(Node* node, Removal why) {
   CHECK(!node->locked() && !node->held() && node->children.empty());
   dequeue(node);
   removals_.add(node->parent->key, node->tenant, node->tokens, why);
+  by_key_.erase(node->key);
   pool_.release(node->page);
   --node_count_;
   --tenants_[node->tenant].nodes;

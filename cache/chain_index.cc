@@ -69,6 +69,11 @@ PageIndex ChainIndex::page_of(const Node* node) {
   return node->page;
 }
 
+ChainIndex::Node* ChainIndex::find(const Digest& key) const {
+  const auto found = by_key_.find(key);
+  return found == by_key_.end() ? nullptr : found->second;
+}
+
 const Digest& ChainIndex::key_of(const Node* node) {
   return node->key;
 }
@@ -259,6 +264,7 @@ ChainIndex::Node* ChainIndex::insert(Node* parent, TenantId tenant, Tokens token
   node->tokens.assign(tokens.begin(), tokens.end());
   node->page = page;
   node->key = key_for(node);
+  by_key_[node->key] = node;
   node->position = parent->parent == nullptr ? 0 : parent->position + kPageTokens;
   node->last_used_us = now_us;
   node->on_probation = on_probation;

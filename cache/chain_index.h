@@ -86,6 +86,8 @@ class ChainIndex {
   void touch(Node* node, int64_t now_us, bool observed = true);
 
   Node* root() const { return root_.get(); }
+  // The node with this chain key, or nullptr.
+  Node* find(const Digest& key) const;
   static PageIndex page_of(const Node* node);
   static const Digest& key_of(const Node* node);
 
@@ -201,6 +203,7 @@ class ChainIndex {
   std::unique_ptr<Node> root_;
   std::vector<Tenant> tenants_;  // by id
   std::unordered_map<HoldId, Hold> holds_;
+  std::unordered_map<Digest, Node*> by_key_;          // without the root
   std::multimap<PageScore, Node*> evictable_leaves_;  // by score when queued
   HoldId next_hold_ = 1;
   size_t node_count_ = 0;    // without the root

@@ -103,6 +103,13 @@ class KvStore {
     return table_.oldest(bytes, kept);
   }
 
+  // Which chunks have text in pages: as PageTable.
+  Status put_use(const PageUseRow& use) { return table_.put_use(use); }
+  Result<std::vector<PageUseRow>> uses(const Digest& model) { return table_.uses(model); }
+  Status remove_uses(const std::string& tenant, const std::string& chunk_id) {
+    return table_.remove_uses(tenant, chunk_id);
+  }
+
   // Forgets pages; those that are not stored are no error. After the commit their bytes, token ids
   // included, are overwritten or given back.
   Status remove(std::span<const Digest> keys);

@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "persist/row_checksum.h"
+
 namespace cascade {
 namespace {
 
@@ -41,6 +43,13 @@ Digest as_digest(Blob blob) {
 
 Blob as_blob(const Digest& digest) {
   return digest.bytes;
+}
+
+int64_t checksum(const PageUseRow& use) {
+  return RowChecksum()
+      .add(std::span<const uint8_t>(use.page.bytes))
+      .add_all(use.tenant, use.chunk_id, int64_t{use.ends})
+      .value();
 }
 
 StoredPage read_page(const Query& query) {
@@ -269,6 +278,40 @@ Result<std::vector<Digest>> PageTable::oldest(uint64_t bytes, std::span<const Di
     sum += query.bits(1);
   }
   return keys;
+}
+
+Status PageTable::put_use(const PageUseRow& use) {
+  return database_.change([&]() -> Status {
+    ASSIGN_OR_RETURN(Query put,
+                     database_.query("INSERT OR REPLACE INTO page_uses(page, tenant, chunk_id, "
+                                     "ends, checksum) SELECT key, ?, ?, ?, ? FROM pages "
+                                     "WHERE key=?"));
+    return put.bind(use.tenant, use.chunk_id, use.ends, checksum(use), as_blob(use.page)).run();
+  });
+}
+
+Result<std::vector<PageUseRow>> PageTable::uses(const Digest& model) {
+  ASSIGN_OR_RETURN(Query query,
+                   database_.query("SELECT u.page, u.tenant, u.chunk_id, u.ends, u.checksum, "
+                                   "p.position FROM page_uses u JOIN pages p ON p.key = u.page "
+                                   "JOIN models m ON m.number = p.model WHERE m.digest=?"));
+  query.bind(as_blob(model));
+  std::vector<PageUseRow> uses;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, query.next());
+    if (!more) return uses;
+    PageUseRow use = {as_digest(query.blob(0)), query.text(1), query.text(2), query.integer(3) != 0,
+                      query.integer(5)};
+    if (query.integer(4) == checksum(use)) uses.push_back(std::move(use));
+  }
+}
+
+Status PageTable::remove_uses(const std::string& tenant, const std::string& chunk_id) {
+  return database_.change([&]() -> Status {
+    ASSIGN_OR_RETURN(Query remove,
+                     database_.query("DELETE FROM page_uses WHERE tenant=? AND chunk_id=?"));
+    return remove.bind(tenant, chunk_id).run();
+  });
 }
 
 Status PageTable::put_scrub(const Scrub& scrub) {

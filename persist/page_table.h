@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/hash.h"
@@ -29,6 +30,15 @@ struct StoredPage {
   int64_t last_used_us = 0;  // Unix time; 0: not since it was found without a row
   // False of a page that was found without a row: its bytes may not all have reached the disk.
   bool verified = true;
+};
+
+// A page has text of a chunk; where `ends`, the text ends in it.
+struct PageUseRow {
+  Digest page;
+  std::string tenant;  // the chunk's
+  std::string chunk_id;
+  bool ends = false;
+  int64_t position = 0;  // of the page's first token; not stored with the use
 };
 
 enum class KvFileState {
@@ -84,6 +94,12 @@ class PageTable {
   // The pages that were not used for longest, of equally old ones the last of their chains first,
   // until they take `bytes` together or there are no more. None of the chains that end with `kept`.
   Result<std::vector<Digest>> oldest(uint64_t bytes, std::span<const Digest> kept);
+
+  // Notes a use; nothing if the page is not stored. A page's uses go with it.
+  Status put_use(const PageUseRow& use);
+  // Of pages of the model; rows that were damaged are left out.
+  Result<std::vector<PageUseRow>> uses(const Digest& model);
+  Status remove_uses(const std::string& tenant, const std::string& chunk_id);
 
   Status put_scrub(const Scrub& scrub);
   Status remove_scrub(const Scrub& scrub);

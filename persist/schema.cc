@@ -65,6 +65,17 @@ CREATE TABLE parents(
   parent_id TEXT NOT NULL,
   PRIMARY KEY(chunk, place)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE pending_chains(
+  number INTEGER PRIMARY KEY,
+  tenant TEXT NOT NULL,
+  chunk_id TEXT NOT NULL,
+  model BLOB NOT NULL,
+  begin_token INTEGER NOT NULL,
+  checksum INTEGER NOT NULL,
+  token_ids BLOB NOT NULL,
+  UNIQUE(tenant, chunk_id),
+  FOREIGN KEY(tenant, chunk_id) REFERENCES chunks(tenant, id) ON DELETE CASCADE
+) STRICT;
 
 CREATE VIRTUAL TABLE chunk_search USING fts5(
   tenant, published, name, text, query_text, content='chunks', content_rowid='number');
@@ -147,6 +158,15 @@ CREATE TABLE pages(
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX pages_by_place ON pages(file, offset);
 CREATE INDEX pages_by_use ON pages(last_used_us, position DESC);
+CREATE TABLE page_uses(
+  page BLOB NOT NULL REFERENCES pages(key) ON DELETE CASCADE,
+  tenant TEXT NOT NULL,
+  chunk_id TEXT NOT NULL,
+  ends INTEGER NOT NULL,
+  checksum INTEGER NOT NULL,
+  PRIMARY KEY(page, tenant, chunk_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX page_uses_of_chunk ON page_uses(tenant, chunk_id);
 CREATE TABLE scrubs(
   file INTEGER NOT NULL REFERENCES files(number) ON DELETE CASCADE,
   offset INTEGER NOT NULL,

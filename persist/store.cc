@@ -16,6 +16,7 @@ Store::Store(std::unique_ptr<StateDirectory> directory, std::unique_ptr<SqliteVf
       database_(std::move(database)),
       chunks_(*database_),
       sessions_(*database_),
+      chains_(*database_),
       commit_count_(directory_->calls(), directory_->path()) {}
 
 Result<std::unique_ptr<Store>> Store::open(FileCalls& calls, const std::string& path,
@@ -49,6 +50,11 @@ Status Store::start(const KvOptions& options) {
   RETURN_IF_ERROR(commit());
   failpoint(Failpoint::kRecoverEnd);
   return finish_salvage(*directory_);
+}
+
+Status Store::remove(const std::string& tenant, const std::string& id) {
+  RETURN_IF_ERROR(kv_->remove_uses(tenant, id));
+  return chunks_.remove(tenant, id);
 }
 
 // A database that was made just now is complete once it has what others had.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/file_calls.h"
+#include "persist/chain_table.h"
 #include "persist/chunk_store.h"
 #include "persist/chunk_table.h"
 #include "persist/commit_count.h"
@@ -46,9 +47,8 @@ class Store : public ChunkStore {
                int64_t registrations, int64_t last_used_us) override {
     return chunks_.touch(tenant, id, hits, registrations, last_used_us);
   }
-  Status remove(const std::string& tenant, const std::string& id) override {
-    return chunks_.remove(tenant, id);
-  }
+  // Also which pages have text of it.
+  Status remove(const std::string& tenant, const std::string& id) override;
   Result<std::vector<Chunk>> load() override { return chunks_.load(findings_); }
   // Sessions and policies, as SessionTable; the same of rows that are left out.
   Status put_session(const Session& session) override { return sessions_.put(session); }
@@ -82,6 +82,7 @@ class Store : public ChunkStore {
 
   ChunkTable& chunks() { return chunks_; }
   SessionTable& sessions() { return sessions_; }
+  ChainTable& chains() { return chains_; }
   KvStore& kv() { return *kv_; }
   Database& database() { return *database_; }
   const StateDirectory& directory() const { return *directory_; }
@@ -101,6 +102,7 @@ class Store : public ChunkStore {
   std::unique_ptr<Database> database_;
   ChunkTable chunks_;
   SessionTable sessions_;
+  ChainTable chains_;
   CommitCount commit_count_;
   std::unique_ptr<KvStore> kv_;
   int64_t commits_ = 0;

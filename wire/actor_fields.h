@@ -181,6 +181,20 @@ void fields(A& a, M& m) {
   a.required("page", m.page);
 }
 
+template <class A, Is<PageUse> M>
+void fields(A& a, M& m) {
+  a.required("key", m.key);
+  a.required("position", m.position);
+  a.required("tenant", m.tenant);
+  a.required("chunk_id", m.chunk_id);
+  a.required("ends", m.ends);
+}
+
+template <class A, Is<StoreUses> M>
+void fields(A& a, M& m) {
+  a.required("uses", m.uses);
+}
+
 template <class A, Is<StorePages> M>
 void fields(A& a, M& m) {
   a.required("job", m.job);
@@ -189,6 +203,18 @@ void fields(A& a, M& m) {
   a.required("parent", m.parent);
   a.required("position", m.position);
   a.required("pages", m.pages);
+  a.required("uses", m.uses);
+}
+
+template <class A, class M>
+requires Is<M, StoreChain> || Is<M, PendingChain>
+void fields(A& a, M& m) {
+  a.required("job", m.job);
+  if constexpr (requires { m.model; }) a.required("model", m.model);
+  a.required("tenant", m.tenant);
+  a.required("id", m.id);
+  a.numbers("token_ids", m.token_ids);
+  a.required("begin", m.begin);
 }
 
 template <class A, Is<StorePagesDone> M>
@@ -229,6 +255,7 @@ template <class A, Is<StoredPages> M>
 void fields(A& a, M& m) {
   a.required("job", m.job);
   a.required("pages", m.pages);
+  a.required("uses", m.uses);
   a.required("other_models", m.other_models);
   a.required("more", m.more);
 }

@@ -175,6 +175,24 @@ struct StorePolicy {
   std::string key;
   std::string value;
 };
+// scheduler -> store: the chain of an output whose K and V are not on disk yet, so that they can be
+// computed after a restart; without tokens: they are, or will not be. As StorePut.
+struct StoreChain {
+  uint64_t job = 0;
+  std::string model;  // root key
+  std::string tenant;
+  std::string id;
+  std::vector<int32_t> token_ids;
+  int64_t begin = 0;  // tokens before the output's own
+};
+// store -> scheduler: one that is stored of the model that StoreLoad asked for, behind StoreChunks.
+struct PendingChain {
+  uint64_t job = 0;
+  std::string tenant;
+  std::string id;
+  std::vector<int32_t> token_ids;
+  int64_t begin = 0;
+};
 // store -> scheduler: what is stored of these, in one message or several, behind StoreChunks.
 struct StoredPolicy {
   std::string tenant;
@@ -196,6 +214,21 @@ struct ChainPage {
   uint32_t page = 0;               // of the arena
 };
 
+// A page has text of a chunk. What goes on from a page in which the text ends is of no use without
+// the chunk.
+struct PageUse {
+  std::string key;
+  int64_t position = 0;  // of the page's first token
+  std::string tenant;    // whose chunk it is, maybe not whose page
+  std::string chunk_id;
+  bool ends = false;
+};
+
+// scheduler -> store: note these, as far as the pages are stored. No answer.
+struct StoreUses {
+  std::vector<PageUse> uses;
+};
+
 // scheduler -> store: write these pages, which stand behind each other in a chain. Their memory
 // stays as it is until the answer, StorePagesDone, which comes when they are durable or given up.
 struct StorePages {
@@ -205,6 +238,7 @@ struct StorePages {
   std::string parent;    // the key of the page before the first, or the model's root key
   int64_t position = 0;  // of the first token
   std::vector<ChainPage> pages;
+  std::vector<PageUse> uses;  // of these pages
 };
 struct StorePagesDone {
   uint64_t job = 0;
@@ -240,6 +274,7 @@ struct StoredPage {
 struct StoredPages {
   uint64_t job = 0;
   std::vector<StoredPage> pages;
+  std::vector<PageUse> uses;
   // Digests of tenant and tokens of whole first pages that are stored of other models.
   std::vector<std::string> other_models;
   bool more = false;  // others follow

@@ -20,9 +20,9 @@ using Message = std::variant<
     ApplyTemplateReply, Ack, ErrorReply, ActorHello, Stop, EncodeJob, EncodeDone, PrefillJob,
     PrefillDone, DecodeJob, DecodeDone, StorePut, StoreDelete, StoreTouch, StoreLoad, StoreAck,
     StoreChunks, StorePages, StorePagesDone, LoadPages, LoadPagesDone, RemovePages, StoredPages,
-    PrefetchPages, ReadChain, StoredChain, StoreSearch, StoreFound, StoreCheck, StoreChecked,
-    StoreBackup, StoreBackedUp, PagesForgotten, StoreSession, StoreSessionDelete, StorePolicy,
-    StoredSettings, ClientGone>;
+    PrefetchPages, StoreUses, StoreChain, PendingChain, ReadChain, StoredChain, StoreSearch,
+    StoreFound, StoreCheck, StoreChecked, StoreBackup, StoreBackedUp, PagesForgotten, StoreSession,
+    StoreSessionDelete, StorePolicy, StoredSettings, ClientGone>;
 
 // Types 0 .. kClientMessageCount-1 may come from clients; a gateway refuses the others.
 inline constexpr size_t kClientMessageCount = 24;

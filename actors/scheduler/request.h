@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "cache/chain_sequence.h"
+#include "cache/chunk_uses.h"
 #include "model/output_stream.h"
 #include "wire/messages.h"
 
@@ -33,6 +34,16 @@ enum class RequestState {
   kDecoding,    // tokens are sampled
 };
 
+struct TokenSpan {
+  int64_t begin, end;
+};
+
+// A chunk's text in a prompt.
+struct TextUse {
+  ChunkUses::ChunkName chunk;
+  TokenSpan where;
+};
+
 struct Request {
   uint64_t handle = 0;  // names it in jobs
   Client client;
@@ -46,6 +57,7 @@ struct Request {
   std::vector<ChatMessage> messages;    // empty for a raw prompt
   std::vector<std::string> parent_ids;  // of the chunks that it was composed from
   std::vector<int32_t> prompt;
+  std::vector<TextUse> texts;  // of these chunks, in the prompt
   std::string generation_prefix;
   bool inside_think = false;
   int32_t max_tokens = 0;

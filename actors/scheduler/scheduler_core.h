@@ -51,6 +51,7 @@ struct SchedulerOptions {
   int prefixes_max = 1024;          // that clients keep, of all tenants
   bool keep_pages = false;          // the store keeps K and V
   int searches_max = 64;            // under way
+  size_t page_uses_max = 262'144;   // noted: which pages have text of which chunks
 };
 
 // One thread. Every handler returns at once; what it has to say is in take_outgoing().
@@ -286,6 +287,10 @@ class SchedulerCore {
   void drop_stored_chunk(const Chunk& chunk, Removal why);
   void send_removals(std::vector<std::string>&& keys);
   void keep_chain(ChunkEntry& entry);
+  void store_chain(const ChunkEntry& entry);
+  void store_no_chain(const StoredName& name);
+  void note_written(const Digest& key);
+  void on(wire::PendingChain&& chain);
   void set_chain_end(ChunkEntry& entry, const std::string& key);
   void read_chain(ChainWanted&& wanted);
   void prefetch(const std::vector<const ChunkEntry*>& used);
@@ -321,6 +326,15 @@ class SchedulerCore {
   void drop_unshared(const std::string& tenant, std::span<const int32_t> chain, Removal why);
   void add_branch_end(uint64_t handle, const BranchEnd& end);
   void end_branch_of(const Request& request);
+
+  // Pages with texts of chunks: scheduler_uses.cc.
+  void find_texts(Request& request);
+  void note_uses(const Request& request);
+  std::vector<wire::PageUse> uses_of(const NamedPage& page);
+  static wire::PageUse described(const ChunkUses::ChunkName& chunk, const ChunkUses::Use& use);
+  void drop_gone_texts(const Request& request);
+  void forget_uses(const ChunkUses::ChunkName& chunk, Removal why);
+  void forget_use(ChainIndex::Node* node, const ChunkUses::Use& use, Removal why);
 
   // Pages of published chunks: scheduler_publish.cc.
   TenantId owner_of(const Reprefill& reprefill);
@@ -432,8 +446,12 @@ class SchedulerCore {
   int64_t store_failed_us_ = 0;
 
   DiskIndex disk_;
+  ChunkUses uses_{options_.page_uses_max, [this](const Digest& page) {
+                    return disk_.contains(page) || index_.find(page) != nullptr;
+                  }};
   std::set<Digest> of_other_models_;  // beginnings of prompts that are stored of others
   std::map<Digest, int> chunk_ends_;  // last pages of chunks' chains: of how many
+  std::map<Digest, std::set<StoredName>> unwritten_;  // last pages of chains that the store has
   std::deque<Writeback> writebacks_;
   size_t writeback_tokens_ = 0;
   std::optional<Writing> writing_;

@@ -53,6 +53,7 @@ void SchedulerCore::write_prompt_behind(Request& request) {
   const bool whole = request.prompt_done();
   if (committed - request.written_tokens < (whole ? 1 : kWritebackStepTokens)) return;
   request.written_tokens = committed;
+  note_uses(request);
   write_behind(tenant_id(request.client.tenant),
                std::span(request.sequence->tokens()).first(static_cast<size_t>(committed)));
 }
@@ -85,7 +86,8 @@ void SchedulerCore::write_pages() {
   while (!writebacks_.empty()) {
     const Writeback& next = writebacks_.front();
     std::vector<NamedPage> run;
-    for (const NamedPage& page : pages_of(next.owner, next.chain)) {
+    const std::vector<NamedPage> pages = pages_of(next.owner, next.chain);
+    for (const NamedPage& page : pages) {
       const bool wanted = page.owner == next.owner && !disk_.contains(page.key);
       if (!wanted && !run.empty()) break;
       if (wanted) run.push_back(page);
@@ -98,6 +100,7 @@ void SchedulerCore::write_pages() {
       index_.acquire(last);
       return send_pages(next, run);
     }
+    if (!pages.empty() && disk_.contains(pages.back().key)) note_written(pages.back().key);
     writeback_tokens_ -= next.chain.size();
     writebacks_.pop_front();
   }
@@ -117,6 +120,7 @@ void SchedulerCore::send_pages(const Writeback& writeback, const std::vector<Nam
     message.pages.push_back(
         {hex(page.key), {page.tokens.begin(), page.tokens.end()}, ChainIndex::page_of(page.node)});
     writing_->pages.push_back({page.key, page.parent, static_cast<int32_t>(page.tokens.size())});
+    for (wire::PageUse& use : uses_of(page)) message.uses.push_back(std::move(use));
   }
   send(Actor::kStore, std::move(message));
 }
@@ -352,13 +356,55 @@ void SchedulerCore::keep_chain(ChunkEntry& entry) {
   if (pages.size() != whole) return;
   set_chain_end(entry, hex(pages.back().key));
   entry.chunk.kv_begin = static_cast<int64_t>(entry.own_begin);
+  unwritten_[pages.back().key].insert({entry.chunk.tenant, entry.chunk.id});
+  const bool written =
+      std::ranges::all_of(pages, [&](const NamedPage& page) { return disk_.contains(page.key); });
+  if (written) return note_written(pages.back().key);
   write_behind(owner, entry.chain);
+}
+
+// What the chunk's K and V are computed from, until they are on disk.
+void SchedulerCore::store_chain(const ChunkEntry& entry) {
+  if (!options_.keep_pages) return;
+  const uint64_t job = next_job_++;
+  const Chunk& chunk = entry.chunk;
+  saving_[job] = {{chunk.tenant, chunk.id}, /*whole=*/false};
+  send(Actor::kStore,
+       wire::StoreChain{job, hex(ChainIndex::key_of(index_.root())), chunk.tenant, chunk.id,
+                        entry.chain, static_cast<int64_t>(entry.own_begin)});
+}
+
+void SchedulerCore::store_no_chain(const StoredName& name) {
+  if (!options_.keep_pages) return;
+  const uint64_t job = next_job_++;
+  saving_[job] = {name, /*whole=*/false};
+  send(Actor::kStore,
+       wire::StoreChain{job, hex(ChainIndex::key_of(index_.root())), name.tenant, name.id, {}, 0});
+}
+
+// All pages of the chains that end with this one are on disk.
+void SchedulerCore::note_written(const Digest& key) {
+  const auto found = unwritten_.extract(key);
+  if (found.empty()) return;
+  for (const StoredName& name : found.mapped()) store_no_chain(name);
+}
+
+// Of a chunk from before the start: computed in idle time, or sooner if somebody asks.
+void SchedulerCore::on(wire::PendingChain&& chain) {
+  const auto entry = registry_.find_own(chain.tenant, chain.id);
+  if (loaded_ || !entry.ok() || chain.token_ids.empty()) return;
+  (*entry)->chain = std::move(chain.token_ids);
+  (*entry)->own_begin = static_cast<size_t>(std::max<int64_t>(0, chain.begin));
 }
 
 void SchedulerCore::set_chain_end(ChunkEntry& entry, const std::string& key) {
   if (const auto before = Digest::from_hex(entry.chunk.kv_key)) {
     const auto found = chunk_ends_.find(*before);
     if (found != chunk_ends_.end() && --found->second == 0) chunk_ends_.erase(found);
+    const auto unwritten = unwritten_.find(*before);
+    if (unwritten != unwritten_.end())
+      unwritten->second.erase({entry.chunk.tenant, entry.chunk.id});
+    if (unwritten != unwritten_.end() && unwritten->second.empty()) unwritten_.erase(unwritten);
   }
   entry.chunk.kv_key = key;
   if (const auto after = Digest::from_hex(key)) ++chunk_ends_[*after];
@@ -416,6 +462,9 @@ void SchedulerCore::prefetch(const std::vector<const ChunkEntry*>& used) {
 void SchedulerCore::on(wire::StoredPages&& stored) {
   for (const wire::StoredPage& page : stored.pages) {
     disk_.add(*Digest::from_hex(page.key), *Digest::from_hex(page.parent), page.tokens);
+  }
+  for (const wire::PageUse& use : stored.uses) {
+    uses_.add({use.tenant, use.chunk_id}, {*Digest::from_hex(use.key), use.position, use.ends});
   }
   for (const std::string& beginning : stored.other_models) {
     if (const auto digest = Digest::from_hex(beginning)) of_other_models_.insert(*digest);

@@ -45,6 +45,7 @@ Chunk SchedulerCore::remove_chunk(ChunkEntry& entry, Removal why) {
   const bool unknown = chunk.type == ChunkType::kSystemPrompt && entry.chain.empty();
   forget_chain(entry, why);
   if (unknown) find_prefix(entry);
+  forget_uses({chunk.tenant, chunk.id}, why);
   pins_waiting_.erase(entry.sequence);
   registry_.remove(entry, why);
   store_removal({chunk.tenant, chunk.id});
@@ -140,6 +141,7 @@ void SchedulerCore::end_branch_of(const Request& request) {
       index_.drop_subtree(branch.owner, tokens, branch.keep, branch.why);
     }
   }
+  if (!retained) drop_gone_texts(request);
   // Also those that drop_public() added: this request still counts as running.
   const auto [first, last] = own_ends();
   branch_ends_.erase(first, last);

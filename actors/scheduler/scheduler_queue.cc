@@ -175,6 +175,7 @@ void SchedulerCore::preempt(Request& request) {
                            request.sampled.end() - 1);
   }
   request.sequence->finish(clock_.wall_us());
+  note_uses(request);
   request.sequence.reset();
   request.state = RequestState::kWaiting;
   prefilling_.remove(request.handle);

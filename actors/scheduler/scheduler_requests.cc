@@ -277,6 +277,7 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
                                               std::to_string(context) + " with the answer"));
   }
   request.prompt = std::move(done.token_ids);
+  find_texts(request);
   if (request.prefix) return prefix_ready(request);
   const int32_t wanted =
       request.params.max_tokens > 0 ? request.params.max_tokens : options_.max_tokens_default;
@@ -435,6 +436,7 @@ void SchedulerCore::forget(uint64_t handle) {
   decoding_.remove(handle);
   by_client_.erase({request.client, request.id});
   if (request.sequence) request.sequence->finish(clock_.wall_us());
+  note_uses(request);
   end_branch_of(request);
   if (request.sequence && request.dead_end) {
     index_.drop_branch(tenant_id(request.client.tenant), request.sequence->tokens(),

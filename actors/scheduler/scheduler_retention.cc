@@ -153,6 +153,7 @@ void SchedulerCore::queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill) {
   const size_t shared = common_prefix(reprefill.sampled_chain, reprefill.chain);
   entry.own_begin = std::min(shared, reprefill.prompt_tokens);
   entry.chunk.kv_state = KvState::kPending;
+  store_chain(entry);
   reprefills_.push_back(std::move(reprefill));
 }
 
@@ -209,6 +210,8 @@ void SchedulerCore::finish_idle(bool complete) {
   if (complete) {
     take_hold(entry);
     keep_chain(entry);
+  } else if (!entry.chunk.pinned) {
+    store_no_chain({entry.chunk.tenant, entry.chunk.id});
   }
   entry.chunk.kv_state = entry.hold ? KvState::kReady : KvState::kNone;
   refresh(entry);

@@ -115,7 +115,11 @@ void SchedulerCore::end_loading() {
   if (loaded_) return;
   for (ChunkEntry* entry : registry_.all()) {
     if (const auto end = Digest::from_hex(entry->chunk.kv_key)) ++chunk_ends_[*end];
-    if (entry->chunk.pinned) pin_or_wait(*entry);
+    if (entry->chunk.pinned) {
+      pin_or_wait(*entry);
+    } else if (!entry->chain.empty()) {
+      recompute(*entry);
+    }
     publish_pages(*entry);
   }
   loaded_ = true;

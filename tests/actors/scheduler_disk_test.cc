@@ -113,6 +113,35 @@ TEST_F(Disk, a_conversation_goes_on_after_kill_9_as_if_nothing_had_happened) {
   EXPECT_EQ(stats().pages_bad, 0);
 }
 
+TEST_F(Disk, an_output_that_was_still_to_be_computed_when_the_daemon_died_is_computed) {
+  for (const bool pinned : {true, false}) {
+    wire::GenerateRequest request = ask({system_text(kSystem), query_text("Capital of France?")});
+    request.retain_output = true;
+    request.output_pinned = pinned;
+    const uint64_t number = world_->post(request);
+    while (world_->all<wire::Final>(number).empty()) ASSERT_EQ(world_->pump(1), 1u);
+    const std::string id = world_->one<wire::Final>(number).output_chunk_id;
+    // The history is made token ids; of what is to be computed then, a slice comes next.
+    while (world_->jobs_for(testing::Actor::kPrefill) == 0) ASSERT_EQ(world_->pump(1), 1u);
+    ASSERT_EQ(world_->pump(1), 1u);
+    ASSERT_EQ(world_->status_now().reprefills_pending, 1);
+    restart();
+    EXPECT_EQ(world_->chunk(id).kv_state, KvState::kReady);
+    const wire::Final next = second_turn(id);
+    EXPECT_GT(next.usage.reused_tokens, kPromptPages * kPageTokens);
+    const Digest model = testing::demo_model().root_key("");
+    EXPECT_TRUE(store_->chains().load(model)->empty());
+    if (pinned) {
+      wire::ChunkUpdate unpin;
+      unpin.id = id;
+      unpin.pinned = false;
+      world_->send(unpin);
+    }
+    world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{id}));
+    world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{next.output_chunk_id}));
+  }
+}
+
 TEST_F(Disk, everything_that_was_said_of_a_chunk_is_there_again) {
   const std::string output = first_turn();
   wire::ChunkUpdate update;

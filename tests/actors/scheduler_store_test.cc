@@ -160,9 +160,9 @@ TEST(Loading, clients_wait_until_the_chunks_are_there) {
   EXPECT_EQ(answers(), 0u);
   core.on_answer(wire::StoreChunks{1, {}, /*more=*/false});
   EXPECT_EQ(answers(), 0u);
-  core.on_answer(wire::StoredPages{1, {}, {}, /*more=*/true});
+  core.on_answer(wire::StoredPages{1, {}, {}, {}, /*more=*/true});
   EXPECT_EQ(answers(), 0u);
-  core.on_answer(wire::StoredPages{1, {}, {}, /*more=*/false});
+  core.on_answer(wire::StoredPages{1, {}, {}, {}, /*more=*/false});
   EXPECT_EQ(answers(), 1u);  // to the one that is still there
 }
 

@@ -153,6 +153,8 @@ class SchedulerWorld {
   }
 
   wire::StatusReply status() { return one<wire::StatusReply>(send(wire::StatusRequest{})); }
+  // Without letting anybody work.
+  wire::StatusReply status_now() { return one<wire::StatusReply>(post(wire::StatusRequest{})); }
   Chunk chunk(const std::string& id) {
     return one<wire::ChunkReply>(send(wire::ChunkGet{id})).chunk;
   }

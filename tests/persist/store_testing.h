@@ -36,6 +36,7 @@ inline Chunk make_chunk(uint64_t n, const std::string& tenant = "a") {
   chunk.content_hash = Hasher().field("n", n).finish().hex();
   chunk.text = "text of chunk " + std::to_string(n) + " word" + std::to_string(random.below(50));
   chunk.query_text = n % 2 == 0 ? "what is " + std::to_string(n) + "?" : "";
+  chunk.client_data = n % 3 == 0 ? "data of " + std::to_string(n) : "";
   chunk.raw_text = std::string("<think>\0</think>", 16) + chunk.text;
   for (uint64_t i = 0; i < random.below(40); ++i) {
     chunk.token_ids.push_back(static_cast<int32_t>(random.below(1 << 20)));

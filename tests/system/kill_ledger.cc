@@ -63,6 +63,7 @@ std::string difference(const Chunk& want, const Chunk& seen) {
   note("token_ids", want.token_ids, seen.token_ids);
   note("query_text", want.query_text, seen.query_text);
   note("raw_text", want.raw_text, seen.raw_text);
+  note("client_data", want.client_data, seen.client_data);
   note("think_spans", want.think_spans, seen.think_spans);
   note("think_policy", want.think_policy, seen.think_policy);
   note("generation", want.generation, seen.generation);

@@ -243,6 +243,7 @@ void KillWorker::set_output(wire::GenerateRequest& request) {
   request.output_ttl_ms = change.ttl_ms;
   request.output_priority = change.priority;
   request.output_priority_ms = change.priority_ms;
+  request.client_data = one_in(3) ? "turn of worker " + std::to_string(number_) : "";
 }
 
 // The next turn of a conversation.

@@ -464,31 +464,5 @@ TEST(Rules, of_what_chunks_are_given_name_field_and_limit) {
             "be empty");
 }
 
-TEST(Rules, of_retention_want_what_they_belong_to) {
-  GenerateRequest request;
-  request.prompt = "x";
-  request.output_pinned = true;
-  EXPECT_EQ(rule_of(request),
-            "invalid_argument: output_pinned: is only there with retain_output, which is not set");
-  request.retain_output = true;
-  EXPECT_EQ(rule_of(request), "none");
-  request.output_priority = -1;
-  EXPECT_EQ(rule_of(request),
-            "invalid_argument: output_priority: must be between 0 and 100, got -1");
-  request.output_priority = 1;
-  request.output_name = "a\nb";
-  EXPECT_EQ(rule_of(request), "invalid_argument: output_name: has a control character at byte 1");
-  request.output_name.reset();
-  request.prompt_priority = 5;
-  EXPECT_EQ(rule_of(request),
-            "invalid_argument: prompt_priority_ms: must be set with prompt_priority: how long it "
-            "holds");
-  request.prompt_priority_ms = 5;
-  EXPECT_EQ(rule_of(request), "none");
-  request.prompt_priority.reset();
-  EXPECT_EQ(rule_of(request),
-            "invalid_argument: prompt_priority: must be set with prompt_priority_ms");
-}
-
 }  // namespace
 }  // namespace cascade::wire

@@ -78,6 +78,7 @@ Chunk sample_chunk() {
   chunk.token_ids = {151667, 151668, 12};
   chunk.query_text = "What is the capital of France?";
   chunk.raw_text = "<think></think>Paris.";
+  chunk.client_data = R"({"turn":1})";
   chunk.think_spans = {{0, 2, true}};
   chunk.kv_state = KvState::kReady;
   chunk.kv_tokens = 40;

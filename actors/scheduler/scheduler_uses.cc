@@ -1,0 +1,132 @@
+// Which pages have text of which chunks, and what goes from caches with a chunk.
+#include <algorithm>
+
+#include "actors/scheduler/scheduler_core.h"
+
+namespace cascade {
+namespace {
+
+// Of one request: each is looked for in the prompt.
+constexpr size_t kTextsMax = 256;
+// Shorter texts are looked for whole. Else the first token and the last one may have merged with
+// what stands beside the text.
+constexpr size_t kWholeTextTokensMax = 3;
+
+// Where the prompt has the text for the first time; where that is not known, all of it.
+TokenSpan find_text(std::span<const int32_t> prompt, std::span<const int32_t> text) {
+  const size_t margin = text.size() > kWholeTextTokensMax ? 1 : 0;
+  const TokenSpan anywhere = {0, static_cast<int64_t>(prompt.size())};
+  if (text.empty()) return anywhere;
+  const auto found = std::ranges::search(prompt, text.subspan(margin, text.size() - 2 * margin));
+  if (found.empty()) return anywhere;
+  const auto begin = found.begin() - prompt.begin() - static_cast<ptrdiff_t>(margin);
+  const auto end = begin + static_cast<ptrdiff_t>(text.size());
+  return {std::max<int64_t>(0, begin), std::min<int64_t>(end, std::ssize(prompt))};
+}
+
+}  // namespace
+
+// The prompt is known: where it has texts of chunks.
+void SchedulerCore::find_texts(Request& request) {
+  for (const std::string& id : request.parent_ids) {
+    if (request.texts.size() == kTextsMax) return;
+    const std::string& tenant = request.client.tenant;
+    const auto found = registry_.find(tenant, id);
+    // One that was deleted in the meantime: its text may be anywhere.
+    static const std::vector<int32_t> kUnknown;
+    const auto& text = found.ok() ? (*found)->chunk.token_ids : kUnknown;
+    request.texts.push_back(
+        {{found.ok() ? (*found)->chunk.tenant : tenant, id}, find_text(request.prompt, text)});
+  }
+}
+
+// Notes which pages of the request's prompt, as far as it is computed, have texts of chunks.
+void SchedulerCore::note_uses(const Request& request) {
+  if (request.texts.empty() || !request.sequence) return;
+  const std::span<const int32_t> tokens = request.sequence->tokens();
+  const TenantId owner = tenant_id(request.client.tenant);
+  const ChainIndex::Match match =
+      index_.match(owner, tokens.first(std::min(tokens.size(), request.prompt.size())));
+  std::vector<ChainIndex::Node*> nodes = ChainIndex::path_to(match.node);
+  if (match.partial != nullptr) nodes.push_back(match.partial);
+  wire::StoreUses stored;
+  for (const TextUse& text : request.texts) {
+    const int64_t last = (text.where.end - 1) / kPageTokens;
+    for (int64_t i = text.where.begin / kPageTokens; i <= last && i < std::ssize(nodes); ++i) {
+      const Digest& key = ChainIndex::key_of(nodes[static_cast<size_t>(i)]);
+      const ChunkUses::Use use = {key, i * kPageTokens, i == last};
+      if (uses_.add(text.chunk, use) && disk_.contains(key)) {
+        stored.uses.push_back(described(text.chunk, use));
+      }
+    }
+  }
+  if (!stored.uses.empty()) send(Actor::kStore, std::move(stored));
+}
+
+wire::PageUse SchedulerCore::described(const ChunkUses::ChunkName& chunk,
+                                       const ChunkUses::Use& use) {
+  return {use.page.hex(), use.position, chunk.first, chunk.second, use.ends};
+}
+
+// What is to be written with the page, which is called `key` on disk.
+std::vector<wire::PageUse> SchedulerCore::uses_of(const NamedPage& page) {
+  std::vector<std::pair<ChunkUses::ChunkName, ChunkUses::Use>> uses;
+  const auto note = [&](const ChunkUses::ChunkName& chunk, bool ends) {
+    uses.push_back({chunk, {page.key, page.position, ends}});
+  };
+  const Digest& in_memory = ChainIndex::key_of(page.node);
+  uses_.for_chunks_of(in_memory, note);
+  std::vector<wire::PageUse> described_uses;
+  for (const auto& [chunk, use] : uses) {
+    if (in_memory != page.key) uses_.add(chunk, use);
+    described_uses.push_back(described(chunk, use));
+  }
+  return described_uses;
+}
+
+// A request has ended. What it computed of texts that were deleted while it ran goes.
+void SchedulerCore::drop_gone_texts(const Request& request) {
+  if (!request.sequence) return;
+  for (const TextUse& text : request.texts) {
+    if (registry_.find_own(text.chunk.first, text.chunk.second).ok()) continue;
+    end_branch(request.client.tenant, request.sequence->tokens(),
+               static_cast<size_t>(text.where.begin), Removal::kDeleted);
+  }
+}
+
+// Frees the pages that have text of the chunk, with what goes on from where it ends, as far as no
+// chunk that stays has them.
+void SchedulerCore::forget_uses(const ChunkUses::ChunkName& chunk, Removal why) {
+  for (const ChunkUses::Use& use : uses_.take(chunk)) {
+    if (ChainIndex::Node* node = index_.find(use.page)) {
+      forget_use(node, use, why);
+    } else if (use.ends) {
+      drop_stored_from(use.page);
+    } else {
+      drop_stored_unshared({use.page});
+    }
+  }
+}
+
+void SchedulerCore::forget_use(ChainIndex::Node* node, const ChunkUses::Use& use, Removal why) {
+  const TenantId owner = ChainIndex::name_of(node).owner;
+  const auto tenant = std::ranges::find(tenants_, owner, &decltype(tenants_)::value_type::second);
+  if (tenant == tenants_.end()) return;  // public: withdraw_pages() sees to it
+  std::vector<int32_t> chain;
+  for (const ChainIndex::Node* page : ChainIndex::path_to(node)) {
+    const std::span<const int32_t> tokens = ChainIndex::name_of(page).tokens;
+    chain.insert(chain.end(), tokens.begin(), tokens.end());
+  }
+  if (use.ends) {
+    end_branch(tenant->first, chain, static_cast<size_t>(use.position), why);
+  } else {
+    if (writing_ && writing_->owner == owner &&
+        static_cast<int64_t>(common_prefix(writing_->chain, chain)) > use.position) {
+      writing_->ends.emplace_back(use.position, why);
+    }
+    drop_stored_unshared({use.page});
+    index_.drop_branch(owner, chain, use.position, why);
+  }
+}
+
+}  // namespace cascade

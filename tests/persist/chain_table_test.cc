@@ -1,0 +1,70 @@
+// Chains that are to be computed, and notes of texts in pages.
+#include "persist/chain_table.h"
+
+#include <gtest/gtest.h>
+
+#include "persist/store.h"
+#include "tests/persist/memory_disk.h"
+#include "tests/persist/store_testing.h"
+
+namespace cascade {
+namespace {
+
+Digest model(const char* name) {
+  return Hasher().field("model", std::string_view(name)).finish();
+}
+
+class Chains : public ::testing::Test {
+ protected:
+  void SetUp() override { open(); }
+  void open() {
+    store_.reset();
+    auto opened = Store::open(disk_, "/state", {});
+    ASSERT_TRUE(opened.ok()) << opened.error().to_string();
+    store_ = *std::move(opened);
+  }
+
+  testing::MemoryDisk disk_;
+  std::unique_ptr<Store> store_;
+};
+
+TEST_F(Chains, are_there_after_a_restart_for_the_model_that_they_are_of) {
+  const Chunk chunk = testing::make_chunk(1);
+  const PendingChain chain = {model("a"), chunk.tenant, chunk.id, {1, 2, 3, 70'000}, 2};
+  ASSERT_TRUE(store_->put(chunk).ok());
+  ASSERT_TRUE(store_->chains().put(chain).ok());
+  ASSERT_TRUE(store_->commit().ok());
+  open();
+  EXPECT_EQ(*store_->chains().load(model("a")), std::vector{chain});
+  EXPECT_TRUE(store_->chains().load(model("b"))->empty());
+  ASSERT_TRUE(store_->chains().remove(chunk.tenant, chunk.id).ok());
+  EXPECT_TRUE(store_->chains().load(model("a"))->empty());
+}
+
+TEST_F(Chains, go_with_their_chunk_and_are_nothing_without) {
+  const Chunk chunk = testing::make_chunk(1);
+  const PendingChain chain = {model("a"), chunk.tenant, chunk.id, {1, 2}, 0};
+  ASSERT_TRUE(store_->chains().put(chain).ok());
+  EXPECT_TRUE(store_->chains().load(model("a"))->empty());
+  ASSERT_TRUE(store_->put(chunk).ok());
+  ASSERT_TRUE(store_->chains().put(chain).ok());
+  ASSERT_TRUE(store_->put(chunk).ok());  // again, with other hits, say
+  EXPECT_EQ(store_->chains().load(model("a"))->size(), 1u);
+  ASSERT_TRUE(store_->remove(chunk.tenant, chunk.id).ok());
+  EXPECT_TRUE(store_->chains().load(model("a"))->empty());
+}
+
+TEST_F(Chains, that_were_changed_on_disk_are_left_out) {
+  const Chunk chunk = testing::make_chunk(1);
+  ASSERT_TRUE(store_->put(chunk).ok());
+  ASSERT_TRUE(store_->chains().put({model("a"), chunk.tenant, chunk.id, {1, 2}, 0}).ok());
+  ASSERT_TRUE(store_->database()
+                  .change([&] {
+                    return store_->database().execute("UPDATE pending_chains SET begin_token=1");
+                  })
+                  .ok());
+  EXPECT_TRUE(store_->chains().load(model("a"))->empty());
+}
+
+}  // namespace
+}  // namespace cascade
