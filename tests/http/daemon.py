@@ -100,7 +100,8 @@ class Answer:
     def events(self):
         """(name, data) of server-sent events; data is parsed unless it is [DONE]."""
         for block in self.text.split("\n\n"):
-            fields = dict(line.split(": ", 1) for line in block.split("\n") if line[:1] not in ("", ":"))
+            lines = [line for line in block.split("\n") if line[:1] not in ("", ":")]
+            fields = dict(line.split(": ", 1) for line in lines)
             if "data" in fields:
                 data = fields["data"]
                 yield fields.get("event"), data if data == "[DONE]" else json.loads(data)

@@ -146,11 +146,13 @@ class Responses(unittest.TestCase):
 
     def test_input_that_is_wrong_names_its_param(self):
         for body, param in [
-                ({}, "input"), ({"input": []}, "input"), ({"input": [{"type": "x"}]}, "input[0].type"),
+                ({}, "input"), ({"input": []}, "input"),
+                ({"input": [{"type": "x"}]}, "input[0].type"),
                 ({"input": [{"role": "user"}]}, "input[0].content"),
                 ({"input": [{"type": "function_call_output"}]}, "input[0].call_id"),
                 ({"input": "x", "metadata": {"a": 1}}, "metadata"),
-                ({"input": "x", "previous_response_id": "resp_" + "0" * 32}, "previous_response_id"),
+                ({"input": "x", "previous_response_id": "resp_" + "0" * 32},
+                 "previous_response_id"),
                 ({"input": "y" * 300_000}, "input"),
                 ({"input": "x", "text": {"format": {"type": "json_object"}}}, "text.format")]:
             answer = self.daemon.post("/v1/responses", body)

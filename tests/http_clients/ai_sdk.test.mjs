@@ -8,11 +8,14 @@ import { answer, capital, startDaemon, weatherTool } from "./daemon.mjs";
 let daemon, model;
 before(async () => {
   daemon = await startDaemon();
-  model = createOpenAICompatible({ name: "cascade", baseURL: daemon.baseURL, includeUsage: true })("demo");
+  const provider = createOpenAICompatible(
+    { name: "cascade", baseURL: daemon.baseURL, includeUsage: true });
+  model = provider("demo");
 });
 after(() => daemon.stop());
 
-const ask = (more) => ({ model, prompt: capital, temperature: 0, maxOutputTokens: 40, maxRetries: 0, ...more });
+const ask = (more) => (
+  { model, prompt: capital, temperature: 0, maxOutputTokens: 40, maxRetries: 0, ...more });
 
 test("generateText", async () => {
   const result = await generateText(ask());
@@ -40,7 +43,9 @@ test("thoughts are reasoning parts", async () => {
 
 test("tools go in", async () => {
   const tools = {
-    weather: tool({ description: weatherTool.description, inputSchema: jsonSchema(weatherTool.parameters) }),
+    weather: tool({
+      description: weatherTool.description, inputSchema: jsonSchema(weatherTool.parameters),
+    }),
   };
   const result = await generateText(ask({ tools }));
   assert.equal(typeof result.text, "string");

@@ -49,8 +49,8 @@ test("tools are bound", async () => {
 
 test("responses", async () => {
   const reply = await new ChatOpenAI({
-    model: "demo", apiKey: "none", temperature: 0, maxTokens: 40, maxRetries: 0, useResponsesApi: true,
-    configuration: { baseURL: daemon.baseURL },
+    model: "demo", apiKey: "none", temperature: 0, maxTokens: 40, maxRetries: 0,
+    useResponsesApi: true, configuration: { baseURL: daemon.baseURL },
   }).invoke(capital);
   assert.equal(reply.text, answer);
 });

@@ -12,7 +12,8 @@ before(async () => {
 after(() => daemon.stop());
 
 const chat = (more) => ({
-  model: "demo", messages: [{ role: "user", content: capital }], temperature: 0, max_tokens: 40, ...more,
+  model: "demo", messages: [{ role: "user", content: capital }], temperature: 0, max_tokens: 40,
+  ...more,
 });
 
 test("models", async () => {
@@ -58,7 +59,8 @@ test("thoughts have a name of their own", async () => {
   const message = reply.choices[0].message;
   assert.ok(!message.content.includes("<think>"));
   assert.equal(message.reasoning_content, message.reasoning);
-  assert.equal(reply.usage.completion_tokens_details.reasoning_tokens > 0, Boolean(message.reasoning));
+  const tokens = reply.usage.completion_tokens_details.reasoning_tokens;
+  assert.equal(tokens > 0, Boolean(message.reasoning));
 });
 
 test("tools go in, calls and results too", async () => {
@@ -66,8 +68,10 @@ test("tools go in, calls and results too", async () => {
     tools: [{ type: "function", function: weatherTool }], tool_choice: "auto",
     messages: [
       { role: "user", content: "Weather in Rome?" },
-      { role: "assistant", content: null, tool_calls: [
-        { id: "call_1", type: "function", function: { name: "weather", arguments: '{"city":"Rome"}' } }] },
+      { role: "assistant", content: null, tool_calls: [{
+        id: "call_1", type: "function",
+        function: { name: "weather", arguments: '{"city":"Rome"}' },
+      }] },
       { role: "tool", tool_call_id: "call_1", content: "sunny" },
     ],
   }));
@@ -82,10 +86,12 @@ test("errors have their classes, codes and params", async () => {
   });
   await assert.rejects(client.chat.completions.create(chat({ n: 2 })), (error) => {
     assert.ok(error instanceof OpenAI.BadRequestError);
-    assert.deepEqual([error.code, error.param, error.type], ["unsupported", "n", "invalid_request_error"]);
+    assert.deepEqual([error.code, error.param], ["unsupported", "n"]);
+    assert.equal(error.type, "invalid_request_error");
     return true;
   });
-  await assert.rejects(client.embeddings.create({ model: "demo", input: "x" }), OpenAI.InternalServerError);
+  await assert.rejects(
+    client.embeddings.create({ model: "demo", input: "x" }), OpenAI.InternalServerError);
 });
 
 test("an error in a stream is thrown", async () => {
@@ -116,7 +122,8 @@ test("completions", async () => {
   assert.ok(reply.choices[0].text.length > 0);
 });
 
-const ask = (input, more) => ({ model: "demo", input, temperature: 0, max_output_tokens: 60, ...more });
+const ask = (input, more) => (
+  { model: "demo", input, temperature: 0, max_output_tokens: 60, ...more });
 
 test("responses: three turns, read back, deleted", async () => {
   const first = await client.responses.create(ask(capital, { metadata: { a: "b" } }));
@@ -125,7 +132,8 @@ test("responses: three turns, read back, deleted", async () => {
     ask("What city did we just discuss?", { previous_response_id: first.id }));
   const third = await client.responses.create(
     ask("Please repeat your last answer.", { previous_response_id: second.id }));
-  assert.ok(third.usage.input_tokens_details.cached_tokens > second.usage.input_tokens_details.cached_tokens);
+  const cached = (reply) => reply.usage.input_tokens_details.cached_tokens;
+  assert.ok(cached(third) > cached(second));
   const again = await client.responses.retrieve(first.id);
   assert.equal(again.output_text, answer);
   assert.deepEqual(again.metadata, { a: "b" });

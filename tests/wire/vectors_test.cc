@@ -92,7 +92,6 @@ Chunk sample_chunk() {
   chunk.priority = 50;
   chunk.name = "capitals";
   chunk.parent_ids = {"chunk_0123456789abcdef0123456789abcdef"};
-  chunk.client_data = R"({"turn":1})";
   return chunk;
 }
 

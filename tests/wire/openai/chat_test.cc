@@ -57,8 +57,8 @@ TEST(OpenAiChat, fields_become_those_of_the_protocol) {
       R"(,"temperature":0.5,"top_p":0.9,"top_k":-1,"min_p":0.1,"seed":-1,"presence_penalty":1,
       "frequency_penalty":-1,"repetition_penalty":1.1,"logit_bias":{"5":-100},"stop":["a","b"],
       "max_tokens":7,"max_completion_tokens":9,"timeout_ms":100,"ignore_eos":true,
-      "logprobs":true,"top_logprobs":3,"unheard_of":{"x":1},"user":"me","service_tier":"auto"})"
-          + std::string());
+      "logprobs":true,"top_logprobs":3,"unheard_of":{"x":1},"user":"me","service_tier":"auto"})" +
+      std::string());
   EXPECT_EQ(request.sampling.temperature, 0.5);
   EXPECT_EQ(request.sampling.top_k, 0);
   EXPECT_EQ(request.sampling.seed, UINT64_MAX);
@@ -84,17 +84,15 @@ TEST(OpenAiChat, contents_are_strings_or_parts_of_text) {
   EXPECT_EQ(messages[0].role, "system");
   EXPECT_EQ(messages[1].content, "a\nb");
   EXPECT_EQ(messages[2].reasoning, "hm");
-  EXPECT_EQ(messages[2].tool_calls,
-            R"([{"id":"call_1","type":"function","function":{"name":"f",)"
-            R"("arguments":"{\"x\": 1}"}}])");
+  EXPECT_EQ(messages[2].tool_calls, R"([{"id":"call_1","type":"function","function":{"name":"f",)"
+                                    R"("arguments":"{\"x\": 1}"}}])");
   EXPECT_EQ(messages[3].tool_call_id, "call_1");
 }
 
 TEST(OpenAiChat, thoughts_are_read_under_both_names) {
   for (const char* name : {"reasoning", "reasoning_content"}) {
     const auto call = decode_chat(R"({"messages":[{"role":"assistant","content":"x",")" +
-                                  std::string(name) +
-                                  R"(":"hm"},{"role":"user","content":"y"}]})");
+                                  std::string(name) + R"(":"hm"},{"role":"user","content":"y"}]})");
     ASSERT_TRUE(call.ok());
     EXPECT_EQ(call->request.messages[0].reasoning, "hm") << name;
   }
@@ -134,8 +132,7 @@ TEST(OpenAiChat, tools_go_to_the_template_and_choices_decide) {
   ASSERT_TRUE(none.ok());
   EXPECT_FALSE(none->tools);
   EXPECT_EQ(none->request.tools, "");
-  for (const char* choice :
-       {R"("required")", R"({"type":"function","function":{"name":"f"}})"}) {
+  for (const char* choice : {R"("required")", R"({"type":"function","function":{"name":"f"}})"}) {
     const auto forced = decode_with(tools + R"(,"tool_choice":)" + choice);
     ASSERT_FALSE(forced.ok());
     EXPECT_EQ(forced.error().code, ErrorCode::kUnsupported);
@@ -180,9 +177,9 @@ TEST(OpenAiChat, a_stream_begins_with_the_role_and_ends_with_usage_and_done) {
   const auto call = decode_with(R"(,"stream":true,"stream_options":{"include_usage":true})");
   ASSERT_TRUE(call.ok());
   ChatStream stream({"id", "demo", "fp", 7}, *call);
-  const auto events = events_of(stream.begin() + stream.delta({"hm", true}) +
-                                stream.delta({"Hel", false}) + stream.delta({"lo", false}) +
-                                stream.end(answer_of("Hello"), {}));
+  const auto events =
+      events_of(stream.begin() + stream.delta({"hm", true}) + stream.delta({"Hel", false}) +
+                stream.delta({"lo", false}) + stream.end(answer_of("Hello"), {}));
   ASSERT_EQ(events.size(), 7u);
   EXPECT_EQ(events[0]["choices"][0]["delta"]["role"], "assistant");
   EXPECT_EQ(events[1]["choices"][0]["delta"]["reasoning_content"], "hm");
@@ -207,13 +204,14 @@ TEST(OpenAiChat, a_stream_without_usage_has_no_empty_choices) {
 }
 
 TEST(OpenAiChat, calls_are_streamed_with_index_id_and_name_first) {
-  const auto call = decode_with(
-      R"(,"stream":true,"tools":[{"type":"function","function":{"name":"f"}}])");
+  const auto call =
+      decode_with(R"(,"stream":true,"tools":[{"type":"function","function":{"name":"f"}}])");
   ASSERT_TRUE(call.ok());
   ChatStream stream({"id", "demo", "fp", 7}, *call);
   std::string text;
-  const std::string answer = "Well.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\": 1}}\n"
-                             "</tool_call>\n<tool_call>{\"name\":\"g\"}</tool_call>";
+  const std::string answer =
+      "Well.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\": 1}}\n"
+      "</tool_call>\n<tool_call>{\"name\":\"g\"}</tool_call>";
   for (const char c : answer) text += stream.delta({std::string(1, c), false});
   text += stream.end(answer_of(answer), {});
   std::string content;

@@ -31,7 +31,8 @@ TEST(OpenAiResponses, items_become_messages_in_order) {
       {"type":"function_call","call_id":"c1","name":"f","arguments":"{}"},
       {"type":"function_call","call_id":"c2","name":"g","arguments":"{}"},
       {"type":"function_call_output","call_id":"c1","output":"sunny"},
-      {"type":"function_call_output","call_id":"c2","output":[{"type":"input_text","text":"3"}]}]})");
+      {"type":"function_call_output","call_id":"c2",
+       "output":[{"type":"input_text","text":"3"}]}]})");
   ASSERT_TRUE(fill_in(call, {}).ok());
   const auto& messages = call.request.messages;
   ASSERT_EQ(messages.size(), 5u);
@@ -46,8 +47,10 @@ TEST(OpenAiResponses, items_become_messages_in_order) {
 
 TEST(OpenAiResponses, what_is_kept_gives_the_turn_back) {
   ResponseCall call = call_of(
-      R"({"input":"Hi","instructions":"secret","metadata":{"a":"b"},"previous_response_id":"resp_1"})");
-  const PastTurn past = {OrderedJson::array(), {.role = "assistant", .content = "x", .reasoning = {}}};
+      R"({"input":"Hi","instructions":"secret","metadata":{"a":"b"},
+      "previous_response_id":"resp_1"})");
+  const PastTurn past = {OrderedJson::array(),
+                         {.role = "assistant", .content = "x", .reasoning = {}}};
   ASSERT_TRUE(fill_in(call, {past}).ok());
   EXPECT_TRUE(call.request.retain_output);
   EXPECT_EQ(call.request.client_data.find("secret"), std::string::npos);
@@ -102,8 +105,7 @@ TEST(OpenAiResponses, a_stream_numbers_its_events_and_repeats_its_items_in_the_e
   ResponseCall call = call_of(R"({"input":"x","stream":true,"tools":[
       {"type":"function","name":"f","parameters":{}}]})");
   ASSERT_TRUE(fill_in(call, {}).ok());
-  EXPECT_EQ(call.request.tools,
-            R"([{"type":"function","function":{"name":"f","parameters":{}}}])");
+  EXPECT_EQ(call.request.tools, R"([{"type":"function","function":{"name":"f","parameters":{}}}])");
   ResponseStream stream(kContext, call);
   stream.accept({0, "output_99"});
   wire::Final final;
