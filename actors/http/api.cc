@@ -162,8 +162,10 @@ Task<> Api::watch_status() {
   constexpr std::chrono::milliseconds kLoadingPause{50}, kPause{1000};
   while (!closed_) {
     Exchange exchange(link_, kLocalTenant);
+    status_exchange_ = &exchange;
     wire::Message request = wire::StatusRequest{};
     const std::optional<wire::Message> answer = co_await exchange.call(std::move(request));
+    status_exchange_ = nullptr;
     if (closed_) co_return;
     if (answer && std::holds_alternative<wire::StatusReply>(*answer)) {
       status_ = std::get<wire::StatusReply>(*answer);
@@ -181,6 +183,7 @@ Task<> Api::watch_status() {
 void Api::close() {
   closed_ = true;
   timer_.cancel();
+  if (status_exchange_ != nullptr) status_exchange_->abandon();
 }
 
 }  // namespace cascade

@@ -111,6 +111,7 @@ class Api {
   std::optional<wire::StatusReply> status_;  // as it was last told
   std::string fingerprint_;
   asio::steady_timer timer_;
+  Exchange* status_exchange_ = nullptr;  // of watch_status()
   bool closed_ = false;
   size_t connections_ = 0;
   const int64_t created_;

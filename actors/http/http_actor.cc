@@ -56,13 +56,12 @@ class HttpServer {
   }
 
   void run() {
-    std::exception_ptr failure;
     const auto on_end = [&](const std::exception_ptr& error) {
-      if (!error) return;
-      if (!failure) failure = error;
+      if (!error || failure_) return;
+      failure_ = error;
       // Clients hear of it first.
       end_.expires_after(kFailureWait);
-      end_.async_wait([this](const error_code&) { io_.stop(); });
+      end_.async_wait([this](const error_code&) { end_all(); });
     };
     for (const std::string& tenant : tenants_) {
       asio::co_spawn(io_, link_.run(tenant, [this] { stop(); }), on_end);
@@ -71,8 +70,15 @@ class HttpServer {
     asio::co_spawn(io_, api_.watch_status(), on_end);
     asio::co_spawn(io_, accept(), on_end);
     asio::co_spawn(io_, tick(), on_end);
-    io_.run();
-    if (failure) std::rethrow_exception(failure);
+    // Every coroutine has ended when this returns: what they hold refers to the link.
+    try {
+      io_.run();
+    } catch (...) {
+      failure_ = std::current_exception();
+      end_all();
+      io_.run();
+    }
+    if (failure_) std::rethrow_exception(failure_);
   }
 
  private:
@@ -175,6 +181,7 @@ class HttpServer {
       tick_.expires_after(stopping_ ? kTick / 10 : kTick);
       error_code woken;
       co_await tick_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+      if (ended_) co_return;
       const auto now = Connection::Clock::now();
       const std::set<Connection*> all = connections_;
       for (Connection* connection : all) {
@@ -185,6 +192,12 @@ class HttpServer {
       stop_at = std::min(stop_at, now + kStopWait);
       if (connections_.empty() || now >= stop_at) break;
     }
+    end_all();
+  }
+
+  void end_all() {
+    ended_ = true;
+    stop();
     for (Connection* connection : std::set<Connection*>(connections_)) connection->close();
     api_.close();
     link_.close();
@@ -205,6 +218,8 @@ class HttpServer {
   size_t bodies_bytes_ = 0;
   std::set<Connection*> connections_;
   bool stopping_ = false;
+  bool ended_ = false;
+  std::exception_ptr failure_;
   asio::io_context io_;
   asio::steady_timer tick_;
   asio::steady_timer pause_;
