@@ -71,7 +71,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   answer.text = model_.tokenizer.decode(request.token_ids, request.skip_special);
   if (request.pieces) {
     for (const int32_t token : request.token_ids) {
-      answer.pieces.push_back(model_.tokenizer.decode(std::span(&token, 1), false));
+      answer.pieces.push_back(model_.tokenizer.decode(std::span(&token, 1), request.skip_special));
     }
   }
   reply(client, id, std::move(answer));

@@ -107,11 +107,7 @@ OrderedJson encode_logprobs(const wire::Final& final, std::span<const std::strin
 
 OrderedJson encode_text_logprobs(const wire::Final& final, std::span<const std::string> pieces) {
   const Shown part = shown(final, pieces);
-  OrderedJson result;
-  OrderedJson& tokens = result["tokens"] = OrderedJson::array();
-  OrderedJson& logprobs = result["token_logprobs"] = OrderedJson::array();
-  OrderedJson& tops = result["top_logprobs"] = OrderedJson::array();
-  OrderedJson& offsets = result["text_offset"] = OrderedJson::array();
+  OrderedJson tokens = OrderedJson::array(), logprobs = tokens, tops = tokens, offsets = tokens;
   size_t offset = 0;
   for (size_t i = part.begin; i < part.end; ++i) {
     tokens.push_back(pieces[i]);
@@ -124,6 +120,11 @@ OrderedJson encode_text_logprobs(const wire::Final& final, std::span<const std::
     offsets.push_back(offset);
     offset += pieces[i].size();
   }
+  OrderedJson result;
+  result["tokens"] = std::move(tokens);
+  result["token_logprobs"] = std::move(logprobs);
+  result["top_logprobs"] = std::move(tops);
+  result["text_offset"] = std::move(offsets);
   return result;
 }
 

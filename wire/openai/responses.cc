@@ -298,10 +298,13 @@ Result<std::string> encode_input_items(
   const auto count = std::min<ptrdiff_t>(left, limit);
   OrderedJson result;
   result["object"] = "list";
-  OrderedJson& data = result["data"] = OrderedJson::array();
+  OrderedJson data = OrderedJson::array();
   for (auto item = begin; item != begin + count; ++item) data.push_back(*item);
-  result["first_id"] = data.empty() ? OrderedJson() : data.front()["id"];
-  result["last_id"] = data.empty() ? OrderedJson() : data.back()["id"];
+  const OrderedJson first = data.empty() ? OrderedJson() : data.front()["id"];
+  const OrderedJson last = data.empty() ? OrderedJson() : data.back()["id"];
+  result["data"] = std::move(data);
+  result["first_id"] = first;
+  result["last_id"] = last;
   result["has_more"] = count < left;
   return json_text(result);
 }
