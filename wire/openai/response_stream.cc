@@ -50,7 +50,8 @@ std::string ResponseStream::begin() {
   OrderedJson members;
   members["response"] =
       response_object(context_, echo_, "in_progress", OrderedJson::array(), nullptr);
-  return event("response.created", members) + event("response.in_progress", members);
+  std::string out = event("response.created", members);
+  return out += event("response.in_progress", std::move(members));
 }
 
 std::string ResponseStream::delta(const wire::Delta& delta) {

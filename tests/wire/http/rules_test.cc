@@ -61,8 +61,9 @@ TEST(ApiKeys, a_key_is_of_the_tenant_whose_line_it_made) {
 
 TEST(ApiKeys, a_line_that_is_wrong_is_named) {
   const std::string hash(64, 'a');
-  for (const std::string line : {std::string("alice"), "alice xyz", "Alice " + hash,
-                                 "alice " + hash + "0", "a/b " + hash, hash}) {
+  const std::vector<std::string> wrong = {
+      "alice", "alice xyz", "Alice " + hash, "alice " + hash + "0", "a/b " + hash, hash};
+  for (const std::string& line : wrong) {
     const auto keys = ApiKeys::parse("\n" + line);
     ASSERT_FALSE(keys.ok()) << line;
     EXPECT_EQ(keys.error().field, "line 2");

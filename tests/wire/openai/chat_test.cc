@@ -57,7 +57,7 @@ TEST(OpenAiChat, fields_become_those_of_the_protocol) {
       R"(,"temperature":0.5,"top_p":0.9,"top_k":-1,"min_p":0.1,"seed":-1,"presence_penalty":1,
       "frequency_penalty":-1,"repetition_penalty":1.1,"logit_bias":{"5":-100},"stop":["a","b"],
       "max_tokens":7,"max_completion_tokens":9,"timeout_ms":100,"ignore_eos":true,
-      "logprobs":true,"top_logprobs":3,"unheard_of":{"x":1},"user":"me","service_tier":"auto"})" +
+      "logprobs":true,"top_logprobs":3,"unheard_of":{"x":1},"user":"me","service_tier":"auto")" +
       std::string());
   EXPECT_EQ(request.sampling.temperature, 0.5);
   EXPECT_EQ(request.sampling.top_k, 0);
@@ -190,9 +190,12 @@ TEST(OpenAiChat, a_stream_begins_with_the_role_and_ends_with_usage_and_done) {
   const auto call = decode_with(R"(,"stream":true,"stream_options":{"include_usage":true})");
   ASSERT_TRUE(call.ok());
   ChatStream stream({"id", "demo", "fp", 7}, *call);
-  const auto events =
-      events_of(stream.begin() + stream.delta({"hm", true}) + stream.delta({"Hel", false}) +
-                stream.delta({"lo", false}) + stream.end(answer_of("Hello"), {}));
+  std::string text = stream.begin();
+  for (const wire::Delta& delta :
+       {wire::Delta{"hm", true}, wire::Delta{"Hel", false}, wire::Delta{"lo", false}}) {
+    text += stream.delta(delta);
+  }
+  const auto events = events_of(text + stream.end(answer_of("Hello"), {}));
   ASSERT_EQ(events.size(), 7u);
   EXPECT_EQ(events[0]["choices"][0]["delta"]["role"], "assistant");
   EXPECT_EQ(events[1]["choices"][0]["delta"]["reasoning_content"], "hm");
@@ -209,7 +212,8 @@ TEST(OpenAiChat, a_stream_without_usage_has_no_empty_choices) {
   const auto call = decode_with(R"(,"stream":true)");
   ASSERT_TRUE(call.ok());
   ChatStream stream({"id", "demo", "fp", 7}, *call);
-  for (const OrderedJson& event : events_of(stream.begin() + stream.end(answer_of(""), {}))) {
+  std::string text = stream.begin();
+  for (const OrderedJson& event : events_of(text += stream.end(answer_of(""), {}))) {
     if (event == "done") continue;
     EXPECT_EQ(event["choices"].size(), 1u);
     EXPECT_FALSE(event.contains("usage"));

@@ -113,8 +113,10 @@ TEST(OpenAiResponses, a_stream_numbers_its_events_and_repeats_its_items_in_the_e
   final.output_chunk_id = "output_99";
   final.reasoning = "hm";
   final.text = "Well.<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>";
-  const std::string text = stream.begin() + stream.delta({"hm", true}) +
-                           stream.delta({final.text, false}) + stream.end(final, {});
+  std::string text = stream.begin();
+  text += stream.delta({"hm", true});
+  text += stream.delta({final.text, false});
+  text += stream.end(final, {});
   std::vector<OrderedJson> events;
   size_t begin = 0;
   for (size_t end; (end = text.find("\n\n", begin)) != std::string::npos; begin = end + 2) {
