@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "actors/asio.h"
-#include "wire/http/request_parser.h"
+#include "actors/http/request_parser.h"
 
 namespace cascade {
 

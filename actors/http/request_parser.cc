@@ -1,5 +1,5 @@
 // Boost.Beast parses; what it lets through and should not is refused before.
-#include "wire/http/request_parser.h"
+#include "actors/http/request_parser.h"
 
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>

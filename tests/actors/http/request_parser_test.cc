@@ -1,5 +1,5 @@
 // HTTP requests out of bytes, however they are cut, and whatever they are.
-#include "wire/http/request_parser.h"
+#include "actors/http/request_parser.h"
 
 #include <gtest/gtest.h>
 
