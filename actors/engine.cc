@@ -104,8 +104,16 @@ bool decode_step(Engine& engine, std::vector<Running>& all) {
 wire::EncodeDone run_encode(const Model& model, const wire::EncodeJob& job) {
   wire::EncodeDone done;
   done.job = job.job;
-  const ConversationContext context = {model.tokenizer, model.chat_template, model.template_tokens,
-                                       job.thinking, job.now_unix_s};
+  ConversationContext context = {model.tokenizer, model.chat_template, model.template_tokens,
+                                 job.thinking, job.now_unix_s};
+  if (!job.tools.empty()) {
+    auto tools = parse_ordered_json(job.tools, "tools");
+    if (!tools.ok()) {
+      done.error = tools.error();
+      return done;
+    }
+    context.tools = *std::move(tools);
+  }
   const auto store = [&](auto&& ids) {
     if (ids.ok()) {
       done.token_ids = *std::move(ids);
@@ -131,6 +139,7 @@ wire::EncodeDone run_encode(const Model& model, const wire::EncodeJob& job) {
       done.token_ids = std::move(prompt->token_ids);
       done.generation_prefix = std::move(prompt->generation_prefix);
       done.inside_think = prompt->inside_think;
+      if (job.show_text) done.text = std::move(prompt->text);
       break;
     }
   }

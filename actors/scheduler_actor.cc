@@ -85,16 +85,18 @@ class SchedulerActor {
     const std::string sender = std::exchange(frames.front(), {});
     std::span<const wire::Frame> rest = std::span(frames).subspan(1);
     Client client;
-    const std::optional<std::string> tenant = tenant_of_gateway(sender);
+    std::optional<std::string> tenant = tenant_of_gateway(sender);
+    const bool http = !tenant;
+    if (http) tenant = tenant_of_http_port(sender);
     if (tenant) {
       CHECK(!rest.empty());
-      client = {*tenant, rest.front()};
+      client = {*tenant, (http ? kHttpRoute : kIpcRoute) + rest.front()};
       rest = rest.subspan(1);
     }
     auto envelope = wire::decode(rest);
     CHECK(envelope.ok());  // the gateway has checked it; the others are our own
     if (const auto* hello = std::get_if<wire::ActorHello>(&envelope->message)) {
-      greet(hello->actor, tenant);
+      greet(hello->actor, tenant, http);
     } else if (std::holds_alternative<wire::Stop>(envelope->message)) {
       core_.stop();
     } else if (tenant) {
@@ -104,10 +106,10 @@ class SchedulerActor {
     }
   }
 
-  void greet(const std::string& actor, const std::optional<std::string>& tenant) {
+  void greet(const std::string& actor, const std::optional<std::string>& tenant, bool http) {
     if (tenant) {
       gateways_.insert(actor);
-      core_.on_actor_started(Actor::kGateway, *tenant);
+      core_.on_actor_started(http ? Actor::kHttp : Actor::kGateway, *tenant);
     }
     for (const auto& [worker, name] : kWorkers) {
       if (actor == name) core_.on_actor_started(worker);
@@ -118,8 +120,10 @@ class SchedulerActor {
     for (SchedulerCore::Outgoing& outgoing : core_.take_outgoing()) {
       wire::Frames frames = wire::encode(outgoing.envelope);
       if (outgoing.to == Actor::kGateway) {
-        frames.insert(frames.begin(), outgoing.client.route);
-        send(gateway_name(outgoing.client.tenant), std::move(frames));
+        const auto& [tenant, route] = outgoing.client;
+        frames.insert(frames.begin(), route.substr(1));
+        const bool http = route.front() == kHttpRoute;
+        send(http ? http_port_name(tenant) : gateway_name(tenant), std::move(frames));
       }
       for (const auto& [worker, name] : kWorkers) {
         if (outgoing.to == worker) send(name, std::move(frames));

@@ -116,16 +116,27 @@ void run_connected(
   if (failure) std::rethrow_exception(failure);
 }
 
+std::optional<std::string> behind_prefix(std::string_view name, const std::string& prefix) {
+  if (!name.starts_with(prefix)) return std::nullopt;
+  return std::string(name.substr(prefix.size()));
+}
+
 }  // namespace
 
 std::string gateway_name(const std::string& tenant) {
-  return std::string(kGatewayActor) + ':' + tenant;
+  return std::string(kGatewayActor) + ":" + tenant;
+}
+
+std::string http_port_name(const std::string& tenant) {
+  return std::string(kHttpActor) + ":" + tenant;
 }
 
 std::optional<std::string> tenant_of_gateway(std::string_view name) {
-  const std::string prefix = gateway_name("");
-  if (!name.starts_with(prefix)) return std::nullopt;
-  return std::string(name.substr(prefix.size()));
+  return behind_prefix(name, gateway_name(""));
+}
+
+std::optional<std::string> tenant_of_http_port(std::string_view name) {
+  return behind_prefix(name, http_port_name(""));
 }
 
 void run_worker(ZmqContext& context, const std::string& name, uint64_t incarnation,

@@ -75,6 +75,9 @@ struct ChatMessage {
   // assistant only: `content` stands in the prompt exactly as it is, thoughts included, whatever
   // the template would do to it (policy kKeep).
   bool verbatim = false;
+  std::string tool_calls{};    // assistant only: a JSON array as in OpenAI's API, or empty
+  std::string tool_call_id{};  // tool only: which call this is the result of; may be empty
+  std::string name{};          // tool only: the function's; may be empty
   bool operator==(const ChatMessage&) const = default;
 };
 

@@ -1,6 +1,7 @@
 // SHA-256 over tagged fields, by OpenSSL's EVP interface.
 #include "base/hash.h"
 
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
 
 #include "base/check.h"
@@ -56,6 +57,19 @@ Digest Hasher::finish() {
   CHECK(EVP_DigestFinal_ex(context_->evp, digest.bytes.data(), &size) == 1);
   CHECK(size == digest.bytes.size());
   return digest;
+}
+
+Digest sha256(std::string_view bytes) {
+  Digest digest;
+  unsigned size = 0;
+  CHECK(EVP_Digest(bytes.data(), bytes.size(), digest.bytes.data(), &size, EVP_sha256(), nullptr) ==
+        1);
+  CHECK(size == digest.bytes.size());
+  return digest;
+}
+
+bool equal_in_constant_time(const Digest& a, const Digest& b) {
+  return CRYPTO_memcmp(a.bytes.data(), b.bytes.data(), a.bytes.size()) == 0;
 }
 
 std::optional<Digest> Digest::from_hex(std::string_view text) {

@@ -22,6 +22,11 @@ struct Digest {
   static std::optional<Digest> from_hex(std::string_view text);
 };
 
+// Of the bytes as they are.
+Digest sha256(std::string_view bytes);
+// How long it takes says nothing about where two digests differ.
+bool equal_in_constant_time(const Digest& a, const Digest& b);
+
 // Hashes a sequence of *tagged, length-prefixed* fields, so that no two different field lists give
 // the same byte stream. One object, one digest; not thread-safe.
 class Hasher {

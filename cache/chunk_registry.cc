@@ -260,6 +260,8 @@ std::string chunk_content_hash(const Chunk& chunk, std::span<const int32_t> prom
     hasher.field("query", chunk.query_text).field("raw", chunk.raw_text);
     hasher.field("policy", to_string(chunk.think_policy));
     hasher.field("finish", chunk.generation.finish_reason).field("prompt", prompt);
+    // What a program has noted is of one request, however alike the answers are.
+    if (!chunk.client_data.empty()) hasher.field("id", chunk.id);
   }
   return hasher.finish().hex();
 }

@@ -130,7 +130,7 @@ class ChunkRegistry {
 
 // The content hash: of an input chunk, type and text; of an output, also the turn that it answers
 // and `prompt`, the tokens that it was generated from: equal answers in two conversations are two
-// chunks, whose K and V differ.
+// chunks, whose K and V differ. An output with client_data is like no other.
 std::string chunk_content_hash(const Chunk& chunk, std::span<const int32_t> prompt = {});
 
 }  // namespace cascade

@@ -18,6 +18,7 @@
 #include "actors/store_actor.h"
 #include "actors/supervisor.h"
 #include "actors/worker.h"
+#include "daemon/http_door.h"
 #include "daemon/run_dir.h"
 #include "kernels/kv_format.h"
 #include "persist/memory_store.h"
@@ -48,9 +49,11 @@ Result<PageArena> make_arena(const Model& model, int64_t kv_bytes_max) {
 // threads have ended.
 class Service {
  public:
-  Service(const DaemonOptions& options, const Model& model, PageArena arena, ThreadPool& pool,
-          std::unique_ptr<Store> store)
+  Service(const DaemonOptions& options, ZmqContext& context, HttpDoor* http, const Model& model,
+          PageArena arena, ThreadPool& pool, std::unique_ptr<Store> store)
       : options_(options),
+        context_(context),
+        http_(http),
         model_(model),
         arena_(std::move(arena)),
         store_(std::move(store)),
@@ -65,6 +68,7 @@ class Service {
     start_actors(on_ready);
     const int signal = wait_for_signal();
     supervisor_.stop_restarting();
+    if (http_ != nullptr) http_->stop_restarting();
     // Actors may be waiting for one that is gone, so they cannot be stopped in good order.
     if (failed_) std::_Exit(1);
     spdlog::info("signal {}: stopping", signal);
@@ -168,12 +172,13 @@ class Service {
   }
 
   const DaemonOptions& options_;
+  ZmqContext& context_;
+  HttpDoor* const http_;  // nullptr: none
   const Model& model_;
   PageArena arena_;
   std::unique_ptr<Store> store_;  // nullptr: nothing outlives the process
   MemoryStore memory_store_;      // in its place
   Engine engine_;
-  ZmqContext context_;
   asio::io_context signals_io_{1};
   // Before anybody can be told that the daemon serves: who is may stop it at once. SIGHUP: the
   // terminal of a daemon in the foreground was closed.
@@ -230,6 +235,8 @@ Result<int> run_daemon(const DaemonOptions& options, const std::function<void()>
   ASSIGN_OR_RETURN(const RunDir run_dir, RunDir::open(options.run_dir));
   ::umask(0077);  // the socket is for this user alone
   ThreadPool pool(options.threads);
+  ZmqContext context;
+  ASSIGN_OR_RETURN(const std::unique_ptr<HttpDoor> http, HttpDoor::open(options, context));
   ASSIGN_OR_RETURN(std::unique_ptr<Store> store, open_store(options));
   const ModelOptions model_options = {options.weight_type, options.kv_type, options.isa,
                                       options.state_dir};
@@ -244,7 +251,7 @@ Result<int> run_daemon(const DaemonOptions& options, const std::function<void()>
       to_string(options.weight_type), arena.page_bytes() / kPageTokens, to_string(options.kv_type),
       options.kv_bytes_max >> 20, to_string(options.isa), options.threads);
   if (store) RETURN_IF_ERROR(note_model(*store, *model, options));
-  Service service(options, *model, std::move(arena), pool, std::move(store));
+  Service service(options, context, http.get(), *model, std::move(arena), pool, std::move(store));
   std::vector<SocketFile> sockets = {SocketFile(options.endpoint)};
   for (const std::string& tenant : options.tenants) {
     sockets.emplace_back(tenant_endpoint(options.run_dir, tenant));
@@ -254,6 +261,7 @@ Result<int> run_daemon(const DaemonOptions& options, const std::function<void()>
     on_ready();
   });
   for (const SocketFile& socket : sockets) socket.remove();
+  if (http && http->failed()) return kExitFailed;
   return exit_code;
 }
 

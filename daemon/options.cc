@@ -10,6 +10,7 @@
 #include <fstream>
 #include <thread>
 
+#include "actors/http/listener.h"
 #include "actors/scheduler/tenant.h"
 #include "base/checked.h"
 #include "daemon/run_dir.h"
@@ -140,6 +141,35 @@ void add_cache_options(CLI::App& app, DaemonOptions& options, Sizes& sizes) {
       ->capture_default_str();
 }
 
+void add_http_options(CLI::App& app, DaemonOptions& options) {
+  app.add_option("--http", options.http_address,
+                 "serve HTTP at ADDRESS:PORT, at PORT of 127.0.0.1, or at unix:PATH (default: not: "
+                 "whoever can connect may use a port without keys)");
+  app.add_option("--http-keys", options.http_keys_file,
+                 "file of API keys (cascadectl key new); needed to serve beyond this machine");
+  app.add_option("--http-host", options.http_hosts,
+                 "another name that HTTP clients may call this machine by");
+}
+
+// A port alone is one of this machine.
+Status check_http(DaemonOptions& options) {
+  std::string& address = options.http_address;
+  if (address.empty()) {
+    if (!options.http_keys_file.empty()) return invalid_argument("--http-keys", "needs --http");
+    if (!options.http_hosts.empty()) return invalid_argument("--http-host", "needs --http");
+    return {};
+  }
+  if (address.find_first_not_of("0123456789") == std::string::npos) {
+    address = "127.0.0.1:" + address;
+  }
+  const auto local = is_local_address(address);
+  if (!local.ok()) return invalid_argument("--http", local.error().message);
+  if (*local || !options.http_keys_file.empty()) return {};
+  return invalid_argument("--http", address +
+                                        " can be reached from other machines; that needs "
+                                        "--http-keys");
+}
+
 void add_queue_options(CLI::App& app, DaemonOptions& options) {
   app.add_option("--max-waiting", options.requests_waiting_max, "requests that may wait")
       ->check(CLI::Range(1, 100'000))
@@ -172,6 +202,7 @@ Status finish(const CLI::App& app, const Sizes& sizes, DaemonOptions& options) {
   }
   if (options.run_dir.empty()) return invalid_argument("--run-dir", "must not be empty");
   RETURN_IF_ERROR(check_tenants(options.tenants, options.run_dir));
+  RETURN_IF_ERROR(check_http(options));
   const bool given = app.count("--endpoint") > 0;
   if (!given) options.endpoint = "ipc://" + options.run_dir + "/cascaded.sock";
   const Status endpoint = check_endpoint(options.endpoint);
@@ -245,6 +276,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
                  "where clients connect (ipc://PATH; default: RUN_DIR/cascaded.sock)");
   app.add_option("--tenant", options.tenants,
                  "another tenant: RUN_DIR/tenant-NAME.sock, whose chunks and pages are its own");
+  add_http_options(app, options);
   add_compute_options(app, options, types);
   add_cache_options(app, options, sizes);
   add_queue_options(app, options);

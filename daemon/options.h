@@ -22,6 +22,10 @@ struct DaemonOptions {
   std::string endpoint;  // "ipc://<run_dir>/cascaded.sock" unless given
   // Further tenants; the clients of each have a socket of their own, <run_dir>/tenant-NAME.sock.
   std::vector<std::string> tenants;
+  // The HTTP gateway: "127.0.0.1:8178", "unix:PATH"; empty: none.
+  std::string http_address;
+  std::string http_keys_file;           // empty: no keys are needed
+  std::vector<std::string> http_hosts;  // further names that clients may call it by
   WeightType weight_type = WeightType::kBf16;
   KvType kv_type = KvType::kInt8;
   Isa isa = Isa::kScalar;

@@ -23,6 +23,22 @@ class StandIns {
   const std::string name_ = random_id("cascade");
 };
 
+// Calls as templates take them: their arguments are an object, where clients send its JSON text.
+Result<OrderedJson> template_tool_calls(const std::string& text, size_t message) {
+  const std::string field = "messages[" + std::to_string(message) + "].tool_calls";
+  ASSIGN_OR_RETURN(OrderedJson calls, parse_ordered_json(text, field));
+  if (!calls.is_array()) return invalid_argument(field, "must be a JSON array");
+  for (OrderedJson& call : calls) {
+    const bool whole = call.is_object() && call.contains("function") &&
+                       call["function"].is_object() && call["function"].contains("arguments");
+    if (!whole || !call["function"]["arguments"].is_string()) continue;
+    auto arguments = parse_ordered_json(call["function"]["arguments"].get_ref<const std::string&>(),
+                                        "arguments");
+    if (arguments.ok()) call["function"]["arguments"] = *std::move(arguments);
+  }
+  return calls;
+}
+
 Result<SpannedText> render(const ConversationContext& context, const StandIns& stand_ins,
                            std::span<const ChatMessage> messages, bool add_generation_prompt) {
   if (!context.chat_template) {
@@ -36,9 +52,14 @@ Result<SpannedText> render(const ConversationContext& context, const StandIns& s
     entry["role"] = message.role;
     entry["content"] = message.verbatim ? stand_ins.of(i) : message.content;
     if (!message.reasoning.empty()) entry["reasoning_content"] = message.reasoning;
+    if (!message.name.empty()) entry["name"] = message.name;
+    if (!message.tool_call_id.empty()) entry["tool_call_id"] = message.tool_call_id;
+    if (!message.tool_calls.empty()) {
+      ASSIGN_OR_RETURN(entry["tool_calls"], template_tool_calls(message.tool_calls, i));
+    }
     list.push_back(std::move(entry));
   }
-  variables["tools"] = nullptr;
+  variables["tools"] = context.tools;
   variables["documents"] = nullptr;
   variables["add_generation_prompt"] = add_generation_prompt;
   if (context.thinking) variables["enable_thinking"] = *context.thinking;
@@ -169,6 +190,7 @@ Result<EncodedPrompt> encode_prompt(const ConversationContext& context,
   ASSIGN_OR_RETURN(with_prompt,
                    replace_stand_ins(context, std::move(with_prompt), stand_ins, messages));
   ASSIGN_OR_RETURN(prompt.token_ids, context.tokenizer.encode(with_prompt, false));
+  prompt.text = plain_text(with_prompt);
   if (prompt.token_ids.empty()) return invalid_argument("messages", "the prompt is empty");
   prompt.inside_think = ends_inside_think(context.tokenizer, prompt.token_ids);
   return prompt;

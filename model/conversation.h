@@ -20,6 +20,7 @@ struct EncodedPrompt {
   std::string generation_prefix;
   // The prompt ends inside an open think block: the first sampled tokens are thoughts.
   bool inside_think = false;
+  std::string text;  // what was tokenized
 };
 
 // What a conversation may use of a model. All functions: any thread.
@@ -29,6 +30,7 @@ struct ConversationContext {
   const OrderedJson& template_tokens;
   std::optional<bool> thinking;  // the template's enable_thinking; absent: not set
   int64_t now_unix_s = 0;
+  OrderedJson tools = nullptr;  // the template's: an array, or null
 };
 
 // The conversation with the generation prompt, ready for the model to answer.

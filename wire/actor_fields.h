@@ -18,6 +18,8 @@ template <class A, Is<EncodeJob> M>
 void fields(A& a, M& m) {
   a.required("job", m.job);
   a.required("mode", m.mode);
+  a.optional("tools", m.tools);
+  a.required("show_text", m.show_text);
   a.required("messages", m.messages);
   a.required("follower", m.follower);
   a.required("raw", m.raw);
@@ -32,6 +34,7 @@ void fields(A& a, M& m) {
   a.numbers("token_ids", m.token_ids);
   a.required("generation_prefix", m.generation_prefix);
   a.required("inside_think", m.inside_think);
+  a.optional("text", m.text);
 }
 
 template <class A, Is<SampleSpec> M>

@@ -31,6 +31,8 @@ struct EncodeJob {
   // whose last message, the user's, goes on behind a blank line. kRaw: `raw` as a prompt of its own
   // (with BOS). kText: `raw` as a part of one.
   enum class Mode : uint8_t { kPrompt, kHistory, kBeginning, kRaw, kText } mode = Mode::kPrompt;
+  std::string tools;       // as in GenerateRequest
+  bool show_text = false;  // kPrompt: the text is wanted, too
   std::vector<ChatMessage> messages;
   std::string follower = "user";  // kHistory: the role of the message that will follow
   std::string raw;
@@ -46,6 +48,7 @@ struct EncodeDone {
   // empty think block; and whether the model starts inside a think block.
   std::string generation_prefix;
   bool inside_think = false;
+  std::string text;  // show_text: the prompt before it was tokenized
 };
 
 // How to choose a token from logits: everything that the choice depends on.

@@ -50,6 +50,9 @@ void fields(A& a, M& m) {
   a.required("content", m.content);
   a.optional("reasoning", m.reasoning);
   a.optional("verbatim", m.verbatim);
+  a.optional("tool_calls", m.tool_calls);
+  a.optional("tool_call_id", m.tool_call_id);
+  a.optional("name", m.name);
 }
 
 template <class A, Is<SessionTurn> M>

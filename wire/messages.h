@@ -14,16 +14,17 @@ using Message = std::variant<
     Ping, StatusRequest, GenerateRequest, CancelRequest, ChunkPut, ChunkListRequest, ChunkGet,
     ChunkDelete, ChunkUpdate, StatsRequest, PrefixCache, PrefixAttach, PrefixRelease, ChunkSearch,
     FsckRequest, BackupRequest, SessionListRequest, SessionGet, SessionDelete, PolicyGet, PolicySet,
-    Pong, StatusReply, Accepted, Progress, Delta, Final, ChunkReply, PrefixReply, ChunkListReply,
-    ChunkSearchReply, StatsReply, FsckReply, BackupReply, SessionListReply, SessionReply,
-    PolicyReply, Ack, ErrorReply, ActorHello, Stop, EncodeJob, EncodeDone, PrefillJob, PrefillDone,
-    DecodeJob, DecodeDone, StorePut, StoreDelete, StoreTouch, StoreLoad, StoreAck, StoreChunks,
-    StorePages, StorePagesDone, LoadPages, LoadPagesDone, RemovePages, StoredPages, PrefetchPages,
-    StoreUses, StoreChain, PendingChain, ReadChain, StoredChain, StoreSearch, StoreFound,
-    StoreCheck, StoreChecked, StoreBackup, StoreBackedUp, PagesForgotten, StoreSession,
+    TokenizeRequest, DetokenizeRequest, ApplyTemplateRequest, Pong, StatusReply, Accepted, Progress,
+    Delta, Final, ChunkReply, PrefixReply, ChunkListReply, ChunkSearchReply, StatsReply, FsckReply,
+    BackupReply, SessionListReply, SessionReply, PolicyReply, TokenizeReply, DetokenizeReply,
+    ApplyTemplateReply, Ack, ErrorReply, ActorHello, Stop, EncodeJob, EncodeDone, PrefillJob,
+    PrefillDone, DecodeJob, DecodeDone, StorePut, StoreDelete, StoreTouch, StoreLoad, StoreAck,
+    StoreChunks, StorePages, StorePagesDone, LoadPages, LoadPagesDone, RemovePages, StoredPages,
+    PrefetchPages, StoreUses, StoreChain, PendingChain, ReadChain, StoredChain, StoreSearch,
+    StoreFound, StoreCheck, StoreChecked, StoreBackup, StoreBackedUp, PagesForgotten, StoreSession,
     StoreSessionDelete, StorePolicy, StoredSettings, ClientGone>;
 
 // Types 0 .. kClientMessageCount-1 may come from clients; a gateway refuses the others.
-inline constexpr size_t kClientMessageCount = 21;
+inline constexpr size_t kClientMessageCount = 24;
 
 }  // namespace cascade::wire

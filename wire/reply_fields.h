@@ -55,6 +55,7 @@ void fields(A& a, M& m) {
 template <class A, Is<Accepted> M>
 void fields(A& a, M& m) {
   a.required("queue_position", m.queue_position);
+  a.optional("output_id", m.output_id);
 }
 
 template <class A, Is<Progress> M>
@@ -263,6 +264,23 @@ template <class A, Is<PolicyReply> M>
 void fields(A& a, M& m) {
   a.required("policies", m.policies);
   a.required("durable", m.durable);
+}
+
+template <class A, Is<TokenizeReply> M>
+void fields(A& a, M& m) {
+  a.numbers("token_ids", m.token_ids);
+}
+
+template <class A, Is<DetokenizeReply> M>
+void fields(A& a, M& m) {
+  a.required("text", m.text);
+  a.optional("pieces", m.pieces);
+}
+
+template <class A, Is<ApplyTemplateReply> M>
+void fields(A& a, M& m) {
+  a.required("prompt", m.prompt);
+  a.numbers("token_ids", m.token_ids);
 }
 
 template <class A, Is<Ack> M>

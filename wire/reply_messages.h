@@ -61,6 +61,7 @@ struct StatusReply {
 // The request passed admission; sent at once, before any work.
 struct Accepted {
   int32_t queue_position = 0;  // requests before it
+  std::string output_id{};     // of a request that retains its output: the id that this will have
 };
 
 // How far a request is; sent at least every second while a stream is silent.
@@ -252,6 +253,20 @@ struct ExpiryPolicy {
 struct PolicyReply {
   std::vector<ExpiryPolicy> policies;  // of types whose chunks expire
   bool durable = true;                 // as in ChunkReply
+};
+
+struct TokenizeReply {
+  std::vector<int32_t> token_ids;
+};
+
+struct DetokenizeReply {
+  std::string text;
+  std::vector<std::string> pieces;  // if asked for: of each token alone (U+FFFD for a part of one)
+};
+
+struct ApplyTemplateReply {
+  std::string prompt;
+  std::vector<int32_t> token_ids;
 };
 
 struct Ack {};

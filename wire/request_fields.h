@@ -63,6 +63,7 @@ void fields(A& a, M& m) {
   a.optional("prompt_priority_ms", m.prompt_priority_ms);
   a.optional("session", m.session);
   a.optional("client_data", m.client_data);
+  a.optional("tools", m.tools);
 }
 
 template <class A, Is<CancelRequest> M>
@@ -175,6 +176,26 @@ template <class A, Is<BackupRequest> M>
 void fields(A& a, M& m) {
   a.required("directory", m.directory);
   a.optional("state_dir", m.state_dir);
+}
+
+template <class A, Is<TokenizeRequest> M>
+void fields(A& a, M& m) {
+  a.required("text", m.text);
+  a.optional("beginning", m.beginning);
+}
+
+template <class A, Is<DetokenizeRequest> M>
+void fields(A& a, M& m) {
+  a.numbers("token_ids", m.token_ids);
+  a.optional("skip_special", m.skip_special);
+  a.optional("pieces", m.pieces);
+}
+
+template <class A, Is<ApplyTemplateRequest> M>
+void fields(A& a, M& m) {
+  a.required("messages", m.messages);
+  a.optional("thinking", m.thinking);
+  a.optional("tools", m.tools);
 }
 
 }  // namespace cascade::wire

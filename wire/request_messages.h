@@ -87,6 +87,9 @@ struct GenerateRequest {
   // stand before the request's own chunks, but for a system prompt; the output is retained and,
   // unless it is cancelled, becomes the session's next turn. A session begins with its first turn.
   std::string session;  // <= 128 bytes without control characters
+  // What the model may call: a JSON array as in OpenAI's API, given to the chat template; or empty.
+  // Only with messages.
+  std::string tools;  // <= 1 MiB
 };
 
 // Ends the generation `target` of the same client. Answered with Ack; the target is answered with
@@ -218,6 +221,27 @@ struct FsckRequest {
 struct BackupRequest {
   std::string directory;  // an absolute path of the daemon's machine; not there, or empty
   std::string state_dir;  // as in FsckRequest
+};
+
+// The token ids of a text as it stands in a prompt: special tokens in it are not recognised.
+// Answered with TokenizeReply.
+struct TokenizeRequest {
+  std::string text;
+  bool beginning = false;  // of a raw prompt: with what the tokenizer puts before it (BOS)
+};
+
+// Answered with DetokenizeReply. Error invalid_argument for an id outside the vocabulary.
+struct DetokenizeRequest {
+  std::vector<int32_t> token_ids;
+  bool skip_special = false;  // leaves out special tokens
+  bool pieces = false;        // the text of each token alone as well
+};
+
+// The prompt that a conversation makes. Answered with ApplyTemplateReply.
+struct ApplyTemplateRequest {
+  std::vector<ChatMessage> messages;
+  std::optional<bool> thinking;  // as in GenerateRequest
+  std::string tools;             // as in GenerateRequest
 };
 
 }  // namespace cascade::wire

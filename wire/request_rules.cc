@@ -1,10 +1,12 @@
 // Rules of requests: composition, sampling ranges, stop strings.
 #include "wire/request_rules.h"
 
+#include <algorithm>
 #include <string>
 #include <unordered_set>
 #include <utility>
 
+#include "base/json.h"
 #include "base/utf8.h"
 
 namespace cascade::wire {
@@ -49,6 +51,33 @@ Status check_roles(const std::vector<ChatMessage>& messages) {
                             "must be system, user, assistant or tool");
   }
   return {};
+}
+
+// `text`: empty, or an array of objects.
+Status check_json_array(const std::string& field, const std::string& text) {
+  if (text.empty()) return {};
+  ASSIGN_OR_RETURN(const OrderedJson array,
+                   parse_ordered_json(text, field, {.bytes_max = kToolsBytesMax}));
+  const bool good = array.is_array() && std::ranges::all_of(array, [](const OrderedJson& entry) {
+                      return entry.is_object();
+                    });
+  return good ? Status() : invalid_argument(field, "must be a JSON array of objects");
+}
+
+Status check_tool_calls(const std::vector<ChatMessage>& messages) {
+  for (size_t i = 0; i < messages.size(); ++i) {
+    RETURN_IF_ERROR(
+        check_json_array(element("messages", i, ".tool_calls"), messages[i].tool_calls));
+  }
+  return {};
+}
+
+Status check_tools(const GenerateRequest& request) {
+  RETURN_IF_ERROR(check_tool_calls(request.messages));
+  if (!request.tools.empty() && request.messages.empty()) {
+    return invalid_argument("tools", "is only there with messages");
+  }
+  return check_json_array("tools", request.tools);
 }
 
 Status check_last_message(const std::vector<ChatMessage>& messages) {
@@ -265,6 +294,7 @@ Status check_request(const GenerateRequest& request) {
   RETURN_IF_ERROR(check_top_logprobs(request));
   RETURN_IF_ERROR(check_retention(request));
   RETURN_IF_ERROR(check_session(request));
+  RETURN_IF_ERROR(check_tools(request));
   return check_stop(request.stop);
 }
 
@@ -306,6 +336,7 @@ Status check_request(const ChunkUpdate& request) {
 
 Status check_request(const PrefixCache& request) {
   RETURN_IF_ERROR(check_prompt(request));
+  RETURN_IF_ERROR(check_tool_calls(request.messages));
   if (request.chunks.empty() || request.chunks.back().type != ChunkType::kQuery) return {};
   return invalid_argument(element("chunks", request.chunks.size() - 1, ".type"),
                           "a prefix has no query");
@@ -342,6 +373,23 @@ Status check_request(const FsckRequest& request) {
 Status check_request(const BackupRequest& request) {
   RETURN_IF_ERROR(check_path("directory", request.directory));
   return request.state_dir.empty() ? Status() : check_path("state_dir", request.state_dir);
+}
+
+Status check_request(const TokenizeRequest& request) {
+  return request.text.empty() ? invalid_argument("text", "must not be empty") : Status();
+}
+
+Status check_request(const DetokenizeRequest& request) {
+  if (!request.token_ids.empty()) return {};
+  return invalid_argument("token_ids", "must not be empty");
+}
+
+Status check_request(const ApplyTemplateRequest& request) {
+  if (request.messages.empty()) return invalid_argument("messages", "must not be empty");
+  RETURN_IF_ERROR(check_roles(request.messages));
+  RETURN_IF_ERROR(check_last_message(request.messages));
+  RETURN_IF_ERROR(check_tool_calls(request.messages));
+  return check_json_array("tools", request.tools);
 }
 
 }  // namespace cascade::wire

@@ -22,6 +22,7 @@ inline constexpr size_t kClientDataBytesMax = size_t{256} << 10;
 inline constexpr size_t kSearchBytesMax = 1024;
 inline constexpr size_t kPathBytesMax = 4095;  // the system's limit
 inline constexpr int32_t kChunkPriorityMax = 100;
+inline constexpr size_t kToolsBytesMax = size_t{1} << 20;  // real ones have up to some 100 KiB
 inline constexpr int64_t kDurationMsMax = int64_t{36'525} * 24 * 3600 * 1000;  // 100 years
 
 // Errors: kInvalidArgument with the field, e.g. "sampling.top_p" or "chunks[1].id". decode() calls
@@ -43,6 +44,9 @@ Status check_request(const SessionDelete& request);
 Status check_request(const PolicySet& request);
 Status check_request(const FsckRequest& request);
 Status check_request(const BackupRequest& request);
+Status check_request(const TokenizeRequest& request);
+Status check_request(const DetokenizeRequest& request);
+Status check_request(const ApplyTemplateRequest& request);
 
 // Every other message has no rules beyond the types of its fields.
 template <class M>

@@ -16,10 +16,14 @@
 
 namespace cascade {
 
+// The first character of a route says which door of its tenant the client came through.
+inline constexpr char kIpcRoute = 'g';   // the gateway
+inline constexpr char kHttpRoute = 'h';  // the HTTP gateway
+
 // Who sent a request: the tenant whose door it came through, and the connection.
 struct Client {
   std::string tenant;
-  std::string route;  // the gateway's name of the connection; empty for nobody
+  std::string route;  // the door, and its name of the connection; empty for nobody
   auto operator<=>(const Client&) const = default;
 };
 
@@ -45,6 +49,7 @@ struct Request {
   Client client;
   wire::RequestId id{};
   wire::GenerateRequest params;
+  std::string output_id;       // of the chunk that its output becomes, if it is to be retained
   bool session_taken = false;  // it makes the next turn of params.session
   bool prefix = false;         // a PrefixCache: ends with its prompt, without an answer
   RequestState state = RequestState::kEncoding;

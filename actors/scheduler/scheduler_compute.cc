@@ -308,6 +308,9 @@ void SchedulerCore::fail_in_flight(Actor actor) {
   for (const auto& [job, put] : std::exchange(encoding_puts_, {})) {
     reply_error(put.client, put.id, lost);
   }
+  for (const auto& [job, text] : std::exchange(encoding_texts_, {})) {
+    reply_error(text.client, text.id, lost);
+  }
   forget_histories();
 }
 

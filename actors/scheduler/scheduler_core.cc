@@ -29,6 +29,7 @@ const char* name_of(SchedulerCore::Actor actor) {
     case SchedulerCore::Actor::kDecode: return "decode";
     case SchedulerCore::Actor::kStore: return "store";
     case SchedulerCore::Actor::kGateway: return "gateway";
+    case SchedulerCore::Actor::kHttp: return "http";
   }
   return "unknown";
 }
@@ -91,12 +92,16 @@ void SchedulerCore::on_actor_started(Actor actor, const std::string& tenant) {
   actors_restarted_.push_back(name_of(actor));
   if (actor == Actor::kPrefill || actor == Actor::kDecode) fail_in_flight(actor);
   if (actor == Actor::kStore) on_store_restarted();
-  if (actor == Actor::kGateway) {
-    // The clients of the earlier incarnation cannot be reached any more.
-    boot_id_ = random_id("boot");
+  const bool http = actor == Actor::kHttp;
+  if (actor == Actor::kGateway || http) {
+    // The clients of the earlier incarnation cannot be reached any more. Those of HTTP have seen
+    // their connections end.
+    if (!http) boot_id_ = random_id("boot");
     std::set<Client> clients;
     for (const auto& [handle, request] : requests_) {
-      if (request->client.tenant == tenant) clients.insert(request->client);
+      const Client& client = request->client;
+      const bool came_by_http = client.route.starts_with(kHttpRoute);
+      if (client.tenant == tenant && came_by_http == http) clients.insert(client);
     }
     for (const Client& client : clients) on_client_gone(client);
   }

@@ -40,7 +40,7 @@ struct SchedulerOptions {
   int requests_running_max = 16;
   int32_t max_tokens_default = 2048;
   int reprefills_max = 256;      // further outputs are kept as text only
-  int chunk_puts_max = 64;       // being tokenized
+  int chunk_puts_max = 64;       // being tokenized; the same of texts for clients
   int64_t stop_us = 10'000'000;  // what stop() may take
   PlannerLimits planner;
   EvictionPolicy eviction = EvictionPolicy::kHybrid;
@@ -57,7 +57,7 @@ struct SchedulerOptions {
 // One thread. Every handler returns at once; what it has to say is in take_outgoing().
 class SchedulerCore {
  public:
-  enum class Actor { kPrefill, kDecode, kStore, kGateway };
+  enum class Actor { kPrefill, kDecode, kStore, kGateway, kHttp };
   struct Outgoing {
     Actor to;
     Client client;  // kGateway: whom the gateway shall give it to
@@ -70,7 +70,7 @@ class SchedulerCore {
   ~SchedulerCore();
 
   // An actor has connected: it gets the messages that waited for it. If it had connected before, it
-  // was restarted, and what it was doing is lost. kGateway: the one of `tenant`.
+  // was restarted, and what it was doing is lost. kGateway, kHttp: the one of `tenant`.
   void on_actor_started(Actor actor, const std::string& tenant = {});
   // A message of a client (Ping … ChunkDelete, ClientGone).
   void on_client(const Client& client, wire::Envelope envelope);
@@ -99,6 +99,12 @@ class SchedulerCore {
     Chunk chunk;
     ChunkSettings settings = {};
     std::vector<int32_t> given_ids = {};  // that the text was decoded from
+  };
+  // A client's TokenizeRequest, or ApplyTemplateRequest.
+  struct TextJob {
+    Client client;
+    wire::RequestId id;
+    bool rendered;
   };
   // A prompt whose pages have a priority for a while.
   struct Lease {
@@ -381,6 +387,13 @@ class SchedulerCore {
   void chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done);
   std::string register_text(Chunk chunk);
 
+  // Texts and token ids for clients: scheduler_text.cc.
+  void on(const Client& client, const wire::RequestId& id, wire::TokenizeRequest&& request);
+  void on(const Client& client, const wire::RequestId& id, const wire::DetokenizeRequest& request);
+  void on(const Client& client, const wire::RequestId& id, wire::ApplyTemplateRequest&& request);
+  void encode_text(const Client& client, const wire::RequestId& id, wire::EncodeJob&& job);
+  void text_ready(const TextJob& text, wire::EncodeDone&& done);
+
   const SchedulerOptions options_;
   const Model& model_;
   const PageArena& arena_;
@@ -412,6 +425,7 @@ class SchedulerCore {
   std::map<uint64_t, uint64_t> encoding_requests_;  // job -> handle
   std::map<uint64_t, Reprefill> histories_;         // job -> what follows
   std::map<uint64_t, ChunkPutJob> encoding_puts_;   // job -> client's put
+  std::map<uint64_t, TextJob> encoding_texts_;      // job -> client's text
   std::deque<Reprefill> reprefills_;
   std::map<uint64_t, ChunkEntry*> held_chunks_;    // by sequence; some holds may be lost
   std::map<uint64_t, ChunkEntry*> public_chunks_;  // the same of public holds

@@ -26,13 +26,16 @@ constexpr int64_t kBytesPerToken = 3;
 int64_t text_bytes(const std::vector<ChatMessage>& messages, const std::string& raw) {
   auto bytes = static_cast<int64_t>(raw.size());
   for (const ChatMessage& message : messages) {
-    bytes += static_cast<int64_t>(message.content.size() + message.reasoning.size());
+    bytes += static_cast<int64_t>(message.content.size() + message.reasoning.size() +
+                                  message.tool_calls.size() + message.tool_call_id.size() +
+                                  message.name.size());
   }
   return bytes;
 }
 
 int64_t text_bytes(const Request& request) {
-  return text_bytes(request.messages, request.params.prompt.value_or(""));
+  return text_bytes(request.messages, request.params.prompt.value_or("")) +
+         static_cast<int64_t>(request.params.tools.size());
 }
 
 Status check_count(const char* field, size_t count, size_t limit) {
@@ -148,7 +151,8 @@ void SchedulerCore::accept(const Client& client, const wire::RequestId& id,
     reply_error(client, id, prepared.error());
     return;
   }
-  reply(client, id, wire::Accepted{static_cast<int32_t>(waiting_.size())});
+  if (request.params.retain_output) request.output_id = random_id("output");
+  reply(client, id, wire::Accepted{static_cast<int32_t>(waiting_.size()), request.output_id});
   by_client_[{client, id}] = request.handle;
   requests_.emplace(request.handle, std::move(owned));
   encode_request(request);
@@ -227,6 +231,7 @@ void SchedulerCore::encode_request(Request& request) {
   job.job = next_job_++;
   job.now_unix_s = clock_.wall_us() / 1'000'000;
   job.thinking = request.params.thinking;
+  job.tools = request.params.tools;
   if (request.params.prompt) {
     job.mode = wire::EncodeJob::Mode::kRaw;
     job.raw = *request.params.prompt;
@@ -254,6 +259,10 @@ void SchedulerCore::on(wire::EncodeDone&& done) {
     ChunkPutJob job = std::move(put->second);
     encoding_puts_.erase(put);
     chunk_text_ready(std::move(job), std::move(done));
+  } else if (const auto text = encoding_texts_.find(done.job); text != encoding_texts_.end()) {
+    const TextJob job = std::move(text->second);
+    encoding_texts_.erase(text);
+    text_ready(job, std::move(done));
   }
 }
 

@@ -40,7 +40,7 @@ std::vector<int32_t> sampled_chain(const Request& request) {
 // nothing if the registry is full.
 std::string SchedulerCore::retain(Request& request, const std::string& finish_reason) {
   Chunk chunk;
-  chunk.id = random_id("output");
+  chunk.id = request.output_id;
   chunk.type = ChunkType::kOutput;
   chunk.tenant = request.client.tenant;
   chunk.text = request.output->answer();
@@ -101,6 +101,7 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
     job.messages.back().reasoning = request.output->reasoning();
   }
   job.thinking = request.params.thinking;
+  job.tools = request.params.tools;
   job.now_unix_s = clock_.wall_us() / 1'000'000;
   histories_[job.job] = std::move(next);
   send(Actor::kPrefill, std::move(job));

@@ -29,6 +29,7 @@ struct Parsed {
   SessionCommands session;
   CLI::App* fsck = nullptr;
   CLI::App* backup = nullptr;
+  CLI::App* key_new = nullptr;
 };
 
 // CLI11 takes -1 for the largest number, and cuts larger ones.
@@ -182,6 +183,16 @@ void add_upkeep(CLI::App& app, Parsed& parsed) {
   }
 }
 
+void add_keys(CLI::App& key, Parsed& parsed) {
+  key.require_subcommand(1);
+  parsed.key_new = key.add_subcommand("new", "Make a key of a tenant; it is shown this once");
+  KeyOptions& options = parsed.options.key;
+  parsed.key_new->add_option("--tenant", options.tenant, "The tenant")->capture_default_str();
+  parsed.key_new->add_option("--file", options.file, "The file of keys to which its hash is added")
+      ->check(text());
+  parsed.key_new->fallthrough();
+}
+
 void add_commands(CLI::App& app, Parsed& parsed) {
   Options& options = parsed.options;
   app.add_option("--endpoint", options.endpoint,
@@ -201,8 +212,10 @@ void add_commands(CLI::App& app, Parsed& parsed) {
   CLI::App* policy = app.add_subcommand("policy", "How long chunks live by default");
   parsed.session = add_session_commands(*session, *policy, options);
   add_upkeep(app, parsed);
+  CLI::App* key = app.add_subcommand("key", "API keys of cascaded's HTTP gateway");
+  add_keys(*key, parsed);
   for (CLI::App* command : {parsed.status, parsed.generate, parsed.chat, chunk, session, policy,
-                            parsed.fsck, parsed.backup}) {
+                            parsed.fsck, parsed.backup, key}) {
     command->fallthrough();  // --json and --endpoint may stand behind the command
   }
   app.require_subcommand(1);
@@ -238,6 +251,7 @@ Options::Command chosen(const Parsed& parsed) {
   if (parsed.chat->parsed()) return Command::kChat;
   if (parsed.fsck->parsed()) return Command::kFsck;
   if (parsed.backup->parsed()) return Command::kBackup;
+  if (parsed.key_new->parsed()) return Command::kKeyNew;
   if (const auto command = chosen_of(parsed.session)) return *command;
   return chosen_of(parsed.chunk).value_or(Command::kStatus);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "clients/ctl/key_commands.h"
 #include "wire/messages.h"
 
 namespace cascade::ctl {
@@ -83,6 +84,7 @@ struct Options {
     kPolicySet,
     kFsck,
     kBackup,
+    kKeyNew,
   };
   Command command = Command::kStatus;
   std::string endpoint;  // never empty
@@ -98,6 +100,7 @@ struct Options {
   SessionOptions session;
   wire::PolicySet policy;
   UpkeepOptions upkeep;
+  KeyOptions key;
 };
 
 // What is wrong in them whatever the daemon has: parameters of a generation out of range.

@@ -14,6 +14,7 @@
 #include "clients/ctl/generate.h"
 #include "clients/ctl/interrupt.h"
 #include "clients/ctl/json_fields.h"
+#include "clients/ctl/key_commands.h"
 #include "clients/ctl/options.h"
 #include "clients/ctl/policy_commands.h"
 #include "clients/ctl/session_commands.h"
@@ -100,7 +101,8 @@ int run_command(client::Client& client, Screen& screen, const Options& options) 
     case Command::kPolicyList: return run_policy_list(client, screen);
     case Command::kPolicySet: return run_policy_set(client, screen, options.policy);
     case Command::kFsck:
-    case Command::kBackup: break;  // they may do without a daemon
+    case Command::kBackup:
+    case Command::kKeyNew: break;  // they may do without a daemon
   }
   return kExitUsage;
 }
@@ -119,6 +121,7 @@ int run(int argc, char** argv) {
   }
   if (options.command == Options::Command::kFsck) return run_fsck(screen, options);
   if (options.command == Options::Command::kBackup) return run_backup(screen, options);
+  if (options.command == Options::Command::kKeyNew) return run_key_new(screen, options.key);
   Result<client::Client> client = client::Client::connect(options.endpoint);
   if (!client.ok()) return explain_unreachable(screen, options.endpoint, client.error());
   const int code = run_command(*client, screen, options);

@@ -64,6 +64,39 @@ TEST(Encode, renders_a_prompt) {
   EXPECT_FALSE(done.inside_think);
 }
 
+TEST(Encode, shows_the_prompt_if_it_is_asked_to) {
+  auto job = job_of(Mode::kPrompt, question());
+  EXPECT_EQ(run_encode(demo_model(), job).text, "");
+  job.show_text = true;
+  EXPECT_EQ(run_encode(demo_model(), job).text, kQuestion);
+}
+
+TEST(Encode, gives_tools_and_calls_to_the_template) {
+  const auto model = model_with_template(
+      "{%- for t in tools or [] -%}{{ t.function.name }};{%- endfor -%}"
+      "{%- for m in messages -%}{{ m.role }}:{{ m.content }}"
+      "{%- for c in m.tool_calls or [] -%}[{{ c.function.name }} {{ c.function.arguments.city }}]"
+      "{%- endfor -%}{{ m.tool_call_id or '' }};{%- endfor -%}");
+  auto job = job_of(Mode::kPrompt, {message("user", "Weather?"), message("assistant", ""),
+                                    message("tool", "sunny")});
+  job.messages[1].tool_calls =
+      R"([{"id":"c1","function":{"name":"weather","arguments":"{\"city\":\"Rome\"}"}}])";
+  job.messages[2].tool_call_id = "c1";
+  job.tools = R"([{"type":"function","function":{"name":"weather"}}])";
+  job.show_text = true;
+  const auto done = run_encode(*model, job);
+  ASSERT_FALSE(done.error.has_value()) << done.error->to_string();
+  EXPECT_EQ(done.text, "weather;user:Weather?;assistant:[weather Rome];tool:sunnyc1;");
+}
+
+TEST(Encode, refuses_tools_that_are_no_json) {
+  auto job = job_of(Mode::kPrompt, question());
+  job.tools = "[";
+  const auto done = run_encode(demo_model(), job);
+  ASSERT_TRUE(done.error.has_value());
+  EXPECT_EQ(done.error->field, "tools");
+}
+
 TEST(Encode, tells_what_the_prompt_adds_for_the_answer) {
   auto job = job_of(Mode::kPrompt, question());
   job.thinking = false;

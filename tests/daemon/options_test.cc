@@ -244,6 +244,33 @@ TEST(Options, refuse_unknown_and_doubled_ones_and_words) {
   EXPECT_THAT(doubled.err, HasSubstr("--threads"));
 }
 
+TEST(Options, serve_http_where_they_are_told_and_nowhere_else) {
+  EXPECT_EQ(accepted({}).http_address, "");
+  EXPECT_EQ(accepted({"--http", "8178"}).http_address, "127.0.0.1:8178");
+  for (const char* address : {"127.0.0.1:0", "[::1]:80", "localhost:80", "unix:/tmp/x"}) {
+    EXPECT_EQ(accepted({"--http", address}).http_address, address);
+  }
+  const auto with_keys = accepted({"--http", "0.0.0.0:80", "--http-keys", "keys", "--http-host",
+                                   "a.lan", "--http-host", "b.lan"});
+  EXPECT_EQ(with_keys.http_keys_file, "keys");
+  EXPECT_EQ(with_keys.http_hosts, (std::vector<std::string>{"a.lan", "b.lan"}));
+}
+
+TEST(Options, refuse_http_beyond_this_machine_without_keys) {
+  for (const char* address : {"0.0.0.0:80", "[::]:80", "10.0.0.1:80"}) {
+    const Outcome outcome = parse({"--model", "m", "--http", address});
+    EXPECT_EQ(outcome.parsed.exit_code, 2) << address;
+    EXPECT_THAT(outcome.err, HasSubstr("--http-keys")) << address;
+  }
+  for (const char* address : {"", "x", "host.lan:80", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x",
+                              "127.0.0.1:65536", "65536"}) {
+    const Outcome outcome = parse({"--model", "m", "--http", address, "--http-host", "a"});
+    EXPECT_EQ(outcome.parsed.exit_code, 2) << address;
+    EXPECT_THAT(outcome.err, HasSubstr("--http")) << address;
+  }
+  EXPECT_EQ(parse({"--model", "m", "--http-keys", "keys"}).parsed.exit_code, 2);
+}
+
 TEST(Options, need_a_model) {
   const Outcome outcome = parse({});
   EXPECT_EQ(outcome.parsed.exit_code, 2);

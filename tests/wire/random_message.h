@@ -53,17 +53,22 @@ void make_valid_prompt(Random& random, R& request, ChunkType last) {
   request.timeout_ms &= INT64_MAX;
 }
 
-inline void make_valid(Random& random, PrefixCache& request) {
-  make_valid_prompt(random, request, ChunkType::kContext);
-}
-
 // A name is of one line; random texts are not.
 inline std::string random_name(Random& random) {
   return "name " + std::to_string(random.below(1000));
 }
 
+// Tools and calls are JSON arrays.
+inline void make_valid_calls(Random& random, std::vector<ChatMessage>& messages) {
+  for (ChatMessage& message : messages) {
+    message.tool_calls = random.below(2) == 0 ? "" : R"([{"id":"call"}])";
+  }
+}
+
 inline void make_valid(Random& random, GenerateRequest& request) {
   make_valid_prompt(random, request, ChunkType::kQuery);
+  make_valid_calls(random, request.messages);
+  request.tools = request.messages.empty() ? "" : "[{}]";
   request.max_tokens &= INT32_MAX;
   SamplingParams& sampling = request.sampling;
   if (sampling.temperature) sampling.temperature = random.unit() * kTemperatureMax;
@@ -92,6 +97,23 @@ inline void make_valid(Random& random, GenerateRequest& request) {
   std::optional<std::string> no_name;
   std::optional<int64_t> no_ttl;
   make_valid(random, no_name, no_ttl, request.prompt_priority, request.prompt_priority_ms);
+}
+
+inline void make_valid(Random& random, PrefixCache& request) {
+  make_valid_prompt(random, request, ChunkType::kContext);
+  make_valid_calls(random, request.messages);
+}
+inline void make_valid(Random& random, TokenizeRequest& request) {
+  request.text += random_id_text(random);
+}
+inline void make_valid(Random&, DetokenizeRequest& request) {
+  request.token_ids.push_back(1);
+}
+inline void make_valid(Random& random, ApplyTemplateRequest& request) {
+  request.messages.resize(1 + request.messages.size());
+  for (ChatMessage& message : request.messages) message.role = "user";
+  make_valid_calls(random, request.messages);
+  request.tools = random.below(2) == 0 ? "" : "[]";
 }
 
 inline void make_valid(Random& random, ChunkPut& request) {

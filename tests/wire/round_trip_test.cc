@@ -131,6 +131,12 @@ TEST(Frames, every_member_of_every_struct_of_sessions_is_a_field) {
   EXPECT_ALL_MEMBERS(SessionReply);
   EXPECT_ALL_MEMBERS(ExpiryPolicy);
   EXPECT_ALL_MEMBERS(PolicyReply);
+  EXPECT_ALL_MEMBERS(TokenizeRequest);
+  EXPECT_ALL_MEMBERS(DetokenizeRequest);
+  EXPECT_ALL_MEMBERS(ApplyTemplateRequest);
+  EXPECT_ALL_MEMBERS(TokenizeReply);
+  EXPECT_ALL_MEMBERS(DetokenizeReply);
+  EXPECT_ALL_MEMBERS(ApplyTemplateReply);
   EXPECT_ALL_MEMBERS(SessionTurn);
   EXPECT_ALL_MEMBERS(Session);
   EXPECT_ALL_MEMBERS(StoreSession);

@@ -135,6 +135,25 @@ PrefixCache sample_prefix() {
   return prefix;
 }
 
+ApplyTemplateRequest sample_template() {
+  ApplyTemplateRequest request;
+  request.messages = {
+      {.role = "user", .content = "Weather in Rome?", .reasoning = {}},
+      {.role = "assistant",
+       .content = "",
+       .reasoning = {},
+       .tool_calls = R"([{"id":"call_1","type":"function","function":{"name":"weather",)"
+                     R"("arguments":"{\"city\":\"Rome\"}"}}])"},
+      {.role = "tool",
+       .content = "sunny",
+       .reasoning = {},
+       .tool_call_id = "call_1",
+       .name = "weather"}};
+  request.thinking = false;
+  request.tools = R"([{"type":"function","function":{"name":"weather"}}])";
+  return request;
+}
+
 struct Vector {
   const char* file;
   Message message;
@@ -174,9 +193,12 @@ std::vector<Vector> vectors() {
       {"session_delete", SessionDelete{"trip", true}},
       {"policy_get", PolicyGet{}},
       {"policy_set", PolicySet{ChunkType::kOutput, 604'800'000}},
+      {"tokenize_request", TokenizeRequest{"Grüße", true}},
+      {"detokenize_request", DetokenizeRequest{{49, 2}, true, true}},
+      {"apply_template_request", sample_template()},
       {"pong", Pong{"boot_1", "0.1.0"}},
       {"status_reply", status},
-      {"accepted", Accepted{3}},
+      {"accepted", Accepted{3, "output_00000000000000000000000000000001"}},
       {"progress", Progress{1000, 640, 512.5, 702'439, 3}},
       {"delta", Delta{"Rome", false}},
       {"final", sample_final()},
@@ -192,6 +214,9 @@ std::vector<Vector> vectors() {
       {"session_list_reply", SessionListReply{{sample_session().session}}},
       {"session_reply", sample_session()},
       {"policy_reply", PolicyReply{{{ChunkType::kOutput, 604'800'000}}, true}},
+      {"tokenize_reply", TokenizeReply{{49, 2}}},
+      {"detokenize_reply", DetokenizeReply{"Rome", {"Ro", "me"}}},
+      {"apply_template_reply", ApplyTemplateReply{"user: hi", {49, 2}}},
       {"ack", Ack{}},
       {"error_reply", ErrorReply{not_found("id", "no such chunk"), 0}}};
 }

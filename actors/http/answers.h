@@ -1,0 +1,22 @@
+// What a message of the daemon means for a request that waits for one of a certain type.
+#pragma once
+
+#include <optional>
+#include <variant>
+
+#include "wire/messages.h"
+#include "wire/openai/api_error.h"
+
+namespace cascade {
+
+// The error that `message` is; nullopt if it is an M.
+template <class M>
+std::optional<openai::ApiError> problem(const wire::Message& message) {
+  if (std::holds_alternative<M>(message)) return std::nullopt;
+  if (const auto* failed = std::get_if<wire::ErrorReply>(&message)) {
+    return openai::api_error(failed->error, failed->retry_after_ms);
+  }
+  return openai::api_error({ErrorCode::kInternal, "", "the daemon's answer makes no sense"});
+}
+
+}  // namespace cascade

@@ -1,0 +1,189 @@
+// Who may ask, who answers, and how errors go out.
+#include "actors/http/api.h"
+
+#include <chrono>
+
+#include "actors/scheduler/tenant.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/random.h"
+
+namespace cascade {
+namespace {
+
+using openai::ApiError;
+
+constexpr int64_t kLoadingRetryMs = 1000;
+
+ApiError request_error(int status, const char* code, std::string message) {
+  ApiError error;
+  error.status = status;
+  error.type = "invalid_request_error";
+  error.code = code;
+  error.message = std::move(message);
+  return error;
+}
+
+// Retry-After in whole seconds, as HTTP has it, and as OpenAI's clients look for it first.
+void add_retry(HttpReply& reply, int64_t retry_after_ms) {
+  if (retry_after_ms <= 0) return;
+  reply.headers.emplace_back("Retry-After", std::to_string((retry_after_ms + 999) / 1000));
+  reply.headers.emplace_back("Retry-After-Ms", std::to_string(retry_after_ms));
+}
+
+}  // namespace
+
+Api::Api(SchedulerLink& link, const HttpOptions& options)
+    : link_(link),
+      options_(options),
+      timer_(link.io()),
+      created_(system_clock().wall_us() / 1'000'000) {}
+
+std::optional<ApiError> Api::admit(HttpCall& call, bool check_host) const {
+  const http::Request& request = call.request;
+  if (check_host && !http::host_allowed(options_.hosts, request.host)) {
+    return request_error(403, "host_not_allowed",
+                         "the Host header names none of this server's names: see --http-host");
+  }
+  if (!request.origin.empty() && !http::origin_allowed(options_.hosts, request.origin)) {
+    return request_error(403, "origin_not_allowed", "pages of other sites may not use this server");
+  }
+  const http::RouteMatch match = http::find_route(request.method, request.path);
+  const bool found = match.result == http::RouteMatch::Result::kFound;
+  const bool open = found && match.action == http::Action::kHealth;
+  call.tenant = kLocalTenant;
+  if (!options_.keys.empty() && !open) {
+    const auto tenant = options_.keys.tenant_of(request.key);
+    if (!tenant) {
+      ApiError error = request_error(401, "invalid_api_key",
+                                     request.key.empty() ? "an API key is needed: Authorization: "
+                                                           "Bearer KEY"
+                                                         : "the API key is not known");
+      error.type = "authentication_error";
+      return error;
+    }
+    call.tenant = *tenant;
+  }
+  if (match.result == http::RouteMatch::Result::kNoPath) {
+    return request_error(404, "unknown_url", "there is no such path");
+  }
+  if (!found) {
+    ApiError error = request_error(405, "method_not_allowed", "the path has other methods");
+    error.param = match.allowed;
+    return error;
+  }
+  call.action = match.action;
+  call.id = match.id;
+  return std::nullopt;
+}
+
+Task<bool> Api::answer(HttpCall& call) {
+  using http::Action;
+  if (call.action != Action::kHealth && !status_) {
+    ApiError loading = openai::api_error(
+        {ErrorCode::kUnavailable, "", "the model is being loaded; try again"}, kLoadingRetryMs);
+    const bool sent = co_await fail(call, loading);
+    co_return sent;
+  }
+  bool sent = false;
+  switch (call.action) {
+    case Action::kHealth: sent = co_await health(call); break;
+    case Action::kListModels:
+    case Action::kGetModel: sent = co_await models(call); break;
+    case Action::kChat: sent = co_await chat(call); break;
+    case Action::kComplete: sent = co_await complete(call); break;
+    case Action::kRespond: sent = co_await respond(call); break;
+    case Action::kGetResponse:
+    case Action::kListInputItems: sent = co_await get_response(call); break;
+    case Action::kDeleteResponse: sent = co_await delete_response(call); break;
+    case Action::kTokenize: sent = co_await tokenize(call); break;
+    case Action::kDetokenize: sent = co_await detokenize(call); break;
+    case Action::kApplyTemplate: sent = co_await apply_template(call); break;
+    case Action::kListChunks:
+    case Action::kPutChunk:
+    case Action::kGetChunk:
+    case Action::kUpdateChunk:
+    case Action::kDeleteChunk: sent = co_await chunks(call); break;
+    case Action::kMetrics: sent = co_await metrics(call); break;
+    case Action::kVersion: sent = co_await version(call); break;
+    case Action::kEmbed: {
+      ApiError error = request_error(501, "unsupported", "this model makes no embeddings");
+      error.type = "not_implemented_error";
+      sent = co_await fail(call, error);
+      break;
+    }
+  }
+  co_return sent;
+}
+
+Task<bool> Api::refuse(Connection& connection, const ApiError& error, const std::string& name) {
+  HttpReply reply;
+  reply.status = error.status;
+  ApiError shown = error;
+  if (error.status == 405) reply.headers.emplace_back("Allow", std::exchange(shown.param, {}));
+  if (error.status == 401) reply.headers.emplace_back("WWW-Authenticate", "Bearer");
+  add_retry(reply, error.retry_after_ms);
+  if (!name.empty()) reply.headers.emplace_back("X-Request-Id", name);
+  reply.body = openai::encode(shown);
+  metrics_.count_reply(error.status);
+  const bool sent = co_await connection.reply(reply);
+  co_return sent;
+}
+
+Task<bool> Api::send(HttpCall& call, std::string body, int status) {
+  HttpReply reply;
+  reply.status = status;
+  reply.body = std::move(body);
+  reply.headers.emplace_back("X-Request-Id", call.name);
+  metrics_.count_reply(status);
+  const bool sent = co_await call.connection.reply(reply);
+  co_return sent;
+}
+
+Task<bool> Api::fail(HttpCall& call, const ApiError& error) {
+  const bool sent = co_await refuse(call.connection, error, call.name);
+  co_return sent;
+}
+
+std::optional<ApiError> Api::check_model(const std::string& model) const {
+  if (model.empty() || model == "default" || model == status_->model) return std::nullopt;
+  ApiError error = request_error(
+      404, "model_not_found",
+      "this server has the model \"" + status_->model + "\" only (also called \"default\")");
+  error.param = "model";
+  return error;
+}
+
+openai::ReplyContext Api::context(const std::string& id) const {
+  return {id, status_->model, fingerprint_, system_clock().wall_us() / 1'000'000};
+}
+
+Task<> Api::watch_status() {
+  constexpr std::chrono::milliseconds kLoadingPause{50}, kPause{1000};
+  while (!closed_) {
+    Exchange exchange(link_, kLocalTenant);
+    status_exchange_ = &exchange;
+    wire::Message request = wire::StatusRequest{};
+    const std::optional<wire::Message> answer = co_await exchange.call(std::move(request));
+    status_exchange_ = nullptr;
+    if (closed_) co_return;
+    if (answer && std::holds_alternative<wire::StatusReply>(*answer)) {
+      status_ = std::get<wire::StatusReply>(*answer);
+      Hasher hasher;
+      hasher.field("version", status_->version).field("model", status_->model);
+      hasher.field("weights", status_->weight_type).field("kv", status_->kv_type);
+      fingerprint_ = "fp_" + hasher.finish().hex().substr(0, 16);
+    }
+    timer_.expires_after(status_ ? kPause : kLoadingPause);
+    boost::system::error_code woken;
+    co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+  }
+}
+
+void Api::close() {
+  closed_ = true;
+  timer_.cancel();
+  if (status_exchange_ != nullptr) status_exchange_->abandon();
+}
+
+}  // namespace cascade

@@ -1,0 +1,120 @@
+// What the HTTP gateway answers to each route.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "actors/http/connection.h"
+#include "actors/http/http_metrics.h"
+#include "actors/http/http_options.h"
+#include "actors/http/scheduler_link.h"
+#include "wire/http/routes.h"
+#include "wire/openai/answer_stream.h"
+#include "wire/openai/reply.h"
+#include "wire/openai/responses.h"
+
+namespace cascade {
+
+// A request that is being answered.
+struct HttpCall {
+  Connection& connection;
+  http::Request request;
+  http::Action action = http::Action::kHealth;
+  std::string id;      // of the path
+  std::string tenant;  // that the key is of
+  std::string name;    // "req_" and 32 hexadecimal digits: told to the client
+};
+
+// One thread. Outlives every call.
+class Api {
+ public:
+  Api(SchedulerLink& link, const HttpOptions& options);
+
+  // Whether the head of a request is to be answered at all: its host, key and route. The error of
+  // one that is not; else the call without its body.
+  std::optional<openai::ApiError> admit(HttpCall& call, bool check_host) const;
+  // Answers it. False: the connection is of no more use.
+  Task<bool> answer(HttpCall& call);
+  Task<bool> refuse(Connection& connection, const openai::ApiError& error,
+                    const std::string& name = "");
+
+  // Keeps asking how the daemon is; returns after close().
+  Task<> watch_status();
+  void close();
+  // Connections that are open now; for the metrics.
+  void set_connections(size_t count) { connections_ = count; }
+
+ private:
+  using Pieces = std::vector<std::string>;
+
+  // api.cc
+  Task<bool> send(HttpCall& call, std::string body, int status = 200);
+  Task<bool> fail(HttpCall& call, const openai::ApiError& error);
+  std::optional<openai::ApiError> check_model(const std::string& model) const;
+  openai::ReplyContext context(const std::string& id) const;
+
+  // api_generate.cc
+  Task<bool> chat(HttpCall& call);
+  Task<bool> complete(HttpCall& call);
+  // Answers with what comes of `request`, which the exchange has sent.
+  using EncodeFinal =
+      std::function<std::string(const wire::Final&, std::span<const std::string> pieces)>;
+  Task<bool> answer_generation(HttpCall& call, Exchange& exchange,
+                               const wire::GenerateRequest& request, openai::AnswerStream& stream,
+                               const EncodeFinal& encode);
+  // The same of one that is streamed; `message` is the first that is no Accepted.
+  Task<bool> stream_answer(HttpCall& call, Exchange& exchange, openai::AnswerStream& stream,
+                           wire::Message message, bool logprobs);
+  Task<std::optional<Pieces>> pieces_of(Exchange& exchange, const wire::Final& final);
+  void count(const wire::Message& message);
+
+  // api_responses.cc
+  struct FoundOutput {
+    Chunk output;
+    std::optional<openai::ApiError> error;  // set: it was not found
+  };
+  struct Past {
+    std::vector<openai::PastTurn> turns;
+    std::optional<openai::ApiError> error;
+  };
+  Task<bool> respond(HttpCall& call);
+  Task<bool> get_response(HttpCall& call);
+  Task<bool> delete_response(HttpCall& call);
+  Task<std::optional<FoundOutput>> find_output(Exchange& exchange, std::string id,
+                                               const char* param);
+  Task<std::optional<std::string>> reasoning_of(Exchange& exchange, const Chunk& output);
+  Task<std::optional<Past>> past_of(Exchange& exchange, std::string previous_id);
+
+  // api_text.cc
+  Task<bool> tokenize(HttpCall& call);
+  Task<bool> detokenize(HttpCall& call);
+  Task<bool> apply_template(HttpCall& call);
+
+  // api_chunks.cc
+  Task<bool> chunks(HttpCall& call);
+  static Result<wire::Message> decode_chunk_call(HttpCall& call);
+
+  // api_status.cc
+  Task<bool> health(HttpCall& call);
+  Task<bool> models(HttpCall& call);
+  Task<bool> version(HttpCall& call);
+  Task<bool> metrics(HttpCall& call);
+
+  SchedulerLink& link_;
+  const HttpOptions& options_;
+  HttpMetrics metrics_;
+  std::optional<wire::StatusReply> status_;  // as it was last told
+  std::string fingerprint_;
+  asio::steady_timer timer_;
+  Exchange* status_exchange_ = nullptr;  // of watch_status()
+  bool closed_ = false;
+  size_t connections_ = 0;
+  const int64_t created_;
+};
+
+}  // namespace cascade

@@ -1,0 +1,207 @@
+// Responses: conversations that the daemon remembers.
+#include <algorithm>
+#include <set>
+
+#include "actors/http/answers.h"
+#include "actors/http/api.h"
+#include "base/random.h"
+#include "model/conversation.h"
+#include "wire/openai/chunk_routes.h"
+#include "wire/openai/response_stream.h"
+#include "wire/openai/responses.h"
+#include "wire/request_rules.h"
+
+namespace cascade {
+namespace {
+
+using openai::ApiError;
+
+// Turns of one conversation: each is looked up.
+constexpr size_t kTurnsMax = 2000;
+
+// The daemon's fields are not those of a response.
+ApiError about(ApiError error, const char* param) {
+  if (!error.param.empty() && error.message.starts_with(error.param + ": ")) {
+    error.message.erase(0, error.param.size() + 2);
+  }
+  error.message = std::string(param) + ": " + error.message;
+  error.param = param;
+  return error;
+}
+
+ApiError no_response(const std::string& id, const char* param) {
+  return about(openai::api_error(not_found("", "there is no response \"" + id.substr(0, 64) + '"')),
+               param);
+}
+
+}  // namespace
+
+// The output that is called `id`; nullopt if the client has gone.
+Task<std::optional<Api::FoundOutput>> Api::find_output(Exchange& exchange, std::string id,
+                                                       const char* param) {
+  const wire::ChunkGet get = {openai::output_id_of(id)};
+  FoundOutput found;
+  // A beginning of an id names a chunk elsewhere; a response has its whole id.
+  if (!wire::check_request(get).ok()) {
+    found.error = no_response(id, param);
+    co_return found;
+  }
+  wire::Message request = get;
+  std::optional<wire::Message> answer = co_await exchange.call(std::move(request));
+  if (!answer) co_return std::nullopt;
+  if (auto wrong = problem<wire::ChunkReply>(*answer)) {
+    found.error = wrong->status == 404 || wrong->status == 400 ? no_response(id, param)
+                                                               : about(*std::move(wrong), param);
+    co_return found;
+  }
+  found.output = std::get<wire::ChunkReply>(*std::move(answer)).chunk;
+  if (found.output.type != ChunkType::kOutput || found.output.id != get.id) {
+    found.error = no_response(id, param);
+  }
+  co_return found;
+}
+
+// The thoughts of an output; empty if there are none; nullopt if the client has gone.
+Task<std::optional<std::string>> Api::reasoning_of(Exchange& exchange, const Chunk& output) {
+  wire::DetokenizeRequest request;
+  request.skip_special = true;
+  const auto size = static_cast<int32_t>(output.token_ids.size());
+  for (const ThinkSpan& span : output.think_spans) {
+    // Without the think tokens around them.
+    const int32_t begin = std::clamp(span.begin + 1, 0, size);
+    const int32_t end = std::clamp(span.closed ? span.end - 1 : span.end, begin, size);
+    request.token_ids.insert(request.token_ids.end(), output.token_ids.begin() + begin,
+                             output.token_ids.begin() + end);
+  }
+  if (request.token_ids.empty()) co_return std::string();
+  wire::Message message = std::move(request);
+  const std::optional<wire::Message> answer = co_await exchange.call(std::move(message));
+  if (!answer) co_return std::nullopt;
+  const auto* reply = std::get_if<wire::DetokenizeReply>(&*answer);
+  if (reply == nullptr) co_return std::string();
+  const size_t begin = reply->text.find_first_not_of('\n');
+  if (begin == std::string::npos) co_return std::string();
+  co_return reply->text.substr(begin, reply->text.find_last_not_of('\n') + 1 - begin);
+}
+
+// The turns before a response, oldest first. `error` is set if one of them is not there.
+Task<std::optional<Api::Past>> Api::past_of(Exchange& exchange, std::string previous_id) {
+  Past past;
+  std::set<std::string> seen;
+  while (!previous_id.empty()) {
+    const bool again = !seen.insert(previous_id).second;
+    if (again || past.turns.size() >= kTurnsMax) {
+      past.error = about(
+          openai::api_error(invalid_argument("", "the conversation has more than 2000 turns")),
+          "previous_response_id");
+      break;
+    }
+    std::optional<FoundOutput> found =
+        co_await find_output(exchange, previous_id, "previous_response_id");
+    if (!found) co_return std::nullopt;
+    if (found->error) {
+      past.error = found->error;
+      break;
+    }
+    const Chunk& output = found->output;
+    openai::StoredResponse stored = openai::stored_response(output);
+    // As the daemon renders it in what it keeps of the turn: see scheduler_retention.cc.
+    ChatMessage answer = {.role = "assistant", .content = output.text, .reasoning = {}};
+    if (output.think_policy == ThinkPolicy::kKeep) {
+      answer.content = output.raw_text;
+      answer.verbatim = true;
+    } else if (calls_tool(output.text)) {
+      std::optional<std::string> reasoning = co_await reasoning_of(exchange, output);
+      if (!reasoning) co_return std::nullopt;
+      answer.reasoning = *std::move(reasoning);
+    }
+    past.turns.push_back({std::move(stored.items), std::move(answer)});
+    previous_id = stored.previous_id;
+  }
+  std::ranges::reverse(past.turns);
+  co_return past;
+}
+
+Task<bool> Api::respond(HttpCall& call) {
+  auto decoded = openai::decode_response(std::exchange(call.request.body, {}));
+  std::optional<ApiError> wrong;
+  if (!decoded.ok()) wrong = openai::api_error(decoded.error());
+  if (!wrong) wrong = check_model(decoded->model);
+  if (wrong) {
+    const bool sent = co_await fail(call, *wrong);
+    co_return sent;
+  }
+  Exchange exchange(link_, call.tenant);
+  const WatchedExchange watched(call.connection, exchange);
+  std::optional<Past> past = co_await past_of(exchange, decoded->previous_id);
+  if (!past) co_return false;
+  wrong = past->error;
+  if (!wrong) {
+    const Status filled = openai::fill_in(*decoded, past->turns);
+    if (!filled.ok()) wrong = openai::api_error(filled.error());
+  }
+  if (wrong) {
+    const bool sent = co_await fail(call, *wrong);
+    co_return sent;
+  }
+  exchange.send(decoded->request);
+  const openai::ReplyContext reply_context = context(random_id("resp"));
+  openai::ResponseStream stream(reply_context, *decoded);
+  const auto encode = [&](const wire::Final& final, std::span<const std::string> pieces) {
+    openai::ReplyContext named = reply_context;
+    if (!final.output_chunk_id.empty()) named.id = openai::response_id_of(final.output_chunk_id);
+    return openai::encode_response(named, *decoded, final, pieces);
+  };
+  const bool sent = co_await answer_generation(call, exchange, decoded->request, stream, encode);
+  co_return sent;
+}
+
+// GET of a response, or of its input items.
+Task<bool> Api::get_response(HttpCall& call) {
+  Exchange exchange(link_, call.tenant);
+  const WatchedExchange watched(call.connection, exchange);
+  std::optional<FoundOutput> found = co_await find_output(exchange, call.id, "response_id");
+  if (!found) co_return false;
+  std::string body;
+  if (!found->error && call.action == http::Action::kListInputItems) {
+    auto items = openai::encode_input_items(found->output, http::parse_query(call.request.query));
+    if (!items.ok()) found->error = openai::api_error(items.error());
+    if (items.ok()) body = *std::move(items);
+  } else if (!found->error) {
+    const std::optional<std::string> reasoning = co_await reasoning_of(exchange, found->output);
+    if (!reasoning) co_return false;
+    openai::ReplyContext about_it = context(openai::response_id_of(found->output.id));
+    about_it.created = found->output.created_us / 1'000'000;
+    body = openai::encode_stored(about_it, found->output, *reasoning);
+  }
+  if (found->error) {
+    const bool sent = co_await fail(call, *found->error);
+    co_return sent;
+  }
+  const bool sent = co_await send(call, std::move(body));
+  co_return sent;
+}
+
+Task<bool> Api::delete_response(HttpCall& call) {
+  Exchange exchange(link_, call.tenant);
+  const WatchedExchange watched(call.connection, exchange);
+  std::optional<FoundOutput> found = co_await find_output(exchange, call.id, "response_id");
+  if (!found) co_return false;
+  if (!found->error) {
+    wire::Message request = wire::ChunkDelete{found->output.id};
+    const std::optional<wire::Message> answer = co_await exchange.call(std::move(request));
+    if (!answer) co_return false;
+    if (auto wrong = problem<wire::ChunkReply>(*answer)) {
+      found->error = about(*std::move(wrong), "response_id");
+    }
+  }
+  if (found->error) {
+    const bool sent = co_await fail(call, *found->error);
+    co_return sent;
+  }
+  const bool sent = co_await send(
+      call, openai::encode_deleted(openai::response_id_of(found->output.id), "response.deleted"));
+  co_return sent;
+}
+
+}  // namespace cascade

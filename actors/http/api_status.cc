@@ -1,0 +1,92 @@
+// How the daemon is.
+#include "actors/http/answers.h"
+#include "actors/http/api.h"
+#include "actors/scheduler/tenant.h"
+#include "wire/openai/json_text.h"
+
+namespace cascade {
+namespace {
+
+using openai::ApiError;
+
+OrderedJson health_error(const char* message) {
+  OrderedJson body;
+  body["error"]["code"] = 503;
+  body["error"]["message"] = message;
+  body["error"]["type"] = "unavailable_error";
+  return body;
+}
+
+}  // namespace
+
+// As llama.cpp's server has it.
+Task<bool> Api::health(HttpCall& call) {
+  OrderedJson body;
+  int status = 200;
+  if (!status_) {
+    status = 503;
+    body = health_error("Loading model");
+  } else if (status_->state != "serving") {
+    status = 503;
+    body = health_error("Stopping");
+  } else {
+    body["status"] = "ok";
+  }
+  const bool sent = co_await send(call, openai::json_text(body), status);
+  co_return sent;
+}
+
+Task<bool> Api::models(HttpCall& call) {
+  if (call.action == http::Action::kListModels) {
+    const bool sent =
+        co_await send(call, openai::json_text(openai::encode_models(*status_, created_)));
+    co_return sent;
+  }
+  if (const auto wrong = check_model(call.id)) {
+    const bool sent = co_await fail(call, *wrong);
+    co_return sent;
+  }
+  const bool sent =
+      co_await send(call, openai::json_text(openai::encode_model(*status_, created_)));
+  co_return sent;
+}
+
+Task<bool> Api::version(HttpCall& call) {
+  OrderedJson body;
+  body["version"] = status_->version;
+  body["system_fingerprint"] = fingerprint_;
+  const bool sent = co_await send(call, openai::json_text(body));
+  co_return sent;
+}
+
+// What all tenants do together is for the tenant of the daemon's owner.
+Task<bool> Api::metrics(HttpCall& call) {
+  if (call.tenant != kLocalTenant) {
+    ApiError error;
+    error.status = 403;
+    error.type = "permission_error";
+    error.code = "forbidden";
+    error.message = "metrics are for keys of the tenant \"local\"";
+    const bool sent = co_await fail(call, error);
+    co_return sent;
+  }
+  Exchange exchange(link_, call.tenant);
+  const WatchedExchange watched(call.connection, exchange);
+  wire::Message wanted = wire::StatusRequest{};
+  std::optional<wire::Message> answer = co_await exchange.call(std::move(wanted));
+  if (!answer) co_return false;
+  if (const auto* status = std::get_if<wire::StatusReply>(&*answer)) status_ = *status;
+  wanted = wire::StatsRequest{};
+  answer = co_await exchange.call(std::move(wanted));
+  if (!answer) co_return false;
+  std::optional<wire::StatsReply> stats;
+  if (const auto* reply = std::get_if<wire::StatsReply>(&*answer)) stats = *reply;
+  HttpReply reply;
+  reply.type = "text/plain; version=0.0.4; charset=utf-8";
+  reply.body = metrics_.text(status_, stats, connections_);
+  metrics_.count_reply(reply.status);
+  const bool sent = co_await call.connection.reply(reply);
+  co_return sent;
+}
+
+}  // namespace cascade

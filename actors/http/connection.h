@@ -1,0 +1,121 @@
+// One HTTP connection: requests in, replies out, each step with its limit of time.
+#pragma once
+
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/asio.h"
+#include "actors/http/request_parser.h"
+
+namespace cascade {
+
+class Exchange;
+
+// How long a client may take, and how much all bodies that are being received may hold.
+struct HttpLimits {
+  std::chrono::milliseconds head{10'000};         // for the head of a request, once it has begun
+  std::chrono::milliseconds body{30'000};         // for its body
+  std::chrono::milliseconds idle{60'000};         // between requests
+  std::chrono::milliseconds write_stall{30'000};  // for 64 KiB of a reply
+  size_t bodies_bytes_max = size_t{256} << 20;
+  size_t connections_max = 4096;
+};
+
+struct HttpReply {
+  int status = 200;
+  std::string body;
+  std::string type = "application/json";
+  std::vector<std::pair<std::string, std::string>> headers = {};
+};
+
+// One thread. Shared by the coroutines that use it.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  using Socket = asio::generic::stream_protocol::socket;
+  using Clock = std::chrono::steady_clock;
+
+  // `bodies_bytes`: what the bodies of all connections hold; outlives the connection.
+  Connection(Socket socket, const HttpLimits& limits, size_t& bodies_bytes);
+  ~Connection();
+
+  enum class Read { kOk, kClosed, kBad };
+  // The next request's head, then its body. kBad: error() says why, and nothing more can be read.
+  Task<Read> read_head();
+  Task<Read> read_body();
+  const http::Request& request() const { return parser_.request(); }
+  const http::HttpError& error() const { return error_; }
+  // The request with its body; a reply is due.
+  http::Request take_request();
+
+  // Replies; false if the client is gone. A reply may be streamed instead: its beginning, pieces,
+  // and its end.
+  Task<bool> reply(const HttpReply& reply);
+  Task<bool> begin_stream(const HttpReply& head);
+  Task<bool> stream(const std::string& text);
+  Task<bool> end_stream();
+  // Of the current request's reply: the connection ends with it.
+  void close_after_reply() { keep_alive_ = false; }
+  bool keeps_alive() const { return keep_alive_; }
+
+  // While an exchange is set, it is abandoned when the client goes away.
+  void set_exchange(Exchange* exchange);
+
+  // Ends the connection if a step has taken too long.
+  void check_time(Clock::time_point now);
+  // Waiting for a request, and since when: such connections make room for others.
+  bool is_waiting() const { return waiting_; }
+  Clock::time_point since() const { return since_; }
+  // Whether a reply is being written.
+  bool is_writing() const { return writing_; }
+  // After a reply with which the connection ends: the client shall see it, whatever it still sends.
+  Task<> linger();
+  void close();
+
+ private:
+  Task<bool> receive();
+  Task<bool> write(std::string_view bytes);
+  Task<> watch_client();
+  std::string head_text(const HttpReply& reply, bool chunked) const;
+  bool client_is_gone();
+  bool count_body();
+  void allow(std::chrono::milliseconds time) { deadline_ = Clock::now() + time; }
+
+  Socket socket_;
+  asio::steady_timer poll_;
+  const HttpLimits& limits_;
+  size_t& bodies_bytes_;
+  size_t body_counted_ = 0;
+  http::RequestParser parser_;
+  http::HttpError error_;
+  std::vector<char> buffer_;
+  Exchange* exchange_ = nullptr;
+  bool watching_ = false;
+  bool head_only_ = false;  // the request is a HEAD
+  bool http_1_0_ = false;
+  bool keep_alive_ = true;
+  bool waiting_ = true;
+  bool writing_ = false;
+  Clock::time_point since_ = Clock::now();
+  Clock::time_point deadline_;
+};
+
+// While it lives, the exchange is abandoned when the connection's client goes away.
+class WatchedExchange {
+ public:
+  WatchedExchange(Connection& connection, Exchange& exchange) : connection_(connection) {
+    connection_.set_exchange(&exchange);
+  }
+  ~WatchedExchange() { connection_.set_exchange(nullptr); }
+  WatchedExchange(const WatchedExchange&) = delete;
+  WatchedExchange& operator=(const WatchedExchange&) = delete;
+
+ private:
+  Connection& connection_;
+};
+
+}  // namespace cascade

@@ -1,0 +1,240 @@
+// One thread, a coroutine for each connection.
+#include "actors/http/http_actor.h"
+
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/local/stream_protocol.hpp>
+#include <set>
+#include <stdexcept>
+
+#include "actors/http/api.h"
+#include "actors/scheduler/tenant.h"
+#include "base/random.h"
+
+namespace cascade {
+namespace {
+
+using boost::system::error_code;
+
+// Limits of time are looked at so often.
+constexpr std::chrono::milliseconds kTick{250};
+// How long a daemon that stops waits for clients to take their last answers.
+constexpr std::chrono::milliseconds kStopWait{1000};
+// The same of one that has lost its scheduler.
+constexpr std::chrono::milliseconds kFailureWait{100};
+// Without descriptors for more connections, the next try is after so long.
+constexpr std::chrono::milliseconds kAcceptPause{50};
+
+std::set<std::string> tenants_of(const HttpOptions& options) {
+  std::set<std::string> tenants = options.keys.tenants();
+  tenants.insert(kLocalTenant);
+  return tenants;
+}
+
+class HttpServer {
+ public:
+  HttpServer(ZmqContext& context, const HttpListener& listener, const HttpOptions& options,
+             uint64_t incarnation)
+      : options_(options),
+        is_unix_(listener.is_unix()),
+        tenants_(tenants_of(options)),
+        io_(1),
+        tick_(io_),
+        pause_(io_),
+        end_(io_),
+        acceptor_(io_),
+        link_(io_, context, tenants_, incarnation),
+        api_(link_, options) {
+    const int descriptor = ::dup(listener.descriptor());
+    if (descriptor < 0) throw std::runtime_error("no descriptor for the HTTP listener");
+    const int family = is_unix_ ? AF_UNIX : family_of(descriptor);
+    acceptor_.assign(asio::generic::stream_protocol(family, is_unix_ ? 0 : IPPROTO_TCP),
+                     descriptor);
+  }
+
+  void run() {
+    const auto on_end = [&](const std::exception_ptr& error) {
+      if (!error || failure_) return;
+      failure_ = error;
+      // Clients hear of it first.
+      end_.expires_after(kFailureWait);
+      end_.async_wait([this](const error_code&) { end_all(); });
+    };
+    for (const std::string& tenant : tenants_) {
+      asio::co_spawn(io_, link_.run(tenant, [this] { stop(); }), on_end);
+      asio::co_spawn(io_, link_.watch(tenant), on_end);
+    }
+    asio::co_spawn(io_, api_.watch_status(), on_end);
+    asio::co_spawn(io_, accept(), on_end);
+    asio::co_spawn(io_, tick(), on_end);
+    // Every coroutine has ended when this returns: what they hold refers to the link.
+    try {
+      io_.run();
+    } catch (...) {
+      failure_ = std::current_exception();
+      end_all();
+      io_.run();
+    }
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  static int family_of(int descriptor) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    ::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size);
+    return address.ss_family;
+  }
+
+  Task<> accept() {
+    while (!stopping_) {
+      error_code failed;
+      Connection::Socket socket(io_);
+      co_await acceptor_.async_accept(socket, asio::redirect_error(asio::use_awaitable, failed));
+      if (stopping_) co_return;
+      if (failed) {
+        make_room();
+        pause_.expires_after(kAcceptPause);
+        co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, failed));
+        continue;
+      }
+      if (connections_.size() >= options_.limits.connections_max) make_room();
+      if (!is_unix_) socket.set_option(asio::ip::tcp::no_delay(true), failed);
+      auto connection =
+          std::make_shared<Connection>(std::move(socket), options_.limits, bodies_bytes_);
+      asio::co_spawn(io_, serve(connection), [](const std::exception_ptr&) {});
+    }
+  }
+
+  // Ends the connection that has been waiting for a request for longest.
+  void make_room() {
+    Connection* oldest = nullptr;
+    for (Connection* connection : connections_) {
+      if (!connection->is_waiting()) continue;
+      if (oldest == nullptr || connection->since() < oldest->since()) oldest = connection;
+    }
+    if (oldest != nullptr) oldest->close();
+  }
+
+  Task<> serve(std::shared_ptr<Connection> connection) {
+    connections_.insert(connection.get());
+    api_.set_connections(connections_.size());
+    try {
+      while (true) {
+        const bool more = co_await serve_one(*connection);
+        if (!more || stopping_) break;
+      }
+    } catch (const std::exception& error) {
+      // Of this connection only: the others go on.
+      spdlog::error("an HTTP request failed: {}", error.what());
+    }
+    connection->close();
+    connections_.erase(connection.get());
+    api_.set_connections(connections_.size());
+  }
+
+  // False: the connection has ended.
+  Task<bool> serve_one(Connection& connection) {
+    Connection::Read read = co_await connection.read_head();
+    if (read == Connection::Read::kClosed) co_return false;
+    HttpCall call{connection, connection.request(), {}, {}, {}, random_id("req")};
+    std::optional<openai::ApiError> refused;
+    if (read == Connection::Read::kBad) {
+      refused = protocol_error(connection.error());
+    } else {
+      refused = api_.admit(call, /*check_host=*/!is_unix_);
+    }
+    if (!refused) {
+      read = co_await connection.read_body();
+      if (read == Connection::Read::kClosed) co_return false;
+      if (read == Connection::Read::kBad) refused = protocol_error(connection.error());
+    }
+    if (refused) {
+      // Its body was not read.
+      connection.close_after_reply();
+      const bool sent = co_await api_.refuse(connection, *refused, call.name);
+      if (sent) co_await connection.linger();
+      co_return false;
+    }
+    call.request = connection.take_request();
+    const bool sent = co_await api_.answer(call);
+    co_return sent&& connection.keeps_alive();
+  }
+
+  static openai::ApiError protocol_error(const http::HttpError& error) {
+    openai::ApiError result;
+    result.status = error.status;
+    result.type = error.status == 503 ? "overloaded_error" : "invalid_request_error";
+    result.code = error.status == 413 ? "request_too_large" : "invalid_http";
+    if (error.status == 503) result.code = "resource_exhausted";
+    result.retry_after_ms = error.status == 503 ? 1000 : 0;
+    result.message = error.message;
+    return result;
+  }
+
+  Task<> tick() {
+    Connection::Clock::time_point stop_at = Connection::Clock::time_point::max();
+    while (true) {
+      tick_.expires_after(stopping_ ? kTick / 10 : kTick);
+      error_code woken;
+      co_await tick_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+      if (ended_) co_return;
+      const auto now = Connection::Clock::now();
+      const std::set<Connection*> all = connections_;
+      for (Connection* connection : all) {
+        connection->check_time(now);
+        if (stopping_ && connection->is_waiting()) connection->close();
+      }
+      if (!stopping_) continue;
+      stop_at = std::min(stop_at, now + kStopWait);
+      if (connections_.empty() || now >= stop_at) break;
+    }
+    end_all();
+  }
+
+  void end_all() {
+    ended_ = true;
+    stop();
+    for (Connection* connection : std::set<Connection*>(connections_)) connection->close();
+    api_.close();
+    link_.close();
+  }
+
+  // The scheduler has answered all that it will answer.
+  void stop() {
+    if (std::exchange(stopping_, true)) return;
+    error_code ignored;
+    acceptor_.close(ignored);
+    pause_.cancel();
+    tick_.cancel();
+  }
+
+  const HttpOptions& options_;
+  const bool is_unix_;
+  const std::set<std::string> tenants_;
+  size_t bodies_bytes_ = 0;
+  std::set<Connection*> connections_;
+  bool stopping_ = false;
+  bool ended_ = false;
+  std::exception_ptr failure_;
+  asio::io_context io_;
+  asio::steady_timer tick_;
+  asio::steady_timer pause_;
+  asio::steady_timer end_;
+  asio::basic_socket_acceptor<asio::generic::stream_protocol> acceptor_;
+  SchedulerLink link_;
+  Api api_;
+};
+
+}  // namespace
+
+void run_http(ZmqContext& context, const HttpListener& listener, const HttpOptions& options,
+              uint64_t incarnation) {
+  HttpServer server(context, listener, options, incarnation);
+  server.run();
+}
+
+}  // namespace cascade

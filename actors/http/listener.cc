@@ -1,0 +1,138 @@
+// Plain system calls: the acceptor takes over a descriptor.
+#include "actors/http/listener.h"
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <boost/asio/ip/address.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+namespace cascade {
+namespace {
+
+constexpr char kUnix[] = "unix:";
+constexpr int kBacklog = 4096;         // the system's limit, mostly
+constexpr rlim_t kFilesWanted = 8192;  // 4,096 connections, and the daemon's own files
+
+using Tcp = boost::asio::ip::tcp;
+
+Error bad_address(const std::string& address) {
+  return invalid_argument(
+      "address",
+      "must be ADDRESS:PORT such as 127.0.0.1:8178, or unix:PATH, got \"" + address + '"');
+}
+
+Result<Tcp::endpoint> parse_tcp(const std::string& address) {
+  const size_t colon = address.rfind(':');
+  if (colon == std::string::npos) return bad_address(address);
+  std::string host = address.substr(0, colon);
+  const std::string_view digits = std::string_view(address).substr(colon + 1);
+  uint16_t port = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  if (error != std::errc() || digits.empty() || end != digits.data() + digits.size()) {
+    return bad_address(address);
+  }
+  if (host == "localhost") host = "127.0.0.1";
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  boost::system::error_code failed;
+  const auto ip = boost::asio::ip::make_address(host, failed);
+  if (failed) return bad_address(address);
+  return Tcp::endpoint(ip, port);
+}
+
+void raise_file_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t wanted = std::min(limit.rlim_max, kFilesWanted);
+  if (limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = wanted;
+  ::setrlimit(RLIMIT_NOFILE, &limit);  // without it there are fewer connections
+}
+
+Status bind_and_listen(int descriptor, const sockaddr* address, size_t size,
+                       const std::string& name) {
+  if (::bind(descriptor, address, static_cast<socklen_t>(size)) != 0) {
+    return io_error("cannot listen on " + name, errno);
+  }
+  if (::listen(descriptor, kBacklog) != 0) return io_error("cannot listen on " + name, errno);
+  return {};
+}
+
+// Whether a server answers at the socket file.
+bool is_served(const sockaddr_un& address) {
+  const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (probe < 0) return false;
+  const bool connected =
+      ::connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+  ::close(probe);
+  return connected;
+}
+
+}  // namespace
+
+Result<bool> is_local_address(const std::string& address) {
+  if (address.starts_with(kUnix)) return true;
+  ASSIGN_OR_RETURN(const Tcp::endpoint endpoint, parse_tcp(address));
+  return endpoint.address().is_loopback();
+}
+
+Result<HttpListener> HttpListener::open(const std::string& address) {
+  raise_file_limit();
+  HttpListener listener;
+  ASSIGN_OR_RETURN(listener.local_, is_local_address(address));
+  if (address.starts_with(kUnix)) {
+    const std::string path = address.substr(sizeof kUnix - 1);
+    sockaddr_un name{};
+    name.sun_family = AF_UNIX;
+    if (path.empty() || path.size() >= sizeof name.sun_path) return bad_address(address);
+    std::memcpy(name.sun_path, path.data(), path.size());
+    struct stat status {};
+    const bool socket = ::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
+    if (socket && !is_served(name)) ::unlink(path.c_str());
+    listener.descriptor_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (listener.descriptor_ < 0) return io_error("cannot make a socket", errno);
+    RETURN_IF_ERROR(bind_and_listen(listener.descriptor_, reinterpret_cast<sockaddr*>(&name),
+                                    sizeof name, address));
+    listener.path_ = path;
+    listener.address_ = address;
+    return listener;
+  }
+  ASSIGN_OR_RETURN(const Tcp::endpoint endpoint, parse_tcp(address));
+  listener.descriptor_ =
+      ::socket(endpoint.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (listener.descriptor_ < 0) return io_error("cannot make a socket", errno);
+  const int on = 1;
+  ::setsockopt(listener.descriptor_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  RETURN_IF_ERROR(bind_and_listen(listener.descriptor_, endpoint.data(), endpoint.size(), address));
+  Tcp::endpoint bound;
+  socklen_t size = static_cast<socklen_t>(bound.capacity());
+  if (::getsockname(listener.descriptor_, bound.data(), &size) != 0) {
+    return io_error("cannot listen on " + address, errno);
+  }
+  const std::string ip = bound.address().to_string();
+  listener.address_ =
+      (bound.address().is_v6() ? "[" + ip + "]" : ip) + ":" + std::to_string(bound.port());
+  return listener;
+}
+
+HttpListener::HttpListener(HttpListener&& other) noexcept
+    : descriptor_(std::exchange(other.descriptor_, -1)),
+      address_(std::move(other.address_)),
+      path_(std::exchange(other.path_, {})),
+      local_(other.local_) {}
+
+HttpListener::~HttpListener() {
+  if (descriptor_ < 0) return;
+  ::close(descriptor_);
+  if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+}  // namespace cascade

@@ -1,0 +1,40 @@
+// Where the HTTP gateway listens: a TCP address, or a socket in the file system.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+
+namespace cascade {
+
+// Owns the listening descriptor, which outlives an incarnation of the actor.
+class HttpListener {
+ public:
+  // "127.0.0.1:8178", "[::1]:8178", "localhost:8178" (127.0.0.1), port 0 for any, or "unix:PATH".
+  // A socket file that nobody listens on is replaced. Also raises the limit of open files as far as
+  // the system allows.
+  // Errors: kInvalidArgument for an address that is none; kIo if it cannot be bound.
+  static Result<HttpListener> open(const std::string& address);
+  ~HttpListener();
+  HttpListener(HttpListener&& other) noexcept;
+  HttpListener& operator=(HttpListener&&) = delete;
+
+  int descriptor() const { return descriptor_; }
+  // As it can be connected to: "127.0.0.1:8178" with the port that was found, "unix:PATH".
+  const std::string& address() const { return address_; }
+  bool is_unix() const { return !path_.empty(); }
+  // Whether only this machine can connect.
+  bool is_local() const { return local_; }
+
+ private:
+  HttpListener() = default;
+  int descriptor_ = -1;
+  std::string address_;
+  std::string path_;
+  bool local_ = false;
+};
+
+// Whether the address names this machine only; an error for an address that is none.
+Result<bool> is_local_address(const std::string& address);
+
+}  // namespace cascade

@@ -1,0 +1,90 @@
+// What clients ask about texts and token ids: nothing is computed, nothing is kept.
+#include "actors/scheduler/scheduler_core.h"
+
+namespace cascade {
+namespace {
+
+// A text is tokenized between two jobs of the prefill actor.
+constexpr int64_t kTextRetryMs = 100;
+
+}  // namespace
+
+void SchedulerCore::encode_text(const Client& client, const wire::RequestId& id,
+                                wire::EncodeJob&& job) {
+  if (static_cast<int>(encoding_texts_.size()) >= options_.chunk_puts_max) {
+    return reply_error(client, id, resource_exhausted("", "too many texts are being tokenized"),
+                       kTextRetryMs);
+  }
+  job.job = next_job_++;
+  job.now_unix_s = clock_.wall_us() / 1'000'000;
+  encoding_texts_[job.job] = {client, id, job.show_text};
+  send(Actor::kPrefill, std::move(job));
+}
+
+void SchedulerCore::on(const Client& client, const wire::RequestId& id,
+                       wire::TokenizeRequest&& request) {
+  const Status fits = check_text_bytes("text", static_cast<int64_t>(request.text.size()));
+  if (!fits.ok()) return reply_error(client, id, fits.error());
+  wire::EncodeJob job;
+  job.mode = request.beginning ? wire::EncodeJob::Mode::kRaw : wire::EncodeJob::Mode::kText;
+  job.raw = std::move(request.text);
+  encode_text(client, id, std::move(job));
+}
+
+void SchedulerCore::on(const Client& client, const wire::RequestId& id,
+                       wire::ApplyTemplateRequest&& request) {
+  auto bytes = static_cast<int64_t>(request.tools.size());
+  for (const ChatMessage& message : request.messages) {
+    bytes += static_cast<int64_t>(message.content.size() + message.reasoning.size() +
+                                  message.tool_calls.size());
+  }
+  const Status fits = check_text_bytes("messages", bytes);
+  if (!fits.ok()) return reply_error(client, id, fits.error());
+  wire::EncodeJob job;
+  job.mode = wire::EncodeJob::Mode::kPrompt;
+  job.show_text = true;
+  job.messages = std::move(request.messages);
+  job.tools = std::move(request.tools);
+  job.thinking = request.thinking;
+  encode_text(client, id, std::move(job));
+}
+
+void SchedulerCore::on(const Client& client, const wire::RequestId& id,
+                       const wire::DetokenizeRequest& request) {
+  const auto limit = static_cast<size_t>(model_.config.context_tokens_max);
+  if (request.token_ids.size() > limit) {
+    return reply_error(
+        client, id,
+        invalid_argument("token_ids", "has " + std::to_string(request.token_ids.size()) +
+                                          " elements; the limit is " + std::to_string(limit)));
+  }
+  for (size_t i = 0; i < request.token_ids.size(); ++i) {
+    const int32_t token = request.token_ids[i];
+    if (token >= 0 && token < model_.config.vocab_size) continue;
+    return reply_error(client, id,
+                       invalid_argument("token_ids[" + std::to_string(i) + "]",
+                                        "is " + std::to_string(token) +
+                                            ", which is not in the vocabulary; the limit is " +
+                                            std::to_string(model_.config.vocab_size - 1)));
+  }
+  wire::DetokenizeReply answer;
+  answer.text = model_.tokenizer.decode(request.token_ids, request.skip_special);
+  if (request.pieces) {
+    for (const int32_t token : request.token_ids) {
+      answer.pieces.push_back(model_.tokenizer.decode(std::span(&token, 1), request.skip_special));
+    }
+  }
+  reply(client, id, std::move(answer));
+}
+
+void SchedulerCore::text_ready(const TextJob& text, wire::EncodeDone&& done) {
+  if (done.error) return reply_error(text.client, text.id, *done.error);
+  if (text.rendered) {
+    reply(text.client, text.id,
+          wire::ApplyTemplateReply{std::move(done.text), std::move(done.token_ids)});
+  } else {
+    reply(text.client, text.id, wire::TokenizeReply{std::move(done.token_ids)});
+  }
+}
+
+}  // namespace cascade

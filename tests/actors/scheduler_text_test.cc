@@ -1,0 +1,99 @@
+// What clients ask about texts and token ids, and the two doors of a tenant.
+#include <gtest/gtest.h>
+
+#include "tests/actors/scheduler_world.h"
+
+namespace cascade {
+namespace {
+
+using testing::Actor;
+using testing::SchedulerWorld;
+
+wire::ApplyTemplateRequest question() {
+  wire::ApplyTemplateRequest request;
+  request.messages = {{.role = "user", .content = "Hi", .reasoning = {}}};
+  return request;
+}
+
+TEST(SchedulerText, a_text_and_its_token_ids_are_the_same) {
+  SchedulerWorld world;
+  const std::string text = "Grüße, 世界 <|im_end|>";
+  const auto tokens = world.one<wire::TokenizeReply>(world.send(wire::TokenizeRequest{text}));
+  EXPECT_FALSE(tokens.token_ids.empty());
+  const auto back = world.one<wire::DetokenizeReply>(
+      world.send(wire::DetokenizeRequest{tokens.token_ids, false, true}));
+  EXPECT_EQ(back.text, text);
+  EXPECT_EQ(back.pieces.size(), tokens.token_ids.size());
+}
+
+TEST(SchedulerText, a_conversation_is_shown_as_its_prompt) {
+  SchedulerWorld world;
+  const auto shown = world.one<wire::ApplyTemplateReply>(world.send(question()));
+  EXPECT_EQ(shown.prompt, "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
+  wire::GenerateRequest request;
+  request.messages = question().messages;
+  request.max_tokens = 1;
+  const auto final = world.one<wire::Final>(world.send(request));
+  EXPECT_EQ(final.usage.prompt_tokens, static_cast<int64_t>(shown.token_ids.size()));
+}
+
+TEST(SchedulerText, ids_outside_the_vocabulary_are_named) {
+  SchedulerWorld world;
+  const Error error = world.error(world.send(wire::DetokenizeRequest{{1, 1 << 20}}));
+  EXPECT_EQ(error.field, "token_ids[1]");
+  EXPECT_EQ(error.code, ErrorCode::kInvalidArgument);
+}
+
+TEST(SchedulerText, too_many_texts_at_once_are_refused_with_a_time_to_try_again) {
+  SchedulerWorld world;
+  for (int i = 0; i < 64; ++i) world.post(wire::TokenizeRequest{"x"});
+  const auto refused = world.all<wire::ErrorReply>(world.post(wire::TokenizeRequest{"x"}));
+  ASSERT_EQ(refused.size(), 1u);
+  EXPECT_EQ(refused[0].error.code, ErrorCode::kResourceExhausted);
+  EXPECT_GT(refused[0].retry_after_ms, 0);
+}
+
+TEST(SchedulerText, a_text_whose_actor_was_restarted_has_an_error) {
+  SchedulerWorld world;
+  const uint64_t number = world.post(question());
+  world.restart(Actor::kPrefill);
+  EXPECT_EQ(world.error(number).code, ErrorCode::kInternal);
+}
+
+TEST(SchedulerText, a_request_that_retains_its_output_hears_the_outputs_id) {
+  SchedulerWorld world;
+  wire::GenerateRequest request;
+  request.messages = question().messages;
+  request.max_tokens = 1;
+  EXPECT_EQ(world.one<wire::Accepted>(world.send(request)).output_id, "");
+  request.retain_output = true;
+  request.client_data = "mine";
+  const uint64_t first = world.send(request), second = world.send(request);
+  for (const uint64_t number : {first, second}) {
+    const auto accepted = world.one<wire::Accepted>(number);
+    EXPECT_EQ(world.one<wire::Final>(number).output_chunk_id, accepted.output_id);
+    EXPECT_EQ(world.chunk(accepted.output_id).client_data, "mine");
+  }
+  // Equal answers with a note are two outputs.
+  EXPECT_NE(world.one<wire::Accepted>(first).output_id,
+            world.one<wire::Accepted>(second).output_id);
+}
+
+TEST(SchedulerText, when_one_door_is_back_the_clients_of_the_other_go_on) {
+  SchedulerWorld world;
+  wire::GenerateRequest request;
+  request.messages = question().messages;
+  const std::string boot_id = world.status().boot_id;
+  world.core().on_actor_started(Actor::kHttp, kLocalTenant);
+  world.post(request, "g1");
+  world.post(request, "h1");
+  world.core().on_actor_started(Actor::kHttp, kLocalTenant);
+  world.pump();
+  const auto after = world.status();
+  EXPECT_EQ(after.requests_cancelled, 1);
+  EXPECT_EQ(after.requests_done, 1);
+  EXPECT_EQ(after.boot_id, boot_id);
+}
+
+}  // namespace
+}  // namespace cascade

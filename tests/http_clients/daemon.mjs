@@ -1,0 +1,66 @@
+// A cascaded process with HTTP, for tests: its own folders, a free port, the demo model.
+import { spawn } from "node:child_process";
+import { mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const source = fileURLToPath(new URL("../..", import.meta.url));
+const bin = process.env.CASCADE_BIN_DIR ?? join(source, "build/release/bin");
+
+export async function startDaemon() {
+  const folder = mkdtempSync(join(tmpdir(), "cascade-http-"));
+  const log = join(folder, "log");
+  const out = openSync(log, "w");
+  const child = spawn(
+    join(bin, "cascaded"),
+    ["--model", join(source, "models/demo"), "--run-dir", join(folder, "run"),
+     "--state-dir", join(folder, "state"), "--http", "127.0.0.1:0", "--threads", "1",
+     "--kv-memory", "256M"],
+    { stdio: ["ignore", out, out] });
+  const ended = new Promise((resolve) => child.on("exit", resolve));
+  const address = async () => {
+    while (child.exitCode === null) {
+      const found = /HTTP at (http:\S+)/.exec(readFileSync(log, "utf8"));
+      if (found) return found[1];
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    throw new Error("the daemon does not start: " + readFileSync(log, "utf8"));
+  };
+  const url = await address();
+  while ((await fetch(url + "/health")).status !== 200) {
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  return {
+    url,
+    baseURL: url + "/v1",
+    // The value of one metric.
+    async metric(name) {
+      const text = await (await fetch(url + "/metrics")).text();
+      const line = text.split("\n").find((l) => l.startsWith(name + " "));
+      return Number(line.slice(name.length + 1));
+    },
+    // Waits until the metric has the value; a minute at most.
+    async settles(name, value) {
+      const end = Date.now() + 60_000;
+      while (Date.now() < end) {
+        if ((await this.metric(name)) === value) return true;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      return false;
+    },
+    async stop() {
+      child.kill("SIGTERM");
+      await ended;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+export const capital = "What is the capital of France?";
+export const answer = "The capital of France is Paris.";
+export const weatherTool = {
+  name: "weather",
+  description: "The weather of a city",
+  parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+};

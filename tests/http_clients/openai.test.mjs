@@ -1,0 +1,168 @@
+// npm openai, unmodified: only its baseURL is ours.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import OpenAI from "openai";
+import { answer, capital, startDaemon, weatherTool } from "./daemon.mjs";
+
+let daemon, client;
+before(async () => {
+  daemon = await startDaemon();
+  client = new OpenAI({ baseURL: daemon.baseURL, apiKey: "none", maxRetries: 0 });
+});
+after(() => daemon.stop());
+
+const chat = (more) => ({
+  model: "demo", messages: [{ role: "user", content: capital }], temperature: 0, max_tokens: 40,
+  ...more,
+});
+
+test("models", async () => {
+  const ids = [];
+  for await (const model of client.models.list()) ids.push(model.id);
+  assert.deepEqual(ids, ["demo"]);
+  assert.equal((await client.models.retrieve("demo")).object, "model");
+});
+
+test("chat", async () => {
+  const reply = await client.chat.completions.create(chat());
+  assert.equal(reply.choices[0].message.content, answer);
+  assert.equal(reply.choices[0].finish_reason, "stop");
+  assert.ok(reply._request_id.startsWith("req_"));
+});
+
+test("stream, with usage", async () => {
+  const stream = await client.chat.completions.create(
+    chat({ stream: true, stream_options: { include_usage: true } }));
+  let text = "", usage;
+  for await (const chunk of stream) {
+    text += chunk.choices[0]?.delta.content ?? "";
+    usage = chunk.usage ?? usage;
+  }
+  assert.equal(text, answer);
+  assert.ok(usage.prompt_tokens_details.cached_tokens > 0);
+});
+
+test("stream helper", async () => {
+  const runner = client.chat.completions.stream(chat());
+  assert.equal(await runner.finalContent(), answer);
+});
+
+test("logprobs", async () => {
+  const reply = await client.chat.completions.create(chat({ logprobs: true, top_logprobs: 1 }));
+  const tokens = reply.choices[0].logprobs.content;
+  assert.equal(tokens.map((t) => t.token).join(""), answer);
+});
+
+test("thoughts have a name of their own", async () => {
+  const reply = await client.chat.completions.create(
+    chat({ messages: [{ role: "user", content: "Calculate 9 + 6." }], max_tokens: 200 }));
+  const message = reply.choices[0].message;
+  assert.ok(!message.content.includes("<think>"));
+  assert.equal(message.reasoning_content, message.reasoning);
+  const tokens = reply.usage.completion_tokens_details.reasoning_tokens;
+  assert.equal(tokens > 0, Boolean(message.reasoning));
+});
+
+test("tools go in, calls and results too", async () => {
+  const reply = await client.chat.completions.create(chat({
+    tools: [{ type: "function", function: weatherTool }], tool_choice: "auto",
+    messages: [
+      { role: "user", content: "Weather in Rome?" },
+      { role: "assistant", content: null, tool_calls: [{
+        id: "call_1", type: "function",
+        function: { name: "weather", arguments: '{"city":"Rome"}' },
+      }] },
+      { role: "tool", tool_call_id: "call_1", content: "sunny" },
+    ],
+  }));
+  assert.equal(typeof reply.choices[0].message.content, "string");
+});
+
+test("errors have their classes, codes and params", async () => {
+  await assert.rejects(client.chat.completions.create(chat({ model: "gpt-4o" })), (error) => {
+    assert.ok(error instanceof OpenAI.NotFoundError);
+    assert.equal(error.code, "model_not_found");
+    return true;
+  });
+  await assert.rejects(client.chat.completions.create(chat({ n: 2 })), (error) => {
+    assert.ok(error instanceof OpenAI.BadRequestError);
+    assert.deepEqual([error.code, error.param], ["unsupported", "n"]);
+    assert.equal(error.type, "invalid_request_error");
+    return true;
+  });
+  await assert.rejects(
+    client.embeddings.create({ model: "demo", input: "x" }), OpenAI.InternalServerError);
+});
+
+test("an error in a stream is thrown", async () => {
+  const stream = await client.chat.completions.create(
+    chat({ stream: true, max_tokens: 10_000, ignore_eos: true, timeout_ms: 700 }));
+  await assert.rejects(async () => {
+    for await (const _ of stream);
+  }, (error) => error.code === "deadline_exceeded");
+});
+
+test("abort cancels", async () => {
+  for (const stream of [true, false]) {
+    const controller = new AbortController();
+    const running = client.chat.completions.create(
+      chat({ stream, max_tokens: 16_000, ignore_eos: true }), { signal: controller.signal });
+    if (stream) await running;
+    assert.ok(await daemon.settles("cascaded_requests_running", 1));
+    controller.abort();
+    if (!stream) await assert.rejects(running, OpenAI.APIUserAbortError);
+    assert.ok(await daemon.settles("cascaded_requests_running", 0));
+  }
+});
+
+test("completions", async () => {
+  const reply = await client.completions.create(
+    { model: "demo", prompt: "The capital of France is", max_tokens: 4, temperature: 0 });
+  assert.equal(reply.object, "text_completion");
+  assert.ok(reply.choices[0].text.length > 0);
+});
+
+const ask = (input, more) => (
+  { model: "demo", input, temperature: 0, max_output_tokens: 60, ...more });
+
+test("responses: three turns, read back, deleted", async () => {
+  const first = await client.responses.create(ask(capital, { metadata: { a: "b" } }));
+  assert.equal(first.output_text, answer);
+  const second = await client.responses.create(
+    ask("What city did we just discuss?", { previous_response_id: first.id }));
+  const third = await client.responses.create(
+    ask("Please repeat your last answer.", { previous_response_id: second.id }));
+  const cached = (reply) => reply.usage.input_tokens_details.cached_tokens;
+  assert.ok(cached(third) > cached(second));
+  const again = await client.responses.retrieve(first.id);
+  assert.equal(again.output_text, answer);
+  assert.deepEqual(again.metadata, { a: "b" });
+  const items = [];
+  for await (const item of client.responses.inputItems.list(second.id)) items.push(item);
+  assert.equal(items[0].content[0].text, "What city did we just discuss?");
+  await client.responses.delete(first.id);
+  await assert.rejects(client.responses.retrieve(first.id), OpenAI.NotFoundError);
+});
+
+test("responses: streamed", async () => {
+  const stream = await client.responses.create(ask(capital, { stream: true }));
+  const types = [];
+  let text = "";
+  for await (const event of stream) {
+    types.push(event.type);
+    if (event.type === "response.output_text.delta") text += event.delta;
+  }
+  assert.equal(text, answer);
+  assert.equal(types.at(-1), "response.completed");
+  const helper = client.responses.stream(ask(capital));
+  assert.equal((await helper.finalResponse()).output_text, answer);
+});
+
+test("responses: tools go in, calls and results too", async () => {
+  const reply = await client.responses.create(ask([
+    { role: "user", content: "Weather in Rome?" },
+    { type: "function_call", call_id: "call_1", name: "weather", arguments: '{"city":"Rome"}' },
+    { type: "function_call_output", call_id: "call_1", output: "sunny" },
+  ], { tools: [{ type: "function", strict: false, ...weatherTool }] }));
+  assert.equal(reply.status === "completed" || reply.status === "incomplete", true);
+});

@@ -1,0 +1,321 @@
+// Chat completions: requests in, replies and events out.
+#include "wire/openai/chat.h"
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "tests/seed.h"
+#include "wire/openai/completions.h"
+#include "wire/openai/responses.h"
+
+namespace cascade::openai {
+namespace {
+
+Result<ChatCall> decode_with(const std::string& more, const std::string& content = R"("Hi")") {
+  return decode_chat(R"({"messages":[{"role":"user","content":)" + content + "}]" + more + "}");
+}
+
+wire::GenerateRequest request_with(const std::string& more) {
+  const auto call = decode_with(more);
+  EXPECT_TRUE(call.ok()) << more << call.error().to_string();
+  return call.ok() ? call->request : wire::GenerateRequest();
+}
+
+std::string error_of(const Result<ChatCall>& call) {
+  return call.ok() ? "none" : call.error().field;
+}
+
+wire::Final answer_of(const std::string& text) {
+  wire::Final final;
+  final.text = text;
+  final.finish_reason = "stop";
+  final.usage = {12, 11, 0, 1, {}, 5, 2};
+  return final;
+}
+
+OrderedJson parsed(const std::string& text) {
+  auto json = parse_ordered_json(text, "reply");
+  EXPECT_TRUE(json.ok()) << text;
+  return json.ok() ? *json : OrderedJson();
+}
+
+// The data of each event.
+std::vector<OrderedJson> events_of(const std::string& text) {
+  std::vector<OrderedJson> events;
+  size_t begin = 0;
+  for (size_t end; (end = text.find("\n\n", begin)) != std::string::npos; begin = end + 2) {
+    const std::string data = text.substr(begin, end - begin);
+    EXPECT_TRUE(data.starts_with("data: "));
+    events.push_back(data == "data: [DONE]" ? OrderedJson("done") : parsed(data.substr(6)));
+  }
+  EXPECT_EQ(begin, text.size());
+  return events;
+}
+
+TEST(OpenAiChat, fields_become_those_of_the_protocol) {
+  const auto request = request_with(
+      R"(,"temperature":0.5,"top_p":0.9,"top_k":-1,"min_p":0.1,"seed":-1,"presence_penalty":1,
+      "frequency_penalty":-1,"repetition_penalty":1.1,"logit_bias":{"5":-100},"stop":["a","b"],
+      "max_tokens":7,"max_completion_tokens":9,"timeout_ms":100,"ignore_eos":true,
+      "logprobs":true,"top_logprobs":3,"unheard_of":{"x":1},"user":"me","service_tier":"auto")" +
+      std::string());
+  EXPECT_EQ(request.sampling.temperature, 0.5);
+  EXPECT_EQ(request.sampling.top_k, 0);
+  EXPECT_EQ(request.sampling.seed, UINT64_MAX);
+  ASSERT_EQ(request.sampling.logit_bias.size(), 1u);
+  EXPECT_EQ(request.sampling.logit_bias[0].token, 5);
+  EXPECT_EQ(request.stop, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(request.max_tokens, 9);
+  EXPECT_EQ(request.timeout_ms, 100);
+  EXPECT_TRUE(request.ignore_eos);
+  EXPECT_EQ(request.top_logprobs, 3);
+}
+
+TEST(OpenAiChat, contents_are_strings_or_parts_of_text) {
+  const auto call = decode_chat(R"({"messages":[
+      {"role":"developer","content":"Be brief."},
+      {"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},
+      {"role":"assistant","content":null,"reasoning_content":"hm","tool_calls":[
+        {"id":"call_1","type":"function","function":{"name":"f","arguments":"{\"x\": 1}"}}]},
+      {"role":"tool","tool_call_id":"call_1","content":"2"}]})");
+  ASSERT_TRUE(call.ok()) << call.error().to_string();
+  const auto& messages = call->request.messages;
+  ASSERT_EQ(messages.size(), 4u);
+  EXPECT_EQ(messages[0].role, "system");
+  EXPECT_EQ(messages[1].content, "a\nb");
+  EXPECT_EQ(messages[2].reasoning, "hm");
+  EXPECT_EQ(messages[2].tool_calls, R"([{"id":"call_1","type":"function","function":{"name":"f",)"
+                                    R"("arguments":"{\"x\": 1}"}}])");
+  EXPECT_EQ(messages[3].tool_call_id, "call_1");
+}
+
+TEST(OpenAiChat, thoughts_are_read_under_both_names) {
+  for (const char* name : {"reasoning", "reasoning_content"}) {
+    const auto call = decode_chat(R"({"messages":[{"role":"assistant","content":"x",")" +
+                                  std::string(name) + R"(":"hm"},{"role":"user","content":"y"}]})");
+    ASSERT_TRUE(call.ok());
+    EXPECT_EQ(call->request.messages[0].reasoning, "hm") << name;
+  }
+}
+
+TEST(OpenAiChat, thinking_is_switched_by_effort_and_template_arguments) {
+  EXPECT_EQ(request_with(R"(,"reasoning_effort":"none")").thinking, false);
+  EXPECT_EQ(request_with(R"(,"reasoning_effort":"high")").thinking, true);
+  EXPECT_EQ(request_with(R"(,"chat_template_kwargs":{"enable_thinking":false})").thinking, false);
+  EXPECT_EQ(request_with("").thinking, std::nullopt);
+  EXPECT_EQ(error_of(decode_with(R"(,"chat_template_kwargs":{"x":1})")), "chat_template_kwargs.x");
+}
+
+TEST(OpenAiChat, cache_controls_keep_the_prompts_pages) {
+  EXPECT_EQ(request_with(R"(,"cache_control":{"type":"ephemeral"})").prompt_priority_ms, 300'000);
+  EXPECT_EQ(request_with(R"(,"prompt_cache_retention":"24h")").prompt_priority_ms, 86'400'000);
+  const auto call = decode_with(
+      "", R"([{"type":"text","text":"x","cache_control":{"type":"ephemeral","ttl":"1h"}}])");
+  ASSERT_TRUE(call.ok());
+  EXPECT_EQ(call->request.prompt_priority_ms, 3'600'000);
+  EXPECT_EQ(call->request.prompt_priority, 75);
+  for (const char* ttl : {"", "h", "1", "1w", "-1h", "0s", "99999999999999999999s"}) {
+    const auto wrong = decode_with(R"(,"cache_control":{"ttl":")" + std::string(ttl) + "\"}");
+    EXPECT_EQ(error_of(wrong), "cache_control.ttl") << ttl;
+  }
+}
+
+TEST(OpenAiChat, tools_go_to_the_template_and_choices_decide) {
+  const std::string tools =
+      R"(,"tools":[{"type":"function","function":{"name":"f","strict":true,"parameters":{}}}])";
+  const auto call = decode_with(tools);
+  ASSERT_TRUE(call.ok());
+  EXPECT_TRUE(call->tools);
+  EXPECT_EQ(call->request.tools,
+            R"([{"type":"function","function":{"name":"f","parameters":{}}}])");
+  const auto none = decode_with(tools + R"(,"tool_choice":"none")");
+  ASSERT_TRUE(none.ok());
+  EXPECT_FALSE(none->tools);
+  EXPECT_EQ(none->request.tools, "");
+  for (const char* choice : {R"("required")", R"({"type":"function","function":{"name":"f"}})"}) {
+    const auto forced = decode_with(tools + R"(,"tool_choice":)" + choice);
+    ASSERT_FALSE(forced.ok());
+    EXPECT_EQ(forced.error().code, ErrorCode::kUnsupported);
+    EXPECT_EQ(forced.error().field, "tool_choice");
+  }
+  EXPECT_EQ(error_of(decode_with(tools + R"(,"tool_choice":"sometimes")")), "tool_choice");
+}
+
+TEST(OpenAiChat, an_answer_says_what_was_used) {
+  const auto call = decode_with("");
+  ASSERT_TRUE(call.ok());
+  wire::Final final = answer_of("Hello");
+  final.reasoning = "hm";
+  const OrderedJson reply = parsed(encode_chat({"id", "demo", "fp", 7}, *call, final, {}));
+  EXPECT_EQ(reply["choices"][0]["message"]["content"], "Hello");
+  EXPECT_EQ(reply["choices"][0]["message"]["reasoning_content"], "hm");
+  EXPECT_EQ(reply["choices"][0]["message"]["reasoning"], "hm");
+  EXPECT_EQ(reply["usage"]["prompt_tokens_details"]["cached_tokens"], 11);
+  EXPECT_EQ(reply["usage"]["completion_tokens_details"]["reasoning_tokens"], 2);
+  EXPECT_EQ(reply["usage"]["total_tokens"], 17);
+}
+
+TEST(OpenAiChat, logprobs_are_of_the_answer_alone) {
+  const auto call = decode_with(R"(,"logprobs":true,"top_logprobs":1)");
+  ASSERT_TRUE(call.ok());
+  wire::Final final = answer_of("Hi");
+  final.token_ids = {1, 2, 3, 4};  // two of thoughts, "Hi", the end
+  final.logprobs = {-1, -2, -3, -4};
+  final.top_token_ids = {1, 2, 3, 4};
+  final.top_logprobs = {-1, -2, -3, -4};
+  const std::vector<std::string> pieces = {"a", "b", "Hi", "", "a", "b", "Hi", ""};
+  const OrderedJson reply = parsed(encode_chat({"id", "demo", "fp", 7}, *call, final, pieces));
+  const OrderedJson& content = reply["choices"][0]["logprobs"]["content"];
+  ASSERT_EQ(content.size(), 1u);
+  EXPECT_EQ(content[0]["token"], "Hi");
+  EXPECT_EQ(content[0]["logprob"], -3);
+  EXPECT_EQ(content[0]["bytes"], (std::vector<int>{'H', 'i'}));
+  EXPECT_EQ(content[0]["top_logprobs"][0]["token"], "Hi");
+}
+
+TEST(OpenAiChat, completions_list_tokens_and_their_places) {
+  wire::Final final = answer_of("Hi you");
+  final.usage.reasoning_tokens = 0;
+  final.token_ids = {3, 4, 5};
+  final.logprobs = {-3, -4, -5};
+  final.top_token_ids = {3, 4, 5};
+  final.top_logprobs = {-3, -4, -5};
+  const std::vector<std::string> pieces = {"Hi", " you", "", "Hi", " you", ""};
+  EXPECT_EQ(encode_text_logprobs(final, pieces),
+            parsed(R"({"tokens":["Hi"," you"],"token_logprobs":[-3.0,-4.0],)"
+                   R"("top_logprobs":[{"Hi":-3.0},{" you":-4.0}],"text_offset":[0,2]})"));
+}
+
+TEST(OpenAiChat, a_stream_begins_with_the_role_and_ends_with_usage_and_done) {
+  const auto call = decode_with(R"(,"stream":true,"stream_options":{"include_usage":true})");
+  ASSERT_TRUE(call.ok());
+  ChatStream stream({"id", "demo", "fp", 7}, *call);
+  std::string text = stream.begin();
+  for (const wire::Delta& delta :
+       {wire::Delta{"hm", true}, wire::Delta{"Hel", false}, wire::Delta{"lo", false}}) {
+    text += stream.delta(delta);
+  }
+  const auto events = events_of(text + stream.end(answer_of("Hello"), {}));
+  ASSERT_EQ(events.size(), 7u);
+  EXPECT_EQ(events[0]["choices"][0]["delta"]["role"], "assistant");
+  EXPECT_EQ(events[1]["choices"][0]["delta"]["reasoning_content"], "hm");
+  EXPECT_EQ(events[1]["choices"][0]["delta"]["reasoning"], "hm");
+  EXPECT_EQ(events[3]["choices"][0]["delta"]["content"], "lo");
+  EXPECT_EQ(events[4]["choices"][0]["finish_reason"], "stop");
+  EXPECT_TRUE(events[4]["usage"].is_null());
+  EXPECT_TRUE(events[5]["choices"].empty());
+  EXPECT_EQ(events[5]["usage"]["prompt_tokens"], 12);
+  EXPECT_EQ(events[6], "done");
+}
+
+TEST(OpenAiChat, a_stream_without_usage_has_no_empty_choices) {
+  const auto call = decode_with(R"(,"stream":true)");
+  ASSERT_TRUE(call.ok());
+  ChatStream stream({"id", "demo", "fp", 7}, *call);
+  std::string text = stream.begin();
+  for (const OrderedJson& event : events_of(text += stream.end(answer_of(""), {}))) {
+    if (event == "done") continue;
+    EXPECT_EQ(event["choices"].size(), 1u);
+    EXPECT_FALSE(event.contains("usage"));
+  }
+}
+
+TEST(OpenAiChat, calls_are_streamed_with_index_id_and_name_first) {
+  const auto call =
+      decode_with(R"(,"stream":true,"tools":[{"type":"function","function":{"name":"f"}}])");
+  ASSERT_TRUE(call.ok());
+  ChatStream stream({"id", "demo", "fp", 7}, *call);
+  std::string text;
+  const std::string answer =
+      "Well.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\": 1}}\n"
+      "</tool_call>\n<tool_call>{\"name\":\"g\"}</tool_call>";
+  for (const char c : answer) text += stream.delta({std::string(1, c), false});
+  text += stream.end(answer_of(answer), {});
+  std::string content;
+  std::vector<OrderedJson> calls;
+  OrderedJson finish;
+  for (const OrderedJson& event : events_of(text)) {
+    if (event == "done") continue;
+    const OrderedJson& choice = event["choices"][0];
+    content += choice["delta"].value("content", "");
+    if (choice["delta"].contains("tool_calls")) calls.push_back(choice["delta"]["tool_calls"][0]);
+    finish = choice["finish_reason"];
+  }
+  EXPECT_EQ(content, "Well.");
+  EXPECT_EQ(finish, "tool_calls");
+  ASSERT_EQ(calls.size(), 4u);
+  EXPECT_EQ(calls[0]["index"], 0);
+  EXPECT_EQ(calls[0]["function"]["name"], "f");
+  EXPECT_EQ(calls[0]["function"]["arguments"], "");
+  EXPECT_FALSE(calls[0]["id"].get<std::string>().empty());
+  EXPECT_EQ(calls[1]["function"]["arguments"], R"({"x":1})");
+  EXPECT_EQ(calls[2]["index"], 1);
+  EXPECT_EQ(calls[3]["function"]["arguments"], "{}");
+}
+
+TEST(OpenAiChat, what_only_looks_like_a_call_is_text_however_it_is_cut) {
+  Random random(testing::test_seed());
+  for (const std::string text :
+       {"a <tool_call> b", "<tool_call>{}</tool_call>", "x<tool_call>{\"name\": 3}</tool_call>y",
+        "<tool_", "  \n", "", "<tool_call>{\"name\":\"f\"", "1 < 2 <t <tool_call"}) {
+    for (int round = 0; round < 20; ++round) {
+      ToolCallParser parser(/*parallel=*/true);
+      std::string got;
+      const auto add = [&](const std::vector<AnswerPart>& parts) {
+        for (const AnswerPart& part : parts) {
+          EXPECT_TRUE(part.calls.empty());
+          got += part.text;
+        }
+      };
+      for (size_t at = 0; at < text.size();) {
+        const size_t n = 1 + random.below(text.size() - at);
+        add(parser.push(std::string_view(text).substr(at, n)));
+        at += n;
+      }
+      add(parser.finish());
+      // White space at the end may be the beginning of a call.
+      EXPECT_EQ(got, text) << text;
+    }
+  }
+}
+
+TEST(OpenAiChat, without_parallel_calls_the_first_counts) {
+  ToolCallParser parser(/*parallel=*/false);
+  size_t calls = 0;
+  const std::string call = R"(<tool_call>{"name":"f"}</tool_call>)";
+  for (const AnswerPart& part : parser.push(call + call)) calls += part.calls.size();
+  EXPECT_EQ(calls, 1u);
+}
+
+// Whatever comes in, a decoder gives a request that keeps the protocol's rules, or an error.
+TEST(OpenAiChat, damaged_requests_are_decoded_or_refused) {
+  Random random(testing::test_seed());
+  const std::string chat =
+      R"({"model":"demo","messages":[{"role":"user","content":[{"type":"text","text":"a"}]}],
+      "tools":[{"type":"function","function":{"name":"f"}}],"stop":["x"],"logit_bias":{"1":2},
+      "stream_options":{"include_usage":true},"temperature":1e0,"seed":5})";
+  const std::string response =
+      R"({"input":[{"role":"user","content":"a"},{"type":"function_call","call_id":"c","name":"f",
+      "arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"x"}],
+      "metadata":{"a":"b"},"text":{"format":{"type":"text"}},"reasoning":{"effort":"low"}})";
+  for (int round = 0; round < 20'000; ++round) {
+    std::string text = round % 2 == 0 ? chat : response;
+    for (uint64_t n = 1 + random.below(3); n > 0; --n) {
+      const size_t at = random.below(text.size());
+      switch (random.below(4)) {
+        case 0: text.erase(at, 1 + random.below(8)); break;
+        case 1: text[at] = static_cast<char>(random.below(256)); break;
+        case 2: text.insert(at, std::string("{}[]\",:0-tn").substr(random.below(11), 1)); break;
+        default: text.insert(at, text.substr(random.below(text.size()), random.below(12)));
+      }
+    }
+    const auto as_chat = decode_chat(text);
+    if (!as_chat.ok()) EXPECT_FALSE(as_chat.error().message.empty());
+    auto as_response = decode_response(text);
+    if (as_response.ok()) (void)fill_in(*as_response, {});
+    (void)decode_completion(text);
+  }
+}
+
+}  // namespace
+}  // namespace cascade::openai

@@ -1,0 +1,147 @@
+// Responses: items in, items and events out, and what is kept between.
+#include "wire/openai/responses.h"
+
+#include <gtest/gtest.h>
+
+#include "wire/openai/response_stream.h"
+#include "wire/request_rules.h"
+
+namespace cascade::openai {
+namespace {
+
+ResponseCall call_of(const std::string& body) {
+  auto call = decode_response(body);
+  EXPECT_TRUE(call.ok()) << (call.ok() ? "" : call.error().to_string());
+  return call.ok() ? *call : ResponseCall();
+}
+
+OrderedJson parsed(const std::string& text) {
+  auto json = parse_ordered_json(text, "reply");
+  EXPECT_TRUE(json.ok()) << text;
+  return json.ok() ? *json : OrderedJson();
+}
+
+const ReplyContext kContext = {"resp_0123", "demo", "fp", 7};
+
+TEST(OpenAiResponses, items_become_messages_in_order) {
+  ResponseCall call = call_of(R"({"instructions":"Be brief.","input":[
+      {"role":"user","content":[{"type":"input_text","text":"Weather?"}]},
+      {"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"hm"}]},
+      {"type":"message","role":"assistant","content":[{"type":"output_text","text":"I look."}]},
+      {"type":"function_call","call_id":"c1","name":"f","arguments":"{}"},
+      {"type":"function_call","call_id":"c2","name":"g","arguments":"{}"},
+      {"type":"function_call_output","call_id":"c1","output":"sunny"},
+      {"type":"function_call_output","call_id":"c2",
+       "output":[{"type":"input_text","text":"3"}]}]})");
+  ASSERT_TRUE(fill_in(call, {}).ok());
+  const auto& messages = call.request.messages;
+  ASSERT_EQ(messages.size(), 5u);
+  EXPECT_EQ(messages[0].role, "system");
+  EXPECT_EQ(messages[1].content, "Weather?");
+  EXPECT_EQ(messages[2].content, "I look.");
+  EXPECT_EQ(messages[2].reasoning, "hm");
+  EXPECT_EQ(parsed(messages[2].tool_calls).size(), 2u);
+  EXPECT_EQ(messages[3].content, "sunny");
+  EXPECT_EQ(messages[4].tool_call_id, "c2");
+}
+
+TEST(OpenAiResponses, what_is_kept_gives_the_turn_back) {
+  ResponseCall call = call_of(
+      R"({"input":"Hi","instructions":"secret","metadata":{"a":"b"},
+      "previous_response_id":"resp_1"})");
+  const PastTurn past = {OrderedJson::array(),
+                         {.role = "assistant", .content = "x", .reasoning = {}}};
+  ASSERT_TRUE(fill_in(call, {past}).ok());
+  EXPECT_TRUE(call.request.retain_output);
+  EXPECT_EQ(call.request.client_data.find("secret"), std::string::npos);
+  Chunk output;
+  output.id = "output_0123";
+  output.text = "Hello";
+  output.generation.finish_reason = "stop";
+  output.client_data = call.request.client_data;
+  const StoredResponse stored = stored_response(output);
+  EXPECT_EQ(stored.previous_id, "resp_1");
+  ASSERT_EQ(stored.items.size(), 1u);
+  EXPECT_EQ(stored.items[0]["content"][0]["text"], "Hi");
+  const OrderedJson again = parsed(encode_stored(kContext, output, "hm"));
+  EXPECT_EQ(again["metadata"]["a"], "b");
+  EXPECT_EQ(again["output"][0]["content"][0]["text"], "hm");
+  EXPECT_EQ(again["output"][1]["content"][0]["text"], "Hello");
+  EXPECT_EQ(again["status"], "completed");
+}
+
+TEST(OpenAiResponses, any_output_is_a_response_to_its_question) {
+  Chunk output;
+  output.id = "output_0123";
+  output.query_text = "Hi";
+  for (const char* data : {"", "{", "[]", R"({"items":3})", R"({"items":[],"echo":3})"}) {
+    output.client_data = data;
+    const StoredResponse stored = stored_response(output);
+    ASSERT_EQ(stored.items.size(), 1u) << data;
+    EXPECT_EQ(stored.items[0]["content"][0]["text"], "Hi");
+    EXPECT_TRUE(stored.previous_id.empty());
+  }
+}
+
+TEST(OpenAiResponses, input_that_is_too_large_to_keep_is_refused_unless_it_is_not_kept) {
+  const std::string large(wire::kClientDataBytesMax, 'x');
+  ResponseCall call = call_of(R"({"input":")" + large + "\"}");
+  const Status filled = fill_in(call, {});
+  ASSERT_FALSE(filled.ok());
+  EXPECT_EQ(filled.error().field, "input");
+  call = call_of(R"({"store":false,"input":")" + large + "\"}");
+  EXPECT_TRUE(fill_in(call, {}).ok());
+  EXPECT_FALSE(call.request.retain_output);
+  EXPECT_TRUE(call.request.client_data.empty());
+}
+
+TEST(OpenAiResponses, ids_are_those_of_outputs) {
+  EXPECT_EQ(response_id_of("output_12"), "resp_12");
+  EXPECT_EQ(output_id_of("resp_12"), "output_12");
+  EXPECT_EQ(output_id_of("output_12"), "output_12");
+}
+
+TEST(OpenAiResponses, a_stream_numbers_its_events_and_repeats_its_items_in_the_end) {
+  ResponseCall call = call_of(R"({"input":"x","stream":true,"tools":[
+      {"type":"function","name":"f","parameters":{}}]})");
+  ASSERT_TRUE(fill_in(call, {}).ok());
+  EXPECT_EQ(call.request.tools, R"([{"type":"function","function":{"name":"f","parameters":{}}}])");
+  ResponseStream stream(kContext, call);
+  stream.accept({0, "output_99"});
+  wire::Final final;
+  final.finish_reason = "stop";
+  final.output_chunk_id = "output_99";
+  final.reasoning = "hm";
+  final.text = "Well.<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>";
+  std::string text = stream.begin();
+  text += stream.delta({"hm", true});
+  text += stream.delta({final.text, false});
+  text += stream.end(final, {});
+  std::vector<OrderedJson> events;
+  size_t begin = 0;
+  for (size_t end; (end = text.find("\n\n", begin)) != std::string::npos; begin = end + 2) {
+    const size_t data = text.find("\ndata: ", begin);
+    events.push_back(parsed(text.substr(data + 7, end - data - 7)));
+    EXPECT_EQ(text.substr(begin, data - begin),
+              "event: " + events.back()["type"].get<std::string>());
+    EXPECT_EQ(events.back()["sequence_number"], events.size() - 1);
+  }
+  EXPECT_EQ(events.front()["response"]["id"], "resp_99");
+  EXPECT_EQ(events.back()["type"], "response.completed");
+  const OrderedJson whole = parsed(encode_response({"resp_99", "demo", "fp", 7}, call, final, {}));
+  EXPECT_EQ(events.back()["response"]["output"], whole["output"]);
+  EXPECT_EQ(whole["output"].size(), 3u);
+  EXPECT_EQ(whole["output"][2]["name"], "f");
+}
+
+TEST(OpenAiResponses, an_answer_that_was_cut_is_incomplete) {
+  ResponseCall call = call_of(R"({"input":"x"})");
+  wire::Final final;
+  final.finish_reason = "length";
+  const OrderedJson reply = parsed(encode_response(kContext, call, final, {}));
+  EXPECT_EQ(reply["status"], "incomplete");
+  EXPECT_EQ(reply["incomplete_details"]["reason"], "max_output_tokens");
+}
+
+}  // namespace
+}  // namespace cascade::openai

@@ -1,0 +1,43 @@
+// API keys: who has one is the tenant that it was made for. Only hashes are kept.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/result.h"
+
+namespace cascade::http {
+
+class ApiKeys {
+ public:
+  // Lines of a tenant, white space and the SHA-256 of a key in hexadecimal; empty lines, and those
+  // that begin with '#', are left out. A tenant may have several keys.
+  // Errors: kInvalidArgument, field "line N".
+  static Result<ApiKeys> parse(std::string_view text);
+
+  bool empty() const { return entries_.empty(); }
+  std::set<std::string> tenants() const;
+  // The tenant whose key this is. Takes the same time for every key that is none.
+  std::optional<std::string> tenant_of(std::string_view key) const;
+
+ private:
+  struct Entry {
+    std::string tenant;
+    Digest hash;
+  };
+  std::vector<Entry> entries_;
+};
+
+// A new key: "sk-cascade-" and 64 hexadecimal digits from the system's generator.
+std::string new_api_key();
+// Its line in a file of keys, without the end of the line.
+std::string api_key_line(const std::string& tenant, std::string_view key);
+
+// 1 to 32 of a-z, 0-9, _ and -.
+bool is_tenant_name(std::string_view name);
+
+}  // namespace cascade::http

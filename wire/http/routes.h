@@ -1,0 +1,60 @@
+// Which paths and methods the HTTP gateway has.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace cascade::http {
+
+enum class Action {
+  kHealth,
+  kListModels,
+  kGetModel,
+  kChat,
+  kComplete,
+  kRespond,
+  kGetResponse,
+  kDeleteResponse,
+  kListInputItems,
+  kEmbed,
+  kTokenize,
+  kDetokenize,
+  kApplyTemplate,
+  kMetrics,
+  kVersion,
+  kListChunks,
+  kPutChunk,
+  kGetChunk,
+  kUpdateChunk,
+  kDeleteChunk,
+};
+
+struct Route {
+  std::string_view method;
+  std::string_view path;  // "{id}" stands for one segment
+  Action action;
+};
+
+// All of them.
+std::span<const Route> routes();
+
+struct RouteMatch {
+  enum class Result { kFound, kNoPath, kNoMethod } result = Result::kNoPath;
+  Action action = Action::kHealth;
+  std::string id;       // what stands for "{id}", percent-decoded
+  std::string allowed;  // kNoMethod: the methods of the path, for the Allow header
+};
+
+// `path` without the query. A HEAD is answered as a GET without its body.
+RouteMatch find_route(std::string_view method, std::string_view path);
+
+// "a=1&b=x%20y" as pairs, in order.
+std::vector<std::pair<std::string, std::string>> parse_query(std::string_view query);
+
+// "%41" -> "A"; what is no escape stays.
+std::string percent_decoded(std::string_view text);
+
+}  // namespace cascade::http

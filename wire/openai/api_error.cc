@@ -1,0 +1,59 @@
+// Which status and type each of our errors has.
+#include "wire/openai/api_error.h"
+
+#include "wire/openai/json_text.h"
+
+namespace cascade::openai {
+namespace {
+
+struct Kind {
+  int status;
+  const char* type;
+};
+
+Kind kind_of(ErrorCode code, int64_t retry_after_ms) {
+  switch (code) {
+    case ErrorCode::kInvalidArgument:
+    case ErrorCode::kUnsupported: return {400, "invalid_request_error"};
+    case ErrorCode::kNotFound: return {404, "invalid_request_error"};
+    case ErrorCode::kConflict: return {409, "invalid_request_error"};
+    // A full queue empties; a prompt that is too large stays so.
+    case ErrorCode::kResourceExhausted:
+      return retry_after_ms > 0 ? Kind{503, "overloaded_error"}
+                                : Kind{400, "invalid_request_error"};
+    case ErrorCode::kUnavailable: return {503, "unavailable_error"};
+    case ErrorCode::kDeadlineExceeded: return {504, "timeout_error"};
+    case ErrorCode::kCancelled:
+    case ErrorCode::kDataCorrupt:
+    case ErrorCode::kIo:
+    case ErrorCode::kInternal: break;
+  }
+  return {500, "server_error"};
+}
+
+}  // namespace
+
+ApiError api_error(const Error& error, int64_t retry_after_ms) {
+  const Kind kind = kind_of(error.code, retry_after_ms);
+  ApiError result;
+  result.status = kind.status;
+  result.type = kind.type;
+  result.code = to_string(error.code);
+  result.param = error.field;
+  const std::string named = error.field.empty() ? "" : error.field + ": ";
+  result.message = named + error.message;
+  result.retry_after_ms = retry_after_ms;
+  return result;
+}
+
+std::string encode(const ApiError& error) {
+  OrderedJson body;
+  OrderedJson& inner = body["error"];
+  inner["message"] = error.message;
+  inner["type"] = error.type;
+  inner["param"] = error.param.empty() ? OrderedJson() : OrderedJson(error.param);
+  inner["code"] = error.code.empty() ? OrderedJson() : OrderedJson(error.code);
+  return json_text(body);
+}
+
+}  // namespace cascade::openai

@@ -1,0 +1,26 @@
+// Errors as OpenAI's API has them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+
+namespace cascade::openai {
+
+struct ApiError {
+  int status = 500;
+  std::string type;
+  std::string code;   // machine-readable; may be empty
+  std::string param;  // the field of the request, e.g. "messages[1].role"; may be empty
+  std::string message;
+  int64_t retry_after_ms = 0;  // > 0: worth trying again after that time
+};
+
+// `error.field` is taken for the param.
+ApiError api_error(const Error& error, int64_t retry_after_ms = 0);
+
+// The object {"error":{message,type,param,code}}.
+std::string encode(const ApiError& error);
+
+}  // namespace cascade::openai

@@ -1,0 +1,154 @@
+// Names are those of docs/PROTOCOL.md.
+#include "wire/openai/chunk_routes.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+
+#include "wire/openai/fields.h"
+#include "wire/openai/json_text.h"
+#include "wire/request_rules.h"
+
+namespace cascade::openai {
+namespace {
+
+std::optional<ChunkType> type_of(std::string name) {
+  std::ranges::transform(name, name.begin(),
+                         [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+  return chunk_type_from_string(name);
+}
+
+constexpr char kTypes[] = "must be SYSTEM_PROMPT, CONTEXT, OUTPUT or QUERY";
+
+// Of ChunkPut and ChunkUpdate.
+template <class M>
+void read_settings(Fields& fields, M& message) {
+  message.name = fields.text("name");
+  message.pinned = fields.boolean("pinned");
+  message.ttl_ms = fields.integer("ttl_ms", 0, wire::kDurationMsMax);
+  if (const auto priority = fields.integer("priority", 0, wire::kChunkPriorityMax)) {
+    message.priority = static_cast<int32_t>(*priority);
+  }
+  message.priority_ms = fields.integer("priority_ms", 1, wire::kDurationMsMax);
+}
+
+OrderedJson encode_of(const Chunk& chunk, int64_t tokens) {
+  OrderedJson result;
+  result["id"] = chunk.id;
+  result["object"] = "chunk";
+  result["type"] = to_string(chunk.type);
+  result["name"] = text_or_null(chunk.name);
+  result["text"] = chunk.text;
+  result["tokens"] = tokens;
+  result["pinned"] = chunk.pinned;
+  result["published"] = chunk.published;
+  result["priority"] = chunk.priority;
+  result["expires_us"] = chunk.expires_us;
+  result["kv_state"] = to_string(chunk.kv_state);
+  result["kv_tokens"] = chunk.kv_tokens;
+  result["kv_bytes"] = chunk.kv_bytes;
+  result["created_us"] = chunk.created_us;
+  result["last_used_us"] = chunk.last_used_us;
+  result["hits"] = chunk.hits;
+  result["registrations"] = chunk.registrations;
+  if (chunk.type == ChunkType::kOutput) {
+    result["query_text"] = chunk.query_text;
+    result["think_policy"] = to_string(chunk.think_policy);
+    result["finish_reason"] = chunk.generation.finish_reason;
+    result["seed"] = chunk.generation.seed;
+    result["parent_ids"] = chunk.parent_ids;
+  }
+  return result;
+}
+
+}  // namespace
+
+Result<wire::ChunkListRequest> decode_chunk_list(const Query& query) {
+  wire::ChunkListRequest request;
+  for (const auto& [key, value] : query) {
+    if (key == "type") {
+      request.type = type_of(value);
+      if (!request.type) return invalid_argument("type", kTypes);
+    } else if (key == "after") {
+      request.after = value;
+    } else if (key == "limit") {
+      const char* const end = value.data() + value.size();
+      const auto [stop, error] = std::from_chars(value.data(), end, request.limit);
+      if (error != std::errc() || stop != end) {
+        return invalid_argument("limit", "must be a whole number");
+      }
+    }
+  }
+  RETURN_IF_ERROR(wire::check_request(request));
+  return request;
+}
+
+Result<wire::ChunkPut> decode_chunk_put(std::string_view body) {
+  ASSIGN_OR_RETURN(const OrderedJson json, parse_body(body));
+  Fields fields(json);
+  wire::ChunkPut put;
+  const auto type = type_of(fields.text("type").value_or("CONTEXT"));
+  if (!type) fields.fail("type", kTypes);
+  put.type = type.value_or(ChunkType::kContext);
+  put.text = fields.text("text").value_or("");
+  if (const OrderedJson* tokens = fields.array("token_ids")) {
+    for (const OrderedJson& token : *tokens) {
+      const bool fits =
+          token.is_number_integer() && token.get<double>() >= 0 && token.get<double>() <= INT32_MAX;
+      if (!fits) {
+        fields.fail("token_ids", "must be an array of token ids");
+        break;
+      }
+      put.token_ids.push_back(token.get<int32_t>());
+    }
+  }
+  read_settings(fields, put);
+  RETURN_IF_ERROR(fields.status());
+  RETURN_IF_ERROR(wire::check_request(put));
+  return put;
+}
+
+Result<wire::ChunkUpdate> decode_chunk_update(const std::string& id, std::string_view body) {
+  ASSIGN_OR_RETURN(const OrderedJson json, parse_body(body));
+  Fields fields(json);
+  wire::ChunkUpdate update;
+  update.id = id;
+  read_settings(fields, update);
+  update.published = fields.boolean("published");
+  update.touch = fields.boolean("touch").value_or(false);
+  RETURN_IF_ERROR(fields.status());
+  RETURN_IF_ERROR(wire::check_request(update));
+  return update;
+}
+
+std::string encode_chunk(const wire::ChunkReply& reply) {
+  const Chunk& chunk = reply.chunk;
+  OrderedJson result = encode_of(chunk, static_cast<int64_t>(chunk.token_ids.size()));
+  result["token_ids"] = chunk.token_ids;
+  result["durable"] = reply.durable;
+  return json_text(result);
+}
+
+std::string encode_chunk_list(const wire::ChunkListReply& reply) {
+  OrderedJson result;
+  result["object"] = "list";
+  OrderedJson& data = result["data"] = OrderedJson::array();
+  for (size_t i = 0; i < reply.chunks.size(); ++i) {
+    const int64_t tokens = i < reply.token_counts.size() ? reply.token_counts[i] : 0;
+    data.push_back(encode_of(reply.chunks[i], tokens));
+  }
+  result["first_id"] = text_or_null(reply.chunks.empty() ? "" : reply.chunks.front().id);
+  result["last_id"] = text_or_null(reply.chunks.empty() ? "" : reply.chunks.back().id);
+  result["has_more"] = reply.more;
+  return json_text(result);
+}
+
+std::string encode_deleted(const std::string& id, const char* object) {
+  OrderedJson result;
+  result["id"] = id;
+  result["object"] = object;
+  result["deleted"] = true;
+  return json_text(result);
+}
+
+}  // namespace cascade::openai

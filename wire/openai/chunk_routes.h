@@ -1,0 +1,27 @@
+// /v1/chunks: our own, in the manner of OpenAI's lists and objects.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "wire/messages.h"
+
+namespace cascade::openai {
+
+// Errors of all: the field is the param.
+using Query = std::vector<std::pair<std::string, std::string>>;
+// "type", "limit", "after".
+Result<wire::ChunkListRequest> decode_chunk_list(const Query& query);
+Result<wire::ChunkPut> decode_chunk_put(std::string_view body);
+Result<wire::ChunkUpdate> decode_chunk_update(const std::string& id, std::string_view body);
+
+// The chunk with its text and token ids.
+std::string encode_chunk(const wire::ChunkReply& reply);
+// Without token ids, texts cut.
+std::string encode_chunk_list(const wire::ChunkListReply& reply);
+// {"id","object":OBJECT,"deleted":true}
+std::string encode_deleted(const std::string& id, const char* object);
+
+}  // namespace cascade::openai

@@ -1,0 +1,213 @@
+// Ranges are checked by the protocol's own rules (wire/request_rules.h).
+#include "wire/openai/generation_fields.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "wire/openai/json_text.h"
+#include "wire/request_rules.h"
+
+namespace cascade::openai {
+namespace {
+
+// Of the pages of a prompt with cache_control: above outputs (50), below what its owner sets to
+// 100.
+constexpr int32_t kCachedPriority = 75;
+constexpr int64_t kSecondMs = 1000;
+constexpr int64_t kDefaultTtlMs = 300 * kSecondMs;  // what {"type":"ephemeral"} means elsewhere
+constexpr int64_t kDayMs = int64_t{24} * 3600 * kSecondMs;
+
+constexpr size_t kCacheKeyBytesMax = 1024;
+
+// "5m", "1h", "90s", "2d".
+std::optional<int64_t> ttl_ms(const std::string& text) {
+  int64_t count = 0;
+  const char* const end = text.data() + text.size();
+  const auto [unit, error] = std::from_chars(text.data(), end, count);
+  if (error != std::errc() || unit + 1 != end || count < 1 || count > 1'000'000) {
+    return std::nullopt;
+  }
+  switch (*unit) {
+    case 's': return count * kSecondMs;
+    case 'm': return count * 60 * kSecondMs;
+    case 'h': return count * 3600 * kSecondMs;
+    case 'd': return count * kDayMs;
+    default: return std::nullopt;
+  }
+}
+
+void keep_prompt(int64_t duration_ms, wire::GenerateRequest& request) {
+  request.prompt_priority = std::max(request.prompt_priority.value_or(0), kCachedPriority);
+  request.prompt_priority_ms = std::max(request.prompt_priority_ms.value_or(0), duration_ms);
+}
+
+void read_retention(Fields& fields, wire::GenerateRequest& request) {
+  if (const auto retention = fields.text("prompt_cache_retention")) {
+    if (*retention == "24h") {
+      keep_prompt(kDayMs, request);
+    } else if (*retention != "in_memory" && *retention != "in-memory") {
+      fields.fail("prompt_cache_retention", "must be \"in_memory\" or \"24h\"");
+    }
+  }
+  // What two prompts have in common is found by comparing tokens; a key adds nothing to that.
+  if (const auto key = fields.text("prompt_cache_key"); key && key->size() > kCacheKeyBytesMax) {
+    fields.fail("prompt_cache_key",
+                "has more than " + std::to_string(kCacheKeyBytesMax) + " bytes");
+  }
+  request.reuse = fields.boolean("reuse").value_or(true);
+  if (const auto policy = fields.text("think_policy")) {
+    request.think_policy = think_policy_from_string(*policy);
+    if (!request.think_policy) fields.fail("think_policy", "must be reprefill, keep or drop");
+  }
+  request.output_name = fields.text("output_name");
+  request.output_pinned = fields.boolean("output_pinned");
+  request.output_ttl_ms = fields.integer("output_ttl_ms", 0, wire::kDurationMsMax);
+  if (const auto priority = fields.integer("output_priority", 0, wire::kChunkPriorityMax)) {
+    request.output_priority = static_cast<int32_t>(*priority);
+  }
+}
+
+void read_thinking(Fields& fields, wire::GenerateRequest& request) {
+  if (const auto effort = fields.text("reasoning_effort")) set_effort(*effort, request);
+  if (const auto enabled = fields.boolean("enable_thinking")) request.thinking = *enabled;
+  if (const OrderedJson* arguments = fields.object("chat_template_kwargs")) {
+    Fields inner(*arguments, fields.path("chat_template_kwargs."));
+    if (const auto enabled = inner.boolean("enable_thinking")) request.thinking = *enabled;
+    for (const auto& [key, value] : arguments->items()) {
+      if (key != "enable_thinking") inner.refuse(key, nullptr, "is not passed to templates");
+    }
+    fields.fail(inner.status());
+  }
+}
+
+void read_stop(Fields& fields, wire::GenerateRequest& request) {
+  const OrderedJson* stop = fields.find("stop");
+  if (stop == nullptr) return;
+  if (stop->is_string()) {
+    request.stop.push_back(stop->get<std::string>());
+    return;
+  }
+  if (!stop->is_array()) return fields.fail("stop", "must be a string or an array of strings");
+  for (const OrderedJson& entry : *stop) {
+    if (!entry.is_string()) return fields.fail("stop", "must be a string or an array of strings");
+    request.stop.push_back(entry.get<std::string>());
+  }
+}
+
+void read_logit_bias(Fields& fields, wire::SamplingParams& sampling) {
+  const OrderedJson* biases = fields.object("logit_bias");
+  if (biases == nullptr) return;
+  for (const auto& [key, value] : biases->items()) {
+    wire::LogitBias bias;
+    const char* const end = key.data() + key.size();
+    const auto [stop, error] = std::from_chars(key.data(), end, bias.token);
+    if (error != std::errc() || stop != end || !value.is_number()) {
+      return fields.fail("logit_bias", "must map token ids to numbers");
+    }
+    bias.bias = value.get<double>();
+    sampling.logit_bias.push_back(bias);
+  }
+}
+
+void read_sampling(Fields& fields, wire::SamplingParams& sampling) {
+  sampling.temperature = fields.number("temperature");
+  sampling.top_p = fields.number("top_p");
+  sampling.min_p = fields.number("min_p");
+  sampling.repetition_penalty = fields.number("repetition_penalty");
+  sampling.presence_penalty = fields.number("presence_penalty");
+  sampling.frequency_penalty = fields.number("frequency_penalty");
+  if (const auto top_k = fields.integer("top_k", -1, wire::kTopKMax)) {
+    sampling.top_k = static_cast<int32_t>(std::max<int64_t>(*top_k, 0));  // -1 is off elsewhere
+  }
+  // OpenAI's seeds are signed.
+  if (const auto seed = fields.integer("seed", INT64_MIN, INT64_MAX)) {
+    sampling.seed = static_cast<uint64_t>(*seed);
+  }
+  read_logit_bias(fields, sampling);
+}
+
+}  // namespace
+
+Status apply(const Constraint& constraint, wire::GenerateRequest&) {
+  switch (constraint.kind) {
+    case Constraint::Kind::kNone: return {};
+    case Constraint::Kind::kJsonObject:
+    case Constraint::Kind::kJsonSchema:
+      return unsupported(constraint.param, "this version has no constrained generation");
+    case Constraint::Kind::kToolCall:
+      return unsupported(constraint.param,
+                         "this version cannot force a call: use \"auto\" or \"none\"");
+  }
+  CHECK(false);
+}
+
+void read_generation(Fields& fields, wire::GenerateRequest& request) {
+  read_sampling(fields, request.sampling);
+  read_stop(fields, request);
+  request.timeout_ms = fields.integer("timeout_ms", 0, wire::kDurationMsMax).value_or(0);
+  request.ignore_eos = fields.boolean("ignore_eos").value_or(false);
+  request.stream = fields.boolean("stream").value_or(false);
+  read_retention(fields, request);
+  read_cache_control(fields, "cache_control", request);
+  read_thinking(fields, request);
+  fields.refuse("cache_salt", "", "caches are separate for each tenant, and not otherwise");
+}
+
+void read_cache_control(Fields& fields, std::string_view key, wire::GenerateRequest& request) {
+  const OrderedJson* control = fields.object(key);
+  if (control == nullptr) return;
+  Fields inner(*control, fields.path(key) + ".");
+  const auto type = inner.text("type");
+  if (type && *type != "ephemeral") inner.fail("type", "must be \"ephemeral\"");
+  const auto ttl = inner.text("ttl");
+  const std::optional<int64_t> duration = ttl ? ttl_ms(*ttl) : kDefaultTtlMs;
+  if (!duration) inner.fail("ttl", "must be a time such as \"5m\" or \"1h\"");
+  if (duration) keep_prompt(*duration, request);
+  fields.fail(inner.status());
+}
+
+Constraint read_format(Fields& fields, const OrderedJson* format, const std::string& param,
+                       bool nested) {
+  Constraint constraint;
+  constraint.param = param;
+  if (format == nullptr) return constraint;
+  Fields inner(*format, param + ".");
+  const std::string type = inner.text("type").value_or("");
+  if (type == "json_object") {
+    constraint.kind = Constraint::Kind::kJsonObject;
+  } else if (type == "json_schema") {
+    constraint.kind = Constraint::Kind::kJsonSchema;
+    const OrderedJson* holder = nested ? inner.object("json_schema") : format;
+    const OrderedJson* schema = nullptr;
+    if (holder != nullptr) {
+      Fields of_schema(*holder, nested ? param + ".json_schema." : param + ".");
+      schema = of_schema.object("schema");
+      inner.fail(of_schema.status());
+    }
+    if (schema == nullptr) inner.fail(nested ? "json_schema" : "schema", "has no schema");
+    if (schema != nullptr) constraint.schema = json_text(*schema);
+  } else if (type != "text") {
+    inner.fail("type", "must be text, json_object or json_schema");
+  }
+  fields.fail(inner.status());
+  return constraint;
+}
+
+void set_effort(const std::string& effort, wire::GenerateRequest& request) {
+  request.thinking = effort != "none";
+}
+
+Status check_generation(const wire::GenerateRequest& request) {
+  Status checked = wire::check_request(request);
+  if (checked.ok()) return {};
+  return Error{checked.error().code, param_of(checked.error().field), checked.error().message};
+}
+
+std::string param_of(const std::string& field) {
+  const std::string prefix = "sampling.";
+  if (!field.starts_with(prefix)) return field;
+  const std::string name = field.substr(prefix.size());
+  return name.starts_with("logit_bias") ? "logit_bias" : name;
+}
+
+}  // namespace cascade::openai

@@ -1,0 +1,23 @@
+// Conversations as chat completions have them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "wire/messages.h"
+#include "wire/openai/fields.h"
+
+namespace cascade::openai {
+
+// Reads the array `key` of messages: roles system, developer, user, assistant and tool; content as
+// a string or as parts of text, which are joined by a newline; reasoning_content or reasoning;
+// tool_calls. cache_control of a part or message goes to `request`.
+// Errors are left in `fields`, with params such as "messages[2].content[0].type".
+void read_messages(Fields& fields, std::string_view key, wire::GenerateRequest& request);
+
+// The text of a content: a string, or an array of parts whose types are in `types` and whose texts
+// are in a member "text". Cache controls go to `request`.
+std::string read_content(Fields& fields, std::string_view key,
+                         const std::vector<std::string>& types, wire::GenerateRequest& request);
+
+}  // namespace cascade::openai

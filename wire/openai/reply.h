@@ -1,0 +1,46 @@
+// What all replies about a generation say.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "wire/messages.h"
+
+namespace cascade::openai {
+
+struct ReplyContext {
+  std::string id;
+  std::string model;
+  std::string fingerprint;  // of build and model: the same one and seed give the same answer
+  int64_t created = 0;      // Unix time, seconds
+};
+
+// {"prompt_tokens",…,"prompt_tokens_details":{"cached_tokens"},…}: every token that was reused
+// counts, where OpenAI counts from 1,024 on.
+OrderedJson encode_usage(const wire::Usage& usage);
+
+// Milliseconds, as llama.cpp's server names them, and ours.
+OrderedJson encode_timings(const wire::Final& final);
+
+// "stop", "length" or, if the answer calls tools, "tool_calls".
+std::string finish_reason(const wire::Final& final, bool calls);
+
+// The tokens whose texts log-probabilities need: those of the answer, then the likely ones.
+std::vector<int32_t> logprob_tokens(const wire::Final& final);
+// The place among the sampled tokens where the answer begins: thoughts come first.
+size_t answer_begin(const wire::Final& final);
+
+// chat completions' {"content":[{"token","logprob","bytes","top_logprobs":[…]}]}; `pieces` are the
+// texts of logprob_tokens(). Special tokens (their pieces are empty) at the end are left out.
+OrderedJson encode_logprobs(const wire::Final& final, std::span<const std::string> pieces);
+// completions' {"tokens","token_logprobs","top_logprobs","text_offset"}.
+OrderedJson encode_text_logprobs(const wire::Final& final, std::span<const std::string> pieces);
+
+// {"object":"list","data":[the model]}; {"id","object":"model",…}
+OrderedJson encode_model(const wire::StatusReply& status, int64_t created);
+OrderedJson encode_models(const wire::StatusReply& status, int64_t created);
+
+}  // namespace cascade::openai

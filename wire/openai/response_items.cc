@@ -1,0 +1,220 @@
+// The normal form is what clients read back as input_items, and what is kept with the output.
+#include "wire/openai/response_items.h"
+
+#include "wire/openai/json_text.h"
+#include "wire/openai/messages.h"
+
+namespace cascade::openai {
+namespace {
+
+constexpr std::string_view kResponse = "resp_";
+constexpr std::string_view kOutput = "output_";
+
+OrderedJson text_part(const char* type, const std::string& text) {
+  OrderedJson part;
+  part["type"] = type;
+  part["text"] = text;
+  if (type == std::string_view("output_text")) part["annotations"] = OrderedJson::array();
+  return part;
+}
+
+OrderedJson message_of(const std::string& id, const std::string& role, const std::string& text) {
+  OrderedJson item;
+  item["type"] = "message";
+  item["id"] = id;
+  item["status"] = "completed";
+  item["role"] = role;
+  const char* type = role == "assistant" ? "output_text" : "input_text";
+  item["content"] = OrderedJson::array({text_part(type, text)});
+  return item;
+}
+
+OrderedJson read_message(Fields& item, const std::string& id, wire::GenerateRequest& request) {
+  const std::string role = item.text("role").value_or("");
+  if (role != "user" && role != "assistant" && role != "system" && role != "developer") {
+    item.fail("role", "must be user, assistant, system or developer");
+  }
+  if (item.find("content") == nullptr) item.fail("content", "is missing");
+  const std::string text =
+      read_content(item, "content", {"input_text", "output_text", "text", "refusal"}, request);
+  return message_of(id, role, text);
+}
+
+OrderedJson read_call(Fields& item, const std::string& id) {
+  ToolCall call;
+  call.id = item.text("call_id").value_or("");
+  call.name = item.text("name").value_or("");
+  call.arguments = item.text("arguments").value_or("{}");
+  if (call.id.empty()) item.fail("call_id", "is missing");
+  if (call.name.empty()) item.fail("name", "is missing");
+  return call_item(id, call);
+}
+
+OrderedJson read_call_output(Fields& item, const std::string& id, wire::GenerateRequest& request) {
+  OrderedJson result;
+  result["type"] = "function_call_output";
+  result["id"] = id;
+  result["status"] = "completed";
+  result["call_id"] = item.text("call_id").value_or("");
+  if (item.find("call_id") == nullptr) item.fail("call_id", "is missing");
+  if (item.find("output") == nullptr) item.fail("output", "is missing");
+  result["output"] = read_content(item, "output", {"input_text", "output_text", "text"}, request);
+  return result;
+}
+
+// What was thought: as full text, or as a summary of it.
+OrderedJson read_reasoning(Fields& item, const std::string& id) {
+  std::string text;
+  for (const char* key : {"content", "summary"}) {
+    const OrderedJson* parts = item.array(key);
+    if (parts == nullptr || !text.empty()) continue;
+    for (const OrderedJson& part : *parts) {
+      Fields inner(part, item.path(key) + "[].");
+      text += inner.text("text").value_or("");
+      item.fail(inner.status());
+    }
+  }
+  return reasoning_item(id, text);
+}
+
+OrderedJson read_item(Fields& item, const std::string& response_id, size_t number,
+                      wire::GenerateRequest& request) {
+  const std::string type = item.text("type").value_or("message");
+  const auto given = item.text("id");
+  const auto id = [&](const char* prefix) {
+    return given && !given->empty() ? *given : item_id(prefix, response_id, number);
+  };
+  if (type == "message") return read_message(item, id("msg"), request);
+  if (type == "function_call") return read_call(item, id("fc"));
+  if (type == "function_call_output") return read_call_output(item, id("fco"), request);
+  if (type == "reasoning") return read_reasoning(item, id("rs"));
+  item.fail(unsupported(item.path("type"), "items of type \"" + type + "\" are not supported"));
+  return nullptr;
+}
+
+std::string joined_text(const OrderedJson& parts) {
+  std::string text;
+  for (const OrderedJson& part : parts) text += part.value("text", "");
+  return text;
+}
+
+// The assistant's message that thoughts and calls go to.
+ChatMessage& open_assistant(std::vector<ChatMessage>& messages, bool& open) {
+  if (!open) messages.push_back({.role = "assistant", .content = "", .reasoning = {}});
+  open = true;
+  return messages.back();
+}
+
+void add_call(const OrderedJson& item, ChatMessage& message) {
+  OrderedJson calls = OrderedJson::array();
+  if (!message.tool_calls.empty()) {
+    auto parsed = parse_ordered_json(message.tool_calls, "tool_calls");
+    if (parsed.ok()) calls = *std::move(parsed);
+  }
+  calls.push_back(encode(
+      ToolCall{item.value("call_id", ""), item.value("name", ""), item.value("arguments", "")}));
+  message.tool_calls = json_text(calls);
+}
+
+}  // namespace
+
+OrderedJson read_input(Fields& fields, const std::string& response_id,
+                       wire::GenerateRequest& request) {
+  OrderedJson items = OrderedJson::array();
+  const OrderedJson* input = fields.find("input");
+  if (input == nullptr) {
+    fields.fail("input", "is missing");
+  } else if (input->is_string()) {
+    items.push_back(message_of(item_id("msg", response_id, 0), "user", input->get<std::string>()));
+  } else if (!input->is_array() || input->empty()) {
+    fields.fail("input", "must be a string or a list of items");
+  } else {
+    for (size_t i = 0; i < input->size() && fields.ok(); ++i) {
+      Fields item((*input)[i], fields.path("input") + "[" + std::to_string(i) + "].");
+      if (!(*input)[i].is_object()) item.fail("type", "is missing");
+      items.push_back(read_item(item, response_id, i, request));
+      fields.fail(item.status());
+    }
+  }
+  return items;
+}
+
+void append_items(const OrderedJson& items, std::vector<ChatMessage>& messages) {
+  bool open = false;  // the last message is the assistant's, and its turn goes on
+  for (const OrderedJson& item : items) {
+    const std::string type = item.value("type", "");
+    if (type == "function_call") {
+      add_call(item, open_assistant(messages, open));
+    } else if (type == "reasoning") {
+      ChatMessage& message = open_assistant(messages, open);
+      message.reasoning += joined_text(item.value("content", OrderedJson::array()));
+    } else if (type == "function_call_output") {
+      open = false;
+      messages.push_back({.role = "tool",
+                          .content = item.value("output", ""),
+                          .reasoning = {},
+                          .tool_call_id = item.value("call_id", "")});
+    } else if (item.value("role", "") == "assistant") {
+      ChatMessage& message = open_assistant(messages, open);
+      if (!message.content.empty()) message.content += '\n';
+      message.content += joined_text(item.value("content", OrderedJson::array()));
+    } else {
+      open = false;
+      const std::string role = item.value("role", "user");
+      messages.push_back({.role = role == "developer" ? "system" : role,
+                          .content = joined_text(item.value("content", OrderedJson::array())),
+                          .reasoning = {}});
+    }
+  }
+}
+
+std::string response_id_of(std::string_view output_id) {
+  if (!output_id.starts_with(kOutput)) return std::string(output_id);
+  return std::string(kResponse) + std::string(output_id.substr(kOutput.size()));
+}
+
+std::string output_id_of(std::string_view response_id) {
+  if (!response_id.starts_with(kResponse)) return std::string(response_id);
+  return std::string(kOutput) + std::string(response_id.substr(kResponse.size()));
+}
+
+std::string item_id(const char* prefix, std::string_view response_id, size_t number) {
+  const size_t name = response_id.find('_');
+  const std::string_view rest =
+      name == std::string_view::npos ? response_id : response_id.substr(name + 1);
+  return std::string(prefix) + "_" + std::string(rest) + "_" + std::to_string(number);
+}
+
+std::string call_id_prefix(std::string_view response_id) {
+  return item_id("call", response_id, 0).substr(0, item_id("call", response_id, 0).size() - 1);
+}
+
+OrderedJson reasoning_item(const std::string& id, const std::string& text) {
+  OrderedJson item;
+  item["type"] = "reasoning";
+  item["id"] = id;
+  item["status"] = "completed";
+  item["summary"] = OrderedJson::array();
+  item["content"] = OrderedJson::array({text_part("reasoning_text", text)});
+  return item;
+}
+
+OrderedJson message_item(const std::string& id, const std::string& text,
+                         const OrderedJson& logprobs) {
+  OrderedJson item = message_of(id, "assistant", text);
+  item["content"][0]["logprobs"] = logprobs.is_null() ? OrderedJson::array() : logprobs;
+  return item;
+}
+
+OrderedJson call_item(const std::string& id, const ToolCall& call) {
+  OrderedJson item;
+  item["type"] = "function_call";
+  item["id"] = id;
+  item["status"] = "completed";
+  item["call_id"] = call.id;
+  item["name"] = call.name;
+  item["arguments"] = call.arguments;
+  return item;
+}
+
+}  // namespace cascade::openai

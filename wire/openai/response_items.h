@@ -1,0 +1,38 @@
+// Items of the Responses API: what goes into a response, and what comes out of it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "wire/messages.h"
+#include "wire/openai/fields.h"
+#include "wire/openai/tools.h"
+
+namespace cascade::openai {
+
+// Reads `input`: a string, or an array of items (message, function_call, function_call_output,
+// reasoning). The result is in a normal form: each item has a type, an id and a status, contents
+// are arrays of parts. Cache controls go to `request`. Errors are left in `fields`.
+OrderedJson read_input(Fields& fields, const std::string& response_id,
+                       wire::GenerateRequest& request);
+
+// The messages that items in their normal form stand for, behind `messages`. Calls join the
+// assistant's message before them.
+void append_items(const OrderedJson& items, std::vector<ChatMessage>& messages);
+
+// "resp_…" <-> "output_…": a response's id is that of its output, whatever it is called by.
+std::string response_id_of(std::string_view output_id);
+std::string output_id_of(std::string_view response_id);
+
+// Ids of a response's items and calls.
+std::string item_id(const char* prefix, std::string_view response_id, size_t number);
+std::string call_id_prefix(std::string_view response_id);
+
+// The items of an answer, complete.
+OrderedJson reasoning_item(const std::string& id, const std::string& text);
+OrderedJson message_item(const std::string& id, const std::string& text,
+                         const OrderedJson& logprobs);
+OrderedJson call_item(const std::string& id, const ToolCall& call);
+
+}  // namespace cascade::openai

@@ -1,0 +1,312 @@
+// What a response keeps has no instructions: they are of one request.
+#include "wire/openai/responses.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/random.h"
+#include "wire/openai/generation_fields.h"
+#include "wire/openai/json_text.h"
+#include "wire/request_rules.h"
+
+namespace cascade::openai {
+namespace {
+
+constexpr size_t kMetadataMax = 16;
+constexpr size_t kMetadataBytesMax = 512;
+constexpr int32_t kItemsMax = 100, kItemsDefault = 20;
+
+void refuse_unsupported(Fields& fields) {
+  fields.refuse("background", false, "responses are made while the client waits");
+  fields.refuse("conversation", nullptr, "use previous_response_id");
+  fields.refuse("prompt", nullptr, "there are no prompt templates");
+  fields.refuse("truncation", "disabled", "nothing is left out of a conversation");
+}
+
+void read_metadata(Fields& fields, OrderedJson& echo) {
+  const OrderedJson* metadata = fields.object("metadata");
+  echo["metadata"] = metadata == nullptr ? OrderedJson::object() : *metadata;
+  if (metadata == nullptr) return;
+  if (metadata->size() > kMetadataMax) fields.fail("metadata", "has more than 16 pairs");
+  for (const auto& [key, value] : metadata->items()) {
+    const bool good = value.is_string() &&
+                      value.get_ref<const std::string&>().size() <= kMetadataBytesMax &&
+                      key.size() <= kMetadataBytesMax;
+    if (!good) fields.fail("metadata", "must map strings to strings of at most 512 bytes");
+  }
+}
+
+void read_reasoning(Fields& fields, ResponseCall& call) {
+  OrderedJson& echo = call.echo["reasoning"];
+  echo["effort"] = nullptr;
+  echo["summary"] = nullptr;
+  const OrderedJson* reasoning = fields.object("reasoning");
+  if (reasoning == nullptr) return;
+  Fields inner(*reasoning, "reasoning.");
+  if (const auto effort = inner.text("effort")) {
+    set_effort(*effort, call.request);
+    echo["effort"] = *effort;
+  }
+  fields.fail(inner.status());
+}
+
+Constraint read_text(Fields& fields, ResponseCall& call) {
+  OrderedJson plain;
+  plain["format"]["type"] = "text";
+  const OrderedJson* text = fields.object("text");
+  call.echo["text"] = text == nullptr ? plain : *text;
+  if (text == nullptr) return {};
+  Fields inner(*text, "text.");
+  const OrderedJson* format = inner.object("format");
+  fields.fail(inner.status());
+  return read_format(fields, format, "text.format", /*nested=*/false);
+}
+
+void read_answer(Fields& fields, ResponseCall& call) {
+  wire::GenerateRequest& request = call.request;
+  const auto tokens = fields.integer("max_output_tokens", 1, INT32_MAX);
+  request.max_tokens = static_cast<int32_t>(tokens.value_or(0));
+  call.echo["max_output_tokens"] = tokens ? OrderedJson(*tokens) : OrderedJson();
+  const auto tops = fields.integer("top_logprobs", 0, wire::kTopLogprobsMax);
+  if (const OrderedJson* include = fields.array("include")) {
+    request.logprobs =
+        std::ranges::find(*include, "message.output_text.logprobs") != include->end();
+  }
+  request.logprobs = request.logprobs || tops.value_or(0) > 0;
+  request.top_logprobs = static_cast<int32_t>(tops.value_or(0));
+  const auto number = [](const std::optional<double>& value) {
+    return value ? OrderedJson(*value) : OrderedJson();
+  };
+  call.echo["temperature"] = number(request.sampling.temperature);
+  call.echo["top_p"] = number(request.sampling.top_p);
+  call.echo["top_logprobs"] = request.top_logprobs;
+}
+
+}  // namespace
+
+Result<ResponseCall> decode_response(std::string_view body) {
+  ASSIGN_OR_RETURN(const OrderedJson json, parse_body(body));
+  Fields fields(json);
+  ResponseCall call;
+  call.model = fields.text("model").value_or("");
+  call.instructions = fields.text("instructions").value_or("");
+  call.previous_id = fields.text("previous_response_id").value_or("");
+  call.store = fields.boolean("store").value_or(true);
+  read_generation(fields, call.request);
+  read_answer(fields, call);
+  read_metadata(fields, call.echo);
+  read_reasoning(fields, call);
+  refuse_unsupported(fields);
+  call.items = read_input(fields, random_id("in"), call.request);
+  const ToolUse tools = read_tools(fields, /*flat=*/true, call.request);
+  call.tools = tools.given;
+  call.parallel_tool_calls = tools.parallel;
+  call.echo["tools"] = tools.tools.is_null() ? OrderedJson::array() : tools.tools;
+  call.echo["tool_choice"] = tools.choice.is_null() ? OrderedJson("auto") : tools.choice;
+  call.echo["parallel_tool_calls"] = tools.parallel;
+  const Constraint format = read_text(fields, call);
+  call.echo["instructions"] = text_or_null(call.instructions);
+  call.echo["previous_response_id"] = text_or_null(call.previous_id);
+  call.echo["store"] = call.store;
+  RETURN_IF_ERROR(fields.status());
+  RETURN_IF_ERROR(apply(tools.constraint, call.request));
+  RETURN_IF_ERROR(apply(format, call.request));
+  return call;
+}
+
+Status fill_in(ResponseCall& call, const std::vector<PastTurn>& past) {
+  wire::GenerateRequest& request = call.request;
+  std::vector<ChatMessage>& messages = request.messages;
+  if (!call.instructions.empty()) {
+    messages.push_back({.role = "system", .content = call.instructions, .reasoning = {}});
+  }
+  for (const PastTurn& turn : past) {
+    append_items(turn.items, messages);
+    messages.push_back(turn.answer);
+  }
+  append_items(call.items, messages);
+  request.retain_output = call.store;
+  if (call.store) {
+    OrderedJson kept;
+    kept["items"] = call.items;
+    if (!call.previous_id.empty()) kept["previous"] = call.previous_id;
+    kept["tools"] = call.tools;
+    kept["parallel"] = call.parallel_tool_calls;
+    kept["echo"] = call.echo;
+    kept["echo"].erase("instructions");
+    kept["echo"].erase("tools");
+    request.client_data = json_text(kept);
+    if (request.client_data.size() > wire::kClientDataBytesMax) {
+      return invalid_argument("input", "a response of over " +
+                                           std::to_string(wire::kClientDataBytesMax >> 10) +
+                                           " KiB of input cannot be stored: set store to false");
+    }
+  }
+  Status checked = check_generation(request);
+  if (checked.ok()) return {};
+  const bool of_input = checked.error().field.starts_with("messages");
+  return Error{checked.error().code, of_input ? "input" : checked.error().field,
+               checked.error().message};
+}
+
+StoredResponse stored_response(const Chunk& output) {
+  StoredResponse stored;
+  const auto parsed = parse_ordered_json(output.client_data, "client_data");
+  const bool ours = parsed.ok() && parsed->is_object() && parsed->contains("items") &&
+                    (*parsed)["items"].is_array() &&
+                    parsed->value("echo", OrderedJson()).is_object();
+  if (ours) {
+    stored.items = (*parsed)["items"];
+    stored.previous_id = parsed->value("previous", "");
+    stored.tools = parsed->value("tools", false);
+    stored.parallel_tool_calls = parsed->value("parallel", true);
+    stored.echo = (*parsed)["echo"];
+    return stored;
+  }
+  const std::string id = response_id_of(output.id);
+  OrderedJson part;
+  part["type"] = "input_text";
+  part["text"] = output.query_text;
+  OrderedJson item;
+  item["type"] = "message";
+  item["id"] = item_id("msg", id, 0);
+  item["status"] = "completed";
+  item["role"] = "user";
+  item["content"] = OrderedJson::array({std::move(part)});
+  stored.items = OrderedJson::array({std::move(item)});
+  stored.echo = OrderedJson::object();
+  return stored;
+}
+
+OrderedJson output_items(const std::string& response_id, const std::string& text,
+                         const std::string& reasoning, bool tools, bool parallel,
+                         const OrderedJson& logprobs) {
+  OrderedJson output = OrderedJson::array();
+  if (!reasoning.empty()) {
+    output.push_back(reasoning_item(item_id("rs", response_id, 0), reasoning));
+  }
+  std::vector<AnswerPart> parts = {{text, {}}};
+  if (tools) {
+    ToolCallParser parser(parallel, call_id_prefix(response_id));
+    parts = parser.push(text);
+    for (AnswerPart& part : parser.finish()) parts.push_back(std::move(part));
+  }
+  std::string pending;
+  const auto add_text = [&] {
+    if (pending.empty() && !(output.empty() && parts.size() <= 1)) return;
+    const std::string id = item_id("msg", response_id, output.size());
+    output.push_back(message_item(id, std::exchange(pending, {}), logprobs));
+  };
+  for (const AnswerPart& part : parts) {
+    pending += part.text;
+    for (const ToolCall& call : part.calls) {
+      if (!pending.empty()) add_text();
+      output.push_back(call_item(item_id("fc", response_id, output.size()), call));
+    }
+  }
+  if (!pending.empty()) add_text();
+  return output;
+}
+
+const char* response_status(const std::string& finish_reason) {
+  return finish_reason == "stop" ? "completed" : "incomplete";
+}
+
+OrderedJson encode_response_usage(const wire::Usage& usage) {
+  OrderedJson result;
+  result["input_tokens"] = usage.prompt_tokens;
+  result["input_tokens_details"]["cached_tokens"] = usage.reused_tokens;
+  result["output_tokens"] = usage.completion_tokens;
+  result["output_tokens_details"]["reasoning_tokens"] = usage.reasoning_tokens;
+  result["total_tokens"] = usage.prompt_tokens + usage.completion_tokens;
+  return result;
+}
+
+OrderedJson response_object(const ReplyContext& context, const OrderedJson& echo,
+                            const std::string& status, OrderedJson output, OrderedJson usage) {
+  OrderedJson result;
+  result["id"] = context.id;
+  result["object"] = "response";
+  result["created_at"] = context.created;
+  result["status"] = status;
+  result["background"] = false;
+  result["error"] = nullptr;
+  result["incomplete_details"] = nullptr;
+  if (status == "incomplete") result["incomplete_details"]["reason"] = "max_output_tokens";
+  result["model"] = context.model;
+  result["instructions"] = nullptr;
+  result["output"] = std::move(output);
+  result["truncation"] = "disabled";
+  for (const auto& [key, value] : echo.items()) result[key] = value;
+  result["usage"] = std::move(usage);
+  return result;
+}
+
+std::string encode_response(const ReplyContext& context, const ResponseCall& call,
+                            const wire::Final& final, std::span<const std::string> pieces) {
+  OrderedJson logprobs;
+  if (call.request.logprobs) logprobs = encode_logprobs(final, pieces)["content"];
+  OrderedJson echo = call.echo;
+  if (final.output_chunk_id.empty()) echo["store"] = false;
+  OrderedJson object = response_object(context, echo, response_status(final.finish_reason),
+                                       output_items(context.id, final.text, final.reasoning,
+                                                    call.tools, call.parallel_tool_calls, logprobs),
+                                       encode_response_usage(final.usage));
+  object["timings"] = encode_timings(final);
+  return json_text(object);
+}
+
+std::string encode_stored(const ReplyContext& context, const Chunk& output,
+                          const std::string& reasoning) {
+  const StoredResponse stored = stored_response(output);
+  return json_text(response_object(context, stored.echo,
+                                   response_status(output.generation.finish_reason),
+                                   output_items(context.id, output.text, reasoning, stored.tools,
+                                                stored.parallel_tool_calls, nullptr),
+                                   nullptr));
+}
+
+Result<std::string> encode_input_items(
+    const Chunk& output, const std::vector<std::pair<std::string, std::string>>& query) {
+  OrderedJson items = stored_response(output).items;
+  int32_t limit = kItemsDefault;
+  bool descending = true;
+  std::string after;
+  for (const auto& [key, value] : query) {
+    if (key == "after") after = value;
+    if (key == "order") {
+      if (value != "asc" && value != "desc") return invalid_argument("order", "is asc or desc");
+      descending = value == "desc";
+    }
+    if (key == "limit") {
+      const char* const end = value.data() + value.size();
+      const auto [stop, error] = std::from_chars(value.data(), end, limit);
+      if (error != std::errc() || stop != end || limit < 1 || limit > kItemsMax) {
+        return invalid_argument("limit", "must be a whole number between 1 and 100");
+      }
+    }
+  }
+  if (descending) std::reverse(items.begin(), items.end());
+  auto begin = items.begin();
+  if (!after.empty()) {
+    begin = std::ranges::find_if(
+        items, [&](const OrderedJson& item) { return item.value("id", "") == after; });
+    if (begin == items.end()) return not_found("after", "no item has this id");
+    ++begin;
+  }
+  const auto left = items.end() - begin;
+  const auto count = std::min<ptrdiff_t>(left, limit);
+  OrderedJson result;
+  result["object"] = "list";
+  OrderedJson data = OrderedJson::array();
+  for (auto item = begin; item != begin + count; ++item) data.push_back(*item);
+  const OrderedJson first = data.empty() ? OrderedJson() : data.front()["id"];
+  const OrderedJson last = data.empty() ? OrderedJson() : data.back()["id"];
+  result["data"] = std::move(data);
+  result["first_id"] = first;
+  result["last_id"] = last;
+  result["has_more"] = count < left;
+  return json_text(result);
+}
+
+}  // namespace cascade::openai

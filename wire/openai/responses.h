@@ -1,0 +1,77 @@
+// POST /v1/responses, and what is kept of a response.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "wire/messages.h"
+#include "wire/openai/reply.h"
+#include "wire/openai/response_items.h"
+
+namespace cascade::openai {
+
+struct ResponseCall {
+  wire::GenerateRequest request;  // its messages are still to be filled in: see fill_in()
+  std::string model;              // empty: not named
+  std::string instructions;       // empty: none
+  std::string previous_id;        // of a response; empty: none
+  bool store = true;
+  bool tools = false;
+  bool parallel_tool_calls = true;
+  OrderedJson items;  // the input, in its normal form
+  OrderedJson echo;   // members of the response that say what was asked for
+};
+
+// A turn that came before: what went in, and the assistant's message that came out.
+struct PastTurn {
+  OrderedJson items;
+  ChatMessage answer;
+};
+
+// Errors: the field is the param.
+Result<ResponseCall> decode_response(std::string_view body);
+
+// Fills in the conversation and, if the response is to be stored, what is kept with it.
+// Errors: as decode_response; kInvalidArgument, field "input", if the input is too large to keep.
+Status fill_in(ResponseCall& call, const std::vector<PastTurn>& past);
+
+// What is kept with a response's output (its client_data).
+struct StoredResponse {
+  OrderedJson items;        // the input's
+  std::string previous_id;  // empty: none
+  bool tools = false;
+  bool parallel_tool_calls = true;
+  OrderedJson echo;
+};
+// Of any output: one that was not made by this API answers one message of the user.
+StoredResponse stored_response(const Chunk& output);
+
+// The output of an answer that is complete.
+OrderedJson output_items(const std::string& response_id, const std::string& text,
+                         const std::string& reasoning, bool tools, bool parallel,
+                         const OrderedJson& logprobs);
+
+// The response as an object. `status`: "in_progress", "completed", "incomplete".
+OrderedJson response_object(const ReplyContext& context, const OrderedJson& echo,
+                            const std::string& status, OrderedJson output, OrderedJson usage);
+// {"input_tokens",…}
+OrderedJson encode_response_usage(const wire::Usage& usage);
+// "completed", or "incomplete" if the answer was cut.
+const char* response_status(const std::string& finish_reason);
+
+// The body of an answer that is not streamed; context.id is the response's.
+std::string encode_response(const ReplyContext& context, const ResponseCall& call,
+                            const wire::Final& final, std::span<const std::string> pieces);
+// The answer to GET: `reasoning` is the text of its thoughts.
+std::string encode_stored(const ReplyContext& context, const Chunk& output,
+                          const std::string& reasoning);
+
+// The items of a stored response as a list: "limit" [1, 100] (20), "order" (desc), "after".
+Result<std::string> encode_input_items(
+    const Chunk& output, const std::vector<std::pair<std::string, std::string>>& query);
+
+}  // namespace cascade::openai

@@ -1,0 +1,32 @@
+// POST /tokenize, /detokenize and /apply-template, as llama.cpp's server has them.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "wire/messages.h"
+#include "wire/openai/api_error.h"
+
+namespace cascade::openai {
+
+struct TokenizeCall {
+  wire::TokenizeRequest request;
+  bool with_pieces = false;
+};
+
+// {"content" or "prompt", "add_special"?, "with_pieces"?}. Errors: the field is the param.
+Result<TokenizeCall> decode_tokenize(std::string_view body);
+// {"tokens":[…],"count","max_model_len"}; with pieces, each token is {"id","piece"}.
+std::string encode_tokens(std::span<const int32_t> tokens, std::span<const std::string> pieces,
+                          int64_t context_tokens);
+
+// {"tokens":[…]}
+Result<wire::DetokenizeRequest> decode_detokenize(std::string_view body);
+// Our protocol calls them token_ids.
+ApiError with_tokens_param(ApiError error);
+
+// {"messages","tools"?,"chat_template_kwargs"?}
+Result<wire::ApplyTemplateRequest> decode_apply_template(std::string_view body);
+
+}  // namespace cascade::openai

@@ -1,0 +1,186 @@
+// A call is given out when it is complete: half of its JSON could still turn out to be text.
+#include "wire/openai/tools.h"
+
+#include "base/random.h"
+#include "wire/openai/json_text.h"
+#include "wire/request_rules.h"
+
+namespace cascade::openai {
+namespace {
+
+constexpr std::string_view kOpen = "<tool_call>";
+constexpr std::string_view kClose = "</tool_call>";
+constexpr std::string_view kSpace = " \t\r\n";
+constexpr size_t kToolsMax = 1024;
+
+// How many bytes at the end of `text` may be the beginning of `mark`.
+size_t open_end(std::string_view text, std::string_view mark) {
+  for (size_t n = std::min(text.size(), mark.size() - 1); n > 0; --n) {
+    if (text.ends_with(mark.substr(0, n))) return n;
+  }
+  return 0;
+}
+
+// As chat completions have it, whatever the API.
+OrderedJson tool_of(Fields& fields, const OrderedJson& given, size_t index, bool flat) {
+  Fields tool(given, fields.path("tools") + "[" + std::to_string(index) + "].");
+  if (!given.is_object()) tool.fail("", "must be an object");
+  const std::string type = tool.text("type").value_or("");
+  if (type != "function" && tool.ok()) {
+    tool.fail(unsupported(tool.path("type"), "only functions can be called, got \"" + type + '"'));
+  }
+  const OrderedJson* function = flat ? &given : tool.object("function");
+  if (function == nullptr) tool.fail("function", "is missing");
+  OrderedJson result;
+  if (tool.ok()) {
+    Fields inner(*function, tool.path(flat ? "" : "function."));
+    const auto name = inner.text("name");
+    if (!name || name->empty()) inner.fail("name", "is missing");
+    inner.object("parameters");
+    tool.fail(inner.status());
+    result["type"] = "function";
+    OrderedJson& copy = result["function"] = *function;
+    if (flat) copy.erase("type");
+    copy.erase("strict");
+    copy.erase("cache_control");
+  }
+  fields.fail(tool.status());
+  return result;
+}
+
+void read_choice(Fields& fields, bool flat, ToolUse& use) {
+  const OrderedJson* choice = fields.find("tool_choice");
+  if (choice == nullptr) return;
+  use.choice = *choice;
+  Constraint& constraint = use.constraint;
+  constraint.param = "tool_choice";
+  if (*choice == "auto") return;
+  if (*choice == "none") {
+    use.given = false;
+    return;
+  }
+  if (*choice != "required") {
+    Fields inner(*choice, "tool_choice.");
+    const OrderedJson* holder = flat ? choice : inner.object("function");
+    if (!choice->is_object() || inner.text("type").value_or("") != "function" ||
+        holder == nullptr || !holder->is_object() || !holder->contains("name") ||
+        !(*holder)["name"].is_string()) {
+      return fields.fail("tool_choice", "must be none, auto, required or a function");
+    }
+    constraint.function = (*holder)["name"].get<std::string>();
+  }
+  constraint.kind = Constraint::Kind::kToolCall;
+  if (use.tools.is_null()) fields.fail("tool_choice", "is only there with tools");
+}
+
+}  // namespace
+
+ToolUse read_tools(Fields& fields, bool flat, wire::GenerateRequest& request) {
+  ToolUse use;
+  fields.refuse("functions", OrderedJson::array(), "is given as tools now");
+  fields.refuse("function_call", "none", "is given as tool_choice now");
+  use.parallel = fields.boolean("parallel_tool_calls").value_or(true);
+  OrderedJson tools = OrderedJson::array();
+  if (const OrderedJson* given = fields.array("tools"); given != nullptr && !given->empty()) {
+    if (given->size() > kToolsMax) {
+      fields.fail("tools", "has more than " + std::to_string(kToolsMax) + " elements");
+    }
+    for (size_t i = 0; i < given->size() && fields.ok(); ++i) {
+      const OrderedJson& tool = (*given)[i];
+      if (tool.is_object() && tool.contains("cache_control")) {
+        Fields inner(tool, "tools[" + std::to_string(i) + "].");
+        read_cache_control(inner, "cache_control", request);
+        fields.fail(inner.status());
+      }
+      tools.push_back(tool_of(fields, tool, i, flat));
+    }
+    use.tools = *given;
+    use.given = true;
+  }
+  read_choice(fields, flat, use);
+  if (use.given && fields.ok()) {
+    request.tools = json_text(tools);
+    if (request.tools.size() > wire::kToolsBytesMax) {
+      fields.fail("tools", "has " + std::to_string(request.tools.size()) + " bytes; the limit is " +
+                               std::to_string(wire::kToolsBytesMax));
+    }
+  }
+  return use;
+}
+
+std::vector<AnswerPart> ToolCallParser::push(std::string_view text) {
+  std::vector<AnswerPart> parts;
+  held_ += text;
+  while (true) {
+    const size_t open = held_.find(kOpen);
+    if (open == std::string::npos) {
+      const size_t certain = held_.size() - open_end(held_, kOpen);
+      add_text(std::string_view(held_).substr(0, certain), parts);
+      held_.erase(0, certain);
+      return parts;
+    }
+    const size_t close = held_.find(kClose, open);
+    add_text(std::string_view(held_).substr(0, open), parts);
+    if (close == std::string::npos) {
+      held_.erase(0, open);
+      return parts;
+    }
+    const size_t begin = open + kOpen.size();
+    add_call(std::string_view(held_).substr(begin, close - begin), parts);
+    held_.erase(0, close + kClose.size());
+  }
+}
+
+std::vector<AnswerPart> ToolCallParser::finish() {
+  std::vector<AnswerPart> parts;
+  add_text(std::exchange(held_, {}), parts);
+  if (calls_ == 0 && !space_.empty()) parts.push_back({std::exchange(space_, {}), {}});
+  return parts;
+}
+
+// White space waits until it is known that no call follows.
+void ToolCallParser::add_text(std::string_view text, std::vector<AnswerPart>& parts) {
+  const size_t last = text.find_last_not_of(kSpace);
+  if (last == std::string_view::npos) {
+    space_ += text;
+    return;
+  }
+  std::string out = any_text_ || calls_ == 0 ? std::exchange(space_, {}) : "";
+  out += text.substr(0, last + 1);
+  space_ = text.substr(last + 1);
+  any_text_ = true;
+  parts.push_back({std::move(out), {}});
+}
+
+void ToolCallParser::add_call(std::string_view body, std::vector<AnswerPart>& parts) {
+  const auto parsed = parse_ordered_json(body, "call");
+  const bool good = parsed.ok() && parsed->is_object() && parsed->contains("name") &&
+                    (*parsed)["name"].is_string();
+  if (!good) {
+    return add_text(std::string(kOpen) + std::string(body) + std::string(kClose), parts);
+  }
+  space_.clear();
+  if (++calls_ > 1 && !parallel_) return;
+  ToolCall call;
+  call.id = id_prefix_.empty() ? random_id("call") : id_prefix_ + std::to_string(calls_ - 1);
+  call.name = (*parsed)["name"].get<std::string>();
+  const auto arguments = parsed->find("arguments");
+  if (arguments == parsed->end() || arguments->is_null()) {
+    call.arguments = "{}";
+  } else {
+    const bool text = arguments->is_string();
+    call.arguments = text ? arguments->get<std::string>() : json_text(*arguments);
+  }
+  parts.push_back({"", {std::move(call)}});
+}
+
+OrderedJson encode(const ToolCall& call) {
+  OrderedJson result;
+  result["id"] = call.id;
+  result["type"] = "function";
+  result["function"]["name"] = call.name;
+  result["function"]["arguments"] = call.arguments;
+  return result;
+}
+
+}  // namespace cascade::openai

@@ -1,0 +1,64 @@
+// What a model may call, and the calls that it writes:
+// <tool_call>{"name":…,"arguments":…}</tool_call>, as Qwen's and Hermes' chat templates ask for.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "wire/openai/generation_fields.h"
+
+namespace cascade::openai {
+
+// Reads tools, tool_choice, parallel_tool_calls. `flat`: a tool's function stands beside its type,
+// as in responses. Sets request.tools (none with tool_choice "none").
+struct ToolUse {
+  bool given = false;     // the answer may have calls
+  bool parallel = true;   // more than one
+  OrderedJson tools;      // as the client gave them; null if it gave none
+  OrderedJson choice;     // the same of tool_choice
+  Constraint constraint;  // of tool_choice "required", or of a function that must be called
+};
+ToolUse read_tools(Fields& fields, bool flat, wire::GenerateRequest& request);
+
+struct ToolCall {
+  std::string id;
+  std::string name;
+  std::string arguments;  // JSON text, as the model wrote it
+};
+
+// A part of an answer: text, or a whole call.
+struct AnswerPart {
+  std::string text;
+  std::vector<ToolCall> calls;  // at most one
+};
+
+// Cuts an answer into text and calls while it is being made. What only looks like a call is text;
+// white space around calls is dropped.
+class ToolCallParser {
+ public:
+  // The ids of calls are `id_prefix` and a number; without one they are random.
+  explicit ToolCallParser(bool parallel, std::string id_prefix = "")
+      : parallel_(parallel), id_prefix_(std::move(id_prefix)) {}
+  // What became certain with `text`.
+  std::vector<AnswerPart> push(std::string_view text);
+  // What was held back: of a call that is not complete, its text.
+  std::vector<AnswerPart> finish();
+  int64_t calls() const { return calls_; }
+
+ private:
+  void add_text(std::string_view text, std::vector<AnswerPart>& parts);
+  void add_call(std::string_view body, std::vector<AnswerPart>& parts);
+
+  const bool parallel_;
+  const std::string id_prefix_;
+  std::string held_;
+  std::string space_;  // behind the text so far: dropped if a call follows
+  bool any_text_ = false;
+  int64_t calls_ = 0;
+};
+
+// {"id":…,"type":"function","function":{"name":…,"arguments":…}}
+OrderedJson encode(const ToolCall& call);
+
+}  // namespace cascade::openai
