@@ -1,0 +1,144 @@
+// Building a grammar, and what it takes to complete each of its nodes.
+#include "model/grammar/grammar.h"
+
+#include <algorithm>
+#include <string>
+
+namespace cascade {
+namespace {
+
+constexpr uint32_t kImpossible = GrammarNode::kImpossible;
+
+// One frame below what needs `need`.
+uint32_t framed(uint32_t need) {
+  return need >= Grammar::kFramesMax ? kImpossible : need + 1;
+}
+
+}  // namespace
+
+size_t Grammar::memory_bytes() const {
+  size_t bytes = bytes_.size() * 16 + nodes_.size() * sizeof(GrammarNode);
+  for (const GrammarNode& node : nodes_) bytes += node.children.size() * sizeof(GrammarNodeId);
+  return bytes;
+}
+
+bool GrammarBuilder::full() const {
+  return full_ || grammar_.bytes_.full();
+}
+
+GrammarNodeId GrammarBuilder::add(GrammarNode node) {
+  children_ += node.children.size();
+  if (grammar_.nodes_.size() >= kNodesMax || children_ > kChildrenMax) {
+    full_ = true;
+    return 0;
+  }
+  grammar_.nodes_.push_back(std::move(node));
+  return static_cast<GrammarNodeId>(grammar_.nodes_.size() - 1);
+}
+
+GrammarNodeId GrammarBuilder::terminal(ByteAutomaton::State start) {
+  GrammarNode node;
+  node.start = start;
+  return add(std::move(node));
+}
+
+GrammarNodeId GrammarBuilder::text(std::string_view text) {
+  return terminal(bytes().text_before(text, bytes().add_state(/*final=*/true)));
+}
+
+GrammarNodeId GrammarBuilder::sequence(std::vector<GrammarNodeId> children) {
+  GrammarNode node;
+  node.kind = GrammarNode::Kind::kSequence;
+  node.children = std::move(children);
+  return add(std::move(node));
+}
+
+GrammarNodeId GrammarBuilder::choice(std::vector<GrammarNodeId> children) {
+  if (children.size() == 1) return children.front();
+  GrammarNode node;
+  node.kind = GrammarNode::Kind::kChoice;
+  node.children = std::move(children);
+  return add(std::move(node));
+}
+
+GrammarNodeId GrammarBuilder::repeat(GrammarNodeId child, uint32_t min, uint32_t max) {
+  GrammarNode node;
+  node.kind = GrammarNode::Kind::kRepeat;
+  node.children = {child};
+  node.min = min;
+  node.max = max;
+  return add(std::move(node));
+}
+
+GrammarNodeId GrammarBuilder::forward() {
+  GrammarNode node;
+  node.kind = GrammarNode::Kind::kChoice;
+  return add(std::move(node));
+}
+
+void GrammarBuilder::define(GrammarNodeId forward, GrammarNodeId as) {
+  if (full()) return;
+  grammar_.nodes_[forward].children = {as};
+}
+
+uint32_t GrammarBuilder::need_of(const GrammarNode& node) const {
+  const auto need = [&](GrammarNodeId id) { return grammar_.nodes_[id].need; };
+  switch (node.kind) {
+    case GrammarNode::Kind::kTerminal: return grammar_.bytes_.is_live(node.start) ? 0 : kImpossible;
+    case GrammarNode::Kind::kSequence: {
+      uint32_t most = 0;
+      for (size_t i = 0; i < node.children.size(); ++i) {
+        const bool last = i + 1 == node.children.size();
+        const uint32_t child = need(node.children[i]);
+        most = std::max(most, last ? child : framed(child));
+      }
+      return most;
+    }
+    case GrammarNode::Kind::kChoice: {
+      uint32_t least = kImpossible;
+      for (const GrammarNodeId child : node.children) least = std::min(least, need(child));
+      return least;
+    }
+    case GrammarNode::Kind::kRepeat: return node.min == 0 ? 0 : framed(need(node.children[0]));
+  }
+  return kImpossible;
+}
+
+// The least solution: needs only fall, each at most kFramesMax times.
+void GrammarBuilder::compute_needs() {
+  std::vector<GrammarNode>& nodes = grammar_.nodes_;
+  std::vector<std::vector<GrammarNodeId>> parents(nodes.size());
+  std::vector<GrammarNodeId> left;
+  for (GrammarNodeId id = 0; id < nodes.size(); ++id) {
+    for (const GrammarNodeId child : nodes[id].children) parents[child].push_back(id);
+    left.push_back(id);
+  }
+  while (!left.empty()) {
+    const GrammarNodeId id = left.back();
+    left.pop_back();
+    const uint32_t need = need_of(nodes[id]);
+    if (need >= nodes[id].need) continue;
+    nodes[id].need = need;
+    left.insert(left.end(), parents[id].begin(), parents[id].end());
+  }
+}
+
+Result<Grammar> GrammarBuilder::finish(GrammarNodeId root, std::string_view field) && {
+  if (full()) {
+    return invalid_argument(std::string(field),
+                            "is too large: the limit is " + std::to_string(kNodesMax) +
+                                " nodes of a grammar and " +
+                                std::to_string(ByteAutomaton::kStatesMax) + " states");
+  }
+  grammar_.bytes_.finish();
+  compute_needs();
+  if (grammar_.nodes_[root].need == kImpossible) {
+    return invalid_argument(std::string(field), "no text satisfies it within the depth limit of " +
+                                                    std::to_string(Grammar::kFramesMax) +
+                                                    " frames");
+  }
+  grammar_.root_ = root;
+  return std::move(grammar_);
+}
+
+}  // namespace cascade

@@ -1,0 +1,53 @@
+// A walk over all tokens at once.
+#include "model/grammar/token_mask.h"
+
+#include <algorithm>
+
+namespace cascade {
+
+bool TokenSet::empty() const {
+  return std::ranges::all_of(words, [](uint64_t word) { return word == 0; });
+}
+
+TokenSet allowed_tokens(GrammarAutomaton& automaton, MatcherState* state, const TokenTrie& trie,
+                        size_t tokens) {
+  TokenSet allowed(tokens);
+  std::vector<MatcherState*> path(trie.depth() + 1);  // path[d]: behind d bytes
+  path[0] = state;
+  const std::span<const TokenTrie::Node> nodes = trie.nodes();
+  for (size_t i = 0; i < nodes.size();) {
+    const TokenTrie::Node& node = nodes[i];
+    if (automaton.full()) automaton.forget(std::span(path).first(node.depth));
+    MatcherState* behind = automaton.step(path[node.depth - 1], node.byte);
+    if (!behind->can_continue() && !behind->complete()) {
+      i = node.end;
+      continue;
+    }
+    path[node.depth] = behind;
+    for (const int32_t id : trie.tokens(node)) allowed.add(id);
+    ++i;
+  }
+  return allowed;
+}
+
+std::shared_ptr<const TokenSet> TokenMasks::allowed(GrammarAutomaton& automaton,
+                                                    const std::shared_ptr<MatcherState>& state) {
+  if (const auto known = by_state_.find(state.get()); known != by_state_.end()) {
+    entries_.splice(entries_.begin(), entries_, known->second);
+    return entries_.front().set;
+  }
+  auto set =
+      std::make_shared<TokenSet>(allowed_tokens(automaton, state.get(), trie_, tokens_));
+  if (state->complete()) {
+    for (const int32_t end : ends_) set->add(end);
+  }
+  entries_.push_front({state, std::move(set)});
+  by_state_[state.get()] = entries_.begin();
+  if (entries_.size() > kSetsMax) {
+    by_state_.erase(entries_.back().state.get());
+    entries_.pop_back();
+  }
+  return entries_.front().set;
+}
+
+}  // namespace cascade
