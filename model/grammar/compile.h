@@ -4,17 +4,11 @@
 #include <string>
 #include <string_view>
 
+#include "base/grammar_kind.h"
 #include "model/grammar/grammar.h"
 
 namespace cascade {
 
-enum class GrammarKind {
-  kJsonObject,  // any JSON object
-  kJsonSchema,  // a document for which a JSON schema holds
-  kParts,       // literal text and JSON documents in sequence, choice and repetition
-};
-
-inline constexpr size_t kGrammarBytesMax = size_t{128} << 10;
 inline constexpr int kGrammarDepthMax = 64;
 
 // `text`: kJsonObject: empty. kJsonSchema: the schema. kParts: JSON, of one of these, which nest:

@@ -123,7 +123,26 @@ void GrammarBuilder::compute_needs() {
   }
 }
 
+void GrammarBuilder::add_roots(GrammarNodeId root) {
+  grammar_.root_ = grammar_.roots_[0] = root;
+  for (const bool line_ends : {false, true}) {
+    const ByteAutomaton::State end = bytes().add_state(/*final=*/true);
+    ByteAutomaton::State lines = end;
+    for (int i = 0; line_ends && i < 2; ++i) {
+      const ByteAutomaton::State before = bytes().add_state(/*final=*/true);
+      bytes().add_edge(before, '\n', '\n', lines);
+      lines = before;
+    }
+    if (line_ends) grammar_.roots_[2] = sequence({terminal(lines), root});
+    const ByteAutomaton::State space = bytes().add_state();
+    bytes().add_edge(space, ' ', ' ', lines);
+    const GrammarNodeId begin = choice({terminal(space), terminal(lines)});
+    grammar_.roots_[line_ends ? 3 : 1] = sequence({begin, root});
+  }
+}
+
 Result<Grammar> GrammarBuilder::finish(GrammarNodeId root, std::string_view field) && {
+  add_roots(root);
   if (full()) {
     return invalid_argument(std::string(field),
                             "is too large: the limit is " + std::to_string(kNodesMax) +
@@ -137,7 +156,6 @@ Result<Grammar> GrammarBuilder::finish(GrammarNodeId root, std::string_view fiel
                                                     std::to_string(Grammar::kFramesMax) +
                                                     " frames");
   }
-  grammar_.root_ = root;
   return std::move(grammar_);
 }
 

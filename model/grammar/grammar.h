@@ -1,6 +1,7 @@
 // A grammar: a graph of sequences, choices and repetitions whose leaves are automata over bytes.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,11 @@ class Grammar {
   const ByteAutomaton& bytes() const { return bytes_; }
   const GrammarNode& node(GrammarNodeId id) const { return nodes_[id]; }
   GrammarNodeId root() const { return root_; }
+  // The root, behind what is no part of the text: a space that a tokenizer drops at the beginning,
+  // and up to two line ends, which templates put behind thoughts.
+  GrammarNodeId root_behind(bool space, bool line_ends) const {
+    return roots_[(space ? 1 : 0) + (line_ends ? 2 : 0)];
+  }
   size_t memory_bytes() const;
 
  private:
@@ -44,6 +50,7 @@ class Grammar {
   ByteAutomaton bytes_;
   std::vector<GrammarNode> nodes_;
   GrammarNodeId root_ = 0;
+  std::array<GrammarNodeId, 4> roots_{};
 };
 
 // One grammar, one builder, one thread. Beyond the limits nothing is added, and finish() says so.
@@ -68,6 +75,7 @@ class GrammarBuilder {
 
  private:
   GrammarNodeId add(GrammarNode node);
+  void add_roots(GrammarNodeId root);
   uint32_t need_of(const GrammarNode& node) const;
   void compute_needs();
 

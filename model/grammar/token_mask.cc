@@ -36,8 +36,7 @@ std::shared_ptr<const TokenSet> TokenMasks::allowed(GrammarAutomaton& automaton,
     entries_.splice(entries_.begin(), entries_, known->second);
     return entries_.front().set;
   }
-  auto set =
-      std::make_shared<TokenSet>(allowed_tokens(automaton, state.get(), trie_, tokens_));
+  auto set = std::make_shared<TokenSet>(allowed_tokens(automaton, state.get(), trie_, tokens_));
   if (state->complete()) {
     for (const int32_t end : ends_) set->add(end);
   }
