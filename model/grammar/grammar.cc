@@ -2,6 +2,7 @@
 #include "model/grammar/grammar.h"
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 
 namespace cascade {
@@ -107,10 +108,10 @@ uint32_t GrammarBuilder::need_of(const GrammarNode& node) const {
 // The least solution: needs only fall, each at most kFramesMax times.
 void GrammarBuilder::compute_needs() {
   std::vector<GrammarNode>& nodes = grammar_.nodes_;
-  std::vector<std::vector<GrammarNodeId>> parents(nodes.size());
+  parents_.resize(nodes.size());
   std::vector<GrammarNodeId> left;
   for (GrammarNodeId id = 0; id < nodes.size(); ++id) {
-    for (const GrammarNodeId child : nodes[id].children) parents[child].push_back(id);
+    for (const GrammarNodeId child : nodes[id].children) parents_[child].push_back(id);
     left.push_back(id);
   }
   while (!left.empty()) {
@@ -119,8 +120,40 @@ void GrammarBuilder::compute_needs() {
     const uint32_t need = need_of(nodes[id]);
     if (need >= nodes[id].need) continue;
     nodes[id].need = need;
-    left.insert(left.end(), parents[id].begin(), parents[id].end());
+    left.insert(left.end(), parents_[id].begin(), parents_[id].end());
   }
+  for (GrammarNode& node : nodes) {
+    if (node.kind != GrammarNode::Kind::kChoice) continue;
+    std::erase_if(node.children, [&](GrammarNodeId id) { return nodes[id].need == kImpossible; });
+  }
+}
+
+// Whether a part that may be empty is repeated: it would be read again and again at one place.
+bool GrammarBuilder::repeats_nothing() const {
+  const std::vector<GrammarNode>& nodes = grammar_.nodes_;
+  std::vector<bool> empty(nodes.size(), false);
+  const auto may_be_empty = [&](const GrammarNode& node) {
+    const auto child = [&](GrammarNodeId id) { return empty[id]; };
+    switch (node.kind) {
+      case GrammarNode::Kind::kTerminal: return grammar_.bytes_.is_final(node.start);
+      case GrammarNode::Kind::kSequence: return std::ranges::all_of(node.children, child);
+      case GrammarNode::Kind::kChoice: return std::ranges::any_of(node.children, child);
+      case GrammarNode::Kind::kRepeat: return node.min == 0 || empty[node.children[0]];
+    }
+    return false;
+  };
+  std::vector<GrammarNodeId> left(nodes.size());
+  std::iota(left.begin(), left.end(), 0);
+  while (!left.empty()) {
+    const GrammarNodeId id = left.back();
+    left.pop_back();
+    if (empty[id] || !may_be_empty(nodes[id])) continue;
+    empty[id] = true;
+    left.insert(left.end(), parents_[id].begin(), parents_[id].end());
+  }
+  return std::ranges::any_of(nodes, [&](const GrammarNode& node) {
+    return node.kind == GrammarNode::Kind::kRepeat && empty[node.children[0]];
+  });
 }
 
 void GrammarBuilder::add_roots(GrammarNodeId root) {
@@ -155,6 +188,9 @@ Result<Grammar> GrammarBuilder::finish(GrammarNodeId root, std::string_view fiel
     return invalid_argument(std::string(field), "no text satisfies it within the depth limit of " +
                                                     std::to_string(Grammar::kFramesMax) +
                                                     " frames");
+  }
+  if (repeats_nothing()) {
+    return invalid_argument(std::string(field), "repeats a part that may be empty");
   }
   return std::move(grammar_);
 }

@@ -78,8 +78,10 @@ class GrammarBuilder {
   void add_roots(GrammarNodeId root);
   uint32_t need_of(const GrammarNode& node) const;
   void compute_needs();
+  bool repeats_nothing() const;
 
   Grammar grammar_;
+  std::vector<std::vector<GrammarNodeId>> parents_;  // of finish()
   size_t children_ = 0;
   bool full_ = false;
 };

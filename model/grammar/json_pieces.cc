@@ -143,27 +143,32 @@ GrammarNodeId JsonPieces::extra_property(const std::vector<Property>& declared,
   return builder_.sequence({name, spaced_text(":"), value});
 }
 
-// From the last property to the first: what follows if there was one before, and if there was none.
+// From the last property to the first: what may follow a value, and what begins with a name.
 GrammarNodeId JsonPieces::object(const std::vector<Property>& properties,
                                  std::optional<GrammarNodeId> extra) {
-  GrammarNodeId rest = close('}'), nothing_yet = builder_.text("}");
-  const GrammarNodeId space = builder_.terminal(space_before(0));
+  GrammarNodeId behind_value = close('}'), some = builder_.choice({});
+  bool may_end = true;
   if (extra) {
     const GrammarNodeId property = extra_property(properties, *extra);
     const GrammarNodeId others =
         builder_.repeat(builder_.sequence({comma(), property}), 0, GrammarNode::kUnbounded);
-    rest = builder_.sequence({others, rest});
-    nothing_yet = builder_.choice({builder_.sequence({space, property, rest}), nothing_yet});
+    behind_value = builder_.sequence({others, behind_value});
+    some = builder_.sequence({property, behind_value});
   }
+  const GrammarNodeId end = close('}');
   for (auto property = properties.rbegin(); property != properties.rend(); ++property) {
     const GrammarNodeId key = spaced_text(compact(property->name) + ":");
-    const GrammarNodeId first = builder_.sequence({space, key, property->value, rest});
-    const GrammarNodeId next = builder_.sequence({comma(), key, property->value, rest});
-    nothing_yet = property->required ? first : builder_.choice({first, nothing_yet});
-    rest = property->required ? next : builder_.choice({next, rest});
+    const GrammarNodeId this_one = builder_.sequence({key, property->value, behind_value});
+    some = property->required ? this_one : builder_.choice({this_one, some});
+    may_end = may_end && !property->required;
+    const GrammarNodeId more = builder_.sequence({comma(), some});
+    behind_value = may_end ? builder_.choice({more, end}) : more;
     if (builder_.full()) break;
   }
-  return builder_.sequence({builder_.text("{"), nothing_yet});
+  const GrammarNodeId space = builder_.terminal(space_before(0));
+  std::vector<GrammarNodeId> ways = {builder_.sequence({space, some})};
+  if (may_end) ways.push_back(builder_.text("}"));
+  return builder_.sequence({builder_.text("{"), builder_.choice(std::move(ways))});
 }
 
 GrammarNodeId JsonPieces::array(const std::vector<GrammarNodeId>& first,

@@ -27,7 +27,10 @@ std::shared_ptr<MatcherState> GrammarAutomaton::start(GrammarNodeId node) {
 }
 
 MatcherState* GrammarAutomaton::step(MatcherState* from, uint8_t byte) {
-  if (!from->kept_) adopt(from);
+  if (!from->kept_) {
+    for (GrammarPlace& place : from->places_.places) place.frame = frames_.kept(place.frame);
+    adopt(from);
+  }
   MatcherState*& behind = from->behind_[grammar_->bytes().class_of(byte)];
   if (behind == nullptr) {
     const size_t frames = frames_.size();

@@ -21,6 +21,8 @@ class MatcherState : public std::enable_shared_from_this<MatcherState> {
   bool complete() const { return places_.complete; }
   // Whether a byte may follow; the grammar can then always be completed.
   bool can_continue() const { return !places_.places.empty(); }
+  // How much work a step from it is; the same whatever is known already.
+  size_t places() const { return places_.places.size(); }
 
  private:
   friend class GrammarAutomaton;

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <span>
 
-#include "model/grammar/matcher.h"
+#include "model/grammar/token_mask.h"
 #include "model/grammar/vocabulary.h"
 
 namespace cascade {

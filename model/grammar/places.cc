@@ -60,7 +60,7 @@ class Closure {
   }
 
   GrammarPlaces finish() {
-    // Real grammars take some tens of steps; none takes more than a few for each of its nodes.
+    // Real grammars take some tens of steps, and some for each property of an object that may come.
     for (size_t steps = 0; !left_.empty() && steps < kStepsMax; ++steps) {
       const Item item = left_.back();
       left_.pop_back();
@@ -70,7 +70,7 @@ class Closure {
   }
 
  private:
-  static constexpr size_t kStepsMax = 500'000;
+  static constexpr size_t kStepsMax = 20'000;
   static constexpr uint64_t kStateBit = uint64_t{1} << 32, kLeaveBit = uint64_t{1} << 33;
   struct Item {
     Frame frame;
@@ -151,6 +151,10 @@ std::shared_ptr<const GrammarFrame> GrammarFrames::push(const Frame& below, Gram
     frame = std::make_shared<GrammarFrame>(GrammarFrame{below, node, index, depth});
   }
   return frame;
+}
+
+Frame GrammarFrames::kept(const Frame& frame) {
+  return frame ? push(kept(frame->below), frame->node, frame->index) : frame;
 }
 
 GrammarPlaces places_at_start(const Grammar& grammar, GrammarNodeId node, GrammarFrames& frames) {

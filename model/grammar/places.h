@@ -35,6 +35,8 @@ class GrammarFrames {
  public:
   std::shared_ptr<const GrammarFrame> push(const std::shared_ptr<const GrammarFrame>& below,
                                            GrammarNodeId node, uint32_t index);
+  // The one that is equal and is kept.
+  std::shared_ptr<const GrammarFrame> kept(const std::shared_ptr<const GrammarFrame>& frame);
   size_t size() const { return frames_.size(); }
   void clear() { frames_.clear(); }
 
@@ -55,7 +57,7 @@ class GrammarFrames {
 GrammarPlaces places_at_start(const Grammar& grammar, GrammarNodeId node, GrammarFrames& frames);
 // The places behind one more byte. Beyond kPlacesMax places the later ones are left out: what then
 // can be read is still a part of the grammar.
-inline constexpr size_t kPlacesMax = 4096;
+inline constexpr size_t kPlacesMax = 2048;
 GrammarPlaces places_behind(const Grammar& grammar, const GrammarPlaces& from, uint8_t byte,
                             GrammarFrames& frames);
 

@@ -167,16 +167,14 @@ Result<std::optional<Conjunction>> SchemaDocument::expand(const Conjunction& con
       if (schema == false) return std::optional<Conjunction>();
       continue;
     }
-    const auto same = std::ranges::find(all, &schema, &SchemaPart::schema);
-    if (same != all.end()) {
-      same->done &= part.done;  // once in full is in full
-      continue;
-    }
+    // Twice is not more than once, whatever was taken account of.
+    if (std::ranges::find(all, &schema, &SchemaPart::schema) != all.end()) continue;
     if (all.size() >= kPartsMax) {
       return error(schema, "",
                    "more than " + std::to_string(kPartsMax) + " schemas hold together here");
     }
-    all.push_back(part);
+    all.push_back({&schema, part.done | SchemaPart::kReferences});
+    if ((part.done & SchemaPart::kReferences) != 0) continue;
     if (const OrderedJson* list = keyword(schema, "allOf")) {
       for (size_t i = list->size(); i > 0; --i) {
         const std::string step = "allOf/" + std::to_string(i - 1);

@@ -13,9 +13,10 @@
 namespace cascade {
 
 // Schemas that hold together, in the order in which they were met. Of a schema whose bit is set in
-// `done`, that keyword was taken account of elsewhere.
+// `done`, that keyword (kReferences: allOf and $ref) was taken account of: what it demands is among
+// them.
 struct SchemaPart {
-  static constexpr uint32_t kAnyOf = 1, kOneOf = 2;
+  static constexpr uint32_t kAnyOf = 1, kOneOf = 2, kReferences = 4;
   const OrderedJson* schema = nullptr;
   uint32_t done = 0;
   auto operator<=>(const SchemaPart&) const = default;

@@ -1,28 +1,28 @@
 // A walk over all tokens at once.
 #include "model/grammar/token_mask.h"
 
-#include <algorithm>
-
 namespace cascade {
-
-bool TokenSet::empty() const {
-  return std::ranges::all_of(words, [](uint64_t word) { return word == 0; });
-}
 
 TokenSet allowed_tokens(GrammarAutomaton& automaton, MatcherState* state, const TokenTrie& trie,
                         size_t tokens) {
   TokenSet allowed(tokens);
   std::vector<MatcherState*> path(trie.depth() + 1);  // path[d]: behind d bytes
   path[0] = state;
+  size_t work = 0;
   const std::span<const TokenTrie::Node> nodes = trie.nodes();
   for (size_t i = 0; i < nodes.size();) {
     const TokenTrie::Node& node = nodes[i];
+    if (work > kMaskWorkMax && node.depth > 1) {
+      i = node.end;
+      continue;
+    }
     if (automaton.full()) automaton.forget(std::span(path).first(node.depth));
     MatcherState* behind = automaton.step(path[node.depth - 1], node.byte);
     if (!behind->can_continue() && !behind->complete()) {
       i = node.end;
       continue;
     }
+    work += path[node.depth - 1]->places() + behind->places();
     path[node.depth] = behind;
     for (const int32_t id : trie.tokens(node)) allowed.add(id);
     ++i;

@@ -56,4 +56,11 @@ Result<GrammarVocabulary> GrammarVocabulary::make(const Tokenizer& tokenizer,
                            think,  known->drops_first_space, std::move(all)};
 }
 
+const Result<GrammarVocabulary>& LazyGrammarVocabulary::get(const Tokenizer& tokenizer,
+                                                            const std::vector<int32_t>& ends,
+                                                            size_t tokens) const {
+  std::call_once(once_, [&] { vocabulary_ = GrammarVocabulary::make(tokenizer, ends, tokens); });
+  return *vocabulary_;
+}
+
 }  // namespace cascade
