@@ -37,6 +37,12 @@ void fields(A& a, M& m) {
   a.optional("logit_bias", m.logit_bias);
 }
 
+template <class A, Is<Grammar> M>
+void fields(A& a, M& m) {
+  a.required("kind", m.kind);
+  a.optional("schema", m.schema);
+}
+
 template <class A, Is<GenerateRequest> M>
 void fields(A& a, M& m) {
   a.optional("chunks", m.chunks);
@@ -62,6 +68,7 @@ void fields(A& a, M& m) {
   a.optional("prompt_priority", m.prompt_priority);
   a.optional("prompt_priority_ms", m.prompt_priority_ms);
   a.optional("session", m.session);
+  a.optional("grammar", m.grammar);
 }
 
 template <class A, Is<CancelRequest> M>

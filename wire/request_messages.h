@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/grammar_kind.h"
 #include "wire/chunk.h"
 
 namespace cascade::wire {
@@ -48,6 +49,12 @@ struct SamplingParams {
   std::vector<LogitBias> logit_bias;        // <= 1024, each token once
 };
 
+// The form that the answer must have, from its first character to its last.
+struct Grammar {
+  GrammarKind kind = GrammarKind::kJsonObject;
+  std::string schema;  // kJsonObject: empty
+};
+
 // Answered with Accepted, then Delta and Progress (if stream), then exactly one of Final or Error.
 struct GenerateRequest {
   // Exactly one of these three says what the prompt is.
@@ -83,7 +90,8 @@ struct GenerateRequest {
   // The session that this is the next turn of; only with chunks. The outputs of its turns so far
   // stand before the request's own chunks, but for a system prompt; the output is retained and,
   // unless it is cancelled, becomes the session's next turn. A session begins with its first turn.
-  std::string session;  // <= 128 bytes without control characters
+  std::string session;             // <= 128 bytes without control characters
+  std::optional<Grammar> grammar;  // not with ignore_eos
 };
 
 // Ends the generation `target` of the same client. Answered with Ack; the target is answered with
