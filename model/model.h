@@ -13,6 +13,7 @@
 #include "kernels/thread_pool.h"
 #include "model/chat_template.h"
 #include "model/config.h"
+#include "model/grammar/vocabulary.h"
 #include "model/tokenizer.h"
 #include "model/weights.h"
 
@@ -40,6 +41,14 @@ struct Model {
   Weights weights;
   KvLayout kv_layout;
   LoadReport load;
+
+  // The tokens as constrained sampling sees them; made at the first call.
+  // Errors: as GrammarVocabulary::make().
+  const Result<GrammarVocabulary>& grammar_vocabulary() const {
+    return lazy_vocabulary.get(tokenizer, generation.end_tokens,
+                               static_cast<size_t>(config.vocab_size));
+  }
+  LazyGrammarVocabulary lazy_vocabulary = {};
 
   // The root of all chains of `tenant`: digests everything that K and V depend on besides tokens.
   Digest root_key(std::string_view tenant) const;
