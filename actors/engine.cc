@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "model/conversation.h"
 #include "model/grammar/compile.h"
+#include "model/grammar/vocabulary.h"
 #include "model/sampler.h"
 
 namespace cascade {

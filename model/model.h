@@ -13,11 +13,14 @@
 #include "kernels/thread_pool.h"
 #include "model/chat_template.h"
 #include "model/config.h"
-#include "model/grammar/vocabulary.h"
 #include "model/tokenizer.h"
 #include "model/weights.h"
 
 namespace cascade {
+
+struct GrammarVocabulary;     // model/grammar/vocabulary.h
+class LazyGrammarVocabulary;  // the same
+std::shared_ptr<const LazyGrammarVocabulary> make_lazy_grammar_vocabulary();
 
 struct ModelOptions {
   WeightType weight_type = WeightType::kBf16;
@@ -44,11 +47,8 @@ struct Model {
 
   // The tokens as constrained sampling sees them; made at the first call.
   // Errors: as GrammarVocabulary::make().
-  const Result<GrammarVocabulary>& grammar_vocabulary() const {
-    return lazy_vocabulary.get(tokenizer, generation.end_tokens,
-                               static_cast<size_t>(config.vocab_size));
-  }
-  LazyGrammarVocabulary lazy_vocabulary = {};
+  const Result<GrammarVocabulary>& grammar_vocabulary() const;
+  std::shared_ptr<const LazyGrammarVocabulary> lazy_vocabulary = make_lazy_grammar_vocabulary();
 
   // The root of all chains of `tenant`: digests everything that K and V depend on besides tokens.
   Digest root_key(std::string_view tenant) const;

@@ -1,6 +1,8 @@
 // A deterministic automaton over sets of places that grows as it is used.
 #include "model/grammar/matcher.h"
 
+#include "model/grammar/token_trie.h"
+
 namespace cascade {
 namespace {
 
@@ -20,7 +22,15 @@ constexpr size_t kStateBytes = 160, kFrameBytes = 128;
 }  // namespace
 
 GrammarAutomaton::GrammarAutomaton(std::shared_ptr<const Grammar> grammar, size_t memory_max)
-    : grammar_(std::move(grammar)), memory_max_(memory_max) {}
+    : grammar_(std::move(grammar)), memory_max_(memory_max) {
+  std::vector<bool> seen(grammar_->bytes().classes(), false);
+  for (int byte = 0; byte < 256; ++byte) {
+    if (!TokenTrie::is_plain(static_cast<uint8_t>(byte))) continue;
+    const uint8_t byte_class = grammar_->bytes().class_of(static_cast<uint8_t>(byte));
+    if (!seen[byte_class]) plain_.push_back(static_cast<uint8_t>(byte));
+    seen[byte_class] = true;
+  }
+}
 
 std::shared_ptr<MatcherState> GrammarAutomaton::start(GrammarNodeId node) {
   return keep(places_at_start(*grammar_, node, frames_))->shared_from_this();
@@ -29,7 +39,9 @@ std::shared_ptr<MatcherState> GrammarAutomaton::start(GrammarNodeId node) {
 MatcherState* GrammarAutomaton::step(MatcherState* from, uint8_t byte) {
   if (!from->kept_) {
     for (GrammarPlace& place : from->places_.places) place.frame = frames_.kept(place.frame);
-    adopt(from);
+    MatcherState* equal = find(from->places_);
+    if (equal == nullptr) adopt(from);
+    if (equal != nullptr) from = equal;
   }
   MatcherState*& behind = from->behind_[grammar_->bytes().class_of(byte)];
   if (behind == nullptr) {
@@ -40,15 +52,46 @@ MatcherState* GrammarAutomaton::step(MatcherState* from, uint8_t byte) {
   return behind;
 }
 
-MatcherState* GrammarAutomaton::keep(GrammarPlaces places) {
-  const size_t hash = hash_of(places);
-  const auto [begin, end] = states_.equal_range(hash);
+MatcherState* GrammarAutomaton::find(const GrammarPlaces& places) const {
+  const auto [begin, end] = states_.equal_range(hash_of(places));
   for (auto it = begin; it != end; ++it) {
     if (it->second->places_ == places) return it->second.get();
   }
+  return nullptr;
+}
+
+MatcherState* GrammarAutomaton::keep(GrammarPlaces places) {
+  if (MatcherState* known = find(places)) return known;
   const auto state = std::make_shared<MatcherState>(std::move(places));
   adopt(state.get());
   return state.get();
+}
+
+MatcherState* GrammarAutomaton::behind_plain(MatcherState* from) {
+  if (from->kept_ && from->plain_known_) return from->behind_plain_;
+  MatcherState* behind = nullptr;
+  for (const uint8_t byte : plain_) {
+    MatcherState* one = step(from, byte);
+    const bool dead = !one->can_continue() && !one->complete();
+    if (dead || (behind != nullptr && one != behind)) {
+      behind = nullptr;
+      break;
+    }
+    behind = one;
+  }
+  from->plain_known_ = from->kept_;
+  from->behind_plain_ = behind;
+  return behind;
+}
+
+bool GrammarAutomaton::takes_plain(MatcherState* from, size_t count) {
+  for (; count > 0; --count) {
+    MatcherState* behind = behind_plain(from);
+    if (behind == nullptr) return false;
+    if (behind == from) return true;
+    from = behind;
+  }
+  return true;
 }
 
 void GrammarAutomaton::adopt(MatcherState* state) {
@@ -66,6 +109,7 @@ void GrammarAutomaton::forget(std::span<MatcherState* const> states) {
   for (const auto& [hash, state] : states_) {
     state->kept_ = false;
     state->behind_ = {};
+    state->plain_known_ = false;
   }
   states_.clear();
   frames_.clear();

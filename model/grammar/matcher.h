@@ -28,7 +28,10 @@ class MatcherState : public std::enable_shared_from_this<MatcherState> {
   friend class GrammarAutomaton;
   GrammarPlaces places_;
   std::vector<MatcherState*> behind_;  // by class of bytes; null: not known
-  bool kept_ = false;                  // by the automaton
+  // The one that every plain byte leads to; null if there is not one, or it is not known.
+  MatcherState* behind_plain_ = nullptr;
+  bool plain_known_ = false;
+  bool kept_ = false;  // by the automaton
 };
 
 // The states of a grammar's matchers, each computed when it is first wanted and kept for the next
@@ -45,6 +48,9 @@ class GrammarAutomaton {
   // Lives until forget().
   MatcherState* step(MatcherState* from, uint8_t byte);
 
+  // Whether any `count` plain bytes (token_trie.h) may come behind `from`.
+  bool takes_plain(MatcherState* from, size_t count);
+
   // Whether what is kept has reached the bound.
   bool full() const { return memory_ >= memory_max_; }
   // Keeps nothing but `states` and what others hold.
@@ -54,11 +60,14 @@ class GrammarAutomaton {
 
  private:
   MatcherState* keep(GrammarPlaces places);
+  MatcherState* find(const GrammarPlaces& places) const;
+  MatcherState* behind_plain(MatcherState* from);
   void adopt(MatcherState* state);
 
   std::shared_ptr<const Grammar> grammar_;
   size_t memory_max_;
   size_t memory_ = 0;
+  std::vector<uint8_t> plain_;  // one byte of each class that has a plain one
   GrammarFrames frames_;
   std::unordered_multimap<size_t, std::shared_ptr<MatcherState>> states_;
   std::vector<std::shared_ptr<MatcherState>> held_;  // what forget() was told to keep

@@ -17,12 +17,19 @@ TokenSet allowed_tokens(GrammarAutomaton& automaton, MatcherState* state, const 
       continue;
     }
     if (automaton.full()) automaton.forget(std::span(path).first(node.depth));
-    MatcherState* behind = automaton.step(path[node.depth - 1], node.byte);
+    MatcherState* before = path[node.depth - 1];
+    if (node.plain_bytes > 0 && automaton.takes_plain(before, node.plain_bytes)) {
+      for (const int32_t id : trie.tokens_below(node)) allowed.add(id);
+      work += before->places();
+      i = node.end;
+      continue;
+    }
+    MatcherState* behind = automaton.step(before, node.byte);
     if (!behind->can_continue() && !behind->complete()) {
       i = node.end;
       continue;
     }
-    work += path[node.depth - 1]->places() + behind->places();
+    work += before->places() + behind->places();
     path[node.depth] = behind;
     for (const int32_t id : trie.tokens(node)) allowed.add(id);
     ++i;

@@ -42,6 +42,22 @@ TokenTrie::TokenTrie(const std::vector<std::string>& tokens) {
     before = token;
   }
   close(0);
+  count_plain_bytes();
+}
+
+// From the last node to the first: what is below a node is done before it.
+void TokenTrie::count_plain_bytes() {
+  for (size_t i = nodes_.size(); i > 0; --i) {
+    Node& node = nodes_[i - 1];
+    if (!is_plain(node.byte)) continue;
+    uint16_t most = 0;
+    bool all = true;
+    for (size_t child = i; child < node.end && all; child = nodes_[child].end) {
+      all = nodes_[child].plain_bytes > 0;
+      most = std::max(most, nodes_[child].plain_bytes);
+    }
+    if (all) node.plain_bytes = static_cast<uint16_t>(most + 1);
+  }
 }
 
 }  // namespace cascade

@@ -63,4 +63,8 @@ const Result<GrammarVocabulary>& LazyGrammarVocabulary::get(const Tokenizer& tok
   return *vocabulary_;
 }
 
+std::shared_ptr<const LazyGrammarVocabulary> make_lazy_grammar_vocabulary() {
+  return std::make_shared<LazyGrammarVocabulary>();
+}
+
 }  // namespace cascade

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -43,5 +44,6 @@ class LazyGrammarVocabulary {
   mutable std::once_flag once_;
   mutable std::optional<Result<GrammarVocabulary>> vocabulary_;
 };
+std::shared_ptr<const LazyGrammarVocabulary> make_lazy_grammar_vocabulary();
 
 }  // namespace cascade
