@@ -268,6 +268,9 @@ wire::DecodeDone run_decode(Engine& engine, const wire::DecodeJob& job) {
   engine.pool.run(static_cast<int>(all.size()), [&](int i, int) { begin(engine, all[i]); });
   while (done.steps < job.steps_max && decode_step(engine, all)) ++done.steps;
   for (Running& running : all) {
+    const std::optional<Error>& error = running.result.error;
+    // The model's, not the sequence's.
+    if (error && error->code == ErrorCode::kDataCorrupt) done.error = error;
     done.sequences.push_back(std::move(running.result));
   }
   done.compute_us = system_clock().monotonic_us() - start_us;

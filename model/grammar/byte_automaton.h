@@ -34,7 +34,9 @@ class ByteAutomaton {
   // Drops the edges that lead nowhere. Nothing is added afterwards.
   void finish();
 
-  size_t size() const { return states_.size(); }
+  size_t memory_bytes() const {
+    return states_.size() * sizeof(StateRow) + edges_.size() * sizeof(Edge);
+  }
   std::span<const Edge> edges(State state) const;
   bool is_final(State state) const { return states_[state].final; }
   // Whether a final state can be reached.

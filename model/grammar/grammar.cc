@@ -18,7 +18,7 @@ uint32_t framed(uint32_t need) {
 }  // namespace
 
 size_t Grammar::memory_bytes() const {
-  size_t bytes = bytes_.size() * 16 + nodes_.size() * sizeof(GrammarNode);
+  size_t bytes = bytes_.memory_bytes() + nodes_.size() * sizeof(GrammarNode);
   for (const GrammarNode& node : nodes_) bytes += node.children.size() * sizeof(GrammarNodeId);
   return bytes;
 }

@@ -41,11 +41,30 @@ GrammarNodeId JsonPieces::string(const CodePointDfa& dfa) {
 }
 
 GrammarNodeId JsonPieces::integer(const NumberRange& range) {
-  return builder_.terminal(add_integers(builder_.bytes(), range));
+  return number_node(range, /*whole=*/true);
 }
 
 GrammarNodeId JsonPieces::number(const NumberRange& range) {
-  return builder_.terminal(add_numbers(builder_.bytes(), range));
+  return number_node(range, /*whole=*/false);
+}
+
+GrammarNodeId JsonPieces::number_node(const NumberRange& range, bool whole) {
+  std::string key = whole ? "i" : "n";
+  for (const std::optional<Decimal>& limit : {range.low, range.high}) {
+    if (!limit) {
+      key += ",";
+      continue;
+    }
+    key += (limit->exclusive ? ",<" : ",=") + std::string(limit->negative ? "-" : "") +
+           limit->whole + "." + limit->fraction;
+  }
+  const auto [known, added] = numbers_.try_emplace(key, 0);
+  if (added) {
+    ByteAutomaton& bytes = builder_.bytes();
+    known->second =
+        builder_.terminal(whole ? add_integers(bytes, range) : add_numbers(bytes, range));
+  }
+  return known->second;
 }
 
 // A tree of their texts.

@@ -52,10 +52,12 @@ class JsonPieces {
   GrammarNodeId spaced_text(std::string_view text);
   GrammarNodeId comma();
   GrammarNodeId close(char bracket);
+  GrammarNodeId number_node(const NumberRange& range, bool whole);
   GrammarNodeId extra_property(const std::vector<Property>& declared, GrammarNodeId value);
 
   GrammarBuilder& builder_;
   std::map<char, ByteAutomaton::State> spaces_;
+  std::map<std::string, GrammarNodeId> numbers_;  // by their limits
   std::optional<GrammarNodeId> string_, character_, comma_, any_value_, any_object_, any_array_;
 };
 
