@@ -5,6 +5,8 @@
 
 #include "base/clock.h"
 #include "model/conversation.h"
+#include "model/grammar/compile.h"
+#include "model/grammar/vocabulary.h"
 #include "model/sampler.h"
 
 namespace cascade {
@@ -38,6 +40,37 @@ TokenHistory history_of(const wire::SampleSpec& spec) {
   return {all.first(prompt), all.subspan(prompt)};
 }
 
+// What the spec's constraint refers to, compiled; null without one.
+Result<std::shared_ptr<SharedGrammar>> grammar_of(Engine& engine, const wire::SampleSpec& spec) {
+  if (!spec.constraint) return std::shared_ptr<SharedGrammar>();
+  const Result<GrammarVocabulary>& vocabulary = engine.model.grammar_vocabulary();
+  if (!vocabulary.ok()) return vocabulary.error();
+  const wire::Grammar& grammar = spec.constraint->grammar;
+  return engine.grammars.get(grammar.kind, grammar.schema, *vocabulary);
+}
+
+// From the tokens so far, so that it is the same whoever computed them: some 0.1 ms for 5,000.
+Result<OutputConstraint> constraint_of(const Model& model, std::shared_ptr<SharedGrammar> grammar,
+                                       const wire::Constraint& spec) {
+  const Thoughts thoughts = spec.inside_think ? Thoughts::kBegun
+                            : spec.may_think  ? Thoughts::kMayCome
+                                              : Thoughts::kNone;
+  return OutputConstraint::behind(std::move(grammar), *model.grammar_vocabulary(), thoughts,
+                                  spec.tokens);
+}
+
+// sample(), among the tokens that the constraint allows, if there is one.
+Result<Sampled> sample_allowed(std::span<float> logits, SamplerParams params,
+                               const TokenHistory& history, int64_t position,
+                               const Kernels& kernels, OutputConstraint* constraint) {
+  if (constraint == nullptr) return sample(logits, params, history, position, kernels);
+  ASSIGN_OR_RETURN(const auto allowed, constraint->allowed());
+  params.allowed = allowed->words;
+  ASSIGN_OR_RETURN(Sampled sampled, sample(logits, params, history, position, kernels));
+  RETURN_IF_ERROR(constraint->take(sampled.token));
+  return sampled;
+}
+
 // A sequence of a decode job while it runs.
 struct Running {
   const wire::DecodeSequence* job;
@@ -46,12 +79,13 @@ struct Running {
   int64_t position;
   SamplerParams params;
   TokenHistory history;  // goes on with every step of the burst
+  std::shared_ptr<SharedGrammar> grammar;
+  std::optional<OutputConstraint> constraint;  // so does this
   wire::DecodedSequence result;
-  std::optional<Error> error;
 
   bool done() const {
     const auto& sampled = result.token_ids;
-    if (error || static_cast<int32_t>(sampled.size()) >= job->steps_max) return true;
+    if (result.error || static_cast<int32_t>(sampled.size()) >= job->steps_max) return true;
     return !sampled.empty() &&
            std::ranges::find(job->end_tokens, sampled.back()) != job->end_tokens.end();
   }
@@ -88,15 +122,52 @@ bool decode_step(Engine& engine, std::vector<Running>& all) {
   engine.transformer.logits(hidden.data(), rows, logits.data());
   engine.pool.run(rows, [&](int row, int) {
     Running& running = *active[row];
-    const auto sampled = sample(std::span(logits).subspan(row * vocab, vocab), running.params,
-                                running.history, running.position + 1, *engine.model.kernels);
-    if (!sampled.ok()) {
-      running.error = sampled.error();
-      return;
+    const auto sampled =
+        sample_allowed(std::span(logits).subspan(row * vocab, vocab), running.params,
+                       running.history, running.position + 1, *engine.model.kernels,
+                       running.constraint ? &*running.constraint : nullptr);
+    if (sampled.ok()) {
+      take(running, *sampled);
+    } else {
+      running.result.error = sampled.error();
     }
-    take(running, *sampled);
   });
   return true;
+}
+
+// Before anything is computed for it.
+Status check_grammar(const Model& model, const wire::EncodeJob& job) {
+  if (!job.grammar) return {};
+  const Result<GrammarVocabulary>& vocabulary = model.grammar_vocabulary();
+  if (!vocabulary.ok()) return vocabulary.error();
+  auto compiled = compile_grammar(job.grammar->kind, job.grammar->schema, "grammar.schema");
+  return compiled.ok() ? Status() : compiled.error();
+}
+
+// Behind a prompt.
+Result<Sampled> sample_first(Engine& engine, const wire::SampleSpec& spec, std::span<float> logits,
+                             int64_t position) {
+  ASSIGN_OR_RETURN(const auto grammar, grammar_of(engine, spec));
+  std::optional<OutputConstraint> constraint;
+  if (grammar) {
+    ASSIGN_OR_RETURN(constraint, constraint_of(engine.model, grammar, *spec.constraint));
+  }
+  return sample_allowed(logits, sampler_params(spec), history_of(spec), position,
+                        *engine.model.kernels, constraint ? &*constraint : nullptr);
+}
+
+// Sets up what depends on the tokens so far. Half a millisecond for penalties that look at 16,384
+// tokens, of which 8,192 are distinct.
+void begin(Engine& engine, Running& running) {
+  const wire::SampleSpec& spec = running.job->sample;
+  running.history = history_of(spec);
+  if (running.grammar == nullptr) return;
+  auto constraint = constraint_of(engine.model, running.grammar, *spec.constraint);
+  if (constraint.ok()) {
+    running.constraint = *std::move(constraint);
+  } else {
+    running.result.error = constraint.error();
+  }
 }
 
 }  // namespace
@@ -104,6 +175,10 @@ bool decode_step(Engine& engine, std::vector<Running>& all) {
 wire::EncodeDone run_encode(const Model& model, const wire::EncodeJob& job) {
   wire::EncodeDone done;
   done.job = job.job;
+  if (const Status usable = check_grammar(model, job); !usable.ok()) {
+    done.error = usable.error();
+    return done;
+  }
   ConversationContext context = {model.tokenizer, model.chat_template, model.template_tokens,
                                  job.thinking, job.now_unix_s};
   if (!job.tools.empty()) {
@@ -158,8 +233,7 @@ wire::PrefillDone run_prefill(Engine& engine, const wire::PrefillJob& job) {
     std::vector<float> logits(engine.model.config.vocab_size);
     engine.transformer.logits(hidden.data(), 1, logits.data());
     const int64_t next = job.position + static_cast<int64_t>(job.token_ids.size());
-    auto sampled = sample(logits, sampler_params(*job.sample), history_of(*job.sample), next,
-                          *engine.model.kernels);
+    auto sampled = sample_first(engine, *job.sample, logits, next);
     if (sampled.ok()) {
       done.token = sampled->token;
       done.logprob = sampled->logprob;
@@ -185,19 +259,27 @@ wire::DecodeDone run_decode(Engine& engine, const wire::DecodeJob& job) {
                    sequence.position,
                    sampler_params(sequence.sample),
                    {},
+                   {},
+                   {},
                    {.sequence = sequence.sequence,
                     .token_ids = {},
                     .logprobs = {},
                     .top_token_ids = {},
-                    .top_logprobs = {}},
-                   {}});
+                    .top_logprobs = {},
+                    .error = {}}});
+    auto grammar = grammar_of(engine, sequence.sample);
+    if (grammar.ok()) {
+      all.back().grammar = *std::move(grammar);
+    } else {
+      all.back().result.error = grammar.error();
+    }
   }
-  // Half a millisecond for 16,384 tokens, of which 8,192 are distinct.
-  engine.pool.run(static_cast<int>(all.size()),
-                  [&](int i, int) { all[i].history = history_of(all[i].job->sample); });
+  engine.pool.run(static_cast<int>(all.size()), [&](int i, int) { begin(engine, all[i]); });
   while (done.steps < job.steps_max && decode_step(engine, all)) ++done.steps;
   for (Running& running : all) {
-    if (running.error) done.error = running.error;
+    const std::optional<Error>& error = running.result.error;
+    // The model's, not the sequence's.
+    if (error && error->code == ErrorCode::kDataCorrupt) done.error = error;
     done.sequences.push_back(std::move(running.result));
   }
   done.compute_us = system_clock().monotonic_us() - start_us;

@@ -3,6 +3,7 @@
 
 #include "cache/page_arena.h"
 #include "kernels/thread_pool.h"
+#include "model/grammar/grammar_cache.h"
 #include "model/model.h"
 #include "model/transformer.h"
 #include "wire/messages.h"
@@ -19,6 +20,7 @@ struct Engine {
   PageArena& arena;
   ThreadPool& pool;
   Transformer transformer;
+  GrammarCache grammars;
 };
 
 // Tokenizes as the job says. Needs no Engine: it may run beside a forward pass. Any thread.

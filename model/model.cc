@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/utf8.h"
 #include "kernels/kv_format.h"
+#include "model/grammar/vocabulary.h"
 #include "model/safetensors.h"
 #include "model/transformer.h"
 
@@ -130,6 +131,11 @@ Result<std::unique_ptr<Model>> load_model(const fs::path& dir, const ModelOption
       .kv_layout = kv_layout(config, options.kv_type),
       .load = std::move(report),
   });
+}
+
+const Result<GrammarVocabulary>& Model::grammar_vocabulary() const {
+  return lazy_vocabulary->get(tokenizer, generation.end_tokens,
+                              static_cast<size_t>(config.vocab_size));
 }
 
 Digest Model::root_key(std::string_view tenant) const {

@@ -18,6 +18,10 @@
 
 namespace cascade {
 
+struct GrammarVocabulary;     // model/grammar/vocabulary.h
+class LazyGrammarVocabulary;  // the same
+std::shared_ptr<const LazyGrammarVocabulary> make_lazy_grammar_vocabulary();
+
 struct ModelOptions {
   WeightType weight_type = WeightType::kBf16;
   KvType kv_type = KvType::kInt8;
@@ -40,6 +44,11 @@ struct Model {
   Weights weights;
   KvLayout kv_layout;
   LoadReport load;
+
+  // The tokens as constrained sampling sees them; made at the first call.
+  // Errors: as GrammarVocabulary::make().
+  const Result<GrammarVocabulary>& grammar_vocabulary() const;
+  std::shared_ptr<const LazyGrammarVocabulary> lazy_vocabulary = make_lazy_grammar_vocabulary();
 
   // The root of all chains of `tenant`: digests everything that K and V depend on besides tokens.
   Digest root_key(std::string_view tenant) const;

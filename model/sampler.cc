@@ -2,10 +2,12 @@
 #include "model/sampler.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
 
+#include "base/check.h"
 #include "base/random.h"
 
 namespace cascade {
@@ -75,12 +77,31 @@ std::vector<Candidate> most_likely(std::span<const float> logits, size_t count) 
   return heap;
 }
 
+// Calls `take(i)` for each allowed token, in order.
+template <class Take>
+void for_each_allowed(std::span<const float> logits, const SamplerParams& params,
+                      const Take& take) {
+  if (params.allowed.empty()) {
+    for (size_t i = 0; i < logits.size(); ++i) take(i);
+    return;
+  }
+  CHECK(params.allowed.size() * 64 >= logits.size());
+  for (size_t i = 0; i < logits.size(); i += 64) {
+    for (uint64_t word = params.allowed[i / 64]; word != 0; word &= word - 1) {
+      const size_t token = i + static_cast<size_t>(std::countr_zero(word));
+      if (token < logits.size()) take(token);
+    }
+  }
+}
+
 // The candidates that top-k, top-p and min-p leave, most likely first, with their probabilities.
 std::vector<Candidate> candidates(std::span<const float> logits, const SamplerParams& params) {
-  std::vector<Candidate> all(logits.size());
-  for (size_t i = 0; i < logits.size(); ++i) {
-    all[i] = {static_cast<int32_t>(i), static_cast<double>(logits[i])};
-  }
+  std::vector<Candidate> all;
+  all.reserve(params.allowed.empty() ? logits.size() : 0);
+  for_each_allowed(logits, params, [&](size_t i) {
+    all.push_back({static_cast<int32_t>(i), static_cast<double>(logits[i])});
+  });
+  CHECK(!all.empty());
   const bool cut = params.top_k > 0 && static_cast<size_t>(params.top_k) < all.size();
   const auto last = cut ? all.begin() + params.top_k : all.end();
   if (cut) std::nth_element(all.begin(), last - 1, all.end(), more_likely);
@@ -107,12 +128,23 @@ std::vector<Candidate> candidates(std::span<const float> logits, const SamplerPa
   return all;
 }
 
-// The choice, by logits that parameters have changed already.
-int32_t choose(std::span<const float> logits, const SamplerParams& params, int64_t position) {
-  if (params.temperature == 0) {
-    const auto best = std::max_element(logits.begin(), logits.end());  // the first of equals
+// The first of equals.
+int32_t most_likely_allowed(std::span<const float> logits, const SamplerParams& params) {
+  if (params.allowed.empty()) {
+    const auto best = std::max_element(logits.begin(), logits.end());
     return static_cast<int32_t>(best - logits.begin());
   }
+  int32_t best = -1;
+  for_each_allowed(logits, params, [&](size_t i) {
+    if (best < 0 || logits[i] > logits[static_cast<size_t>(best)]) best = static_cast<int32_t>(i);
+  });
+  CHECK(best >= 0);
+  return best;
+}
+
+// The choice, by logits that parameters have changed already.
+int32_t choose(std::span<const float> logits, const SamplerParams& params, int64_t position) {
+  if (params.temperature == 0) return most_likely_allowed(logits, params);
   const std::vector<Candidate> left = candidates(logits, params);
   double total = 0;
   for (const Candidate& candidate : left) total += candidate.weight;

@@ -27,6 +27,9 @@ struct SamplerParams {
   std::span<const int32_t> bias_tokens = {};
   std::span<const float> biases = {};
   int32_t top_logprobs = 0;  // how many of the most likely tokens are told
+  // The tokens that may be chosen: bit i % 64 of word i / 64, at least one of them; empty: all. The
+  // caller's.
+  std::span<const uint64_t> allowed = {};
 
   // Whether sample() reads the history.
   bool penalises() const {
@@ -54,8 +57,9 @@ struct Sampled {
 //      positive, and multiplies it otherwise, once (Keskar et al. 2019);
 //   3. frequency_penalty times how often a token was generated, and presence_penalty if it was at
 //      all, are subtracted (the prompt does not count);
-//   4. temperature, top-k, top-p, min-p;
-//   5. one draw.
+//   4. tokens that are not allowed are left out;
+//   5. temperature, top-k, top-p, min-p;
+//   6. one draw.
 // Equal logits rank by id, so that ties are the same everywhere. Any thread.
 // Errors: kDataCorrupt, field "logits", if they are not finite.
 Result<Sampled> sample(std::span<float> logits, const SamplerParams& params,

@@ -8,6 +8,7 @@
 #include "model/tokenizer/decoder_stream.h"
 #include "model/tokenizer/parts.h"
 #include "model/tokenizer/text.h"
+#include "model/tokenizer/token_bytes.h"
 
 namespace cascade {
 
@@ -67,6 +68,10 @@ std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special) c
   for (const int32_t id : ids) text += decoder.push(id);
   text += decoder.finish();
   return text;
+}
+
+std::optional<TokenBytes> Tokenizer::token_bytes() const {
+  return cascade::token_bytes(impl_->parts);
 }
 
 std::optional<int32_t> Tokenizer::token_id(std::string_view token) const {

@@ -21,6 +21,13 @@ struct ThinkTokens {
   int32_t close = -1;
 };
 
+// A text is the bytes of its tokens one after another, but that a space at its very beginning is
+// left out if `drops_first_space`.
+struct TokenBytes {
+  std::vector<std::string> bytes;  // by id; empty for special tokens and ids without a token
+  bool drops_first_space = false;
+};
+
 // Immutable after load; any thread.
 class Tokenizer {
  public:
@@ -53,6 +60,9 @@ class Tokenizer {
   // Unknown ids give nothing. `skip_special` leaves out special added tokens.
   std::string decode(std::span<const int32_t> ids, bool skip_special) const;
 
+  // The bytes that each token stands for by itself, by id; nullopt if the decoder joins tokens by
+  // more than putting these one after another. Takes some 20 ms for 150,000 tokens.
+  std::optional<TokenBytes> token_bytes() const;
   // The id of an added token or vocabulary entry spelled exactly `token`.
   std::optional<int32_t> token_id(std::string_view token) const;
   // An added token marked special (never shown to users).

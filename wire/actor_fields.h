@@ -25,6 +25,7 @@ void fields(A& a, M& m) {
   a.required("raw", m.raw);
   a.optional("thinking", m.thinking);
   a.required("now_unix_s", m.now_unix_s);
+  a.optional("grammar", m.grammar);
 }
 
 template <class A, Is<EncodeDone> M>
@@ -35,6 +36,14 @@ void fields(A& a, M& m) {
   a.required("generation_prefix", m.generation_prefix);
   a.required("inside_think", m.inside_think);
   a.optional("text", m.text);
+}
+
+template <class A, Is<Constraint> M>
+void fields(A& a, M& m) {
+  a.required("grammar", m.grammar);
+  a.required("inside_think", m.inside_think);
+  a.required("may_think", m.may_think);
+  a.numbers("tokens", m.tokens);
 }
 
 template <class A, Is<SampleSpec> M>
@@ -52,6 +61,7 @@ void fields(A& a, M& m) {
   a.numbers("bias_tokens", m.bias_tokens);
   a.numbers("biases", m.biases);
   a.required("top_logprobs", m.top_logprobs);
+  a.optional("constraint", m.constraint);
 }
 
 template <class A, Is<PrefillJob> M>
@@ -99,6 +109,7 @@ void fields(A& a, M& m) {
   a.numbers("logprobs", m.logprobs);
   a.numbers("top_token_ids", m.top_token_ids);
   a.numbers("top_logprobs", m.top_logprobs);
+  a.optional("error", m.error);
 }
 
 template <class A, Is<DecodeDone> M>

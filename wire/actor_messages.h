@@ -37,7 +37,8 @@ struct EncodeJob {
   std::string follower = "user";  // kHistory: the role of the message that will follow
   std::string raw;
   std::optional<bool> thinking;
-  int64_t now_unix_s = 0;  // for strftime_now
+  int64_t now_unix_s = 0;          // for strftime_now
+  std::optional<Grammar> grammar;  // kPrompt, kRaw: is only checked
 };
 
 struct EncodeDone {
@@ -49,6 +50,14 @@ struct EncodeDone {
   std::string generation_prefix;
   bool inside_think = false;
   std::string text;  // show_text: the prompt before it was tokenized
+};
+
+// The form of an answer, and what there is of it.
+struct Constraint {
+  Grammar grammar;
+  bool inside_think = false;    // the prompt ended within thoughts
+  bool may_think = false;       // the answer may begin with thoughts
+  std::vector<int32_t> tokens;  // sampled so far
 };
 
 // How to choose a token from logits: everything that the choice depends on.
@@ -68,6 +77,7 @@ struct SampleSpec {
   std::vector<int32_t> bias_tokens;
   std::vector<float> biases;  // [bias_tokens]
   int32_t top_logprobs = 0;
+  std::optional<Constraint> constraint;
 };
 
 // scheduler -> prefill: compute K and V of `token_ids` at `position` into pages. Answered with
@@ -113,6 +123,7 @@ struct DecodedSequence {
   std::vector<float> logprobs;
   std::vector<int32_t> top_token_ids;  // as in Final, of all these tokens
   std::vector<float> top_logprobs;
+  std::optional<Error> error;  // of this sequence alone
 };
 
 struct DecodeDone {

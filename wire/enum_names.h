@@ -23,6 +23,9 @@ inline std::string_view enum_name(MissReason value) {
 inline std::string_view enum_name(ErrorCode value) {
   return to_string(value);
 }
+inline std::string_view enum_name(GrammarKind value) {
+  return to_string(value);
+}
 std::string_view enum_name(EncodeJob::Mode value);  // "prompt", "history", "raw"
 
 // Returns false, and leaves `value`, if no enumerator has the name.
@@ -31,6 +34,7 @@ bool enum_from_name(std::string_view name, ThinkPolicy& value);
 bool enum_from_name(std::string_view name, KvState& value);
 bool enum_from_name(std::string_view name, MissReason& value);
 bool enum_from_name(std::string_view name, ErrorCode& value);
+bool enum_from_name(std::string_view name, GrammarKind& value);
 bool enum_from_name(std::string_view name, EncodeJob::Mode& value);
 
 }  // namespace cascade::wire

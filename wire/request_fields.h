@@ -37,6 +37,12 @@ void fields(A& a, M& m) {
   a.optional("logit_bias", m.logit_bias);
 }
 
+template <class A, Is<Grammar> M>
+void fields(A& a, M& m) {
+  a.required("kind", m.kind);
+  a.optional("schema", m.schema);
+}
+
 template <class A, Is<GenerateRequest> M>
 void fields(A& a, M& m) {
   a.optional("chunks", m.chunks);
@@ -64,6 +70,7 @@ void fields(A& a, M& m) {
   a.optional("session", m.session);
   a.optional("client_data", m.client_data);
   a.optional("tools", m.tools);
+  a.optional("grammar", m.grammar);
 }
 
 template <class A, Is<CancelRequest> M>

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/grammar_kind.h"
 #include "wire/chunk.h"
 
 namespace cascade::wire {
@@ -46,6 +47,12 @@ struct SamplingParams {
   std::optional<double> presence_penalty;   // [-2, 2]; of a token that was generated
   std::optional<double> frequency_penalty;  // [-2, 2]; times how often it was generated
   std::vector<LogitBias> logit_bias;        // <= 1024, each token once
+};
+
+// The form that the answer must have, from its first character to its last.
+struct Grammar {
+  GrammarKind kind = GrammarKind::kJsonObject;
+  std::string schema;  // kJsonObject: empty
 };
 
 // Answered with Accepted, then Delta and Progress (if stream), then exactly one of Final or Error.
@@ -89,7 +96,8 @@ struct GenerateRequest {
   std::string session;  // <= 128 bytes without control characters
   // What the model may call: a JSON array as in OpenAI's API, given to the chat template; or empty.
   // Only with messages.
-  std::string tools;  // <= 1 MiB
+  std::string tools;               // <= 1 MiB
+  std::optional<Grammar> grammar;  // not with ignore_eos
 };
 
 // Ends the generation `target` of the same client. Answered with Ack; the target is answered with

@@ -245,6 +245,23 @@ Status check_session(const GenerateRequest& request) {
   return invalid_argument("session", "is only there with chunks: it adds its turns to them");
 }
 
+Status check_grammar(const GenerateRequest& request) {
+  if (!request.grammar) return {};
+  const std::string& schema = request.grammar->schema;
+  const bool wanted = request.grammar->kind != GrammarKind::kJsonObject;
+  if (wanted == schema.empty()) {
+    return invalid_argument("grammar.schema",
+                            wanted ? "must not be empty" : "must be empty: json_object has none");
+  }
+  if (schema.size() > kGrammarBytesMax) {
+    return invalid_argument("grammar.schema", "has " + std::to_string(schema.size()) +
+                                                  " bytes, more than the limit of " +
+                                                  std::to_string(kGrammarBytesMax));
+  }
+  if (!request.ignore_eos) return {};
+  return invalid_argument("ignore_eos", "cannot be set with grammar: the answer ends with it");
+}
+
 Status check_session_id(const std::string& id) {
   if (id.empty()) return invalid_argument("id", "must not be empty");
   return check_name("id", id);
@@ -295,6 +312,7 @@ Status check_request(const GenerateRequest& request) {
   RETURN_IF_ERROR(check_retention(request));
   RETURN_IF_ERROR(check_session(request));
   RETURN_IF_ERROR(check_tools(request));
+  RETURN_IF_ERROR(check_grammar(request));
   return check_stop(request.stop);
 }
 

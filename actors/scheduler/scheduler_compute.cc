@@ -235,6 +235,10 @@ void SchedulerCore::on(wire::DecodeDone&& done) {
   prompt_budget_.decoded(done.compute_us);
   for (const wire::DecodedSequence& result : done.sequences) {
     Request& request = *requests_.at(result.sequence);
+    if (result.error) {
+      fail(request, *result.error);
+      continue;
+    }
     if (result.token_ids.empty()) continue;
     // Every token but the last of the burst was fed, so its K and V are in pages.
     std::vector<int32_t> fed = {request.sampled.back()};
@@ -263,6 +267,7 @@ bool SchedulerCore::take_token(Request& request, int32_t token, float logprob,
   request.logprobs.push_back(logprob);
   ++counters_.tokens_generated;
   if (request.penalised()) request.sample.history.push_back(token);
+  if (request.sample.constraint) request.sample.constraint->tokens.push_back(token);
   if (std::ranges::find(request.end_tokens, token) != request.end_tokens.end()) {
     request.pending_finish = "stop";
     return true;

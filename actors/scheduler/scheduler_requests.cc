@@ -207,6 +207,11 @@ void SchedulerCore::set_sampling(Request& request) {
     spec.biases.push_back(static_cast<float>(entry.bias));
   }
   spec.top_logprobs = request.params.top_logprobs;
+  if (const auto& grammar = request.params.grammar) {
+    spec.constraint.emplace();
+    spec.constraint->grammar = *grammar;
+    spec.constraint->may_think = request.params.thinking.value_or(true);
+  }
   if (!request.params.ignore_eos) request.end_tokens = defaults.end_tokens;
 }
 
@@ -232,6 +237,7 @@ void SchedulerCore::encode_request(Request& request) {
   job.now_unix_s = clock_.wall_us() / 1'000'000;
   job.thinking = request.params.thinking;
   job.tools = request.params.tools;
+  job.grammar = request.params.grammar;
   if (request.params.prompt) {
     job.mode = wire::EncodeJob::Mode::kRaw;
     job.raw = *request.params.prompt;
@@ -291,6 +297,7 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
   }
   request.generation_prefix = std::move(done.generation_prefix);
   request.inside_think = done.inside_think;
+  if (request.sample.constraint) request.sample.constraint->inside_think = done.inside_think;
   request.output =
       std::make_unique<OutputStream>(model_.tokenizer, request.inside_think, request.params.stop);
   if (request.sample.repetition_penalty != 1) {

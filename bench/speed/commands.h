@@ -41,6 +41,12 @@ struct ModelBenchOptions {
   int64_t shared_prefix = 0;     // decode: also with so many tokens in common; 0: not
 };
 
+struct GrammarBenchOptions {
+  CommonOptions common;
+  std::string model_dir;     // whose tokens; empty: made-up ones
+  int64_t tokens = 152'000;  // of these: as many as Qwen3 has
+};
+
 // Read bandwidth, f32 and int8 peak on 1..N threads.
 Status peak(const CommonOptions& options);
 // One matrix product of each type and shape of a Qwen3-0.6B layer. Errors: kInvalidArgument.
@@ -51,5 +57,8 @@ Status attention(const KernelOptions& options);
 // option, where the pages do not fit the machine's memory.
 Status prefill(const ModelBenchOptions& options);
 Status decode(const ModelBenchOptions& options);
+// The tokens that a JSON schema allows, at several places of a document. Errors: as
+// load_model_text; kUnsupported, field = option.
+Status grammar(const GrammarBenchOptions& options);
 
 }  // namespace cascade::speed

@@ -38,6 +38,7 @@ struct AllOptions {
   CommonOptions peak;
   KernelOptions gemm, attention;
   ModelBenchOptions prefill, decode;
+  GrammarBenchOptions grammar;
   CacheOptions cache;
 };
 
@@ -119,6 +120,15 @@ void add_model_commands(CLI::App& app, AllOptions& all, Status& status) {
                    "also with so many first tokens in common")
       ->check(CLI::Range(int64_t{0}, kTokensMax));
   decode_command->callback([&] { status = decode(all.decode); });
+
+  auto* grammar_command = app.add_subcommand("grammar", "the tokens that a JSON schema allows");
+  add_common(grammar_command, all.grammar.common);
+  grammar_command->add_option("--model", all.grammar.model_dir,
+                              "folder of the model whose tokens they are (default: made-up ones)");
+  grammar_command->add_option("--tokens", all.grammar.tokens, "made-up tokens")
+      ->check(CLI::Range(int64_t{256}, int64_t{1'000'000}))
+      ->capture_default_str();
+  grammar_command->callback([&] { status = grammar(all.grammar); });
 }
 
 void add_cache_command(CLI::App& app, CacheOptions& options, Status& status) {

@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "clients/cpp/endpoint.h"
 #include "clients/ctl/chunk_options.h"
+#include "clients/ctl/grammar_options.h"
 #include "clients/ctl/run.h"
 #include "clients/ctl/session_options.h"
 #include "clients/ctl/terminal_text.h"
@@ -137,6 +138,7 @@ void add_generate(CLI::App& command, Parsed& parsed) {
   command.add_flag("--ignore-eos", generate.params.ignore_eos, "Go on behind end tokens");
   command.add_flag("--retain", generate.params.retain_output, "Keep the output as a chunk");
   add_retention_options(command, generate.params);
+  add_grammar_options(command, generate.params);
   command.add_flag("--raw", generate.raw,
                    "The prompt as it is, without the chat template; special tokens in it are not "
                    "recognised");

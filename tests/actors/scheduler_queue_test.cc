@@ -103,6 +103,10 @@ TEST(Preemption, makes_places_for_another_tenant_and_changes_no_output) {
     flood.push_back(generate(long_text("City" + std::to_string(i), 30), 300));
     flood.back().sampling.temperature = i % 2 == 0 ? 0 : 0.8;
     flood.back().sampling.seed = static_cast<uint64_t>(i);
+    if (i % 3 == 1) {
+      flood.back().ignore_eos = false;
+      flood.back().grammar = {GrammarKind::kJsonSchema, R"({"type": "string", "minLength": 5000})"};
+    }
     numbers.push_back(world.post(flood.back(), "flood", "first"));
   }
   ASSERT_TRUE(pump_until(world, [&] { return status_now(world).requests_running == 4; }));

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 #include "clients/ctl/run.h"
 
 namespace cascade::ctl {
@@ -230,6 +232,26 @@ TEST(Options, of_a_generation_are_checked_without_a_daemon) {
   ASSERT_FALSE(alone.ok());
   EXPECT_EQ(alone.error().field, "top_logprobs");
   EXPECT_TRUE(check_options(options_of({"status"})).ok());
+}
+
+TEST(Options, of_the_form_of_an_answer) {
+  const auto object = options_of({"generate", "--json-object", "x"}).generate.params.grammar;
+  ASSERT_TRUE(object.has_value());
+  EXPECT_EQ(object->kind, GrammarKind::kJsonObject);
+  EXPECT_EQ(object->schema, "");
+  const std::string file = ::testing::TempDir() + "/schema.json";
+  std::ofstream(file) << R"({"type": "string"})";
+  for (const auto& [option, kind] : {std::pair("--json-schema", GrammarKind::kJsonSchema),
+                                     std::pair("--grammar", GrammarKind::kParts)}) {
+    const auto read = options_of({"generate", option, file.c_str(), "x"}).generate.params.grammar;
+    ASSERT_TRUE(read.has_value());
+    EXPECT_EQ(read->kind, kind);
+    EXPECT_EQ(read->schema, R"({"type": "string"})");
+    EXPECT_EQ(exit_code({"generate", option, "/none", "x"}), kExitUsage);
+    EXPECT_EQ(exit_code({"generate", option, file.c_str(), "--json-object", "x"}), kExitUsage);
+  }
+  std::ofstream(file) << "\xFF";
+  EXPECT_EQ(exit_code({"generate", "--json-schema", file.c_str(), "x"}), kExitUsage);
 }
 
 TEST(Options, exit_with_usage_for_a_wrong_command_line) {

@@ -342,5 +342,56 @@ TEST(Sampler, a_penalty_beyond_the_range_of_f32_still_ranks_the_penalised_last) 
   }
 }
 
+// A bit for each token.
+std::vector<uint64_t> set_of(const std::vector<int32_t>& tokens, size_t size) {
+  std::vector<uint64_t> words((size + 63) / 64);
+  for (const int32_t token : tokens) words[token / 64] |= uint64_t{1} << (token % 64);
+  return words;
+}
+
+TEST(Sampler, chooses_among_allowed_tokens_as_if_there_were_no_others) {
+  Random random(testing::test_seed());
+  for (int i = 0; i < 300; ++i) {
+    const Logits logits = random_logits(random, 200);
+    std::vector<int32_t> allowed;
+    Logits left;
+    for (int32_t token = 0; token < 200; ++token) {
+      if (random.below(i % 3 == 0 ? 100 : 4) != 0 && !(token == 199 && allowed.empty())) continue;
+      allowed.push_back(token);
+      left.push_back(logits[token]);
+    }
+    const std::vector<uint64_t> set = set_of(allowed, 200);
+    SamplerParams params;
+    if (i % 4 != 0) params.temperature = 0.1 + 2 * random.unit();
+    if (i % 5 == 0) params.top_k = 1 + static_cast<int32_t>(random.below(10));
+    if (i % 7 == 0) params.top_p = 0.1 + 0.8 * random.unit();
+    if (i % 3 == 0) params.min_p = 0.2;
+    params.seed = random();
+    const int32_t expected = allowed[token(left, params, i)];
+    params.allowed = set;
+    const auto sampled = draw(logits, params, i);
+    ASSERT_TRUE(sampled.ok());
+    EXPECT_EQ(sampled->token, expected);
+    // The model's own, whatever is allowed.
+    const auto p = softmax(logits, 1);
+    EXPECT_NEAR(sampled->logprob, std::log(p[expected]), 1e-4);
+  }
+}
+
+TEST(Sampler, no_bias_or_reward_brings_a_token_back_that_is_not_allowed) {
+  const std::vector<uint64_t> set = set_of({3}, 10);
+  const std::vector<int32_t> biased = {5};
+  const std::vector<float> biases = {100};
+  SamplerParams params;
+  params.bias_tokens = biased;
+  params.biases = biases;
+  params.frequency_penalty = -2;
+  params.allowed = set;
+  for (const double temperature : {0.0, 1.0, 100.0}) {
+    params.temperature = temperature;
+    EXPECT_EQ(token(Logits(10, 0), params, 0, {5, 5, 5}), 3);
+  }
+}
+
 }  // namespace
 }  // namespace cascade

@@ -85,6 +85,11 @@ inline void make_valid(Random& random, GenerateRequest& request) {
   request.top_logprobs =
       request.logprobs ? static_cast<int32_t>(random.below(kTopLogprobsMax + 1)) : 0;
   for (std::string& stop : request.stop) stop = "s" + random_text(random, 60);
+  if (request.grammar) {
+    const bool plain = request.grammar->kind == GrammarKind::kJsonObject;
+    request.grammar->schema = plain ? "" : "g" + random_text(random, 60);
+    request.ignore_eos = false;
+  }
   request.retain_output = true;
   make_valid(random, request.output_name, request.output_ttl_ms, request.output_priority,
              request.output_priority_ms);

@@ -43,6 +43,7 @@ GenerateRequest sample_request() {
   request.stop = {"\n\n"};
   request.retain_output = true;
   request.stream = true;
+  request.grammar = {GrammarKind::kJsonSchema, R"({"type":"string"})"};
   return request;
 }
 

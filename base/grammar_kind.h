@@ -1,0 +1,25 @@
+// How a request says what form its output must have.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace cascade {
+
+enum class GrammarKind : uint8_t {
+  kJsonObject,  // any JSON object
+  kJsonSchema,  // a document for which a JSON schema holds
+  kParts,       // literal text and JSON documents in sequence, choice and repetition
+};
+
+// "json_object", "json_schema", "parts".
+std::string_view to_string(GrammarKind kind);
+// The inverse; nullopt for an unknown name.
+std::optional<GrammarKind> grammar_kind_from_string(std::string_view name);
+
+// Of a schema's text. OpenAI's limit is 120,000 characters.
+inline constexpr size_t kGrammarBytesMax = size_t{128} << 10;
+
+}  // namespace cascade

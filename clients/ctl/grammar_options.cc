@@ -1,0 +1,43 @@
+// A schema comes from a file, whose name stands in messages about it.
+#include "clients/ctl/grammar_options.h"
+
+#include "base/file.h"
+#include "base/utf8.h"
+#include "clients/ctl/terminal_text.h"
+
+namespace cascade::ctl {
+namespace {
+
+std::string read_schema(const std::string& option, const std::string& file) {
+  const auto text = read_file(file, kGrammarBytesMax);
+  if (!text.ok()) throw CLI::ValidationError(option, one_line(text.error().to_string()));
+  if (!is_utf8(*text)) throw CLI::ValidationError(option, one_line(file) + " is not UTF-8");
+  return *text;
+}
+
+}  // namespace
+
+void add_grammar_options(CLI::App& command, wire::GenerateRequest& params) {
+  const auto from_file = [&params](const char* option, GrammarKind kind) {
+    return [&params, option, kind](const std::string& file) {
+      params.grammar = {kind, read_schema(option, file)};
+    };
+  };
+  CLI::Option* schema = command.add_option_function<std::string>(
+      "--json-schema", from_file("--json-schema", GrammarKind::kJsonSchema),
+      "The answer is JSON for which the JSON schema in this file holds");
+  CLI::Option* object = command.add_flag_callback(
+      "--json-object",
+      [&params] {
+        params.grammar = {GrammarKind::kJsonObject, ""};
+      },
+      "The answer is a JSON object");
+  CLI::Option* parts = command.add_option_function<std::string>(
+      "--grammar", from_file("--grammar", GrammarKind::kParts),
+      "The answer is put together of texts and JSON as the file says "
+      "(docs/constrained_output.md)");
+  object->excludes(schema);
+  parts->excludes(schema)->excludes(object);
+}
+
+}  // namespace cascade::ctl

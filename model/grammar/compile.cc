@@ -1,0 +1,120 @@
+// Reads what is asked for, and puts the parts together.
+#include "model/grammar/compile.h"
+
+#include <algorithm>
+
+#include "model/grammar/pattern.h"
+#include "model/grammar/schema.h"
+
+namespace cascade {
+namespace {
+
+class PartsCompiler {
+ public:
+  PartsCompiler(GrammarBuilder& builder, std::string_view field, size_t& work)
+      : builder_(builder), pieces_(builder), field_(field), work_(work) {}
+
+  // Nested no deeper than JSON may be.
+  Result<GrammarNodeId> compile(const OrderedJson& part, const std::string& place) {
+    if (!part.is_object() || part.empty()) return error(place, "must be an object with a part");
+    const auto repeated = part.find("repeat");
+    const auto member = repeated == part.end() ? part.begin() : repeated;
+    const std::string& kind = member.key();
+    const OrderedJson& value = member.value();
+    const std::string inside = place + "/" + kind.substr(0, 20);
+    if (kind != "repeat" && part.size() > 1) return error(place, "must have one member");
+    if (kind == "text" && value.is_string() && !value.get_ref<const std::string&>().empty()) {
+      return builder_.text(value.get_ref<const std::string&>());
+    }
+    if (kind == "pattern" && value.is_string()) return pattern(value, inside);
+    if (kind == "json_schema") return schema(value, inside);
+    if ((kind == "sequence" || kind == "any_of") && value.is_array() && !value.empty()) {
+      std::vector<GrammarNodeId> children;
+      for (size_t i = 0; i < value.size(); ++i) {
+        ASSIGN_OR_RETURN(const GrammarNodeId child,
+                         compile(value[i], inside + "/" + std::to_string(i)));
+        children.push_back(child);
+      }
+      return kind == "sequence" ? builder_.sequence(std::move(children))
+                                : builder_.choice(std::move(children));
+    }
+    if (kind == "repeat") return repetition(part, inside);
+    return error(inside,
+                 "must be text or pattern with a string, json_schema, sequence or any_of with a "
+                 "list, or repeat");
+  }
+
+ private:
+  Error error(const std::string& place, const std::string& what) const {
+    return invalid_argument(std::string(field_), "#" + place + ": " + what);
+  }
+
+  Result<GrammarNodeId> pattern(const std::string& text, const std::string& place) {
+    const auto dfa = compile_pattern(text, work_);
+    if (!dfa.ok()) return error(place, dfa.error().message);
+    return builder_.terminal(add_texts(builder_.bytes(), *dfa, TextForm::kPlain));
+  }
+
+  Result<GrammarNodeId> schema(const OrderedJson& schema, const std::string& place) {
+    auto node = add_schema(builder_, pieces_, schema, field_, work_);
+    if (node.ok()) return node;
+    return error(place, node.error().message);
+  }
+
+  Result<GrammarNodeId> repetition(const OrderedJson& part, const std::string& place) {
+    uint32_t min = 0, max = GrammarNode::kUnbounded;
+    std::string separator;
+    for (const auto& [name, value] : part.items()) {
+      const bool count = value.is_number_unsigned() && value.get<uint64_t>() < max;
+      if (name == "min" && count) {
+        min = value;
+      } else if (name == "max" && count) {
+        max = value;
+      } else if (name == "separator" && value.is_string()) {
+        separator = value;
+      } else if (name != "repeat") {
+        return error(place,
+                     "has a member that is not min or max with a count, or separator "
+                     "with a string");
+      }
+    }
+    if (min > max || max == 0) return error(place, "has limits in the wrong order, or nothing");
+    ASSIGN_OR_RETURN(const GrammarNodeId child, compile(*part.find("repeat"), place));
+    if (separator.empty()) return builder_.repeat(child, min, max);
+    const GrammarNodeId next = builder_.sequence({builder_.text(separator), child});
+    const uint32_t more = max == GrammarNode::kUnbounded ? max : max - 1;
+    const GrammarNodeId some =
+        builder_.sequence({child, builder_.repeat(next, min == 0 ? 0 : min - 1, more)});
+    return min == 0 ? builder_.choice({some, builder_.sequence({})}) : some;
+  }
+
+  GrammarBuilder& builder_;
+  JsonPieces pieces_;
+  const std::string_view field_;
+  size_t& work_;
+};
+
+}  // namespace
+
+Result<Grammar> compile_grammar(GrammarKind kind, std::string_view text, std::string_view field) {
+  GrammarBuilder builder;
+  if (kind == GrammarKind::kJsonObject) {
+    if (!text.empty()) return invalid_argument(std::string(field), "must be empty: any object is");
+    const GrammarNodeId object = JsonPieces(builder).any_object();
+    return std::move(builder).finish(object, field);
+  }
+  ASSIGN_OR_RETURN(const OrderedJson json,
+                   parse_ordered_json(text, field, {kGrammarBytesMax, kGrammarDepthMax}));
+  size_t work = kGrammarWorkMax;
+  Result<GrammarNodeId> root = GrammarNodeId{0};
+  if (kind == GrammarKind::kJsonSchema) {
+    JsonPieces pieces(builder);
+    root = add_schema(builder, pieces, json, field, work);
+  } else {
+    root = PartsCompiler(builder, field, work).compile(json, "");
+  }
+  if (!root.ok()) return root.error();
+  return std::move(builder).finish(*root, field);
+}
+
+}  // namespace cascade

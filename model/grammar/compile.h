@@ -1,0 +1,25 @@
+// What a request asks of its output's form, as a grammar.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/grammar_kind.h"
+#include "model/grammar/grammar.h"
+
+namespace cascade {
+
+inline constexpr int kGrammarDepthMax = 64;
+
+// `text`: kJsonObject: empty. kJsonSchema: the schema. kParts: JSON, of one of these, which nest:
+//   {"text": TEXT}               exactly this text, not empty
+//   {"pattern": REGEX}           a text in which the pattern is found
+//   {"json_schema": SCHEMA}      a document
+//   {"sequence": [PART, ...]}    one after another
+//   {"any_of": [PART, ...]}      one of them
+//   {"repeat": PART, "min": N, "max": N, "separator": TEXT}  (0, unbounded, none)
+// Takes under a second whatever the text is. Any thread.
+// Errors: kInvalidArgument, field `field`; the message has the place in the text.
+Result<Grammar> compile_grammar(GrammarKind kind, std::string_view text, std::string_view field);
+
+}  // namespace cascade

@@ -1,0 +1,67 @@
+// The parts of JSON that grammars of JSON values are put together from.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "model/grammar/code_points.h"
+#include "model/grammar/grammar.h"
+#include "model/grammar/numbers.h"
+
+namespace cascade {
+
+// Where JSON allows white space: nothing, one space, or one line end and at most 16 spaces; and
+// only behind { [ , : and before } ]. So nobody can go on with it for ever.
+inline constexpr int kIndentMax = 16;
+
+// Each part is made when it is first asked for. Belongs to one builder.
+class JsonPieces {
+ public:
+  explicit JsonPieces(GrammarBuilder& builder) : builder_(builder) {}
+
+  GrammarNodeId string();
+  // Of at least `min` and at most `max` code points (UINT32_MAX: any number).
+  GrammarNodeId string(uint32_t min, uint32_t max);
+  // What the automaton accepts, as a JSON string in the form of code_points.h.
+  GrammarNodeId string(const CodePointDfa& dfa);
+  GrammarNodeId integer(const NumberRange& range);
+  GrammarNodeId number(const NumberRange& range);
+  // Exactly these values, written without white space.
+  GrammarNodeId values(const std::vector<OrderedJson>& values);
+  GrammarNodeId any_value();
+  GrammarNodeId any_object();
+  GrammarNodeId any_array();
+
+  struct Property {
+    std::string name;
+    GrammarNodeId value = 0;
+    bool required = false;
+  };
+  // An object of these properties in this order. `extra`: behind them any others with such values.
+  GrammarNodeId object(const std::vector<Property>& properties, std::optional<GrammarNodeId> extra);
+  // An array of at least `min` and at most `max` values: first these, then `rest` ones.
+  GrammarNodeId array(const std::vector<GrammarNodeId>& first, std::optional<GrammarNodeId> rest,
+                      uint32_t min, uint32_t max);
+
+ private:
+  ByteAutomaton::State space_before(char bracket);
+  GrammarNodeId spaced_text(std::string_view text);
+  GrammarNodeId comma();
+  GrammarNodeId close(char bracket);
+  GrammarNodeId number_node(const NumberRange& range, bool whole);
+  GrammarNodeId extra_property(const std::vector<Property>& declared, GrammarNodeId value);
+
+  GrammarBuilder& builder_;
+  std::map<char, ByteAutomaton::State> spaces_;
+  std::map<std::string, GrammarNodeId> numbers_;  // by their limits
+  std::optional<GrammarNodeId> string_, character_, comma_, any_value_, any_object_, any_array_;
+};
+
+// As text without white space; what JsonPieces::values() writes.
+std::string compact(const OrderedJson& value);
+
+}  // namespace cascade

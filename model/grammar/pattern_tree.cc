@@ -1,0 +1,310 @@
+// A parser of ECMAScript's regular expressions by recursive descent.
+#include "model/grammar/pattern_tree.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "base/utf8.h"
+#include "model/grammar/pattern.h"
+
+namespace cascade {
+namespace {
+
+using Set = std::vector<CodePointRange>;
+using Kind = PatternNode::Kind;
+
+// Deeper groups are no pattern that somebody wrote.
+constexpr int kGroupsMax = 50;
+
+Set normalised(Set set) {
+  std::ranges::sort(set, {}, &CodePointRange::low);
+  Set result;
+  for (const CodePointRange& range : set) {
+    if (!result.empty() && range.low <= result.back().high + 1) {
+      result.back().high = std::max(result.back().high, range.high);
+    } else {
+      result.push_back(range);
+    }
+  }
+  return result;
+}
+
+Set complement(const Set& set) {
+  Set result;
+  uint32_t low = 0;
+  for (const CodePointRange& range : normalised(set)) {
+    if (range.low > low) result.push_back({low, range.low - 1});
+    low = range.high + 1;
+  }
+  if (low <= kCodePointMax) result.push_back({low, kCodePointMax});
+  return result;
+}
+
+// \d, \w, \s and their opposites.
+std::optional<Set> class_of(char32_t c) {
+  switch (c) {
+    case 'd': return Set{{'0', '9'}};
+    case 'w': return Set{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
+    case 's':
+      return Set{{0x09, 0x0D},     {0x20, 0x20},     {0xA0, 0xA0},     {0x1680, 0x1680},
+                 {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F},
+                 {0x3000, 0x3000}, {0xFEFF, 0xFEFF}};
+    case 'D': return complement(*class_of('d'));
+    case 'W': return complement(*class_of('w'));
+    case 'S': return complement(*class_of('s'));
+    default: return std::nullopt;
+  }
+}
+
+const Set& line_ends() {
+  static const Set set = {{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}};
+  return set;
+}
+
+class Parser {
+ public:
+  explicit Parser(std::u32string text) : text_(std::move(text)) {}
+
+  Result<PatternTree> parse() {
+    std::vector<uint32_t> alternatives;
+    do {
+      ASSIGN_OR_RETURN(const uint32_t alternative, parse_alternative(/*outermost=*/true));
+      alternatives.push_back(alternative);
+    } while (take('|'));
+    if (!at_end()) return malformed("an unmatched )");
+    tree_.root = add({Kind::kAlternatives, {}, std::move(alternatives)});
+    return std::move(tree_);
+  }
+
+ private:
+  bool at_end() const { return at_ == text_.size(); }
+  char32_t peek() const { return at_end() ? 0 : text_[at_]; }
+  bool take(char32_t c) {
+    if (at_end() || text_[at_] != c) return false;
+    ++at_;
+    return true;
+  }
+  Error malformed(const std::string& what) const {
+    return invalid_argument("", what + " at character " + std::to_string(at_ + 1));
+  }
+  Error unknown(const std::string& what) const { return malformed(what + " is not supported,"); }
+
+  uint32_t add(PatternNode node) {
+    tree_.nodes.push_back(std::move(node));
+    return static_cast<uint32_t>(tree_.nodes.size() - 1);
+  }
+  uint32_t add_set(Set set) { return add({Kind::kSet, normalised(std::move(set)), {}}); }
+  uint32_t add_anything() {
+    const uint32_t any = add_set({{0, kCodePointMax}});
+    return add({Kind::kRepeat, {}, {any}, 0, PatternNode::kUnbounded});
+  }
+
+  Result<uint32_t> parse_alternative(bool outermost) {
+    std::vector<uint32_t> terms;
+    bool ends = false;
+    if (outermost) {
+      if (!take('^')) terms.push_back(add_anything());
+      while (take('^')) continue;
+    }
+    while (!at_end() && peek() != '|' && peek() != ')') {
+      if (peek() == '^') return unknown("^ that is not at the beginning of an alternative");
+      if (peek() == '$') {
+        while (take('$')) ends = true;
+        const bool last = at_end() || peek() == '|';
+        if (outermost && last) continue;
+        return unknown("$ that is not at the end of the pattern or of one of its alternatives");
+      }
+      ASSIGN_OR_RETURN(const uint32_t term, parse_term());
+      terms.push_back(term);
+    }
+    if (outermost && !ends) terms.push_back(add_anything());
+    return add({Kind::kConcatenation, {}, std::move(terms)});
+  }
+
+  Result<uint32_t> parse_term() {
+    ASSIGN_OR_RETURN(const uint32_t term, parse_atom());
+    uint32_t min = 0, max = PatternNode::kUnbounded;
+    if (!take_repetition(min, max)) return term;
+    take('?');  // which of its texts are tried first does not matter
+    if (min > kPatternRepeatMax || (max != PatternNode::kUnbounded && max > kPatternRepeatMax)) {
+      return malformed("a repetition over the limit of " + std::to_string(kPatternRepeatMax));
+    }
+    if (min > max) return malformed("a repetition whose limits are in the wrong order");
+    uint32_t again_min = 0, again_max = 0;
+    if (take_repetition(again_min, again_max)) return malformed("a repetition of a repetition");
+    return add({Kind::kRepeat, {}, {term}, min, max});
+  }
+
+  bool take_repetition(uint32_t& min, uint32_t& max) {
+    if (take('*')) return true;
+    if (take('+')) {
+      min = 1;
+      return true;
+    }
+    if (take('?')) {
+      max = 1;
+      return true;
+    }
+    return take_braces(min, max);
+  }
+
+  std::optional<uint32_t> take_number() {
+    uint32_t number = 0;
+    const size_t start = at_;
+    // Large ones stay over the limit.
+    while (!at_end() && peek() >= '0' && peek() <= '9') {
+      number = std::min<uint32_t>(number * 10 + (peek() - '0'), 100'000'000);
+      ++at_;
+    }
+    return at_ == start ? std::nullopt : std::optional(number);
+  }
+
+  // {n}, {n,} or {n,m}; what looks otherwise is a plain brace.
+  bool take_braces(uint32_t& min, uint32_t& max) {
+    const size_t start = at_;
+    if (take('{')) {
+      if (const auto low = take_number()) {
+        min = max = *low;
+        if (take(',')) max = take_number().value_or(PatternNode::kUnbounded);
+        if (take('}')) return true;
+      }
+    }
+    at_ = start;
+    return false;
+  }
+
+  Result<uint32_t> parse_atom() {
+    if (take('(')) return parse_group();
+    if (take('[')) return parse_set();
+    if (take('.')) return add_set(complement(line_ends()));
+    if (take('\\')) {
+      ASSIGN_OR_RETURN(Set set, parse_escape(/*in_set=*/false));
+      return add_set(std::move(set));
+    }
+    if (peek() == '*' || peek() == '+' || peek() == '?') {
+      return malformed("a repetition of nothing");
+    }
+    const char32_t c = text_[at_++];
+    return add_set({{c, c}});
+  }
+
+  Result<uint32_t> parse_group() {
+    if (take('?')) {
+      if (take('<')) {
+        if (peek() == '=' || peek() == '!') return unknown("look-behind");
+        while (!at_end() && peek() != '>') ++at_;
+        if (!take('>')) return malformed("a group's name without an end");
+      } else if (!take(':')) {
+        return unknown("look-ahead or a flag");
+      }
+    }
+    if (++depth_ > kGroupsMax) {
+      return malformed("groups nested over the limit of " + std::to_string(kGroupsMax));
+    }
+    std::vector<uint32_t> alternatives;
+    do {
+      ASSIGN_OR_RETURN(const uint32_t alternative, parse_alternative(/*outermost=*/false));
+      alternatives.push_back(alternative);
+    } while (take('|'));
+    if (!take(')')) return malformed("a group without an end");
+    --depth_;
+    return add({Kind::kAlternatives, {}, std::move(alternatives)});
+  }
+
+  Result<uint32_t> parse_set() {
+    const bool negated = take('^');
+    Set set;
+    while (!take(']')) {
+      if (at_end()) return malformed("a set without an end");
+      ASSIGN_OR_RETURN(Set low, parse_set_member());
+      const bool single = low.size() == 1 && low[0].low == low[0].high;
+      const bool range = peek() == '-' && at_ + 1 < text_.size() && text_[at_ + 1] != ']';
+      if (range && single) {
+        ++at_;
+        ASSIGN_OR_RETURN(const Set high, parse_set_member());
+        if (high.size() != 1 || high[0].low != high[0].high || high[0].low < low[0].low) {
+          return malformed("a range without an order");
+        }
+        low[0].high = high[0].low;
+      }
+      set.insert(set.end(), low.begin(), low.end());
+    }
+    return add_set(negated ? complement(set) : std::move(set));
+  }
+
+  Result<Set> parse_set_member() {
+    if (take('\\')) return parse_escape(/*in_set=*/true);
+    const char32_t c = text_[at_++];
+    return Set{{c, c}};
+  }
+
+  Result<Set> parse_escape(bool in_set) {
+    if (at_end()) return malformed("a backslash without a character");
+    const char32_t c = text_[at_++];
+    if (const auto known = class_of(c)) return *known;
+    const auto one = [](uint32_t code) { return Set{{code, code}}; };
+    switch (c) {
+      case 't': return one('\t');
+      case 'n': return one('\n');
+      case 'v': return one('\v');
+      case 'f': return one('\f');
+      case 'r': return one('\r');
+      case 'x': return parse_hex(2);
+      case 'u': return parse_unicode();
+      case '0':
+        if (peek() < '0' || peek() > '9') return one(0);
+        break;
+      case 'b':
+        if (in_set) return one('\b');
+        break;
+      default: break;
+    }
+    const bool letter = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+    if (letter) return unknown("\\" + std::string(1, static_cast<char>(c)));
+    return one(c);
+  }
+
+  Result<Set> parse_hex(int digits) {
+    uint32_t code = 0;
+    for (int i = 0; i < digits; ++i) {
+      const char32_t c = peek();
+      const bool decimal = c >= '0' && c <= '9';
+      const char32_t lower = c | 0x20;
+      if (!decimal && (lower < 'a' || lower > 'f')) return malformed("not a hexadecimal digit");
+      code = code * 16 + (decimal ? c - '0' : lower - 'a' + 10);
+      ++at_;
+    }
+    return Set{{code, code}};
+  }
+
+  Result<Set> parse_unicode() {
+    if (peek() == '{') return unknown("\\u{");
+    ASSIGN_OR_RETURN(const Set unit, parse_hex(4));
+    const uint32_t high = unit[0].low;
+    if (high < 0xD800 || high > 0xDFFF) return unit;
+    if (high > 0xDBFF || !take('\\') || !take('u')) return malformed("half a surrogate pair");
+    ASSIGN_OR_RETURN(const Set second, parse_hex(4));
+    const uint32_t low = second[0].low;
+    if (low < 0xDC00 || low > 0xDFFF) return malformed("half a surrogate pair");
+    const uint32_t code = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00);
+    return Set{{code, code}};
+  }
+
+  const std::u32string text_;
+  size_t at_ = 0;
+  int depth_ = 0;
+  PatternTree tree_;
+};
+
+}  // namespace
+
+Result<PatternTree> parse_pattern(std::string_view pattern) {
+  if (pattern.size() > kPatternBytesMax) {
+    return invalid_argument("", "has " + std::to_string(pattern.size()) + " bytes; the limit is " +
+                                    std::to_string(kPatternBytesMax));
+  }
+  return Parser(to_code_points(pattern)).parse();
+}
+
+}  // namespace cascade

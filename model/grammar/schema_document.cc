@@ -1,0 +1,204 @@
+// References, and the names of places in a schema.
+#include "model/grammar/schema_document.h"
+
+#include <algorithm>
+
+#include "model/grammar/schema_keywords.h"
+
+namespace cascade {
+namespace {
+
+// Of a pointer in a message.
+constexpr size_t kPointerBytesMax = 200;
+
+std::optional<int> hex_digit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  const char lower = static_cast<char>(c | 0x20);
+  if (lower >= 'a' && lower <= 'f') return lower - 'a' + 10;
+  return std::nullopt;
+}
+
+// A token of a JSON pointer in a URI fragment (RFC 6901, section 6).
+std::string unescaped(std::string_view token) {
+  std::string plain;
+  for (size_t i = 0; i < token.size(); ++i) {
+    const auto high = i + 2 < token.size() ? hex_digit(token[i + 1]) : std::nullopt;
+    const auto low = i + 2 < token.size() ? hex_digit(token[i + 2]) : std::nullopt;
+    if (token[i] == '%' && high && low) {
+      plain += static_cast<char>(*high * 16 + *low);
+      i += 2;
+    } else if (token[i] == '~' && i + 1 < token.size()) {
+      plain += token[++i] == '1' ? '/' : '~';
+    } else {
+      plain += token[i];
+    }
+  }
+  return plain;
+}
+
+const OrderedJson* child(const OrderedJson& json, const std::string& token) {
+  if (json.is_object()) return keyword(json, token.c_str());
+  if (!json.is_array() || token.empty() || token.size() > 6) return nullptr;
+  if (!std::ranges::all_of(token, [](char c) { return c >= '0' && c <= '9'; })) return nullptr;
+  const size_t index = std::stoul(token);
+  return index < json.size() ? &json[index] : nullptr;
+}
+
+}  // namespace
+
+SchemaDocument::SchemaDocument(const OrderedJson& document, std::string_view field, size_t& work)
+    : root_(document), field_(field), work_(work) {}
+
+Status SchemaDocument::spend(size_t work) {
+  work_ -= std::min(work, work_);
+  if (work_ > 0) return {};
+  return invalid_argument(field_, "is too complex to be compiled");
+}
+
+std::string SchemaDocument::pointer(const OrderedJson& schema) const {
+  std::string path;
+  const OrderedJson* at = &schema;
+  while (at != &root_ && path.size() < kPointerBytesMax) {
+    const auto place = places_.find(at);
+    if (place == places_.end()) break;
+    path = "/" + place->second.step.substr(0, kPointerBytesMax) + path;
+    at = place->second.parent;
+  }
+  return (at == &root_ ? "#" : "...") + path;
+}
+
+Error SchemaDocument::error(const OrderedJson& schema, std::string_view keyword,
+                            const std::string& what) const {
+  return invalid_argument(field_, pointer(schema) + ": " +
+                                      std::string(keyword.substr(0, kPointerBytesMax)) +
+                                      (keyword.empty() ? "" : ": ") + what);
+}
+
+const OrderedJson* SchemaDocument::inner(const OrderedJson& parent, std::string step,
+                                         const OrderedJson& schema) {
+  places_.try_emplace(&schema, Place{&parent, std::move(step)});
+  return &schema;
+}
+
+// One after another, down each way: a schema met again on a way of its own would have to hold for
+// ever.
+Status SchemaDocument::check_with_references(const OrderedJson& schema) {
+  struct Step {
+    const OrderedJson* schema;
+    std::vector<const OrderedJson*> left;
+  };
+  std::vector<Step> way;
+  const auto begin = [&](const OrderedJson* next) -> Status {
+    const auto [progress, added] = checked_.try_emplace(next, Progress::kBegun);
+    if (!added && progress->second == Progress::kDone) return {};
+    if (!added) return error(*next, "", "leads back to itself by references");
+    RETURN_IF_ERROR(check(*next));
+    ASSIGN_OR_RETURN(std::vector<const OrderedJson*> left, in_place(*next));
+    way.push_back({next, std::move(left)});
+    return {};
+  };
+  RETURN_IF_ERROR(begin(&schema));
+  while (!way.empty()) {
+    if (way.back().left.empty()) {
+      checked_[way.back().schema] = Progress::kDone;
+      way.pop_back();
+      continue;
+    }
+    const OrderedJson* next = way.back().left.back();
+    way.back().left.pop_back();
+    RETURN_IF_ERROR(begin(next));
+  }
+  return {};
+}
+
+// The schemas that hold for the same value as `schema` does, or may.
+Result<std::vector<const OrderedJson*>> SchemaDocument::in_place(const OrderedJson& schema) {
+  std::vector<const OrderedJson*> all;
+  for (const char* name : {"allOf", "anyOf", "oneOf"}) {
+    const OrderedJson* list = keyword(schema, name);
+    for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
+      all.push_back(inner(schema, std::string(name) + "/" + std::to_string(i), (*list)[i]));
+    }
+  }
+  RETURN_IF_ERROR(spend(all.size() + 1));
+  if (keyword(schema, "$ref") != nullptr) {
+    ASSIGN_OR_RETURN(const OrderedJson* target, resolve(schema));
+    all.push_back(target);
+  }
+  return all;
+}
+
+Status SchemaDocument::check(const OrderedJson& schema) {
+  RETURN_IF_ERROR(spend(schema.size() + 1));
+  const Status checked = check_keywords(schema, &schema == &root_);
+  if (checked.ok()) return {};
+  return error(schema, checked.error().field, checked.error().message);
+}
+
+Result<const OrderedJson*> SchemaDocument::resolve(const OrderedJson& schema) {
+  const auto& reference = keyword(schema, "$ref")->get_ref<const std::string&>();
+  RETURN_IF_ERROR(spend(reference.size() + 1));
+  if (reference != "#" && !reference.starts_with("#/")) {
+    return error(schema, "$ref", "must be # or begin with #/: only this schema is known");
+  }
+  const OrderedJson* at = &root_;
+  for (size_t begin = 2; begin <= reference.size();) {
+    const size_t end = std::min(reference.find('/', begin), reference.size());
+    const std::string token = unescaped(std::string_view(reference).substr(begin, end - begin));
+    RETURN_IF_ERROR(spend(at->size()));
+    const OrderedJson* next = child(*at, token);
+    if (next == nullptr) return error(schema, "$ref", "names nothing in this schema");
+    at = inner(*at, token, *next);
+    begin = end + 1;
+  }
+  return at;
+}
+
+Result<std::optional<Conjunction>> SchemaDocument::expand(const Conjunction& conjunction) {
+  Conjunction all;
+  Conjunction left(conjunction.rbegin(), conjunction.rend());
+  while (!left.empty()) {
+    const SchemaPart part = left.back();
+    left.pop_back();
+    const OrderedJson& schema = *part.schema;
+    RETURN_IF_ERROR(check_with_references(schema));
+    RETURN_IF_ERROR(spend(all.size() + 1));
+    if (schema.is_boolean()) {
+      if (schema == false) return std::optional<Conjunction>();
+      continue;
+    }
+    // Twice is not more than once, whatever was taken account of.
+    if (std::ranges::find(all, &schema, &SchemaPart::schema) != all.end()) continue;
+    if (all.size() >= kPartsMax) {
+      return error(schema, "",
+                   "more than " + std::to_string(kPartsMax) + " schemas hold together here");
+    }
+    all.push_back({&schema, part.done | SchemaPart::kReferences});
+    if ((part.done & SchemaPart::kReferences) != 0) continue;
+    if (const OrderedJson* list = keyword(schema, "allOf")) {
+      for (size_t i = list->size(); i > 0; --i) {
+        const std::string step = "allOf/" + std::to_string(i - 1);
+        left.push_back({inner(schema, step, (*list)[i - 1])});
+      }
+    }
+    if (keyword(schema, "$ref") != nullptr) {
+      ASSIGN_OR_RETURN(const OrderedJson* target, resolve(schema));
+      left.push_back({target});
+    }
+  }
+  return std::optional(std::move(all));
+}
+
+const OrderedJson* SchemaDocument::property(const OrderedJson& schema, const std::string& name) {
+  const OrderedJson* properties = keyword(schema, "properties");
+  if (properties == nullptr) return nullptr;
+  const auto [names, added] = properties_.try_emplace(&schema);
+  if (added) {
+    for (const auto& [key, value] : properties->items()) names->second.emplace(key, &value);
+  }
+  const auto found = names->second.find(name);
+  if (found == names->second.end()) return nullptr;
+  return inner(schema, "properties/" + name, *found->second);
+}
+
+}  // namespace cascade

@@ -1,0 +1,34 @@
+// The keywords of JSON Schema: which we know, which we refuse, and what their values must be.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/json.h"
+#include "base/result.h"
+
+namespace cascade {
+
+// Sets of types, as bits. "number" is kInteger and kFraction.
+namespace schema_types {
+inline constexpr uint32_t kNull = 1, kBoolean = 2, kInteger = 4, kFraction = 8, kString = 16,
+                          kArray = 32, kObject = 64, kAll = 127;
+}  // namespace schema_types
+
+// Checks one schema, without those within it. Errors: kInvalidArgument, the keyword as field.
+Status check_keywords(const OrderedJson& schema, bool is_root);
+
+// The rest is of schemas that check_keywords() found right.
+
+// The member of this name, or null.
+const OrderedJson* keyword(const OrderedJson& schema, const char* name);
+// What `type` (and `nullable`) says; nullopt without `type`.
+std::optional<uint32_t> stated_types(const OrderedJson& schema);
+// The types that its keywords speak about; 0 if there are none such.
+uint32_t implied_types(const OrderedJson& schema);
+uint32_t type_of(const OrderedJson& value);
+// A length or a count; UINT32_MAX for what is larger.
+std::optional<uint32_t> count_keyword(const OrderedJson& schema, const char* name);
+
+}  // namespace cascade

@@ -1,0 +1,49 @@
+// A model's tokens, as constrained sampling sees them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/grammar/token_set.h"
+#include "model/grammar/token_trie.h"
+#include "model/tokenizer.h"
+
+namespace cascade {
+
+// Immutable; any thread.
+struct GrammarVocabulary {
+  size_t tokens = 0;               // that a logit is there for
+  std::vector<std::string> bytes;  // [tokens]; none of tokens that are no text of an answer
+  TokenTrie trie;
+  std::vector<int32_t> ends;  // any of them ends an answer
+  ThinkTokens think;          // -1: the model has none
+  bool drops_first_space = false;
+  TokenSet all_but_ends;  // what may come within thoughts
+
+  // `ends` are the end tokens, `tokens` the number of logits.
+  // Errors: kUnsupported, field "grammar", if the model has no end token, or its tokens cannot
+  // spell every text.
+  static Result<GrammarVocabulary> make(const Tokenizer& tokenizer,
+                                        const std::vector<int32_t>& ends, size_t tokens);
+};
+
+// The vocabulary of one model, made when it is first wanted: that takes some 0.1 s for 150,000
+// tokens. Any thread.
+class LazyGrammarVocabulary {
+ public:
+  // The same arguments each time. Errors: as GrammarVocabulary::make().
+  const Result<GrammarVocabulary>& get(const Tokenizer& tokenizer, const std::vector<int32_t>& ends,
+                                       size_t tokens) const;
+
+ private:
+  mutable std::once_flag once_;
+  mutable std::optional<Result<GrammarVocabulary>> vocabulary_;
+};
+std::shared_ptr<const LazyGrammarVocabulary> make_lazy_grammar_vocabulary();
+
+}  // namespace cascade

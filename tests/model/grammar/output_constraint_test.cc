@@ -1,0 +1,190 @@
+// Generations of the demo model's tokens that are held to a grammar, token by token.
+#include "model/grammar/output_constraint.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "model/grammar/compile.h"
+#include "model/grammar/grammar_cache.h"
+#include "model/model.h"
+#include "tests/model/grammar/random_schema.h"
+#include "tests/model/grammar/schema_validator.h"
+#include "tests/seed.h"
+#include "tests/shared_dir.h"
+
+namespace cascade {
+namespace {
+
+using ::testing::HasSubstr;
+
+const Tokenizer& demo_tokenizer() {
+  static const ModelText text = [] {
+    auto loaded = load_model_text(testing::demo_model_dir());
+    EXPECT_TRUE(loaded.ok());
+    return *std::move(loaded);
+  }();
+  return text.tokenizer;
+}
+
+constexpr size_t kTokens = 8192;
+
+int32_t id_of(std::string_view token) {
+  return demo_tokenizer().token_id(token).value_or(-1);
+}
+
+const GrammarVocabulary& demo_vocabulary() {
+  static const auto vocabulary =
+      GrammarVocabulary::make(demo_tokenizer(), {id_of("<|im_end|>")}, kTokens);
+  EXPECT_TRUE(vocabulary.ok());
+  return *vocabulary;
+}
+
+std::shared_ptr<SharedGrammar> shared(GrammarKind kind, std::string_view text) {
+  auto grammar = compile_grammar(kind, text, "schema");
+  EXPECT_TRUE(grammar.ok()) << text;
+  return std::make_shared<SharedGrammar>(*std::move(grammar), demo_vocabulary());
+}
+
+OutputConstraint begin(const std::shared_ptr<SharedGrammar>& grammar, Thoughts thoughts) {
+  auto constraint = OutputConstraint::behind(grammar, demo_vocabulary(), thoughts, {});
+  EXPECT_TRUE(constraint.ok());
+  return *std::move(constraint);
+}
+
+std::vector<int32_t> ids_of(const TokenSet& set) {
+  std::vector<int32_t> ids;
+  for (int32_t id = 0; id < static_cast<int32_t>(kTokens); ++id) {
+    if (set.has(id)) ids.push_back(id);
+  }
+  return ids;
+}
+
+TEST(OutputConstraint, random_tokens_that_it_allows_make_documents) {
+  Random random(testing::test_seed());
+  const int32_t end = id_of("<|im_end|>");
+  int ended = 0;
+  for (int i = 0; i < 150; ++i) {
+    const OrderedJson schema = testing::random_schema(random);
+    auto grammar = compile_grammar(GrammarKind::kJsonSchema, schema.dump(), "schema");
+    if (!grammar.ok()) continue;
+    const auto own = std::make_shared<SharedGrammar>(*std::move(grammar), demo_vocabulary());
+    OutputConstraint constraint = begin(own, Thoughts::kNone);
+    std::vector<int32_t> tokens;
+    for (int step = 0; step < 300; ++step) {
+      const auto allowed = constraint.allowed();
+      ASSERT_TRUE(allowed.ok()) << schema.dump();
+      const std::vector<int32_t> ids = ids_of(**allowed);
+      ASSERT_FALSE(ids.empty());
+      int32_t token = ids[random.below(ids.size())];
+      // Else strings have no end: most tokens go on with them.
+      for (const char* closing : {"\"", "}", "]"}) {
+        if (random.below(3) != 0 && (*allowed)->has(id_of(closing))) token = id_of(closing);
+      }
+      if ((*allowed)->has(end) && random.below(2) == 0) token = end;
+      ASSERT_TRUE(constraint.take(token).ok());
+      if (token == end) break;
+      tokens.push_back(token);
+      if (step % 50 != 7) continue;
+      // What another process makes of the tokens so far allows the same.
+      auto resumed = OutputConstraint::behind(own, demo_vocabulary(), Thoughts::kNone, tokens);
+      ASSERT_TRUE(resumed.ok());
+      EXPECT_EQ((*resumed->allowed())->words, (*constraint.allowed())->words);
+    }
+    const auto document = parse_json(demo_tokenizer().decode(tokens, true), "document");
+    if (!document.ok()) continue;  // it was cut
+    ++ended;
+    ASSERT_EQ(testing::violation(*document, schema), "") << schema.dump() << document->dump();
+  }
+  EXPECT_GT(ended, 60);
+}
+
+TEST(OutputConstraint, thoughts_are_free_and_cannot_end_the_output) {
+  const auto grammar = shared(GrammarKind::kJsonObject, "");
+  const int32_t open = id_of("<think>"), close = id_of("</think>"), end = id_of("<|im_end|>");
+  OutputConstraint constraint = begin(grammar, Thoughts::kMayCome);
+  auto allowed = *constraint.allowed();
+  EXPECT_TRUE(allowed->has(open));
+  EXPECT_TRUE(allowed->has(id_of("{")));
+  EXPECT_FALSE(allowed->has(id_of("a")));
+  EXPECT_FALSE(allowed->has(end));
+  ASSERT_TRUE(constraint.take(open).ok());
+  allowed = *constraint.allowed();
+  EXPECT_TRUE(allowed->has(id_of("a")));
+  EXPECT_TRUE(allowed->has(close));
+  EXPECT_FALSE(allowed->has(end));
+  ASSERT_TRUE(constraint.take(id_of("a")).ok());
+  ASSERT_TRUE(constraint.take(close).ok());
+  allowed = *constraint.allowed();
+  EXPECT_TRUE(allowed->has(id_of("\xC4\x8A")));  // a line end, in the byte alphabet
+  EXPECT_TRUE(allowed->has(id_of("{")));
+  EXPECT_FALSE(allowed->has(open));
+  EXPECT_FALSE(allowed->has(id_of("a")));
+  ASSERT_TRUE(constraint.take(id_of("{")).ok());
+  ASSERT_TRUE(constraint.take(id_of("}")).ok());
+  EXPECT_EQ(ids_of(**constraint.allowed()), std::vector<int32_t>{end});
+}
+
+TEST(OutputConstraint, begins_within_thoughts_or_without_any) {
+  const auto grammar = shared(GrammarKind::kJsonObject, "");
+  OutputConstraint inside = begin(grammar, Thoughts::kBegun);
+  EXPECT_TRUE((*inside.allowed())->has(id_of("a")));
+  EXPECT_FALSE((*inside.allowed())->has(id_of("<|im_end|>")));
+  OutputConstraint none = begin(grammar, Thoughts::kNone);
+  EXPECT_FALSE((*none.allowed())->has(id_of("<think>")));
+  EXPECT_FALSE((*none.allowed())->has(id_of("\xC4\x8A")));
+}
+
+TEST(OutputConstraint, no_special_token_stands_within_a_string) {
+  OutputConstraint constraint =
+      begin(shared(GrammarKind::kJsonSchema, R"({"type": "string"})"), Thoughts::kNone);
+  ASSERT_TRUE(constraint.take(id_of("\"")).ok());
+  const auto allowed = *constraint.allowed();
+  for (const char* token : {"<|im_end|>", "<|im_start|>", "<|endoftext|>", "<think>", "</think>"}) {
+    EXPECT_FALSE(allowed->has(id_of(token))) << token;
+  }
+  EXPECT_TRUE(allowed->has(id_of("a")));
+  EXPECT_GT(ids_of(*allowed).size(), 7000u);
+}
+
+TEST(OutputConstraint, says_when_tokens_were_not_allowed) {
+  const auto grammar = shared(GrammarKind::kJsonObject, "");
+  for (const int32_t token : {id_of("a"), id_of("<|im_end|>"), id_of("<think>"), -1, 9999}) {
+    const auto behind =
+        OutputConstraint::behind(grammar, demo_vocabulary(), Thoughts::kNone, std::span(&token, 1));
+    ASSERT_FALSE(behind.ok()) << token;
+    EXPECT_EQ(behind.error().code, ErrorCode::kInternal);
+  }
+}
+
+TEST(GrammarVocabulary, is_refused_without_end_tokens_or_all_bytes) {
+  const auto endless = GrammarVocabulary::make(demo_tokenizer(), {}, kTokens);
+  ASSERT_FALSE(endless.ok());
+  EXPECT_EQ(endless.error().code, ErrorCode::kUnsupported);
+  EXPECT_THAT(endless.error().message, HasSubstr("no end token"));
+  const auto few = GrammarVocabulary::make(demo_tokenizer(), {5}, 100);
+  ASSERT_FALSE(few.ok());
+  EXPECT_THAT(few.error().message, HasSubstr("cannot spell"));
+}
+
+TEST(GrammarCache, keeps_the_last_used_within_its_bounds) {
+  GrammarCache cache(2, size_t{1} << 30);
+  const auto get = [&](const char* schema) {
+    return *cache.get(GrammarKind::kJsonSchema, schema, demo_vocabulary());
+  };
+  const auto first = get("true");
+  EXPECT_EQ(get("true"), first);
+  get(R"({"type": "null"})");
+  EXPECT_EQ(get("true"), first);
+  get(R"({"type": "string"})");
+  EXPECT_EQ(cache.size(), 2u);
+  EXPECT_EQ(get("true"), first);
+  EXPECT_FALSE(cache.get(GrammarKind::kJsonSchema, "false", demo_vocabulary()).ok());
+  GrammarCache small(10, 1);
+  ASSERT_TRUE(small.get(GrammarKind::kJsonSchema, "true", demo_vocabulary()).ok());
+  ASSERT_TRUE(small.get(GrammarKind::kJsonObject, "", demo_vocabulary()).ok());
+  EXPECT_EQ(small.size(), 1u);
+}
+
+}  // namespace
+}  // namespace cascade
