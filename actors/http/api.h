@@ -61,11 +61,13 @@ class Api {
   // api_generate.cc
   Task<bool> chat(HttpCall& call);
   Task<bool> complete(HttpCall& call);
-  // Answers with what comes of `request`, which the exchange has sent.
+  // Answers with what comes of `request`, which the exchange has sent; its grammar comes from
+  // `grammar_param`.
   using EncodeFinal =
       std::function<std::string(const wire::Final&, std::span<const std::string> pieces)>;
   Task<bool> answer_generation(HttpCall& call, Exchange& exchange,
-                               const wire::GenerateRequest& request, openai::AnswerStream& stream,
+                               const wire::GenerateRequest& request,
+                               const std::string& grammar_param, openai::AnswerStream& stream,
                                const EncodeFinal& encode);
   // The same of one that is streamed; `message` is the first that is no Accepted.
   Task<bool> stream_answer(HttpCall& call, Exchange& exchange, openai::AnswerStream& stream,

@@ -28,8 +28,8 @@ ApiError stopping() {
 }
 
 // Errors of the daemon name its fields.
-ApiError with_param(ApiError error) {
-  const std::string param = openai::param_of(error.param);
+ApiError with_param(ApiError error, const std::string& grammar_param) {
+  const std::string param = openai::param_of(error.param, grammar_param);
   if (param == error.param) return error;
   error.message.replace(0, error.param.size(), param);
   error.param = param;
@@ -37,8 +37,10 @@ ApiError with_param(ApiError error) {
 }
 
 // Why `message` is not the end of an answer that the client can have.
-std::optional<ApiError> no_answer(const wire::Message& message) {
-  if (auto error = problem<wire::Final>(message)) return with_param(*std::move(error));
+std::optional<ApiError> no_answer(const wire::Message& message, const std::string& grammar_param) {
+  if (auto error = problem<wire::Final>(message)) {
+    return with_param(*std::move(error), grammar_param);
+  }
   if (std::get<wire::Final>(message).finish_reason == "cancelled") return stopping();
   return std::nullopt;
 }
@@ -95,7 +97,8 @@ Task<bool> Api::chat(HttpCall& call) {
   const auto encode = [&](const wire::Final& final, std::span<const std::string> pieces) {
     return openai::encode_chat(about, *decoded, final, pieces);
   };
-  const bool sent = co_await answer_generation(call, exchange, decoded->request, stream, encode);
+  const bool sent = co_await answer_generation(call, exchange, decoded->request,
+                                               decoded->grammar_param, stream, encode);
   co_return sent;
 }
 
@@ -114,17 +117,20 @@ Task<bool> Api::complete(HttpCall& call) {
   exchange.send(decoded->request);
   const openai::ReplyContext about = context(random_id("cmpl"));
   openai::CompletionStream stream(about, *decoded);
+  const std::string none;  // there is no grammar
   const auto encode = [&](const wire::Final& final, std::span<const std::string> pieces) {
     return openai::encode_completion(about, *decoded, final, pieces);
   };
-  const bool sent = co_await answer_generation(call, exchange, decoded->request, stream, encode);
+  const bool sent = co_await answer_generation(call, exchange, decoded->request,
+                                               /*grammar_param=*/none, stream, encode);
   co_return sent;
 }
 
 // Errors that come before the first sign of an answer are HTTP errors, streamed or not.
 Task<bool> Api::answer_generation(HttpCall& call, Exchange& exchange,
                                   const wire::GenerateRequest& request,
-                                  openai::AnswerStream& stream, const EncodeFinal& encode) {
+                                  const std::string& grammar_param, openai::AnswerStream& stream,
+                                  const EncodeFinal& encode) {
   std::optional<wire::Message> message = co_await exchange.next();
   while (message && std::holds_alternative<wire::Accepted>(*message)) {
     stream.accept(std::get<wire::Accepted>(*message));
@@ -133,7 +139,7 @@ Task<bool> Api::answer_generation(HttpCall& call, Exchange& exchange,
   if (!message) co_return false;
   const bool ended = std::holds_alternative<wire::Final>(*message) ||
                      std::holds_alternative<wire::ErrorReply>(*message);
-  const auto wrong = ended ? no_answer(*message) : std::nullopt;
+  const auto wrong = ended ? no_answer(*message, grammar_param) : std::nullopt;
   if (wrong) {
     count(*message);
     const bool sent = co_await fail(call, *wrong);
@@ -173,7 +179,7 @@ Task<bool> Api::stream_answer(HttpCall& call, Exchange& exchange, openai::Answer
     } else if (!std::holds_alternative<wire::Progress>(message)) {
       ended = true;
       count(message);
-      if (const auto wrong = no_answer(message)) {
+      if (const auto wrong = no_answer(message, "")) {
         events += stream.fail(*wrong);
       } else {
         const wire::Final& final = std::get<wire::Final>(message);

@@ -152,7 +152,8 @@ Task<bool> Api::respond(HttpCall& call) {
     if (!final.output_chunk_id.empty()) named.id = openai::response_id_of(final.output_chunk_id);
     return openai::encode_response(named, *decoded, final, pieces);
   };
-  const bool sent = co_await answer_generation(call, exchange, decoded->request, stream, encode);
+  const bool sent = co_await answer_generation(call, exchange, decoded->request,
+                                               decoded->grammar_param, stream, encode);
   co_return sent;
 }
 

@@ -300,7 +300,7 @@ TEST(LostActors, an_answer_from_before_the_restart_is_ignored) {
   SchedulerWorld world;
   wire::DecodeDone stale;
   stale.job = 999'999;
-  stale.sequences.push_back({42, {1, 2}, {0, 0}, {}, {}});
+  stale.sequences.push_back({42, {1, 2}, {0, 0}, {}, {}, {}});
   world.core().on_answer(stale);
   wire::PrefillDone stale_prefill;
   stale_prefill.job = 999'998;

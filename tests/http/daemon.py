@@ -97,6 +97,13 @@ class Answer:
     def error(self):
         return self.json["error"]
 
+    def content(self):
+        """The text of a chat's answer, streamed or not."""
+        if not self.headers["Content-Type"].startswith("text/event-stream"):
+            return self.json["choices"][0]["message"]["content"]
+        chunks = [data for _, data in self.events() if data != "[DONE]"]
+        return "".join(c["choices"][0]["delta"].get("content", "") for c in chunks if c["choices"])
+
     def events(self):
         """(name, data) of server-sent events; data is parsed unless it is [DONE]."""
         for block in self.text.split("\n\n"):

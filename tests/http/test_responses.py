@@ -154,7 +154,7 @@ class Responses(unittest.TestCase):
                 ({"input": "x", "previous_response_id": "resp_" + "0" * 32},
                  "previous_response_id"),
                 ({"input": "y" * 300_000}, "input"),
-                ({"input": "x", "text": {"format": {"type": "json_object"}}}, "text.format")]:
+                ({"input": "x", "text": {"format": {"type": "xml"}}}, "text.format.type")]:
             answer = self.daemon.post("/v1/responses", body)
             self.assertIn(answer.status, (400, 404), answer.text)
             self.assertEqual(answer.error["param"], param)

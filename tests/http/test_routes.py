@@ -173,15 +173,80 @@ class Routes(unittest.TestCase):
         chat = "/v1/chat/completions"
         image = [{"type": "image_url", "image_url": {"url": "x"}}]
         for more, param in [
-                ({"n": 2}, "n"), ({"response_format": {"type": "json_object"}}, "response_format"),
+                ({"n": 2}, "n"),
                 ({"messages": [{"role": "user", "content": image}]}, "messages[0].content[0].type"),
-                ({"tool_choice": "required",
-                  "tools": [{"type": "function", "function": {"name": "f"}}]}, "tool_choice"),
                 ({"functions": [{"name": "f"}]}, "functions"), ({"cache_salt": "x"}, "cache_salt"),
                 ({"modalities": ["audio"]}, "modalities")]:
             self.refused(chat, question(**more), 400, param, "unsupported")
         self.refused("/v1/completions", {"prompt": "x", "echo": True}, 400, "echo", "unsupported")
         self.refused("/v1/responses", {"input": "x", "background": True}, 400, "background")
+
+    def test_schemas_that_cannot_be_held_are_refused_by_the_field_that_has_them(self):
+        schema = {"type": "object", "not": {}}
+        tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
+        for path, more, param in [
+                ("/v1/chat/completions", {"response_format": {
+                    "type": "json_schema", "json_schema": {"name": "n", "schema": schema}}},
+                 "response_format"),
+                ("/v1/chat/completions", {"tools": [tool], "tool_choice": "required"}, "tools"),
+                ("/v1/chat/completions", {"tools": [tool], "tool_choice": "required",
+                                          "stream": True}, "tools"),
+                ("/v1/responses", {"text": {"format": {
+                    "type": "json_schema", "name": "n", "schema": schema}}}, "text.format")]:
+            body = question(**more)
+            if path == "/v1/responses":
+                body = {"input": "Hi", **more}
+            self.refused(path, body, 400, param, "invalid_argument")
+
+    def test_an_answer_has_the_form_that_was_asked_for(self):
+        schema = {"type": "object", "required": ["city", "people"], "additionalProperties": False,
+                  "properties": {"city": {"enum": ["Paris", "Rome"]},
+                                 "people": {"type": "integer", "minimum": 0, "maximum": 9}}}
+        chat, prompt = "/v1/chat/completions", "Which city, and how many people?"
+        for stream in (False, True):
+            for seed in range(5):
+                asked = question(prompt, stream=stream, temperature=1, seed=seed, max_tokens=200,
+                                 response_format={"type": "json_schema", "json_schema": {
+                                     "name": "n", "schema": schema}})
+                text = self.daemon.post(chat, asked).content()
+                found = json.loads(text)
+                self.assertEqual(sorted(found), ["city", "people"])
+                self.assertIn(found["city"], ("Paris", "Rome"))
+                self.assertIn(found["people"], range(10))
+        # Any object: without a limit a model of this size goes on for long.
+        asked = question(prompt, max_tokens=400, response_format={"type": "json_object"})
+        answer = self.daemon.post(chat, asked)
+        if answer.json["choices"][0]["finish_reason"] == "stop":
+            self.assertIsInstance(json.loads(answer.content()), dict)
+        answer = self.daemon.post("/v1/responses", {
+            "input": prompt, "text": {"format": {"type": "json_schema", "name": "n",
+                                                 "schema": schema}}}).json
+        texts = [part["text"] for item in answer["output"] if item["type"] == "message"
+                 for part in item["content"]]
+        self.assertEqual(sorted(json.loads(texts[0])), ["city", "people"])
+
+    def test_a_demanded_tool_is_called(self):
+        tools = [{"type": "function", "function": {"name": name, "parameters": {
+            "type": "object", "required": ["city"], "additionalProperties": False,
+            "properties": {"city": {"type": "string", "maxLength": 12}}}}}
+            for name in ("weather", "time")]
+        chat = "/v1/chat/completions"
+        named = {"type": "function", "function": {"name": "time"}}
+        for choice, names in [("required", {"weather", "time"}), (named, {"time"})]:
+            asked = question("Weather in Rome?", tools=tools, tool_choice=choice, max_tokens=300,
+                             parallel_tool_calls=False)
+            choice = self.daemon.post(chat, asked).json["choices"][0]
+            self.assertEqual(choice["finish_reason"], "tool_calls")
+            self.assertIsNone(choice["message"]["content"])
+            [call] = choice["message"]["tool_calls"]
+            self.assertIn(call["function"]["name"], names)
+            self.assertEqual(list(json.loads(call["function"]["arguments"])), ["city"])
+            streamed = self.daemon.post(chat, dict(asked, stream=True))
+            deltas = [d["choices"][0]["delta"] for _, d in streamed.events() if d != "[DONE]"]
+            parts = [c for delta in deltas for c in delta.get("tool_calls", [])]
+            self.assertEqual("".join(c["function"].get("arguments", "") for c in parts),
+                             call["function"]["arguments"])
+            self.assertEqual(parts[0]["function"]["name"], call["function"]["name"])
 
     def test_wrong_requests_name_their_param(self):
         chat = "/v1/chat/completions"

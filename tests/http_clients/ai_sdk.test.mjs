@@ -2,14 +2,15 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { generateText, jsonSchema, streamText, tool } from "ai";
+import { generateObject, generateText, jsonSchema, streamText, tool } from "ai";
 import { answer, capital, startDaemon, weatherTool } from "./daemon.mjs";
 
 let daemon, model;
 before(async () => {
   daemon = await startDaemon();
-  const provider = createOpenAICompatible(
-    { name: "cascade", baseURL: daemon.baseURL, includeUsage: true });
+  const provider = createOpenAICompatible({
+    name: "cascade", baseURL: daemon.baseURL, includeUsage: true, supportsStructuredOutputs: true,
+  });
   model = provider("demo");
 });
 after(() => daemon.stop());
@@ -49,6 +50,28 @@ test("tools go in", async () => {
   };
   const result = await generateText(ask({ tools }));
   assert.equal(typeof result.text, "string");
+});
+
+test("generateObject", async () => {
+  const schema = jsonSchema({
+    type: "object", required: ["city"], additionalProperties: false,
+    properties: { city: { enum: ["Paris", "Rome"] } },
+  });
+  const { object } = await generateObject(ask({ schema, maxOutputTokens: 300 }));
+  assert.ok(["Paris", "Rome"].includes(object.city));
+});
+
+test("a demanded tool is called", async () => {
+  const calls = [];
+  const tools = {
+    weather: tool({
+      description: weatherTool.description, inputSchema: jsonSchema(weatherTool.parameters),
+      execute: async (input) => { calls.push(input); return "sunny"; },
+    }),
+  };
+  await generateText(ask({ tools, toolChoice: "required", maxOutputTokens: 300 }));
+  assert.ok(calls.length > 0);
+  assert.equal(typeof calls[0].city, "string");
 });
 
 test("an error in a stream is told", async () => {

@@ -62,5 +62,9 @@ export const answer = "The capital of France is Paris.";
 export const weatherTool = {
   name: "weather",
   description: "The weather of a city",
-  parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+  // A small model does not find the end of a string by itself.
+  parameters: {
+    type: "object", required: ["city"], additionalProperties: false,
+    properties: { city: { type: "string", maxLength: 20 } },
+  },
 };

@@ -47,6 +47,22 @@ test("tools are bound", async () => {
   assert.deepEqual(reply.tool_calls, []);
 });
 
+test("structured output", async () => {
+  const patient = new ChatOpenAI({
+    model: "demo", apiKey: "none", temperature: 0, maxTokens: 300, maxRetries: 0,
+    configuration: { baseURL: daemon.baseURL },
+  });
+  const schema = {
+    title: "place", type: "object", required: ["city"], additionalProperties: false,
+    properties: { city: { enum: ["Paris", "Rome"] } },
+  };
+  for (const method of ["jsonSchema", "functionCalling"]) {
+    const structured = patient.withStructuredOutput(schema, { name: "place", method });
+    const found = await structured.invoke(capital);
+    assert.ok(["Paris", "Rome"].includes(found.city), method);
+  }
+});
+
 test("responses", async () => {
   const reply = await new ChatOpenAI({
     model: "demo", apiKey: "none", temperature: 0, maxTokens: 40, maxRetries: 0,

@@ -78,6 +78,35 @@ test("tools go in, calls and results too", async () => {
   assert.equal(typeof reply.choices[0].message.content, "string");
 });
 
+test("a schema is kept", async () => {
+  const schema = {
+    type: "object", required: ["city"], additionalProperties: false,
+    properties: { city: { enum: ["Paris", "Rome"] } },
+  };
+  const format = { type: "json_schema", json_schema: { name: "place", strict: true, schema } };
+  const reply = await client.chat.completions.parse(
+    chat({ response_format: format, max_tokens: 300 }));
+  assert.ok(["Paris", "Rome"].includes(reply.choices[0].message.parsed.city));
+  const response = await client.responses.create({
+    model: "demo", input: capital, max_output_tokens: 300,
+    text: { format: { type: "json_schema", name: "place", schema } },
+  });
+  assert.ok(["Paris", "Rome"].includes(JSON.parse(response.output_text).city));
+});
+
+test("a demanded tool is called", async () => {
+  for (const tool_choice of ["required", { type: "function", function: { name: "weather" } }]) {
+    const reply = await client.chat.completions.create(chat({
+      tools: [{ type: "function", function: weatherTool }], tool_choice, max_tokens: 300,
+      parallel_tool_calls: false,
+    }));
+    assert.equal(reply.choices[0].finish_reason, "tool_calls");
+    const call = reply.choices[0].message.tool_calls[0];
+    assert.equal(call.function.name, "weather");
+    assert.equal(typeof JSON.parse(call.function.arguments).city, "string");
+  }
+});
+
 test("errors have their classes, codes and params", async () => {
   await assert.rejects(client.chat.completions.create(chat({ model: "gpt-4o" })), (error) => {
     assert.ok(error instanceof OpenAI.NotFoundError);

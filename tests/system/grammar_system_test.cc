@@ -80,7 +80,9 @@ int expect_documents(const std::vector<Json>& answers, const OrderedJson& schema
     EXPECT_EQ(answer["finish_reason"], "stop");
     const auto document = parse_json(std::string(answer["text"]), "text");
     EXPECT_TRUE(document.ok()) << answer["text"];
-    if (document.ok()) EXPECT_EQ(testing::violation(*document, schema), "") << answer["text"];
+    if (document.ok()) {
+      EXPECT_EQ(testing::violation(*document, schema), "") << answer["text"];
+    }
     ++ended;
   }
   return ended;

@@ -10,6 +10,7 @@ namespace cascade::testing {
 namespace {
 
 constexpr int64_t kLastsUs = 2'000'000;
+constexpr size_t kHistoryMax = 60;
 
 // A time that was said as a span from some moment of an operation. 0 stays 0.
 bool is_in(int64_t seen_us, int64_t span_ms, const Pending& pending) {
@@ -85,6 +86,30 @@ std::string count_error(const char* what, int64_t seen, int64_t least, int64_t m
          std::to_string(least) + ", " + std::to_string(most) + "]";
 }
 
+std::string to_text(const wire::ChunkUpdate& settings) {
+  std::string text;
+  if (settings.name) text += " name=" + *settings.name;
+  if (settings.pinned) text += *settings.pinned ? " pin" : " unpin";
+  if (settings.ttl_ms) text += " ttl_ms=" + std::to_string(*settings.ttl_ms);
+  if (settings.priority) text += " priority=" + std::to_string(*settings.priority);
+  if (settings.published) text += *settings.published ? " publish" : " unpublish";
+  if (settings.touch) text += " touch";
+  return text;
+}
+
+std::string to_text(const Pending& pending) {
+  std::string text = pending.deletes ? "delete" : pending.puts ? "put" : "change";
+  if (pending.query) text = "generate, retained, of '" + *pending.query + "'";
+  text += " " + pending.id + to_text(pending.settings);
+  for (const auto& [type, content] : pending.texts) text += " text '" + content.substr(0, 30) + "'";
+  return text;
+}
+
+std::string to_text(const Chunk& chunk) {
+  return chunk.id + (chunk.pinned ? " pinned" : "") + " expires " +
+         std::to_string(chunk.expires_us);
+}
+
 bool is_over(const Chunk& chunk, int64_t time_us) {
   return !chunk.pinned && chunk.expires_us != 0 && chunk.expires_us <= time_us;
 }
@@ -95,8 +120,20 @@ int64_t now_us() {
   return system_clock().wall_us();
 }
 
+void Ledger::note(const std::string& what) {
+  history_.push_back(std::to_string(now_us()) + " " + what);
+  if (history_.size() > kHistoryMax) history_.pop_front();
+}
+
+std::string Ledger::history() const {
+  std::string all;
+  for (const std::string& line : history_) all += "\n  " + line;
+  return all;
+}
+
 void Ledger::begin(Pending pending) {
   pending.begin_us = now_us();
+  note(to_text(pending));
   for (const auto& [type, text] : pending.texts) {
     const Entry* known = find(type, text);
     if (known == nullptr) continue;
@@ -109,12 +146,19 @@ void Ledger::begin(Pending pending) {
   pending_ = std::move(pending);
 }
 
+void Ledger::refuse(const Error& error) {
+  note("refused: " + error.to_string());
+  pending_.reset();
+}
+
 void Ledger::leave_open() {
+  note("ends");
   if (pending_) pending_->end_us = now_us();
 }
 
 void Ledger::promise(wire::Final answer) {
   leave_open();
+  note("promised " + answer.output_chunk_id);
   const Entry* known = find(answer.output_chunk_id);
   pending_->may_expire = known != nullptr && known->chunk.expires_us != 0;
   pending_->promised = std::move(answer);
@@ -171,6 +215,11 @@ void Ledger::acknowledge_removal() {
 }
 
 void Ledger::keep(const Chunk& seen) {
+  const auto known = entries_.find(seen.id);
+  if (known == entries_.end() || known->second.chunk.expires_us != seen.expires_us ||
+      known->second.chunk.pinned != seen.pinned) {
+    note("there: " + to_text(seen));
+  }
   entries_[seen.id] = {seen, seen.hits, seen.registrations};
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -43,7 +44,9 @@ class Ledger {
   // `seen` is the chunk as it was changed, registered or retained. Returns what is wrong with it.
   std::string acknowledge(const Chunk& seen);
   void acknowledge_removal();
-  void refuse() { pending_.reset(); }
+  void refuse(const Error& error);
+  // A reading of one's own ends; nothing was to be changed.
+  void forget() { pending_.reset(); }
   void leave_open();
   // As leave_open(), but that an output was retained was acknowledged.
   void promise(wire::Final answer);
@@ -75,15 +78,20 @@ class Ledger {
   // All of the above was done. Returns what is wrong with what was promised.
   std::string close();
 
+  // The latest operations and what became of them, a line each: for the report of a fault.
+  std::string history() const;
+
  private:
   void change_max(const std::string& id, int64_t hits);
   bool may_change(const Entry& entry) const;
   bool may_make(const Chunk& seen) const;
   std::string compare(const Entry& entry, const Pending* change, const Chunk& seen) const;
   void keep(const Chunk& seen);
+  void note(const std::string& what);
 
   std::map<std::string, Entry> entries_;  // by id
   std::optional<Pending> pending_;
+  std::deque<std::string> history_;
 };
 
 }  // namespace cascade::testing

@@ -143,6 +143,7 @@ class KillLoop {
       all.generations += one.generations;
       all.tokens_loaded += one.tokens_loaded;
       all.tokens_compared += one.tokens_compared;
+      for (const auto& [what, count] : one.refusals) all.refusals[what] += count;
     }
     return all;
   }
@@ -159,7 +160,9 @@ class KillLoop {
       std::cout << ' ' << name << ' ' << count;
       hits += count;
     }
-    std::cout << "; " << hits << " in all" << std::endl;
+    std::cout << "; " << hits << " in all\nrefused:";
+    for (const auto& [what, count] : all.refusals) std::cout << ' ' << count << ' ' << what << ';';
+    std::cout << std::endl;
   }
 
  private:
@@ -282,7 +285,7 @@ class KillLoop {
       if (!seen.ok() && seen.error().code != ErrorCode::kNotFound) return gone(seen.error());
       const std::string wrong =
           seen.ok() ? ledger.check_there(*seen, asked_us) : ledger.check_missing(id);
-      if (!wrong.empty()) fault(wrong);
+      if (!wrong.empty()) fault(wrong + ledger.history());
       ++chunks_verified_;
     }
     return faults_.empty();

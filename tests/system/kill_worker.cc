@@ -106,8 +106,9 @@ bool KillWorker::end(const Error& error) {
     ++counts_.open;
     return false;
   }
-  ledger_.refuse();
+  ledger_.refuse(error);
   ++counts_.refused;
+  ++counts_.refusals[std::string(to_string(error.code)) + " " + error.field];
   const bool expected = error.code == ErrorCode::kNotFound || error.code == ErrorCode::kConflict ||
                         error.code == ErrorCode::kResourceExhausted ||
                         error.code == ErrorCode::kUnavailable;
@@ -325,7 +326,7 @@ bool KillWorker::generated(client::Client& client, wire::GenerateRequest&& reque
   if (generation.finish_reason != "cancelled") record(request, generation);
   if (generation.output_chunk_id.empty()) {
     // What it registered on its way is looked for after the next kill.
-    request.retain_output ? ledger_.leave_open() : ledger_.refuse();
+    request.retain_output ? ledger_.leave_open() : ledger_.forget();
     return !request.retain_output;
   }
   if (!generation.durable) fault("an output is not durable");

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,6 +23,7 @@ struct KillCounts {
   int64_t generations = 0;
   int64_t tokens_loaded = 0;
   int64_t tokens_compared = 0;
+  std::map<std::string, int64_t> refusals;  // by code and field
 };
 
 // One thread at a time.

@@ -2,6 +2,7 @@
 #include "wire/openai/chat.h"
 
 #include "wire/http/sse.h"
+#include "wire/openai/constraint.h"
 #include "wire/openai/generation_fields.h"
 #include "wire/openai/json_text.h"
 #include "wire/openai/messages.h"
@@ -78,12 +79,11 @@ Result<ChatCall> decode_chat(std::string_view body) {
   const ToolUse tools = read_tools(fields, /*flat=*/false, call.request);
   call.tools = tools.given;
   call.parallel_tool_calls = tools.parallel;
-  const Constraint format =
+  const AnswerFormat format =
       read_format(fields, fields.object("response_format"), "response_format", /*nested=*/true);
   RETURN_IF_ERROR(fields.status());
-  RETURN_IF_ERROR(apply(tools.constraint, call.request));
-  RETURN_IF_ERROR(apply(format, call.request));
-  RETURN_IF_ERROR(check_generation(call.request));
+  call.grammar_param = constrain(tools, format, call.request);
+  RETURN_IF_ERROR(check_generation(call.request, call.grammar_param));
   return call;
 }
 

@@ -18,6 +18,7 @@ struct ChatCall {
   bool include_usage = false;
   bool tools = false;
   bool parallel_tool_calls = true;
+  std::string grammar_param;  // where request.grammar comes from
 };
 
 // Errors: the field is the param.

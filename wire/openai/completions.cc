@@ -70,7 +70,7 @@ Result<CompletionCall> decode_completion(std::string_view body) {
   fields.refuse("echo", false, "the prompt is not repeated");
   fields.refuse("suffix", "", "there is no insertion");
   RETURN_IF_ERROR(fields.status());
-  RETURN_IF_ERROR(check_generation(request));
+  RETURN_IF_ERROR(check_generation(request, ""));
   return call;
 }
 

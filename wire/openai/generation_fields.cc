@@ -128,19 +128,6 @@ void read_sampling(Fields& fields, wire::SamplingParams& sampling) {
 
 }  // namespace
 
-Status apply(const Constraint& constraint, wire::GenerateRequest&) {
-  switch (constraint.kind) {
-    case Constraint::Kind::kNone: return {};
-    case Constraint::Kind::kJsonObject:
-    case Constraint::Kind::kJsonSchema:
-      return unsupported(constraint.param, "this version has no constrained generation");
-    case Constraint::Kind::kToolCall:
-      return unsupported(constraint.param,
-                         "this version cannot force a call: use \"auto\" or \"none\"");
-  }
-  CHECK(false);
-}
-
 void read_generation(Fields& fields, wire::GenerateRequest& request) {
   read_sampling(fields, request.sampling);
   read_stop(fields, request);
@@ -166,44 +153,19 @@ void read_cache_control(Fields& fields, std::string_view key, wire::GenerateRequ
   fields.fail(inner.status());
 }
 
-Constraint read_format(Fields& fields, const OrderedJson* format, const std::string& param,
-                       bool nested) {
-  Constraint constraint;
-  constraint.param = param;
-  if (format == nullptr) return constraint;
-  Fields inner(*format, param + ".");
-  const std::string type = inner.text("type").value_or("");
-  if (type == "json_object") {
-    constraint.kind = Constraint::Kind::kJsonObject;
-  } else if (type == "json_schema") {
-    constraint.kind = Constraint::Kind::kJsonSchema;
-    const OrderedJson* holder = nested ? inner.object("json_schema") : format;
-    const OrderedJson* schema = nullptr;
-    if (holder != nullptr) {
-      Fields of_schema(*holder, nested ? param + ".json_schema." : param + ".");
-      schema = of_schema.object("schema");
-      inner.fail(of_schema.status());
-    }
-    if (schema == nullptr) inner.fail(nested ? "json_schema" : "schema", "has no schema");
-    if (schema != nullptr) constraint.schema = json_text(*schema);
-  } else if (type != "text") {
-    inner.fail("type", "must be text, json_object or json_schema");
-  }
-  fields.fail(inner.status());
-  return constraint;
-}
-
 void set_effort(const std::string& effort, wire::GenerateRequest& request) {
   request.thinking = effort != "none";
 }
 
-Status check_generation(const wire::GenerateRequest& request) {
+Status check_generation(const wire::GenerateRequest& request, const std::string& grammar_param) {
   Status checked = wire::check_request(request);
   if (checked.ok()) return {};
-  return Error{checked.error().code, param_of(checked.error().field), checked.error().message};
+  const Error& error = checked.error();
+  return Error{error.code, param_of(error.field, grammar_param), error.message};
 }
 
-std::string param_of(const std::string& field) {
+std::string param_of(const std::string& field, const std::string& grammar_param) {
+  if (field.starts_with("grammar")) return grammar_param;
   const std::string prefix = "sampling.";
   if (!field.starts_with(prefix)) return field;
   const std::string name = field.substr(prefix.size());

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "base/random.h"
+#include "wire/openai/constraint.h"
 #include "wire/openai/generation_fields.h"
 #include "wire/openai/json_text.h"
 #include "wire/request_rules.h"
@@ -50,7 +51,7 @@ void read_reasoning(Fields& fields, ResponseCall& call) {
   fields.fail(inner.status());
 }
 
-Constraint read_text(Fields& fields, ResponseCall& call) {
+AnswerFormat read_text(Fields& fields, ResponseCall& call) {
   OrderedJson plain;
   plain["format"]["type"] = "text";
   const OrderedJson* text = fields.object("text");
@@ -104,13 +105,12 @@ Result<ResponseCall> decode_response(std::string_view body) {
   call.echo["tools"] = tools.tools.is_null() ? OrderedJson::array() : tools.tools;
   call.echo["tool_choice"] = tools.choice.is_null() ? OrderedJson("auto") : tools.choice;
   call.echo["parallel_tool_calls"] = tools.parallel;
-  const Constraint format = read_text(fields, call);
+  const AnswerFormat format = read_text(fields, call);
   call.echo["instructions"] = text_or_null(call.instructions);
   call.echo["previous_response_id"] = text_or_null(call.previous_id);
   call.echo["store"] = call.store;
   RETURN_IF_ERROR(fields.status());
-  RETURN_IF_ERROR(apply(tools.constraint, call.request));
-  RETURN_IF_ERROR(apply(format, call.request));
+  call.grammar_param = constrain(tools, format, call.request);
   return call;
 }
 
@@ -142,7 +142,7 @@ Status fill_in(ResponseCall& call, const std::vector<PastTurn>& past) {
                                            " KiB of input cannot be stored: set store to false");
     }
   }
-  Status checked = check_generation(request);
+  Status checked = check_generation(request, call.grammar_param);
   if (checked.ok()) return {};
   const bool of_input = checked.error().field.starts_with("messages");
   return Error{checked.error().code, of_input ? "input" : checked.error().field,

@@ -22,8 +22,9 @@ struct ResponseCall {
   bool store = true;
   bool tools = false;
   bool parallel_tool_calls = true;
-  OrderedJson items;  // the input, in its normal form
-  OrderedJson echo;   // members of the response that say what was asked for
+  std::string grammar_param;  // where request.grammar comes from
+  OrderedJson items;          // the input, in its normal form
+  OrderedJson echo;           // members of the response that say what was asked for
 };
 
 // A turn that came before: what went in, and the assistant's message that came out.

@@ -1,7 +1,10 @@
 // A call is given out when it is complete: half of its JSON could still turn out to be text.
 #include "wire/openai/tools.h"
 
+#include <algorithm>
+
 #include "base/random.h"
+#include "wire/openai/generation_fields.h"
 #include "wire/openai/json_text.h"
 #include "wire/request_rules.h"
 
@@ -52,8 +55,6 @@ void read_choice(Fields& fields, bool flat, ToolUse& use) {
   const OrderedJson* choice = fields.find("tool_choice");
   if (choice == nullptr) return;
   use.choice = *choice;
-  Constraint& constraint = use.constraint;
-  constraint.param = "tool_choice";
   if (*choice == "auto") return;
   if (*choice == "none") {
     use.given = false;
@@ -67,9 +68,15 @@ void read_choice(Fields& fields, bool flat, ToolUse& use) {
         !(*holder)["name"].is_string()) {
       return fields.fail("tool_choice", "must be none, auto, required or a function");
     }
-    constraint.function = (*holder)["name"].get<std::string>();
+    use.demanded = (*holder)["name"].get<std::string>();
+    const auto is_demanded = [&](const OrderedJson& tool) {
+      return tool.at("name") == use.demanded;
+    };
+    if (fields.ok() && std::ranges::none_of(use.functions, is_demanded)) {
+      return fields.fail("tool_choice", "names a function that is not among the tools");
+    }
   }
-  constraint.kind = Constraint::Kind::kToolCall;
+  use.demand = ToolUse::Demand::kSome;
   if (use.tools.is_null()) fields.fail("tool_choice", "is only there with tools");
 }
 
@@ -93,6 +100,7 @@ ToolUse read_tools(Fields& fields, bool flat, wire::GenerateRequest& request) {
         fields.fail(inner.status());
       }
       tools.push_back(tool_of(fields, tool, i, flat));
+      if (fields.ok()) use.functions.push_back(tools.back().at("function"));
     }
     use.tools = *given;
     use.given = true;

@@ -6,18 +6,21 @@
 #include <string_view>
 #include <vector>
 
-#include "wire/openai/generation_fields.h"
+#include "wire/messages.h"
+#include "wire/openai/fields.h"
 
 namespace cascade::openai {
 
 // Reads tools, tool_choice, parallel_tool_calls. `flat`: a tool's function stands beside its type,
 // as in responses. Sets request.tools (none with tool_choice "none").
 struct ToolUse {
-  bool given = false;     // the answer may have calls
-  bool parallel = true;   // more than one
-  OrderedJson tools;      // as the client gave them; null if it gave none
-  OrderedJson choice;     // the same of tool_choice
-  Constraint constraint;  // of tool_choice "required", or of a function that must be called
+  bool given = false;                  // the answer may have calls
+  bool parallel = true;                // more than one
+  OrderedJson tools;                   // as the client gave them; null if it gave none
+  OrderedJson choice;                  // the same of tool_choice
+  std::vector<OrderedJson> functions;  // {name, description, parameters} of each
+  enum class Demand { kNone, kSome } demand = Demand::kNone;  // kSome: the answer is calls alone
+  std::string demanded;                                       // that must be called; empty: any
 };
 ToolUse read_tools(Fields& fields, bool flat, wire::GenerateRequest& request);
 

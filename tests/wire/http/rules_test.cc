@@ -78,7 +78,9 @@ TEST(Routes, each_is_found_and_no_other) {
     const RouteMatch match = find_route(route.method, path);
     EXPECT_EQ(match.result, RouteMatch::Result::kFound) << path;
     EXPECT_EQ(match.action, route.action) << path;
-    if (id != std::string::npos) EXPECT_EQ(match.id, "a b");
+    if (id != std::string::npos) {
+      EXPECT_EQ(match.id, "a b");
+    }
     EXPECT_EQ(find_route("TRACE", path).result, RouteMatch::Result::kNoMethod);
   }
   for (const char* path : {"/", "", "/v1", "/v1/chunks/", "/v1/chunks//", "/v1/chunks/a/b",

@@ -134,9 +134,8 @@ TEST(OpenAiChat, tools_go_to_the_template_and_choices_decide) {
   EXPECT_EQ(none->request.tools, "");
   for (const char* choice : {R"("required")", R"({"type":"function","function":{"name":"f"}})"}) {
     const auto forced = decode_with(tools + R"(,"tool_choice":)" + choice);
-    ASSERT_FALSE(forced.ok());
-    EXPECT_EQ(forced.error().code, ErrorCode::kUnsupported);
-    EXPECT_EQ(forced.error().field, "tool_choice");
+    ASSERT_TRUE(forced.ok());
+    EXPECT_TRUE(forced->tools);
   }
   EXPECT_EQ(error_of(decode_with(tools + R"(,"tool_choice":"sometimes")")), "tool_choice");
 }
@@ -310,7 +309,9 @@ TEST(OpenAiChat, damaged_requests_are_decoded_or_refused) {
       }
     }
     const auto as_chat = decode_chat(text);
-    if (!as_chat.ok()) EXPECT_FALSE(as_chat.error().message.empty());
+    if (!as_chat.ok()) {
+      EXPECT_FALSE(as_chat.error().message.empty());
+    }
     auto as_response = decode_response(text);
     if (as_response.ok()) (void)fill_in(*as_response, {});
     (void)decode_completion(text);

@@ -1,0 +1,131 @@
+// response_format, text.format and tool_choice become grammars.
+#include "wire/openai/constraint.h"
+
+#include <gtest/gtest.h>
+
+#include "wire/openai/chat.h"
+#include "wire/openai/responses.h"
+
+namespace cascade::openai {
+namespace {
+
+const std::string kTools =
+    R"(,"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object",
+    "properties":{"x":{"type":"integer"}},"required":["x"]}}},
+    {"type":"function","function":{"name":"say \"g\""}}])";
+
+Result<ChatCall> chat_with(const std::string& more) {
+  return decode_chat(R"({"messages":[{"role":"user","content":"Hi"}])" + more + "}");
+}
+
+std::optional<wire::Grammar> grammar_of(const std::string& more) {
+  const auto call = chat_with(more);
+  EXPECT_TRUE(call.ok()) << more << call.error().to_string();
+  return call.ok() ? call->request.grammar : std::nullopt;
+}
+
+OrderedJson parts_of(const std::string& more) {
+  const auto grammar = grammar_of(more);
+  EXPECT_TRUE(grammar && grammar->kind == GrammarKind::kParts) << more;
+  const auto json = parse_ordered_json(grammar ? grammar->schema : "null", "parts");
+  return json.ok() ? *json : OrderedJson();
+}
+
+// The texts that a call of each function begins with.
+std::vector<std::string> calls_in(const OrderedJson& any) {
+  std::vector<std::string> texts;
+  for (const OrderedJson& call : any.at("any_of")) texts.push_back(call["sequence"][0]["text"]);
+  return texts;
+}
+
+TEST(OpenAiConstraint, an_answer_without_a_format_is_free) {
+  EXPECT_FALSE(grammar_of(""));
+  EXPECT_FALSE(grammar_of(R"(,"response_format":{"type":"text"})"));
+  EXPECT_FALSE(grammar_of(kTools));
+  EXPECT_FALSE(grammar_of(kTools + R"(,"tool_choice":"auto")"));
+  EXPECT_FALSE(grammar_of(kTools + R"(,"tool_choice":"none")"));
+}
+
+TEST(OpenAiConstraint, a_format_becomes_a_grammar) {
+  const auto object = grammar_of(R"(,"response_format":{"type":"json_object"})");
+  ASSERT_TRUE(object);
+  EXPECT_EQ(object->kind, GrammarKind::kJsonObject);
+  EXPECT_EQ(object->schema, "");
+  const auto schema = grammar_of(
+      R"(,"response_format":{"type":"json_schema","json_schema":{"name":"n","strict":true,
+      "schema":{"type":"object","properties":{"b":{},"a":{}}}}})");
+  ASSERT_TRUE(schema);
+  EXPECT_EQ(schema->kind, GrammarKind::kJsonSchema);
+  EXPECT_EQ(schema->schema, R"({"type":"object","properties":{"b":{},"a":{}}})");
+  const auto response = decode_response(
+      R"({"input":"Hi","text":{"format":{"type":"json_schema","name":"n",
+      "schema":{"type":"null"}}}})");
+  ASSERT_TRUE(response.ok()) << response.error().to_string();
+  ASSERT_TRUE(response->request.grammar);
+  EXPECT_EQ(response->request.grammar->schema, R"({"type":"null"})");
+  EXPECT_EQ(response->grammar_param, "text.format");
+}
+
+TEST(OpenAiConstraint, a_demanded_call_is_the_whole_answer) {
+  const OrderedJson any = parts_of(kTools + R"(,"tool_choice":"required")");
+  EXPECT_EQ(any.at("min"), 1);
+  EXPECT_EQ(any.at("separator"), "\n");
+  EXPECT_FALSE(any.contains("max"));
+  EXPECT_EQ(calls_in(any.at("repeat")),
+            (std::vector<std::string>{"<tool_call>\n{\"name\": \"f\", \"arguments\": ",
+                                      "<tool_call>\n{\"name\": \"say \\\"g\\\"\", "
+                                      "\"arguments\": "}));
+  const OrderedJson arguments = any["repeat"]["any_of"][0]["sequence"][1]["json_schema"];
+  EXPECT_EQ(arguments["required"], OrderedJson::array({"x"}));
+  const OrderedJson without = any["repeat"]["any_of"][1]["sequence"][1]["json_schema"];
+  EXPECT_EQ(without, (OrderedJson{{"type", "object"}}));
+  const OrderedJson one =
+      parts_of(kTools + R"(,"tool_choice":"required","parallel_tool_calls":false)");
+  EXPECT_EQ(calls_in(one).size(), 2u);
+}
+
+TEST(OpenAiConstraint, a_named_function_is_called_once) {
+  const std::string choice = R"(,"tool_choice":{"type":"function","function":{"name":"f"}})";
+  EXPECT_EQ(calls_in(parts_of(kTools + choice)),
+            std::vector<std::string>{"<tool_call>\n{\"name\": \"f\", \"arguments\": "});
+  const auto unknown =
+      chat_with(kTools + R"(,"tool_choice":{"type":"function","function":{"name":"h"}})");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.error().field, "tool_choice");
+  const auto without = chat_with(R"(,"tool_choice":"required")");
+  ASSERT_FALSE(without.ok());
+  EXPECT_EQ(without.error().field, "tool_choice");
+}
+
+TEST(OpenAiConstraint, with_tools_and_a_format_the_answer_is_either) {
+  const OrderedJson either = parts_of(kTools + R"(,"response_format":{"type":"json_object"})");
+  ASSERT_EQ(either.at("any_of").size(), 2u);
+  EXPECT_EQ(either["any_of"][0]["json_schema"], (OrderedJson{{"type", "object"}}));
+  EXPECT_EQ(calls_in(either["any_of"][1]["repeat"]).size(), 2u);
+}
+
+TEST(OpenAiConstraint, errors_name_the_field_that_asked) {
+  const auto ignoring = chat_with(R"(,"ignore_eos":true,"response_format":{"type":"json_object"})");
+  ASSERT_FALSE(ignoring.ok());
+  EXPECT_EQ(ignoring.error().field, "ignore_eos");
+  const std::string large(kGrammarBytesMax, 'x');
+  const auto format = chat_with(R"(,"response_format":{"type":"json_schema","json_schema":{
+      "schema":{"title":")" + large +
+                                R"("}}})");
+  ASSERT_FALSE(format.ok());
+  EXPECT_EQ(format.error().field, "response_format");
+  const auto tools = chat_with(R"(,"tool_choice":"required","tools":[{"type":"function",
+      "function":{"name":"f","parameters":{"title":")" +
+                               large + R"("}}}])");
+  ASSERT_FALSE(tools.ok());
+  EXPECT_EQ(tools.error().field, "tools");
+  for (const std::string wrong : {R"("json")", R"({"type":"xml"})", R"({"type":"json_schema"})",
+                                  R"({"type":"json_schema","json_schema":{"schema":3}})"}) {
+    const auto call = chat_with(R"(,"response_format":)" + wrong);
+    ASSERT_FALSE(call.ok()) << wrong;
+    EXPECT_TRUE(call.error().field.starts_with("response_format")) << call.error().field;
+  }
+}
+
+}  // namespace
+}  // namespace cascade::openai

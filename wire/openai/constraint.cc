@@ -1,0 +1,94 @@
+// Calls are written as the chat templates ask for them: see wire/openai/tools.h.
+#include "wire/openai/constraint.h"
+
+#include "wire/openai/json_text.h"
+#include "wire/openai/tools.h"
+
+namespace cascade::openai {
+namespace {
+
+OrderedJson text_part(const std::string& text) {
+  return {{"text", text}};
+}
+
+// Arguments are an object, also of a tool that says nothing of them: models write {} for it.
+OrderedJson parameters_of(const OrderedJson& function) {
+  const auto found = function.find("parameters");
+  OrderedJson schema = OrderedJson::object();
+  if (found != function.end() && found->is_object()) schema = *found;
+  if (!schema.contains("type")) schema["type"] = "object";
+  return schema;
+}
+
+// <tool_call>\n{"name": "f", "arguments": {…}}\n</tool_call>
+OrderedJson call_part(const OrderedJson& function) {
+  const std::string name = json_text(function.at("name"));
+  OrderedJson sequence = OrderedJson::array();
+  sequence.push_back(text_part("<tool_call>\n{\"name\": " + name + ", \"arguments\": "));
+  sequence.push_back({{"json_schema", parameters_of(function)}});
+  sequence.push_back(text_part("}\n</tool_call>"));
+  return {{"sequence", std::move(sequence)}};
+}
+
+// One call or, if more are allowed, several; of `function`, or of any if it is empty.
+OrderedJson calls_part(const ToolUse& tools, const std::string& function) {
+  OrderedJson any = OrderedJson::array();
+  for (const OrderedJson& tool : tools.functions) {
+    if (function.empty() || tool.at("name") == function) any.push_back(call_part(tool));
+  }
+  OrderedJson one = {{"any_of", std::move(any)}};
+  if (!tools.parallel || !function.empty()) return one;
+  return {{"repeat", std::move(one)}, {"min", 1}, {"separator", "\n"}};
+}
+
+}  // namespace
+
+AnswerFormat read_format(Fields& fields, const OrderedJson* format, const std::string& param,
+                         bool nested) {
+  AnswerFormat result;
+  result.param = param;
+  if (format == nullptr) return result;
+  Fields inner(*format, param + ".");
+  const std::string type = inner.text("type").value_or("");
+  if (type == "json_object") {
+    result.kind = AnswerFormat::Kind::kJsonObject;
+  } else if (type == "json_schema") {
+    result.kind = AnswerFormat::Kind::kJsonSchema;
+    const OrderedJson* holder = nested ? inner.object("json_schema") : format;
+    const OrderedJson* schema = nullptr;
+    if (holder != nullptr) {
+      Fields of_schema(*holder, nested ? param + ".json_schema." : param + ".");
+      schema = of_schema.object("schema");
+      inner.fail(of_schema.status());
+    }
+    if (schema == nullptr) inner.fail(nested ? "json_schema" : "schema", "has no schema");
+    if (schema != nullptr) result.schema = *schema;
+  } else if (type != "text") {
+    inner.fail("type", "must be text, json_object or json_schema");
+  }
+  fields.fail(inner.status());
+  return result;
+}
+
+std::string constrain(const ToolUse& tools, const AnswerFormat& format,
+                      wire::GenerateRequest& request) {
+  if (tools.demand == ToolUse::Demand::kSome) {
+    request.grammar = {GrammarKind::kParts, json_text(calls_part(tools, tools.demanded))};
+    return "tools";
+  }
+  if (format.kind == AnswerFormat::Kind::kText) return "";
+  const bool any_object = format.kind == AnswerFormat::Kind::kJsonObject;
+  if (!tools.given) {
+    request.grammar.emplace();
+    if (!any_object) request.grammar = {GrammarKind::kJsonSchema, json_text(format.schema)};
+    return format.param;
+  }
+  OrderedJson answer;
+  answer["json_schema"] = any_object ? OrderedJson{{"type", "object"}} : format.schema;
+  OrderedJson either;
+  either["any_of"] = OrderedJson::array({std::move(answer), calls_part(tools, "")});
+  request.grammar = {GrammarKind::kParts, json_text(either)};
+  return format.param;
+}
+
+}  // namespace cascade::openai
