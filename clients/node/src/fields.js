@@ -58,6 +58,22 @@ export const string = {
   },
 };
 
+// Travels as JSON text: a string is that text, all else is written as JSON, its keys as they are.
+export const json = {
+  read: string.read,
+  write(value) {
+    if (typeof value === 'string') return string.write(value);
+    let text;
+    try {
+      text = JSON.stringify(value);
+    } catch (error) {
+      fail(`cannot be written as JSON: ${error.message}`);
+    }
+    if (text === undefined) fail('cannot be written as JSON');
+    return string.write(text);
+  },
+};
+
 export const boolean = {
   read(value) {
     if (typeof value !== 'boolean') fail('must be true or false');
