@@ -7,10 +7,10 @@ import {
   int32,
   int32Words,
   int64,
-  json,
   list,
   number,
   optional,
+  optionalJson,
   optionalWords,
   requestId,
   string,
@@ -20,7 +20,6 @@ import {
 
 const defaulting = (kind, value) => optional(kind, () => value);
 const textOrEmpty = defaulting(string, '');
-const jsonOrEmpty = defaulting(json, '');
 const listOrEmpty = (kind) => optional(list(kind), () => []);
 
 const ChunkRef = struct({ type: string, id: textOrEmpty, text: textOrEmpty });
@@ -30,7 +29,7 @@ const ChatMessage = struct({
   content: string,
   reasoning: textOrEmpty,
   verbatim: defaulting(boolean, false),
-  tool_calls: jsonOrEmpty,
+  tool_calls: optionalJson,
   tool_call_id: textOrEmpty,
   name: textOrEmpty,
 });
@@ -49,7 +48,7 @@ const Sampling = struct({
   logit_bias: listOrEmpty(LogitBias),
 });
 
-const Grammar = struct({ kind: string, schema: jsonOrEmpty });
+const Grammar = struct({ kind: string, schema: optionalJson });
 
 const Miss = struct({ reason: string, position: int64, known_token: int32 });
 
@@ -243,7 +242,7 @@ const requests = {
     prompt_priority_ms: optional(int64),
     session: textOrEmpty,
     client_data: textOrEmpty,
-    tools: jsonOrEmpty,
+    tools: optionalJson,
     grammar: optional(Grammar),
   }),
   CancelRequest: struct({ target: requestId }),
@@ -288,7 +287,7 @@ const requests = {
   ApplyTemplateRequest: struct({
     messages: list(ChatMessage),
     thinking: optional(boolean),
-    tools: jsonOrEmpty,
+    tools: optionalJson,
   }),
 };
 
