@@ -267,6 +267,25 @@ Result<std::vector<wire::ExpiryPolicy>> Client::set_expiry_policy(ChunkType type
   return std::move(reply.policies);
 }
 
+Result<std::vector<int32_t>> Client::tokenize(std::string text, bool beginning) {
+  ASSIGN_OR_RETURN(wire::TokenizeReply reply,
+                   call<wire::TokenizeReply>(wire::TokenizeRequest{std::move(text), beginning}));
+  return std::move(reply.token_ids);
+}
+
+Result<wire::DetokenizeReply> Client::detokenize(std::vector<int32_t> token_ids, bool skip_special,
+                                                 bool pieces) {
+  return call<wire::DetokenizeReply>(
+      wire::DetokenizeRequest{std::move(token_ids), skip_special, pieces});
+}
+
+Result<wire::ApplyTemplateReply> Client::apply_template(std::vector<ChatMessage> messages,
+                                                        std::optional<bool> thinking,
+                                                        std::string tools) {
+  return call<wire::ApplyTemplateReply>(
+      wire::ApplyTemplateRequest{std::move(messages), thinking, std::move(tools)});
+}
+
 Result<std::string> Client::register_chunk(const std::string& text, ChunkType type) {
   ASSIGN_OR_RETURN(Chunk chunk, put_chunk(type, text));
   return std::move(chunk.id);

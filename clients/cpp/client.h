@@ -134,6 +134,17 @@ class Client {
   Result<wire::PrefixReply> attach_prefix(const std::string& id);
   Result<wire::PrefixReply> release_prefix(const std::string& id);
 
+  // The ids of a text as it stands in a prompt: special tokens in it are not recognised. With
+  // `beginning`, as a raw prompt begins (BOS).
+  Result<std::vector<int32_t>> tokenize(std::string text, bool beginning = false);
+  // The text of ids, without special tokens if `skip_special`; with `pieces` that of each as well.
+  Result<wire::DetokenizeReply> detokenize(std::vector<int32_t> token_ids,
+                                           bool skip_special = false, bool pieces = false);
+  // The prompt that a conversation makes, as text and ids. `tools` as in GenerateRequest.
+  Result<wire::ApplyTemplateReply> apply_template(std::vector<ChatMessage> messages,
+                                                  std::optional<bool> thinking = std::nullopt,
+                                                  std::string tools = {});
+
   // The names of the earlier Python library, for the same things.
 
   // The id of the chunk.

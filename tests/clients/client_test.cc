@@ -326,6 +326,41 @@ TEST(Client, searches_chunks) {
 }
 
 // So long that every limit of a call has passed many times.
+TEST(Client, asks_for_tokens_texts_and_prompts) {
+  const TempFolder folder;
+  std::optional<wire::Message> asked;
+  FakeDaemon daemon(folder.endpoint(),
+                    [&](const wire::Envelope& envelope, const FakeDaemon::Reply& reply) {
+                      asked = envelope.message;
+                      if (std::holds_alternative<wire::TokenizeRequest>(*asked)) {
+                        return reply(wire::TokenizeReply{{5, 6}});
+                      }
+                      if (std::holds_alternative<wire::DetokenizeRequest>(*asked)) {
+                        return reply(wire::DetokenizeReply{"ab", {"a", "b"}});
+                      }
+                      reply(wire::ApplyTemplateReply{"user: x", {7}});
+                    });
+  Result<Client> client = Client::connect(folder.endpoint());
+  ASSERT_TRUE(client.ok());
+  EXPECT_EQ(client->tokenize("ab", true).value(), (std::vector<int32_t>{5, 6}));
+  EXPECT_EQ(std::get<wire::TokenizeRequest>(*asked).text, "ab");
+  EXPECT_TRUE(std::get<wire::TokenizeRequest>(*asked).beginning);
+  const auto text = client->detokenize({5, 6}, true, true);
+  ASSERT_TRUE(text.ok());
+  EXPECT_EQ(text->pieces, (std::vector<std::string>{"a", "b"}));
+  const auto& ids = std::get<wire::DetokenizeRequest>(*asked);
+  EXPECT_EQ(ids.token_ids, (std::vector<int32_t>{5, 6}));
+  EXPECT_TRUE(ids.skip_special && ids.pieces);
+  const auto prompt =
+      client->apply_template({{.role = "user", .content = "x", .reasoning = {}}}, false, "[{}]");
+  ASSERT_TRUE(prompt.ok());
+  EXPECT_EQ(prompt->prompt, "user: x");
+  const auto& conversation = std::get<wire::ApplyTemplateRequest>(*asked);
+  EXPECT_EQ(conversation.messages.at(0).content, "x");
+  EXPECT_EQ(conversation.thinking, false);
+  EXPECT_EQ(conversation.tools, "[{}]");
+}
+
 TEST(Client, waits_for_a_check_as_long_as_the_daemon_answers_pings) {
   const TempFolder folder;
   std::optional<FakeDaemon::Reply> waiting;

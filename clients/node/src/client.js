@@ -232,6 +232,19 @@ export class Client {
     return this.#call('PrefixRelease', { id }, 'PrefixReply', options);
   }
 
+  async tokenize(text, how = {}, options = undefined) {
+    const reply = await this.#call('TokenizeRequest', { ...how, text }, 'TokenizeReply', options);
+    return reply.tokenIds;
+  }
+
+  detokenize(tokenIds, how = {}, options = undefined) {
+    return this.#call('DetokenizeRequest', { ...how, tokenIds }, 'DetokenizeReply', options);
+  }
+
+  applyTemplate(messages, how = {}, options = undefined) {
+    return this.#call('ApplyTemplateRequest', { ...how, messages }, 'ApplyTemplateReply', options);
+  }
+
   async registerChunk(text, type, options) {
     return (await this.putChunk(type, text, options)).id;
   }

@@ -58,6 +58,22 @@ export const string = {
   },
 };
 
+// Travels as JSON text: a string is that text, all else is written as JSON, its keys as they are.
+const json = {
+  read: string.read,
+  write(value) {
+    if (typeof value === 'string') return string.write(value);
+    let text;
+    try {
+      text = JSON.stringify(value);
+    } catch (error) {
+      fail(`cannot be written as JSON: ${error.message}`);
+    }
+    if (text === undefined) fail('cannot be written as JSON');
+    return string.write(text);
+  },
+};
+
 export const boolean = {
   read(value) {
     if (typeof value !== 'boolean') fail('must be true or false');
@@ -179,6 +195,12 @@ export function optional(kind, absent = () => undefined) {
 export function optionalWords(kind) {
   return optional(kind, () => new kind.Words(0));
 }
+
+// Of JSON, an empty list is as good as none; any other value, however long, is one.
+export const optionalJson = {
+  ...optional(json, () => ''),
+  travels: (value) => value !== '' && !(Array.isArray(value) && value.length === 0),
+};
 
 function camelCase(name) {
   return name.replace(/_(.)/g, (_, letter) => letter.toUpperCase());

@@ -10,6 +10,7 @@ import {
   list,
   number,
   optional,
+  optionalJson,
   optionalWords,
   requestId,
   string,
@@ -28,6 +29,9 @@ const ChatMessage = struct({
   content: string,
   reasoning: textOrEmpty,
   verbatim: defaulting(boolean, false),
+  tool_calls: optionalJson,
+  tool_call_id: textOrEmpty,
+  name: textOrEmpty,
 });
 
 const LogitBias = struct({ token: int32, bias: number });
@@ -43,6 +47,8 @@ const Sampling = struct({
   frequency_penalty: optional(number),
   logit_bias: listOrEmpty(LogitBias),
 });
+
+const Grammar = struct({ kind: string, schema: optionalJson });
 
 const Miss = struct({ reason: string, position: int64, known_token: int32 });
 
@@ -236,6 +242,8 @@ const requests = {
     prompt_priority_ms: optional(int64),
     session: textOrEmpty,
     client_data: textOrEmpty,
+    tools: optionalJson,
+    grammar: optional(Grammar),
   }),
   CancelRequest: struct({ target: requestId }),
   ChunkPut: struct({
@@ -270,6 +278,17 @@ const requests = {
   SessionDelete: struct({ id: string, outputs: optional(boolean) }),
   PolicyGet: struct({}),
   PolicySet: struct({ type: string, ttl_ms: int64 }),
+  TokenizeRequest: struct({ text: string, beginning: optional(boolean) }),
+  DetokenizeRequest: struct({
+    token_ids: optionalWords(int32Words),
+    skip_special: optional(boolean),
+    pieces: optional(boolean),
+  }),
+  ApplyTemplateRequest: struct({
+    messages: list(ChatMessage),
+    thinking: optional(boolean),
+    tools: optionalJson,
+  }),
 };
 
 const replies = {
@@ -313,7 +332,7 @@ const replies = {
     actors_restarted: list(string),
     warnings: listOrEmpty(string),
   }),
-  Accepted: struct({ queue_position: int32 }),
+  Accepted: struct({ queue_position: int32, output_id: textOrEmpty }),
   Progress: struct({
     prompt_tokens: int64,
     prompt_tokens_done: int64,
@@ -367,6 +386,9 @@ const replies = {
   SessionListReply: struct({ sessions: list(SessionInfo) }),
   SessionReply: struct({ session: SessionInfo, turns: list(SessionTurn), durable: boolean }),
   PolicyReply: struct({ policies: list(ExpiryPolicy), durable: boolean }),
+  TokenizeReply: struct({ token_ids: optionalWords(int32Words) }),
+  DetokenizeReply: struct({ text: string, pieces: listOrEmpty(string) }),
+  ApplyTemplateReply: struct({ prompt: string, token_ids: optionalWords(int32Words) }),
   Ack: struct({}),
   ErrorReply: struct({ error: ErrorBody, retry_after_ms: int64 }),
 };
@@ -377,7 +399,7 @@ export const messageNames = Object.keys(messages);
 
 // The structs that stand in messages, by the names that their TypeScript types have.
 export const parts = {
-  ChunkRef, ChatMessage, LogitBias, Sampling, Miss, Usage, Timings, ThinkSpan, GenerationRecord,
-  Chunk, ChunkSearchHit, ChunkGroup, CacheStats, DiskStats, FsckFinding, SessionInfo, SessionTurn,
-  ExpiryPolicy,
+  ChunkRef, ChatMessage, LogitBias, Sampling, Grammar, Miss, Usage, Timings, ThinkSpan,
+  GenerationRecord, Chunk, ChunkSearchHit, ChunkGroup, CacheStats, DiskStats, FsckFinding,
+  SessionInfo, SessionTurn, ExpiryPolicy,
 };

@@ -72,6 +72,47 @@ test('the three kinds of prompts, and log-probabilities', async () => {
   assert.equal(raw.tokenIds.length, 3);
 });
 
+test('a request may keep data, rank its prompt and refuse reuse', async () => {
+  const request = { messages: [{ role: 'user', content: 'What is 2+3?' }], maxTokens: 8,
+    sampling: { temperature: 0, presencePenalty: 1.5, frequencyPenalty: -0.5 } };
+  const { outputChunkId } = await client.generate({ ...request, retainOutput: true,
+    clientData: 'ß\0', outputName: 'sum', outputPriority: 90, thinkPolicy: 'keep',
+    promptPriority: 90, promptPriorityMs: 60_000 });
+  const { clientData, generation, name, priority, thinkPolicy } =
+    await client.getChunk(outputChunkId);
+  assert.deepEqual([clientData, name, priority, thinkPolicy], ['ß\0', 'sum', 90, 'keep']);
+  assert.deepEqual([generation.presencePenalty, generation.frequencyPenalty], [1.5, -0.5]);
+  const { usage } = await client.generate({ ...request, reuse: false });
+  assert.deepEqual([usage.reusedTokens, usage.miss.reason], [0, 'reuse_off']);
+});
+
+test('thoughts come apart from the answer', async () => {
+  // The demo model thinks or does not, as it is drawn.
+  for (let seed = 1; seed < 40; ++seed) {
+    const deltas = [];
+    const messages = [{ role: 'user', content: 'What is 2+2?' }];
+    const answer = await client.generate({ messages, sampling: { temperature: 0.8, seed } },
+      { onEvent: (event) => void (event.type === 'delta' && deltas.push(event)) });
+    if (answer.reasoning === '' || answer.text === '') continue;
+    const joined = (thought) =>
+      deltas.filter(({ reasoning }) => reasoning === thought).map(({ text }) => text).join('');
+    assert.deepEqual([joined(true), joined(false)], [answer.reasoning, answer.text]);
+    assert.ok(answer.usage.reasoningTokens > 0);
+    return;
+  }
+  assert.fail('no answer with thoughts');
+});
+
+test('stops and biases do what they say', async () => {
+  const request = { messages: [{ role: 'user', content: FRANCE }], ...GREEDY };
+  const stopped = await client.generate({ ...request, stop: [' is'] });
+  assert.deepEqual([stopped.text, stopped.finishReason], ['The capital of France', 'stop']);
+  const [token] = stopped.tokenIds;
+  const sampling = { temperature: 0, logitBias: [{ token, bias: -100 }] };
+  const banned = await client.generate({ ...request, sampling, maxTokens: 1 });
+  assert.notEqual(banned.tokenIds[0], token);
+});
+
 test('a seed of 64 bits comes back, and repeats the answer', async () => {
   const seed = 2n ** 64n - 3n;
   const request = { messages: [{ role: 'user', content: 'Tell me a story.' }], maxTokens: 20,

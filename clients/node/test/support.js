@@ -40,24 +40,25 @@ function program(name) {
   return join(folder, name);
 }
 
-// A daemon with the demo model and folders of its own, killed at the end of the test `t`.
+// A daemon with a model (the demo) and folders of its own, killed at the end of the test `t`.
 export class Daemon {
   #child;
   #log = '';
 
-  static async start(t, folder = temporaryFolder(t), more = []) {
-    const daemon = new Daemon(folder, more);
+  static async start(t, folder = temporaryFolder(t), more = [],
+    model = join(repository, 'models/demo')) {
+    const daemon = new Daemon(folder, more, model);
     t.after(() => daemon.stop('SIGKILL'));
     await daemon.#serving();
     return daemon;
   }
 
-  constructor(folder, more) {
+  constructor(folder, more, model) {
     this.folder = folder;
     this.runDir = join(folder, 'run');
     this.stateDir = join(folder, 'state');
     this.#child = spawn(program('cascaded'), [
-      '--model', join(repository, 'models/demo'), '--run-dir', this.runDir,
+      '--model', model, '--run-dir', this.runDir,
       '--state-dir', this.stateDir, '--kv-memory', '256M', ...more,
     ], { stdio: ['ignore', 'ignore', 'pipe'] });
   }

@@ -16,11 +16,12 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const TYPE_OF = { Final: 'Generation' };
 const WITHOUT_TYPE = ['Ping', 'StatusRequest', 'CancelRequest', 'ChunkGet', 'ChunkDelete',
   'StatsRequest', 'PrefixAttach', 'PrefixRelease', 'ChunkSearch', 'FsckRequest', 'BackupRequest',
-  'SessionListRequest', 'SessionGet', 'SessionDelete', 'PolicyGet', 'PolicySet', 'Pong',
+  'SessionListRequest', 'SessionGet', 'SessionDelete', 'PolicyGet', 'PolicySet',
+  'TokenizeRequest', 'DetokenizeRequest', 'ApplyTemplateRequest', 'TokenizeReply', 'Pong',
   'ChunkReply', 'ChunkSearchReply', 'SessionListReply', 'PolicyReply', 'Ack', 'ErrorReply'];
 // Clients write these; all others they only read.
 const WRITTEN = ['GenerateRequest', 'PrefixCache', 'ChunkPut', 'ChunkListRequest', 'ChunkUpdate',
-  'ChunkRef', 'ChatMessage', 'LogitBias', 'Sampling'];
+  'ChunkRef', 'ChatMessage', 'LogitBias', 'Sampling', 'Grammar'];
 
 const sources = new Map();
 const declarations = new Map();
@@ -31,9 +32,15 @@ for (const file of readdirSync(join(root, 'types'))) {
   for (const node of source.statements) if (node.name) declarations.set(node.name.text, node);
 }
 
-// The members of an interface or class, those that it extends included: name -> may be absent.
+// The members of an interface or class, those that it extends included: name -> may be absent. Of
+// objects of which one is meant: those of all, and what one of them has not may be absent.
 function membersOf(name) {
-  const { members, heritageClauses = [] } = declarations.get(name);
+  const { members, heritageClauses = [], type } = declarations.get(name);
+  if (type !== undefined) {
+    const all = type.types.flatMap((one) => one.members.map((member) => member.name.text));
+    const counted = all.map((key) => [key, all.filter((other) => other === key).length]);
+    return new Map(counted.map(([key, count]) => [key, count < type.types.length]));
+  }
   const inherited = heritageClauses
     .flatMap(({ types }) => types.map(({ expression }) => expression.text))
     .filter((base) => declarations.has(base))

@@ -15,6 +15,7 @@ import type {
 } from './chunks.js';
 import type { CascadeError } from './error.js';
 import type {
+  ChatMessage,
   GenerateParams,
   GenerateRequest,
   Generation,
@@ -24,6 +25,13 @@ import type {
   StreamEvent,
 } from './generation.js';
 import type { BackupReply, FsckReply, StatsReply, StatusReply } from './service.js';
+import type {
+  ApplyTemplateReply,
+  DetokenizeOptions,
+  DetokenizeReply,
+  TemplateOptions,
+  TokenizeOptions,
+} from './tokens.js';
 
 export interface CallOptions {
   /** Aborted, the call fails with the signal's reason at once. */
@@ -180,6 +188,20 @@ export class Client implements AsyncDisposable {
   cachePrefix(prefix: PrefixCache, options?: CallOptions): Promise<PrefixReply>;
   attachPrefix(id: string, options?: CallOptions): Promise<PrefixReply>;
   releasePrefix(id: string, options?: CallOptions): Promise<PrefixReply>;
+
+  /** The ids of a text as it stands in a prompt: special tokens in it are not recognised. */
+  tokenize(text: string, how?: TokenizeOptions, options?: CallOptions): Promise<Int32Array>;
+  detokenize(
+    tokenIds: Int32Array | number[],
+    how?: DetokenizeOptions,
+    options?: CallOptions,
+  ): Promise<DetokenizeReply>;
+  /** The prompt that a conversation makes, as text and as ids. */
+  applyTemplate(
+    messages: ChatMessage[],
+    how?: TemplateOptions,
+    options?: CallOptions,
+  ): Promise<ApplyTemplateReply>;
 
   /** The id of the chunk. */
   registerChunk(text: string, type: ChunkType, options?: CallOptions): Promise<string>;

@@ -1,5 +1,6 @@
 // Generations and prefixes: what is asked, what comes, how it ends.
 import type { ChunkRef, Int64, ThinkPolicy } from './chunks.js';
+import type { Grammar, Tool, ToolCall } from './tools.js';
 
 export interface ChatMessage {
   role: 'system' | 'user' | 'assistant' | 'tool';
@@ -8,6 +9,11 @@ export interface ChatMessage {
   reasoning?: string;
   /** Of the assistant only: content stands in the prompt as it is. */
   verbatim?: boolean;
+  /** Of the assistant only. */
+  toolCalls?: ToolCall[] | string;
+  /** Of a tool only: the call that this is the result of. */
+  toolCallId?: string;
+  name?: string;
 }
 
 export interface LogitBias {
@@ -59,6 +65,10 @@ export interface GenerateParams {
   session?: string;
   /** Kept with the retained output; at most 256 KiB. */
   clientData?: string;
+  /** What the model may call; only with messages. */
+  tools?: Tool[] | string;
+  /** The form that the answer must have; one that ends with 'stop' has it. */
+  grammar?: Grammar;
 }
 
 export interface GenerateRequest extends Prompt, GenerateParams {}
@@ -72,6 +82,8 @@ export interface PrefixCache extends Prompt {
 
 export interface Accepted {
   queuePosition: number;
+  /** That the retained output will have, unless an equal one is there; else empty. */
+  outputId: string;
 }
 
 export interface Progress {

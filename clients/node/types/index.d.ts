@@ -12,6 +12,8 @@ export { CascadeError, type ErrorCode } from './error.js';
 export * from './chunks.js';
 export * from './generation.js';
 export * from './service.js';
+export * from './tokens.js';
+export * from './tools.js';
 
 /**
  * `text` without anything that a terminal obeys: control characters become their pictures,

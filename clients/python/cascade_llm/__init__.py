@@ -12,17 +12,20 @@ from .client import Client
 from .compose import chunk_reference
 from .endpoint import default_endpoint, endpoint_of
 from .errors import CascadeError
-from .names import ChunkType, ErrorCode, KvState, MissReason, ThinkPolicy
+from .grammar import Grammar
+from .names import ChunkType, ErrorCode, GrammarKind, KvState, MissReason, ThinkPolicy
 from .options import ClientOptions
 from .private_daemon import PrivateDaemon
 from .replies import (
     Accepted,
+    ApplyTemplateReply,
     BackupReply,
     CacheStats,
     ChunkGroup,
     ChunkListReply,
     ChunkSearchHit,
     Delta,
+    DetokenizeReply,
     DiskStats,
     ExpiryPolicy,
     Final,
@@ -55,6 +58,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Accepted",
+    "ApplyTemplateReply",
     "AsyncClient",
     "AsyncStream",
     "BackupReply",
@@ -73,6 +77,7 @@ __all__ = [
     "Client",
     "ClientOptions",
     "Delta",
+    "DetokenizeReply",
     "DiskStats",
     "ErrorCode",
     "Event",
@@ -83,6 +88,8 @@ __all__ = [
     "GenerateRequest",
     "GenerationOutput",
     "GenerationRecord",
+    "Grammar",
+    "GrammarKind",
     "KvState",
     "ListedChunk",
     "LogitBias",

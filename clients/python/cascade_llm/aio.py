@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from .aio_stream import AsyncStream
 from .chunk import Chunk, ChunkInfo
@@ -19,11 +19,13 @@ from .names import ChunkType, ErrorCode
 from .options import ClientOptions
 from .replies import (
     Ack,
+    ApplyTemplateReply,
     BackupReply,
     ChunkListReply,
     ChunkReply,
     ChunkSearchHit,
     ChunkSearchReply,
+    DetokenizeReply,
     ExpiryPolicy,
     Final,
     FsckReply,
@@ -35,16 +37,20 @@ from .replies import (
     SessionReply,
     StatsReply,
     StatusReply,
+    TokenizeReply,
 )
 from .requests import (
+    ApplyTemplateRequest,
     BackupRequest,
     CancelRequest,
+    ChatMessage,
     ChunkDelete,
     ChunkGet,
     ChunkListRequest,
     ChunkPut,
     ChunkSearch,
     ChunkUpdate,
+    DetokenizeRequest,
     FsckRequest,
     GenerateRequest,
     Ping,
@@ -58,6 +64,7 @@ from .requests import (
     SessionListRequest,
     StatsRequest,
     StatusRequest,
+    TokenizeRequest,
 )
 
 # Requests of one generate_batch(): more would not fit the daemon's queue (64 by default) by far.
@@ -316,6 +323,32 @@ class AsyncClient:
     async def release_prefix(self, id: str) -> PrefixReply:
         """One reference of this connection less; without any, the prefix is gone."""
         return await self._call(PrefixReply, PrefixRelease(id))
+
+    # Tokens and prompts.
+
+    async def tokenize(self, text: str, *, beginning: bool = False) -> list[int]:
+        """The ids of a text as it stands in a prompt: special tokens in it are not recognised.
+        `beginning`: as a raw prompt begins, with BOS."""
+        return (await self._call(TokenizeReply, TokenizeRequest(text, beginning))).token_ids
+
+    async def detokenize(
+        self, token_ids: Sequence[int], *, skip_special: bool = False, pieces: bool = False
+    ) -> DetokenizeReply:
+        """The text of ids, without special tokens if `skip_special`; with `pieces` also that of
+        each alone."""
+        request = DetokenizeRequest(list(token_ids), skip_special, pieces)
+        return await self._call(DetokenizeReply, request)
+
+    async def apply_template(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        thinking: bool | None = None,
+        tools: str | Sequence[Mapping[str, Any]] = "",
+    ) -> ApplyTemplateReply:
+        """The prompt that a conversation makes, as text and as ids."""
+        request = ApplyTemplateRequest(list(messages), thinking, tools)
+        return await self._call(ApplyTemplateReply, request)
 
     # The daemon.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -15,9 +15,11 @@ from .loop_thread import LoopThread
 from .names import ChunkType
 from .options import ClientOptions
 from .replies import (
+    ApplyTemplateReply,
     BackupReply,
     ChunkListReply,
     ChunkSearchHit,
+    DetokenizeReply,
     ExpiryPolicy,
     Final,
     FsckReply,
@@ -28,7 +30,7 @@ from .replies import (
     StatsReply,
     StatusReply,
 )
-from .requests import GenerateRequest, PrefixCache
+from .requests import ChatMessage, GenerateRequest, PrefixCache
 from .stream import Stream
 
 _R = TypeVar("_R")
@@ -262,6 +264,32 @@ class Client:
     def release_prefix(self, id: str) -> PrefixReply:
         """One reference of this connection less; without any, the prefix is gone."""
         return self._run(self._client.release_prefix(id))
+
+    # Tokens and prompts.
+
+    def tokenize(self, text: str, *, beginning: bool = False) -> list[int]:
+        """The ids of a text as it stands in a prompt: special tokens in it are not recognised.
+        `beginning`: as a raw prompt begins, with BOS."""
+        return self._run(self._client.tokenize(text, beginning=beginning))
+
+    def detokenize(
+        self, token_ids: Sequence[int], *, skip_special: bool = False, pieces: bool = False
+    ) -> DetokenizeReply:
+        """The text of ids, without special tokens if `skip_special`; with `pieces` also that of
+        each alone."""
+        return self._run(
+            self._client.detokenize(token_ids, skip_special=skip_special, pieces=pieces)
+        )
+
+    def apply_template(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        thinking: bool | None = None,
+        tools: str | Sequence[Mapping[str, Any]] = "",
+    ) -> ApplyTemplateReply:
+        """The prompt that a conversation makes, as text and as ids."""
+        return self._run(self._client.apply_template(messages, thinking=thinking, tools=tools))
 
     # The daemon.
 

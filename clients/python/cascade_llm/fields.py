@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import array
 import dataclasses
+import json
 import operator
 import sys
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
 
 from .names import Name
@@ -40,12 +41,19 @@ class Words:
     code: str
 
 
+@dataclasses.dataclass(frozen=True)
+class JsonText:
+    """Annotates what travels as JSON text: a string is that text, all else is written as JSON."""
+
+
 Int32 = Annotated[int, IntRange(-(1 << 31), (1 << 31) - 1)]
 Int64 = Annotated[int, IntRange(-(1 << 63), (1 << 63) - 1)]
 Uint32 = Annotated[int, IntRange(0, (1 << 32) - 1)]
 Uint64 = Annotated[int, IntRange(0, (1 << 64) - 1)]
 TokenIds = Annotated[list[int], Words("i")]
 Floats = Annotated[list[float], Words("f")]
+JsonArray = Annotated[str | Sequence[Mapping[str, Any]], JsonText()]
+JsonValue = Annotated[str | bool | Mapping[str, Any], JsonText()]
 
 
 class Problem(Exception):
@@ -183,6 +191,19 @@ def _has_elements(value: Any) -> bool:
     return value is not None and not (hasattr(type(value), "__len__") and len(value) == 0)
 
 
+def _write_json(value: Any, _: Any) -> str:
+    if isinstance(value, str):
+        return _write_str(value, _)
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Problem(f"cannot be written as JSON: {error}") from None
+    return _write_str(text, _)
+
+
+_JSON = _Codec(_read_str, _write_json, lambda value: value not in (None, "", [], ()))
+
+
 def _words_codec(words: Words) -> _Codec:
     code = words.code
     assert array.array(code).itemsize == 4, "the protocol's words have 32 bits"
@@ -258,6 +279,8 @@ def _codec_of(hint: Any) -> _Codec:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is Annotated:
         mark = arguments[1]
+        if isinstance(mark, JsonText):
+            return _JSON
         return _int_codec(mark) if isinstance(mark, IntRange) else _words_codec(mark)
     if origin in (typing.Union, types.UnionType):
         inner = _codec_of(next(one for one in arguments if one is not type(None)))

@@ -70,6 +70,14 @@ class MissReason(Name):
     REUSE_OFF = "reuse_off"
 
 
+class GrammarKind(Name):
+    """What form an answer must have."""
+
+    JSON_OBJECT = "json_object"  # any JSON object
+    JSON_SCHEMA = "json_schema"  # a document for which a JSON schema holds
+    PARTS = "parts"  # texts and JSON documents put together
+
+
 class ErrorCode(Name):
     """What kind of failure a CascadeError is."""
 

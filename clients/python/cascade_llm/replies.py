@@ -63,6 +63,7 @@ class Accepted:
     """The request waits or runs."""
 
     queue_position: Int32  # requests before it
+    output_id: str = ""  # that the retained output will have, unless an equal one is there
 
 
 @dataclass(frozen=True)
@@ -303,6 +304,23 @@ class ExpiryPolicy:
 class PolicyReply:
     policies: list[ExpiryPolicy]  # of types whose chunks expire
     durable: bool
+
+
+@dataclass(frozen=True)
+class TokenizeReply:
+    token_ids: TokenIds = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class DetokenizeReply:
+    text: str
+    pieces: list[str] = field(default_factory=list)  # U+FFFD for a part of a character
+
+
+@dataclass(frozen=True)
+class ApplyTemplateReply:
+    prompt: str
+    token_ids: TokenIds = field(default_factory=list)
 
 
 @dataclass(frozen=True)

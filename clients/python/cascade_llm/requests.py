@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .fields import Int32, Int64, TokenIds, Uint64
+from .fields import Int32, Int64, JsonArray, TokenIds, Uint64
+from .grammar import Grammar
 from .names import ChunkType, ThinkPolicy
 
 
@@ -38,6 +39,9 @@ class ChatMessage:
     content: str
     reasoning: str = ""  # assistant only: thoughts without think tokens
     verbatim: bool = False  # assistant only: `content` stands in the prompt as it is
+    tool_calls: JsonArray = ""  # assistant only: calls of OpenAI's form, a list or JSON text
+    tool_call_id: str = ""  # tool only: the call that this is the result of
+    name: str = ""  # tool only
 
 
 @dataclass
@@ -92,6 +96,8 @@ class GenerateRequest:
     prompt_priority_ms: Int64 | None = None
     session: str = ""  # the session that this is the next turn of; only with chunks
     client_data: str = ""  # kept with the retained output; at most 256 KiB
+    tools: JsonArray = ""  # of OpenAI's form, a list or JSON text; only with messages
+    grammar: Grammar | None = None  # the form that the answer must have
 
 
 @dataclass
@@ -240,3 +246,29 @@ class PolicySet:
 
     type: ChunkType
     ttl_ms: Int64
+
+
+@dataclass
+class TokenizeRequest:
+    """Answered with TokenizeReply."""
+
+    text: str
+    beginning: bool = False  # as a raw prompt begins, with BOS
+
+
+@dataclass
+class DetokenizeRequest:
+    """Answered with DetokenizeReply."""
+
+    token_ids: TokenIds = field(default_factory=list)
+    skip_special: bool = False
+    pieces: bool = False  # the text of each token alone as well
+
+
+@dataclass
+class ApplyTemplateRequest:
+    """Answered with ApplyTemplateReply."""
+
+    messages: list[ChatMessage]
+    thinking: bool | None = None
+    tools: JsonArray = ""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .errors import invalid_argument
+from .grammar import Grammar
 from .names import ThinkPolicy
 from .requests import GenerateRequest, LogitBias, Sampling
 
@@ -42,6 +43,7 @@ class SamplingParams:
     prompt_priority: int | None = None
     prompt_priority_ms: int | None = None
     session: str = ""
+    grammar: Grammar | None = None  # the form that the answer must have
 
     @classmethod
     def of(cls, given: SamplingParams | Mapping[str, Any] | None) -> SamplingParams:

@@ -291,6 +291,17 @@ class ChunkTest(ClientTest):
         self.assertEqual((output.think_policy, output.query_text), ("keep", "What is 2+2?"))
         self.assertIn(output.kv_state, list(KvState))
 
+    def test_a_request_may_keep_data_rank_its_prompt_and_refuse_reuse(self) -> None:
+        penalized = Sampling(temperature=0, presence_penalty=1.5, frequency_penalty=-0.5)
+        request = ask("What is 2+3?", sampling=penalized, retain_output=True, client_data="ß\0")
+        request.prompt_priority, request.prompt_priority_ms = 90, 60_000
+        output = self.client.get_chunk(self.client.generate(request).output_chunk_id)
+        self.assertEqual(output.client_data, "ß\0")
+        how = output.generation
+        self.assertEqual((how.presence_penalty, how.frequency_penalty), (1.5, -0.5))
+        cold = self.client.generate(ask("What is 2+3?", reuse=False))
+        self.assertEqual((cold.usage.reused_tokens, cold.usage.miss.reason), (0, "reuse_off"))
+
 
 class RestTest(ClientTest):
     def test_sessions_go_on_and_are_deleted(self) -> None:

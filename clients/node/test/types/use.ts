@@ -7,13 +7,16 @@ import {
   connect,
   defaultEndpoint,
   sanitized,
+  type ChatMessage,
   type Chunk,
   type ChunkInfo,
   type ChunkPut,
   type Generation,
   type GenerateRequest,
+  type Grammar,
   type Int64,
   type StreamEvent,
+  type Tool,
 } from 'cascade-client';
 
 type Is<A> = <T>() => T extends A ? 1 : 2;
@@ -58,6 +61,33 @@ export async function generating(client: Client): Promise<string> {
   // @ts-expect-error: a seed may be a bigint
   const seed: number = generation.seed;
   return `${sanitized(generation.text)} ${share} ${seed}`;
+}
+
+export async function forming(client: Client): Promise<string> {
+  const parameters = { type: 'object' };
+  const tools: Tool[] = [{ type: 'function', function: { name: 'f', parameters } }];
+  const messages: ChatMessage[] = [
+    { role: 'assistant', content: '', toolCalls: [{ function: { name: 'f', arguments: {} } }] },
+    { role: 'tool', content: 'x', toolCallId: 'call_1', name: 'f' },
+  ];
+  const sequence = [{ text: 'x' }, { json_schema: true }];
+  const grammar: Grammar = { kind: 'parts', schema: { sequence } };
+  await client.generate({ messages, tools, grammar });
+  await client.generate({ prompt: 'x', grammar: { kind: 'json_schema', schema: parameters } });
+  await client.generate({ prompt: 'x', grammar: { kind: 'json_object' } });
+  // @ts-expect-error: a schema is missing
+  await client.generate({ prompt: 'x', grammar: { kind: 'json_schema' } });
+  // @ts-expect-error: no such kind
+  await client.generate({ prompt: 'x', grammar: { kind: 'regex', schema: '' } });
+  // @ts-expect-error: no such part
+  await client.generate({ prompt: 'x', grammar: { kind: 'parts', schema: { texts: 'x' } } });
+  const ids = await client.tokenize('x', { beginning: true });
+  same<typeof ids, Int32Array>(true);
+  const { text, pieces } = await client.detokenize(ids, { skipSpecial: true, pieces: true });
+  const { prompt, tokenIds } = await client.applyTemplate(messages, { thinking: false, tools });
+  // @ts-expect-error: no such option
+  await client.detokenize([1], { special: true });
+  return `${text} ${pieces.length} ${prompt} ${tokenIds.length}`;
 }
 
 export async function streaming(client: Client): Promise<string> {
