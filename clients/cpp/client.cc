@@ -267,6 +267,10 @@ Result<std::vector<wire::ExpiryPolicy>> Client::set_expiry_policy(ChunkType type
   return std::move(reply.policies);
 }
 
+Result<wire::EventsReply> Client::events(wire::EventsRequest request) {
+  return call<wire::EventsReply>(std::move(request));
+}
+
 Result<std::string> Client::register_chunk(const std::string& text, ChunkType type) {
   ASSIGN_OR_RETURN(Chunk chunk, put_chunk(type, text));
   return std::move(chunk.id);
