@@ -1,4 +1,4 @@
-// Two ports on one thread. What clients send is decoded here once, so that nothing malformed gets
+// Three ports on one thread. What clients send is decoded here once, so that nothing malformed gets
 // further; what they do not fetch waits here, up to a limit.
 #include "actors/gateway_actor.h"
 
@@ -26,6 +26,10 @@ constexpr auto kRetry = std::chrono::milliseconds(5);
 constexpr int kLingerMs = 1000;
 constexpr int64_t kPauseMs = 10;
 
+// Events that wait for a subscriber who does not read. It sees by the numbers that it lost some,
+// and asks for them.
+constexpr int kEventsWaitingMax = 1000;
+
 size_t bytes_of(const wire::Frames& frames) {
   size_t bytes = 0;
   for (const wire::Frame& frame : frames) bytes += frame.size();
@@ -35,7 +39,7 @@ size_t bytes_of(const wire::Frames& frames) {
 class Gateway {
  public:
   Gateway(ZmqContext& context, const std::string& tenant, const std::string& endpoint,
-          uint64_t incarnation)
+          const std::string& events_endpoint, uint64_t incarnation)
       : io_(1),
         clients_(io_, context,
                  {.type = ZMQ_ROUTER,
@@ -47,12 +51,16 @@ class Gateway {
                    {.type = ZMQ_DEALER,
                     .routing_id = gateway_name(tenant),
                     .queue_messages_max = 100'000}),
+        subscribers_(io_, context,
+                     {.type = ZMQ_PUB, .routing_id = {}, .queue_messages_max = kEventsWaitingMax}),
         watch_(io_, context, scheduler_),
         retry_(io_) {
     const Status connected = scheduler_.connect(kSchedulerEndpoint);
     if (!connected.ok()) throw std::runtime_error(connected.error().to_string());
     const Status bound = clients_.bind(endpoint);
     if (!bound.ok()) throw std::runtime_error(bound.error().to_string());
+    const Status publishing = subscribers_.bind(events_endpoint);
+    if (!publishing.ok()) throw std::runtime_error(publishing.error().to_string());
     wire::Frames hello = wire::encode({{}, wire::ActorHello{gateway_name(tenant), incarnation}});
     hello.insert(hello.begin(), "");
     scheduler_.send(hello);
@@ -113,8 +121,16 @@ class Gateway {
     for (;;) {
       std::optional<wire::Frames> frames = co_await scheduler_.recv();
       if (!frames) co_return;
-      if (frames->front().empty()) break;  // Stop is the only one
-      deliver(std::move(*frames));
+      if (!frames->front().empty()) {
+        deliver(std::move(*frames));
+        continue;
+      }
+      const auto envelope = wire::decode(std::span(*frames).subspan(1));
+      CHECK(envelope.ok());  // it is our own
+      const auto* event = std::get_if<wire::EventNotice>(&envelope->message);
+      if (event == nullptr) break;  // Stop is the only other one
+      frames->front() = to_string(event->kind);
+      (void)subscribers_.send(*frames);  // drops what a slow subscriber has no room for
     }
     // Clients that read slowly get their last answers; those on their way, the socket lingers for.
     asio::steady_timer pause(io_);
@@ -126,6 +142,7 @@ class Gateway {
     retry_.cancel();
     watch_.close();
     scheduler_.close();
+    subscribers_.close();
     clients_.close();
   }
 
@@ -202,6 +219,7 @@ class Gateway {
   asio::io_context io_;
   ZmqPort clients_;
   ZmqPort scheduler_;
+  ZmqPort subscribers_;
   PeerWatch watch_;
   asio::steady_timer retry_;
   std::map<std::string, Pending> pending_;
@@ -211,8 +229,9 @@ class Gateway {
 }  // namespace
 
 void run_gateway(ZmqContext& context, const std::string& tenant, const std::string& endpoint,
-                 uint64_t incarnation, const std::function<void()>& on_listening) {
-  Gateway gateway(context, tenant, endpoint, incarnation);
+                 const std::string& events_endpoint, uint64_t incarnation,
+                 const std::function<void()>& on_listening) {
+  Gateway gateway(context, tenant, endpoint, events_endpoint, incarnation);
   on_listening();
   gateway.run();
 }

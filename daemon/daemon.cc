@@ -23,6 +23,7 @@
 #include "kernels/kv_format.h"
 #include "persist/memory_store.h"
 #include "persist/store.h"
+#include "wire/events_endpoint.h"
 
 namespace cascade {
 namespace {
@@ -109,7 +110,8 @@ class Service {
   void start_gateway(const std::string& tenant, const std::string& endpoint,
                      const std::function<void(const std::string&)>& on_listening) {
     supervisor_.start(gateway_name(tenant), [=, this](uint64_t incarnation) {
-      run_gateway(context_, tenant, endpoint, incarnation, [&] { on_listening(tenant); });
+      run_gateway(context_, tenant, endpoint, wire::events_endpoint(endpoint), incarnation,
+                  [&] { on_listening(tenant); });
     });
   }
 
@@ -252,9 +254,14 @@ Result<int> run_daemon(const DaemonOptions& options, const std::function<void()>
       options.kv_bytes_max >> 20, to_string(options.isa), options.threads);
   if (store) RETURN_IF_ERROR(note_model(*store, *model, options));
   Service service(options, context, http.get(), *model, std::move(arena), pool, std::move(store));
-  std::vector<SocketFile> sockets = {SocketFile(options.endpoint)};
+  std::vector<SocketFile> sockets;
+  const auto add_sockets = [&](const std::string& endpoint) {
+    sockets.emplace_back(endpoint);
+    sockets.emplace_back(wire::events_endpoint(endpoint));
+  };
+  add_sockets(options.endpoint);
   for (const std::string& tenant : options.tenants) {
-    sockets.emplace_back(tenant_endpoint(options.run_dir, tenant));
+    add_sockets(tenant_endpoint(options.run_dir, tenant));
   }
   const int exit_code = service.run([&] {
     for (SocketFile& socket : sockets) socket.remember();

@@ -11,11 +11,14 @@
 #include <string_view>
 #include <utility>
 
+#include "wire/events_endpoint.h"
+
 namespace cascade {
 namespace {
 
 constexpr std::string_view kIpc = "ipc://";
-constexpr size_t kSocketPathBytesMax = 107;  // sun_path of sockaddr_un, without the final NUL
+// sun_path of sockaddr_un without the final NUL, for the longer of the two sockets.
+constexpr size_t kSocketPathBytesMax = 107 - wire::kEventsSuffix.size();
 
 std::optional<std::pair<dev_t, ino_t>> identity_of(const std::string& path) {
   struct stat info = {};

@@ -48,6 +48,10 @@ bool enum_from_name(std::string_view name, GrammarKind& value) {
   return assign(grammar_kind_from_string(name), value);
 }
 
+bool enum_from_name(std::string_view name, EventKind& value) {
+  return assign(event_kind_from_string(name), value);
+}
+
 bool enum_from_name(std::string_view name, EncodeJob::Mode& value) {
   using Mode = EncodeJob::Mode;
   for (const Mode mode :

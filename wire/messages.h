@@ -14,17 +14,18 @@ using Message = std::variant<
     Ping, StatusRequest, GenerateRequest, CancelRequest, ChunkPut, ChunkListRequest, ChunkGet,
     ChunkDelete, ChunkUpdate, StatsRequest, PrefixCache, PrefixAttach, PrefixRelease, ChunkSearch,
     FsckRequest, BackupRequest, SessionListRequest, SessionGet, SessionDelete, PolicyGet, PolicySet,
-    TokenizeRequest, DetokenizeRequest, ApplyTemplateRequest, Pong, StatusReply, Accepted, Progress,
-    Delta, Final, ChunkReply, PrefixReply, ChunkListReply, ChunkSearchReply, StatsReply, FsckReply,
-    BackupReply, SessionListReply, SessionReply, PolicyReply, TokenizeReply, DetokenizeReply,
-    ApplyTemplateReply, Ack, ErrorReply, ActorHello, Stop, EncodeJob, EncodeDone, PrefillJob,
-    PrefillDone, DecodeJob, DecodeDone, StorePut, StoreDelete, StoreTouch, StoreLoad, StoreAck,
-    StoreChunks, StorePages, StorePagesDone, LoadPages, LoadPagesDone, RemovePages, StoredPages,
-    PrefetchPages, StoreUses, StoreChain, PendingChain, ReadChain, StoredChain, StoreSearch,
-    StoreFound, StoreCheck, StoreChecked, StoreBackup, StoreBackedUp, PagesForgotten, StoreSession,
-    StoreSessionDelete, StorePolicy, StoredSettings, ClientGone>;
+    TokenizeRequest, DetokenizeRequest, ApplyTemplateRequest, EventsRequest, Pong, StatusReply,
+    Accepted, Progress, Delta, Final, ChunkReply, PrefixReply, ChunkListReply, ChunkSearchReply,
+    StatsReply, FsckReply, BackupReply, SessionListReply, SessionReply, PolicyReply, TokenizeReply,
+    DetokenizeReply, ApplyTemplateReply, EventNotice, EventsReply, Ack, ErrorReply, ActorHello,
+    Stop, EncodeJob, EncodeDone, PrefillJob, PrefillDone, DecodeJob, DecodeDone, StorePut,
+    StoreDelete, StoreTouch, StoreLoad, StoreAck, StoreChunks, StorePages, StorePagesDone,
+    LoadPages, LoadPagesDone, RemovePages, StoredPages, PrefetchPages, StoreUses, StoreChain,
+    PendingChain, ReadChain, StoredChain, StoreSearch, StoreFound, StoreCheck, StoreChecked,
+    StoreBackup, StoreBackedUp, PagesForgotten, StoreSession, StoreSessionDelete, StorePolicy,
+    StoredSettings, ClientGone>;
 
 // Types 0 .. kClientMessageCount-1 may come from clients; a gateway refuses the others.
-inline constexpr size_t kClientMessageCount = 24;
+inline constexpr size_t kClientMessageCount = 25;
 
 }  // namespace cascade::wire

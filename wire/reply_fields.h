@@ -283,6 +283,26 @@ void fields(A& a, M& m) {
   a.numbers("token_ids", m.token_ids);
 }
 
+template <class A, Is<EventNotice> M>
+void fields(A& a, M& m) {
+  a.required("sequence", m.sequence);
+  a.required("boot_id", m.boot_id);
+  a.required("time_us", m.time_us);
+  a.required("kind", m.kind);
+  a.required("id", m.id);
+  a.optional("type", m.type);
+  a.optional("tokens", m.tokens);
+  a.optional("reason", m.reason);
+}
+
+template <class A, Is<EventsReply> M>
+void fields(A& a, M& m) {
+  a.required("boot_id", m.boot_id);
+  a.required("events", m.events);
+  a.required("last", m.last);
+  a.required("gap", m.gap);
+}
+
 template <class A, Is<Ack> M>
 void fields(A&, M&) {}
 

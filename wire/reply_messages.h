@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/event_kind.h"
 #include "base/miss.h"
 #include "base/result.h"
 #include "wire/chunk.h"
@@ -267,6 +268,28 @@ struct DetokenizeReply {
 struct ApplyTemplateReply {
   std::string prompt;
   std::vector<int32_t> token_ids;
+};
+
+// Something has happened. Published under its kind as topic, to whoever subscribes; kept for
+// EventsRequest for a while.
+struct EventNotice {
+  int64_t sequence = 0;  // 1, 2, 3, …: one that is missing was lost on the way
+  std::string boot_id;   // numbers begin anew, and may be lost, when it changes
+  int64_t time_us = 0;   // Unix time
+  EventKind kind = EventKind::kChunkStored;
+  std::string id;                 // of the chunk; of a request 32 hexadecimal digits
+  std::optional<ChunkType> type;  // of the chunk
+  int64_t tokens = 0;  // of the chunk's text; of the prompt; of the output of a finished request
+  std::string reason;  // of a finished request: finish_reason, or the code of its error
+};
+
+struct EventsReply {
+  std::string boot_id;
+  std::vector<EventNotice> events;  // in order, one number after the other
+  int64_t last = 0;                 // the number of the newest event that there is
+  // Events behind `after` are not kept any more, or `after` is of another boot: `events` begins
+  // with the oldest that is kept.
+  bool gap = false;
 };
 
 struct Ack {};

@@ -205,4 +205,11 @@ void fields(A& a, M& m) {
   a.optional("tools", m.tools);
 }
 
+template <class A, Is<EventsRequest> M>
+void fields(A& a, M& m) {
+  a.optional("after", m.after);
+  a.optional("boot_id", m.boot_id);
+  a.optional("limit", m.limit);
+}
+
 }  // namespace cascade::wire

@@ -252,4 +252,12 @@ struct ApplyTemplateRequest {
   std::string tools;             // as in GenerateRequest
 };
 
+// The events of the client's tenant that came behind number `after`: those that a subscriber has
+// missed. Answered with EventsReply.
+struct EventsRequest {
+  int64_t after = 0;     // >= 0
+  std::string boot_id;   // that `after` is of; empty: the daemon's own
+  int32_t limit = 1000;  // [1, 1000]
+};
+
 }  // namespace cascade::wire

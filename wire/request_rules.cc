@@ -410,4 +410,10 @@ Status check_request(const ApplyTemplateRequest& request) {
   return check_json_array("tools", request.tools);
 }
 
+Status check_request(const EventsRequest& request) {
+  RETURN_IF_ERROR(check_between<int64_t>("after", request.after, 0, INT64_MAX));
+  if (!request.boot_id.empty()) RETURN_IF_ERROR(check_id("boot_id", request.boot_id));
+  return check_list_limit(request.limit);
+}
+
 }  // namespace cascade::wire

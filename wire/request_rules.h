@@ -47,6 +47,7 @@ Status check_request(const BackupRequest& request);
 Status check_request(const TokenizeRequest& request);
 Status check_request(const DetokenizeRequest& request);
 Status check_request(const ApplyTemplateRequest& request);
+Status check_request(const EventsRequest& request);
 
 // Every other message has no rules beyond the types of its fields.
 template <class M>

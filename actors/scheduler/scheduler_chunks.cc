@@ -124,6 +124,7 @@ void SchedulerCore::chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done)
     const auto found = registry_.find_own(put.chunk.tenant, put.chunk.id);
     if (!found.ok()) return;  // deleted in the meantime
     (*found)->chunk.token_ids = std::move(put.chunk.token_ids);
+    tell_of((*found)->chunk, EventKind::kChunkStored);
     return store((*found)->chunk);
   }
   // Ids that are no whole characters decode to U+FFFD, which is another text than they stand for.
@@ -141,6 +142,7 @@ void SchedulerCore::chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done)
   apply(put.settings, **added);
   refresh(**added);
   store(chunk);
+  if (chunk.id == put.chunk.id) tell_of(chunk, EventKind::kChunkStored);
   reply_when_stored(put.client, put.id, {{chunk.tenant, chunk.id}}, wire::ChunkReply{chunk});
 }
 

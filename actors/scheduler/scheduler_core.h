@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "actors/scheduler/chunk_settings.h"
+#include "actors/scheduler/event_log.h"
 #include "actors/scheduler/request.h"
 #include "actors/scheduler/store_work.h"
 #include "base/clock.h"
@@ -51,6 +52,7 @@ struct SchedulerOptions {
   int prefixes_max = 1024;          // that clients keep, of all tenants
   bool keep_pages = false;          // the store keeps K and V
   int searches_max = 64;            // under way
+  size_t events_max = 4096;         // kept of each tenant
   size_t page_uses_max = 262'144;   // noted: which pages have text of which chunks
 };
 
@@ -211,6 +213,13 @@ class SchedulerCore {
   void forget_histories();
   void use_chunks(const std::string& tenant, const std::vector<std::string>& ids);
   void refresh(ChunkEntry& entry);
+
+  // What clients are told of as it happens: scheduler_events.cc.
+  void tell(const std::string& tenant, wire::EventNotice event);
+  void tell_of(const Chunk& chunk, EventKind kind);
+  void tell_of(const Request& request, EventKind kind, std::string reason = {});
+  void on(const Client& client, const wire::RequestId& id, const wire::EventsRequest& request);
+  void look_for_evictions();
 
   // What outlives the process: scheduler_store.cc.
   void store(const Chunk& chunk);
@@ -467,6 +476,8 @@ class SchedulerCore {
   double load_bytes_per_us_ = 0;
   DiskCounters disk_counters_;
 
+  EventLog events_{options_.events_max};
+  uint64_t evictions_seen_ = 0;  // of the chunks with holds, up to this sequence
   Counters counters_;
   // Changes whenever answers to earlier requests may have been lost, so that clients notice.
   std::string boot_id_;

@@ -131,6 +131,7 @@ void SchedulerCore::take_hold(ChunkEntry& entry) {
   entry.hold = index_.hold(tenant_id(entry.chunk.tenant), entry.chain, entry.chunk.priority);
   if (!entry.hold) return;
   held_chunks_[entry.sequence] = &entry;
+  tell_of(entry.chunk, EventKind::kChunkRestored);
   if (entry.chunk.pinned) {
     pins_waiting_.erase(entry.sequence);
     // The promise was an estimate.

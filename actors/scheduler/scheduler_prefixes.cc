@@ -80,6 +80,7 @@ void SchedulerCore::answer_prefix(Request& request, const PrefixName& name) {
   answer.prefilled_tokens = request.prefilled_tokens;
   answer.miss = request.miss;
   ++counters_.done;
+  tell_of(request, EventKind::kRequestFinished, "stop");
   send_to(request, std::move(answer));
   forget(request.handle);
 }

@@ -112,6 +112,7 @@ bool SchedulerCore::start(Request& request) {
     request.prefill_start_us = clock_.monotonic_us();
     request.reused_tokens = reused;
     counters_.tokens_reused += reused;
+    tell_of(request, EventKind::kRequestStarted);
   }
   count_waiting(request, 0, 0);
   request.state = RequestState::kPrefilling;

@@ -368,11 +368,13 @@ void SchedulerCore::end(Request& request, const std::string& finish_reason) {
 
 void SchedulerCore::fail(Request& request, Error error) {
   ++counters_.failed;
+  tell_of(request, EventKind::kRequestFinished, std::string(to_string(error.code)));
   send_to(request, wire::ErrorReply{std::move(error), 0});
   forget(request.handle);
 }
 
 void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
+  tell_of(request, EventKind::kRequestFinished, finish_reason);
   if (request.prefix) {
     ++counters_.cancelled;
     send_to(request, wire::ErrorReply{{ErrorCode::kCancelled, "", "the request was cancelled"}, 0});

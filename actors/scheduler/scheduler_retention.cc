@@ -81,6 +81,7 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
     pins_waiting_[entry.sequence] = chain_pages(next.sampled_chain.size());
   }
   store(entry.chunk);
+  if (entry.chunk.id == request.output_id) tell_of(entry.chunk, EventKind::kChunkStored);
   if (request.params.prompt) {
     next.chain = next.sampled_chain;  // a raw prompt has no history but itself
     if (computed_later) queue_reprefill(entry, std::move(next));
@@ -243,6 +244,7 @@ void SchedulerCore::use_chunks(const std::string& tenant, const std::vector<std:
     ++chunk.hits;
     chunk.last_used_us = clock_.wall_us();
     store_use(chunk);
+    tell_of(chunk, EventKind::kChunkUsed);
   }
   prefetch(used);
 }
@@ -263,6 +265,7 @@ void SchedulerCore::refresh(ChunkEntry& entry) {
   if (entry.hold && !index_.is_held(*entry.hold)) {
     clear_hold(entry);
     entry.chunk.kv_state = KvState::kNone;
+    tell_of(entry.chunk, EventKind::kChunkEvicted);
   }
   const bool ready = entry.hold.has_value();
   const auto chain = static_cast<int64_t>(entry.chain.size());

@@ -24,7 +24,7 @@ constexpr double kStopSecondsMax = 20;    // running requests have 5 s to end
 constexpr int kStepMs = 10;
 // What names a socket below the folder: a daemon's number, "/run/tenant-", a tenant, ".sock".
 constexpr size_t kSocketNameBytes = 48;
-constexpr size_t kSocketPathBytesMax = 107;
+constexpr size_t kSocketPathBytesMax = 100;
 constexpr int kExitUsage = 2;  // of cascaded
 
 void wait_a_step() {
@@ -55,7 +55,7 @@ Result<std::unique_ptr<TemporaryFolder>> TemporaryFolder::create() {
   std::string name = (parent / "cascade-bench-XXXXXX").string();
   if (name.size() + kSocketNameBytes > kSocketPathBytesMax) {
     return invalid_argument(
-        "TMPDIR", "a socket below " + parent.string() + " would have a path of over 107 bytes");
+        "TMPDIR", "a socket below " + parent.string() + " would have a path of over 100 bytes");
   }
   if (::mkdtemp(name.data()) == nullptr) return io_error(name, errno);
   return std::unique_ptr<TemporaryFolder>(new TemporaryFolder(name));

@@ -127,6 +127,9 @@ class Client {
   Result<std::vector<wire::ExpiryPolicy>> expiry_policies();
   Result<std::vector<wire::ExpiryPolicy>> set_expiry_policy(ChunkType type, int64_t ttl_ms);
 
+  // What happened to this tenant's chunks and requests; EventStream (event_stream.h) follows it.
+  Result<wire::EventsReply> events(wire::EventsRequest request = {});
+
   // Prefixes: the K and V of what prompts will begin with, computed ahead and kept for this
   // connection; see wire::PrefixCache. Blocks as long as that takes; *cancel as in generate().
   Result<wire::PrefixReply> cache_prefix(wire::PrefixCache prefix,

@@ -11,6 +11,7 @@
 #include "clients/ctl/grammar_options.h"
 #include "clients/ctl/run.h"
 #include "clients/ctl/session_options.h"
+#include "clients/ctl/watch_options.h"
 #include "clients/ctl/terminal_text.h"
 #include "wire/request_rules.h"
 
@@ -31,6 +32,7 @@ struct Parsed {
   CLI::App* fsck = nullptr;
   CLI::App* backup = nullptr;
   CLI::App* key_new = nullptr;
+  WatchCommands watch;
 };
 
 // CLI11 takes -1 for the largest number, and cuts larger ones.
@@ -216,8 +218,10 @@ void add_commands(CLI::App& app, Parsed& parsed) {
   add_upkeep(app, parsed);
   CLI::App* key = app.add_subcommand("key", "API keys of cascaded's HTTP gateway");
   add_keys(*key, parsed);
+  parsed.watch = add_watch_commands(app, options.watch);
   for (CLI::App* command : {parsed.status, parsed.generate, parsed.chat, chunk, session, policy,
-                            parsed.fsck, parsed.backup, key}) {
+                            parsed.fsck, parsed.backup, key, parsed.watch.events,
+                            parsed.watch.top}) {
     command->fallthrough();  // --json and --endpoint may stand behind the command
   }
   app.require_subcommand(1);
@@ -254,6 +258,8 @@ Options::Command chosen(const Parsed& parsed) {
   if (parsed.fsck->parsed()) return Command::kFsck;
   if (parsed.backup->parsed()) return Command::kBackup;
   if (parsed.key_new->parsed()) return Command::kKeyNew;
+  if (parsed.watch.events->parsed()) return Command::kEvents;
+  if (parsed.watch.top->parsed()) return Command::kTop;
   if (const auto command = chosen_of(parsed.session)) return *command;
   return chosen_of(parsed.chunk).value_or(Command::kStatus);
 }

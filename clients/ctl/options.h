@@ -65,6 +65,14 @@ struct UpkeepOptions {
   std::string directory;  // of the backup
 };
 
+// Of `events` and `top`.
+struct WatchOptions {
+  std::vector<std::string> kinds;  // of events; empty: all
+  std::optional<int64_t> since;    // an event's number
+  int64_t interval_ms = 1000;      // of top
+  int64_t count = 0;               // of events or pages; 0: no end
+};
+
 struct Options {
   enum class Command {
     kStatus,
@@ -85,6 +93,8 @@ struct Options {
     kFsck,
     kBackup,
     kKeyNew,
+    kEvents,
+    kTop,
   };
   Command command = Command::kStatus;
   std::string endpoint;  // never empty
@@ -101,6 +111,7 @@ struct Options {
   wire::PolicySet policy;
   UpkeepOptions upkeep;
   KeyOptions key;
+  WatchOptions watch;
 };
 
 // What is wrong in them whatever the daemon has: parameters of a generation out of range.

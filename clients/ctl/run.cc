@@ -21,6 +21,7 @@
 #include "clients/ctl/status_text.h"
 #include "clients/ctl/terminal_text.h"
 #include "clients/ctl/upkeep_commands.h"
+#include "clients/ctl/watch_commands.h"
 
 namespace cascade::ctl {
 namespace {
@@ -100,6 +101,8 @@ int run_command(client::Client& client, Screen& screen, const Options& options) 
     case Command::kSessionDelete: return run_session_delete(client, screen, options.session);
     case Command::kPolicyList: return run_policy_list(client, screen);
     case Command::kPolicySet: return run_policy_set(client, screen, options.policy);
+    case Command::kEvents: return run_events(client, screen, options.watch);
+    case Command::kTop: return run_top(client, screen, options.watch);
     case Command::kFsck:
     case Command::kBackup:
     case Command::kKeyNew: break;  // they may do without a daemon

@@ -162,13 +162,19 @@ class SchedulerWorld {
   FakeClock clock;
   // Whether the store answers without being pumped.
   bool store_at_once = true;
+  // Is told of each event that a tenant's gateway publishes.
+  std::function<void(const std::string& tenant, const wire::EventNotice&)> on_event;
   // May change or swallow what an actor answers.
   std::function<void(wire::Message&)> tamper;
 
  private:
   void collect() {
     for (SchedulerCore::Outgoing& outgoing : core_->take_outgoing()) {
-      if (outgoing.to == Actor::kGateway) {
+      const auto* event = std::get_if<wire::EventNotice>(&outgoing.envelope.message);
+      if (event != nullptr) {
+        EXPECT_EQ(outgoing.client.route, std::string(1, kIpcRoute));
+        if (on_event) on_event(outgoing.client.tenant, *event);
+      } else if (outgoing.to == Actor::kGateway) {
         answers_.emplace_back(outgoing.envelope.request, std::move(outgoing.envelope.message));
       } else if (outgoing.to == Actor::kStore && store_at_once) {
         for (wire::Message& answer : work(outgoing)) core_->on_answer(std::move(answer));

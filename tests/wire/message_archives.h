@@ -34,7 +34,8 @@ inline std::string random_text(Random& random, size_t code_points_max) {
 template <class E>
 E random_enum(Random& random) {
   constexpr bool kFour = std::same_as<E, ChunkType> || std::same_as<E, EncodeJob::Mode>;
-  constexpr uint64_t count = std::same_as<E, ErrorCode> ? 11 : kFour ? 4 : 3;
+  constexpr bool kEight = std::same_as<E, EventKind>;
+  constexpr uint64_t count = std::same_as<E, ErrorCode> ? 11 : kEight ? 8 : kFour ? 4 : 3;
   return static_cast<E>(random.below(count));
 }
 

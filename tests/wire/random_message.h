@@ -161,6 +161,11 @@ inline void make_valid(Random& random, SessionDelete& request) {
 inline void make_valid(Random& random, PolicySet& request) {
   request.ttl_ms = static_cast<int64_t>(random.below(kDurationMsMax));
 }
+inline void make_valid(Random& random, EventsRequest& request) {
+  request.after &= INT64_MAX;
+  request.boot_id = random.below(2) == 0 ? "" : random_id_text(random);
+  request.limit = 1 + static_cast<int32_t>(random.below(kListLimitMax));
+}
 inline void make_valid(Random& random, PrefixAttach& request) {
   request.id = random_id_text(random);
 }

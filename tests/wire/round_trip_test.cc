@@ -139,6 +139,9 @@ TEST(Frames, every_member_of_every_struct_of_sessions_is_a_field) {
   EXPECT_ALL_MEMBERS(TokenizeReply);
   EXPECT_ALL_MEMBERS(DetokenizeReply);
   EXPECT_ALL_MEMBERS(ApplyTemplateReply);
+  EXPECT_ALL_MEMBERS(EventsRequest);
+  EXPECT_ALL_MEMBERS(EventNotice);
+  EXPECT_ALL_MEMBERS(EventsReply);
   EXPECT_ALL_MEMBERS(SessionTurn);
   EXPECT_ALL_MEMBERS(Session);
   EXPECT_ALL_MEMBERS(StoreSession);

@@ -136,6 +136,17 @@ PrefixCache sample_prefix() {
   return prefix;
 }
 
+EventNotice sample_event() {
+  return {42,
+          "boot_0123456789abcdef0123456789abcdef",
+          1'800'000'000'000'000,
+          EventKind::kChunkStored,
+          "output_0123456789abcdef0123456789abcdef",
+          ChunkType::kOutput,
+          3,
+          "stop"};
+}
+
 ApplyTemplateRequest sample_template() {
   ApplyTemplateRequest request;
   request.messages = {
@@ -197,6 +208,7 @@ std::vector<Vector> vectors() {
       {"tokenize_request", TokenizeRequest{"Grüße", true}},
       {"detokenize_request", DetokenizeRequest{{49, 2}, true, true}},
       {"apply_template_request", sample_template()},
+      {"events_request", EventsRequest{41, "boot_0123456789abcdef0123456789abcdef", 100}},
       {"pong", Pong{"boot_1", "0.1.0"}},
       {"status_reply", status},
       {"accepted", Accepted{3, "output_00000000000000000000000000000001"}},
@@ -218,6 +230,8 @@ std::vector<Vector> vectors() {
       {"tokenize_reply", TokenizeReply{{49, 2}}},
       {"detokenize_reply", DetokenizeReply{"Rome", {"Ro", "me"}}},
       {"apply_template_reply", ApplyTemplateReply{"user: hi", {49, 2}}},
+      {"event_notice", sample_event()},
+      {"events_reply", EventsReply{sample_event().boot_id, {sample_event()}, 43, true}},
       {"ack", Ack{}},
       {"error_reply", ErrorReply{not_found("id", "no such chunk"), 0}}};
 }

@@ -1,0 +1,61 @@
+// What is watched, from when on, how often.
+#include "clients/ctl/watch_options.h"
+
+#include <cstdint>
+
+#include "base/event_kind.h"
+#include "clients/ctl/chunk_options.h"
+
+namespace cascade::ctl {
+namespace {
+
+constexpr int64_t kIntervalMsMin = 100, kIntervalMsMax = 3'600'000;
+
+CLI::Validator kind() {
+  const auto check = [](const std::string& name) {
+    return event_kind_from_string(name) ? std::string() : "is no kind of event: " + name;
+  };
+  return CLI::Validator(check, "");
+}
+
+CLI::Validator interval() {
+  const auto check = [](const std::string& value) {
+    const auto ms = parse_duration_ms(value);
+    if (ms && *ms >= kIntervalMsMin && *ms <= kIntervalMsMax) return std::string();
+    return "must be a time from 100ms to 1h, such as 2s, got " + value;
+  };
+  return CLI::Validator(check, "");
+}
+
+}  // namespace
+
+WatchCommands add_watch_commands(CLI::App& app, WatchOptions& options) {
+  WatchCommands commands;
+  commands.events =
+      app.add_subcommand("events", "What happens to chunks and requests, until Ctrl-C");
+  commands.events
+      ->add_option("--kind", options.kinds,
+                   "Only such: chunk_stored, chunk_used, chunk_evicted, chunk_restored, "
+                   "chunk_expired, chunk_deleted, request_started, request_finished")
+      ->check(kind());
+  commands.events
+      ->add_option("--since", options.since,
+                   "Begin behind the event of this number; 0: with the oldest that is kept")
+      ->check(CLI::Range(int64_t{0}, INT64_MAX));
+  commands.top = app.add_subcommand("top", "Requests, speeds, memory and chunks, until Ctrl-C");
+  commands.top
+      ->add_option_function<std::string>(
+          "--interval",
+          [&options](const std::string& value) {
+            options.interval_ms = parse_duration_ms(value).value_or(options.interval_ms);
+          },
+          "How often it looks: 1s unless given")
+      ->check(interval());
+  for (CLI::App* command : {commands.events, commands.top}) {
+    command->add_option("--count", options.count, "End after so many")
+        ->check(CLI::Range(int64_t{1}, INT64_MAX));
+  }
+  return commands;
+}
+
+}  // namespace cascade::ctl
