@@ -284,6 +284,8 @@ Result<wire::ApplyTemplateReply> Client::apply_template(std::vector<ChatMessage>
                                                         std::string tools) {
   return call<wire::ApplyTemplateReply>(
       wire::ApplyTemplateRequest{std::move(messages), thinking, std::move(tools)});
+}
+
 Result<wire::EventsReply> Client::events(wire::EventsRequest request) {
   return call<wire::EventsReply>(std::move(request));
 }
