@@ -14,7 +14,7 @@ using Message = std::variant<
     Ping, StatusRequest, GenerateRequest, CancelRequest, ChunkPut, ChunkListRequest, ChunkGet,
     ChunkDelete, ChunkUpdate, StatsRequest, PrefixCache, PrefixAttach, PrefixRelease, ChunkSearch,
     FsckRequest, BackupRequest, SessionListRequest, SessionGet, SessionDelete, PolicyGet, PolicySet,
-    TokenizeRequest, DetokenizeRequest, ApplyTemplateRequest, EventsRequest, Pong, StatusReply,
+    TokenizeRequest, DetokenizeRequest, ApplyTemplateRequest, EventsRequest, DeltaCredit, Pong, StatusReply,
     Accepted, Progress, Delta, Final, ChunkReply, PrefixReply, ChunkListReply, ChunkSearchReply,
     StatsReply, FsckReply, BackupReply, SessionListReply, SessionReply, PolicyReply, TokenizeReply,
     DetokenizeReply, ApplyTemplateReply, EventNotice, EventsReply, Ack, ErrorReply, ActorHello,
@@ -26,6 +26,6 @@ using Message = std::variant<
     StoredSettings, ClientGone>;
 
 // Types 0 .. kClientMessageCount-1 may come from clients; a gateway refuses the others.
-inline constexpr size_t kClientMessageCount = 25;
+inline constexpr size_t kClientMessageCount = 26;
 
 }  // namespace cascade::wire

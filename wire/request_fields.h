@@ -71,6 +71,7 @@ void fields(A& a, M& m) {
   a.optional("client_data", m.client_data);
   a.optional("tools", m.tools);
   a.optional("grammar", m.grammar);
+  a.optional("delta_credit", m.delta_credit);
 }
 
 template <class A, Is<CancelRequest> M>
@@ -203,6 +204,12 @@ void fields(A& a, M& m) {
   a.required("messages", m.messages);
   a.optional("thinking", m.thinking);
   a.optional("tools", m.tools);
+}
+
+template <class A, Is<DeltaCredit> M>
+void fields(A& a, M& m) {
+  a.required("target", m.target);
+  a.required("deltas", m.deltas);
 }
 
 template <class A, Is<EventsRequest> M>

@@ -98,6 +98,9 @@ struct GenerateRequest {
   // Only with messages.
   std::string tools;               // <= 1 MiB
   std::optional<Grammar> grammar;  // not with ignore_eos
+  // How many Deltas may be sent until the client allows more with DeltaCredit; absent: any number.
+  // Without credit text is joined until there is some, or the generation ends.
+  std::optional<int32_t> delta_credit;  // [0, 1,000,000]
 };
 
 // Ends the generation `target` of the same client. Answered with Ack; the target is answered with
@@ -250,6 +253,13 @@ struct ApplyTemplateRequest {
   std::vector<ChatMessage> messages;
   std::optional<bool> thinking;  // as in GenerateRequest
   std::string tools;             // as in GenerateRequest
+};
+
+// Lets the generation `target` of the same client send so many Deltas more. Answered with Ack;
+// error not_found if it has ended.
+struct DeltaCredit {
+  RequestId target{};
+  int32_t deltas = 1;  // [1, 1,000,000]
 };
 
 // The events of the client's tenant that came behind number `after`: those that a subscriber has

@@ -312,6 +312,9 @@ Status check_request(const GenerateRequest& request) {
   RETURN_IF_ERROR(check_retention(request));
   RETURN_IF_ERROR(check_session(request));
   RETURN_IF_ERROR(check_tools(request));
+  if (request.delta_credit) {
+    RETURN_IF_ERROR(check_between("delta_credit", *request.delta_credit, 0, kDeltaCreditMax));
+  }
   RETURN_IF_ERROR(check_grammar(request));
   return check_stop(request.stop);
 }
@@ -408,6 +411,10 @@ Status check_request(const ApplyTemplateRequest& request) {
   RETURN_IF_ERROR(check_last_message(request.messages));
   RETURN_IF_ERROR(check_tool_calls(request.messages));
   return check_json_array("tools", request.tools);
+}
+
+Status check_request(const DeltaCredit& request) {
+  return check_between<int32_t>("deltas", request.deltas, 1, kDeltaCreditMax);
 }
 
 Status check_request(const EventsRequest& request) {

@@ -9,6 +9,7 @@ inline constexpr size_t kIdBytesMax = 128;  // ours have 39; longer ones cannot 
 inline constexpr size_t kStopStringsMax = 16;
 inline constexpr size_t kStopBytesMax = 256;
 inline constexpr int32_t kListLimitMax = 1000;
+inline constexpr int32_t kDeltaCreditMax = 1'000'000;
 inline constexpr int32_t kTopKMax = int32_t{1} << 21;
 inline constexpr double kTemperatureMax = 100;
 inline constexpr double kRepetitionPenaltyMax = 100;
@@ -48,6 +49,7 @@ Status check_request(const TokenizeRequest& request);
 Status check_request(const DetokenizeRequest& request);
 Status check_request(const ApplyTemplateRequest& request);
 Status check_request(const EventsRequest& request);
+Status check_request(const DeltaCredit& request);
 
 // Every other message has no rules beyond the types of its fields.
 template <class M>

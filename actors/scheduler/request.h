@@ -90,6 +90,7 @@ struct Request {
   bool client_gone = false;
   bool dead_end = false;  // nobody will ever go on from what was sampled
 
+  std::vector<wire::Delta> held_deltas;  // for want of params.delta_credit, which counts down
   int64_t accepted_us = 0;
   int64_t prefill_start_us = 0;
   int64_t first_token_us = 0;

@@ -284,16 +284,26 @@ bool SchedulerCore::take_token(Request& request, int32_t token, float logprob,
 }
 
 // Neighbours of one kind go as one message.
-void SchedulerCore::send_deltas(Request& request, std::vector<wire::Delta>&& deltas) {
+// What the client has no credit for is joined with what follows. With the `last` deltas all goes:
+// they are few, and Final comes behind them.
+void SchedulerCore::send_deltas(Request& request, std::vector<wire::Delta>&& deltas, bool last) {
   if (!request.params.stream) return;
-  for (size_t i = 0; i < deltas.size();) {
-    wire::Delta whole = std::move(deltas[i]);
-    for (++i; i < deltas.size() && deltas[i].reasoning == whole.reasoning; ++i) {
-      whole.text += deltas[i].text;
+  std::vector<wire::Delta>& held = request.held_deltas;
+  for (wire::Delta& delta : deltas) {
+    if (!held.empty() && held.back().reasoning == delta.reasoning) {
+      held.back().text += delta.text;
+    } else {
+      held.push_back(std::move(delta));
     }
-    request.last_sent_us = clock_.monotonic_us();
-    send_to(request, std::move(whole));
   }
+  std::optional<int32_t>& credit = request.params.delta_credit;
+  size_t sent = 0;
+  for (; sent < held.size() && (last || !credit || *credit > 0); ++sent) {
+    if (credit && *credit > 0) --*credit;
+    request.last_sent_us = clock_.monotonic_us();
+    send_to(request, std::move(held[sent]));
+  }
+  held.erase(held.begin(), held.begin() + static_cast<ptrdiff_t>(sent));
 }
 
 // The actor was restarted: what it was given is lost, and is not given to it again.

@@ -139,6 +139,7 @@ class SchedulerCore {
   // Requests: scheduler_requests.cc.
   void on(const Client& client, const wire::RequestId& id, wire::GenerateRequest&& params);
   void on(const Client& client, const wire::RequestId& id, const wire::CancelRequest& cancel);
+  void on(const Client& client, const wire::RequestId& id, const wire::DeltaCredit& credit);
   void on_client_gone(const Client& client);
   void on(wire::EncodeDone&& done);
   Status admit(const Client& client, const wire::RequestId& id,
@@ -191,7 +192,7 @@ class SchedulerCore {
   void on(wire::DecodeDone&& done);
   void on_idle_done(const InFlight& job, const wire::PrefillDone& done);
   bool take_token(Request& request, int32_t token, float logprob, std::vector<wire::Delta>& deltas);
-  void send_deltas(Request& request, std::vector<wire::Delta>&& deltas);
+  void send_deltas(Request& request, std::vector<wire::Delta>&& deltas, bool last = false);
   void charge(const Request& request, double tokens);
   double sampled_token_cost() const;
   int64_t tokens_before_answer(const Request& request) const;

@@ -4,6 +4,7 @@
 #include "actors/scheduler/composition.h"
 #include "actors/scheduler/scheduler_core.h"
 #include "base/random.h"
+#include "wire/request_rules.h"
 
 namespace cascade {
 namespace {
@@ -344,6 +345,21 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   end(*requests_.at(found->second), "cancelled");
 }
 
+void SchedulerCore::on(const Client& client, const wire::RequestId& id,
+                       const wire::DeltaCredit& credit) {
+  const auto found = by_client_.find({client, credit.target});
+  if (found == by_client_.end()) {
+    return reply_error(client, id, not_found("target", "no such request is running"));
+  }
+  Request& request = *requests_.at(found->second);
+  reply(client, id, wire::Ack{});
+  if (!request.params.delta_credit) return;  // it needs none
+  const int64_t total = int64_t{*request.params.delta_credit} + credit.deltas;
+  request.params.delta_credit =
+      static_cast<int32_t>(std::min<int64_t>(total, wire::kDeltaCreditMax));
+  send_deltas(request, {});
+}
+
 void SchedulerCore::on_client_gone(const Client& client) {
   release_prefixes(client);
   std::vector<uint64_t> handles;
@@ -369,6 +385,7 @@ void SchedulerCore::end(Request& request, const std::string& finish_reason) {
 void SchedulerCore::fail(Request& request, Error error) {
   ++counters_.failed;
   tell_of(request, EventKind::kRequestFinished, std::string(to_string(error.code)));
+  send_deltas(request, {}, /*last=*/true);
   send_to(request, wire::ErrorReply{std::move(error), 0});
   forget(request.handle);
 }
@@ -395,7 +412,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
     for (OutputStream::Piece& piece : request.output->finish()) {
       rest.push_back({std::move(piece.text), piece.reasoning});
     }
-    send_deltas(request, std::move(rest));
+    send_deltas(request, std::move(rest), /*last=*/true);
     final.text = request.output->answer();
     final.reasoning = request.output->reasoning();
     final.usage.reasoning_tokens = request.output->reasoning_tokens();

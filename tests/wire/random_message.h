@@ -84,6 +84,9 @@ inline void make_valid(Random& random, GenerateRequest& request) {
   }
   request.top_logprobs =
       request.logprobs ? static_cast<int32_t>(random.below(kTopLogprobsMax + 1)) : 0;
+  if (request.delta_credit) {
+    request.delta_credit = static_cast<int32_t>(random.below(kDeltaCreditMax + 1));
+  }
   for (std::string& stop : request.stop) stop = "s" + random_text(random, 60);
   if (request.grammar) {
     const bool plain = request.grammar->kind == GrammarKind::kJsonObject;
@@ -160,6 +163,9 @@ inline void make_valid(Random& random, SessionDelete& request) {
 }
 inline void make_valid(Random& random, PolicySet& request) {
   request.ttl_ms = static_cast<int64_t>(random.below(kDurationMsMax));
+}
+inline void make_valid(Random& random, DeltaCredit& request) {
+  request.deltas = 1 + static_cast<int32_t>(random.below(kDeltaCreditMax));
 }
 inline void make_valid(Random& random, EventsRequest& request) {
   request.after &= INT64_MAX;

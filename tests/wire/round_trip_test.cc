@@ -65,6 +65,7 @@ TEST(Frames, every_member_of_every_struct_is_a_field) {
   EXPECT_ALL_MEMBERS(Grammar);
   EXPECT_ALL_MEMBERS(Constraint);
   EXPECT_ALL_MEMBERS(CancelRequest);
+  EXPECT_ALL_MEMBERS(DeltaCredit);
   EXPECT_ALL_MEMBERS(ChunkPut);
   EXPECT_ALL_MEMBERS(ChunkListRequest);
   EXPECT_ALL_MEMBERS(ChunkGet);

@@ -208,6 +208,7 @@ std::vector<Vector> vectors() {
       {"tokenize_request", TokenizeRequest{"Grüße", true}},
       {"detokenize_request", DetokenizeRequest{{49, 2}, true, true}},
       {"apply_template_request", sample_template()},
+      {"delta_credit", DeltaCredit{counting_id(), 16}},
       {"events_request", EventsRequest{41, "boot_0123456789abcdef0123456789abcdef", 100}},
       {"pong", Pong{"boot_1", "0.1.0"}},
       {"status_reply", status},
