@@ -200,7 +200,8 @@ test('a generation of which nothing is heard is lost although the daemon answers
   });
   const client = await connected(t, daemon, { silenceMs: 20, lostMs: 500 });
   const stream = client.stream({ prompt: 'x' });
-  assert.deepEqual((await stream.next()).value, { type: 'accepted', queuePosition: 0, outputId: '' });
+  assert.deepEqual((await stream.next()).value,
+    { type: 'accepted', queuePosition: 0, outputId: '' });
   await assert.rejects(stream.next(), unavailable(/^nothing was heard of the request for 500 ms/));
   await client.ping();
 });
