@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kMagic = "CAS1";
 constexpr size_t kHeaderBytes = 8;  // magic, version, type, flags
 constexpr size_t kFixedFrames = 3;  // header, request id, body
-constexpr size_t kTypeCount = std::variant_size_v<Message>;
+constexpr size_t kTypeCount = std::variant_size_v<AnyMessage>;
 static_assert(kTypeCount <= 256, "the type number is one byte");
 
 uint8_t byte_at(const Frame& frame, size_t offset) {

@@ -1,6 +1,9 @@
 // Every message of the protocol: between clients and the gateway, and between actors.
 #pragma once
 
+#include <concepts>
+#include <type_traits>
+#include <utility>
 #include <variant>
 
 #include "wire/actor_messages.h"
@@ -10,20 +13,41 @@
 namespace cascade::wire {
 
 // The position in this list is the type number on the wire: from the first release on, only append.
-using Message = std::variant<
+using AnyMessage = std::variant<
     Ping, StatusRequest, GenerateRequest, CancelRequest, ChunkPut, ChunkListRequest, ChunkGet,
     ChunkDelete, ChunkUpdate, StatsRequest, PrefixCache, PrefixAttach, PrefixRelease, ChunkSearch,
     FsckRequest, BackupRequest, SessionListRequest, SessionGet, SessionDelete, PolicyGet, PolicySet,
-    TokenizeRequest, DetokenizeRequest, ApplyTemplateRequest, EventsRequest, DeltaCredit, Pong, StatusReply,
-    Accepted, Progress, Delta, Final, ChunkReply, PrefixReply, ChunkListReply, ChunkSearchReply,
-    StatsReply, FsckReply, BackupReply, SessionListReply, SessionReply, PolicyReply, TokenizeReply,
-    DetokenizeReply, ApplyTemplateReply, EventNotice, EventsReply, Ack, ErrorReply, ActorHello,
-    Stop, EncodeJob, EncodeDone, PrefillJob, PrefillDone, DecodeJob, DecodeDone, StorePut,
-    StoreDelete, StoreTouch, StoreLoad, StoreAck, StoreChunks, StorePages, StorePagesDone,
-    LoadPages, LoadPagesDone, RemovePages, StoredPages, PrefetchPages, StoreUses, StoreChain,
-    PendingChain, ReadChain, StoredChain, StoreSearch, StoreFound, StoreCheck, StoreChecked,
-    StoreBackup, StoreBackedUp, PagesForgotten, StoreSession, StoreSessionDelete, StorePolicy,
-    StoredSettings, ClientGone>;
+    TokenizeRequest, DetokenizeRequest, ApplyTemplateRequest, EventsRequest, DeltaCredit, Pong,
+    StatusReply, Accepted, Progress, Delta, Final, ChunkReply, PrefixReply, ChunkListReply,
+    ChunkSearchReply, StatsReply, FsckReply, BackupReply, SessionListReply, SessionReply,
+    PolicyReply, TokenizeReply, DetokenizeReply, ApplyTemplateReply, EventNotice, EventsReply, Ack,
+    ErrorReply, ActorHello, Stop, EncodeJob, EncodeDone, PrefillJob, PrefillDone, DecodeJob,
+    DecodeDone, StorePut, StoreDelete, StoreTouch, StoreLoad, StoreAck, StoreChunks, StorePages,
+    StorePagesDone, LoadPages, LoadPagesDone, RemovePages, StoredPages, PrefetchPages, StoreUses,
+    StoreChain, PendingChain, ReadChain, StoredChain, StoreSearch, StoreFound, StoreCheck,
+    StoreChecked, StoreBackup, StoreBackedUp, PagesForgotten, StoreSession, StoreSessionDelete,
+    StorePolicy, StoredSettings, ClientGone>;
+
+template <class M, class T>
+inline constexpr bool kIsOneOf = false;
+template <class M, class... Ts>
+inline constexpr bool kIsOneOf<M, std::variant<Ts...>> = (std::same_as<M, Ts> || ...);
+
+// One of them. Made, copied and destroyed in one place: compiled wherever that happens, a variant
+// of so many types took most of the time of a build.
+class Message : public AnyMessage {
+ public:
+  Message() = default;
+  template <class M>
+  requires kIsOneOf<std::remove_cvref_t<M>, AnyMessage> Message(
+      M&& message)  // NOLINT(google-explicit-constructor): it stands for any of them
+      : AnyMessage(std::in_place_type<std::remove_cvref_t<M>>, std::forward<M>(message)) {}
+  Message(const Message&);
+  Message(Message&&) noexcept;
+  Message& operator=(const Message&);
+  Message& operator=(Message&&) noexcept;
+  ~Message();
+};
 
 // Types 0 .. kClientMessageCount-1 may come from clients; a gateway refuses the others.
 inline constexpr size_t kClientMessageCount = 26;

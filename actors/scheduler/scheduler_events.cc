@@ -31,21 +31,22 @@ void SchedulerCore::tell(const std::string& tenant, wire::EventNotice event) {
 }
 
 void SchedulerCore::tell_of(const Chunk& chunk, EventKind kind) {
-  tell(chunk.tenant, {.kind = kind,
-                      .id = chunk.id,
-                      .type = chunk.type,
-                      .tokens = static_cast<int64_t>(chunk.token_ids.size()),
-                      .reason = {}});
+  wire::EventNotice event;
+  event.kind = kind;
+  event.id = chunk.id;
+  event.type = chunk.type;
+  event.tokens = static_cast<int64_t>(chunk.token_ids.size());
+  tell(chunk.tenant, std::move(event));
 }
 
 void SchedulerCore::tell_of(const Request& request, EventKind kind, std::string reason) {
   const bool finished = kind == EventKind::kRequestFinished;
-  tell(request.client.tenant,
-       {.kind = kind,
-        .id = hex_of(request.id),
-        .type = {},
-        .tokens = static_cast<int64_t>(finished ? request.sampled.size() : request.prompt.size()),
-        .reason = std::move(reason)});
+  wire::EventNotice event;
+  event.kind = kind;
+  event.id = hex_of(request.id);
+  event.tokens = static_cast<int64_t>(finished ? request.sampled.size() : request.prompt.size());
+  event.reason = std::move(reason);
+  tell(request.client.tenant, std::move(event));
 }
 
 // A hold that was lost is noticed when somebody looks.

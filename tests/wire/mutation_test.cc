@@ -50,7 +50,7 @@ TEST(Frames, damaged_messages_never_crash_and_name_a_field) {
 
 TEST(Frames, every_truncation_of_a_body_is_refused) {
   Random random(testing::test_seed());
-  for (size_t type = 0; type < std::variant_size_v<Message>; ++type) {
+  for (size_t type = 0; type < std::variant_size_v<AnyMessage>; ++type) {
     const Frames whole = encode(testing::random_envelope(random, type));
     for (size_t size = 0; size < std::min<size_t>(whole[2].size(), 3000); ++size) {
       Frames frames = whole;
@@ -67,7 +67,7 @@ TEST(Frames, random_bodies_behind_a_valid_header_never_crash) {
   const int count = mutation_count() / 2;
   for (int i = 0; i < count; ++i) {
     Frames frames = encode({{}, Ping{}});
-    frames[0][5] = static_cast<char>(random.below(std::variant_size_v<Message>));
+    frames[0][5] = static_cast<char>(random.below(std::variant_size_v<AnyMessage>));
     // A map header first, so that the parser gets beyond the first byte.
     frames[2] = testing::random_bytes(random, 60);
     if (!frames[2].empty()) frames[2][0] = static_cast<char>(0x80 | random.below(16));

@@ -214,13 +214,13 @@ Message random_message(Random& random, size_t type, std::index_sequence<types...
 inline Envelope random_envelope(Random& random, size_t type) {
   Envelope envelope;
   for (uint8_t& byte : envelope.request) byte = static_cast<uint8_t>(random.below(256));
-  constexpr size_t kTypes = std::variant_size_v<Message>;
+  constexpr size_t kTypes = std::variant_size_v<AnyMessage>;
   envelope.message = random_message(random, type, std::make_index_sequence<kTypes>());
   return envelope;
 }
 
 inline Envelope random_envelope(Random& random) {
-  return random_envelope(random, random.below(std::variant_size_v<Message>));
+  return random_envelope(random, random.below(std::variant_size_v<AnyMessage>));
 }
 
 inline Frame random_bytes(Random& random, size_t bytes_max) {

@@ -9,7 +9,7 @@ namespace {
 using testing::dump;
 using testing::RandomFill;
 
-constexpr size_t kTypes = std::variant_size_v<Message>;
+constexpr size_t kTypes = std::variant_size_v<AnyMessage>;
 
 TEST(Frames, every_message_round_trips) {
   Random random(testing::test_seed());
