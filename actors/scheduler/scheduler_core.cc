@@ -170,6 +170,7 @@ void SchedulerCore::on_tick() {
     }
   }
   give_back_memory();
+  retry_pins();
   look_for_evictions();
   retry_store();
   plan();

@@ -319,6 +319,8 @@ class SchedulerCore {
   Status check_pin_room(std::string_view field, int64_t pages) const;
   void set_pinned(ChunkEntry& entry, bool pinned);
   void pin_or_wait(ChunkEntry& entry);
+  void pin_held(ChunkEntry& entry);
+  void retry_pins();
   void recompute(ChunkEntry& entry);
   void start_prefix(ChunkEntry& entry);
   bool find_prefix(const ChunkEntry& entry);
@@ -440,6 +442,7 @@ class SchedulerCore {
   std::map<uint64_t, ChunkEntry*> held_chunks_;    // by sequence; some holds may be lost
   std::map<uint64_t, ChunkEntry*> public_chunks_;  // the same of public holds
   std::map<uint64_t, int64_t> pins_waiting_;       // sequence -> pages, of pins without K and V
+  std::set<uint64_t> pins_without_room_;           // sequences of held chunks
   std::multimap<int64_t, Lease> leases_;           // by the monotonic time of their end
   std::map<std::pair<uint64_t, TenantId>, BranchEnd> branch_ends_;  // by request and owner
   std::map<PrefixName, Prefix> prefixes_;

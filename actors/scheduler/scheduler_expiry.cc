@@ -47,6 +47,7 @@ Chunk SchedulerCore::remove_chunk(ChunkEntry& entry, Removal why) {
   if (unknown) find_prefix(entry);
   forget_uses({chunk.tenant, chunk.id}, why);
   pins_waiting_.erase(entry.sequence);
+  pins_without_room_.erase(entry.sequence);
   tell_of(chunk, why == Removal::kExpired ? EventKind::kChunkExpired : EventKind::kChunkDeleted);
   registry_.remove(entry, why);
   store_removal({chunk.tenant, chunk.id});

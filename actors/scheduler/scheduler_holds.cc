@@ -70,6 +70,7 @@ void SchedulerCore::set_pinned(ChunkEntry& entry, bool pinned) {
   if (pinned) return pin_or_wait(entry);
   if (entry.hold) index_.unpin(*entry.hold);
   pins_waiting_.erase(entry.sequence);
+  pins_without_room_.erase(entry.sequence);
 }
 
 // A pin takes effect when the chain is held; until then its pages are promised, and computed if
@@ -132,18 +133,33 @@ void SchedulerCore::take_hold(ChunkEntry& entry) {
   if (!entry.hold) return;
   held_chunks_[entry.sequence] = &entry;
   tell_of(entry.chunk, EventKind::kChunkRestored);
-  if (entry.chunk.pinned) {
-    pins_waiting_.erase(entry.sequence);
-    // The promise was an estimate.
-    const Status room = check_pin_room("pinned", pages_of_pin(entry));
-    if (room.ok()) {
-      index_.pin(*entry.hold);
+  if (entry.chunk.pinned) pin_held(entry);
+  trim_holds();
+}
+
+// A pin was promised, so what is promised to others does not matter. What it needs was estimated,
+// and --max-pinned may have been lowered since: without room its pages can be evicted for now.
+void SchedulerCore::pin_held(ChunkEntry& entry) {
+  pins_waiting_.erase(entry.sequence);
+  const auto pages = index_.pinned_count() + index_.unpinned_count(*entry.hold);
+  if (static_cast<int64_t>(pages) <= pages_pinned_max()) {
+    pins_without_room_.erase(entry.sequence);
+    return index_.pin(*entry.hold);
+  }
+  if (!pins_without_room_.insert(entry.sequence).second) return;
+  spdlog::warn("{} is pinned, but its pages can be evicted: --max-pinned has no room for them",
+               entry.chunk.id);
+}
+
+void SchedulerCore::retry_pins() {
+  for (const uint64_t sequence : std::set(pins_without_room_)) {
+    const auto held = held_chunks_.find(sequence);
+    if (held != held_chunks_.end() && index_.is_held(*held->second->hold)) {
+      pin_held(*held->second);
     } else {
-      spdlog::warn("{} is not pinned any more: {}", entry.chunk.id, room.error().message);
-      set_pinned(entry, false);
+      pins_without_room_.erase(sequence);  // evicted: it is pinned when it is used again
     }
   }
-  trim_holds();
 }
 
 // The chunk's priority is that of its pages.
