@@ -191,6 +191,7 @@ void SchedulerCore::trim_holds() {
     const auto let_go = [this, entry = held] {
       clear_hold(*entry);
       entry->chunk.kv_state = KvState::kNone;
+      tell_of(entry->chunk, EventKind::kChunkEvicted);
     };
     candidates.push_back({held->chunk.priority, held->chunk.last_used_us, let_go});
   }

@@ -391,9 +391,9 @@ void SchedulerCore::fail(Request& request, Error error) {
 }
 
 void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
-  tell_of(request, EventKind::kRequestFinished, finish_reason);
   if (request.prefix) {
     ++counters_.cancelled;
+    tell_of(request, EventKind::kRequestFinished, finish_reason);
     send_to(request, wire::ErrorReply{{ErrorCode::kCancelled, "", "the request was cancelled"}, 0});
     return forget(request.handle);
   }
@@ -426,6 +426,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
     // A conversation may go on from half an answer, but not from half a thought.
     request.dead_end = request.client_gone || request.output->answer().empty();
   }
+  tell_of(request, EventKind::kRequestFinished, finish_reason);
   final.token_ids = request.sampled;
   if (request.params.logprobs) final.logprobs = request.logprobs;
   final.top_token_ids = std::move(request.top_token_ids);

@@ -150,64 +150,6 @@ TEST(Pins, of_stored_system_prompts_come_back_after_a_restart_of_the_scheduler) 
   EXPECT_GT(stats(world).pages_pinned, 0);
 }
 
-// What two pins share counts once when it is there, but is promised to each of them until then.
-TEST(Pins, that_were_acknowledged_stay_after_a_restart) {
-  SchedulerOptions options;
-  options.max_pinned = 0.5;
-  SchedulerWorld world(options, 24);
-  std::vector<std::string> ids;
-  std::string beginning = "What is the capital of Peru?";
-  for (int word = 0; word < 250; ++word) beginning += " please";
-  for (const char* end : {"Now.", "Soon.", "Later."}) {
-    const auto final = world.one<wire::Final>(world.send(retained(beginning + end)));
-    world.one<wire::ChunkReply>(world.send(pin(final.output_chunk_id)));
-    ids.push_back(final.output_chunk_id);
-  }
-  const int64_t pinned = stats(world).pages_pinned;
-  world.start_scheduler();
-  for (const std::string& id : ids) {
-    EXPECT_TRUE(world.chunk(id).pinned);
-    world.send(ask({output_ref(id), query_text("Why?")}));
-  }
-  for (int i = 0; i < 3; ++i) {
-    world.core().on_tick();
-    world.pump();
-  }
-  for (const std::string& id : ids) EXPECT_TRUE(world.chunk(id).pinned);
-  EXPECT_LE(stats(world).pages_pinned, pinned);
-  EXPECT_TRUE(world.status().warnings.empty());
-}
-
-TEST(Pins, without_room_stay_pins_and_take_effect_when_there_is_some) {
-  SchedulerOptions options;
-  SchedulerWorld world(options, 40);
-  std::vector<std::string> ids;
-  for (const char* query : {"What is the capital of Peru?", "What is the capital of Chile?"}) {
-    const auto final = world.one<wire::Final>(world.send(retained(query)));
-    world.one<wire::ChunkReply>(world.send(pin(final.output_chunk_id)));
-    ids.push_back(final.output_chunk_id);
-  }
-  const int64_t both = stats(world).pages_pinned;
-  world.set_max_pinned(static_cast<double>(both - 1) / 40);
-  world.start_scheduler();
-  world.pump();
-  for (int i = 0; i < 3; ++i) {
-    world.core().on_tick();
-    world.pump();
-  }
-  for (const std::string& id : ids) EXPECT_TRUE(world.chunk(id).pinned);
-  ASSERT_EQ(world.status().warnings.size(), 1u);
-  EXPECT_NE(world.status().warnings[0].find("1 pinned chunks can be evicted"), std::string::npos);
-  const int64_t one = stats(world).pages_pinned;
-  EXPECT_LT(one, both);
-  EXPECT_GT(one, 0);
-  world.one<wire::ChunkReply>(world.send(pin(ids[0], false)));
-  world.core().on_tick();
-  world.pump();
-  EXPECT_TRUE(world.status().warnings.empty());
-  EXPECT_GT(stats(world).pages_pinned, 0);
-}
-
 TEST(Pins, protect_from_deletion_and_expiry) {
   SchedulerWorld world;
   wire::ChunkPut put{ChunkType::kContext, "text"};

@@ -16,7 +16,7 @@ wire::GenerateRequest streamed(std::optional<int32_t> credit) {
   wire::GenerateRequest request = ask({query_text("What is the capital of France?")});
   request.stream = true;
   request.ignore_eos = true;
-  request.max_tokens = 40;
+  request.max_tokens = 400;
   request.delta_credit = credit;
   return request;
 }
@@ -57,7 +57,7 @@ TEST(Credit, is_used_up_and_granted_again) {
   SchedulerWorld world;
   const uint64_t number = world.post(streamed(2));
   while (world.all<wire::Delta>(number).size() < 2) ASSERT_GT(world.pump(1), 0u);
-  for (int i = 0; i < 6; ++i) world.pump(1);
+  for (int i = 0; i < 3; ++i) world.pump(1);
   ASSERT_TRUE(world.all<wire::Final>(number).empty()) << "too few tokens for this test";
   EXPECT_EQ(world.all<wire::Delta>(number).size(), 2u);
   const uint64_t grant = world.post(wire::DeltaCredit{request_id(number), 1});
@@ -72,7 +72,7 @@ TEST(Credit, held_text_comes_before_an_error) {
   auto request = streamed(0);
   request.timeout_ms = 60'000;
   const uint64_t number = world.post(request);
-  for (int i = 0; i < 12; ++i) world.pump(1);
+  for (int i = 0; i < 5; ++i) world.pump(1);
   world.clock.advance_us(61'000'000);
   world.core().on_tick();
   world.pump();

@@ -28,9 +28,10 @@ constexpr char kSystem[] =
 
 constexpr int64_t kPromptPages = 2;  // whole ones before the first answer
 
-SchedulerOptions keeping_pages() {
+SchedulerOptions keeping_pages(double max_pinned) {
   SchedulerOptions options;
   options.keep_pages = true;
+  options.max_pinned = max_pinned;
   return options;
 }
 
@@ -46,8 +47,8 @@ class Disk : public ::testing::Test {
     auto opened = Store::open(disk_, kStateDir, store_options_);
     ASSERT_TRUE(opened.ok()) << opened.error().to_string();
     store_ = *std::move(opened);
-    world_ =
-        std::make_unique<SchedulerWorld>(keeping_pages(), SchedulerWorld::kPages, store_.get());
+    world_ = std::make_unique<SchedulerWorld>(keeping_pages(max_pinned_), SchedulerWorld::kPages,
+                                              store_.get());
   }
   // What kill -9 leaves: files as they are, nothing in memory.
   void restart() {
@@ -61,6 +62,15 @@ class Disk : public ::testing::Test {
     wire::GenerateRequest request = ask(chunks);
     request.retain_output = true;
     return world_->one<wire::Final>(world_->send_as(tenant, request));
+  }
+  void pin(const std::string& id, bool pinned) {
+    wire::ChunkUpdate update;
+    update.id = id;
+    update.pinned = pinned;
+    ASSERT_TRUE(world_->one<wire::ChunkReply>(world_->send(update)).durable);
+  }
+  int64_t pages_pinned() {
+    return world_->one<wire::StatsReply>(world_->send(wire::StatsRequest{})).cache->pages_pinned;
   }
   // A conversation of two turns: the output of the first.
   std::string first_turn() {
@@ -94,6 +104,7 @@ class Disk : public ::testing::Test {
 
   testing::MemoryDisk disk_;
   StoreOptions store_options_;
+  double max_pinned_ = 0.5;
   std::unique_ptr<Store> store_;
   std::unique_ptr<SchedulerWorld> world_;
   std::string answer_;  // of first_turn()
@@ -306,6 +317,44 @@ TEST_F(Disk, beyond_its_budget_the_pages_of_pinned_chunks_stay) {
   restart();
   EXPECT_EQ(world_->chunk(pinned).kv_state, KvState::kReady);
   EXPECT_GT(stats().pages_loaded, 0);
+}
+
+// What two pins share counts once when it is there, but is promised to each of them until then.
+TEST_F(Disk, pins_that_were_acknowledged_stay_after_a_restart) {
+  std::vector<std::string> ids;
+  for (const char* query : {"Capital of France?", "Capital of Peru?", "Capital of Chile?"}) {
+    ids.push_back(generate({system_text(kSystem), query_text(query)}).output_chunk_id);
+    pin(ids.back(), true);
+  }
+  const int64_t pinned = pages_pinned();
+  max_pinned_ = (static_cast<double>(pinned) + 0.5) / SchedulerWorld::kPages;
+  restart();
+  for (const std::string& id : ids) EXPECT_TRUE(world_->chunk(id).pinned);
+  EXPECT_EQ(pages_pinned(), pinned);
+  EXPECT_TRUE(world_->status().warnings.empty());
+}
+
+TEST_F(Disk, pins_without_room_stay_pins_and_take_effect_when_there_is_some) {
+  std::vector<std::string> ids;
+  for (const char* query : {"Capital of France?", "Capital of Peru?"}) {
+    ids.push_back(generate({system_text(kSystem), query_text(query)}).output_chunk_id);
+    pin(ids.back(), true);
+  }
+  const int64_t both = pages_pinned();
+  max_pinned_ = (static_cast<double>(both) - 0.5) / SchedulerWorld::kPages;
+  restart();
+  for (const std::string& id : ids) EXPECT_TRUE(world_->chunk(id).pinned);
+  ASSERT_EQ(world_->status().warnings.size(), 1u);
+  EXPECT_NE(world_->status().warnings[0].find("1 pinned chunks can be evicted"), std::string::npos);
+  const int64_t one = pages_pinned();
+  EXPECT_LT(one, both);
+  EXPECT_GT(one, 0);
+  pin(ids[0], false);
+  world_->core().on_tick();
+  world_->pump();
+  EXPECT_TRUE(world_->status().warnings.empty());
+  EXPECT_EQ(pages_pinned(), one);
+  EXPECT_TRUE(world_->chunk(ids[1]).pinned);
 }
 
 TEST_F(Disk, a_request_that_is_cancelled_while_its_pages_are_read_ends_when_they_are) {

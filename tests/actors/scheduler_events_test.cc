@@ -41,11 +41,11 @@ TEST(Events, follow_a_request_and_its_output) {
   EXPECT_EQ(kinds(events(world), output), "chunk_stored, chunk_restored");
   const auto all = events(world);
   EXPECT_EQ(kinds(all),
-            "chunk_used SYSTEM_PROMPT, chunk_stored SYSTEM_PROMPT, request_started, "
-            "request_finished, chunk_stored OUTPUT, chunk_restored OUTPUT");
+            "chunk_stored SYSTEM_PROMPT, request_started, chunk_stored OUTPUT, "
+            "request_finished, chunk_restored OUTPUT");
   const wire::EventNotice& finished = all[3];
   EXPECT_EQ(finished.id.size(), 32u);
-  EXPECT_EQ(finished.id, all[2].id);
+  EXPECT_EQ(finished.id, all[1].id);
   EXPECT_EQ(finished.tokens, world.one<wire::Final>(first).usage.completion_tokens);
   EXPECT_EQ(finished.reason, world.one<wire::Final>(first).finish_reason);
   for (size_t i = 0; i < all.size(); ++i) {

@@ -67,9 +67,6 @@ class SchedulerWorld {
     pump();
   }
 
-  // Of the schedulers that are started from now on.
-  void set_max_pinned(double share) { options_.max_pinned = share; }
-
   SchedulerCore& core() { return *core_; }
   static uint64_t page_bytes() { return demo_model().kv_layout.page_bytes(); }
 

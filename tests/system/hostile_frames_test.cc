@@ -1,11 +1,15 @@
 // What no client library sends: every malformed message is answered once, and service goes on.
 #include <gtest/gtest.h>
+#include <unistd.h>
 #include <zmq.h>
+
+#include <fstream>
 
 #include "base/random.h"
 #include "clients/cpp/client.h"
 #include "tests/seed.h"
 #include "tests/system/process.h"
+#include "tests/wire/random_message.h"
 #include "wire/frames.h"
 
 namespace cascade {
@@ -142,6 +146,65 @@ TEST(HostileFrames, random_damage_never_ends_service) {
     if (frames.empty()) continue;
     socket.send(frames);
   }
+  expect_serving(daemon);
+}
+
+// Resident memory of a process, in bytes.
+int64_t resident_bytes(pid_t pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/statm");
+  int64_t size = 0, resident = 0;
+  status >> size >> resident;
+  return resident * ::sysconf(_SC_PAGESIZE);
+}
+
+// Requests whose damaged form may still mean much work are left out: here it is the frames.
+bool is_cheap(const wire::Message& message) {
+  return !std::holds_alternative<wire::GenerateRequest>(message) &&
+         !std::holds_alternative<wire::PrefixCache>(message) &&
+         !std::holds_alternative<wire::FsckRequest>(message) &&
+         !std::holds_alternative<wire::BackupRequest>(message);
+}
+
+wire::Frames hostile_frames(Random& random) {
+  if (random.below(4) == 0) {
+    wire::Frames frames(1 + random.below(6));
+    for (wire::Frame& frame : frames) frame = wire::testing::random_bytes(random, 64);
+    return frames;
+  }
+  wire::Envelope envelope = wire::testing::random_envelope(random);
+  while (!is_cheap(envelope.message)) envelope = wire::testing::random_envelope(random);
+  wire::Frames frames = wire::encode(envelope);
+  for (uint64_t n = random.below(4); n > 0 && !frames.empty(); --n) {
+    wire::testing::damage(random, frames);
+  }
+  if (frames.empty()) frames.emplace_back();
+  return frames;
+}
+
+TEST(HostileFrames, a_hundred_thousand_of_them_end_nothing_and_take_no_memory) {
+  const ScratchDir scratch;
+  const DaemonProcess daemon(scratch.path() / "run");
+  ASSERT_TRUE(daemon.serving()) << daemon.log();
+  Random random(testing::test_seed());
+  constexpr int kConnections = 20, kFrames = 5'000;
+  // What chunks of random texts take is theirs; the first connections show how much that is.
+  constexpr int64_t kGrowthBytesMax = int64_t{64} << 20;
+  int64_t early_bytes = 0;
+  for (int connection = 0; connection < kConnections; ++connection) {
+    RawSocket socket(daemon.endpoint());
+    for (int i = 0; i < kFrames; ++i) socket.send(hostile_frames(random));
+    socket.send(valid(wire::Ping{}));
+    while (true) {
+      const auto answer = socket.receive();
+      ASSERT_TRUE(answer.has_value()) << daemon.log();
+      if (std::holds_alternative<wire::Pong>(answer->message) &&
+          answer->request == wire::RequestId{1, 2, 3}) {
+        break;
+      }
+    }
+    if (connection == kConnections / 4) early_bytes = resident_bytes(daemon.pid());
+  }
+  EXPECT_LT(resident_bytes(daemon.pid()), early_bytes + kGrowthBytesMax);
   expect_serving(daemon);
 }
 
