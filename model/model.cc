@@ -1,11 +1,13 @@
-// Reading a Hugging Face model folder, file by file.
+// Reading a Hugging Face model folder, file by file; and loading models of either form.
 #include "model/model.h"
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/utf8.h"
 #include "kernels/kv_format.h"
+#include "model/gguf/model.h"
 #include "model/grammar/vocabulary.h"
+#include "model/model_files.h"
 #include "model/safetensors.h"
 #include "model/transformer.h"
 
@@ -69,9 +71,7 @@ Result<std::optional<std::string>> template_source(const fs::path& dir, const Js
   return invalid_argument("chat_template", "must be a string, or a list with a \"default\"");
 }
 
-}  // namespace
-
-Result<ModelText> load_model_text(const fs::path& dir) {
+Result<ModelText> read_folder_text(const fs::path& dir) {
   ASSIGN_OR_RETURN(const Json tokenizer,
                    read_json(dir / "tokenizer.json", kTokenizerBytesMax, true));
   ASSIGN_OR_RETURN(const Json config,
@@ -86,19 +86,7 @@ Result<ModelText> load_model_text(const fs::path& dir) {
   return text;
 }
 
-Result<ModelConfig> load_model_config(const fs::path& dir) {
-  std::error_code unreadable;
-  if (!fs::is_directory(dir, unreadable)) return not_found(dir.string(), "is not a model folder");
-  ASSIGN_OR_RETURN(const Json config, read_json(dir / "config.json", kSmallFileBytesMax, true));
-  return parse_model_config(config);
-}
-
-Result<std::unique_ptr<Model>> load_model(const fs::path& dir, const ModelOptions& options,
-                                          ThreadPool& pool) {
-  const int64_t start_us = system_clock().monotonic_us();
-  std::error_code unreadable;
-  if (!fs::is_directory(dir, unreadable)) return not_found(dir.string(), "is not a model folder");
-  ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(options.isa));
+Result<ModelFiles> read_folder(const fs::path& dir) {
   ASSIGN_OR_RETURN(const Json config_json,
                    read_json(dir / "config.json", kSmallFileBytesMax, true));
   ASSIGN_OR_RETURN(const ModelConfig config, parse_model_config(config_json));
@@ -106,29 +94,70 @@ Result<std::unique_ptr<Model>> load_model(const fs::path& dir, const ModelOption
                    read_json(dir / "generation_config.json", kSmallFileBytesMax, false));
   ASSIGN_OR_RETURN(GenerationConfig generation,
                    parse_generation_config(generation_json, config_json, config.vocab_size));
-  ASSIGN_OR_RETURN(ModelText text, load_model_text(dir));
+  ASSIGN_OR_RETURN(ModelText text, read_folder_text(dir));
   if (text.tokenizer.id_count() > config.vocab_size) {
     return invalid_argument("vocab_size", "is " + std::to_string(config.vocab_size) +
                                               " in config.json, but tokenizer.json has " +
                                               std::to_string(text.tokenizer.id_count()) + " ids");
   }
-  ASSIGN_OR_RETURN(const TensorFiles files, TensorFiles::open(dir));
+  ASSIGN_OR_RETURN(TensorFiles tensors, TensorFiles::open(dir));
+  std::error_code unreadable;
+  std::string name = fs::weakly_canonical(dir, unreadable).filename().string();
+  return ModelFiles{utf8_replace_malformed(name), config, std::move(generation), std::move(text),
+                    std::move(tensors)};
+}
+
+Status check_is_folder(const fs::path& path) {
+  std::error_code unreadable;
+  if (fs::is_directory(path, unreadable)) return {};
+  return not_found(path.string(), "is neither a model folder nor a GGUF file");
+}
+
+}  // namespace
+
+Result<ModelText> load_model_text(const fs::path& path) {
+  if (is_gguf_file(path)) return read_gguf_text(path);
+  return read_folder_text(path);
+}
+
+Result<ModelConfig> load_model_config(const fs::path& path) {
+  if (is_gguf_file(path)) return read_gguf_config(path);
+  RETURN_IF_ERROR(check_is_folder(path));
+  ASSIGN_OR_RETURN(const Json config, read_json(path / "config.json", kSmallFileBytesMax, true));
+  return parse_model_config(config);
+}
+
+Result<TensorFiles> open_model_tensors(const fs::path& path) {
+  return is_gguf_file(path) ? open_gguf_tensors(path) : TensorFiles::open(path);
+}
+
+Result<std::unique_ptr<Model>> load_model(const fs::path& path, const ModelOptions& options,
+                                          ThreadPool& pool) {
+  const int64_t start_us = system_clock().monotonic_us();
+  ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(options.isa));
+  const bool is_gguf = is_gguf_file(path);
+  if (!is_gguf) RETURN_IF_ERROR(check_is_folder(path));
+  ASSIGN_OR_RETURN(ModelFiles files, is_gguf ? read_gguf_model(path) : read_folder(path));
   PackedCache cache(options.state_dir);
   LoadReport report;
-  ASSIGN_OR_RETURN(Weights weights,
-                   load_weights(files, config, options.weight_type, *kernels, pool, cache, report));
+  Result<Weights> weights =
+      load_weights(files.tensors, files.config, options.weight_type, *kernels, pool, cache, report);
+  if (!weights.ok()) {
+    Error error = std::move(weights).error();
+    return is_gguf ? in_terms_of_gguf(std::move(error), path) : error;
+  }
   report.load_us = system_clock().monotonic_us() - start_us;
   return std::unique_ptr<Model>(new Model{
-      .name = utf8_replace_malformed(fs::weakly_canonical(dir, unreadable).filename().string()),
+      .name = std::move(files.name),
       .options = options,
-      .config = config,
-      .generation = std::move(generation),
+      .config = files.config,
+      .generation = std::move(files.generation),
       .kernels = kernels,
-      .tokenizer = std::move(text.tokenizer),
-      .chat_template = std::move(text.chat_template),
-      .template_tokens = std::move(text.template_tokens),
-      .weights = std::move(weights),
-      .kv_layout = kv_layout(config, options.kv_type),
+      .tokenizer = std::move(files.text.tokenizer),
+      .chat_template = std::move(files.text.chat_template),
+      .template_tokens = std::move(files.text.template_tokens),
+      .weights = std::move(weights).value(),
+      .kv_layout = kv_layout(files.config, options.kv_type),
       .load = std::move(report),
   });
 }

@@ -1,4 +1,4 @@
-// A loaded model: everything in its folder that inference needs.
+// A loaded model: everything in its folder, or GGUF file, that inference needs.
 #pragma once
 
 #include <filesystem>
@@ -13,6 +13,7 @@
 #include "kernels/thread_pool.h"
 #include "model/chat_template.h"
 #include "model/config.h"
+#include "model/safetensors.h"
 #include "model/tokenizer.h"
 #include "model/weights.h"
 
@@ -32,7 +33,7 @@ struct ModelOptions {
 
 // Immutable after load; any thread.
 struct Model {
-  std::string name;  // of the folder
+  std::string name;  // of the folder, or of the GGUF file without its ending
   ModelOptions options;
   ModelConfig config;
   GenerationConfig generation;
@@ -54,23 +55,29 @@ struct Model {
   Digest root_key(std::string_view tenant) const;
 };
 
-// The parts of a model folder that need no weights, for tools that only tokenize.
+// In what follows a path is that of a Hugging Face model folder, of a GGUF file, or of the first
+// part of a split one. A file is GGUF if its name ends with ".gguf" or it begins with "GGUF".
+
+// The parts of a model that need no weights, for tools that only tokenize.
 struct ModelText {
   Tokenizer tokenizer;
   std::optional<ChatTemplate> chat_template;
   OrderedJson template_tokens = OrderedJson::object();
 };
-// Reads tokenizer.json, tokenizer_config.json and chat_template.jinja (which wins over the template
-// in tokenizer_config.json). Errors as load_model.
-Result<ModelText> load_model_text(const std::filesystem::path& dir);
+// Of a folder: reads tokenizer.json, tokenizer_config.json and chat_template.jinja (which wins over
+// the template in tokenizer_config.json). Errors as load_model.
+Result<ModelText> load_model_text(const std::filesystem::path& path);
 
-// Reads config.json alone. Errors as load_model.
-Result<ModelConfig> load_model_config(const std::filesystem::path& dir);
+// Of a folder: reads config.json alone. Errors as load_model.
+Result<ModelConfig> load_model_config(const std::filesystem::path& path);
 
-// Loads `dir`, a Hugging Face model folder. `pool` packs the weights. What goes wrong with the
+// The tables of the files that have the weights. Errors as load_model.
+Result<TensorFiles> open_model_tensors(const std::filesystem::path& path);
+
+// Loads a model. `pool` packs the weights. What goes wrong with the
 // state directory is a warning in Model::load. Errors: kNotFound (field = path), kInvalidArgument,
 // kUnsupported, kDataCorrupt, each with the file or key as field; nothing is left allocated.
-Result<std::unique_ptr<Model>> load_model(const std::filesystem::path& dir,
+Result<std::unique_ptr<Model>> load_model(const std::filesystem::path& path,
                                           const ModelOptions& options, ThreadPool& pool);
 
 }  // namespace cascade

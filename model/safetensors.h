@@ -1,4 +1,5 @@
-// The safetensors format (huggingface.co/docs/safetensors): one file, or shards with an index.
+// The tensors of a model in mapped files. Read from safetensors (huggingface.co/docs/safetensors):
+// one file, or shards with an index; model/gguf has the other format.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +12,21 @@
 
 #include "base/file.h"
 #include "base/result.h"
+#include "model/tensor_type.h"
 
 namespace cascade {
-
-enum class TensorType { kF32, kF16, kBf16 };
-
-size_t tensor_type_bytes(TensorType type);
-std::string_view to_string(TensorType type);  // "F32", "F16", "BF16"
 
 // A view of one tensor in a mapped file. Row-major, little-endian, possibly unaligned.
 struct Tensor {
   TensorType type = TensorType::kF32;
   std::vector<int64_t> shape;
   std::span<const uint8_t> bytes;  // valid as long as the TensorFiles it came from
+  // 0: rows are in order. Else the rows of each head, which are so many, are interleaved: row
+  // 2 i + j of the file is row j * head_rows / 2 + i of the matrix (model/gguf/tensors.h).
+  int interleaved_head_rows = 0;
+
+  // Where row `row` of the matrix is in the file.
+  size_t file_row(size_t row) const;
 };
 
 // One entry of a file's table, before anything is mapped.
@@ -33,6 +36,7 @@ struct TensorEntry {
   std::vector<int64_t> shape;
   uint64_t begin = 0;  // offsets into the data part
   uint64_t end = 0;
+  int interleaved_head_rows = 0;  // as Tensor has it; never in safetensors
 };
 
 // Parses and checks the header at the start of `file` (the whole file's bytes). Entries come in the
@@ -43,20 +47,37 @@ struct TensorEntry {
 // gaps, run beyond the file, or contradict type x shape.
 Result<std::vector<TensorEntry>> parse_safetensors_header(std::span<const uint8_t> file);
 
-// All tensors of a model folder, mapped: model.safetensors, or the shards that
-// model.safetensors.index.json names. Immutable after open; any thread.
+// All tensors of a model, mapped: model.safetensors of its folder, the shards that
+// model.safetensors.index.json names, or GGUF files. Immutable after open; any thread.
 class TensorFiles {
  public:
-  // model.safetensors wins if both exist. Tensors of a shard that the index does not name are left
-  // out: the index says what the model consists of, and find() says that there is no such tensor.
+  struct Source {
+    std::filesystem::path path;
+    FileIdentity identity;  // when it was opened
+  };
+  // A checked entry of file number `file`, and where the data part of that begins.
+  struct Located {
+    TensorEntry entry;
+    size_t file = 0;
+    uint64_t data_begin = 0;
+  };
+
+  // What another format's reader found. `place` is what people call the model: the folder, or the
+  // file. Preconditions: sources are those of `files`; entries lie in their files; names differ.
+  TensorFiles(std::filesystem::path place, std::vector<MappedFile> files,
+              std::vector<Source> sources, std::vector<Located> tensors);
+
+  // A folder. model.safetensors wins if both exist. Tensors of a shard that the index does not name
+  // are left out: the index says what the model consists of, and find() says that there is no such
+  // tensor.
   // Errors: as parse_safetensors_header; as MappedFile::open; kNotFound if neither file exists;
   // kDataCorrupt if the index is malformed, names over 65,536 tensors or 1,024 shards, a shard that
   // is no plain *.safetensors file name, a tensor that its shard lacks, or one that is in two.
   static Result<TensorFiles> open(const std::filesystem::path& model_dir);
 
   // The tensor `name` with exactly `shape`. Errors, field = name: kNotFound; kInvalidArgument if
-  // the shape differs ("has shape [2048, 64], expected [2048, 128]"); kUnsupported if the type is
-  // not F32, F16 or BF16.
+  // the shape differs ("has shape [2048, 64], expected [2048, 128]"); kUnsupported for a type that
+  // TensorType does not have.
   Result<Tensor> find(std::string_view name, std::span<const int64_t> shape) const;
   bool contains(std::string_view name) const;
   // The names of all tensors that begin with `prefix`, sorted.
@@ -64,24 +85,17 @@ class TensorFiles {
   // Sum of all tensors' bytes.
   uint64_t bytes_total() const { return bytes_total_; }
 
-  struct Source {
-    std::filesystem::path path;  // model_dir / name
-    FileIdentity identity;       // when it was opened
-  };
   // The files that the tensors are in.
   const std::vector<Source>& sources() const { return sources_; }
+  const std::filesystem::path& place() const { return place_; }
   // Whether the files are still those that were opened. What was read from them may be a mixture
   // otherwise.
   bool unchanged() const;
 
  private:
+  std::filesystem::path place_;
   std::vector<MappedFile> files_;
   std::vector<Source> sources_;  // of the files
-  struct Located {
-    TensorEntry entry;
-    size_t file = 0;
-    uint64_t data_begin = 0;
-  };
   std::map<std::string, Located, std::less<>> tensors_;
   uint64_t bytes_total_ = 0;
 };

@@ -1,6 +1,6 @@
 // The tensors of a model folder: one file, or the shards that an index names.
 #include <algorithm>
-#include <array>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -132,24 +132,6 @@ Result<std::vector<Shard>> open_all(const std::filesystem::path& model_dir) {
                    std::string("has neither ") + kSingleFile + " nor " + kIndexFile);
 }
 
-struct ReadableType {
-  std::string_view name;
-  TensorType type;
-  size_t bytes;
-};
-
-constexpr std::array<ReadableType, 3> kReadableTypes = {{
-    {"F32", TensorType::kF32, 4},
-    {"F16", TensorType::kF16, 2},
-    {"BF16", TensorType::kBf16, 2},
-}};
-
-const ReadableType& describe(TensorType type) {
-  const auto* found = std::ranges::find(kReadableTypes, type, &ReadableType::type);
-  CHECK(found != kReadableTypes.end());
-  return *found;
-}
-
 // "[2048, 64]"
 std::string shape_text(std::span<const int64_t> shape) {
   std::string text = "[";
@@ -162,28 +144,37 @@ std::string shape_text(std::span<const int64_t> shape) {
 
 }  // namespace
 
-size_t tensor_type_bytes(TensorType type) {
-  return describe(type).bytes;
+size_t Tensor::file_row(size_t row) const {
+  if (interleaved_head_rows == 0) return row;
+  const auto rows = static_cast<size_t>(interleaved_head_rows);
+  const size_t within = row % rows;
+  const size_t half = rows / 2;
+  return row - within + (within < half ? 2 * within : 2 * (within - half) + 1);
 }
 
-std::string_view to_string(TensorType type) {
-  return describe(type).name;
+TensorFiles::TensorFiles(std::filesystem::path place, std::vector<MappedFile> files,
+                         std::vector<Source> sources, std::vector<Located> tensors)
+    : place_(std::move(place)), files_(std::move(files)), sources_(std::move(sources)) {
+  for (Located& located : tensors) {
+    bytes_total_ += located.entry.end - located.entry.begin;
+    std::string name = located.entry.name;
+    CHECK(tensors_.emplace(std::move(name), std::move(located)).second);
+  }
 }
 
 Result<TensorFiles> TensorFiles::open(const std::filesystem::path& model_dir) {
   ASSIGN_OR_RETURN(std::vector<Shard> shards, open_all(model_dir));
-  TensorFiles all;
+  std::vector<MappedFile> files;
+  std::vector<Source> sources;
+  std::vector<Located> tensors;
   for (Shard& shard : shards) {
     for (TensorEntry& entry : shard.entries) {
-      all.bytes_total_ += entry.end - entry.begin;
-      std::string name = entry.name;
-      Located located = {std::move(entry), all.files_.size(), shard.data_begin};
-      all.tensors_.emplace(std::move(name), std::move(located));
+      tensors.push_back({std::move(entry), files.size(), shard.data_begin});
     }
-    all.sources_.push_back({model_dir / shard.file_name, shard.file.identity()});
-    all.files_.push_back(std::move(shard.file));
+    sources.push_back({model_dir / shard.file_name, shard.file.identity()});
+    files.push_back(std::move(shard.file));
   }
-  return all;
+  return TensorFiles(model_dir, std::move(files), std::move(sources), std::move(tensors));
 }
 
 Result<Tensor> TensorFiles::find(std::string_view name, std::span<const int64_t> shape) const {
@@ -196,13 +187,14 @@ Result<Tensor> TensorFiles::find(std::string_view name, std::span<const int64_t>
     return invalid_argument(std::string(name), "has shape " + shape_text(entry.shape) +
                                                    ", expected " + shape_text(shape));
   }
-  const auto* type = std::ranges::find(kReadableTypes, entry.type_name, &ReadableType::name);
-  if (type == kReadableTypes.end()) {
+  const std::optional<TensorType> type = tensor_type_from_string(entry.type_name);
+  if (!type) {
     return unsupported(std::string(name),
                        "has type " + entry.type_name + " (supported: F32, F16, BF16)");
   }
-  return Tensor{type->type, entry.shape,
-                files_[file].bytes().subspan(data_begin + entry.begin, entry.end - entry.begin)};
+  return Tensor{*type, entry.shape,
+                files_[file].bytes().subspan(data_begin + entry.begin, entry.end - entry.begin),
+                entry.interleaved_head_rows};
 }
 
 bool TensorFiles::unchanged() const {

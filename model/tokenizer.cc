@@ -29,7 +29,12 @@ Tokenizer& Tokenizer::operator=(Tokenizer&&) noexcept = default;
 Tokenizer::~Tokenizer() = default;
 
 Result<Tokenizer> Tokenizer::load(const Json& tokenizer, const Json& config) {
-  ASSIGN_OR_RETURN(TokenizerParts parts, TokenizerParts::load(tokenizer, config));
+  return load(tokenizer, config, {});
+}
+
+Result<Tokenizer> Tokenizer::load(const Json& tokenizer, const Json& config,
+                                  std::span<const float> scores) {
+  ASSIGN_OR_RETURN(TokenizerParts parts, TokenizerParts::load(tokenizer, config, scores));
   return Tokenizer(std::make_unique<Impl>(Impl{std::move(parts)}));
 }
 

@@ -36,6 +36,10 @@ class Tokenizer {
   // [0, 2^21) or taken twice; kUnsupported for a model, normalizer, pre-tokenizer, post-processor
   // or decoder that we do not implement: never a silent default.
   static Result<Tokenizer> load(const Json& tokenizer, const Json& config);
+  // The same for a SentencePiece model: merges follow from the tokens' scores, by id (NaN: no merge
+  // gives this token), and "model.merges" is empty. Empty `scores` mean nothing.
+  static Result<Tokenizer> load(const Json& tokenizer, const Json& config,
+                                std::span<const float> scores);
 
   Tokenizer(Tokenizer&&) noexcept;
   Tokenizer& operator=(Tokenizer&&) noexcept;

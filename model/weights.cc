@@ -28,7 +28,10 @@ class Loader {
     ASSIGN_OR_RETURN(const Tensor tensor, find(name, {size}));
     std::vector<float> values(size);
     read_elements(tensor, 0, values.size(), values.data());
-    return values;
+    if (tensor.interleaved_head_rows == 0) return values;
+    std::vector<float> ordered(values.size());
+    for (size_t i = 0; i < values.size(); ++i) ordered[i] = values[tensor.file_row(i)];
+    return ordered;
   }
 
   Status matrix(const std::string& name, int64_t n, int64_t k, PackedMatrix& packed) {
@@ -126,6 +129,9 @@ class Loader {
     for (const auto& [name, tensor] : used_) {
       state.field("name", name).field("type", to_string(tensor.type));
       for (const int64_t dimension : tensor.shape) state.field("dim", uint64_t(dimension));
+      if (tensor.interleaved_head_rows > 0) {
+        state.field("interleaved rows", uint64_t(tensor.interleaved_head_rows));
+      }
     }
     for (const auto& [path, identity] : files_.sources()) {
       state.field("path", std::filesystem::weakly_canonical(path, ignored).native());
@@ -135,8 +141,7 @@ class Loader {
       source.changed_ns = std::max({source.changed_ns, identity.modified_ns, identity.changed_ns});
     }
     source.state = state.finish();
-    const auto folder =
-        std::filesystem::weakly_canonical(files_.sources().front().path.parent_path(), ignored);
+    const auto folder = std::filesystem::weakly_canonical(files_.place(), ignored);
     source.place = Hasher().field("folder", folder.native()).finish();
     source.folder = utf8_replace_malformed(folder.native());
     return source;
@@ -154,7 +159,7 @@ class Loader {
       if (used.contains(name) || is_derived(name)) continue;
       return unsupported(name, "is in the model's files, but a decoder of model_type \"" +
                                    config_.model_type + "\" and " + std::to_string(config_.layers) +
-                                   " layers, as config.json has it, does not use it");
+                                   " layers, as its configuration has it, does not use it");
     }
     return {};
   }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/file.h"
+#include "model/gguf/dequantize.h"
 
 namespace cascade {
 namespace {
@@ -39,7 +40,7 @@ void pack_panel(const Tensor& tensor, const PackJob& job, size_t panel) {
   const int begin = static_cast<int>(panel) * kPanelChannels;
   const int end = std::min(static_cast<int>(tensor.shape[0]), begin + kPanelChannels);
   for (int channel = begin; channel < end; ++channel) {
-    read_elements(tensor, size_t(channel) * k, k, row.data());
+    read_elements(tensor, tensor.file_row(channel) * k, k, row.data());
     set_row(*job.matrix, job.channel_offset + channel, row.data());
   }
 }
@@ -104,8 +105,8 @@ class Packing {
   void add_panels(const Range& range, std::vector<Task>& tasks) {
     const PackJob& job = *job_of_[range.tensor];
     const PackedMatrix& matrix = *job.matrix;
-    const size_t panel_bytes =
-        kPanelChannels * matrix.k * tensor_type_bytes(tensors_[range.tensor].tensor.type);
+    const size_t panel_bytes = bytes_of_values(tensors_[range.tensor].tensor.type,
+                                               uint64_t{kPanelChannels} * uint64_t(matrix.k));
     const auto first_from = [&](size_t at) { return (at + panel_bytes - 1) / panel_bytes; };
     const size_t end = first_from(range.end);
     for (size_t panel = first_from(range.begin); panel < end; ++panel) {
@@ -127,7 +128,7 @@ class Packing {
 }  // namespace
 
 void read_elements(const Tensor& tensor, size_t first, size_t count, float* out) {
-  const uint8_t* from = tensor.bytes.data() + first * tensor_type_bytes(tensor.type);
+  const uint8_t* from = tensor.bytes.data() + bytes_of_values(tensor.type, first);
   if (tensor.type == TensorType::kF32) {
     std::memcpy(out, from, count * sizeof(float));
     return;
@@ -140,7 +141,8 @@ void read_elements(const Tensor& tensor, size_t first, size_t count, float* out)
     }
   };
   if (tensor.type == TensorType::kBf16) return convert([](uint16_t b) { return bf16_to_f32(b); });
-  convert([](uint16_t b) { return f16_to_f32(b); });
+  if (tensor.type == TensorType::kF16) return convert([](uint16_t b) { return f16_to_f32(b); });
+  dequantize_blocks(tensor.type, from, count, out);
 }
 
 TensorDigest::TensorDigest(std::span<const NamedTensor> tensors) : tensors_(tensors) {
@@ -160,6 +162,9 @@ Digest TensorDigest::finish() const {
   for (const auto& [name, tensor] : tensors_) {
     all.field("name", name).field("type", to_string(tensor.type));
     for (const int64_t dimension : tensor.shape) all.field("dim", uint64_t(dimension));
+    if (tensor.interleaved_head_rows > 0) {
+      all.field("interleaved rows", uint64_t(tensor.interleaved_head_rows));
+    }
   }
   for (size_t i = 0; i < pieces_.size(); ++i) {
     for (const Digest& piece : pieces_[i]) all.field("tensor", uint64_t{i}).field("piece", piece);

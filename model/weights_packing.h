@@ -26,11 +26,11 @@ struct PackJob {
   PackedMatrix* matrix = nullptr;
 };
 
-// Elements [first, first + count) of a tensor as f32.
+// Elements [first, first + count) of a tensor, as they are in the file, as f32: whole blocks.
 void read_elements(const Tensor& tensor, size_t first, size_t count, float* out);
 
-// SHA-256 over the names, types, shapes and bytes of tensors: large ones in pieces, so that all
-// threads hash. The pieces may be hashed in any order, from any thread.
+// SHA-256 over the names, types, shapes (and order of rows) and bytes of tensors: large ones in
+// pieces, so that all threads hash. The pieces may be hashed in any order, from any thread.
 class TensorDigest {
  public:
   static constexpr size_t kPieceBytes = size_t{8} << 20;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -47,6 +48,24 @@ Result<int32_t> id_of(const BpeVocabulary& vocabulary, std::string_view text,
   return *id;
 }
 
+// Of SentencePiece vocabularies: 256,000 tokens of some 7 bytes have 2 million.
+constexpr size_t kDivisionsMax = size_t{1} << 24;
+
+struct ScoredPair {
+  float score;
+  int32_t left;
+  int32_t right;
+  int32_t result;
+};
+
+uint64_t pair_of(int32_t left, int32_t right) {
+  return static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right);
+}
+
+uint64_t rule_of(uint64_t rank, int32_t result) {
+  return rank << 32 | static_cast<uint32_t>(result);
+}
+
 bool is_version_line(const Json& rule) {
   return rule.is_string() && rule.get_ref<const std::string&>().starts_with(kVersionLine);
 }
@@ -59,6 +78,7 @@ Result<BpeMerges> BpeMerges::load(const Json& merges, const std::string& path,
                                   const RuleVisitor& visit) {
   CHECK(merges.is_array());
   BpeMerges loaded(merges.size());
+  uint64_t rank = 0;
   for (size_t i = 0; i < merges.size(); ++i) {
     if (is_version_line(merges[i])) continue;
     const std::string field = json_path(path, i);
@@ -67,14 +87,48 @@ Result<BpeMerges> BpeMerges::load(const Json& merges, const std::string& path,
     ASSIGN_OR_RETURN(const int32_t right, id_of(vocabulary, halves.second, field));
     const std::string whole = std::string(halves.first) + std::string(halves.second);
     ASSIGN_OR_RETURN(const int32_t result, id_of(vocabulary, whole, field));
-    const uint64_t rank = loaded.result_by_rank_.size();
-    loaded.result_by_rank_.push_back(result);
     if (is_blocked(result)) continue;
-    const uint64_t pair = static_cast<uint64_t>(left) << 32 | static_cast<uint32_t>(right);
-    if (!loaded.rules_.insert(pair, rank << 32 | static_cast<uint32_t>(result))) {
+    if (!loaded.rules_.insert(pair_of(left, right), rule_of(rank++, result))) {
       return invalid_argument(field, "repeats an earlier rule");
     }
     visit(halves.first, halves.second);
+  }
+  return loaded;
+}
+
+Result<BpeMerges> BpeMerges::from_scores(std::span<const float> scores, const std::string& path,
+                                         const BpeVocabulary& vocabulary,
+                                         const std::function<bool(int32_t)>& is_blocked,
+                                         const RuleVisitor& visit) {
+  std::vector<ScoredPair> pairs;
+  size_t divisions = 0;
+  const auto count = std::min(scores.size(), static_cast<size_t>(vocabulary.id_end()));
+  for (size_t id = 0; id < count; ++id) {
+    const auto result = static_cast<int32_t>(id);
+    const std::string* text = vocabulary.text(result);
+    if (text == nullptr || std::isnan(scores[id]) || is_blocked(result)) continue;
+    divisions += text->size();
+    if (divisions > kDivisionsMax) {
+      return invalid_argument(path, "has more than " + std::to_string(kDivisionsMax) +
+                                        " bytes in tokens that merges may give");
+    }
+    for (size_t cut = 1; cut < text->size(); ++cut) {
+      const std::string_view whole = *text;
+      const auto left = vocabulary.find(whole.substr(0, cut));
+      if (!left) continue;
+      const auto right = vocabulary.find(whole.substr(cut));
+      if (right) pairs.push_back({scores[id], *left, *right, result});
+    }
+  }
+  std::ranges::sort(pairs, std::ranges::greater(), &ScoredPair::score);
+  BpeMerges loaded(pairs.size());
+  uint64_t rank = 0;
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const auto& [score, left, right, result] = pairs[i];
+    if (i > 0 && score != pairs[i - 1].score) ++rank;
+    // A pair has one result, since texts are unique.
+    CHECK(loaded.rules_.insert(pair_of(left, right), rule_of(rank, result)));
+    visit(*vocabulary.text(left), *vocabulary.text(right));
   }
   return loaded;
 }
@@ -93,11 +147,10 @@ void BpeMerges::apply_short(std::vector<int32_t>& symbols) const {
   size_t pairs = symbols.size() - 1;
   for (size_t i = 0; i < pairs; ++i) rules[i] = rule(symbols[i], symbols[i + 1]);
   while (pairs > 0) {
-    // A rule's rank is in its upper bits and each rank is one rule, so the first least value is
-    // the leftmost of the best.
+    // A rule's rank is in its upper bits, so the first least of these is the leftmost of the best.
     size_t best = 0;
     for (size_t i = 1; i < pairs; ++i) {
-      if (rules[i] < rules[best]) best = i;
+      if (rules[i] >> 32 < rules[best] >> 32) best = i;
     }
     if (rules[best] == BpeTable::kNone) break;
     symbols[best] = static_cast<int32_t>(rules[best] & UINT32_MAX);
@@ -113,8 +166,8 @@ void BpeMerges::apply_short(std::vector<int32_t>& symbols) const {
 }
 
 // A heap of (rank, position of the left half) over a linked list of the symbols. An entry is stale
-// if the pair at its position is not that of its rule any more: the texts of symbols only grow, so
-// a pair never comes back.
+// if the pair at its position has no rule of its rank (any more): the texts of symbols only grow,
+// so a pair never comes back.
 void BpeMerges::apply_long(std::vector<int32_t>& symbols, BpeMergeScratch& scratch) const {
   constexpr int32_t kGone = -1;
   const size_t count = symbols.size();
@@ -150,8 +203,9 @@ void BpeMerges::apply_long(std::vector<int32_t>& symbols, BpeMergeScratch& scrat
     const auto left = static_cast<uint32_t>(entry & UINT32_MAX);
     if (symbols[left] == kGone || next[left] == end) continue;
     const uint32_t right = next[left];
-    if (entry_of(left, right) != entry) continue;
-    symbols[left] = result_by_rank_[entry >> 32];
+    const uint64_t found = rule(symbols[left], symbols[right]);
+    if (found == BpeTable::kNone || found >> 32 != entry >> 32) continue;
+    symbols[left] = static_cast<int32_t>(found & UINT32_MAX);
     symbols[right] = kGone;
     next[left] = next[right];
     if (next[left] != end) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,9 +39,18 @@ class BpeMerges {
                                 const std::function<bool(int32_t)>& is_blocked,
                                 const RuleVisitor& visit);
 
+  // SentencePiece's rules: any two tokens may merge that are a token together; the higher its
+  // score, the better the rule, and those of equal scores are equally good. `scores` by id; NaN,
+  // and ids beyond them, are no results. Errors: kInvalidArgument, field `path`, if there are more
+  // than 2^24 ways to divide the tokens in two.
+  static Result<BpeMerges> from_scores(std::span<const float> scores, const std::string& path,
+                                       const BpeVocabulary& vocabulary,
+                                       const std::function<bool(int32_t)>& is_blocked,
+                                       const RuleVisitor& visit);
+
   // Replaces, as long as there is a rule for two neighbours, those of the best rule (the leftmost
-  // ones of several) by its result. O(n log n) time; 16 bytes of scratch a symbol, 24 at worst.
-  // Precondition: fewer than 2^31 symbols.
+  // ones of several equally good) by its result. O(n log n) time; 16 bytes of scratch a symbol, 24
+  // at worst. Precondition: fewer than 2^31 symbols.
   void apply(std::vector<int32_t>& symbols, BpeMergeScratch& scratch) const;
 
  private:
@@ -54,7 +64,6 @@ class BpeMerges {
   void apply_long(std::vector<int32_t>& symbols, BpeMergeScratch& scratch) const;
 
   BpeTable rules_;
-  std::vector<int32_t> result_by_rank_;
 };
 
 }  // namespace cascade

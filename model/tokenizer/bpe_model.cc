@@ -94,6 +94,7 @@ bool BpeModel::has_byte_alphabet(const BpeVocabulary& vocabulary) {
 
 Result<BpeModel> BpeModel::load(const JsonPart& model, const BpeVocabulary& vocabulary,
                                 Options options) {
+  const std::span<const float> scores = options.scores;
   BpeModel loaded(vocabulary, std::move(options));
   ASSIGN_OR_RETURN(loaded.ignore_merges_, model.flag_or("ignore_merges", false));
   ASSIGN_OR_RETURN(loaded.fuse_unknown_, model.flag_or("fuse_unk", false));
@@ -103,11 +104,11 @@ Result<BpeModel> BpeModel::load(const JsonPart& model, const BpeVocabulary& voca
     loaded.load_characters();
   }
   RETURN_IF_ERROR(loaded.load_fallbacks(model));
-  RETURN_IF_ERROR(loaded.load_merges(model));
+  RETURN_IF_ERROR(loaded.load_merges(model, scores));
   return loaded;
 }
 
-Status BpeModel::load_merges(const JsonPart& model) {
+Status BpeModel::load_merges(const JsonPart& model, std::span<const float> scores) {
   ASSIGN_OR_RETURN(const Json* rules, model.array("merges"));
   bool merges_byte_tokens = false;
   const auto visit = [&](std::string_view left, std::string_view right) {
@@ -115,9 +116,14 @@ Status BpeModel::load_merges(const JsonPart& model) {
                    unit_of(first_code_point(right), is_byte_level_));
     merges_byte_tokens = merges_byte_tokens || is_byte_token(left) || is_byte_token(right);
   };
-  ASSIGN_OR_RETURN(merges_, BpeMerges::load(
-                                *rules, model.path_of("merges"), *vocabulary_,
-                                [this](int32_t id) { return is_blocked(id); }, visit));
+  const auto blocked = [this](int32_t id) { return is_blocked(id); };
+  if (scores.empty()) {
+    ASSIGN_OR_RETURN(
+        merges_, BpeMerges::load(*rules, model.path_of("merges"), *vocabulary_, blocked, visit));
+  } else {
+    ASSIGN_OR_RETURN(merges_, BpeMerges::from_scores(scores, model.path_of("vocab"), *vocabulary_,
+                                                     blocked, visit));
+  }
   junctions_.finish();
   // Characters that are not in the vocabulary leave no trace in the rules, so a text can be cut
   // beside them only if they become byte tokens, which no rule knows.

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -37,6 +38,9 @@ class BpeModel {
     // trusted text may name. (One that is a single character of the alphabet stays what it is in
     // ordinary text.)
     std::vector<bool> is_blocked;
+    // By id: if there are any, merges follow from them (BpeMerges::from_scores), not from "merges".
+    // Used by load() alone.
+    std::span<const float> scores = {};
   };
 
   // Whether the vocabulary has all 256 characters of the byte-level alphabet.
@@ -61,7 +65,7 @@ class BpeModel {
   void load_byte_alphabet();
   Status load_fallbacks(const JsonPart& model);
   Status load_byte_tokens(const JsonPart& model);
-  Status load_merges(const JsonPart& model);
+  Status load_merges(const JsonPart& model, std::span<const float> scores);
 
   // The id of the symbol that is just this code point, or -1.
   int32_t character_id(uint32_t code_point) const {

@@ -91,7 +91,8 @@ class EncodeJob : public PieceSink {
 
 }  // namespace
 
-Result<TokenizerParts> TokenizerParts::load(const Json& tokenizer, const Json& config) {
+Result<TokenizerParts> TokenizerParts::load(const Json& tokenizer, const Json& config,
+                                            std::span<const float> scores) {
   ASSIGN_OR_RETURN(const JsonPart root, JsonPart::of(tokenizer, ""));
   RETURN_IF_ERROR(check_root(root));
   ASSIGN_OR_RETURN(const JsonPart model_part, root.child("model"));
@@ -107,7 +108,7 @@ Result<TokenizerParts> TokenizerParts::load(const Json& tokenizer, const Json& c
       pre_tokenizer.ends_with_byte_level() && BpeModel::has_byte_alphabet(*vocabulary);
   if (is_byte_level) pre_tokenizer.give_raw_bytes();
   ASSIGN_OR_RETURN(BpeModel model, BpeModel::load(model_part, *vocabulary,
-                                                  {is_byte_level, guarded_ids(added_tokens)}));
+                                                  {is_byte_level, guarded_ids(added_tokens), scores}));
   const auto is_known = [&](int32_t id) {
     return vocabulary->text(id) != nullptr || added_tokens.find(id) != nullptr;
   };

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,7 +31,8 @@ struct TokenizerParts {
   std::vector<DecodeStep> decode_steps;
 
   // Errors: as Tokenizer::load.
-  static Result<TokenizerParts> load(const Json& tokenizer, const Json& config);
+  static Result<TokenizerParts> load(const Json& tokenizer, const Json& config,
+                                     std::span<const float> scores);
 
   // The text of an added token or vocabulary entry; null if no token has this id.
   const std::string* token_text(int32_t id) const;

@@ -111,9 +111,9 @@ TEST(TensorFiles, names_and_sizes_of_types) {
   EXPECT_EQ(to_string(TensorType::kF32), "F32");
   EXPECT_EQ(to_string(TensorType::kF16), "F16");
   EXPECT_EQ(to_string(TensorType::kBf16), "BF16");
-  EXPECT_EQ(tensor_type_bytes(TensorType::kF32), 4u);
-  EXPECT_EQ(tensor_type_bytes(TensorType::kF16), 2u);
-  EXPECT_EQ(tensor_type_bytes(TensorType::kBf16), 2u);
+  EXPECT_EQ(bytes_of_values(TensorType::kF32, 3), 3u * 4u);
+  EXPECT_EQ(bytes_of_values(TensorType::kF16, 3), 3u * 2u);
+  EXPECT_EQ(bytes_of_values(TensorType::kBf16, 3), 3u * 2u);
 }
 
 TEST(TensorFiles, stays_valid_when_moved_and_when_the_files_are_gone) {

@@ -1,0 +1,348 @@
+// Metadata -> the keys that config.json has for the same things -> the configuration: so that one
+// place has the limits.
+#include "model/gguf/config.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <set>
+
+#include "model/json_fields.h"
+#include "model/rope.h"
+
+namespace cascade {
+namespace {
+
+constexpr std::array<std::string_view, 3> kArchitectures = {"llama", "qwen2", "qwen3"};
+
+// Their state is not keys and values of tokens, and cannot be cut at a token or joined.
+constexpr std::array<std::string_view, 18> kRecurrent = {
+    "mamba",  "mamba2",    "rwkv6",         "rwkv6qwen2", "rwkv7",          "arwkv7",
+    "jamba",  "falcon-h1", "granitehybrid", "nemotron_h", "lfm2",           "lfm2moe",
+    "plamo2", "qwen3next", "qwen35",        "qwen35moe",  "nemotron_h_moe", "kimi-linear"};
+
+// Keys behind "ARCHITECTURE." that say that something is computed which we do not.
+constexpr std::array<std::string_view, 12> kNotComputed = {"attention.scale",
+                                                           "attention.max_alibi_bias",
+                                                           "attention.clamp_kqv",
+                                                           "attn_logit_softcapping",
+                                                           "final_logit_softcapping",
+                                                           "logit_scale",
+                                                           "embedding_scale",
+                                                           "residual_scale",
+                                                           "rope.scaling.yarn_ext_factor",
+                                                           "rope.scaling.yarn_attn_factor",
+                                                           "rope.scaling.yarn_log_multiplier",
+                                                           "attention.temperature_scale"};
+
+// Architecture llama's base where files leave it out: those of its first generation do.
+constexpr double kLlamaTheta = 10'000;
+
+constexpr std::string_view kFrequencyFactors = "rope_freqs.weight";
+// Llama 3's scaling has these in all models that were published.
+constexpr double kLlama3LowFactor = 1;
+constexpr double kLlama3HighFactor = 4;
+constexpr double kLlama3ContextMin = 64;  // 8,192 in published models
+constexpr double kLlama3ContextMax = 1 << 24;
+// The factors of files were computed in f32.
+constexpr double kFactorTolerance = 1e-4;
+
+// The same quantity in config.json and behind "ARCHITECTURE.".
+struct KeyPair {
+  std::string_view config;
+  std::string_view gguf;
+};
+constexpr std::array<KeyPair, 13> kKeys = {{
+    {"num_hidden_layers", "block_count"},
+    {"hidden_size", "embedding_length"},
+    {"intermediate_size", "feed_forward_length"},
+    {"max_position_embeddings", "context_length"},
+    {"rms_norm_eps", "attention.layer_norm_rms_epsilon"},
+    {"num_attention_heads", "attention.head_count"},
+    {"num_key_value_heads", "attention.head_count_kv"},
+    {"head_dim", "attention.key_length"},
+    {"sliding_window", "attention.sliding_window"},
+    {"rope_theta", "rope.freq_base"},
+    {"factor", "rope.scaling.factor"},
+    {"original_max_position_embeddings", "rope.scaling.original_context_length"},
+    {"rope_type", "rope.scaling.type"},
+}};
+
+// Any number that a JSON number may be; parse_model_config has the limits.
+constexpr int64_t kAny = INT64_MAX;
+
+// An error about a key of config.json, or generation_config.json, as one about the metadata.
+Error in_terms_of_metadata(Error error, std::string_view architecture) {
+  for (const std::string_view file : {" (in config.json)", " (in generation_config.json)"}) {
+    if (error.message.ends_with(file)) error.message.resize(error.message.size() - file.size());
+  }
+  if (error.field == "eos_token_id" || error.field == "bos_token_id") {
+    error.field = "tokenizer.ggml." + error.field;
+  }
+  const auto* found = std::ranges::find(kKeys, error.field, &KeyPair::config);
+  if (found != kKeys.end())
+    error.field = std::string(architecture) + "." + std::string(found->gguf);
+  return error;
+}
+
+class ConfigReader {
+ public:
+  ConfigReader(const GgufFiles& files, std::string architecture)
+      : files_(files), metadata_(files.metadata()), architecture_(std::move(architecture)) {}
+
+  Result<ModelConfig> run() {
+    RETURN_IF_ERROR(refuse_what_is_not_built());
+    config_["model_type"] = architecture_;
+    config_["hidden_act"] = "silu";
+    for (const char* key : {"num_hidden_layers", "hidden_size", "intermediate_size",
+                            "max_position_embeddings", "num_attention_heads"}) {
+      RETURN_IF_ERROR(copy_whole(key, true));
+    }
+    RETURN_IF_ERROR(copy_whole("num_key_value_heads", false));
+    RETURN_IF_ERROR(copy_whole("head_dim", false));
+    ASSIGN_OR_RETURN(const std::optional<double> epsilon, metadata_.number(key_of("rms_norm_eps")));
+    if (epsilon) config_["rms_norm_eps"] = *epsilon;
+    RETURN_IF_ERROR(read_tensors());
+    RETURN_IF_ERROR(read_window());
+    RETURN_IF_ERROR(read_rope());
+    Result<ModelConfig> config = parse();
+    if (!config.ok()) return config;
+    RETURN_IF_ERROR(check_head_sizes(*config));
+    RETURN_IF_ERROR(read_frequency_factors(*config));
+    return config;
+  }
+
+ private:
+  std::string key(std::string_view name) const { return architecture_ + "." + std::string(name); }
+  std::string key_of(std::string_view config_key) const {
+    return key(std::ranges::find(kKeys, config_key, &KeyPair::config)->gguf);
+  }
+
+  Status refuse_what_is_not_built() const {
+    ASSIGN_OR_RETURN(const auto experts, metadata_.whole(key("expert_count"), 0, kAny));
+    if (experts.value_or(0) > 0) {
+      return unsupported(key("expert_count"), "mixtures of experts are not supported");
+    }
+    for (const std::string_view name : kNotComputed) {
+      if (metadata_.contains(key(name))) return unsupported(key(name), "is not supported");
+    }
+    ASSIGN_OR_RETURN(const bool causal, metadata_.flag_or(key("attention.causal"), true));
+    if (!causal) return unsupported(key("attention.causal"), "must be true");
+    return {};
+  }
+
+  Status copy_whole(const char* config_key, bool required) {
+    ASSIGN_OR_RETURN(const auto value, metadata_.whole(key_of(config_key), INT64_MIN, kAny));
+    if (value) {
+      config_[config_key] = *value;
+    } else if (required) {
+      return not_found(key_of(config_key), "is missing");
+    }
+    return {};
+  }
+
+  // What shapes and names of tensors say.
+  Status read_tensors() {
+    const GgufTensor* embedding = files_.find("token_embd.weight").tensor;
+    if (embedding == nullptr) return not_found("token_embd.weight", "is missing");
+    if (embedding->dimensions.size() != 2) {
+      return invalid_argument(embedding->name, "must have two dimensions");
+    }
+    config_["vocab_size"] = embedding->dimensions[1];
+    config_["tie_word_embeddings"] = files_.find("output.weight").tensor == nullptr;
+    config_["attention_bias"] = files_.find("blk.0.attn_output.bias").tensor != nullptr;
+    config_["mlp_bias"] = files_.find("blk.0.ffn_up.bias").tensor != nullptr;
+    return {};
+  }
+
+  Status read_window() {
+    const std::string name = key_of("sliding_window");
+    ASSIGN_OR_RETURN(const auto window, metadata_.whole(name, 0, kAny));
+    const auto context = config_["max_position_embeddings"].get<int64_t>();
+    const bool is_felt = window.value_or(0) > 0 && *window < context;
+    if (!is_felt) return {};
+    // All layers have it: the first Mistral.
+    if (architecture_ != "llama") {
+      return unsupported(name, "is not supported in architecture " + architecture_);
+    }
+    config_["model_type"] = "mistral";
+    config_["sliding_window"] = *window;
+    return {};
+  }
+
+  Status read_rope() {
+    ASSIGN_OR_RETURN(std::optional<double> theta, metadata_.number(key_of("rope_theta")));
+    if (!theta && architecture_ == "llama") theta = kLlamaTheta;
+    if (!theta) return not_found(key_of("rope_theta"), "is missing");
+    config_["rope_theta"] = *theta;
+    const std::string type_key = key_of("rope_type");
+    ASSIGN_OR_RETURN(const auto type, metadata_.text(type_key));
+    ASSIGN_OR_RETURN(const auto old_factor, metadata_.number(key("rope.scale_linear")));
+    if (!type || *type == "none") {
+      if (old_factor.value_or(1) == 1) return {};
+      config_["rope_scaling"] = {{"rope_type", "linear"}, {"factor", *old_factor}};
+      return {};
+    }
+    if (*type != "linear" && *type != "yarn") {
+      return unsupported(type_key, quote_text(*type) +
+                                       " is not supported (supported: none, "
+                                       "linear, yarn)");
+    }
+    Json scaling = {{"rope_type", *type}};
+    ASSIGN_OR_RETURN(const auto attention, metadata_.number(key("rope.scaling.attn_factor")));
+    if (attention.value_or(1) != 1) {
+      return unsupported(key("rope.scaling.attn_factor"), "must be 1");
+    }
+    ASSIGN_OR_RETURN(const auto factor, metadata_.number(key_of("factor")));
+    if (factor) scaling["factor"] = *factor;
+    if (*type == "yarn") RETURN_IF_ERROR(read_yarn(scaling));
+    config_["rope_scaling"] = std::move(scaling);
+    return {};
+  }
+
+  Status read_yarn(Json& scaling) const {
+    const std::string_view context = "original_max_position_embeddings";
+    ASSIGN_OR_RETURN(const auto original, metadata_.whole(key_of(context), 1, kAny));
+    if (original) scaling[std::string(context)] = *original;
+    for (const auto& [name, config_key] : {std::pair("rope.scaling.yarn_beta_fast", "beta_fast"),
+                                           std::pair("rope.scaling.yarn_beta_slow", "beta_slow")}) {
+      ASSIGN_OR_RETURN(const auto beta, metadata_.number(key(name)));
+      if (beta) scaling[config_key] = *beta;
+    }
+    return {};
+  }
+
+  Result<ModelConfig> parse() const {
+    Result<ModelConfig> config = parse_model_config(config_);
+    if (!config.ok()) return in_terms_of_metadata(std::move(config).error(), architecture_);
+    return config;
+  }
+
+  Status check_head_sizes(const ModelConfig& config) const {
+    for (const char* name : {"attention.value_length", "rope.dimension_count"}) {
+      ASSIGN_OR_RETURN(const auto size, metadata_.whole(key(name), 0, kAny));
+      if (size.value_or(config.head_dim) == config.head_dim) continue;
+      return unsupported(key(name), "must be the size of a head, " +
+                                        std::to_string(config.head_dim) + ", got " +
+                                        std::to_string(*size));
+    }
+    return {};
+  }
+
+  // Llama 3's scaling stands in files as what it divides each frequency by. The parameters that
+  // give these numbers are found again, so that angles are as exact as a checkpoint's.
+  Status read_frequency_factors(ModelConfig& config) const {
+    const std::string name(kFrequencyFactors);
+    const auto [tensor, bytes] = files_.find(name);
+    if (tensor == nullptr) return {};
+    const auto count = static_cast<size_t>(config.head_dim / 2);
+    if (tensor->type != TensorType::kF32 || bytes.size() != count * sizeof(float)) {
+      return invalid_argument(name, "must have head_dim / 2 values of type F32");
+    }
+    std::vector<float> factors(count);
+    std::memcpy(factors.data(), bytes.data(), bytes.size());
+    if (std::ranges::all_of(factors, [](float factor) { return factor == 1; })) return {};
+    RopeConfig scaled = config.rope;
+    scaled.scaling = RopeScaling::kLlama3;
+    scaled.factor = factors.back();
+    scaled.low_freq_factor = kLlama3LowFactor;
+    scaled.high_freq_factor = kLlama3HighFactor;
+    const bool is_plain =
+        config.rope.scaling == RopeScaling::kNone && architecture_ == "llama" && scaled.factor > 1;
+    for (double context = kLlama3ContextMin; is_plain && context <= kLlama3ContextMax;
+         context *= 2) {
+      scaled.original_context = context;
+      if (!gives(scaled, config, factors)) continue;
+      config.rope = scaled;
+      return {};
+    }
+    return unsupported(name,
+                       "does not hold the frequencies of Llama 3's scaling, the only one that is "
+                       "supported in this form");
+  }
+
+  static bool gives(const RopeConfig& scaled, const ModelConfig& config,
+                    const std::vector<float>& factors) {
+    const RopeTable before(config.rope, config.head_dim);
+    const RopeTable after(scaled, config.head_dim);
+    for (size_t i = 0; i < factors.size(); ++i) {
+      const double factor = before.frequencies()[i] / after.frequencies()[i];
+      if (!(std::abs(factor - factors[i]) <= kFactorTolerance * factor)) return false;
+    }
+    return true;
+  }
+
+  const GgufFiles& files_;
+  const GgufMetadata& metadata_;
+  const std::string architecture_;
+  Json config_ = Json::object();
+};
+
+Result<std::string> supported_architecture(const GgufMetadata& metadata) {
+  const std::string key = "general.architecture";
+  ASSIGN_OR_RETURN(std::string name, metadata.required_text(key));
+  if (std::ranges::count(kArchitectures, name) != 0) return name;
+  const std::string supported = "(supported: llama, qwen2, qwen3)";
+  if (std::ranges::count(kRecurrent, name) != 0) {
+    return unsupported(
+        key, quote_text(name) + " is recurrent or a hybrid, which is not supported " + supported);
+  }
+  return unsupported(key, quote_text(name) + " is not supported " + supported);
+}
+
+// Control tokens that end a turn or a text.
+constexpr std::array<std::string_view, 7> kEndTexts = {
+    "<|im_end|>", "<|endoftext|>",   "<|eot_id|>",   "<|eom_id|>",
+    "<|end|>",    "<|end_of_text|>", "<end_of_turn>"};
+constexpr int32_t kControlType = 3;
+
+Result<Json> end_tokens(const GgufMetadata& metadata) {
+  std::set<int64_t> ids;
+  Json ordered = Json::array();
+  const auto add = [&](int64_t id) {
+    if (ids.insert(id).second) ordered.push_back(id);
+  };
+  for (const char* key : {"tokenizer.ggml.eos_token_id", "tokenizer.ggml.eot_token_id",
+                          "tokenizer.ggml.eom_token_id"}) {
+    ASSIGN_OR_RETURN(const auto id, metadata.whole(key, 0, INT32_MAX));
+    if (id) add(*id);
+  }
+  ASSIGN_OR_RETURN(const auto* tokens, metadata.strings("tokenizer.ggml.tokens"));
+  ASSIGN_OR_RETURN(const auto types, metadata.wholes("tokenizer.ggml.token_type"));
+  if (tokens == nullptr) return ordered;
+  for (size_t id = 0; id < std::min(tokens->size(), types.size()); ++id) {
+    const bool is_end = types[id] == kControlType && std::ranges::count(kEndTexts, (*tokens)[id]);
+    if (is_end && ordered.size() < kEndTexts.size()) add(static_cast<int64_t>(id));
+  }
+  return ordered;
+}
+
+}  // namespace
+
+Result<ModelConfig> gguf_model_config(const GgufFiles& files) {
+  ASSIGN_OR_RETURN(std::string architecture, supported_architecture(files.metadata()));
+  return ConfigReader(files, std::move(architecture)).run();
+}
+
+Result<GenerationConfig> gguf_generation_config(const GgufFiles& files, int vocab_size) {
+  const GgufMetadata& metadata = files.metadata();
+  Json generation = Json::object();
+  ASSIGN_OR_RETURN(generation["eos_token_id"], end_tokens(metadata));
+  ASSIGN_OR_RETURN(const auto begin, metadata.whole("tokenizer.ggml.bos_token_id", 0, INT32_MAX));
+  if (begin) generation["bos_token_id"] = *begin;
+  for (const auto& [name, config_key] :
+       {std::pair("temp", "temperature"), std::pair("top_p", "top_p"), std::pair("min_p", "min_p"),
+        std::pair("penalty_repeat", "repetition_penalty")}) {
+    ASSIGN_OR_RETURN(const auto value, metadata.number(std::string("general.sampling.") + name));
+    if (value) generation[config_key] = *value;
+    if (value && std::string_view(name) == "temp") generation["do_sample"] = *value > 0;
+  }
+  ASSIGN_OR_RETURN(const auto top_k, metadata.whole("general.sampling.top_k", 0, vocab_size));
+  if (top_k) generation["top_k"] = *top_k;
+  Result<GenerationConfig> parsed = parse_generation_config(generation, Json(), vocab_size);
+  if (!parsed.ok()) return in_terms_of_metadata(std::move(parsed).error(), "");
+  return parsed;
+}
+
+}  // namespace cascade

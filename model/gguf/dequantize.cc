@@ -1,0 +1,252 @@
+// The block formats of GGUF tensors: 32 or 256 values with shared scales. Bytes are unsigned, bits
+// counted from the lowest; f16 numbers are little-endian.
+#include "model/gguf/dequantize.h"
+
+#include <array>
+
+#include "base/check.h"
+#include "base/number_types.h"
+
+namespace cascade {
+namespace {
+
+constexpr int kSmallBlock = 32;
+constexpr int kSuperBlock = 256;
+
+uint16_t read_u16(const uint8_t* from) {
+  return static_cast<uint16_t>(from[0] | from[1] << 8);
+}
+
+uint32_t read_u32(const uint8_t* from) {
+  return uint32_t{read_u16(from)} | uint32_t{read_u16(from + 2)} << 16;
+}
+
+float read_f16(const uint8_t* from) {
+  return f16_to_f32(read_u16(from));
+}
+
+// The sixteen values of IQ4_NL and IQ4_XS, finer around 0.
+constexpr std::array<float, 16> kNonLinear = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                              1,    13,   25,  38,  53,  69,  89,  113};
+
+// d f16, 16 bytes of nibbles: low ones are values 0..15, high ones 16..31. w = (q - 8) d
+void q4_0(const uint8_t* block, float* out) {
+  const float d = read_f16(block);
+  for (int i = 0; i < kSmallBlock / 2; ++i) {
+    const int byte = block[2 + i];
+    out[i] = static_cast<float>((byte & 15) - 8) * d;
+    out[i + 16] = static_cast<float>((byte >> 4) - 8) * d;
+  }
+}
+
+// d f16, m f16, nibbles. w = q d + m
+void q4_1(const uint8_t* block, float* out) {
+  const float d = read_f16(block);
+  const float m = read_f16(block + 2);
+  for (int i = 0; i < kSmallBlock / 2; ++i) {
+    const int byte = block[4 + i];
+    out[i] = static_cast<float>(byte & 15) * d + m;
+    out[i + 16] = static_cast<float>(byte >> 4) * d + m;
+  }
+}
+
+// The five-bit values of Q5_0 and Q5_1: `high` has the fifth bits, value i in bit i.
+int five_bits(const uint8_t* nibbles, uint32_t high, int i) {
+  const int nibble = i < 16 ? nibbles[i] & 15 : nibbles[i - 16] >> 4;
+  return nibble | static_cast<int>(high >> i & 1) << 4;
+}
+
+// d f16, u32 of fifth bits, nibbles. w = (q - 16) d
+void q5_0(const uint8_t* block, float* out) {
+  const float d = read_f16(block);
+  const uint32_t high = read_u32(block + 2);
+  for (int i = 0; i < kSmallBlock; ++i) {
+    out[i] = static_cast<float>(five_bits(block + 6, high, i) - 16) * d;
+  }
+}
+
+// d f16, m f16, u32 of fifth bits, nibbles. w = q d + m
+void q5_1(const uint8_t* block, float* out) {
+  const float d = read_f16(block);
+  const float m = read_f16(block + 2);
+  const uint32_t high = read_u32(block + 4);
+  for (int i = 0; i < kSmallBlock; ++i) {
+    out[i] = static_cast<float>(five_bits(block + 8, high, i)) * d + m;
+  }
+}
+
+// d f16, 32 signed bytes. w = q d
+void q8_0(const uint8_t* block, float* out) {
+  const float d = read_f16(block);
+  for (int i = 0; i < kSmallBlock; ++i) {
+    out[i] = static_cast<float>(static_cast<int8_t>(block[2 + i])) * d;
+  }
+}
+
+// d f16, nibbles that choose from a table.
+void iq4_nl(const uint8_t* block, float* out) {
+  const float d = read_f16(block);
+  for (int i = 0; i < kSmallBlock / 2; ++i) {
+    out[i] = kNonLinear[block[2 + i] & 15] * d;
+    out[i + 16] = kNonLinear[block[2 + i] >> 4] * d;
+  }
+}
+
+// 16 bytes of scales (low nibble) and offsets (high), one for each 16 values; 64 bytes of two-bit
+// values; d f16, dmin f16. A half of 128 values has 32 bytes: value 32 j + l is in bits 2 j of byte
+// l. w = d scale q - dmin offset
+void q2_k(const uint8_t* block, float* out) {
+  const uint8_t* scales = block;
+  const uint8_t* values = block + 16;
+  const float d = read_f16(block + 80);
+  const float dmin = read_f16(block + 82);
+  for (int i = 0; i < kSuperBlock; ++i) {
+    const int scale = scales[i / 16];
+    const int q = values[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
+    out[i] = d * static_cast<float>(scale & 15) * static_cast<float>(q) -
+             dmin * static_cast<float>(scale >> 4);
+  }
+}
+
+// 32 bytes of third bits: value 32 j + l is in bit j of byte l; 64 bytes of low bits as in Q2_K;
+// 12 bytes of sixteen six-bit scales; d f16. w = d (scale - 32) (q - 4)
+void q3_k(const uint8_t* block, float* out) {
+  const uint8_t* high = block;
+  const uint8_t* values = block + 32;
+  const uint8_t* packed = block + 96;
+  const float d = read_f16(block + 108);
+  std::array<float, 16> scales;
+  for (int i = 0; i < 16; ++i) {
+    const int low = i < 8 ? packed[i] & 15 : packed[i - 8] >> 4;
+    const int top = packed[8 + i % 4] >> (i / 4 * 2) & 3;
+    scales[static_cast<size_t>(i)] = d * static_cast<float>((low | top << 4) - 32);
+  }
+  for (int i = 0; i < kSuperBlock; ++i) {
+    const int low = values[i / 128 * 32 + i % 32] >> (i % 128 / 32 * 2) & 3;
+    const int top = high[i % 32] >> (i / 32) & 1;
+    out[i] = scales[static_cast<size_t>(i / 16)] * static_cast<float>((low | top << 2) - 4);
+  }
+}
+
+// The scales and offsets of Q4_K and Q5_K, eight of each in 12 bytes: the first four in the low six
+// bits of bytes 0..3 and 4..7; of the others the low four bits are in bytes 8..11 (scales in the
+// low nibble), the top two in the top bits of those of the first four.
+struct ScaleAndOffset {
+  float scale;
+  float offset;
+};
+ScaleAndOffset scale_and_offset(const uint8_t* packed, int i, float d, float dmin) {
+  int scale = 0;
+  int offset = 0;
+  if (i < 4) {
+    scale = packed[i] & 63;
+    offset = packed[i + 4] & 63;
+  } else {
+    scale = (packed[i + 4] & 15) | packed[i - 4] >> 6 << 4;
+    offset = packed[i + 4] >> 4 | packed[i] >> 6 << 4;
+  }
+  return {d * static_cast<float>(scale), dmin * static_cast<float>(offset)};
+}
+
+// d f16, dmin f16, 12 bytes of scales and offsets, one for each 32 values; 128 bytes of nibbles: of
+// each 64 values, the first 32 are the low nibbles of 32 bytes, the others the high ones.
+// w = d scale q - dmin offset
+void q4_k(const uint8_t* block, float* out) {
+  const float d = read_f16(block);
+  const float dmin = read_f16(block + 2);
+  for (int part = 0; part < 8; ++part) {
+    const auto [scale, offset] = scale_and_offset(block + 4, part, d, dmin);
+    const uint8_t* bytes = block + 16 + part / 2 * 32;
+    const int shift = part % 2 * 4;
+    for (int l = 0; l < 32; ++l) {
+      out[32 * part + l] = scale * static_cast<float>(bytes[l] >> shift & 15) - offset;
+    }
+  }
+}
+
+// As Q4_K, with 32 bytes of fifth bits before the nibbles: value 32 part + l is in bit `part` of
+// byte l.
+void q5_k(const uint8_t* block, float* out) {
+  const float d = read_f16(block);
+  const float dmin = read_f16(block + 2);
+  for (int part = 0; part < 8; ++part) {
+    const auto [scale, offset] = scale_and_offset(block + 4, part, d, dmin);
+    const uint8_t* high = block + 16;
+    const uint8_t* bytes = block + 48 + part / 2 * 32;
+    const int shift = part % 2 * 4;
+    for (int l = 0; l < 32; ++l) {
+      const int q = (bytes[l] >> shift & 15) | (high[l] >> part & 1) << 4;
+      out[32 * part + l] = scale * static_cast<float>(q) - offset;
+    }
+  }
+}
+
+// 128 bytes of low nibbles, 64 bytes of two top bits, 16 signed scales, one for each 16 values;
+// d f16. A half of 128 values has 64 bytes of the first, 32 of the second: value 32 j + l is in the
+// low (j < 2) or high nibble of byte 32 (j % 2) + l, and bits 2 j of byte l. w = d scale (q - 32)
+void q6_k(const uint8_t* block, float* out) {
+  const float d = read_f16(block + 208);
+  for (int i = 0; i < kSuperBlock; ++i) {
+    const int half = i / 128;
+    const int j = i % 128 / 32;
+    const int l = i % 32;
+    const int low = block[64 * half + 32 * (j % 2) + l] >> (j / 2 * 4) & 15;
+    const int top = block[128 + 32 * half + l] >> (2 * j) & 3;
+    const float scale = d * static_cast<float>(static_cast<int8_t>(block[192 + i / 16]));
+    out[i] = scale * static_cast<float>((low | top << 4) - 32);
+  }
+}
+
+// d f16, u16 of the top two bits of eight scales, 4 bytes of their low nibbles; 128 bytes of
+// nibbles that choose from the table: a part of 32 values has 16 bytes. w = d (scale - 32) table[q]
+void iq4_xs(const uint8_t* block, float* out) {
+  const float d = read_f16(block);
+  const int top = read_u16(block + 2);
+  for (int part = 0; part < 8; ++part) {
+    const int low = block[4 + part / 2] >> (part % 2 * 4) & 15;
+    const float scale = d * static_cast<float>((low | (top >> (2 * part) & 3) << 4) - 32);
+    const uint8_t* bytes = block + 8 + 16 * part;
+    for (int i = 0; i < 16; ++i) {
+      out[32 * part + i] = kNonLinear[bytes[i] & 15] * scale;
+      out[32 * part + i + 16] = kNonLinear[bytes[i] >> 4] * scale;
+    }
+  }
+}
+
+using BlockReader = void (*)(const uint8_t* block, float* out);
+
+BlockReader reader_of(TensorType type) {
+  switch (type) {
+    case TensorType::kQ4_0: return q4_0;
+    case TensorType::kQ4_1: return q4_1;
+    case TensorType::kQ5_0: return q5_0;
+    case TensorType::kQ5_1: return q5_1;
+    case TensorType::kQ8_0: return q8_0;
+    case TensorType::kQ2K: return q2_k;
+    case TensorType::kQ3K: return q3_k;
+    case TensorType::kQ4K: return q4_k;
+    case TensorType::kQ5K: return q5_k;
+    case TensorType::kQ6K: return q6_k;
+    case TensorType::kIq4Nl: return iq4_nl;
+    case TensorType::kIq4Xs: return iq4_xs;
+    case TensorType::kF32:
+    case TensorType::kF16:
+    case TensorType::kBf16: break;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void dequantize_blocks(TensorType type, const uint8_t* from, size_t count, float* out) {
+  const BlockReader read = reader_of(type);
+  CHECK(read != nullptr);
+  const TensorTypeInfo& info = describe(type);
+  CHECK(count % info.block_values == 0);
+  for (size_t i = 0; i < count; i += info.block_values) {
+    read(from, out + i);
+    from += info.block_bytes;
+  }
+}
+
+}  // namespace cascade

@@ -1,0 +1,23 @@
+// How text is cut into words, by the names that GGUF files have for it.
+#pragma once
+
+#include <string_view>
+
+#include "base/json.h"
+#include "base/result.h"
+
+namespace cascade {
+
+// tokenizer.ggml.pre stands for regular expressions, and for what else a family's tokenizers do.
+struct GgufPreTokenizer {
+  Json pre_tokenizer;             // as in tokenizer.json
+  Json normalizer;                // null: none
+  bool ignores_merges = false;    // a word that is a token is not merged from its parts
+  bool adds_begin_token = false;  // where the file does not say
+};
+
+// Errors: kUnsupported, field "tokenizer.ggml.pre", for a name that is not in the table: another
+// cut gives other tokens, and nobody would see why the answers are bad.
+Result<GgufPreTokenizer> gguf_pre_tokenizer(std::string_view name);
+
+}  // namespace cascade

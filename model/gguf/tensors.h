@@ -1,0 +1,27 @@
+// The tensors of GGUF files under the names that checkpoints of Hugging Face have.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/gguf/files.h"
+#include "model/safetensors.h"
+
+namespace cascade {
+
+// "blk.3.attn_q.weight" -> "model.layers.3.self_attn.q_proj.weight"; nullopt for a name that the
+// architectures that we build do not have.
+std::optional<std::string> checkpoint_tensor_name(std::string_view gguf_name);
+// The inverse; nullopt for a name that no tensor of a GGUF file has.
+std::optional<std::string> gguf_tensor_name(std::string_view checkpoint_name);
+
+// Files of architecture llama have the rows of Q and K, in each head, in the order in which rotary
+// pairs are neighbours: file row 2 i + j of a head is row j * head_dim / 2 + i of the checkpoint.
+// The tensors are marked so (Tensor::interleaved_head_rows).
+// `files` is used up. Errors: kUnsupported, field = tensor, for a name that we do not know;
+// kInvalidArgument, field = key, if head counts and the tensors' rows do not fit.
+Result<TensorFiles> gguf_tensors(GgufFiles files);
+
+}  // namespace cascade

@@ -1,0 +1,279 @@
+// Hugging Face model folders as GGUF files.
+#include "tests/model/gguf/convert.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+
+#include "base/file.h"
+#include "base/number_types.h"
+#include "model/config.h"
+#include "model/gguf/tensors.h"
+#include "model/rope.h"
+#include "model/tokenizer/bpe_byte_alphabet.h"
+#include "model/weights_packing.h"
+#include "tests/model/safetensors_file.h"
+
+namespace cascade::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+Json read_document(const fs::path& path) {
+  const auto text = read_file(path, size_t{64} << 20);
+  if (!text.ok()) return {};
+  return parse_json(*text, path.string()).value();
+}
+
+constexpr size_t kBlock = 32;
+
+std::string encode_q8_0(const float* x) {
+  const float largest = std::abs(
+      *std::max_element(x, x + kBlock, [](float a, float b) { return std::abs(a) < std::abs(b); }));
+  const float d = largest / 127;
+  std::string out;
+  append_number(out, f32_to_f16(d));
+  for (size_t i = 0; i < kBlock; ++i) {
+    append_number(out, static_cast<int8_t>(d > 0 ? std::lround(x[i] / d) : 0));
+  }
+  return out;
+}
+
+std::string encode_q4_0(const float* x) {
+  const float extreme =
+      *std::max_element(x, x + kBlock, [](float a, float b) { return std::abs(a) < std::abs(b); });
+  const float d = extreme / -8;
+  const auto quantised = [&](float value) {
+    const long q = d != 0 ? std::lround(value / d) + 8 : 8;
+    return static_cast<unsigned>(std::clamp(q, 0L, 15L));
+  };
+  std::string out;
+  append_number(out, f32_to_f16(d));
+  for (size_t i = 0; i < kBlock / 2; ++i) {
+    append_number(out, static_cast<uint8_t>(quantised(x[i]) | quantised(x[i + 16]) << 4));
+  }
+  return out;
+}
+
+size_t count_of(const PlainTensor& tensor) {
+  return tensor.values.size();
+}
+
+bool is_matrix(const PlainTensor& tensor) {
+  return tensor.shape.size() == 2;
+}
+
+TensorType tensor_type_of(GgmlType type) {
+  switch (type) {
+    case kGgmlF32: return TensorType::kF32;
+    case kGgmlF16: return TensorType::kF16;
+    case kGgmlBf16: return TensorType::kBf16;
+    case kGgmlQ8_0: return TensorType::kQ8_0;
+    case kGgmlQ4_0: return TensorType::kQ4_0;
+    case kGgmlQ4K: return TensorType::kQ4K;
+  }
+  return TensorType::kF32;
+}
+
+// Row j * half + i of each head goes to row 2 i + j.
+PlainTensor interleaved(const PlainTensor& tensor, int64_t heads) {
+  PlainTensor result = tensor;
+  const auto rows = static_cast<size_t>(tensor.shape[0]);
+  const size_t width = count_of(tensor) / rows;
+  const size_t head_rows = rows / static_cast<size_t>(heads);
+  const size_t half = head_rows / 2;
+  for (size_t row = 0; row < rows; ++row) {
+    const size_t within = row % head_rows;
+    const size_t target = row - within + 2 * (within % half) + within / half;
+    std::copy_n(tensor.values.begin() + static_cast<ptrdiff_t>(row * width), width,
+                result.values.begin() + static_cast<ptrdiff_t>(target * width));
+  }
+  return result;
+}
+
+void write_sizes(const ModelConfig& config, GgufWriter& out) {
+  const std::string name = config.model_type == "mistral" ? "llama" : config.model_type;
+  out.text("general.architecture", name).text("general.name", "converted");
+  const auto u32 = [&](const char* key, int value) {
+    out.u32(name + "." + key, static_cast<uint32_t>(value));
+  };
+  u32("block_count", config.layers);
+  u32("context_length", config.context_tokens_max);
+  u32("embedding_length", config.hidden_size);
+  u32("feed_forward_length", config.intermediate_size);
+  u32("attention.head_count", config.query_heads);
+  u32("attention.head_count_kv", config.kv_heads);
+  u32("attention.key_length", config.head_dim);
+  u32("attention.value_length", config.head_dim);
+  u32("rope.dimension_count", config.head_dim);
+  if (config.model_type == "mistral") u32("attention.sliding_window", config.window.front());
+  out.f32(name + ".attention.layer_norm_rms_epsilon", config.rms_norm_eps);
+  out.f32(name + ".rope.freq_base", static_cast<float>(config.rope.theta));
+}
+
+struct TokenList {
+  std::vector<std::string> texts;
+  std::vector<int32_t> types;
+  std::vector<std::string> merges;
+
+  void put(size_t id, std::string text, int32_t type) {
+    texts.at(id) = std::move(text);
+    types.at(id) = type;
+  }
+};
+
+TokenList tokens_of(const Json& tokenizer, size_t count) {
+  TokenList list;
+  list.texts.resize(count);
+  list.types.assign(count, 5);
+  for (size_t id = 0; id < count; ++id) list.texts[id] = "[PAD" + std::to_string(id) + "]";
+  const bool is_qwen = tokenizer.dump().find("NFC") != std::string::npos;
+  if (!is_qwen) {
+    for (size_t byte = 0; byte < 256; ++byte) {
+      list.put(byte, byte_level_spelling(std::string(1, static_cast<char>(byte))), 1);
+    }
+    return list;
+  }
+  for (const auto& [text, id] : tokenizer["model"]["vocab"].items()) {
+    list.put(id.get<size_t>(), text, 1);
+  }
+  for (const Json& token : tokenizer["added_tokens"]) {
+    list.put(token["id"].get<size_t>(), token["content"].get<std::string>(),
+             token["special"].get<bool>() ? 3 : 4);
+  }
+  for (const Json& rule : tokenizer["model"]["merges"]) {
+    list.merges.push_back(rule.is_string()
+                              ? rule.get<std::string>()
+                              : rule[0].get<std::string>() + " " + rule[1].get<std::string>());
+  }
+  return list;
+}
+
+}  // namespace
+
+PlainTensors read_tensors(const fs::path& folder) {
+  PlainTensors all;
+  for (const auto& file : fs::directory_iterator(folder)) {
+    if (file.path().extension() != ".safetensors") continue;
+    const auto mapped = MappedFile::open(file.path());
+    const auto entries = parse_safetensors_header(mapped->bytes());
+    EXPECT_TRUE(entries.ok()) << file.path();
+    const uint64_t data = mapped->bytes().size() - entries->back().end;
+    for (const TensorEntry& entry : *entries) {
+      const Tensor view{*tensor_type_from_string(entry.type_name), entry.shape,
+                        mapped->bytes().subspan(data + entry.begin, entry.end - entry.begin)};
+      PlainTensor tensor{entry.shape, {}};
+      tensor.values.resize(view.bytes.size() / describe(view.type).block_bytes);
+      read_elements(view, 0, tensor.values.size(), tensor.values.data());
+      all.emplace(entry.name, std::move(tensor));
+    }
+  }
+  return all;
+}
+
+std::string encode_values(const std::vector<float>& values, GgmlType type) {
+  std::string out;
+  if (type == kGgmlQ8_0 || type == kGgmlQ4_0) {
+    EXPECT_EQ(values.size() % kBlock, 0u);
+    for (size_t i = 0; i < values.size(); i += kBlock) {
+      out += type == kGgmlQ8_0 ? encode_q8_0(&values[i]) : encode_q4_0(&values[i]);
+    }
+    return out;
+  }
+  for (const float value : values) {
+    if (type == kGgmlF32) append_number(out, value);
+    if (type == kGgmlF16) append_number(out, f32_to_f16(value));
+    if (type == kGgmlBf16) append_number(out, f32_to_bf16(value));
+  }
+  return out;
+}
+
+std::vector<float> decode_values(const std::string& bytes, GgmlType type) {
+  const Tensor view{tensor_type_of(type), {}, bytes_of(bytes)};
+  const TensorTypeInfo& info = describe(view.type);
+  std::vector<float> values(bytes.size() / info.block_bytes * info.block_values);
+  read_elements(view, 0, values.size(), values.data());
+  return values;
+}
+
+PlainTensors rounded(const PlainTensors& tensors, GgmlType type) {
+  PlainTensors result = tensors;
+  for (auto& [name, tensor] : result) {
+    if (is_matrix(tensor)) tensor.values = decode_values(encode_values(tensor.values, type), type);
+  }
+  return result;
+}
+
+void write_folder(const fs::path& from, const PlainTensors& tensors, const fs::path& to) {
+  for (const auto& file : fs::directory_iterator(from)) {
+    const std::string name = file.path().filename();
+    if (name.ends_with(".json") && name != "model.safetensors.index.json") {
+      fs::copy_file(file.path(), to / name, fs::copy_options::overwrite_existing);
+    }
+  }
+  Json header = Json::object();
+  std::string data;
+  for (const auto& [name, tensor] : tensors) {
+    const size_t begin = data.size();
+    data += encode_values(tensor.values, kGgmlF32);
+    header[name] = tensor_json("F32", tensor.shape, begin, data.size());
+  }
+  std::ofstream(to / "model.safetensors", std::ios::binary) << safetensors(header.dump(), data);
+}
+
+void write_metadata(const fs::path& folder, GgufWriter& out) {
+  const Json config_json = read_document(folder / "config.json");
+  const ModelConfig config = parse_model_config(config_json).value();
+  write_sizes(config, out);
+  const Json tokenizer = read_document(folder / "tokenizer.json");
+  const TokenList list = tokens_of(tokenizer, static_cast<size_t>(config.vocab_size));
+  out.text("tokenizer.ggml.model", "gpt2").text("tokenizer.ggml.pre", "qwen2");
+  out.texts("tokenizer.ggml.tokens", list.texts);
+  out.numbers("tokenizer.ggml.token_type", GgufValueType::kI32, list.types);
+  out.texts("tokenizer.ggml.merges", list.merges);
+  for (const char* key : {"bos_token_id", "eos_token_id"}) {
+    if (config_json[key].is_number()) {
+      out.u32(std::string("tokenizer.ggml.") + key, config_json[key].get<uint32_t>());
+    }
+  }
+  out.flag("tokenizer.ggml.add_bos_token", false);
+  const Json text = read_document(folder / "tokenizer_config.json");
+  if (text.contains("chat_template") && text["chat_template"].is_string()) {
+    out.text("tokenizer.chat_template", text["chat_template"].get<std::string>());
+  }
+}
+
+void write_tensors(const fs::path& folder, const PlainTensors& tensors, GgmlType type,
+                   GgufWriter& out, size_t begin, size_t end) {
+  const ModelConfig config = parse_model_config(read_document(folder / "config.json")).value();
+  const bool is_llama = config.model_type == "llama" || config.model_type == "mistral";
+  size_t index = 0;
+  for (const auto& [name, tensor] : tensors) {
+    const size_t current = index++;
+    if (current < begin || current >= end) continue;
+    PlainTensor written = tensor;
+    if (is_llama && name.find("q_proj") != std::string::npos) {
+      written = interleaved(tensor, config.query_heads);
+    } else if (is_llama && name.find("k_proj") != std::string::npos) {
+      written = interleaved(tensor, config.kv_heads);
+    }
+    const GgmlType stored = is_matrix(tensor) ? type : kGgmlF32;
+    const std::vector<uint64_t> dimensions(tensor.shape.rbegin(), tensor.shape.rend());
+    out.tensor(gguf_tensor_name(name).value(), dimensions, stored,
+               encode_values(written.values, stored));
+  }
+  if (begin != 0 || config.rope.scaling != RopeScaling::kLlama3) return;
+  RopeConfig plain = config.rope;
+  plain.scaling = RopeScaling::kNone;
+  const std::vector<double> before = RopeTable(plain, config.head_dim).frequencies();
+  const std::vector<double> after = RopeTable(config.rope, config.head_dim).frequencies();
+  std::vector<float> factors;
+  for (size_t i = 0; i < before.size(); ++i) {
+    factors.push_back(static_cast<float>(before[i] / after[i]));
+  }
+  out.tensor("rope_freqs.weight", {factors.size()}, kGgmlF32, encode_values(factors, kGgmlF32));
+}
+
+}  // namespace cascade::testing

@@ -1,0 +1,46 @@
+// Hugging Face model folders as GGUF files, and the same numbers as a folder again: what a
+// converter does, for comparisons.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "tests/model/gguf/writer.h"
+
+namespace cascade::testing {
+
+// A tensor of a folder, as f32.
+struct PlainTensor {
+  std::vector<int64_t> shape;
+  std::vector<float> values;
+};
+using PlainTensors = std::map<std::string, PlainTensor>;
+
+// All tensors of the folder's safetensors files.
+PlainTensors read_tensors(const std::filesystem::path& folder);
+
+// The bytes of `values` in a type; Q8_0 and Q4_0 round to nearest with the largest value of each 32
+// as scale.
+std::string encode_values(const std::vector<float>& values, GgmlType type);
+// What these bytes stand for.
+std::vector<float> decode_values(const std::string& bytes, GgmlType type);
+
+// The tensors as a file holds them: matrices in `type`, vectors in F32.
+PlainTensors rounded(const PlainTensors& tensors, GgmlType type);
+
+// Writes `to`: the JSON files of `from`, and these tensors as F32.
+void write_folder(const std::filesystem::path& from, const PlainTensors& tensors,
+                  const std::filesystem::path& to);
+
+// Keys of the model, its tokenizer and template, as converters write them. A tokenizer that is not
+// byte-level BPE of the Qwen2 kind is replaced by one of bytes.
+void write_metadata(const std::filesystem::path& folder, GgufWriter& out);
+// Tensors in the order of their names, those with an index in [begin, end).
+void write_tensors(const std::filesystem::path& folder, const PlainTensors& tensors, GgmlType type,
+                   GgufWriter& out, size_t begin = 0, size_t end = SIZE_MAX);
+
+}  // namespace cascade::testing

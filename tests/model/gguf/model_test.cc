@@ -1,0 +1,219 @@
+// Models in GGUF give what the same models give as Hugging Face folders.
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "model/gguf/model.h"
+#include "tests/model/gguf/convert.h"
+#include "tests/model/gguf/small_model.h"
+#include "tests/model/stepping.h"
+#include "tests/temporary_folder.h"
+
+namespace cascade::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+ThreadPool& two_threads() {
+  static ThreadPool pool(2);
+  return pool;
+}
+
+ModelOptions exact(WeightType type = WeightType::kF32) {
+  return {.weight_type = type, .kv_type = KvType::kF32};
+}
+
+// Logits of the last token of a fixed chain, as bits. Empty, and a failure, if it cannot be loaded.
+std::vector<uint32_t> logits_of(const fs::path& path, const ModelOptions& options) {
+  const auto model = load_model(path, options, two_threads());
+  EXPECT_TRUE(model.ok()) << model.error().to_string();
+  if (!model.ok()) return {};
+  const Model& m = **model;
+  Transformer transformer(m.config, m.weights, *m.kernels, m.kv_layout, two_threads());
+  Ids ids;
+  for (int i = 0; i < 40; ++i) ids.push_back((i * 37 + 11) % m.config.vocab_size);
+  const Trace trace = run_chain(transformer, m.kv_layout, ids, ids.size());
+  const auto hidden = static_cast<size_t>(m.config.hidden_size);
+  std::vector<float> logits(static_cast<size_t>(m.config.vocab_size));
+  transformer.logits(trace.hidden.data() + trace.hidden.size() - hidden, 1, logits.data());
+  std::vector<uint32_t> bits(logits.size());
+  std::memcpy(bits.data(), logits.data(), logits.size() * sizeof(float));
+  return bits;
+}
+
+void write_gguf(const fs::path& folder, const PlainTensors& tensors, GgmlType type,
+                const fs::path& to) {
+  GgufWriter out;
+  write_metadata(folder, out);
+  write_tensors(folder, tensors, type, out);
+  std::ofstream(to, std::ios::binary) << out.file();
+}
+
+TEST(GgufModel, gives_the_bits_of_the_folder_in_every_type) {
+  const PlainTensors tensors = read_tensors(demo_model_dir());
+  for (const GgmlType type : {kGgmlF32, kGgmlF16, kGgmlBf16, kGgmlQ8_0, kGgmlQ4_0}) {
+    SCOPED_TRACE(type);
+    TemporaryFolder folder;
+    write_folder(demo_model_dir(), rounded(tensors, type), folder.path());
+    const fs::path file = folder.path() / "model.gguf";
+    write_gguf(demo_model_dir(), tensors, type, file);
+    const auto expected = logits_of(folder.path(), exact());
+    EXPECT_EQ(logits_of(file, exact()), expected);
+    // Packed from the same numbers: as int8, too.
+    EXPECT_EQ(logits_of(file, exact(WeightType::kInt8)),
+              logits_of(folder.path(), exact(WeightType::kInt8)));
+  }
+}
+
+TEST(GgufModel, the_demo_model_in_bf16_is_the_demo_model) {
+  TemporaryFolder folder;
+  const fs::path file = folder.path() / "demo.gguf";
+  write_gguf(demo_model_dir(), read_tensors(demo_model_dir()), kGgmlBf16, file);
+  EXPECT_EQ(logits_of(file, exact(WeightType::kBf16)),
+            logits_of(demo_model_dir(), exact(WeightType::kBf16)));
+  const auto gguf = load_model(file, {}, two_threads());
+  const auto folder_model = load_model(demo_model_dir(), {}, two_threads());
+  ASSERT_TRUE(gguf.ok() && folder_model.ok());
+  EXPECT_EQ((*gguf)->name, "demo");
+  EXPECT_EQ((*gguf)->config, (*folder_model)->config);
+  EXPECT_EQ((*gguf)->generation.end_tokens, (*folder_model)->generation.end_tokens);
+  EXPECT_EQ((*gguf)->generation.begin_token, (*folder_model)->generation.begin_token);
+  EXPECT_EQ((*gguf)->template_tokens["eos_token"], "<|im_end|>");
+  EXPECT_TRUE((*gguf)->chat_template.has_value());
+  EXPECT_TRUE((*gguf)->tokenizer.think_tokens().has_value());
+}
+
+// Architecture llama has other rows of Q and K; Llama 3's frequencies are a tensor.
+class GgufFixture : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(GgufFixture, gives_the_bits_of_the_folder) {
+  REQUIRE_SHARED(std::string("fixtures/") + GetParam());
+  const fs::path source = model_dir(GetParam());
+  const PlainTensors tensors = read_tensors(source);
+  TemporaryFolder folder;
+  const fs::path file = folder.path() / "model.gguf";
+  for (const GgmlType type : {kGgmlF32, kGgmlBf16, kGgmlQ8_0}) {
+    SCOPED_TRACE(type);
+    write_folder(source, rounded(tensors, type), folder.path());
+    write_gguf(source, tensors, type, file);
+    EXPECT_EQ(logits_of(file, exact()), logits_of(folder.path(), exact()));
+  }
+  ModelConfig config = *load_model_config(file);
+  const ModelConfig expected = *load_model_config(source);
+  // Heads of eight values have too few frequencies to tell one context from another.
+  if (config.rope.scaling == RopeScaling::kLlama3) {
+    config.rope.original_context = expected.rope.original_context;
+  }
+  EXPECT_EQ(config, expected);
+}
+INSTANTIATE_TEST_SUITE_P(Models, GgufFixture,
+                         ::testing::Values("llama-mha", "llama3-rope", "mistral-swa", "qwen2-bias",
+                                           "qwen3-gqa"),
+                         [](const auto& model) {
+                           std::string name = model.param;
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
+
+// Files of the reference tool, and the folder that it made them of.
+TEST(GgufModel, files_of_another_tool_give_the_bits_of_their_folder) {
+  REQUIRE_SHARED("fixtures/gguf-types");
+  const fs::path fixtures = shared_dir() / "fixtures" / "gguf-types";
+  const auto folder = load_model(fixtures / "hf", {}, two_threads());
+  ASSERT_TRUE(folder.ok()) << folder.error().to_string();
+  for (const char* name : {"tiny-BF16.gguf", "tiny-F16.gguf", "tiny-Q8_0.gguf", "tiny-Q4_0.gguf",
+                           "tiny-Q5_0.gguf", "tiny-Q6_K.gguf", "tiny-Q4_K_M.gguf"}) {
+    SCOPED_TRACE(name);
+    const auto model = load_model(fixtures / name, {}, two_threads());
+    ASSERT_TRUE(model.ok()) << model.error().to_string();
+    EXPECT_EQ((*model)->config, (*folder)->config);
+  }
+  EXPECT_EQ(logits_of(fixtures / "tiny-BF16.gguf", exact()), logits_of(fixtures / "hf", exact()));
+}
+
+TEST(GgufModel, parts_are_one_model) {
+  const PlainTensors tensors = read_tensors(demo_model_dir());
+  TemporaryFolder folder;
+  const auto write_part = [&](uint16_t index, size_t begin, size_t end, const std::string& name) {
+    GgufWriter out;
+    if (index == 0) write_metadata(demo_model_dir(), out);
+    out.number<uint16_t>("split.no", GgufValueType::kU16, index);
+    out.number<uint16_t>("split.count", GgufValueType::kU16, 3);
+    out.number<int32_t>("split.tensors.count", GgufValueType::kI32,
+                        static_cast<int32_t>(tensors.size()));
+    write_tensors(demo_model_dir(), tensors, kGgmlBf16, out, begin, end);
+    return folder.write(name, out.file());
+  };
+  const auto first = write_part(0, 0, 5, "demo-00001-of-00003.gguf");
+  const auto second = write_part(1, 5, 40, "demo-00002-of-00003.gguf");
+  const auto third = write_part(2, 40, SIZE_MAX, "demo-00003-of-00003.gguf");
+  EXPECT_EQ(logits_of(first, exact()), logits_of(demo_model_dir(), exact()));
+  EXPECT_EQ((*load_model(first, {}, two_threads()))->name, "demo");
+
+  const auto error_of = [&](const fs::path& path) {
+    const auto model = read_gguf_model(path);
+    EXPECT_FALSE(model.ok());
+    return model.ok() ? "" : model.error().to_string();
+  };
+  EXPECT_NE(error_of(second).find("give the first, demo-00001-of-00003.gguf"), std::string::npos);
+  write_part(2, 39, SIZE_MAX, "demo-00003-of-00003.gguf");
+  EXPECT_NE(error_of(first).find("is in an earlier part, too"), std::string::npos);
+  write_part(2, 41, SIZE_MAX, "demo-00003-of-00003.gguf");
+  EXPECT_NE(error_of(first).find("split.tensors.count"), std::string::npos);
+  write_part(1, 40, SIZE_MAX, "demo-00003-of-00003.gguf");
+  EXPECT_NE(error_of(first).find("says part 2 of 3"), std::string::npos);
+  fs::remove(third);
+  EXPECT_NE(error_of(first).find("demo-00003-of-00003.gguf"), std::string::npos);
+}
+
+TEST(GgufModel, packed_weights_are_found_again) {
+  TemporaryFolder folder;
+  TemporaryFolder state;
+  const fs::path file = folder.write("small.gguf", SmallModel().file());
+  ModelOptions options = exact();
+  options.state_dir = state.path();
+  const auto first = load_model(file, options, two_threads());
+  ASSERT_TRUE(first.ok()) << first.error().to_string();
+  EXPECT_FALSE((*first)->load.from_cache);
+  const auto second = load_model(file, options, two_threads());
+  ASSERT_TRUE(second.ok());
+  EXPECT_TRUE((*second)->load.from_cache);
+  EXPECT_EQ((*second)->weights.digest, (*first)->weights.digest);
+}
+
+TEST(GgufModel, a_file_that_is_no_model_is_said_to_be_none) {
+  TemporaryFolder folder;
+  const auto text = load_model(folder.write("notes.txt", "hello"), {}, two_threads());
+  ASSERT_FALSE(text.ok());
+  EXPECT_EQ(text.error().code, ErrorCode::kNotFound);
+  const auto named = load_model(folder.write("notes.gguf", "hello"), {}, two_threads());
+  ASSERT_FALSE(named.ok());
+  EXPECT_EQ(named.error().code, ErrorCode::kDataCorrupt);
+  // The letters are enough.
+  EXPECT_TRUE(load_model(folder.write("blob", SmallModel().file()), exact(), two_threads()).ok());
+}
+
+TEST(GgufModel, missing_tensors_have_the_files_names) {
+  TemporaryFolder folder;
+  const auto error_of = [&](const std::string& file) {
+    const auto model = load_model(folder.write("m.gguf", file), {}, two_threads());
+    EXPECT_FALSE(model.ok());
+    return model.ok() ? Error() : model.error();
+  };
+  for (const char* name : {"token_embd.weight", "output_norm.weight", "blk.0.attn_k.weight",
+                           "blk.0.attn_q_norm.weight", "blk.0.ffn_down.weight"}) {
+    const Error error = error_of(SmallModel{.without = {name}}.file());
+    EXPECT_EQ(error.field, name) << error.to_string();
+    EXPECT_EQ(error.code, ErrorCode::kNotFound);
+  }
+  const auto extra = [](const char* name) {
+    return SmallModel().file(
+        [&](GgufWriter& out) { out.tensor(name, {8}, kGgmlF32, std::string(32, '\0')); });
+  };
+  EXPECT_EQ(error_of(extra("blk.0.attn_sinks.weight")).code, ErrorCode::kUnsupported);
+  EXPECT_EQ(error_of(extra("blk.0.attn_sinks.weight")).field, "blk.0.attn_sinks.weight");
+  EXPECT_EQ(error_of(extra("blk.1.attn_norm.weight")).field, "blk.1.attn_norm.weight");
+}
+
+}  // namespace
+}  // namespace cascade::testing
