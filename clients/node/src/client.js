@@ -3,6 +3,7 @@
 import { abortable } from './abort.js';
 import { defaultEndpoint, endpointOfRunDir } from './endpoint.js';
 import { CascadeError, invalidArgument } from './error.js';
+import { EventStream } from './event_stream.js';
 import { Exchange } from './exchange.js';
 import { encode } from './frames.js';
 import { GenerationStream } from './generation_stream.js';
@@ -55,6 +56,7 @@ export class Client {
   #daemonVersion = '';
   #closed = false;
   #allDurable = true;
+  #eventStreams = new Set();
 
   static async connect(options = {}) {
     const { signal, ...rest } = typeof options === 'string' ? { endpoint: options } : options;
@@ -90,6 +92,7 @@ export class Client {
     this.#closed = true;
     const error = new CascadeError('cancelled', 'client', 'the client was closed');
     this.#exchange?.end(error, { lost: false });
+    for (const events of this.#eventStreams) events.return();
   }
 
   [Symbol.asyncDispose]() {
@@ -276,6 +279,16 @@ export class Client {
 
   getChunkStats(options) {
     return this.#call('StatsRequest', {}, 'StatsReply', options);
+  }
+
+  events({ since, bootId, signal } = {}) {
+    if (this.#closed) throw invalidArgument('client', 'is closed');
+    const ask = (request) => this.#call('EventsRequest', request, 'EventsReply');
+    const events = new EventStream(this.#endpoint, ask, { since, bootId, signal }, () => {
+      this.#eventStreams.delete(events);
+    });
+    this.#eventStreams.add(events);
+    return events;
   }
 
   fsck(repair = false, stateDir = '', { signal } = {}) {

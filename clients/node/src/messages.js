@@ -199,6 +199,18 @@ const FsckFinding = struct({ where: string, what: string, repaired: boolean });
 const SessionInfo = struct({ id: string, created_us: int64, last_used_us: int64, turns: int64 });
 const SessionTurn = struct({ number: int64, output_id: string });
 const ExpiryPolicy = struct({ type: string, ttl_ms: int64 });
+
+const EventNotice = struct({
+  sequence: int64,
+  boot_id: string,
+  time_us: int64,
+  kind: string,
+  id: string,
+  type: optional(string),
+  tokens: defaulting(int64, 0),
+  reason: textOrEmpty,
+});
+
 const ErrorBody = struct({ code: string, field: string, message: string });
 
 // What a chunk may be given when it is registered or changed.
@@ -244,6 +256,7 @@ const requests = {
     client_data: textOrEmpty,
     tools: optionalJson,
     grammar: optional(Grammar),
+    delta_credit: optional(int32),
   }),
   CancelRequest: struct({ target: requestId }),
   ChunkPut: struct({
@@ -289,6 +302,12 @@ const requests = {
     thinking: optional(boolean),
     tools: optionalJson,
   }),
+  EventsRequest: struct({
+    after: optional(int64),
+    boot_id: textOrEmpty,
+    limit: optional(int32),
+  }),
+  DeltaCredit: struct({ target: requestId, deltas: int32 }),
 };
 
 const replies = {
@@ -389,6 +408,13 @@ const replies = {
   TokenizeReply: struct({ token_ids: optionalWords(int32Words) }),
   DetokenizeReply: struct({ text: string, pieces: listOrEmpty(string) }),
   ApplyTemplateReply: struct({ prompt: string, token_ids: optionalWords(int32Words) }),
+  EventNotice,
+  EventsReply: struct({
+    boot_id: string,
+    events: list(EventNotice),
+    last: int64,
+    gap: boolean,
+  }),
   Ack: struct({}),
   ErrorReply: struct({ error: ErrorBody, retry_after_ms: int64 }),
 };

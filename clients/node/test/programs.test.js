@@ -77,7 +77,7 @@ test('the document example prints what the README says', async () => {
 
 test('the programs of the README print what it says', async () => {
   const programs = [...readme.matchAll(/```js\n(.*?)```\n\n```text\n(.*?)```/gs)];
-  assert.equal(programs.length, 4);
+  assert.equal(programs.length, 5);
   for (const [, code, expected] of programs) {
     const args = ['--input-type=module', '-e', code];
     const { out, err } = await run(args);

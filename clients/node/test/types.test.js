@@ -18,6 +18,7 @@ const WITHOUT_TYPE = ['Ping', 'StatusRequest', 'CancelRequest', 'ChunkGet', 'Chu
   'StatsRequest', 'PrefixAttach', 'PrefixRelease', 'ChunkSearch', 'FsckRequest', 'BackupRequest',
   'SessionListRequest', 'SessionGet', 'SessionDelete', 'PolicyGet', 'PolicySet',
   'TokenizeRequest', 'DetokenizeRequest', 'ApplyTemplateRequest', 'TokenizeReply', 'Pong',
+  'EventsRequest', 'EventsReply', 'DeltaCredit',
   'ChunkReply', 'ChunkSearchReply', 'SessionListReply', 'PolicyReply', 'Ack', 'ErrorReply'];
 // Clients write these; all others they only read.
 const WRITTEN = ['GenerateRequest', 'PrefixCache', 'ChunkPut', 'ChunkListRequest', 'ChunkUpdate',
@@ -75,7 +76,7 @@ test('each message has the fields of its type', () => {
 
 test('classes have the members that their types say, and no others', () => {
   for (const [name, Class] of [['Client', exported.Client],
-    ['GenerationStream', exported.GenerationStream]]) {
+    ['GenerationStream', exported.GenerationStream], ['EventStream', exported.EventStream]]) {
     const declared = [...membersOf(name).keys()].filter((member) => member !== 'connect');
     const defined = Object.getOwnPropertyNames(Class.prototype)
       .filter((member) => member !== 'constructor');

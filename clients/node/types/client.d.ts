@@ -14,6 +14,7 @@ import type {
   SessionReply,
 } from './chunks.js';
 import type { CascadeError } from './error.js';
+import type { EventStream, EventsOptions } from './events.js';
 import type {
   ChatMessage,
   GenerateParams,
@@ -225,6 +226,12 @@ export class Client implements AsyncDisposable {
   releaseRetainedSequence(id: string, options?: CallOptions): Promise<void>;
   /** What chunks and pages take, and what the cache did. */
   getChunkStats(options?: CallOptions): Promise<StatsReply>;
+
+  /**
+   * What happens to chunks and requests of this tenant from this call on; with `since`, what came
+   * behind that number first.
+   */
+  events(options?: EventsOptions): EventStream;
 
   /**
    * Verifies all that the daemon has on disk, and repairs it if `repair`. It may take minutes. A

@@ -9,6 +9,8 @@ export type {
   GenerateOptions,
 } from './client.js';
 export { CascadeError, type ErrorCode } from './error.js';
+export { EventStream } from './events.js';
+export type { EventGap, EventKind, EventNotice, EventsOptions } from './events.js';
 export * from './chunks.js';
 export * from './generation.js';
 export * from './service.js';

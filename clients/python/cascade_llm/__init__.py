@@ -5,6 +5,7 @@ top of Client. README.md beside this package has examples.
 """
 
 from .aio import AsyncClient
+from .aio_events import AsyncEventStream, EventGap
 from .aio_stream import AsyncStream, Event
 from .chunk import Chunk, ChunkInfo, ChunkRecord, GenerationRecord, ListedChunk, ThinkSpan
 from .chunked_llm import ChunkedLLM, GenerationOutput, RetainedSequence
@@ -12,8 +13,9 @@ from .client import Client
 from .compose import chunk_reference
 from .endpoint import default_endpoint, endpoint_of
 from .errors import CascadeError
+from .event_stream import EventStream
 from .grammar import Grammar
-from .names import ChunkType, ErrorCode, GrammarKind, KvState, MissReason, ThinkPolicy
+from .names import ChunkType, ErrorCode, EventKind, GrammarKind, KvState, MissReason, ThinkPolicy
 from .options import ClientOptions
 from .private_daemon import PrivateDaemon
 from .replies import (
@@ -27,6 +29,7 @@ from .replies import (
     Delta,
     DetokenizeReply,
     DiskStats,
+    EventNotice,
     ExpiryPolicy,
     Final,
     FsckFinding,
@@ -60,6 +63,7 @@ __all__ = [
     "Accepted",
     "ApplyTemplateReply",
     "AsyncClient",
+    "AsyncEventStream",
     "AsyncStream",
     "BackupReply",
     "CacheStats",
@@ -81,6 +85,10 @@ __all__ = [
     "DiskStats",
     "ErrorCode",
     "Event",
+    "EventGap",
+    "EventKind",
+    "EventNotice",
+    "EventStream",
     "ExpiryPolicy",
     "Final",
     "FsckFinding",

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import weakref
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
+from .aio_events import AsyncEventStream
 from .aio_stream import AsyncStream
 from .chunk import Chunk, ChunkInfo
 from .compose import composed, with_query
 from .connection import Connection
 from .endpoint import default_endpoint
-from .errors import CascadeError, invalid_argument, unreachable
-from .exchange import Kind
-from .names import ChunkType, ErrorCode
+from .errors import CascadeError, invalid_argument, not_expected, unreachable
+from .exchange import Kind, as_reply
+from .names import ChunkType
 from .options import ClientOptions
 from .replies import (
     Ack,
@@ -26,6 +28,7 @@ from .replies import (
     ChunkSearchHit,
     ChunkSearchReply,
     DetokenizeReply,
+    EventsReply,
     ExpiryPolicy,
     Final,
     FsckReply,
@@ -51,6 +54,7 @@ from .requests import (
     ChunkSearch,
     ChunkUpdate,
     DetokenizeRequest,
+    EventsRequest,
     FsckRequest,
     GenerateRequest,
     Ping,
@@ -98,6 +102,7 @@ class AsyncClient:
         self._daemon_version = ""
         self._all_durable = True
         self._closed = False
+        self._event_streams: weakref.WeakSet[AsyncEventStream] = weakref.WeakSet()
 
     @classmethod
     async def connect(
@@ -130,6 +135,8 @@ class AsyncClient:
     async def close(self) -> None:
         """Ends the connection: requests in flight fail, and the daemon cancels them."""
         self._closed = True
+        for events in list(self._event_streams):
+            events.end()
         if self._connection is not None:
             self._connection.lose(unreachable("the client was closed"), abandon=False)
 
@@ -311,7 +318,7 @@ class AsyncClient:
                 if isinstance(reply, PrefixReply):
                     return reply
                 if isinstance(reply, Final):
-                    raise _not_expected(reply)
+                    raise not_expected(reply)
         except asyncio.CancelledError:
             await connection.cancel(exchange)
             raise
@@ -354,7 +361,7 @@ class AsyncClient:
 
     async def ping(self) -> Pong:
         connection = await self._connected()
-        pong = _as_reply(Pong, await connection.call(Ping()))
+        pong = as_reply(Pong, await connection.call(Ping()))
         try:
             connection.learn(pong)
         except CascadeError as error:
@@ -364,6 +371,16 @@ class AsyncClient:
 
     async def status(self) -> StatusReply:
         return await self._call(StatusReply, StatusRequest())
+
+    async def events(
+        self, since: int | None = None, *, boot_id: str = ""
+    ) -> AsyncEventStream:
+        """What happens to chunks and requests of this tenant from now on; with `since`, what came
+        behind that number first. `boot_id`: the boot that `since` is of, if that is known."""
+        events = AsyncEventStream(self._endpoint, self._events_behind)
+        self._event_streams.add(events)
+        await events.begin(since, boot_id)
+        return events
 
     async def fsck(self, *, repair: bool = False, state_dir: str = "") -> FsckReply:
         """Verifies all on disk; takes as long as that takes. A `state_dir` that is not the daemon's
@@ -452,7 +469,10 @@ class AsyncClient:
 
     async def _call(self, reply: type[_R], request: object, kind: Kind = Kind.CALL) -> _R:
         connection = await self._connected()
-        return _as_reply(reply, await connection.call(request, kind))
+        return as_reply(reply, await connection.call(request, kind))
+
+    async def _events_behind(self, request: EventsRequest) -> EventsReply:
+        return await self._call(EventsReply, request)
 
     async def _chunk(self, request: object) -> Chunk:
         return self._noted(await self._call(ChunkReply, request)).chunk
@@ -467,18 +487,6 @@ class AsyncClient:
             return await self.generate(request)
         except CascadeError as error:
             return error
-
-
-def _as_reply(reply: type[_R], answer: object) -> _R:
-    if not isinstance(answer, reply):
-        raise _not_expected(answer)
-    return answer
-
-
-def _not_expected(answer: object) -> CascadeError:
-    return CascadeError(
-        ErrorCode.INTERNAL, "reply", f"the daemon answered with a {type(answer).__name__}"
-    )
 
 
 _W = TypeVar("_W", GenerateRequest, PrefixCache)

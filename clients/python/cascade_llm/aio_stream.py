@@ -6,9 +6,8 @@ from types import TracebackType
 from typing import Union
 
 from .connection import Connection
-from .errors import CascadeError
+from .errors import CascadeError, not_expected
 from .exchange import Exchange
-from .names import ErrorCode
 from .replies import Accepted, Delta, Final, Progress
 
 Event = Union[Accepted, Progress, Delta, Final]
@@ -52,9 +51,7 @@ class AsyncStream:
         if isinstance(event, Final):
             self._final = event
         elif not isinstance(event, (Accepted, Progress, Delta)):
-            self._error = CascadeError(
-                ErrorCode.INTERNAL, "reply", f"the daemon answered with a {type(event).__name__}"
-            )
+            self._error = not_expected(event)
             raise self._error
         return event
 

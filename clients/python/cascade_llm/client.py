@@ -11,6 +11,7 @@ from .aio import AsyncClient
 from .chunk import Chunk, ChunkInfo
 from .endpoint import default_endpoint
 from .errors import CascadeError
+from .event_stream import EventStream
 from .loop_thread import LoopThread
 from .names import ChunkType
 from .options import ClientOptions
@@ -298,6 +299,12 @@ class Client:
 
     def status(self) -> StatusReply:
         return self._run(self._client.status())
+
+    def events(self, since: int | None = None, *, boot_id: str = "") -> EventStream:
+        """What happens to chunks and requests of this tenant from now on; with `since`, what came
+        behind that number first. `boot_id`: the boot that `since` is of, if that is known."""
+        stream = self._run(self._client.events(since, boot_id=boot_id))
+        return EventStream(self, self._thread, stream)
 
     def fsck(self, *, repair: bool = False, state_dir: str = "") -> FsckReply:
         """Verifies all on disk; takes as long as that takes. A `state_dir` that is not the daemon's

@@ -71,3 +71,10 @@ def invalid_argument(field: str, message: str) -> CascadeError:
 def unreachable(message: str) -> CascadeError:
     """No daemon was reached, or it went away."""
     return CascadeError(ErrorCode.UNAVAILABLE, ENDPOINT_FIELD, message)
+
+
+def not_expected(answer: object) -> CascadeError:
+    """The daemon answered with another message than one that answers the request."""
+    return CascadeError(
+        ErrorCode.INTERNAL, "reply", f"the daemon answered with a {type(answer).__name__}"
+    )

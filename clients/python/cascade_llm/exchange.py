@@ -6,9 +6,13 @@ import asyncio
 import os
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TypeVar
 
-from .errors import CascadeError
+from .errors import CascadeError, not_expected
 from .frames import REQUEST_ID_BYTES
+
+
+_R = TypeVar("_R")
 
 
 class Kind(Enum):
@@ -55,3 +59,10 @@ class Exchange:
         if isinstance(message, CascadeError):
             raise message.again()
         return message
+
+
+def as_reply(reply: type[_R], answer: object) -> _R:
+    """The answer, if it is one of that type."""
+    if not isinstance(answer, reply):
+        raise not_expected(answer)
+    return answer

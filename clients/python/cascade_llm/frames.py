@@ -55,6 +55,8 @@ MESSAGE_TYPES: tuple[type[object], ...] = (
     requests.TokenizeRequest,
     requests.DetokenizeRequest,
     requests.ApplyTemplateRequest,
+    requests.EventsRequest,
+    requests.DeltaCredit,
     replies.Pong,
     replies.StatusReply,
     replies.Accepted,
@@ -74,6 +76,8 @@ MESSAGE_TYPES: tuple[type[object], ...] = (
     replies.TokenizeReply,
     replies.DetokenizeReply,
     replies.ApplyTemplateReply,
+    replies.EventNotice,
+    replies.EventsReply,
     replies.Ack,
     replies.ErrorReply,
 )

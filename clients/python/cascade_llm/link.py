@@ -15,12 +15,13 @@ from .options import ClientOptions
 
 # Enough for a last CancelRequest to leave; nobody waits longer for a daemon that is gone.
 _LINGER_MS = 200
-# Of all clients of a process, three each; the limit of open files comes first.
+# Of all clients of a process, four each; the limit of open files comes first.
 _SOCKETS_MAX = 65_535
 
 
 @functools.lru_cache(maxsize=1)
-def _context_of(_pid: int) -> zmq.asyncio.Context:
+def context_of(_pid: int) -> zmq.asyncio.Context:
+    """ZeroMQ's threads do not outlive a fork: each process has its own context."""
     context = zmq.asyncio.Context()
     context.set(zmq.MAX_SOCKETS, _SOCKETS_MAX)
     return context
@@ -42,8 +43,7 @@ class Link:
     def __init__(self, endpoint: str, options: ClientOptions) -> None:
         """Connects in the background: whether a daemon is there shows when an answer comes."""
         probe_endpoint(endpoint)
-        # ZeroMQ's threads do not outlive a fork: each process has its own context.
-        context = _context_of(os.getpid())
+        context = context_of(os.getpid())
         dealer = None
         try:
             dealer = context.socket(zmq.DEALER)

@@ -70,6 +70,19 @@ class MissReason(Name):
     REUSE_OFF = "reuse_off"
 
 
+class EventKind(Name):
+    """What has happened to a chunk or a request."""
+
+    CHUNK_STORED = "chunk_stored"  # registered, or retained: it has an id from now on
+    CHUNK_USED = "chunk_used"  # a request was composed with it
+    CHUNK_EVICTED = "chunk_evicted"  # its K and V are not in memory any more
+    CHUNK_RESTORED = "chunk_restored"  # they are again
+    CHUNK_EXPIRED = "chunk_expired"  # its time was over; it is gone
+    CHUNK_DELETED = "chunk_deleted"  # a client deleted it; it is gone
+    REQUEST_STARTED = "request_started"  # it has left the queue
+    REQUEST_FINISHED = "request_finished"  # it was answered, with success or not
+
+
 class GrammarKind(Name):
     """What form an answer must have."""
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from .chunk import Chunk, ChunkInfo, ListedChunk
 from .fields import Floats, Int32, Int64, TokenIds, Uint64
-from .names import ChunkType, MissReason, ThinkPolicy
+from .names import ChunkType, EventKind, MissReason, ThinkPolicy
 
 
 @dataclass(frozen=True)
@@ -321,6 +321,28 @@ class DetokenizeReply:
 class ApplyTemplateReply:
     prompt: str
     token_ids: TokenIds = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class EventNotice:
+    """Something has happened to a chunk or a request of the client's tenant."""
+
+    sequence: Int64  # 1, 2, 3, …
+    boot_id: str  # that `sequence` is of
+    time_us: Int64
+    kind: EventKind
+    id: str  # of the chunk; of a request 32 hexadecimal digits
+    type: ChunkType | None = None  # of the chunk
+    tokens: Int64 = 0  # of the chunk's text; of the prompt; of a finished request's output
+    reason: str = ""  # of a finished request: finish_reason, or the code of its error
+
+
+@dataclass(frozen=True)
+class EventsReply:
+    boot_id: str
+    events: list[EventNotice]
+    last: Int64  # the number of the newest that there is
+    gap: bool  # some behind `after` are lost for good
 
 
 @dataclass(frozen=True)

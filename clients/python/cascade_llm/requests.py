@@ -98,6 +98,7 @@ class GenerateRequest:
     client_data: str = ""  # kept with the retained output; at most 256 KiB
     tools: JsonArray = ""  # of OpenAI's form, a list or JSON text; only with messages
     grammar: Grammar | None = None  # the form that the answer must have
+    delta_credit: Int32 | None = None  # so many deltas may come; None: any number
 
 
 @dataclass
@@ -272,3 +273,20 @@ class ApplyTemplateRequest:
     messages: list[ChatMessage]
     thinking: bool | None = None
     tools: JsonArray = ""
+
+
+@dataclass
+class EventsRequest:
+    """Answered with EventsReply."""
+
+    after: Int64 = 0
+    boot_id: str = ""  # that `after` is of; "": the daemon's own
+    limit: Int32 = 1000
+
+
+@dataclass
+class DeltaCredit:
+    """Answered with Ack."""
+
+    target: bytes  # the request id of a generation of the same connection
+    deltas: Int32 = field(kw_only=True)

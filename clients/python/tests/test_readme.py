@@ -71,6 +71,9 @@ class ReadmeTest(DaemonTest):
     def test_an_answer_of_a_given_form(self) -> None:
         self.assertEqual(self.run_code(BLOCKS[3]), "Paris\n")
 
+    def test_an_event_is_told(self) -> None:
+        self.assertRegex(self.run_code(BLOCKS[4]), r"^\d+ chunk_stored CONTEXT \d+\n$")
+
     def test_every_method_is_named(self) -> None:
         names = [name for of in (Client, ChunkedLLM) for name in vars(of) if name[0] != "_"]
         unnamed = [name for name in names if not re.search(rf"\b{name}\b", README)]

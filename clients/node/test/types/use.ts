@@ -2,6 +2,9 @@
 import {
   CascadeError,
   Client,
+  type EventGap,
+  type EventNotice,
+  EventStream,
   GenerationStream,
   chunkReference,
   connect,
@@ -159,4 +162,17 @@ export async function service(client: Client): Promise<number> {
   const policies = await client.setExpiryPolicy('OUTPUT', 0);
   return held + (disk?.pages ?? 0) + groups.length + findings.length + left + pagesBad +
     warnings.length + prefix.references + policies.length;
+}
+
+export async function listening(client: Client): Promise<void> {
+  for await (const event of client.events({ since: 3, bootId: 'boot_1' })) {
+    same<typeof event, EventNotice | EventGap>(true);
+    if ('after' in event) continue;
+    const type: string | undefined = event.type;
+    console.log(event.sequence, event.kind, type);
+  }
+  const events: EventStream = client.events({ signal: AbortSignal.timeout(10) });
+  await events.return();
+  // @ts-expect-error: no such option
+  client.events({ after: 3 });
 }
