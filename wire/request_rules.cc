@@ -313,7 +313,8 @@ Status check_request(const GenerateRequest& request) {
   RETURN_IF_ERROR(check_session(request));
   RETURN_IF_ERROR(check_tools(request));
   if (request.delta_credit) {
-    RETURN_IF_ERROR(check_between<int32_t>("delta_credit", *request.delta_credit, 0, kDeltaCreditMax));
+    RETURN_IF_ERROR(
+        check_between<int32_t>("delta_credit", *request.delta_credit, 0, kDeltaCreditMax));
   }
   RETURN_IF_ERROR(check_grammar(request));
   return check_stop(request.stop);

@@ -107,8 +107,9 @@ Result<TokenizerParts> TokenizerParts::load(const Json& tokenizer, const Json& c
   const bool is_byte_level =
       pre_tokenizer.ends_with_byte_level() && BpeModel::has_byte_alphabet(*vocabulary);
   if (is_byte_level) pre_tokenizer.give_raw_bytes();
-  ASSIGN_OR_RETURN(BpeModel model, BpeModel::load(model_part, *vocabulary,
-                                                  {is_byte_level, guarded_ids(added_tokens), scores}));
+  ASSIGN_OR_RETURN(
+      BpeModel model,
+      BpeModel::load(model_part, *vocabulary, {is_byte_level, guarded_ids(added_tokens), scores}));
   const auto is_known = [&](int32_t id) {
     return vocabulary->text(id) != nullptr || added_tokens.find(id) != nullptr;
   };
