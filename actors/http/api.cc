@@ -50,7 +50,9 @@ std::optional<ApiError> Api::admit(HttpCall& call, bool check_host) const {
   }
   const http::RouteMatch match = http::find_route(request.method, request.path);
   const bool found = match.result == http::RouteMatch::Result::kFound;
-  const bool open = found && match.action == http::Action::kHealth;
+  // The dashboard is the same for everybody; what it shows, it asks for with a key.
+  const bool open = found && (match.action == http::Action::kHealth ||
+                              match.action == http::Action::kDashboard);
   call.tenant = kLocalTenant;
   if (!options_.keys.empty() && !open) {
     const auto tenant = options_.keys.tenant_of(request.key);
@@ -79,7 +81,8 @@ std::optional<ApiError> Api::admit(HttpCall& call, bool check_host) const {
 
 Task<bool> Api::answer(HttpCall& call) {
   using http::Action;
-  if (call.action != Action::kHealth && !status_) {
+  const bool any_time = call.action == Action::kHealth || call.action == Action::kDashboard;
+  if (!any_time && !status_) {
     ApiError loading = openai::api_error(
         {ErrorCode::kUnavailable, "", "the model is being loaded; try again"}, kLoadingRetryMs);
     const bool sent = co_await fail(call, loading);
@@ -87,6 +90,7 @@ Task<bool> Api::answer(HttpCall& call) {
   }
   bool sent = false;
   switch (call.action) {
+    case Action::kDashboard: sent = co_await dashboard(call); break;
     case Action::kHealth: sent = co_await health(call); break;
     case Action::kListModels:
     case Action::kGetModel: sent = co_await models(call); break;
@@ -106,6 +110,8 @@ Task<bool> Api::answer(HttpCall& call) {
     case Action::kDeleteChunk: sent = co_await chunks(call); break;
     case Action::kMetrics: sent = co_await metrics(call); break;
     case Action::kVersion: sent = co_await version(call); break;
+    case Action::kStatus: sent = co_await status(call); break;
+    case Action::kListEvents: sent = co_await events(call); break;
     case Action::kEmbed: {
       ApiError error = request_error(501, "unsupported", "this model makes no embeddings");
       error.type = "not_implemented_error";

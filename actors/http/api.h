@@ -101,6 +101,11 @@ class Api {
   Task<bool> chunks(HttpCall& call);
   static Result<wire::Message> decode_chunk_call(HttpCall& call);
 
+  // api_dashboard.cc
+  Task<bool> dashboard(HttpCall& call);
+  Task<bool> status(HttpCall& call);
+  Task<bool> events(HttpCall& call);
+
   // api_status.cc
   Task<bool> health(HttpCall& call);
   Task<bool> models(HttpCall& call);

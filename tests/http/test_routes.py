@@ -7,12 +7,15 @@ import unittest
 
 from daemon import Daemon, make_key, question
 
-ROUTES = [
+# The same for everybody.
+PAGE = [("GET", "/"), ("GET", "/dashboard.css"), ("GET", "/dashboard.js")]
+ROUTES = PAGE + [
     ("GET", "/health"), ("GET", "/v1/health"), ("GET", "/v1/models"), ("GET", "/v1/models/demo"),
     ("POST", "/v1/chat/completions"), ("POST", "/v1/completions"), ("POST", "/v1/responses"),
     ("GET", "/v1/responses/resp_1"), ("DELETE", "/v1/responses/resp_1"),
     ("GET", "/v1/responses/resp_1/input_items"), ("POST", "/v1/embeddings"), ("POST", "/tokenize"),
     ("POST", "/detokenize"), ("POST", "/apply-template"), ("GET", "/metrics"), ("GET", "/version"),
+    ("GET", "/v1/status"), ("GET", "/v1/events"),
     ("GET", "/v1/chunks"), ("POST", "/v1/chunks"), ("GET", "/v1/chunks/chunk_1"),
     ("PATCH", "/v1/chunks/chunk_1"), ("DELETE", "/v1/chunks/chunk_1"),
 ]
@@ -289,6 +292,49 @@ class Routes(unittest.TestCase):
             self.assertEqual(answer.status, status, origin)
             self.assertIsNone(answer.headers["Access-Control-Allow-Origin"])
 
+    def test_the_dashboard_runs_nothing_but_its_own_script(self):
+        for (_, path), kind in zip(PAGE, ("html", "css", "javascript")):
+            answer = self.daemon.get(path)
+            self.assertEqual(answer.status, 200)
+            self.assertEqual(answer.headers["Content-Type"], f"text/{kind}; charset=utf-8")
+            policy = answer.headers["Content-Security-Policy"].split("; ")
+            for rule in ("default-src 'none'", "script-src 'self'", "style-src 'self'",
+                         "connect-src 'self'", "frame-ancestors 'none'"):
+                self.assertIn(rule, policy)
+            for outside in ("http:", "//cdn", "innerHTML", "insertAdjacentHTML", "eval("):
+                text = answer.text.replace("http://www.w3.org/2000/svg", "")
+                self.assertNotIn(outside, text)
+        page = self.daemon.get("/").text
+        self.assertNotRegex(page, r"<script>|<style|\son\w+=|\sstyle=")
+
+    def test_status(self):
+        self.daemon.post("/v1/chunks", {"text": "Oslo is in Norway."})
+        answer = self.daemon.get("/v1/status").json
+        self.assertEqual((answer["object"], answer["tenant"]), ("status", "local"))
+        self.assertEqual(answer["status"]["model"], "demo")
+        self.assertEqual(answer["status"]["state"], "serving")
+        self.assertIn("tokens_generated", answer["status"])
+        self.assertGreater(answer["stats"]["cache"]["pages_max"], 0)
+        [contexts] = [g for g in answer["stats"]["groups"]
+                      if (g["tenant"], g["type"]) == ("local", "CONTEXT")]
+        self.assertGreater(contexts["chunks"], 0)
+
+    def test_events(self):
+        before = self.daemon.get("/v1/events?after=%d" % (2**63 - 1)).json
+        made = self.daemon.post("/v1/chunks", {"text": "Bern is in Switzerland."}).json["id"]
+        path = "/v1/events?after=%d&boot_id=%s" % (before["last"], before["boot_id"])
+        after = self.daemon.get(path).json
+        self.assertFalse(after["gap"])
+        stored = [e for e in after["data"] if e["id"] == made]
+        self.assertEqual([e["kind"] for e in stored], ["chunk_stored"])
+        self.assertEqual(stored[0]["sequence"], before["last"] + 1)
+        self.assertTrue(self.daemon.get(path + "x").json["gap"])
+        self.assertEqual(len(self.daemon.get("/v1/events?after=0&limit=1").json["data"]), 1)
+        for query, param in [("after=-1", "after"), ("after=x", "after"), ("limit=0", "limit"),
+                             ("limit=1e3", "limit"), ("after=9223372036854775808", "after")]:
+            answer = self.daemon.get("/v1/events?" + query)
+            self.assertEqual((answer.status, answer.error["param"]), (400, param), query)
+
     def test_metrics(self):
         self.daemon.post("/v1/chat/completions", question())
         text = self.daemon.get("/metrics").text
@@ -357,12 +403,12 @@ class Keys(unittest.TestCase):
         cls.daemon.__exit__()
         shutil.rmtree(cls.folder)
 
-    def test_every_route_but_health_needs_a_key(self):
+    def test_every_route_but_health_and_the_empty_page_needs_a_key(self):
         for method, path in ROUTES:
             for key in (None, "sk-cascade-wrong"):
                 answer = self.daemon.ask(method, path, {} if method in ("POST", "PATCH") else None,
                                          key=key)
-                if path.endswith("/health"):
+                if path.endswith("/health") or (method, path) in PAGE:
                     self.assertEqual(answer.status, 200)
                     continue
                 self.assertEqual(answer.status, 401, path)
@@ -392,6 +438,26 @@ class Keys(unittest.TestCase):
             self.assertNotIn(chunk, [c["id"] for c in listed])
         self.assertEqual(self.daemon.get("/v1/chunks/" + chunk, key=self.alice).status, 200)
         self.assertEqual(self.daemon.get("/v1/responses/" + response, key=self.alice).status, 200)
+
+    def test_a_tenant_is_told_of_its_own_only(self):
+        for key, text in ((self.alice, "alice's"), (self.bob, "bob's")):
+            self.daemon.post("/v1/chunks", {"text": text}, key=key)
+        self.daemon.post("/v1/chat/completions", question(), key=self.bob)
+        told = self.daemon.get("/v1/status", key=self.alice).json
+        self.assertEqual(told["tenant"], "alice")
+        self.assertEqual({g["tenant"] for g in told["stats"]["groups"]}, {"alice"})
+        self.assertEqual(sorted(told["stats"]),
+                         ["chunks_max", "groups", "pages_of_tenant", "text_bytes_max"])
+        self.assertEqual(sorted(told["status"]), [
+            "boot_id", "context_tokens_max", "kv_type", "model", "model_type", "state", "version",
+            "weight_type"])
+        kinds = {e["kind"] for e in self.daemon.get("/v1/events", key=self.alice).json["data"]}
+        self.assertNotIn("request_finished", kinds)
+        theirs = self.daemon.get("/v1/events", key=self.bob).json["data"]
+        self.assertIn("request_finished", {e["kind"] for e in theirs})
+        whole = self.daemon.get("/v1/status", key=self.local).json
+        self.assertIn("cache", whole["stats"])
+        self.assertLessEqual({"alice", "bob"}, {g["tenant"] for g in whole["stats"]["groups"]})
 
     def test_metrics_are_for_the_owner(self):
         self.assertEqual(self.daemon.get("/metrics", key=self.alice).status, 403)

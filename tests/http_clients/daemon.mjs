@@ -1,5 +1,5 @@
 // A cascaded process with HTTP, for tests: its own folders, a free port, the demo model.
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,15 +8,21 @@ import { fileURLToPath } from "node:url";
 const source = fileURLToPath(new URL("../..", import.meta.url));
 const bin = process.env.CASCADE_BIN_DIR ?? join(source, "build/release/bin");
 
-export async function startDaemon() {
+// `tenants`: each has a key, and who has none is refused. `more`: arguments.
+export async function startDaemon({ tenants = [], more = [] } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "cascade-http-"));
   const log = join(folder, "log");
   const out = openSync(log, "w");
+  const file = join(folder, "keys");
+  const keys = Object.fromEntries(tenants.map((tenant) => [tenant, execFileSync(
+    join(bin, "cascadectl"), ["key", "new", "--tenant", tenant, "--file", file],
+    { encoding: "utf8" }).split("\n")[0].trim()]));
+  const guarded = tenants.length > 0 ? ["--http-keys", file] : [];
   const child = spawn(
     join(bin, "cascaded"),
     ["--model", join(source, "models/demo"), "--run-dir", join(folder, "run"),
      "--state-dir", join(folder, "state"), "--http", "127.0.0.1:0", "--threads", "1",
-     "--kv-memory", "256M"],
+     ...(more.includes("--kv-memory") ? [] : ["--kv-memory", "256M"]), ...guarded, ...more],
     { stdio: ["ignore", out, out] });
   const ended = new Promise((resolve) => child.on("exit", resolve));
   const address = async () => {
@@ -33,6 +39,7 @@ export async function startDaemon() {
   }
   return {
     url,
+    keys, // by tenant
     baseURL: url + "/v1",
     // The value of one metric.
     async metric(name) {

@@ -7,6 +7,9 @@ namespace cascade::http {
 namespace {
 
 constexpr std::array kRoutes = {
+    Route{"GET", "/", Action::kDashboard},
+    Route{"GET", "/dashboard.css", Action::kDashboard},
+    Route{"GET", "/dashboard.js", Action::kDashboard},
     Route{"GET", "/health", Action::kHealth},
     Route{"GET", "/v1/health", Action::kHealth},
     Route{"GET", "/v1/models", Action::kListModels},
@@ -23,6 +26,8 @@ constexpr std::array kRoutes = {
     Route{"POST", "/apply-template", Action::kApplyTemplate},
     Route{"GET", "/metrics", Action::kMetrics},
     Route{"GET", "/version", Action::kVersion},
+    Route{"GET", "/v1/status", Action::kStatus},
+    Route{"GET", "/v1/events", Action::kListEvents},
     Route{"GET", "/v1/chunks", Action::kListChunks},
     Route{"POST", "/v1/chunks", Action::kPutChunk},
     Route{"GET", "/v1/chunks/{id}", Action::kGetChunk},

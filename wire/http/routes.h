@@ -10,6 +10,7 @@
 namespace cascade::http {
 
 enum class Action {
+  kDashboard,
   kHealth,
   kListModels,
   kGetModel,
@@ -25,6 +26,8 @@ enum class Action {
   kApplyTemplate,
   kMetrics,
   kVersion,
+  kStatus,
+  kListEvents,
   kListChunks,
   kPutChunk,
   kGetChunk,

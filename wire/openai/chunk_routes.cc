@@ -37,6 +37,7 @@ OrderedJson encode_of(const Chunk& chunk, int64_t tokens) {
   result["id"] = chunk.id;
   result["object"] = "chunk";
   result["type"] = to_string(chunk.type);
+  result["tenant"] = chunk.tenant;
   result["name"] = text_or_null(chunk.name);
   result["text"] = chunk.text;
   result["tokens"] = tokens;
@@ -47,6 +48,7 @@ OrderedJson encode_of(const Chunk& chunk, int64_t tokens) {
   result["kv_state"] = to_string(chunk.kv_state);
   result["kv_tokens"] = chunk.kv_tokens;
   result["kv_bytes"] = chunk.kv_bytes;
+  result["kv_key"] = text_or_null(chunk.kv_key);
   result["created_us"] = chunk.created_us;
   result["last_used_us"] = chunk.last_used_us;
   result["hits"] = chunk.hits;

@@ -1,0 +1,23 @@
+// /v1/status and /v1/events: our own. Fields are named as in docs/PROTOCOL.md.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "wire/messages.h"
+
+namespace cascade::openai {
+
+// What the daemon is and does. Of what all tenants do together, only with `whole`: the counts of
+// the status say it, and `cache` and `disk` of the statistics.
+std::string encode_status(const std::string& tenant, const wire::StatusReply& status,
+                          const wire::StatsReply& stats, bool whole);
+
+// "after", "boot_id", "limit". Errors: the field is the param.
+Result<wire::EventsRequest> decode_event_list(
+    const std::vector<std::pair<std::string, std::string>>& query);
+std::string encode_event_list(const wire::EventsReply& reply);
+
+}  // namespace cascade::openai
