@@ -87,7 +87,8 @@ void add_text_commands(CLI::App& app, AllOptions& all, Status& status) {
         [&, forward] { status = forward ? tokenize(all.text) : detokenize(all.text); });
   }
   auto* render = app.add_subcommand("template", "renders a chat template");
-  auto* model = render->add_option("--model", all.chat_template.model_dir, "folder of the model, or a GGUF file");
+  auto* model = render->add_option("--model", all.chat_template.model_dir,
+                                   "folder of the model, or a GGUF file");
   model->check(not_empty());
   render->add_option("--template", all.chat_template.template_file, "a Jinja file")
       ->check(not_empty())

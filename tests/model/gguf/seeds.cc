@@ -187,7 +187,8 @@ std::vector<GgufSeed> gguf_seeds() {
   std::vector<GgufSeed> seeds;
   const std::string good = SmallModel().file();
   seeds.push_back({"model", good, "", ""});
-  seeds.push_back({"llama-model", SmallModel{.architecture = "llama", .without = {}}.file(), "", ""});
+  seeds.push_back(
+      {"llama-model", SmallModel{.architecture = "llama", .without = {}}.file(), "", ""});
   GgufWriter old;
   old.version = 2;
   SmallModel().write(old);
