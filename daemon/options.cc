@@ -263,7 +263,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   app.footer(
       "Exit codes: 0 stopped by SIGINT, SIGTERM or SIGHUP; 1 it could not start or go on; 2 the "
       "command line is wrong.");
-  app.add_option("--model", options.model_dir, "folder of the model (Hugging Face layout)")
+  app.add_option("--model", options.model_dir, "folder of the model, or a GGUF file")
       ->check(CLI::Validator(
           [](const std::string& text) { return text.empty() ? "must not be empty" : ""; }, "DIR"))
       ->required();

@@ -5,7 +5,7 @@
 #include "bench/eval/commands.h"
 #include "bench/eval/json_lines.h"
 #include "model/memory_estimate.h"
-#include "model/safetensors.h"
+#include "model/model.h"
 
 namespace cascade::eval {
 namespace {
@@ -36,7 +36,7 @@ Status estimate(const EstimateOptions& options) {
   }
   ASSIGN_OR_RETURN(const ModelConfig config, load_model_config(options.session.model_dir));
   ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(model.isa));
-  ASSIGN_OR_RETURN(const TensorFiles files, TensorFiles::open(options.session.model_dir));
+  ASSIGN_OR_RETURN(const TensorFiles files, open_model_tensors(options.session.model_dir));
   ASSIGN_OR_RETURN(const size_t weights_bytes,
                    packed_weights_bytes(files, config, model.weight_type, *kernels));
   std::vector<MemoryEstimate> estimates;

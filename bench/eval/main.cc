@@ -43,7 +43,7 @@ CLI::Validator temperature() {
 }
 
 void add_session_options(CLI::App* command, SessionOptions& options) {
-  command->add_option("--model", options.model_dir, "folder of the model")
+  command->add_option("--model", options.model_dir, "folder of the model, or a GGUF file")
       ->check(not_empty())
       ->required();
   command->add_option("--weights", options.weights, "f32, bf16, int8 or int4")
@@ -70,13 +70,14 @@ struct AllOptions {
   QualityOptions quality;
   IdentityOptions identity;
   EstimateOptions estimate;
+  TensorsOptions tensors;
 };
 
 void add_text_commands(CLI::App& app, AllOptions& all, Status& status) {
   for (const bool forward : {true, false}) {
     auto* command = forward ? app.add_subcommand("tokenize", "texts to token ids")
                             : app.add_subcommand("detokenize", "token ids to texts");
-    command->add_option("--model", all.text.model_dir, "folder of the model")
+    command->add_option("--model", all.text.model_dir, "folder of the model, or a GGUF file")
         ->check(not_empty())
         ->required();
     add_input(command, all.text.input,
@@ -86,7 +87,8 @@ void add_text_commands(CLI::App& app, AllOptions& all, Status& status) {
         [&, forward] { status = forward ? tokenize(all.text) : detokenize(all.text); });
   }
   auto* render = app.add_subcommand("template", "renders a chat template");
-  auto* model = render->add_option("--model", all.chat_template.model_dir, "folder of the model");
+  auto* model = render->add_option("--model", all.chat_template.model_dir,
+                                   "folder of the model, or a GGUF file");
   model->check(not_empty());
   render->add_option("--template", all.chat_template.template_file, "a Jinja file")
       ->check(not_empty())
@@ -193,6 +195,12 @@ void add_estimate(CLI::App& app, EstimateOptions& options, Status& status) {
   command->callback([&] { status = estimate(options); });
 }
 
+void add_tensors(CLI::App& app, TensorsOptions& options, Status& status) {
+  auto* command = app.add_subcommand("tensors", "the tensors of a GGUF file and their digests");
+  command->add_option("--model", options.model, "GGUF file")->check(not_empty())->required();
+  command->callback([&] { status = tensors(options); });
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Reference and quality work on a model, without a daemon.", "cascade-eval");
   app.footer("Exit codes: 0 done; 1 failed; 2 the command line is wrong.");
@@ -203,6 +211,7 @@ int run(int argc, char** argv) {
   add_model_commands(app, all, status);
   add_proof_commands(app, all, status);
   add_estimate(app, all.estimate, status);
+  add_tensors(app, all.tensors, status);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
