@@ -19,7 +19,7 @@ struct BatchLine {
 std::vector<BatchLine> batch_lines(std::string_view text);
 
 // The request of one line. A line that begins with "{" is a JSON object with the fields of a
-// GenerateRequest by their names in the protocol (docs/PROTOCOL.md), which go before those of the
+// GenerateRequest by their names in the protocol (docs/protocol.md), which go before those of the
 // options, and in place of `prompt`, `messages` and `chunks` perhaps a `query`, which is composed
 // with the system prompt and the contexts of the options. Every other line is a query. Pure.
 // Errors: kInvalidArgument, the field begins with "line N": not JSON, an unknown key, no prompt or

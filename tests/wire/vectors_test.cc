@@ -1,5 +1,5 @@
-// Known bytes: the format must not change by accident. tests/wire/vectors/*.bin hold one message
-// each, every frame as a 32-bit little-endian length and its bytes; docs/PROTOCOL.md refers to
+// Known bytes: the format must not change by accident. tests/vectors/*.bin hold one message
+// each, every frame as a 32-bit little-endian length and its bytes; docs/protocol.md refers to
 // them.
 #include <gtest/gtest.h>
 
@@ -238,7 +238,7 @@ std::vector<Vector> vectors() {
 }
 
 std::filesystem::path vector_path(const char* file) {
-  return std::filesystem::path(CASCADE_SOURCE_DIR) / "tests" / "wire" / "vectors" /
+  return std::filesystem::path(CASCADE_SOURCE_DIR) / "tests" / "vectors" /
          (std::string(file) + ".bin");
 }
 

@@ -1,4 +1,4 @@
-// /v1/status and /v1/events: our own. Fields are named as in docs/PROTOCOL.md.
+// /v1/status and /v1/events: our own. Fields are named as in docs/protocol.md.
 #pragma once
 
 #include <optional>

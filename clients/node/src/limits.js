@@ -1,4 +1,4 @@
-// The limits of the protocol (docs/PROTOCOL.md, section 2) that a receiver checks.
+// The limits of the protocol (docs/protocol.md, section 2) that a receiver checks.
 
 export const FRAMES_MIN = 3; // header, request id, body
 export const FRAMES_MAX = 4096;

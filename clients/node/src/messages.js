@@ -1,4 +1,4 @@
-// The messages that clients send and get, field by field, in the order of docs/PROTOCOL.md. Their
+// The messages that clients send and get, field by field, in the order of docs/protocol.md. Their
 // TypeScript types are in types/.
 import {
   adapted,

@@ -11,7 +11,7 @@ import { Router } from 'zeromq';
 import { decode, encode } from '../src/frames.js';
 
 export const repository = fileURLToPath(new URL('../../../', import.meta.url));
-const vectorsDir = join(repository, 'tests/wire/vectors');
+const vectorsDir = join(repository, 'tests/vectors');
 
 // [name, frames] of each message that a client sends or gets.
 export function readVectors() {

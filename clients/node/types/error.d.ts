@@ -1,6 +1,6 @@
 // The error that all calls fail with, but for an aborted signal's own reason.
 
-/** See docs/PROTOCOL.md, section 5. Daemons of later versions may send others. */
+/** See docs/protocol.md, section 5. Daemons of later versions may send others. */
 export type ErrorCode =
   | 'invalid_argument'
   | 'not_found'

@@ -1,4 +1,4 @@
-// The types of the package. Meaning, units and limits of all fields: docs/PROTOCOL.md, where their
+// The types of the package. Meaning, units and limits of all fields: docs/protocol.md, where their
 // names have underscores (`maxTokens` is `max_tokens`).
 export { Client, GenerationStream, chunkReference, connect, defaultEndpoint } from './client.js';
 export type {

@@ -1,6 +1,6 @@
 """The messages that a client sends, each with its number on the wire in frames.py.
 
-Ranges and meanings are those of docs/PROTOCOL.md, section 4; the daemon checks them.
+Ranges and meanings are those of docs/protocol.md, section 4; the daemon checks them.
 """
 
 from __future__ import annotations

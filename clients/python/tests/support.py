@@ -21,7 +21,7 @@ from cascade_llm.requests import Ping
 
 ROOT = Path(__file__).resolve().parents[3]
 DEMO_MODEL = ROOT / "models" / "demo"
-VECTORS = ROOT / "tests" / "wire" / "vectors"
+VECTORS = ROOT / "tests" / "vectors"
 
 # Programs that tests start, wherever they run, find the package and the daemon as well.
 os.environ["PYTHONPATH"] = str(ROOT / "clients" / "python")
