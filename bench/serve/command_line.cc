@@ -65,6 +65,7 @@ struct AllOptions {
   InterferenceOptions interference;
   RestoreOptions restore;
   RegistryOptions registry;
+  GatewayOptions gateway;
 };
 
 namespace {
@@ -182,6 +183,16 @@ void add_registry(CLI::App& app, RegistryOptions& options, Status& status) {
   command->callback([&] { status = registry(options); });
 }
 
+void add_gateway(CLI::App& app, GatewayOptions& options, Status& status) {
+  auto* command = app.add_subcommand("gateway", "what ZeroMQ and HTTP add to the engine's time");
+  add_serve(command, options.serve);
+  add_count(command, "--requests", options.requests, "through each door", 1, 1'000'000);
+  add_count(command, "--warm-up", options.warm_up, "requests before them", 0, 1'000'000);
+  add_count(command, "--prompt-tokens", options.prompt_tokens, "of each request", 1, kTokensMax);
+  add_count(command, "--tokens", options.tokens, "of each answer", 1, kTokensMax);
+  command->callback([&] { status = gateway(options); });
+}
+
 }  // namespace
 
 std::shared_ptr<AllOptions> add_commands(CLI::App& app, Status& status) {
@@ -193,6 +204,7 @@ std::shared_ptr<AllOptions> add_commands(CLI::App& app, Status& status) {
   add_interference(app, all->interference, status);
   add_restore(app, all->restore, status);
   add_registry(app, all->registry, status);
+  add_gateway(app, all->gateway, status);
   return all;
 }
 

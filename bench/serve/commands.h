@@ -92,6 +92,14 @@ struct RegistryOptions {
   int64_t starts = 3;
 };
 
+struct GatewayOptions {
+  ServeOptions serve;
+  int64_t requests = 500;  // through each door
+  int64_t warm_up = 20;
+  int64_t prompt_tokens = 64;
+  int64_t tokens = 4;  // of each answer
+};
+
 // Errors of all that follow: kInvalidArgument and others with an option as field where the options
 // do not fit the model or each other, before anything starts; as DaemonProcess::start, Traffic,
 // client::Client and io_error.
@@ -127,5 +135,8 @@ Status restore(const RestoreOptions& options);
 // Many chunks: how long a start takes after a kill -9, a page of the list, a search, a look-up,
 // beside a hundredth of them.
 Status registry(const RegistryOptions& options);
+
+// What a request takes beyond the engine's own time (Final's total_us), over ZeroMQ and over HTTP.
+Status gateway(const GatewayOptions& options);
 
 }  // namespace cascade::serve

@@ -316,5 +316,17 @@ TEST_F(BenchServe, registry_asks_of_few_and_of_many_chunks) {
   for (const Json& row : many["rows"]) EXPECT_GT(row["ms_p50"].get<double>(), 0) << row;
 }
 
+TEST_F(BenchServe, gateway_asks_through_both_doors) {
+  const Json both = report("gateway", {"--requests", "5", "--warm-up", "1"});
+  ASSERT_EQ(both["rows"].size(), 2u);
+  EXPECT_EQ(both["rows"][0]["door"], "zeromq");
+  EXPECT_EQ(both["rows"][1]["door"], "http");
+  for (const Json& row : both["rows"]) {
+    EXPECT_GT(row["added_ms_p50"].get<double>(), 0) << row;
+    EXPECT_GT(row["engine_ms_p50"].get<double>(), 0) << row;
+    EXPECT_GE(row["seen_ms_p50"].get<double>(), row["engine_ms_p50"].get<double>()) << row;
+  }
+}
+
 }  // namespace
 }  // namespace cascade
