@@ -95,8 +95,8 @@ Status estimate(const EstimateOptions& options);
 struct TensorsOptions {
   std::string model;  // a GGUF file, or the first part of one
 };
-// {"name", "shape": the file's, fastest dimension first, "type", "sha256": of the values as f32} for
-// each tensor, in the order of the file. Errors: as GgufFiles::open.
+// {"name", "shape": the file's, fastest dimension first, "type", "sha256": of the values as f32}
+// for each tensor, in the order of the file. Errors: as GgufFiles::open.
 Status tensors(const TensorsOptions& options);
 
 }  // namespace cascade::eval
