@@ -40,8 +40,9 @@ std::string encode_status(const std::string& tenant, const wire::StatusReply& st
   OrderedJson result;
   result["object"] = "status";
   result["tenant"] = tenant;
+  const OrderedJson all = json_of(status);
   OrderedJson& told = result["status"] = OrderedJson::object();
-  for (const auto& [key, value] : json_of(status).items()) {
+  for (const auto& [key, value] : all.items()) {
     if (whole || is_of_everyone(key)) told[key] = value;
   }
   OrderedJson& counted = result["stats"] = json_of(stats);

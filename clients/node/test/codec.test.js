@@ -184,7 +184,7 @@ test('an envelope that is not that of this protocol is refused by the part that 
     [[header.subarray(1), requestId, body], 'invalid_argument', 'header'],
     [changed(0, 0x44), 'invalid_argument', 'magic'],
     [changed(4, 2), 'unsupported', 'version'],
-    [changed(5, 45), 'unsupported', 'type'],
+    [changed(5, messageNames.length), 'unsupported', 'type'],
     [changed(7, 1), 'invalid_argument', 'flags'],
   ];
   for (const [frames, code, field] of bad) {
