@@ -103,7 +103,7 @@ test("with keys it asks for one, and keeps it nowhere", async (t) => {
   await page.until(isShown, "#problem");
   await enter(daemon.keys.alice);
   await page.until(isShown, "#main");
-  assert.match(await page.run(textOf, "#model"), /tenant alice/);
+  await page.until(() => document.querySelector("#model").textContent.includes("tenant alice"));
   assert.equal(await page.run(isShown, "#rates-panel"), false);
   const kept = await page.run(() =>
     [localStorage.length, sessionStorage.length, document.cookie, location.href]);
