@@ -127,7 +127,7 @@ TEST(DaemonEnd, of_a_wrong_command_line_is_2_and_of_a_wrong_model_1) {
   EXPECT_EQ(daemon({"--model", model, "--run-dir", run_dir, "--endpoint", "foo"}).exit_code, 2);
   const auto missing = daemon({"--model", run_dir + "/none", "--run-dir", run_dir});
   EXPECT_EQ(missing.exit_code, 1);
-  EXPECT_THAT(missing.err, HasSubstr("/none: is not a model folder"));
+  EXPECT_THAT(missing.err, HasSubstr("/none: is neither a model folder nor a GGUF file"));
 }
 
 }  // namespace

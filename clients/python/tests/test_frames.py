@@ -66,7 +66,9 @@ class HeaderTest(RefusalTest):
         self.assert_refused([b"CAS1\1\0\1\0", request_id, body], "flags")
         self.assert_refused([b"CAS1\1\0\0\x80", request_id, body], "flags")
         self.assert_refused([b"CAS1\2\0\0\0", request_id, body], "version", "2", "unsupported")
-        self.assert_refused([b"CAS1\1\x2d\0\0", request_id, body], "type", "45", "unsupported")
+        unknown = len(MESSAGE_TYPES)
+        header = b"CAS1\1" + bytes([unknown, 0, 0])
+        self.assert_refused([header, request_id, body], "type", str(unknown), "unsupported")
         self.assert_refused([b"CAS1\1\xff\0\0", request_id, body], "type", "255", "unsupported")
         self.assert_refused([b"CAS1\1\0\0\0", request_id[:15], body], "request_id", "got 15")
 
