@@ -230,7 +230,10 @@ TEST(BenchSystem, libraries_that_were_not_built_in_are_refused) {
 TEST(BenchSystem, a_model_that_is_not_there_is_a_failure) {
   const ProgramResult result = bench({"prefill", "--model", "no/such/model", "-n", "1"});
   EXPECT_EQ(result.exit_code, 1);
-  EXPECT_THAT(result.err, HasSubstr("cascade-bench: not_found: no/such/model: is not a model"));
+  EXPECT_THAT(
+      result.err,
+      HasSubstr(
+          "cascade-bench: not_found: no/such/model: is neither a model folder nor a GGUF file"));
   EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
 }
 

@@ -75,7 +75,7 @@ TEST(EstimateSystem, options_outside_their_limits_are_usage_errors) {
   const ProgramResult none =
       run_program("cascade-eval", {"estimate", "--model", "no/such", "--tokens", "1"});
   EXPECT_EQ(none.exit_code, 1);
-  EXPECT_THAT(none.err, HasSubstr("no/such: is not a model folder"));
+  EXPECT_THAT(none.err, HasSubstr("no/such: is neither a model folder nor a GGUF file"));
 }
 
 }  // namespace
