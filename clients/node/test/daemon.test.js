@@ -4,28 +4,20 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 
-import { CascadeError, chunkReference, connect } from '../src/index.js';
-import { Daemon } from './support.js';
+import { CascadeError, chunkReference } from '../src/index.js';
+import { daemonForAll } from './support.js';
 
 const SYSTEM = 'You are a helpful assistant.';
 const FRANCE = 'What is the capital of France?';
 const GREEDY = { sampling: { temperature: 0 } };
-// As patient as a build with sanitizers needs it.
-const TIMEOUT_MS = 60_000;
 
 let daemon;
 let client;
-const cleanups = [];
-
+let end;
 before(async () => {
-  daemon = await Daemon.start({ after: (cleanup) => cleanups.push(cleanup) });
-  client = await connect({ runDir: daemon.runDir, timeoutMs: TIMEOUT_MS });
+  ({ daemon, client, end } = await daemonForAll());
 });
-
-after(async () => {
-  await client?.close();
-  for (const cleanup of cleanups.reverse()) await cleanup();
-});
+after(() => end?.());
 
 test('the daemon says what it is', async () => {
   await client.ping();

@@ -3,28 +3,21 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
 import { GenerationStream, connect } from '../src/index.js';
-import { Daemon } from './support.js';
+import { Daemon, daemonForAll, TIMEOUT_MS } from './support.js';
 
 const GREEDY = { sampling: { temperature: 0 } };
 const QUESTION = 'What is the capital of France?';
 const CAPITAL = { ...GREEDY, messages: [{ role: 'user', content: QUESTION }] };
 // Runs for long: it is ended by what the tests do.
 const ENDLESS = { ...GREEDY, prompt: 'Count: 1, 2, 3,', ignoreEos: true, maxTokens: 16_000 };
-const TIMEOUT_MS = 60_000; // builds with sanitizers are slow
 
 let daemon;
 let client;
-const cleanups = [];
-
+let end;
 before(async () => {
-  daemon = await Daemon.start({ after: (cleanup) => cleanups.push(cleanup) });
-  client = await connect({ runDir: daemon.runDir, timeoutMs: TIMEOUT_MS });
+  ({ daemon, client, end } = await daemonForAll());
 });
-
-after(async () => {
-  await client?.close();
-  for (const cleanup of cleanups.reverse()) await cleanup();
-});
+after(() => end?.());
 
 // Until the daemon runs nothing: cancelled generations leave in their own time.
 async function idle() {

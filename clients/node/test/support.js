@@ -9,6 +9,7 @@ import { fileURLToPath } from 'node:url';
 import { Router } from 'zeromq';
 
 import { decode, encode } from '../src/frames.js';
+import { connect } from '../src/index.js';
 
 export const repository = fileURLToPath(new URL('../../../', import.meta.url));
 const vectorsDir = join(repository, 'tests/vectors');
@@ -80,6 +81,27 @@ export class Daemon {
       });
     });
   }
+}
+
+// As patient as a build with sanitizers needs it.
+export const TIMEOUT_MS = 60_000;
+
+// A daemon and a client of it for all tests of a file. end() ends both.
+export async function daemonForAll() {
+  const cleanups = [];
+  const daemon = await Daemon.start({ after: (cleanup) => cleanups.push(cleanup) });
+  let client;
+  const end = async () => {
+    await client?.close();
+    for (const cleanup of cleanups.reverse()) await cleanup();
+  };
+  try {
+    client = await connect({ runDir: daemon.runDir, timeoutMs: TIMEOUT_MS });
+  } catch (error) {
+    await end();
+    throw error;
+  }
+  return { daemon, client, end };
 }
 
 // Binds where a daemon would and answers as the test says: answer({ name, message, id, reply,
