@@ -1,29 +1,22 @@
-// SHA-256 over tagged fields, by OpenSSL's EVP interface.
+// SHA-256 over tagged fields.
 #include "base/hash.h"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
 
-#include "base/check.h"
+#include "base/sha256.h"
 
 namespace cascade {
 
 struct Hasher::Context {
-  EVP_MD_CTX* evp = nullptr;
+  Sha256 sha256;
 };
 
-Hasher::Hasher() : context_(std::make_unique<Context>()) {
-  context_->evp = EVP_MD_CTX_new();
-  CHECK(context_->evp != nullptr);
-  CHECK(EVP_DigestInit_ex(context_->evp, EVP_sha256(), nullptr) == 1);
-}
+Hasher::Hasher() : context_(std::make_unique<Context>()) {}
 
-Hasher::~Hasher() {
-  EVP_MD_CTX_free(context_->evp);
-}
+Hasher::~Hasher() = default;
 
 void Hasher::update(const void* data, size_t size) {
-  CHECK(EVP_DigestUpdate(context_->evp, data, size) == 1);
+  context_->sha256.update({static_cast<const uint8_t*>(data), size});
 }
 
 Hasher& Hasher::field(std::string_view tag, std::span<const uint8_t> bytes) {
@@ -52,20 +45,13 @@ Hasher& Hasher::field(std::string_view tag, std::span<const int32_t> token_ids) 
 }
 
 Digest Hasher::finish() {
-  Digest digest;
-  unsigned size = 0;
-  CHECK(EVP_DigestFinal_ex(context_->evp, digest.bytes.data(), &size) == 1);
-  CHECK(size == digest.bytes.size());
-  return digest;
+  return context_->sha256.finish();
 }
 
 Digest sha256(std::string_view bytes) {
-  Digest digest;
-  unsigned size = 0;
-  CHECK(EVP_Digest(bytes.data(), bytes.size(), digest.bytes.data(), &size, EVP_sha256(), nullptr) ==
-        1);
-  CHECK(size == digest.bytes.size());
-  return digest;
+  Sha256 digest;
+  digest.update({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()});
+  return digest.finish();
 }
 
 bool equal_in_constant_time(const Digest& a, const Digest& b) {
