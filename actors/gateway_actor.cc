@@ -38,8 +38,7 @@ size_t bytes_of(const wire::Frames& frames) {
 
 class Gateway {
  public:
-  Gateway(ZmqContext& context, const std::string& tenant, const std::string& endpoint,
-          const std::string& events_endpoint, uint64_t incarnation)
+  Gateway(ZmqContext& context, const GatewayDoor& door, uint64_t incarnation)
       : io_(1),
         clients_(io_, context,
                  {.type = ZMQ_ROUTER,
@@ -49,7 +48,7 @@ class Gateway {
                   .watch_peers = true}),
         scheduler_(io_, context,
                    {.type = ZMQ_DEALER,
-                    .routing_id = gateway_name(tenant),
+                    .routing_id = gateway_name(door.tenant),
                     .queue_messages_max = 100'000}),
         subscribers_(io_, context,
                      {.type = ZMQ_PUB, .routing_id = {}, .queue_messages_max = kEventsWaitingMax}),
@@ -57,11 +56,13 @@ class Gateway {
         retry_(io_) {
     const Status connected = scheduler_.connect(kSchedulerEndpoint);
     if (!connected.ok()) throw std::runtime_error(connected.error().to_string());
-    const Status bound = clients_.bind(endpoint);
+    const Status bound = door.descriptor < 0 ? clients_.bind(door.endpoint)
+                                             : clients_.adopt(door.endpoint, door.descriptor);
     if (!bound.ok()) throw std::runtime_error(bound.error().to_string());
-    const Status publishing = subscribers_.bind(events_endpoint);
+    const Status publishing = subscribers_.bind(door.events_endpoint);
     if (!publishing.ok()) throw std::runtime_error(publishing.error().to_string());
-    wire::Frames hello = wire::encode({{}, wire::ActorHello{gateway_name(tenant), incarnation}});
+    wire::Frames hello =
+        wire::encode({{}, wire::ActorHello{gateway_name(door.tenant), incarnation}});
     hello.insert(hello.begin(), "");
     scheduler_.send(hello);
   }
@@ -228,10 +229,9 @@ class Gateway {
 
 }  // namespace
 
-void run_gateway(ZmqContext& context, const std::string& tenant, const std::string& endpoint,
-                 const std::string& events_endpoint, uint64_t incarnation,
+void run_gateway(ZmqContext& context, const GatewayDoor& door, uint64_t incarnation,
                  const std::function<void()>& on_listening) {
-  Gateway gateway(context, tenant, endpoint, events_endpoint, incarnation);
+  Gateway gateway(context, door, incarnation);
   on_listening();
   gateway.run();
 }

@@ -10,11 +10,16 @@
 
 namespace cascade {
 
+struct GatewayDoor {
+  std::string tenant;  // of all that connect here
+  std::string endpoint;
+  std::string events_endpoint;  // where its events are published
+  int descriptor = -1;  // a socket that listens there already, which outlives the gateway; -1: none
+};
+
 // Runs on the calling thread until the scheduler sends Stop. `on_listening` is called once clients
-// can connect. Throws std::runtime_error if the endpoint cannot be bound or the scheduler is gone.
-// Clients of `endpoint` are of `tenant`; its events are published on `events_endpoint`.
-void run_gateway(ZmqContext& context, const std::string& tenant, const std::string& endpoint,
-                 const std::string& events_endpoint, uint64_t incarnation,
+// can connect. Throws std::runtime_error if an endpoint cannot be bound or the scheduler is gone.
+void run_gateway(ZmqContext& context, const GatewayDoor& door, uint64_t incarnation,
                  const std::function<void()>& on_listening);
 
 }  // namespace cascade

@@ -31,8 +31,9 @@ constexpr std::array<std::pair<Actor, const char*>, 3> kWorkers = {{
 class SchedulerActor {
  public:
   SchedulerActor(ZmqContext& context, const SchedulerOptions& options, const Model& model,
-                 const PageArena& arena, const Clock& clock)
-      : io_(1),
+                 const PageArena& arena, const Clock& clock, const SchedulerHooks& hooks)
+      : hooks_(hooks),
+        io_(1),
         port_(io_, context,
               {.type = ZMQ_ROUTER,
                .routing_id = {},
@@ -74,7 +75,11 @@ class SchedulerActor {
       boost::system::error_code woken;
       co_await timer_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
       if (finished_) co_return;
+      if (const auto limits = hooks_.take_limits ? hooks_.take_limits() : std::nullopt) {
+        core_.set_limits(*limits);
+      }
       core_.on_tick();
+      if (hooks_.on_tick) hooks_.on_tick(core_.load());
       flush();
       if (core_.stopped()) finish();
     }
@@ -154,6 +159,7 @@ class SchedulerActor {
     port_.close();
   }
 
+  const SchedulerHooks& hooks_;
   asio::io_context io_;
   ZmqPort port_;
   asio::steady_timer timer_;
@@ -165,8 +171,8 @@ class SchedulerActor {
 }  // namespace
 
 void run_scheduler(ZmqContext& context, const SchedulerOptions& options, const Model& model,
-                   const PageArena& arena, const Clock& clock) {
-  SchedulerActor actor(context, options, model, arena, clock);
+                   const PageArena& arena, const Clock& clock, const SchedulerHooks& hooks) {
+  SchedulerActor actor(context, options, model, arena, clock, hooks);
   actor.run();
 }
 

@@ -2,6 +2,9 @@
 // edge, so ZMQ_EVENTS is read again before waiting (zmq_getsockopt(3)).
 #include "actors/zmq_port.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cerrno>
 #include <stdexcept>
 
@@ -80,6 +83,15 @@ Status ZmqPort::bind(const std::string& endpoint) {
   if (zmq_bind(socket_.get(), endpoint.c_str()) == 0) return {};
   return Error{ErrorCode::kIo, endpoint,
                std::string("cannot listen: ") + zmq_strerror(zmq_errno())};
+}
+
+Status ZmqPort::adopt(const std::string& endpoint, int descriptor) {
+  const int duplicate = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+  if (duplicate < 0) return io_error(endpoint, errno);
+  set(ZMQ_USE_FD, duplicate);
+  Status bound = bind(endpoint);
+  if (!bound.ok()) ::close(duplicate);
+  return bound;
 }
 
 Status ZmqPort::connect(const std::string& endpoint) {

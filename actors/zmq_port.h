@@ -68,6 +68,9 @@ class ZmqPort {
 
   // Errors: kIo with the endpoint as field.
   Status bind(const std::string& endpoint);
+  // The same with a socket that is bound to the endpoint and listens already; ZeroMQ takes a
+  // duplicate of the descriptor, and leaves the socket's file alone in the end.
+  Status adopt(const std::string& endpoint, int descriptor);
   Status connect(const std::string& endpoint);
 
   // The next message; of a ROUTER the first frame names the peer. Of a message with more than

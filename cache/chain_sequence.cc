@@ -19,6 +19,8 @@ bool ChainSequence::allocate_page() {
   auto page = pool_.allocate();
   while (!page && index_.evict_one()) page = pool_.allocate();
   if (!page) return false;
+  // Nothing of another tenant's is left where this one's K and V will be, or written to disk.
+  if (pool_.change_owner(*page, tenant_)) arena_.discard(*page);
   pages_.push_back(*page);
   return true;
 }

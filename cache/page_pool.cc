@@ -2,12 +2,13 @@
 #include "cache/page_pool.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
 namespace cascade {
 
-PagePool::PagePool(size_t page_count) : references_(page_count, 0) {}
+PagePool::PagePool(size_t page_count) : references_(page_count, 0), owners_(page_count, 0) {}
 
 std::optional<PageIndex> PagePool::allocate() {
   PageIndex page;
@@ -28,6 +29,12 @@ std::optional<PageIndex> PagePool::allocate() {
   return page;
 }
 
+bool PagePool::change_owner(PageIndex page, uint32_t owner) {
+  CHECK(page < references_.size() && references_[page] == 1);
+  const uint64_t before = std::exchange(owners_[page], uint64_t{owner} + 1);
+  return before != 0 && before != owners_[page];
+}
+
 void PagePool::retain(PageIndex page) {
   CHECK(page < references_.size() && references_[page] > 0);
   ++references_[page];
@@ -45,6 +52,7 @@ std::vector<PageIndex> PagePool::take_idle(size_t count_max) {
   const auto count = static_cast<ptrdiff_t>(std::min(idle_count_, count_max));
   const std::vector<PageIndex> idle(freed_.begin(), freed_.begin() + count);
   freed_.erase(freed_.begin(), freed_.begin() + count);
+  for (const PageIndex page : idle) owners_[page] = 0;
   cold_.insert(cold_.end(), idle.begin(), idle.end());
   idle_count_ -= idle.size();
   return idle;

@@ -17,6 +17,9 @@ class PagePool {
   // A free page with one reference: the one freed last, whose memory is warm. nullopt if none is
   // free.
   std::optional<PageIndex> allocate();
+  // Notes that the page, which was just allocated, belongs to `owner` now. True if it was somebody
+  // else's, whose bytes may still be in its memory.
+  bool change_owner(PageIndex page, uint32_t owner);
   // One more reference. Precondition: the page is in use.
   void retain(PageIndex page);
   // One reference less; true if that was the last and the page is free now.
@@ -35,10 +38,12 @@ class PagePool {
 
  private:
   std::vector<uint32_t> references_;  // [pages]; 0 = free
-  std::vector<PageIndex> freed_;      // pages that have memory; the last freed at the end
-  size_t idle_count_ = 0;             // of them at the front, untouched since mark_idle()
-  std::vector<PageIndex> cold_;       // freed pages whose memory was taken
-  PageIndex never_used_ = 0;          // pages from here on were never handed out
+  // [pages]: whose bytes its memory may have, plus one; 0 = nobody's.
+  std::vector<uint64_t> owners_;
+  std::vector<PageIndex> freed_;  // pages that have memory; the last freed at the end
+  size_t idle_count_ = 0;         // of them at the front, untouched since mark_idle()
+  std::vector<PageIndex> cold_;   // freed pages whose memory was taken
+  PageIndex never_used_ = 0;      // pages from here on were never handed out
   size_t used_count_ = 0;
 };
 

@@ -18,7 +18,9 @@
 #include "actors/store_actor.h"
 #include "actors/supervisor.h"
 #include "actors/worker.h"
+#include "daemon/health.h"
 #include "daemon/http_door.h"
+#include "daemon/reload.h"
 #include "daemon/run_dir.h"
 #include "kernels/kv_format.h"
 #include "persist/memory_store.h"
@@ -50,9 +52,12 @@ Result<PageArena> make_arena(const Model& model, int64_t kv_bytes_max) {
 // threads have ended.
 class Service {
  public:
-  Service(const DaemonOptions& options, ZmqContext& context, HttpDoor* http, const Model& model,
-          PageArena arena, ThreadPool& pool, std::unique_ptr<Store> store)
-      : options_(options),
+  Service(const ParsedOptions& parsed, ZmqContext& context, HttpDoor* http, const Model& model,
+          PageArena arena, ThreadPool& pool, std::unique_ptr<Store> store, Surroundings& around)
+      : settings_(parsed),
+        options_(settings_.options),
+        around_(around),
+        health_(system_clock(), around.manager, model.name),
         context_(context),
         http_(http),
         model_(model),
@@ -65,14 +70,24 @@ class Service {
           signals_io_.stop();
         }) {}
 
+  ~Service() {
+    if (http_ != nullptr) http_->when_serving({});
+  }
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
   int run(const std::function<void()>& on_ready) {
-    start_actors(on_ready);
+    expect_doors(on_ready);
+    start_actors();
+    start_gateways();
     const int signal = wait_for_signal();
     supervisor_.stop_restarting();
     if (http_ != nullptr) http_->stop_restarting();
     // Actors may be waiting for one that is gone, so they cannot be stopped in good order.
     if (failed_) std::_Exit(1);
     spdlog::info("signal {}: stopping", signal);
+    around_.manager.stopping();
+    around_.manager.status("stopping");
     ask_to_stop();
     supervisor_.join();
     spdlog::info("stopped");
@@ -80,38 +95,53 @@ class Service {
   }
 
  private:
-  void start_actors(const std::function<void()>& on_ready) {
+  void start_actors() {
     supervisor_.start("scheduler", [this](uint64_t incarnation) {
-      run_scheduler(context_, scheduler_options(incarnation), model_, arena_, system_clock());
+      run_scheduler(context_, scheduler_options(incarnation), model_, arena_, system_clock(),
+                    {[this](const SchedulerLoad& load) { health_.on_tick(load); },
+                     [this] { return take_limits(); }});
       // It returns when it was told to stop. A worker that has not connected yet was not told.
       context_.end_binding();
     });
     start_worker(kPrefillActor, [this](const wire::Message& m) -> std::optional<wire::Message> {
+      const WorkMeter::Piece piece(health_.prefill);
       if (const auto* encode = std::get_if<wire::EncodeJob>(&m)) return run_encode(model_, *encode);
       if (const auto* job = std::get_if<wire::PrefillJob>(&m)) return run_prefill(engine_, *job);
       return std::nullopt;
     });
     start_worker(kDecodeActor, [this](const wire::Message& m) -> std::optional<wire::Message> {
+      const WorkMeter::Piece piece(health_.decode);
       if (const auto* job = std::get_if<wire::DecodeJob>(&m)) return run_decode(engine_, *job);
       return std::nullopt;
     });
     supervisor_.start(kStoreActor, [this](uint64_t incarnation) { run_store(incarnation); });
-    const auto on_listening = [this, on_ready](const std::string& tenant) {
-      const std::lock_guard lock(listening_mutex_);
-      listening_.insert(tenant);
-      if (listening_.size() == 1 + options_.tenants.size()) on_ready();
+  }
+
+  // Each door says that it serves on a thread of its own; the last of them makes the daemon ready.
+  void expect_doors(const std::function<void()>& on_ready) {
+    const size_t doors = 1 + options_.tenants.size() + (http_ != nullptr ? 1 : 0);
+    on_serving_ = [this, on_ready, doors](const std::string& door) {
+      const std::lock_guard lock(serving_mutex_);
+      serving_.insert(door);
+      if (serving_.size() < doors) return;
+      on_ready();
+      asio::post(signals_io_, [this] { tell_ready(); });
     };
-    start_gateway(kLocalTenant, options_.endpoint, on_listening);
+    if (http_ != nullptr) http_->when_serving([this] { on_serving_("http"); });
+  }
+
+  void start_gateways() {
+    start_gateway(kLocalTenant, options_.endpoint);
     for (const std::string& tenant : options_.tenants) {
-      start_gateway(tenant, tenant_endpoint(options_.run_dir, tenant), on_listening);
+      start_gateway(tenant, tenant_endpoint(options_.run_dir, tenant));
     }
   }
 
-  void start_gateway(const std::string& tenant, const std::string& endpoint,
-                     const std::function<void(const std::string&)>& on_listening) {
+  void start_gateway(const std::string& tenant, const std::string& endpoint) {
+    const GatewayDoor door = {tenant, endpoint, wire::events_endpoint(endpoint),
+                              around_.sockets.find_ipc(endpoint).value_or(-1)};
     supervisor_.start(gateway_name(tenant), [=, this](uint64_t incarnation) {
-      run_gateway(context_, tenant, endpoint, wire::events_endpoint(endpoint), incarnation,
-                  [&] { on_listening(tenant); });
+      run_gateway(context_, door, incarnation, [&] { on_serving_(gateway_name(door.tenant)); });
     });
   }
 
@@ -131,12 +161,14 @@ class Service {
                               : StoreActor(memory_store_, system_clock());
     run_batch_worker(context_, kStoreActor, incarnation,
                      [&](const std::vector<wire::Message>& batch, const Send& send) {
+                       const WorkMeter::Piece piece(health_.store);
                        batch.empty() ? actor.tidy(send) : actor.handle(batch, send);
                        return actor.busy();
                      });
   }
 
-  SchedulerOptions scheduler_options(uint64_t incarnation) const {
+  SchedulerOptions scheduler_options(uint64_t incarnation) {
+    const std::lock_guard lock(options_mutex_);
     SchedulerOptions scheduler;
     scheduler.version = CASCADE_VERSION;
     scheduler.threads = options_.threads;
@@ -155,14 +187,89 @@ class Service {
     return scheduler;
   }
 
-  // SIGINT, SIGTERM or SIGHUP; 0 if an actor could not go on.
+  // The signal that ends it; 0 if an actor could not go on.
   int wait_for_signal() {
     int received = 0;
-    signals_.async_wait([&](const boost::system::error_code& error, int signal) {
-      if (!error) received = signal;
-    });
+    take_signal(received);
+    beat();
     signals_io_.run();
     return received;
+  }
+
+  void take_signal(int& received) {
+    signals_.async_wait([this, &received](const boost::system::error_code& error, int signal) {
+      if (error) return;
+      if (signal == SIGHUP && around_.read_again) {
+        reload();
+        return take_signal(received);
+      }
+      received = signal;
+      signals_io_.stop();
+    });
+  }
+
+  void reload() {
+    around_.manager.reloading();
+    const ParsedOptions read = around_.read_again();
+    if (read.exit_code) {
+      spdlog::error("the settings have mistakes, and stay as they were");
+    } else {
+      take(plan_reload(settings_, read), read);
+    }
+    around_.manager.ready();
+  }
+
+  void take(ReloadPlan plan, const ParsedOptions& read) {
+    std::vector<std::string> new_tenants;
+    if (http_ != nullptr) {
+      const Status keys = http_->reload_keys(plan.options.http_keys_file, new_tenants);
+      if (!keys.ok()) spdlog::error("keys stay as they were: {}", keys.error().to_string());
+    }
+    for (const std::string& tenant : new_tenants) {
+      spdlog::warn("the tenant {} is new: its keys take a restart", tenant);
+    }
+    for (const std::string& change : plan.applied) spdlog::info("changed: {}", change);
+    for (const std::string& change : plan.refused) {
+      spdlog::warn("changed, but takes a restart: {}", change);
+    }
+    spdlog::set_level(spdlog::level::from_str(plan.options.log_level));
+    {
+      const std::lock_guard lock(options_mutex_);
+      settings_.options = std::move(plan.options);
+      // What takes a restart is said again next time.
+      for (const config::Setting& setting : config::settings()) {
+        if (!setting.reloads) continue;
+        settings_.configuration.values.erase(std::string(setting.name));
+        const auto now = read.configuration.values.find(setting.name);
+        if (now != read.configuration.values.end()) settings_.configuration.values.insert(*now);
+      }
+    }
+    SchedulerOptions limits = scheduler_options(0);
+    const std::lock_guard lock(options_mutex_);
+    limits_ = std::move(limits);
+    spdlog::info("reloaded");
+  }
+
+  std::optional<SchedulerOptions> take_limits() {
+    const std::lock_guard lock(options_mutex_);
+    return std::exchange(limits_, std::nullopt);
+  }
+
+  void beat() {
+    if (!around_.manager.present()) return;
+    beat_.expires_after(std::chrono::microseconds(health_.interval_us()));
+    beat_.async_wait([this](const boost::system::error_code& error) {
+      if (error) return;
+      if (ready_) health_.beat();
+      beat();
+    });
+  }
+
+  // Clients can connect.
+  void tell_ready() {
+    if (std::exchange(ready_, true)) return;
+    health_.beat();
+    around_.manager.ready();
   }
 
   void ask_to_stop() {
@@ -173,7 +280,10 @@ class Service {
     if (port.connect(kSchedulerEndpoint).ok()) port.send(wire::encode({{}, wire::Stop{}}));
   }
 
+  ParsedOptions settings_;  // main thread
   const DaemonOptions& options_;
+  Surroundings& around_;
+  Health health_;
   ZmqContext& context_;
   HttpDoor* const http_;  // nullptr: none
   const Model& model_;
@@ -182,11 +292,16 @@ class Service {
   MemoryStore memory_store_;      // in its place
   Engine engine_;
   asio::io_context signals_io_{1};
-  // Before anybody can be told that the daemon serves: who is may stop it at once. SIGHUP: the
-  // terminal of a daemon in the foreground was closed.
+  // Before anybody can be told that the daemon serves: who is may stop it at once. SIGHUP: read the
+  // settings again; without such, the terminal of a daemon in the foreground was closed.
   asio::signal_set signals_{signals_io_, SIGINT, SIGTERM, SIGHUP};
-  std::mutex listening_mutex_;       // gateways are threads
-  std::set<std::string> listening_;  // tenants whose clients can connect
+  asio::steady_timer beat_{signals_io_};
+  bool ready_ = false;                                  // and the service manager knows
+  std::mutex options_mutex_;                            // of what a reload changes
+  std::optional<SchedulerOptions> limits_;              // for the scheduler
+  std::function<void(const std::string&)> on_serving_;  // a door, by its name
+  std::mutex serving_mutex_;
+  std::set<std::string> serving_;  // doors whose clients are answered
   std::atomic<bool> failed_{false};
   Supervisor supervisor_;
 };
@@ -231,37 +346,53 @@ Status note_model(Store& store, const Model& model, const DaemonOptions& options
   return store.rollback();
 }
 
+void log_model(const Model& model, const PageArena& arena, const DaemonOptions& options) {
+  spdlog::info(
+      "model {} ({}, {} layers): weights {} MiB as {}; KV {} bytes a token as {}, {} MiB "
+      "at most; {} kernels on {} threads",
+      model.name, model.config.model_type, model.config.layers, model.weights.bytes() >> 20,
+      to_string(options.weight_type), arena.page_bytes() / kPageTokens, to_string(options.kv_type),
+      options.kv_bytes_max >> 20, to_string(options.isa), options.threads);
+}
+
+// Where clients connect: the tenant "local" first.
+std::vector<std::string> endpoints_of(const DaemonOptions& options) {
+  std::vector<std::string> endpoints = {options.endpoint};
+  for (const std::string& tenant : options.tenants) {
+    endpoints.push_back(tenant_endpoint(options.run_dir, tenant));
+  }
+  return endpoints;
+}
+
 }  // namespace
 
-Result<int> run_daemon(const DaemonOptions& options, const std::function<void()>& on_ready) {
+Result<int> run_daemon(const ParsedOptions& parsed, Surroundings& around,
+                       const std::function<void()>& on_ready) {
+  const DaemonOptions& options = parsed.options;
   ASSIGN_OR_RETURN(const RunDir run_dir, RunDir::open(options.run_dir));
   ::umask(0077);  // the socket is for this user alone
   ThreadPool pool(options.threads);
   ZmqContext context;
-  ASSIGN_OR_RETURN(const std::unique_ptr<HttpDoor> http, HttpDoor::open(options, context));
+  const std::vector<std::string> endpoints = endpoints_of(options);
+  ASSIGN_OR_RETURN(const std::unique_ptr<HttpDoor> http,
+                   HttpDoor::open(options, around.sockets.take_others(endpoints), context));
   ASSIGN_OR_RETURN(std::unique_ptr<Store> store, open_store(options));
   const ModelOptions model_options = {options.weight_type, options.kv_type, options.isa,
-                                      options.state_dir};
+                                      options.cache_dir};
+  around.manager.status("loading " + options.model_dir);
   ASSIGN_OR_RETURN(const std::unique_ptr<Model> model,
                    load_model(options.model_dir, model_options, pool));
   log_load(model->load, model->weights.bytes());
   ASSIGN_OR_RETURN(PageArena arena, make_arena(*model, options.kv_bytes_max));
-  spdlog::info(
-      "model {} ({}, {} layers): weights {} MiB as {}; KV {} bytes a token as {}, {} MiB "
-      "at most; {} kernels on {} threads",
-      model->name, model->config.model_type, model->config.layers, model->weights.bytes() >> 20,
-      to_string(options.weight_type), arena.page_bytes() / kPageTokens, to_string(options.kv_type),
-      options.kv_bytes_max >> 20, to_string(options.isa), options.threads);
+  log_model(*model, arena, options);
   if (store) RETURN_IF_ERROR(note_model(*store, *model, options));
-  Service service(options, context, http.get(), *model, std::move(arena), pool, std::move(store));
+  Service service(parsed, context, http.get(), *model, std::move(arena), pool, std::move(store),
+                  around);
   std::vector<SocketFile> sockets;
-  const auto add_sockets = [&](const std::string& endpoint) {
-    sockets.emplace_back(endpoint);
+  for (const std::string& endpoint : endpoints) {
+    // The others are the service manager's.
+    if (!around.sockets.find_ipc(endpoint)) sockets.emplace_back(endpoint);
     sockets.emplace_back(wire::events_endpoint(endpoint));
-  };
-  add_sockets(options.endpoint);
-  for (const std::string& tenant : options.tenants) {
-    add_sockets(tenant_endpoint(options.run_dir, tenant));
   }
   const int exit_code = service.run([&] {
     for (SocketFile& socket : sockets) socket.remember();

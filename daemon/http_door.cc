@@ -6,6 +6,7 @@
 
 #include <csignal>
 
+#include "actors/scheduler/tenant.h"
 #include "base/file.h"
 
 namespace cascade {
@@ -30,17 +31,34 @@ Result<http::ApiKeys> read_keys(const std::string& path) {
   return keys;
 }
 
+// An inherited socket, of which there may be one, stands for the address. Takes all of them.
+Result<HttpListener> open_listener(const std::string& address, const std::vector<int>& inherited) {
+  if (inherited.size() > 1) {
+    for (const int descriptor : inherited) ::close(descriptor);
+    return invalid_argument("LISTEN_FDS", "has " + std::to_string(inherited.size()) +
+                                              " sockets for HTTP; there may be one");
+  }
+  if (!inherited.empty()) return HttpListener::adopt(inherited.front());
+  auto listener = HttpListener::open(address);
+  if (listener.ok()) return listener;
+  return Error{listener.error().code, "--http", listener.error().message};
+}
+
 }  // namespace
 
 Result<std::unique_ptr<HttpDoor>> HttpDoor::open(const DaemonOptions& options,
-                                                 ZmqContext& context) {
-  if (options.http_address.empty()) return std::unique_ptr<HttpDoor>();
+                                                 std::vector<int> inherited, ZmqContext& context) {
+  if (options.http_address.empty() && inherited.empty()) return std::unique_ptr<HttpDoor>();
   HttpOptions http_options;
-  ASSIGN_OR_RETURN(http_options.keys, read_keys(options.http_keys_file));
-  auto listener = HttpListener::open(options.http_address);
-  if (!listener.ok()) {
-    return Error{listener.error().code, "--http", listener.error().message};
+  auto keys = read_keys(options.http_keys_file);
+  auto listener = open_listener(options.http_address, inherited);
+  if (!keys.ok()) return keys.error();
+  if (!listener.ok()) return listener.error();
+  if (!listener->is_local() && keys->empty()) {
+    return invalid_argument(
+        "--http-keys", "is needed: " + listener->address() + " can be reached from other machines");
   }
+  http_options.keys->set(*std::move(keys));
   http_options.hosts = http::host_rules({options.http_hosts.begin(), options.http_hosts.end()},
                                         /*any_address=*/!listener->is_local());
   spdlog::info("HTTP at {}{}", listener->is_unix() ? "" : "http://", listener->address());
@@ -52,14 +70,37 @@ HttpDoor::HttpDoor(ZmqContext& context, HttpListener listener, HttpOptions optio
     : context_(context),
       listener_(std::move(listener)),
       options_(std::move(options)),
+      tenants_(options_.keys->get()->tenants()),
       supervisor_(system_clock(), {}, [this](const std::string&, const std::string& why) {
         spdlog::critical("the HTTP gateway failed too often ({}); the daemon stops", why);
         failed_ = true;
         ::kill(::getpid(), SIGTERM);
       }) {
+  options_.on_serving = [this] {
+    const std::lock_guard lock(mutex_);
+    if (on_serving_) on_serving_();
+  };
   supervisor_.start("http", [this](uint64_t incarnation) {
     run_http(context_, listener_, options_, incarnation);
   });
+}
+
+void HttpDoor::when_serving(std::function<void()> on_serving) {
+  const std::lock_guard lock(mutex_);
+  on_serving_ = std::move(on_serving);
+}
+
+Status HttpDoor::reload_keys(const std::string& file, std::vector<std::string>& new_tenants) {
+  ASSIGN_OR_RETURN(http::ApiKeys keys, read_keys(file));
+  if (keys.empty() && !listener_.is_local()) {
+    return invalid_argument(
+        "--http-keys", "is needed: " + listener_.address() + " can be reached from other machines");
+  }
+  for (const std::string& tenant : keys.tenants()) {
+    if (tenant != kLocalTenant && !tenants_.contains(tenant)) new_tenants.push_back(tenant);
+  }
+  options_.keys->set(std::move(keys));
+  return {};
 }
 
 HttpDoor::~HttpDoor() {

@@ -3,7 +3,12 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "actors/http/http_actor.h"
 #include "actors/supervisor.h"
@@ -13,14 +18,25 @@ namespace cascade {
 
 class HttpDoor {
  public:
-  // nullptr without --http. `context` outlives it.
-  // Errors name the option: an address that is none or beyond this machine without keys, or that
-  // cannot be bound; a file of keys that cannot be read, is malformed or has none.
-  static Result<std::unique_ptr<HttpDoor>> open(const DaemonOptions& options, ZmqContext& context);
+  // nullptr without --http and an inherited socket. `inherited`: sockets that listen already, which
+  // it takes; HTTP is served at one place only. `context` outlives it.
+  // Errors name the option, or LISTEN_FDS: an address that is none or beyond this machine without
+  // keys, or that cannot be bound; a file of keys that cannot be read, is malformed or has none.
+  static Result<std::unique_ptr<HttpDoor>> open(const DaemonOptions& options,
+                                                std::vector<int> inherited, ZmqContext& context);
   // Waits for its thread: the scheduler has stopped, or there never was one.
   ~HttpDoor();
   HttpDoor(const HttpDoor&) = delete;
   HttpDoor& operator=(const HttpDoor&) = delete;
+
+  // From now on the keys of the file hold; "" for none. Any thread.
+  // `new_tenants`: those of the file whose keys do not work before the next start.
+  // Errors, as open(): the keys are as they were.
+  Status reload_keys(const std::string& file, std::vector<std::string>& new_tenants);
+
+  // `on_serving` is called once requests are answered, on another thread, and again after a
+  // restart. Before the scheduler is started.
+  void when_serving(std::function<void()> on_serving);
 
   // From now on it is not started again.
   void stop_restarting() { supervisor_.stop_restarting(); }
@@ -32,7 +48,10 @@ class HttpDoor {
 
   ZmqContext& context_;
   const HttpListener listener_;
-  const HttpOptions options_;
+  HttpOptions options_;
+  const std::set<std::string> tenants_;  // that have a place in the gateway
+  std::mutex mutex_;
+  std::function<void()> on_serving_;
   std::atomic<bool> failed_{false};
   Supervisor supervisor_;
 };

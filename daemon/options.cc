@@ -1,4 +1,5 @@
-// CLI11 does the parsing; what depends on several options is checked here.
+// The settings of config/setting_table.cc become options; what depends on several of them, or on
+// the machine, is checked here.
 #include "daemon/options.h"
 
 #include <unistd.h>
@@ -12,12 +13,15 @@
 
 #include "actors/http/listener.h"
 #include "actors/scheduler/tenant.h"
-#include "base/checked.h"
 #include "daemon/run_dir.h"
 #include "persist/state_directory.h"
 
 namespace cascade {
 namespace {
+
+using config::Configuration;
+using config::Setting;
+using config::Value;
 
 constexpr int64_t kKvBytesMin = int64_t{64} << 20;
 constexpr int kThreadsMax = 256;        // what ThreadPool takes
@@ -33,6 +37,27 @@ std::string default_run_dir() {
   return "/run/cascaded";
 }
 
+// Where systemd has it, or beside the state.
+std::string default_cache_dir(const std::string& state_dir) {
+  const char* cache = std::getenv("CACHE_DIRECTORY");
+  if (cache == nullptr || *cache != '/') return state_dir;
+  return std::string(cache).substr(0, std::string_view(cache).find(':'));
+}
+
+// Where each setting was given; its flag for those that were not.
+class Origins {
+ public:
+  explicit Origins(const config::Values& values) : values_(values) {}
+  std::string operator()(std::string_view name) const {
+    const auto found = values_.find(name);
+    return found == values_.end() ? "--" + std::string(name) : found->second.origin;
+  }
+  bool given(std::string_view name) const { return values_.contains(name); }
+
+ private:
+  const config::Values& values_;
+};
+
 // The memory limit of this process's control group, or the largest number.
 int64_t cgroup_memory_bytes() {
   std::ifstream file("/sys/fs/cgroup/memory.max");
@@ -41,198 +66,179 @@ int64_t cgroup_memory_bytes() {
 }
 
 // Names are parts of file names and of what is printed.
-Status check_tenants(const std::vector<std::string>& tenants, const std::string& run_dir) {
+Status check_tenants(const std::vector<std::string>& tenants, const std::string& run_dir,
+                     const std::string& where) {
   if (tenants.size() > kTenantsMax) {
-    return invalid_argument("--tenant", "is there " + std::to_string(tenants.size()) +
-                                            " times; the limit is " + std::to_string(kTenantsMax));
+    return invalid_argument(where, "is there " + std::to_string(tenants.size()) +
+                                       " times; the limit is " + std::to_string(kTenantsMax));
   }
   for (size_t i = 0; i < tenants.size(); ++i) {
     const std::string& name = tenants[i];
     const bool plain =
         name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == name.npos;
     if (name.empty() || name.size() > kTenantBytesMax || !plain) {
-      return invalid_argument("--tenant", "must have 1 to " + std::to_string(kTenantBytesMax) +
-                                              " of a-z, 0-9, _ and -, got \"" + name + '"');
+      return invalid_argument(where, "must have 1 to " + std::to_string(kTenantBytesMax) +
+                                         " of a-z, 0-9, _ and -, got \"" + name + '"');
     }
     const bool again = std::count(tenants.begin(), tenants.end(), name) > 1;
     if (again || name == kLocalTenant) {
-      return invalid_argument("--tenant", '"' + name + "\" is there already");
+      return invalid_argument(where, '"' + name + "\" is there already");
     }
     const Status endpoint = check_endpoint(tenant_endpoint(run_dir, name));
-    if (!endpoint.ok()) return invalid_argument("--tenant", endpoint.error().message);
+    if (!endpoint.ok()) return invalid_argument(where, endpoint.error().message);
   }
   return {};
 }
 
-template <class T>
-CLI::Validator one_of(std::optional<T> (*parse)(std::string_view), const std::string& names) {
-  const auto check = [parse, names](const std::string& text) {
-    return parse(text) ? std::string() : "must be one of " + names;
-  };
-  return CLI::Validator(check, names);
-}
-
-// CLI::Range takes NaN.
-CLI::Validator share() {
-  const auto check = [](const std::string& text) {
-    double value = -1;
-    const char* const end = text.data() + text.size();
-    const auto [stop, error] = std::from_chars(text.data(), end, value);
-    const bool good = error == std::errc() && stop == end && value >= 0 && value <= 1;
-    return good ? std::string() : "must be a number from 0 to 1, got " + text;
-  };
-  return CLI::Validator(check, "SHARE");
-}
-
-// As they stand on the command line.
-struct TypeNames {
-  std::string weights = "bf16", kv = "int8", isa;
-};
-
-struct Sizes {
-  std::string memory, disk;
-};
-
-void add_compute_options(CLI::App& app, DaemonOptions& options, TypeNames& types) {
-  app.add_option("--weights", types.weights, "number type of the weights")
-      ->check(one_of(weight_type_from_string, "f32, bf16, int8, int4"))
-      ->capture_default_str();
-  app.add_option("--kv", types.kv, "number type of the KV cache")
-      ->check(one_of(kv_type_from_string, "f32, bf16, fp16, fp8, int8"))
-      ->capture_default_str();
-  app.add_option("--isa", types.isa, "instruction set of the kernels")
-      ->check(one_of(isa_from_string, "scalar, avx2, avx512, avx512vnni, openblas"))
-      ->capture_default_str();
-  app.add_option("--threads", options.threads, "threads that compute")
-      ->check(CLI::Range(1, kThreadsMax))
-      ->capture_default_str();
-}
-
-void add_cache_options(CLI::App& app, DaemonOptions& options, Sizes& sizes) {
-  app.add_option("--kv-memory", sizes.memory,
-                 "most memory for KV pages: bytes, or 512M, 4G (default: half of the machine's)");
-  app.add_option("--max-disk", sizes.disk,
-                 "most disk space for KV pages in --state-dir: bytes, or 512M, 4G; beyond it those "
-                 "not used for longest go, but none of pinned chunks")
-      ->default_str("10G");
-  const auto set_eviction = [&options](const std::string& name) {
-    options.eviction = *eviction_policy_from_string(name);
-  };
-  app.add_option_function<std::string>("--eviction", set_eviction,
-                                       "which pages go first when memory is full")
-      ->check(one_of(eviction_policy_from_string, "lru, lfu, priority, hybrid, adaptive"))
-      ->default_str("hybrid");
-  const auto set_think_policy = [&options](const std::string& name) {
-    options.think_policy = *think_policy_from_string(name);
-  };
-  app.add_option_function<std::string>("--think-policy", set_think_policy,
-                                       "what is kept of an output with thoughts, unless a request "
-                                       "says otherwise: the answer, all, or nothing")
-      ->check(one_of(think_policy_from_string, "reprefill, keep, drop"))
-      ->default_str("reprefill");
-  app.add_option("--max-pinned", options.max_pinned,
-                 "share of the KV pages that pinned chunks may keep from eviction")
-      ->check(share())
-      ->capture_default_str();
-  app.add_option("--chunk-memory-ratio", options.chunk_memory_ratio,
-                 "share of the KV pages that retained chunks may hold; beyond it the least "
-                 "valuable let go")
-      ->check(share())
-      ->capture_default_str();
-}
-
-void add_http_options(CLI::App& app, DaemonOptions& options) {
-  app.add_option("--http", options.http_address,
-                 "serve HTTP at ADDRESS:PORT, at PORT of 127.0.0.1, or at unix:PATH (default: not: "
-                 "whoever can connect may use a port without keys)");
-  app.add_option("--http-keys", options.http_keys_file,
-                 "file of API keys (cascadectl key new); needed to serve beyond this machine");
-  app.add_option("--http-host", options.http_hosts,
-                 "another name that HTTP clients may call this machine by");
-}
-
-// A port alone is one of this machine.
-Status check_http(DaemonOptions& options) {
+// A port alone is one of this machine. `where`: names the three settings for people.
+Status check_http(DaemonOptions& options, const Origins& where) {
   std::string& address = options.http_address;
   if (address.empty()) {
-    if (!options.http_keys_file.empty()) return invalid_argument("--http-keys", "needs --http");
-    if (!options.http_hosts.empty()) return invalid_argument("--http-host", "needs --http");
+    if (where.given("http")) return invalid_argument(where("http"), "must not be empty");
+    // A socket that the process inherits is in the place of the address.
+    if (std::getenv("LISTEN_FDS") != nullptr) return {};
+    if (!options.http_keys_file.empty())
+      return invalid_argument(where("http-keys"), "needs --http");
+    if (!options.http_hosts.empty()) return invalid_argument(where("http-host"), "needs --http");
     return {};
   }
   if (address.find_first_not_of("0123456789") == std::string::npos) {
     address = "127.0.0.1:" + address;
   }
   const auto local = is_local_address(address);
-  if (!local.ok()) return invalid_argument("--http", local.error().message);
+  if (!local.ok()) return invalid_argument(where("http"), local.error().message);
   if (*local || !options.http_keys_file.empty()) return {};
-  return invalid_argument("--http", address +
-                                        " can be reached from other machines; that needs "
-                                        "--http-keys");
-}
-
-void add_queue_options(CLI::App& app, DaemonOptions& options) {
-  app.add_option("--max-waiting", options.requests_waiting_max, "requests that may wait")
-      ->check(CLI::Range(1, 100'000))
-      ->capture_default_str();
-  app.add_option("--max-waiting-tokens", options.tokens_waiting_max,
-                 "tokens that the prompts of waiting requests may have in all (one may have more)")
-      ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
-      ->capture_default_str();
-  app.add_option("--max-running", options.requests_running_max, "requests that run together")
-      ->check(CLI::Range(1, 256))
-      ->capture_default_str();
-  app.add_option(
-         "--stop-timeout", options.stop_timeout_s,
-         "seconds that a stop may take: running requests may end, what they leave is written")
-      ->check(CLI::Range(1, 3600))
-      ->capture_default_str();
-  app.add_option("--max-tokens", options.max_tokens_default,
-                 "tokens of an answer whose request sets no limit")
-      ->check(CLI::Range(1, 1 << 24))
-      ->capture_default_str();
+  return invalid_argument(where("http"), address +
+                                             " can be reached from other machines; that needs "
+                                             "--http-keys");
 }
 
 // What depends on several options, or needs more than a look at the text.
-Status finish(const CLI::App& app, const Sizes& sizes, DaemonOptions& options) {
-  if (app.count("--kv-memory") > 0) {
-    ASSIGN_OR_RETURN(options.kv_bytes_max, parse_bytes("--kv-memory", sizes.memory));
+Status finish(const Origins& where, DaemonOptions& options) {
+  if (options.model_dir.empty()) {
+    return invalid_argument(where("model"), "is missing: the folder of the model to serve");
   }
-  if (app.count("--max-disk") > 0) {
-    ASSIGN_OR_RETURN(options.disk_bytes_max, parse_bytes("--max-disk", sizes.disk));
-  }
-  if (options.run_dir.empty()) return invalid_argument("--run-dir", "must not be empty");
-  RETURN_IF_ERROR(check_tenants(options.tenants, options.run_dir));
-  RETURN_IF_ERROR(check_http(options));
-  const bool given = app.count("--endpoint") > 0;
+  if (options.run_dir.empty()) return invalid_argument(where("run-dir"), "must not be empty");
+  RETURN_IF_ERROR(check_tenants(options.tenants, options.run_dir, where("tenant")));
+  RETURN_IF_ERROR(check_http(options, where));
+  const bool given = where.given("endpoint");
   if (!given) options.endpoint = "ipc://" + options.run_dir + "/cascaded.sock";
   const Status endpoint = check_endpoint(options.endpoint);
   if (endpoint.ok()) return {};
-  const char* option = given ? "--endpoint" : "--run-dir";
-  return Error{endpoint.error().code, option, endpoint.error().message};
+  return Error{endpoint.error().code, where(given ? "endpoint" : "run-dir"),
+               endpoint.error().message};
+}
+
+DaemonOptions defaults_of_machine() {
+  DaemonOptions options;
+  options.run_dir = default_run_dir();
+  options.state_dir = default_state_dir();
+  options.isa = best_isa();
+  options.threads =
+      std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kThreadsMax);
+  options.kv_bytes_max = default_kv_bytes();
+  return options;
+}
+
+// A text that config::check() has taken.
+template <class T>
+T number_of(const std::string& text) {
+  T value{};
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+using Take = void (*)(DaemonOptions&, const Value&);
+
+const std::string& text_of(const Value& value) {
+  return value.texts.front();
+}
+
+// What each setting changes, by its name.
+const std::map<std::string_view, Take>& takers() {
+  using O = DaemonOptions;
+  using V = Value;
+  static const std::map<std::string_view, Take> all = {
+      {"model", [](O& o, const V& v) { o.model_dir = text_of(v); }},
+      {"weights", [](O& o, const V& v) { o.weight_type = *weight_type_from_string(text_of(v)); }},
+      {"kv", [](O& o, const V& v) { o.kv_type = *kv_type_from_string(text_of(v)); }},
+      {"isa", [](O& o, const V& v) { o.isa = *isa_from_string(text_of(v)); }},
+      {"threads", [](O& o, const V& v) { o.threads = number_of<int>(text_of(v)); }},
+      {"run-dir", [](O& o, const V& v) { o.run_dir = text_of(v); }},
+      {"state-dir", [](O& o, const V& v) { o.state_dir = text_of(v); }},
+      {"cache-dir", [](O& o, const V& v) { o.cache_dir = text_of(v); }},
+      {"endpoint", [](O& o, const V& v) { o.endpoint = text_of(v); }},
+      {"tenant", [](O& o, const V& v) { o.tenants = v.texts; }},
+      {"http", [](O& o, const V& v) { o.http_address = text_of(v); }},
+      {"http-keys", [](O& o, const V& v) { o.http_keys_file = text_of(v); }},
+      {"http-host", [](O& o, const V& v) { o.http_hosts = v.texts; }},
+      {"kv-memory", [](O& o, const V& v) { o.kv_bytes_max = *config::parse_size("", text_of(v)); }},
+      {"max-disk",
+       [](O& o, const V& v) { o.disk_bytes_max = *config::parse_size("", text_of(v)); }},
+      {"eviction", [](O& o, const V& v) { o.eviction = *eviction_policy_from_string(text_of(v)); }},
+      {"think-policy",
+       [](O& o, const V& v) { o.think_policy = *think_policy_from_string(text_of(v)); }},
+      {"max-pinned", [](O& o, const V& v) { o.max_pinned = number_of<double>(text_of(v)); }},
+      {"chunk-memory-ratio",
+       [](O& o, const V& v) { o.chunk_memory_ratio = number_of<double>(text_of(v)); }},
+      {"max-waiting",
+       [](O& o, const V& v) { o.requests_waiting_max = number_of<int32_t>(text_of(v)); }},
+      {"max-waiting-tokens",
+       [](O& o, const V& v) { o.tokens_waiting_max = number_of<int64_t>(text_of(v)); }},
+      {"max-running",
+       [](O& o, const V& v) { o.requests_running_max = number_of<int32_t>(text_of(v)); }},
+      {"max-tokens",
+       [](O& o, const V& v) { o.max_tokens_default = number_of<int32_t>(text_of(v)); }},
+      {"stop-timeout", [](O& o, const V& v) { o.stop_timeout_s = number_of<int32_t>(text_of(v)); }},
+      {"log-level", [](O& o, const V& v) { o.log_level = text_of(v); }},
+  };
+  return all;
+}
+
+// The command line: the settings as options, and what is none of them.
+struct CommandLine {
+  std::map<std::string, std::vector<std::string>> given;  // by the settings' names
+  std::string file;
+  bool check = false;
+};
+
+void add_options(CLI::App& app, CommandLine& line) {
+  app.set_version_flag("--version", "cascaded " CASCADE_VERSION);
+  app.footer(
+      "Exit codes: 0 stopped by SIGINT or SIGTERM; 1 it could not start or go on; 2 the command "
+      "line or the\nconfiguration is wrong.");
+  app.add_option("--config", line.file,
+                 "file of settings, cascaded.toml(5); with it SIGHUP reads it again (default: "
+                 "$CASCADED_CONFIG, else none)");
+  app.add_flag("--check", line.check, "only say whether the settings are good, and exit");
+  for (const Setting& setting : config::settings()) {
+    auto* option = app.add_option(flag_of(setting), line.given[std::string(setting.name)],
+                                  std::string(setting.help))
+                       ->allow_extra_args(false)
+                       ->group(std::string(setting.group));
+    if (setting.kind != config::Kind::kList) option->expected(1);
+    option->default_str(
+        std::string(setting.computed.empty() ? setting.fallback : setting.computed));
+    option->type_name(
+        setting.kind == config::Kind::kChoice ? "one of " + std::string(setting.allowed) : "");
+  }
+}
+
+Configuration layers(const CommandLine& line) {
+  Configuration all;
+  if (!line.file.empty()) config::add_files(all, line.file);
+  config::add_environment(all, environ);
+  for (const auto& [name, texts] : line.given) {
+    if (texts.empty()) continue;
+    const Setting& setting = *config::find_setting(name);
+    const Status good = config::check(setting, texts, flag_of(setting));
+    if (!good.ok()) all.problems.push_back(good.error());
+    all.values.insert_or_assign(name, Value{texts, flag_of(setting)});
+  }
+  return all;
 }
 
 }  // namespace
-
-Result<int64_t> parse_bytes(const std::string& option, const std::string& text) {
-  const Error bad = invalid_argument(option,
-                                     "must be a whole number of bytes from 1 to "
-                                     "9223372036854775807, or of KiB, MiB or GiB with K, "
-                                     "M or G behind it (512M, 4G), got \"" +
-                                         text + "\"");
-  int64_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [unit, error] = std::from_chars(text.data(), end, number);
-  if (error != std::errc() || number <= 0) return bad;
-  const std::string_view suffix(unit, static_cast<size_t>(end - unit));
-  int shift = 0;
-  if (suffix == "K") shift = 10;
-  if (suffix == "M") shift = 20;
-  if (suffix == "G") shift = 30;
-  if (!suffix.empty() && shift == 0) return bad;
-  const auto bytes = checked_mul(number, int64_t{1} << shift);
-  if (!bytes) return bad;
-  return *bytes;
-}
 
 std::string tenant_endpoint(const std::string& run_dir, const std::string& tenant) {
   return "ipc://" + run_dir + "/tenant-" + tenant + ".sock";
@@ -246,56 +252,37 @@ int64_t default_kv_bytes() {
 
 ParsedOptions parse_options(int argc, const char* const* argv) {
   ParsedOptions parsed;
-  DaemonOptions& options = parsed.options;
-  options.run_dir = default_run_dir();
-  options.state_dir = default_state_dir();
-  options.isa = best_isa();
-  options.threads =
-      std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kThreadsMax);
-  options.kv_bytes_max = default_kv_bytes();
-  TypeNames types;
-  types.isa = to_string(options.isa);
-  Sizes sizes;
-
+  CommandLine line;
+  line.file = config::file_from_environment();
   CLI::App app("Cascade: an LLM inference daemon that keeps and reuses what it computed.",
                "cascaded");
-  app.set_version_flag("--version", "cascaded " CASCADE_VERSION);
-  app.footer(
-      "Exit codes: 0 stopped by SIGINT, SIGTERM or SIGHUP; 1 it could not start or go on; 2 the "
-      "command line is wrong.");
-  app.add_option("--model", options.model_dir, "folder of the model, or a GGUF file")
-      ->check(CLI::Validator(
-          [](const std::string& text) { return text.empty() ? "must not be empty" : ""; }, "DIR"))
-      ->required();
-  app.add_option("--run-dir", options.run_dir, "folder of the socket")->capture_default_str();
-  app.add_option(
-         "--state-dir", options.state_dir,
-         "folder of what outlives the daemon: chunks, KV pages, packed weights (empty: nothing)")
-      ->capture_default_str();
-  app.add_option("--endpoint", options.endpoint,
-                 "where clients connect (ipc://PATH; default: RUN_DIR/cascaded.sock)");
-  app.add_option("--tenant", options.tenants,
-                 "another tenant: RUN_DIR/tenant-NAME.sock, whose chunks and pages are its own");
-  add_http_options(app, options);
-  add_compute_options(app, options, types);
-  add_cache_options(app, options, sizes);
-  add_queue_options(app, options);
-  app.add_option("--log-level", options.log_level, "debug, info, warn or error")
-      ->check(CLI::IsMember({"debug", "info", "warn", "error"}))
-      ->capture_default_str();
+  add_options(app, line);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     parsed.exit_code = app.exit(error) == 0 ? 0 : kExitUsage;
     return parsed;
   }
-  options.weight_type = *weight_type_from_string(types.weights);
-  options.kv_type = *kv_type_from_string(types.kv);
-  options.isa = *isa_from_string(types.isa);
-  if (const Status finished = finish(app, sizes, options); !finished.ok()) {
-    std::cerr << "cascaded: " << finished.error().to_string() << std::endl;
-    parsed.exit_code = kExitUsage;
+  parsed.config_file = line.file;
+  parsed.configuration = layers(line);
+  std::vector<Error>& problems = parsed.configuration.problems;
+  if (problems.empty()) {
+    parsed.options = defaults_of_machine();
+    for (const auto& [name, value] : parsed.configuration.values) {
+      takers().at(name)(parsed.options, value);
+    }
+    DaemonOptions& options = parsed.options;
+    if (!parsed.configuration.values.contains("cache-dir")) {
+      options.cache_dir = default_cache_dir(options.state_dir);
+    }
+    const Status finished = finish(Origins(parsed.configuration.values), options);
+    if (!finished.ok()) problems.push_back(finished.error());
   }
+  for (const Error& problem : problems) {
+    std::cerr << "cascaded: " << problem.to_string() << std::endl;
+  }
+  if (line.check && problems.empty()) std::cerr << "cascaded: the settings are good" << std::endl;
+  if (!problems.empty() || line.check) parsed.exit_code = problems.empty() ? 0 : kExitUsage;
   return parsed;
 }
 

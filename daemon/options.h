@@ -1,4 +1,4 @@
-// The command line of cascaded.
+// What cascaded is told: configuration files, environment, command line.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "base/number_types.h"
 #include "base/result.h"
 #include "cache/eviction.h"
+#include "config/configuration.h"
 #include "kernels/kernels.h"
 
 namespace cascade {
@@ -18,6 +19,8 @@ struct DaemonOptions {
   std::string model_dir;
   // Holds what the next start can use; created with mode 0700. Empty: nothing is kept.
   std::string state_dir;
+  // Holds the packed weights, which can be made again; created with mode 0700. Empty: nothing.
+  std::string cache_dir;
   std::string run_dir;   // holds the socket and the lock; created with mode 0700
   std::string endpoint;  // "ipc://<run_dir>/cascaded.sock" unless given
   // Further tenants; the clients of each have a socket of their own, <run_dir>/tenant-NAME.sock.
@@ -46,19 +49,17 @@ struct DaemonOptions {
 
 // Exit codes of cascaded; 0 after a signal that asked it to stop.
 inline constexpr int kExitFailed = 1;  // it could not start, or not go on
-inline constexpr int kExitUsage = 2;   // the command line is wrong
+inline constexpr int kExitUsage = 2;   // the command line or the configuration is wrong
 
-// Parses argv. On --help, --version or an error: prints what is to be said and returns the exit
-// code (0 or 2) as `exit_code`.
+// Reads the configuration file, the environment and argv, in rising order. On --help, --version,
+// --check or errors: prints what is to be said and returns the exit code (0 or 2) as `exit_code`.
 struct ParsedOptions {
   DaemonOptions options;
+  config::Configuration configuration;
+  std::string config_file;  // empty: none
   std::optional<int> exit_code;
 };
 ParsedOptions parse_options(int argc, const char* const* argv);
-
-// "512M", "4G", "1024" (bytes; K, M, G are powers of 1,024). Errors: kInvalidArgument, field
-// `option`.
-Result<int64_t> parse_bytes(const std::string& option, const std::string& text);
 
 // Where the clients of a further tenant connect.
 std::string tenant_endpoint(const std::string& run_dir, const std::string& tenant);

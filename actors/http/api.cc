@@ -54,9 +54,10 @@ std::optional<ApiError> Api::admit(HttpCall& call, bool check_host) const {
   const bool open = found && (match.action == http::Action::kHealth ||
                               match.action == http::Action::kDashboard);
   call.tenant = kLocalTenant;
-  if (!options_.keys.empty() && !open) {
-    const auto tenant = options_.keys.tenant_of(request.key);
-    if (!tenant) {
+  const auto keys = options_.keys->get();
+  if (!keys->empty() && !open) {
+    const auto tenant = keys->tenant_of(request.key);
+    if (!tenant || !link_.has_tenant(*tenant)) {
       ApiError error = request_error(401, "invalid_api_key",
                                      request.key.empty() ? "an API key is needed: Authorization: "
                                                            "Bearer KEY"
@@ -174,7 +175,7 @@ Task<> Api::watch_status() {
     status_exchange_ = nullptr;
     if (closed_) co_return;
     if (answer && std::holds_alternative<wire::StatusReply>(*answer)) {
-      status_ = std::get<wire::StatusReply>(*answer);
+      if (!std::exchange(status_, std::get<wire::StatusReply>(*answer))) options_.on_serving();
       Hasher hasher;
       hasher.field("version", status_->version).field("model", status_->model);
       hasher.field("weights", status_->weight_type).field("kv", status_->kv_type);

@@ -29,7 +29,7 @@ constexpr std::chrono::milliseconds kFailureWait{100};
 constexpr std::chrono::milliseconds kAcceptPause{50};
 
 std::set<std::string> tenants_of(const HttpOptions& options) {
-  std::set<std::string> tenants = options.keys.tenants();
+  std::set<std::string> tenants = options.keys->get()->tenants();
   tenants.insert(kLocalTenant);
   return tenants;
 }

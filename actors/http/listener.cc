@@ -1,6 +1,7 @@
 // Plain system calls: the acceptor takes over a descriptor.
 #include "actors/http/listener.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -66,6 +67,17 @@ Status bind_and_listen(int descriptor, const sockaddr* address, size_t size,
   return {};
 }
 
+// Of a TCP socket, as it can be connected to.
+Result<std::string> bound_address(int descriptor) {
+  Tcp::endpoint bound;
+  socklen_t size = static_cast<socklen_t>(bound.capacity());
+  if (::getsockname(descriptor, bound.data(), &size) != 0) {
+    return io_error("the socket's address", errno);
+  }
+  const std::string ip = bound.address().to_string();
+  return (bound.address().is_v6() ? "[" + ip + "]" : ip) + ":" + std::to_string(bound.port());
+}
+
 // Whether a server answers at the socket file.
 bool is_served(const sockaddr_un& address) {
   const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -102,6 +114,7 @@ Result<HttpListener> HttpListener::open(const std::string& address) {
     RETURN_IF_ERROR(bind_and_listen(listener.descriptor_, reinterpret_cast<sockaddr*>(&name),
                                     sizeof name, address));
     listener.path_ = path;
+    listener.unix_ = true;
     listener.address_ = address;
     return listener;
   }
@@ -112,14 +125,41 @@ Result<HttpListener> HttpListener::open(const std::string& address) {
   const int on = 1;
   ::setsockopt(listener.descriptor_, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   RETURN_IF_ERROR(bind_and_listen(listener.descriptor_, endpoint.data(), endpoint.size(), address));
-  Tcp::endpoint bound;
-  socklen_t size = static_cast<socklen_t>(bound.capacity());
-  if (::getsockname(listener.descriptor_, bound.data(), &size) != 0) {
-    return io_error("cannot listen on " + address, errno);
+  ASSIGN_OR_RETURN(listener.address_, bound_address(listener.descriptor_));
+  return listener;
+}
+
+Result<HttpListener> HttpListener::adopt(int descriptor) {
+  raise_file_limit();
+  HttpListener listener;
+  listener.descriptor_ = descriptor;
+  ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  int type = 0;
+  socklen_t type_size = sizeof type;
+  if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0 ||
+      ::getsockopt(descriptor, SOL_SOCKET, SO_TYPE, &type, &type_size) != 0) {
+    return io_error("inherited socket " + std::to_string(descriptor), errno);
   }
-  const std::string ip = bound.address().to_string();
-  listener.address_ =
-      (bound.address().is_v6() ? "[" + ip + "]" : ip) + ":" + std::to_string(bound.port());
+  const auto family = address.ss_family;
+  if (type != SOCK_STREAM || (family != AF_INET && family != AF_INET6 && family != AF_UNIX)) {
+    return invalid_argument("inherited socket " + std::to_string(descriptor),
+                            "must be a stream socket of TCP or in the file system");
+  }
+  const int flags = ::fcntl(descriptor, F_GETFL);
+  if (::fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) != 0 ||
+      ::listen(descriptor, kBacklog) != 0) {
+    return io_error("inherited socket " + std::to_string(descriptor), errno);
+  }
+  if (family == AF_UNIX) {
+    const auto& name = reinterpret_cast<const sockaddr_un&>(address);
+    listener.unix_ = listener.local_ = true;
+    listener.address_ = std::string(kUnix) + name.sun_path;
+    return listener;
+  }
+  ASSIGN_OR_RETURN(listener.address_, bound_address(descriptor));
+  ASSIGN_OR_RETURN(listener.local_, is_local_address(listener.address_));
   return listener;
 }
 
@@ -127,6 +167,7 @@ HttpListener::HttpListener(HttpListener&& other) noexcept
     : descriptor_(std::exchange(other.descriptor_, -1)),
       address_(std::move(other.address_)),
       path_(std::exchange(other.path_, {})),
+      unix_(other.unix_),
       local_(other.local_) {}
 
 HttpListener::~HttpListener() {

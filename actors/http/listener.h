@@ -15,6 +15,10 @@ class HttpListener {
   // the system allows.
   // Errors: kInvalidArgument for an address that is none; kIo if it cannot be bound.
   static Result<HttpListener> open(const std::string& address);
+  // A stream socket that somebody else has bound; it is made to listen, and its file, if it has
+  // one, is left alone in the end. Takes the descriptor, also on errors.
+  // Errors: kInvalidArgument for a socket of another kind.
+  static Result<HttpListener> adopt(int descriptor);
   ~HttpListener();
   HttpListener(HttpListener&& other) noexcept;
   HttpListener& operator=(HttpListener&&) = delete;
@@ -22,7 +26,7 @@ class HttpListener {
   int descriptor() const { return descriptor_; }
   // As it can be connected to: "127.0.0.1:8178" with the port that was found, "unix:PATH".
   const std::string& address() const { return address_; }
-  bool is_unix() const { return !path_.empty(); }
+  bool is_unix() const { return unix_; }
   // Whether only this machine can connect.
   bool is_local() const { return local_; }
 
@@ -30,7 +34,8 @@ class HttpListener {
   HttpListener() = default;
   int descriptor_ = -1;
   std::string address_;
-  std::string path_;
+  std::string path_;  // of the file that goes with the listener
+  bool unix_ = false;
   bool local_ = false;
 };
 

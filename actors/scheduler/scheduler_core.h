@@ -16,6 +16,7 @@
 #include "actors/scheduler/chunk_settings.h"
 #include "actors/scheduler/event_log.h"
 #include "actors/scheduler/request.h"
+#include "actors/scheduler/scheduler_load.h"
 #include "actors/scheduler/store_work.h"
 #include "base/clock.h"
 #include "cache/chain_index.h"
@@ -84,7 +85,11 @@ class SchedulerCore {
   // end. stopped() follows.
   void stop();
   bool stopped() const;
+  // From now on what `limits` says of waiting and running requests, of answers without a limit, of
+  // thoughts, pins, holds and the time of a stop; the rest of it is not looked at.
+  void set_limits(const SchedulerOptions& limits);
 
+  SchedulerLoad load() const;
   std::vector<Outgoing> take_outgoing();
 
  private:
@@ -406,7 +411,7 @@ class SchedulerCore {
   void encode_text(const Client& client, const wire::RequestId& id, wire::EncodeJob&& job);
   void text_ready(const TextJob& text, wire::EncodeDone&& done);
 
-  const SchedulerOptions options_;
+  SchedulerOptions options_;
   const Model& model_;
   const PageArena& arena_;
   const Clock& clock_;

@@ -62,6 +62,32 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   reply(client, id, std::move(status));
 }
 
+SchedulerLoad SchedulerCore::load() const {
+  SchedulerLoad load;
+  load.running = static_cast<int64_t>(prefilling_.size() + decoding_.size());
+  load.waiting = static_cast<int64_t>(waiting_.size() + encoding_requests_.size());
+  const bool encodes = !encoding_requests_.empty() || !histories_.empty() ||
+                       !encoding_puts_.empty() || !encoding_texts_.empty();
+  load.prefill_owes = encodes || (in_flight_ && !last_was_decode_);
+  load.decode_owes = in_flight_ && last_was_decode_;
+  const bool reads = !loads_.empty() || !reading_chains_.empty() || !searching_.empty();
+  load.store_owes = !loaded_ || reads || writing_ || !saving_.empty() || !removing_.empty();
+  return load;
+}
+
+void SchedulerCore::set_limits(const SchedulerOptions& limits) {
+  options_.requests_waiting_max = limits.requests_waiting_max;
+  options_.tokens_waiting_max = limits.tokens_waiting_max;
+  options_.requests_running_max = limits.requests_running_max;
+  options_.max_tokens_default = limits.max_tokens_default;
+  options_.think_policy = limits.think_policy;
+  options_.max_pinned = limits.max_pinned;
+  options_.chunk_memory_ratio = limits.chunk_memory_ratio;
+  options_.stop_us = limits.stop_us;
+  trim_holds();
+  plan();
+}
+
 std::vector<std::string> SchedulerCore::warnings() const {
   std::vector<std::string> warnings;
   if (store_error_) {

@@ -53,7 +53,7 @@ int run_key_new(Screen& screen, const KeyOptions& options) {
                      ? "The first line is the key, shown this once; the second is for the file of "
                        "cascaded --http-keys."
                      : "This is the key, shown this once; " + options.file +
-                           " has its hash. A daemon reads the file when it starts.")
+                           " has its hash. A daemon reads the file when it starts or is reloaded.")
              << std::endl;
   return kExitOk;
 }

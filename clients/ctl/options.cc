@@ -9,6 +9,7 @@
 #include "clients/cpp/endpoint.h"
 #include "clients/ctl/chunk_options.h"
 #include "clients/ctl/grammar_options.h"
+#include "clients/ctl/offline_options.h"
 #include "clients/ctl/run.h"
 #include "clients/ctl/session_options.h"
 #include "clients/ctl/watch_options.h"
@@ -33,6 +34,7 @@ struct Parsed {
   CLI::App* backup = nullptr;
   CLI::App* key_new = nullptr;
   WatchCommands watch;
+  OfflineCommands offline;
 };
 
 // CLI11 takes -1 for the largest number, and cuts larger ones.
@@ -219,6 +221,7 @@ void add_commands(CLI::App& app, Parsed& parsed) {
   CLI::App* key = app.add_subcommand("key", "API keys of cascaded's HTTP gateway");
   add_keys(*key, parsed);
   parsed.watch = add_watch_commands(app, options.watch);
+  parsed.offline = add_offline_commands(app, options);
   for (CLI::App* command : {parsed.status, parsed.generate, parsed.chat, chunk, session, policy,
                             parsed.fsck, parsed.backup, key, parsed.watch.events,
                             parsed.watch.top}) {
@@ -260,6 +263,7 @@ Options::Command chosen(const Parsed& parsed) {
   if (parsed.key_new->parsed()) return Command::kKeyNew;
   if (parsed.watch.events->parsed()) return Command::kEvents;
   if (parsed.watch.top->parsed()) return Command::kTop;
+  if (const auto command = chosen_of(parsed.offline)) return *command;
   if (const auto command = chosen_of(parsed.session)) return *command;
   return chosen_of(parsed.chunk).value_or(Command::kStatus);
 }
@@ -337,6 +341,9 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv) {
     return explain(app, error);
   }
   parsed.options.command = chosen(parsed);
+  if (parsed.options.command == Options::Command::kCompletion) {
+    parsed.options.completion.words = words_of(app);
+  }
   parsed.options.generate.contexts = ordered_contexts(parsed);
   parsed.options.endpoint_given = !parsed.options.endpoint.empty();
   if (parsed.options.endpoint.empty()) parsed.options.endpoint = client::default_endpoint();

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "clients/ctl/completion.h"
+#include "clients/ctl/config_commands.h"
 #include "clients/ctl/key_commands.h"
 #include "wire/messages.h"
 
@@ -57,6 +59,13 @@ struct SessionOptions {
   bool outputs = false;
 };
 
+// Of `completion`.
+struct CompletionOptions {
+  std::string shell;
+  std::string program = "cascadectl";
+  std::vector<CommandWords> words;  // of cascadectl, from its options
+};
+
 // Of `fsck` and `backup`.
 struct UpkeepOptions {
   std::optional<std::string> state_dir;  // absent: the daemon's default
@@ -95,6 +104,10 @@ struct Options {
     kKeyNew,
     kEvents,
     kTop,
+    kConfigCheck,
+    kConfigShow,
+    kConfigManual,
+    kCompletion,
   };
   Command command = Command::kStatus;
   std::string endpoint;  // never empty
@@ -112,6 +125,8 @@ struct Options {
   UpkeepOptions upkeep;
   KeyOptions key;
   WatchOptions watch;
+  ConfigOptions config;
+  CompletionOptions completion;
 };
 
 // What is wrong in them whatever the daemon has: parameters of a generation out of range.

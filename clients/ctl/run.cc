@@ -11,6 +11,8 @@
 #include "clients/cpp/endpoint.h"
 #include "clients/ctl/chat.h"
 #include "clients/ctl/chunk_commands.h"
+#include "clients/ctl/completion.h"
+#include "clients/ctl/config_commands.h"
 #include "clients/ctl/generate.h"
 #include "clients/ctl/interrupt.h"
 #include "clients/ctl/json_fields.h"
@@ -105,9 +107,40 @@ int run_command(client::Client& client, Screen& screen, const Options& options) 
     case Command::kTop: return run_top(client, screen, options.watch);
     case Command::kFsck:
     case Command::kBackup:
-    case Command::kKeyNew: break;  // they may do without a daemon
+    case Command::kKeyNew:
+    case Command::kConfigCheck:
+    case Command::kConfigShow:
+    case Command::kConfigManual:
+    case Command::kCompletion: break;  // they may do without a daemon
   }
   return kExitUsage;
+}
+
+int run_completion(Screen& screen, const CompletionOptions& options) {
+  const bool daemon = options.program == "cascaded";
+  const auto script =
+      completion_script(options.shell, daemon ? std::vector{daemon_words()} : options.words);
+  if (!script.ok()) {
+    print_error(screen, script.error());
+    return kExitUsage;
+  }
+  screen.out << *script << std::flush;
+  return kExitOk;
+}
+
+// What does without a daemon, or may; nullopt: the command needs one.
+std::optional<int> run_offline(Screen& screen, const Options& options) {
+  using Command = Options::Command;
+  switch (options.command) {
+    case Command::kFsck: return run_fsck(screen, options);
+    case Command::kBackup: return run_backup(screen, options);
+    case Command::kKeyNew: return run_key_new(screen, options.key);
+    case Command::kConfigCheck: return run_config_check(screen, options.config);
+    case Command::kConfigShow: return run_config_show(screen, options.config);
+    case Command::kConfigManual: return run_config_manual(screen, options.config);
+    case Command::kCompletion: return run_completion(screen, options.completion);
+    default: return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -122,9 +155,7 @@ int run(int argc, char** argv) {
     print_error(screen, checked.error());
     return kExitUsage;
   }
-  if (options.command == Options::Command::kFsck) return run_fsck(screen, options);
-  if (options.command == Options::Command::kBackup) return run_backup(screen, options);
-  if (options.command == Options::Command::kKeyNew) return run_key_new(screen, options.key);
+  if (const auto code = run_offline(screen, options)) return *code;
   Result<client::Client> client = client::Client::connect(options.endpoint);
   if (!client.ok()) return explain_unreachable(screen, options.endpoint, client.error());
   const int code = run_command(*client, screen, options);

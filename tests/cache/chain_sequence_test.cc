@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -44,6 +46,26 @@ TEST(ChainSequence, whole_pages_are_shared_and_partial_ones_are_copied) {
   EXPECT_TRUE(memory.compute(*b, count_up(8000, 20), kSecond));
   EXPECT_TRUE(memory.intact(*a) && memory.intact(*b));
   EXPECT_EQ(memory.run(count_up(0, 100), kSecond), 100);
+}
+
+TEST(ChainSequence, finds_nothing_of_another_tenant_in_its_pages) {
+  ChainMemory memory(1);
+  const TenantId other = memory.index.add_tenant(Hasher().field("tenant", "other").finish());
+  const auto filled = [&](const ChainSequence& sequence) {
+    const uint8_t* const bytes = memory.arena.data(sequence.pages()[0]);
+    return std::any_of(bytes, bytes + memory.arena.page_bytes(), [](uint8_t b) { return b != 0; });
+  };
+  auto first = memory.sequence();
+  ASSERT_TRUE(first->reserve(1));
+  std::memset(memory.arena.data(first->pages()[0]), 7, memory.arena.page_bytes());
+  first.reset();
+  auto again = memory.sequence();
+  ASSERT_TRUE(again->reserve(1));
+  EXPECT_TRUE(filled(*again)) << "what is one's own need not be cleared";
+  again.reset();
+  const auto stranger = memory.sequence_of(other);
+  ASSERT_TRUE(stranger->reserve(1));
+  EXPECT_FALSE(filled(*stranger));
 }
 
 TEST(ChainSequence, full_pages_are_found_while_their_sequence_still_runs) {

@@ -117,6 +117,32 @@ TEST(PagePool, counts_agree_with_a_naive_model_under_random_use) {
   }
 }
 
+TEST(PagePool, says_when_a_page_had_another_owner) {
+  PagePool pool(2);
+  const PageIndex page = *pool.allocate();
+  EXPECT_FALSE(pool.change_owner(page, 0)) << "it was nobody's";
+  pool.release(page);
+  ASSERT_EQ(pool.allocate(), page);
+  EXPECT_FALSE(pool.change_owner(page, 0)) << "it was the same";
+  pool.release(page);
+  ASSERT_EQ(pool.allocate(), page);
+  EXPECT_TRUE(pool.change_owner(page, 1));
+  pool.release(page);
+  ASSERT_EQ(pool.allocate(), page);
+  EXPECT_TRUE(pool.change_owner(page, 0)) << "the one before is not forgotten";
+}
+
+TEST(PagePool, forgets_owners_of_pages_whose_memory_went_back_to_the_system) {
+  PagePool pool(1);
+  const PageIndex page = *pool.allocate();
+  pool.change_owner(page, 0);
+  pool.release(page);
+  pool.mark_idle();
+  ASSERT_EQ(pool.take_idle(1).size(), 1u);
+  ASSERT_EQ(pool.allocate(), page);
+  EXPECT_FALSE(pool.change_owner(page, 1));
+}
+
 TEST(PagePoolDeath, using_a_free_page_is_a_bug) {
   PagePool pool(2);
   const PageIndex page = *pool.allocate();

@@ -1,10 +1,15 @@
-// The command line: what is accepted, and that every refusal says which option is wrong.
+// What the daemon is told: what is accepted, which layer holds, and that every refusal says what is
+// wrong.
 #include "daemon/options.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
+#include <sstream>
+
+#include "tests/temporary_folder.h"
 
 namespace cascade {
 namespace {
@@ -35,46 +40,6 @@ DaemonOptions accepted(std::vector<const char*> arguments) {
   EXPECT_FALSE(outcome.parsed.exit_code.has_value()) << outcome.err;
   EXPECT_EQ(outcome.out + outcome.err, "");
   return outcome.parsed.options;
-}
-
-TEST(ParseBytes, takes_plain_numbers_and_binary_units) {
-  EXPECT_EQ(*parse_bytes("--kv-memory", "1"), 1);
-  EXPECT_EQ(*parse_bytes("--kv-memory", "1024"), 1024);
-  EXPECT_EQ(*parse_bytes("--kv-memory", "3K"), 3 * 1024);
-  EXPECT_EQ(*parse_bytes("--kv-memory", "512M"), int64_t{512} << 20);
-  EXPECT_EQ(*parse_bytes("--kv-memory", "4G"), int64_t{4} << 30);
-  EXPECT_EQ(*parse_bytes("--kv-memory", "9223372036854775807"), INT64_MAX);
-  EXPECT_EQ(*parse_bytes("--kv-memory", "8589934591G"), INT64_MAX - (int64_t{1} << 30) + 1);
-}
-
-TEST(ParseBytes, refuses_what_is_not_a_size) {
-  for (const char* text : {"",
-                           "G",
-                           "0",
-                           "0G",
-                           "-1",
-                           "-1G",
-                           "+1",
-                           " 1",
-                           "1 ",
-                           "1 G",
-                           "1g",
-                           "1k",
-                           "1T",
-                           "1GB",
-                           "1GiB",
-                           "1.5G",
-                           "0x10",
-                           "1e9",
-                           "9223372036854775808",
-                           "8589934592G",
-                           "99999999999999999999",
-                           "1KK"}) {
-    const auto bytes = parse_bytes("--kv-memory", text);
-    ASSERT_FALSE(bytes.ok()) << text;
-    EXPECT_EQ(bytes.error().code, ErrorCode::kInvalidArgument);
-    EXPECT_THAT(bytes.error().message, HasSubstr(text));
-  }
 }
 
 TEST(Options, say_what_the_cache_keeps) {
@@ -269,6 +234,90 @@ TEST(Options, refuse_http_beyond_this_machine_without_keys) {
     EXPECT_THAT(outcome.err, HasSubstr("--http")) << address;
   }
   EXPECT_EQ(parse({"--model", "m", "--http-keys", "keys"}).parsed.exit_code, 2);
+}
+
+// A configuration file that is there for one test.
+class ConfigFile {
+ public:
+  explicit ConfigFile(const std::string& text) : path(folder_.path() / "c.toml") {
+    std::ofstream(path) << text;
+  }
+
+ private:
+  testing::TemporaryFolder folder_;
+
+ public:
+  const std::string path;
+};
+
+TEST(Options, come_from_files_then_the_environment_then_the_command_line) {
+  const ConfigFile file("model = \"of-file\"\nthreads = 1\nmax_running = 1\nmax_tokens = 1\n");
+  Environment running("CASCADED_MAX_RUNNING", "2");
+  Environment tokens("CASCADED_MAX_TOKENS", "2");
+  const Outcome outcome = parse({"--max-tokens", "3", "--config", file.path.c_str()});
+  ASSERT_FALSE(outcome.parsed.exit_code) << outcome.err;
+  const DaemonOptions& options = outcome.parsed.options;
+  EXPECT_EQ(options.model_dir, "of-file");
+  EXPECT_EQ(options.threads, 1);
+  EXPECT_EQ(options.requests_running_max, 2);
+  EXPECT_EQ(options.max_tokens_default, 3);
+  EXPECT_EQ(outcome.parsed.config_file, file.path);
+}
+
+TEST(Options, find_the_file_in_the_environment) {
+  const ConfigFile file("model = \"of-file\"\n");
+  Environment named("CASCADED_CONFIG", file.path.c_str());
+  EXPECT_EQ(parse({}).parsed.options.model_dir, "of-file");
+}
+
+TEST(Options, name_all_mistakes_of_a_file_with_their_lines) {
+  const ConfigFile file("threads = 0\nkv = \"x\"\nhttp = \"0.0.0.0:80\"\nmodel = \"m\"\n");
+  const Outcome outcome = parse({"--config", file.path.c_str()});
+  EXPECT_EQ(outcome.parsed.exit_code, kExitUsage);
+  EXPECT_THAT(outcome.err, HasSubstr(file.path + ":1: threads"));
+  EXPECT_THAT(outcome.err, HasSubstr(file.path + ":2: kv"));
+  const ConfigFile open("model = \"m\"\nhttp = \"0.0.0.0:80\"\n");
+  EXPECT_THAT(parse({"--config", open.path.c_str()}).err, HasSubstr(open.path + ":2: http"));
+}
+
+TEST(Options, are_checked_without_a_start) {
+  const Outcome good = parse({"--model", "m", "--check"});
+  EXPECT_EQ(good.parsed.exit_code, 0);
+  EXPECT_THAT(good.err, HasSubstr("good"));
+  EXPECT_EQ(parse({"--model", "m", "--check", "--tenant", "local"}).parsed.exit_code, kExitUsage);
+}
+
+// The words of the table, and those that the engine knows, are the same.
+TEST(Options, take_every_word_of_the_table) {
+  for (const config::Setting& setting : config::settings()) {
+    if (setting.kind != config::Kind::kChoice) continue;
+    std::istringstream words(std::string(setting.allowed));
+    for (std::string word; std::getline(words >> std::ws, word, ',');) {
+      accepted({flag_of(setting).c_str(), word.c_str()});
+    }
+  }
+}
+
+TEST(Options, have_the_defaults_that_the_table_tells) {
+  const DaemonOptions defaults = accepted({});
+  for (const config::Setting& setting : config::settings()) {
+    if (setting.fallback.empty()) continue;
+    const std::string flag = flag_of(setting), value(setting.fallback);
+    const DaemonOptions given = accepted({flag.c_str(), value.c_str()});
+    EXPECT_EQ(given.weight_type, defaults.weight_type);
+    EXPECT_EQ(given.kv_type, defaults.kv_type);
+    EXPECT_EQ(given.disk_bytes_max, defaults.disk_bytes_max);
+    EXPECT_EQ(given.eviction, defaults.eviction);
+    EXPECT_EQ(given.think_policy, defaults.think_policy);
+    EXPECT_EQ(given.max_pinned, defaults.max_pinned);
+    EXPECT_EQ(given.chunk_memory_ratio, defaults.chunk_memory_ratio);
+    EXPECT_EQ(given.requests_waiting_max, defaults.requests_waiting_max);
+    EXPECT_EQ(given.tokens_waiting_max, defaults.tokens_waiting_max);
+    EXPECT_EQ(given.requests_running_max, defaults.requests_running_max);
+    EXPECT_EQ(given.max_tokens_default, defaults.max_tokens_default);
+    EXPECT_EQ(given.stop_timeout_s, defaults.stop_timeout_s);
+    EXPECT_EQ(given.log_level, defaults.log_level);
+  }
 }
 
 TEST(Options, need_a_model) {

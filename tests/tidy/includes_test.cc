@@ -15,6 +15,7 @@ namespace {
 const std::map<std::string, std::vector<std::string>>& arrows() {
   static const std::map<std::string, std::vector<std::string>> allowed = {
       {"base", {}},
+      {"config", {"base/"}},
       {"kernels", {"base/"}},
       {"cache", {"base/"}},
       {"persist", {"base/"}},
@@ -23,13 +24,14 @@ const std::map<std::string, std::vector<std::string>>& arrows() {
       // The engine hands its thread pool to the forward pass; kernels are the model's business.
       {"actors", {"model/", "cache/", "persist/", "wire/", "kernels/thread_pool.h", "base/"}},
       // The only main() of the service puts everything together.
-      {"daemon", {"actors/", "model/", "cache/", "persist/", "wire/", "kernels/", "base/"}},
-      {"clients", {"persist/", "wire/", "base/"}},
+      {"daemon",
+       {"actors/", "config/", "model/", "cache/", "persist/", "wire/", "kernels/", "base/"}},
+      {"clients", {"config/", "persist/", "wire/", "base/"}},
       // Measures kernels by themselves, and the service as its clients see it.
       {"bench", {"model/", "cache/", "persist/", "kernels/", "clients/cpp/", "wire/", "base/"}},
       {"tests",
-       {"actors/", "base/", "bench/", "cache/", "clients/", "daemon/", "kernels/", "model/",
-        "persist/", "wire/"}},
+       {"actors/", "base/", "bench/", "cache/", "clients/", "config/", "daemon/", "kernels/",
+        "model/", "persist/", "wire/"}},
   };
   return allowed;
 }
@@ -64,6 +66,8 @@ const std::vector<Fence>& fences() {
        std::regex("(actors|daemon|persist)/.*|clients/ctl/offline_state\\.(cc|h)|"
                   "bench/serve/kv_read_speed\\.cc"),
        "the service and what works on the state directory of one that does not run"},
+      {"TOML", std::regex("toml.*"), std::regex("config/.*"), "config"},
+      {"systemd", std::regex("systemd/.*"), std::regex("daemon/.*"), "daemon"},
       {"SQLite", std::regex("sqlite3.*"), std::regex("persist/.*"), "persist"},
       // thread_pool.cc spins with _mm_pause(); peak_loops.cc measures what instructions can do.
       {"CPU intrinsics", std::regex("(imm|x86|[a-z]mm)intrin\\.h|x86gprintrin\\.h"),

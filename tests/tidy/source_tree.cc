@@ -60,9 +60,9 @@ std::vector<SourceFile> read_all() {
 }  // namespace
 
 const std::vector<std::string>& source_folders() {
-  static const std::vector<std::string> folders = {"base",    "kernels", "model",  "cache",
-                                                   "persist", "wire",    "actors", "daemon",
-                                                   "clients", "bench",   "tests"};
+  static const std::vector<std::string> folders = {"base",   "config",  "kernels", "model",
+                                                   "cache",  "persist", "wire",    "actors",
+                                                   "daemon", "clients", "bench",   "tests"};
   return folders;
 }
 

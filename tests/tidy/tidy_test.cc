@@ -195,8 +195,10 @@ TEST(Tidy, tests_mirror_the_sources) {
   for (const SourceFile& file : source_files()) {
     if (file.folder != "tests" || !file.is_cpp()) continue;
     const std::string folder = folder_of(file.path);
-    // Shared helpers; the whole tree; the programs as processes; readers of files.
-    const std::set<std::string> others = {"tests", "tests/tidy", "tests/system", "tests/fuzz"};
+    // Shared helpers; the whole tree; the programs as processes; readers of files; users of a
+    // package.
+    const std::set<std::string> others = {"tests", "tests/tidy", "tests/system", "tests/fuzz",
+                                          "tests/service/find_package"};
     if (others.contains(folder)) continue;
     if (folders.contains(folder.substr(std::string_view("tests/").size()))) continue;
     violations.add(file, 1, "tests a folder that does not exist");

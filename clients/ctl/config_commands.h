@@ -1,0 +1,28 @@
+// The cascadectl config commands: the settings of cascaded. No daemon is asked.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "clients/ctl/screen.h"
+
+namespace cascade::ctl {
+
+struct ConfigOptions {
+  std::string file;   // empty: the one that the service reads
+  std::string model;  // of `manual`: the folder that is set in it
+  bool page = false;  // of `manual`: the manual page in place of the file
+};
+
+// Prints what is wrong with the file and those of FILE.d, each with its file, line and key. Returns
+// the exit code: kExitFailed if anything is. What depends on several settings, `cascaded --check`
+// looks at.
+int run_config_check(Screen& screen, const ConfigOptions& options);
+
+// Prints what holds: file, FILE.d and environment over the defaults, and where each was set.
+int run_config_show(Screen& screen, const ConfigOptions& options);
+
+// Prints the configuration file with every setting, its values, its default and the reason for it.
+int run_config_manual(Screen& screen, const ConfigOptions& options);
+
+}  // namespace cascade::ctl

@@ -1,0 +1,141 @@
+// TOML by toml++: one flat table, the keys of the settings.
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <filesystem>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "config/configuration.h"
+
+namespace cascade::config {
+namespace {
+
+constexpr size_t kFileBytesMax = size_t{1} << 20;  // the shipped one has 10 KiB
+
+std::string type_of(const toml::node& node) {
+  switch (node.type()) {
+    case toml::node_type::string: return "a string";
+    case toml::node_type::integer: return "an integer";
+    case toml::node_type::floating_point: return "a float";
+    case toml::node_type::boolean: return "a boolean";
+    case toml::node_type::array: return "an array";
+    case toml::node_type::table: return "a table";
+    default: return "a date or time";
+  }
+}
+
+// "a string", …: how a value of the setting is written.
+std::string types_wanted(const Setting& setting) {
+  switch (setting.kind) {
+    case Kind::kInteger: return "an integer";
+    case Kind::kShare: return "a float";
+    case Kind::kSize: return "a string or an integer";
+    case Kind::kList: return "an array of strings";
+    default: return "a string";
+  }
+}
+
+// The shortest that reads as the same number.
+std::string text_of_number(double value) {
+  std::array<char, 64> text{};
+  const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
+  CHECK(error == std::errc());
+  return {text.data(), end};
+}
+
+// As on a command line; nullopt for a type that the setting does not take.
+std::optional<std::vector<std::string>> texts_of(const Setting& setting, const toml::node& node) {
+  using Texts = std::vector<std::string>;
+  if (setting.kind == Kind::kList) {
+    const toml::array* array = node.as_array();
+    if (array == nullptr) return std::nullopt;
+    Texts texts;
+    for (const toml::node& element : *array) {
+      if (!element.is_string()) return std::nullopt;
+      texts.push_back(element.as_string()->get());
+    }
+    return texts;
+  }
+  const bool integer =
+      setting.kind == Kind::kInteger || setting.kind == Kind::kSize || setting.kind == Kind::kShare;
+  if (integer && node.is_integer()) return Texts{std::to_string(node.as_integer()->get())};
+  if (setting.kind == Kind::kShare && node.is_floating_point()) {
+    return Texts{text_of_number(node.as_floating_point()->get())};
+  }
+  const bool string = setting.kind != Kind::kInteger && setting.kind != Kind::kShare;
+  if (string && node.is_string()) return Texts{node.as_string()->get()};
+  return std::nullopt;
+}
+
+const Setting* setting_of_key(std::string_view key) {
+  const auto found = std::ranges::find_if(
+      settings(), [key](const Setting& setting) { return key_of(setting) == key; });
+  return found == settings().end() ? nullptr : &*found;
+}
+
+void add_entry(Configuration& configuration, const std::string& path, const toml::key& key,
+               const toml::node& node) {
+  const std::string name(key.str());
+  const std::string where = path + ':' + std::to_string(key.source().begin.line) + ": " + name;
+  const auto problem = [&](const std::string& what) {
+    configuration.problems.push_back(invalid_argument(where, what));
+  };
+  const Setting* setting = setting_of_key(name);
+  if (setting == nullptr) {
+    std::string swapped = name;
+    std::ranges::replace(swapped, '-', '_');
+    const Setting* meant = setting_of_key(swapped);
+    return problem(meant == nullptr ? "is no setting; see cascaded.toml(5)"
+                                    : "is no setting; it is written " + swapped);
+  }
+  auto texts = texts_of(*setting, node);
+  if (!texts) {
+    return problem("must be " + types_wanted(*setting) + " (" + allowed_of(*setting) + "), is " +
+                   type_of(node));
+  }
+  if (const Status good = check(*setting, *texts, where); !good.ok()) {
+    configuration.problems.push_back(good.error());
+  }
+  configuration.values.insert_or_assign(std::string(setting->name),
+                                        Value{*std::move(texts), where});
+}
+
+void add_file(Configuration& configuration, const std::string& path) {
+  configuration.files.push_back(path);
+  const auto text = read_file(path, kFileBytesMax);
+  if (!text.ok()) {
+    configuration.problems.push_back(text.error());
+    return;
+  }
+  try {
+    const toml::table table = toml::parse(std::string_view(*text), std::string_view(path));
+    for (const auto& [key, node] : table) add_entry(configuration, path, key, node);
+  } catch (const toml::parse_error& error) {
+    configuration.problems.push_back(
+        invalid_argument(path + ':' + std::to_string(error.source().begin.line),
+                         "is no TOML: " + std::string(error.description())));
+  }
+}
+
+}  // namespace
+
+void add_files(Configuration& configuration, const std::string& file) {
+  add_file(configuration, file);
+  std::error_code failed;
+  std::vector<std::string> more;
+  for (std::filesystem::directory_iterator it(file + ".d", failed), end; !failed && it != end;
+       it.increment(failed)) {
+    if (it->path().extension() == ".toml") more.push_back(it->path());
+  }
+  if (failed && failed != std::errc::no_such_file_or_directory) {
+    configuration.problems.push_back(
+        Error{ErrorCode::kIo, file + ".d", "cannot be read: " + failed.message()});
+  }
+  std::ranges::sort(more);
+  for (const std::string& path : more) add_file(configuration, path);
+}
+
+}  // namespace cascade::config

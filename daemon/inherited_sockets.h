@@ -1,0 +1,35 @@
+// Sockets that a service manager has bound and handed over (sd_listen_fds(3)).
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace cascade {
+
+// Owns descriptors that nobody has taken. One thread.
+class InheritedSockets {
+ public:
+  // Takes over what LISTEN_FDS says; once per process.
+  // Errors: kInvalidArgument, field "LISTEN_FDS", for one that is no listening stream socket.
+  static Result<InheritedSockets> take();
+
+  InheritedSockets() = default;
+  InheritedSockets(InheritedSockets&& other) noexcept;
+  InheritedSockets& operator=(InheritedSockets&&) = delete;
+  ~InheritedSockets();
+
+  // The socket that listens at "ipc://PATH"; nullopt if there is none. It stays ours.
+  std::optional<int> find_ipc(const std::string& endpoint) const;
+  // Those that are none of the endpoints given: HTTP's. The caller owns them.
+  std::vector<int> take_others(const std::vector<std::string>& endpoints);
+
+ private:
+  std::map<std::string, int> by_path_;
+  std::vector<int> tcp_;
+};
+
+}  // namespace cascade

@@ -1,0 +1,75 @@
+// Whether the service is getting on with its work: what decides if the watchdog is fed. A ping from
+// a timer would prove nothing, so the signs come from where the work is done.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+
+namespace cascade {
+
+// Counts the pieces of work that an actor begins and ends. Any thread.
+class WorkMeter {
+ public:
+  // A piece that is being worked on, as long as this lives.
+  class Piece {
+   public:
+    explicit Piece(WorkMeter& meter) : meter_(meter) { ++meter_.begun_; }
+    ~Piece() { ++meter_.ended_; }
+    Piece(const Piece&) = delete;
+    Piece& operator=(const Piece&) = delete;
+
+   private:
+    WorkMeter& meter_;
+  };
+
+  // Grows whenever a piece begins or ends.
+  uint64_t moves() const { return begun_ + ended_; }
+  bool working() const { return begun_ != ended_; }
+
+ private:
+  std::atomic<uint64_t> begun_{0};
+  std::atomic<uint64_t> ended_{0};
+};
+
+// What is seen of an actor at some moment.
+struct ProgressSign {
+  std::string actor;
+  uint64_t moves = 0;  // grows as it works
+  bool owes = false;   // it has something to do
+};
+
+// An actor gets on if it has nothing to do or has moved since the watchdog was last fed. The
+// watchdog is fed when all do; so one that stands still for the whole timeout ends the process, and
+// work of any length below it does not. One thread.
+class ProgressRule {
+ public:
+  // timeout_us: after which the service manager kills the process, > 0.
+  ProgressRule(const Clock& clock, int64_t timeout_us) : clock_(clock), timeout_us_(timeout_us) {}
+
+  struct Verdict {
+    bool feed = false;
+    std::vector<std::string> stuck;  // actors because of which it is not fed, though it is time to
+  };
+  // Call it several times in interval_us(). With `feed` it is taken to be fed.
+  Verdict look(std::span<const ProgressSign> signs);
+
+  // It is fed so often at most: four times within the timeout.
+  int64_t interval_us() const { return timeout_us_ / 4; }
+  // How long ago it was fed; 0 if it never was.
+  int64_t hungry_us() const { return fed_ ? clock_.monotonic_us() - fed_us_ : 0; }
+
+ private:
+  const Clock& clock_;
+  const int64_t timeout_us_;
+  bool fed_ = false;
+  int64_t fed_us_ = 0;
+  std::map<std::string, uint64_t> moves_;  // by actor, when it was fed
+};
+
+}  // namespace cascade

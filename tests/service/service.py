@@ -1,0 +1,181 @@
+"""cascaded as a service manager starts it: notify socket, watchdog, inherited sockets."""
+import ctypes
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.get("CASCADE_BIN_DIR", SOURCE / "build/release/bin"))
+WAIT_S = 60
+PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT = 17, 0x4206, 0x4207
+LIBC = ctypes.CDLL(None, use_errno=True)
+LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+
+
+class Manager:
+    """The other end of NOTIFY_SOCKET."""
+
+    def __init__(self, folder):
+        self.path = folder / "notify"
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(str(self.path))
+        self.socket.settimeout(WAIT_S)
+        self.heard = []
+
+    def next(self):
+        """The next message, as a dictionary."""
+        text = self.socket.recv(65536).decode()
+        message = dict(line.split("=", 1) for line in text.strip().split("\n"))
+        self.heard.append(message)
+        return message
+
+    def wait_for(self, key, value=None):
+        """The first message from now on that has the key (and the value)."""
+        while True:
+            message = self.next()
+            if key in message and value in (None, message[key]):
+                return message
+
+    def drain(self):
+        """What is there already."""
+        self.socket.setblocking(False)
+        messages = []
+        try:
+            while True:
+                messages.append(self.next())
+        except BlockingIOError:
+            pass
+        self.socket.settimeout(WAIT_S)
+        return messages
+
+
+class Service:
+    """Starts cascaded. `sockets`: it inherits; `watchdog_us`: how patient the manager is;
+    `config`: its configuration file's text, in place of options."""
+
+    def __init__(self, *options, sockets=(), watchdog_us=0, config=None, folder=None, wait=True,
+                 prefix=(), environment=None):
+        self.scratch = None if folder else tempfile.mkdtemp(prefix="cascade-service-")
+        self.folder = pathlib.Path(folder or self.scratch)
+        (self.folder / "notify").unlink(missing_ok=True)
+        self.manager = Manager(self.folder)
+        self.endpoint = f"ipc://{self.folder}/run/cascaded.sock"
+        self.log_path = self.folder / "log"
+        self.config_path = self.folder / "cascaded.toml"
+        arguments = ["--model", SOURCE / "models/demo", "--run-dir", self.folder / "run",
+                     "--state-dir", self.folder / "state", "--threads", "1"]
+        if "--kv-memory" not in options:
+            arguments += ["--kv-memory", "64M"]
+        if config is not None:
+            self.config_path.write_text(config)
+            arguments = ["--config", self.config_path] + arguments
+        settings = {**os.environ, "NOTIFY_SOCKET": str(self.manager.path), **(environment or {})}
+        script = "exec"
+        if sockets:
+            settings["LISTEN_FDS"] = str(len(sockets))
+            script = "export LISTEN_PID=$$; exec"
+        if watchdog_us:
+            settings["WATCHDOG_USEC"] = str(watchdog_us)
+        script += ' "$@"'
+        # By way of numbers that none of them has.
+        for i, inherited in enumerate(sockets):
+            script += f" {100 + i}<&{inherited.fileno()}"
+        for i in range(len(sockets)):
+            script += f" {3 + i}<&{100 + i} {100 + i}<&-"
+        command = ["bash", "-c", script, "bash", *prefix, BIN / "cascaded", *arguments, *options]
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=settings,
+                                            pass_fds=[s.fileno() for s in sockets])
+        if wait:
+            self.manager.wait_for("READY", "1")
+
+    def log(self):
+        return self.log_path.read_text(errors="replace")
+
+    def wait_for_log(self, pattern, count=1):
+        end = time.monotonic() + WAIT_S
+        while time.monotonic() < end:
+            found = re.findall(pattern, self.log())
+            if len(found) >= count:
+                return found
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.02)
+        raise RuntimeError(f"{pattern} is not in the log: " + self.log())
+
+    def ctl(self, *arguments, check=True, **more):
+        done = subprocess.run([BIN / "cascadectl", "--endpoint", self.endpoint, *arguments],
+                              capture_output=True, text=True, timeout=WAIT_S, **more)
+        if check and done.returncode != 0:
+            raise RuntimeError(f"{arguments}: {done.stderr}\n{self.log()}")
+        return done
+
+    def start_ctl(self, *arguments):
+        """Beside the test; the caller waits for it."""
+        return subprocess.Popen([BIN / "cascadectl", "--endpoint", self.endpoint, *arguments],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def thread(self, name):
+        for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
+            if (task / "comm").read_text().strip() == name:
+                return int(task.name)
+        raise RuntimeError("there is no thread " + name)
+
+    def stop(self, how=signal.SIGTERM):
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        return self.process.wait(timeout=WAIT_S)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        try:
+            if self.process.poll() is None:
+                self.stop(signal.SIGKILL)
+        finally:
+            self.manager.socket.close()
+            if self.scratch:
+                shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+class Stopped:
+    """One thread of a process stands still while this lasts, the others go on."""
+
+    def __init__(self, thread):
+        self.thread = thread
+
+    def __enter__(self):
+        self.call(PTRACE_SEIZE)
+        self.call(PTRACE_INTERRUPT)
+        os.waitpid(self.thread, 0x40000000)  # __WALL
+        return self
+
+    def __exit__(self, *unused):
+        self.call(PTRACE_DETACH)
+
+    def call(self, request):
+        if LIBC.ptrace(request, self.thread, None, None) != 0:
+            raise OSError(ctypes.get_errno(), f"ptrace {request:#x}")
+
+
+def ask(address, method, path, body=None, key=None):
+    """One HTTP request; (status, JSON)."""
+    headers = {"Content-Type": "application/json"}
+    if key:
+        headers["Authorization"] = "Bearer " + key
+    connection = http.client.HTTPConnection(*address, timeout=WAIT_S)
+    try:
+        connection.request(method, path, None if body is None else json.dumps(body), headers)
+        response = connection.getresponse()
+        return response.status, json.loads(response.read() or b"null")
+    finally:
+        connection.close()

@@ -1,0 +1,111 @@
+"""What the service manager hears: readiness, status, the watchdog, the end."""
+import signal
+import unittest
+
+from service import Service, Stopped
+
+WATCHDOG_US = 800_000
+LONG = ("generate", "--ignore-eos", "--max-tokens", "4000", "--temperature", "1", "Count.")
+
+
+class Notify(unittest.TestCase):
+    def test_ready_comes_when_clients_are_served_and_stopping_before_the_end(self):
+        with Service(wait=False) as service:
+            manager = service.manager
+            manager.wait_for("READY", "1")
+            states = [m["STATUS"] for m in manager.heard if "STATUS" in m]
+            self.assertIn("loading", states[0])
+            self.assertEqual(states[-1], "demo: 0 requests running, 0 waiting")
+            self.assertEqual(service.ctl("generate", "--temperature", "0", "Hello").returncode, 0)
+            self.assertEqual(service.stop(), 0)
+            ends = [m for m in manager.drain() if "STOPPING" in m]
+            self.assertEqual(len(ends), 1)
+
+    def test_the_status_tells_the_load(self):
+        with Service() as service:
+            busy = service.start_ctl(*LONG)
+            service.manager.wait_for("STATUS", "demo: 1 requests running, 0 waiting")
+            busy.kill()
+            busy.communicate()
+            service.manager.wait_for("STATUS", "demo: 0 requests running, 0 waiting")
+
+    def test_a_start_that_fails_says_why_and_is_never_ready(self):
+        with Service("--kv-memory", "1", wait=False) as service:
+            self.assertEqual(service.process.wait(60), 2)
+            heard = service.manager.drain()
+            self.assertFalse([m for m in heard if "READY" in m])
+            self.assertIn("--kv-memory", heard[-1].get("STATUS", ""))
+
+    def test_without_a_manager_nothing_is_said(self):
+        with Service(environment={"NOTIFY_SOCKET": ""}, wait=False) as service:
+            service.wait_for_log("serving at")
+            self.assertEqual(service.stop(), 0)
+            self.assertEqual(service.manager.drain(), [])
+
+
+class Watchdog(unittest.TestCase):
+    def feeds_in(self, messages):
+        return len([m for m in messages if m.get("WATCHDOG") == "1"])
+
+    def test_is_fed_while_idle_and_while_working(self):
+        with Service(watchdog_us=WATCHDOG_US) as service:
+            for _ in range(5):
+                service.manager.wait_for("WATCHDOG", "1")
+            busy = service.start_ctl(*LONG)
+            service.manager.wait_for("STATUS", "demo: 1 requests running, 0 waiting")
+            for _ in range(5):
+                service.manager.wait_for("WATCHDOG", "1")
+            busy.kill()
+            busy.communicate()
+
+    def test_is_not_asked_for_without_a_timeout(self):
+        with Service() as service:
+            service.ctl("generate", "--temperature", "0", "Hello")
+            service.stop()
+            self.assertEqual(self.feeds_in(service.manager.heard + service.manager.drain()), 0)
+
+    # The thread stands still; after some looks the manager has heard nothing. Then it goes on.
+    def starves(self, service, thread, give_work):
+        with Stopped(service.thread(thread)):
+            work = give_work()
+            pattern = "not fed because of " + thread
+            service.wait_for_log(pattern)
+            service.manager.drain()
+            service.wait_for_log(pattern, count=20)
+            self.assertEqual(self.feeds_in(service.manager.drain()), 0)
+            self.assertIn(f"{thread} has not moved on", service.log())
+        service.manager.wait_for("WATCHDOG", "1")
+        if work:
+            out, errors = work.communicate(timeout=60)
+            self.assertEqual(work.returncode, 0, errors)
+
+    def starved(self, thread, *command):
+        with Service("--log-level", "debug", watchdog_us=WATCHDOG_US) as service:
+            give = (lambda: service.start_ctl(*command)) if command else (lambda: None)
+            self.starves(service, thread, give)
+
+    def test_starves_when_the_decode_loop_stands_still(self):
+        self.starved("decode", "generate", "--temperature", "0", "What is the capital of France?")
+
+    def test_starves_when_prompts_are_not_computed(self):
+        self.starved("prefill", "generate", "--temperature", "0", "What is the capital of France?")
+
+    def test_starves_when_the_database_is_not_written(self):
+        self.starved("store", "chunk", "put", "a text")
+
+    def test_starves_when_the_scheduler_stands_still(self):
+        self.starved("scheduler")
+
+    def test_kill_of_the_manager_loses_nothing_that_was_acknowledged(self):
+        with Service(watchdog_us=WATCHDOG_US) as service:
+            service.ctl("chunk", "put", "a text that stays", "--json")
+            service.process.send_signal(signal.SIGABRT)  # as systemd does
+            self.assertEqual(service.process.wait(60), -signal.SIGABRT)
+            self.assertFalse(list(service.folder.glob("**/core*")))
+            with Service(folder=service.folder, watchdog_us=WATCHDOG_US) as again:
+                self.assertIn("a text that stays", again.ctl("chunk", "list").stdout)
+                again.manager.wait_for("WATCHDOG", "1")
+
+
+if __name__ == "__main__":
+    unittest.main()

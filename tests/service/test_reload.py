@@ -1,0 +1,105 @@
+"""SIGHUP: the settings are read again; what can change does, the rest is said."""
+import json
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+from service import BIN, Service, ask
+
+
+class Reload(unittest.TestCase):
+    def reload(self, service):
+        """Sends SIGHUP and waits until the service says that it is done."""
+        before = time.monotonic_ns() // 1000
+        service.process.send_signal(signal.SIGHUP)
+        reloading = service.manager.wait_for("RELOADING", "1")
+        self.assertGreaterEqual(int(reloading["MONOTONIC_USEC"]), before)
+        self.assertLessEqual(int(reloading["MONOTONIC_USEC"]), time.monotonic_ns() // 1000)
+        service.manager.wait_for("READY", "1")
+
+    def wait_until(self, condition):
+        end = time.monotonic() + 60
+        while not condition():
+            self.assertLess(time.monotonic(), end)
+            time.sleep(0.02)
+
+    def status(self, service):
+        return json.loads(service.ctl("status", "--json").stdout)
+
+    def test_limits_change_and_what_takes_a_restart_is_said(self):
+        with Service(config="max_waiting = 7\n") as service:
+            self.assertEqual(self.status(service)["requests_waiting_max"], 7)
+            service.config_path.write_text('max_waiting = 9\nlog_level = "debug"\nkv = "bf16"\n')
+            self.reload(service)
+            self.wait_until(lambda: self.status(service)["requests_waiting_max"] == 9)
+            self.assertEqual(self.status(service)["kv_type"], "int8")
+            log = service.log()
+            self.assertIn(f"changed: --max-waiting ({service.config_path}:1: max_waiting)", log)
+            self.assertIn("takes a restart: --kv ", log)
+            # It is said again until the restart; what was applied is not.
+            self.reload(service)
+            service.wait_for_log("takes a restart: --kv ", count=2)
+            self.assertEqual(service.log().count("changed: --max-waiting"), 1)
+
+    def test_a_file_with_a_mistake_changes_nothing(self):
+        with Service(config="max_waiting = 7\n") as service:
+            service.config_path.write_text("max_waiting = 9\nmax_running = 0\n")
+            self.reload(service)
+            self.assertIn(f"{service.config_path}:2: max_running", service.log())
+            self.assertIn("stay as they were", service.log())
+            self.assertEqual(self.status(service)["requests_waiting_max"], 7)
+            service.config_path.unlink()
+            self.reload(service)
+            self.assertEqual(self.status(service)["requests_waiting_max"], 7)
+
+    def test_running_requests_go_on(self):
+        with Service(config="") as service:
+            running = service.start_ctl("generate", "--ignore-eos", "--max-tokens", "1000", "Count")
+            service.manager.wait_for("STATUS", "demo: 1 requests running, 0 waiting")
+            self.reload(service)
+            out, errors = running.communicate(timeout=120)
+            self.assertEqual(running.returncode, 0, errors)
+
+    def new_key(self, tenant, path):
+        made = subprocess.run([BIN / "cascadectl", "key", "new", "--tenant", tenant, "--file",
+                               path], capture_output=True, text=True, check=True)
+        return made.stdout.strip()
+
+    def test_keys_come_and_go(self):
+        with tempfile.TemporaryDirectory(prefix="cascade-service-") as folder:
+            keys = pathlib.Path(folder) / "keys"
+            first = self.new_key("local", keys)
+            with Service("--http", "127.0.0.1:0", "--http-keys", str(keys), folder=folder,
+                         config="") as serving:
+                port = int(serving.wait_for_log(r"HTTP at http://127\.0\.0\.1:(\d+)")[0])
+
+                def status(key):
+                    return ask(("127.0.0.1", port), "GET", "/v1/models", key=key)[0]
+
+                self.assertEqual(status(first), 200)
+                keys.unlink()
+                second, stranger = self.new_key("local", keys), self.new_key("eve", keys)
+                self.assertEqual(status(second), 401)
+                self.reload(serving)
+                self.assertEqual(status(second), 200)
+                self.assertEqual(status(first), 401, "it is not in the file any more")
+                self.assertEqual(status(stranger), 401, "a new tenant takes a restart")
+                self.assertIn("the tenant eve is new", serving.log())
+                keys.write_text("nonsense\n")
+                self.reload(serving)
+                self.assertIn("keys stay as they were", serving.log())
+                self.assertEqual(status(second), 200)
+
+
+class Foreground(unittest.TestCase):
+    def test_without_a_manager_and_a_file_the_signal_stops_it(self):
+        with Service(environment={"NOTIFY_SOCKET": ""}, wait=False) as service:
+            service.wait_for_log("serving at")
+            self.assertEqual(service.stop(signal.SIGHUP), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
