@@ -28,6 +28,30 @@ constexpr std::array<std::pair<Actor, const char*>, 3> kWorkers = {{
     {Actor::kStore, kStoreActor},
 }};
 
+// By door: as what the core knows it, and the mark of its clients' routes.
+struct DoorActor {
+  Door door;
+  Actor actor;
+  char route;
+};
+constexpr std::array<DoorActor, 3> kDoors = {{{Door::kIpc, Actor::kGateway, kIpcRoute},
+                                              {Door::kHttp, Actor::kHttp, kHttpRoute},
+                                              {Door::kTcp, Actor::kTcp, kTcpRoute}}};
+
+const DoorActor& door_actor(Door door) {
+  for (const DoorActor& known : kDoors) {
+    if (known.door == door) return known;
+  }
+  CHECK(false);
+}
+
+const DoorActor& door_of_route(char route) {
+  for (const DoorActor& known : kDoors) {
+    if (known.route == route) return known;
+  }
+  CHECK(false);
+}
+
 class SchedulerActor {
  public:
   SchedulerActor(ZmqContext& context, const SchedulerOptions& options, const Model& model,
@@ -85,36 +109,34 @@ class SchedulerActor {
     }
   }
 
-  // frames: [actor name][client, from the gateway only; may be empty][message…]
+  // frames: [actor name][client, from doors only; may be empty][message…]
   void take(wire::Frames frames) {
     const std::string sender = std::exchange(frames.front(), {});
     std::span<const wire::Frame> rest = std::span(frames).subspan(1);
     Client client;
-    std::optional<std::string> tenant = tenant_of_gateway(sender);
-    const bool http = !tenant;
-    if (http) tenant = tenant_of_http_port(sender);
-    if (tenant) {
+    const std::optional<TenantDoor> from = door_of(sender);
+    if (from) {
       CHECK(!rest.empty());
-      client = {*tenant, (http ? kHttpRoute : kIpcRoute) + rest.front()};
+      client = {from->tenant, door_actor(from->door).route + rest.front()};
       rest = rest.subspan(1);
     }
     auto envelope = wire::decode(rest);
     CHECK(envelope.ok());  // the gateway has checked it; the others are our own
     if (const auto* hello = std::get_if<wire::ActorHello>(&envelope->message)) {
-      greet(hello->actor, tenant, http);
+      greet(hello->actor, from);
     } else if (std::holds_alternative<wire::Stop>(envelope->message)) {
       core_.stop();
-    } else if (tenant) {
+    } else if (from) {
       core_.on_client(client, *std::move(envelope));
     } else {
       core_.on_answer(std::move(envelope->message));
     }
   }
 
-  void greet(const std::string& actor, const std::optional<std::string>& tenant, bool http) {
-    if (tenant) {
+  void greet(const std::string& actor, const std::optional<TenantDoor>& door) {
+    if (door) {
       gateways_.insert(actor);
-      core_.on_actor_started(http ? Actor::kHttp : Actor::kGateway, *tenant);
+      core_.on_actor_started(door_actor(door->door).actor, door->tenant);
     }
     for (const auto& [worker, name] : kWorkers) {
       if (actor == name) core_.on_actor_started(worker);
@@ -127,8 +149,7 @@ class SchedulerActor {
       if (outgoing.to == Actor::kGateway) {
         const auto& [tenant, route] = outgoing.client;
         frames.insert(frames.begin(), route.substr(1));
-        const bool http = route.front() == kHttpRoute;
-        send(http ? http_port_name(tenant) : gateway_name(tenant), std::move(frames));
+        send(door_name(door_of_route(route.front()).door, tenant), std::move(frames));
       }
       for (const auto& [worker, name] : kWorkers) {
         if (outgoing.to == worker) send(name, std::move(frames));

@@ -116,27 +116,23 @@ void run_connected(
   if (failure) std::rethrow_exception(failure);
 }
 
-std::optional<std::string> behind_prefix(std::string_view name, const std::string& prefix) {
-  if (!name.starts_with(prefix)) return std::nullopt;
-  return std::string(name.substr(prefix.size()));
-}
+constexpr std::array<std::pair<Door, std::string_view>, 3> kDoors = {
+    {{Door::kIpc, "gateway:"}, {Door::kHttp, "http:"}, {Door::kTcp, "tcp:"}}};
 
 }  // namespace
 
-std::string gateway_name(const std::string& tenant) {
-  return std::string(kGatewayActor) + ":" + tenant;
+std::string door_name(Door door, const std::string& tenant) {
+  for (const auto& [known, prefix] : kDoors) {
+    if (known == door) return std::string(prefix) + tenant;
+  }
+  CHECK(false);
 }
 
-std::string http_port_name(const std::string& tenant) {
-  return std::string(kHttpActor) + ":" + tenant;
-}
-
-std::optional<std::string> tenant_of_gateway(std::string_view name) {
-  return behind_prefix(name, gateway_name(""));
-}
-
-std::optional<std::string> tenant_of_http_port(std::string_view name) {
-  return behind_prefix(name, http_port_name(""));
+std::optional<TenantDoor> door_of(std::string_view name) {
+  for (const auto& [door, prefix] : kDoors) {
+    if (name.starts_with(prefix)) return TenantDoor{door, std::string(name.substr(prefix.size()))};
+  }
+  return std::nullopt;
 }
 
 void run_worker(ZmqContext& context, const std::string& name, uint64_t incarnation,

@@ -20,18 +20,20 @@ inline constexpr char kSchedulerEndpoint[] = "inproc://scheduler";
 inline constexpr char kPrefillActor[] = "prefill";
 inline constexpr char kDecodeActor[] = "decode";
 inline constexpr char kStoreActor[] = "store";
-inline constexpr char kGatewayActor[] = "gateway";  // ":" and its tenant follow
-inline constexpr char kHttpActor[] = "http";        // ":" and a tenant follow: a port for each
 inline constexpr char kMainActor[] = "main";  // the daemon's main thread, which asks it to stop
 
-// The gateway of a tenant: "gateway:local".
-std::string gateway_name(const std::string& tenant);
-// The name of the HTTP gateway's port for a tenant: "http:local".
-std::string http_port_name(const std::string& tenant);
-// The tenant of the gateway that has this name; nullopt if it is no gateway's.
-std::optional<std::string> tenant_of_gateway(std::string_view name);
-// The same of the HTTP gateway's ports.
-std::optional<std::string> tenant_of_http_port(std::string_view name);
+// Where clients come in: each tenant's socket, and the gateways that serve several tenants, with a
+// port to the scheduler for each.
+enum class Door { kIpc, kHttp, kTcp };
+
+struct TenantDoor {
+  Door door = Door::kIpc;
+  std::string tenant;
+};
+// The name of such a port: "gateway:local", "http:local", "tcp:local".
+std::string door_name(Door door, const std::string& tenant);
+// Whose name it is; nullopt if it is no door's.
+std::optional<TenantDoor> door_of(std::string_view name);
 
 // Runs the actor `name` on the calling thread: greets the scheduler, then gives each message to
 // `handle` and sends back what it returns. Returns on Stop. Throws what `handle` throws, and

@@ -64,6 +64,7 @@ ZmqPort::ZmqPort(asio::io_context& io, ZmqContext& context, const Options& optio
     set(ZMQ_HEARTBEAT_TIMEOUT, 15000);
     set(ZMQ_HANDSHAKE_IVL, 5000);
   }
+  if (!options.curve_secret_key.empty()) set_curve(options.curve_secret_key);
   int fd = -1;
   size_t size = sizeof fd;
   if (zmq_getsockopt(socket_.get(), ZMQ_FD, &fd, &size) != 0) fail("ZMQ_FD");
@@ -77,6 +78,18 @@ ZmqPort::~ZmqPort() {
 
 void ZmqPort::set(int option, int value) {
   if (zmq_setsockopt(socket_.get(), option, &value, sizeof value) != 0) fail("zmq_setsockopt");
+}
+
+void ZmqPort::set_curve(const std::string& secret_key) {
+  curve_ = true;
+  set(ZMQ_CURVE_SERVER, 1);
+  const auto set_text = [this](int option, const std::string& text) {
+    if (zmq_setsockopt(socket_.get(), option, text.c_str(), text.size()) != 0) {
+      fail("zmq_setsockopt");
+    }
+  };
+  set_text(ZMQ_CURVE_SECRETKEY, secret_key);
+  set_text(ZMQ_ZAP_DOMAIN, kZapDomain);
 }
 
 Status ZmqPort::bind(const std::string& endpoint) {
@@ -128,6 +141,10 @@ std::optional<wire::Frames> ZmqPort::try_recv() {
     }
     more = zmq_msg_more(&message) != 0;
     if (!more && monitor_) note_connection(zmq_msg_gets(&message, "__fd"), frames.front());
+    if (!more && curve_) {
+      const char* user = zmq_msg_gets(&message, "User-Id");
+      user_id_ = user == nullptr ? "" : user;
+    }
     // One frame too many is enough for the reader to see that there are too many.
     if (frames.size() < wire::kFrameCountMax + 2) {
       frames.emplace_back(static_cast<const char*>(zmq_msg_data(&message)), zmq_msg_size(&message));

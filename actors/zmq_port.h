@@ -39,6 +39,9 @@ class ZmqContext {
   std::atomic<bool> binding_ended_{false};
 };
 
+// The domain of our CURVE sockets, which the ZapHandler is asked about.
+inline constexpr char kZapDomain[] = "cascade";
+
 enum class SendResult {
   kSent,
   kFull,  // the receiver's queue is full; nothing was sent
@@ -49,7 +52,7 @@ enum class SendResult {
 class ZmqPort {
  public:
   struct Options {
-    int type = ZMQ_DEALER;          // ZMQ_ROUTER or ZMQ_DEALER
+    int type = ZMQ_DEALER;
     std::string routing_id;         // DEALER: the name by which a ROUTER knows it; empty: generated
     int queue_messages_max = 1000;  // each way
     int64_t message_bytes_max = static_cast<int64_t>(wire::kMessageBytesMax);  // of one frame
@@ -57,6 +60,9 @@ class ZmqPort {
     int linger_ms = 0;          // how long what was sent may be on its way after the end
     bool heartbeats = false;    // find dead peers behind ipc and tcp within 15 s
     bool watch_peers = false;   // ROUTER: watch_peers() will be called
+    // Z85; not empty: a CURVE server, whose clients a ZapHandler lets in. Without one libzmq lets
+    // in everybody, with an empty user_id().
+    std::string curve_secret_key = {};
   };
 
   // Throws std::runtime_error if the system has no more sockets.
@@ -82,6 +88,10 @@ class ZmqPort {
   // The next message if one is there. Between calls of recv().
   std::optional<wire::Frames> try_recv();
 
+  // Of the message that recv() or try_recv() returned last: its sender's public key, as the
+  // ZapHandler has it; empty without CURVE.
+  const std::string& user_id() const { return user_id_; }
+
   // Never waits.
   SendResult send(const wire::Frames& frames);
 
@@ -97,6 +107,7 @@ class ZmqPort {
   void close();
 
  private:
+  void set_curve(const std::string& secret_key);
   void start_monitor(ZmqContext& context);
   void note_connection(const char* connection, const std::string& peer);
   void take_event(const wire::Frame& event);
@@ -113,6 +124,8 @@ class ZmqPort {
   std::optional<asio::posix::stream_descriptor> descriptor_;
   bool closed_ = false;
   uint32_t burst_ = 0;
+  bool curve_ = false;
+  std::string user_id_;
   // Of watch_peers(). Connections are named by their file descriptors.
   std::unique_ptr<ZmqPort> monitor_;
   std::function<void(const std::string&)> on_gone_;

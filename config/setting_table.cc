@@ -7,6 +7,7 @@ namespace {
 constexpr std::string_view kModel = "Model";
 constexpr std::string_view kPlaces = "Places";
 constexpr std::string_view kHttp = "HTTP";
+constexpr std::string_view kTcp = "ZeroMQ over TCP";
 constexpr std::string_view kMemory = "Memory and disk";
 constexpr std::string_view kLimits = "Limits";
 constexpr std::string_view kLog = "Log";
@@ -57,6 +58,16 @@ constexpr Setting kSettings[] = {
     {"http-host", Kind::kList, kHttp, "", "localhost and the addresses of this machine only",
      "host names", 0, 0, false, "another name that HTTP clients may call this machine by",
      "Other names are refused, so that web pages cannot reach it by a name of their own."},
+
+    {"tcp", Kind::kText, kTcp, "", "no TCP", "ADDRESS:PORT, or PORT of 127.0.0.1", 0, 0, false,
+     "serve ZeroMQ clients of other machines at tcp://ADDRESS:PORT, encrypted (CURVE)",
+     "Off: clients on this machine have the ipc socket. It needs tcp-key and tcp-clients."},
+    {"tcp-key", Kind::kPath, kTcp, "", "none", "a file", 0, 0, false,
+     "file of the daemon's key pair (cascadectl key new --curve)",
+     "Clients know the daemon by its public key. Nobody else may read the file."},
+    {"tcp-clients", Kind::kPath, kTcp, "", "none", "a file", 0, 0, true,
+     "file of the public keys that may connect, and their tenants (cascadectl key allow)",
+     "A key that is not in it does not get past the handshake."},
 
     {"kv-memory", Kind::kSize, kMemory, "", "half of the memory that the process may use", "", 0, 0,
      false, "most memory for KV pages",

@@ -22,6 +22,7 @@
 #include "daemon/http_door.h"
 #include "daemon/reload.h"
 #include "daemon/run_dir.h"
+#include "daemon/tcp_door.h"
 #include "kernels/kv_format.h"
 #include "persist/memory_store.h"
 #include "persist/store.h"
@@ -52,14 +53,16 @@ Result<PageArena> make_arena(const Model& model, int64_t kv_bytes_max) {
 // threads have ended.
 class Service {
  public:
-  Service(const ParsedOptions& parsed, ZmqContext& context, HttpDoor* http, const Model& model,
-          PageArena arena, ThreadPool& pool, std::unique_ptr<Store> store, Surroundings& around)
+  Service(const ParsedOptions& parsed, ZmqContext& context, HttpDoor* http,
+          std::optional<CurveDoor> tcp, const Model& model, PageArena arena, ThreadPool& pool,
+          std::unique_ptr<Store> store, Surroundings& around)
       : settings_(parsed),
         options_(settings_.options),
         around_(around),
         health_(system_clock(), around.manager, model.name),
         context_(context),
         http_(http),
+        tcp_(std::move(tcp)),
         model_(model),
         arena_(std::move(arena)),
         store_(std::move(store)),
@@ -119,7 +122,7 @@ class Service {
 
   // Each door says that it serves on a thread of its own; the last of them makes the daemon ready.
   void expect_doors(const std::function<void()>& on_ready) {
-    const size_t doors = 1 + options_.tenants.size() + (http_ != nullptr ? 1 : 0);
+    const size_t doors = 1 + options_.tenants.size() + (http_ != nullptr ? 1 : 0) + (tcp_ ? 1 : 0);
     on_serving_ = [this, on_ready, doors](const std::string& door) {
       const std::lock_guard lock(serving_mutex_);
       serving_.insert(door);
@@ -131,6 +134,11 @@ class Service {
   }
 
   void start_gateways() {
+    if (tcp_) {
+      supervisor_.start("tcp", [this](uint64_t incarnation) {
+        run_tcp_gateway(context_, *tcp_, incarnation, [&] { on_serving_("tcp"); });
+      });
+    }
     start_gateway(kLocalTenant, options_.endpoint);
     for (const std::string& tenant : options_.tenants) {
       start_gateway(tenant, tenant_endpoint(options_.run_dir, tenant));
@@ -140,8 +148,9 @@ class Service {
   void start_gateway(const std::string& tenant, const std::string& endpoint) {
     const GatewayDoor door = {tenant, endpoint, wire::events_endpoint(endpoint),
                               around_.sockets.find_ipc(endpoint).value_or(-1)};
-    supervisor_.start(gateway_name(tenant), [=, this](uint64_t incarnation) {
-      run_gateway(context_, door, incarnation, [&] { on_serving_(gateway_name(door.tenant)); });
+    supervisor_.start(door_name(Door::kIpc, tenant), [=, this](uint64_t incarnation) {
+      run_gateway(context_, door, incarnation,
+                  [&] { on_serving_(door_name(Door::kIpc, door.tenant)); });
     });
   }
 
@@ -225,6 +234,11 @@ class Service {
       const Status keys = http_->reload_keys(plan.options.http_keys_file, new_tenants);
       if (!keys.ok()) spdlog::error("keys stay as they were: {}", keys.error().to_string());
     }
+    if (tcp_) {
+      const Status clients = reload_tcp_clients(*tcp_, plan.options.tcp_clients_file, new_tenants);
+      if (!clients.ok())
+        spdlog::error("clients stay as they were: {}", clients.error().to_string());
+    }
     for (const std::string& tenant : new_tenants) {
       spdlog::warn("the tenant {} is new: its keys take a restart", tenant);
     }
@@ -285,7 +299,8 @@ class Service {
   Surroundings& around_;
   Health health_;
   ZmqContext& context_;
-  HttpDoor* const http_;  // nullptr: none
+  HttpDoor* const http_;                // nullptr: none
+  const std::optional<CurveDoor> tcp_;  // nullopt: none
   const Model& model_;
   PageArena arena_;
   std::unique_ptr<Store> store_;  // nullptr: nothing outlives the process
@@ -376,6 +391,10 @@ Result<int> run_daemon(const ParsedOptions& parsed, Surroundings& around,
   const std::vector<std::string> endpoints = endpoints_of(options);
   ASSIGN_OR_RETURN(const std::unique_ptr<HttpDoor> http,
                    HttpDoor::open(options, around.sockets.take_others(endpoints), context));
+  std::optional<CurveDoor> tcp;
+  if (!options.tcp_address.empty()) {
+    ASSIGN_OR_RETURN(tcp, open_tcp_door(options));
+  }
   ASSIGN_OR_RETURN(std::unique_ptr<Store> store, open_store(options));
   const ModelOptions model_options = {options.weight_type, options.kv_type, options.isa,
                                       options.cache_dir};
@@ -386,8 +405,8 @@ Result<int> run_daemon(const ParsedOptions& parsed, Surroundings& around,
   ASSIGN_OR_RETURN(PageArena arena, make_arena(*model, options.kv_bytes_max));
   log_model(*model, arena, options);
   if (store) RETURN_IF_ERROR(note_model(*store, *model, options));
-  Service service(parsed, context, http.get(), *model, std::move(arena), pool, std::move(store),
-                  around);
+  Service service(parsed, context, http.get(), std::move(tcp), *model, std::move(arena), pool,
+                  std::move(store), around);
   std::vector<SocketFile> sockets;
   for (const std::string& endpoint : endpoints) {
     // The others are the service manager's.

@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
@@ -113,6 +114,26 @@ Status check_http(DaemonOptions& options, const Origins& where) {
                                              "--http-keys");
 }
 
+Status check_tcp(DaemonOptions& options, const Origins& where) {
+  std::string& address = options.tcp_address;
+  const std::array<std::pair<const char*, const std::string*>, 2> files = {
+      {{"tcp-key", &options.tcp_key_file}, {"tcp-clients", &options.tcp_clients_file}}};
+  for (const auto& [name, file] : files) {
+    if (!address.empty() && file->empty()) {
+      return invalid_argument(where("tcp"), std::string("needs --") + name);
+    }
+    if (address.empty() && !file->empty()) return invalid_argument(where(name), "needs --tcp");
+  }
+  if (address.empty()) return {};
+  if (address.find_first_not_of("0123456789") == std::string::npos) {
+    address = "127.0.0.1:" + address;
+  }
+  const auto local = is_local_address(address);
+  if (!local.ok()) return invalid_argument(where("tcp"), local.error().message);
+  if (address.starts_with("unix:")) return invalid_argument(where("tcp"), "must be ADDRESS:PORT");
+  return {};
+}
+
 // What depends on several options, or needs more than a look at the text.
 Status finish(const Origins& where, DaemonOptions& options) {
   if (options.model_dir.empty()) {
@@ -121,6 +142,7 @@ Status finish(const Origins& where, DaemonOptions& options) {
   if (options.run_dir.empty()) return invalid_argument(where("run-dir"), "must not be empty");
   RETURN_IF_ERROR(check_tenants(options.tenants, options.run_dir, where("tenant")));
   RETURN_IF_ERROR(check_http(options, where));
+  RETURN_IF_ERROR(check_tcp(options, where));
   const bool given = where.given("endpoint");
   if (!given) options.endpoint = "ipc://" + options.run_dir + "/cascaded.sock";
   const Status endpoint = check_endpoint(options.endpoint);
@@ -172,6 +194,9 @@ const std::map<std::string_view, Take>& takers() {
       {"http", [](O& o, const V& v) { o.http_address = text_of(v); }},
       {"http-keys", [](O& o, const V& v) { o.http_keys_file = text_of(v); }},
       {"http-host", [](O& o, const V& v) { o.http_hosts = v.texts; }},
+      {"tcp", [](O& o, const V& v) { o.tcp_address = text_of(v); }},
+      {"tcp-key", [](O& o, const V& v) { o.tcp_key_file = text_of(v); }},
+      {"tcp-clients", [](O& o, const V& v) { o.tcp_clients_file = text_of(v); }},
       {"kv-memory", [](O& o, const V& v) { o.kv_bytes_max = *config::parse_size("", text_of(v)); }},
       {"max-disk",
        [](O& o, const V& v) { o.disk_bytes_max = *config::parse_size("", text_of(v)); }},

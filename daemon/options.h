@@ -29,6 +29,10 @@ struct DaemonOptions {
   std::string http_address;
   std::string http_keys_file;           // empty: no keys are needed
   std::vector<std::string> http_hosts;  // further names that clients may call it by
+  // ZeroMQ over TCP: "127.0.0.1:8179"; empty: none.
+  std::string tcp_address;
+  std::string tcp_key_file;
+  std::string tcp_clients_file;
   WeightType weight_type = WeightType::kBf16;
   KvType kv_type = KvType::kInt8;
   Isa isa = Isa::kScalar;

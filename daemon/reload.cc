@@ -8,6 +8,7 @@ ReloadPlan plan_reload(const ParsedOptions& running, const ParsedOptions& read) 
   plan.options = running.options;
   const DaemonOptions& from = read.options;
   plan.options.http_keys_file = from.http_keys_file;
+  plan.options.tcp_clients_file = from.tcp_clients_file;
   plan.options.think_policy = from.think_policy;
   plan.options.max_pinned = from.max_pinned;
   plan.options.chunk_memory_ratio = from.chunk_memory_ratio;

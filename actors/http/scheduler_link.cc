@@ -5,15 +5,11 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "actors/worker.h"
 #include "base/check.h"
 #include "base/random.h"
 
 namespace cascade {
 namespace {
-
-// Deltas of every running request may be under way at once.
-constexpr int kQueueMessagesMax = 100'000;
 
 // What may wait for a client that reads slowly. Deltas are joined, so it is its answer's text: a
 // context of a million tokens is some 5 MiB.
@@ -105,36 +101,18 @@ void Exchange::abandon() {
 
 SchedulerLink::SchedulerLink(asio::io_context& io, ZmqContext& context,
                              const std::set<std::string>& tenants, uint64_t incarnation)
-    : io_(io) {
-  for (const std::string& tenant : tenants) {
-    ZmqPort::Options options;
-    options.type = ZMQ_DEALER;
-    options.routing_id = http_port_name(tenant);
-    options.queue_messages_max = kQueueMessagesMax;
-    Door& door = doors_[tenant];
-    door.port = std::make_unique<ZmqPort>(io_, context, options);
-    door.watch = std::make_unique<PeerWatch>(io_, context, *door.port);
-    const Status connected = door.port->connect(kSchedulerEndpoint);
-    if (!connected.ok()) throw std::runtime_error(connected.error().to_string());
-    wire::Frames hello = wire::encode({{}, wire::ActorHello{http_port_name(tenant), incarnation}});
-    hello.insert(hello.begin(), "");
-    door.port->send(hello);
-  }
-}
+    : io_(io), ports_(io, context, Door::kHttp, tenants, incarnation) {}
 
 bool SchedulerLink::send(const std::string& tenant, const std::string& route,
                          const wire::Envelope& envelope) {
-  const auto door = doors_.find(tenant);
-  if (door == doors_.end()) return false;
   wire::Frames frames = wire::encode(envelope);
   frames.insert(frames.begin(), route);
-  return door->second.port->send(frames) == SendResult::kSent;
+  return ports_.send(tenant, frames);
 }
 
 Task<> SchedulerLink::run(const std::string& tenant, std::function<void()> on_stop) {
-  ZmqPort& port = *doors_.at(tenant).port;
   while (true) {
-    std::optional<wire::Frames> frames = co_await port.recv();
+    std::optional<wire::Frames> frames = co_await ports_.recv(tenant);
     if (!frames) co_return;
     const std::string route = frames->front();
     auto envelope = wire::decode(std::span(*frames).subspan(1));
@@ -151,7 +129,7 @@ Task<> SchedulerLink::run(const std::string& tenant, std::function<void()> on_st
 
 Task<> SchedulerLink::watch(const std::string& tenant) {
   try {
-    co_await doors_.at(tenant).watch->run();
+    co_await ports_.watch(tenant);
   } catch (const std::runtime_error&) {
     fail_all();
     throw;
@@ -161,13 +139,6 @@ Task<> SchedulerLink::watch(const std::string& tenant) {
 void SchedulerLink::fail_all() {
   for (const auto& [route, exchange] : exchanges_) {
     exchange->deliver(exchange->request_, wire::ErrorReply{unreachable(), kRetryAfterMs});
-  }
-}
-
-void SchedulerLink::close() {
-  for (auto& [tenant, door] : doors_) {
-    door.watch->close();
-    door.port->close();
   }
 }
 

@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "actors/peer_watch.h"
+#include "actors/tenant_ports.h"
 #include "actors/zmq_port.h"
 #include "wire/messages.h"
 
@@ -63,22 +63,18 @@ class SchedulerLink {
   Task<> run(const std::string& tenant, std::function<void()> on_stop);
   Task<> watch(const std::string& tenant);
   // Ends run() and watch() of all tenants.
-  void close();
+  void close() { ports_.close(); }
 
-  bool has_tenant(const std::string& tenant) const { return doors_.contains(tenant); }
+  bool has_tenant(const std::string& tenant) const { return ports_.contains(tenant); }
   asio::io_context& io() { return io_; }
 
  private:
   friend class Exchange;
-  struct Door {
-    std::unique_ptr<ZmqPort> port;
-    std::unique_ptr<PeerWatch> watch;
-  };
   bool send(const std::string& tenant, const std::string& route, const wire::Envelope& envelope);
   void fail_all();
 
   asio::io_context& io_;
-  std::map<std::string, Door> doors_;
+  TenantPorts ports_;
   std::map<std::string, Exchange*> exchanges_;  // by route
   uint64_t next_route_ = 1;
 };

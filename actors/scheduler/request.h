@@ -19,6 +19,7 @@ namespace cascade {
 // The first character of a route says which door of its tenant the client came through.
 inline constexpr char kIpcRoute = 'g';   // the gateway
 inline constexpr char kHttpRoute = 'h';  // the HTTP gateway
+inline constexpr char kTcpRoute = 't';   // the gateway for clients with keys
 
 // Who sent a request: the tenant whose door it came through, and the connection.
 struct Client {

@@ -30,8 +30,27 @@ const char* name_of(SchedulerCore::Actor actor) {
     case SchedulerCore::Actor::kStore: return "store";
     case SchedulerCore::Actor::kGateway: return "gateway";
     case SchedulerCore::Actor::kHttp: return "http";
+    case SchedulerCore::Actor::kTcp: return "tcp";
   }
   return "unknown";
+}
+
+// Where the clients of a door have their routes; nullopt for actors that have no clients.
+std::optional<char> route_of(SchedulerCore::Actor actor) {
+  switch (actor) {
+    case SchedulerCore::Actor::kGateway: return kIpcRoute;
+    case SchedulerCore::Actor::kHttp: return kHttpRoute;
+    case SchedulerCore::Actor::kTcp: return kTcpRoute;
+    default: return std::nullopt;
+  }
+}
+
+// Requests that are done once, however often they are sent.
+template <class M>
+constexpr bool changes() {
+  return std::is_same_v<M, wire::ChunkPut> || std::is_same_v<M, wire::ChunkDelete> ||
+         std::is_same_v<M, wire::ChunkUpdate> || std::is_same_v<M, wire::SessionDelete> ||
+         std::is_same_v<M, wire::PolicySet>;
 }
 
 }  // namespace
@@ -70,6 +89,9 @@ void SchedulerCore::send(Actor to, wire::Message message) {
 }
 
 void SchedulerCore::reply(const Client& client, const wire::RequestId& id, wire::Message message) {
+  for (const Client& again : mutations_.end(client.tenant, id, message)) {
+    if (again != client) outgoing_.push_back({Actor::kGateway, again, {id, message}});
+  }
   outgoing_.push_back({Actor::kGateway, client, {id, std::move(message)}});
 }
 
@@ -92,20 +114,26 @@ void SchedulerCore::on_actor_started(Actor actor, const std::string& tenant) {
   actors_restarted_.push_back(name_of(actor));
   if (actor == Actor::kPrefill || actor == Actor::kDecode) fail_in_flight(actor);
   if (actor == Actor::kStore) on_store_restarted();
-  const bool http = actor == Actor::kHttp;
-  if (actor == Actor::kGateway || http) {
+  if (const std::optional<char> route = route_of(actor)) {
     // The clients of the earlier incarnation cannot be reached any more. Those of HTTP have seen
     // their connections end.
-    if (!http) boot_id_ = random_id("boot");
+    if (route != kHttpRoute) boot_id_ = random_id("boot");
     std::set<Client> clients;
     for (const auto& [handle, request] : requests_) {
       const Client& client = request->client;
-      const bool came_by_http = client.route.starts_with(kHttpRoute);
-      if (client.tenant == tenant && came_by_http == http) clients.insert(client);
+      if (client.tenant == tenant && client.route.starts_with(*route)) clients.insert(client);
     }
     for (const Client& client : clients) on_client_gone(client);
   }
   plan();
+}
+
+// Whether the client sends once more what is under way or has been answered; it gets that answer.
+bool SchedulerCore::repeats(const Client& client, const wire::RequestId& id,
+                            const wire::Message& message) {
+  const MutationLog::Begin begin = mutations_.begin(client, id, message);
+  if (begin.answer != nullptr) outgoing_.push_back({Actor::kGateway, client, {id, *begin.answer}});
+  return !begin.is_new;
 }
 
 void SchedulerCore::on_client(const Client& client, wire::Envelope envelope) {
@@ -121,6 +149,7 @@ void SchedulerCore::on_client(const Client& client, wire::Envelope envelope) {
           on_client_gone(client);
         } else if constexpr (requires { this->on(client, id, std::move(message)); }) {
           if (!loaded_) return park(client, {id, std::move(message)});
+          if (changes<M>() && repeats(client, id, message)) return;
           this->on(client, id, std::move(message));
         } else {
           reply_error(client, id, unsupported("type", "this message is not for the daemon"));

@@ -15,8 +15,10 @@
 
 #include "actors/scheduler/chunk_settings.h"
 #include "actors/scheduler/event_log.h"
+#include "actors/scheduler/mutation_log.h"
 #include "actors/scheduler/request.h"
 #include "actors/scheduler/scheduler_load.h"
+#include "actors/scheduler/scheduler_options.h"
 #include "actors/scheduler/store_work.h"
 #include "base/clock.h"
 #include "cache/chain_index.h"
@@ -32,35 +34,10 @@
 
 namespace cascade {
 
-struct SchedulerOptions {
-  std::string version;
-  int threads = 1;
-  uint64_t incarnation = 1;       // of the scheduler actor
-  int requests_waiting_max = 64;  // further ones are refused with retry_after_ms
-  int64_t text_bytes_waiting_max = int64_t{64} << 20;  // of all requests that have not started
-  int64_t tokens_waiting_max = 131'072;  // of their prompts; one prompt alone may have more
-  int requests_running_max = 16;
-  int32_t max_tokens_default = 2048;
-  int reprefills_max = 256;      // further outputs are kept as text only
-  int chunk_puts_max = 64;       // being tokenized; the same of texts for clients
-  int64_t stop_us = 10'000'000;  // what stop() may take
-  PlannerLimits planner;
-  EvictionPolicy eviction = EvictionPolicy::kHybrid;
-  ThinkPolicy think_policy = ThinkPolicy::kReprefill;  // of outputs whose request names none
-  double max_pinned = 0.5;          // share of the pool's pages that pins may keep from eviction
-  double chunk_memory_ratio = 0.9;  // share of the pool's pages that retained chunks may hold
-  int prompt_leases_max = 1024;     // prompts that have a priority of their own
-  int prefixes_max = 1024;          // that clients keep, of all tenants
-  bool keep_pages = false;          // the store keeps K and V
-  int searches_max = 64;            // under way
-  size_t events_max = 4096;         // kept of each tenant
-  size_t page_uses_max = 262'144;   // noted: which pages have text of which chunks
-};
-
 // One thread. Every handler returns at once; what it has to say is in take_outgoing().
 class SchedulerCore {
  public:
-  enum class Actor { kPrefill, kDecode, kStore, kGateway, kHttp };
+  enum class Actor { kPrefill, kDecode, kStore, kGateway, kHttp, kTcp };
   struct Outgoing {
     Actor to;
     Client client;  // kGateway: whom the gateway shall give it to
@@ -73,7 +50,7 @@ class SchedulerCore {
   ~SchedulerCore();
 
   // An actor has connected: it gets the messages that waited for it. If it had connected before, it
-  // was restarted, and what it was doing is lost. kGateway, kHttp: the one of `tenant`.
+  // was restarted, and what it was doing is lost. kGateway, kHttp, kTcp: the one of `tenant`.
   void on_actor_started(Actor actor, const std::string& tenant = {});
   // A message of a client (Ping … ChunkDelete, ClientGone).
   void on_client(const Client& client, wire::Envelope envelope);
@@ -137,6 +114,7 @@ class SchedulerCore {
   // Sending.
   void send(Actor to, wire::Message message);
   void reply(const Client& client, const wire::RequestId& id, wire::Message message);
+  bool repeats(const Client& client, const wire::RequestId& id, const wire::Message& message);
   void reply_error(const Client& client, const wire::RequestId& id, Error error,
                    int64_t retry_after_ms = 0);
   void send_to(const Request& request, wire::Message message);
@@ -486,6 +464,7 @@ class SchedulerCore {
   DiskCounters disk_counters_;
 
   EventLog events_{options_.events_max};
+  MutationLog mutations_;
   uint64_t evictions_seen_ = 0;  // of the chunks with holds, up to this sequence
   Counters counters_;
   // Changes whenever answers to earlier requests may have been lost, so that clients notice.

@@ -6,6 +6,7 @@
 #include <zmq.hpp>
 
 #include "base/random.h"
+#include "clients/cpp/client_keys.h"
 #include "clients/cpp/endpoint.h"
 
 namespace cascade::client {
@@ -27,9 +28,10 @@ struct Connection::Sockets {
   zmq::socket_t monitor{context, zmq::socket_type::pair};
 
   void set_options(const ClientOptions& options);
+  void set_keys(const ClientKeys& keys);
   void connect(const std::string& endpoint);
   Result<std::optional<wire::Frames>> receive_frames();
-  bool lost_connection();
+  std::optional<Error> lost_connection();
 };
 
 void Connection::Sockets::set_options(const ClientOptions& options) {
@@ -42,8 +44,15 @@ void Connection::Sockets::set_options(const ClientOptions& options) {
   monitor.set(zmq::sockopt::linger, 0);
 }
 
+void Connection::Sockets::set_keys(const ClientKeys& keys) {
+  dealer.set(zmq::sockopt::curve_serverkey, keys.server_key);
+  dealer.set(zmq::sockopt::curve_publickey, keys.own.public_key);
+  dealer.set(zmq::sockopt::curve_secretkey, keys.own.secret_key);
+}
+
 void Connection::Sockets::connect(const std::string& endpoint) {
-  if (zmq_socket_monitor(dealer.handle(), kMonitorEndpoint, ZMQ_EVENT_DISCONNECTED) != 0) {
+  constexpr int kEvents = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
+  if (zmq_socket_monitor(dealer.handle(), kMonitorEndpoint, kEvents) != 0) {
     throw zmq::error_t();
   }
   monitor.connect(kMonitorEndpoint);
@@ -67,10 +76,15 @@ Result<std::optional<wire::Frames>> Connection::Sockets::receive_frames() {
   return std::optional<wire::Frames>(std::move(frames));
 }
 
-// The only event that the monitor reports is the loss of the connection.
-bool Connection::Sockets::lost_connection() {
+// What the monitor reports: why the connection is of no use any more, or nothing.
+std::optional<Error> Connection::Sockets::lost_connection() {
   zmq::message_t event;
-  return monitor.recv(event, zmq::recv_flags::dontwait).has_value();
+  if (!monitor.recv(event, zmq::recv_flags::dontwait)) return std::nullopt;
+  uint16_t kind = 0;
+  if (event.size() >= sizeof kind) std::memcpy(&kind, event.data(), sizeof kind);
+  return unreachable(kind == ZMQ_EVENT_HANDSHAKE_FAILED_AUTH
+                         ? "the daemon does not know this client's key"
+                         : "the connection to the daemon broke");
 }
 
 Connection::Connection(std::unique_ptr<Sockets> sockets) : sockets_(std::move(sockets)) {}
@@ -80,9 +94,12 @@ Connection::~Connection() = default;
 Result<std::unique_ptr<Connection>> Connection::open(const std::string& endpoint,
                                                      const ClientOptions& options) {
   RETURN_IF_ERROR(probe_endpoint(endpoint));
+  ASSIGN_OR_RETURN(const std::optional<ClientKeys> keys,
+                   client_keys(endpoint, options.server_key, options.key_file));
   try {
     auto sockets = std::make_unique<Sockets>();
     sockets->set_options(options);
+    if (keys) sockets->set_keys(*keys);
     sockets->connect(endpoint);
     return std::unique_ptr<Connection>(new Connection(std::move(sockets)));
   } catch (const zmq::error_t& error) {
@@ -114,7 +131,7 @@ Result<std::optional<wire::Envelope>> Connection::receive(int64_t wait_ms) {
     ASSIGN_OR_RETURN(const std::optional<wire::Frames> frames, sockets_->receive_frames());
     if (!frames.has_value()) {
       // What had arrived before the connection broke has been read.
-      if (sockets_->lost_connection()) return unreachable("the connection to the daemon broke");
+      if (const auto lost = sockets_->lost_connection()) return *lost;
       return std::optional<wire::Envelope>();
     }
     Result<wire::Envelope> envelope = wire::decode(*frames);

@@ -22,6 +22,11 @@ struct ClientOptions {
   // ZeroMQ's own heartbeats: how often, and how long the other side may be silent.
   int32_t heartbeat_interval_ms = 5'000;
   int32_t heartbeat_timeout_ms = 15'000;
+  // Of tcp:// endpoints, which take clients with keys only: the daemon's public key, and the file
+  // of the client's own pair (cascadectl key new --curve). Empty: $CASCADE_SERVER_KEY and
+  // $CASCADE_KEY_FILE.
+  std::string server_key = {};
+  std::string key_file = {};
 };
 
 // One thread. Every error of this class is unreachable() (endpoint.h): the connection is of no
@@ -29,6 +34,7 @@ struct ClientOptions {
 class Connection {
  public:
   // Connects in the background: whether somebody is there shows when an answer comes.
+  // Also kInvalidArgument: the endpoint is none, or needs keys (fields "server_key", "key_file").
   static Result<std::unique_ptr<Connection>> open(const std::string& endpoint,
                                                   const ClientOptions& options);
   ~Connection();

@@ -80,6 +80,14 @@ int run_config_check(Screen& screen, const ConfigOptions& options) {
   return kExitOk;
 }
 
+void find_setting_problems(std::vector<std::string>& files, std::vector<std::string>& problems) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(file_of({}), ignored)) return;
+  const config::Configuration configuration = read({});
+  files = configuration.files;
+  for (const Error& problem : configuration.problems) problems.push_back(problem.to_string());
+}
+
 int run_config_show(Screen& screen, const ConfigOptions& options) {
   const config::Configuration configuration = read(options);
   if (!print_problems(screen, configuration)) return kExitFailed;

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "clients/ctl/screen.h"
 
@@ -18,6 +19,9 @@ struct ConfigOptions {
 // the exit code: kExitFailed if anything is. What depends on several settings, `cascaded --check`
 // looks at.
 int run_config_check(Screen& screen, const ConfigOptions& options);
+
+// The files that hold, if the service has any, and what is wrong with them, each in a line.
+void find_setting_problems(std::vector<std::string>& files, std::vector<std::string>& problems);
 
 // Prints what holds: file, FILE.d and environment over the defaults, and where each was set.
 int run_config_show(Screen& screen, const ConfigOptions& options);

@@ -1,43 +1,91 @@
-// The key itself is kept nowhere.
+// API keys are kept nowhere, secret keys in one file that must not be there before.
 #include "clients/ctl/key_commands.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 
+#include "base/file.h"
 #include "clients/ctl/run.h"
+#include "wire/curve/allow_list.h"
+#include "wire/curve/key_pair.h"
 #include "wire/http/api_keys.h"
+#include "wire/key_lines.h"
 
 namespace cascade::ctl {
 namespace {
 
-// In one write, behind what is there.
-Status append_line(const std::string& path, const std::string& line) {
-  const int file = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+constexpr size_t kFileBytesMax = size_t{16} << 20;
+
+int fail(Screen& screen, const Error& error) {
+  print_error(screen, error);
+  return exit_code_of(error);
+}
+
+// In one write, with `flags` of open(2).
+Status write_text(const std::string& path, int flags, const std::string& text) {
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | flags, 0600);
   if (file < 0) return io_error(path, errno);
-  const std::string text = line + "\n";
   const ssize_t written = ::write(file, text.data(), text.size());
-  const int error = errno;
+  int error = written < 0 ? errno : 0;
+  if (error == 0 && written != static_cast<ssize_t>(text.size())) error = ENOSPC;
+  if (error == 0 && ::fsync(file) != 0 && errno != EINVAL) error = errno;
   ::close(file);
-  if (written == static_cast<ssize_t>(text.size())) return {};
-  return io_error(path, written < 0 ? error : ENOSPC);
+  return error == 0 ? Status() : io_error(path, error);
+}
+
+Status append_line(const std::string& path, const std::string& line) {
+  return write_text(path, O_APPEND, line + "\n");
+}
+
+Status replace(const std::string& path, const std::string& text) {
+  const std::string next = path + ".new";
+  RETURN_IF_ERROR(write_text(next, O_TRUNC, text));
+  if (::rename(next.c_str(), path.c_str()) == 0) return {};
+  const Error error = io_error(path, errno);
+  ::unlink(next.c_str());
+  return error;
+}
+
+int new_pair(Screen& screen, const KeyOptions& options) {
+  if (options.file.empty()) {
+    return fail(screen, invalid_argument("--file", "is needed: where the secret key is written"));
+  }
+  const auto keys = curve::new_key_pair();
+  if (!keys.ok()) return fail(screen, keys.error());
+  // Never over another pair: what was encrypted to it could not be read again.
+  const Status written = write_text(options.file, O_EXCL, curve::key_file_text(*keys));
+  if (!written.ok()) return fail(screen, written.error());
+  if (screen.json) {
+    OrderedJson object;
+    object["public_key"] = keys->public_key;
+    object["file"] = options.file;
+    screen.out << object.dump() << std::endl;
+    return kExitOk;
+  }
+  screen.out << keys->public_key << std::endl;
+  screen.err << "This is the public key; " << options.file << " has both." << std::endl;
+  return kExitOk;
+}
+
+bool check_tenant(Screen& screen, const KeyOptions& options) {
+  if (is_tenant_name(options.tenant)) return true;
+  print_error(screen, invalid_argument("--tenant", kTenantNameRule));
+  return false;
 }
 
 }  // namespace
 
 int run_key_new(Screen& screen, const KeyOptions& options) {
-  if (!http::is_tenant_name(options.tenant)) {
-    print_error(screen, invalid_argument("--tenant", "must have 1 to 32 of a-z, 0-9, _ and -"));
-    return kExitUsage;
-  }
+  if (!check_tenant(screen, options)) return kExitUsage;
+  if (options.curve) return new_pair(screen, options);
   const std::string key = http::new_api_key();
   const std::string line = http::api_key_line(options.tenant, key);
   if (!options.file.empty()) {
-    if (const Status added = append_line(options.file, line); !added.ok()) {
-      print_error(screen, added.error());
-      return exit_code_of(added.error());
-    }
+    const Status added = append_line(options.file, line);
+    if (!added.ok()) return fail(screen, added.error());
   }
   if (screen.json) {
     OrderedJson object;
@@ -55,6 +103,48 @@ int run_key_new(Screen& screen, const KeyOptions& options) {
                      : "This is the key, shown this once; " + options.file +
                            " has its hash. A daemon reads the file when it starts or is reloaded.")
              << std::endl;
+  return kExitOk;
+}
+
+int run_key_allow(Screen& screen, const KeyOptions& options) {
+  if (!check_tenant(screen, options)) return kExitUsage;
+  if (!curve::is_key(options.key)) {
+    return fail(screen, invalid_argument("KEY", "must be a public key: 40 characters of Z85"));
+  }
+  const std::string line = options.tenant + " " + options.key;
+  std::string text;
+  if (::access(options.file.c_str(), F_OK) == 0) {
+    auto read = read_file(options.file, kFileBytesMax);
+    if (!read.ok()) return fail(screen, read.error());
+    text = *std::move(read);
+    const auto list = curve::AllowList::parse(text);
+    if (!list.ok()) return fail(screen, list.error());
+    if (const auto tenant = list->tenant_of(options.key)) {
+      if (*tenant == options.tenant) return kExitOk;
+      return fail(screen, {ErrorCode::kConflict, "KEY",
+                           "is of the tenant " + *tenant + "; `cascadectl key revoke` it first"});
+    }
+  }
+  // The last line may have been left without its end.
+  const bool open = !text.empty() && text.back() != '\n';
+  const Status added = append_line(options.file, (open ? "\n" : "") + line);
+  if (!added.ok()) return fail(screen, added.error());
+  screen.err << "A daemon reads " << options.file << " when it starts or is reloaded." << std::endl;
+  return kExitOk;
+}
+
+int run_key_revoke(Screen& screen, const KeyOptions& options) {
+  const auto text = read_file(options.file, kFileBytesMax);
+  if (!text.ok()) return fail(screen, text.error());
+  auto left = without_key(*text, options.key);
+  // Files have the hash of an API key.
+  if (!left) left = without_key(*text, sha256(options.key).hex());
+  if (!left) {
+    return fail(screen, {ErrorCode::kNotFound, "KEY", "is not in " + options.file});
+  }
+  const Status replaced = replace(options.file, *left);
+  if (!replaced.ok()) return fail(screen, replaced.error());
+  screen.err << "A daemon reads " << options.file << " when it starts or is reloaded." << std::endl;
   return kExitOk;
 }
 

@@ -12,8 +12,8 @@
 #include "clients/ctl/offline_options.h"
 #include "clients/ctl/run.h"
 #include "clients/ctl/session_options.h"
-#include "clients/ctl/watch_options.h"
 #include "clients/ctl/terminal_text.h"
+#include "clients/ctl/watch_options.h"
 #include "wire/request_rules.h"
 
 namespace cascade::ctl {
@@ -33,6 +33,8 @@ struct Parsed {
   CLI::App* fsck = nullptr;
   CLI::App* backup = nullptr;
   CLI::App* key_new = nullptr;
+  CLI::App* key_allow = nullptr;
+  CLI::App* key_revoke = nullptr;
   WatchCommands watch;
   OfflineCommands offline;
 };
@@ -196,7 +198,23 @@ void add_keys(CLI::App& key, Parsed& parsed) {
   parsed.key_new->add_option("--tenant", options.tenant, "The tenant")->capture_default_str();
   parsed.key_new->add_option("--file", options.file, "The file of keys to which its hash is added")
       ->check(text());
-  parsed.key_new->fallthrough();
+  parsed.key_new->add_flag(
+      "--curve", options.curve,
+      "A key pair for TCP, written to --file, a new one; prints the public key");
+  parsed.key_allow = key.add_subcommand("allow", "Let a client with this public key use TCP");
+  parsed.key_allow->add_option("KEY", options.key, "Its public key")->required();
+  parsed.key_allow->add_option("--tenant", options.tenant, "Its tenant")->capture_default_str();
+  parsed.key_allow->add_option("--file", options.file, "The file of cascaded --tcp-clients")
+      ->required()
+      ->check(text());
+  parsed.key_revoke = key.add_subcommand("revoke", "Take a key out of a file of keys");
+  parsed.key_revoke->add_option("KEY", options.key, "An API key, its hash, or a public key")
+      ->required()
+      ->check(text());
+  parsed.key_revoke->add_option("--file", options.file, "The file")->required()->check(text());
+  for (CLI::App* command : {parsed.key_new, parsed.key_allow, parsed.key_revoke}) {
+    command->fallthrough();
+  }
 }
 
 void add_commands(CLI::App& app, Parsed& parsed) {
@@ -218,13 +236,13 @@ void add_commands(CLI::App& app, Parsed& parsed) {
   CLI::App* policy = app.add_subcommand("policy", "How long chunks live by default");
   parsed.session = add_session_commands(*session, *policy, options);
   add_upkeep(app, parsed);
-  CLI::App* key = app.add_subcommand("key", "API keys of cascaded's HTTP gateway");
+  CLI::App* key = app.add_subcommand("key", "Keys of HTTP clients, and of clients that use TCP");
   add_keys(*key, parsed);
-  parsed.watch = add_watch_commands(app, options.watch);
+  parsed.watch = add_watch_commands(app, options.watch, options.bench);
   parsed.offline = add_offline_commands(app, options);
   for (CLI::App* command : {parsed.status, parsed.generate, parsed.chat, chunk, session, policy,
-                            parsed.fsck, parsed.backup, key, parsed.watch.events,
-                            parsed.watch.top}) {
+                            parsed.fsck, parsed.backup, key, parsed.watch.events, parsed.watch.top,
+                            parsed.watch.bench, parsed.watch.doctor}) {
     command->fallthrough();  // --json and --endpoint may stand behind the command
   }
   app.require_subcommand(1);
@@ -261,8 +279,12 @@ Options::Command chosen(const Parsed& parsed) {
   if (parsed.fsck->parsed()) return Command::kFsck;
   if (parsed.backup->parsed()) return Command::kBackup;
   if (parsed.key_new->parsed()) return Command::kKeyNew;
+  if (parsed.key_allow->parsed()) return Command::kKeyAllow;
+  if (parsed.key_revoke->parsed()) return Command::kKeyRevoke;
   if (parsed.watch.events->parsed()) return Command::kEvents;
   if (parsed.watch.top->parsed()) return Command::kTop;
+  if (parsed.watch.bench->parsed()) return Command::kBench;
+  if (parsed.watch.doctor->parsed()) return Command::kDoctor;
   if (const auto command = chosen_of(parsed.offline)) return *command;
   if (const auto command = chosen_of(parsed.session)) return *command;
   return chosen_of(parsed.chunk).value_or(Command::kStatus);

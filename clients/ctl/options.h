@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "clients/ctl/bench_command.h"
 #include "clients/ctl/completion.h"
 #include "clients/ctl/config_commands.h"
 #include "clients/ctl/key_commands.h"
@@ -102,8 +103,12 @@ struct Options {
     kFsck,
     kBackup,
     kKeyNew,
+    kKeyAllow,
+    kKeyRevoke,
     kEvents,
     kTop,
+    kBench,
+    kDoctor,
     kConfigCheck,
     kConfigShow,
     kConfigManual,
@@ -125,6 +130,7 @@ struct Options {
   UpkeepOptions upkeep;
   KeyOptions key;
   WatchOptions watch;
+  BenchOptions bench;
   ConfigOptions config;
   CompletionOptions completion;
 };

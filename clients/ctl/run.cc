@@ -13,6 +13,7 @@
 #include "clients/ctl/chunk_commands.h"
 #include "clients/ctl/completion.h"
 #include "clients/ctl/config_commands.h"
+#include "clients/ctl/doctor.h"
 #include "clients/ctl/generate.h"
 #include "clients/ctl/interrupt.h"
 #include "clients/ctl/json_fields.h"
@@ -105,9 +106,13 @@ int run_command(client::Client& client, Screen& screen, const Options& options) 
     case Command::kPolicySet: return run_policy_set(client, screen, options.policy);
     case Command::kEvents: return run_events(client, screen, options.watch);
     case Command::kTop: return run_top(client, screen, options.watch);
+    case Command::kBench: return run_bench(client, screen, options.bench);
+    case Command::kDoctor:
     case Command::kFsck:
     case Command::kBackup:
     case Command::kKeyNew:
+    case Command::kKeyAllow:
+    case Command::kKeyRevoke:
     case Command::kConfigCheck:
     case Command::kConfigShow:
     case Command::kConfigManual:
@@ -132,9 +137,12 @@ int run_completion(Screen& screen, const CompletionOptions& options) {
 std::optional<int> run_offline(Screen& screen, const Options& options) {
   using Command = Options::Command;
   switch (options.command) {
+    case Command::kDoctor: return run_doctor(screen, options);
     case Command::kFsck: return run_fsck(screen, options);
     case Command::kBackup: return run_backup(screen, options);
     case Command::kKeyNew: return run_key_new(screen, options.key);
+    case Command::kKeyAllow: return run_key_allow(screen, options.key);
+    case Command::kKeyRevoke: return run_key_revoke(screen, options.key);
     case Command::kConfigCheck: return run_config_check(screen, options.config);
     case Command::kConfigShow: return run_config_show(screen, options.config);
     case Command::kConfigManual: return run_config_manual(screen, options.config);

@@ -27,10 +27,26 @@ CLI::Validator interval() {
   return CLI::Validator(check, "");
 }
 
+void add_bench(CLI::App& app, WatchCommands& commands, BenchOptions& bench) {
+  commands.bench = app.add_subcommand("bench", "How fast the daemon is, with its model, here");
+  const auto add = [&](const char* name, int32_t& value, const char* help, int32_t most) {
+    commands.bench->add_option(name, value, help)
+        ->check(CLI::Range(int32_t{1}, most))
+        ->capture_default_str();
+  };
+  add("--prompt-tokens", bench.prompt_tokens, "About so many tokens of a prompt", 1 << 20);
+  add("--tokens", bench.tokens, "Tokens of an answer", 1 << 16);
+  add("--batch", bench.batch, "Answers at once", static_cast<int32_t>(client::kBatchRequestsMax));
+  add("--repeat", bench.repeat, "Repetitions, of which the medians are printed", 100);
+}
+
 }  // namespace
 
-WatchCommands add_watch_commands(CLI::App& app, WatchOptions& options) {
+WatchCommands add_watch_commands(CLI::App& app, WatchOptions& options, BenchOptions& bench) {
   WatchCommands commands;
+  commands.doctor =
+      app.add_subcommand("doctor", "What is wrong with the daemon, its settings and its machine");
+  add_bench(app, commands, bench);
   commands.events =
       app.add_subcommand("events", "What happens to chunks and requests, until Ctrl-C");
   commands.events

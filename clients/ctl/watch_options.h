@@ -1,4 +1,4 @@
-// The command line of `events` and `top`.
+// The command line of what looks at the daemon: `events`, `top`, `bench` and `doctor`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,8 +10,10 @@ namespace cascade::ctl {
 struct WatchCommands {
   CLI::App* events = nullptr;
   CLI::App* top = nullptr;
+  CLI::App* bench = nullptr;
+  CLI::App* doctor = nullptr;
 };
-// They fill in `options`.
-WatchCommands add_watch_commands(CLI::App& app, WatchOptions& options);
+// They fill in `watch` and `bench`.
+WatchCommands add_watch_commands(CLI::App& app, WatchOptions& watch, BenchOptions& bench);
 
 }  // namespace cascade::ctl

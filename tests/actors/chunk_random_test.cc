@@ -170,9 +170,8 @@ TEST_P(RandomOperations, keep_the_limits_and_leave_nothing_behind) {
   EXPECT_EQ(disk.pages_bad, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Stores, RandomOperations, ::testing::Bool(), [](const auto& param) {
-  return param.param ? "durable" : "in_memory";
-});
+INSTANTIATE_TEST_SUITE_P(Stores, RandomOperations, ::testing::Bool(),
+                         [](const auto& param) { return param.param ? "durable" : "in_memory"; });
 
 }  // namespace
 }  // namespace cascade

@@ -53,6 +53,28 @@ TEST(Chunks, are_listed_newest_first_page_by_page) {
   EXPECT_EQ(world.error(world.send(request)).code, ErrorCode::kNotFound);
 }
 
+TEST(Chunks, a_deletion_that_comes_again_is_answered_as_the_first_time) {
+  SchedulerWorld world;
+  const Chunk chunk =
+      world.one<wire::ChunkReply>(world.send(wire::ChunkPut{ChunkType::kContext, "some text"}))
+          .chunk;
+  const uint64_t deletion = world.send(wire::ChunkDelete{chunk.id});
+  const auto send_again = [&](const std::string& tenant) {
+    world.core().on_client({tenant, "g2"},
+                           {testing::request_id(deletion), wire::ChunkDelete{chunk.id}});
+    world.pump();
+  };
+  send_again(kLocalTenant);
+  const auto answers = world.all<wire::ChunkReply>(deletion);
+  ASSERT_EQ(answers.size(), 2u);
+  EXPECT_EQ(answers[1].chunk.id, chunk.id);
+  EXPECT_TRUE(world.all<wire::ErrorReply>(deletion).empty());
+  send_again("another");
+  EXPECT_EQ(world.error(deletion).code, ErrorCode::kNotFound);
+  // As a new request it finds nothing.
+  EXPECT_EQ(world.error(world.send(wire::ChunkDelete{chunk.id})).code, ErrorCode::kNotFound);
+}
+
 TEST(Chunks, a_list_cuts_long_texts_between_characters) {
   SchedulerWorld world;
   std::string text = "x";

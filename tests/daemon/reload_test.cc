@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string_view>
+
 namespace cascade {
 namespace {
 
@@ -12,7 +15,11 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 ParsedOptions parsed(std::vector<const char*> more) {
-  std::vector<const char*> arguments = {"cascaded", "--model", "m", "--http", "8178"};
+  std::vector<const char*> arguments = {"cascaded", "--model", "m",         "--http", "8178",
+                                        "--tcp",    "8179",    "--tcp-key", "key"};
+  if (std::ranges::find(more, std::string_view("--tcp-clients")) == more.end()) {
+    arguments.insert(arguments.end(), {"--tcp-clients", "before"});
+  }
   arguments.insert(arguments.end(), more.begin(), more.end());
   ParsedOptions options = parse_options(static_cast<int>(arguments.size()), arguments.data());
   EXPECT_FALSE(options.exit_code);
@@ -22,10 +29,10 @@ ParsedOptions parsed(std::vector<const char*> more) {
 TEST(Reload, applies_limits_policies_keys_and_the_log_level) {
   const ReloadPlan plan = plan_reload(
       parsed({}),
-      parsed({"--max-waiting", "1",   "--max-waiting-tokens", "2",   "--max-running",  "3",
-              "--max-tokens",  "4",   "--stop-timeout",       "5",   "--think-policy", "keep",
-              "--max-pinned",  "0.1", "--chunk-memory-ratio", "0.2", "--http-keys",    "k",
-              "--log-level",   "warn"}));
+      parsed({"--max-waiting", "1",    "--max-waiting-tokens", "2",   "--max-running",  "3",
+              "--max-tokens",  "4",    "--stop-timeout",       "5",   "--think-policy", "keep",
+              "--max-pinned",  "0.1",  "--chunk-memory-ratio", "0.2", "--http-keys",    "k",
+              "--log-level",   "warn", "--tcp-clients",        "c"}));
   EXPECT_EQ(plan.options.requests_waiting_max, 1);
   EXPECT_EQ(plan.options.tokens_waiting_max, 2);
   EXPECT_EQ(plan.options.requests_running_max, 3);
@@ -35,12 +42,13 @@ TEST(Reload, applies_limits_policies_keys_and_the_log_level) {
   EXPECT_EQ(plan.options.max_pinned, 0.1);
   EXPECT_EQ(plan.options.chunk_memory_ratio, 0.2);
   EXPECT_EQ(plan.options.http_keys_file, "k");
+  EXPECT_EQ(plan.options.tcp_clients_file, "c");
   EXPECT_EQ(plan.options.log_level, "warn");
-  EXPECT_EQ(plan.applied.size(), 10u);
+  EXPECT_EQ(plan.applied.size(), 11u);
   EXPECT_THAT(plan.refused, IsEmpty());
   size_t reloadable = 0;
   for (const config::Setting& setting : config::settings()) reloadable += setting.reloads;
-  EXPECT_EQ(reloadable, 10u) << "each is in this test";
+  EXPECT_EQ(reloadable, 11u) << "each is in this test";
 }
 
 TEST(Reload, leaves_the_rest_as_it_is_and_says_so) {

@@ -1,4 +1,4 @@
-"""cascadectl config and completion, and cascaded --check: without a daemon."""
+"""cascadectl config, completion, bench and doctor, and cascaded --check."""
 import json
 import pathlib
 import shutil
@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 import unittest
 
-from service import BIN, SOURCE
+from service import BIN, SOURCE, Service
 
 
 def ctl(*arguments, **environment):
@@ -123,6 +123,22 @@ class Completion(unittest.TestCase):
     def test_another_shell_is_refused(self):
         self.assertEqual(ctl("completion", "csh").returncode, 2)
 
+
+class Looks(unittest.TestCase):
+    def test_bench_and_doctor_ask_the_daemon(self):
+        with Service() as service:
+            done = service.ctl("bench", "--json", "--prompt-tokens", "100", "--tokens", "8",
+                               "--batch", "2", "--repeat", "1")
+            figures = json.loads(done.stdout)
+            self.assertGreater(figures["again_reused_tokens"], 64 - 1)
+            self.assertTrue(all(value > 0 for value in figures.values()), figures)
+            found = json.loads(service.ctl("doctor", "--json").stdout)["findings"]
+            self.assertTrue(any("serves demo" in f["text"] for f in found))
+            self.assertTrue(any("answers a prompt" in f["text"] for f in found))
+            service.stop()
+            done = service.ctl("doctor", check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("no daemon answers", done.stdout)
 
 if __name__ == "__main__":
     unittest.main()

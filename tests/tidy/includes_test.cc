@@ -55,15 +55,16 @@ struct Fence {
 const std::vector<Fence>& fences() {
   static const std::vector<Fence> all = {
       {"Boost", std::regex("boost/.*"), std::regex("actors/.*"), "actors"},
-      {"ZeroMQ", std::regex("zmq.*"), std::regex("(actors|clients|bench/serve)/.*"),
-       "actors, clients and bench/serve"},
+      {"ZeroMQ", std::regex("zmq.*"), std::regex("(actors|clients|bench/serve|wire/curve)/.*"),
+       "actors, clients, wire/curve and bench/serve"},
       {"The protocol", std::regex("(clients|wire)/.*"),
        std::regex("(actors|bench/serve|clients|daemon|wire)/.*"),
        "the service, its clients and bench/serve"},
-      // cascadectl checks and copies the state directory of a daemon that does not run,
+      // cascadectl checks and copies the state directory of a daemon that does not run, or asks how
+      // much room it has;
       // cascade-bench reads it.
       {"The store", std::regex("persist/.*"),
-       std::regex("(actors|daemon|persist)/.*|clients/ctl/offline_state\\.(cc|h)|"
+       std::regex("(actors|daemon|persist)/.*|clients/ctl/(offline_state|doctor)\\.(cc|h)|"
                   "bench/serve/kv_read_speed\\.cc"),
        "the service and what works on the state directory of one that does not run"},
       {"TOML", std::regex("toml.*"), std::regex("config/.*"), "config"},

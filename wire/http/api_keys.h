@@ -14,8 +14,8 @@ namespace cascade::http {
 
 class ApiKeys {
  public:
-  // Lines of a tenant, white space and the SHA-256 of a key in hexadecimal; empty lines, and those
-  // that begin with '#', are left out. A tenant may have several keys.
+  // Lines (key_lines.h) of a tenant and the SHA-256 of a key in hexadecimal. A tenant may have
+  // several keys.
   // Errors: kInvalidArgument, field "line N".
   static Result<ApiKeys> parse(std::string_view text);
 
@@ -36,8 +36,5 @@ class ApiKeys {
 std::string new_api_key();
 // Its line in a file of keys, without the end of the line.
 std::string api_key_line(const std::string& tenant, std::string_view key);
-
-// 1 to 32 of a-z, 0-9, _ and -.
-bool is_tenant_name(std::string_view name);
 
 }  // namespace cascade::http

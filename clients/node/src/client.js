@@ -23,12 +23,17 @@ const BATCH_REQUESTS_MAX = 256;
 const CHUNKS_MAX = 100_000; // of a tenant
 const TIMER_MS_MAX = 2 ** 31 - 1; // what timers and ZeroMQ take
 
-function checkOptions({ endpoint, runDir, signal, ...numbers }) {
+function checkOptions({ endpoint, runDir, signal, serverKey, keyFile, ...numbers }) {
   if (endpoint !== undefined && runDir !== undefined) {
     throw invalidArgument('endpoint', 'give either endpoint or runDir');
   }
   if (runDir !== undefined && (typeof runDir !== 'string' || runDir === '')) {
     throw invalidArgument('runDir', 'must be the path of a folder');
+  }
+  for (const [name, value] of Object.entries({ serverKey, keyFile })) {
+    if (value !== undefined && typeof value !== 'string') {
+      throw invalidArgument(name, 'must be a string');
+    }
   }
   for (const [name, value] of Object.entries(numbers)) {
     if (!Object.hasOwn(OPTIONS, name)) throw invalidArgument(name, 'is no option of connect()');

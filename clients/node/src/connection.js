@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 import { Dealer } from 'zeromq';
 
+import { curveOptions } from './client_keys.js';
 import { invalidArgument, unreachable } from './error.js';
 import { MESSAGE_BYTES_MAX } from './limits.js';
 
@@ -22,7 +23,8 @@ export class Connection {
   // onFrames(frames) for each message, and at most once onLost(error), after which nothing comes.
   // Throws CascadeError if ZeroMQ does not take the endpoint.
   static open(endpoint, options, onFrames, onLost) {
-    const connection = new Connection(options, onFrames, onLost);
+    const keys = curveOptions(endpoint, options);
+    const connection = new Connection({ ...options, keys }, onFrames, onLost);
     try {
       connection.#socket.connect(endpoint);
     } catch (error) {
@@ -43,8 +45,11 @@ export class Connection {
       handshakeInterval: options.timeoutMs,
       heartbeatInterval: options.heartbeatIntervalMs,
       heartbeatTimeout: options.heartbeatTimeoutMs,
+      ...options.keys,
     });
     this.#socket.events.on('disconnect', () => this.#loseWhenAllIsRead());
+    this.#socket.events.on('handshake:error:auth', () =>
+      this.#lose("the daemon does not know this client's key"));
     this.#receive();
   }
 

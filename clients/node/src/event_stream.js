@@ -140,7 +140,8 @@ export class EventStream {
     if (this.#socket !== null || this.#ended) return;
     this.#socket = new Subscriber({ linger: 0, maxMessageSize: MESSAGE_BYTES_MAX });
     this.#socket.subscribe();
-    this.#socket.connect(`${this.#endpoint}${SUFFIX}`);
+    // Over tcp nothing is published: what a look after a silence finds is all.
+    if (!this.#endpoint.startsWith('tcp://')) this.#socket.connect(`${this.#endpoint}${SUFFIX}`);
     this.#listen(this.#socket);
   }
 

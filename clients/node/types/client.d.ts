@@ -54,6 +54,10 @@ export interface ConnectOptions extends CallOptions {
   /** ZeroMQ's own heartbeats (5000), and how long the other side may be silent (15000). */
   heartbeatIntervalMs?: number;
   heartbeatTimeoutMs?: number;
+  /** Of tcp:// endpoints: the daemon's public key; default $CASCADE_SERVER_KEY. */
+  serverKey?: string;
+  /** The file of the client's own pair (`cascadectl key new --curve`), or $CASCADE_KEY_FILE. */
+  keyFile?: string;
 }
 
 export interface GenerateOptions extends CallOptions {

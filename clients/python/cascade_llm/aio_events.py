@@ -50,7 +50,9 @@ class _Subscription:
             self._socket.setsockopt(zmq.LINGER, 0)
             self._socket.setsockopt(zmq.MAXMSGSIZE, MESSAGE_BYTES_MAX)
             self._socket.setsockopt(zmq.SUBSCRIBE, b"")
-            self._socket.connect(endpoint + _SUFFIX)
+            # Over tcp nothing is published: what a look after a silence finds is all.
+            if not endpoint.startswith("tcp://"):
+                self._socket.connect(endpoint + _SUFFIX)
         except zmq.ZMQError as error:
             self._socket.close()
             raise unreachable(f"ZeroMQ: {error}") from None

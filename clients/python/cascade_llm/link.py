@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 
 import zmq
 import zmq.asyncio
 
+from .client_keys import client_keys
 from .endpoint import probe_endpoint
 from .errors import unreachable
 from .frames import FRAMES_MAX, MESSAGE_BYTES_MAX
@@ -43,12 +45,17 @@ class Link:
     def __init__(self, endpoint: str, options: ClientOptions) -> None:
         """Connects in the background: whether a daemon is there shows when an answer comes."""
         probe_endpoint(endpoint)
+        keys = client_keys(endpoint, options)
         context = context_of(os.getpid())
         dealer = None
         try:
             dealer = context.socket(zmq.DEALER)
             _set_options(dealer, options)
-            self._monitor = dealer.get_monitor_socket(zmq.EVENT_DISCONNECTED)
+            if keys:
+                dealer.curve_serverkey, dealer.curve_publickey, dealer.curve_secretkey = keys
+            self._monitor = dealer.get_monitor_socket(
+                zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+            )
             dealer.connect(endpoint)
         except zmq.ZMQError as error:
             if dealer is not None:
@@ -61,7 +68,7 @@ class Link:
         # The same sockets without futures: what has arrived is read at once.
         self._arrived = zmq.Socket.shadow(self._dealer.underlying)
         self._monitored = zmq.Socket.shadow(self._monitor.underlying)
-        self._broken = False
+        self._broken = ""
 
     async def wait(self) -> None:
         """Until something has arrived, or the connection has broken."""
@@ -75,7 +82,7 @@ class Link:
                 return self._receive_parts()
             except zmq.Again:
                 if self._broken:
-                    raise unreachable("the connection to the daemon broke") from None
+                    raise unreachable(self._broken) from None
             except zmq.ZMQError as error:
                 raise unreachable(f"ZeroMQ: {error}") from None
             self._broken = self._monitor_reports()
@@ -92,13 +99,15 @@ class Link:
                 raise unreachable("the daemon sent a message beyond the limits of the protocol")
         return frames
 
-    def _monitor_reports(self) -> bool:
-        """The only event that it reports is the loss of the connection."""
+    def _monitor_reports(self) -> str:
+        """Why the connection is of no use any more; empty if it is."""
         try:
-            self._monitored.recv_multipart(zmq.NOBLOCK)
+            event = self._monitored.recv_multipart(zmq.NOBLOCK)[0]
         except zmq.Again:
-            return False
-        return True
+            return ""
+        if int.from_bytes(event[:2], sys.byteorder) == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+            return "the daemon does not know this client's key"
+        return "the connection to the daemon broke"
 
     async def send(self, frames: list[bytes]) -> None:
         """Waits if the queue to the daemon is full, up to options.timeout_ms."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class ClientOptions:
-    """Milliseconds."""
+    """Milliseconds, but for the keys."""
 
     # For connecting, and for every answer but a generation's, a prefix's, fsck's and backup's.
     timeout_ms: int = 5_000
@@ -19,3 +19,8 @@ class ClientOptions:
     # ZeroMQ's own heartbeats: how often, and how long the other side may be silent.
     heartbeat_interval_ms: int = 5_000
     heartbeat_timeout_ms: int = 15_000
+    # Of tcp:// endpoints, which take clients with keys only: the daemon's public key, and the file
+    # of the client's own pair (cascadectl key new --curve). Empty: $CASCADE_SERVER_KEY and
+    # $CASCADE_KEY_FILE.
+    server_key: str = ""
+    key_file: str = ""

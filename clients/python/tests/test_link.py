@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 import unittest
 
 import zmq
+import zmq.auth
 
 from cascade_llm import ClientOptions
 from cascade_llm.errors import CascadeError
@@ -66,10 +68,15 @@ class LinkTest(unittest.IsolatedAsyncioTestCase):
                 await link.send(encode(ID, StatusRequest()))
 
     async def test_a_daemon_that_reads_nothing_is_told_of(self) -> None:
-        options = ClientOptions(timeout_ms=100)
+        scratch = tempfile.TemporaryDirectory(prefix="cascade-link-")
+        self.addCleanup(scratch.cleanup)
+        _, key_file = zmq.auth.create_certificates(scratch.name, "own")
+        public, secret = zmq.auth.load_certificate(key_file)
+        options = ClientOptions(timeout_ms=100, server_key=public.decode(), key_file=key_file)
         context = zmq.Context()
         # Nobody ever reads there; the queues fill.
         router = context.socket(zmq.ROUTER)
+        router.curve_server, router.curve_secretkey = True, secret
         router.setsockopt(zmq.RCVHWM, 1)
         router.bind("tcp://127.0.0.1:0")
         link = Link(router.getsockopt_string(zmq.LAST_ENDPOINT), options)

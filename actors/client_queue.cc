@@ -1,0 +1,117 @@
+// ROUTER sockets say when a client's queue is full, but not when it has room again: what waits is
+// tried every few milliseconds.
+#include "actors/client_queue.h"
+
+#include <spdlog/spdlog.h>
+
+#include <chrono>
+
+#include "wire/messages.h"
+
+namespace cascade {
+namespace {
+
+// What may wait for one client that does not read: a long answer is some 100 KiB. Beyond it the
+// client is taken for gone.
+constexpr size_t kPendingBytesMax = size_t{64} << 20;
+constexpr auto kRetry = std::chrono::milliseconds(5);
+constexpr int64_t kPauseMs = 10;
+constexpr int64_t kSchedulerRetryMs = 1000;  // a restart takes less
+
+size_t bytes_of(const wire::Frames& frames) {
+  size_t bytes = 0;
+  for (const wire::Frame& frame : frames) bytes += frame.size();
+  return bytes;
+}
+
+}  // namespace
+
+ClientQueue::ClientQueue(asio::io_context& io, ZmqPort& clients,
+                         std::function<void(const std::string&)> on_gone)
+    : io_(io), clients_(clients), on_gone_(std::move(on_gone)), retry_(io) {}
+
+void ClientQueue::deliver(wire::Frames frames) {
+  const std::string client = frames.front();
+  if (!pending_.contains(client)) {
+    switch (clients_.send(frames)) {
+      case SendResult::kSent: return;
+      case SendResult::kGone: return on_gone_(client);
+      case SendResult::kFull: break;
+    }
+  }
+  Pending& pending = pending_[client];
+  pending.bytes += bytes_of(frames);
+  pending.messages.push_back(std::move(frames));
+  if (pending.bytes > kPendingBytesMax) {
+    spdlog::warn("a client does not read its answers; its requests are cancelled");
+    pending_.erase(client);
+    on_gone_(client);
+  } else if (pending_.size() == 1) {
+    retry_.cancel();
+  }
+}
+
+// Sleeps while nothing waits.
+Task<> ClientQueue::run() {
+  while (!closed_) {
+    if (pending_.empty()) {
+      retry_.expires_at(asio::steady_timer::time_point::max());
+    } else {
+      retry_.expires_after(kRetry);
+    }
+    boost::system::error_code woken;
+    co_await retry_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
+    for (auto it = pending_.begin(); it != pending_.end();) {
+      it = send_pending(it->first, it->second) ? pending_.erase(it) : std::next(it);
+    }
+  }
+}
+
+// True if nothing waits for the client any more.
+bool ClientQueue::send_pending(const std::string& client, Pending& pending) {
+  while (!pending.messages.empty()) {
+    const SendResult result = clients_.send(pending.messages.front());
+    if (result == SendResult::kFull) return false;
+    if (result == SendResult::kGone) {
+      on_gone_(client);
+      return true;
+    }
+    pending.bytes -= bytes_of(pending.messages.front());
+    pending.messages.pop_front();
+  }
+  return true;
+}
+
+Task<> ClientQueue::drain() {
+  asio::steady_timer pause(io_);
+  for (int64_t waited_ms = 0; !pending_.empty() && waited_ms < kClientLingerMs;
+       waited_ms += kPauseMs) {
+    pause.expires_after(std::chrono::milliseconds(kPauseMs));
+    co_await pause.async_wait(asio::use_awaitable);
+  }
+}
+
+void ClientQueue::close() {
+  closed_ = true;
+  retry_.cancel();
+}
+
+std::optional<wire::Frames> refusal_of(std::span<const wire::Frame> message) {
+  const auto envelope = wire::decode(message);
+  if (!envelope.ok()) {
+    return wire::encode({wire::peek_request_id(message), wire::ErrorReply{envelope.error(), 0}});
+  }
+  if (envelope->message.index() < wire::kClientMessageCount) return std::nullopt;
+  return wire::encode(
+      {envelope->request,
+       wire::ErrorReply{unsupported("type", "this message is not for the daemon"), 0}});
+}
+
+wire::Frames scheduler_not_ready(std::span<const wire::Frame> message) {
+  return wire::encode(
+      {wire::peek_request_id(message),
+       wire::ErrorReply{{ErrorCode::kUnavailable, "", "the scheduler is not ready; try again"},
+                        kSchedulerRetryMs}});
+}
+
+}  // namespace cascade

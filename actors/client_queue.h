@@ -1,0 +1,56 @@
+// What the clients of a door have not fetched yet, up to a limit for each.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "actors/zmq_port.h"
+
+namespace cascade {
+
+// One thread: that of the port's io_context.
+class ClientQueue {
+ public:
+  // `clients`: a ROUTER; outlives the queue. `on_gone` is called with the name of a client that
+  // cannot be reached any more, or that left more unread than is kept for it.
+  ClientQueue(asio::io_context& io, ZmqPort& clients,
+              std::function<void(const std::string&)> on_gone);
+
+  // frames: [client][message…]. Sent now, or in order when the client reads again.
+  void deliver(wire::Frames frames);
+  // What waits for the client is dropped.
+  void forget(const std::string& client) { pending_.erase(client); }
+
+  // Sends what waits; returns after close().
+  Task<> run();
+  // Returns when nothing waits, or after about a second.
+  Task<> drain();
+  void close();
+
+ private:
+  struct Pending {
+    std::deque<wire::Frames> messages;
+    size_t bytes = 0;
+  };
+  bool send_pending(const std::string& client, Pending& pending);
+
+  asio::io_context& io_;
+  ZmqPort& clients_;
+  const std::function<void(const std::string&)> on_gone_;
+  asio::steady_timer retry_;
+  std::map<std::string, Pending> pending_;
+  bool closed_ = false;
+};
+
+// How long sockets of clients, and drain(), wait for clients to take their last answers.
+inline constexpr int kClientLingerMs = 1000;
+
+// What a client is to be told at once of what it sent; nullopt for a message that the scheduler may
+// have. `message`: without the client's name.
+std::optional<wire::Frames> refusal_of(std::span<const wire::Frame> message);
+// The answer to a message that the scheduler did not take.
+wire::Frames scheduler_not_ready(std::span<const wire::Frame> message);
+
+}  // namespace cascade

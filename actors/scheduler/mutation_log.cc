@@ -1,0 +1,75 @@
+// Messages are compared by the digest of what they are on the wire.
+#include "actors/scheduler/mutation_log.h"
+
+#include "wire/frames.h"
+
+namespace cascade {
+namespace {
+
+size_t bytes_of(const wire::Frames& frames) {
+  size_t bytes = 0;
+  for (const wire::Frame& frame : frames) bytes += frame.size();
+  return bytes;
+}
+
+Digest digest_of(const wire::Message& message) {
+  Hasher hasher;
+  for (const wire::Frame& frame : wire::encode({{}, message})) hasher.field("frame", frame);
+  return hasher.finish();
+}
+
+}  // namespace
+
+MutationLog::Begin MutationLog::begin(const Client& client, const wire::RequestId& id,
+                                      const wire::Message& message) {
+  Tenant& tenant = tenants_[client.tenant];
+  const Digest digest = digest_of(message);
+  if (const auto known = tenant.by_id.find(id); known != tenant.by_id.end()) {
+    Change& change = *known->second;
+    if (change.digest == digest) {
+      if (change.answer) return {false, &*change.answer};
+      if (change.clients.size() == kClientsMax) change.clients.erase(change.clients.begin());
+      change.clients.push_back(client);
+      return {false, nullptr};
+    }
+    forget(tenant, known->second);
+  }
+  if (tenant.changes.size() == kChangesMax) forget(tenant, tenant.changes.begin());
+  tenant.changes.push_back({id, digest, {client}, std::nullopt, 0});
+  tenant.by_id[id] = std::prev(tenant.changes.end());
+  return {true, nullptr};
+}
+
+std::vector<Client> MutationLog::end(const std::string& tenant_name, const wire::RequestId& id,
+                                     const wire::Message& answer) {
+  const auto found = tenants_.find(tenant_name);
+  if (found == tenants_.end()) return {};
+  Tenant& tenant = found->second;
+  const auto known = tenant.by_id.find(id);
+  if (known == tenant.by_id.end() || known->second->answer) return {};
+  Change& change = *known->second;
+  std::vector<Client> clients = std::move(change.clients);
+  if (std::holds_alternative<wire::ErrorReply>(answer)) {
+    forget(tenant, known->second);
+    return clients;
+  }
+  change.answer = answer;
+  change.answer_bytes = bytes_of(wire::encode({id, answer}));
+  tenant.answer_bytes += change.answer_bytes;
+  // The new one goes last, and alone if it is too large by itself.
+  for (auto oldest = tenant.changes.begin();
+       tenant.answer_bytes > kAnswerBytesMax && oldest != tenant.changes.end();) {
+    const auto next = std::next(oldest);
+    if (oldest->answer) forget(tenant, oldest);
+    oldest = next;
+  }
+  return clients;
+}
+
+void MutationLog::forget(Tenant& tenant, std::list<Change>::iterator change) {
+  tenant.answer_bytes -= change->answer_bytes;
+  tenant.by_id.erase(change->id);
+  tenant.changes.erase(change);
+}
+
+}  // namespace cascade

@@ -1,0 +1,60 @@
+// The latest changes that clients asked for, by request id: one that comes again, because its
+// answer was lost with a connection, is not done again.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/scheduler/request.h"
+#include "base/hash.h"
+#include "wire/messages.h"
+
+namespace cascade {
+
+// One thread. It outlives no daemon: after a restart a request is new.
+class MutationLog {
+ public:
+  // Of each tenant: changes that are kept, and bytes of their answers; the oldest go first.
+  static constexpr size_t kChangesMax = 1024;
+  static constexpr size_t kAnswerBytesMax = size_t{4} << 20;
+  // How many connections may wait for the answer to one change: one that is used, and some that
+  // were lost.
+  static constexpr size_t kClientsMax = 8;
+
+  struct Begin {
+    bool is_new;                  // false: not to be done; it is under way, or was answered
+    const wire::Message* answer;  // nullptr while it is under way; holds until the next call
+  };
+  // `message` came from `client`. The same id with another message is new.
+  Begin begin(const Client& client, const wire::RequestId& id, const wire::Message& message);
+
+  // The answer to the request of the tenant; errors are not kept: the next try may do better.
+  // Who asked for it: nobody for a request that is no change.
+  std::vector<Client> end(const std::string& tenant, const wire::RequestId& id,
+                          const wire::Message& answer);
+
+ private:
+  struct Change {
+    wire::RequestId id;
+    Digest digest;  // of the message
+    std::vector<Client> clients;
+    std::optional<wire::Message> answer;
+    size_t answer_bytes = 0;
+  };
+  struct Tenant {
+    std::list<Change> changes;  // oldest first
+    std::map<wire::RequestId, std::list<Change>::iterator> by_id;
+    size_t answer_bytes = 0;
+  };
+  static void forget(Tenant& tenant, std::list<Change>::iterator change);
+
+  std::map<std::string, Tenant> tenants_;
+};
+
+}  // namespace cascade

@@ -1,0 +1,154 @@
+// One socket for clients, a port to the scheduler for each tenant. A client is its connection: its
+// name is the one that the ROUTER made up for it, which no other connection gets while this daemon
+// runs, so that what is meant for one tenant cannot reach a later client of another.
+#include "actors/tcp_gateway_actor.h"
+
+#include <exception>
+#include <map>
+#include <stdexcept>
+
+#include "actors/client_queue.h"
+#include "actors/tenant_ports.h"
+#include "actors/zap_handler.h"
+
+namespace cascade {
+namespace {
+
+class TcpGateway {
+ public:
+  TcpGateway(ZmqContext& context, const CurveDoor& door, uint64_t incarnation)
+      : allowed_(*door.clients),
+        tenants_(door.tenants),
+        io_(1),
+        zap_(io_, context, [this](const std::string& key) { return tenant_of(key).has_value(); }),
+        clients_(io_, context,
+                 {.type = ZMQ_ROUTER,
+                  .routing_id = {},
+                  .linger_ms = kClientLingerMs,
+                  .heartbeats = true,
+                  .watch_peers = true,
+                  .curve_secret_key = door.secret_key}),
+        queue_(io_, clients_, [this](const std::string& client) { report_gone(client); }),
+        scheduler_(io_, context, Door::kTcp, tenants_, incarnation) {
+    const Status bound = clients_.bind(door.endpoint);
+    if (!bound.ok()) throw std::runtime_error(bound.error().to_string());
+  }
+
+  void run() {
+    std::exception_ptr failure;
+    const auto on_end = [&](std::exception_ptr error) {
+      if (error && !failure) failure = error;
+      if (error) io_.stop();
+    };
+    asio::co_spawn(io_, zap_.run(), on_end);
+    asio::co_spawn(io_, from_clients(), on_end);
+    asio::co_spawn(io_, queue_.run(), on_end);
+    for (const std::string& tenant : tenants_) {
+      asio::co_spawn(io_, from_scheduler(tenant), on_end);
+      asio::co_spawn(io_, scheduler_.watch(tenant), on_end);
+    }
+    asio::co_spawn(io_, clients_.watch_peers([this](const std::string& gone) { lose(gone); }),
+                   on_end);
+    io_.run();
+    if (failure) std::rethrow_exception(failure);
+  }
+
+ private:
+  std::optional<std::string> tenant_of(const std::string& key) const {
+    return allowed_.get()->tenant_of(key);
+  }
+
+  Task<> from_clients() {
+    while (true) {
+      const std::optional<wire::Frames> frames = co_await clients_.recv();
+      if (!frames) co_return;
+      take(*frames, clients_.user_id());
+    }
+  }
+
+  // frames: [client][message…]. `key`: the client's.
+  void take(const wire::Frames& frames, const std::string& key) {
+    const std::string& client = frames.front();
+    const auto message = std::span(frames).subspan(1);
+    if (!client.starts_with('\0')) {
+      return refuse(client, message,
+                    invalid_argument("routing_id", "must not be set by clients that use tcp"));
+    }
+    const std::optional<std::string> tenant = tenant_of(key);
+    if (!tenant) {
+      return refuse(client, message, {ErrorCode::kNotFound, "key", "this key was revoked"});
+    }
+    if (!scheduler_.contains(*tenant)) {
+      return refuse(client, message,
+                    {ErrorCode::kUnavailable, "key",
+                     "the tenant " + *tenant + " is served after the daemon's next start"});
+    }
+    if (auto refused = refusal_of(message)) return answer(client, *std::move(refused));
+    const auto known = tenant_of_client_.find(client);
+    if (known != tenant_of_client_.end() && known->second != *tenant) report_gone(client);
+    tenant_of_client_[client] = *tenant;
+    if (!scheduler_.send(*tenant, frames)) answer(client, scheduler_not_ready(message));
+  }
+
+  void refuse(const std::string& client, std::span<const wire::Frame> message, Error error) {
+    answer(client,
+           wire::encode({wire::peek_request_id(message), wire::ErrorReply{std::move(error), 0}}));
+  }
+
+  void answer(const std::string& client, wire::Frames message) {
+    message.insert(message.begin(), client);
+    queue_.deliver(std::move(message));
+  }
+
+  // Events of the tenant are not for clients of this door: they ask for them.
+  Task<> from_scheduler(std::string tenant) {
+    while (true) {
+      std::optional<wire::Frames> frames = co_await scheduler_.recv(tenant);
+      if (!frames) co_return;
+      if (frames->front().empty()) break;  // Stop
+      queue_.deliver(std::move(*frames));
+    }
+    if (std::exchange(stopped_, true)) co_return;
+    co_await queue_.drain();
+    queue_.close();
+    scheduler_.close();
+    zap_.close();
+    clients_.close();
+  }
+
+  // The client's connection has ended.
+  void lose(const std::string& client) {
+    queue_.forget(client);
+    report_gone(client);
+  }
+
+  void report_gone(const std::string& client) {
+    const auto known = tenant_of_client_.find(client);
+    if (known == tenant_of_client_.end()) return;
+    wire::Frames frames = wire::encode({{}, wire::ClientGone{}});
+    frames.insert(frames.begin(), client);
+    scheduler_.send(known->second, frames);
+    tenant_of_client_.erase(known);
+  }
+
+  const Live<curve::AllowList>& allowed_;
+  const std::set<std::string> tenants_;
+  asio::io_context io_;
+  ZapHandler zap_;
+  ZmqPort clients_;
+  ClientQueue queue_;
+  TenantPorts scheduler_;
+  std::map<std::string, std::string> tenant_of_client_;  // that the scheduler has heard of
+  bool stopped_ = false;
+};
+
+}  // namespace
+
+void run_tcp_gateway(ZmqContext& context, const CurveDoor& door, uint64_t incarnation,
+                     const std::function<void()>& on_listening) {
+  TcpGateway gateway(context, door, incarnation);
+  on_listening();
+  gateway.run();
+}
+
+}  // namespace cascade

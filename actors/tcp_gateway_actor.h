@@ -1,0 +1,32 @@
+// The door for clients of other machines: a ROUTER on tcp, encrypted by CURVE (ZeroMQ RFC 26),
+// whose clients are of the tenants that an allow-list gives their keys to.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+
+#include "actors/zmq_port.h"
+#include "base/live.h"
+#include "wire/curve/allow_list.h"
+
+namespace cascade {
+
+struct CurveDoor {
+  std::string endpoint;           // "tcp://192.0.2.1:8179"
+  std::string secret_key;         // of the server, Z85
+  std::set<std::string> tenants;  // that are served; others are told to come after a restart
+  // Who may connect; replaced while it serves: what a client whose key has gone asks for is
+  // refused.
+  std::shared_ptr<Live<curve::AllowList>> clients;
+};
+
+// Runs on the calling thread until the scheduler sends Stop. `on_listening` is called once clients
+// can connect. Throws std::runtime_error if the endpoint cannot be bound, the context has a
+// ZapHandler already, or the scheduler is gone.
+void run_tcp_gateway(ZmqContext& context, const CurveDoor& door, uint64_t incarnation,
+                     const std::function<void()>& on_listening);
+
+}  // namespace cascade

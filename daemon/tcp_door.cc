@@ -1,0 +1,65 @@
+// A key pair and an allow-list from their files.
+#include "daemon/tcp_door.h"
+
+#include <sys/stat.h>
+
+#include <cerrno>
+
+#include "base/file.h"
+#include "wire/curve/key_pair.h"
+
+namespace cascade {
+namespace {
+
+constexpr size_t kKeyFileBytesMax = size_t{64} << 10;
+constexpr size_t kListBytesMax = size_t{16} << 20;  // some 200,000 clients
+
+Result<curve::KeyPair> read_key(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return io_error("--tcp-key: " + path, errno);
+  if ((status.st_mode & S_IRWXO) != 0) {
+    return invalid_argument("--tcp-key", path + ": others may read or write it (chmod 600)");
+  }
+  const auto text = read_file(path, kKeyFileBytesMax);
+  if (!text.ok()) return Error{text.error().code, "--tcp-key", text.error().to_string()};
+  auto keys = curve::parse_key_file(*text);
+  if (keys.ok()) return keys;
+  return invalid_argument("--tcp-key", path + ": " + keys.error().to_string());
+}
+
+Result<curve::AllowList> read_clients(const std::string& path) {
+  const auto text = read_file(path, kListBytesMax);
+  if (!text.ok()) return Error{text.error().code, "--tcp-clients", text.error().to_string()};
+  auto list = curve::AllowList::parse(*text);
+  if (!list.ok()) {
+    return invalid_argument("--tcp-clients",
+                            path + ": " + list.error().field + ": " + list.error().message);
+  }
+  if (list->empty()) {
+    return invalid_argument("--tcp-clients", path + " has no client: see cascadectl key allow");
+  }
+  return list;
+}
+
+}  // namespace
+
+Result<CurveDoor> open_tcp_door(const DaemonOptions& options) {
+  ASSIGN_OR_RETURN(const curve::KeyPair keys, read_key(options.tcp_key_file));
+  ASSIGN_OR_RETURN(curve::AllowList list, read_clients(options.tcp_clients_file));
+  CurveDoor door = {"tcp://" + options.tcp_address, keys.secret_key, list.tenants(),
+                    std::make_shared<Live<curve::AllowList>>()};
+  door.clients->set(std::move(list));
+  return door;
+}
+
+Status reload_tcp_clients(const CurveDoor& door, const std::string& file,
+                          std::vector<std::string>& new_tenants) {
+  ASSIGN_OR_RETURN(curve::AllowList list, read_clients(file));
+  for (const std::string& tenant : list.tenants()) {
+    if (!door.tenants.contains(tenant)) new_tenants.push_back(tenant);
+  }
+  door.clients->set(std::move(list));
+  return {};
+}
+
+}  // namespace cascade

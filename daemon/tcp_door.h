@@ -1,0 +1,22 @@
+// ZeroMQ over TCP: what --tcp and its companions mean.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "actors/tcp_gateway_actor.h"
+#include "daemon/options.h"
+
+namespace cascade {
+
+// What run_tcp_gateway() is to be given. Precondition: options.tcp_address is not empty.
+// Errors name the option: a file that cannot be read or is malformed, a key that others may read, a
+// list without clients.
+Result<CurveDoor> open_tcp_door(const DaemonOptions& options);
+
+// From now on the list in `file` holds. `new_tenants`: those whose keys do not work before the next
+// start. Any thread. Errors, as open_tcp_door(): the list is as it was.
+Status reload_tcp_clients(const CurveDoor& door, const std::string& file,
+                          std::vector<std::string>& new_tenants);
+
+}  // namespace cascade

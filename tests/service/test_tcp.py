@@ -1,0 +1,160 @@
+"""ZeroMQ over TCP: who has a key is served as the key's tenant, nobody else gets in."""
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import zmq
+import zmq.auth
+
+from service import BIN, SOURCE, Service
+
+sys.path.insert(0, str(SOURCE / "clients/python"))
+import cascade_llm  # noqa: E402
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def key(*arguments, check=True):
+    return subprocess.run([BIN / "cascadectl", "key", *arguments], capture_output=True, text=True,
+                          check=check)
+
+
+class Tcp(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="cascade-service-")
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        self.clients = self.folder / "clients"
+        self.server_key = self.new("server")
+        self.port = free_port()
+        self.endpoint = f"tcp://127.0.0.1:{self.port}"
+        self.options = ["--tcp", str(self.port), "--tcp-key", str(self.folder / "server"),
+                        "--tcp-clients", str(self.clients)]
+
+    def new(self, name):
+        return key("new", "--curve", "--file", self.folder / name).stdout.strip()
+
+    def allow(self, name, tenant):
+        public = self.new(name)
+        key("allow", public, "--tenant", tenant, "--file", self.clients)
+        return public
+
+    def client(self, name, server_key=None, **options):
+        return cascade_llm.Client(self.endpoint, options=cascade_llm.ClientOptions(
+            server_key=server_key or self.server_key, key_file=str(self.folder / name), **options))
+
+    def test_keys_are_tenants(self):
+        self.allow("alice", "alice")
+        self.allow("bob", "bob")
+        with Service(*self.options, folder=self.folder):
+            with self.client("alice") as alice, self.client("bob") as bob:
+                chunk = alice.put_chunk("CONTEXT", "of alice")
+                self.assertEqual([c.id for c in alice.list_chunks().chunks], [chunk.id])
+                self.assertEqual(bob.list_chunks().chunks, [])
+                with self.assertRaises(cascade_llm.CascadeError) as refused:
+                    bob.get_chunk(chunk.id)
+                self.assertEqual(refused.exception.code, "not_found")
+
+    def test_cascadectl_streams_an_answer(self):
+        self.allow("laptop", "local")
+        with Service(*self.options, folder=self.folder) as service:
+            service.endpoint = self.endpoint
+            env = dict(os.environ, CASCADE_SERVER_KEY=self.server_key,
+                       CASCADE_KEY_FILE=str(self.folder / "laptop"))
+            out = service.ctl("generate", "--temperature", "0", "What is the capital of France?",
+                              env=env).stdout
+            self.assertIn("Paris", out)
+            without = service.ctl("status", check=False)
+            self.assertIn("CASCADE_SERVER_KEY", without.stderr)
+
+    def test_events_come_too(self):
+        self.allow("friend", "local")
+        with Service(*self.options, folder=self.folder), self.client("friend") as client:
+            with client.events() as events:
+                chunk = client.put_chunk("CONTEXT", "something happens")
+                self.assertEqual(next(events).id, chunk.id)
+
+    def test_strangers_do_not_get_in(self):
+        self.allow("friend", "local")
+        self.new("stranger")
+        with Service(*self.options, folder=self.folder):
+            with self.assertRaisesRegex(cascade_llm.CascadeError, "does not know this client"):
+                self.client("stranger")
+            with self.assertRaises(cascade_llm.CascadeError):  # it is not the daemon that was meant
+                self.client("friend", server_key=self.new("other"), timeout_ms=500)
+            context = zmq.Context()
+            plain = context.socket(zmq.DEALER)
+            plain.linger = 0
+            plain.connect(self.endpoint)
+            plain.send(b"no key")
+            self.assertEqual(plain.poll(500), 0)
+            plain.close()
+            context.term()
+            self.client("friend").close()
+
+    def test_a_revoked_key_is_refused_also_on_connections_that_stand(self):
+        kept, gone = self.allow("kept", "local"), self.allow("gone", "local")
+        with Service(*self.options, folder=self.folder, config="") as service:
+            with self.client("kept") as stays, self.client("gone") as client:
+                client.status()
+                key("revoke", gone, "--file", self.clients)
+                self.allow("late", "eve")
+                service.process.send_signal(1)  # SIGHUP
+                service.wait_for_log("reloaded")
+                with self.assertRaisesRegex(cascade_llm.CascadeError, "revoked"):
+                    client.status()
+                stays.status()
+            with self.assertRaisesRegex(cascade_llm.CascadeError, "does not know"):
+                self.client("gone")
+            with self.assertRaisesRegex(cascade_llm.CascadeError, "next start"):
+                self.client("late")
+            self.assertIn("the tenant eve is new", service.log())
+        self.assertNotEqual(key("revoke", gone, "--file", self.clients, check=False).returncode, 0)
+        self.assertIn(kept, self.clients.read_text())
+
+    def test_clients_may_not_choose_their_names(self):
+        self.allow("friend", "local")
+        public, secret = zmq.auth.load_certificate(self.folder / "friend")
+        with Service(*self.options, folder=self.folder):
+            context = zmq.Context()
+            dealer = context.socket(zmq.DEALER)
+            dealer.linger = 0
+            dealer.routing_id = b"another"
+            dealer.curve_serverkey = self.server_key.encode()
+            dealer.curve_publickey, dealer.curve_secretkey = public, secret
+            dealer.connect(self.endpoint)
+            dealer.send(b"")
+            self.assertEqual(dealer.poll(10_000), zmq.POLLIN)
+            self.assertIn(b"routing_id", b"".join(dealer.recv_multipart()))
+            dealer.close()
+            context.term()
+
+    def test_settings_that_do_not_fit_are_named(self):
+        def why(*options):
+            with Service(*options, folder=self.folder, wait=False) as service:
+                self.assertEqual(service.process.wait(60), 2)
+                return service.log()
+
+        self.allow("friend", "local")
+        self.assertIn("needs --tcp-key", why("--tcp", "1"))
+        self.assertIn("--tcp-key", why("--tcp-key", str(self.folder / "server")))
+        self.assertIn("--tcp", why(*self.options[2:], "--tcp", "nonsense"))
+        (self.folder / "server").chmod(0o644)
+        self.assertIn("chmod 600", why(*self.options))
+        (self.folder / "server").chmod(0o600)
+        self.clients.write_text("local nonsense\n")
+        self.assertIn("line 1", why(*self.options))
+        self.clients.write_text("")
+        self.assertIn("no client", why(*self.options))
+
+
+if __name__ == "__main__":
+    unittest.main()

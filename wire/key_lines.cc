@@ -1,0 +1,74 @@
+// Line by line; comments stay where they are.
+#include "wire/key_lines.h"
+
+#include <algorithm>
+
+namespace cascade {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r";
+constexpr size_t kTenantBytesMax = 32;  // of a name: it is part of a path of 107 bytes
+
+std::string_view trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(kBlanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
+}
+
+// Takes the first line, with its end, from the text.
+std::string_view take_line(std::string_view& text) {
+  const size_t end = text.find('\n');
+  const std::string_view line = text.substr(0, end == std::string_view::npos ? end : end + 1);
+  text.remove_prefix(line.size());
+  return line;
+}
+
+// Without comments: tenant and key; both empty for other lines.
+KeyLine split(std::string_view line) {
+  if (line.ends_with('\n')) line.remove_suffix(1);
+  line = trimmed(line);
+  if (line.empty() || line.starts_with('#')) return {};
+  const size_t blank = std::min(line.find_first_of(kBlanks), line.size());
+  return {0, line.substr(0, blank), trimmed(line.substr(blank))};
+}
+
+}  // namespace
+
+Result<std::vector<KeyLine>> parse_key_lines(std::string_view text, const std::string& key_name) {
+  std::vector<KeyLine> lines;
+  for (size_t number = 1; !text.empty(); ++number) {
+    KeyLine line = split(take_line(text));
+    if (line.tenant.empty()) continue;
+    line.number = number;
+    if (line.key.empty()) {
+      return invalid_argument(line_field(number), "must be a tenant and " + key_name);
+    }
+    if (!is_tenant_name(line.tenant)) {
+      return invalid_argument(line_field(number), std::string("the tenant ") + kTenantNameRule);
+    }
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+std::string line_field(size_t number) {
+  return "line " + std::to_string(number);
+}
+
+bool is_tenant_name(std::string_view name) {
+  const bool plain = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == name.npos;
+  return plain && !name.empty() && name.size() <= kTenantBytesMax;
+}
+
+std::optional<std::string> without_key(std::string_view text, std::string_view key) {
+  std::string kept;
+  const size_t before = text.size();
+  while (!text.empty()) {
+    const std::string_view line = take_line(text);
+    if (split(line).key != key) kept += line;
+  }
+  if (kept.size() == before) return std::nullopt;
+  return kept;
+}
+
+}  // namespace cascade
