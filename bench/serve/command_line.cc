@@ -66,6 +66,7 @@ struct AllOptions {
   RestoreOptions restore;
   RegistryOptions registry;
   GatewayOptions gateway;
+  IsolationOptions isolation;
 };
 
 namespace {
@@ -193,6 +194,16 @@ void add_gateway(CLI::App& app, GatewayOptions& options, Status& status) {
   command->callback([&] { status = gateway(options); });
 }
 
+void add_isolation(CLI::App& app, IsolationOptions& options, Status& status) {
+  auto* command =
+      app.add_subcommand("isolation", "whether time tells a tenant what another has sent");
+  add_serve(command, options.serve);
+  add_count(command, "--probes", options.probes, "prompts, half of them known to another", 2,
+            1'000'000);
+  add_count(command, "--prompt-tokens", options.prompt_tokens, "of each", 1, kTokensMax);
+  command->callback([&] { status = isolation(options); });
+}
+
 }  // namespace
 
 std::shared_ptr<AllOptions> add_commands(CLI::App& app, Status& status) {
@@ -205,6 +216,7 @@ std::shared_ptr<AllOptions> add_commands(CLI::App& app, Status& status) {
   add_restore(app, all->restore, status);
   add_registry(app, all->registry, status);
   add_gateway(app, all->gateway, status);
+  add_isolation(app, all->isolation, status);
   return all;
 }
 

@@ -100,6 +100,12 @@ struct GatewayOptions {
   int64_t tokens = 4;  // of each answer
 };
 
+struct IsolationOptions {
+  ServeOptions serve;
+  int64_t probes = 500;  // half of them of what another tenant has sent
+  int64_t prompt_tokens = 2000;
+};
+
 // Errors of all that follow: kInvalidArgument and others with an option as field where the options
 // do not fit the model or each other, before anything starts; as DaemonProcess::start, Traffic,
 // client::Client and io_error.
@@ -138,5 +144,9 @@ Status registry(const RegistryOptions& options);
 
 // What a request takes beyond the engine's own time (Final's total_us), over ZeroMQ and over HTTP.
 Status gateway(const GatewayOptions& options);
+
+// Two tenants: whether one's time to the first token tells what the other has sent, and how much
+// faster its own prompts are when they come again.
+Status isolation(const IsolationOptions& options);
 
 }  // namespace cascade::serve

@@ -316,6 +316,16 @@ TEST_F(BenchServe, registry_asks_of_few_and_of_many_chunks) {
   for (const Json& row : many["rows"]) EXPECT_GT(row["ms_p50"].get<double>(), 0) << row;
 }
 
+TEST_F(BenchServe, isolation_compares_what_another_tenant_knows_with_what_nobody_does) {
+  const Json all = report("isolation", {"--probes", "4", "--prompt-tokens", "200"});
+  const Json& row = all.at("rows").at(0);
+  EXPECT_GE(row.at("area_under_curve").get<double>(), 0);
+  EXPECT_LE(row.at("area_under_curve").get<double>(), 1);
+  EXPECT_GT(row.at("known_to_another_ms_p50").get<double>(), 0);
+  EXPECT_GT(row.at("known_to_nobody_ms_p50").get<double>(), 0);
+  EXPECT_GT(row.at("own_again_ms_p50").get<double>(), 0);
+}
+
 TEST_F(BenchServe, gateway_asks_through_both_doors) {
   const Json both = report("gateway", {"--requests", "5", "--warm-up", "1"});
   ASSERT_EQ(both["rows"].size(), 2u);
