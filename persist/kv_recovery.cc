@@ -110,14 +110,22 @@ Status KvStore::reconcile_file(int64_t number) {
 // A file without a row: of a database that is made anew, or of a commit that did not come.
 Status KvStore::adopt_file(int64_t number) {
   auto opened = KvFile::open(calls_, folder_, number);
-  if (!opened.ok()) return opened.error();
+  if (!opened.ok()) {  // a folder, say, or another user's: nothing depends on it
+    findings_.push_back({file_name(number), "is left alone: " + opened.error().to_string()});
+    return {};
+  }
   ASSIGN_OR_RETURN(const std::vector<uint8_t> header, (*opened)->read_block(0));
   const auto file_id = decode_kv_file_header(header);
   files_[number] = {.file_id = file_id.value_or(0),
                     .state = file_id ? KvFileState::kOpen : KvFileState::kAbandoned,
                     .bytes = kKvBlockBytes};
   RETURN_IF_ERROR(table_.put_file(row_of(number)));
-  return adopt_tail(**opened, files_.at(number));
+  const uint64_t adopted_before = counters_.pages_adopted;
+  RETURN_IF_ERROR(adopt_tail(**opened, files_.at(number)));
+  if (!file_id && counters_.pages_adopted == adopted_before) {
+    findings_.push_back({file_name(number), "is no KV file: nothing of it can be used"});
+  }
+  return {};
 }
 
 // Finds the pages behind the end that the row says, and cuts off what is behind the last.

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
 
 #include "persist/check.h"
@@ -10,6 +12,7 @@
 #include "tests/persist/ledger.h"
 #include "tests/persist/memory_disk.h"
 #include "tests/seed.h"
+#include "tests/temporary_folder.h"
 
 namespace cascade {
 namespace {
@@ -208,6 +211,30 @@ TEST(Damage, an_older_copy_of_the_database_is_noticed) {
   ASSERT_TRUE(ok(store->commit()));
   store.reset();
   EXPECT_TRUE(open_store(disk)->findings().empty());
+}
+
+// What somebody else left beside the KV files stops no start, and is told of.
+TEST(Damage, files_that_are_none_of_ours_are_named) {
+  const testing::TemporaryFolder folder;
+  const std::filesystem::path kv = folder.path() / "state" / "kv";
+  const auto open = [&] {
+    return Store::open(system_file_calls(), folder.path() / "state", testing::test_options());
+  };
+  ASSERT_TRUE(open().ok());
+  std::filesystem::create_directory(kv / "00000007.kv");
+  std::filesystem::create_symlink("nowhere", kv / "00000008.kv");
+  std::ofstream(kv / "00000009.kv") << std::string(20'000, 'x');
+  std::ofstream(kv / "notes.txt") << "not ours";
+  auto store = open();
+  ASSERT_TRUE(store.ok()) << store.error().to_string();
+  std::string all;
+  for (const Finding& finding : (*store)->findings()) all += finding.where + finding.what + "\n";
+  EXPECT_THAT(all, ::testing::HasSubstr("kv file 7is left alone"));
+  EXPECT_THAT(all, ::testing::HasSubstr("kv file 8is left alone"));
+  EXPECT_THAT(all, ::testing::HasSubstr("kv file 9is no KV file"));
+  ASSERT_TRUE((*store)->put(testing::make_chunk(1)).ok());
+  ASSERT_TRUE((*store)->commit().ok());
+  EXPECT_TRUE(std::filesystem::is_directory(kv / "00000007.kv"));
 }
 
 TEST(Damage, a_kill_while_the_database_is_made_anew_loses_nothing_more) {

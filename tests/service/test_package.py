@@ -21,6 +21,8 @@ mount --rbind /dev "$0/root/dev"
 cp -r "$1" "$0/root/packages"
 exec chroot "$0/root" bash -e /packages/inside"""
 
+ALONE = ("unshare", "--mount", "--pid", "--fork")
+
 # Runs in there, as root: install, start, upgrade, remove, purge.
 INSIDE = r"""
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin LANG=C.UTF-8
@@ -153,17 +155,27 @@ class Prefix(unittest.TestCase):
 
 @unittest.skipUnless(os.geteuid() == 0, "packages are installed by root only")
 class Packages(unittest.TestCase):
+    def need_layers(self, layer, packages):
+        """Containers may forbid what makes a layer."""
+        (packages / "inside").write_text("true")
+        done = subprocess.run([*ALONE, "bash", "-c", LAYER, layer, packages], capture_output=True,
+                              text=True)
+        if done.returncode != 0:
+            self.skipTest("no layer over this machine's files can be made here: " + done.stderr)
+
     def test_install_start_upgrade_remove_and_purge(self):
         with tempfile.TemporaryDirectory(prefix="cascade-package-") as name:
             packages, layer = pathlib.Path(name) / "packages", pathlib.Path(name) / "layer"
             layer.mkdir()
+            packages.mkdir()
+            self.need_layers(layer, packages)
             run("cpack", "-G", "DEB", "-B", packages, "-D", "CPACK_DEBIAN_COMPRESSION_TYPE=none",
                 cwd=BUILD)
             shutil.rmtree(packages / "_CPack_Packages")
             self.assertEqual(len(list(packages.glob("*.deb"))), 3)
             (packages / "inside").write_text(INSIDE)
             (packages / "as_service.py").write_text(AS_SERVICE)
-            out = run("unshare", "--mount", "--pid", "--fork", "bash", "-c", LAYER, layer, packages)
+            out = run(*ALONE, "bash", "-c", LAYER, layer, packages)
             self.assertIn("==> all is well", out)
 
 
