@@ -98,23 +98,36 @@ std::string joined_text(const OrderedJson& parts) {
   return text;
 }
 
-// The assistant's message that thoughts and calls go to.
-ChatMessage& open_assistant(std::vector<ChatMessage>& messages, bool& open) {
-  if (!open) messages.push_back({.role = "assistant", .content = "", .reasoning = {}});
-  open = true;
-  return messages.back();
-}
+// Appends to a conversation; thoughts, texts and calls that follow each other are one message of
+// the assistant's.
+class Turns {
+ public:
+  explicit Turns(std::vector<ChatMessage>& messages) : messages_(messages) {}
 
-void add_call(const OrderedJson& item, ChatMessage& message) {
-  OrderedJson calls = OrderedJson::array();
-  if (!message.tool_calls.empty()) {
-    auto parsed = parse_ordered_json(message.tool_calls, "tool_calls");
-    if (parsed.ok()) calls = *std::move(parsed);
+  ChatMessage& assistant() {
+    if (!open_) messages_.push_back({.role = "assistant", .content = "", .reasoning = {}});
+    open_ = true;
+    return messages_.back();
   }
-  calls.push_back(encode(
-      ToolCall{item.value("call_id", ""), item.value("name", ""), item.value("arguments", "")}));
-  message.tool_calls = json_text(calls);
-}
+  void add_call(const ToolCall& call) {
+    (void)assistant();
+    calls_.push_back(encode(call));
+  }
+  void add(ChatMessage message) {
+    close();
+    messages_.push_back(std::move(message));
+  }
+  void close() {
+    if (!calls_.empty()) messages_.back().tool_calls = json_text(calls_);
+    calls_ = OrderedJson::array();
+    open_ = false;
+  }
+
+ private:
+  std::vector<ChatMessage>& messages_;
+  bool open_ = false;  // the last message is the assistant's, and its turn goes on
+  OrderedJson calls_ = OrderedJson::array();  // of that message
+};
 
 }  // namespace
 
@@ -140,32 +153,31 @@ OrderedJson read_input(Fields& fields, const std::string& response_id,
 }
 
 void append_items(const OrderedJson& items, std::vector<ChatMessage>& messages) {
-  bool open = false;  // the last message is the assistant's, and its turn goes on
+  Turns turns(messages);
   for (const OrderedJson& item : items) {
     const std::string type = item.value("type", "");
+    const std::string role = item.value("role", "user");
     if (type == "function_call") {
-      add_call(item, open_assistant(messages, open));
+      turns.add_call(
+          {item.value("call_id", ""), item.value("name", ""), item.value("arguments", "")});
     } else if (type == "reasoning") {
-      ChatMessage& message = open_assistant(messages, open);
-      message.reasoning += joined_text(item.value("content", OrderedJson::array()));
+      turns.assistant().reasoning += joined_text(item.value("content", OrderedJson::array()));
     } else if (type == "function_call_output") {
-      open = false;
-      messages.push_back({.role = "tool",
-                          .content = item.value("output", ""),
-                          .reasoning = {},
-                          .tool_call_id = item.value("call_id", "")});
-    } else if (item.value("role", "") == "assistant") {
-      ChatMessage& message = open_assistant(messages, open);
+      turns.add({.role = "tool",
+                 .content = item.value("output", ""),
+                 .reasoning = {},
+                 .tool_call_id = item.value("call_id", "")});
+    } else if (role == "assistant") {
+      ChatMessage& message = turns.assistant();
       if (!message.content.empty()) message.content += '\n';
       message.content += joined_text(item.value("content", OrderedJson::array()));
     } else {
-      open = false;
-      const std::string role = item.value("role", "user");
-      messages.push_back({.role = role == "developer" ? "system" : role,
-                          .content = joined_text(item.value("content", OrderedJson::array())),
-                          .reasoning = {}});
+      turns.add({.role = role == "developer" ? "system" : role,
+                 .content = joined_text(item.value("content", OrderedJson::array())),
+                 .reasoning = {}});
     }
   }
+  turns.close();
 }
 
 std::string response_id_of(std::string_view output_id) {

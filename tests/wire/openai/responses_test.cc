@@ -83,6 +83,17 @@ TEST(OpenAiResponses, any_output_is_a_response_to_its_question) {
   }
 }
 
+// That many were parsed and written anew for each of them, which took minutes.
+TEST(OpenAiResponses, a_turn_may_have_many_calls) {
+  constexpr size_t kCalls = 20'000;
+  OrderedJson items = OrderedJson::array();
+  for (size_t i = 0; i < kCalls; ++i) items.push_back(call_item("fc", {"c", "f", "{}"}));
+  std::vector<ChatMessage> messages;
+  append_items(items, messages);
+  ASSERT_EQ(messages.size(), 1u);
+  EXPECT_EQ(parsed(messages[0].tool_calls).size(), kCalls);
+}
+
 TEST(OpenAiResponses, input_that_is_too_large_to_keep_is_refused_unless_it_is_not_kept) {
   const std::string large(wire::kClientDataBytesMax, 'x');
   ResponseCall call = call_of(R"({"input":")" + large + "\"}");
