@@ -1,6 +1,9 @@
 // The normal form is what clients read back as input_items, and what is kept with the output.
 #include "wire/openai/response_items.h"
 
+#include <algorithm>
+#include <initializer_list>
+
 #include "wire/openai/json_text.h"
 #include "wire/openai/messages.h"
 
@@ -92,6 +95,12 @@ OrderedJson read_item(Fields& item, const std::string& response_id, size_t numbe
   return nullptr;
 }
 
+bool are_parts(const OrderedJson* parts) {
+  return parts != nullptr && std::ranges::all_of(*parts, [](const OrderedJson& part) {
+           return Fields(part).text("text").has_value();
+         });
+}
+
 std::string joined_text(const OrderedJson& parts) {
   std::string text;
   for (const OrderedJson& part : parts) text += part.value("text", "");
@@ -150,6 +159,18 @@ OrderedJson read_input(Fields& fields, const std::string& response_id,
     }
   }
   return items;
+}
+
+bool is_item(const OrderedJson& item) {
+  Fields fields(item);
+  const auto has_texts = [&](std::initializer_list<const char*> keys) {
+    return std::ranges::all_of(keys, [&](const char* key) { return fields.text(key).has_value(); });
+  };
+  const std::string type = fields.text("type").value_or("");
+  if (type == "function_call") return has_texts({"id", "call_id", "name", "arguments"});
+  if (type == "function_call_output") return has_texts({"id", "call_id", "output"});
+  if (type == "message") return has_texts({"id", "role"}) && are_parts(fields.array("content"));
+  return type == "reasoning" && has_texts({"id"}) && are_parts(fields.array("content"));
 }
 
 void append_items(const OrderedJson& items, std::vector<ChatMessage>& messages) {

@@ -17,6 +17,9 @@ namespace cascade::openai {
 OrderedJson read_input(Fields& fields, const std::string& response_id,
                        wire::GenerateRequest& request);
 
+// Whether it is an item in its normal form.
+bool is_item(const OrderedJson& item);
+
 // The messages that items in their normal form stand for, behind `messages`. Calls join the
 // assistant's message before them.
 void append_items(const OrderedJson& items, std::vector<ChatMessage>& messages);

@@ -83,6 +83,25 @@ void read_answer(Fields& fields, ResponseCall& call) {
   call.echo["top_logprobs"] = request.top_logprobs;
 }
 
+// What fill_in() has written; nullopt for anything else: every client says what is kept with its
+// outputs.
+std::optional<StoredResponse> read_stored(const std::string& client_data) {
+  const auto parsed = parse_ordered_json(client_data, "client_data");
+  if (!parsed.ok()) return std::nullopt;
+  Fields fields(*parsed);
+  const OrderedJson* items = fields.array("items");
+  const OrderedJson* echo = fields.object("echo");
+  StoredResponse stored;
+  stored.previous_id = fields.text("previous").value_or("");
+  stored.tools = fields.boolean("tools").value_or(false);
+  stored.parallel_tool_calls = fields.boolean("parallel").value_or(true);
+  const bool ours = fields.ok() && items != nullptr && echo != nullptr;
+  if (!ours || !std::ranges::all_of(*items, is_item)) return std::nullopt;
+  stored.items = *items;
+  stored.echo = *echo;
+  return stored;
+}
+
 }  // namespace
 
 Result<ResponseCall> decode_response(std::string_view body) {
@@ -150,19 +169,8 @@ Status fill_in(ResponseCall& call, const std::vector<PastTurn>& past) {
 }
 
 StoredResponse stored_response(const Chunk& output) {
+  if (auto ours = read_stored(output.client_data)) return *std::move(ours);
   StoredResponse stored;
-  const auto parsed = parse_ordered_json(output.client_data, "client_data");
-  const bool ours = parsed.ok() && parsed->is_object() && parsed->contains("items") &&
-                    (*parsed)["items"].is_array() &&
-                    parsed->value("echo", OrderedJson()).is_object();
-  if (ours) {
-    stored.items = (*parsed)["items"];
-    stored.previous_id = parsed->value("previous", "");
-    stored.tools = parsed->value("tools", false);
-    stored.parallel_tool_calls = parsed->value("parallel", true);
-    stored.echo = (*parsed)["echo"];
-    return stored;
-  }
   const std::string id = response_id_of(output.id);
   OrderedJson part;
   part["type"] = "input_text";

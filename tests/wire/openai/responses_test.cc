@@ -74,7 +74,12 @@ TEST(OpenAiResponses, any_output_is_a_response_to_its_question) {
   Chunk output;
   output.id = "output_0123";
   output.query_text = "Hi";
-  for (const char* data : {"", "{", "[]", R"({"items":3})", R"({"items":[],"echo":3})"}) {
+  for (const char* data :
+       {"", "{", "[]", R"({"items":3})", R"({"items":[],"echo":3})", R"({"items":[1],"echo":{}})",
+        R"({"items":[],"echo":{},"previous":5})", R"({"items":[],"echo":{},"tools":"x"})",
+        R"({"items":[{"type":"message","id":"m","role":"user","content":"x"}],"echo":{}})",
+        R"({"items":[{"type":"reasoning","id":"r","content":[{"text":1}]}],"echo":{}})",
+        R"({"items":[{"type":"function_call","id":"f","call_id":1}],"echo":{}})"}) {
     output.client_data = data;
     const StoredResponse stored = stored_response(output);
     ASSERT_EQ(stored.items.size(), 1u) << data;
