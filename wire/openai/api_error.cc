@@ -1,6 +1,7 @@
 // Which status and type each of our errors has.
 #include "wire/openai/api_error.h"
 
+#include "base/utf8.h"
 #include "wire/openai/json_text.h"
 
 namespace cascade::openai {
@@ -31,6 +32,13 @@ Kind kind_of(ErrorCode code, int64_t retry_after_ms) {
   return {500, "server_error"};
 }
 
+// Errors repeat names and types from the request, which may have megabytes.
+std::string beginning_of(const std::string& text) {
+  constexpr size_t kBytesMax = 1000;
+  if (text.size() <= kBytesMax) return text;
+  return utf8_replace_malformed(text.substr(0, kBytesMax)) + "...";
+}
+
 }  // namespace
 
 ApiError api_error(const Error& error, int64_t retry_after_ms) {
@@ -39,9 +47,9 @@ ApiError api_error(const Error& error, int64_t retry_after_ms) {
   result.status = kind.status;
   result.type = kind.type;
   result.code = to_string(error.code);
-  result.param = error.field;
-  const std::string named = error.field.empty() ? "" : error.field + ": ";
-  result.message = named + error.message;
+  result.param = beginning_of(error.field);
+  const std::string named = result.param.empty() ? "" : result.param + ": ";
+  result.message = named + beginning_of(error.message);
   result.retry_after_ms = retry_after_ms;
   return result;
 }

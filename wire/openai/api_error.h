@@ -17,7 +17,7 @@ struct ApiError {
   int64_t retry_after_ms = 0;  // > 0: worth trying again after that time
 };
 
-// `error.field` is taken for the param.
+// `error.field` is taken for the param. Both texts are cut to some 1,000 bytes.
 ApiError api_error(const Error& error, int64_t retry_after_ms = 0);
 
 // The object {"error":{message,type,param,code}}.
