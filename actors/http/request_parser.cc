@@ -85,7 +85,8 @@ std::optional<HttpError> RequestParser::parse_head(size_t size) {
   if (message.count(beast_http::field::content_length) > 1 ||
       message.count(beast_http::field::transfer_encoding) > 1 ||
       (message.count(beast_http::field::content_length) == 1 &&
-       message.count(beast_http::field::transfer_encoding) == 1)) {
+       message.count(beast_http::field::transfer_encoding) == 1) ||
+      text(message[beast_http::field::content_length]).find(',') != std::string::npos) {
     return HttpError{400, "the length of the body is given twice"};
   }
   if (message.count(beast_http::field::transfer_encoding) == 1 && !parser.chunked()) {
@@ -115,18 +116,22 @@ std::optional<HttpError> RequestParser::parse_head(size_t size) {
 std::optional<HttpError> RequestParser::read_body() {
   reading_body_ = true;
   auto& parser = message_->parser;
+  parser.eager(false);  // a chunk's head or some of the body at a time
+  const HttpError long_head = {400, "a chunk's head is too long"};
   boost::beast::error_code error;
   size_t used = 0;
   while (used < in_.size() && !parser.is_done()) {
-    used += parser.put(boost::asio::buffer(std::string_view(in_).substr(used)), error);
+    const size_t body_before = parser.get().body().size();
+    const size_t read = parser.put(boost::asio::buffer(std::string_view(in_).substr(used)), error);
+    used += read;
     if (error == beast_http::error::need_more) break;
     if (error) return error_of(error);
+    // Of a chunked body the head of a chunk, or the last one with the trailer. The same however
+    // the bytes arrive.
+    if (read - (parser.get().body().size() - body_before) > kHeadBytesMax) return long_head;
   }
   in_.erase(0, used);
-  // Of a chunked body: the head of a chunk, or a line of the trailer.
-  if (!parser.is_done() && in_.size() > kHeadBytesMax) {
-    return HttpError{400, "a chunk's head is too long"};
-  }
+  if (!parser.is_done() && in_.size() > kHeadBytesMax) return long_head;
   if (!parser.is_done()) return std::nullopt;
   request_.body = std::move(parser.get().body());
   state_ = State::kDone;

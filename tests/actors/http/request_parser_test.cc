@@ -90,6 +90,29 @@ TEST(RequestParser, limits_hold) {
             400);
 }
 
+TEST(RequestParser, the_heads_of_chunks_have_the_same_limit_however_they_are_cut) {
+  const std::string head = "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n";
+  for (const size_t extra : {kHeadBytesMax - 20, kHeadBytesMax}) {
+    const int wanted = extra < kHeadBytesMax - 10 ? 0 : 400;
+    const std::string filler(extra, 'a');
+    for (const std::string& body :
+         {"2;" + filler + "\r\nab\r\n0\r\n\r\n", "2\r\nab\r\n0\r\nX: " + filler + "\r\n\r\n"}) {
+      for (const size_t piece : {size_t{1000}, kHeadBytesMax - 7, 4 * kHeadBytesMax}) {
+        RequestParser parser;
+        EXPECT_EQ(feed(parser, head + body, piece), wanted) << extra << " " << piece;
+      }
+    }
+  }
+}
+
+TEST(RequestParser, a_length_is_given_once) {
+  const std::string head = "POST / HTTP/1.1\r\nContent-Length: ";
+  for (const char* lengths : {"2, 2", "2,3", "2\r\nContent-Length: 2", "+2", "-2", "0x2", "2 2"}) {
+    RequestParser parser;
+    EXPECT_EQ(feed(parser, head + lengths + "\r\n\r\n{}", 1000), 400) << lengths;
+  }
+}
+
 TEST(RequestParser, damaged_requests_are_read_or_refused) {
   Random random(testing::test_seed());
   for (int round = 0; round < 20'000; ++round) {
