@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "model/grammar/pattern.h"
 #include "model/grammar/schema.h"
 
@@ -21,7 +22,7 @@ class PartsCompiler {
     const auto member = repeated == part.end() ? part.begin() : repeated;
     const std::string& kind = member.key();
     const OrderedJson& value = member.value();
-    const std::string inside = place + "/" + kind.substr(0, 20);
+    const std::string inside = place + "/" + utf8_replace_malformed(kind.substr(0, 20));
     if (kind != "repeat" && part.size() > 1) return error(place, "must have one member");
     if (kind == "text" && value.is_string() && !value.get_ref<const std::string&>().empty()) {
       return builder_.text(value.get_ref<const std::string&>());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "model/grammar/schema_keywords.h"
 
 namespace cascade {
@@ -16,6 +17,11 @@ std::optional<int> hex_digit(char c) {
   const char lower = static_cast<char>(c | 0x20);
   if (lower >= 'a' && lower <= 'f') return lower - 'a' + 10;
   return std::nullopt;
+}
+
+// The beginning of a name in a message.
+std::string shown(std::string_view name) {
+  return utf8_replace_malformed(name.substr(0, kPointerBytesMax));
 }
 
 // A token of a JSON pointer in a URI fragment (RFC 6901, section 6).
@@ -61,7 +67,7 @@ std::string SchemaDocument::pointer(const OrderedJson& schema) const {
   while (at != &root_ && path.size() < kPointerBytesMax) {
     const auto place = places_.find(at);
     if (place == places_.end()) break;
-    path = "/" + place->second.step.substr(0, kPointerBytesMax) + path;
+    path = "/" + shown(place->second.step) + path;
     at = place->second.parent;
   }
   return (at == &root_ ? "#" : "...") + path;
@@ -69,9 +75,8 @@ std::string SchemaDocument::pointer(const OrderedJson& schema) const {
 
 Error SchemaDocument::error(const OrderedJson& schema, std::string_view keyword,
                             const std::string& what) const {
-  return invalid_argument(field_, pointer(schema) + ": " +
-                                      std::string(keyword.substr(0, kPointerBytesMax)) +
-                                      (keyword.empty() ? "" : ": ") + what);
+  return invalid_argument(
+      field_, pointer(schema) + ": " + shown(keyword) + (keyword.empty() ? "" : ": ") + what);
 }
 
 const OrderedJson* SchemaDocument::inner(const OrderedJson& parent, std::string step,

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "base/utf8.h"
 #include "tests/model/grammar/grammar_testing.h"
 #include "tests/model/grammar/random_schema.h"
 #include "tests/seed.h"
@@ -26,6 +27,19 @@ TEST(SchemaLimits, of_size_and_depth) {
   EXPECT_THAT(refusal(repeated(70, R"({"items":)") + "true" + std::string(70, '}')),
               HasSubstr("64"));
   EXPECT_THAT(refusal("{\"type\": "), HasSubstr("not valid JSON"));
+}
+
+TEST(SchemaLimits, names_in_messages_are_cut_between_characters) {
+  const std::string e_acute = "\u00e9";
+  for (const size_t before : {19, 199}) {
+    const std::string name = std::string(before, 'x') + e_acute + e_acute;
+    const std::string keyword = "{\"" + name + "\": 1}";
+    const std::string property = R"({"properties": {")" + name + R"(": {"type": "date"}}})";
+    for (const std::string& text : {keyword, property}) {
+      EXPECT_TRUE(is_utf8(refusal(text))) << text;
+      EXPECT_TRUE(is_utf8(refusal(text, GrammarKind::kParts))) << text;
+    }
+  }
 }
 
 TEST(SchemaLimits, of_combinations) {
