@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/utf8.h"
+#include "model/json_fields.h"
 #include "model/tokenizer/regex_dialect.h"
 
 namespace cascade {
@@ -87,7 +88,7 @@ Result<TokenizerRegex> TokenizerRegex::compile(std::string_view pattern, const s
                              context.get()));
   if (code == nullptr) {
     return unsupported(field, "cannot be compiled: " + error_text(error) + " at byte " +
-                                  std::to_string(offset) + " of " + translated);
+                                  std::to_string(offset) + " of " + quote_text(translated));
   }
   // Where memory may not be made executable this fails, and matches are interpreted.
   (void)pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);

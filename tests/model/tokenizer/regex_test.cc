@@ -59,6 +59,13 @@ TEST(TokenizerRegex, constructs_of_another_meaning_are_refused) {
   }
 }
 
+TEST(TokenizerRegex, errors_repeat_the_beginning_of_a_pattern) {
+  const std::string pattern = std::string(1000, '(') + "a" + std::string(1000, ')');
+  const auto regex = TokenizerRegex::compile(pattern, "pattern");
+  ASSERT_FALSE(regex.ok());
+  EXPECT_LT(regex.error().message.size(), 500u);
+}
+
 TEST(TokenizerRegex, what_cannot_be_compiled_is_an_error) {
   for (const std::string& pattern :
        {std::string("(a"), std::string("a)"), std::string("*"), std::string(R"(\p{Nonsense})"),
