@@ -1,14 +1,11 @@
-// libFuzzer: any bytes as a GGUF file's header, its keys by every access, its tensors' values.
-// scripts/fuzz-gguf builds and runs it.
-#include <cstddef>
-#include <cstdint>
-#include <vector>
-
-#include "base/check.h"
-#include "model/gguf/dequantize.h"
+// GGUF files: their keys by every access, their tensors' values, and what a model makes of them.
 #include "model/gguf/header.h"
+#include "model/gguf/model.h"
+#include "tests/fuzz/input.h"
+#include "tests/fuzz/input_folder.h"
+#include "tests/fuzz/model_use.h"
 
-namespace cascade {
+namespace cascade::fuzz {
 namespace {
 
 // Keys that the seeds have, and one that none has.
@@ -43,29 +40,36 @@ void read_keys(const GgufMetadata& metadata) {
   }
 }
 
-void read_values(const GgufTensor& tensor, std::span<const uint8_t> file) {
+void read_tensor(const GgufTensor& tensor, Bytes file) {
   CHECK(tensor.begin < tensor.end && tensor.end <= file.size());
-  const TensorTypeInfo& type = describe(tensor.type);
-  const auto bytes = file.subspan(tensor.begin, tensor.end - tensor.begin);
-  CHECK(bytes.size() % type.block_bytes == 0);
-  if (type.block_values == 1) return;
-  std::vector<float> values(type.block_values);
-  for (size_t at = 0; at < bytes.size(); at += type.block_bytes) {
-    dequantize_blocks(tensor.type, bytes.data() + at, values.size(), values.data());
-  }
+  Tensor values;
+  values.type = tensor.type;
+  values.bytes = file.subspan(tensor.begin, tensor.end - tensor.begin);
+  uint64_t rows = 1;
+  for (size_t i = 1; i < tensor.dimensions.size(); ++i) rows *= tensor.dimensions[i];
+  read_values(values, rows, tensor.dimensions.front());
 }
 
 }  // namespace
-}  // namespace cascade
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const std::span<const uint8_t> file(data, size);
-  const auto header = cascade::parse_gguf_header(file);
-  if (!header.ok()) {
-    CHECK(!header.error().field.empty() && !header.error().message.empty());
-    return 0;
+bool read_gguf(Bytes input) {
+  static const InputFolder folder;
+  const auto header = parse_gguf_header(input);
+  if (is_ok(header)) {
+    read_keys(header->metadata);
+    for (const GgufTensor& tensor : header->tensors) read_tensor(tensor, input);
+  } else {
+    CHECK(!header.error().field.empty());
   }
-  cascade::read_keys(header->metadata);
-  for (const cascade::GgufTensor& tensor : header->tensors) cascade::read_values(tensor, file);
-  return 0;
+  const auto model = read_gguf_model(folder.write("model.gguf", text_of(input)));
+  if (!is_ok(model)) {
+    CHECK(!model.error().field.empty());
+    return false;
+  }
+  CHECK(header.ok());
+  pack_weights(*model);
+  (void)use_text(model->text.tokenizer, "Hi <think>\xC3\xA9</think> 12\n<0x0A>\xE2\x96\x81 \xFF");
+  return true;
 }
+
+}  // namespace cascade::fuzz
