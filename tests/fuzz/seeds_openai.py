@@ -51,7 +51,8 @@ def accepted_bodies():
         "ok-response-of-calls": body(input=answer, tools=[
             {"type": "function", "name": "f", "parameters": {"type": "object"}}]),
         "ok-response-of-1200-calls": body(input=[
-            {"type": "function_call", "call_id": "c", "name": "f"}] * 1200, store=False),
+            {"type": "function_call", "call_id": "c", "name": "f"}] * 1200 + items[3:],
+            store=False),
         "ok-tokens": body(tokens=[1, 2, 2147483647], content="x", with_pieces=True),
         "ok-chunk": body(type="context", text="x", name="n", pinned=True, ttl_ms=1, priority=5),
         # Not of ours, but any client may have kept it with an output.
@@ -93,7 +94,7 @@ def openai():
         "stop-of-5000": chat(stop=["x"] * 5000),
         "top-logprobs-2-31": chat(logprobs=True, top_logprobs=1 << 31),
         "tool-without-name": chat(tools=[{"type": "function", "function": {}}]),
-        "tools-129": chat(tools=[tool(f"t{i}") for i in range(129)]),
+        "tools-1025": chat(tools=[tool(f"t{i}") for i in range(1025)]),
         "choice-of-no-tool": chat(tools=[tool()], tool_choice={
             "type": "function", "function": {"name": "other"}}),
         "format-unknown": chat(response_format={"type": "regex"}),
@@ -204,7 +205,7 @@ def grammar():
         "ok-required-of-1100": json.dumps({"type": "object",
                                         "required": [f"k{i}" for i in range(1100)]}),
         "parts-repeat-2-32": part({"repeat": {"text": "a"}, "min": 4294967296}),
-        "parts-repeats-multiplied": part({"repeat": {"repeat": {"repeat": {
+        "ok-parts-repeats-multiplied": part({"repeat": {"repeat": {"repeat": {
             "text": "abcdefgh"}, "min": 4000000}, "min": 4000000}, "min": 4000000}),
         "parts-name-cut-in-a-character": part({"x" * 19 + "\u00e9": 1}),
         "schema-name-cut-in-a-character": json.dumps(

@@ -1,5 +1,7 @@
 """Chat templates: such as models have, and such as try a sandbox."""
 
+CONTENTS = "{% for m in messages %}{{ m.content }}{% endfor %}"
+
 CHATML = """{%- for message in messages -%}
     {{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>\\n' -}}
 {%- endfor -%}
@@ -55,13 +57,13 @@ def template():
         "ok-chatml-with-text": CHATML + "\0<|im_end|>\n<|im_start|>system\n{{ 1 }}",
         "ok-thinking": THINKING + "\0<think>Hm</think>Hi",
         "ok-tools": TOOLS,
-        "ok-date": "{{ strftime_now('%Y-%m-%d') }}{{ messages[0].content }}",
-        "ok-filters": "{% for m in messages %}{{ m.content|trim|capitalize|replace('a','b')|"
-                      "default('x')|length }}{{ [3,1,2]|sort|join(',') }}"
+        "ok-date": "{{ strftime_now('%Y-%m-%d') }}" + CONTENTS,
+        "ok-filters": CONTENTS + "{% for m in messages %}{{ m.role|trim|capitalize|"
+                      "replace('a','b')|default('x')|length }}{{ [3,1,2]|sort|join(',') }}"
                       "{{ '%5.2f|%-4s'|format(1.5,'a') }}{% endfor %}",
-        "ok-slices": "{{ messages[::-1][0]['content'][-1:-9:-2] }}{{ (1,2,3)[5:] }}{{ 7 // -2 }}",
-        "ok-filter-block": "{% filter upper %}{% with a = 1 %}{{ a }}{% endwith %}{% endfilter %}"
-                           "{% generation %}{{ messages|length }}{% endgeneration %}",
+        "ok-slices": CONTENTS + "{{ messages[::-1][0]['role'][-1:-9:-2] }}{{ (1,2,3)[5:] }}",
+        "ok-filter-block": CONTENTS + "{% filter upper %}{% with a = 1 %}{{ a }}{% endwith %}"
+                           "{% endfilter %}{% generation %}{{ 7 // -2 }}{% endgeneration %}",
         "range-1e9": "{% for i in range(10**9) %}{% endfor %}",
         "range-list-1e9": "{{ range(10**9)|list|length }}",
         "range-step-0": "{{ range(0, 5, 0)|list }}",

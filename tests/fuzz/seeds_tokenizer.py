@@ -123,7 +123,7 @@ def malformed():
         "added-id-of-another": changed(byte_level, "added_tokens/0/id", 5),
         "added-content-empty": changed(byte_level, "added_tokens/0/content", ""),
         "added-content-a-number": changed(byte_level, "added_tokens/0/content", 1),
-        "unknown-token-missing": changed(sentence_piece, "model/unk_token", "<none>"),
+        "ok-unknown-token-missing": changed(sentence_piece, "model/unk_token", "<none>"),
         "byte-token-with-a-sign": changed(
             sentence_piece, "model/vocab",
             {("<0x-1>" if key == "<0x0A>" else key): value
