@@ -242,7 +242,7 @@ void add_commands(CLI::App& app, Parsed& parsed) {
   parsed.offline = add_offline_commands(app, options);
   for (CLI::App* command : {parsed.status, parsed.generate, parsed.chat, chunk, session, policy,
                             parsed.fsck, parsed.backup, key, parsed.watch.events, parsed.watch.top,
-                            parsed.watch.bench, parsed.watch.doctor}) {
+                            parsed.watch.stats, parsed.watch.bench, parsed.watch.doctor}) {
     command->fallthrough();  // --json and --endpoint may stand behind the command
   }
   app.require_subcommand(1);
@@ -283,6 +283,7 @@ Options::Command chosen(const Parsed& parsed) {
   if (parsed.key_revoke->parsed()) return Command::kKeyRevoke;
   if (parsed.watch.events->parsed()) return Command::kEvents;
   if (parsed.watch.top->parsed()) return Command::kTop;
+  if (parsed.watch.stats->parsed()) return Command::kChunkStats;
   if (parsed.watch.bench->parsed()) return Command::kBench;
   if (parsed.watch.doctor->parsed()) return Command::kDoctor;
   if (const auto command = chosen_of(parsed.offline)) return *command;

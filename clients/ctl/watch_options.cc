@@ -44,6 +44,7 @@ void add_bench(CLI::App& app, WatchCommands& commands, BenchOptions& bench) {
 
 WatchCommands add_watch_commands(CLI::App& app, WatchOptions& options, BenchOptions& bench) {
   WatchCommands commands;
+  commands.stats = app.add_subcommand("stats", "What chunks and pages take, what was evicted");
   commands.doctor =
       app.add_subcommand("doctor", "What is wrong with the daemon, its settings and its machine");
   add_bench(app, commands, bench);

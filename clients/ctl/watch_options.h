@@ -1,4 +1,4 @@
-// The command line of what looks at the daemon: `events`, `top`, `bench` and `doctor`.
+// The command line of what looks at the daemon: `stats`, `events`, `top`, `bench` and `doctor`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,6 +10,7 @@ namespace cascade::ctl {
 struct WatchCommands {
   CLI::App* events = nullptr;
   CLI::App* top = nullptr;
+  CLI::App* stats = nullptr;
   CLI::App* bench = nullptr;
   CLI::App* doctor = nullptr;
 };

@@ -132,6 +132,7 @@ class Looks(unittest.TestCase):
             figures = json.loads(done.stdout)
             self.assertGreater(figures["again_reused_tokens"], 64 - 1)
             self.assertTrue(all(value > 0 for value in figures.values()), figures)
+            self.assertIn("groups", json.loads(service.ctl("stats", "--json").stdout))
             found = json.loads(service.ctl("doctor", "--json").stdout)["findings"]
             self.assertTrue(any("serves demo" in f["text"] for f in found))
             self.assertTrue(any("answers a prompt" in f["text"] for f in found))
