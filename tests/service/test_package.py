@@ -36,7 +36,8 @@ test "$(stat -c '%U %a' /run/cascaded)" = "cascaded 750"
 cascaded --version; cascadectl --version
 cascadectl config check
 python3 -c 'import sys; sys.path.insert(0, "/usr/lib/python3/dist-packages"); import cascade_llm'
-man -w cascaded cascadectl cascaded.toml cascaded-protocol >/dev/null
+! command -v man >/dev/null ||
+  man -w cascaded cascadectl cascaded.toml cascaded-protocol >/dev/null
 grep -q -- --kv-memory /usr/share/bash-completion/completions/cascaded
 say start
 start() {
@@ -137,7 +138,8 @@ class Prefix(unittest.TestCase):
     def build_user(self, folder):
         """A program that finds the client by find_package()."""
         run("cmake", "-S", SOURCE / "tests/service/find_package", "-B", folder / "user",
-            f"-DCMAKE_PREFIX_PATH={self.prefix}", "-DCMAKE_BUILD_TYPE=Debug")
+            "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={self.prefix}",
+            "-DCMAKE_BUILD_TYPE=Debug")
         run("cmake", "--build", folder / "user")
         return folder / "user/user"
 
