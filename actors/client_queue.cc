@@ -6,6 +6,7 @@
 
 #include <chrono>
 
+#include "wire/frame_bytes.h"
 #include "wire/messages.h"
 
 namespace cascade {
@@ -17,12 +18,6 @@ constexpr size_t kPendingBytesMax = size_t{64} << 20;
 constexpr auto kRetry = std::chrono::milliseconds(5);
 constexpr int64_t kPauseMs = 10;
 constexpr int64_t kSchedulerRetryMs = 1000;  // a restart takes less
-
-size_t bytes_of(const wire::Frames& frames) {
-  size_t bytes = 0;
-  for (const wire::Frame& frame : frames) bytes += frame.size();
-  return bytes;
-}
 
 }  // namespace
 
@@ -40,7 +35,7 @@ void ClientQueue::deliver(wire::Frames frames) {
     }
   }
   Pending& pending = pending_[client];
-  pending.bytes += bytes_of(frames);
+  pending.bytes += wire::bytes_of(frames);
   pending.messages.push_back(std::move(frames));
   if (pending.bytes > kPendingBytesMax) {
     spdlog::warn("a client does not read its answers; its requests are cancelled");
@@ -76,7 +71,7 @@ bool ClientQueue::send_pending(const std::string& client, Pending& pending) {
       on_gone_(client);
       return true;
     }
-    pending.bytes -= bytes_of(pending.messages.front());
+    pending.bytes -= wire::bytes_of(pending.messages.front());
     pending.messages.pop_front();
   }
   return true;

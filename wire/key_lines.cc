@@ -3,29 +3,16 @@
 
 #include <algorithm>
 
+#include "wire/text_lines.h"
+
 namespace cascade {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r";
-constexpr size_t kTenantBytesMax = 32;  // of a name: it is part of a path of 107 bytes
-
-std::string_view trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
-}
-
-// Takes the first line, with its end, from the text.
-std::string_view take_line(std::string_view& text) {
-  const size_t end = text.find('\n');
-  const std::string_view line = text.substr(0, end == std::string_view::npos ? end : end + 1);
-  text.remove_prefix(line.size());
-  return line;
-}
+constexpr std::string_view kBlanks = " \t";  // between tenant and key
+constexpr size_t kTenantBytesMax = 32;       // of a name: it is part of a path of 107 bytes
 
 // Without comments: tenant and key; both empty for other lines.
 KeyLine split(std::string_view line) {
-  if (line.ends_with('\n')) line.remove_suffix(1);
   line = trimmed(line);
   if (line.empty() || line.starts_with('#')) return {};
   const size_t blank = std::min(line.find_first_of(kBlanks), line.size());

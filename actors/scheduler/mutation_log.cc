@@ -1,16 +1,10 @@
 // Messages are compared by the digest of what they are on the wire.
 #include "actors/scheduler/mutation_log.h"
 
-#include "wire/frames.h"
+#include "wire/frame_bytes.h"
 
 namespace cascade {
 namespace {
-
-size_t bytes_of(const wire::Frames& frames) {
-  size_t bytes = 0;
-  for (const wire::Frame& frame : frames) bytes += frame.size();
-  return bytes;
-}
 
 Digest digest_of(const wire::Message& message) {
   Hasher hasher;
@@ -54,7 +48,7 @@ std::vector<Client> MutationLog::end(const std::string& tenant_name, const wire:
     return clients;
   }
   change.answer = answer;
-  change.answer_bytes = bytes_of(wire::encode({id, answer}));
+  change.answer_bytes = wire::bytes_of(wire::encode({id, answer}));
   tenant.answer_bytes += change.answer_bytes;
   // The new one goes last, and alone if it is too large by itself.
   for (auto oldest = tenant.changes.begin();

@@ -8,27 +8,19 @@
 #include <optional>
 
 #include "base/check.h"
+#include "wire/text_lines.h"
 
 namespace cascade::curve {
 namespace {
 
 constexpr size_t kKeyCharacters = 40;
 constexpr size_t kKeyBytes = 32;
-constexpr std::string_view kBlanks = " \t\r";
-
-std::string_view trimmed(std::string_view text) {
-  const size_t begin = text.find_first_not_of(kBlanks);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
-}
 
 // What stands between the quotes of the line `name = "..."`; the last of several.
 std::optional<std::string> value_of(std::string_view text, std::string_view name) {
   std::optional<std::string> value;
   while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
-    const std::string_view line = trimmed(text.substr(0, end));
-    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::string_view line = trimmed(take_line(text));
     const size_t equals = line.find('=');
     if (equals == std::string_view::npos || trimmed(line.substr(0, equals)) != name) continue;
     const std::string_view quoted = trimmed(line.substr(equals + 1));
