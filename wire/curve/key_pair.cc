@@ -58,9 +58,11 @@ std::string key_of_bytes(std::string_view bytes) {
 
 Result<KeyPair> new_key_pair() {
   std::array<char, kKeyCharacters + 1> public_key{}, secret_key{};
-  if (zmq_curve_keypair(public_key.data(), secret_key.data()) != 0) {
-    return unsupported("curve", "this libzmq was built without CURVE");
-  }
+  do {
+    if (zmq_curve_keypair(public_key.data(), secret_key.data()) != 0) {
+      return unsupported("curve", "this libzmq was built without CURVE");
+    }
+  } while (public_key.front() == '-');
   return KeyPair{public_key.data(), secret_key.data()};
 }
 

@@ -20,7 +20,8 @@ bool is_key(std::string_view text);
 // The Z85 of 32 bytes. Precondition: bytes.size() == 32.
 std::string key_of_bytes(std::string_view bytes);
 
-// A new pair from the system's generator.
+// A new pair from the system's generator; the public key does not begin with '-', so that it can be
+// an argument of a command.
 // Errors: kUnsupported if libzmq was built without CURVE.
 Result<KeyPair> new_key_pair();
 

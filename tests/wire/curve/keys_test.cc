@@ -28,6 +28,15 @@ TEST(CurveKeys, that_are_new_differ_and_come_back_from_their_file) {
   EXPECT_EQ(read->secret_key, first->secret_key);
 }
 
+// One key in 85 would.
+TEST(CurveKeys, that_are_new_look_like_no_option) {
+  for (int i = 0; i < 1000; ++i) {
+    const auto keys = new_key_pair();
+    ASSERT_TRUE(keys.ok());
+    ASSERT_NE(keys->public_key.front(), '-');
+  }
+}
+
 TEST(CurveKeys, of_files_that_are_wrong_are_refused_by_name) {
   const auto keys = new_key_pair(), others = new_key_pair();
   ASSERT_TRUE(keys.ok() && others.ok());
