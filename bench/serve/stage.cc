@@ -89,9 +89,7 @@ Result<std::unique_ptr<Service>> Stage::start_in(
   ASSIGN_OR_RETURN(service->daemon,
                    DaemonProcess::start(options_.cascaded, std::move(arguments), folder));
   service->traffic = std::make_unique<Traffic>(*service->daemon);
-  const auto connected = service->traffic->connect(service->daemon->endpoint());
-  if (!connected.ok()) return service->daemon->why_gone(connected.error());
-  service->control = *connected;
+  ASSIGN_OR_RETURN(service->control, service->traffic->connect(service->daemon->endpoint()));
   return service;
 }
 

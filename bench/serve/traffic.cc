@@ -74,7 +74,8 @@ size_t Traffic::in_flight() const {
 }
 
 Result<int> Traffic::connect(const std::string& endpoint) {
-  RETURN_IF_ERROR(client::probe_endpoint(endpoint));
+  const Status listens = client::probe_endpoint(endpoint);
+  if (!listens.ok()) return daemon_.why_gone(listens.error());
   try {
     auto socket = std::make_unique<zmq::socket_t>(sockets_->context, zmq::socket_type::dealer);
     socket->set(zmq::sockopt::linger, kLingerMs);

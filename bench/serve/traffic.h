@@ -53,7 +53,7 @@ class Traffic {
   Traffic(const Traffic&) = delete;
   Traffic& operator=(const Traffic&) = delete;
 
-  // The number of a new connection. Further error: as client::probe_endpoint.
+  // The number of a new connection. Further error: as client::probe_endpoint, if the daemon runs.
   Result<int> connect(const std::string& endpoint);
   // Closes the connection as the end of its process would: what was sent arrives, nothing is said.
   // Its generations are forgotten.
