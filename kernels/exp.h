@@ -1,4 +1,5 @@
-// The one exponential of all kernels: its constants, and the scalar form that specifies it.
+// The one exponential of all kernels: its constants, and the scalar forms that specify it, e^x - 1
+// and the soft cap that is made of it.
 //
 // exp(x) for x clamped to [kExpMin, kExpMax]; a NaN counts as kExpMin. With n = x/ln 2 rounded to
 // nearest even and r = x - n ln 2 (two-part constant, Cody and Waite 1980):
@@ -23,10 +24,19 @@ inline constexpr float kExpQ2 = 0x1.5558f4p-5f;
 inline constexpr float kExpQ3 = 0x1.123a6cp-7f;
 inline constexpr float kExpQ4 = 0x1.6a2356p-10f;
 
+// gelu(x) by its tanh form (Hendrycks and Gimpel 2016): 0.5 x (1 + tanh(u)) = x / (1 + exp(-2 u))
+// with -2 u = x (kGeluLinear + kGeluCubic x^2), kGeluLinear = -2 sqrt(2 / pi).
+inline constexpr float kGeluLinear = -0x1.988454p+0f;
+inline constexpr float kGeluCubic = -0x1.2444f2p-4f;  // 0.044715 of it
+
 // Internal linkage on purpose: files of different instruction sets include this header.
-[[maybe_unused]] static float exp_reference(float x) {
-  x = x > kExpMin ? x : kExpMin;
-  x = x < kExpMax ? x : kExpMax;
+
+// exp(x) = (1 + fraction) * power, for x in [kExpMin, kExpMax].
+struct ExpParts {
+  float fraction;
+  float power;
+};
+[[maybe_unused]] static ExpParts exp_parts(float x) {
   const float n = __builtin_nearbyintf(x * kLog2E);
   float r = __builtin_fmaf(n, -kLn2High, x);
   r = __builtin_fmaf(n, -kLn2Low, r);
@@ -34,11 +44,29 @@ inline constexpr float kExpQ4 = 0x1.6a2356p-10f;
   q = __builtin_fmaf(q, r, kExpQ2);
   q = __builtin_fmaf(q, r, kExpQ1);
   q = __builtin_fmaf(q, r, kExpQ0);
-  const float y = __builtin_fmaf(r * r, q, r) + 1.0f;
   const uint32_t bits = static_cast<uint32_t>(static_cast<int32_t>(n) + 127) << 23;
-  float power;
-  __builtin_memcpy(&power, &bits, sizeof power);
-  return y * power;
+  ExpParts parts;
+  parts.fraction = __builtin_fmaf(r * r, q, r);
+  __builtin_memcpy(&parts.power, &bits, sizeof bits);
+  return parts;
+}
+
+[[maybe_unused]] static float exp_reference(float x) {
+  x = x > kExpMin ? x : kExpMin;
+  x = x < kExpMax ? x : kExpMax;
+  const ExpParts parts = exp_parts(x);
+  return (parts.fraction + 1.0f) * parts.power;
+}
+
+// cap * tanh(x / cap), where tanh(y) = e / (e + 2) with e = exp(2 y) - 1 = fraction * power +
+// (power - 1): small x keep all their digits. `twice_inverse` is 2 / cap. A NaN stays one.
+[[maybe_unused]] static float soft_cap_reference(float x, float cap, float twice_inverse) {
+  float y = x * twice_inverse;
+  y = y > kExpMin ? y : kExpMin;
+  y = y < kExpMax ? y : kExpMax;
+  const ExpParts parts = exp_parts(y);
+  const float e = __builtin_fmaf(parts.fraction, parts.power, parts.power - 1.0f);
+  return __builtin_fmaf(x, 0.0f, e / (e + 2.0f) * cap);
 }
 
 }  // namespace cascade

@@ -9,7 +9,7 @@
 //    lane j += lane j+8, then +4, +2, +1 (rms_norm, softmax);
 //  - attention: tiles of 64 and splits of 1,024 keys at absolute positions, merged ascending
 //    (AttentionArgs);
-//  - one exp for all (kernels/exp.h).
+//  - one exp for all, also in activations and soft caps (kernels/exp.h).
 // `openblas` replaces the matrix product only: the same result for every row count and thread
 // count, but other bits than the rest.
 #pragma once
@@ -80,7 +80,8 @@ size_t quantized_gemm_scratch_bytes(int k);
 // same memory are attended together: what several sequences share is read once.
 //
 // Per row, tiles of 64 keys ascending (T = the visible ones of a tile):
-//   s = q.k * scale,  m = max of T,  e = exp(s - m),  o = sum over T of e * v,  l = sum over T of e
+//   s = q.k * scale, capped (Kernels::soft_cap) if soft_cap > 0;  m = max of T,  e = exp(s - m),  o
+//   = sum over T of e * v,  l = sum over T of e
 // and tiles are merged one by one into a softmax that starts afresh at every split of 1,024 keys
 // (online softmax, Milakov and Gimelshein 2018); splits are merged ascending.
 // With int8 KV, q is rounded to int8 with one scale, and e * scale of v, to a u8 with one scale for
@@ -90,6 +91,7 @@ struct AttentionArgs {
   KvType kv_type;
   int head_dim;                        // multiple of 8, <= 512
   float scale;                         // of q.k, usually 1/sqrt(head_dim)
+  float soft_cap;                      // of the scores; 0 = none
   int window;                          // 0 = unlimited
   int sinks;                           // first keys that a window does not hide
   const uint8_t* const* const* pages;  // [rows]: page i holds keys [64 i, 64 i + 64)
@@ -133,15 +135,25 @@ struct Kernels {
   // out[i] = x[i] / sqrt(mean(x^2) + eps) * weight[i], i < n. out may be x. n a multiple of 8.
   void (*rms_norm)(const float* x, const float* weight, float eps, int n, float* out);
 
-  // Rotates `heads` heads of `head_dim` floats in place, pairs (i, i + head_dim/2), by the angles
-  // whose cos and sin are given [head_dim/2].
-  void (*rope)(float* x, int heads, int head_dim, const float* cos, const float* sin);
+  // Rotates the first `rotary_dim` of `head_dim` floats of each of `heads` heads in place, pairs
+  // (i, i + rotary_dim/2), by the angles whose cos and sin are given [rotary_dim/2].
+  void (*rope)(float* x, int heads, int head_dim, int rotary_dim, const float* cos,
+               const float* sin);
 
   // out[i] = gate[i] * sigmoid(gate[i]) * up[i]. out may be gate. n a multiple of 8.
   void (*silu_mul)(const float* gate, const float* up, int n, float* out);
 
+  // out[i] = gelu(gate[i]) * up[i], gelu in its tanh form. out may be gate. n a multiple of 8.
+  void (*gelu_tanh_mul)(const float* gate, const float* up, int n, float* out);
+
   // x[i] += y[i]. n a multiple of 8.
   void (*add)(float* x, const float* y, int n);
+
+  // x[i] *= factor.
+  void (*multiply)(float* x, float factor, int n);
+
+  // x[i] = cap * tanh(x[i] / cap); a NaN stays one. cap > 0.
+  void (*soft_cap)(float* x, float cap, int n);
 
   // Writes one token's K and V of one KV head (head_dim floats each) into slot `token` (< 64) of
   // the blocks (kernels/kv_format.h), rounding to `type`.

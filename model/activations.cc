@@ -10,7 +10,7 @@
 namespace cascade {
 
 size_t ActivationSizes::floats(int rows, int threads) const {
-  const size_t row = 2 * hidden + qkv + attention + gate_up + output + 2 * angles;
+  const size_t row = 2 * hidden + qkv + attention + gate_up + output + 2 * angles * ropes;
   return row * rows + attention_scratch * threads;
 }
 
@@ -28,7 +28,8 @@ ActivationSizes activation_sizes(const ModelConfig& config, bool quantized, int 
   sizes.attention = panels(q_size);
   sizes.gate_up = 2 * panels(config.intermediate_size);
   sizes.output = panels(config.hidden_size);
-  sizes.angles = panels(config.head_dim / 2);
+  sizes.angles = panels(config.rope.rotary_dim(config.head_dim) / 2);
+  sizes.ropes = std::ranges::count(config.layer_rope, LayerRope::kLocal) == 0 ? 1 : 2;
   sizes.attention_scratch = round_up(attention_scratch_floats(config.head_dim), size_t{16});
   if (!quantized) return sizes;
   const int k_max = std::max({config.hidden_size, q_size, config.intermediate_size});

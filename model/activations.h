@@ -14,7 +14,8 @@ struct ActivationSizes {
   size_t attention;          // outputs of all query heads
   size_t gate_up;            // two parts, each whole panels
   size_t output;             // of the attention's or the MLP's last matrix
-  size_t angles;             // cos, and sin
+  size_t angles;             // cos, or sin, of one RoPE
+  size_t ropes;              // 1, or 2 if some layers have another RoPE
   size_t attention_scratch;  // of one thread
   size_t quantized_bytes;    // of all rows' quantised input; 0 without quantised weights
   size_t expanded_bytes;     // of one thread, for quantised weights; else 0

@@ -1,18 +1,18 @@
-// config.json and generation_config.json: every field checked before anything is sized by it.
+// config.json: every field checked before anything is sized by it.
 #include "model/config.h"
 
 #include <algorithm>
-#include <array>
 #include <cfloat>
-#include <climits>
+#include <cmath>
 
+#include "model/config_error.h"
+#include "model/config_family.h"
+#include "model/config_layers.h"
 #include "model/config_rope.h"
 #include "model/json_fields.h"
 
 namespace cascade {
 namespace {
-
-constexpr std::array<std::string_view, 4> kModelTypes = {"llama", "mistral", "qwen2", "qwen3"};
 
 // Several times the largest known dense models; products of two of them fit an int64_t, and
 // heads x head_dim fits an int.
@@ -26,23 +26,18 @@ constexpr int64_t kContextTokensMax = int64_t{1} << 24;
 constexpr int64_t kWidthStep = 8;  // kernels take whole groups of eight channels
 constexpr double kRmsNormEpsMax = 1e-1;
 
-// What transformers' configuration classes assume where a file leaves the key out.
-constexpr int64_t kSlidingWindowDefault = 4096;
-constexpr int64_t kMaxWindowLayersDefault = 28;
+// Far outside what models use, and normal numbers in f32, as are their reciprocals.
+constexpr double kMultiplierMin = 1e-6;
+constexpr double kMultiplierMax = 1e6;
+// Twice the reciprocal is finite, and scores above it mean nothing.
+constexpr double kSoftCapMin = 1e-2;
+constexpr double kSoftCapMax = 1e6;
+
+// What Gemma3TextConfig assumes where a file leaves the keys out.
+constexpr double kQueryScalarDefault = 256;
+constexpr std::string_view kGemmaActivation = "gelu_pytorch_tanh";
 
 constexpr std::string_view kConfigFile = "config.json";
-constexpr std::string_view kGenerationFile = "generation_config.json";
-
-constexpr size_t kEndTokensMax = 64;
-constexpr int kTopKDefault = 50;
-constexpr double kTemperatureMax = 100;
-constexpr double kRepetitionPenaltyMax = 100;
-
-// The same error, with the file in which its field is.
-Error in_file(Error error, std::string_view file) {
-  if (error.field != file) error.message += " (in " + std::string(file) + ")";
-  return error;
-}
 
 // A whole number in [min, max] that is a multiple of kWidthStep.
 Result<int> required_width(const Json& config, std::string_view key, int64_t max) {
@@ -57,24 +52,35 @@ Result<int> required_count(const Json& config, std::string_view key, int64_t max
   return static_cast<int>(count);
 }
 
-Status read_model_type(const Json& config, ModelConfig& out) {
+Result<const ModelFamily*> read_family(const Json& config) {
   if (!config.is_object())
     return invalid_argument(std::string(kConfigFile), "must be a JSON object");
-  ASSIGN_OR_RETURN(out.model_type, required_string(config, "model_type"));
-  if (std::ranges::count(kModelTypes, out.model_type) != 0) return {};
-  return unsupported("model_type", quote_text(out.model_type) +
-                                       " is not supported (supported: llama, mistral, qwen2, "
-                                       "qwen3)");
+  ASSIGN_OR_RETURN(const std::string model_type, required_string(config, "model_type"));
+  return model_family(model_type, "model_type");
 }
 
 // What would make the weights or the arithmetic others than we compute.
-Status refuse_what_is_not_built(const Json& config) {
+Status refuse_what_is_not_built(const Json& config, const ModelFamily& family) {
   if (find_field(config, "quantization_config") != nullptr) {
     return unsupported("quantization_config", "quantised checkpoints are not supported");
   }
-  ASSIGN_OR_RETURN(const std::string activation, required_string(config, "hidden_act"));
-  if (activation == "silu") return {};
-  return unsupported("hidden_act", quote_text(activation) + " is not supported (supported: silu)");
+  if (!family.is_gemma) return {};
+  constexpr std::string_view kBothWays = "use_bidirectional_attention";
+  ASSIGN_OR_RETURN(const bool sees_ahead, optional_bool(config, kBothWays, false));
+  if (sees_ahead) return unsupported(std::string(kBothWays), "must be false");
+  return {};
+}
+
+Result<Activation> read_activation(const Json& config, const ModelFamily& family) {
+  const std::string_view key = family.is_gemma ? "hidden_activation" : "hidden_act";
+  ASSIGN_OR_RETURN(const std::string name, family.is_gemma
+                                               ? optional_string(config, key, kGemmaActivation)
+                                               : required_string(config, key));
+  if (name == "silu") return Activation::kSilu;
+  if (name == kGemmaActivation) return Activation::kGeluTanh;
+  return unsupported(std::string(key), quote_text(name) +
+                                           " is not supported (supported: silu, "
+                                           "gelu_pytorch_tanh)");
 }
 
 Status read_sizes(const Json& config, ModelConfig& out) {
@@ -115,140 +121,92 @@ Status read_heads(const Json& config, ModelConfig& out) {
   return {};
 }
 
-Status read_switches(const Json& config, ModelConfig& out) {
+Status read_switches(const Json& config, const ModelFamily& family, ModelConfig& out) {
+  ASSIGN_OR_RETURN(out.activation, read_activation(config, family));
   ASSIGN_OR_RETURN(const bool attention_bias, optional_bool(config, "attention_bias", false));
   ASSIGN_OR_RETURN(const bool mlp_bias, optional_bool(config, "mlp_bias", false));
-  ASSIGN_OR_RETURN(out.tied_embeddings, optional_bool(config, "tie_word_embeddings", false));
-  const bool has_attention_bias_key = out.model_type == "llama" || out.model_type == "qwen3";
-  out.qk_norm = out.model_type == "qwen3";
-  out.qkv_bias = out.model_type == "qwen2" || (has_attention_bias_key && attention_bias);
-  out.output_bias = has_attention_bias_key && attention_bias;
-  out.mlp_bias = out.model_type == "llama" && mlp_bias;
+  ASSIGN_OR_RETURN(out.tied_embeddings,
+                   optional_bool(config, "tie_word_embeddings", family.tied_by_default));
+  out.qk_norm = family.qk_norm;
+  out.input_norms = family.input_norms;
+  out.output_norms = family.output_norms;
+  out.norms_add_one = family.is_gemma;
+  out.fused_projections = family.fused_projections;
+  out.output_bias = family.attention_bias == BiasRule::kByKey && attention_bias;
+  out.qkv_bias = family.attention_bias == BiasRule::kQkv || out.output_bias;
+  out.mlp_bias = family.has_mlp_bias_key && mlp_bias;
   return {};
 }
 
-// The width of the sliding window, or 0 if the model has none.
-Result<int> sliding_window(const Json& config, std::string_view model_type) {
-  if (model_type != "mistral") {
-    ASSIGN_OR_RETURN(const bool is_used, optional_bool(config, "use_sliding_window", false));
-    if (!is_used) return 0;
-  }
-  // Null says that there is none; only an absent key has the default.
-  const int64_t fallback = config.contains("sliding_window") ? 0 : kSlidingWindowDefault;
-  ASSIGN_OR_RETURN(const int64_t window,
-                   optional_int(config, "sliding_window", 1, INT_MAX, fallback));
-  return static_cast<int>(window);
+Result<float> read_multiplier(const Json& config, std::string_view key) {
+  ASSIGN_OR_RETURN(const double factor,
+                   optional_number(config, key, kMultiplierMin, kMultiplierMax, 1));
+  return static_cast<float>(factor);
 }
 
-// Which layers have the window: 1 or 0 each, from layer_types. Precondition: it is not null.
-Result<std::vector<int>> layers_by_type(const Json& types, int layers) {
-  if (!types.is_array() || types.size() != static_cast<size_t>(layers)) {
-    return invalid_argument("layer_types", "must be a list of num_hidden_layers (" +
-                                               std::to_string(layers) + ") strings");
-  }
-  std::vector<int> is_sliding;
-  for (const Json& type : types) {
-    if (!type.is_string()) return invalid_argument("layer_types", "must contain strings only");
-    const auto& name = type.get_ref<const std::string&>();
-    if (name != "sliding_attention" && name != "full_attention") {
-      return unsupported("layer_types", quote_text(name) +
-                                            " is not supported (supported: full_attention, "
-                                            "sliding_attention)");
-    }
-    is_sliding.push_back(name == "sliding_attention" ? 1 : 0);
-  }
-  return is_sliding;
+// 0: none.
+Result<float> read_soft_cap(const Json& config, std::string_view key) {
+  if (find_field(config, key) == nullptr) return 0.0f;
+  ASSIGN_OR_RETURN(const double cap, required_number(config, key, kSoftCapMin, kSoftCapMax));
+  return static_cast<float>(cap);
 }
 
-Status read_windows(const Json& config, ModelConfig& out) {
-  out.window.assign(static_cast<size_t>(out.layers), 0);
-  if (out.model_type == "llama") return {};
-  ASSIGN_OR_RETURN(const int window, sliding_window(config, out.model_type));
-  if (const Json* types = find_field(config, "layer_types")) {
-    ASSIGN_OR_RETURN(out.window, layers_by_type(*types, out.layers));
-    const bool any = std::ranges::count(out.window, 1) != 0;
-    if (any && window == 0) {
-      return invalid_argument("layer_types", "has sliding_attention, but sliding_window is off");
-    }
-    for (int& width : out.window) width *= window;
-    return {};
+// What is multiplied, divided and capped beside the matrices.
+Status read_scales(const Json& config, const ModelFamily& family, ModelConfig& out) {
+  out.attention_scale = 1.0f / std::sqrt(static_cast<float>(out.head_dim));
+  if (family.has_multipliers) {
+    ASSIGN_OR_RETURN(out.attention_scale, read_multiplier(config, "attention_multiplier"));
+    ASSIGN_OR_RETURN(out.embedding_multiplier, read_multiplier(config, "embedding_multiplier"));
+    ASSIGN_OR_RETURN(out.residual_multiplier, read_multiplier(config, "residual_multiplier"));
+    ASSIGN_OR_RETURN(const float divisor, read_multiplier(config, "logits_scaling"));
+    out.logit_multiplier = 1.0f / divisor;
   }
-  int64_t full_layers = 0;  // mistral: every layer slides
-  if (out.model_type != "mistral") {
-    ASSIGN_OR_RETURN(full_layers, optional_int(config, "max_window_layers", 0, INT_MAX,
-                                               kMaxWindowLayersDefault));
-  }
-  for (int64_t layer = full_layers; layer < out.layers; ++layer) {
-    out.window[static_cast<size_t>(layer)] = window;
-  }
+  if (!family.is_gemma) return {};
+  ASSIGN_OR_RETURN(const double query_scalar,
+                   optional_number(config, "query_pre_attn_scalar", kMultiplierMin, kMultiplierMax,
+                                   kQueryScalarDefault));
+  out.attention_scale = static_cast<float>(1.0 / std::sqrt(query_scalar));
+  out.embedding_multiplier = static_cast<float>(std::sqrt(static_cast<double>(out.hidden_size)));
+  out.rounds_embedding_multiplier = true;
+  ASSIGN_OR_RETURN(out.attention_soft_cap, read_soft_cap(config, "attn_logit_softcapping"));
+  ASSIGN_OR_RETURN(out.logit_soft_cap, read_soft_cap(config, "final_logit_softcapping"));
   return {};
 }
 
-// A number, a list of numbers, or null (no end token).
-Result<std::vector<int32_t>> read_end_tokens(const Json& source, int vocab_size) {
-  constexpr std::string_view kKey = "eos_token_id";
-  std::vector<int32_t> tokens;
-  const Json* value = find_field(source, kKey);
-  if (value == nullptr) return tokens;
-  const size_t count = value->is_array() ? value->size() : 1;
-  if (count > kEndTokensMax) {
-    return invalid_argument(std::string(kKey), "must have at most " +
-                                                   std::to_string(kEndTokensMax) +
-                                                   " entries, got " + std::to_string(count));
+Status check_rotary_dim(const ModelFamily& family, const ModelConfig& config) {
+  const RopeConfig& rope = config.rope;
+  if (rope.rotary_share != 1 && !family.rotates_in_part) {
+    return unsupported("partial_rotary_factor", "must be 1 for model_type " + config.model_type +
+                                                    ", got " + Json(rope.rotary_share).dump());
   }
-  for (size_t i = 0; i < count; ++i) {
-    const Json holder = {{kKey, value->is_array() ? (*value)[i] : *value}};
-    ASSIGN_OR_RETURN(const int64_t token, required_int(holder, kKey, 0, vocab_size - 1));
-    tokens.push_back(static_cast<int32_t>(token));
+  const int rotated = rope.rotary_dim(config.head_dim);
+  if (rotated < 2 || rotated % 2 != 0) {
+    return invalid_argument("partial_rotary_factor", "must make an even number of dimensions of " +
+                                                         std::to_string(config.head_dim) +
+                                                         ", at least 2, got " +
+                                                         Json(rope.rotary_share).dump());
   }
-  return tokens;
-}
-
-// Each key counts where generation_config.json has it, else as config.json has it.
-Status read_tokens(const Json& generation, const Json& config, int vocab_size,
-                   GenerationConfig& out) {
-  const auto file_of = [&](std::string_view key) {
-    return find_field(generation, key) != nullptr ? kGenerationFile : kConfigFile;
-  };
-  const auto source = [&](std::string_view key) -> const Json& {
-    return file_of(key) == kGenerationFile ? generation : config;
-  };
-  Result<std::vector<int32_t>> end_tokens = read_end_tokens(source("eos_token_id"), vocab_size);
-  if (!end_tokens.ok()) return in_file(std::move(end_tokens).error(), file_of("eos_token_id"));
-  out.end_tokens = std::move(end_tokens).value();
-  const Json& begin_source = source("bos_token_id");
-  if (find_field(begin_source, "bos_token_id") == nullptr) return {};
-  Result<int64_t> begin = required_int(begin_source, "bos_token_id", 0, vocab_size - 1);
-  if (!begin.ok()) return in_file(std::move(begin).error(), file_of("bos_token_id"));
-  out.begin_token = static_cast<int32_t>(*begin);
-  return {};
-}
-
-Status read_sampling(const Json& generation, int vocab_size, GenerationConfig& out) {
-  ASSIGN_OR_RETURN(out.do_sample, optional_bool(generation, "do_sample", false));
-  ASSIGN_OR_RETURN(out.temperature,
-                   optional_number(generation, "temperature", 0, kTemperatureMax, 1));
-  ASSIGN_OR_RETURN(const std::optional<double> top_p, number_above(generation, "top_p", 0, 1));
-  out.top_p = top_p.value_or(1);
-  ASSIGN_OR_RETURN(const int64_t top_k, optional_int(generation, "top_k", 0, vocab_size,
-                                                     std::min(kTopKDefault, vocab_size)));
-  out.top_k = static_cast<int>(top_k);
-  ASSIGN_OR_RETURN(out.min_p, optional_number(generation, "min_p", 0, 1, 0));
-  ASSIGN_OR_RETURN(const std::optional<double> penalty,
-                   number_above(generation, "repetition_penalty", 0, kRepetitionPenaltyMax));
-  out.repetition_penalty = penalty.value_or(1);
-  return {};
+  const auto pairs = static_cast<size_t>(rotated / 2);
+  if (rope.scaling != RopeScaling::kLongRope || rope.divisors.size() == pairs) return {};
+  return invalid_argument("long_factor",
+                          "and short_factor must have one number for each two "
+                          "dimensions that are rotated, " +
+                              std::to_string(pairs) + ", got " +
+                              std::to_string(rope.divisors.size()));
 }
 
 Result<ModelConfig> read_model_config(const Json& config) {
   ModelConfig out;
-  RETURN_IF_ERROR(read_model_type(config, out));
-  RETURN_IF_ERROR(refuse_what_is_not_built(config));
+  ASSIGN_OR_RETURN(const ModelFamily* family, read_family(config));
+  out.model_type = family->name;
+  RETURN_IF_ERROR(refuse_what_is_not_built(config, *family));
   RETURN_IF_ERROR(read_sizes(config, out));
   RETURN_IF_ERROR(read_heads(config, out));
-  RETURN_IF_ERROR(read_switches(config, out));
-  RETURN_IF_ERROR(read_windows(config, out));
-  ASSIGN_OR_RETURN(out.rope, parse_rope_config(config, out.context_tokens_max));
+  RETURN_IF_ERROR(read_switches(config, *family, out));
+  RETURN_IF_ERROR(read_scales(config, *family, out));
+  RETURN_IF_ERROR(read_layers(config, *family, out));
+  RETURN_IF_ERROR(read_ropes(config, *family, out));
+  RETURN_IF_ERROR(check_rotary_dim(*family, out));
   return out;
 }
 
@@ -258,18 +216,6 @@ Result<ModelConfig> parse_model_config(const Json& config) {
   Result<ModelConfig> read = read_model_config(config);
   if (!read.ok()) return in_file(std::move(read).error(), kConfigFile);
   return read;
-}
-
-Result<GenerationConfig> parse_generation_config(const Json& generation, const Json& config,
-                                                 int vocab_size) {
-  if (!generation.is_null() && !generation.is_object()) {
-    return invalid_argument(std::string(kGenerationFile), "must be a JSON object");
-  }
-  GenerationConfig out;
-  RETURN_IF_ERROR(read_tokens(generation, config, vocab_size, out));
-  const Status sampling = read_sampling(generation, vocab_size, out);
-  if (!sampling.ok()) return in_file(sampling.error(), kGenerationFile);
-  return out;
 }
 
 }  // namespace cascade

@@ -12,7 +12,7 @@
 
 namespace cascade {
 
-enum class RopeScaling { kNone, kLinear, kLlama3, kYarn };
+enum class RopeScaling { kNone, kLinear, kLlama3, kYarn, kLongRope };
 
 // Rotary position embedding. All numbers in f64: the angles are computed in f64 and rounded once.
 struct RopeConfig {
@@ -25,14 +25,28 @@ struct RopeConfig {
   double beta_fast = 32;        // yarn
   double beta_slow = 1;         // yarn
   bool truncate = true;         // yarn: round the correction range to whole dimensions
-  double attention_factor = 1;  // yarn: multiplies cos and sin
+  double attention_factor = 1;  // yarn, longrope: multiplies cos and sin
+  // longrope: of each pair of dimensions; chosen from the two lists of a file when it is read.
+  std::vector<float> divisors;
+  double rotary_share = 1;  // of a head's dimensions, the first of which are rotated
 
+  // How many of a head's dimensions are rotated.
+  int rotary_dim(int head_dim) const;
   bool operator==(const RopeConfig&) const = default;
 };
 
-// One decoder covers qwen3, qwen2, llama and mistral by these switches.
+enum class Activation : uint8_t { kSilu, kGeluTanh };
+
+// RMSNorm of queries and keys before RoPE: of each head (qwen3, gemma3), or of all heads as one row
+// (olmo2).
+enum class QkNorm : uint8_t { kNone, kHead, kWhole };
+
+// By which angles a layer rotates its queries and keys.
+enum class LayerRope : uint8_t { kNone, kMain, kLocal };
+
+// One decoder covers all families (model/config_family.h) by these switches.
 struct ModelConfig {
-  std::string model_type;      // "qwen3", "qwen2", "llama", "mistral"
+  std::string model_type;      // a family's name
   int layers = 0;              // num_hidden_layers
   int hidden_size = 0;         // width of the residual stream
   int intermediate_size = 0;   // width of the gated MLP
@@ -42,20 +56,38 @@ struct ModelConfig {
   int vocab_size = 0;          // rows of the embedding (may exceed the tokenizer's ids)
   int context_tokens_max = 0;  // max_position_embeddings
   float rms_norm_eps = 0;
-  bool qk_norm = false;          // RMSNorm of each query and key head before RoPE (qwen3)
-  bool qkv_bias = false;         // bias of q_proj, k_proj, v_proj (qwen2, attention_bias)
-  bool output_bias = false;      // bias of o_proj (attention_bias of llama and qwen3)
-  bool mlp_bias = false;         // bias of gate, up and down projections
-  bool tied_embeddings = false;  // the LM head is the embedding matrix
+  Activation activation = Activation::kSilu;
+  QkNorm qk_norm = QkNorm::kNone;
+  bool input_norms = true;         // RMSNorm of what attention and MLP take
+  bool output_norms = false;       // RMSNorm of what they give, before it joins the residual stream
+  bool norms_add_one = false;      // norms multiply with 1 + weight
+  bool qkv_bias = false;           // bias of q_proj, k_proj, v_proj (qwen2, attention_bias)
+  bool output_bias = false;        // bias of o_proj (attention_bias)
+  bool mlp_bias = false;           // bias of gate, up and down projections
+  bool fused_projections = false;  // q, k, v are one tensor; gate and up are one
+  bool tied_embeddings = false;    // the LM head is the embedding matrix
+  float attention_scale = 0;       // of q.k
+  float attention_soft_cap = 0;    // of the scaled scores; 0 = none
+  float logit_soft_cap = 0;        // 0 = none
+  float embedding_multiplier = 1;
+  // The multiplier is rounded to the type that the embedding matrix has in the model's files, if
+  // that is BF16 or F16.
+  bool rounds_embedding_multiplier = false;
+  float residual_multiplier = 1;  // of what attention and MLP give
+  float logit_multiplier = 1;
   RopeConfig rope;
+  RopeConfig local_rope;              // of layers that are LayerRope::kLocal
+  std::vector<LayerRope> layer_rope;  // [layers]
   std::vector<int> window;  // [layers]: a token sees itself and window-1 tokens before; 0 = all
 
   bool operator==(const ModelConfig&) const = default;
 };
 
 // Reads both dialects (v4: rope_theta and rope_scaling; v5: rope_parameters); a file that has both
-// must say the same in both. A multimodal wrapper is not accepted: its model_type is unknown.
-// An absent sliding_window is 4,096 for mistral, as in transformers; only null means none.
+// must say the same in both. A multimodal wrapper is not accepted, nor are recurrent models and
+// mixtures of experts: the error says which of these a model_type is, if it is known.
+// An absent sliding_window is 4,096 for mistral and gemma3, as in transformers; only null means
+// none.
 // Errors, each with the key as `field` and the file in the message: kInvalidArgument for a missing
 // or ill-typed key, a value outside its limits (layers and heads <= 512, hidden_size <= 65,536,
 // vocab_size <= 2^21, ...), no RoPE theta; kUnsupported for an unknown model_type, hidden_act or

@@ -1,4 +1,4 @@
-// The rotary embedding part of config.json: two dialects, four types.
+// The rotary embedding part of config.json: two dialects, five types.
 #include "model/config_rope.h"
 
 #include <cmath>
@@ -17,6 +17,8 @@ constexpr double kFactorMax = 1e6;
 constexpr double kBetaMax = 1e4;
 constexpr double kScaleMax = 100;
 constexpr double kContextMax = 1 << 24;  // the limit of max_position_embeddings
+constexpr size_t kDivisorsMax = 256;     // pairs of the largest head
+constexpr double kDivisorMin = 1e-6;
 
 constexpr double kBetaFastDefault = 32;  // transformers' and the YaRN paper's
 constexpr double kBetaSlowDefault = 1;
@@ -59,13 +61,11 @@ Result<std::string> scaling_type(const Json& rope) {
   return std::string("default");
 }
 
-Status check_partial_rotary(const Json& rope) {
-  const double lowest = std::numeric_limits<double>::lowest();
-  const double highest = std::numeric_limits<double>::max();
-  ASSIGN_OR_RETURN(const double factor,
-                   optional_number(rope, "partial_rotary_factor", lowest, highest, 1));
-  if (factor == 1) return {};
-  return unsupported("partial_rotary_factor", "must be 1, got " + Json(factor).dump());
+// The share of a head's dimensions that is rotated; in either place.
+Result<double> read_rotary_share(const Json& rope, const Json& config) {
+  ASSIGN_OR_RETURN(const std::optional<double> share,
+                   agreed_number_above(rope, config, "partial_rotary_factor", 0, 1));
+  return share.value_or(1);
 }
 
 // Models with several kinds of layers nest one set of parameters for each.
@@ -126,6 +126,53 @@ Status read_yarn(const Json& rope, const Json& config, int context_tokens_max, R
   return {};
 }
 
+// What a pair's frequency is divided by, for each pair.
+Result<std::vector<float>> read_divisors(const Json& rope, std::string_view key) {
+  const Json* list = find_field(rope, key);
+  if (list == nullptr) return missing(key);
+  if (!list->is_array() || list->empty() || list->size() > kDivisorsMax) {
+    return invalid_argument(std::string(key),
+                            "must be a list of 1 to " + std::to_string(kDivisorsMax) + " numbers");
+  }
+  std::vector<float> divisors;
+  for (const Json& value : *list) {
+    const Json holder = {{key, value}};
+    ASSIGN_OR_RETURN(const double divisor, required_number(holder, key, kDivisorMin, kFactorMax));
+    divisors.push_back(static_cast<float>(divisor));
+  }
+  return divisors;
+}
+
+// LongRoPE (Ding et al. 2024). A model whose context is longer than the original has its long list
+// at every position: pages of K are shared by sequences of any length, and may not depend on it.
+Status read_longrope(const Json& rope, const Json& config, int context_tokens_max,
+                     RopeConfig& out) {
+  if (find_field(rope, "short_mscale") != nullptr || find_field(rope, "long_mscale") != nullptr) {
+    return unsupported("short_mscale", "and long_mscale are not supported");
+  }
+  ASSIGN_OR_RETURN(std::vector<float> shorter, read_divisors(rope, "short_factor"));
+  ASSIGN_OR_RETURN(std::vector<float> longer, read_divisors(rope, "long_factor"));
+  if (shorter.size() != longer.size()) {
+    return invalid_argument("long_factor", "must have as many numbers as short_factor");
+  }
+  constexpr std::string_view kKey = "original_max_position_embeddings";
+  // Above 1, so that its logarithm can divide.
+  ASSIGN_OR_RETURN(const std::optional<double> original,
+                   agreed_number_above(rope, config, kKey, 1, kContextMax));
+  if (!original) return missing(kKey);
+  out.original_context = *original;
+  ASSIGN_OR_RETURN(out.factor, optional_number(rope, "factor", kDivisorMin, kFactorMax,
+                                               context_tokens_max / out.original_context));
+  ASSIGN_OR_RETURN(const std::optional<double> attention,
+                   number_above(rope, "attention_factor", 0, kScaleMax));
+  const double derived =
+      out.factor <= 1 ? 1 : std::sqrt(1 + std::log(out.factor) / std::log(out.original_context));
+  // As files of other formats hold it.
+  out.attention_factor = static_cast<float>(attention.value_or(derived));
+  out.divisors = std::move(context_tokens_max > out.original_context ? longer : shorter);
+  return {};
+}
+
 // `rope` is the value of `key` ("rope_parameters", "rope_scaling"), or null if neither is there.
 Result<RopeConfig> read_rope(const Json& rope, std::string_view key, const Json& config,
                              int context_tokens_max) {
@@ -134,8 +181,8 @@ Result<RopeConfig> read_rope(const Json& rope, std::string_view key, const Json&
                             "must be an object or null, got " + std::string(rope.type_name()));
   }
   RETURN_IF_ERROR(check_not_per_layer_type(rope, key));
-  RETURN_IF_ERROR(check_partial_rotary(rope));
   RopeConfig out;
+  ASSIGN_OR_RETURN(out.rotary_share, read_rotary_share(rope, config));
   ASSIGN_OR_RETURN(const std::optional<double> theta,
                    agreed_number_above(rope, config, "rope_theta", 1, kThetaMax));
   if (!theta) {
@@ -159,15 +206,24 @@ Result<RopeConfig> read_rope(const Json& rope, std::string_view key, const Json&
     RETURN_IF_ERROR(read_yarn(rope, config, context_tokens_max, out));
     return out;
   }
+  if (type == "longrope" || type == "su") {
+    out.scaling = RopeScaling::kLongRope;
+    RETURN_IF_ERROR(read_longrope(rope, config, context_tokens_max, out));
+    return out;
+  }
   return unsupported(
       "rope_type",
-      quote_text(type) + " is not supported (supported: default, linear, llama3, yarn)");
+      quote_text(type) + " is not supported (supported: default, linear, llama3, yarn, longrope)");
 }
 
 }  // namespace
 
+int RopeConfig::rotary_dim(int head_dim) const {
+  constexpr double kRoundingError = 1e-6;  // of a share that was a quotient of whole numbers
+  return static_cast<int>(head_dim * rotary_share + kRoundingError);
+}
+
 Result<RopeConfig> parse_rope_config(const Json& config, int context_tokens_max) {
-  RETURN_IF_ERROR(check_partial_rotary(config));
   const Json* parameters = find_field(config, "rope_parameters");
   const Json* scaling = find_field(config, "rope_scaling");
   const bool is_v5 = parameters != nullptr;

@@ -113,6 +113,27 @@ Status check_is_folder(const fs::path& path) {
   return not_found(path.string(), "is neither a model folder nor a GGUF file");
 }
 
+void add_numbers(std::span<const double> numbers, Hasher& hasher) {
+  hasher.field("numbers",
+               std::span(reinterpret_cast<const uint8_t*>(numbers.data()), numbers.size_bytes()));
+}
+
+void add_rope(const RopeConfig& rope, Hasher& hasher) {
+  const double numbers[] = {rope.theta,
+                            static_cast<double>(rope.scaling),
+                            rope.factor,
+                            rope.low_freq_factor,
+                            rope.high_freq_factor,
+                            rope.original_context,
+                            rope.beta_fast,
+                            rope.beta_slow,
+                            rope.truncate ? 1.0 : 0.0,
+                            rope.attention_factor,
+                            rope.rotary_share};
+  add_numbers(numbers, hasher);
+  add_numbers(std::vector<double>(rope.divisors.begin(), rope.divisors.end()), hasher);
+}
+
 }  // namespace
 
 Result<ModelText> load_model_text(const fs::path& path) {
@@ -144,7 +165,7 @@ Result<std::unique_ptr<Model>> load_model(const fs::path& path, const ModelOptio
       load_weights(files.tensors, files.config, options.weight_type, *kernels, pool, cache, report);
   if (!weights.ok()) {
     Error error = std::move(weights).error();
-    return is_gguf ? in_terms_of_gguf(std::move(error), path) : error;
+    return is_gguf ? in_terms_of_gguf(std::move(error), path, files.config.model_type) : error;
   }
   report.load_us = system_clock().monotonic_us() - start_us;
   return std::unique_ptr<Model>(new Model{
@@ -168,7 +189,6 @@ const Result<GrammarVocabulary>& Model::grammar_vocabulary() const {
 }
 
 Digest Model::root_key(std::string_view tenant) const {
-  const RopeConfig& rope = config.rope;
   Hasher hasher;
   hasher.field("tenant", tenant).field("weights", weights.digest);
   hasher.field("weight_type", to_string(options.weight_type));
@@ -176,23 +196,25 @@ Digest Model::root_key(std::string_view tenant) const {
   // The instruction sets agree bit for bit, but for a BLAS.
   hasher.field("numerics", kNumericsVersion);
   hasher.field("blas", uint64_t{options.isa == Isa::kOpenblas});
-  const double numbers[] = {rope.theta,
-                            static_cast<double>(rope.scaling),
-                            rope.factor,
-                            rope.low_freq_factor,
-                            rope.high_freq_factor,
-                            rope.original_context,
-                            rope.beta_fast,
-                            rope.beta_slow,
-                            rope.truncate ? 1.0 : 0.0,
-                            rope.attention_factor,
-                            config.rms_norm_eps};
-  hasher.field("numbers", std::span(reinterpret_cast<const uint8_t*>(numbers), sizeof numbers));
+  add_rope(config.rope, hasher);
+  add_rope(config.local_rope, hasher);
+  const double numbers[] = {config.rms_norm_eps,
+                            static_cast<double>(config.activation),
+                            static_cast<double>(config.qk_norm),
+                            config.norms_add_one ? 1.0 : 0.0,
+                            config.attention_scale,
+                            config.attention_soft_cap,
+                            weights.embedding_multiplier,
+                            config.residual_multiplier};
+  add_numbers(numbers, hasher);
   // The same weights with another split into heads give other K and V.
   for (const int count : {config.query_heads, config.kv_heads, config.head_dim}) {
     hasher.field("heads", static_cast<uint64_t>(count));
   }
   for (const int window : config.window) hasher.field("window", static_cast<uint64_t>(window));
+  for (const LayerRope rope : config.layer_rope) {
+    hasher.field("layer rope", static_cast<uint64_t>(rope));
+  }
   return hasher.finish();
 }
 

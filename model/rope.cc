@@ -22,33 +22,34 @@ double llama3_frequency(double frequency, const RopeConfig& config) {
 
 // YaRN (Peng et al. 2023): the dimension whose wave turns `rotations` times over the original
 // context.
-double yarn_dimension(double rotations, const RopeConfig& config, int head_dim) {
-  return head_dim * std::log(config.original_context / (rotations * 2 * std::numbers::pi)) /
+double yarn_dimension(double rotations, const RopeConfig& config, int rotary_dim) {
+  return rotary_dim * std::log(config.original_context / (rotations * 2 * std::numbers::pi)) /
          (2 * std::log(config.theta));
 }
 
 // 1 where a dimension is interpolated in full (slow waves), 0 where it is kept (fast waves).
-std::vector<double> yarn_interpolation(const RopeConfig& config, int head_dim) {
-  double low = yarn_dimension(config.beta_fast, config, head_dim);
-  double high = yarn_dimension(config.beta_slow, config, head_dim);
+std::vector<double> yarn_interpolation(const RopeConfig& config, int rotary_dim) {
+  double low = yarn_dimension(config.beta_fast, config, rotary_dim);
+  double high = yarn_dimension(config.beta_slow, config, rotary_dim);
   if (config.truncate) {
     low = std::floor(low);
     high = std::ceil(high);
   }
   low = std::max(low, 0.0);
-  high = std::min(high, head_dim - 1.0);
+  high = std::min(high, rotary_dim - 1.0);
   if (low == high) high += 0.001;  // as the reference does, against division by zero
-  std::vector<double> share(head_dim / 2);
-  for (int i = 0; i < head_dim / 2; ++i) share[i] = std::clamp((i - low) / (high - low), 0.0, 1.0);
+  std::vector<double> share(rotary_dim / 2);
+  for (int i = 0; i < rotary_dim / 2; ++i)
+    share[i] = std::clamp((i - low) / (high - low), 0.0, 1.0);
   return share;
 }
 
 }  // namespace
 
-RopeTable::RopeTable(const RopeConfig& config, int head_dim)
-    : frequencies_(head_dim / 2), attention_factor_(1) {
-  for (int i = 0; i < head_dim / 2; ++i) {
-    frequencies_[i] = std::pow(config.theta, -2.0 * i / head_dim);
+RopeTable::RopeTable(const RopeConfig& config, int rotary_dim)
+    : frequencies_(rotary_dim / 2), attention_factor_(1) {
+  for (int i = 0; i < rotary_dim / 2; ++i) {
+    frequencies_[i] = std::pow(config.theta, -2.0 * i / rotary_dim);
   }
   switch (config.scaling) {
     case RopeScaling::kNone: break;
@@ -59,14 +60,18 @@ RopeTable::RopeTable(const RopeConfig& config, int head_dim)
       for (double& frequency : frequencies_) frequency = llama3_frequency(frequency, config);
       break;
     case RopeScaling::kYarn: {
-      const std::vector<double> share = yarn_interpolation(config, head_dim);
-      for (int i = 0; i < head_dim / 2; ++i) {
+      const std::vector<double> share = yarn_interpolation(config, rotary_dim);
+      for (int i = 0; i < rotary_dim / 2; ++i) {
         frequencies_[i] =
             frequencies_[i] / config.factor * share[i] + frequencies_[i] * (1 - share[i]);
       }
       attention_factor_ = config.attention_factor;
       break;
     }
+    case RopeScaling::kLongRope:
+      for (int i = 0; i < rotary_dim / 2; ++i) frequencies_[i] /= double{config.divisors[i]};
+      attention_factor_ = config.attention_factor;
+      break;
   }
 }
 

@@ -1,4 +1,4 @@
-// Rotary position embedding (Su et al. 2021) with the scalings of Llama 3 and YaRN.
+// Rotary position embedding (Su et al. 2021) with the scalings of Llama 3, YaRN and LongRoPE.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,13 @@ namespace cascade {
 // angles are off by 6e-4 at position 32,000 (rule R7). Immutable; any thread.
 class RopeTable {
  public:
-  RopeTable(const RopeConfig& config, int head_dim);
+  // `rotary_dim`: of a head's dimensions, which are rotated; even.
+  RopeTable(const RopeConfig& config, int rotary_dim);
 
-  // cos and sin of position * frequency, times the attention factor; [head_dim/2] each.
+  // cos and sin of position * frequency, times the attention factor; [rotary_dim/2] each.
   void angles(int64_t position, float* cos, float* sin) const;
 
-  const std::vector<double>& frequencies() const { return frequencies_; }  // [head_dim/2]
+  const std::vector<double>& frequencies() const { return frequencies_; }  // [rotary_dim/2]
 
  private:
   std::vector<double> frequencies_;

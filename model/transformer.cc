@@ -29,17 +29,18 @@ KvLayout kv_layout(const ModelConfig& config, KvType type) {
 
 Transformer::Transformer(const ModelConfig& config, const Weights& weights, const Kernels& kernels,
                          const KvLayout& layout, ThreadPool& pool)
-    : config_(config),
-      weights_(weights),
-      kernels_(kernels),
-      layout_(layout),
-      pool_(pool),
-      rope_(config.rope, config.head_dim) {
+    : config_(config), weights_(weights), kernels_(kernels), layout_(layout), pool_(pool) {
   const bool quantized =
       weights.layers.front().qkv.matrix.quantized() || weights.lm_head().quantized();
   const ActivationSizes sizes = activation_sizes(config, quantized, kRowsMax);
-  qkv_stride_ = sizes.qkv;
-  gate_up_stride_ = sizes.gate_up;
+  const int rotary_dim = config.rope.rotary_dim(config.head_dim);
+  ropes_.emplace_back(config.rope, rotary_dim);
+  if (sizes.ropes > 1) ropes_.emplace_back(config.local_rope, rotary_dim);
+  // Parts that are one tensor take less than the sizes, which are those of parts apart.
+  qkv_stride_ = size_t(weights.layers.front().qkv.matrix.n_padded);
+  gate_up_stride_ = size_t(weights.layers.front().gate_up.matrix.n_padded);
+  CHECK(qkv_stride_ <= sizes.qkv && gate_up_stride_ <= sizes.gate_up);
+  angles_stride_ = sizes.angles;
   output_stride_ = sizes.output;
   attention_stride_ = sizes.attention;
   memory_ = allocate_aligned(sizes.floats(kRowsMax, pool.threads()) * sizeof(float));
@@ -51,8 +52,8 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, cons
   attention_ = take(attention_stride_ * kRowsMax);
   gate_up_ = take(gate_up_stride_ * kRowsMax);
   projected_ = take(output_stride_ * kRowsMax);
-  cos_ = take(sizes.angles * kRowsMax);
-  sin_ = take(sizes.angles * kRowsMax);
+  cos_ = take(sizes.angles * kRowsMax * sizes.ropes);
+  sin_ = take(sizes.angles * kRowsMax * sizes.ropes);
   scratch_ = take(sizes.attention_scratch * pool.threads());
   if (!quantized) return;
   quantized_ = allocate_aligned(sizes.quantized_bytes);
@@ -140,10 +141,17 @@ void Transformer::embed(std::span<const Slice> slices) {
     ids.push_back(slice.token_ids[row.position - slice.position]);
     CHECK(ids.back() >= 0 && ids.back() < config_.vocab_size);
   }
-  const size_t half = round_up(config_.head_dim / 2, 16);
+  const int hidden = config_.hidden_size;
   for_rows([&](int row) {
-    get_row(weights_.embedding, ids[row], residual_ + size_t(row) * config_.hidden_size);
-    rope_.angles(rows_[row].position, cos_ + row * half, sin_ + row * half);
+    float* residual = residual_ + size_t(row) * hidden;
+    get_row(weights_.embedding, ids[row], residual);
+    if (weights_.embedding_multiplier != 1) {
+      kernels_.multiply(residual, weights_.embedding_multiplier, hidden);
+    }
+    for (size_t i = 0; i < ropes_.size(); ++i) {
+      const size_t angles = (i * kRowsMax + size_t(row)) * angles_stride_;
+      ropes_[i].angles(rows_[row].position, cos_ + angles, sin_ + angles);
+    }
   });
 }
 
@@ -203,34 +211,49 @@ void Transformer::gemm(const StackedMatrix& w, const float* x, size_t x_stride, 
   });
 }
 
+void Transformer::norm_input(const std::vector<float>& norm, const PackedMatrix& w, int row) {
+  const int hidden = config_.hidden_size;
+  const float* residual = residual_ + size_t(row) * hidden;
+  float* normed = normed_ + size_t(row) * hidden;
+  if (norm.empty()) {
+    std::copy_n(residual, hidden, normed);
+  } else {
+    kernels_.rms_norm(residual, norm.data(), config_.rms_norm_eps, hidden, normed);
+  }
+  set_input(w, normed, static_cast<int>(rows_.size()), row);
+}
+
+void Transformer::norm_heads(const LayerWeights& w, float* q, float* k) const {
+  const auto norm = [&](const std::vector<float>& weight, int heads, float* x) {
+    // One norm of all heads, or one of each.
+    const int size = static_cast<int>(weight.size());
+    for (int i = 0; i < heads * config_.head_dim; i += size) {
+      kernels_.rms_norm(x + i, weight.data(), config_.rms_norm_eps, size, x + i);
+    }
+  };
+  norm(w.query_norm, config_.query_heads, q);
+  norm(w.key_norm, config_.kv_heads, k);
+}
+
 void Transformer::project_qkv(const LayerWeights& w, std::span<const Slice> slices, int layer) {
-  const int hidden = config_.hidden_size, dim = config_.head_dim;
-  const int rows = static_cast<int>(rows_.size());
-  for_rows([&](int row) {
-    float* normed = normed_ + size_t(row) * hidden;
-    kernels_.rms_norm(residual_ + size_t(row) * hidden, w.attention_norm.data(),
-                      config_.rms_norm_eps, hidden, normed);
-    set_input(w.qkv.matrix, normed, rows, row);
-  });
-  gemm(w.qkv, normed_, hidden, rows, qkv_);
-  const size_t half = round_up(dim / 2, 16);
+  const int dim = config_.head_dim;
+  for_rows([&](int row) { norm_input(w.attention_norm, w.qkv.matrix, row); });
+  gemm(w.qkv, normed_, config_.hidden_size, static_cast<int>(rows_.size()), qkv_);
+  const LayerRope rope = config_.layer_rope[layer];
+  const size_t first_angles = rope == LayerRope::kLocal ? kRowsMax * angles_stride_ : 0;
+  const int rotary_dim = config_.rope.rotary_dim(dim);
   for_rows([&](int r) {
     const Row& row = rows_[r];
     float* q = qkv_ + r * qkv_stride_ + w.qkv.offset[0];
     float* k = qkv_ + r * qkv_stride_ + w.qkv.offset[1];
     const float* v = qkv_ + r * qkv_stride_ + w.qkv.offset[2];
-    if (config_.qk_norm) {
-      for (int head = 0; head < config_.query_heads; ++head) {
-        kernels_.rms_norm(q + size_t(head) * dim, w.query_norm.data(), config_.rms_norm_eps, dim,
-                          q + size_t(head) * dim);
-      }
-      for (int head = 0; head < config_.kv_heads; ++head) {
-        kernels_.rms_norm(k + size_t(head) * dim, w.key_norm.data(), config_.rms_norm_eps, dim,
-                          k + size_t(head) * dim);
-      }
+    if (config_.qk_norm != QkNorm::kNone) norm_heads(w, q, k);
+    if (rope != LayerRope::kNone) {
+      const float* cos = cos_ + first_angles + r * angles_stride_;
+      const float* sin = sin_ + first_angles + r * angles_stride_;
+      kernels_.rope(q, config_.query_heads, dim, rotary_dim, cos, sin);
+      kernels_.rope(k, config_.kv_heads, dim, rotary_dim, cos, sin);
     }
-    kernels_.rope(q, config_.query_heads, dim, cos_ + r * half, sin_ + r * half);
-    kernels_.rope(k, config_.kv_heads, dim, cos_ + r * half, sin_ + r * half);
     uint8_t* page = slices[row.slice].pages[row.position / kPageTokens];
     for (int head = 0; head < config_.kv_heads; ++head) {
       kernels_.write_kv(layout_.type, dim, static_cast<int>(row.position % kPageTokens),
@@ -263,7 +286,8 @@ void Transformer::attend(std::span<const Slice> slices, int layer) {
     }
     kernels_.attention({.kv_type = layout_.type,
                         .head_dim = dim,
-                        .scale = 1.0f / std::sqrt(static_cast<float>(dim)),
+                        .scale = config_.attention_scale,
+                        .soft_cap = config_.attention_soft_cap,
                         .window = config_.window[layer],
                         .sinks = 0,
                         .pages = pages,
@@ -277,8 +301,19 @@ void Transformer::attend(std::span<const Slice> slices, int layer) {
   });
 }
 
-void Transformer::finish_layer(const LayerWeights& w) {
+void Transformer::add_output(const std::vector<float>& norm, int row) {
   const int hidden = config_.hidden_size;
+  float* output = projected_ + row * output_stride_;
+  if (!norm.empty()) {
+    kernels_.rms_norm(output, norm.data(), config_.rms_norm_eps, hidden, output);
+  }
+  if (config_.residual_multiplier != 1) {
+    kernels_.multiply(output, config_.residual_multiplier, hidden);
+  }
+  kernels_.add(residual_ + size_t(row) * hidden, output, hidden);
+}
+
+void Transformer::finish_layer(const LayerWeights& w) {
   const int rows = static_cast<int>(rows_.size());
   if (w.output.matrix.quantized()) {
     for_rows([&](int row) {
@@ -287,23 +322,20 @@ void Transformer::finish_layer(const LayerWeights& w) {
   }
   gemm(w.output, attention_, attention_stride_, rows, projected_);
   for_rows([&](int row) {
-    float* residual = residual_ + size_t(row) * hidden;
-    float* normed = normed_ + size_t(row) * hidden;
-    kernels_.add(residual, projected_ + row * output_stride_, hidden);
-    kernels_.rms_norm(residual, w.mlp_norm.data(), config_.rms_norm_eps, hidden, normed);
-    set_input(w.gate_up.matrix, normed, rows, row);
+    add_output(w.attention_output_norm, row);
+    norm_input(w.mlp_norm, w.gate_up.matrix, row);
   });
-  gemm(w.gate_up, normed_, hidden, rows, gate_up_);
+  gemm(w.gate_up, normed_, config_.hidden_size, rows, gate_up_);
+  const auto activate =
+      config_.activation == Activation::kSilu ? kernels_.silu_mul : kernels_.gelu_tanh_mul;
   for_rows([&](int row) {
     float* gate = gate_up_ + row * gate_up_stride_ + w.gate_up.offset[0];
     const float* up = gate_up_ + row * gate_up_stride_ + w.gate_up.offset[1];
-    kernels_.silu_mul(gate, up, config_.intermediate_size, gate);
+    activate(gate, up, config_.intermediate_size, gate);
     set_input(w.down.matrix, gate, rows, row);
   });
   gemm(w.down, gate_up_ + w.gate_up.offset[0], gate_up_stride_, rows, projected_);
-  for_rows([&](int row) {
-    kernels_.add(residual_ + size_t(row) * hidden, projected_ + row * output_stride_, hidden);
-  });
+  for_rows([&](int row) { add_output(w.mlp_output_norm, row); });
 }
 
 void Transformer::keep_output_rows() {
@@ -319,6 +351,11 @@ void Transformer::keep_output_rows() {
     ++kept;
   }
   rows_.resize(kept);
+}
+
+void Transformer::finish_logits(float* logits, int count) const {
+  if (config_.logit_multiplier != 1) kernels_.multiply(logits, config_.logit_multiplier, count);
+  if (config_.logit_soft_cap > 0) kernels_.soft_cap(logits, config_.logit_soft_cap, count);
 }
 
 void Transformer::logits(const float* hidden, int rows, float* logits) {
@@ -339,6 +376,10 @@ void Transformer::logits(const float* hidden, int rows, float* logits) {
     pool_.run((head.panels() + per_task - 1) / per_task, [&](int task, int thread) {
       const int end = std::min(head.panels(), (task + 1) * per_task);
       multiply(head, input, config_.hidden_size, count, out, task * per_task, end, thread);
+      const int begin_channel = task * per_task * kPanelChannels;
+      for (int row = 0; row < count; ++row) {
+        finish_logits(out + row * stride + begin_channel, end * kPanelChannels - begin_channel);
+      }
     });
     if (padded.empty()) continue;
     for (int row = 0; row < count; ++row) {

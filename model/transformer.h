@@ -84,6 +84,12 @@ class Transformer {
   void project_qkv(const LayerWeights& w, std::span<const Slice> slices, int layer);
   void attend(std::span<const Slice> slices, int layer);
   void finish_layer(const LayerWeights& w);
+  // normed = RMSNorm of the residual stream by `norm`, or that itself if it is empty.
+  void norm_input(const std::vector<float>& norm, const PackedMatrix& w, int row);
+  void norm_heads(const LayerWeights& w, float* q, float* k) const;
+  // Adds a row of projected_, normed by `norm` unless that is empty, to the residual stream.
+  void add_output(const std::vector<float>& norm, int row);
+  void finish_logits(float* logits, int count) const;
   void keep_output_rows();
   template <class Body>
   void for_rows(const Body& body);
@@ -93,7 +99,7 @@ class Transformer {
   const Kernels& kernels_;
   const KvLayout layout_;
   ThreadPool& pool_;
-  const RopeTable rope_;
+  std::vector<RopeTable> ropes_;  // of LayerRope::kMain, and of kLocal if some layer is that
   Observer observer_;
 
   // The pass in progress; buffers are [kRowsMax, ...].
@@ -102,14 +108,15 @@ class Transformer {
   std::vector<AttentionTask> attention_tasks_;
   AlignedBytes memory_;
   size_t qkv_stride_, gate_up_stride_, attention_stride_, output_stride_;
-  float* residual_;            // [rows, hidden_size]
-  float* normed_;              // [rows, hidden_size]
-  float* qkv_;                 // [rows, qkv_stride]
-  float* attention_;           // [rows, query_heads * head_dim]
-  float* gate_up_;             // [rows, gate_up_stride]
-  float* projected_;           // [rows, output_stride]
-  float* cos_;                 // [rows, head_dim/2]
-  float* sin_;                 // [rows, head_dim/2]
+  float* residual_;   // [rows, hidden_size]
+  float* normed_;     // [rows, hidden_size]
+  float* qkv_;        // [rows, qkv_stride]
+  float* attention_;  // [rows, query_heads * head_dim]
+  float* gate_up_;    // [rows, gate_up_stride]
+  float* projected_;  // [rows, output_stride]
+  size_t angles_stride_;
+  float* cos_;                 // [ropes][kRowsMax, angles_stride]: rotary_dim / 2 each
+  float* sin_;                 // the same
   float* scratch_;             // [threads, attention_scratch_floats]
   AlignedBytes quantized_;     // rows of quantised input
   AlignedBytes expanded_;      // [threads]: scratch of quantised products

@@ -10,6 +10,7 @@
 namespace cascade {
 namespace {
 
+constexpr std::string_view kEmbedding = "model.embed_tokens.weight";
 constexpr std::string_view kLayersPrefix = "model.layers.";
 
 // Tensors that old files carry beside the weights, and that follow from the configuration.
@@ -32,6 +33,15 @@ class Loader {
     std::vector<float> ordered(values.size());
     for (size_t i = 0; i < values.size(); ++i) ordered[i] = values[tensor.file_row(i)];
     return ordered;
+  }
+
+  // A norm's factors.
+  Result<std::vector<float>> norm(const std::string& name, int64_t size) {
+    ASSIGN_OR_RETURN(std::vector<float> factors, vector(name, size));
+    if (config_.norms_add_one) {
+      for (float& factor : factors) factor += 1.0f;
+    }
+    return factors;
   }
 
   Status matrix(const std::string& name, int64_t n, int64_t k, PackedMatrix& packed) {
@@ -64,30 +74,78 @@ class Loader {
     return {};
   }
 
+  // Parts of n[i] rows that are one tensor.
+  Status fused(const std::string& name, const std::vector<int>& n, int k, StackedMatrix& stack) {
+    int rows = 0;
+    for (const int part : n) {
+      stack.offset.push_back(rows);
+      rows += part;
+    }
+    return matrix(name, rows, k, stack.matrix);
+  }
+
+  Status norms(const std::string& prefix, LayerWeights& w) {
+    const int hidden = config_.hidden_size;
+    // Models without output norms call the MLP's input norm by what comes before it.
+    const std::string mlp_input = config_.output_norms ? "pre_feedforward_layernorm.weight"
+                                                       : "post_attention_layernorm.weight";
+    if (config_.input_norms) {
+      ASSIGN_OR_RETURN(w.attention_norm, norm(prefix + "input_layernorm.weight", hidden));
+      ASSIGN_OR_RETURN(w.mlp_norm, norm(prefix + mlp_input, hidden));
+    }
+    if (config_.output_norms) {
+      ASSIGN_OR_RETURN(w.attention_output_norm,
+                       norm(prefix + "post_attention_layernorm.weight", hidden));
+      ASSIGN_OR_RETURN(w.mlp_output_norm,
+                       norm(prefix + "post_feedforward_layernorm.weight", hidden));
+    }
+    if (config_.qk_norm == QkNorm::kNone) return {};
+    const bool is_whole = config_.qk_norm == QkNorm::kWhole;
+    const int q_size = is_whole ? config_.query_heads * config_.head_dim : config_.head_dim;
+    const int k_size = is_whole ? config_.kv_heads * config_.head_dim : config_.head_dim;
+    ASSIGN_OR_RETURN(w.query_norm, norm(prefix + "self_attn.q_norm.weight", q_size));
+    ASSIGN_OR_RETURN(w.key_norm, norm(prefix + "self_attn.k_norm.weight", k_size));
+    return {};
+  }
+
   Status layer(int index, LayerWeights& w) {
     const std::string prefix = std::string(kLayersPrefix) + std::to_string(index) + ".";
     const int hidden = config_.hidden_size;
     const int q_size = config_.query_heads * config_.head_dim;
     const int kv_size = config_.kv_heads * config_.head_dim;
-    ASSIGN_OR_RETURN(w.attention_norm, vector(prefix + "input_layernorm.weight", hidden));
-    ASSIGN_OR_RETURN(w.mlp_norm, vector(prefix + "post_attention_layernorm.weight", hidden));
+    RETURN_IF_ERROR(norms(prefix, w));
     const std::string attention = prefix + "self_attn.";
-    if (config_.qk_norm) {
-      ASSIGN_OR_RETURN(w.query_norm, vector(attention + "q_norm.weight", config_.head_dim));
-      ASSIGN_OR_RETURN(w.key_norm, vector(attention + "k_norm.weight", config_.head_dim));
+    const std::string mlp = prefix + "mlp.";
+    const int inner = config_.intermediate_size;
+    if (config_.fused_projections) {
+      RETURN_IF_ERROR(
+          fused(attention + "qkv_proj.weight", {q_size, kv_size, kv_size}, hidden, w.qkv));
+    } else {
+      RETURN_IF_ERROR(stacked({{attention + "q_proj", q_size},
+                               {attention + "k_proj", kv_size},
+                               {attention + "v_proj", kv_size}},
+                              hidden, config_.qkv_bias, w.qkv));
     }
-    RETURN_IF_ERROR(stacked({{attention + "q_proj", q_size},
-                             {attention + "k_proj", kv_size},
-                             {attention + "v_proj", kv_size}},
-                            hidden, config_.qkv_bias, w.qkv));
     RETURN_IF_ERROR(
         stacked({{attention + "o_proj", hidden}}, q_size, config_.output_bias, w.output));
-    const std::string mlp = prefix + "mlp.";
-    RETURN_IF_ERROR(stacked({{mlp + "gate_proj", config_.intermediate_size},
-                             {mlp + "up_proj", config_.intermediate_size}},
-                            hidden, config_.mlp_bias, w.gate_up));
-    return stacked({{mlp + "down_proj", hidden}}, config_.intermediate_size, config_.mlp_bias,
-                   w.down);
+    if (config_.fused_projections) {
+      RETURN_IF_ERROR(fused(mlp + "gate_up_proj.weight", {inner, inner}, hidden, w.gate_up));
+    } else {
+      RETURN_IF_ERROR(stacked({{mlp + "gate_proj", inner}, {mlp + "up_proj", inner}}, hidden,
+                              config_.mlp_bias, w.gate_up));
+    }
+    return stacked({{mlp + "down_proj", hidden}}, inner, config_.mlp_bias, w.down);
+  }
+
+  // As the model's authors' program applies it: rounded to the type that it has the weights in.
+  float embedding_multiplier() const {
+    const float multiplier = config_.embedding_multiplier;
+    if (!config_.rounds_embedding_multiplier) return multiplier;
+    const auto embedding = std::ranges::find(used_, kEmbedding, &NamedTensor::name);
+    const TensorType type = embedding->tensor.type;
+    if (type == TensorType::kBf16) return bf16_to_f32(f32_to_bf16(multiplier));
+    if (type == TensorType::kF16) return f16_to_f32(f32_to_f16(multiplier));
+    return multiplier;
   }
 
   // Of all matrices.
@@ -183,13 +241,14 @@ class Loader {
 // Every tensor is found before memory is taken: a configuration cannot ask for more than its files
 // hold.
 Status find_all(Loader& loader, const ModelConfig& config, Weights& weights) {
-  RETURN_IF_ERROR(loader.matrix("model.embed_tokens.weight", config.vocab_size, config.hidden_size,
+  RETURN_IF_ERROR(loader.matrix(std::string(kEmbedding), config.vocab_size, config.hidden_size,
                                 weights.embedding));
+  weights.embedding_multiplier = loader.embedding_multiplier();
   if (!config.tied_embeddings) {
     RETURN_IF_ERROR(
         loader.matrix("lm_head.weight", config.vocab_size, config.hidden_size, weights.head));
   }
-  ASSIGN_OR_RETURN(weights.final_norm, loader.vector("model.norm.weight", config.hidden_size));
+  ASSIGN_OR_RETURN(weights.final_norm, loader.norm("model.norm.weight", config.hidden_size));
   for (int layer = 0; layer < config.layers; ++layer) {
     RETURN_IF_ERROR(loader.layer(layer, weights.layers.emplace_back()));
   }

@@ -18,7 +18,7 @@
 namespace cascade {
 
 // Several projections of the same input as one matrix: the output channels of part i begin at
-// offset[i], a whole panel.
+// offset[i]: a whole panel, unless the parts are one tensor in the model's files.
 struct StackedMatrix {
   PackedMatrix matrix;
   std::vector<int> offset;  // [parts]
@@ -26,20 +26,24 @@ struct StackedMatrix {
 };
 
 struct LayerWeights {
-  std::vector<float> attention_norm;  // [hidden_size]
-  std::vector<float> mlp_norm;        // [hidden_size]
-  std::vector<float> query_norm;      // [head_dim], or empty
-  std::vector<float> key_norm;        // [head_dim], or empty
-  StackedMatrix qkv;                  // parts: q, k, v; input hidden_size
-  StackedMatrix output;               // input query_heads * head_dim
-  StackedMatrix gate_up;              // parts: gate, up; input hidden_size
-  StackedMatrix down;                 // input intermediate_size
+  // Each is empty where the model has none. If norms add one, that has been added.
+  std::vector<float> attention_norm;         // [hidden_size]: of what goes in
+  std::vector<float> attention_output_norm;  // [hidden_size]: of what comes out
+  std::vector<float> mlp_norm;               // [hidden_size]
+  std::vector<float> mlp_output_norm;        // [hidden_size]
+  std::vector<float> query_norm;             // [head_dim], or [query_heads * head_dim]
+  std::vector<float> key_norm;               // [head_dim], or [kv_heads * head_dim]
+  StackedMatrix qkv;                         // parts: q, k, v; input hidden_size
+  StackedMatrix output;                      // input query_heads * head_dim
+  StackedMatrix gate_up;                     // parts: gate, up; input hidden_size
+  StackedMatrix down;                        // input intermediate_size
 };
 
 struct Weights {
-  PackedMatrix embedding;         // [vocab_size, hidden_size]; also the LM head if tied
-  PackedMatrix head;              // no data if tied
-  std::vector<float> final_norm;  // [hidden_size]
+  PackedMatrix embedding;          // [vocab_size, hidden_size]; also the LM head if tied
+  PackedMatrix head;               // no data if tied
+  std::vector<float> final_norm;   // [hidden_size]
+  float embedding_multiplier = 1;  // as it is applied
   std::deque<LayerWeights> layers;
   PackedMemory memory;  // of all matrices, one after the other
   // SHA-256 over every tensor's name, type, shape and bytes, as they are in the files.

@@ -25,15 +25,19 @@ namespace cascade::generic {
   return past & (~below(position + 1 - args.window) | below(args.sinks));
 }
 
-// Scores of a row against one tile -> exponentials, 0 where hidden, and the tile's maximum and sum.
+// Scores of a row against one tile, capped if asked -> exponentials, 0 where hidden, and the tile's
+// maximum and sum.
 template <class V, KvType kType>
-inline void exponentials_of_row(const AttentionScratch& scratch, int row, uint64_t visible,
-                                const TileScales& tile_scales) {
+inline void exponentials_of_row(const AttentionArgs& args, const AttentionScratch& scratch, int row,
+                                uint64_t visible, const TileScales& tile_scales) {
   float* scores = scratch.scores + row * kTileKeys;
   V x[4];
   const bool whole = visible == ~uint64_t{0};
   unroll<4>([&](auto j) CASCADE_INLINE {
     x[j] = V::load(scores + 16 * j);
+    if (args.soft_cap > 0) {
+      x[j] = soft_cap(x[j], V::set1(args.soft_cap), V::set1(2.0f / args.soft_cap));
+    }
     if (!whole) x[j] = V::select(static_cast<uint16_t>(visible >> (16 * j)), x[j], -INFINITY);
   });
   const float largest = V::max(V::max(x[0], x[1]), V::max(x[2], x[3])).largest();
@@ -142,7 +146,7 @@ inline void add_tile(const AttentionArgs& args, const AttentionScratch& scratch,
   bool all_whole = true;
   for (int row = begin; row < end; ++row) {
     all_whole = all_whole && visible[row] == ~uint64_t{0};
-    exponentials_of_row<V, kType>(scratch, row, visible[row], scales);
+    exponentials_of_row<V, kType>(args, scratch, row, visible[row], scales);
   }
   merge_sums<V>(scratch, begin, end);
   if constexpr (kInt8) {

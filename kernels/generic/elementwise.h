@@ -7,10 +7,14 @@
 
 namespace cascade::generic {
 
-// kernels/exp.h, sixteen at a time, for x <= kExpMax.
+// kernels/exp.h, sixteen at a time: exp_parts(), whose power is 2^n.
 template <class V>
-[[gnu::always_inline]] inline V exp_not_positive(V x) {
-  x = V::max(x, V::set1(kExpMin));
+struct ExpParts {
+  V fraction;
+  V n;
+};
+template <class V>
+[[gnu::always_inline]] inline ExpParts<V> exp_parts(V x) {
   const V n = V::round(x * V::set1(kLog2E));
   V r = V::fma(n, V::set1(-kLn2High), x);
   r = V::fma(n, V::set1(-kLn2Low), r);
@@ -18,12 +22,30 @@ template <class V>
   q = V::fma(q, r, V::set1(kExpQ2));
   q = V::fma(q, r, V::set1(kExpQ1));
   q = V::fma(q, r, V::set1(kExpQ0));
-  const V y = V::fma(r * r, q, r) + V::set1(1.0f);
-  return V::times_exp2(y, n);
+  return {V::fma(r * r, q, r), n};
+}
+// For x <= kExpMax.
+template <class V>
+[[gnu::always_inline]] inline V exp_not_positive(V x) {
+  const ExpParts<V> parts = exp_parts(V::max(x, V::set1(kExpMin)));
+  return V::times_exp2(parts.fraction + V::set1(1.0f), parts.n);
+}
+template <class V>
+[[gnu::always_inline]] inline V clamped_exponent(V x) {
+  return V::min(V::max(x, V::set1(kExpMin)), V::set1(kExpMax));
 }
 template <class V>
 [[gnu::always_inline]] inline V exp(V x) {
-  return exp_not_positive(V::min(V::max(x, V::set1(kExpMin)), V::set1(kExpMax)));
+  return exp_not_positive(clamped_exponent(x));
+}
+// soft_cap_reference().
+template <class V>
+[[gnu::always_inline]] inline V soft_cap(V x, V cap, V twice_inverse) {
+  const V one = V::set1(1.0f);
+  const ExpParts<V> parts = exp_parts(clamped_exponent(x * twice_inverse));
+  const V power = V::times_exp2(one, parts.n);
+  const V e = V::fma(parts.fraction, power, power - one);
+  return V::fma(x, V::zero(), e / (e + V::set1(2.0f)) * cap);
 }
 
 // Calls body(offset, count) for each 16 of [0, n), the last with fewer.
@@ -50,8 +72,9 @@ inline void rms_norm(const float* x, const float* weight, float eps, int n, floa
 }
 
 template <class V>
-inline void rope(float* x, int heads, int head_dim, const float* cos, const float* sin) {
-  const int half = head_dim / 2;
+inline void rope(float* x, int heads, int head_dim, int rotary_dim, const float* cos,
+                 const float* sin) {
+  const int half = rotary_dim / 2;
   for (int head = 0; head < heads; ++head) {
     float* first = x + static_cast<size_t>(head) * head_dim;
     float* second = first + half;
@@ -70,6 +93,32 @@ inline void silu_mul(const float* gate, const float* up, int n, float* out) {
     const V g = V::load_partial(gate + i, count);
     const V silu = g / (V::set1(1.0f) + exp(V::zero() - g));
     (silu * V::load_partial(up + i, count)).store_partial(out + i, count);
+  });
+}
+
+template <class V>
+inline void gelu_tanh_mul(const float* gate, const float* up, int n, float* out) {
+  const V one = V::set1(1.0f);
+  for_lanes(n, [&](int i, int count) {
+    const V g = V::load_partial(gate + i, count);
+    const V exponent = g * V::fma(g * g, V::set1(kGeluCubic), V::set1(kGeluLinear));
+    const V gelu = g / (one + exp(exponent));
+    (gelu * V::load_partial(up + i, count)).store_partial(out + i, count);
+  });
+}
+
+template <class V>
+inline void multiply(float* x, float factor, int n) {
+  for_lanes(n, [&](int i, int count) {
+    (V::load_partial(x + i, count) * V::set1(factor)).store_partial(x + i, count);
+  });
+}
+
+template <class V>
+inline void soft_cap_row(float* x, float cap, int n) {
+  const V limit = V::set1(cap), twice_inverse = V::set1(2.0f / cap);
+  for_lanes(n, [&](int i, int count) {
+    soft_cap(V::load_partial(x + i, count), limit, twice_inverse).store_partial(x + i, count);
   });
 }
 

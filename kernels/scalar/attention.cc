@@ -137,6 +137,9 @@ void add_tile(const AttentionArgs& args, const Query& query, const uint8_t* page
   for (int slot = 0; slot < kTileKeys; ++slot) {
     if ((visible >> slot & 1) == 0) continue;
     e[slot] = score_of(args, query, page + args.key_offset, slot);
+    if (args.soft_cap > 0) {
+      e[slot] = soft_cap_reference(e[slot], args.soft_cap, 2.0f / args.soft_cap);
+    }
     largest = std::max(largest, e[slot]);
   }
   float sums[16] = {};

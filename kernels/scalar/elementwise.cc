@@ -26,8 +26,8 @@ void rms_norm(const float* x, const float* weight, float eps, int n, float* out)
   for (int i = 0; i < n; ++i) out[i] = x[i] * scale * weight[i];
 }
 
-void rope(float* x, int heads, int head_dim, const float* cos, const float* sin) {
-  const int half = head_dim / 2;
+void rope(float* x, int heads, int head_dim, int rotary_dim, const float* cos, const float* sin) {
+  const int half = rotary_dim / 2;
   for (int head = 0; head < heads; ++head) {
     float* v = x + static_cast<size_t>(head) * head_dim;
     for (int i = 0; i < half; ++i) {
@@ -43,6 +43,22 @@ void silu_mul(const float* gate, const float* up, int n, float* out) {
     const float silu = gate[i] / (1.0f + exp_reference(0.0f - gate[i]));
     out[i] = silu * up[i];
   }
+}
+
+void gelu_tanh_mul(const float* gate, const float* up, int n, float* out) {
+  for (int i = 0; i < n; ++i) {
+    const float g = gate[i];
+    const float gelu = g / (1.0f + exp_reference(g * std::fmaf(g * g, kGeluCubic, kGeluLinear)));
+    out[i] = gelu * up[i];
+  }
+}
+
+void multiply(float* x, float factor, int n) {
+  for (int i = 0; i < n; ++i) x[i] = x[i] * factor;
+}
+
+void soft_cap(float* x, float cap, int n) {
+  for (int i = 0; i < n; ++i) x[i] = soft_cap_reference(x[i], cap, 2.0f / cap);
 }
 
 void add(float* x, const float* y, int n) {

@@ -8,38 +8,61 @@
 #include <cstring>
 #include <set>
 
+#include "model/config_family.h"
 #include "model/json_fields.h"
 #include "model/rope.h"
 
 namespace cascade {
 namespace {
 
-constexpr std::array<std::string_view, 3> kArchitectures = {"llama", "qwen2", "qwen3"};
+// A name of general.architecture, and what its configuration is called.
+struct Architecture {
+  std::string_view name;
+  std::string_view model_type;
+};
+constexpr std::array<Architecture, 8> kArchitectures = {{
+    {"gemma3", "gemma3_text"},
+    {"granite", "granite"},
+    {"llama", "llama"},
+    {"olmo2", "olmo2"},
+    {"phi3", "phi3"},
+    {"qwen2", "qwen2"},
+    {"qwen3", "qwen3"},
+    {"smollm3", "smollm3"},
+}};
 
-// Their state is not keys and values of tokens, and cannot be cut at a token or joined.
-constexpr std::array<std::string_view, 18> kRecurrent = {
-    "mamba",  "mamba2",    "rwkv6",         "rwkv6qwen2", "rwkv7",          "arwkv7",
-    "jamba",  "falcon-h1", "granitehybrid", "nemotron_h", "lfm2",           "lfm2moe",
-    "plamo2", "qwen3next", "qwen35",        "qwen35moe",  "nemotron_h_moe", "kimi-linear"};
+// Keys behind "ARCHITECTURE." that say that something is computed which the architectures that
+// are not named do not compute, and under what name a configuration has it.
+struct Computed {
+  std::string_view gguf;
+  std::string_view config = {};
+  std::string_view architecture = {};
+};
+constexpr std::array<Computed, 12> kComputed = {{
+    {"attention.scale", "attention_multiplier", "granite"},
+    {"embedding_scale", "embedding_multiplier", "granite"},
+    {"residual_scale", "residual_multiplier", "granite"},
+    {"logit_scale", "logits_scaling", "granite"},
+    {"attn_logit_softcapping", "attn_logit_softcapping", "gemma3"},
+    {"final_logit_softcapping", "final_logit_softcapping", "gemma3"},
+    {"attention.max_alibi_bias"},
+    {"attention.clamp_kqv"},
+    {"attention.temperature_scale"},
+    {"rope.scaling.yarn_ext_factor"},
+    {"rope.scaling.yarn_attn_factor"},
+    {"rope.scaling.yarn_log_multiplier"},
+}};
 
-// Keys behind "ARCHITECTURE." that say that something is computed which we do not.
-constexpr std::array<std::string_view, 12> kNotComputed = {"attention.scale",
-                                                           "attention.max_alibi_bias",
-                                                           "attention.clamp_kqv",
-                                                           "attn_logit_softcapping",
-                                                           "final_logit_softcapping",
-                                                           "logit_scale",
-                                                           "embedding_scale",
-                                                           "residual_scale",
-                                                           "rope.scaling.yarn_ext_factor",
-                                                           "rope.scaling.yarn_attn_factor",
-                                                           "rope.scaling.yarn_log_multiplier",
-                                                           "attention.temperature_scale"};
+// The largest Gemma 3 divides its queries by the square root of what a head's share of the hidden
+// size is; files do not say so, and readers know it by its layers.
+constexpr int64_t kGemmaLargestLayers = 62;
 
 // Architecture llama's base where files leave it out: those of its first generation do.
 constexpr double kLlamaTheta = 10'000;
 
 constexpr std::string_view kFrequencyFactors = "rope_freqs.weight";
+constexpr std::string_view kLongFactors = "rope_factors_long.weight";
+constexpr std::string_view kShortFactors = "rope_factors_short.weight";
 // Llama 3's scaling has these in all models that were published.
 constexpr double kLlama3LowFactor = 1;
 constexpr double kLlama3HighFactor = 4;
@@ -53,7 +76,7 @@ struct KeyPair {
   std::string_view config;
   std::string_view gguf;
 };
-constexpr std::array<KeyPair, 13> kKeys = {{
+constexpr std::array<KeyPair, 17> kKeys = {{
     {"num_hidden_layers", "block_count"},
     {"hidden_size", "embedding_length"},
     {"intermediate_size", "feed_forward_length"},
@@ -67,6 +90,10 @@ constexpr std::array<KeyPair, 13> kKeys = {{
     {"factor", "rope.scaling.factor"},
     {"original_max_position_embeddings", "rope.scaling.original_context_length"},
     {"rope_type", "rope.scaling.type"},
+    {"sliding_window_pattern", "attention.sliding_window_pattern"},
+    {"rope_local_base_freq", "rope.freq_base_swa"},
+    {"partial_rotary_factor", "rope.dimension_count"},
+    {"attention_factor", "rope.scaling.attn_factor"},
 }};
 
 // Any number that a JSON number may be; parse_model_config has the limits.
@@ -80,21 +107,28 @@ Error in_terms_of_metadata(Error error, std::string_view architecture) {
   if (error.field == "eos_token_id" || error.field == "bos_token_id") {
     error.field = "tokenizer.ggml." + error.field;
   }
+  if (error.field == "long_factor") error.field = kLongFactors;
+  if (error.field == "short_factor") error.field = kShortFactors;
   const auto* found = std::ranges::find(kKeys, error.field, &KeyPair::config);
-  if (found != kKeys.end())
-    error.field = std::string(architecture) + "." + std::string(found->gguf);
+  const auto* computed = std::ranges::find(kComputed, error.field, &Computed::config);
+  const std::string_view name = found != kKeys.end()          ? found->gguf
+                                : computed != kComputed.end() ? computed->gguf
+                                                              : "";
+  if (!name.empty()) error.field = std::string(architecture) + "." + std::string(name);
   return error;
 }
 
 class ConfigReader {
  public:
-  ConfigReader(const GgufFiles& files, std::string architecture)
-      : files_(files), metadata_(files.metadata()), architecture_(std::move(architecture)) {}
+  ConfigReader(const GgufFiles& files, const Architecture& architecture)
+      : files_(files), metadata_(files.metadata()), architecture_(architecture.name) {
+    config_["model_type"] = std::string(architecture.model_type);
+  }
 
   Result<ModelConfig> run() {
     RETURN_IF_ERROR(refuse_what_is_not_built());
-    config_["model_type"] = architecture_;
-    config_["hidden_act"] = "silu";
+    RETURN_IF_ERROR(read_scales());
+    config_["hidden_act"] = "silu";  // gemma3 has another key, and its own default
     for (const char* key : {"num_hidden_layers", "hidden_size", "intermediate_size",
                             "max_position_embeddings", "num_attention_heads"}) {
       RETURN_IF_ERROR(copy_whole(key, true));
@@ -104,11 +138,16 @@ class ConfigReader {
     ASSIGN_OR_RETURN(const std::optional<double> epsilon, metadata_.number(key_of("rms_norm_eps")));
     if (epsilon) config_["rms_norm_eps"] = *epsilon;
     RETURN_IF_ERROR(read_tensors());
-    RETURN_IF_ERROR(read_window());
+    RETURN_IF_ERROR(architecture_ == "gemma3" ? read_gemma() : read_window());
+    RETURN_IF_ERROR(read_rotary_part());
     RETURN_IF_ERROR(read_rope());
     Result<ModelConfig> config = parse();
     if (!config.ok()) return config;
     RETURN_IF_ERROR(check_head_sizes(*config));
+    config->norms_add_one = false;  // files hold the sums
+    if (architecture_ == "granite" && !config_.contains("attention_multiplier")) {
+      config->attention_scale = 1.0f / std::sqrt(static_cast<float>(config->head_dim));
+    }
     RETURN_IF_ERROR(read_frequency_factors(*config));
     return config;
   }
@@ -124,11 +163,27 @@ class ConfigReader {
     if (experts.value_or(0) > 0) {
       return unsupported(key("expert_count"), "mixtures of experts are not supported");
     }
-    for (const std::string_view name : kNotComputed) {
-      if (metadata_.contains(key(name))) return unsupported(key(name), "is not supported");
+    for (const Computed& computed : kComputed) {
+      if (computed.architecture != architecture_ && metadata_.contains(key(computed.gguf))) {
+        return unsupported(key(computed.gguf), "is not supported");
+      }
     }
     ASSIGN_OR_RETURN(const bool causal, metadata_.flag_or(key("attention.causal"), true));
     if (!causal) return unsupported(key("attention.causal"), "must be true");
+    return {};
+  }
+
+  Status copy_number(std::string_view gguf_name, std::string_view config_key) {
+    ASSIGN_OR_RETURN(const auto value, metadata_.number(key(gguf_name)));
+    if (value) config_[std::string(config_key)] = *value;
+    return {};
+  }
+
+  Status read_scales() {
+    for (const Computed& computed : kComputed) {
+      if (computed.architecture != architecture_) continue;
+      RETURN_IF_ERROR(copy_number(computed.gguf, computed.config));
+    }
     return {};
   }
 
@@ -162,12 +217,51 @@ class ConfigReader {
     const auto context = config_["max_position_embeddings"].get<int64_t>();
     const bool is_felt = window.value_or(0) > 0 && *window < context;
     if (!is_felt) return {};
-    // All layers have it: the first Mistral.
-    if (architecture_ != "llama") {
+    // All layers have it: Phi 3, and the first Mistral.
+    if (architecture_ != "llama" && architecture_ != "phi3") {
       return unsupported(name, "is not supported in architecture " + architecture_);
     }
-    config_["model_type"] = "mistral";
+    if (architecture_ == "llama") config_["model_type"] = "mistral";
     config_["sliding_window"] = *window;
+    return {};
+  }
+
+  // Windows by a pattern, and a base of their own for the layers that have them. A file without a
+  // window is that of a model that has none in any layer.
+  Status read_gemma() {
+    RETURN_IF_ERROR(copy_whole("sliding_window", false));
+    RETURN_IF_ERROR(copy_whole("sliding_window_pattern", false));
+    if (!config_.contains("sliding_window")) config_["sliding_window_pattern"] = 1;
+    RETURN_IF_ERROR(copy_number("rope.freq_base_swa", "rope_local_base_freq"));
+    const auto layers = config_["num_hidden_layers"].get<int64_t>();
+    if (layers != kGemmaLargestLayers) {
+      ASSIGN_OR_RETURN(const int64_t size, head_size());
+      config_["query_pre_attn_scalar"] = size;
+    } else {
+      ASSIGN_OR_RETURN(config_["query_pre_attn_scalar"], hidden_share());
+    }
+    return {};
+  }
+
+  // hidden_size / heads.
+  Result<int64_t> hidden_share() const {
+    const auto hidden = config_["hidden_size"].get<int64_t>();
+    const auto heads = config_["num_attention_heads"].get<int64_t>();
+    if (heads > 0) return hidden / heads;
+    return invalid_argument(key_of("num_attention_heads"),
+                            "must be at least 1, got " + std::to_string(heads));
+  }
+  Result<int64_t> head_size() const {
+    if (config_.contains("head_dim")) return config_["head_dim"].get<int64_t>();
+    return hidden_share();
+  }
+
+  Status read_rotary_part() {
+    if (architecture_ != "phi3") return {};  // check_head_sizes() says that all is rotated
+    ASSIGN_OR_RETURN(const auto rotated, metadata_.whole(key("rope.dimension_count"), 0, kAny));
+    ASSIGN_OR_RETURN(const int64_t size, head_size());
+    if (!rotated || *rotated == size || size < 1) return {};
+    config_["partial_rotary_factor"] = static_cast<double>(*rotated) / static_cast<double>(size);
     return {};
   }
 
@@ -176,6 +270,7 @@ class ConfigReader {
     if (!theta && architecture_ == "llama") theta = kLlamaTheta;
     if (!theta) return not_found(key_of("rope_theta"), "is missing");
     config_["rope_theta"] = *theta;
+    if (files_.find(kLongFactors).tensor != nullptr) return read_longrope();
     const std::string type_key = key_of("rope_type");
     ASSIGN_OR_RETURN(const auto type, metadata_.text(type_key));
     ASSIGN_OR_RETURN(const auto old_factor, metadata_.number(key("rope.scale_linear")));
@@ -187,7 +282,7 @@ class ConfigReader {
     if (*type != "linear" && *type != "yarn") {
       return unsupported(type_key, quote_text(*type) +
                                        " is not supported (supported: none, "
-                                       "linear, yarn)");
+                                       "linear, yarn, and longrope with its two tensors)");
     }
     Json scaling = {{"rope_type", *type}};
     ASSIGN_OR_RETURN(const auto attention, metadata_.number(key("rope.scaling.attn_factor")));
@@ -199,6 +294,31 @@ class ConfigReader {
     if (*type == "yarn") RETURN_IF_ERROR(read_yarn(scaling));
     config_["rope_scaling"] = std::move(scaling);
     return {};
+  }
+
+  // Its type stands nowhere in many files: the two tensors say it.
+  Status read_longrope() {
+    ASSIGN_OR_RETURN(const std::vector<float> longer, factors(kLongFactors));
+    ASSIGN_OR_RETURN(const std::vector<float> shorter, factors(kShortFactors));
+    Json scaling = {{"rope_type", "longrope"}, {"long_factor", longer}, {"short_factor", shorter}};
+    const std::string_view context = "original_max_position_embeddings";
+    ASSIGN_OR_RETURN(scaling[std::string(context)],
+                     metadata_.required_whole(key_of(context), 1, kAny));
+    ASSIGN_OR_RETURN(const auto attention, metadata_.number(key_of("attention_factor")));
+    scaling["attention_factor"] = attention.value_or(1);
+    config_["rope_scaling"] = std::move(scaling);
+    return {};
+  }
+
+  Result<std::vector<float>> factors(std::string_view name) const {
+    const auto [tensor, bytes] = files_.find(name);
+    if (tensor == nullptr) return not_found(std::string(name), "is missing");
+    if (tensor->type != TensorType::kF32) {
+      return invalid_argument(std::string(name), "must be of type F32");
+    }
+    std::vector<float> values(bytes.size() / sizeof(float));
+    std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+    return values;
   }
 
   Status read_yarn(Json& scaling) const {
@@ -223,6 +343,8 @@ class ConfigReader {
     for (const char* name : {"attention.value_length", "rope.dimension_count"}) {
       ASSIGN_OR_RETURN(const auto size, metadata_.whole(key(name), 0, kAny));
       if (size.value_or(config.head_dim) == config.head_dim) continue;
+      const bool is_rotary = std::string_view(name) == "rope.dimension_count";
+      if (is_rotary && *size == config.rope.rotary_dim(config.head_dim)) continue;
       return unsupported(key(name), "must be the size of a head, " +
                                         std::to_string(config.head_dim) + ", got " +
                                         std::to_string(*size));
@@ -279,16 +401,18 @@ class ConfigReader {
   Json config_ = Json::object();
 };
 
-Result<std::string> supported_architecture(const GgufMetadata& metadata) {
+Result<const Architecture*> supported_architecture(const GgufMetadata& metadata) {
   const std::string key = "general.architecture";
-  ASSIGN_OR_RETURN(std::string name, metadata.required_text(key));
-  if (std::ranges::count(kArchitectures, name) != 0) return name;
-  const std::string supported = "(supported: llama, qwen2, qwen3)";
-  if (std::ranges::count(kRecurrent, name) != 0) {
-    return unsupported(
-        key, quote_text(name) + " is recurrent or a hybrid, which is not supported " + supported);
+  ASSIGN_OR_RETURN(const std::string name, metadata.required_text(key));
+  const auto* found = std::ranges::find(kArchitectures, name, &Architecture::name);
+  if (found != kArchitectures.end()) return found;
+  std::string supported;
+  for (const Architecture& architecture : kArchitectures) {
+    supported += (supported.empty() ? "" : ", ") + std::string(architecture.name);
   }
-  return unsupported(key, quote_text(name) + " is not supported " + supported);
+  const std::string kind(unsupported_kind(name));
+  return unsupported(key, quote_text(name) + " is " + (kind.empty() ? "" : kind + ", which is ") +
+                              "not supported (supported: " + supported + ")");
 }
 
 // Control tokens that end a turn or a text.
@@ -321,8 +445,8 @@ Result<Json> end_tokens(const GgufMetadata& metadata) {
 }  // namespace
 
 Result<ModelConfig> gguf_model_config(const GgufFiles& files) {
-  ASSIGN_OR_RETURN(std::string architecture, supported_architecture(files.metadata()));
-  return ConfigReader(files, std::move(architecture)).run();
+  ASSIGN_OR_RETURN(const Architecture* architecture, supported_architecture(files.metadata()));
+  return ConfigReader(files, *architecture).run();
 }
 
 Result<GenerationConfig> gguf_generation_config(const GgufFiles& files, int vocab_size) {

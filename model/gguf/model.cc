@@ -94,8 +94,8 @@ Result<TensorFiles> open_gguf_tensors(const fs::path& path) {
   return of_file(gguf_tensors(std::move(files)), path);
 }
 
-Error in_terms_of_gguf(Error error, const fs::path& path) {
-  if (auto name = gguf_tensor_name(error.field)) error.field = *std::move(name);
+Error in_terms_of_gguf(Error error, const fs::path& path, std::string_view model_type) {
+  if (auto name = gguf_tensor_name(error.field, model_type)) error.field = *std::move(name);
   return in_gguf_file(std::move(error), path);
 }
 

@@ -20,6 +20,6 @@ Result<ModelConfig> read_gguf_config(const std::filesystem::path& path);
 Result<TensorFiles> open_gguf_tensors(const std::filesystem::path& path);
 
 // An error about a tensor of a checkpoint as one about that of the file, which it names.
-Error in_terms_of_gguf(Error error, const std::filesystem::path& path);
+Error in_terms_of_gguf(Error error, const std::filesystem::path& path, std::string_view model_type);
 
 }  // namespace cascade

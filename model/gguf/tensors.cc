@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <initializer_list>
+#include <span>
 #include <utility>
 
 namespace cascade {
@@ -19,23 +21,54 @@ constexpr std::array<NamePair, 3> kModelNames = {{
     {"output_norm", "model.norm"},
     {"output", "lm_head"},
 }};
-constexpr std::array<NamePair, 11> kLayerNames = {{
-    {"attn_norm", "input_layernorm"},
-    {"ffn_norm", "post_attention_layernorm"},
+constexpr std::array<NamePair, 7> kLayerNames = {{
     {"attn_q", "self_attn.q_proj"},
     {"attn_k", "self_attn.k_proj"},
     {"attn_v", "self_attn.v_proj"},
     {"attn_output", "self_attn.o_proj"},
     {"attn_q_norm", "self_attn.q_norm"},
     {"attn_k_norm", "self_attn.k_norm"},
+    {"ffn_down", "mlp.down_proj"},
+}};
+constexpr std::array<NamePair, 2> kNorms = {{
+    {"attn_norm", "input_layernorm"},
+    {"ffn_norm", "post_attention_layernorm"},
+}};
+// Of architectures that norm what attention and MLP give.
+constexpr std::array<NamePair, 4> kNormsWithOutputs = {{
+    {"attn_norm", "input_layernorm"},
+    {"post_attention_norm", "post_attention_layernorm"},
+    {"ffn_norm", "pre_feedforward_layernorm"},
+    {"post_ffw_norm", "post_feedforward_layernorm"},
+}};
+constexpr std::array<NamePair, 2> kMlp = {{
     {"ffn_gate", "mlp.gate_proj"},
     {"ffn_up", "mlp.up_proj"},
-    {"ffn_down", "mlp.down_proj"},
+}};
+constexpr std::array<NamePair, 2> kFused = {{
+    {"attn_qkv", "self_attn.qkv_proj"},
+    {"ffn_up", "mlp.gate_up_proj"},
 }};
 constexpr std::string_view kGgufLayers = "blk.";
 constexpr std::string_view kCheckpointLayers = "model.layers.";
 // Frequencies, which follow from the configuration (model/gguf/config.cc checks that they do).
-constexpr std::string_view kRopeFrequencies = "rope_freqs.weight";
+constexpr std::array<std::string_view, 3> kRopeTensors = {
+    "rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"};
+// Architectures whose files have the rows of Q and K interleaved.
+constexpr std::array<std::string_view, 3> kInterleaved = {"granite", "llama", "smollm3"};
+
+bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+// The names of a layer's tensors: no name is in two of the tables, on either side.
+using LayerNames = std::array<std::span<const NamePair>, 3>;
+LayerNames layer_names(std::string_view architecture) {
+  LayerNames names = {kLayerNames, kNorms, kMlp};
+  if (is_one_of(architecture, {"gemma3", "gemma3_text", "olmo2"})) names[1] = kNormsWithOutputs;
+  if (architecture == "phi3") names[2] = kFused;
+  return names;
+}
 
 // "3" and what is behind the dot after it.
 struct LayerName {
@@ -56,30 +89,33 @@ std::optional<LayerName> layer_name(std::string_view name, std::string_view pref
   return LayerName{number, name.substr(dot + 1)};
 }
 
-// The name on the other side of the table, with the same ".weight" or ".bias".
-template <size_t kCount>
+// The name on the other side of the tables, with the same ".weight" or ".bias".
 std::optional<std::string> translated(std::string_view name,
-                                      const std::array<NamePair, kCount>& table,
+                                      std::span<const std::span<const NamePair>> tables,
                                       std::string_view NamePair::*from,
                                       std::string_view NamePair::*to) {
   const size_t dot = name.rfind('.');
   if (dot == std::string_view::npos) return std::nullopt;
   const std::string_view kind = name.substr(dot);
   if (kind != ".weight" && kind != ".bias") return std::nullopt;
-  const auto found = std::ranges::find(table, name.substr(0, dot), from);
-  if (found == table.end()) return std::nullopt;
-  return std::string((*found).*to) + std::string(kind);
+  for (const std::span<const NamePair> table : tables) {
+    const auto found = std::ranges::find(table, name.substr(0, dot), from);
+    if (found != table.end()) return std::string((*found).*to) + std::string(kind);
+  }
+  return std::nullopt;
 }
 
-std::optional<std::string> translated(std::string_view name, std::string_view NamePair::*from,
+std::optional<std::string> translated(std::string_view name, const LayerNames& layer_names,
+                                      std::string_view NamePair::*from,
                                       std::string_view NamePair::*to, std::string_view from_layers,
                                       std::string_view to_layers) {
   if (const auto layer = layer_name(name, from_layers)) {
-    const auto rest = translated(layer->rest, kLayerNames, from, to);
+    const auto rest = translated(layer->rest, layer_names, from, to);
     if (!rest) return std::nullopt;
     return std::string(to_layers) + std::string(layer->number) + "." + *rest;
   }
-  return translated(name, kModelNames, from, to);
+  const std::array<std::span<const NamePair>, 1> model_names = {kModelNames};
+  return translated(name, model_names, from, to);
 }
 
 // The rows of a head of tensor `name` if those are interleaved, else 0.
@@ -89,13 +125,12 @@ Result<int> interleaved_rows(const GgufFiles& files, const GgufTensor& tensor) {
   if (!is_query && !is_key) return 0;
   const GgufMetadata& metadata = files.metadata();
   ASSIGN_OR_RETURN(const std::string architecture, metadata.required_text("general.architecture"));
-  if (architecture != "llama") return 0;
+  if (std::ranges::count(kInterleaved, architecture) == 0) return 0;
   constexpr int64_t kHeadsMax = 65'536;  // any bound: config.cc has the model's
-  ASSIGN_OR_RETURN(int64_t heads,
-                   metadata.required_whole("llama.attention.head_count", 1, kHeadsMax));
+  const std::string key = architecture + ".attention.head_count";
+  ASSIGN_OR_RETURN(int64_t heads, metadata.required_whole(key, 1, kHeadsMax));
   if (is_key) {
-    ASSIGN_OR_RETURN(const auto kv_heads,
-                     metadata.whole("llama.attention.head_count_kv", 1, kHeadsMax));
+    ASSIGN_OR_RETURN(const auto kv_heads, metadata.whole(key + "_kv", 1, kHeadsMax));
     heads = kv_heads.value_or(heads);
   }
   const auto rows = static_cast<int64_t>(tensor.dimensions.back());
@@ -108,23 +143,27 @@ Result<int> interleaved_rows(const GgufFiles& files, const GgufTensor& tensor) {
 
 }  // namespace
 
-std::optional<std::string> checkpoint_tensor_name(std::string_view gguf_name) {
-  return translated(gguf_name, &NamePair::gguf, &NamePair::checkpoint, kGgufLayers,
-                    kCheckpointLayers);
+std::optional<std::string> checkpoint_tensor_name(std::string_view gguf_name,
+                                                  std::string_view architecture) {
+  return translated(gguf_name, layer_names(architecture), &NamePair::gguf, &NamePair::checkpoint,
+                    kGgufLayers, kCheckpointLayers);
 }
 
-std::optional<std::string> gguf_tensor_name(std::string_view checkpoint_name) {
-  return translated(checkpoint_name, &NamePair::checkpoint, &NamePair::gguf, kCheckpointLayers,
-                    kGgufLayers);
+std::optional<std::string> gguf_tensor_name(std::string_view checkpoint_name,
+                                            std::string_view architecture) {
+  return translated(checkpoint_name, layer_names(architecture), &NamePair::checkpoint,
+                    &NamePair::gguf, kCheckpointLayers, kGgufLayers);
 }
 
 Result<TensorFiles> gguf_tensors(GgufFiles files) {
   std::vector<TensorFiles::Source> sources;
   std::vector<TensorFiles::Located> tensors;
+  ASSIGN_OR_RETURN(const std::string architecture,
+                   files.metadata().required_text("general.architecture"));
   for (const GgufFiles::Part& part : files.parts()) {
     for (const GgufTensor& tensor : part.header.tensors) {
-      if (tensor.name == kRopeFrequencies) continue;
-      const std::optional<std::string> name = checkpoint_tensor_name(tensor.name);
+      if (std::ranges::count(kRopeTensors, tensor.name) != 0) continue;
+      const std::optional<std::string> name = checkpoint_tensor_name(tensor.name, architecture);
       if (!name) {
         return unsupported(tensor.name, "is a tensor that the supported architectures do not have");
       }

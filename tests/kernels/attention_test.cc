@@ -53,6 +53,7 @@ struct Cache {
 struct Window {
   int size = 0;
   int sinks = 0;
+  float soft_cap = 0;  // of the scores
 };
 
 // Attention of the rows in one call; row r reads pages[r].
@@ -73,6 +74,7 @@ std::vector<std::vector<float>> attend(const Kernels& kernels, const Cache& cach
   kernels.attention({.kv_type = cache.type,
                      .head_dim = cache.head_dim,
                      .scale = 1 / std::sqrt(static_cast<float>(cache.head_dim)),
+                     .soft_cap = window.soft_cap,
                      .window = window.size,
                      .sinks = window.sinks,
                      .pages = pages.data(),
@@ -179,7 +181,9 @@ TEST_P(Attention, is_the_softmax_over_the_visible_keys) {
     const auto k = rounded(type, cache.key_rows[key]);
     double score = 0;
     for (int d = 0; d < head_dim; ++d) score += double(asked[d]) * k[d];
-    weights[key] = std::exp(score / std::sqrt(double(head_dim)));
+    score /= std::sqrt(double(head_dim));
+    if (window.soft_cap > 0) score = window.soft_cap * std::tanh(score / window.soft_cap);
+    weights[key] = std::exp(score);
     total += weights[key];
   }
   double largest = 0;
@@ -240,7 +244,8 @@ std::vector<Case> cases() {
          {Case{type, 8, 70, kAll}, Case{type, 64, 1, kAll}, Case{type, 128, 1100, kAll},
           Case{type, 72, 300, {48, 0}}, Case{type, 72, 300, {48, 4}},
           Case{type, 16, 2100, {1030, 0}}, Case{type, 32, 1500, {1, 0}},
-          Case{type, 64, 1024, {64, 70}}, Case{type, 128, 2113, {200, 1}}}) {
+          Case{type, 64, 1024, {64, 70}}, Case{type, 128, 2113, {200, 1}},
+          Case{type, 72, 300, {48, 4, 1.5f}}, Case{type, 24, 1100, {0, 0, 0.5f}}}) {
       all.push_back(shape);
     }
   }
@@ -251,7 +256,7 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Attention, ::testing::ValuesIn(cases()), [](con
   const Case& c = test.param;
   return std::string(to_string(c.type)) + "_dim" + std::to_string(c.head_dim) + "_keys" +
          std::to_string(c.keys) + "_window" + std::to_string(c.window.size) + "_sinks" +
-         std::to_string(c.window.sinks);
+         std::to_string(c.window.sinks) + (c.window.soft_cap > 0 ? "_capped" : "");
 });
 
 }  // namespace

@@ -64,19 +64,24 @@ TEST(RmsNorm, normalises_to_unit_mean_square) {
 TEST(Rope, equals_scalar_on_every_isa_and_keeps_lengths) {
   Random random(testing::test_seed());
   for (const Kernels* kernels : vector_kernels()) {
-    for (const int head_dim : {8, 16, 64, 80, 128}) {
+    for (const auto& [head_dim, rotary_dim] :
+         {std::pair(8, 8), {8, 6}, {16, 16}, {16, 2}, {64, 64}, {80, 80}, {128, 128}, {128, 96}}) {
       const int heads = 3;
       const auto x = random_floats(random, heads * head_dim);
-      std::vector<float> cosines(head_dim / 2), sines(head_dim / 2);
-      for (int i = 0; i < head_dim / 2; ++i) {
+      std::vector<float> cosines(rotary_dim / 2), sines(rotary_dim / 2);
+      for (int i = 0; i < rotary_dim / 2; ++i) {
         const double angle = 6.3 * random.unit();
         cosines[i] = static_cast<float>(std::cos(angle));
         sines[i] = static_cast<float>(std::sin(angle));
       }
       auto expected = x, actual = x;
-      scalar().rope(expected.data(), heads, head_dim, cosines.data(), sines.data());
-      kernels->rope(actual.data(), heads, head_dim, cosines.data(), sines.data());
+      scalar().rope(expected.data(), heads, head_dim, rotary_dim, cosines.data(), sines.data());
+      kernels->rope(actual.data(), heads, head_dim, rotary_dim, cosines.data(), sines.data());
       expect_same_bits(expected, actual);
+      for (int i = 0; i < heads * head_dim; ++i) {
+        if (i % head_dim < rotary_dim) continue;
+        ASSERT_EQ(actual[i], x[i]) << "not rotated";
+      }
       double before = 0, after = 0;
       for (const float value : x) before += double(value) * value;
       for (const float value : actual) after += double(value) * value;
@@ -98,6 +103,73 @@ TEST(SiluMul, equals_scalar_on_every_isa) {
         const double exact = double(gate[i]) / (1 + std::exp(-double(gate[i]))) * up[i];
         ASSERT_NEAR(expected[i], exact, std::fabs(exact) * 1e-6 + 1e-30);
       }
+    }
+  }
+}
+
+TEST(GeluTanhMul, equals_scalar_on_every_isa_and_the_real_function) {
+  Random random(testing::test_seed());
+  for (const Kernels* kernels : vector_kernels()) {
+    for (const int n : kSizes) {
+      auto gate = random_floats(random, n, 6);
+      const auto up = random_floats(random, n);
+      gate[0] = 1e30f;
+      gate[1] = -100.0f;
+      gate[2] = NAN;
+      gate[3] = -1e-20f;
+      std::vector<float> expected(n), actual(n);
+      scalar().gelu_tanh_mul(gate.data(), up.data(), n, expected.data());
+      kernels->gelu_tanh_mul(gate.data(), up.data(), n, actual.data());
+      expect_same_bits(expected, actual);
+      EXPECT_TRUE(std::isnan(actual[2]));
+      for (int i = 0; i < n; ++i) {
+        if (i == 2) continue;
+        const double x = gate[i];
+        // x / (1 + exp(-2 u)) is the usual 0.5 x (1 + tanh(u)) without its cancellation.
+        const double u = std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x);
+        const double exact = x / (1 + std::exp(-2 * u)) * up[i];
+        // The exponent, up to some 40 where the result matters, is rounded to 24 bits.
+        ASSERT_NEAR(expected[i], exact, std::fabs(exact) * 1e-5 + 1e-30) << x;
+      }
+    }
+  }
+}
+
+TEST(SoftCap, equals_scalar_on_every_isa_and_the_real_function) {
+  Random random(testing::test_seed());
+  for (const Kernels* kernels : vector_kernels()) {
+    for (const int n : {1, 5, 8, 16, 17, 31, 40, 1032, 8191}) {
+      for (const float cap : {0.01f, 1.0f, 30.0f, 50.0f, 1e6f}) {
+        auto x = random_floats(random, n, 3 * double(cap));
+        for (int i = 0; i < n; i += 3) x[i] *= 1e-4f;  // almost linear there
+        if (n > 8) x[1] = NAN, x[2] = 0, x[4] = 1e30f, x[5] = -1e30f, x[7] = 1e-30f;
+        auto expected = x, actual = x;
+        scalar().soft_cap(expected.data(), cap, n);
+        kernels->soft_cap(actual.data(), cap, n);
+        expect_same_bits(expected, actual);
+        for (int i = 0; i < n; ++i) {
+          if (std::isnan(x[i])) {
+            ASSERT_TRUE(std::isnan(actual[i]));
+            continue;
+          }
+          const double exact = cap * std::tanh(double(x[i]) / cap);
+          ASSERT_NEAR(actual[i], exact, std::fabs(exact) * 1e-6 + 1e-36) << x[i] << ", " << cap;
+        }
+      }
+    }
+  }
+}
+
+TEST(Multiply, equals_scalar_on_every_isa) {
+  Random random(testing::test_seed());
+  for (const Kernels* kernels : vector_kernels()) {
+    for (const int n : {1, 7, 8, 16, 17, 31, 40, 1032}) {
+      const auto x = random_floats(random, n);
+      auto expected = x, actual = x;
+      scalar().multiply(expected.data(), 0.22f, n);
+      kernels->multiply(actual.data(), 0.22f, n);
+      expect_same_bits(expected, actual);
+      for (int i = 0; i < n; ++i) ASSERT_EQ(expected[i], x[i] * 0.22f);
     }
   }
 }

@@ -211,7 +211,7 @@ TEST(RopeConfig, yarn_refuses_values_outside_their_limits) {
 }
 
 TEST(RopeConfig, refuses_types_that_are_not_built) {
-  for (const char* type : {"dynamic", "longrope", "su", "proportional", "mrope", "YARN"}) {
+  for (const char* type : {"dynamic", "proportional", "mrope", "YARN"}) {
     expect_unsupported(v4({{"rope_type", type}, {"factor", 2.0}}), "rope_type", type);
     expect_unsupported(v4({{"type", type}, {"factor", 2.0}}), "rope_type", type);
     expect_unsupported(v5({{"rope_type", type}, {"factor", 2.0}}), "rope_type", type);
@@ -233,13 +233,71 @@ TEST(RopeConfig, refuses_parameters_per_layer_type_by_name) {
   expect_unsupported({{"rope_scaling", nested}, {"rope_theta", 1e4}}, "rope_scaling");
 }
 
-TEST(RopeConfig, rotates_whole_heads_only) {
-  parsed(merged(v4(nullptr), {{"partial_rotary_factor", 1.0}}));
-  parsed(v5({{"partial_rotary_factor", 1}}));
-  expect_unsupported(merged(v4(nullptr), {{"partial_rotary_factor", 0.5}}),
-                     "partial_rotary_factor");
-  expect_unsupported(v5({{"partial_rotary_factor", 0.25}}), "partial_rotary_factor");
-  expect_invalid(v5({{"partial_rotary_factor", "1"}}), "partial_rotary_factor");
+TEST(RopeConfig, reads_the_share_of_a_head_that_is_rotated) {
+  EXPECT_EQ(parsed(v4(nullptr)).rotary_share, 1);
+  EXPECT_EQ(parsed(merged(v4(nullptr), {{"partial_rotary_factor", 1.0}})).rotary_share, 1);
+  EXPECT_EQ(parsed(v5({{"partial_rotary_factor", 0.25}})).rotary_share, 0.25);
+  EXPECT_EQ(parsed(merged(v4(nullptr), {{"partial_rotary_factor", 0.75}})).rotary_dim(128), 96);
+  // A quotient of whole numbers gives the whole number back.
+  for (int rotated = 2; rotated <= 80; rotated += 2) {
+    const Json config = merged(v4(nullptr), {{"partial_rotary_factor", rotated / 80.0}});
+    EXPECT_EQ(parsed(config).rotary_dim(80), rotated);
+  }
+  for (const Json& bad : {Json(0), Json(-0.5), Json(1.01), Json("1")}) {
+    expect_invalid(merged(v4(nullptr), {{"partial_rotary_factor", bad}}), "partial_rotary_factor");
+    expect_invalid(v5({{"partial_rotary_factor", bad}}), "partial_rotary_factor");
+  }
+  expect_invalid(merged(v5({{"partial_rotary_factor", 0.5}}), {{"partial_rotary_factor", 0.25}}),
+                 "partial_rotary_factor", "differs");
+}
+
+const Json kLongRope = {{"rope_type", "longrope"},
+                        {"short_factor", {1.0, 1.25}},
+                        {"long_factor", {2.0, 3.5}},
+                        {"original_max_position_embeddings", 4096}};
+
+TEST(RopeConfig, longrope_takes_the_list_of_the_models_context) {
+  RopeConfig expected;
+  expected.theta = 10000;
+  expected.scaling = RopeScaling::kLongRope;
+  expected.factor = 8;
+  expected.original_context = 4096;
+  expected.divisors = {2.0f, 3.5f};
+  expected.attention_factor = static_cast<float>(std::sqrt(1 + std::log(8.0) / std::log(4096.0)));
+  EXPECT_EQ(parsed(v4(kLongRope)), expected);
+  EXPECT_EQ(parsed(v5(kLongRope)), expected);
+  Json old = kLongRope;
+  old.erase("rope_type");
+  old.erase("original_max_position_embeddings");
+  old["type"] = "su";
+  EXPECT_EQ(parsed(merged(v4(old), {{"original_max_position_embeddings", 4096}})), expected);
+
+  for (const int original : {kContext, 2 * kContext}) {
+    const RopeConfig shorter =
+        parsed(v4(merged(kLongRope, {{"original_max_position_embeddings", original}})));
+    EXPECT_EQ(shorter.divisors, std::vector<float>({1.0f, 1.25f})) << original;
+    EXPECT_EQ(shorter.attention_factor, 1);
+  }
+  EXPECT_EQ(parsed(v4(merged(kLongRope, {{"attention_factor", 1.5}}))).attention_factor, 1.5);
+  EXPECT_EQ(parsed(v4(merged(kLongRope, {{"factor", 1}}))).attention_factor, 1);
+}
+
+TEST(RopeConfig, longrope_refuses_what_it_cannot_use) {
+  for (const char* key : {"short_factor", "long_factor"}) {
+    expect_both_invalid(merged(kLongRope, {{key, nullptr}}), key, "is missing");
+    for (const Json& bad :
+         {Json(2.0), Json::array(), Json({1.0, 0.0}), Json({1.0, -2.0}), Json({1.0, "2"}),
+          Json({1.0, 1e7}), Json({1.0, nullptr}), Json(std::vector<double>(257, 1.0))}) {
+      expect_both_invalid(merged(kLongRope, {{key, bad}}), key);
+    }
+  }
+  expect_both_invalid(merged(kLongRope, {{"long_factor", {1.0}}}), "long_factor", "as many");
+  const char* original = "original_max_position_embeddings";
+  expect_both_invalid(merged(kLongRope, {{original, nullptr}}), original, "is missing");
+  expect_both_invalid(merged(kLongRope, {{original, 1}}), original);
+  expect_both_invalid(merged(kLongRope, {{"factor", 0}}), "factor");
+  expect_both_invalid(merged(kLongRope, {{"attention_factor", 0}}), "attention_factor");
+  expect_unsupported(v4(merged(kLongRope, {{"short_mscale", 1.2}})), "short_mscale");
 }
 
 TEST(RopeConfig, refuses_parameters_that_are_no_object) {

@@ -115,10 +115,12 @@ TEST(ModelConfig, reads_the_demo_model) {
   expected.vocab_size = 8192;
   expected.context_tokens_max = 16384;
   expected.rms_norm_eps = 1e-6F;
-  expected.qk_norm = true;
+  expected.qk_norm = QkNorm::kHead;
   expected.tied_embeddings = true;
+  expected.attention_scale = 0.125F;
   expected.rope.theta = 1e6;
   expected.window.assign(8, 0);
+  expected.layer_rope.assign(8, LayerRope::kMain);
   EXPECT_EQ(config, expected);
 }
 
@@ -133,21 +135,39 @@ TEST(ModelConfig, reads_a_v4_file_as_published) {
   EXPECT_TRUE(config.tied_embeddings);
 }
 
-TEST(ModelConfig, accepts_the_four_types_and_names_them_when_it_refuses) {
-  for (const char* type : {"llama", "mistral", "qwen2", "qwen3"}) {
-    EXPECT_EQ(parsed(minimal(type)).model_type, type);
+TEST(ModelConfig, accepts_its_families_and_names_them_when_it_refuses) {
+  const std::vector<std::string> families = {"gemma3_text", "granite", "llama", "mistral", "olmo2",
+                                             "phi3",        "qwen2",   "qwen3", "smollm3"};
+  std::string names;
+  for (const std::string& type : families) {
+    EXPECT_EQ(parsed(minimal(type.c_str())).model_type, type);
+    names += (names.empty() ? "" : ", ") + type;
   }
-  const auto result = parse_model_config(minimal("qwen3_5"));
+  const auto result = parse_model_config(minimal("qwen4"));
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().to_string(),
-            "unsupported: model_type: \"qwen3_5\" is not supported (supported: llama, mistral, "
-            "qwen2, qwen3) (in config.json)");
-  for (const char* type : {"", "Qwen3", "qwen3 ", "qwen", "llama4", "gemma3"}) {
+            "unsupported: model_type: \"qwen4\" is not supported (supported: " + names +
+                ") (in config.json)");
+  for (const char* type : {"", "Qwen3", "qwen3 ", "qwen", "gemma2", "olmo3"}) {
     expect_unsupported(minimal(type), "model_type");
   }
   expect_invalid(without(minimal(), "model_type"), "model_type", "is missing");
   expect_invalid(with(minimal(), "model_type", 3), "model_type");
-  expect_unsupported({{"model_type", "gemma3"}, {"text_config", minimal()}}, "model_type");
+}
+
+TEST(ModelConfig, says_which_kind_of_model_it_refuses) {
+  for (const char* type : {"mamba", "jamba", "granitemoehybrid", "qwen3_next", "lfm2", "rwkv",
+                           "falcon_h1", "qwen3_5"}) {
+    expect_unsupported(minimal(type), "model_type", "recurrent or a hybrid");
+  }
+  for (const char* type : {"mixtral", "qwen3_moe", "olmoe", "phimoe", "granitemoe", "llama4"}) {
+    expect_unsupported(minimal(type), "model_type", "a mixture of experts");
+  }
+  for (const char* type : {"llava", "qwen2_vl", "mllama", "mistral3", "gemma3n"}) {
+    expect_unsupported(minimal(type), "model_type", "a multimodal model");
+  }
+  expect_unsupported({{"model_type", "gemma3"}, {"text_config", minimal("gemma3_text")}},
+                     "model_type", "a multimodal model");
 }
 
 TEST(ModelConfig, keeps_long_and_strange_names_out_of_its_messages) {
@@ -247,6 +267,8 @@ TEST(ModelConfig, knows_which_projections_have_a_bias) {
       {"mistral", false, false, false, false}, {"mistral", true, false, false, false},
       {"qwen2", false, true, false, false},    {"qwen2", true, true, false, false},
       {"qwen3", false, false, false, false},   {"qwen3", true, true, true, false},
+      {"granite", false, false, false, false}, {"granite", true, true, true, true},
+      {"smollm3", false, false, false, false}, {"smollm3", true, true, true, true},
   };
   for (const auto& [type, set, qkv, output, mlp] : cases) {
     Json config = minimal(type);
@@ -255,7 +277,7 @@ TEST(ModelConfig, knows_which_projections_have_a_bias) {
     EXPECT_EQ(result.qkv_bias, qkv) << type << set;
     EXPECT_EQ(result.output_bias, output) << type << set;
     EXPECT_EQ(result.mlp_bias, mlp) << type << set;
-    EXPECT_EQ(result.qk_norm, std::string_view(type) == "qwen3");
+    EXPECT_EQ(result.qk_norm, std::string_view(type) == "qwen3" ? QkNorm::kHead : QkNorm::kNone);
   }
   expect_invalid(with(minimal(), "attention_bias", "yes"), "attention_bias");
   expect_invalid(with(minimal(), "mlp_bias", 1), "mlp_bias");
@@ -269,7 +291,9 @@ TEST(ModelConfig, embeddings_are_tied_only_if_the_file_says_so) {
 }
 
 TEST(ModelConfig, refuses_what_is_not_built) {
-  for (const char* activation : {"gelu", "relu", "gelu_pytorch_tanh", "SiLU", ""}) {
+  EXPECT_EQ(parsed(with(minimal(), "hidden_act", "gelu_pytorch_tanh")).activation,
+            Activation::kGeluTanh);
+  for (const char* activation : {"gelu", "relu", "gelu_new", "SiLU", ""}) {
     expect_unsupported(with(minimal(), "hidden_act", activation), "hidden_act");
   }
   expect_invalid(without(minimal(), "hidden_act"), "hidden_act", "is missing");

@@ -305,7 +305,18 @@ TEST(RootKey, depends_on_all_that_k_and_v_depend_on) {
   EXPECT_TRUE(changed(model.config.rope.scaling, RopeScaling::kLinear));
   EXPECT_TRUE(changed(model.config.rope.factor, 5.0));
   EXPECT_TRUE(changed(model.config.rope.attention_factor, 5.0));
+  EXPECT_TRUE(changed(model.config.rope.rotary_share, 0.5));
+  EXPECT_TRUE(changed(model.config.rope.divisors, std::vector<float>(32, 2.0f)));
+  EXPECT_TRUE(changed(model.config.local_rope.theta, 5.0));
+  EXPECT_TRUE(changed(model.config.layer_rope, std::vector<LayerRope>(8, LayerRope::kNone)));
   EXPECT_TRUE(changed(model.config.rms_norm_eps, 1e-5f));
+  EXPECT_TRUE(changed(model.config.activation, Activation::kGeluTanh));
+  EXPECT_TRUE(changed(model.config.qk_norm, QkNorm::kNone));
+  EXPECT_TRUE(changed(model.config.norms_add_one, true));
+  EXPECT_TRUE(changed(model.config.attention_scale, 0.5f));
+  EXPECT_TRUE(changed(model.config.attention_soft_cap, 50.0f));
+  EXPECT_TRUE(changed(model.config.residual_multiplier, 0.5f));
+  EXPECT_TRUE(changed(model.weights.embedding_multiplier, 2.0f));
   EXPECT_TRUE(changed(model.config.window, std::vector<int>(8, 100)));
   EXPECT_TRUE(changed(model.weights.digest.bytes[31], uint8_t(model.weights.digest.bytes[31] ^ 1)));
   // Instruction sets of the same bits share their chains.

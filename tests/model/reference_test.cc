@@ -1,5 +1,6 @@
-// The forward pass against another implementation (transformers, float32): losses, logits and
-// greedy continuations of every fixture model on every instruction set.
+// The forward pass against another implementation: losses, logits and greedy continuations of every
+// fixture model on every instruction set. The other one is transformers (float32); for the families
+// of tests/model/fixtures it is our own, tests/model/reference (float64).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +35,8 @@ void keep_worse(double& worst, double error) {
 }
 
 Json read_reference(const std::string& name) {
-  const auto text = read_file(shared_dir() / "fixtures" / name / "reference.json", 64 << 20);
+  const auto folder = name == "demo" ? shared_dir() / "fixtures/demo" : model_dir(name);
+  const auto text = read_file(folder / "reference.json", 64 << 20);
   EXPECT_TRUE(text.ok());
   return text.ok() ? *parse_json(*text, "reference.json") : Json();
 }
@@ -122,6 +124,12 @@ TEST(Reference, tiny_models_agree_on_every_instruction_set) {
   REQUIRE_SHARED("fixtures/qwen3-gqa/reference.json");
   for (const Isa isa : isas({Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kOpenblas})) {
     for (const std::string& name : fixture_models()) check_model(name, isa, {99, 99});
+  }
+}
+
+TEST(Reference, families_agree_on_every_instruction_set) {
+  for (const Isa isa : isas({Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kOpenblas})) {
+    for (const std::string& name : family_models()) check_model(name, isa, {99, 99});
   }
 }
 

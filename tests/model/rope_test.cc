@@ -71,6 +71,23 @@ TEST(Rope, linear_scaling_stretches_all_positions_alike) {
   }
 }
 
+TEST(Rope, longrope_divides_each_frequency_by_its_own_number) {
+  RopeConfig config;
+  config.theta = 10000;
+  config.scaling = RopeScaling::kLongRope;
+  config.divisors = {1.0f, 1.5f, 7.25f};
+  config.attention_factor = 1.25;
+  const RopeTable table(config, 6);
+  ASSERT_EQ(table.frequencies().size(), 3u);
+  for (int i = 0; i < 3; ++i) {
+    const Real divisor = config.divisors[static_cast<size_t>(i)];
+    expect_close(table.frequencies()[i], plain_frequency(10000, i, 6) / divisor, i);
+  }
+  std::vector<float> cos(3), sin(3);
+  table.angles(0, cos.data(), sin.data());
+  EXPECT_EQ(cos, std::vector<float>(3, 1.25f));
+}
+
 TEST(Rope, llama3_keeps_short_waves_stretches_long_ones_and_blends_between) {
   const RopeConfig config = llama3_config();
   const RopeTable table(config, 64);

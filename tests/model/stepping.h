@@ -31,8 +31,18 @@ inline const std::vector<std::string>& fixture_models() {
   return names;
 }
 
+// Models of tests/model/fixtures, which tests/model/reference made: one of each further family, and
+// more where a family has several ways.
+inline const std::vector<std::string>& family_models() {
+  static const std::vector<std::string> names = {"gemma3", "gemma3-caps",   "granite", "olmo2",
+                                                 "phi3",   "phi3-longrope", "smollm3"};
+  return names;
+}
+
 // The folder of a fixture's weights.
 inline std::filesystem::path model_dir(const std::string& name) {
+  const auto own = std::filesystem::path(CASCADE_SOURCE_DIR) / "tests/model/fixtures" / name;
+  if (std::filesystem::exists(own)) return own;
   return name == "demo" ? demo_model_dir() : shared_dir() / "fixtures" / name;
 }
 

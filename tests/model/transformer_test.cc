@@ -27,10 +27,12 @@ ModelConfig tiny_config() {
   config.vocab_size = 50;  // not whole panels
   config.context_tokens_max = 8192;
   config.rms_norm_eps = 1e-6f;
-  config.qk_norm = true;
+  config.qk_norm = QkNorm::kHead;
   config.tied_embeddings = true;
+  config.attention_scale = 1 / std::sqrt(8.0f);
   config.rope.theta = 10000;
   config.window = {0, 0};
+  config.layer_rope = {LayerRope::kMain, LayerRope::kMain};
   return config;
 }
 

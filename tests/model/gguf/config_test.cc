@@ -34,7 +34,7 @@ TEST(GgufConfig, reads_sizes_and_switches) {
   EXPECT_EQ(config->vocab_size, 260);
   EXPECT_EQ(config->context_tokens_max, 256);
   EXPECT_EQ(config->rms_norm_eps, 1e-6f);
-  EXPECT_TRUE(config->qk_norm);
+  EXPECT_EQ(config->qk_norm, QkNorm::kHead);
   EXPECT_TRUE(config->tied_embeddings);
   EXPECT_EQ(config->rope.theta, 1e4);
   const auto untied = config_of(SmallModel().file([](GgufWriter& out) {
@@ -44,7 +44,7 @@ TEST(GgufConfig, reads_sizes_and_switches) {
 }
 
 TEST(GgufConfig, architectures_that_are_not_built_are_refused_by_name) {
-  for (const char* name : {"gemma3", "phi3", "qwen3moe", "gpt2", "mistral3", "", "Qwen3"}) {
+  for (const char* name : {"gemma2", "gpt2", "gemma3_text", "mistral", "", "Qwen3"}) {
     const Error error = error_of(SmallModel{.architecture = name, .without = {}}.file());
     EXPECT_EQ(error.code, ErrorCode::kUnsupported) << name;
     EXPECT_EQ(error.field, "general.architecture");
@@ -55,6 +55,11 @@ TEST(GgufConfig, architectures_that_are_not_built_are_refused_by_name) {
     const Error error = error_of(SmallModel{.architecture = name, .without = {}}.file());
     EXPECT_EQ(error.code, ErrorCode::kUnsupported) << name;
     EXPECT_NE(error.message.find("recurrent or a hybrid"), std::string::npos);
+  }
+  for (const char* name : {"qwen3moe", "deepseek2", "granitemoe"}) {
+    const Error error = error_of(SmallModel{.architecture = name, .without = {}}.file());
+    EXPECT_EQ(error.code, ErrorCode::kUnsupported) << name;
+    EXPECT_NE(error.message.find("a mixture of experts"), std::string::npos);
   }
   EXPECT_EQ(error_of(SmallModel{.without = {"general.architecture"}}.file()).code,
             ErrorCode::kNotFound);
@@ -83,6 +88,110 @@ TEST(GgufConfig, what_changes_the_arithmetic_is_refused) {
   refused("rope_freqs.weight", [](GgufWriter& w) {
     w.tensor("rope_freqs.weight", {8}, kGgmlF32, encode_values({1, 1, 1, 1, 2, 2, 2, 4}, kGgmlF32));
   });
+}
+
+TEST(GgufConfig, reads_the_keys_of_granite_and_of_nobody_else) {
+  const auto granite = [](const std::function<void(GgufWriter&)>& add) {
+    return config_of(SmallModel{.architecture = "granite", .without = {}}.file(add));
+  };
+  const auto config = granite([](GgufWriter& out) {
+    out.f32("granite.attention.scale", 0.5f).f32("granite.embedding_scale", 12);
+    out.f32("granite.residual_scale", 0.25f).f32("granite.logit_scale", 8);
+  });
+  ASSERT_TRUE(config.ok()) << config.error().to_string();
+  EXPECT_EQ(config->attention_scale, 0.5f);
+  EXPECT_EQ(config->embedding_multiplier, 12);
+  EXPECT_EQ(config->residual_multiplier, 0.25f);
+  EXPECT_EQ(config->logit_multiplier, 0.125f);
+  EXPECT_EQ(granite({})->attention_scale, 0.25f) << "1 / sqrt(16)";
+  for (const char* key : {"attention.scale", "embedding_scale", "residual_scale", "logit_scale"}) {
+    const std::string name = "granite." + std::string(key);
+    const auto bad = granite([&](GgufWriter& out) { out.f32(name, 0); });
+    ASSERT_FALSE(bad.ok());
+    EXPECT_EQ(bad.error().field, name);
+  }
+}
+
+TEST(GgufConfig, reads_the_keys_of_gemma) {
+  const auto gemma = [](const std::function<void(GgufWriter&)>& add) {
+    return config_of(SmallModel{.architecture = "gemma3", .without = {}}.file(add));
+  };
+  const auto config = gemma([](GgufWriter& out) {
+    out.u32("gemma3.attention.sliding_window", 100).f32("gemma3.final_logit_softcapping", 30);
+    out.f32("gemma3.rope.freq_base_swa", 2e4f).u32("gemma3.attention.sliding_window_pattern", 2);
+  });
+  ASSERT_TRUE(config.ok()) << config.error().to_string();
+  EXPECT_EQ(config->model_type, "gemma3_text");
+  EXPECT_EQ(config->window, std::vector<int>({100}));
+  EXPECT_EQ(config->local_rope.theta, 2e4);
+  EXPECT_EQ(config->logit_soft_cap, 30);
+  EXPECT_EQ(config->attention_scale, 0.25f);
+  EXPECT_FALSE(config->norms_add_one) << "files hold the sums";
+  EXPECT_EQ(gemma([](GgufWriter& out) {
+              out.u32("gemma3.attention.sliding_window", 100);
+            })->local_rope.theta,
+            1e4);
+  const auto plain = gemma({});
+  ASSERT_TRUE(plain.ok());
+  EXPECT_EQ(plain->window, std::vector<int>({0}));
+  EXPECT_EQ(plain->layer_rope, std::vector<LayerRope>({LayerRope::kMain}));
+  for (const char* key : {"attention.sliding_window", "attention.sliding_window_pattern"}) {
+    const std::string name = "gemma3." + std::string(key);
+    const auto bad = gemma([&](GgufWriter& out) {
+      out.u32(name, 0);
+      if (name.ends_with("pattern")) out.u32("gemma3.attention.sliding_window", 100);
+    });
+    ASSERT_FALSE(bad.ok()) << name;
+    EXPECT_EQ(bad.error().field, name);
+  }
+}
+
+TEST(GgufConfig, reads_the_keys_of_phi) {
+  const auto phi = [](const std::function<void(GgufWriter&)>& add) {
+    return config_of(SmallModel{.architecture = "phi3", .without = {}}.file(add));
+  };
+  const auto part = phi([](GgufWriter& out) {
+    out.u32("phi3.rope.dimension_count", 12).u32("phi3.attention.sliding_window", 64);
+    out.u32("phi3.rope.scaling.original_context_length", 256);
+  });
+  ASSERT_TRUE(part.ok()) << part.error().to_string();
+  EXPECT_EQ(part->rope.rotary_dim(16), 12);
+  EXPECT_EQ(part->rope.scaling, RopeScaling::kNone);
+  EXPECT_EQ(part->window, std::vector<int>({64}));
+  EXPECT_EQ(phi([](GgufWriter& out) { out.u32("phi3.attention.sliding_window", 0); })->window,
+            std::vector<int>({0}));
+
+  const auto longrope = [&](std::vector<float> longer, uint32_t original, bool both = true) {
+    return phi([&](GgufWriter& out) {
+      out.u32("phi3.rope.scaling.original_context_length", original);
+      out.f32("phi3.rope.scaling.attn_factor", 1.25f);
+      out.tensor("rope_factors_long.weight", {longer.size()}, kGgmlF32,
+                 encode_values(longer, kGgmlF32));
+      const std::vector<float> shorter(longer.size(), 1.0f);
+      if (!both) return;
+      out.tensor("rope_factors_short.weight", {longer.size()}, kGgmlF32,
+                 encode_values(shorter, kGgmlF32));
+    });
+  };
+  const std::vector<float> longer = {1, 2, 3, 4, 5, 6, 7, 8.5f};
+  const auto config = longrope(longer, 128);
+  ASSERT_TRUE(config.ok()) << config.error().to_string();
+  EXPECT_EQ(config->rope.divisors, longer);
+  EXPECT_EQ(config->rope.attention_factor, 1.25);
+  EXPECT_EQ(longrope(longer, 256)->rope.divisors, std::vector<float>(8, 1.0f));
+  EXPECT_EQ(longrope({1, 2}, 128).error().field, "rope_factors_long.weight");
+  EXPECT_EQ(longrope({1, 2, 3, 4, 5, 6, 7, -1}, 128).error().field, "rope_factors_long.weight");
+  EXPECT_EQ(longrope(longer, 128, false).error().field, "rope_factors_short.weight");
+}
+
+TEST(GgufConfig, smollm_does_not_rotate_every_fourth_layer) {
+  const auto config =
+      config_of(SmallModel{.architecture = "smollm3", .without = {"block_count"}}.file(
+          [](GgufWriter& out) { out.u32("smollm3.block_count", 5); }));
+  ASSERT_TRUE(config.ok()) << config.error().to_string();
+  for (size_t layer = 0; layer < 5; ++layer) {
+    EXPECT_EQ(config->layer_rope[layer], layer == 3 ? LayerRope::kNone : LayerRope::kMain);
+  }
 }
 
 TEST(GgufConfig, missing_and_ill_typed_keys_are_named) {

@@ -261,7 +261,7 @@ void write_tensors(const fs::path& folder, const PlainTensors& tensors, GgmlType
     }
     const GgmlType stored = is_matrix(tensor) ? type : kGgmlF32;
     const std::vector<uint64_t> dimensions(tensor.shape.rbegin(), tensor.shape.rend());
-    out.tensor(gguf_tensor_name(name).value(), dimensions, stored,
+    out.tensor(gguf_tensor_name(name, config.model_type).value(), dimensions, stored,
                encode_values(written.values, stored));
   }
   if (begin != 0 || config.rope.scaling != RopeScaling::kLlama3) return;

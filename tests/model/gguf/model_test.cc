@@ -25,14 +25,15 @@ ModelOptions exact(WeightType type = WeightType::kF32) {
 }
 
 // Logits of the last token of a fixed chain, as bits. Empty, and a failure, if it cannot be loaded.
-std::vector<uint32_t> logits_of(const fs::path& path, const ModelOptions& options) {
+std::vector<uint32_t> logits_of(const fs::path& path, const ModelOptions& options,
+                                int tokens = 40) {
   const auto model = load_model(path, options, two_threads());
   EXPECT_TRUE(model.ok()) << model.error().to_string();
   if (!model.ok()) return {};
   const Model& m = **model;
   Transformer transformer(m.config, m.weights, *m.kernels, m.kv_layout, two_threads());
   Ids ids;
-  for (int i = 0; i < 40; ++i) ids.push_back((i * 37 + 11) % m.config.vocab_size);
+  for (int i = 0; i < tokens; ++i) ids.push_back((i * 37 + 11) % m.config.vocab_size);
   const Trace trace = run_chain(transformer, m.kv_layout, ids, ids.size());
   const auto hidden = static_cast<size_t>(m.config.hidden_size);
   std::vector<float> logits(static_cast<size_t>(m.config.vocab_size));
@@ -63,6 +64,28 @@ TEST(GgufModel, gives_the_bits_of_the_folder_in_every_type) {
     // Packed from the same numbers: as int8, too.
     EXPECT_EQ(logits_of(file, exact(WeightType::kInt8)),
               logits_of(folder.path(), exact(WeightType::kInt8)));
+  }
+}
+
+// Files that tests/model/reference wrote with the names and keys that llama.cpp has.
+TEST(GgufModel, every_family_gives_the_bits_of_its_folder) {
+  constexpr int kTokens = 150;  // beyond the windows, and over two pages
+  for (const char* name : {"gemma3", "granite", "olmo2", "phi3", "phi3-longrope", "smollm3"}) {
+    SCOPED_TRACE(name);
+    const fs::path folder = model_dir(name);
+    TemporaryFolder copy;
+    write_folder(folder, read_tensors(folder), copy.path());
+    for (const WeightType type : {WeightType::kF32, WeightType::kBf16, WeightType::kInt4}) {
+      const auto expected = logits_of(folder, exact(type), kTokens);
+      ASSERT_FALSE(expected.empty());
+      EXPECT_EQ(logits_of(folder / "model-bf16.gguf", exact(type), kTokens), expected);
+      EXPECT_EQ(logits_of(folder / "model-f32.gguf", exact(type), kTokens),
+                logits_of(copy.path(), exact(type), kTokens));
+    }
+    auto config = load_model_config(folder / "model-f32.gguf");
+    ASSERT_TRUE(config.ok()) << config.error().to_string();
+    config->norms_add_one = std::string_view(name) == "gemma3";  // the file holds the sums
+    EXPECT_EQ(*config, *load_model_config(folder));
   }
 }
 

@@ -1,0 +1,104 @@
+// The table of families, and the names of what is refused.
+#include "model/config_family.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "model/json_fields.h"
+
+namespace cascade {
+namespace {
+
+// What transformers' configuration classes assume where a file leaves sliding_window out.
+constexpr int kWindowDefault = 4096;
+
+constexpr std::array<ModelFamily, 9> kFamilies = {{
+    {.name = "gemma3_text",
+     .attention_bias = BiasRule::kByKey,
+     .windows = WindowRule::kPattern,
+     .window_default = kWindowDefault,
+     .qk_norm = QkNorm::kHead,
+     .output_norms = true,
+     .tied_by_default = true,
+     .is_gemma = true},
+    {.name = "granite",
+     .attention_bias = BiasRule::kByKey,
+     .has_mlp_bias_key = true,
+     .has_multipliers = true},
+    {.name = "llama", .attention_bias = BiasRule::kByKey, .has_mlp_bias_key = true},
+    {.name = "mistral", .windows = WindowRule::kAllLayers, .window_default = kWindowDefault},
+    {.name = "olmo2",
+     .attention_bias = BiasRule::kByKey,
+     .qk_norm = QkNorm::kWhole,
+     .input_norms = false,
+     .output_norms = true},
+    {.name = "phi3",
+     .windows = WindowRule::kAllLayers,
+     .fused_projections = true,
+     .rotates_in_part = true},
+    {.name = "qwen2",
+     .attention_bias = BiasRule::kQkv,
+     .windows = WindowRule::kLaterLayers,
+     .window_default = kWindowDefault},
+    {.name = "qwen3",
+     .attention_bias = BiasRule::kByKey,
+     .windows = WindowRule::kLaterLayers,
+     .window_default = kWindowDefault,
+     .qk_norm = QkNorm::kHead},
+    {.name = "smollm3",
+     .attention_bias = BiasRule::kByKey,
+     .has_mlp_bias_key = true,
+     .windows = WindowRule::kNopeLayers,
+     .tied_by_default = true,
+     .has_nope_layers = true},
+}};
+
+// Their state is not keys and values of tokens, and cannot be cut at a token or joined.
+constexpr auto kRecurrent = std::to_array<std::string_view>(
+    {"arwkv7",         "bamba",      "falcon-h1",    "falcon_h1",       "falcon_mamba",
+     "granitehybrid",  "jamba",      "kimi-linear",  "kimi_linear",     "lfm2",
+     "lfm2moe",        "lfm2_moe",   "mamba",        "mamba2",          "nemotron_h",
+     "nemotron_h_moe", "plamo2",     "qwen35",       "qwen35moe",       "qwen3_5",
+     "qwen3_5_moe",    "qwen3_next", "qwen3next",    "recurrent_gemma", "rwkv",
+     "rwkv5",          "rwkv6",      "rwkv6qwen2",   "rwkv7",           "zamba",
+     "zamba2",         "minimax",    "qwen3_5_text", "granitemoehybrid"});
+constexpr auto kExperts = std::to_array<std::string_view>(
+    {"dbrx",    "deepseek2",  "deepseek_v2", "deepseek_v3",   "ernie4_5_moe", "glm4_moe",
+     "gpt-oss", "gpt_oss",    "granitemoe",  "llama4",        "llama4_text",  "mixtral",
+     "olmoe",   "phimoe",     "qwen2_moe",   "qwen2moe",      "qwen3_moe",    "qwen3moe",
+     "glm4moe", "minimax_m2", "jetmoe",      "hunyuan_v1_moe"});
+constexpr auto kMultimodal = std::to_array<std::string_view>(
+    {"gemma3",          "gemma3n",    "gemma4",   "idefics3",     "internvl",
+     "llava",           "llava_next", "mistral3", "mllama",       "paligemma",
+     "phi4_multimodal", "phi4mm",     "pixtral",  "qwen2_5_omni", "qwen2_5_vl",
+     "qwen2_vl",        "qwen2vl",    "qwen3_vl", "qwen3vl",      "smolvlm"});
+
+std::string supported_names() {
+  std::string names;
+  for (const ModelFamily& family : kFamilies) {
+    if (!names.empty()) names += ", ";
+    names += family.name;
+  }
+  return names;
+}
+
+}  // namespace
+
+std::string_view unsupported_kind(std::string_view name) {
+  if (std::ranges::count(kRecurrent, name) != 0) return "recurrent or a hybrid";
+  if (std::ranges::count(kExperts, name) != 0) return "a mixture of experts";
+  if (std::ranges::count(kMultimodal, name) != 0) return "a multimodal model";
+  return "";
+}
+
+Result<const ModelFamily*> model_family(std::string_view model_type, std::string_view field) {
+  const auto* found = std::ranges::find(kFamilies, model_type, &ModelFamily::name);
+  if (found != kFamilies.end()) return found;
+  const std::string kind(unsupported_kind(model_type));
+  return unsupported(std::string(field),
+                     quote_text(model_type) + " is " + (kind.empty() ? "" : kind + ", which is ") +
+                         "not supported (supported: " + supported_names() + ")");
+}
+
+}  // namespace cascade

@@ -1,0 +1,52 @@
+// What the families of models differ in, whatever a configuration's file says.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/config.h"
+
+namespace cascade {
+
+// Which layers have a sliding window, and by which keys.
+enum class WindowRule : uint8_t {
+  kNone,
+  kAllLayers,    // sliding_window
+  kLaterLayers,  // use_sliding_window, from layer max_window_layers on
+  kPattern,      // all but every sliding_window_pattern-th
+  kNopeLayers,   // use_sliding_window: those that do not rotate
+};
+
+enum class BiasRule : uint8_t {
+  kNone,
+  kQkv,    // of q, k and v, always
+  kByKey,  // of q, k, v and output if attention_bias says so
+};
+
+struct ModelFamily {
+  std::string_view name;  // model_type
+  BiasRule attention_bias = BiasRule::kNone;
+  bool has_mlp_bias_key = false;
+  WindowRule windows = WindowRule::kNone;
+  int window_default = 0;  // where the file does not have sliding_window; 0 = none
+  QkNorm qk_norm = QkNorm::kNone;
+  bool input_norms = true;
+  bool output_norms = false;
+  bool fused_projections = false;
+  bool tied_by_default = false;
+  bool rotates_in_part = false;  // partial_rotary_factor counts
+  bool has_nope_layers = false;  // no_rope_layers, no_rope_layer_interval
+  bool has_multipliers = false;  // granite's four
+  bool is_gemma = false;         // scaled embeddings, 1 + weight, two RoPEs, soft caps
+};
+
+// The family that a file's model_type names. Errors: kUnsupported, field `field`, which says so if
+// it is the name of a recurrent, mixed-expert or multimodal architecture.
+Result<const ModelFamily*> model_family(std::string_view model_type, std::string_view field);
+
+// The kind of a model that is known and not supported, "recurrent or a hybrid", ...; else empty.
+// Takes names of config.json and of GGUF.
+std::string_view unsupported_kind(std::string_view name);
+
+}  // namespace cascade

@@ -1,0 +1,174 @@
+// Windows and rotation by layer: lists of a file, or a family's pattern.
+#include "model/config_layers.h"
+
+#include <algorithm>
+#include <climits>
+
+#include "model/config_rope.h"
+#include "model/json_fields.h"
+
+namespace cascade {
+namespace {
+
+// What transformers' configuration classes assume where a file leaves the key out.
+constexpr int64_t kMaxWindowLayersDefault = 28;
+constexpr int64_t kPatternDefault = 6;
+constexpr int64_t kNopeIntervalDefault = 4;
+constexpr double kLocalThetaDefault = 10'000;
+
+constexpr std::string_view kSliding = "sliding_attention";
+constexpr std::string_view kFull = "full_attention";
+
+// The width of the sliding window, or 0 if the model has none.
+Result<int> sliding_window(const Json& config, const ModelFamily& family) {
+  const bool asks =
+      family.windows == WindowRule::kLaterLayers || family.windows == WindowRule::kNopeLayers;
+  if (asks) {
+    ASSIGN_OR_RETURN(const bool is_used, optional_bool(config, "use_sliding_window", false));
+    if (!is_used) return 0;
+  }
+  // Null says that there is none; only an absent key has the default.
+  const int64_t fallback = config.contains("sliding_window") ? 0 : family.window_default;
+  ASSIGN_OR_RETURN(const int64_t window,
+                   optional_int(config, "sliding_window", 1, INT_MAX, fallback));
+  return static_cast<int>(window);
+}
+
+// Which layers have the window: 1 or 0 each, from layer_types. Precondition: it is not null.
+Result<std::vector<int>> layers_by_type(const Json& types, int layers) {
+  if (!types.is_array() || types.size() != static_cast<size_t>(layers)) {
+    return invalid_argument("layer_types", "must be a list of num_hidden_layers (" +
+                                               std::to_string(layers) + ") strings");
+  }
+  std::vector<int> is_sliding;
+  for (const Json& type : types) {
+    if (!type.is_string()) return invalid_argument("layer_types", "must contain strings only");
+    const auto& name = type.get_ref<const std::string&>();
+    if (name != kSliding && name != kFull) {
+      return unsupported("layer_types", quote_text(name) +
+                                            " is not supported (supported: full_attention, "
+                                            "sliding_attention)");
+    }
+    is_sliding.push_back(name == kSliding ? 1 : 0);
+  }
+  return is_sliding;
+}
+
+// Which layers of a model that slides have the window, 1 or 0 each, by its family's rule.
+Result<std::vector<int>> layers_by_rule(const Json& config, const ModelFamily& family,
+                                        const ModelConfig& model) {
+  std::vector<int> is_sliding(static_cast<size_t>(model.layers), 0);
+  const auto mark = [&](const auto& slides) {
+    for (int64_t layer = 0; layer < model.layers; ++layer) {
+      is_sliding[static_cast<size_t>(layer)] = slides(layer) ? 1 : 0;
+    }
+  };
+  switch (family.windows) {
+    case WindowRule::kNone: break;
+    case WindowRule::kAllLayers: mark([](int64_t) { return true; }); break;
+    case WindowRule::kLaterLayers: {
+      ASSIGN_OR_RETURN(const int64_t first, optional_int(config, "max_window_layers", 0, INT_MAX,
+                                                         kMaxWindowLayersDefault));
+      mark([&](int64_t layer) { return layer >= first; });
+      break;
+    }
+    case WindowRule::kPattern: {
+      ASSIGN_OR_RETURN(const int64_t pattern,
+                       optional_int(config, "sliding_window_pattern", 1, INT_MAX, kPatternDefault));
+      mark([&](int64_t layer) { return (layer + 1) % pattern != 0; });
+      break;
+    }
+    case WindowRule::kNopeLayers:
+      mark([&](int64_t layer) {
+        return model.layer_rope[static_cast<size_t>(layer)] == LayerRope::kNone;
+      });
+      break;
+  }
+  return is_sliding;
+}
+
+// The layers that a model of the family rotates, from a list of 1 and 0 or an interval.
+Status read_nope_layers(const Json& config, ModelConfig& out) {
+  constexpr std::string_view kKey = "no_rope_layers";
+  const Json* rotates = find_field(config, kKey);
+  if (rotates == nullptr) {
+    ASSIGN_OR_RETURN(const int64_t interval, optional_int(config, "no_rope_layer_interval", 1,
+                                                          INT_MAX, kNopeIntervalDefault));
+    for (int64_t layer = 0; layer < out.layers; ++layer) {
+      if ((layer + 1) % interval == 0) {
+        out.layer_rope[static_cast<size_t>(layer)] = LayerRope::kNone;
+      }
+    }
+    return {};
+  }
+  if (!rotates->is_array() || rotates->size() < out.layer_rope.size()) {
+    return invalid_argument(std::string(kKey), "must be a list of at least num_hidden_layers (" +
+                                                   std::to_string(out.layers) + ") numbers");
+  }
+  for (size_t layer = 0; layer < out.layer_rope.size(); ++layer) {
+    const Json& value = (*rotates)[layer];
+    if (value != 0 && value != 1) {
+      return invalid_argument(std::string(kKey), "must contain 0 (no RoPE) and 1 only");
+    }
+    if (value == 0) out.layer_rope[layer] = LayerRope::kNone;
+  }
+  return {};
+}
+
+// The parameters of one type of layers, where a file of transformers 5 nests them by type; as a
+// configuration of their own.
+Json rope_of_type(const Json& config, std::string_view type) {
+  const Json* parameters = find_field(config, "rope_parameters");
+  if (parameters == nullptr) return {};
+  const Json* nested = find_field(*parameters, type);
+  if (nested == nullptr) return {};
+  return {{"rope_parameters", *nested}};
+}
+
+}  // namespace
+
+Status read_layers(const Json& config, const ModelFamily& family, ModelConfig& out) {
+  const auto layers = static_cast<size_t>(out.layers);
+  out.window.assign(layers, 0);
+  out.layer_rope.assign(layers, LayerRope::kMain);
+  if (family.has_nope_layers) RETURN_IF_ERROR(read_nope_layers(config, out));
+  if (family.windows == WindowRule::kNone) return {};
+  ASSIGN_OR_RETURN(const int window, sliding_window(config, family));
+  const Json* types = find_field(config, "layer_types");
+  ASSIGN_OR_RETURN(out.window, types != nullptr ? layers_by_type(*types, out.layers)
+                                                : layers_by_rule(config, family, out));
+  const bool any = std::ranges::count(out.window, 1) != 0;
+  if (types != nullptr && any && window == 0) {
+    return invalid_argument("layer_types", "has sliding_attention, but sliding_window is off");
+  }
+  for (size_t layer = 0; layer < layers; ++layer) {
+    if (family.is_gemma && out.window[layer] == 1) out.layer_rope[layer] = LayerRope::kLocal;
+    out.window[layer] *= window;
+  }
+  return {};
+}
+
+Status read_ropes(const Json& config, const ModelFamily& family, ModelConfig& out) {
+  const Json nested = family.is_gemma ? rope_of_type(config, kFull) : Json();
+  ASSIGN_OR_RETURN(out.rope,
+                   parse_rope_config(nested.is_null() ? config : nested, out.context_tokens_max));
+  if (std::ranges::count(out.layer_rope, LayerRope::kLocal) == 0) return {};
+  Json local = rope_of_type(config, kSliding);
+  const bool is_nested = !local.is_null();
+  if (!is_nested) {
+    // Nobody else's scaling: plain RoPE with a base of its own.
+    const Json* theta = find_field(config, "rope_local_base_freq");
+    local["rope_theta"] = theta != nullptr ? *theta : Json(kLocalThetaDefault);
+  }
+  Result<RopeConfig> rope = parse_rope_config(local, out.context_tokens_max);
+  if (!rope.ok()) {
+    Error error = std::move(rope).error();
+    if (!is_nested && error.field == "rope_theta") error.field = "rope_local_base_freq";
+    return error;
+  }
+  out.local_rope = std::move(rope).value();
+  if (out.local_rope.rotary_share == out.rope.rotary_share) return {};
+  return unsupported("partial_rotary_factor", "must be the same for all types of layers");
+}
+
+}  // namespace cascade

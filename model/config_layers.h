@@ -1,0 +1,20 @@
+// The parts of config.json that say what single layers do: windows, and whether and how they
+// rotate.
+#pragma once
+
+#include "base/json.h"
+#include "base/result.h"
+#include "model/config.h"
+#include "model/config_family.h"
+
+namespace cascade {
+
+// Fills out.window and out.layer_rope. Precondition: out.layers is set. Errors: as
+// parse_model_config.
+Status read_layers(const Json& config, const ModelFamily& family, ModelConfig& out);
+
+// Fills out.rope and out.local_rope. Precondition: out.layer_rope and out.context_tokens_max are
+// set. Errors: as parse_model_config.
+Status read_ropes(const Json& config, const ModelFamily& family, ModelConfig& out);
+
+}  // namespace cascade
