@@ -86,6 +86,7 @@ void attend(const Setup& setup, const KernelOptions& options, const LayerCache& 
         {.kv_type = cache.type(),
          .head_dim = dim,
          .scale = 1.0f / std::sqrt(static_cast<float>(dim)),
+         .soft_cap = 0,
          .window = 0,
          .sinks = 0,
          .pages = pages,
