@@ -1,12 +1,33 @@
-// A ring of entries; those of one parent are linked, latest first.
+// A ring of entries, and a tree of them in the order of their beginnings: what shares most with a
+// prompt is beside the place that the prompt would have.
 #include "cache/removal_log.h"
 
 #include <algorithm>
+#include <tuple>
 
 #include "base/check.h"
 #include "base/random.h"
 
 namespace cascade {
+namespace {
+
+// Neighbours that are looked at, each way, for a later one that shares as much: prompts that begin
+// alike and go on differently can be as many as the log has entries.
+constexpr int kNeighboursMax = 16;
+
+}  // namespace
+
+RemovalLog::RemovalLog(size_t capacity, uint64_t salt) : capacity_(capacity), salt_(salt) {
+  entries_.reserve(capacity);
+}
+
+bool RemovalLog::Before::operator()(const Entry* a, const Entry* b) const {
+  const auto group = [](const Entry* entry) { return std::tie(entry->parent, entry->owner); };
+  if (group(a) != group(b)) return group(a) < group(b);
+  const auto begin_a = a->beginnings.begin(), begin_b = b->beginnings.begin();
+  return std::lexicographical_compare(begin_a, begin_a + static_cast<ptrdiff_t>(a->count), begin_b,
+                                      begin_b + static_cast<ptrdiff_t>(b->count));
+}
 
 RemovalLog::Beginnings RemovalLog::hash(std::span<const int32_t> tokens) const {
   Beginnings beginnings{};
@@ -18,11 +39,6 @@ RemovalLog::Beginnings RemovalLog::hash(std::span<const int32_t> tokens) const {
   return beginnings;
 }
 
-const RemovalLog::Entry* RemovalLog::entry(std::optional<uint64_t> number) const {
-  if (!number || *number + entries_.size() < added_) return nullptr;
-  return &entries_[*number % capacity_];
-}
-
 void RemovalLog::add(const Digest& parent, uint32_t owner, std::span<const int32_t> tokens,
                      Removal why) {
   CHECK(!tokens.empty() && tokens.size() <= kPageTokens);
@@ -30,33 +46,42 @@ void RemovalLog::add(const Digest& parent, uint32_t owner, std::span<const int32
   if (entries_.size() < capacity_) {
     entries_.emplace_back();
   } else {
-    const auto oldest = latest_.find(entries_[added_ % capacity_].parent);
-    if (oldest != latest_.end() && oldest->second + capacity_ == added_) latest_.erase(oldest);
+    // One that a later equal entry has replaced is not in the order any more.
+    const Entry& oldest = entries_[added_ % capacity_];
+    const auto known = order_.find(&oldest);
+    if (known != order_.end() && *known == &oldest) order_.erase(known);
   }
-  const auto [latest, first] = latest_.try_emplace(parent, added_);
-  const auto previous = first ? std::nullopt : std::optional(latest->second);
-  latest->second = added_;
-  entries_[added_ % capacity_] = {parent, previous, owner, why, tokens.size(), hash(tokens)};
+  Entry& entry = entries_[added_ % capacity_];
+  entry = {parent, owner, added_, why, tokens.size(), hash(tokens)};
   ++added_;
+  order_.erase(&entry);  // an equal one
+  order_.insert(&entry);
 }
 
 std::optional<Removal> RemovalLog::find(const Digest& parent, uint32_t owner,
                                         std::span<const int32_t> tokens, size_t found) const {
-  const auto latest = latest_.find(parent);
-  if (latest == latest_.end()) return std::nullopt;
-  const Beginnings wanted = hash(tokens);
-  std::optional<Removal> why;
-  for (const Entry* next = entry(latest->second); next != nullptr; next = entry(next->previous)) {
-    const auto count = static_cast<ptrdiff_t>(std::min(next->count, tokens.size()));
-    if (next->owner != owner) continue;
-    const auto differs =
-        std::mismatch(wanted.begin(), wanted.begin() + count, next->beginnings.begin());
-    const auto shared = static_cast<size_t>(differs.first - wanted.begin());
-    if (shared <= found) continue;
+  const Entry wanted = {parent, owner, 0, Removal::kEvicted, tokens.size(), hash(tokens)};
+  const Entry* best = nullptr;
+  // Whether those behind `entry` may be as good.
+  const auto consider = [&](const Entry& entry) {
+    if (entry.parent != parent || entry.owner != owner) return false;
+    const auto count = static_cast<ptrdiff_t>(std::min(entry.count, wanted.count));
+    const auto begin = wanted.beginnings.begin();
+    const auto differs = std::mismatch(begin, begin + count, entry.beginnings.begin());
+    const auto shared = static_cast<size_t>(differs.first - begin);
+    if (shared < found || (shared == found && best == nullptr)) return false;
+    if (shared > found || entry.number > best->number) best = &entry;
     found = shared;
-    why = next->why;
+    return true;
+  };
+  const auto after = order_.lower_bound(&wanted);
+  auto next = after;
+  for (int i = 0; i < kNeighboursMax && next != order_.end() && consider(**next); ++i) ++next;
+  auto previous = after;
+  for (int i = 0; i < kNeighboursMax && previous != order_.begin(); ++i) {
+    if (!consider(**--previous)) break;
   }
-  return why;
+  return best == nullptr ? std::nullopt : std::optional(best->why);
 }
 
 }  // namespace cascade

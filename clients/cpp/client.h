@@ -71,7 +71,8 @@ class Client {
   // Blocks until the generation ends. `request.stream` does not matter: events come if `on_event`
   // is there. Cancelled by `on_event` or by *cancel (looked at every 0.1 s and after a signal;
   // a signal handler may set it), the generation ends with finish_reason "cancelled" and the text
-  // so far.
+  // so far. Where `on_event` is slow the daemon joins text, unless `request.delta_credit` says how
+  // many Deltas may come at all.
   Result<Generation> generate(wire::GenerateRequest request, const OnEvent& on_event = {},
                               const std::atomic<bool>* cancel = nullptr);
 
@@ -205,6 +206,7 @@ class Client {
   Status keep_watch(Batch& batch);
   Status watch_over(const Batch& batch, Running& running, int64_t now_ms);
   Status handle(Batch& batch, wire::Envelope&& envelope);
+  Status grant(Running& running);
 
   std::string endpoint_;
   ClientOptions options_;

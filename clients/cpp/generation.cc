@@ -12,6 +12,10 @@ namespace {
 
 // How soon *cancel is noticed when no signal interrupts the wait.
 constexpr int64_t kLookMs = 100;
+// Deltas that may be under way to an on_event that is slow; the daemon joins what follows. One is a
+// burst of decode steps, so that a connection of 100 ms does not wait for its grants.
+constexpr int32_t kDeltasUnderWay = 64;
+constexpr int32_t kDeltasPerGrant = kDeltasUnderWay / 2;
 
 int64_t now_ms() {
   return system_clock().monotonic_us() / 1000;
@@ -33,6 +37,8 @@ struct Client::Running {
   bool stop = false;     // on_event wants no more
   bool cancelled = false;
   int64_t cancel_deadline_ms = 0;
+  bool grants = false;      // credit for more Deltas, when some have been read
+  int32_t deltas_read = 0;  // since the last grant
 };
 
 struct Client::Batch {
@@ -75,6 +81,8 @@ std::vector<Result<Generation>> Client::generate_batch(std::vector<wire::Generat
   std::vector<wire::Message> messages;
   for (wire::GenerateRequest& request : requests) {
     request.stream = true;  // its Progress tells a slow generation from a dead one
+    // Who does not look gets the text once, in the end.
+    if (!on_event && !request.delta_credit) request.delta_credit = 0;
     messages.emplace_back(std::move(request));
   }
   std::vector<Result<Generation>> results;
@@ -114,7 +122,12 @@ Status Client::run(Batch& batch, std::vector<wire::Message>&& requests) {
   batch.alive_ms = now_ms();
   for (size_t i = 0; i < requests.size(); ++i) {
     const wire::RequestId id = new_request_id();
-    batch.running[id] = {.index = i, .id = id, .heard_ms = now_ms()};
+    Running& running = batch.running[id];
+    running = {.index = i, .id = id, .heard_ms = now_ms()};
+    if (auto* generate = std::get_if<wire::GenerateRequest>(&requests[i])) {
+      running.grants = !generate->delta_credit;
+      if (running.grants) generate->delta_credit = kDeltasUnderWay;
+    }
     const Status sent = connection_->send(id, std::move(requests[i]));
     if (!sent.ok()) return disconnect(sent.error());
   }
@@ -165,6 +178,15 @@ Status Client::watch_over(const Batch& batch, Running& running, int64_t now_ms) 
   return {};
 }
 
+// A Delta was read: makes room for others. The Ack is passed over.
+Status Client::grant(Running& running) {
+  if (!running.grants || ++running.deltas_read < kDeltasPerGrant) return {};
+  running.deltas_read = 0;
+  const wire::DeltaCredit credit = {running.id, kDeltasPerGrant};
+  const Status sent = connection_->send(new_request_id(), credit);
+  return sent.ok() ? sent : Status(disconnect(sent.error()));
+}
+
 Status Client::handle(Batch& batch, wire::Envelope&& envelope) {
   wire::Message& message = envelope.message;
   if (batch.ping.has_value() && envelope.request == *batch.ping) {
@@ -189,6 +211,7 @@ Status Client::handle(Batch& batch, wire::Envelope&& envelope) {
     retry_after_ms_ = std::max(retry_after_ms_, before_ms);
   } else if (const auto* delta = std::get_if<wire::Delta>(&message)) {
     tell(*delta);
+    return grant(running);
   } else if (const auto* progress = std::get_if<wire::Progress>(&message)) {
     tell(*progress);
   } else if (const auto* accepted = std::get_if<wire::Accepted>(&message)) {

@@ -70,6 +70,24 @@ TEST(RemovalLog, the_latest_reason_counts) {
   EXPECT_EQ(log.find(key(0), 1, count_from(100, 64), 0), Removal::kDead);
 }
 
+TEST(RemovalLog, finds_the_right_one_of_many_that_begin_alike) {
+  RemovalLog log(4096, 1);
+  const auto sibling = [](int32_t i) {
+    Tokens tokens = count_from(0, 64);
+    tokens[10] = 1000 + i;
+    return tokens;
+  };
+  for (int32_t i = 0; i < 3000; ++i) {
+    log.add(key(0), 1, sibling(i), i % 2 == 0 ? Removal::kEvicted : Removal::kDeleted);
+  }
+  for (int32_t i = 0; i < 3000; ++i) {
+    const auto expected = i % 2 == 0 ? Removal::kEvicted : Removal::kDeleted;
+    ASSERT_EQ(log.find(key(0), 1, sibling(i), 10), expected) << i;
+  }
+  EXPECT_TRUE(log.find(key(0), 1, sibling(5000), 9));
+  EXPECT_FALSE(log.find(key(0), 1, sibling(5000), 10));
+}
+
 TEST(RemovalLog, without_capacity_remembers_nothing) {
   RemovalLog log(0, 1);
   log.add(key(0), 1, count_from(0, 64), Removal::kEvicted);

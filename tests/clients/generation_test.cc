@@ -67,6 +67,53 @@ TEST(Generate, streams_events_in_order) {
   EXPECT_TRUE(std::get<wire::GenerateRequest>(fixture.daemon.received()[0].message).stream);
 }
 
+// A hundred Deltas, then the end.
+FakeDaemon::Handler hundred_deltas() {
+  return [](const wire::Envelope& envelope, const FakeDaemon::Reply& reply) {
+    if (!is_generate(envelope)) return reply(wire::Ack{});
+    for (int i = 0; i < 100; ++i) reply(wire::Delta{"a", false});
+    reply(wire::Final{});
+  };
+}
+
+TEST(Generate, makes_room_for_more_text_as_it_is_read) {
+  Fixture fixture(hundred_deltas());
+  ASSERT_TRUE(fixture.client.ok());
+  ASSERT_TRUE(fixture.client->generate(request_of("x"), [](const Event&) { return true; }).ok());
+  ASSERT_TRUE(fixture.client->ping().ok());  // what was sent before has arrived
+  const auto received = fixture.daemon.received();
+  ASSERT_EQ(received.size(), 4u);
+  EXPECT_EQ(std::get<wire::GenerateRequest>(received[0].message).delta_credit, 64);
+  for (size_t i = 1; i < received.size(); ++i) {
+    const auto* credit = std::get_if<wire::DeltaCredit>(&received[i].message);
+    ASSERT_NE(credit, nullptr);
+    EXPECT_EQ(credit->target, received[0].request);
+    EXPECT_EQ(credit->deltas, 32);
+  }
+}
+
+TEST(Generate, takes_no_text_before_the_end_that_nobody_looks_at) {
+  Fixture fixture(hundred_deltas());
+  ASSERT_TRUE(fixture.client.ok());
+  ASSERT_TRUE(fixture.client->generate(request_of("x")).ok());
+  ASSERT_TRUE(fixture.client->ping().ok());
+  const auto received = fixture.daemon.received();
+  ASSERT_EQ(received.size(), 1u);
+  EXPECT_EQ(std::get<wire::GenerateRequest>(received[0].message).delta_credit, 0);
+}
+
+TEST(Generate, leaves_the_credit_to_who_gives_it) {
+  Fixture fixture(hundred_deltas());
+  ASSERT_TRUE(fixture.client.ok());
+  wire::GenerateRequest request = request_of("x");
+  request.delta_credit = 1000;
+  ASSERT_TRUE(fixture.client->generate(request, [](const Event&) { return true; }).ok());
+  ASSERT_TRUE(fixture.client->ping().ok());
+  const auto received = fixture.daemon.received();
+  ASSERT_EQ(received.size(), 1u);
+  EXPECT_EQ(std::get<wire::GenerateRequest>(received[0].message).delta_credit, 1000);
+}
+
 TEST(Generate, reports_an_error_in_the_middle_of_a_stream) {
   Fixture fixture([](const wire::Envelope&, const FakeDaemon::Reply& reply) {
     reply(wire::Accepted{});

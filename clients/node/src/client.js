@@ -308,10 +308,11 @@ export class Client {
 
   #generation(request, signal, onEvent) {
     let goesOn = true;
-    const running = new Running(() => this.#connected(), 'GenerateRequest', request, {
-      expect: 'Final',
+    const running = Running.generation(() => this.#connected(), request, {
+      readsDeltas: Boolean(onEvent),
       signal,
       onEvent: onEvent && ((event) => {
+        if (event.type === 'delta') running.deltaRead();
         if (!goesOn || onEvent(event) !== false) return;
         goesOn = false;
         running.cancel().catch(() => {});

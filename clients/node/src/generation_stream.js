@@ -14,8 +14,8 @@ export class GenerationStream {
 
   constructor(connected, request, { signal } = {}) {
     this.#signal = signal;
-    this.#running = new Running(connected, 'GenerateRequest', request, {
-      expect: 'Final',
+    this.#running = Running.generation(connected, request, {
+      readsDeltas: true,
       signal,
       onEvent: (event) => this.#push(event),
     });
@@ -52,7 +52,7 @@ export class GenerationStream {
 
   async next() {
     this.#dropIfAborted();
-    if (this.#events.length > 0) return { value: this.#events.shift(), done: false };
+    if (this.#events.length > 0) return this.#read(this.#events.shift());
     if (this.#failure !== null) {
       const { error } = this.#failure;
       this.#failure = null;
@@ -77,11 +77,16 @@ export class GenerationStream {
     if (this.#signal?.aborted && !this.#ended) this.#events = [];
   }
 
+  #read(event) {
+    if (event.type === 'delta') this.#running.deltaRead();
+    return { value: event, done: false };
+  }
+
   #push(event) {
     if (this.#ended) return;
     const waiting = this.#waiting.shift();
     if (waiting !== undefined) {
-      waiting.resolve({ value: event, done: false });
+      waiting.resolve(this.#read(event));
       return;
     }
     // Of progress that nobody looked at only the latest counts.

@@ -4,14 +4,31 @@ import { CascadeError } from './error.js';
 import { encode } from './frames.js';
 import { newRequestId } from './request_id.js';
 
+// Deltas that may be under way to who reads slowly; the daemon joins what follows. One is a burst of
+// decode steps, so that a connection of 100 ms does not wait for the grants.
+const DELTAS_UNDER_WAY = 64;
+const DELTAS_PER_GRANT = DELTAS_UNDER_WAY / 2;
+
+function isObject(message) {
+  return typeof message === 'object' && message !== null && !Array.isArray(message);
+}
+
 // Its Progress tells a slow request from one that is lost.
 function streamed(message) {
-  const isObject = typeof message === 'object' && message !== null && !Array.isArray(message);
-  return isObject ? { ...message, stream: true } : message;
+  return isObject(message) ? { ...message, stream: true } : message;
+}
+
+// Of a generation: who does not read its Deltas gets the text once, in the end. A request that says
+// itself how many may come is left as it is.
+function withCredit(message, readsDeltas) {
+  if (!isObject(message) || (message.deltaCredit ?? null) !== null) return message;
+  return { ...message, deltaCredit: readsDeltas ? DELTAS_UNDER_WAY : 0 };
 }
 
 export class Running {
   #exchange = null;
+  #grants = false; // credit for more Deltas, when some have been read
+  #deltasRead = 0; // since the last grant
   #trace = new Error();
   #ended = false;
 
@@ -27,6 +44,26 @@ export class Running {
     this.result = this.#run(connected, name, message, { expect, signal, onEvent, onLate });
     // Whoever waits for it hears of its failure; nobody has to.
     this.result.catch(() => {});
+  }
+
+  // A generation. `readsDeltas`: deltaRead() will be called for each.
+  static generation(connected, request, { readsDeltas, ...options }) {
+    const message = withCredit(request, readsDeltas);
+    const running = new Running(connected, 'GenerateRequest', message,
+      { expect: 'Final', ...options });
+    running.#grants = readsDeltas && message !== request;
+    return running;
+  }
+
+  // Makes room for others.
+  deltaRead() {
+    this.#deltasRead += 1;
+    if (!this.#grants || this.#ended || this.#deltasRead < DELTAS_PER_GRANT) return;
+    this.#deltasRead = 0;
+    const id = newRequestId();
+    const frames = encode('DeltaCredit', { target: this.id, deltas: DELTAS_PER_GRANT }, id);
+    // It may have ended meanwhile.
+    this.#exchange.request(id, frames, { expect: 'Ack' }).catch(() => {});
   }
 
   // Resolves when the daemon has confirmed: the request then ends with what it has so far. One

@@ -46,6 +46,28 @@ test('the deltas, joined, are the text of the end', async () => {
   assert.ok(events.slice(1, -1).every(({ type }) => type === 'delta' || type === 'progress'));
 });
 
+test('of a stream that is not read the daemon joins the text', async () => {
+  const request = { ...GREEDY, prompt: 'Count: 1, 2, 3,', ignoreEos: true, maxTokens: 3_000 };
+  const stream = client.stream(request);
+  const final = await stream.result();
+  const deltas = [];
+  for await (const event of stream) if (event.type === 'delta') deltas.push(event.text);
+  assert.equal(deltas.join(''), final.text);
+  assert.ok(deltas.length <= 65, `${deltas.length} deltas`);
+});
+
+test('a stream that is read gets as many deltas as there are', async () => {
+  const request = { ...GREEDY, prompt: 'Count: 1, 2, 3,', ignoreEos: true, maxTokens: 3_000 };
+  const deltas = [];
+  let final;
+  for await (const event of client.stream(request)) {
+    if (event.type === 'delta') deltas.push(event.text);
+    if (event.type === 'final') final = event;
+  }
+  assert.equal(deltas.join(''), final.text);
+  assert.ok(deltas.length > 65, `${deltas.length} deltas`);
+});
+
 test('thoughts and answer come apart', async () => {
   // The demo model seldom thinks by itself: 8186 is its <think>.
   const sampling = { temperature: 0, logitBias: [{ token: 8186, bias: 8 }] };

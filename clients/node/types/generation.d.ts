@@ -69,7 +69,7 @@ export interface GenerateParams {
   tools?: Tool[] | string;
   /** The form that the answer must have; one that ends with 'stop' has it. */
   grammar?: Grammar;
-  /** So many deltas may come, the rest of the text with the end; undefined: any number. */
+  /** So many deltas may come, the rest of the text with the end; undefined: as they are read. */
   deltaCredit?: number;
 }
 

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from .aio_events import AsyncEventStream
-from .aio_stream import AsyncStream
+from .aio_stream import DELTAS_UNDER_WAY, AsyncStream
 from .chunk import Chunk, ChunkInfo
 from .compose import composed, with_query
 from .connection import Connection
@@ -155,14 +155,22 @@ class AsyncClient:
     # Generations.
 
     async def stream(self, request: GenerateRequest) -> AsyncStream:
-        """Starts a generation; its events come from the stream."""
+        """Starts a generation; its events come from the stream. While they are not read the daemon
+        joins text, unless request.delta_credit says how many Deltas may come at all."""
+        return await self._stream(request, DELTAS_UNDER_WAY)
+
+    async def _stream(self, request: GenerateRequest, credit: int) -> AsyncStream:
         message = _streamed(request, GenerateRequest)
+        grants = message.delta_credit is None
+        if grants:
+            message = dataclasses.replace(message, delta_credit=credit)
         connection = await self._connected()
-        return AsyncStream(connection, await connection.start(message, Kind.WORK))
+        exchange = await connection.start(message, Kind.WORK)
+        return AsyncStream(connection, exchange, grants=grants and credit > 0)
 
     async def generate(self, request: GenerateRequest) -> Final:
         """A generation from its beginning to its end."""
-        stream = await self.stream(request)
+        stream = await self._stream(request, 0)  # the text comes once, in the end
         try:
             final = await stream.result()
         except asyncio.CancelledError:

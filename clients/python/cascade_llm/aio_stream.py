@@ -12,6 +12,11 @@ from .replies import Accepted, Delta, Final, Progress
 
 Event = Union[Accepted, Progress, Delta, Final]
 
+# Deltas that may be under way to who reads slowly; the daemon joins what follows. One is a burst of
+# decode steps, so that a connection of 100 ms does not wait for the grants.
+DELTAS_UNDER_WAY = 64
+_DELTAS_PER_GRANT = DELTAS_UNDER_WAY // 2
+
 
 class AsyncStream:
     """Made by AsyncClient.stream(). Iterate over it once: Accepted, Progress and Delta in any
@@ -19,9 +24,11 @@ class AsyncStream:
 
     Leaving ``async with``, or dropping the stream, cancels a generation that has not ended."""
 
-    def __init__(self, connection: Connection, exchange: Exchange) -> None:
+    def __init__(self, connection: Connection, exchange: Exchange, *, grants: bool) -> None:
         self._connection = connection
         self._exchange = exchange
+        self._grants = grants  # credit for more Deltas, when some have been read
+        self._deltas_read = 0  # since the last grant
         self._final: Final | None = None
         self._error: CascadeError | None = None
 
@@ -53,7 +60,15 @@ class AsyncStream:
         elif not isinstance(event, (Accepted, Progress, Delta)):
             self._error = not_expected(event)
             raise self._error
+        if isinstance(event, Delta):
+            self._grant()
         return event
+
+    def _grant(self) -> None:
+        self._deltas_read += 1
+        if self._grants and self._deltas_read >= _DELTAS_PER_GRANT:
+            self._deltas_read = 0
+            self._connection.grant(self._exchange, _DELTAS_PER_GRANT)
 
     async def result(self) -> Final:
         """Reads to the end."""

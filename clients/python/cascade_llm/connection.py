@@ -13,7 +13,7 @@ from .link import Link
 from .names import ErrorCode
 from .options import ClientOptions
 from .replies import Accepted, Delta, ErrorReply, Final, Pong, PrefixReply, Progress
-from .requests import CancelRequest, Ping
+from .requests import CancelRequest, DeltaCredit, Ping
 
 # A message that is wrong here is none of this protocol, whoever it is for. Anything else that is
 # wrong with it is an error of its request.
@@ -79,8 +79,13 @@ class Connection:
         exchange.cancel_deadline = self._loop.time() + self._options.timeout_ms / 1000
         await self._send_aside(CancelRequest(exchange.request_id))
 
+    def grant(self, exchange: Exchange, deltas: int) -> None:
+        """Lets so many Deltas more come. Does nothing if the generation has ended."""
+        if not exchange.ended and self.lost is None:
+            self._spawn(self._send_aside(DeltaCredit(exchange.request_id, deltas)))
+
     def abandon(self, exchange: Exchange) -> None:
-        """The same, if nobody waits for the end any more. Any thread."""
+        """The same as cancel(), if nobody waits for the end any more. Any thread."""
 
         def cancel() -> None:
             if not exchange.ended and self.lost is None:

@@ -98,7 +98,7 @@ class GenerateRequest:
     client_data: str = ""  # kept with the retained output; at most 256 KiB
     tools: JsonArray = ""  # of OpenAI's form, a list or JSON text; only with messages
     grammar: Grammar | None = None  # the form that the answer must have
-    delta_credit: Int32 | None = None  # so many deltas may come; None: any number
+    delta_credit: Int32 | None = None  # so many deltas may come; None: as they are read
 
 
 @dataclass

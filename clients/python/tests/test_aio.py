@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import gc
 import threading
 import unittest
@@ -23,7 +24,7 @@ from cascade_llm.replies import (
     Progress,
     SessionListReply,
 )
-from cascade_llm.requests import CancelRequest, SessionListRequest
+from cascade_llm.requests import CancelRequest, DeltaCredit, SessionListRequest
 from support import PATIENCE_S, FakeDaemon, Reply, final_of, prompt
 
 
@@ -65,6 +66,49 @@ async def started(
 
 async def wait_for(semaphore: threading.Semaphore) -> bool:
     return await asyncio.to_thread(semaphore.acquire, timeout=PATIENCE_S)
+
+
+class CreditTest(unittest.IsolatedAsyncioTestCase):
+    def setUp(self) -> None:
+        self.requests: list[object] = []
+
+    def handle(self, envelope: Envelope, reply: Reply) -> None:
+        self.requests.append(envelope.message)
+        if isinstance(envelope.message, GenerateRequest):
+            self.generation = reply
+            for _ in range(envelope.message.delta_credit or 0):
+                reply(Delta("a", False))
+            if envelope.message.prompt == "at once":
+                reply(final_of("a"))
+            return
+        reply(Ack())
+        for _ in range(32):
+            self.generation(Delta("a", False))
+        if len(self.requests) == 3:
+            self.generation(final_of("a"))
+
+    async def test_room_is_made_for_more_text_as_it_is_read(self) -> None:
+        async with started(self.handle) as (_, client):
+            stream = await client.stream(prompt("x"))
+            deltas = [event async for event in stream if isinstance(event, Delta)]
+            self.assertEqual(len(deltas), 64 + 2 * 32)
+            request, *grants = self.requests[:3]
+            assert isinstance(request, GenerateRequest)
+            self.assertEqual(request.delta_credit, 64)
+            self.assertEqual(grants, 2 * [DeltaCredit(stream.request_id, 32)])
+
+    async def test_text_that_nobody_looks_at_comes_in_the_end(self) -> None:
+        async with started(self.handle) as (_, client):
+            await client.generate(prompt("at once"))
+            await client.ping()  # what was sent before has arrived
+            self.assertEqual([request.delta_credit for request in self.requests], [0])
+
+    async def test_the_credit_is_left_to_who_gives_it(self) -> None:
+        async with started(self.handle) as (_, client):
+            stream = await client.stream(dataclasses.replace(prompt("at once"), delta_credit=100))
+            await stream.result()
+            await client.ping()
+            self.assertEqual([request.delta_credit for request in self.requests], [100])
 
 
 class AioTest(unittest.IsolatedAsyncioTestCase):
