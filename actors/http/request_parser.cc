@@ -4,7 +4,9 @@
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/string_body.hpp>
 
+#include "base/utf8.h"
 #include "wire/http/host_rules.h"
+#include "wire/http/routes.h"
 
 namespace cascade::http {
 namespace {
@@ -95,6 +97,8 @@ std::optional<HttpError> RequestParser::parse_head(size_t size) {
   if (message.count(beast_http::field::host) > 1) return HttpError{400, "there are two hosts"};
   const std::string target = text(message.target());
   if (!target.starts_with('/')) return HttpError{400, "the target must be a path"};
+  // Parts of it become texts of messages.
+  if (!is_utf8(percent_decoded(target))) return HttpError{400, "the target is not UTF-8"};
   const size_t question = std::min(target.find('?'), target.size());
   request_ = {};
   request_.method = text(message.method_string());
