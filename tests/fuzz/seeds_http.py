@@ -33,6 +33,7 @@ def http():
         "escapes-of-no-utf-8-in-query": head("GET /v1/chunks?after=%ff%fe HTTP/1.1"),
         "escapes-of-half-a-character": head("GET /v1/chunks?after=%c3&limit=5 HTTP/1.1"),
         "ok-origin": head("GET / HTTP/1.1", "Origin: http://[::1]:80"),
+        "ok-no-body-in-chunks": chunked("0\r\nX: 1\r\n\r\n"),
         "ok-chunk-size-of-zeros": chunked("0000000002\r\n{}\r\n0\r\n\r\n"),
         "cut-in-head": get[:30],
         "cut-in-body": post("Content-Length: 20", body="{}"),
