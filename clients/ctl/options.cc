@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <charconv>
+#include <cstdlib>
 #include <iostream>
 
 #include "base/utf8.h"
@@ -368,7 +369,9 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv) {
     parsed.options.completion.words = words_of(app);
   }
   parsed.options.generate.contexts = ordered_contexts(parsed);
-  parsed.options.endpoint_given = !parsed.options.endpoint.empty();
+  const char* const in_environment = std::getenv("CASCADE_ENDPOINT");
+  parsed.options.endpoint_given = !parsed.options.endpoint.empty() ||
+                                  (in_environment != nullptr && *in_environment != '\0');
   if (parsed.options.endpoint.empty()) parsed.options.endpoint = client::default_endpoint();
   return parsed.options;
 }

@@ -116,7 +116,7 @@ struct Options {
   };
   Command command = Command::kStatus;
   std::string endpoint;  // never empty
-  bool endpoint_given = false;
+  bool endpoint_given = false;  // by an option or the environment
   bool json = false;
   GenerateOptions generate;
   ChatOptions chat;

@@ -303,9 +303,10 @@ class Routes(unittest.TestCase):
                              ("evil.example", 403), ("127.0.0.1.evil.example", 403), ("", 403)]:
             answer = self.daemon.get("/health", headers={"Host": host})
             self.assertEqual(answer.status, status, host)
-        for origin, status in [("http://localhost:3000", 200), ("http://evil.example", 403),
-                               ("null", 403)]:
-            answer = self.daemon.get("/health", headers={"Origin": origin})
+        own = f"localhost:{self.daemon.port}"
+        for origin, status in [(f"http://{own}", 200), ("http://localhost:3000", 403),
+                               ("http://evil.example", 403), ("null", 403)]:
+            answer = self.daemon.get("/health", headers={"Origin": origin, "Host": own})
             self.assertEqual(answer.status, status, origin)
             self.assertIsNone(answer.headers["Access-Control-Allow-Origin"])
 

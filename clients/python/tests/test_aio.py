@@ -95,7 +95,7 @@ class CreditTest(unittest.IsolatedAsyncioTestCase):
             request, *grants = self.requests[:3]
             assert isinstance(request, GenerateRequest)
             self.assertEqual(request.delta_credit, 64)
-            self.assertEqual(grants, 2 * [DeltaCredit(stream.request_id, 32)])
+            self.assertEqual(grants, 2 * [DeltaCredit(stream.request_id, deltas=32)])
 
     async def test_text_that_nobody_looks_at_comes_in_the_end(self) -> None:
         async with started(self.handle) as (_, client):
