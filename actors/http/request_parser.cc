@@ -128,7 +128,8 @@ std::optional<HttpError> RequestParser::read_body() {
   boost::beast::error_code error;
   size_t used = 0;
   while (used < in_.size() && !parser.is_done()) {
-    if (parser.chunked() && in_.size() - used < kLastChunkBytes) break;
+    const bool may_be_last = parser.chunked() && in_[used] == '0';
+    if (may_be_last && in_.size() - used < kLastChunkBytes) break;
     const size_t body_before = parser.get().body().size();
     const size_t read = parser.put(boost::asio::buffer(std::string_view(in_).substr(used)), error);
     used += read;
