@@ -65,11 +65,9 @@ void add_door(speed::Report& report, const char* door, const std::vector<double>
 Status slow_clients(const SlowClientsOptions& options) {
   ASSIGN_OR_RETURN(const auto stage, Stage::prepare(options.serve));
   RETURN_IF_ERROR(stage->check_context("--prompt-tokens", options.prompt_tokens + options.tokens));
-  ASSIGN_OR_RETURN(const int port, free_port());
-  ASSIGN_OR_RETURN(const auto service,
-                   stage->start_service({"--http", "127.0.0.1:" + std::to_string(port)}));
+  ASSIGN_OR_RETURN(const auto service, stage->start_service_with_http());
   ASSIGN_OR_RETURN(Client zeromq, Client::connect(service->daemon->endpoint()));
-  ASSIGN_OR_RETURN(auto http, HttpClient::connect(port));
+  ASSIGN_OR_RETURN(auto http, HttpClient::connect(service->http_port));
   ASSIGN_OR_RETURN(std::string prompt, stage->texts().words(0, options.prompt_tokens));
   Steady steady(std::move(zeromq), std::move(http), std::move(prompt), options.tokens);
   Seen alone, beside, unused;
@@ -79,7 +77,7 @@ Status slow_clients(const SlowClientsOptions& options) {
   for (int64_t round = 0; round < options.rounds; ++round) {
     RETURN_IF_ERROR(steady.ask(options.requests, alone));
     ASSIGN_OR_RETURN(const auto crowd,
-                     SlowCrowd::gather(port, options.connections, options.pace_ms));
+                     SlowCrowd::gather(service->http_port, options.connections, options.pace_ms));
     RETURN_IF_ERROR(steady.ask(options.warm_up, unused));
     RETURN_IF_ERROR(steady.ask(options.requests, beside));
     ended += crowd->ended();

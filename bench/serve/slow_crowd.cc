@@ -27,7 +27,7 @@ constexpr const char* kBodyHead =
     "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     "Content-Length: 100000\r\n\r\n";
 constexpr const char* kSlowHead = "GET /health HTTP/1.1\r\nHost: localhost\r\nX-Slow: ";
-// Some 200 KB of answers, more than the buffers of two sockets hold where the reader has little room.
+// Some 200 KB of answers: more than two sockets hold of which the reader has little room.
 constexpr int kRequestsOfReader = 16;
 constexpr int kReceiveBytes = 4096;
 

@@ -20,9 +20,9 @@ HostRules host_rules(const std::set<std::string>& more, bool any_address);
 // `host`: a Host header, with or without a port.
 bool host_allowed(const HostRules& rules, std::string_view host);
 
-// `origin`, `host`: the headers. A page's own requests are allowed, and those of pages of names that
-// the operator gave, which may be those of a proxy; of others, also on other ports of this machine,
-// none are: no CORS.
+// `origin`, `host`: the headers. A page's own requests are allowed, and those of pages of names
+// that the operator gave, which may be those of a proxy; of others, also on other ports of this
+// machine, none are: no CORS.
 bool origin_allowed(const HostRules& rules, std::string_view origin, std::string_view host);
 
 // The key of "Authorization: Bearer KEY"; empty if it is not of that form.
