@@ -124,13 +124,9 @@ class Service:
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def thread(self, name):
-        """Its id. Actors' threads may still be starting when clients are served."""
-        end = time.monotonic() + WAIT_S
-        while time.monotonic() < end:
-            for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
-                if (task / "comm").read_text().strip() == name:
-                    return int(task.name)
-            time.sleep(0.01)
+        for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
+            if (task / "comm").read_text().strip() == name:
+                return int(task.name)
         raise RuntimeError("there is no thread " + name)
 
     def stop(self, how=signal.SIGTERM):
