@@ -52,8 +52,8 @@ std::optional<ApiError> Api::admit(HttpCall& call, bool check_host) const {
   const http::RouteMatch match = http::find_route(request.method, request.path);
   const bool found = match.result == http::RouteMatch::Result::kFound;
   // The dashboard is the same for everybody; what it shows, it asks for with a key.
-  const bool open =
-      found && (match.action == http::Action::kHealth || match.action == http::Action::kDashboard);
+  const bool open = found && (match.action == http::Action::kHealth ||
+                              match.action == http::Action::kDashboard);
   call.tenant = kLocalTenant;
   const auto keys = options_.keys->get();
   if (!keys->empty() && !open) {

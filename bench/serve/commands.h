@@ -109,10 +109,10 @@ struct IsolationOptions {
 struct SlowClientsOptions {
   ServeOptions serve;
   int64_t connections = 1000;
-  int64_t pace_ms = 1000;  // between two bytes of each
-  int64_t rounds = 3;      // alone and beside the slow ones
+  int64_t pace_ms = 1000;   // between two bytes of each
+  int64_t rounds = 3;       // alone and beside the slow ones
   int64_t requests = 1200;  // through each door, in each half of a round
-  int64_t warm_up = 30;    // before what is measured
+  int64_t warm_up = 30;     // before what is measured
   int64_t prompt_tokens = 64;
   int64_t tokens = 16;  // of each answer
 };

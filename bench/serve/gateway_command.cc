@@ -32,8 +32,7 @@ Status ask_zeromq(Client& client, const std::string& prompt, int64_t tokens, Tim
 }
 
 Status ask_http(HttpClient& client, const std::string& prompt, int64_t tokens, Times& times) {
-  const OrderedJson body = {
-      {"prompt", prompt}, {"max_tokens", tokens}, {"temperature", 0}, {"ignore_eos", true}};
+  const OrderedJson body = completion_body(prompt, tokens);
   const int64_t start_us = now_us();
   ASSIGN_OR_RETURN(const OrderedJson answer, client.post("/v1/completions", body));
   const int64_t seen_us = now_us() - start_us;

@@ -20,10 +20,11 @@ struct Seen {
 class Steady {
  public:
   Steady(Client zeromq, std::unique_ptr<HttpClient> http, std::string prompt, int64_t tokens)
-      : zeromq_(std::move(zeromq)), http_(std::move(http)), prompt_(std::move(prompt)) {
-    body_ = {{"prompt", prompt_}, {"max_tokens", tokens}, {"temperature", 0}, {"ignore_eos", true}};
-    tokens_ = tokens;
-  }
+      : zeromq_(std::move(zeromq)),
+        http_(std::move(http)),
+        prompt_(std::move(prompt)),
+        body_(completion_body(prompt_, tokens)),
+        tokens_(tokens) {}
 
   // One request at a time, through one door after the other.
   Status ask(int64_t requests, Seen& seen) {
@@ -42,9 +43,9 @@ class Steady {
  private:
   Client zeromq_;
   std::unique_ptr<HttpClient> http_;
-  std::string prompt_;
-  OrderedJson body_;
-  int64_t tokens_;
+  const std::string prompt_;
+  const OrderedJson body_;
+  const int64_t tokens_;
 };
 
 void add_door(speed::Report& report, const char* door, const std::vector<double>& alone,

@@ -1,7 +1,6 @@
 // Sockets that never block, looked at in turn.
 #include "bench/serve/slow_crowd.h"
 
-#include <netinet/in.h>
 #include <pthread.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -13,6 +12,7 @@
 #include <string>
 #include <string_view>
 
+#include "bench/serve/http_client.h"
 #include "bench/serve/traffic.h"
 
 namespace cascade::serve {
@@ -22,7 +22,7 @@ namespace {
 constexpr rlim_t kOtherFiles = 256;
 // How often the thread looks whose turn it is.
 constexpr auto kStep = std::chrono::milliseconds(5);
-// Bytes of a body that would take days.
+// Of a body that would take more than a day, at a byte a second.
 constexpr const char* kBodyHead =
     "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     "Content-Length: 100000\r\n\r\n";
@@ -98,10 +98,7 @@ Status SlowCrowd::open(Member& member) const {
   if (member.slowness == Slowness::kReader) {
     (void)::setsockopt(member.socket, SOL_SOCKET, SO_RCVBUF, &kReceiveBytes, sizeof kReceiveBytes);
   }
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port_));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const sockaddr_in address = local_address(port_);
   if (::connect(member.socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
     return {};
   }
@@ -140,8 +137,10 @@ void SlowCrowd::run() {
       member.due_us += pace_us_;
       if (member.socket >= 0 && act(member)) continue;
       // Ended by the daemon, as it should be: the next one takes its place.
-      if (member.socket >= 0) ::close(member.socket);
-      ++ended_;
+      if (member.socket >= 0) {
+        ::close(member.socket);
+        ++ended_;
+      }
       if (!open(member).ok() && member.socket >= 0) {
         ::close(member.socket);
         member.socket = -1;

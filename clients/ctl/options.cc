@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
-#include <cstdlib>
 #include <iostream>
 #include <span>
 
@@ -387,9 +386,8 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv, std:
     parsed.options.completion.words = words_of(app);
   }
   parsed.options.generate.contexts = ordered_contexts(parsed);
-  const char* const in_environment = std::getenv("CASCADE_ENDPOINT");
   parsed.options.endpoint_given =
-      !parsed.options.endpoint.empty() || (in_environment != nullptr && *in_environment != '\0');
+      !parsed.options.endpoint.empty() || !client::endpoint_of_environment().empty();
   if (parsed.options.endpoint.empty()) parsed.options.endpoint = client::default_endpoint();
   return parsed.options;
 }
