@@ -254,7 +254,8 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
             reply(final_of("x" * 2_000))
 
         async with started(handle) as (_, client):
-            stream = await client.stream(prompt("y"))
+            # As much as comes: nothing is granted, to which the daemon would answer again.
+            stream = await client.stream(dataclasses.replace(prompt("y"), delta_credit=2_000))
             turns = 0
 
             async def count() -> None:
