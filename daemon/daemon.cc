@@ -18,6 +18,7 @@
 #include "daemon/health.h"
 #include "daemon/http_door.h"
 #include "daemon/model_host.h"
+#include "daemon/model_router.h"
 #include "daemon/reload.h"
 #include "daemon/run_dir.h"
 #include "daemon/tcp_door.h"
@@ -31,7 +32,7 @@ namespace {
 class Service {
  public:
   Service(const ParsedOptions& parsed, ZmqContext& context, HttpDoor* http,
-          std::optional<CurveDoor> tcp, ModelHost& host, Surroundings& around)
+          std::optional<CurveDoor> tcp, ModelHost& host, Compute& compute, Surroundings& around)
       : settings_(parsed),
         options_(settings_.options),
         around_(around),
@@ -40,10 +41,13 @@ class Service {
         http_(http),
         tcp_(std::move(tcp)),
         host_(host),
+        models_(context, options_, host, compute, health_,
+                [this](const std::string& why) { on_failure("models", why); }),
         doors_(system_clock(), {}, [this](const std::string& actor, const std::string& why) {
           on_failure(actor, why);
         }) {
     health_.add(host.health());
+    if (tcp_) tcp_->default_model = host.model().name;
   }
 
   ~Service() {
@@ -56,6 +60,7 @@ class Service {
     expect_doors(on_ready);
     host_.start(
         [this](const std::string& actor, const std::string& why) { on_failure(actor, why); });
+    models_.start();
     start_gateways();
     const int signal = wait_for_signal();
     doors_.stop_restarting();
@@ -65,12 +70,17 @@ class Service {
     spdlog::info("signal {}: stopping", signal);
     around_.manager.stopping();
     around_.manager.status("stopping");
+    // The doors take the answers of the other models, until the default model's scheduler stops.
+    still_loading_ = models_.stop();
     host_.ask_to_stop();
     host_.join();
     doors_.join();
+    models_.end();
     spdlog::info("stopped");
     return 0;
   }
+  // After run(): a thread that cannot be waited for still loads a model.
+  bool still_loading() const { return still_loading_; }
 
  private:
   void on_failure(const std::string& actor, const std::string& why) {
@@ -105,7 +115,7 @@ class Service {
   }
 
   void start_gateway(const std::string& tenant, const std::string& endpoint) {
-    const GatewayDoor door = {tenant, endpoint, wire::events_endpoint(endpoint),
+    const GatewayDoor door = {tenant, host_.model().name, endpoint, wire::events_endpoint(endpoint),
                               around_.sockets.find_ipc(endpoint).value_or(-1)};
     doors_.start(door_name(Door::kIpc, tenant), [=, this](uint64_t incarnation) {
       run_gateway(context_, door, incarnation,
@@ -173,6 +183,7 @@ class Service {
       if (now != read.configuration.values.end()) settings_.configuration.values.insert(*now);
     }
     host_.set_limits(options_);
+    models_.set_limits(options_);
     spdlog::info("reloaded");
   }
 
@@ -198,9 +209,11 @@ class Service {
   Surroundings& around_;
   Health health_;
   ZmqContext& context_;
-  HttpDoor* const http_;                // nullptr: none
-  const std::optional<CurveDoor> tcp_;  // nullopt: none
-  ModelHost& host_;
+  HttpDoor* const http_;          // nullptr: none
+  std::optional<CurveDoor> tcp_;  // nullopt: none
+  ModelHost& host_;               // of the default model
+  ModelRouter models_;            // the others
+  bool still_loading_ = false;
   asio::io_context signals_io_{1};
   // Before anybody can be told that the daemon serves: who is may stop it at once. SIGHUP: read the
   // settings again; without such, the terminal of a daemon in the foreground was closed.
@@ -233,29 +246,37 @@ Result<int> run_daemon(const ParsedOptions& parsed, Surroundings& around,
   Compute compute(options.threads);
   ZmqContext context;
   const std::vector<std::string> endpoints = endpoints_of(options);
-  ASSIGN_OR_RETURN(const std::unique_ptr<HttpDoor> http,
+  ASSIGN_OR_RETURN(std::unique_ptr<HttpDoor> http,
                    HttpDoor::open(options, around.sockets.take_others(endpoints), context));
   std::optional<CurveDoor> tcp;
   if (!options.tcp_address.empty()) {
     ASSIGN_OR_RETURN(tcp, open_tcp_door(options));
   }
   around.manager.status("loading " + options.model_dir);
-  ASSIGN_OR_RETURN(const std::unique_ptr<ModelHost> host,
+  ASSIGN_OR_RETURN(std::unique_ptr<ModelHost> host,
                    ModelHost::load(options, {options.model_dir, options.state_dir, /*label=*/""},
                                    context, compute, compute.pool));
-  Service service(parsed, context, http.get(), std::move(tcp), *host, around);
+  auto service = std::make_unique<Service>(parsed, context, http.get(), std::move(tcp), *host,
+                                           compute, around);
   std::vector<SocketFile> sockets;
   for (const std::string& endpoint : endpoints) {
     // The others are the service manager's.
     if (!around.sockets.find_ipc(endpoint)) sockets.emplace_back(endpoint);
     sockets.emplace_back(wire::events_endpoint(endpoint));
   }
-  const int exit_code = service.run([&] {
+  int exit_code = service->run([&] {
     for (SocketFile& socket : sockets) socket.remember();
     on_ready();
   });
   for (const SocketFile& socket : sockets) socket.remove();
-  if (http && http->failed()) return kExitFailed;
+  const bool still_loading = service->still_loading();
+  if (still_loading) static_cast<void>(service.release());
+  service.reset();
+  if (http && http->failed()) exit_code = kExitFailed;
+  http.reset();
+  host.reset();
+  // Only the end of the process ends a load; it leaves nothing half done, as after a kill.
+  if (still_loading) std::_Exit(exit_code);
   return exit_code;
 }
 

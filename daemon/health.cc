@@ -18,6 +18,7 @@ constexpr int64_t kLooksInTimeout = 16;
 }  // namespace
 
 void HostHealth::on_tick(const SchedulerLoad& load) {
+  if (load.running + load.waiting > 0) last_busy_us_ = system_clock().wall_us();
   const std::lock_guard lock(mutex_);
   load_ = load;
   ++ticks_;

@@ -1,6 +1,7 @@
 // What the service manager hears of a running service: a line of status, and the watchdog's food.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -27,6 +28,8 @@ class HostHealth {
 
   const std::string& model() const { return model_; }
   SchedulerLoad load() const;
+  // When it was last seen to have a request, Unix time; 0: never.
+  int64_t last_busy_us() const { return last_busy_us_; }
   void add_signs(std::vector<ProgressSign>& signs) const;
 
  private:
@@ -35,6 +38,7 @@ class HostHealth {
   mutable std::mutex mutex_;
   SchedulerLoad load_;
   uint64_t ticks_ = 0;  // of the scheduler
+  std::atomic<int64_t> last_busy_us_{0};
 };
 
 class Health {

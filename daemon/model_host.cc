@@ -91,6 +91,8 @@ Result<std::unique_ptr<ModelHost>> ModelHost::load(const DaemonOptions& options,
   const ModelOptions model_options = {options.weight_type, options.kv_type, options.isa,
                                       options.cache_dir};
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model, load_model(place.model, model_options, packing));
+  // A link to a folder has a name of its own.
+  if (!place.label.empty()) model->name = place.label;
   log_load(model->load, model->weights.bytes());
   ASSIGN_OR_RETURN(PageArena arena, make_arena(*model, options.kv_bytes_max));
   log_model(*model, arena, options);
