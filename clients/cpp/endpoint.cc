@@ -21,15 +21,11 @@ constexpr size_t kPathBytesMax = sizeof(sockaddr_un::sun_path) - 1;
 
 std::string reason(int errno_value) {
   switch (errno_value) {
-    case ENOENT:
-      return "there is no such socket";
-    case ECONNREFUSED:
-      return "nobody listens on that socket";
+    case ENOENT: return "there is no such socket";
+    case ECONNREFUSED: return "nobody listens on that socket";
     case EACCES:
-    case EPERM:
-      return "this user may not open that socket (is it in the socket's group?)";
-    default:
-      return std::strerror(errno_value);
+    case EPERM: return "this user may not open that socket (is it in the socket's group?)";
+    default: return std::strerror(errno_value);
   }
 }
 

@@ -13,14 +13,10 @@ constexpr const char* kGap = "  ";
 
 std::string painted(const std::string& text, Ink ink, const Style& style) {
   switch (ink) {
-    case Ink::kPlain:
-      return text;
-    case Ink::kDim:
-      return style.dim(text);
-    case Ink::kOutput:
-      return style.output(text);
-    case Ink::kInput:
-      return style.input(text);
+    case Ink::kPlain: return text;
+    case Ink::kDim: return style.dim(text);
+    case Ink::kOutput: return style.output(text);
+    case Ink::kInput: return style.input(text);
   }
   return text;
 }

@@ -12,6 +12,7 @@ function streamed(message) {
 
 export class Running {
   #exchange = null;
+  #model;
   #trace = new Error();
   #ended = false;
 
@@ -23,7 +24,9 @@ export class Running {
   // `connected()` makes or finds the connection. `onEvent(event)` gets { type: 'accepted',
   // 'progress' or 'delta', and the fields }; what it throws cancels the request and is its error.
   // `onLate(exchange, reply)` gets the last reply if the request was aborted too late.
-  constructor(connected, name, message, { expect, signal, onEvent, onLate }) {
+  // `model`: that it is meant for; undefined: the default model.
+  constructor(connected, name, message, { expect, model, signal, onEvent, onLate }) {
+    this.#model = model;
     this.result = this.#run(connected, name, message, { expect, signal, onEvent, onLate });
     // Whoever waits for it hears of its failure; nobody has to.
     this.result.catch(() => {});
@@ -49,7 +52,7 @@ export class Running {
   async #run(connected, name, message, { expect, signal, onEvent, onLate }) {
     try {
       signal?.throwIfAborted();
-      const frames = encode(name, streamed(message), this.id);
+      const frames = encode(name, streamed(message), this.id, this.#model);
       this.#exchange = await abortable(connected(), signal);
       signal?.throwIfAborted();
       return await this.#follow(frames, { expect, signal, onEvent, onLate });
@@ -92,7 +95,7 @@ export class Running {
 
   #sendCancel() {
     const id = newRequestId();
-    const frames = encode('CancelRequest', { target: this.id }, id);
+    const frames = encode('CancelRequest', { target: this.id }, id, this.#model);
     return this.#exchange.request(id, frames, { expect: 'Ack' });
   }
 

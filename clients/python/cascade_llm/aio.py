@@ -32,6 +32,9 @@ from .replies import (
     ExpiryPolicy,
     Final,
     FsckReply,
+    ModelInfo,
+    ModelListReply,
+    ModelReply,
     PolicyReply,
     Pong,
     PrefixReply,
@@ -57,6 +60,9 @@ from .requests import (
     EventsRequest,
     FsckRequest,
     GenerateRequest,
+    ModelListRequest,
+    ModelLoad,
+    ModelUnload,
     Ping,
     PolicyGet,
     PolicySet,
@@ -382,6 +388,23 @@ class AsyncClient:
         await events.begin(since, boot_id)
         return events
 
+    async def list_models(self) -> ModelListReply:
+        """The daemon's models. A request that names one beside the default model
+        (ClientOptions.model) has it loaded."""
+        return await self._call(ModelListReply, ModelListRequest(), Kind.SLOW_CALL)
+
+    async def load_model(self, name: str) -> ModelInfo:
+        """Waits until it is loaded. By the tenant "local" only."""
+        return (await self._call(ModelReply, ModelLoad(name), Kind.SLOW_CALL)).model
+
+    async def estimate_model(self, name: str) -> ModelInfo:
+        """What loading it would take; nothing is loaded. By the tenant "local" only."""
+        return (await self._call(ModelReply, ModelLoad(name, True), Kind.SLOW_CALL)).model
+
+    async def unload_model(self, name: str) -> ModelInfo:
+        """Waits until its memory is free; its chunks stay on disk. By the tenant "local" only."""
+        return (await self._call(ModelReply, ModelUnload(name), Kind.SLOW_CALL)).model
+
     async def fsck(self, *, repair: bool = False, state_dir: str = "") -> FsckReply:
         """Verifies all on disk; takes as long as that takes. A `state_dir` that is not the daemon's
         is refused."""
@@ -469,6 +492,8 @@ class AsyncClient:
 
     async def _call(self, reply: type[_R], request: object, kind: Kind = Kind.CALL) -> _R:
         connection = await self._connected()
+        if self._options.model:
+            kind = Kind.SLOW_CALL  # it may have to be loaded first
         return as_reply(reply, await connection.call(request, kind))
 
     async def _events_behind(self, request: EventsRequest) -> EventsReply:
