@@ -31,11 +31,9 @@ std::string state_dir_of(const DaemonOptions& options, const std::string& name) 
   return options.state_dir.empty() ? "" : options.state_dir + "/models/" + name;
 }
 
-// On a thread of its own, whose threads inherit its niceness.
+// On the loader's thread, whose niceness those that it starts inherit.
 Status load_host(const DaemonOptions& options, const CatalogEntry& entry, Compute& compute,
                  LoadedModel& loaded) {
-  pthread_setname_np(pthread_self(), "loader");
-  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kLoaderNiceness);
   try {
     ThreadPool packing(options.threads);
     auto host = ModelHost::load(
@@ -64,7 +62,11 @@ ModelKeeper::ModelKeeper(asio::io_context& io, const DaemonOptions& options,
       default_health_(default_host.health()),
       hooks_(std::move(hooks)),
       catalog_(options, default_name_),
-      jobs_(io) {
+      jobs_(io),
+      loader_(io, [] {
+        pthread_setname_np(pthread_self(), "loader");
+        ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kLoaderNiceness);
+      }) {
   Model& model = models_[default_name_];
   model.entry.name = default_name_;
   model.entry.path = options.model_dir;
@@ -321,7 +323,7 @@ ModelKeeper::Room ModelKeeper::make_room(Operation& operation) {
 void ModelKeeper::begin_load(Model& model) {
   spdlog::info("loading {} from {}", model.entry.name, model.entry.path);
   model.state = State::kLoading;
-  jobs_.run([this, options = options_, entry = model.entry]() -> std::function<void()> {
+  loader_.run([this, options = options_, entry = model.entry]() -> std::function<void()> {
     auto loaded = std::make_shared<LoadedModel>();
     const Status status = load_host(options, entry, compute_, *loaded);
     return [this, name = entry.name, loaded, status] { finish_load(name, loaded, status); };

@@ -141,6 +141,7 @@ class ModelKeeper {
   std::vector<std::function<void()>> after_scan_, after_next_scan_;
   ModelCatalog catalog_;  // of the job that scans
   BackgroundJobs jobs_;
+  BackgroundThread loader_;
 };
 
 }  // namespace cascade

@@ -7,7 +7,6 @@ import shutil
 import signal
 import socket
 import tempfile
-import time
 import unittest
 
 from service import SOURCE, WAIT_S, Service, Stopped, ask
@@ -42,7 +41,7 @@ class ModelsTest(unittest.TestCase):
         self.add_demo(name)
         tokenizer = self.models / name / "tokenizer.json"
         tokenizer.unlink()
-        tokenizer.write_bytes((DEMO / "tokenizer.json").read_bytes() + b" " * (24 << 20))
+        tokenizer.write_bytes((DEMO / "tokenizer.json").read_bytes() + b" " * (56 << 20))
 
     def service(self, *options, **more):
         # A file is the folder of packed weights for all services of a test.
@@ -351,15 +350,10 @@ class Interrupted(ModelsTest):
     def hold_loader(self, service):
         client = service.start_ctl("--model-name", "slow", "generate", "hi")
         self.addCleanup(client.communicate)
-        end = time.monotonic() + WAIT_S
-        while time.monotonic() < end:
-            try:
-                held = Stopped(service.thread("loader")).__enter__()
-            except (OSError, RuntimeError):
-                continue  # there is none yet
-            self.assertEqual(self.state(service, "slow"), "loading")
-            return client, held
-        raise AssertionError("nothing was loaded: " + service.log())
+        service.wait_for_log("loading slow")
+        held = Stopped(service.thread("loader")).__enter__()
+        self.assertEqual(self.state(service, "slow"), "loading")
+        return client, held
 
     def wait_for_end(self, held):
         """The thread ends with its process, though it does not move: who traces it must see that

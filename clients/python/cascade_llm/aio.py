@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
+from .aio_daemon import DaemonCalls
 from .aio_events import AsyncEventStream
 from .aio_stream import AsyncStream
 from .chunk import Chunk, ChunkInfo
@@ -22,7 +23,6 @@ from .options import ClientOptions
 from .replies import (
     Ack,
     ApplyTemplateReply,
-    BackupReply,
     ChunkListReply,
     ChunkReply,
     ChunkSearchHit,
@@ -31,10 +31,6 @@ from .replies import (
     EventsReply,
     ExpiryPolicy,
     Final,
-    FsckReply,
-    ModelInfo,
-    ModelListReply,
-    ModelReply,
     PolicyReply,
     Pong,
     PrefixReply,
@@ -47,7 +43,6 @@ from .replies import (
 )
 from .requests import (
     ApplyTemplateRequest,
-    BackupRequest,
     CancelRequest,
     ChatMessage,
     ChunkDelete,
@@ -58,11 +53,7 @@ from .requests import (
     ChunkUpdate,
     DetokenizeRequest,
     EventsRequest,
-    FsckRequest,
     GenerateRequest,
-    ModelListRequest,
-    ModelLoad,
-    ModelUnload,
     Ping,
     PolicyGet,
     PolicySet,
@@ -83,7 +74,7 @@ BATCH_REQUESTS_MAX = 256
 _R = TypeVar("_R")
 
 
-class AsyncClient:
+class AsyncClient(DaemonCalls):
     """A connection to the daemon, of one event loop; use it from that loop's thread only. Any
     number of requests may be in flight.
 
@@ -122,6 +113,10 @@ class AsyncClient:
     @property
     def endpoint(self) -> str:
         return self._endpoint
+
+    @property
+    def options(self) -> ClientOptions:
+        return self._options
 
     @property
     def boot_id(self) -> str:
@@ -387,34 +382,6 @@ class AsyncClient:
         self._event_streams.add(events)
         await events.begin(since, boot_id)
         return events
-
-    async def list_models(self) -> ModelListReply:
-        """The daemon's models. A request that names one beside the default model
-        (ClientOptions.model) has it loaded."""
-        return await self._call(ModelListReply, ModelListRequest(), Kind.SLOW_CALL)
-
-    async def load_model(self, name: str) -> ModelInfo:
-        """Waits until it is loaded. By the tenant "local" only."""
-        return (await self._call(ModelReply, ModelLoad(name), Kind.SLOW_CALL)).model
-
-    async def estimate_model(self, name: str) -> ModelInfo:
-        """What loading it would take; nothing is loaded. By the tenant "local" only."""
-        return (await self._call(ModelReply, ModelLoad(name, True), Kind.SLOW_CALL)).model
-
-    async def unload_model(self, name: str) -> ModelInfo:
-        """Waits until its memory is free; its chunks stay on disk. By the tenant "local" only."""
-        return (await self._call(ModelReply, ModelUnload(name), Kind.SLOW_CALL)).model
-
-    async def fsck(self, *, repair: bool = False, state_dir: str = "") -> FsckReply:
-        """Verifies all on disk; takes as long as that takes. A `state_dir` that is not the daemon's
-        is refused."""
-        return await self._call(FsckReply, FsckRequest(repair, state_dir), Kind.SLOW_CALL)
-
-    async def backup(self, directory: str, *, state_dir: str = "") -> BackupReply:
-        """Copies all on disk to an absolute path of the daemon's machine, not there yet or empty;
-        takes as long as that takes."""
-        request = BackupRequest(directory, state_dir)
-        return await self._call(BackupReply, request, Kind.SLOW_CALL)
 
     # The names of the earlier Python library, for the same things.
 

@@ -79,6 +79,10 @@ class Client:
         return self._client.endpoint
 
     @property
+    def options(self) -> ClientOptions:
+        return self._client.options
+
+    @property
     def boot_id(self) -> str:
         """As the daemon said in its last Pong; another one after each start."""
         return self._client.boot_id

@@ -97,8 +97,9 @@ class Envelope:
 
 
 def encode(request_id: bytes, message: object, model: str = "") -> list[bytes]:
-    """The frames of a message, meant for that model ("": the default one). CascadeError invalid_argument, with the field, for a value that its
-    field cannot hold, and for a message beyond 64 MiB."""
+    """The frames of a message, meant for that model ("": the default one). CascadeError
+    invalid_argument, with the field, for a value that its field cannot hold, and for a message
+    beyond 64 MiB."""
     arrays: list[bytes] = []
     try:
         fields = write_fields(message, arrays)
