@@ -296,7 +296,7 @@ test('models are listed, and named by the options of a client', async () => {
   assert.equal((await client.loadModel('demo')).state, 'loaded');
   await assert.rejects(client.unloadModel('demo'), { code: 'conflict', field: 'name' });
   const named = await connect({ runDir: daemon.runDir, model: 'demo' });
-  const request = { prompt: 'One, two,', maxTokens: 4 };
+  const request = { prompt: 'One, two,', maxTokens: 4, ...GREEDY };
   assert.deepEqual((await named.generate(request)).tokenIds,
     (await client.generate(request)).tokenIds);
   await named.close();
