@@ -19,7 +19,8 @@ namespace fs = std::filesystem;
 
 // A folder with more is not looked at to its end: it is no models directory.
 constexpr int kEntriesMax = 10'000;
-// What a tokenizer has in memory for each id: measured.
+// What a tokenizer has in memory for each id, about. With it the estimate of the demo model (8,192
+// ids) is 2 to 3 % below what its process grows by; larger vocabularies were not measured.
 constexpr int64_t kTokenizerBytesPerId = 300;
 
 struct Extent {
