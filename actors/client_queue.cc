@@ -6,6 +6,7 @@
 
 #include <chrono>
 
+#include "actors/worker.h"
 #include "wire/frame_bytes.h"
 #include "wire/messages.h"
 
@@ -91,15 +92,32 @@ void ClientQueue::close() {
   retry_.cancel();
 }
 
-std::optional<wire::Frames> refusal_of(std::span<const wire::Frame> message) {
-  const auto envelope = wire::decode(message);
+Admission admit(std::span<const wire::Frame> message, const std::string& default_model) {
+  Admission admission;
+  auto envelope = wire::decode(message);
   if (!envelope.ok()) {
-    return wire::encode({wire::peek_request_id(message), wire::ErrorReply{envelope.error(), 0}});
+    admission.refusal =
+        wire::encode({wire::peek_request_id(message), wire::ErrorReply{envelope.error(), 0}});
+    return admission;
   }
-  if (envelope->message.index() < wire::kClientMessageCount) return std::nullopt;
-  return wire::encode(
-      {envelope->request,
-       wire::ErrorReply{unsupported("type", "this message is not for the daemon"), 0}});
+  const size_t type = envelope->message.index();
+  if (!wire::is_from_client(type)) {
+    admission.refusal = wire::encode(
+        {envelope->request,
+         wire::ErrorReply{unsupported("type", "this message is not for the daemon"), 0}});
+    return admission;
+  }
+  // A Ping asks after the daemon, whatever model it names.
+  const bool other = !is_default_model(envelope->model, default_model) &&
+                     !std::holds_alternative<wire::Ping>(envelope->message);
+  admission.to_models = other || wire::is_about_models(type);
+  if (other) admission.model = std::move(envelope->model);
+  return admission;
+}
+
+wire::Frames for_models(const std::string& model, wire::Frames frames) {
+  frames.insert(frames.begin() + 1, model);
+  return frames;
 }
 
 wire::Frames scheduler_not_ready(std::span<const wire::Frame> message) {

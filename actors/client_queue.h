@@ -47,9 +47,18 @@ class ClientQueue {
 // How long sockets of clients, and drain(), wait for clients to take their last answers.
 inline constexpr int kClientLingerMs = 1000;
 
-// What a client is to be told at once of what it sent; nullopt for a message that the scheduler may
-// have. `message`: without the client's name.
-std::optional<wire::Frames> refusal_of(std::span<const wire::Frame> message);
+// What is to be done with what a client sent.
+struct Admission {
+  std::optional<wire::Frames> refusal;  // the client is to be told this at once
+  // Else: who gets it. The default model's scheduler, or, behind kModelsEndpoint, another model
+  // (its name), or whoever keeps the models (an empty name).
+  bool to_models = false;
+  std::string model;
+};
+// `message`: without the client's name.
+Admission admit(std::span<const wire::Frame> message, const std::string& default_model);
+// A message to kModelsEndpoint. frames: [client][message…].
+wire::Frames for_models(const std::string& model, wire::Frames frames);
 // The answer to a message that the scheduler did not take.
 wire::Frames scheduler_not_ready(std::span<const wire::Frame> message);
 

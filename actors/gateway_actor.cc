@@ -1,4 +1,4 @@
-// Three ports on one thread. What clients send is decoded here once, so that nothing malformed gets
+// Four ports on one thread. What clients send is decoded here once, so that nothing malformed gets
 // further.
 #include "actors/gateway_actor.h"
 
@@ -31,12 +31,19 @@ class Gateway {
                    {.type = ZMQ_DEALER,
                     .routing_id = door_name(Door::kIpc, door.tenant),
                     .queue_messages_max = 100'000}),
+        models_(io_, context,
+                {.type = ZMQ_DEALER,
+                 .routing_id = door_name(Door::kIpc, door.tenant),
+                 .queue_messages_max = 100'000}),
         subscribers_(io_, context,
                      {.type = ZMQ_PUB, .routing_id = {}, .queue_messages_max = kEventsWaitingMax}),
+        default_model_(door.default_model),
         watch_(io_, context, scheduler_),
         queue_(io_, clients_, [this](const std::string& client) { report_gone(client); }) {
     const Status connected = scheduler_.connect(kSchedulerEndpoint);
     if (!connected.ok()) throw std::runtime_error(connected.error().to_string());
+    const Status reached = models_.connect(kModelsEndpoint);
+    if (!reached.ok()) throw std::runtime_error(reached.error().to_string());
     const Status bound = door.descriptor < 0 ? clients_.bind(door.endpoint)
                                              : clients_.adopt(door.endpoint, door.descriptor);
     if (!bound.ok()) throw std::runtime_error(bound.error().to_string());
@@ -46,6 +53,7 @@ class Gateway {
         wire::encode({{}, wire::ActorHello{door_name(Door::kIpc, door.tenant), incarnation}});
     hello.insert(hello.begin(), "");
     scheduler_.send(hello);
+    models_.send(for_models("", hello));
   }
 
   void run() {
@@ -56,6 +64,7 @@ class Gateway {
     };
     asio::co_spawn(io_, from_clients(), on_end);
     asio::co_spawn(io_, from_scheduler(), on_end);
+    asio::co_spawn(io_, from_models(), on_end);
     asio::co_spawn(io_, queue_.run(), on_end);
     asio::co_spawn(io_, watch_.run(), on_end);
     asio::co_spawn(io_, clients_.watch_peers([this](const std::string& gone) { lose(gone); }),
@@ -77,13 +86,24 @@ class Gateway {
   void take(const wire::Frames& frames) {
     const std::string& client = frames.front();
     const auto message = std::span(frames).subspan(1);
-    if (auto refusal = refusal_of(message)) return answer(client, *std::move(refusal));
-    if (scheduler_.send(frames) != SendResult::kSent) answer(client, scheduler_not_ready(message));
+    Admission admission = admit(message, default_model_);
+    if (admission.refusal) return answer(client, *std::move(admission.refusal));
+    const SendResult sent = admission.to_models ? models_.send(for_models(admission.model, frames))
+                                                : scheduler_.send(frames);
+    if (sent != SendResult::kSent) answer(client, scheduler_not_ready(message));
   }
 
   void answer(const std::string& client, wire::Frames message) {
     message.insert(message.begin(), client);
     queue_.deliver(std::move(message));
+  }
+
+  Task<> from_models() {
+    for (;;) {
+      std::optional<wire::Frames> frames = co_await models_.recv();
+      if (!frames) co_return;
+      queue_.deliver(std::move(*frames));
+    }
   }
 
   // frames: [client][message…]; an empty client means the message is for us.
@@ -107,6 +127,7 @@ class Gateway {
     queue_.close();
     watch_.close();
     scheduler_.close();
+    models_.close();
     subscribers_.close();
     clients_.close();
   }
@@ -121,12 +142,15 @@ class Gateway {
     wire::Frames frames = wire::encode({{}, wire::ClientGone{}});
     frames.insert(frames.begin(), client);
     scheduler_.send(frames);
+    models_.send(for_models("", std::move(frames)));
   }
 
   asio::io_context io_;
   ZmqPort clients_;
   ZmqPort scheduler_;
+  ZmqPort models_;  // outlives the gateway: it is not watched
   ZmqPort subscribers_;
+  const std::string default_model_;
   PeerWatch watch_;
   ClientQueue queue_;
 };

@@ -11,7 +11,8 @@
 namespace cascade {
 
 struct GatewayDoor {
-  std::string tenant;  // of all that connect here
+  std::string tenant;         // of all that connect here
+  std::string default_model;  // its name
   std::string endpoint;
   std::string events_endpoint;  // where its events are published
   int descriptor = -1;  // a socket that listens there already, which outlives the gateway; -1: none

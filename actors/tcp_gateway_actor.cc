@@ -29,7 +29,10 @@ class TcpGateway {
                   .watch_peers = true,
                   .curve_secret_key = door.secret_key}),
         queue_(io_, clients_, [this](const std::string& client) { report_gone(client); }),
-        scheduler_(io_, context, Door::kTcp, tenants_, incarnation) {
+        scheduler_(io_, context, TenantPorts::Upstream::kScheduler, Door::kTcp, tenants_,
+                   incarnation),
+        models_(io_, context, TenantPorts::Upstream::kModels, Door::kTcp, tenants_, incarnation),
+        default_model_(door.default_model) {
     const Status bound = clients_.bind(door.endpoint);
     if (!bound.ok()) throw std::runtime_error(bound.error().to_string());
   }
@@ -45,6 +48,7 @@ class TcpGateway {
     asio::co_spawn(io_, queue_.run(), on_end);
     for (const std::string& tenant : tenants_) {
       asio::co_spawn(io_, from_scheduler(tenant), on_end);
+      asio::co_spawn(io_, from_models(tenant), on_end);
       asio::co_spawn(io_, scheduler_.watch(tenant), on_end);
     }
     asio::co_spawn(io_, clients_.watch_peers([this](const std::string& gone) { lose(gone); }),
@@ -83,11 +87,15 @@ class TcpGateway {
                     {ErrorCode::kUnavailable, "key",
                      "the tenant " + *tenant + " is served after the daemon's next start"});
     }
-    if (auto refused = refusal_of(message)) return answer(client, *std::move(refused));
+    Admission admission = admit(message, default_model_);
+    if (admission.refusal) return answer(client, *std::move(admission.refusal));
     const auto known = tenant_of_client_.find(client);
     if (known != tenant_of_client_.end() && known->second != *tenant) report_gone(client);
     tenant_of_client_[client] = *tenant;
-    if (!scheduler_.send(*tenant, frames)) answer(client, scheduler_not_ready(message));
+    const bool sent = admission.to_models
+                          ? models_.send(*tenant, for_models(admission.model, frames))
+                          : scheduler_.send(*tenant, frames);
+    if (!sent) answer(client, scheduler_not_ready(message));
   }
 
   void refuse(const std::string& client, std::span<const wire::Frame> message, Error error) {
@@ -98,6 +106,14 @@ class TcpGateway {
   void answer(const std::string& client, wire::Frames message) {
     message.insert(message.begin(), client);
     queue_.deliver(std::move(message));
+  }
+
+  Task<> from_models(std::string tenant) {
+    while (true) {
+      std::optional<wire::Frames> frames = co_await models_.recv(tenant);
+      if (!frames) co_return;
+      queue_.deliver(std::move(*frames));
+    }
   }
 
   // Events of the tenant are not for clients of this door: they ask for them.
@@ -112,6 +128,7 @@ class TcpGateway {
     co_await queue_.drain();
     queue_.close();
     scheduler_.close();
+    models_.close();
     zap_.close();
     clients_.close();
   }
@@ -128,6 +145,7 @@ class TcpGateway {
     wire::Frames frames = wire::encode({{}, wire::ClientGone{}});
     frames.insert(frames.begin(), client);
     scheduler_.send(known->second, frames);
+    models_.send(known->second, for_models("", std::move(frames)));
     tenant_of_client_.erase(known);
   }
 
@@ -138,6 +156,8 @@ class TcpGateway {
   ZmqPort clients_;
   ClientQueue queue_;
   TenantPorts scheduler_;
+  TenantPorts models_;
+  const std::string default_model_;
   std::map<std::string, std::string> tenant_of_client_;  // that the scheduler has heard of
   bool stopped_ = false;
 };

@@ -15,6 +15,7 @@
 namespace cascade {
 
 struct CurveDoor {
+  std::string default_model{};    // its name
   std::string endpoint;           // "tcp://192.0.2.1:8179"
   std::string secret_key;         // of the server, Z85
   std::set<std::string> tenants;  // that are served; others are told to come after a restart

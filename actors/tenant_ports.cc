@@ -3,6 +3,8 @@
 
 #include <stdexcept>
 
+#include "actors/client_queue.h"
+
 namespace cascade {
 namespace {
 
@@ -11,8 +13,9 @@ constexpr int kQueueMessagesMax = 100'000;
 
 }  // namespace
 
-TenantPorts::TenantPorts(asio::io_context& io, ZmqContext& context, Door door,
+TenantPorts::TenantPorts(asio::io_context& io, ZmqContext& context, Upstream upstream, Door door,
                          const std::set<std::string>& tenants, uint64_t incarnation) {
+  const bool to_models = upstream == Upstream::kModels;
   for (const std::string& tenant : tenants) {
     const std::string name = door_name(door, tenant);
     ZmqPort::Options options;
@@ -22,11 +25,11 @@ TenantPorts::TenantPorts(asio::io_context& io, ZmqContext& context, Door door,
     Link& link = links_[tenant];
     link.port = std::make_unique<ZmqPort>(io, context, options);
     link.watch = std::make_unique<PeerWatch>(io, context, *link.port);
-    const Status connected = link.port->connect(kSchedulerEndpoint);
+    const Status connected = link.port->connect(to_models ? kModelsEndpoint : kSchedulerEndpoint);
     if (!connected.ok()) throw std::runtime_error(connected.error().to_string());
     wire::Frames hello = wire::encode({{}, wire::ActorHello{name, incarnation}});
     hello.insert(hello.begin(), "");
-    link.port->send(hello);
+    link.port->send(to_models ? for_models("", std::move(hello)) : hello);
   }
 }
 

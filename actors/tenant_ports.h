@@ -1,4 +1,5 @@
-// A door's way to the scheduler when its clients are of several tenants: a port for each.
+// A door's ways to the scheduler, and to the other models, when its clients are of several tenants:
+// a port for each.
 #pragma once
 
 #include <map>
@@ -16,13 +17,17 @@ namespace cascade {
 // One thread: that of the io_context.
 class TenantPorts {
  public:
-  // Greets the scheduler, or will once it listens. Throws std::runtime_error.
-  TenantPorts(asio::io_context& io, ZmqContext& context, Door door,
+  // The default model's scheduler, or whoever has the other models.
+  enum class Upstream { kScheduler, kModels };
+
+  // Greets it, or will once it listens. Throws std::runtime_error.
+  TenantPorts(asio::io_context& io, ZmqContext& context, Upstream upstream, Door door,
               const std::set<std::string>& tenants, uint64_t incarnation);
 
   bool contains(const std::string& tenant) const { return links_.contains(tenant); }
 
-  // frames: [client][message…]. False if the tenant has no port, or the scheduler takes nothing.
+  // frames: [client][message…]; to models as for_models() makes them. False if the tenant has no
+  // port, or the scheduler takes nothing.
   bool send(const std::string& tenant, const wire::Frames& frames);
   // What comes for the tenant's clients; an empty name of the client: for the door itself. nullopt
   // after close(). Precondition: contains(tenant). One coroutine a tenant.

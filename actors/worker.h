@@ -16,6 +16,16 @@ namespace cascade {
 // Where the scheduler's ROUTER listens inside the process.
 inline constexpr char kSchedulerEndpoint[] = "inproc://scheduler";
 
+// Where requests for other models than the default one go, and those about models: doors send
+// [client][model][message…] there, and get [client][message…] back.
+inline constexpr char kModelsEndpoint[] = "inproc://models";
+
+// Whether a request that names this model is for the default model, whose name is
+// `name_of_default`.
+inline bool is_default_model(const std::string& model, const std::string& name_of_default) {
+  return model.empty() || model == "default" || model == name_of_default;
+}
+
 // Names by which the scheduler's ROUTER knows the actors.
 inline constexpr char kPrefillActor[] = "prefill";
 inline constexpr char kDecodeActor[] = "decode";

@@ -15,7 +15,10 @@ constexpr std::string_view kLog = "Log";
 constexpr Setting kSettings[] = {
     {"model", Kind::kPath, kModel, "", "none, it must be given", "a folder or a file", 0, 0, false,
      "folder of the model (Hugging Face layout), or a GGUF file",
-     "A daemon serves one model, which is only read."},
+     "It is only read. It is always loaded, and answers what no other model is asked for."},
+    {"models-dir", Kind::kPath, kModel, "", "none: there is one model", "a folder", 0, 0, false,
+     "folder of further models: folders and GGUF files, loaded when a request names one",
+     "One model is what most machines have memory for."},
     {"weights", Kind::kChoice, kModel, "bf16", "", "f32, bf16, int8, int4", 0, 0, false,
      "number type of the weights",
      "It is what most models are published in, so nothing is lost; int8 is nearly twice as fast "
@@ -73,6 +76,10 @@ constexpr Setting kSettings[] = {
      false, "most memory for KV pages",
      "The weights take memory beside it, and the system needs some; it is taken as it is needed, "
      "and given back when it is not."},
+    {"max-model-memory", Kind::kSize, kMemory, "", "no limit", "", 0, 0, false,
+     "most memory that all loaded models may take, as estimated: weights, kv-memory each, buffers; "
+     "beyond it the one not used for longest is unloaded",
+     "What fits depends on the models: see cascadectl model list. The default model stays."},
     {"max-disk", Kind::kSize, kMemory, "10G", "", "", 0, 0, false,
      "most disk space for KV pages in the state directory; beyond it those not used for longest "
      "go, but "

@@ -17,15 +17,57 @@ constexpr int64_t kLooksInTimeout = 16;
 
 }  // namespace
 
-Health::Health(const Clock& clock, ServiceManager& manager, std::string model)
-    : manager_(manager),
-      model_(std::move(model)),
-      rule_(clock, std::max(kNoWatchdogUs, manager.watchdog_us())) {}
-
-void Health::on_tick(const SchedulerLoad& load) {
+void HostHealth::on_tick(const SchedulerLoad& load) {
+  if (load.running + load.waiting > 0) last_busy_us_ = system_clock().wall_us();
   const std::lock_guard lock(mutex_);
   load_ = load;
   ++ticks_;
+}
+
+SchedulerLoad HostHealth::load() const {
+  const std::lock_guard lock(mutex_);
+  return load_;
+}
+
+void HostHealth::add_signs(std::vector<ProgressSign>& signs) const {
+  std::unique_lock lock(mutex_);
+  const SchedulerLoad load = load_;
+  const uint64_t ticks = ticks_;
+  lock.unlock();
+  const std::string of = label_.empty() ? "" : " of " + label_;
+  signs.push_back({"scheduler" + of, ticks, true});
+  signs.push_back({"prefill" + of, prefill.moves(), load.prefill_owes || prefill.working()});
+  signs.push_back({"decode" + of, decode.moves(), load.decode_owes || decode.working()});
+  signs.push_back({"store" + of, store.moves(), load.store_owes || store.working()});
+}
+
+std::string status_line(const std::vector<std::shared_ptr<const HostHealth>>& hosts) {
+  std::string line;
+  for (const auto& host : hosts) {
+    const SchedulerLoad load = host->load();
+    if (!line.empty()) line += "; ";
+    line += host->model() + ": " + std::to_string(load.running) + " requests running, " +
+            std::to_string(load.waiting) + " waiting";
+  }
+  return line;
+}
+
+Health::Health(const Clock& clock, ServiceManager& manager)
+    : manager_(manager), rule_(clock, std::max(kNoWatchdogUs, manager.watchdog_us())) {}
+
+void Health::add(std::shared_ptr<const HostHealth> host) {
+  const std::lock_guard lock(mutex_);
+  hosts_.push_back(std::move(host));
+}
+
+void Health::remove(const HostHealth& host) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(hosts_, [&](const auto& known) { return known.get() == &host; });
+}
+
+std::vector<std::shared_ptr<const HostHealth>> Health::hosts() const {
+  const std::lock_guard lock(mutex_);
+  return hosts_;
 }
 
 int64_t Health::interval_us() const {
@@ -35,14 +77,12 @@ int64_t Health::interval_us() const {
 }
 
 void Health::beat() {
-  std::unique_lock lock(mutex_);
-  const SchedulerLoad load = load_;
-  const uint64_t ticks = ticks_;
-  lock.unlock();
-  manager_.status(model_ + ": " + std::to_string(load.running) + " requests running, " +
-                  std::to_string(load.waiting) + " waiting");
+  const auto hosts = this->hosts();
+  manager_.status(status_line(hosts));
   if (manager_.watchdog_us() == 0) return;
-  const ProgressRule::Verdict verdict = rule_.look(signs(load, ticks));
+  std::vector<ProgressSign> signs;
+  for (const auto& host : hosts) host->add_signs(signs);
+  const ProgressRule::Verdict verdict = rule_.look(signs);
   if (verdict.feed) manager_.feed();
   if (verdict.stuck != stuck_) {
     for (const std::string& actor : verdict.stuck) {
@@ -52,13 +92,6 @@ void Health::beat() {
   }
   for (const std::string& actor : verdict.stuck) spdlog::debug("not fed because of {}", actor);
   stuck_ = verdict.stuck;
-}
-
-std::vector<ProgressSign> Health::signs(const SchedulerLoad& load, uint64_t ticks) const {
-  return {{"scheduler", ticks, true},
-          {"prefill", prefill.moves(), load.prefill_owes || prefill.working()},
-          {"decode", decode.moves(), load.decode_owes || decode.working()},
-          {"store", store.moves(), load.store_owes || store.working()}};
 }
 
 }  // namespace cascade

@@ -1,6 +1,8 @@
 // What the service manager hears of a running service: a line of status, and the watchdog's food.
 #pragma once
 
+#include <atomic>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -12,30 +14,57 @@
 
 namespace cascade {
 
-class Health {
+// The signs of life of one model's actors. Any thread.
+class HostHealth {
  public:
-  // All outlive it. `model`: its name.
-  Health(const Clock& clock, ServiceManager& manager, std::string model);
+  // `label`: behind the names of its actors; empty: none.
+  HostHealth(std::string model, std::string label)
+      : model_(std::move(model)), label_(std::move(label)) {}
 
-  // Of what the actors do. Any thread.
+  // Of what the actors do.
   WorkMeter prefill, decode, store;
-  // A sign of life of the scheduler. Any thread.
+  // A sign of life of the scheduler.
   void on_tick(const SchedulerLoad& load);
 
-  // Call it every interval_us(). One thread.
+  const std::string& model() const { return model_; }
+  SchedulerLoad load() const;
+  // When it was last seen to have a request, Unix time; 0: never.
+  int64_t last_busy_us() const { return last_busy_us_; }
+  void add_signs(std::vector<ProgressSign>& signs) const;
+
+ private:
+  const std::string model_;
+  const std::string label_;
+  mutable std::mutex mutex_;
+  SchedulerLoad load_;
+  uint64_t ticks_ = 0;  // of the scheduler
+  std::atomic<int64_t> last_busy_us_{0};
+};
+
+class Health {
+ public:
+  // Both outlive it.
+  Health(const Clock& clock, ServiceManager& manager);
+
+  // A model is served, or no more. The first one is the default model. Any thread.
+  void add(std::shared_ptr<const HostHealth> host);
+  void remove(const HostHealth& host);
+
+  // Call it every interval_us(). One thread. Precondition: there is a default model.
   void beat();
   int64_t interval_us() const;
 
  private:
-  std::vector<ProgressSign> signs(const SchedulerLoad& load, uint64_t ticks) const;
+  std::vector<std::shared_ptr<const HostHealth>> hosts() const;
 
   ServiceManager& manager_;
-  const std::string model_;
   ProgressRule rule_;
-  std::mutex mutex_;
-  SchedulerLoad load_;
-  uint64_t ticks_ = 0;  // of the scheduler
+  mutable std::mutex mutex_;
+  std::vector<std::shared_ptr<const HostHealth>> hosts_;
   std::vector<std::string> stuck_;
 };
+
+// "demo: 1 requests running, 0 waiting", with what the other models do behind it, if there are any.
+std::string status_line(const std::vector<std::shared_ptr<const HostHealth>>& hosts);
 
 }  // namespace cascade

@@ -139,6 +139,12 @@ Status finish(const Origins& where, DaemonOptions& options) {
   if (options.model_dir.empty()) {
     return invalid_argument(where("model"), "is missing: the folder of the model to serve");
   }
+  if (options.models_dir.empty() && where.given("models-dir")) {
+    return invalid_argument(where("models-dir"), "must not be empty");
+  }
+  if (options.models_dir.empty() && options.model_bytes_max > 0) {
+    return invalid_argument(where("max-model-memory"), "needs --models-dir");
+  }
   if (options.run_dir.empty()) return invalid_argument(where("run-dir"), "must not be empty");
   RETURN_IF_ERROR(check_tenants(options.tenants, options.run_dir, where("tenant")));
   RETURN_IF_ERROR(check_http(options, where));
@@ -182,6 +188,9 @@ const std::map<std::string_view, Take>& takers() {
   using V = Value;
   static const std::map<std::string_view, Take> all = {
       {"model", [](O& o, const V& v) { o.model_dir = text_of(v); }},
+      {"models-dir", [](O& o, const V& v) { o.models_dir = text_of(v); }},
+      {"max-model-memory",
+       [](O& o, const V& v) { o.model_bytes_max = *config::parse_size("", text_of(v)); }},
       {"weights", [](O& o, const V& v) { o.weight_type = *weight_type_from_string(text_of(v)); }},
       {"kv", [](O& o, const V& v) { o.kv_type = *kv_type_from_string(text_of(v)); }},
       {"isa", [](O& o, const V& v) { o.isa = *isa_from_string(text_of(v)); }},

@@ -17,6 +17,9 @@ namespace cascade {
 
 struct DaemonOptions {
   std::string model_dir;
+  // Holds further models, loaded when they are asked for; empty: none.
+  std::string models_dir;
+  int64_t model_bytes_max = 0;  // that loaded models may take together, estimated; 0: any number
   // Holds what the next start can use; created with mode 0700. Empty: nothing is kept.
   std::string state_dir;
   // Holds the packed weights, which can be made again; created with mode 0700. Empty: nothing.

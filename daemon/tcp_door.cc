@@ -46,8 +46,8 @@ Result<curve::AllowList> read_clients(const std::string& path) {
 Result<CurveDoor> open_tcp_door(const DaemonOptions& options) {
   ASSIGN_OR_RETURN(const curve::KeyPair keys, read_key(options.tcp_key_file));
   ASSIGN_OR_RETURN(curve::AllowList list, read_clients(options.tcp_clients_file));
-  CurveDoor door = {"tcp://" + options.tcp_address, keys.secret_key, list.tenants(),
-                    std::make_shared<Live<curve::AllowList>>()};
+  CurveDoor door = {/*default_model=*/"", "tcp://" + options.tcp_address, keys.secret_key,
+                    list.tenants(), std::make_shared<Live<curve::AllowList>>()};
   door.clients->set(std::move(list));
   return door;
 }

@@ -93,6 +93,16 @@ class FieldWriter {
     required(name, static_cast<uint64_t>(frames_.size() - kArrayFrame));
     frames_.push_back(words_of(value.data(), value.size()));
   }
+  // A whole message with the model that it is meant for; empty: it names none.
+  template <class T>
+  void request(const T& value, const std::string& model) {
+    FieldCounter counter;
+    fields(counter, value);
+    counter.optional("model", model);
+    pack_map_size(body_, counter.count());
+    fields(*this, value);
+    optional("model", model);
+  }
   // A whole message or struct as a map.
   template <class T>
   void structure(const T& value) {

@@ -27,17 +27,23 @@ uint8_t byte_at(const Frame& frame, size_t offset) {
 }
 
 template <size_t type>
-void read_message(ReadState& state, Message& message) {
+void read_message(ReadState& state, Message& message, std::string& model) {
   auto& alternative = message.emplace<type>();
   FieldReader reader(state, 0, nullptr);
   if (!reader.ok()) return;
   fields(reader, alternative);
   if (!reader.ok()) return;
+  if (is_from_client(type) && !is_about_models(type)) reader.optional("model", model);
+  if (!reader.ok()) return;
+  if (!model.empty()) {
+    const Status named = check_model_name("model", model);
+    if (!named.ok()) return state.fail(named.error().field, named.error().message);
+  }
   const Status checked = check_request(std::as_const(alternative));
   if (!checked.ok()) state.fail(checked.error().field, checked.error().message);
 }
 
-using ReadFunction = void (*)(ReadState&, Message&);
+using ReadFunction = void (*)(ReadState&, Message&, std::string& model);
 
 template <size_t... types>
 constexpr std::array<ReadFunction, sizeof...(types)> read_functions(std::index_sequence<types...>) {
@@ -103,7 +109,8 @@ Frames encode(const Envelope& envelope) {
   frames[1].assign(envelope.request.begin(), envelope.request.end());
   std::string body;
   FieldWriter writer(body, frames);
-  std::visit([&](const auto& message) { writer.structure(message); }, envelope.message);
+  std::visit([&](const auto& message) { writer.request(message, envelope.model); },
+             envelope.message);
   frames[2] = std::move(body);
   return frames;
 }
@@ -115,7 +122,7 @@ Result<Envelope> decode(std::span<const Frame> frames) {
   ReadState state(tree, frames.subspan(kFixedFrames));
   Envelope envelope;
   envelope.request = peek_request_id(frames);
-  kReadFunctions[type](state, envelope.message);
+  kReadFunctions[type](state, envelope.message, envelope.model);
   if (!state.ok()) return *state.error();
   return envelope;
 }

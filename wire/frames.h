@@ -28,6 +28,9 @@ using Frames = std::vector<Frame>;
 struct Envelope {
   RequestId request{};
   Message message;
+  // The model that a client's request is meant for: the field "model" of its body. Empty: the
+  // default model. Only with messages of clients that are not about models themselves.
+  std::string model{};
 };
 
 // Never fails: a Message that we build fits the format.

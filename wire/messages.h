@@ -21,12 +21,25 @@ using AnyMessage = std::variant<
     StatusReply, Accepted, Progress, Delta, Final, ChunkReply, PrefixReply, ChunkListReply,
     ChunkSearchReply, StatsReply, FsckReply, BackupReply, SessionListReply, SessionReply,
     PolicyReply, TokenizeReply, DetokenizeReply, ApplyTemplateReply, EventNotice, EventsReply, Ack,
-    ErrorReply, ActorHello, Stop, EncodeJob, EncodeDone, PrefillJob, PrefillDone, DecodeJob,
-    DecodeDone, StorePut, StoreDelete, StoreTouch, StoreLoad, StoreAck, StoreChunks, StorePages,
-    StorePagesDone, LoadPages, LoadPagesDone, RemovePages, StoredPages, PrefetchPages, StoreUses,
-    StoreChain, PendingChain, ReadChain, StoredChain, StoreSearch, StoreFound, StoreCheck,
-    StoreChecked, StoreBackup, StoreBackedUp, PagesForgotten, StoreSession, StoreSessionDelete,
-    StorePolicy, StoredSettings, ClientGone>;
+    ErrorReply, ModelListRequest, ModelLoad, ModelUnload, ModelListReply, ModelReply, ActorHello,
+    Stop, EncodeJob, EncodeDone, PrefillJob, PrefillDone, DecodeJob, DecodeDone, StorePut,
+    StoreDelete, StoreTouch, StoreLoad, StoreAck, StoreChunks, StorePages, StorePagesDone,
+    LoadPages, LoadPagesDone, RemovePages, StoredPages, PrefetchPages, StoreUses, StoreChain,
+    PendingChain, ReadChain, StoredChain, StoreSearch, StoreFound, StoreCheck, StoreChecked,
+    StoreBackup, StoreBackedUp, PagesForgotten, StoreSession, StoreSessionDelete, StorePolicy,
+    StoredSettings, ClientGone>;
+
+template <class M, class T>
+inline constexpr size_t kTypeIn = 0;
+template <class M, class... Ts>
+inline constexpr size_t kTypeIn<M, std::variant<Ts...>> = [] {
+  size_t type = 0;
+  static_cast<void>(((std::same_as<M, Ts> || (++type, false)) || ...));
+  return type;
+}();
+// The type number of a message.
+template <class M>
+inline constexpr size_t kTypeOf = kTypeIn<M, AnyMessage>;
 
 template <class M, class T>
 inline constexpr bool kIsOneOf = false;
@@ -49,7 +62,17 @@ class Message : public AnyMessage {
   ~Message();
 };
 
-// Types 0 .. kClientMessageCount-1 may come from clients; a gateway refuses the others.
-inline constexpr size_t kClientMessageCount = 26;
+// Whether messages of this type are about the daemon's models, which no model answers.
+constexpr bool is_about_models(size_t type) {
+  return type >= kTypeOf<ModelListRequest> && type <= kTypeOf<ModelUnload>;
+}
+// Whether they may come from clients; a gateway refuses the others.
+constexpr bool is_from_client(size_t type) {
+  return type < kTypeOf<Pong> || is_about_models(type);
+}
+// Whether more replies to the same request follow one of this type.
+constexpr bool is_on_the_way(size_t type) {
+  return type == kTypeOf<Accepted> || type == kTypeOf<Progress> || type == kTypeOf<Delta>;
+}
 
 }  // namespace cascade::wire

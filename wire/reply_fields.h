@@ -306,6 +306,37 @@ void fields(A& a, M& m) {
 template <class A, Is<Ack> M>
 void fields(A&, M&) {}
 
+template <class A, Is<ModelInfo> M>
+void fields(A& a, M& m) {
+  a.required("name", m.name);
+  a.required("state", m.state);
+  a.required("default", m.is_default);
+  a.optional("path", m.path);
+  a.required("format", m.format);
+  a.required("weight_type", m.weight_type);
+  a.required("disk_bytes", m.disk_bytes);
+  a.required("weights_bytes", m.weights_bytes);
+  a.required("kv_bytes", m.kv_bytes);
+  a.required("other_bytes", m.other_bytes);
+  a.required("total_bytes", m.total_bytes);
+  a.required("requests", m.requests);
+  a.required("last_used_us", m.last_used_us);
+  a.optional("problem", m.problem);
+}
+
+template <class A, Is<ModelListReply> M>
+void fields(A& a, M& m) {
+  a.optional("models", m.models);
+  a.optional("models_dir", m.models_dir);
+  a.required("total_bytes", m.total_bytes);
+  a.required("total_bytes_max", m.total_bytes_max);
+}
+
+template <class A, Is<ModelReply> M>
+void fields(A& a, M& m) {
+  a.required("model", m.model);
+}
+
 template <class A, Is<ErrorReply> M>
 void fields(A& a, M& m) {
   a.required("error", m.error);

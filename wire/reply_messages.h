@@ -294,6 +294,35 @@ struct EventsReply {
 
 struct Ack {};
 
+// A model of the daemon. Sizes are estimates in bytes, 0 where they cannot be told (`problem`).
+struct ModelInfo {
+  std::string name;
+  std::string state;          // "loaded", "loading", "unloading", "unloaded"
+  bool is_default = false;    // always loaded; what is not asked of another model is asked of it
+  std::string path;           // for tenant "local"; others: empty
+  std::string format;         // "folder", "gguf"
+  std::string weight_type;    // of a loaded model: as the daemon loads it
+  int64_t disk_bytes = 0;     // of its files
+  int64_t weights_bytes = 0;  // as they are packed in memory
+  int64_t kv_bytes = 0;       // that its K and V may take
+  int64_t other_bytes = 0;    // of tokenizer and activations
+  int64_t total_bytes = 0;    // of all these
+  int64_t requests = 0;       // that wait or run
+  int64_t last_used_us = 0;   // Unix time; 0: not since the daemon's start
+  std::string problem;        // why it could not be read or loaded; empty: none
+};
+
+struct ModelListReply {
+  std::vector<ModelInfo> models;  // the default model, then the others by name
+  std::string models_dir;         // for tenant "local"; empty: there is none
+  int64_t total_bytes = 0;        // of those that are loaded or being loaded
+  int64_t total_bytes_max = 0;    // 0: no limit
+};
+
+struct ModelReply {
+  ModelInfo model;
+};
+
 // The end of a request that failed. `retry_after_ms` > 0: worth trying again after that time.
 struct ErrorReply {
   Error error;

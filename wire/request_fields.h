@@ -219,4 +219,18 @@ void fields(A& a, M& m) {
   a.optional("limit", m.limit);
 }
 
+template <class A, Is<ModelListRequest> M>
+void fields(A&, M&) {}
+
+template <class A, Is<ModelLoad> M>
+void fields(A& a, M& m) {
+  a.required("name", m.name);
+  a.optional("estimate", m.estimate);
+}
+
+template <class A, Is<ModelUnload> M>
+void fields(A& a, M& m) {
+  a.required("name", m.name);
+}
+
 }  // namespace cascade::wire

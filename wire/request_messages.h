@@ -270,4 +270,21 @@ struct EventsRequest {
   int32_t limit = 1000;  // [1, 1000]
 };
 
+// The models that the daemon has, and which of them are loaded. Answered with ModelListReply.
+struct ModelListRequest {};
+
+// Loads a model of the daemon's folder, if it is not loaded; with `estimate`, only says what that
+// would take. Answered with ModelReply when it is done. By tenant "local" only.
+struct ModelLoad {
+  std::string name;
+  bool estimate = false;
+};
+
+// Unloads it, if it is loaded; its chunks stay on disk. Running requests end as in a daemon that
+// stops. Answered with ModelReply when its memory is free. By tenant "local" only. Error conflict
+// for the default model, which is always loaded.
+struct ModelUnload {
+  std::string name;
+};
+
 }  // namespace cascade::wire

@@ -18,6 +18,7 @@ inline constexpr double kLogitBiasMax = 100;      // and at least minus this
 inline constexpr size_t kLogitBiasesMax = 1024;
 inline constexpr int32_t kTopLogprobsMax = 20;
 inline constexpr size_t kNameBytesMax = 128;
+inline constexpr size_t kModelNameBytesMax = 96;  // it is the name of a folder, too
 // What a program notes of one turn: the whole registry of a tenant has room for 512 MiB.
 inline constexpr size_t kClientDataBytesMax = size_t{256} << 10;
 inline constexpr size_t kSearchBytesMax = 1024;
@@ -50,6 +51,11 @@ Status check_request(const DetokenizeRequest& request);
 Status check_request(const ApplyTemplateRequest& request);
 Status check_request(const EventsRequest& request);
 Status check_request(const DeltaCredit& request);
+Status check_request(const ModelLoad& request);
+Status check_request(const ModelUnload& request);
+
+// The name of a model, in any request. Errors: kInvalidArgument, `field`.
+Status check_model_name(const std::string& field, const std::string& name);
 
 // Every other message has no rules beyond the types of its fields.
 template <class M>

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "wire/request_rules.h"
 
 namespace cascade {
 namespace {
@@ -52,8 +53,8 @@ std::optional<ApiError> Api::admit(HttpCall& call, bool check_host) const {
   const http::RouteMatch match = http::find_route(request.method, request.path);
   const bool found = match.result == http::RouteMatch::Result::kFound;
   // The dashboard is the same for everybody; what it shows, it asks for with a key.
-  const bool open = found && (match.action == http::Action::kHealth ||
-                              match.action == http::Action::kDashboard);
+  const bool open =
+      found && (match.action == http::Action::kHealth || match.action == http::Action::kDashboard);
   call.tenant = kLocalTenant;
   const auto keys = options_.keys->get();
   if (!keys->empty() && !open) {
@@ -91,6 +92,13 @@ Task<bool> Api::answer(HttpCall& call) {
     co_return sent;
   }
   bool sent = false;
+  for (const auto& [key, value] : http::parse_query(call.request.query)) {
+    if (key != "model" || any_time) continue;
+    const auto wrong = choose_model(call, value);
+    if (!wrong) continue;
+    sent = co_await fail(call, *wrong);
+    co_return sent;
+  }
   switch (call.action) {
     case Action::kDashboard: sent = co_await dashboard(call); break;
     case Action::kHealth: sent = co_await health(call); break;
@@ -153,17 +161,30 @@ Task<bool> Api::fail(HttpCall& call, const ApiError& error) {
   co_return sent;
 }
 
-std::optional<ApiError> Api::check_model(const std::string& model) const {
-  if (model.empty() || model == "default" || model == status_->model) return std::nullopt;
-  ApiError error = request_error(
-      404, "model_not_found",
-      "this server has the model \"" + status_->model + "\" only (also called \"default\")");
-  error.param = "model";
-  return error;
+// Whether there is a model of this name, only those know who keep the models.
+std::optional<ApiError> Api::choose_model(HttpCall& call, const std::string& model) const {
+  if (model.empty()) return std::nullopt;
+  if (is_default_model(model, status_->model)) {
+    call.model.clear();
+    return std::nullopt;
+  }
+  if (!wire::check_model_name("model", model).ok()) {
+    return openai::api_error(not_found("model", "there is no such model"));
+  }
+  call.model = model;
+  return std::nullopt;
 }
 
-openai::ReplyContext Api::context(const std::string& id) const {
-  return {id, status_->model, fingerprint_, system_clock().wall_us() / 1'000'000};
+openai::ReplyContext Api::context(const HttpCall& call, const std::string& id) const {
+  const std::string& model = call.model.empty() ? status_->model : call.model;
+  return {id, model, fingerprint(model), system_clock().wall_us() / 1'000'000};
+}
+
+std::string Api::fingerprint(const std::string& model) const {
+  Hasher hasher;
+  hasher.field("version", status_->version).field("model", model);
+  hasher.field("weights", status_->weight_type).field("kv", status_->kv_type);
+  return "fp_" + hasher.finish().hex().substr(0, 16);
 }
 
 Task<> Api::watch_status() {
@@ -177,10 +198,6 @@ Task<> Api::watch_status() {
     if (closed_) co_return;
     if (answer && std::holds_alternative<wire::StatusReply>(*answer)) {
       if (!std::exchange(status_, std::get<wire::StatusReply>(*answer))) options_.on_serving();
-      Hasher hasher;
-      hasher.field("version", status_->version).field("model", status_->model);
-      hasher.field("weights", status_->weight_type).field("kv", status_->kv_type);
-      fingerprint_ = "fp_" + hasher.finish().hex().substr(0, 16);
     }
     timer_.expires_after(status_ ? kPause : kLoadingPause);
     boost::system::error_code woken;

@@ -27,6 +27,7 @@ struct HttpCall {
   http::Action action = http::Action::kHealth;
   std::string id;      // of the path
   std::string tenant;  // that the key is of
+  std::string model;   // that it is for; empty: the default model
   std::string name;    // "req_" and 32 hexadecimal digits: told to the client
 };
 
@@ -55,8 +56,10 @@ class Api {
   // api.cc
   Task<bool> send(HttpCall& call, std::string body, int status = 200);
   Task<bool> fail(HttpCall& call, const openai::ApiError& error);
-  std::optional<openai::ApiError> check_model(const std::string& model) const;
-  openai::ReplyContext context(const std::string& id) const;
+  // The call is for this model, unless it is empty. The error of a name that no model can have.
+  std::optional<openai::ApiError> choose_model(HttpCall& call, const std::string& model) const;
+  openai::ReplyContext context(const HttpCall& call, const std::string& id) const;
+  std::string fingerprint(const std::string& model) const;
 
   // api_generate.cc
   Task<bool> chat(HttpCall& call);
@@ -117,7 +120,6 @@ class Api {
   const HttpOptions& options_;
   HttpMetrics metrics_;
   std::optional<wire::StatusReply> status_;  // as it was last told
-  std::string fingerprint_;
   asio::steady_timer timer_;
   Exchange* status_exchange_ = nullptr;  // of watch_status()
   bool closed_ = false;

@@ -13,7 +13,7 @@ Task<bool> Api::chunks(HttpCall& call) {
     const bool sent = co_await fail(call, openai::api_error(decoded.error()));
     co_return sent;
   }
-  Exchange exchange(link_, call.tenant);
+  Exchange exchange(link_, call.tenant, call.model);
   const WatchedExchange watched(call.connection, exchange);
   const std::optional<wire::Message> answer = co_await exchange.call(*std::move(decoded));
   if (!answer) co_return false;

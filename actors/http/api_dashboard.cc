@@ -33,7 +33,7 @@ Task<bool> Api::dashboard(HttpCall& call) {
 }
 
 Task<bool> Api::status(HttpCall& call) {
-  Exchange exchange(link_, call.tenant);
+  Exchange exchange(link_, call.tenant, call.model);
   const WatchedExchange watched(call.connection, exchange);
   wire::Message wanted = wire::StatusRequest{};
   const std::optional<wire::Message> status = co_await exchange.call(std::move(wanted));
@@ -60,7 +60,7 @@ Task<bool> Api::events(HttpCall& call) {
     const bool sent = co_await fail(call, openai::api_error(decoded.error()));
     co_return sent;
   }
-  Exchange exchange(link_, call.tenant);
+  Exchange exchange(link_, call.tenant, call.model);
   const WatchedExchange watched(call.connection, exchange);
   wire::Message wanted = *std::move(decoded);
   const std::optional<wire::Message> answer = co_await exchange.call(std::move(wanted));

@@ -90,14 +90,14 @@ Task<bool> Api::chat(HttpCall& call) {
     const bool sent = co_await fail(call, openai::api_error(decoded.error()));
     co_return sent;
   }
-  if (const auto wrong = check_model(decoded->model)) {
+  if (const auto wrong = choose_model(call, decoded->model)) {
     const bool sent = co_await fail(call, *wrong);
     co_return sent;
   }
-  Exchange exchange(link_, call.tenant);
+  Exchange exchange(link_, call.tenant, call.model);
   const WatchedExchange watched(call.connection, exchange);
   exchange.send(decoded->request);
-  const openai::ReplyContext about = context(random_id("chatcmpl"));
+  const openai::ReplyContext about = context(call, random_id("chatcmpl"));
   openai::ChatStream stream(about, *decoded);
   const auto encode = [&](const wire::Final& final, std::span<const std::string> pieces) {
     return openai::encode_chat(about, *decoded, final, pieces);
@@ -113,14 +113,14 @@ Task<bool> Api::complete(HttpCall& call) {
     const bool sent = co_await fail(call, openai::api_error(decoded.error()));
     co_return sent;
   }
-  if (const auto wrong = check_model(decoded->model)) {
+  if (const auto wrong = choose_model(call, decoded->model)) {
     const bool sent = co_await fail(call, *wrong);
     co_return sent;
   }
-  Exchange exchange(link_, call.tenant);
+  Exchange exchange(link_, call.tenant, call.model);
   const WatchedExchange watched(call.connection, exchange);
   exchange.send(decoded->request);
-  const openai::ReplyContext about = context(random_id("cmpl"));
+  const openai::ReplyContext about = context(call, random_id("cmpl"));
   openai::CompletionStream stream(about, *decoded);
   const std::string none;  // there is no grammar
   const auto encode = [&](const wire::Final& final, std::span<const std::string> pieces) {

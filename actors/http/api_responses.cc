@@ -126,12 +126,12 @@ Task<bool> Api::respond(HttpCall& call) {
   auto decoded = openai::decode_response(std::exchange(call.request.body, {}));
   std::optional<ApiError> wrong;
   if (!decoded.ok()) wrong = openai::api_error(decoded.error());
-  if (!wrong) wrong = check_model(decoded->model);
+  if (!wrong) wrong = choose_model(call, decoded->model);
   if (wrong) {
     const bool sent = co_await fail(call, *wrong);
     co_return sent;
   }
-  Exchange exchange(link_, call.tenant);
+  Exchange exchange(link_, call.tenant, call.model);
   const WatchedExchange watched(call.connection, exchange);
   std::optional<Past> past = co_await past_of(exchange, decoded->previous_id);
   if (!past) co_return false;
@@ -145,7 +145,7 @@ Task<bool> Api::respond(HttpCall& call) {
     co_return sent;
   }
   exchange.send(decoded->request);
-  const openai::ReplyContext reply_context = context(random_id("resp"));
+  const openai::ReplyContext reply_context = context(call, random_id("resp"));
   openai::ResponseStream stream(reply_context, *decoded);
   const auto encode = [&](const wire::Final& final, std::span<const std::string> pieces) {
     openai::ReplyContext named = reply_context;
@@ -159,7 +159,7 @@ Task<bool> Api::respond(HttpCall& call) {
 
 // GET of a response, or of its input items.
 Task<bool> Api::get_response(HttpCall& call) {
-  Exchange exchange(link_, call.tenant);
+  Exchange exchange(link_, call.tenant, call.model);
   const WatchedExchange watched(call.connection, exchange);
   std::optional<FoundOutput> found = co_await find_output(exchange, call.id, "response_id");
   if (!found) co_return false;
@@ -171,7 +171,7 @@ Task<bool> Api::get_response(HttpCall& call) {
   } else if (!found->error) {
     const std::optional<std::string> reasoning = co_await reasoning_of(exchange, found->output);
     if (!reasoning) co_return false;
-    openai::ReplyContext about_it = context(openai::response_id_of(found->output.id));
+    openai::ReplyContext about_it = context(call, openai::response_id_of(found->output.id));
     about_it.created = found->output.created_us / 1'000'000;
     body = openai::encode_stored(about_it, found->output, *reasoning);
   }
@@ -184,7 +184,7 @@ Task<bool> Api::get_response(HttpCall& call) {
 }
 
 Task<bool> Api::delete_response(HttpCall& call) {
-  Exchange exchange(link_, call.tenant);
+  Exchange exchange(link_, call.tenant, call.model);
   const WatchedExchange watched(call.connection, exchange);
   std::optional<FoundOutput> found = co_await find_output(exchange, call.id, "response_id");
   if (!found) co_return false;

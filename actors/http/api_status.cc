@@ -37,24 +37,42 @@ Task<bool> Api::health(HttpCall& call) {
 }
 
 Task<bool> Api::models(HttpCall& call) {
-  if (call.action == http::Action::kListModels) {
-    const bool sent =
-        co_await send(call, openai::json_text(openai::encode_models(*status_, created_)));
-    co_return sent;
-  }
-  if (const auto wrong = check_model(call.id)) {
+  Exchange exchange(link_, call.tenant);
+  const WatchedExchange watched(call.connection, exchange);
+  wire::Message wanted = wire::ModelListRequest{};
+  const std::optional<wire::Message> answer = co_await exchange.call(std::move(wanted));
+  if (!answer) co_return false;
+  if (const auto wrong = problem<wire::ModelListReply>(*answer)) {
     const bool sent = co_await fail(call, *wrong);
     co_return sent;
   }
-  const bool sent =
-      co_await send(call, openai::json_text(openai::encode_model(*status_, created_)));
+  const auto& models = std::get<wire::ModelListReply>(*answer).models;
+  OrderedJson list = OrderedJson::array();
+  for (const wire::ModelInfo& model : models) {
+    const bool wanted_one = model.name == call.id || (call.id == "default" && model.is_default);
+    OrderedJson entry = openai::encode_model(model, *status_, created_);
+    if (call.action == http::Action::kGetModel && wanted_one) {
+      const bool sent = co_await send(call, openai::json_text(entry));
+      co_return sent;
+    }
+    list.push_back(std::move(entry));
+  }
+  if (call.action == http::Action::kGetModel) {
+    const bool sent =
+        co_await fail(call, openai::api_error(not_found("model", "there is no such model")));
+    co_return sent;
+  }
+  OrderedJson body;
+  body["object"] = "list";
+  body["data"] = std::move(list);
+  const bool sent = co_await send(call, openai::json_text(body));
   co_return sent;
 }
 
 Task<bool> Api::version(HttpCall& call) {
   OrderedJson body;
   body["version"] = status_->version;
-  body["system_fingerprint"] = fingerprint_;
+  body["system_fingerprint"] = fingerprint(status_->model);
   const bool sent = co_await send(call, openai::json_text(body));
   co_return sent;
 }

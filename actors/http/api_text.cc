@@ -12,7 +12,7 @@ Task<bool> Api::tokenize(HttpCall& call) {
     const bool sent = co_await fail(call, openai::api_error(decoded.error()));
     co_return sent;
   }
-  Exchange exchange(link_, call.tenant);
+  Exchange exchange(link_, call.tenant, call.model);
   const WatchedExchange watched(call.connection, exchange);
   std::optional<wire::Message> answer = co_await exchange.call(std::move(decoded->request));
   if (!answer) co_return false;
@@ -34,8 +34,18 @@ Task<bool> Api::tokenize(HttpCall& call) {
     }
     pieces = std::get<wire::DetokenizeReply>(*std::move(texts)).pieces;
   }
-  const bool sent =
-      co_await send(call, openai::encode_tokens(tokens, pieces, status_->context_tokens_max));
+  int64_t context_tokens = status_->context_tokens_max;
+  if (!call.model.empty()) {
+    wire::Message wanted = wire::StatusRequest{};
+    answer = co_await exchange.call(std::move(wanted));
+    if (!answer) co_return false;
+    if (const auto wrong = problem<wire::StatusReply>(*answer)) {
+      const bool sent = co_await fail(call, *wrong);
+      co_return sent;
+    }
+    context_tokens = std::get<wire::StatusReply>(*answer).context_tokens_max;
+  }
+  const bool sent = co_await send(call, openai::encode_tokens(tokens, pieces, context_tokens));
   co_return sent;
 }
 
@@ -45,7 +55,7 @@ Task<bool> Api::detokenize(HttpCall& call) {
     const bool sent = co_await fail(call, openai::api_error(decoded.error()));
     co_return sent;
   }
-  Exchange exchange(link_, call.tenant);
+  Exchange exchange(link_, call.tenant, call.model);
   const WatchedExchange watched(call.connection, exchange);
   const std::optional<wire::Message> answer = co_await exchange.call(*std::move(decoded));
   if (!answer) co_return false;
@@ -65,7 +75,7 @@ Task<bool> Api::apply_template(HttpCall& call) {
     const bool sent = co_await fail(call, openai::api_error(decoded.error()));
     co_return sent;
   }
-  Exchange exchange(link_, call.tenant);
+  Exchange exchange(link_, call.tenant, call.model);
   const WatchedExchange watched(call.connection, exchange);
   const std::optional<wire::Message> answer = co_await exchange.call(*std::move(decoded));
   if (!answer) co_return false;

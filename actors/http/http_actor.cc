@@ -65,6 +65,7 @@ class HttpServer {
     };
     for (const std::string& tenant : tenants_) {
       asio::co_spawn(io_, link_.run(tenant, [this] { stop(); }), on_end);
+      asio::co_spawn(io_, link_.run_models(tenant), on_end);
       asio::co_spawn(io_, link_.watch(tenant), on_end);
     }
     asio::co_spawn(io_, api_.watch_status(), on_end);
@@ -140,7 +141,7 @@ class HttpServer {
   Task<bool> serve_one(Connection& connection) {
     Connection::Read read = co_await connection.read_head();
     if (read == Connection::Read::kClosed) co_return false;
-    HttpCall call{connection, connection.request(), {}, {}, {}, random_id("req")};
+    HttpCall call{connection, connection.request(), {}, {}, {}, {}, random_id("req")};
     std::optional<openai::ApiError> refused;
     if (read == Connection::Read::kBad) {
       refused = protocol_error(connection.error());

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "actors/client_queue.h"
 #include "base/check.h"
 #include "base/random.h"
 
@@ -31,9 +32,10 @@ constexpr int64_t kRetryAfterMs = 1000;
 
 }  // namespace
 
-Exchange::Exchange(SchedulerLink& link, std::string tenant)
+Exchange::Exchange(SchedulerLink& link, std::string tenant, std::string model)
     : link_(link),
       tenant_(std::move(tenant)),
+      model_(std::move(model)),
       route_(std::to_string(link.next_route_++)),
       wake_(link.io_) {
   link_.exchanges_[route_] = this;
@@ -42,7 +44,7 @@ Exchange::Exchange(SchedulerLink& link, std::string tenant)
 
 Exchange::~Exchange() {
   link_.exchanges_.erase(route_);
-  if (open_) (void)link_.send(tenant_, route_, {{}, wire::ClientGone{}});
+  if (open_) (void)transmit({{}, wire::ClientGone{}});
 }
 
 void Exchange::send(wire::Message message) {
@@ -50,10 +52,23 @@ void Exchange::send(wire::Message message) {
   static_assert(sizeof words == sizeof request_);
   std::memcpy(request_.data(), words.data(), sizeof words);
   open_ = true;
-  const Status sent = link_.send(tenant_, route_, {request_, std::move(message)});
+  to_models_ = !model_.empty() || wire::is_about_models(message.index());
+  const Status sent = transmit({request_, std::move(message)});
   if (sent.ok()) return;
   const bool later = sent.error().code == ErrorCode::kUnavailable;
   deliver(request_, wire::ErrorReply{sent.error(), later ? kRetryAfterMs : 0});
+}
+
+Status Exchange::transmit(const wire::Envelope& envelope) {
+  wire::Frames frames = wire::encode(envelope);
+  // As of a client's own message: the scheduler takes it for granted that it can be read.
+  const auto readable = wire::decode(frames);
+  if (!readable.ok()) return readable.error();
+  frames.insert(frames.begin(), route_);
+  const bool sent = to_models_ ? link_.models_.send(tenant_, for_models(model_, std::move(frames)))
+                               : link_.ports_.send(tenant_, frames);
+  if (sent) return {};
+  return unreachable();
 }
 
 void Exchange::deliver(const wire::RequestId& id, wire::Message&& message) {
@@ -103,34 +118,42 @@ void Exchange::abandon() {
 
 SchedulerLink::SchedulerLink(asio::io_context& io, ZmqContext& context,
                              const std::set<std::string>& tenants, uint64_t incarnation)
-    : io_(io), ports_(io, context, Door::kHttp, tenants, incarnation) {}
-
-Status SchedulerLink::send(const std::string& tenant, const std::string& route,
-                           const wire::Envelope& envelope) {
-  wire::Frames frames = wire::encode(envelope);
-  // As of a client's own message: the scheduler takes it for granted that it can be read.
-  const auto readable = wire::decode(frames);
-  if (!readable.ok()) return readable.error();
-  frames.insert(frames.begin(), route);
-  if (ports_.send(tenant, frames)) return {};
-  return unreachable();
-}
+    : io_(io),
+      ports_(io, context, TenantPorts::Upstream::kScheduler, Door::kHttp, tenants, incarnation),
+      models_(io, context, TenantPorts::Upstream::kModels, Door::kHttp, tenants, incarnation) {}
 
 Task<> SchedulerLink::run(const std::string& tenant, std::function<void()> on_stop) {
   while (true) {
     std::optional<wire::Frames> frames = co_await ports_.recv(tenant);
     if (!frames) co_return;
-    const std::string route = frames->front();
-    auto envelope = wire::decode(std::span(*frames).subspan(1));
-    CHECK(envelope.ok());
-    if (route.empty()) {  // Stop is the only message for us
+    if (frames->front().empty()) {  // Stop is the only message for us
       on_stop();
-      continue;
+    } else {
+      deliver(*frames);
     }
-    const auto exchange = exchanges_.find(route);
-    if (exchange == exchanges_.end()) continue;
-    exchange->second->deliver(envelope->request, std::move(envelope->message));
   }
+}
+
+Task<> SchedulerLink::run_models(const std::string& tenant) {
+  while (true) {
+    const std::optional<wire::Frames> frames = co_await models_.recv(tenant);
+    if (!frames) co_return;
+    deliver(*frames);
+  }
+}
+
+// frames: [route][message…].
+void SchedulerLink::deliver(const wire::Frames& frames) {
+  auto envelope = wire::decode(std::span(frames).subspan(1));
+  CHECK(envelope.ok());
+  const auto exchange = exchanges_.find(frames.front());
+  if (exchange == exchanges_.end()) return;
+  exchange->second->deliver(envelope->request, std::move(envelope->message));
+}
+
+void SchedulerLink::close() {
+  ports_.close();
+  models_.close();
 }
 
 Task<> SchedulerLink::watch(const std::string& tenant) {

@@ -1,4 +1,4 @@
-// The HTTP gateway's way to the scheduler: a port for each tenant, an exchange for each request.
+// The HTTP gateway's ways to the schedulers: ports for each tenant, an exchange for each request.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ class SchedulerLink;
 // scheduler is told that the client is gone, which cancels it. One thread: that of the link.
 class Exchange {
  public:
-  Exchange(SchedulerLink& link, std::string tenant);
+  // `model`: whose; empty: the default model's.
+  Exchange(SchedulerLink& link, std::string tenant, std::string model = {});
   ~Exchange();
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
@@ -39,13 +40,17 @@ class Exchange {
 
  private:
   friend class SchedulerLink;
+  // Errors: kUnavailable; as wire::decode for what no client may send.
+  Status transmit(const wire::Envelope& envelope);
   void deliver(const wire::RequestId& id, wire::Message&& message);
 
   SchedulerLink& link_;
   const std::string tenant_;
+  const std::string model_;
   const std::string route_;
   wire::RequestId request_{};
-  bool open_ = false;  // a request has not ended
+  bool open_ = false;       // a request has not ended
+  bool to_models_ = false;  // it did not go to the default model's scheduler
   bool abandoned_ = false;
   std::deque<wire::Message> inbox_;
   size_t inbox_bytes_ = 0;
@@ -58,24 +63,26 @@ class SchedulerLink {
   SchedulerLink(asio::io_context& io, ZmqContext& context, const std::set<std::string>& tenants,
                 uint64_t incarnation);
 
+  // Gives out what comes from other models; returns after close().
+  Task<> run_models(const std::string& tenant);
   // Gives out what comes until Stop; then calls `on_stop` and returns. Throws std::runtime_error if
   // the scheduler is gone; all exchanges have ended with an error then.
   Task<> run(const std::string& tenant, std::function<void()> on_stop);
   Task<> watch(const std::string& tenant);
-  // Ends run() and watch() of all tenants.
-  void close() { ports_.close(); }
+  // Ends run(), run_models() and watch() of all tenants.
+  void close();
 
   bool has_tenant(const std::string& tenant) const { return ports_.contains(tenant); }
   asio::io_context& io() { return io_; }
 
  private:
   friend class Exchange;
-  // Errors: kUnavailable; as wire::decode for what no client may send.
-  Status send(const std::string& tenant, const std::string& route, const wire::Envelope& envelope);
+  void deliver(const wire::Frames& frames);
   void fail_all();
 
   asio::io_context& io_;
   TenantPorts ports_;
+  TenantPorts models_;
   std::map<std::string, Exchange*> exchanges_;  // by route
   uint64_t next_route_ = 1;
 };

@@ -128,6 +128,8 @@ Result<Reply> Client::as_reply(Result<wire::Message> answer) {
 
 template <class Reply>
 Result<Reply> Client::call(wire::Message request) {
+  // Another model may have to be loaded first.
+  if (!options_.model.empty()) return call_slowly<Reply>(std::move(request));
   RETURN_IF_ERROR(ensure_connected());
   return as_reply<Reply>(exchange(std::move(request)));
 }
@@ -339,6 +341,28 @@ Result<wire::PrefixReply> Client::release_prefix(const std::string& id) {
 
 Result<wire::StatsReply> Client::get_chunk_stats() {
   return call<wire::StatsReply>(wire::StatsRequest{});
+}
+
+Result<wire::ModelListReply> Client::list_models() {
+  return call_slowly<wire::ModelListReply>(wire::ModelListRequest{});
+}
+
+Result<wire::ModelInfo> Client::load_model(std::string name) {
+  ASSIGN_OR_RETURN(wire::ModelReply reply,
+                   call_slowly<wire::ModelReply>(wire::ModelLoad{std::move(name)}));
+  return std::move(reply.model);
+}
+
+Result<wire::ModelInfo> Client::estimate_model(std::string name) {
+  ASSIGN_OR_RETURN(wire::ModelReply reply, call_slowly<wire::ModelReply>(wire::ModelLoad{
+                                               std::move(name), /*estimate=*/true}));
+  return std::move(reply.model);
+}
+
+Result<wire::ModelInfo> Client::unload_model(std::string name) {
+  ASSIGN_OR_RETURN(wire::ModelReply reply,
+                   call_slowly<wire::ModelReply>(wire::ModelUnload{std::move(name)}));
+  return std::move(reply.model);
 }
 
 Result<wire::FsckReply> Client::fsck(bool repair, std::string state_dir) {

@@ -54,6 +54,7 @@ class Client {
   static Result<Client> connect(std::string endpoint, const ClientOptions& options = {});
 
   const std::string& endpoint() const { return endpoint_; }
+  const ClientOptions& options() const { return options_; }
   // As the daemon said in its last Pong.
   const std::string& boot_id() const { return boot_id_; }
   const std::string& daemon_version() const { return daemon_version_; }
@@ -169,6 +170,17 @@ class Client {
   Status release_retained_sequence(const std::string& id);
   // What chunks and pages take, and what the cache did.
   Result<wire::StatsReply> get_chunk_stats();
+
+  // The daemon's models. Those beside the default one are in its models directory; a request that
+  // names one (ClientOptions::model) has it loaded, too.
+  Result<wire::ModelListReply> list_models();
+  // Blocks until it is loaded. By tenant "local" only.
+  Result<wire::ModelInfo> load_model(std::string name);
+  // What loading it would take; nothing is loaded. By tenant "local" only.
+  Result<wire::ModelInfo> estimate_model(std::string name);
+  // Blocks until its memory is free; its chunks stay on disk. By tenant "local" only. Error
+  // kConflict for the default model.
+  Result<wire::ModelInfo> unload_model(std::string name);
 
   // Verifies all that the daemon has on disk, and repairs it if `repair`; copies it to `directory`,
   // an absolute path that is not there yet or empty. The daemon goes on meanwhile, and so does the

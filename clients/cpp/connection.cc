@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "clients/cpp/client_keys.h"
 #include "clients/cpp/endpoint.h"
+#include "wire/request_rules.h"
 
 namespace cascade::client {
 namespace {
@@ -87,12 +88,14 @@ std::optional<Error> Connection::Sockets::lost_connection() {
                          : "the connection to the daemon broke");
 }
 
-Connection::Connection(std::unique_ptr<Sockets> sockets) : sockets_(std::move(sockets)) {}
+Connection::Connection(std::unique_ptr<Sockets> sockets, std::string model)
+    : sockets_(std::move(sockets)), model_(std::move(model)) {}
 
 Connection::~Connection() = default;
 
 Result<std::unique_ptr<Connection>> Connection::open(const std::string& endpoint,
                                                      const ClientOptions& options) {
+  if (!options.model.empty()) RETURN_IF_ERROR(wire::check_model_name("model", options.model));
   RETURN_IF_ERROR(probe_endpoint(endpoint));
   ASSIGN_OR_RETURN(const std::optional<ClientKeys> keys,
                    client_keys(endpoint, options.server_key, options.key_file));
@@ -101,14 +104,16 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::string& endpoint
     sockets->set_options(options);
     if (keys) sockets->set_keys(*keys);
     sockets->connect(endpoint);
-    return std::unique_ptr<Connection>(new Connection(std::move(sockets)));
+    return std::unique_ptr<Connection>(new Connection(std::move(sockets), options.model));
   } catch (const zmq::error_t& error) {
     return zmq_failure(error);
   }
 }
 
 Status Connection::send(const wire::RequestId& request, wire::Message message) {
-  const wire::Frames frames = wire::encode({request, std::move(message)});
+  const bool about_models = wire::is_about_models(message.index());
+  const wire::Frames frames =
+      wire::encode({request, std::move(message), about_models ? std::string() : model_});
   try {
     for (size_t i = 0; i < frames.size(); ++i) {
       const bool last = i + 1 == frames.size();

@@ -27,6 +27,9 @@ struct ClientOptions {
   // $CASCADE_KEY_FILE.
   std::string server_key = {};
   std::string key_file = {};
+  // The model that all requests are meant for; empty: the daemon's default model. One that is not
+  // loaded is loaded by the first request that needs it.
+  std::string model = {};
 };
 
 // One thread. Every error of this class is unreachable() (endpoint.h): the connection is of no
@@ -34,7 +37,8 @@ struct ClientOptions {
 class Connection {
  public:
   // Connects in the background: whether somebody is there shows when an answer comes.
-  // Also kInvalidArgument: the endpoint is none, or needs keys (fields "server_key", "key_file").
+  // Also kInvalidArgument: the endpoint is none, or needs keys (fields "server_key", "key_file"),
+  // or no model can have the name (field "model").
   static Result<std::unique_ptr<Connection>> open(const std::string& endpoint,
                                                   const ClientOptions& options);
   ~Connection();
@@ -53,8 +57,9 @@ class Connection {
 
  private:
   struct Sockets;
-  explicit Connection(std::unique_ptr<Sockets> sockets);
+  Connection(std::unique_ptr<Sockets> sockets, std::string model);
   std::unique_ptr<Sockets> sockets_;
+  const std::string model_;
 };
 
 // 16 random bytes.

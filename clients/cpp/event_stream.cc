@@ -65,8 +65,9 @@ Result<EventStream> EventStream::connect(const std::string& endpoint, std::optio
     subscription->socket.set(zmq::sockopt::maxmsgsize,
                              static_cast<int64_t>(wire::kMessageBytesMax));
     subscription->socket.set(zmq::sockopt::subscribe, "");
-    // Over tcp nothing is published: what a look after a silence finds is all.
-    if (!endpoint.starts_with("tcp://")) {
+    // Over tcp, and of other models than the default one, nothing is published: what a look after a
+    // silence finds is all.
+    if (!endpoint.starts_with("tcp://") && options.model.empty()) {
       subscription->socket.connect(wire::events_endpoint(endpoint));
     }
   } catch (const zmq::error_t& error) {

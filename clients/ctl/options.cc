@@ -11,6 +11,7 @@
 #include "clients/cpp/endpoint.h"
 #include "clients/ctl/chunk_options.h"
 #include "clients/ctl/grammar_options.h"
+#include "clients/ctl/model_options.h"
 #include "clients/ctl/offline_options.h"
 #include "clients/ctl/run.h"
 #include "clients/ctl/screen.h"
@@ -33,6 +34,7 @@ struct Parsed {
   CLI::App* chat = nullptr;
   ChunkCommands chunk;
   SessionCommands session;
+  ModelCommands model;
   CLI::App* fsck = nullptr;
   CLI::App* backup = nullptr;
   CLI::App* key_new = nullptr;
@@ -225,6 +227,9 @@ void add_commands(CLI::App& app, Parsed& parsed) {
   app.add_option("--endpoint", options.endpoint,
                  "Where the daemon listens (default: $CASCADE_ENDPOINT, else the user's daemon, "
                  "else the system's)");
+  app.add_option("--model-name", options.model,
+                 "The model to ask, of `model list` (default: the daemon's default model)")
+      ->check(model_name());
   app.add_flag("--json", options.json, "Print JSON");
   parsed.status = app.add_subcommand("status", "What the daemon runs, holds and did");
   parsed.generate = app.add_subcommand("generate", "Answer one prompt");
@@ -238,14 +243,17 @@ void add_commands(CLI::App& app, Parsed& parsed) {
   CLI::App* session = app.add_subcommand("session", "Conversations by name");
   CLI::App* policy = app.add_subcommand("policy", "How long chunks live by default");
   parsed.session = add_session_commands(*session, *policy, options);
+  CLI::App* model = app.add_subcommand("model", "The models of the daemon");
+  parsed.model = add_model_commands(*model, options.model_command);
   add_upkeep(app, parsed);
   CLI::App* key = app.add_subcommand("key", "Keys of HTTP clients, and of clients that use TCP");
   add_keys(*key, parsed);
   parsed.watch = add_watch_commands(app, options.watch, options.bench);
   parsed.offline = add_offline_commands(app, options);
-  for (CLI::App* command : {parsed.status, parsed.generate, parsed.chat, chunk, session, policy,
-                            parsed.fsck, parsed.backup, key, parsed.watch.events, parsed.watch.top,
-                            parsed.watch.stats, parsed.watch.bench, parsed.watch.doctor}) {
+  for (CLI::App* command :
+       {parsed.status, parsed.generate, parsed.chat, chunk, session, policy, model, parsed.fsck,
+        parsed.backup, key, parsed.watch.events, parsed.watch.top, parsed.watch.stats,
+        parsed.watch.bench, parsed.watch.doctor}) {
     command->fallthrough();  // --json and --endpoint may stand behind the command
   }
   app.require_subcommand(1);
@@ -291,6 +299,7 @@ Options::Command chosen(const Parsed& parsed) {
   if (parsed.watch.doctor->parsed()) return Command::kDoctor;
   if (const auto command = chosen_of(parsed.offline)) return *command;
   if (const auto command = chosen_of(parsed.session)) return *command;
+  if (const auto command = chosen_of(parsed.model)) return *command;
   return chosen_of(parsed.chunk).value_or(Command::kStatus);
 }
 

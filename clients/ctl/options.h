@@ -61,6 +61,12 @@ struct SessionOptions {
   bool outputs = false;
 };
 
+// Of `model load` and `model unload`.
+struct ModelOptions {
+  std::string name;
+  bool estimate = false;
+};
+
 // Of `completion`.
 struct CompletionOptions {
   std::string shell;
@@ -101,6 +107,9 @@ struct Options {
     kSessionDelete,
     kPolicyList,
     kPolicySet,
+    kModelList,
+    kModelLoad,
+    kModelUnload,
     kFsck,
     kBackup,
     kKeyNew,
@@ -119,6 +128,7 @@ struct Options {
   std::string endpoint;         // never empty
   bool endpoint_given = false;  // by an option or the environment
   bool json = false;
+  std::string model;  // that is asked; empty: the daemon's default model
   GenerateOptions generate;
   ChatOptions chat;
   ChunkListOptions list;
@@ -128,6 +138,7 @@ struct Options {
   wire::ChunkUpdate update;  // without an id: of each of `ids`
   SessionOptions session;
   wire::PolicySet policy;
+  ModelOptions model_command;
   UpkeepOptions upkeep;
   KeyOptions key;
   WatchOptions watch;

@@ -18,6 +18,7 @@
 #include "clients/ctl/interrupt.h"
 #include "clients/ctl/json_fields.h"
 #include "clients/ctl/key_commands.h"
+#include "clients/ctl/model_commands.h"
 #include "clients/ctl/options.h"
 #include "clients/ctl/policy_commands.h"
 #include "clients/ctl/session_commands.h"
@@ -104,6 +105,9 @@ int run_command(client::Client& client, Screen& screen, const Options& options) 
     case Command::kSessionDelete: return run_session_delete(client, screen, options.session);
     case Command::kPolicyList: return run_policy_list(client, screen);
     case Command::kPolicySet: return run_policy_set(client, screen, options.policy);
+    case Command::kModelList: return run_model_list(client, screen);
+    case Command::kModelLoad: return run_model_load(client, screen, options.model_command);
+    case Command::kModelUnload: return run_model_unload(client, screen, options.model_command);
     case Command::kEvents: return run_events(client, screen, options.watch);
     case Command::kTop: return run_top(client, screen, options.watch);
     case Command::kBench: return run_bench(client, screen, options.bench);
@@ -164,7 +168,8 @@ int run(int argc, char** argv) {
     return kExitUsage;
   }
   if (const auto code = run_offline(screen, options)) return *code;
-  Result<client::Client> client = client::Client::connect(options.endpoint);
+  Result<client::Client> client =
+      client::Client::connect(options.endpoint, {.model = options.model});
   if (!client.ok()) return explain_unreachable(screen, options.endpoint, client.error());
   const int code = run_command(*client, screen, options);
   if (!client->all_durable()) {

@@ -38,7 +38,8 @@ struct Work {
 template <class Reply>
 Result<Reply> ask_daemon(const Options& options, const std::string& state_dir,
                          const std::optional<Error>& in_use, const Work<Reply>& work) {
-  Result<client::Client> client = client::Client::connect(options.endpoint);
+  Result<client::Client> client =
+      client::Client::connect(options.endpoint, {.model = options.model});
   if (client.ok()) return work.by_daemon(*client, state_dir);
   const Error& error = client.error();
   if (!in_use || !client::is_unreachable(error)) return error;
@@ -57,7 +58,9 @@ Result<Reply> run_upkeep(const Options& options, const Work<Reply>& work) {
   }
   const bool of_daemon = options.endpoint_given && !upkeep.state_dir && !upkeep.rebuild;
   if (of_daemon) return ask_daemon(options, "", std::nullopt, work);
-  const std::string state_dir = state_dir_of(upkeep.state_dir);
+  std::string state_dir = state_dir_of(upkeep.state_dir);
+  // The default model's is the daemon's own.
+  if (!state_dir.empty() && !options.model.empty()) state_dir += "/models/" + options.model;
   if (state_dir.empty()) return invalid_argument("--state-dir", "must name a state directory");
   Result<OfflineState> state = OfflineState::open(state_dir, upkeep.rebuild);
   if (state.ok()) return work.offline(*state);

@@ -72,7 +72,7 @@ OrderedJson json_of(const TopFrame& frame) {
 
 int run_events(client::Client& client, Screen& screen, const WatchOptions& options) {
   const InterruptGuard guard;
-  auto stream = client::EventStream::connect(client.endpoint(), options.since);
+  auto stream = client::EventStream::connect(client.endpoint(), options.since, client.options());
   if (!stream.ok()) return failed(screen, stream.error());
   for (int64_t shown = 0; !interrupted();) {
     const auto next = stream->next(kWaitMs);

@@ -59,10 +59,10 @@ class Manager:
 
 class Service:
     """Starts cascaded. `sockets`: it inherits; `watchdog_us`: how patient the manager is;
-    `config`: its configuration file's text, in place of options."""
+    `config`: its configuration file's text, in place of options; `model`: the default model."""
 
     def __init__(self, *options, sockets=(), watchdog_us=0, config=None, folder=None, wait=True,
-                 prefix=(), environment=None):
+                 prefix=(), environment=None, model=SOURCE / "models/demo"):
         self.scratch = None if folder else tempfile.mkdtemp(prefix="cascade-service-")
         self.folder = pathlib.Path(folder or self.scratch)
         (self.folder / "notify").unlink(missing_ok=True)
@@ -70,7 +70,7 @@ class Service:
         self.endpoint = f"ipc://{self.folder}/run/cascaded.sock"
         self.log_path = self.folder / "log"
         self.config_path = self.folder / "cascaded.toml"
-        arguments = ["--model", SOURCE / "models/demo", "--run-dir", self.folder / "run",
+        arguments = ["--model", model, "--run-dir", self.folder / "run",
                      "--state-dir", self.folder / "state", "--threads", "1"]
         if "--kv-memory" not in options:
             arguments += ["--kv-memory", "64M"]

@@ -190,6 +190,15 @@ inline void make_valid(Random& random, BackupRequest& request) {
   request.directory = random_path(random);
   request.state_dir = random.below(2) == 0 ? "" : random_path(random);
 }
+inline std::string random_model(Random& random) {
+  return "Model-" + std::to_string(random.below(1000)) + ".q8_0";
+}
+inline void make_valid(Random& random, ModelLoad& request) {
+  request.name = random_model(random);
+}
+inline void make_valid(Random& random, ModelUnload& request) {
+  request.name = random_model(random);
+}
 inline void make_valid(Random& random, StoreCheck& job) {
   make_valid(random, job.request);
 }
@@ -216,6 +225,8 @@ inline Envelope random_envelope(Random& random, size_t type) {
   for (uint8_t& byte : envelope.request) byte = static_cast<uint8_t>(random.below(256));
   constexpr size_t kTypes = std::variant_size_v<AnyMessage>;
   envelope.message = random_message(random, type, std::make_index_sequence<kTypes>());
+  const bool may_name = is_from_client(type) && !is_about_models(type);
+  if (may_name && random.below(2) == 0) envelope.model = random_model(random);
   return envelope;
 }
 

@@ -21,6 +21,7 @@ TEST(Frames, every_message_round_trips) {
       ASSERT_TRUE(received.ok()) << received.error().to_string() << "\n" << dump(sent.message);
       ASSERT_EQ(received->request, sent.request);
       ASSERT_EQ(dump(received->message), dump(sent.message));
+      ASSERT_EQ(received->model, sent.model);
       ASSERT_EQ(encode(*received), frames);
     }
   }

@@ -166,6 +166,23 @@ ApplyTemplateRequest sample_template() {
   return request;
 }
 
+ModelInfo sample_model() {
+  ModelInfo model;
+  model.name = "Qwen3-0.6B";
+  model.state = "loaded";
+  model.path = "/srv/models/Qwen3-0.6B";
+  model.format = "folder";
+  model.weight_type = "int8";
+  model.disk_bytes = 1'503'300'328;
+  model.weights_bytes = 640'000'000;
+  model.kv_bytes = 250'000'000;
+  model.other_bytes = 10'000'000;
+  model.total_bytes = 900'000'000;
+  model.requests = 2;
+  model.last_used_us = 1'800'000'000'000'000;
+  return model;
+}
+
 struct Vector {
   const char* file;
   Message message;
@@ -234,7 +251,12 @@ std::vector<Vector> vectors() {
       {"event_notice", sample_event()},
       {"events_reply", EventsReply{sample_event().boot_id, {sample_event()}, 43, true}},
       {"ack", Ack{}},
-      {"error_reply", ErrorReply{not_found("id", "no such chunk"), 0}}};
+      {"error_reply", ErrorReply{not_found("id", "no such chunk"), 0}},
+      {"model_list_request", ModelListRequest{}},
+      {"model_load", ModelLoad{"Qwen3-0.6B", true}},
+      {"model_unload", ModelUnload{"Qwen3-0.6B"}},
+      {"model_list_reply", ModelListReply{{sample_model()}, "/srv/models", 900'000'000, 1 << 30}},
+      {"model_reply", ModelReply{sample_model()}}};
 }
 
 std::filesystem::path vector_path(const char* file) {
@@ -273,7 +295,35 @@ TEST(Vectors, are_the_bytes_of_their_messages) {
 TEST(Vectors, cover_every_message_that_clients_see) {
   const std::vector<Vector> all = vectors();
   for (size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i].message.index(), i) << all[i].file;
-  EXPECT_TRUE(std::holds_alternative<ErrorReply>(all.back().message));
+  EXPECT_EQ(all.size(), kTypeOf<ActorHello>);
+}
+
+TEST(Vectors, of_a_request_to_a_model_have_its_name_in_the_body) {
+  const Frames frames = encode({counting_id(), Ping{}, "m"});
+  EXPECT_EQ(frames[2], bytes({0x81, 0xA5, 'm', 'o', 'd', 'e', 'l', 0xA1, 'm'}));
+  const Result<Envelope> received = decode(frames);
+  ASSERT_TRUE(received.ok());
+  EXPECT_EQ(received->model, "m");
+}
+
+TEST(Vectors, name_no_model_that_no_folder_could_have) {
+  for (const std::string name : {"../secret", "a/b", ".hidden", "-x", "a b", "caf\xC3\xA9"}) {
+    const Result<Envelope> received = decode(encode({counting_id(), StatusRequest{}, name}));
+    ASSERT_FALSE(received.ok()) << name;
+    EXPECT_EQ(received.error().field, "model");
+  }
+  EXPECT_FALSE(decode(encode({{}, StatusRequest{}, std::string(97, 'm')})).ok());
+  EXPECT_TRUE(decode(encode({{}, StatusRequest{}, std::string(96, 'm')})).ok());
+  EXPECT_FALSE(decode(encode({{}, ModelLoad{"", false}})).ok());
+}
+
+TEST(Vectors, tell_which_messages_clients_send) {
+  EXPECT_TRUE(is_from_client(kTypeOf<DeltaCredit>));
+  EXPECT_FALSE(is_from_client(kTypeOf<Pong>));
+  EXPECT_FALSE(is_from_client(kTypeOf<ErrorReply>));
+  EXPECT_TRUE(is_from_client(kTypeOf<ModelUnload>));
+  EXPECT_FALSE(is_from_client(kTypeOf<ModelListReply>));
+  EXPECT_FALSE(is_from_client(kTypeOf<Stop>));
 }
 
 // Written by hand from the specifications of MessagePack and of our frames.

@@ -46,7 +46,8 @@ ApiError api_error(const Error& error, int64_t retry_after_ms) {
   ApiError result;
   result.status = kind.status;
   result.type = kind.type;
-  result.code = to_string(error.code);
+  const bool no_model = error.code == ErrorCode::kNotFound && error.field == "model";
+  result.code = no_model ? "model_not_found" : to_string(error.code);
   result.param = beginning_of(error.field);
   const std::string named = result.param.empty() ? "" : result.param + ": ";
   result.message = named + beginning_of(error.message);

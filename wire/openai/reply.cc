@@ -128,25 +128,23 @@ OrderedJson encode_text_logprobs(const wire::Final& final, std::span<const std::
   return result;
 }
 
-OrderedJson encode_model(const wire::StatusReply& status, int64_t created) {
+OrderedJson encode_model(const wire::ModelInfo& info, const wire::StatusReply& status,
+                         int64_t created) {
   OrderedJson model;
-  model["id"] = status.model;
+  model["id"] = info.name;
   model["object"] = "model";
   model["created"] = created;
   model["owned_by"] = "cascade";
-  model["max_model_len"] = status.context_tokens_max;
+  if (info.is_default) model["max_model_len"] = status.context_tokens_max;
+  model["loaded"] = info.state == "loaded";
   OrderedJson& meta = model["meta"];
-  meta["model_type"] = status.model_type;
+  if (info.is_default) meta["model_type"] = status.model_type;
   meta["weight_type"] = status.weight_type;
   meta["kv_type"] = status.kv_type;
+  meta["state"] = info.state;
+  meta["format"] = info.format;
+  meta["estimated_bytes"] = info.total_bytes;
   return model;
-}
-
-OrderedJson encode_models(const wire::StatusReply& status, int64_t created) {
-  OrderedJson result;
-  result["object"] = "list";
-  result["data"] = OrderedJson::array({encode_model(status, created)});
-  return result;
 }
 
 }  // namespace cascade::openai

@@ -39,8 +39,8 @@ OrderedJson encode_logprobs(const wire::Final& final, std::span<const std::strin
 // completions' {"tokens","token_logprobs","top_logprobs","text_offset"}.
 OrderedJson encode_text_logprobs(const wire::Final& final, std::span<const std::string> pieces);
 
-// {"object":"list","data":[the model]}; {"id","object":"model",…}
-OrderedJson encode_model(const wire::StatusReply& status, int64_t created);
-OrderedJson encode_models(const wire::StatusReply& status, int64_t created);
+// {"id","object":"model","loaded",…}. `status`: of the default model.
+OrderedJson encode_model(const wire::ModelInfo& info, const wire::StatusReply& status,
+                         int64_t created);
 
 }  // namespace cascade::openai

@@ -23,14 +23,14 @@ const BATCH_REQUESTS_MAX = 256;
 const CHUNKS_MAX = 100_000; // of a tenant
 const TIMER_MS_MAX = 2 ** 31 - 1; // what timers and ZeroMQ take
 
-function checkOptions({ endpoint, runDir, signal, serverKey, keyFile, ...numbers }) {
+function checkOptions({ endpoint, runDir, signal, serverKey, keyFile, model, ...numbers }) {
   if (endpoint !== undefined && runDir !== undefined) {
     throw invalidArgument('endpoint', 'give either endpoint or runDir');
   }
   if (runDir !== undefined && (typeof runDir !== 'string' || runDir === '')) {
     throw invalidArgument('runDir', 'must be the path of a folder');
   }
-  for (const [name, value] of Object.entries({ serverKey, keyFile })) {
+  for (const [name, value] of Object.entries({ serverKey, keyFile, model })) {
     if (value !== undefined && typeof value !== 'string') {
       throw invalidArgument(name, 'must be a string');
     }
@@ -118,7 +118,8 @@ export class Client {
   }
 
   stream(request, options) {
-    const stream = new GenerationStream(() => this.#connected(), request, options);
+    const { model } = this.#options;
+    const stream = new GenerationStream(() => this.#connected(), request, { ...options, model });
     stream.result().then((final) => this.#noting(final), () => {});
     return stream;
   }
@@ -228,7 +229,8 @@ export class Client {
     return new Running(() => this.#connected(), 'PrefixCache', prefix, {
       expect: 'PrefixReply',
       signal,
-      onLate: releasePrefixOf,
+      onLate: (exchange, late) => releasePrefixOf(exchange, late, this.#options.model),
+      model: this.#options.model,
     }).result;
   }
 
@@ -296,6 +298,22 @@ export class Client {
     return events;
   }
 
+  listModels({ signal } = {}) {
+    return this.#call('ModelListRequest', {}, 'ModelListReply', { signal, patience: 'slow' });
+  }
+
+  loadModel(name, options) {
+    return this.#modelCall('ModelLoad', { name }, options);
+  }
+
+  estimateModel(name, options) {
+    return this.#modelCall('ModelLoad', { name, estimate: true }, options);
+  }
+
+  unloadModel(name, options) {
+    return this.#modelCall('ModelUnload', { name }, options);
+  }
+
   fsck(repair = false, stateDir = '', { signal } = {}) {
     const request = { repair, stateDir };
     return this.#call('FsckRequest', request, 'FsckReply', { signal, patience: 'slow' });
@@ -310,6 +328,7 @@ export class Client {
     let goesOn = true;
     const running = Running.generation(() => this.#connected(), request, {
       readsDeltas: Boolean(onEvent),
+      model: this.#options.model,
       signal,
       onEvent: onEvent && ((event) => {
         if (event.type === 'delta') running.deltaRead();
@@ -321,6 +340,10 @@ export class Client {
     return running;
   }
 
+  async #modelCall(name, message, { signal } = {}) {
+    return (await this.#call(name, message, 'ModelReply', { signal, patience: 'slow' })).model;
+  }
+
   async #chunkCall(name, message, options) {
     return (await this.#call(name, message, 'ChunkReply', options)).chunk;
   }
@@ -328,9 +351,13 @@ export class Client {
   async #call(name, message, expect, { signal, patience } = {}) {
     signal?.throwIfAborted();
     const id = newRequestId();
-    const frames = encode(name, message, id);
+    const { model } = this.#options;
+    const frames = encode(name, message, id, model);
     const exchange = await abortable(this.#connected(), signal);
-    const reply = exchange.request(id, frames, { expect, patience });
+    const reply = exchange.request(id, frames, {
+      expect,
+      patience: model === undefined ? patience : 'slow', // it may have to be loaded first
+    });
     return this.#noting(await abortable(reply, signal, () => exchange.forget(id)));
   }
 
@@ -359,8 +386,8 @@ export class Client {
 
 // A prefix that was computed before its cancellation came would be kept for as long as this
 // connection lasts.
-function releasePrefixOf(exchange, { id: prefix }) {
+function releasePrefixOf(exchange, { id: prefix }, model) {
   const id = newRequestId();
-  const frames = encode('PrefixRelease', { id: prefix }, id);
+  const frames = encode('PrefixRelease', { id: prefix }, id, model);
   exchange.request(id, frames, { expect: 'PrefixReply' }).catch(() => {});
 }

@@ -9,13 +9,16 @@ import { messageNames, messages } from './messages.js';
 
 const MAGIC = 'CAS1';
 const VERSION = 1;
+const ABOUT_MODELS = ['ModelListRequest', 'ModelLoad', 'ModelUnload'];
 const HEADER_BYTES = 8; // magic, version, type, flags
 
 // `message` holds the fields in camel case. Throws CascadeError invalid_argument that names a field
 // of the protocol: missing, of another type, unknown, or beyond a limit of all messages.
-export function encode(name, message, requestId) {
+// `model`: that it is meant for; undefined: the default model.
+export function encode(name, message, requestId, model = undefined) {
   const arrays = [];
   const map = namingFields(() => messages[name].write(message, arrays));
+  if (model !== undefined && !ABOUT_MODELS.includes(name)) map.model = model;
   const header = Buffer.from([...Buffer.from(MAGIC), VERSION, messageNames.indexOf(name), 0, 0]);
   // Integers of more than 32 bits are bigints here.
   const body = encodeMessagePack(map, { useBigInt64: true });

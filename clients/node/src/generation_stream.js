@@ -12,10 +12,11 @@ export class GenerationStream {
   #ended = false;
   #failure = null; // { error } that the next call of next() throws
 
-  constructor(connected, request, { signal } = {}) {
+  constructor(connected, request, { signal, model } = {}) {
     this.#signal = signal;
     this.#running = Running.generation(connected, request, {
       readsDeltas: true,
+      model,
       signal,
       onEvent: (event) => this.#push(event),
     });

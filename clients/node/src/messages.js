@@ -194,6 +194,22 @@ const DiskStats = struct({
   load_bytes_per_s: int64,
 });
 
+const ModelInfo = struct({
+  name: string,
+  state: string,
+  default: boolean,
+  path: textOrEmpty,
+  format: string,
+  weight_type: string,
+  disk_bytes: int64,
+  weights_bytes: int64,
+  kv_bytes: int64,
+  other_bytes: int64,
+  total_bytes: int64,
+  requests: int64,
+  last_used_us: int64,
+  problem: textOrEmpty,
+});
 const FsckFinding = struct({ where: string, what: string, repaired: boolean });
 
 const SessionInfo = struct({ id: string, created_us: int64, last_used_us: int64, turns: int64 });
@@ -419,13 +435,26 @@ const replies = {
   ErrorReply: struct({ error: ErrorBody, retry_after_ms: int64 }),
 };
 
+const aboutModels = {
+  ModelListRequest: struct({}),
+  ModelLoad: struct({ name: string, estimate: optional(boolean) }),
+  ModelUnload: struct({ name: string }),
+  ModelListReply: struct({
+    models: listOrEmpty(ModelInfo),
+    models_dir: textOrEmpty,
+    total_bytes: int64,
+    total_bytes_max: int64,
+  }),
+  ModelReply: struct({ model: ModelInfo }),
+};
+
 // Name -> struct. The place of a message here is its type number.
-export const messages = { ...requests, ...replies };
+export const messages = { ...requests, ...replies, ...aboutModels };
 export const messageNames = Object.keys(messages);
 
 // The structs that stand in messages, by the names that their TypeScript types have.
 export const parts = {
   ChunkRef, ChatMessage, LogitBias, Sampling, Grammar, Miss, Usage, Timings, ThinkSpan,
   GenerationRecord, Chunk, ChunkSearchHit, ChunkGroup, CacheStats, DiskStats, FsckFinding,
-  SessionInfo, SessionTurn, ExpiryPolicy,
+  SessionInfo, SessionTurn, ExpiryPolicy, ModelInfo,
 };

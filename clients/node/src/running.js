@@ -29,6 +29,7 @@ export class Running {
   #exchange = null;
   #grants = false; // credit for more Deltas, when some have been read
   #deltasRead = 0; // since the last grant
+  #model;
   #trace = new Error();
   #ended = false;
 
@@ -40,7 +41,9 @@ export class Running {
   // `connected()` makes or finds the connection. `onEvent(event)` gets { type: 'accepted',
   // 'progress' or 'delta', and the fields }; what it throws cancels the request and is its error.
   // `onLate(exchange, reply)` gets the last reply if the request was aborted too late.
-  constructor(connected, name, message, { expect, signal, onEvent, onLate }) {
+  // `model`: that it is meant for; undefined: the default model.
+  constructor(connected, name, message, { expect, model, signal, onEvent, onLate }) {
+    this.#model = model;
     this.result = this.#run(connected, name, message, { expect, signal, onEvent, onLate });
     // Whoever waits for it hears of its failure; nobody has to.
     this.result.catch(() => {});
@@ -61,7 +64,8 @@ export class Running {
     if (!this.#grants || this.#ended || this.#deltasRead < DELTAS_PER_GRANT) return;
     this.#deltasRead = 0;
     const id = newRequestId();
-    const frames = encode('DeltaCredit', { target: this.id, deltas: DELTAS_PER_GRANT }, id);
+    const frames = encode('DeltaCredit', { target: this.id, deltas: DELTAS_PER_GRANT }, id,
+      this.#model);
     // It may have ended meanwhile.
     this.#exchange.request(id, frames, { expect: 'Ack' }).catch(() => {});
   }
@@ -86,7 +90,7 @@ export class Running {
   async #run(connected, name, message, { expect, signal, onEvent, onLate }) {
     try {
       signal?.throwIfAborted();
-      const frames = encode(name, streamed(message), this.id);
+      const frames = encode(name, streamed(message), this.id, this.#model);
       this.#exchange = await abortable(connected(), signal);
       signal?.throwIfAborted();
       return await this.#follow(frames, { expect, signal, onEvent, onLate });
@@ -129,7 +133,7 @@ export class Running {
 
   #sendCancel() {
     const id = newRequestId();
-    const frames = encode('CancelRequest', { target: this.id }, id);
+    const frames = encode('CancelRequest', { target: this.id }, id, this.#model);
     return this.#exchange.request(id, frames, { expect: 'Ack' });
   }
 

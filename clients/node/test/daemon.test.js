@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 
-import { CascadeError, chunkReference } from '../src/index.js';
+import { CascadeError, chunkReference, connect } from '../src/index.js';
 import { daemonForAll } from './support.js';
 
 const SYSTEM = 'You are a helpful assistant.';
@@ -284,4 +284,25 @@ test('what the daemon has no room for now may be tried again', async () => {
     const chunk = value ?? await client.putChunk('CONTEXT', texts[i]);
     assert.equal(chunk.text, texts[i]);
   }
+});
+
+test('models are listed, and named by the options of a client', async () => {
+  const { models, modelsDir, totalBytes, totalBytesMax } = await client.listModels();
+  assert.deepEqual(models.map(({ name, state }) => [name, state]), [['demo', 'loaded']]);
+  assert.equal(models[0].default, true);
+  assert.equal(modelsDir, '');
+  assert.equal(totalBytesMax, 0);
+  assert.equal((await client.estimateModel('demo')).totalBytes, totalBytes);
+  assert.equal((await client.loadModel('demo')).state, 'loaded');
+  await assert.rejects(client.unloadModel('demo'), { code: 'conflict', field: 'name' });
+  const named = await connect({ runDir: daemon.runDir, model: 'demo' });
+  const request = { prompt: 'One, two,', maxTokens: 4, ...GREEDY };
+  assert.deepEqual((await named.generate(request)).tokenIds,
+    (await client.generate(request)).tokenIds);
+  await named.close();
+  const unknown = await connect({ runDir: daemon.runDir, model: 'third' });
+  await assert.rejects(unknown.generate(request), { code: 'not_found', field: 'model' });
+  await assert.rejects(unknown.stream(request).result(), { code: 'not_found', field: 'model' });
+  await assert.rejects(unknown.status(), { code: 'not_found', field: 'model' });
+  await unknown.close();
 });

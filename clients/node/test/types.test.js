@@ -18,7 +18,8 @@ const WITHOUT_TYPE = ['Ping', 'StatusRequest', 'CancelRequest', 'ChunkGet', 'Chu
   'StatsRequest', 'PrefixAttach', 'PrefixRelease', 'ChunkSearch', 'FsckRequest', 'BackupRequest',
   'SessionListRequest', 'SessionGet', 'SessionDelete', 'PolicyGet', 'PolicySet',
   'TokenizeRequest', 'DetokenizeRequest', 'ApplyTemplateRequest', 'TokenizeReply', 'Pong',
-  'EventsRequest', 'EventsReply', 'DeltaCredit',
+  'EventsRequest', 'EventsReply', 'DeltaCredit', 'ModelListRequest', 'ModelLoad', 'ModelUnload',
+  'ModelReply',
   'ChunkReply', 'ChunkSearchReply', 'SessionListReply', 'PolicyReply', 'Ack', 'ErrorReply'];
 // Clients write these; all others they only read.
 const WRITTEN = ['GenerateRequest', 'PrefixCache', 'ChunkPut', 'ChunkListRequest', 'ChunkUpdate',

@@ -25,7 +25,9 @@ import type {
   PrefixReply,
   StreamEvent,
 } from './generation.js';
-import type { BackupReply, FsckReply, StatsReply, StatusReply } from './service.js';
+import type {
+  BackupReply, FsckReply, ModelInfo, ModelListReply, StatsReply, StatusReply,
+} from './service.js';
 import type {
   ApplyTemplateReply,
   DetokenizeOptions,
@@ -58,6 +60,11 @@ export interface ConnectOptions extends CallOptions {
   serverKey?: string;
   /** The file of the client's own pair (`cascadectl key new --curve`), or $CASCADE_KEY_FILE. */
   keyFile?: string;
+  /**
+   * The model that all requests are meant for; default: the daemon's default model. One that is not
+   * loaded is loaded by the first request that needs it.
+   */
+  model?: string;
 }
 
 export interface GenerateOptions extends CallOptions {
@@ -236,6 +243,15 @@ export class Client implements AsyncDisposable {
    * behind that number first.
    */
   events(options?: EventsOptions): EventStream;
+
+  /** The daemon's models. */
+  listModels(options?: CallOptions): Promise<ModelListReply>;
+  /** Resolves when it is loaded. By the tenant 'local' only, as the next two. */
+  loadModel(name: string, options?: CallOptions): Promise<ModelInfo>;
+  /** What loading it would take; nothing is loaded. */
+  estimateModel(name: string, options?: CallOptions): Promise<ModelInfo>;
+  /** Resolves when its memory is free; its chunks stay on disk. */
+  unloadModel(name: string, options?: CallOptions): Promise<ModelInfo>;
 
   /**
    * Verifies all that the daemon has on disk, and repairs it if `repair`. It may take minutes. A

@@ -99,6 +99,42 @@ export interface StatsReply {
   disk?: DiskStats;
 }
 
+/** A model of the daemon. Sizes are estimates in bytes, 0 where they cannot be told. */
+export interface ModelInfo {
+  name: string;
+  state: 'loaded' | 'loading' | 'unloading' | 'unloaded';
+  /** Always loaded; what names no other model is asked of it. */
+  default: boolean;
+  /** For the tenant 'local'; others: ''. */
+  path: string;
+  format: 'folder' | 'gguf';
+  /** As the daemon loads it. */
+  weightType: string;
+  diskBytes: number;
+  weightsBytes: number;
+  /** That its K and V may take. */
+  kvBytes: number;
+  otherBytes: number;
+  totalBytes: number;
+  /** That wait or run. */
+  requests: number;
+  /** Unix time; 0: not since the daemon's start. */
+  lastUsedUs: number;
+  /** Why it could not be read or loaded; '': there is no problem. */
+  problem: string;
+}
+
+export interface ModelListReply {
+  /** The default model first. */
+  models: ModelInfo[];
+  /** For the tenant 'local'; '': there is none. */
+  modelsDir: string;
+  /** Of those that are loaded or being loaded. */
+  totalBytes: number;
+  /** 0: no limit. */
+  totalBytesMax: number;
+}
+
 export interface FsckFinding {
   where: string;
   what: string;

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, TypeVar
 
+from .aio_daemon import DaemonCalls
 from .aio_events import AsyncEventStream
 from .aio_stream import DELTAS_UNDER_WAY, AsyncStream, streamed
 from .chunk import Chunk, ChunkInfo
@@ -22,7 +23,6 @@ from .options import ClientOptions
 from .replies import (
     Ack,
     ApplyTemplateReply,
-    BackupReply,
     ChunkListReply,
     ChunkReply,
     ChunkSearchHit,
@@ -31,7 +31,6 @@ from .replies import (
     EventsReply,
     ExpiryPolicy,
     Final,
-    FsckReply,
     PolicyReply,
     Pong,
     PrefixReply,
@@ -44,7 +43,6 @@ from .replies import (
 )
 from .requests import (
     ApplyTemplateRequest,
-    BackupRequest,
     CancelRequest,
     ChatMessage,
     ChunkDelete,
@@ -55,7 +53,6 @@ from .requests import (
     ChunkUpdate,
     DetokenizeRequest,
     EventsRequest,
-    FsckRequest,
     GenerateRequest,
     Ping,
     PolicyGet,
@@ -77,7 +74,7 @@ BATCH_REQUESTS_MAX = 256
 _R = TypeVar("_R")
 
 
-class AsyncClient:
+class AsyncClient(DaemonCalls):
     """A connection to the daemon, of one event loop; use it from that loop's thread only. Any
     number of requests may be in flight.
 
@@ -116,6 +113,10 @@ class AsyncClient:
     @property
     def endpoint(self) -> str:
         return self._endpoint
+
+    @property
+    def options(self) -> ClientOptions:
+        return self._options
 
     @property
     def boot_id(self) -> str:
@@ -390,17 +391,6 @@ class AsyncClient:
         await events.begin(since, boot_id)
         return events
 
-    async def fsck(self, *, repair: bool = False, state_dir: str = "") -> FsckReply:
-        """Verifies all on disk; takes as long as that takes. A `state_dir` that is not the daemon's
-        is refused."""
-        return await self._call(FsckReply, FsckRequest(repair, state_dir), Kind.SLOW_CALL)
-
-    async def backup(self, directory: str, *, state_dir: str = "") -> BackupReply:
-        """Copies all on disk to an absolute path of the daemon's machine, not there yet or empty;
-        takes as long as that takes."""
-        request = BackupRequest(directory, state_dir)
-        return await self._call(BackupReply, request, Kind.SLOW_CALL)
-
     # The names of the earlier Python library, for the same things.
 
     async def register_chunk(self, text: str, type: ChunkType) -> str:
@@ -477,6 +467,8 @@ class AsyncClient:
 
     async def _call(self, reply: type[_R], request: object, kind: Kind = Kind.CALL) -> _R:
         connection = await self._connected()
+        if self._options.model:
+            kind = Kind.SLOW_CALL  # it may have to be loaded first
         return as_reply(reply, await connection.call(request, kind))
 
     async def _events_behind(self, request: EventsRequest) -> EventsReply:

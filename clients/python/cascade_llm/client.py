@@ -24,6 +24,8 @@ from .replies import (
     ExpiryPolicy,
     Final,
     FsckReply,
+    ModelInfo,
+    ModelListReply,
     Pong,
     PrefixReply,
     SessionInfo,
@@ -75,6 +77,10 @@ class Client:
     @property
     def endpoint(self) -> str:
         return self._client.endpoint
+
+    @property
+    def options(self) -> ClientOptions:
+        return self._client.options
 
     @property
     def boot_id(self) -> str:
@@ -305,6 +311,23 @@ class Client:
         behind that number first. `boot_id`: the boot that `since` is of, if that is known."""
         stream = self._run(self._client.events(since, boot_id=boot_id))
         return EventStream(self, self._thread, stream)
+
+    def list_models(self) -> ModelListReply:
+        """The daemon's models. A request that names one beside the default model
+        (ClientOptions.model) has it loaded."""
+        return self._run(self._client.list_models())
+
+    def load_model(self, name: str) -> ModelInfo:
+        """Waits until it is loaded. By the tenant "local" only."""
+        return self._run(self._client.load_model(name))
+
+    def estimate_model(self, name: str) -> ModelInfo:
+        """What loading it would take; nothing is loaded. By the tenant "local" only."""
+        return self._run(self._client.estimate_model(name))
+
+    def unload_model(self, name: str) -> ModelInfo:
+        """Waits until its memory is free; its chunks stay on disk. By the tenant "local" only."""
+        return self._run(self._client.unload_model(name))
 
     def fsck(self, *, repair: bool = False, state_dir: str = "") -> FsckReply:
         """Verifies all on disk; takes as long as that takes. A `state_dir` that is not the daemon's

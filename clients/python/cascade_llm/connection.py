@@ -48,7 +48,7 @@ class Connection:
     async def start(self, message: object, kind: Kind) -> Exchange:
         """Sends a request."""
         exchange = Exchange(kind, self._loop.time())
-        frames = encode(exchange.request_id, message)
+        frames = encode(exchange.request_id, message, self._options.model)
         if self.lost is not None:
             raise self.lost.again()
         self._in_flight[exchange.request_id] = exchange
@@ -256,7 +256,8 @@ class Connection:
         if self.lost is not None:
             return
         try:
-            await self._link.send(encode(request_id or new_request_id(), message))
+            model = self._options.model
+            await self._link.send(encode(request_id or new_request_id(), message, model))
         except CascadeError as error:
             self.lose(error)
 

@@ -80,7 +80,13 @@ MESSAGE_TYPES: tuple[type[object], ...] = (
     replies.EventsReply,
     replies.Ack,
     replies.ErrorReply,
+    requests.ModelListRequest,
+    requests.ModelLoad,
+    requests.ModelUnload,
+    replies.ModelListReply,
+    replies.ModelReply,
 )
+_ABOUT_MODELS = (requests.ModelListRequest, requests.ModelLoad, requests.ModelUnload)
 _NUMBERS = {message: number for number, message in enumerate(MESSAGE_TYPES)}
 
 
@@ -90,12 +96,16 @@ class Envelope:
     message: object
 
 
-def encode(request_id: bytes, message: object) -> list[bytes]:
-    """The frames of a message. CascadeError invalid_argument, with the field, for a value that its
-    field cannot hold, and for a message beyond 64 MiB."""
+def encode(request_id: bytes, message: object, model: str = "") -> list[bytes]:
+    """The frames of a message, meant for that model ("": the default one). CascadeError
+    invalid_argument, with the field, for a value that its field cannot hold, and for a message
+    beyond 64 MiB."""
     arrays: list[bytes] = []
     try:
-        body = msgpack.packb(write_fields(message, arrays), use_bin_type=True)
+        fields = write_fields(message, arrays)
+        if model and not isinstance(message, _ABOUT_MODELS):
+            fields["model"] = model
+        body = msgpack.packb(fields, use_bin_type=True)
     except Problem as problem:
         raise invalid_argument(problem.path, problem.what) from None
     header = _MAGIC + bytes((PROTOCOL_VERSION, _NUMBERS[type(message)], 0, 0))

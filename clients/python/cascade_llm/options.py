@@ -24,3 +24,6 @@ class ClientOptions:
     # $CASCADE_KEY_FILE.
     server_key: str = ""
     key_file: str = ""
+    # The model that all requests are meant for; "": the daemon's default model. One that is not
+    # loaded is loaded by the first request that needs it.
+    model: str = ""

@@ -323,6 +323,39 @@ class ApplyTemplateReply:
     token_ids: TokenIds = field(default_factory=list)
 
 
+@dataclass(frozen=True, kw_only=True)
+class ModelInfo:
+    """A model of the daemon. Sizes are estimates in bytes, 0 where they cannot be told."""
+
+    name: str
+    state: str  # "loaded", "loading", "unloading", "unloaded"
+    default: bool  # always loaded; what names no other model is asked of it
+    path: str = ""  # for the tenant "local"
+    format: str  # "folder", "gguf"
+    weight_type: str  # as the daemon loads it
+    disk_bytes: Int64
+    weights_bytes: Int64
+    kv_bytes: Int64  # that its K and V may take
+    other_bytes: Int64
+    total_bytes: Int64
+    requests: Int64  # that wait or run
+    last_used_us: Int64  # Unix time; 0: not since the daemon's start
+    problem: str = ""  # why it could not be read or loaded
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelListReply:
+    models: list[ModelInfo] = field(default_factory=list)  # the default model first
+    models_dir: str = ""  # for the tenant "local"; "": there is none
+    total_bytes: Int64  # of those that are loaded or being loaded
+    total_bytes_max: Int64  # 0: no limit
+
+
+@dataclass(frozen=True)
+class ModelReply:
+    model: ModelInfo
+
+
 @dataclass(frozen=True)
 class EventNotice:
     """Something has happened to a chunk or a request of the client's tenant."""

@@ -285,6 +285,26 @@ class EventsRequest:
 
 
 @dataclass
+class ModelListRequest:
+    """Answered with ModelListReply."""
+
+
+@dataclass
+class ModelLoad:
+    """Answered with ModelReply when it is loaded; with `estimate`, with what that would take."""
+
+    name: str
+    estimate: bool = False
+
+
+@dataclass
+class ModelUnload:
+    """Answered with ModelReply when its memory is free."""
+
+    name: str
+
+
+@dataclass
 class DeltaCredit:
     """Answered with Ack."""
 

@@ -1,0 +1,38 @@
+// Models by name.
+#include "clients/ctl/model_options.h"
+
+#include "wire/request_rules.h"
+
+namespace cascade::ctl {
+
+CLI::Validator model_name() {
+  const auto check = [](const std::string& name) {
+    const Status good = wire::check_model_name("", name);
+    return good.ok() ? std::string() : good.error().message;
+  };
+  return CLI::Validator(check, "");
+}
+
+ModelCommands add_model_commands(CLI::App& model, ModelOptions& options) {
+  ModelCommands commands;
+  model.require_subcommand(1);
+  commands.list = model.add_subcommand("list", "List the models, and which are loaded");
+  commands.load = model.add_subcommand("load", "Load a model; a request that names one does, too");
+  commands.load->add_flag("--estimate", options.estimate, "Only say how much memory it would take");
+  commands.unload = model.add_subcommand("unload", "Unload a model; its chunks stay on disk");
+  for (CLI::App* command : {commands.load, commands.unload}) {
+    command->add_option("NAME", options.name, "The model's name")->check(model_name())->required();
+  }
+  for (CLI::App* command : model.get_subcommands({})) command->fallthrough();
+  return commands;
+}
+
+std::optional<Options::Command> chosen_of(const ModelCommands& commands) {
+  using Command = Options::Command;
+  if (commands.list->parsed()) return Command::kModelList;
+  if (commands.load->parsed()) return Command::kModelLoad;
+  if (commands.unload->parsed()) return Command::kModelUnload;
+  return std::nullopt;
+}
+
+}  // namespace cascade::ctl

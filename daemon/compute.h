@@ -1,0 +1,59 @@
+// The cores of the machine, which the loaded models share: one pool of threads, one job at a time.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+
+#include "kernels/thread_pool.h"
+
+namespace cascade {
+
+// Who comes first is served first, so that no model waits for more than one job of each other one.
+// A std::mutex would let the thread that just gave it back have it again. Any thread.
+class FairTurn {
+ public:
+  // Held as long as this lives.
+  class Hold {
+   public:
+    explicit Hold(FairTurn& turn) : turn_(turn) { turn_.take(); }
+    ~Hold() { turn_.give_back(); }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    FairTurn& turn_;
+  };
+
+  // How many have come so far, those that were served included. For tests.
+  uint64_t arrivals() const {
+    const std::lock_guard lock(mutex_);
+    return next_;
+  }
+
+ private:
+  void take() {
+    std::unique_lock lock(mutex_);
+    const uint64_t mine = next_++;
+    served_.wait(lock, [&] { return serving_ == mine; });
+  }
+  void give_back() {
+    const std::lock_guard lock(mutex_);
+    // With one model nobody waits, and nobody is woken.
+    if (++serving_ != next_) served_.notify_all();
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable served_;
+  uint64_t next_ = 0;     // the number that who comes next gets
+  uint64_t serving_ = 0;  // whose turn it is
+};
+
+// A prefill or decode job holds `turn` while it uses `pool`.
+struct Compute {
+  explicit Compute(int threads) : pool(threads) {}
+  ThreadPool pool;
+  FairTurn turn;
+};
+
+}  // namespace cascade

@@ -1,0 +1,240 @@
+// Load: state directory, model, pages. Start: the scheduler and its workers. Stop: ask the
+// scheduler, which tells the others.
+#include "daemon/model_host.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "actors/scheduler_actor.h"
+#include "actors/store_actor.h"
+#include "actors/worker.h"
+#include "kernels/kv_format.h"
+
+namespace cascade {
+namespace {
+
+Result<PageArena> make_arena(const Model& model, int64_t kv_bytes_max) {
+  const size_t page_bytes = model.kv_layout.page_bytes();
+  const size_t pages = static_cast<size_t>(kv_bytes_max) / page_bytes;
+  const std::string page_text = std::to_string(page_bytes) + " bytes, one page of " +
+                                std::to_string(kPageTokens) + " tokens of this model";
+  if (pages == 0) {
+    return invalid_argument("--kv-memory", "must be at least " + page_text + ", got " +
+                                               std::to_string(kv_bytes_max) + " bytes");
+  }
+  if (pages > UINT32_MAX) {
+    return invalid_argument("--kv-memory", "must be below 2^32 times " + page_text + ", got " +
+                                               std::to_string(kv_bytes_max) + " bytes");
+  }
+  Result<PageArena> arena = PageArena::create(page_bytes, pages);
+  if (arena.ok()) return arena;
+  return Error{arena.error().code, "--kv-memory", arena.error().message};
+}
+
+void log_load(const LoadReport& load, size_t packed_bytes) {
+  for (const std::string& warning : load.warnings) spdlog::warn("{}", warning);
+  spdlog::info("loaded in {} ms: {} MiB of weights {}, their digest {}", load.load_us / 1000,
+               packed_bytes >> 20, load.from_cache ? "mapped from the cache" : "packed",
+               load.hashed ? "computed" : "known");
+}
+
+// Opens the state directory; nullptr if there is none.
+Result<std::unique_ptr<Store>> open_store(const DaemonOptions& options, const std::string& folder) {
+  if (folder.empty()) {
+    spdlog::warn(
+        "no --state-dir, and no STATE_DIRECTORY, XDG_STATE_HOME or HOME to derive it from: "
+        "chunks, K and V, and packed weights are not kept for the next start");
+    return std::unique_ptr<Store>();
+  }
+  StoreOptions store;
+  store.kv.disk_bytes_max = static_cast<uint64_t>(options.disk_bytes_max);
+  // Compaction works on whole files: a small budget is to have several.
+  store.kv.file_bytes_max =
+      std::clamp<uint64_t>(store.kv.disk_bytes_max / 8, 1, store.kv.file_bytes_max);
+  auto opened = Store::open(system_file_calls(), folder, store);
+  if (!opened.ok()) return opened;
+  for (const Finding& finding : (*opened)->findings()) {
+    spdlog::warn("{}: {}", finding.where, finding.what);
+  }
+  return opened;
+}
+
+// So that people can tell what the digests in the state directory mean: a full disk is no reason
+// not to start.
+Status note_model(Store& store, const Model& model, const DaemonOptions& options) {
+  Status noted = store.kv().put_model(
+      {model.root_key(""), model.name, std::string(to_string(options.weight_type)),
+       std::string(to_string(options.kv_type)), kKvLayoutVersion, kNumericsVersion});
+  if (noted.ok()) noted = store.commit();
+  if (noted.ok() || noted.error().code != ErrorCode::kResourceExhausted) return noted;
+  spdlog::warn("the state directory takes no writes: {}", noted.error().to_string());
+  return store.rollback();
+}
+
+void log_model(const Model& model, const PageArena& arena, const DaemonOptions& options) {
+  spdlog::info(
+      "model {} ({}, {} layers): weights {} MiB as {}; KV {} bytes a token as {}, {} MiB "
+      "at most; {} kernels on {} threads",
+      model.name, model.config.model_type, model.config.layers, model.weights.bytes() >> 20,
+      to_string(options.weight_type), arena.page_bytes() / kPageTokens, to_string(options.kv_type),
+      options.kv_bytes_max >> 20, to_string(options.isa), options.threads);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ModelHost>> ModelHost::load(const DaemonOptions& options, const Place& place,
+                                                   ZmqContext& context, Compute& compute,
+                                                   ThreadPool& packing) {
+  ASSIGN_OR_RETURN(std::unique_ptr<Store> store, open_store(options, place.state_dir));
+  const ModelOptions model_options = {options.weight_type, options.kv_type, options.isa,
+                                      options.cache_dir};
+  ASSIGN_OR_RETURN(std::unique_ptr<Model> model, load_model(place.model, model_options, packing));
+  // A link to a folder has a name of its own.
+  if (!place.label.empty()) model->name = place.label;
+  log_load(model->load, model->weights.bytes());
+  ASSIGN_OR_RETURN(PageArena arena, make_arena(*model, options.kv_bytes_max));
+  log_model(*model, arena, options);
+  if (store) RETURN_IF_ERROR(note_model(*store, *model, options));
+  return std::unique_ptr<ModelHost>(new ModelHost(
+      options, place, context, compute, std::move(model), std::move(arena), std::move(store)));
+}
+
+ModelHost::ModelHost(const DaemonOptions& options, const Place& place, ZmqContext& context,
+                     Compute& compute, std::unique_ptr<Model> model, PageArena arena,
+                     std::unique_ptr<Store> store)
+    : options_(options),
+      label_(place.label),
+      context_(context),
+      compute_(compute),
+      model_(std::move(model)),
+      arena_(std::move(arena)),
+      store_(std::move(store)),
+      engine_(*model_, arena_, compute.pool),
+      health_(std::make_shared<HostHealth>(model_->name, label_)),
+      supervisor_(system_clock(), {}, [this](const std::string& actor, const std::string& why) {
+        on_failure_(actor, why);
+      }) {}
+
+ModelHost::~ModelHost() = default;
+
+void ModelHost::start(OnFailure on_failure) {
+  on_failure_ = std::move(on_failure);
+  supervisor_.start(actor("scheduler"),
+                    [this](uint64_t incarnation) { run_scheduler_actor(incarnation); });
+  start_worker(kPrefillActor, [this](const wire::Message& m) -> std::optional<wire::Message> {
+    const WorkMeter::Piece piece(health_->prefill);
+    if (const auto* encode = std::get_if<wire::EncodeJob>(&m)) return run_encode(*model_, *encode);
+    if (const auto* job = std::get_if<wire::PrefillJob>(&m)) {
+      const FairTurn::Hold turn(compute_.turn);
+      return run_prefill(engine_, *job);
+    }
+    return std::nullopt;
+  });
+  start_worker(kDecodeActor, [this](const wire::Message& m) -> std::optional<wire::Message> {
+    const WorkMeter::Piece piece(health_->decode);
+    if (const auto* job = std::get_if<wire::DecodeJob>(&m)) {
+      const FairTurn::Hold turn(compute_.turn);
+      return run_decode(engine_, *job);
+    }
+    return std::nullopt;
+  });
+  supervisor_.start(actor(kStoreActor), [this](uint64_t incarnation) { run_store(incarnation); });
+}
+
+std::string ModelHost::actor(const std::string& name) const {
+  return label_.empty() ? name : name + " of " + label_;
+}
+
+void ModelHost::run_scheduler_actor(uint64_t incarnation) {
+  run_scheduler(
+      context_, scheduler_options(incarnation), *model_, arena_, system_clock(),
+      {[this](const SchedulerLoad& load) { on_tick(load); }, [this] { return take_limits(); }});
+  // It returns when it was told to stop. A worker that has not connected yet was not told.
+  context_.end_binding();
+}
+
+void ModelHost::on_tick(const SchedulerLoad& load) {
+  // Ends the scheduler; the others see that it is gone.
+  if (given_up_) throw std::runtime_error("an actor that it needs is gone");
+  health_->on_tick(load);
+}
+
+void ModelHost::start_worker(
+    const char* name, std::function<std::optional<wire::Message>(const wire::Message&)> handle) {
+  supervisor_.start(actor(name), [this, name, handle = std::move(handle)](uint64_t incarnation) {
+    run_worker(context_, name, incarnation, handle);
+  });
+}
+
+void ModelHost::run_store(uint64_t incarnation) {
+  // What an earlier incarnation did not commit is made again by the scheduler.
+  ChunkStore& chunks = store_ ? static_cast<ChunkStore&>(*store_) : memory_store_;
+  const Status undone = chunks.rollback();
+  if (!undone.ok()) throw std::runtime_error(undone.error().to_string());
+  StoreActor actor = store_ ? StoreActor(*store_, arena_, system_clock())
+                            : StoreActor(memory_store_, system_clock());
+  run_batch_worker(context_, kStoreActor, incarnation,
+                   [&](const std::vector<wire::Message>& batch, const Send& send) {
+                     const WorkMeter::Piece piece(health_->store);
+                     batch.empty() ? actor.tidy(send) : actor.handle(batch, send);
+                     return actor.busy();
+                   });
+}
+
+SchedulerOptions ModelHost::scheduler_options(uint64_t incarnation) {
+  const std::lock_guard lock(options_mutex_);
+  SchedulerOptions scheduler;
+  scheduler.version = CASCADE_VERSION;
+  scheduler.threads = options_.threads;
+  scheduler.incarnation = incarnation;
+  scheduler.requests_waiting_max = options_.requests_waiting_max;
+  scheduler.tokens_waiting_max = options_.tokens_waiting_max;
+  scheduler.requests_running_max = options_.requests_running_max;
+  scheduler.stop_us = int64_t{options_.stop_timeout_s} * 1'000'000;
+  scheduler.max_tokens_default = options_.max_tokens_default;
+  scheduler.eviction = options_.eviction;
+  scheduler.think_policy = options_.think_policy;
+  scheduler.max_pinned = options_.max_pinned;
+  scheduler.chunk_memory_ratio = options_.chunk_memory_ratio;
+  scheduler.keep_pages = store_ != nullptr;
+  scheduler.planner.slice_tokens_max = Transformer::kRowsMax;
+  return scheduler;
+}
+
+void ModelHost::set_limits(const DaemonOptions& options) {
+  {
+    const std::lock_guard lock(options_mutex_);
+    options_ = options;
+  }
+  SchedulerOptions limits = scheduler_options(0);
+  const std::lock_guard lock(options_mutex_);
+  limits_ = std::move(limits);
+}
+
+std::optional<SchedulerOptions> ModelHost::take_limits() {
+  const std::lock_guard lock(options_mutex_);
+  return std::exchange(limits_, std::nullopt);
+}
+
+void ModelHost::ask_to_stop() {
+  supervisor_.stop_restarting();
+  asio::io_context io(1);
+  ZmqPort::Options port_options;
+  port_options.routing_id = kMainActor;
+  ZmqPort port(io, context_, port_options);
+  if (port.connect(kSchedulerEndpoint).ok()) port.send(wire::encode({{}, wire::Stop{}}));
+}
+
+void ModelHost::give_up() {
+  supervisor_.stop_restarting();
+  given_up_ = true;
+  context_.end_binding();
+}
+
+void ModelHost::join() {
+  supervisor_.join();
+}
+
+}  // namespace cascade

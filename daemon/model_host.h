@@ -1,0 +1,91 @@
+// One model that is served: its weights, its pages, its state directory, and the actors that work
+// on them. Loaded and stopped alone, beside others.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "actors/engine.h"
+#include "actors/scheduler/scheduler_options.h"
+#include "actors/supervisor.h"
+#include "actors/zmq_port.h"
+#include "daemon/compute.h"
+#include "daemon/health.h"
+#include "daemon/options.h"
+#include "model/model.h"
+#include "persist/memory_store.h"
+#include "persist/store.h"
+
+namespace cascade {
+
+class ModelHost {
+ public:
+  // Which of the daemon's models it is.
+  struct Place {
+    std::string model;      // a folder or a GGUF file
+    std::string state_dir;  // empty: nothing outlives the process
+    std::string label;      // behind the names of its actors, for logs; empty: the only model's
+  };
+
+  // Opens the state directory and loads the model; blocks. `packing` packs weights: not the pool
+  // that others compute with. `context` is where its scheduler will listen, at kSchedulerEndpoint;
+  // it and `compute` outlive the host. Errors: as Store::open() and load_model(); "--kv-memory".
+  static Result<std::unique_ptr<ModelHost>> load(const DaemonOptions& options, const Place& place,
+                                                 ZmqContext& context, Compute& compute,
+                                                 ThreadPool& packing);
+  // The actors were never started, or join() was called.
+  ~ModelHost();
+  ModelHost(const ModelHost&) = delete;
+  ModelHost& operator=(const ModelHost&) = delete;
+
+  // `on_failure(actor, why)`: an actor failed too often. On its thread, once for each that does.
+  using OnFailure = std::function<void(const std::string&, const std::string&)>;
+  void start(OnFailure on_failure);
+
+  // The scheduler gets these limits at its next tick. Any thread.
+  void set_limits(const DaemonOptions& options);
+
+  // Asks the scheduler to stop: running requests end, what was acknowledged is durable.
+  void ask_to_stop();
+  // The same where an actor is gone for good: nothing is waited for, requests end without answers.
+  void give_up();
+  // Waits until all actors have ended.
+  void join();
+
+  const Model& model() const { return *model_; }
+  const std::shared_ptr<HostHealth>& health() const { return health_; }
+  ZmqContext& context() const { return context_; }
+
+ private:
+  ModelHost(const DaemonOptions& options, const Place& place, ZmqContext& context, Compute& compute,
+            std::unique_ptr<Model> model, PageArena arena, std::unique_ptr<Store> store);
+  void start_worker(const char* name,
+                    std::function<std::optional<wire::Message>(const wire::Message&)> handle);
+  void run_scheduler_actor(uint64_t incarnation);
+  void run_store(uint64_t incarnation);
+  void on_tick(const SchedulerLoad& load);
+  SchedulerOptions scheduler_options(uint64_t incarnation);
+  std::optional<SchedulerOptions> take_limits();
+  std::string actor(const std::string& name) const;
+
+  DaemonOptions options_;
+  const std::string label_;
+  ZmqContext& context_;
+  Compute& compute_;
+  const std::unique_ptr<Model> model_;
+  PageArena arena_;
+  const std::unique_ptr<Store> store_;  // nullptr: nothing outlives the process
+  MemoryStore memory_store_;            // in its place
+  Engine engine_;
+  const std::shared_ptr<HostHealth> health_;
+  std::mutex options_mutex_;
+  std::optional<SchedulerOptions> limits_;  // for the scheduler
+  std::atomic<bool> given_up_{false};
+  OnFailure on_failure_;
+  Supervisor supervisor_;
+};
+
+}  // namespace cascade

@@ -1,0 +1,450 @@
+// Loads take as long as they take, on threads of their own; what is decided here is decided on one.
+#include "daemon/model_keeper.h"
+
+#include <malloc.h>
+#include <pthread.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <exception>
+#include <functional>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "daemon/model_plan.h"
+
+namespace cascade {
+namespace {
+
+// A model that could not be loaded is not tried again for every request that names it.
+constexpr int64_t kFailurePauseUs = 10'000'000;
+// Of 19: packing weights leaves the cores to requests that run.
+constexpr int kLoaderNiceness = 10;
+
+Error stopping() {
+  return {ErrorCode::kUnavailable, "", "the daemon is stopping"};
+}
+
+std::string state_dir_of(const DaemonOptions& options, const std::string& name) {
+  return options.state_dir.empty() ? "" : options.state_dir + "/models/" + name;
+}
+
+// On the loader's thread, whose niceness those that it starts inherit.
+Status load_host(const DaemonOptions& options, const CatalogEntry& entry, Compute& compute,
+                 LoadedModel& loaded) {
+  try {
+    ThreadPool packing(options.threads);
+    auto host = ModelHost::load(
+        options, {entry.path, state_dir_of(options, entry.name), /*label=*/entry.name},
+        loaded.context, compute, packing);
+    if (!host.ok()) return host.error();
+    loaded.host = *std::move(host);
+    return {};
+  } catch (const std::bad_alloc&) {
+    return resource_exhausted("memory", "is not enough to load the model");
+  } catch (const std::exception& error) {
+    return Error{ErrorCode::kInternal, "", error.what()};
+  }
+}
+
+}  // namespace
+
+ModelKeeper::ModelKeeper(asio::io_context& io, const DaemonOptions& options,
+                         const ModelHost& default_host, Compute& compute, Health& health,
+                         KeeperHooks hooks)
+    : io_(io),
+      options_(options),
+      default_name_(default_host.model().name),
+      compute_(compute),
+      health_(health),
+      default_health_(default_host.health()),
+      hooks_(std::move(hooks)),
+      catalog_(options, default_name_),
+      jobs_(io),
+      loader_(io, [] {
+        pthread_setname_np(pthread_self(), "loader");
+        ::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kLoaderNiceness);
+      }) {
+  Model& model = models_[default_name_];
+  model.entry.name = default_name_;
+  model.entry.path = options.model_dir;
+  model.state = State::kLoaded;
+}
+
+ModelKeeper::~ModelKeeper() = default;
+
+void ModelKeeper::rescan(std::function<void()> then) {
+  if (scanning_) {
+    after_next_scan_.push_back(std::move(then));  // this one may have passed what he looks for
+    return;
+  }
+  scanning_ = true;
+  after_scan_.push_back(std::move(then));
+  jobs_.run([this]() -> std::function<void()> {
+    auto default_model = std::make_shared<CatalogEntry>(catalog_.default_model());
+    auto found = std::make_shared<Catalog>(catalog_.scan());
+    return [this, found, default_model] {
+      scanning_ = false;
+      take(std::move(*found), std::move(*default_model));
+      for (const auto& next : std::exchange(after_scan_, {})) next();
+      std::vector<std::function<void()>> late = std::exchange(after_next_scan_, {});
+      for (auto& next : late) rescan(std::move(next));
+    };
+  });
+}
+
+void ModelKeeper::take(Catalog catalog, CatalogEntry default_model) {
+  for (const std::string& warning : catalog.warnings) {
+    if (warned_.insert(warning).second) spdlog::warn("{}", warning);
+  }
+  std::set<std::string> there = {default_name_};
+  models_[default_name_].entry = std::move(default_model);
+  for (CatalogEntry& entry : catalog.models) {
+    there.insert(entry.name);
+    Model& model = models_[entry.name];
+    // One that is in memory is what it was when it was loaded.
+    if (model.state == State::kUnloaded) model.entry = std::move(entry);
+  }
+  std::erase_if(models_, [&](const auto& known) {
+    const bool wanted = std::ranges::any_of(
+        operations_, [&](const Operation& operation) { return operation.name == known.first; });
+    return known.second.state == State::kUnloaded && !wanted && !there.contains(known.first);
+  });
+}
+
+std::string_view ModelKeeper::to_string(State state) {
+  switch (state) {
+    case State::kUnloaded: return "unloaded";
+    case State::kLoading: return "loading";
+    case State::kLoaded: return "loaded";
+    case State::kUnloading: return "unloading";
+  }
+  CHECK(false);
+}
+
+wire::ModelInfo ModelKeeper::info(const std::string& name) const {
+  const Model& model = models_.at(name);
+  const CatalogEntry& entry = model.entry;
+  wire::ModelInfo info;
+  info.name = entry.name;
+  info.state = to_string(model.state);
+  info.is_default = name == default_name_;
+  info.path = entry.path;
+  info.format = entry.format;
+  info.weight_type = cascade::to_string(options_.weight_type);
+  info.disk_bytes = entry.disk_bytes;
+  info.weights_bytes = entry.size.weights;
+  info.kv_bytes = entry.size.kv;
+  info.other_bytes = entry.size.other;
+  info.total_bytes = entry.size.total();
+  info.requests = model.requests;
+  info.last_used_us = model.last_used_us;
+  if (info.is_default) {
+    const SchedulerLoad load = default_health_->load();
+    info.requests = load.running + load.waiting;
+    info.last_used_us = default_health_->last_busy_us();
+  }
+  if (entry.problem) info.problem = entry.problem->to_string();
+  if (model.failure) info.problem = model.failure->to_string();
+  return info;
+}
+
+std::vector<wire::ModelInfo> ModelKeeper::list() const {
+  std::vector<wire::ModelInfo> all = {info(default_name_)};
+  for (const auto& [name, model] : models_) {
+    if (name != default_name_) all.push_back(info(name));
+  }
+  return all;
+}
+
+int64_t ModelKeeper::total_bytes() const {
+  int64_t bytes = 0;
+  for (const auto& [name, model] : models_) {
+    if (model.state != State::kUnloaded) bytes += model.entry.size.total();
+  }
+  return bytes;
+}
+
+bool ModelKeeper::is_loaded(const std::string& name) const {
+  return models_.at(name).state == State::kLoaded;
+}
+
+ZmqContext* ModelKeeper::serving(const std::string& name) const {
+  const Model& model = models_.at(name);
+  return model.state == State::kLoaded && !model.draining ? &model.loaded->context : nullptr;
+}
+
+std::optional<Error> ModelKeeper::recent_failure(const std::string& name,
+                                                 int64_t& retry_after_ms) const {
+  const Model& model = models_.at(name);
+  const int64_t left_us = model.failed_us + kFailurePauseUs - system_clock().monotonic_us();
+  if (!model.failure || left_us <= 0) return std::nullopt;
+  retry_after_ms = left_us / 1000 + 1;
+  return model.failure;
+}
+
+void ModelKeeper::begin_request(const std::string& name, bool counts) {
+  Model& model = models_.at(name);
+  ++model.requests;
+  if (counts) model.last_used_us = system_clock().wall_us();
+}
+
+void ModelKeeper::end_request(const std::string& name) {
+  Model& model = models_.at(name);
+  CHECK(model.requests > 0);
+  if (--model.requests > 0 || operations_.empty()) return;
+  asio::post(io_, [this] { advance(); });
+}
+
+void ModelKeeper::set_limits(const DaemonOptions& options) {
+  options_ = options;
+  for (auto& [name, model] : models_) {
+    if (model.state == State::kLoaded && model.loaded) model.loaded->host->set_limits(options);
+  }
+}
+
+void ModelKeeper::load(const std::string& name, Done done) {
+  request(true, name, std::move(done));
+}
+
+void ModelKeeper::unload(const std::string& name, Done done) {
+  request(false, name, std::move(done));
+}
+
+// The same again joins what is under way, if nothing else was asked of the model since.
+void ModelKeeper::request(bool load, const std::string& name, Done done) {
+  if (on_stopped_) {
+    if (done) done(stopping());
+    return;
+  }
+  Operation* last = nullptr;
+  if (running_ && running_->name == name) last = &*running_;
+  for (Operation& operation : operations_) {
+    if (operation.name == name) last = &operation;
+  }
+  if (last == nullptr || last->load != load) {
+    last = &operations_.emplace_back(Operation{load, name, {}});
+  }
+  if (done) last->done.push_back(std::move(done));
+  asio::post(io_, [this] { advance(); });
+}
+
+// Whether there is nothing to do for it.
+bool ModelKeeper::is_served(const Operation& operation) const {
+  const State state = models_.at(operation.name).state;
+  return state == (operation.load ? State::kLoaded : State::kUnloaded);
+}
+
+// One model at a time is on its way into memory or out of it.
+bool ModelKeeper::is_moving() const {
+  return std::ranges::any_of(models_, [](const auto& known) {
+    return known.second.state == State::kLoading || known.second.state == State::kUnloading;
+  });
+}
+
+void ModelKeeper::advance() {
+  while (!is_moving() && !operations_.empty() && !on_stopped_) {
+    size_t next = 0;
+    if (operations_.front().load && !is_served(operations_.front())) {
+      const Room room = make_room(operations_.front());
+      if (room == Room::kOnTheWay) return;
+      if (room == Room::kAwaited) {
+        // An unload that was asked for may go before it: it makes some.
+        const auto found = next_unload();
+        if (!found) return;
+        next = *found;
+      }
+    }
+    start(next);
+  }
+  let_go_of_drained();
+}
+
+// Begins the operation, or ends it if there is nothing to do.
+void ModelKeeper::start(size_t index) {
+  running_ = std::move(operations_[index]);
+  operations_.erase(operations_.begin() + static_cast<ptrdiff_t>(index));
+  Model& model = models_.at(running_->name);
+  if (is_served(*running_)) {
+    finish({});
+  } else if (!running_->load) {
+    end_host(model);
+  } else if (running_->refusal.ok()) {
+    begin_load(model);
+  } else {
+    const std::string name = running_->name;
+    const Error why = running_->refusal.error();
+    finish(why);
+    hooks_.on_not_loaded(name, why);
+  }
+}
+
+// The first unload, unless something else was asked of its model before.
+std::optional<size_t> ModelKeeper::next_unload() const {
+  const auto found = std::ranges::find_if(operations_, std::not_fn(&Operation::load));
+  if (found == operations_.end()) return std::nullopt;
+  const bool later = std::any_of(operations_.begin(), found,
+                                 [&](const Operation& other) { return other.name == found->name; });
+  if (later) return std::nullopt;
+  return static_cast<size_t>(found - operations_.begin());
+}
+
+// Whether the model may be loaded now, or its operation is to be refused.
+ModelKeeper::Room ModelKeeper::make_room(Operation& operation) {
+  const Model& model = models_.at(operation.name);
+  if (operation.done.empty() && !hooks_.is_waited_for(operation.name)) {
+    operation.refusal = Error{ErrorCode::kCancelled, "", "nobody waits for it any more"};
+    return Room::kDecided;
+  }
+  if (model.entry.problem) {
+    operation.refusal = *model.entry.problem;
+    return Room::kDecided;
+  }
+  std::vector<ResidentModel> resident;
+  for (const auto& [name, other] : models_) {
+    if (other.state == State::kUnloaded) continue;
+    resident.push_back({name, other.entry.size.total(), name == default_name_, other.requests > 0,
+                        other.last_used_us});
+  }
+  const auto plan =
+      plan_room(operation.name, model.entry.size.total(), resident, options_.model_bytes_max);
+  if (!plan.ok()) operation.refusal = plan.error();
+  if (!plan.ok() || plan->fits) return Room::kDecided;
+  Model& victim = models_.at(plan->unload);
+  victim.draining = true;
+  if (plan->unload_is_busy) return Room::kAwaited;
+  spdlog::info("unloading {}: {} needs its memory", plan->unload, operation.name);
+  end_host(victim);
+  return Room::kOnTheWay;
+}
+
+void ModelKeeper::begin_load(Model& model) {
+  spdlog::info("loading {} from {}", model.entry.name, model.entry.path);
+  model.state = State::kLoading;
+  loader_.run([this, options = options_, entry = model.entry]() -> std::function<void()> {
+    auto loaded = std::make_shared<LoadedModel>();
+    const Status status = load_host(options, entry, compute_, *loaded);
+    return [this, name = entry.name, loaded, status] { finish_load(name, loaded, status); };
+  });
+}
+
+void ModelKeeper::finish_load(const std::string& name, std::shared_ptr<LoadedModel> loaded,
+                              const Status& status) {
+  Model& model = models_.at(name);
+  if (on_stopped_) return;  // the process is about to end
+  if (!status.ok()) {
+    spdlog::error("{} was not loaded: {}", name, status.error().to_string());
+    model.state = State::kUnloaded;
+    model.failure = status.error();
+    model.failed_us = system_clock().monotonic_us();
+    finish(status);
+    hooks_.on_not_loaded(name, status.error());
+    return advance();
+  }
+  model.state = State::kLoaded;
+  model.failure.reset();
+  model.draining = false;
+  model.last_used_us = system_clock().wall_us();
+  model.loaded = std::move(loaded);
+  const LoadedModel* const host = model.loaded.get();
+  health_.add(host->host->health());
+  model.loaded->host->set_limits(options_);
+  model.loaded->host->start([this, name, host](const std::string& actor, const std::string& why) {
+    asio::post(io_, [=, this] { fail_host(name, host, actor, why); });
+  });
+  spdlog::info("serving {}", name);
+  hooks_.on_loaded(name);
+  finish({});
+  advance();
+}
+
+// An actor of it failed too often: the others go on without this model.
+void ModelKeeper::fail_host(const std::string& name, const LoadedModel* of,
+                            const std::string& actor, const std::string& why) {
+  const auto found = models_.find(name);
+  if (found == models_.end() || found->second.loaded.get() != of) return;
+  Model& model = found->second;
+  spdlog::error("actor {} of {} failed too often ({}); the model is unloaded", actor, name, why);
+  model.loaded->host->give_up();
+  model.failure = Error{ErrorCode::kInternal, actor, why};
+  model.failed_us = system_clock().monotonic_us();
+  if (model.state == State::kLoaded) end_host(model);
+}
+
+// Its actors end, then its memory is given back.
+void ModelKeeper::end_host(Model& model) {
+  model.state = State::kUnloading;
+  model.loaded->host->ask_to_stop();
+  const std::string name = model.entry.name;
+  jobs_.run([this, name, loaded = model.loaded]() mutable -> std::function<void()> {
+    loaded->host->join();
+    loaded.reset();
+    return [this, name] { host_ended(name); };
+  });
+}
+
+void ModelKeeper::host_ended(const std::string& name) {
+  Model& model = models_.at(name);
+  hooks_.on_ended(name);
+  health_.remove(*model.loaded->host->health());
+  // Its context waits for the ports that were just closed.
+  jobs_.run([this, name,
+             loaded = std::exchange(model.loaded, nullptr)]() mutable -> std::function<void()> {
+    loaded.reset();
+    ::malloc_trim(0);
+    return [this, name] { host_gone(name); };
+  });
+}
+
+void ModelKeeper::host_gone(const std::string& name) {
+  Model& model = models_.at(name);
+  model.state = State::kUnloaded;
+  model.draining = false;
+  spdlog::info("unloaded {}", name);
+  if (on_stopped_) return stop_if_done();
+  if (running_ && !running_->load && running_->name == name) finish({});
+  // What came for it meanwhile has it loaded again.
+  if (hooks_.is_waited_for(name)) load(name, {});
+  advance();
+}
+
+void ModelKeeper::finish(const Status& status) {
+  const Operation ended = *std::exchange(running_, std::nullopt);
+  for (const Done& done : ended.done) done(status);
+}
+
+// Nobody needs the room of these any more.
+void ModelKeeper::let_go_of_drained() {
+  const bool wanted = std::ranges::any_of(operations_, &Operation::load);
+  if (wanted || on_stopped_ || (running_ && running_->load)) return;
+  for (auto& [name, model] : models_) {
+    if (!std::exchange(model.draining, false)) continue;
+    if (model.state == State::kLoaded) hooks_.on_loaded(name);
+  }
+}
+
+void ModelKeeper::stop(std::function<void(bool)> then) {
+  on_stopped_ = std::move(then);
+  std::deque<Operation> refused = std::exchange(operations_, {});
+  if (running_) refused.push_back(*std::exchange(running_, std::nullopt));
+  for (const Operation& operation : refused) {
+    for (const Done& done : operation.done) done(stopping());
+  }
+  for (auto& [name, model] : models_) {
+    if (model.loaded && model.state == State::kLoaded) end_host(model);
+  }
+  stop_if_done();
+}
+
+void ModelKeeper::stop_if_done() {
+  bool loading = false;
+  for (const auto& [name, model] : models_) {
+    if (model.loaded || model.state == State::kUnloading) return;
+    loading = loading || model.state == State::kLoading;
+  }
+  if (on_stopped_) std::exchange(on_stopped_, [](bool) {})(loading || scanning_);
+}
+
+}  // namespace cascade

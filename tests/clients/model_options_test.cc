@@ -1,0 +1,67 @@
+// cascadectl model …, and --model-name.
+#include "clients/ctl/model_commands.h"
+#include "clients/ctl/options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace cascade::ctl {
+namespace {
+
+using ::testing::HasSubstr;
+using Command = Options::Command;
+
+std::variant<Options, int> parse(std::vector<const char*> arguments) {
+  arguments.insert(arguments.begin(), "cascadectl");
+  return parse_options(static_cast<int>(arguments.size()), arguments.data());
+}
+
+TEST(ModelOptions, name_a_command_and_a_model) {
+  const auto list = parse({"model", "list", "--json"});
+  EXPECT_EQ(std::get<Options>(list).command, Command::kModelList);
+  EXPECT_TRUE(std::get<Options>(list).json);
+  const auto load = parse({"model", "load", "Qwen3-0.6B", "--estimate"});
+  EXPECT_EQ(std::get<Options>(load).command, Command::kModelLoad);
+  EXPECT_EQ(std::get<Options>(load).model_command.name, "Qwen3-0.6B");
+  EXPECT_TRUE(std::get<Options>(load).model_command.estimate);
+  const auto unload = parse({"model", "unload", "Qwen3-0.6B"});
+  EXPECT_EQ(std::get<Options>(unload).command, Command::kModelUnload);
+}
+
+TEST(ModelOptions, refuse_what_is_no_models_name) {
+  EXPECT_EQ(std::get<int>(parse({"model", "load"})), 2);
+  EXPECT_EQ(std::get<int>(parse({"model", "load", "../x"})), 2);
+  EXPECT_EQ(std::get<int>(parse({"--model-name", "a/b", "status"})), 2);
+}
+
+TEST(ModelOptions, say_which_model_any_command_asks) {
+  EXPECT_EQ(std::get<Options>(parse({"--model-name", "m", "chunk", "list"})).model, "m");
+  EXPECT_EQ(std::get<Options>(parse({"chunk", "list", "--model-name", "m"})).model, "m");
+  EXPECT_EQ(std::get<Options>(parse({"chunk", "list"})).model, "");
+}
+
+TEST(Models, are_shown_with_what_they_take) {
+  wire::ModelListReply reply;
+  wire::ModelInfo demo;
+  demo.name = "demo";
+  demo.state = "loaded";
+  demo.is_default = true;
+  demo.total_bytes = 3 << 20;
+  wire::ModelInfo broken;
+  broken.name = "broken";
+  broken.state = "unloaded";
+  broken.problem = "config.json: \x1b[2J is no number";
+  reply.models = {demo, broken};
+  reply.total_bytes = 3 << 20;
+  reply.total_bytes_max = 1 << 30;
+  const std::string text = render_models(reply, Style(false));
+  EXPECT_THAT(text, HasSubstr("demo (default)"));
+  EXPECT_THAT(text, HasSubstr("3.0 MiB of 1.0 GiB"));
+  EXPECT_THAT(text, HasSubstr("broken: config.json"));
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cascade::ctl

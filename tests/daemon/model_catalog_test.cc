@@ -1,0 +1,113 @@
+// What is found in a models directory, and what it is said to take.
+#include "daemon/model_catalog.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "tests/shared_dir.h"
+#include "tests/temporary_folder.h"
+
+namespace cascade {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class Catalogs : public ::testing::Test {
+ protected:
+  Catalogs() {
+    options.models_dir = folder.path().native();
+    options.model_dir = testing::demo_model_dir().native();
+    options.kv_bytes_max = int64_t{64} << 20;
+  }
+  void add_demo(const std::string& name) {
+    fs::create_directory_symlink(testing::demo_model_dir(), folder.path() / name);
+  }
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream(folder.path() / name) << text;
+  }
+  std::vector<std::string> names(const Catalog& found) {
+    std::vector<std::string> all;
+    for (const CatalogEntry& entry : found.models) all.push_back(entry.name);
+    return all;
+  }
+
+  testing::TemporaryFolder folder;
+  DaemonOptions options;
+};
+
+TEST_F(Catalogs, have_folders_and_files_by_name) {
+  add_demo("second");
+  write("first.gguf", "GGUF");
+  write("readme.txt", "");
+  fs::create_directory(folder.path() / "empty");
+  ModelCatalog catalog(options, "demo");
+  const Catalog found = catalog.scan();
+  EXPECT_THAT(names(found), ElementsAre("first", "second"));
+  EXPECT_TRUE(found.warnings.empty());
+  EXPECT_EQ(found.models[0].format, "gguf");
+  EXPECT_TRUE(found.models[0].problem.has_value());
+  EXPECT_EQ(found.models[1].format, "folder");
+  EXPECT_FALSE(found.models[1].problem.has_value());
+}
+
+TEST_F(Catalogs, leave_out_what_has_the_default_models_name) {
+  add_demo("demo");
+  add_demo("other");
+  ModelCatalog catalog(options, "demo");
+  EXPECT_THAT(names(catalog.scan()), ElementsAre("other"));
+}
+
+TEST_F(Catalogs, say_which_names_are_none) {
+  add_demo("a name");
+  add_demo("same");
+  write("same.gguf", "GGUF");
+  ModelCatalog catalog(options, "demo");
+  const Catalog found = catalog.scan();
+  EXPECT_THAT(names(found), ElementsAre("same"));
+  EXPECT_EQ(found.models[0].format, "folder");
+  EXPECT_THAT(found.warnings, ElementsAre(HasSubstr("a name"), HasSubstr("two models same")));
+}
+
+TEST_F(Catalogs, warn_of_a_folder_that_is_not_there) {
+  options.models_dir += "/none";
+  ModelCatalog catalog(options, "demo");
+  const Catalog found = catalog.scan();
+  EXPECT_TRUE(found.models.empty());
+  EXPECT_THAT(found.warnings, ElementsAre(HasSubstr("/none: ")));
+}
+
+TEST_F(Catalogs, look_again_at_files_that_changed) {
+  const fs::path model = folder.path() / "second";
+  fs::create_directory(model);
+  for (const auto& file : fs::directory_iterator(testing::demo_model_dir())) {
+    fs::create_symlink(file.path(), model / file.path().filename());
+  }
+  fs::remove(model / "config.json");
+  std::ofstream(model / "config.json") << "{";
+  ModelCatalog catalog(options, "demo");
+  EXPECT_TRUE(catalog.scan().models.at(0).problem.has_value());
+  fs::remove(model / "config.json");
+  fs::create_symlink(testing::demo_model_dir() / "config.json", model / "config.json");
+  EXPECT_FALSE(catalog.scan().models.at(0).problem.has_value());
+}
+
+TEST_F(Catalogs, estimate_weights_by_their_type_and_the_whole_kv_budget) {
+  const Result<ModelSize> bf16 = model_size(options.model_dir, options);
+  ASSERT_TRUE(bf16.ok());
+  EXPECT_GT(bf16->kv, options.kv_bytes_max - (int64_t{1} << 20));
+  EXPECT_LE(bf16->kv, options.kv_bytes_max);
+  EXPECT_EQ(bf16->total(), bf16->weights + bf16->kv + bf16->other);
+  options.weight_type = WeightType::kF32;
+  const Result<ModelSize> f32 = model_size(options.model_dir, options);
+  ASSERT_TRUE(f32.ok());
+  EXPECT_NEAR(static_cast<double>(f32->weights) / static_cast<double>(bf16->weights), 2, 0.1);
+  EXPECT_FALSE(model_size(folder.path().native(), options).ok());
+}
+
+}  // namespace
+}  // namespace cascade

@@ -1,0 +1,445 @@
+"""Several models: listed, loaded when they are asked for, unloaded, each with its own chunks."""
+import concurrent.futures
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import tempfile
+import unittest
+
+from service import SOURCE, WAIT_S, Service, Stopped, ask
+
+DEMO = SOURCE / "models/demo"
+FIXTURES = SOURCE.parent / "shared/fixtures"
+PROMPT = "The capital of France is"
+
+
+def resident_bytes(service):
+    status = pathlib.Path(f"/proc/{service.process.pid}/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) * 1024
+
+
+class ModelsTest(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="cascade-models-")
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        self.models = self.folder / "models"
+        self.models.mkdir()
+
+    def add_demo(self, name):
+        """The demo model under another name, its files shared."""
+        (self.models / name).mkdir()
+        for file in DEMO.iterdir():
+            os.symlink(file, self.models / name / file.name)
+
+    def add_slow(self, name):
+        """The demo model with a tokenizer that takes a while to read."""
+        self.add_demo(name)
+        tokenizer = self.models / name / "tokenizer.json"
+        tokenizer.unlink()
+        tokenizer.write_bytes((DEMO / "tokenizer.json").read_bytes() + b" " * (56 << 20))
+
+    def service(self, *options, **more):
+        # A file is the folder of packed weights for all services of a test.
+        return Service("--models-dir", self.models, "--cache-dir", self.folder / "cache", *options,
+                       **more)
+
+    def models_of(self, service):
+        reply = json.loads(service.ctl("model", "list", "--json").stdout)
+        return {model["name"]: model for model in reply["models"]}
+
+    def state(self, service, name):
+        return self.models_of(service)[name]["state"]
+
+    def loaded(self, service):
+        return {name for name, model in self.models_of(service).items()
+                if model["state"] == "loaded"}
+
+    def generate(self, service, name=None, *more):
+        named = ("--model-name", name) if name else ()
+        done = service.ctl(*named, "generate", "--json", "--raw", "--max-tokens", "12",
+                           "--temperature", "0", *more, PROMPT)
+        return json.loads(done.stdout)
+
+
+class Listing(ModelsTest):
+    def test_folders_and_files_are_listed_with_what_they_take(self):
+        self.add_demo("second")
+        (self.models / "no-model").mkdir()
+        (self.models / "notes.txt").write_text("nothing")
+        self.add_demo("bad name")
+        (self.models / "broken").mkdir()
+        (self.models / "broken/config.json").write_text("{")
+        with self.service("--max-model-memory", "1G") as service:
+            models = self.models_of(service)
+            self.assertEqual(list(models), ["demo", "broken", "second"])
+            self.assertTrue(models["demo"]["default"])
+            self.assertEqual(models["demo"]["state"], "loaded")
+            second = models["second"]
+            self.assertEqual(second["state"], "unloaded")
+            self.assertEqual(second["format"], "folder")
+            self.assertEqual(second["path"], str(self.models / "second"))
+            self.assertEqual(second["last_used_us"], 0)
+            self.assertEqual(second["total_bytes"], second["weights_bytes"] + second["kv_bytes"] +
+                             second["other_bytes"])
+            self.assertEqual(second["weights_bytes"], models["demo"]["weights_bytes"])
+            self.assertIn("config.json", models["broken"]["problem"])
+            service.wait_for_log("bad name")
+            text = service.ctl("model", "list").stdout
+            self.assertIn("demo (default)", text)
+            self.assertIn("of 1.0 GiB", text)
+            estimate = json.loads(
+                service.ctl("model", "load", "--estimate", "second", "--json").stdout)
+            self.assertEqual(estimate["total_bytes"], second["total_bytes"])
+            self.assertEqual(self.loaded(service), {"demo"})
+
+    def test_a_split_file_counts_once(self):
+        for part in (1, 2):
+            (self.models / f"big-0000{part}-of-00002.gguf").write_bytes(b"GGUF")
+        with self.service() as service:
+            models = self.models_of(service)
+            self.assertEqual(set(models), {"demo", "big"})
+            self.assertEqual(models["big"]["format"], "gguf")
+            self.assertEqual(models["big"]["disk_bytes"], 8)
+
+    def test_a_model_that_comes_while_the_service_runs_is_found(self):
+        with self.service() as service:
+            self.assertEqual(list(self.models_of(service)), ["demo"])
+            self.add_demo("late")
+            self.assertTrue(self.generate(service, "late")["text"])
+
+    def test_without_a_models_directory_there_is_one_model(self):
+        with Service() as service:
+            self.assertEqual(list(self.models_of(service)), ["demo"])
+            answers = [self.generate(service, name)["token_ids"]
+                       for name in (None, "demo", "default")]
+            self.assertEqual(answers[1:], answers[:1] * 2)
+
+    def test_wrong_folders_are_said(self):
+        with Service("--models-dir", self.folder / "none") as service:
+            service.wait_for_log(f"{self.folder}/none: No such file")
+            self.assertEqual(list(self.models_of(service)), ["demo"])
+
+
+class Loading(ModelsTest):
+    def test_requests_load_the_model_that_they_name(self):
+        self.add_demo("second")
+        with self.service() as service:
+            first = self.generate(service)
+            second = self.generate(service, "second")
+            self.assertEqual(second["token_ids"], first["token_ids"])
+            status = json.loads(service.ctl("--model-name", "second", "status", "--json").stdout)
+            self.assertEqual(status["model"], "second")
+            self.assertEqual(self.loaded(service), {"demo", "second"})
+            self.assertGreater(self.models_of(service)["second"]["last_used_us"], 0)
+
+    def test_load_and_unload_may_be_said_twice(self):
+        self.add_demo("second")
+        with self.service() as service:
+            for _ in range(2):
+                done = service.ctl("model", "load", "second", "--json")
+                self.assertEqual(json.loads(done.stdout)["state"], "loaded")
+            for _ in range(2):
+                done = service.ctl("model", "unload", "second", "--json")
+                self.assertEqual(json.loads(done.stdout)["state"], "unloaded")
+            self.assertEqual(self.loaded(service), {"demo"})
+            self.assertIn("is loaded", service.ctl("model", "load", "second").stdout)
+
+    def test_who_is_only_looked_at_is_not_loaded(self):
+        self.add_demo("second")
+        with self.service() as service:
+            done = service.ctl("--model-name", "second", "status", check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("second is not loaded", done.stderr)
+            self.assertEqual(self.loaded(service), {"demo"})
+
+    def test_unknown_names_are_refused_with_those_that_are_known(self):
+        self.add_demo("second")
+        with self.service() as service:
+            for command in (("--model-name", "third", "generate", "hi"),
+                            ("model", "load", "third"), ("model", "unload", "third")):
+                done = service.ctl(*command, check=False)
+                self.assertEqual(done.returncode, 1, command)
+                self.assertIn("there is no model third; there are: demo, second", done.stderr)
+            done = service.ctl("--model-name", "../demo", "status", check=False)
+            self.assertEqual(done.returncode, 2)
+            done = service.ctl("model", "unload", "demo", check=False)
+            self.assertIn("always loaded", done.stderr)
+
+    def test_a_damaged_model_leaves_everything_as_it_was(self):
+        self.add_demo("second")
+        self.add_demo("damaged")
+        (self.models / "damaged/tokenizer.json").unlink()
+        (self.models / "damaged/tokenizer.json").write_text("{")
+        with self.service() as service:
+            before = self.generate(service)
+            done = service.ctl("model", "load", "damaged", check=False)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn("tokenizer.json", done.stderr)
+            done = service.ctl("--model-name", "damaged", "generate", "hi", check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("could not be loaded", done.stderr)
+            self.assertIn("tokenizer.json", self.models_of(service)["damaged"]["problem"])
+            self.assertEqual(self.generate(service)["token_ids"], before["token_ids"])
+            self.assertTrue(self.generate(service, "second")["text"])
+            # Mended, it is loaded at once when that is asked for.
+            (self.models / "damaged/tokenizer.json").unlink()
+            os.symlink(DEMO / "tokenizer.json", self.models / "damaged/tokenizer.json")
+            service.ctl("model", "load", "damaged")
+            self.assertEqual(self.models_of(service)["damaged"]["problem"], "")
+
+    def test_two_clients_that_load_and_unload_all_get_answers(self):
+        self.add_demo("second")
+        with self.service() as service:
+            def repeat(*command):
+                return [service.ctl(*command, check=False) for _ in range(6)]
+
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                jobs = [pool.submit(repeat, "model", "load", "second"),
+                        pool.submit(repeat, "model", "unload", "second"),
+                        pool.submit(repeat, "--model-name", "second", "generate", "--max-tokens",
+                                    "4", "hi")]
+                loads, unloads, answers = [job.result() for job in jobs]
+            for done in loads + unloads:
+                self.assertEqual(done.returncode, 0, done.stderr)
+            for done in answers:
+                # One that ran when the model was unloaded may have been cut.
+                if done.returncode != 0:
+                    self.assertIn("unavailable", done.stderr)
+            self.assertTrue(self.generate(service, "second")["text"])
+            self.assertEqual(service.stop(), 0)
+
+
+class Separation(ModelsTest):
+    def test_chunks_belong_to_a_model_and_survive_its_unloading(self):
+        self.add_demo("second")
+        text = "A context of some length, so that it has pages of its own. " * 12
+        with self.service() as service:
+            context = self.folder / "context.txt"
+            context.write_text(text)
+
+            def answer():
+                done = service.ctl("--model-name", "second", "generate", "--json", "--max-tokens",
+                                   "8", "--temperature", "0", "--retain", "--context-file",
+                                   context, "Why?")
+                return json.loads(done.stdout)
+
+            first = answer()
+            self.assertTrue(first["durable"])
+            ids = {chunk["id"] for chunk in json.loads(
+                service.ctl("--model-name", "second", "chunk", "list", "--json").stdout)["chunks"]}
+            self.assertIn(first["output_chunk_id"], ids)
+            default = json.loads(service.ctl("chunk", "list", "--json").stdout)["chunks"]
+            self.assertEqual(default, [])
+            service.ctl("model", "unload", "second")
+            self.assertTrue((service.folder / "state/models/second/metadata.db").exists())
+            again = answer()
+            self.assertEqual(again["token_ids"], first["token_ids"])
+            self.assertGreater(again["usage"]["reused_tokens"], 0)
+            self.assertGreater(again["usage"]["loaded_tokens"], 0)
+
+    def test_answers_have_the_bits_of_a_service_with_that_model_alone(self):
+        name = "qwen3-gqa"
+        source = FIXTURES / name
+        if not source.exists():
+            self.skipTest(f"{source} is not there")
+        shutil.copytree(source, self.models / name)
+        options = ("--logprobs",)
+        with Service(model=source) as alone:
+            expected = self.generate(alone, None, *options)
+        with self.service() as service:
+            with concurrent.futures.ThreadPoolExecutor() as pool:
+                # Beside each other they take turns.
+                ours = [pool.submit(self.generate, service, name, *options) for _ in range(3)]
+                other = [pool.submit(self.generate, service, None, *options) for _ in range(3)]
+                answers = [job.result() for job in ours]
+                others = [job.result() for job in other]
+        for answer in answers:
+            self.assertEqual(answer["token_ids"], expected["token_ids"])
+            self.assertEqual(answer["logprobs"], expected["logprobs"])
+        self.assertNotEqual(others[0]["token_ids"], expected["token_ids"])
+        self.assertEqual(others[0]["logprobs"], others[2]["logprobs"])
+
+    def test_other_tenants_use_models_but_do_not_load_them_by_name(self):
+        self.add_demo("second")
+        with self.service("--tenant", "alice") as service:
+            service.endpoint = f"ipc://{service.folder}/run/tenant-alice.sock"
+            done = service.ctl("model", "load", "second", check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("only the tenant", done.stderr)
+            self.assertEqual(self.models_of(service)["second"]["path"], "")
+            self.assertTrue(self.generate(service, "second")["text"])
+
+
+class Memory(ModelsTest):
+    def test_what_is_estimated_is_taken_and_given_back(self):
+        self.add_demo("second")
+        with self.service("--weights", "f32") as service:
+            self.generate(service)
+            self.generate(service, "second")  # its packed weights are in the cache now
+            service.ctl("model", "unload", "second")
+            before = resident_bytes(service)
+            service.ctl("--model-name", "second", "generate", "--max-tokens", "12", "--context",
+                        "word " * 400, PROMPT)
+            status = json.loads(service.ctl("--model-name", "second", "status", "--json").stdout)
+            grown = resident_bytes(service) - before
+            model = self.models_of(service)["second"]
+            # Of the budget of K and V only what is used is there.
+            expected = (model["weights_bytes"] + model["other_bytes"] + status["kv_bytes_used"])
+            self.assertLess(abs(grown - expected), 0.15 * expected, (grown, expected, model))
+            service.ctl("model", "unload", "second")
+            left = resident_bytes(service) - before
+            self.assertLess(left, 0.1 * grown, (before, grown, left))
+
+    def budget_for(self, count):
+        """Room for the default model and so many more of its size."""
+        with self.service() as service:
+            one = self.models_of(service)["demo"]["total_bytes"]
+        return str(one * (count + 1) + one // 2)
+
+    def test_the_model_not_used_for_longest_makes_room(self):
+        for name in ("a", "b", "c"):
+            self.add_demo(name)
+        with self.service("--max-model-memory", self.budget_for(2)) as service:
+            for name in ("a", "b", "a", "c"):
+                self.generate(service, name)
+            self.assertEqual(self.loaded(service), {"demo", "a", "c"})
+            self.generate(service, "b")
+            self.assertEqual(self.loaded(service), {"demo", "c", "b"})
+            reply = json.loads(service.ctl("model", "list", "--json").stdout)
+            self.assertLessEqual(reply["total_bytes"], reply["total_bytes_max"])
+
+    def test_a_model_that_never_fits_is_refused_with_both_numbers(self):
+        self.add_demo("second")
+        with self.service() as service:
+            one = self.models_of(service)["demo"]["total_bytes"]
+        with self.service("--max-model-memory", str(one + one // 2)) as service:
+            for command in (("model", "load", "second"),
+                            ("--model-name", "second", "generate", "hi")):
+                done = service.ctl(*command, check=False)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(f"takes {one} bytes", done.stderr)
+                self.assertIn(f"max_model_memory is {one + one // 2}", done.stderr)
+            self.assertTrue(self.generate(service)["text"])
+
+    def test_a_busy_model_makes_room_when_its_requests_have_ended(self):
+        self.add_demo("a")
+        self.add_demo("b")
+        with self.service("--max-model-memory", self.budget_for(1)) as service:
+            service.ctl("model", "load", "a")
+            running = service.start_ctl("--model-name", "a", "generate", "--stream",
+                                        "--ignore-eos", "--max-tokens", "300", "Count")
+            running.stdout.read(1)
+            answer = self.generate(service, "b")
+            self.assertTrue(answer["text"])
+            # The other one was not cut, and nothing of it was lost.
+            running.communicate(timeout=WAIT_S)
+            self.assertEqual(running.returncode, 0)
+            self.assertEqual(self.loaded(service), {"demo", "b"})
+            self.assertTrue(self.generate(service, "a")["text"])
+            self.assertEqual(self.loaded(service), {"demo", "a"})
+
+
+class Interrupted(ModelsTest):
+    """While a model is loaded: the thread that does it stands still."""
+
+    def hold_loader(self, service):
+        client = service.start_ctl("--model-name", "slow", "generate", "hi")
+        self.addCleanup(client.communicate)
+        service.wait_for_log("loading slow")
+        held = Stopped(service.thread("loader")).__enter__()
+        self.assertEqual(self.state(service, "slow"), "loading")
+        return client, held
+
+    def wait_for_end(self, held):
+        """The thread ends with its process, though it does not move: who traces it must see that
+        before others hear of the process's end."""
+        os.waitpid(held.thread, 0x40000000)  # __WALL
+
+    def test_a_service_stops(self):
+        self.add_slow("slow")
+        with self.service() as service:
+            client, held = self.hold_loader(service)
+            service.process.send_signal(signal.SIGTERM)
+            self.wait_for_end(held)
+            self.assertEqual(service.stop(), 0)
+            self.assertIn("stopping", client.communicate(timeout=WAIT_S)[1])
+            self.assertFalse((service.folder / "run/cascaded.sock").exists())
+
+    def test_a_kill_loses_nothing(self):
+        self.add_slow("slow")
+        folder = self.folder / "service"
+        folder.mkdir()
+        with self.service(folder=folder) as service:
+            kept = json.loads(service.ctl("chunk", "put", "--json", "--type", "context",
+                                          "a text").stdout)["id"]
+            _, held = self.hold_loader(service)
+            service.process.send_signal(signal.SIGKILL)
+            self.wait_for_end(held)
+            service.stop()
+        with self.service(folder=folder) as service:
+            self.assertIn(kept, service.ctl("chunk", "list", "--json").stdout)
+            self.assertTrue(self.generate(service, "slow")["text"])
+
+    def test_others_are_answered_and_who_waits_can_cancel(self):
+        self.add_slow("slow")
+        with self.service() as service:
+            client, held = self.hold_loader(service)
+            self.assertTrue(self.generate(service)["text"])
+            client.send_signal(signal.SIGINT)
+            client.communicate(timeout=WAIT_S)
+            unload = service.start_ctl("model", "unload", "slow")
+            held.__exit__()
+            self.assertEqual(unload.wait(timeout=WAIT_S), 0)
+            unload.communicate()
+            self.assertEqual(self.loaded(service), {"demo"})
+
+
+class Http(ModelsTest):
+    def setUp(self):
+        super().setUp()
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.address = ("127.0.0.1", free.getsockname()[1])
+
+    def test_bodies_and_queries_name_models(self):
+        self.add_demo("second")
+        with self.service("--http", str(self.address[1])) as service:
+            status, models = ask(self.address, "GET", "/v1/models")
+            self.assertEqual(status, 200)
+            self.assertEqual({m["id"]: m["loaded"] for m in models["data"]},
+                             {"demo": True, "second": False})
+            question = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 4,
+                        "temperature": 0, "model": "second"}
+            status, answer = ask(self.address, "POST", "/v1/chat/completions", question)
+            self.assertEqual(status, 200)
+            self.assertEqual(answer["model"], "second")
+            default = ask(self.address, "POST", "/v1/chat/completions",
+                          {**question, "model": "demo"})[1]
+            self.assertEqual(default["choices"], answer["choices"])
+            self.assertNotEqual(default["system_fingerprint"], answer["system_fingerprint"])
+            self.assertTrue(ask(self.address, "GET", "/v1/models/second")[1]["loaded"])
+            status, chunk = ask(self.address, "POST", "/v1/chunks?model=second",
+                                {"type": "CONTEXT", "text": "a text"})
+            self.assertEqual(status, 200)
+            path = f"/v1/chunks/{chunk['id']}"
+            self.assertEqual(ask(self.address, "GET", path + "?model=second")[0], 200)
+            self.assertEqual(ask(self.address, "GET", path)[0], 404)
+            self.assertEqual(ask(self.address, "POST", "/tokenize?model=second",
+                                 {"content": "Hi"})[0], 200)
+            status, error = ask(self.address, "POST", "/v1/chat/completions",
+                                {**question, "model": "third"})
+            self.assertEqual(status, 404)
+            self.assertEqual(error["error"]["code"], "model_not_found")
+            self.assertIn("demo, second", error["error"]["message"])
+            for name in ("..%2Fdemo", "a%20b"):
+                path = f"/v1/chunks?model={name}"
+                self.assertEqual(ask(self.address, "GET", path)[0], 404)
+            self.assertEqual(self.loaded(service), {"demo", "second"})
+
+
+if __name__ == "__main__":
+    unittest.main()
