@@ -68,6 +68,8 @@ void fields(A& a, M& m) {
   a.optional("prompt_priority", m.prompt_priority);
   a.optional("prompt_priority_ms", m.prompt_priority_ms);
   a.optional("session", m.session);
+  a.optional("previous_output", m.previous_output);
+  a.optional("parents", m.parents);
   a.optional("client_data", m.client_data);
   a.optional("tools", m.tools);
   a.optional("grammar", m.grammar);

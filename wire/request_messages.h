@@ -94,6 +94,13 @@ struct GenerateRequest {
   // stand before the request's own chunks, but for a system prompt; the output is retained and,
   // unless it is cancelled, becomes the session's next turn. A session begins with its first turn.
   std::string session;  // <= 128 bytes without control characters
+  // The output that ended the conversation before: its turn, and all that its own prompt was made
+  // of, stand before what `chunks` or `messages` add; its system prompt only if these have none.
+  // Not with a session.
+  std::string previous_output;
+  // Of which outputs `messages` has the turns; they become parents of the output, as chunks do that
+  // a request names. Only with messages and retain_output; at most kParentIdsMax.
+  std::vector<std::string> parents;
   // What the model may call: a JSON array as in OpenAI's API, given to the chat template; or empty.
   // Only with messages.
   std::string tools;               // <= 1 MiB

@@ -245,6 +245,29 @@ Status check_session(const GenerateRequest& request) {
   return invalid_argument("session", "is only there with chunks: it adds its turns to them");
 }
 
+Status check_previous(const GenerateRequest& request) {
+  if (!request.previous_output.empty()) {
+    RETURN_IF_ERROR(check_id("previous_output", request.previous_output));
+    if (request.prompt || !request.session.empty()) {
+      return invalid_argument("previous_output",
+                              "is only there with chunks or messages, and without a session");
+    }
+  }
+  if (request.parents.empty()) return {};
+  if (request.messages.empty() || !request.retain_output) {
+    return invalid_argument("parents", "are only there with messages and retain_output");
+  }
+  if (request.parents.size() > kParentIdsMax) {
+    return invalid_argument("parents", "has " + std::to_string(request.parents.size()) +
+                                           " elements; the limit is " +
+                                           std::to_string(kParentIdsMax));
+  }
+  for (size_t i = 0; i < request.parents.size(); ++i) {
+    RETURN_IF_ERROR(check_id(element("parents", i, ""), request.parents[i]));
+  }
+  return {};
+}
+
 Status check_grammar(const GenerateRequest& request) {
   if (!request.grammar) return {};
   const std::string& schema = request.grammar->schema;
@@ -311,6 +334,7 @@ Status check_request(const GenerateRequest& request) {
   RETURN_IF_ERROR(check_top_logprobs(request));
   RETURN_IF_ERROR(check_retention(request));
   RETURN_IF_ERROR(check_session(request));
+  RETURN_IF_ERROR(check_previous(request));
   RETURN_IF_ERROR(check_tools(request));
   if (request.delta_credit) {
     RETURN_IF_ERROR(

@@ -85,7 +85,7 @@ class Api {
     std::optional<openai::ApiError> error;  // set: it was not found
   };
   struct Past {
-    std::vector<openai::PastTurn> turns;
+    openai::PastTurns before;
     std::optional<openai::ApiError> error;
   };
   Task<bool> respond(HttpCall& call);

@@ -90,7 +90,7 @@ Task<std::optional<Api::Past>> Api::past_of(Exchange& exchange, std::string prev
   std::set<std::string> seen;
   while (!previous_id.empty()) {
     const bool again = !seen.insert(previous_id).second;
-    if (again || past.turns.size() >= kTurnsMax) {
+    if (again || past.before.turns.size() >= kTurnsMax) {
       past.error = about(
           openai::api_error(invalid_argument("", "the conversation has more than 2000 turns")),
           "previous_response_id");
@@ -105,6 +105,10 @@ Task<std::optional<Api::Past>> Api::past_of(Exchange& exchange, std::string prev
     }
     const Chunk& output = found->output;
     openai::StoredResponse stored = openai::stored_response(output);
+    if (!stored.by_this_api) {
+      past.before.base = output.id;
+      break;
+    }
     // As the daemon renders it in what it keeps of the turn: see scheduler_retention.cc.
     ChatMessage answer = {.role = "assistant", .content = output.text, .reasoning = {}};
     if (output.think_policy == ThinkPolicy::kKeep) {
@@ -115,10 +119,10 @@ Task<std::optional<Api::Past>> Api::past_of(Exchange& exchange, std::string prev
       if (!reasoning) co_return std::nullopt;
       answer.reasoning = *std::move(reasoning);
     }
-    past.turns.push_back({std::move(stored.items), std::move(answer)});
+    past.before.turns.push_back({output.id, std::move(stored.items), std::move(answer)});
     previous_id = stored.previous_id;
   }
-  std::ranges::reverse(past.turns);
+  std::ranges::reverse(past.before.turns);
   co_return past;
 }
 
@@ -137,7 +141,7 @@ Task<bool> Api::respond(HttpCall& call) {
   if (!past) co_return false;
   wrong = past->error;
   if (!wrong) {
-    const Status filled = openai::fill_in(*decoded, past->turns);
+    const Status filled = openai::fill_in(*decoded, past->before);
     if (!filled.ok()) wrong = openai::api_error(filled.error());
   }
   if (wrong) {

@@ -137,17 +137,49 @@ class Composer {
 
 }  // namespace
 
+Result<Earlier> conversation_of(const std::string& output, std::string_view tenant,
+                                ChunkRegistry& registry) {
+  constexpr const char* kField = "previous_output";
+  const auto found = registry.find(tenant, output);
+  if (!found.ok()) return Error{found.error().code, kField, found.error().message};
+  const Chunk& last = (*found)->chunk;
+  if (last.type != ChunkType::kOutput) {
+    return invalid_argument(kField, "is " + std::string(to_string(last.type)) + ", not OUTPUT");
+  }
+  if (last.parent_ids.size() >= kParentIdsMax) {
+    return invalid_argument(kField, "has " + std::to_string(kParentIdsMax) +
+                                        " chunks or more before it, which are not all known: name "
+                                        "them as chunks");
+  }
+  Earlier earlier = {{}, kField};
+  for (const std::string& id : last.parent_ids) {
+    const auto parent = registry.find(tenant, id);
+    if (!parent.ok()) {
+      return Error{parent.error().code, kField,
+                   "what stands before it is not there any more: " + parent.error().message};
+    }
+    earlier.chunks.push_back({(*parent)->chunk.type, id, ""});
+  }
+  earlier.chunks.push_back({ChunkType::kOutput, last.id, ""});
+  // A query that was registered is part of the turn, as are contexts: see append_turn().
+  std::erase_if(earlier.chunks,
+                [](const wire::ChunkRef& ref) { return ref.type == ChunkType::kQuery; });
+  return earlier;
+}
+
 Result<Composition> compose(const std::vector<wire::ChunkRef>& refs, std::string_view tenant,
                             ChunkRegistry& registry, int64_t text_bytes_max, bool to_answer,
-                            const std::vector<std::string>& session_outputs) {
+                            const Earlier& earlier) {
   Composer composer(tenant, registry, text_bytes_max);
   const auto add = [&](size_t i) {
     return composer.add("chunks[" + std::to_string(i) + "]", refs[i]);
   };
   size_t next = 0;
-  if (!refs.empty() && refs.front().type == ChunkType::kSystemPrompt) RETURN_IF_ERROR(add(next++));
-  for (const std::string& id : session_outputs) {
-    RETURN_IF_ERROR(composer.add("session", {ChunkType::kOutput, id, ""}));
+  const bool has_system = !refs.empty() && refs.front().type == ChunkType::kSystemPrompt;
+  if (has_system) RETURN_IF_ERROR(add(next++));
+  for (const wire::ChunkRef& ref : earlier.chunks) {
+    if (has_system && ref.type == ChunkType::kSystemPrompt) continue;
+    RETURN_IF_ERROR(composer.add(earlier.field, ref));
   }
   for (; next < refs.size(); ++next) RETURN_IF_ERROR(add(next));
   return std::move(composer).finish(to_answer);

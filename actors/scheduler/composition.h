@@ -22,6 +22,19 @@ struct Composition {
   std::vector<std::string> parent_ids;
 };
 
+// What stands before the chunks of a request.
+struct Earlier {
+  std::vector<wire::ChunkRef> chunks;  // by ids; a system prompt first, if there is one
+  std::string_view field;              // that names it, for errors
+};
+
+// The conversation that an output ended: what its request named, and its own turn. For Earlier, of
+// the field "previous_output". Errors, with that field: kInvalidArgument (no output; one that was
+// made of kParentIdsMax chunks or more, which are not all known); kNotFound (it, or what its turns
+// are made of, has been deleted or has expired).
+Result<Earlier> conversation_of(const std::string& output, std::string_view tenant,
+                                ChunkRegistry& registry);
+
 // The conversation of `refs`, in the order of cascade levels: a system prompt (at most one, first),
 // contexts and outputs in the order given, a query (at most one, last).
 //  - A context belongs to the user message that follows it, before it and a blank line. A context
@@ -33,10 +46,9 @@ struct Composition {
 // or "chunks" (no user message at the end; more than `text_bytes_max` bytes of text before what is
 // repeated has been left out); kNotFound as ChunkRegistry::find.
 // With `to_answer` false, for a prompt that others will begin with, it may end with any message.
-// `session_outputs` are ids of outputs that stand before all but a system prompt; in errors their
-// field is "session".
+// What is `earlier` stands before all but a system prompt of `refs`, which replaces its own.
 Result<Composition> compose(const std::vector<wire::ChunkRef>& refs, std::string_view tenant,
                             ChunkRegistry& registry, int64_t text_bytes_max, bool to_answer = true,
-                            const std::vector<std::string>& session_outputs = {});
+                            const Earlier& earlier = {});
 
 }  // namespace cascade

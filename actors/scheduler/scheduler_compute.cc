@@ -32,7 +32,7 @@ void SchedulerCore::plan() {
   if (prompt != nullptr) {
     input.prompt = {prompt->sequence->committed(), static_cast<int64_t>(prompt->chain().size())};
     input.prompt_is_owed = is_owed(*prompt);
-  } else if (prefilling_.empty() && decoding_.empty() && waiting_.empty() && !stopping_since_us_ &&
+  } else if (prefilling_.empty() && decoding_.empty() && waiting_.empty() && may_reprefill() &&
              start_idle()) {
     const Reprefill& idle = reprefills_.front();
     input.idle_prompt = {idle.sequence->committed(), static_cast<int64_t>(idle.chain.size())};

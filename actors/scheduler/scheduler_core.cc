@@ -20,8 +20,9 @@ constexpr int64_t kSilenceUs = 800'000;  // at least once a second, however tick
 constexpr int64_t kIdleMemoryUs = 10'000'000;
 constexpr size_t kGivenBackAtOnceMax = 256;
 
-// Of the time that a stop may take: until then requests may run on; until then pages are written.
-constexpr double kDrainShare = 0.75, kWriteShare = 0.9;
+// Of the time that a stop may take: until then outputs are computed as history; requests may run
+// on; pages are written.
+constexpr double kReprefillShare = 0.25, kDrainShare = 0.75, kWriteShare = 0.9;
 
 const char* name_of(SchedulerCore::Actor actor) {
   switch (actor) {
@@ -222,8 +223,18 @@ void SchedulerCore::stop() {
   refuse_upkeep("the daemon is stopping");
 }
 
+// When the daemon stops, only what will be on disk is worth it: who asked a moment ago is to find
+// it after a restart.
+bool SchedulerCore::may_reprefill() const {
+  if (!stopping_since_us_) return true;
+  const auto share_us =
+      static_cast<int64_t>(static_cast<double>(options_.stop_us) * kReprefillShare);
+  return options_.keep_pages && clock_.monotonic_us() - *stopping_since_us_ < share_us;
+}
+
 bool SchedulerCore::stopped() const {
   if (!stopping_since_us_ || !requests_.empty() || in_flight_) return false;
+  if (may_reprefill() && !(histories_.empty() && reprefills_.empty())) return false;
   if (!saving_.empty() || !removing_.empty()) return false;
   // What is to be written may take its time, but not for ever.
   const auto write_us = static_cast<int64_t>(static_cast<double>(options_.stop_us) * kWriteShare);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "actors/scheduler/chunk_settings.h"
+#include "actors/scheduler/composition.h"
 #include "actors/scheduler/event_log.h"
 #include "actors/scheduler/mutation_log.h"
 #include "actors/scheduler/request.h"
@@ -131,6 +132,7 @@ class SchedulerCore {
               bool prefix);
   Status prepare(Request& request);
   int64_t text_bytes_max() const;
+  Status check_text_bytes(const Request& request) const;
   Status check_text_bytes(std::string_view field, int64_t bytes) const;
   void encode_request(Request& request);
   void prompt_ready(Request& request, wire::EncodeDone&& done);
@@ -190,6 +192,7 @@ class SchedulerCore {
   std::string retain(Request& request, const std::string& finish_reason);
   void history_ready(wire::EncodeDone&& done);
   void queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill);
+  bool may_reprefill() const;
   bool start_idle();
   void start_idle_sequence(Reprefill& idle);
   void finish_idle(bool complete);
@@ -220,9 +223,14 @@ class SchedulerCore {
   void retry_store();
   void on_store_restarted();
 
+  // What a prompt is made of: scheduler_conversation.cc.
+  Earlier turns_of_session(const Request& request);
+  Result<Earlier> earlier_of(const Request& request);
+  Status compose_chunks(Request& request);
+  Status take_messages(Request& request);
+
   // Sessions and expiry policies: scheduler_sessions.cc.
   Status enter_session(Request& request);
-  std::vector<std::string> session_outputs(const Request& request);
   void leave_session(Request& request);
   void add_turn(Request& request, const std::string& output_id);
   void store_session(const Session& session);

@@ -1,7 +1,6 @@
 // A request from admission to its last message.
 #include <algorithm>
 
-#include "actors/scheduler/composition.h"
 #include "actors/scheduler/scheduler_core.h"
 #include "base/random.h"
 #include "wire/request_rules.h"
@@ -165,29 +164,12 @@ Status SchedulerCore::prepare(Request& request) {
   wire::GenerateRequest& params = request.params;
   RETURN_IF_ERROR(check_logit_bias(params.sampling.logit_bias, model_.config.vocab_size));
   if (!params.chunks.empty()) {
-    RETURN_IF_ERROR(enter_session(request));
-    ASSIGN_OR_RETURN(Composition composition,
-                     compose(params.chunks, request.client.tenant, registry_, 2 * text_bytes_max(),
-                             /*to_answer=*/!request.prefix, session_outputs(request)));
-    request.messages = std::move(composition.messages);
-    RETURN_IF_ERROR(check_text_bytes("chunks", text_bytes(request)));
-    use_chunks(request.client.tenant, composition.chunk_ids);
-    auto next = composition.new_chunks.begin();
-    for (std::string& id : composition.parent_ids) {
-      if (!id.empty()) continue;
-      next->tenant = request.client.tenant;
-      id = register_text(std::move(*next++));
-    }
-    request.parent_ids = std::move(composition.parent_ids);
-    std::erase(request.parent_ids, "");
-  } else {
-    request.messages = std::exchange(params.messages, {});
-    for (ChatMessage& message : request.messages) {
-      message.verbatim = message.verbatim && message.role == "assistant";
-    }
+    RETURN_IF_ERROR(compose_chunks(request));
+  } else if (!params.prompt) {
+    RETURN_IF_ERROR(take_messages(request));
   }
   set_sampling(request);
-  return check_text_bytes(prompt_field(params), text_bytes(request));
+  return check_text_bytes(request);
 }
 
 void SchedulerCore::set_sampling(Request& request) {
@@ -226,6 +208,10 @@ int64_t SchedulerCore::text_bytes_max() const {
 }
 
 // Texts that cannot fit the context are refused before they are tokenized: that takes time.
+Status SchedulerCore::check_text_bytes(const Request& request) const {
+  return check_text_bytes(prompt_field(request.params), text_bytes(request));
+}
+
 Status SchedulerCore::check_text_bytes(std::string_view field, int64_t bytes) const {
   if (bytes <= text_bytes_max()) return {};
   return invalid_argument(

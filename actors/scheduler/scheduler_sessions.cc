@@ -46,20 +46,6 @@ Status SchedulerCore::enter_session(Request& request) {
   return {};
 }
 
-// The outputs of its session's turns. One that was deleted, or has expired, is left out, and its
-// turn with it.
-std::vector<std::string> SchedulerCore::session_outputs(const Request& request) {
-  std::vector<std::string> outputs;
-  const std::string& tenant = request.client.tenant;
-  const Session* session =
-      request.session_taken ? sessions_.find(tenant, request.params.session) : nullptr;
-  if (session == nullptr) return outputs;
-  for (const SessionTurn& turn : session->turns) {
-    if (registry_.find_own(tenant, turn.output_id).ok()) outputs.push_back(turn.output_id);
-  }
-  return outputs;
-}
-
 void SchedulerCore::leave_session(Request& request) {
   if (!std::exchange(request.session_taken, false)) return;
   sessions_.leave(request.client.tenant, request.params.session);

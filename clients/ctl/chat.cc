@@ -84,6 +84,7 @@ void ChatSession::run(const ChatCommand& command) {
     case ChatVerb::kInfer: return infer();
     case ChatVerb::kOutput: return list_outputs();
     case ChatVerb::kUseOutput: return use_output(command.argument);
+    case ChatVerb::kContinue: return continue_from(command.argument);
     case ChatVerb::kDeleteOutput: return delete_output(command.argument);
     case ChatVerb::kChunks: return list_chunks();
     case ChatVerb::kStats: return show_stats();
@@ -182,6 +183,13 @@ void ChatSession::use_output(const std::string& which) {
   if (!output.ok()) return fail(output.error());
   const bool added = conversation_.add_output(turn_of(*output));
   remark(added ? "added to the conversation" : "is part of the conversation already");
+}
+
+void ChatSession::continue_from(const std::string& which) {
+  const Result<Chunk> output = find_output(which);
+  if (!output.ok()) return fail(output.error());
+  conversation_.go_on_from(output->id);
+  remark("the conversation goes on behind " + output->id);
 }
 
 void ChatSession::delete_output(const std::string& which) {

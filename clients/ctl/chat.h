@@ -48,6 +48,7 @@ class ChatSession {
   void list_outputs();
   void list_chunks();
   void use_output(const std::string& which);
+  void continue_from(const std::string& which);
   void delete_output(const std::string& which);
   void show_stats();
   void show_help();

@@ -19,7 +19,7 @@ struct Command {
   std::string_view help;  // empty: another name of the command before
 };
 
-constexpr std::array<Command, 17> kCommands = {{
+constexpr std::array<Command, 18> kCommands = {{
     {"/system", ChatVerb::kSystem, Argument::kOptional, "TEXT",
      "set the system prompt; without TEXT: remove it"},
     {"/context", ChatVerb::kContext, Argument::kRequired, "TEXT", "add a text to the next turn"},
@@ -29,6 +29,8 @@ constexpr std::array<Command, 17> kCommands = {{
     {"/outputs", ChatVerb::kOutput, Argument::kNone, "", ""},
     {"/use-output", ChatVerb::kUseOutput, Argument::kRequired, "N|ID",
      "add an output to the conversation"},
+    {"/continue", ChatVerb::kContinue, Argument::kRequired, "N|ID",
+     "go on with the conversation that an output ended"},
     {"/delete-output", ChatVerb::kDeleteOutput, Argument::kRequired, "N|ID",
      "delete an output and its KV cache"},
     {"/chunks", ChatVerb::kChunks, Argument::kNone, "", "list all chunks"},

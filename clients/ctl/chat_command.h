@@ -18,6 +18,7 @@ enum class ChatVerb {
   kInfer,
   kOutput,
   kUseOutput,
+  kContinue,
   kDeleteOutput,
   kChunks,
   kStats,

@@ -27,10 +27,17 @@ bool Conversation::add_output(Turn turn) {
 
 void Conversation::remove_output(const std::string& id) {
   std::erase_if(turns_, [&](const Turn& turn) { return turn.id == id; });
+  if (previous_ == id) previous_.clear();
+}
+
+void Conversation::go_on_from(const std::string& id) {
+  clear();
+  previous_ = id;
 }
 
 Status Conversation::compose(wire::GenerateRequest& request) const {
   if (query_.empty()) return invalid_argument("/infer", "there is no question: /query TEXT first");
+  request.previous_output = previous_;
   if (as_text_) {
     request.messages = messages();
   } else {
@@ -79,6 +86,7 @@ void Conversation::answered(const std::string& id, ChatMessage answer) {
 }
 
 void Conversation::clear() {
+  previous_.clear();
   turns_.clear();
   contexts_.clear();
   query_.clear();

@@ -31,6 +31,9 @@ class Conversation {
   // Returns false, and changes nothing, if the output is there already.
   bool add_output(Turn turn);
   void remove_output(const std::string& id);
+  // Forgets everything but the system prompt; the next turn goes on with the conversation that the
+  // output `id` ended, whoever made it.
+  void go_on_from(const std::string& id);
 
   // Puts the conversation into `request`: as chunks, the turns by the ids of their outputs; as
   // messages once the chunks are gone. Error: kInvalidArgument if there is no query.
@@ -54,6 +57,7 @@ class Conversation {
   std::vector<ChatMessage> messages() const;
 
   std::string system_;
+  std::string previous_;  // the output that ended the conversation before turns_; empty: none
   std::vector<Turn> turns_;
   std::vector<std::string> contexts_;
   std::string query_;

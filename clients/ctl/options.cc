@@ -158,6 +158,12 @@ void add_generate(CLI::App& command, Parsed& parsed) {
                      "With --logprobs: those of so many of the likeliest tokens (0 to 20); --json");
   CLI::Option* session = add_session_option(command, generate.params.session);
   session->excludes("--raw");
+  command
+      .add_option("--previous-output", generate.params.previous_output,
+                  "Go on with the conversation that this output ended")
+      ->check(text())
+      ->excludes(session)
+      ->excludes("--raw");
   CLI::Option* stream =
       command.add_flag("--stream", generate.stream,
                        "Print as it comes, also if this is no terminal; with --json: JSON lines");

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/actors/scheduler_world.h"
+#include "tests/persist/memory_disk.h"
 
 namespace cascade {
 namespace {
@@ -329,6 +330,45 @@ TEST(Stop, lets_running_requests_end_and_takes_no_new_ones) {
   EXPECT_FALSE(world.core().stopped());
   world.pump();
   EXPECT_EQ(world.one<wire::Final>(running).text, "The capital of France is Paris.");
+  EXPECT_TRUE(world.core().stopped());
+}
+
+TEST(Stop, computes_what_was_just_answered_as_history_where_it_will_be_on_disk) {
+  for (const bool keep_pages : {true, false}) {
+    testing::MemoryDisk disk;
+    const auto store = *Store::open(disk, "/state", {});
+    SchedulerOptions options;
+    options.keep_pages = keep_pages;
+    SchedulerWorld world(options, SchedulerWorld::kPages, store.get());
+    wire::GenerateRequest request = question();
+    request.retain_output = true;
+    const uint64_t asked = world.post(request);
+    while (world.all<wire::Final>(asked).empty()) ASSERT_EQ(world.pump(1), 1u);
+    EXPECT_GT(world.status_now().reprefills_pending, 0);
+    world.core().stop();
+    EXPECT_EQ(world.core().stopped(), !keep_pages);
+    world.pump();
+    world.core().on_tick();
+    world.pump();
+    EXPECT_TRUE(world.core().stopped());
+    const std::string id = world.one<wire::Final>(asked).output_chunk_id;
+    EXPECT_EQ(world.chunk(id).kv_state, keep_pages ? KvState::kReady : KvState::kPending);
+  }
+}
+
+TEST(Stop, does_not_wait_long_for_histories) {
+  testing::MemoryDisk disk;
+  const auto store = *Store::open(disk, "/state", {});
+  SchedulerOptions options;
+  options.keep_pages = true;
+  SchedulerWorld world(options, SchedulerWorld::kPages, store.get());
+  wire::GenerateRequest request = question();
+  request.retain_output = true;
+  const uint64_t asked = world.post(request);
+  while (world.all<wire::Final>(asked).empty()) ASSERT_EQ(world.pump(1), 1u);
+  world.core().stop();
+  EXPECT_FALSE(world.core().stopped());
+  world.clock.advance_us(options.stop_us / 4);
   EXPECT_TRUE(world.core().stopped());
 }
 

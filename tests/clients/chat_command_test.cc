@@ -51,7 +51,7 @@ TEST(Completions, offer_commands_and_ids) {
   using Words = std::vector<std::string>;
   const Words ids = {"output_bb", "output_ab", "output_aa"};
   EXPECT_EQ(completions("/th", ids), Words{"/think"});
-  EXPECT_EQ(completions("/c", ids), (Words{"/chunks", "/clear", "/context"}));
+  EXPECT_EQ(completions("/c", ids), (Words{"/chunks", "/clear", "/context", "/continue"}));
   EXPECT_EQ(completions("/use-output output_a", ids), (Words{"output_aa", "output_ab"}));
   EXPECT_EQ(completions("/delete-output ", ids).size(), 3u);
   EXPECT_EQ(completions("/think o", ids), (Words{"off", "on"}));

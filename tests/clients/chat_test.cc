@@ -104,6 +104,21 @@ TEST(Chat, finds_outputs_by_number_and_by_the_beginning_of_their_id) {
   EXPECT_EQ(wrong.code, kExitFailed);
 }
 
+TEST(Chat, goes_on_behind_an_output_by_its_id) {
+  Chat chat;
+  (void)chat.run("a\nb\n");
+  const Outcome outcome = chat.run("forget this\n/continue output_2\nc\nd\n/clear\ne\n");
+  EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+  const auto requests = chat.daemon.requests();
+  ASSERT_EQ(requests.size(), 6u);
+  EXPECT_EQ(requests[3].previous_output, ChatDaemon::output_id(2));
+  EXPECT_EQ(chat.composition(3), "QUERY:c");
+  EXPECT_EQ(requests[4].previous_output, ChatDaemon::output_id(2));
+  EXPECT_EQ(chat.composition(4), "OUTPUT:#" + ChatDaemon::output_id(4) + " QUERY:d");
+  EXPECT_EQ(requests[5].previous_output, "");
+  EXPECT_EQ(chat.run("/continue output_9\n").code, kExitFailed);
+}
+
 TEST(Chat, goes_on_after_errors_and_remembers_them) {
   Chat chat;
   const Outcome outcome = chat.run("/nonsense\nfail\n/infer\nok\n/infer\n");

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <iostream>
 #include <vector>
 
 namespace cascade::ctl {
@@ -15,7 +16,7 @@ using Command = Options::Command;
 
 std::variant<Options, int> parse(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "cascadectl");
-  return parse_options(static_cast<int>(arguments.size()), arguments.data());
+  return parse_options(static_cast<int>(arguments.size()), arguments.data(), std::cout);
 }
 
 TEST(ModelOptions, name_a_command_and_a_model) {

@@ -124,7 +124,8 @@ void read_stored(const std::string& text) {
   next.items = OrderedJson::array();
   next.echo = OrderedJson::object();
   ChatMessage answer = {.role = "assistant", .content = text, .reasoning = {}};
-  (void)openai::fill_in(next, {{openai::stored_response(output).items, std::move(answer)}});
+  (void)openai::fill_in(
+      next, {"", {{output.id, openai::stored_response(output).items, std::move(answer)}}});
 }
 
 }  // namespace

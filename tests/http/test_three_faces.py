@@ -85,6 +85,52 @@ class ThreeFaces(unittest.TestCase):
             "output_", "resp_"))
         self.assertEqual(last["status"], "completed")
 
+    def test_the_last_id_is_enough_at_every_door(self):
+        """Each turn through another door than the one before, by the id of that one only."""
+        def check(prompt, prefilled, was):
+            # What is new: the question, and what the template puts around it and the answer.
+            self.assertLess(prefilled, 40)
+            self.assertGreater(prompt, was)
+            return prompt
+
+        first = self.respond(CAPITAL)
+        self.wait_for_kv(output_id(first))
+        size = first["usage"]["input_tokens"]
+        with Client.connect(self.endpoint) as client:
+            second = client.generate(GenerateRequest(
+                previous_output=output_id(first), chunks=[ChunkRef(ChunkType.QUERY, text=CITY)],
+                sampling=Sampling(temperature=0), max_tokens=60, retain_output=True))
+        size = check(second.usage.prompt_tokens, second.usage.prefilled_tokens, size)
+        self.wait_for_kv(second.output_chunk_id)
+        third = self.respond(REPEAT, second.output_chunk_id.replace("output_", "resp_"))
+        used = third["usage"]
+        size = check(used["input_tokens"],
+                     used["input_tokens"] - used["input_tokens_details"]["cached_tokens"], size)
+        self.wait_for_kv(output_id(third))
+        chat = self.ctl("chat", "--temperature", "0", "--json",
+                        text=f"/continue {output_id(third)}\n{CITY}\n")
+        fourth = next(a for a in map(json.loads, chat.splitlines()) if a.get("output_chunk_id"))
+        size = check(fourth["usage"]["prompt_tokens"], fourth["usage"]["prefilled_tokens"], size)
+        self.wait_for_kv(fourth["output_chunk_id"])
+        fifth = self.respond(REPEAT, fourth["output_chunk_id"].replace("output_", "resp_"))
+        self.wait_for_kv(output_id(fifth))
+        used = fifth["usage"]
+        size = check(used["input_tokens"],
+                     used["input_tokens"] - used["input_tokens_details"]["cached_tokens"], size)
+        shown = json.loads(self.ctl("--json", "generate", "--previous-output", output_id(fifth),
+                                    "--temperature", "0", CAPITAL))
+        check(shown["usage"]["prompt_tokens"], shown["usage"]["prefilled_tokens"], size)
+        chain = self.daemon.get("/v1/chunks/" + output_id(fifth)).json["parent_ids"]
+        self.assertEqual(chain, [output_id(first), second.output_chunk_id, output_id(third),
+                                 fourth["output_chunk_id"]])
+        # A turn that is gone ends the conversation at every door.
+        self.ctl("chunk", "delete", second.output_chunk_id)
+        gone = self.daemon.post("/v1/responses", {
+            "input": CITY,
+            "previous_response_id": fourth["output_chunk_id"].replace("output_", "resp_")})
+        self.assertEqual(gone.status, 404)
+        self.assertEqual(gone.error["param"], "previous_response_id")
+
 
 if __name__ == "__main__":
     os.environ.setdefault("PYTHONDONTWRITEBYTECODE", "1")

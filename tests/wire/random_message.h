@@ -102,6 +102,10 @@ inline void make_valid(Random& random, GenerateRequest& request) {
   }
   const bool in_session = !request.chunks.empty() && random.below(2) == 0;
   request.session = in_session ? random_name(random) : "";
+  const bool goes_on = !in_session && !request.prompt && random.below(2) == 0;
+  request.previous_output = goes_on ? random_name(random) + "o" : "";
+  if (request.messages.empty()) request.parents.clear();
+  for (std::string& parent : request.parents) parent = random_name(random) + "p";
   std::optional<std::string> no_name;
   std::optional<int64_t> no_ttl;
   make_valid(random, no_name, no_ttl, request.prompt_priority, request.prompt_priority_ms);

@@ -32,6 +32,42 @@ TEST(SessionRules, a_session_adds_to_chunks_only) {
   EXPECT_EQ(check_request(request).error().field, "session");
 }
 
+TEST(PreviousOutputRules, stands_before_chunks_or_messages_without_a_session) {
+  GenerateRequest request = turn("");
+  request.previous_output = "output_1";
+  EXPECT_TRUE(check_request(request).ok());
+  request.session = "trip";
+  EXPECT_EQ(check_request(request).error().field, "previous_output");
+  request.session.clear();
+  request.chunks.clear();
+  request.prompt = "And of Italy?";
+  EXPECT_EQ(check_request(request).error().field, "previous_output");
+  request.prompt.reset();
+  request.messages = {{.role = "user", .content = "And of Italy?", .reasoning = {}}};
+  EXPECT_TRUE(check_request(request).ok());
+  request.previous_output = std::string(1000, 'o');
+  EXPECT_EQ(check_request(request).error().field, "previous_output");
+}
+
+TEST(PreviousOutputRules, parents_belong_to_messages_whose_output_is_retained) {
+  GenerateRequest request;
+  request.messages = {{.role = "user", .content = "Hi", .reasoning = {}}};
+  request.parents = {"output_1"};
+  EXPECT_EQ(check_request(request).error().field, "parents");
+  request.retain_output = true;
+  EXPECT_TRUE(check_request(request).ok());
+  request.parents.assign(kParentIdsMax, "output_1");
+  EXPECT_TRUE(check_request(request).ok());
+  request.parents.emplace_back("output_1");
+  EXPECT_EQ(check_request(request).error().field, "parents");
+  request.parents = {"output_1", ""};
+  EXPECT_EQ(check_request(request).error().field, "parents[1]");
+  request = turn("");
+  request.retain_output = true;
+  request.parents = {"output_1"};
+  EXPECT_EQ(check_request(request).error().field, "parents");
+}
+
 TEST(SessionRules, a_session_retains_its_output) {
   GenerateRequest request = turn("trip");
   request.output_name = "Rome";

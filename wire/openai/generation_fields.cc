@@ -166,6 +166,8 @@ Status check_generation(const wire::GenerateRequest& request, const std::string&
 
 std::string param_of(const std::string& field, const std::string& grammar_param) {
   if (field.starts_with("grammar")) return grammar_param;
+  // Only responses have these.
+  if (field == "previous_output" || field.starts_with("parents")) return "previous_response_id";
   const std::string prefix = "sampling.";
   if (!field.starts_with(prefix)) return field;
   const std::string name = field.substr(prefix.size());

@@ -133,19 +133,24 @@ Result<ResponseCall> decode_response(std::string_view body) {
   return call;
 }
 
-Status fill_in(ResponseCall& call, const std::vector<PastTurn>& past) {
+Status fill_in(ResponseCall& call, const PastTurns& past) {
   wire::GenerateRequest& request = call.request;
   std::vector<ChatMessage>& messages = request.messages;
   if (!call.instructions.empty()) {
     messages.push_back({.role = "system", .content = call.instructions, .reasoning = {}});
   }
-  for (const PastTurn& turn : past) {
+  request.previous_output = past.base;
+  for (const PastTurn& turn : past.turns) {
     append_items(turn.items, messages);
     messages.push_back(turn.answer);
   }
   append_items(call.items, messages);
   request.retain_output = call.store;
   if (call.store) {
+    for (const PastTurn& turn : past.turns) {
+      // Beyond what is kept of them, programs of other faces are told that there were more.
+      if (request.parents.size() < kParentIdsMax) request.parents.push_back(turn.output_id);
+    }
     OrderedJson kept;
     kept["items"] = call.items;
     if (!call.previous_id.empty()) kept["previous"] = call.previous_id;
@@ -171,6 +176,7 @@ Status fill_in(ResponseCall& call, const std::vector<PastTurn>& past) {
 StoredResponse stored_response(const Chunk& output) {
   if (auto ours = read_stored(output.client_data)) return *std::move(ours);
   StoredResponse stored;
+  stored.by_this_api = false;
   const std::string id = response_id_of(output.id);
   OrderedJson part;
   part["type"] = "input_text";

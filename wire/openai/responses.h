@@ -29,8 +29,16 @@ struct ResponseCall {
 
 // A turn that came before: what went in, and the assistant's message that came out.
 struct PastTurn {
+  std::string output_id;
   OrderedJson items;
   ChatMessage answer;
+};
+
+// What came before. `base`: the output that ended the conversation which all turns go on with, made
+// by other means than this API, so that the daemon knows what it was made of; empty: none.
+struct PastTurns {
+  std::string base;
+  std::vector<PastTurn> turns;  // oldest first
 };
 
 // Errors: the field is the param.
@@ -38,10 +46,11 @@ Result<ResponseCall> decode_response(std::string_view body);
 
 // Fills in the conversation and, if the response is to be stored, what is kept with it.
 // Errors: as decode_response; kInvalidArgument, field "input", if the input is too large to keep.
-Status fill_in(ResponseCall& call, const std::vector<PastTurn>& past);
+Status fill_in(ResponseCall& call, const PastTurns& past);
 
 // What is kept with a response's output (its client_data).
 struct StoredResponse {
+  bool by_this_api = true;
   OrderedJson items;        // the input's
   std::string previous_id;  // empty: none
   bool tools = false;

@@ -269,6 +269,8 @@ const requests = {
     prompt_priority: optional(int32),
     prompt_priority_ms: optional(int64),
     session: textOrEmpty,
+    previous_output: textOrEmpty,
+    parents: listOrEmpty(string),
     client_data: textOrEmpty,
     tools: optionalJson,
     grammar: optional(Grammar),

@@ -63,6 +63,10 @@ export interface GenerateParams {
   promptPriority?: number;
   promptPriorityMs?: Int64;
   session?: string;
+  /** The output that ended the conversation which stands before; not with a session. */
+  previousOutput?: string;
+  /** Outputs whose turns `messages` has; only with retainOutput. */
+  parents?: string[];
   /** Kept with the retained output; at most 256 KiB. */
   clientData?: string;
   /** What the model may call; only with messages. */

@@ -95,6 +95,8 @@ class GenerateRequest:
     prompt_priority: Int32 | None = None  # both or neither
     prompt_priority_ms: Int64 | None = None
     session: str = ""  # the session that this is the next turn of; only with chunks
+    previous_output: str = ""  # the conversation that this output ended stands before
+    parents: list[str] = field(default_factory=list)  # outputs whose turns `messages` has
     client_data: str = ""  # kept with the retained output; at most 256 KiB
     tools: JsonArray = ""  # of OpenAI's form, a list or JSON text; only with messages
     grammar: Grammar | None = None  # the form that the answer must have

@@ -49,9 +49,11 @@ TEST(OpenAiResponses, what_is_kept_gives_the_turn_back) {
   ResponseCall call = call_of(
       R"({"input":"Hi","instructions":"secret","metadata":{"a":"b"},
       "previous_response_id":"resp_1"})");
-  const PastTurn past = {OrderedJson::array(),
+  const PastTurn past = {"output_1", OrderedJson::array(),
                          {.role = "assistant", .content = "x", .reasoning = {}}};
-  ASSERT_TRUE(fill_in(call, {past}).ok());
+  ASSERT_TRUE(fill_in(call, {"output_0", {past}}).ok());
+  EXPECT_EQ(call.request.previous_output, "output_0");
+  EXPECT_EQ(call.request.parents, std::vector<std::string>{"output_1"});
   EXPECT_TRUE(call.request.retain_output);
   EXPECT_EQ(call.request.client_data.find("secret"), std::string::npos);
   Chunk output;

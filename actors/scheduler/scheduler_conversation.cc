@@ -1,0 +1,85 @@
+// What a request's prompt is made of: chunks, messages, and the conversation that they go on with.
+#include <algorithm>
+
+#include "actors/scheduler/scheduler_core.h"
+
+namespace cascade {
+
+// The outputs of its session's turns. One that was deleted, or has expired, is left out, and its
+// turn with it.
+Earlier SchedulerCore::turns_of_session(const Request& request) {
+  Earlier earlier = {{}, "session"};
+  const std::string& tenant = request.client.tenant;
+  const Session* session =
+      request.session_taken ? sessions_.find(tenant, request.params.session) : nullptr;
+  if (session == nullptr) return earlier;
+  for (const SessionTurn& turn : session->turns) {
+    if (!registry_.find_own(tenant, turn.output_id).ok()) continue;
+    earlier.chunks.push_back({ChunkType::kOutput, turn.output_id, ""});
+  }
+  return earlier;
+}
+
+// What stands before the request's own chunks or messages.
+Result<Earlier> SchedulerCore::earlier_of(const Request& request) {
+  const wire::GenerateRequest& params = request.params;
+  if (params.previous_output.empty()) return turns_of_session(request);
+  return conversation_of(params.previous_output, request.client.tenant, registry_);
+}
+
+Status SchedulerCore::compose_chunks(Request& request) {
+  RETURN_IF_ERROR(enter_session(request));
+  ASSIGN_OR_RETURN(const Earlier earlier, earlier_of(request));
+  ASSIGN_OR_RETURN(Composition composition,
+                   compose(request.params.chunks, request.client.tenant, registry_,
+                           2 * text_bytes_max(), /*to_answer=*/!request.prefix, earlier));
+  request.messages = std::move(composition.messages);
+  RETURN_IF_ERROR(check_text_bytes(request));
+  use_chunks(request.client.tenant, composition.chunk_ids);
+  auto next = composition.new_chunks.begin();
+  for (std::string& id : composition.parent_ids) {
+    if (!id.empty()) continue;
+    next->tenant = request.client.tenant;
+    id = register_text(std::move(*next++));
+  }
+  request.parent_ids = std::move(composition.parent_ids);
+  std::erase(request.parent_ids, "");
+  return {};
+}
+
+// Messages that the client gave; of what they go on with the system prompt holds unless they have
+// one.
+Status SchedulerCore::take_messages(Request& request) {
+  wire::GenerateRequest& params = request.params;
+  const std::string& tenant = request.client.tenant;
+  std::vector<ChatMessage> given = std::exchange(params.messages, {});
+  for (ChatMessage& message : given) {
+    message.verbatim = message.verbatim && message.role == "assistant";
+  }
+  const bool has_system = given.front().role == "system";
+  ASSIGN_OR_RETURN(Earlier earlier, earlier_of(request));
+  if (has_system) {
+    std::erase_if(earlier.chunks,
+                  [](const wire::ChunkRef& ref) { return ref.type == ChunkType::kSystemPrompt; });
+  }
+  ASSIGN_OR_RETURN(const Composition before, compose({}, tenant, registry_, 2 * text_bytes_max(),
+                                                     /*to_answer=*/false, earlier));
+  given.insert(given.begin() + (has_system ? 1 : 0), before.messages.begin(),
+               before.messages.end());
+  request.messages = std::move(given);
+  request.parent_ids = before.parent_ids;
+  for (size_t i = 0; i < params.parents.size(); ++i) {
+    const std::string field = "parents[" + std::to_string(i) + "]";
+    const auto parent = registry_.find(tenant, params.parents[i]);
+    if (!parent.ok()) return Error{parent.error().code, field, parent.error().message};
+    if ((*parent)->chunk.type != ChunkType::kOutput) {
+      return invalid_argument(field, "is no output");
+    }
+    request.parent_ids.push_back((*parent)->chunk.id);
+  }
+  RETURN_IF_ERROR(check_text_bytes(request));
+  use_chunks(tenant, request.parent_ids);
+  return {};
+}
+
+}  // namespace cascade
