@@ -24,6 +24,7 @@ class Gateway {
         clients_(io_, context,
                  {.type = ZMQ_ROUTER,
                   .routing_id = {},
+                  .message_bytes_max = ZmqPort::kClientFrameBytesMax,
                   .linger_ms = kClientLingerMs,
                   .heartbeats = true,
                   .watch_peers = true}),

@@ -51,6 +51,10 @@ enum class SendResult {
 // One thread: that of its io_context. One coroutine receives at a time.
 class ZmqPort {
  public:
+  // Of a frame from a client: one beyond the limit of a message, but not beyond this, gets an error
+  // that says so; libzmq ends the connection of whoever sends more.
+  static constexpr int64_t kClientFrameBytesMax = 2 * static_cast<int64_t>(wire::kMessageBytesMax);
+
   struct Options {
     int type = ZMQ_DEALER;
     std::string routing_id;         // DEALER: the name by which a ROUTER knows it; empty: generated

@@ -242,7 +242,7 @@ Result<int> run_daemon(const ParsedOptions& parsed, Surroundings& around,
                        const std::function<void()>& on_ready) {
   const DaemonOptions& options = parsed.options;
   ASSIGN_OR_RETURN(const RunDir run_dir, RunDir::open(options.run_dir));
-  ::umask(0077);  // the socket is for this user alone
+  ::umask(0077);  // what is made is for this user alone
   Compute compute(options.threads);
   ZmqContext context;
   const std::vector<std::string> endpoints = endpoints_of(options);
@@ -266,6 +266,9 @@ Result<int> run_daemon(const ParsedOptions& parsed, Surroundings& around,
   }
   int exit_code = service->run([&] {
     for (SocketFile& socket : sockets) socket.remember();
+    // The other tenants' are for who runs the daemon to give away.
+    if (!around.sockets.find_ipc(options.endpoint)) SocketFile(options.endpoint).open_to_group();
+    SocketFile(wire::events_endpoint(options.endpoint)).open_to_group();
     on_ready();
   });
   for (const SocketFile& socket : sockets) socket.remove();

@@ -2,11 +2,13 @@
 #include "daemon/run_dir.h"
 
 #include <fcntl.h>
+#include <spdlog/spdlog.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <utility>
@@ -64,6 +66,18 @@ SocketFile::SocketFile(const std::string& endpoint) : path_(endpoint.substr(kIpc
 
 void SocketFile::remember() {
   identity_ = identity_of(path_);
+}
+
+void SocketFile::open_to_group() const {
+  const std::string folder = std::filesystem::path(path_).parent_path();
+  struct stat around = {};
+  struct stat socket = {};
+  if (::stat(folder.c_str(), &around) != 0 || ::lstat(path_.c_str(), &socket) != 0) return;
+  const bool shared = (around.st_mode & 0077) == 0050 && around.st_gid == socket.st_gid;
+  if (!shared || !S_ISSOCK(socket.st_mode) || socket.st_uid != ::geteuid()) return;
+  if (::chmod(path_.c_str(), 0660) != 0) {
+    spdlog::warn("{}: its group cannot be let in: {}", path_, std::strerror(errno));
+  }
 }
 
 void SocketFile::remove() const {

@@ -16,9 +16,10 @@ namespace {
 
 constexpr size_t kReadBytes = size_t{16} << 10;
 constexpr size_t kWriteBytes = size_t{64} << 10;
-// Of what a client still sends when the connection ends, so much is read, for so long.
-constexpr size_t kLingerBytesMax = size_t{1} << 20;
-constexpr std::chrono::milliseconds kLinger{1000};
+// Of what a client still sends when the connection ends, so much is read, for so long: many clients
+// read no answer before they have sent all, and what they send then would end in a reset.
+constexpr size_t kLingerBytesMax = size_t{256} << 20;
+constexpr std::chrono::milliseconds kLinger{2000};
 // A client that has sent more than its request is looked at so often, while it waits for an answer.
 constexpr std::chrono::milliseconds kPoll{250};
 

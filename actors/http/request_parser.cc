@@ -94,7 +94,8 @@ std::optional<HttpError> RequestParser::parse_head(size_t size) {
       text(message[beast_http::field::content_length]).find(',') != std::string::npos) {
     return HttpError{400, "the length of the body is given twice"};
   }
-  if (message.count(beast_http::field::transfer_encoding) == 1 && !parser.chunked()) {
+  if (message.count(beast_http::field::transfer_encoding) == 1 &&
+      !boost::beast::iequals(message[beast_http::field::transfer_encoding], "chunked")) {
     return HttpError{501, "the only transfer encoding is chunked"};
   }
   if (message.count(beast_http::field::host) > 1) return HttpError{400, "there are two hosts"};

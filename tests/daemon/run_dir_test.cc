@@ -253,6 +253,25 @@ TEST(SocketFile, goes_with_the_service) {
   file.remove();  // nothing is left to do
 }
 
+TEST(SocketFile, is_open_to_a_group_that_its_folder_is_shared_with) {
+  const testing::TemporaryFolder folder;
+  const fs::path path = folder.path() / "socket";
+  const Listener listener(path);
+  const SocketFile file("ipc://" + path.string());
+  for (const auto& [folder_mode, socket_mode] :
+       {std::pair(0700u, 0600u), {0755u, 0600u}, {0710u, 0600u}, {0750u, 0660u}}) {
+    ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+    ASSERT_EQ(::chmod(folder.path().c_str(), folder_mode), 0);
+    file.open_to_group();
+    EXPECT_EQ(mode_of(path), socket_mode) << std::oct << folder_mode;
+  }
+  if (::geteuid() != 0) return;  // giving a folder away takes root
+  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+  ASSERT_EQ(::chown(folder.path().c_str(), 0, 65534), 0);
+  file.open_to_group();
+  EXPECT_EQ(mode_of(path), 0600u);
+}
+
 TEST(SocketFile, stays_if_somebody_else_listens_there) {
   const testing::TemporaryFolder folder;
   const fs::path path = folder.path() / "s.sock";

@@ -385,6 +385,7 @@ class Routes(unittest.TestCase):
                      b"X : a\r\n", b"X: \x00\r\n", b"Host: other\r\n"]:
             self.assertEqual(self.raw(post + head + b"\r\n{}"), 400, head)
         self.assertEqual(self.raw(post + b"Transfer-Encoding: gzip\r\n\r\n"), 501)
+        self.assertEqual(self.raw(post + b"Transfer-Encoding: gzip, chunked\r\n\r\n"), 501)
         self.assertEqual(self.raw(post + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n"), 400)
         absolute = b"GET http://localhost/health HTTP/1.1\r\nHost: localhost\r\n\r\n"
         self.assertEqual(self.raw(absolute), 400)
@@ -393,6 +394,9 @@ class Routes(unittest.TestCase):
         self.assertEqual(self.raw(b"GET /health HTTP/1.1\r\nX: " + b"a" * 20_000), 431)
         body = b"Content-Length: %d\r\n\r\n" % (17 << 20)
         self.assertEqual(self.raw(post + body), 413)
+        # Who sends all of it before it reads hears of it, too.
+        body = b"Content-Length: %d\r\n\r\n" % (40 << 20)
+        self.assertEqual(self.raw(post + body + b"a" * (40 << 20)), 413)
         chunks = b'd\r\n{"content":"a\r\n2\r\n"}\r\n0\r\n\r\n'
         self.assertEqual(self.raw(post + b"Transfer-Encoding: chunked\r\n\r\n" + chunks), 200)
 

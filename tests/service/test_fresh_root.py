@@ -39,8 +39,10 @@ say install again and start
 apt_get install /packages/*.deb
 useradd --create-home --groups cascaded visitor
 useradd --create-home stranger
-mkdir -p /var/lib/cascaded /var/cache/cascaded
-chown cascaded: /var/lib/cascaded /var/cache/cascaded
+# What systemd would make for the unit, were it there.
+for folder in /var/lib/cascaded /var/cache/cascaded /run/cascaded; do
+  install -d -o cascaded -g cascaded -m 750 $folder
+done
 python3 /packages/as_service.py
 userdel --remove visitor 2>/dev/null; userdel --remove stranger 2>/dev/null
 say purge again

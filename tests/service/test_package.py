@@ -72,6 +72,7 @@ import os, re, signal, socket, subprocess
 unit = open("/lib/systemd/system/cascaded.service").read()
 command = re.search(r"^ExecStart=(.*)$", unit, re.M).group(1).split()
 user = re.search(r"^User=(.*)$", unit, re.M).group(1)
+os.umask(int(re.search(r"^UMask=(.*)$", unit, re.M).group(1), 8))
 path = "/run/cascaded/notify"
 if os.path.exists(path): os.unlink(path)
 heard = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)

@@ -109,6 +109,10 @@ TEST(HostileFrames, malformed_messages_are_answered_one_by_one) {
       {"a greeting from no actor", valid(wire::ActorHello{"prefill", 2})},
       {"unknown chunk", valid(wire::ChunkGet{"chunk_ffffffffffffffff"})},
       {"nothing to cancel", valid(wire::CancelRequest{})},
+      {"a frame beyond the limit",
+       {ping[0], ping[1], std::string(wire::kMessageBytesMax + 1, 'x')}},
+      {"frames beyond the limit together",
+       {ping[0], ping[1], ping[2], std::string(wire::kMessageBytesMax, 'x')}},
       {"empty generation", valid(wire::GenerateRequest{})},
   };
   for (const auto& [what, frames] : cases) {
