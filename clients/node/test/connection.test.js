@@ -142,7 +142,7 @@ test('a connection that breaks fails what is in flight; the next call connects',
 });
 
 test('what the daemon said before the connection broke is heard', async (t) => {
-  // libzmq 4.3 loses what a peer that has gone sent beyond the 1,000 messages of a receiver's queue.
+  // libzmq 4.3 loses what a peer that is gone sent beyond the 1,000 messages of its queue.
   const count = 900;
   const daemon = await FalseDaemon.start(t, ({ reply, name }) => {
     if (name !== 'GenerateRequest') return;
