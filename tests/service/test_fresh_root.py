@@ -29,6 +29,8 @@ listing() {
   find /var/cache -path '*cascade*'
 }
 apt_get update
+useradd --create-home visitor
+useradd --create-home stranger
 say install
 apt_get install /packages/*.deb
 cascaded --version; cascadectl --version
@@ -37,14 +39,12 @@ apt_get purge cascaded libcascade-client-dev python3-cascade-llm
 listing >/packages/before  # with the libraries that it needed, and the user
 say install again and start
 apt_get install /packages/*.deb
-useradd --create-home --groups cascaded visitor
-useradd --create-home stranger
+usermod --append --groups cascaded visitor
 # What systemd would make for the unit, were it there.
 for folder in /var/lib/cascaded /var/cache/cascaded /run/cascaded; do
   install -d -o cascaded -g cascaded -m 750 $folder
 done
 python3 /packages/as_service.py
-userdel --remove visitor 2>/dev/null; userdel --remove stranger 2>/dev/null
 say purge again
 apt_get purge cascaded libcascade-client-dev python3-cascade-llm
 listing >/packages/after

@@ -1,4 +1,5 @@
 """Several models: listed, loaded when they are asked for, unloaded, each with its own chunks."""
+import asyncio
 import concurrent.futures
 import json
 import os
@@ -6,10 +7,18 @@ import pathlib
 import shutil
 import signal
 import socket
+import sys
 import tempfile
 import unittest
 
 from service import SOURCE, WAIT_S, Service, Stopped, ask
+
+try:
+    sys.path.insert(0, str(SOURCE / "clients/python"))
+    from cascade_llm import AsyncClient, CascadeError, ClientOptions, GenerateRequest
+except ImportError as missing:
+    print("SKIPPED: the Python client cannot be used here:", missing, file=sys.stderr)
+    sys.exit(77)
 
 DEMO = SOURCE / "models/demo"
 FIXTURES = SOURCE.parent / "shared/fixtures"
@@ -405,6 +414,35 @@ class Interrupted(ModelsTest):
             self.assertEqual(unload.wait(timeout=WAIT_S), 0)
             unload.communicate()
             self.assertEqual(self.loaded(service), {"demo"})
+
+
+    def test_so_many_wait_for_it_and_others_come_back_later(self):
+        self.add_slow("slow")
+        count = 70  # 64 may wait, the one of hold_loader() among them
+        with self.service() as service:
+            client, held = self.hold_loader(service)
+
+            async def ask_all():
+                options = ClientOptions(model="slow")
+                request = GenerateRequest(prompt=PROMPT, max_tokens=1)
+                async with await AsyncClient.connect(service.endpoint, options=options) as many:
+                    asked = [asyncio.ensure_future(many.generate(request)) for _ in range(count)]
+                    refused, _ = await asyncio.wait(asked, timeout=WAIT_S,
+                                                    return_when=asyncio.FIRST_EXCEPTION)
+                    while len(refused) < count - 63:
+                        refused, _ = await asyncio.wait(asked, timeout=0.1)
+                    held.__exit__()
+                    return await asyncio.gather(*asked, return_exceptions=True)
+
+            answers = asyncio.run(ask_all())
+            refused = [answer for answer in answers if isinstance(answer, CascadeError)]
+            self.assertEqual(len(refused), count - 63, answers)
+            for error in refused:
+                self.assertEqual((error.code, error.field), ("resource_exhausted", "model"))
+                self.assertGreater(error.retry_after_ms, 0)
+            self.assertEqual(sum(answer.finish_reason == "length" for answer in answers
+                                 if answer not in refused), 63)
+            client.wait(timeout=WAIT_S)
 
 
 class Http(ModelsTest):
