@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "base/number_types.h"
@@ -43,7 +44,7 @@ struct PackedMatrix {
   int n = 0;         // output channels
   int n_padded = 0;  // n rounded up to whole panels; the padding is 0
   int k = 0;         // input channels, a multiple of 8
-  // bytes() of them, 64-byte aligned; not owned. Written by set_row() only.
+  // bytes() of them, 64-byte aligned; not owned. Written by set_row() and pack_panel() only.
   uint8_t* data = nullptr;
 
   int panels() const { return n_padded / kPanelChannels; }
@@ -66,6 +67,12 @@ PackedMatrix describe_matrix(WeightType type, MatrixLayout layout, int n, int k)
 // Stores row `channel` (k floats), rounding to the matrix's type. Different channels may be set
 // from different threads.
 void set_row(PackedMatrix& matrix, int channel, const float* row);
+
+// Writes the panel_bytes() of a panel to `panel`, which need be neither in the matrix's memory nor
+// zeroed: what set_row() stores for the first `rows` channels in zeroed memory. `read` is called
+// for some of them at a time: the first of those, their number, and where their k floats each go.
+using RowReader = std::function<void(int first, int count, float* rows)>;
+void pack_panel(const PackedMatrix& matrix, int rows, const RowReader& read, uint8_t* panel);
 
 // Reads row `channel` back as f32 (k floats): the embedding of a token whose matrix is also the LM
 // head.

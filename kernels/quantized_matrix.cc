@@ -14,10 +14,19 @@ constexpr int kInt4Min = -8, kInt4Max = 7;
 constexpr int kMultiplierMax = 15;  // -8 * 15 fits int8 with room for its negative
 constexpr int kBias = 128;
 
+// 0 of none; a NaN does not count. In lanes, so that no comparison waits for the one before.
 float largest_magnitude(const float* x, int count) {
-  float largest = 0;
-  for (int i = 0; i < count; ++i) largest = std::max(largest, std::fabs(x[i]));
-  return largest;
+  constexpr int kLanes = 16;
+  float lanes[kLanes] = {};
+  const int whole = count / kLanes * kLanes;
+  for (int i = 0; i < whole; i += kLanes) {
+    for (int j = 0; j < kLanes; ++j) {
+      const float magnitude = std::fabs(x[i + j]);
+      lanes[j] = lanes[j] < magnitude ? magnitude : lanes[j];
+    }
+  }
+  for (int i = whole; i < count; ++i) lanes[0] = std::max(lanes[0], std::fabs(x[i]));
+  return *std::max_element(lanes, lanes + kLanes);
 }
 
 // The least bf16 not below `x` >= 0.
@@ -91,9 +100,8 @@ int group_count(const PackedMatrix& matrix, int group) {
   return std::min(kGroup, matrix.k - group * kGroup);
 }
 
-uint16_t* scale_of(const PackedMatrix& matrix, int panel, int lane, int group) {
-  uint8_t* scales = matrix.data + panel * matrix.panel_bytes() + matrix.scales_offset();
-  return reinterpret_cast<uint16_t*>(scales) + group * kPanelChannels + lane;
+size_t scale_offset(const PackedMatrix& matrix, int lane, int group) {
+  return matrix.scales_offset() + sizeof(uint16_t) * size_t(group * kPanelChannels + lane);
 }
 
 }  // namespace
@@ -133,27 +141,30 @@ QuantizedGroup quantize_int4(const float* weights, int count) {
   return group;
 }
 
-void set_quantized_row(PackedMatrix& matrix, int channel, const float* row) {
-  const int index = channel / kPanelChannels, lane = channel % kPanelChannels;
-  uint8_t* panel = matrix.data + index * matrix.panel_bytes();
+size_t quantized_row_words(const PackedMatrix& matrix) {
+  const size_t values_of_word = matrix.type == WeightType::kInt8 ? 4 : 8;
+  return static_cast<size_t>(matrix.groups()) * kGroup / values_of_word;
+}
+
+void encode_quantized_row(const PackedMatrix& matrix, const float* row, int lane, uint32_t* words,
+                          uint8_t* panel) {
+  auto* bytes = reinterpret_cast<uint8_t*>(words);
   const bool int8 = matrix.type == WeightType::kInt8;
   for (int g = 0; g < matrix.groups(); ++g) {
     const float* weights = row + g * kGroup;
     const int count = group_count(matrix, g);
     const QuantizedGroup group =
         int8 ? quantize_int8(weights, count) : quantize_int4(weights, count);
-    *scale_of(matrix, index, lane, g) = group.scale;
-    for (int i = 0; i < kGroup; ++i) {
-      const int k = g * kGroup + i;
-      if (int8) {
-        panel[int8_index(lane, k)] = static_cast<uint8_t>(group.q[i] + kBias);
-        continue;
-      }
-      uint8_t& byte = panel[int4_index(lane, k)];
-      const auto nibble = static_cast<uint8_t>(group.q[i] - kInt4Min);
-      byte = static_cast<uint8_t>(k % 8 < 4 ? (byte & 0xF0) | nibble : (byte & 15) | nibble << 4);
+    std::memcpy(panel + scale_offset(matrix, lane, g), &group.scale, sizeof group.scale);
+    if (int8) {
+      for (int i = 0; i < kGroup; ++i) *bytes++ = static_cast<uint8_t>(group.q[i] + kBias);
+      continue;
     }
-    if (int8) continue;
+    for (int i = 0; i < kGroup; i += 8) {
+      for (int j = i; j < i + 4; ++j) {
+        *bytes++ = static_cast<uint8_t>((group.q[j] - kInt4Min) | (group.q[j + 4] - kInt4Min) << 4);
+      }
+    }
     uint8_t* multipliers = panel + matrix.multipliers_offset() + g * 2 * kPanelChannels;
     for (int half = 0; half < 2; ++half) {
       multipliers[half * kPanelChannels + lane] =
@@ -175,7 +186,9 @@ int quantized_weight(const PackedMatrix& matrix, int panel, int lane, int k) {
 }
 
 float group_scale(const PackedMatrix& matrix, int panel, int lane, int group) {
-  return bf16_to_f32(*scale_of(matrix, panel, lane, group));
+  uint16_t scale;
+  std::memcpy(&scale, matrix.panel(panel) + scale_offset(matrix, lane, group), sizeof scale);
+  return bf16_to_f32(scale);
 }
 
 void get_quantized_row(const PackedMatrix& matrix, int channel, float* row) {

@@ -262,41 +262,49 @@ std::optional<Digest> early_digest(const Loader& loader, const SourceState& sour
   if (const auto known = cache.known_digest(source)) return known;
   if (!cache.may_hold(loader.packed_bytes())) return std::nullopt;
   report.hashed = true;
-  TensorDigest digest(loader.tensors());
-  pack_tensors(loader.tensors(), {}, &digest, {}, pool);
-  return digest.finish();
+  return digest_tensors(loader.tensors(), pool);
 }
+
+// The weights' own memory.
+class MemorySink : public PackedSink {
+ public:
+  explicit MemorySink(uint8_t* memory) : memory_(memory) {}
+  uint8_t* window(uint64_t begin, uint64_t) override { return memory_ + begin; }
+  void drain() override {}
+
+ private:
+  uint8_t* memory_;
+};
 
 // Packs the tensors, into a file of the cache where that works, else into memory.
 Status pack_all(const TensorFiles& files, Loader& loader, const SourceState& source,
                 std::optional<Digest> digest, ThreadPool& pool, PackedCache& cache,
                 Weights& weights, LoadReport& report) {
   const size_t bytes = loader.packed_bytes();
-  ASSIGN_OR_RETURN(weights.memory, PackedMemory::allocate(bytes));
-  loader.place(weights.memory.data());
-  const auto writer = cache.start_writing(weights.memory.data(), bytes);
-  PackedUpTo write;
-  if (writer) write = [&](const uint8_t* end) { writer->packed_up_to(end); };
   TensorDigest computed(loader.tensors());
-  pack_tensors(loader.tensors(), loader.jobs(), digest ? nullptr : &computed, write, pool);
-  report.hashed |= !digest;
-  weights.digest = digest ? *digest : computed.finish();
-  if (!writer) return {};
-  std::optional<PackedMemory> mapped;
-  if (files.unchanged()) {
-    cache.clean_up(source, weights.digest);
-    mapped = cache.finish_writing(*writer, loader.file_id(weights.digest), pool);
+  const auto pack = [&](PackedSink& sink) {
+    pack_tensors(loader.tensors(), loader.jobs(), digest ? nullptr : &computed, sink, pool);
+    report.hashed |= !digest;
+    if (!digest) digest = computed.finish();
+    weights.digest = *digest;
+  };
+  if (const auto writer = cache.start_writing(bytes)) {
+    pack(*writer);
+    std::optional<PackedMemory> mapped;
+    if (files.unchanged()) {
+      cache.clean_up(source, weights.digest);
+      mapped = cache.finish_writing(*writer, loader.file_id(weights.digest), pool);
+    }
+    if (mapped) {
+      weights.memory = std::move(*mapped);
+      loader.place(weights.memory.data());
+      return {};
+    }
   }
-  if (mapped) {
-    weights.memory = std::move(*mapped);
-    loader.place(weights.memory.data());
-    return {};
-  }
-  // What has been written is not in memory any more.
-  weights.memory = PackedMemory();
   ASSIGN_OR_RETURN(weights.memory, PackedMemory::allocate(bytes));
   loader.place(weights.memory.data());
-  pack_tensors(loader.tensors(), loader.jobs(), nullptr, {}, pool);
+  MemorySink memory(weights.memory.data());
+  pack(memory);
   return {};
 }
 

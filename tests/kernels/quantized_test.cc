@@ -138,6 +138,31 @@ TEST_P(Quantized, is_close_to_the_product_of_the_rounded_numbers) {
   }
 }
 
+// Into memory that is not zeroed, and not the matrix's.
+TEST(PackPanel, gives_the_bytes_that_rows_set_one_by_one_have) {
+  Random random(testing::test_seed());
+  for (const WeightType type : kWeightTypes) {
+    for (const int n : {1, 3, 16, 23, 37}) {
+      for (const int k : {8, 136, 256, 1000}) {
+        TestMatrix matrix(type, MatrixLayout::kPanels16, n, k);
+        const PackedMatrix& w = matrix.packed;
+        const auto rows = random_floats(random, size_t(n) * k);
+        for (int i = 0; i < n; ++i) set_row(matrix.packed, i, &rows[size_t(i) * k]);
+        for (int panel = 0; panel < w.panels(); ++panel) {
+          const int first = panel * kPanelChannels;
+          const auto read = [&](int offset, int count, float* out) {
+            std::copy_n(&rows[size_t(first + offset) * k], size_t(count) * k, out);
+          };
+          std::vector<uint8_t> packed(w.panel_bytes(), 0xA5);
+          pack_panel(w, std::min(kPanelChannels, n - first), read, packed.data());
+          ASSERT_EQ(std::memcmp(packed.data(), w.panel(panel), packed.size()), 0)
+              << to_string(type) << " n=" << n << " k=" << k << " panel " << panel;
+        }
+      }
+    }
+  }
+}
+
 TEST(QuantizedMatrix, int8_stores_rows_within_half_a_step) {
   Random random(testing::test_seed());
   const int k = 328;
