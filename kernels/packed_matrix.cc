@@ -75,6 +75,33 @@ void interleave(const uint32_t* words, size_t count, int lane, uint8_t* panel) {
   }
 }
 
+// Of a whole panel no more than the end stays unwritten.
+void clear_unwritten(const PackedMatrix& matrix, int rows, uint8_t* panel) {
+  CHECK(rows > 0 && rows <= kPanelChannels);
+  const size_t bytes = matrix.panel_bytes();
+  const size_t cleared = rows < kPanelChannels ? bytes : std::min(bytes, kPanelAlignment);
+  std::memset(panel + bytes - cleared, 0, cleared);
+}
+
+// Rows of `size` elements each: read, encoded and interleaved, a few at a time.
+template <class Element, class Read, class Encode>
+void pack_rows(const PackedMatrix& matrix, int rows, size_t size, const Read& read,
+               const Encode& encode, uint8_t* panel) {
+  const size_t count = row_words(matrix);
+  std::vector<Element> elements(kRowsAtOnce * size);
+  std::vector<uint32_t> words(kRowsAtOnce * count);
+  for (int first = 0; first < rows; first += kRowsAtOnce) {
+    const int some = std::min(kRowsAtOnce, rows - first);
+    read(first, some, elements.data());
+    for (int i = 0; i < some; ++i) {
+      encode(matrix, &elements[i * size], first + i, &words[i * count], panel);
+    }
+    // Rows that are not there are 0, be it in a coding that has another number for that.
+    std::fill(words.begin() + static_cast<ptrdiff_t>(some * count), words.end(), 0u);
+    interleave(words.data(), count, first, panel);
+  }
+}
+
 }  // namespace
 
 void FreeAligned::operator()(uint8_t* p) const {
@@ -97,6 +124,7 @@ size_t PackedMatrix::multipliers_offset() const {
 size_t PackedMatrix::scales_offset() const {
   const auto weights = static_cast<size_t>(groups()) * kGroup * kPanelChannels;
   if (type == WeightType::kInt8) return weights;
+  if (block_scales) return multipliers_offset();
   return multipliers_offset() + static_cast<size_t>(groups()) * 2 * kPanelChannels;
 }
 
@@ -105,11 +133,13 @@ size_t PackedMatrix::panel_bytes() const {
     const size_t element = type == WeightType::kF32 ? sizeof(float) : sizeof(uint16_t);
     return static_cast<size_t>(k) * kPanelChannels * element;
   }
-  const size_t scales = static_cast<size_t>(groups()) * kPanelChannels * sizeof(uint16_t);
+  const size_t scales_of_lane = static_cast<size_t>(groups()) * (kGroup / scale_span());
+  const size_t scales = scales_of_lane * kPanelChannels * sizeof(uint16_t);
   return round_up(scales_offset() + scales, kPanelAlignment);
 }
 
-PackedMatrix describe_matrix(WeightType type, MatrixLayout layout, int n, int k) {
+PackedMatrix describe_matrix(WeightType type, MatrixLayout layout, int n, int k,
+                             bool block_scales) {
   CHECK(n > 0 && k > 0 && k % 8 == 0);
   PackedMatrix matrix;
   matrix.type = layout == MatrixLayout::kRowMajor ? WeightType::kF32 : type;
@@ -117,6 +147,8 @@ PackedMatrix describe_matrix(WeightType type, MatrixLayout layout, int n, int k)
   matrix.n = n;
   matrix.n_padded = round_up(n, kPanelChannels);
   matrix.k = k;
+  matrix.block_scales = block_scales;
+  CHECK(!block_scales || (matrix.quantized() && k % kBlock == 0));
   return matrix;
 }
 
@@ -137,28 +169,18 @@ void set_row(PackedMatrix& matrix, int channel, const float* row) {
 }
 
 void pack_panel(const PackedMatrix& matrix, int rows, const RowReader& read, uint8_t* panel) {
-  CHECK(rows > 0 && rows <= kPanelChannels);
-  const auto k = static_cast<size_t>(matrix.k);
-  const size_t bytes = matrix.panel_bytes();
-  // Of a whole panel no more than the end stays as it is.
-  const size_t kept = rows < kPanelChannels ? bytes : std::min(bytes, kPanelAlignment);
-  std::memset(panel + bytes - kept, 0, kept);
+  clear_unwritten(matrix, rows, panel);
   if (matrix.layout == MatrixLayout::kRowMajor) {
     return read(0, rows, reinterpret_cast<float*>(panel));
   }
-  const size_t count = row_words(matrix);
-  std::vector<float> values(kRowsAtOnce * k);
-  std::vector<uint32_t> words(kRowsAtOnce * count);
-  for (int first = 0; first < rows; first += kRowsAtOnce) {
-    const int some = std::min(kRowsAtOnce, rows - first);
-    read(first, some, values.data());
-    for (int i = 0; i < some; ++i) {
-      encode_row(matrix, &values[i * k], first + i, &words[i * count], panel);
-    }
-    // Rows that are not there are 0, be it in a coding that has another number for that.
-    std::fill(words.begin() + static_cast<ptrdiff_t>(some * count), words.end(), 0u);
-    interleave(words.data(), count, first, panel);
-  }
+  pack_rows<float>(matrix, rows, static_cast<size_t>(matrix.k), read, encode_row, panel);
+}
+
+void pack_panel(const PackedMatrix& matrix, int rows, const BlockRowReader& read, uint8_t* panel) {
+  CHECK(matrix.block_scales);
+  clear_unwritten(matrix, rows, panel);
+  pack_rows<WeightBlock>(matrix, rows, static_cast<size_t>(matrix.k) / kBlock, read, encode_blocks,
+                         panel);
 }
 
 void get_row(const PackedMatrix& matrix, int channel, float* row) {

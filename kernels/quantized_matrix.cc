@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 namespace cascade {
 namespace {
@@ -100,8 +101,28 @@ int group_count(const PackedMatrix& matrix, int group) {
   return std::min(kGroup, matrix.k - group * kGroup);
 }
 
-size_t scale_offset(const PackedMatrix& matrix, int lane, int group) {
-  return matrix.scales_offset() + sizeof(uint16_t) * size_t(group * kPanelChannels + lane);
+size_t scale_offset(const PackedMatrix& matrix, int lane, int index) {
+  return matrix.scales_offset() + sizeof(uint16_t) * size_t(index * kPanelChannels + lane);
+}
+
+// The bytes of `count` weights of a row, a multiple of 8.
+uint8_t* encode_weights(WeightType type, const int8_t* q, int count, uint8_t* bytes) {
+  if (type == WeightType::kInt8) {
+    for (int i = 0; i < count; ++i) bytes[i] = static_cast<uint8_t>(q[i] + kBias);
+    return bytes + count;
+  }
+  for (int i = 0; i < count; i += 8) {
+    for (int j = i; j < i + 4; ++j) {
+      *bytes++ = static_cast<uint8_t>((q[j] - kInt4Min) | (q[j + 4] - kInt4Min) << 4);
+    }
+  }
+  return bytes;
+}
+
+// The least f16 not below `x` >= 0.
+uint16_t f16_up(float x) {
+  const uint16_t nearest = f32_to_f16(x);
+  return f16_to_f32(nearest) < x ? static_cast<uint16_t>(nearest + 1) : nearest;
 }
 
 }  // namespace
@@ -115,6 +136,18 @@ QuantizedGroup quantize_int8(const float* weights, int count) {
     group.q[i] = static_cast<int8_t>(round_small(clamped(weights[i] * inv, -127, 127)));
   }
   return group;
+}
+
+WeightBlock quantize_block(WeightType type, const float* weights) {
+  const float units = type == WeightType::kInt8 ? 127.0f : static_cast<float>(kInt4Max);
+  WeightBlock block = {};
+  constexpr float kF16Max = 65504.0f;
+  block.scale = f16_up(clamped(largest_magnitude(weights, kBlock) / units, 0, kF16Max));
+  const float inv = inverse(f16_to_f32(block.scale));
+  for (int i = 0; i < kBlock; ++i) {
+    block.q[i] = static_cast<int8_t>(round_small(clamped(weights[i] * inv, -units, units)));
+  }
+  return block;
 }
 
 QuantizedGroup quantize_int4(const float* weights, int count) {
@@ -148,6 +181,13 @@ size_t quantized_row_words(const PackedMatrix& matrix) {
 
 void encode_quantized_row(const PackedMatrix& matrix, const float* row, int lane, uint32_t* words,
                           uint8_t* panel) {
+  if (matrix.block_scales) {
+    std::vector<WeightBlock> blocks;
+    for (int k = 0; k < matrix.k; k += kBlock) {
+      blocks.push_back(quantize_block(matrix.type, row + k));
+    }
+    return encode_blocks(matrix, blocks.data(), lane, words, panel);
+  }
   auto* bytes = reinterpret_cast<uint8_t*>(words);
   const bool int8 = matrix.type == WeightType::kInt8;
   for (int g = 0; g < matrix.groups(); ++g) {
@@ -156,15 +196,8 @@ void encode_quantized_row(const PackedMatrix& matrix, const float* row, int lane
     const QuantizedGroup group =
         int8 ? quantize_int8(weights, count) : quantize_int4(weights, count);
     std::memcpy(panel + scale_offset(matrix, lane, g), &group.scale, sizeof group.scale);
-    if (int8) {
-      for (int i = 0; i < kGroup; ++i) *bytes++ = static_cast<uint8_t>(group.q[i] + kBias);
-      continue;
-    }
-    for (int i = 0; i < kGroup; i += 8) {
-      for (int j = i; j < i + 4; ++j) {
-        *bytes++ = static_cast<uint8_t>((group.q[j] - kInt4Min) | (group.q[j + 4] - kInt4Min) << 4);
-      }
-    }
+    bytes = encode_weights(matrix.type, group.q, kGroup, bytes);
+    if (int8) continue;
     uint8_t* multipliers = panel + matrix.multipliers_offset() + g * 2 * kPanelChannels;
     for (int half = 0; half < 2; ++half) {
       multipliers[half * kPanelChannels + lane] =
@@ -173,11 +206,23 @@ void encode_quantized_row(const PackedMatrix& matrix, const float* row, int lane
   }
 }
 
+void encode_blocks(const PackedMatrix& matrix, const WeightBlock* blocks, int lane, uint32_t* words,
+                   uint8_t* panel) {
+  auto* bytes = reinterpret_cast<uint8_t*>(words);
+  const WeightBlock none = {};
+  for (int i = 0; i < matrix.groups() * (kGroup / kBlock); ++i) {
+    const WeightBlock& block = i < matrix.k / kBlock ? blocks[i] : none;
+    std::memcpy(panel + scale_offset(matrix, lane, i), &block.scale, sizeof block.scale);
+    bytes = encode_weights(matrix.type, block.q, kBlock, bytes);
+  }
+}
+
 int quantized_weight(const PackedMatrix& matrix, int panel, int lane, int k) {
   const uint8_t* data = matrix.panel(panel);
   if (matrix.type == WeightType::kInt8) return data[int8_index(lane, k)];
   const uint8_t byte = data[int4_index(lane, k)];
   const int q = (k % 8 < 4 ? byte & 15 : byte >> 4) + kInt4Min;
+  if (matrix.block_scales) return q + kBias;
   const int group = k / kGroup, subgroup = k % kGroup / kSubgroup;
   const uint8_t pair =
       data[matrix.multipliers_offset() + (group * 2 + subgroup / 2) * kPanelChannels + lane];
@@ -185,17 +230,17 @@ int quantized_weight(const PackedMatrix& matrix, int panel, int lane, int k) {
   return q * m + kBias;
 }
 
-float group_scale(const PackedMatrix& matrix, int panel, int lane, int group) {
+float weight_scale(const PackedMatrix& matrix, int panel, int lane, int index) {
   uint16_t scale;
-  std::memcpy(&scale, matrix.panel(panel) + scale_offset(matrix, lane, group), sizeof scale);
-  return bf16_to_f32(scale);
+  std::memcpy(&scale, matrix.panel(panel) + scale_offset(matrix, lane, index), sizeof scale);
+  return matrix.block_scales ? f16_to_f32(scale) : bf16_to_f32(scale);
 }
 
 void get_quantized_row(const PackedMatrix& matrix, int channel, float* row) {
   const int panel = channel / kPanelChannels, lane = channel % kPanelChannels;
   for (int k = 0; k < matrix.k; ++k) {
     const int q = quantized_weight(matrix, panel, lane, k) - kBias;
-    row[k] = static_cast<float>(q) * group_scale(matrix, panel, lane, k / kGroup);
+    row[k] = static_cast<float>(q) * weight_scale(matrix, panel, lane, k / matrix.scale_span());
   }
 }
 

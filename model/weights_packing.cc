@@ -39,6 +39,17 @@ void pack_panel(const Tensor& tensor, const PackJob& job, size_t panel, uint8_t*
   const int k = job.matrix->k;
   const int begin = static_cast<int>(panel) * kPanelChannels;
   const int rows = std::min(static_cast<int>(tensor.shape[0]) - begin, kPanelChannels);
+  if (job.matrix->block_scales) {
+    const size_t blocks = static_cast<size_t>(k) / kBlock;
+    const auto read = [&](int first, int count, WeightBlock* out_blocks) {
+      for (int i = 0; i < count; ++i) {
+        const uint64_t at = uint64_t(tensor.file_row(begin + first + i)) * uint64_t(k);
+        const uint8_t* from = tensor.bytes.data() + bytes_of_values(tensor.type, at);
+        read_weight_blocks(tensor.type, from, blocks, out_blocks + size_t(i) * blocks);
+      }
+    };
+    return pack_panel(*job.matrix, rows, read, out);
+  }
   const auto read = [&](int first, int count, float* values) {
     for (int i = 0; i < count; ++i) {
       read_elements(tensor, tensor.file_row(begin + first + i) * k, k, values + size_t(i) * k);

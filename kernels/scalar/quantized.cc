@@ -39,12 +39,12 @@ void quantized_gemm(const QuantizedGemmArgs& args) {
       const QuantizedRow x = quantized_row(args.x, args.rows, r, w.k);
       for (int lane = 0; lane < kPanelChannels; ++lane) {
         float sum = 0;
-        for (int g = 0; g < w.groups(); ++g) {
+        for (int begin = 0, i = 0; begin < w.groups() * kGroup; begin += w.scale_span(), ++i) {
           int dot = 0;
-          for (int k = g * kGroup; k < (g + 1) * kGroup; ++k) {
+          for (int k = begin; k < begin + w.scale_span(); ++k) {
             dot += x.q[k / 4 * 4 * x.lanes + k % 4] * (quantized_weight(w, panel, lane, k) - 128);
           }
-          const float scale = x.scale[g * x.lanes] * group_scale(w, panel, lane, g);
+          const float scale = x.scale[begin / kGroup * x.lanes] * weight_scale(w, panel, lane, i);
           sum = std::fmaf(static_cast<float>(dot), scale, sum);
         }
         args.y[r * args.y_stride + size_t(panel) * kPanelChannels + lane] = sum;
