@@ -1,6 +1,5 @@
 // The chain tree: what is kept, and what is let go of.
 #include <algorithm>
-#include <ranges>
 
 #include "base/check.h"
 #include "cache/chain_node.h"
@@ -163,7 +162,8 @@ size_t ChainIndex::drop_subtree(TenantId tenant, Tokens tokens, int64_t keep, Re
     for (const auto& below : doomed[i]->children) doomed.push_back(below.get());
   }
   size_t removed = 0;
-  for (Node* node : std::views::reverse(doomed)) {
+  for (auto it = doomed.rbegin(); it != doomed.rend(); ++it) {
+    Node* const node = *it;
     while (holds && !node->ending_holds.empty()) drop_hold(node->ending_holds.back());
     if (!node->children.empty() || node->locked() || node->held()) continue;
     remove(node, why);

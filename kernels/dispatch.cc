@@ -1,6 +1,8 @@
 // Which instruction sets this CPU has, and their tables.
 #include "kernels/kernels.h"
 
+#include <cpuid.h>
+
 #include <algorithm>
 
 #include "kernels/kv_format.h"
@@ -10,9 +12,15 @@
 namespace cascade {
 namespace {
 
+// Asked of the CPU itself: __builtin_cpu_supports of Clang 14 does not know the name. That the
+// system keeps the registers follows from AVX2.
+bool has_f16c() {
+  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
+}
+
 bool has_avx2() {
-  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 &&
-         __builtin_cpu_supports("f16c") != 0;
+  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 && has_f16c();
 }
 
 bool has_avx512() {

@@ -148,6 +148,7 @@ class Packing {
 }  // namespace
 
 void read_elements(const Tensor& tensor, size_t first, size_t count, float* out) {
+  if (count == 0) return;  // a tensor without elements has no bytes
   const uint8_t* from = tensor.bytes.data() + bytes_of_values(tensor.type, first);
   if (tensor.type == TensorType::kF32) {
     std::memcpy(out, from, count * sizeof(float));

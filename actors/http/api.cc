@@ -45,7 +45,8 @@ std::optional<ApiError> Api::admit(HttpCall& call, bool check_host) const {
     return request_error(403, "host_not_allowed",
                          "the Host header names none of this server's names: see --http-host");
   }
-  if (!request.origin.empty() && !http::origin_allowed(options_.hosts, request.origin)) {
+  const http::HostRules& hosts = options_.hosts;
+  if (!request.origin.empty() && !http::origin_allowed(hosts, request.origin, request.host)) {
     return request_error(403, "origin_not_allowed", "pages of other sites may not use this server");
   }
   const http::RouteMatch match = http::find_route(request.method, request.path);

@@ -74,6 +74,7 @@ class Api {
                            wire::Message message, bool logprobs);
   Task<std::optional<Pieces>> pieces_of(Exchange& exchange, const wire::Final& final);
   void count(const wire::Message& message);
+  void count_cancelled();
 
   // api_responses.cc
   struct FoundOutput {

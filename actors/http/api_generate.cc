@@ -55,6 +55,11 @@ void Api::count(const wire::Message& message) {
   }
 }
 
+// Its client went away before its end.
+void Api::count_cancelled() {
+  metrics_.count_failure(std::string(to_string(ErrorCode::kCancelled)));
+}
+
 // The texts of the tokens that log-probabilities are of; nullopt if the client has gone.
 Task<std::optional<Api::Pieces>> Api::pieces_of(Exchange& exchange, const wire::Final& final) {
   const std::vector<int32_t> tokens = openai::logprob_tokens(final);
@@ -136,7 +141,10 @@ Task<bool> Api::answer_generation(HttpCall& call, Exchange& exchange,
     stream.accept(std::get<wire::Accepted>(*message));
     message = co_await exchange.next();
   }
-  if (!message) co_return false;
+  if (!message) {
+    count_cancelled();
+    co_return false;
+  }
   const bool ended = std::holds_alternative<wire::Final>(*message) ||
                      std::holds_alternative<wire::ErrorReply>(*message);
   const auto wrong = ended ? no_answer(*message, grammar_param) : std::nullopt;
@@ -172,8 +180,8 @@ Task<bool> Api::stream_answer(HttpCall& call, Exchange& exchange, openai::Answer
   bool sent = co_await call.connection.begin_stream(head);
   std::string events = stream.begin();
   auto last_sent = Connection::Clock::now();
+  bool ended = false;
   while (sent) {
-    bool ended = false;
     if (const auto* delta = std::get_if<wire::Delta>(&message)) {
       events += stream.delta(*delta);
     } else if (!std::holds_alternative<wire::Progress>(message)) {
@@ -203,6 +211,7 @@ Task<bool> Api::stream_answer(HttpCall& call, Exchange& exchange, openai::Answer
     if (!next) break;
     message = *std::move(next);
   }
+  if (!ended) count_cancelled();
   co_return false;
 }
 

@@ -42,7 +42,7 @@ Exchange::Exchange(SchedulerLink& link, std::string tenant)
 
 Exchange::~Exchange() {
   link_.exchanges_.erase(route_);
-  if (open_) link_.send(tenant_, route_, {{}, wire::ClientGone{}});
+  if (open_) (void)link_.send(tenant_, route_, {{}, wire::ClientGone{}});
 }
 
 void Exchange::send(wire::Message message) {
@@ -50,8 +50,10 @@ void Exchange::send(wire::Message message) {
   static_assert(sizeof words == sizeof request_);
   std::memcpy(request_.data(), words.data(), sizeof words);
   open_ = true;
-  if (link_.send(tenant_, route_, {request_, std::move(message)})) return;
-  deliver(request_, wire::ErrorReply{unreachable(), kRetryAfterMs});
+  const Status sent = link_.send(tenant_, route_, {request_, std::move(message)});
+  if (sent.ok()) return;
+  const bool later = sent.error().code == ErrorCode::kUnavailable;
+  deliver(request_, wire::ErrorReply{sent.error(), later ? kRetryAfterMs : 0});
 }
 
 void Exchange::deliver(const wire::RequestId& id, wire::Message&& message) {
@@ -103,11 +105,15 @@ SchedulerLink::SchedulerLink(asio::io_context& io, ZmqContext& context,
                              const std::set<std::string>& tenants, uint64_t incarnation)
     : io_(io), ports_(io, context, Door::kHttp, tenants, incarnation) {}
 
-bool SchedulerLink::send(const std::string& tenant, const std::string& route,
-                         const wire::Envelope& envelope) {
+Status SchedulerLink::send(const std::string& tenant, const std::string& route,
+                           const wire::Envelope& envelope) {
   wire::Frames frames = wire::encode(envelope);
+  // As of a client's own message: the scheduler takes it for granted that it can be read.
+  const auto readable = wire::decode(frames);
+  if (!readable.ok()) return readable.error();
   frames.insert(frames.begin(), route);
-  return ports_.send(tenant, frames);
+  if (ports_.send(tenant, frames)) return {};
+  return unreachable();
 }
 
 Task<> SchedulerLink::run(const std::string& tenant, std::function<void()> on_stop) {

@@ -70,7 +70,8 @@ class SchedulerLink {
 
  private:
   friend class Exchange;
-  bool send(const std::string& tenant, const std::string& route, const wire::Envelope& envelope);
+  // Errors: kUnavailable; as wire::decode for what no client may send.
+  Status send(const std::string& tenant, const std::string& route, const wire::Envelope& envelope);
   void fail_all();
 
   asio::io_context& io_;

@@ -92,6 +92,7 @@ struct Request {
   bool dead_end = false;  // nobody will ever go on from what was sampled
 
   std::vector<wire::Delta> held_deltas;  // for want of params.delta_credit, which counts down
+  bool had_delta_credit = false;         // else its text comes with Final only
   int64_t accepted_us = 0;
   int64_t prefill_start_us = 0;
   int64_t first_token_us = 0;

@@ -365,6 +365,7 @@ class SchedulerCore {
   // Status and statistics: scheduler_status.cc.
   void on(const Client& client, const wire::RequestId& id, const wire::StatusRequest&);
   void on(const Client& client, const wire::RequestId& id, const wire::StatsRequest&);
+  void keep_own(const std::string& tenant, wire::StatusReply& status);
   wire::CacheStats cache_stats() const;
   wire::DiskStats disk_stats() const;
   std::vector<wire::ChunkGroup> chunk_groups(const std::string& tenant);

@@ -145,6 +145,7 @@ void SchedulerCore::accept(const Client& client, const wire::RequestId& id,
   request.id = id;
   request.params = std::move(params);
   request.prefix = prefix;
+  request.had_delta_credit = request.params.delta_credit != 0;
   request.accepted_us = request.last_sent_us = clock_.monotonic_us();
   if (const Status prepared = prepare(request); !prepared.ok()) {
     leave_session(request);
@@ -354,6 +355,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   Request& request = *requests_.at(found->second);
   reply(client, id, wire::Ack{});
   if (!request.params.delta_credit) return;  // it needs none
+  request.had_delta_credit = true;
   const int64_t total = int64_t{*request.params.delta_credit} + credit.deltas;
   request.params.delta_credit =
       static_cast<int32_t>(std::min<int64_t>(total, wire::kDeltaCreditMax));
@@ -412,7 +414,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
     for (OutputStream::Piece& piece : request.output->finish()) {
       rest.push_back({std::move(piece.text), piece.reasoning});
     }
-    send_deltas(request, std::move(rest), /*last=*/true);
+    if (request.had_delta_credit) send_deltas(request, std::move(rest), /*last=*/true);
     final.text = request.output->answer();
     final.reasoning = request.output->reasoning();
     final.usage.reasoning_tokens = request.output->reasoning_tokens();
@@ -426,7 +428,6 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
     // A conversation may go on from half an answer, but not from half a thought.
     request.dead_end = request.client_gone || request.output->answer().empty();
   }
-  tell_of(request, EventKind::kRequestFinished, finish_reason);
   final.token_ids = request.sampled;
   if (request.params.logprobs) final.logprobs = request.logprobs;
   final.top_token_ids = std::move(request.top_token_ids);
@@ -448,6 +449,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
   } else {
     reply_when_stored(request.client, request.id, names, std::move(final));
   }
+  tell_of(request, EventKind::kRequestFinished, finish_reason);
   forget(request.handle);
 }
 

@@ -59,7 +59,30 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   status.decode_tokens_per_s = per_second(speed_.decode_token_us());
   status.actors_restarted = actors_restarted_;
   status.warnings = warnings();
+  if (client.tenant != kLocalTenant) keep_own(client.tenant, status);
   reply(client, id, std::move(status));
+}
+
+// What others do together is nobody's business but the administrator's.
+void SchedulerCore::keep_own(const std::string& tenant, wire::StatusReply& status) {
+  status.kv_pages_used = static_cast<int64_t>(index_.node_count(tenant_id(tenant)));
+  status.kv_bytes_used = status.kv_pages_used * static_cast<int64_t>(arena_.page_bytes());
+  status.requests_running = status.requests_waiting = 0;
+  for (const auto& [handle, request] : requests_) {
+    if (request->client.tenant != tenant) continue;
+    ++(request->running() ? status.requests_running : status.requests_waiting);
+  }
+  status.chunks_input = status.chunks_output = 0;
+  registry_.for_each(tenant, [&](const ChunkEntry& entry) {
+    ++(entry.chunk.type == ChunkType::kOutput ? status.chunks_output : status.chunks_input);
+  });
+  status.tokens_waiting = status.requests_preempted = 0;
+  status.requests_done = status.requests_failed = status.requests_cancelled = 0;
+  status.tokens_reused = status.tokens_prefilled = status.tokens_reprefilled = 0;
+  status.tokens_generated = status.pages_evicted = 0;
+  status.reprefills_pending = 0;
+  status.actors_restarted.clear();
+  status.warnings.clear();
 }
 
 SchedulerLoad SchedulerCore::load() const {

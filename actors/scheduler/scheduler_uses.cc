@@ -17,9 +17,10 @@ TokenSpan find_text(std::span<const int32_t> prompt, std::span<const int32_t> te
   const size_t margin = text.size() > kWholeTextTokensMax ? 1 : 0;
   const TokenSpan anywhere = {0, static_cast<int64_t>(prompt.size())};
   if (text.empty()) return anywhere;
-  const auto found = std::ranges::search(prompt, text.subspan(margin, text.size() - 2 * margin));
-  if (found.empty()) return anywhere;
-  const auto begin = found.begin() - prompt.begin() - static_cast<ptrdiff_t>(margin);
+  const auto middle = text.subspan(margin, text.size() - 2 * margin);
+  const auto found = std::search(prompt.begin(), prompt.end(), middle.begin(), middle.end());
+  if (found == prompt.end()) return anywhere;
+  const auto begin = found - prompt.begin() - static_cast<ptrdiff_t>(margin);
   const auto end = begin + static_cast<ptrdiff_t>(text.size());
   return {std::max<int64_t>(0, begin), std::min<int64_t>(end, std::ssize(prompt))};
 }

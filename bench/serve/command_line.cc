@@ -67,6 +67,7 @@ struct AllOptions {
   RegistryOptions registry;
   GatewayOptions gateway;
   IsolationOptions isolation;
+  SlowClientsOptions slow_clients;
 };
 
 namespace {
@@ -204,6 +205,21 @@ void add_isolation(CLI::App& app, IsolationOptions& options, Status& status) {
   command->callback([&] { status = isolation(options); });
 }
 
+void add_slow_clients(CLI::App& app, SlowClientsOptions& options, Status& status) {
+  auto* command =
+      app.add_subcommand("slow-clients", "a client beside many connections that are slow");
+  add_serve(command, options.serve);
+  add_count(command, "--connections", options.connections, "that are slow", 1, 4000);
+  add_count(command, "--pace-ms", options.pace_ms, "between two bytes of each", 1, 60'000);
+  add_count(command, "--rounds", options.rounds, "alone and beside them", 1, 1000);
+  add_count(command, "--requests", options.requests, "through each door, in each half of a round",
+            1, 1'000'000);
+  add_count(command, "--warm-up", options.warm_up, "requests before them", 0, 1'000'000);
+  add_count(command, "--prompt-tokens", options.prompt_tokens, "of each request", 1, kTokensMax);
+  add_count(command, "--tokens", options.tokens, "of each answer", 1, kTokensMax);
+  command->callback([&] { status = slow_clients(options); });
+}
+
 }  // namespace
 
 std::shared_ptr<AllOptions> add_commands(CLI::App& app, Status& status) {
@@ -217,6 +233,7 @@ std::shared_ptr<AllOptions> add_commands(CLI::App& app, Status& status) {
   add_registry(app, all->registry, status);
   add_gateway(app, all->gateway, status);
   add_isolation(app, all->isolation, status);
+  add_slow_clients(app, all->slow_clients, status);
   return all;
 }
 

@@ -106,6 +106,17 @@ struct IsolationOptions {
   int64_t prompt_tokens = 2000;
 };
 
+struct SlowClientsOptions {
+  ServeOptions serve;
+  int64_t connections = 1000;
+  int64_t pace_ms = 1000;   // between two bytes of each
+  int64_t rounds = 3;       // alone and beside the slow ones
+  int64_t requests = 1200;  // through each door, in each half of a round
+  int64_t warm_up = 30;     // before what is measured
+  int64_t prompt_tokens = 64;
+  int64_t tokens = 16;  // of each answer
+};
+
 // Errors of all that follow: kInvalidArgument and others with an option as field where the options
 // do not fit the model or each other, before anything starts; as DaemonProcess::start, Traffic,
 // client::Client and io_error.
@@ -144,6 +155,10 @@ Status registry(const RegistryOptions& options);
 
 // What a request takes beyond the engine's own time (Final's total_us), over ZeroMQ and over HTTP.
 Status gateway(const GatewayOptions& options);
+
+// How long a steady client waits, alone and beside HTTP connections that are slow in four ways
+// (SlowCrowd).
+Status slow_clients(const SlowClientsOptions& options);
 
 // Two tenants: whether one's time to the first token tells what the other has sent, and how much
 // faster its own prompts are when they come again.

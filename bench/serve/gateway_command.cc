@@ -32,8 +32,7 @@ Status ask_zeromq(Client& client, const std::string& prompt, int64_t tokens, Tim
 }
 
 Status ask_http(HttpClient& client, const std::string& prompt, int64_t tokens, Times& times) {
-  const OrderedJson body = {
-      {"prompt", prompt}, {"max_tokens", tokens}, {"temperature", 0}, {"ignore_eos", true}};
+  const OrderedJson body = completion_body(prompt, tokens);
   const int64_t start_us = now_us();
   ASSIGN_OR_RETURN(const OrderedJson answer, client.post("/v1/completions", body));
   const int64_t seen_us = now_us() - start_us;
@@ -63,11 +62,9 @@ Status gateway(const GatewayOptions& options) {
   constexpr double kZeroMqTargetMs = 0.3, kHttpTargetMs = 1;  // at the median
   ASSIGN_OR_RETURN(const auto stage, Stage::prepare(options.serve));
   RETURN_IF_ERROR(stage->check_context("--prompt-tokens", options.prompt_tokens + options.tokens));
-  ASSIGN_OR_RETURN(const int port, free_port());
-  ASSIGN_OR_RETURN(const auto service,
-                   stage->start_service({"--http", "127.0.0.1:" + std::to_string(port)}));
+  ASSIGN_OR_RETURN(const auto service, stage->start_service_with_http());
   ASSIGN_OR_RETURN(Client zeromq, Client::connect(service->daemon->endpoint()));
-  ASSIGN_OR_RETURN(const auto http, HttpClient::connect(port));
+  ASSIGN_OR_RETURN(const auto http, HttpClient::connect(service->http_port));
   ASSIGN_OR_RETURN(const std::string prompt, stage->texts().words(0, options.prompt_tokens));
   Times by_zeromq, by_http, unused;
   for (int64_t i = 0; i < options.warm_up; ++i) {

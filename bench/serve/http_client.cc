@@ -16,14 +16,6 @@ namespace {
 
 constexpr int kTimeoutS = 60;
 
-sockaddr_in local_address(int port) {
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  return address;
-}
-
 Error lost() {
   return {ErrorCode::kUnavailable, "", "the HTTP connection has ended"};
 }
@@ -42,6 +34,18 @@ Result<size_t> content_length(const std::string& head) {
 }
 
 }  // namespace
+
+sockaddr_in local_address(int port) {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return address;
+}
+
+OrderedJson completion_body(const std::string& prompt, int64_t tokens) {
+  return {{"prompt", prompt}, {"max_tokens", tokens}, {"temperature", 0}, {"ignore_eos", true}};
+}
 
 Result<int> free_port() {
   const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);

@@ -1,6 +1,9 @@
 // One HTTP connection to a daemon of our own: requests with a JSON body, one after the other.
 #pragma once
 
+#include <netinet/in.h>
+
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -32,5 +35,10 @@ class HttpClient {
 
 // A port of 127.0.0.1 that nobody listens on now. Errors: as io_error.
 Result<int> free_port();
+
+sockaddr_in local_address(int port);
+
+// The body of a completion that is answered with exactly `tokens` tokens, always the same.
+OrderedJson completion_body(const std::string& prompt, int64_t tokens);
 
 }  // namespace cascade::serve

@@ -29,7 +29,7 @@ double area_under_curve(const std::vector<double>& first, std::vector<double> se
   std::ranges::sort(second);
   double pairs = 0;
   for (const double value : first) {
-    const auto [low, high] = std::ranges::equal_range(second, value);
+    const auto [low, high] = std::equal_range(second.begin(), second.end(), value);
     pairs += static_cast<double>(second.end() - high) + static_cast<double>(high - low) / 2;
   }
   return pairs / (static_cast<double>(first.size()) * static_cast<double>(second.size()));

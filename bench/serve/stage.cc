@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "bench/serve/http_client.h"
 #include "bench/speed/bench_setup.h"
 #include "bench/speed/machine.h"
 
@@ -65,6 +66,13 @@ Result<std::unique_ptr<Service>> Stage::start_service(
   const auto folder = folder_->path() / std::to_string(++daemons_);
   RETURN_IF_ERROR(make_state_dir(folder));
   return start_in(folder, further_arguments);
+}
+
+Result<std::unique_ptr<Service>> Stage::start_service_with_http() {
+  ASSIGN_OR_RETURN(const int port, free_port());
+  ASSIGN_OR_RETURN(auto service, start_service({"--http", "127.0.0.1:" + std::to_string(port)}));
+  service->http_port = port;
+  return service;
 }
 
 Result<std::unique_ptr<Service>> Stage::start_again(const Service& ended) {

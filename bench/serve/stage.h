@@ -28,6 +28,7 @@ struct Service {
   std::unique_ptr<DaemonProcess> daemon;
   std::unique_ptr<Traffic> traffic;  // ends before the daemon
   int control = 0;
+  int http_port = 0;  // 0: none
 
   Result<wire::StatusReply> status() { return traffic->status(control); }
   ProcessMemory memory() const { return memory_of(daemon->pid()); }
@@ -42,6 +43,8 @@ class Stage {
   // DaemonProcess::start.
   Result<std::unique_ptr<Service>> start_service(
       const std::vector<std::string>& further_arguments = {});
+  // The same, with HTTP at a free port, service->http_port. Further errors: as free_port.
+  Result<std::unique_ptr<Service>> start_service_with_http();
   // One in the directories of `ended`, whose daemon does not run any more.
   Result<std::unique_ptr<Service>> start_again(const Service& ended);
 

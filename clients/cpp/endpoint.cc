@@ -57,9 +57,13 @@ bool is_unreachable(const Error& error) {
   return error.code == ErrorCode::kUnavailable && error.field == kEndpointField;
 }
 
-std::string default_endpoint() {
+std::string endpoint_of_environment() {
   const char* given = std::getenv("CASCADE_ENDPOINT");
-  if (given != nullptr && *given != '\0') return given;
+  return given == nullptr ? "" : given;
+}
+
+std::string default_endpoint() {
+  if (std::string given = endpoint_of_environment(); !given.empty()) return given;
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   if (runtime != nullptr && *runtime == '/') {
     const std::string path = std::string(runtime) + "/cascaded/cascaded.sock";

@@ -14,7 +14,9 @@ Error unreachable(std::string message);
 // Whether `error` was made by unreachable().
 bool is_unreachable(const Error& error);
 
-// $CASCADE_ENDPOINT; else ipc://$XDG_RUNTIME_DIR/cascaded/cascaded.sock if that socket exists; else
+// $CASCADE_ENDPOINT; empty if it is not set.
+std::string endpoint_of_environment();
+// The same; else ipc://$XDG_RUNTIME_DIR/cascaded/cascaded.sock if that socket exists; else
 // ipc:///run/cascaded/cascaded.sock. Reads the environment: not while another thread changes it.
 std::string default_endpoint();
 

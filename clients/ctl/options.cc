@@ -2,8 +2,10 @@
 #include "clients/ctl/options.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <charconv>
 #include <iostream>
+#include <span>
 
 #include "base/utf8.h"
 #include "clients/cpp/endpoint.h"
@@ -11,6 +13,7 @@
 #include "clients/ctl/grammar_options.h"
 #include "clients/ctl/offline_options.h"
 #include "clients/ctl/run.h"
+#include "clients/ctl/screen.h"
 #include "clients/ctl/session_options.h"
 #include "clients/ctl/terminal_text.h"
 #include "clients/ctl/watch_options.h"
@@ -302,16 +305,29 @@ std::string commands_of(const CLI::App& app) {
   return names;
 }
 
-// Says what is wrong with the command line, or what was asked for; returns the exit code.
-int explain(const CLI::App& app, const CLI::ParseError& error) {
+// "A command is missing; it must be one of: …"; empty where that is not what is wrong.
+std::string missing_command(const CLI::App& app, const CLI::ParseError& error) {
   const std::string commands = commands_of(app);
   const bool no_command = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
-  if (!no_command || commands.empty()) return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  if (!no_command || commands.empty()) return {};
   const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
-  std::cerr << (unknown.empty() ? "A command is missing"
-                                : "\"" + one_line(unknown.front()) + "\" is no command here")
-            << "; it must be one of: " << commands << "\nRun with --help for more information."
-            << std::endl;
+  return (unknown.empty() ? "A command is missing"
+                          : "\"" + one_line(unknown.front()) + "\" is no command here") +
+         "; it must be one of: " + commands;
+}
+
+// Says what is wrong with the command line, or what was asked for; returns the exit code. `json`:
+// where mistakes go as JSON; nullptr: to be said as text.
+int explain(const CLI::App& app, const CLI::ParseError& error, std::ostream* json) {
+  const std::string missing = missing_command(app, error);
+  const bool wrong = error.get_exit_code() != 0;
+  if (json != nullptr && wrong) {
+    const std::string what = missing.empty() ? one_line(error.what()) : missing;
+    *json << dump_json(json_of_error(invalid_argument("", what))) << std::endl;
+    return kExitUsage;
+  }
+  if (missing.empty()) return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  std::cerr << missing << "\nRun with --help for more information." << std::endl;
   return kExitUsage;
 }
 
@@ -343,7 +359,7 @@ Status check_options(const Options& options) {
   return wire::check_request(request);
 }
 
-std::variant<Options, int> parse_options(int argc, const char* const* argv) {
+std::variant<Options, int> parse_options(int argc, const char* const* argv, std::ostream& out) {
   CLI::App app("Talks to cascaded, the inference daemon that throws no work away.", "cascadectl");
   app.set_version_flag("--version", std::string("cascadectl ") + CASCADE_VERSION);
   app.footer(
@@ -361,14 +377,17 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv) {
     if (argument) options.generate.query = parsed.query_argument;
     if (option) options.generate.query = parsed.query_option;
   } catch (const CLI::ParseError& error) {
-    return explain(app, error);
+    const std::span arguments(argv, static_cast<size_t>(argc));
+    const bool json = std::ranges::find(arguments, std::string_view("--json")) != arguments.end();
+    return explain(app, error, json ? &out : nullptr);
   }
   parsed.options.command = chosen(parsed);
   if (parsed.options.command == Options::Command::kCompletion) {
     parsed.options.completion.words = words_of(app);
   }
   parsed.options.generate.contexts = ordered_contexts(parsed);
-  parsed.options.endpoint_given = !parsed.options.endpoint.empty();
+  parsed.options.endpoint_given =
+      !parsed.options.endpoint.empty() || !client::endpoint_of_environment().empty();
   if (parsed.options.endpoint.empty()) parsed.options.endpoint = client::default_endpoint();
   return parsed.options;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <optional>
 #include <string>
 #include <variant>
@@ -115,8 +116,8 @@ struct Options {
     kCompletion,
   };
   Command command = Command::kStatus;
-  std::string endpoint;  // never empty
-  bool endpoint_given = false;
+  std::string endpoint;         // never empty
+  bool endpoint_given = false;  // by an option or the environment
   bool json = false;
   GenerateOptions generate;
   ChatOptions chat;
@@ -140,7 +141,7 @@ struct Options {
 Status check_options(const Options& options);
 
 // The options, or the exit code if help was asked for or the command line is wrong; what is to be
-// said has been printed then.
-std::variant<Options, int> parse_options(int argc, const char* const* argv);
+// said has been printed then: with --json, what is wrong, to `out`.
+std::variant<Options, int> parse_options(int argc, const char* const* argv, std::ostream& out);
 
 }  // namespace cascade::ctl

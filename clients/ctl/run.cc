@@ -155,7 +155,7 @@ std::optional<int> run_offline(Screen& screen, const Options& options) {
 
 int run(int argc, char** argv) {
   set_locale();
-  const std::variant<Options, int> parsed = parse_options(argc, argv);
+  const std::variant<Options, int> parsed = parse_options(argc, argv, std::cout);
   if (const int* code = std::get_if<int>(&parsed)) return *code;
   const Options& options = std::get<Options>(parsed);
   Screen screen = standard_screen(options.json);

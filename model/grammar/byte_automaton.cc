@@ -58,9 +58,9 @@ void ByteAutomaton::mark_live() {
   while (!left.empty()) {
     const State state = left.back();
     left.pop_back();
-    const auto into =
-        std::ranges::equal_range(pending_, state, {}, [](const auto& e) { return e.edge.target; });
-    for (const PendingEdge& edge : into) reach(edge.from);
+    const auto target = [](const PendingEdge& e) { return e.edge.target; };
+    auto into = std::ranges::lower_bound(pending_, state, {}, target);
+    for (; into != pending_.end() && target(*into) == state; ++into) reach(into->from);
   }
 }
 

@@ -152,7 +152,7 @@ class Determiniser {
       }
     }
     std::ranges::sort(borders);
-    borders.erase(std::ranges::unique(borders).begin(), borders.end());
+    borders.erase(std::unique(borders.begin(), borders.end()), borders.end());
     std::vector<CodePointDfa::Edge> edges;
     for (size_t i = 0; i + 1 < borders.size() && work_ > 0; ++i) {
       const uint32_t low = borders[i], high = borders[i + 1] - 1;

@@ -23,8 +23,7 @@ class Compiler {
       : builder_(builder),
         pieces_(pieces),
         document_(schema, field, work),
-        values_(document_, work),
-        work_(work) {}
+        values_(document_, work) {}
 
   Result<GrammarNodeId> compile() {
     ASSIGN_OR_RETURN(const GrammarNodeId root, node_of({{&document_.root()}}));
@@ -269,7 +268,6 @@ class Compiler {
   JsonPieces& pieces_;
   SchemaDocument document_;
   SchemaValues values_;
-  size_t& work_;
   std::map<Conjunction, GrammarNodeId> nodes_;
   std::deque<std::pair<GrammarNodeId, Conjunction>> left_;  // to be made
   std::map<std::tuple<const CodePointDfa*, uint32_t, uint32_t>, GrammarNodeId> strings_;

@@ -173,7 +173,9 @@ void BpeMerges::apply_long(std::vector<int32_t>& symbols, BpeMergeScratch& scrat
   const size_t count = symbols.size();
   CHECK(count < (size_t{1} << 31));
   const auto end = static_cast<uint32_t>(count);
-  auto& [previous, next, heap] = scratch;
+  auto& previous = scratch.previous;
+  auto& next = scratch.next;
+  auto& heap = scratch.heap;
   previous.resize(count);
   next.resize(count);
   heap.clear();

@@ -8,6 +8,9 @@
 namespace cascade {
 namespace {
 
+// Of an unknown field's name, in an error; longer than any that tokenizers have.
+constexpr size_t kFieldBytesMax = 64;
+
 template <class T>
 Result<T> with_path(Result<T> result, std::string_view path) {
   if (result.ok()) return result;
@@ -96,7 +99,8 @@ Result<int64_t> JsonPart::whole(std::string_view key, int64_t min, int64_t max) 
 Status JsonPart::only(std::initializer_list<std::string_view> keys) const {
   for (const auto& [key, value] : value_->items()) {
     if (value.is_null() || std::find(keys.begin(), keys.end(), key) != keys.end()) continue;
-    return unsupported(path_of(key), "is a field that this tokenizer does not know");
+    const std::string shown = key.size() <= kFieldBytesMax ? key : quote_text(key);
+    return unsupported(path_of(shown), "is a field that this tokenizer does not know");
   }
   return {};
 }

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <iostream>
+
 #include "clients/ctl/run.h"
 #include "clients/ctl/stats_text.h"
 #include "clients/ctl/status_text.h"
@@ -18,7 +20,7 @@ std::variant<Options, int> parse(Arguments arguments) {
   arguments.insert(arguments.begin(), {"cascadectl"});
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();
-  auto parsed = parse_options(static_cast<int>(arguments.size()), arguments.data());
+  auto parsed = parse_options(static_cast<int>(arguments.size()), arguments.data(), std::cout);
   (void)::testing::internal::GetCapturedStdout();
   (void)::testing::internal::GetCapturedStderr();
   return parsed;

@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <iostream>
 
+#include "base/json.h"
 #include "clients/ctl/run.h"
 
 namespace cascade::ctl {
@@ -13,7 +15,7 @@ namespace {
 
 std::variant<Options, int> parse(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "cascadectl");
-  return parse_options(static_cast<int>(arguments.size()), arguments.data());
+  return parse_options(static_cast<int>(arguments.size()), arguments.data(), std::cout);
 }
 
 Options options_of(const std::vector<const char*>& arguments) {
@@ -139,6 +141,24 @@ std::string refusal(const std::vector<const char*>& arguments) {
   std::string printed = ::testing::internal::GetCapturedStderr();
   EXPECT_EQ(code, kExitUsage) << printed;
   return printed;
+}
+
+TEST(Options, mistakes_are_json_where_that_was_asked_for) {
+  const std::vector<std::vector<const char*>> wrong = {
+      {"chunk", "list", "--type", "zzz", "--json"},
+      {"--json", "nope"},
+      {"--json"},
+      {"generate", "--temperature", "abc", "--json"}};
+  for (const auto& arguments : wrong) {
+    ::testing::internal::CaptureStdout();
+    const int code = exit_code(arguments);
+    const std::string printed = ::testing::internal::GetCapturedStdout();
+    EXPECT_EQ(code, kExitUsage);
+    const Json json = Json::parse(printed, nullptr, /*allow_exceptions=*/false);
+    ASSERT_TRUE(json.is_object()) << printed;
+    EXPECT_EQ(json["error"]["code"], "invalid_argument");
+    EXPECT_FALSE(json["error"]["message"].get<std::string>().empty());
+  }
 }
 
 TEST(Options, refuse_numbers_outside_their_range_by_name) {

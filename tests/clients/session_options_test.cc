@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <iostream>
+
 #include "clients/ctl/run.h"
 
 namespace cascade::ctl {
@@ -21,7 +23,7 @@ Outcome parse(Arguments arguments) {
   arguments.insert(arguments.begin(), {"cascadectl"});
   ::testing::internal::CaptureStdout();
   ::testing::internal::CaptureStderr();
-  auto parsed = parse_options(static_cast<int>(arguments.size()), arguments.data());
+  auto parsed = parse_options(static_cast<int>(arguments.size()), arguments.data(), std::cout);
   (void)::testing::internal::GetCapturedStdout();
   return {std::move(parsed), ::testing::internal::GetCapturedStderr()};
 }

@@ -64,7 +64,7 @@ void look_at(const http::Request& request) {
   for (const bool any_address : {false, true}) {
     const http::HostRules rules = http::host_rules({"example.org"}, any_address);
     (void)http::host_allowed(rules, request.host);
-    (void)http::origin_allowed(rules, request.origin);
+    (void)http::origin_allowed(rules, request.origin, request.host);
   }
   const http::RouteMatch match = http::find_route(request.method, request.path);
   (void)openai::output_id_of(match.id);

@@ -66,6 +66,7 @@ def safetensors():
         "offsets-three": changed(b=entry("BF16", [4], 24, 32) | {"data_offsets": [24, 32, 40]}),
         "shape-wraps-to-0": tensors({"a": entry("F32", [1 << 32, 1 << 32], 0, 0)}),
         "shape-times-bits-wraps": tensors({"a": entry("F32", [1 << 59], 0, 0)}),
+        "ok-shape-of-0-times-2-40": tensors({"a": entry("F32", [0, 1 << 40], 0, 0)}),
         "shape-negative": tensors({"a": entry("F32", [-1, -8], 0, 32)}, data),
         "shape-of-9": tensors({"a": entry("U8", [1] * 9, 0, 1)}, b"x"),
         "shape-of-half-a-byte": tensors({"a": entry("F4", [1], 0, 1)}, b"x"),

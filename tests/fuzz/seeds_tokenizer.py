@@ -105,6 +105,7 @@ def malformed():
         "an-array": "[]",
         "objects-65-deep": '{"model":' * 65 + "1" + "}" * 65,
         "model-missing": "{}",
+        "field-of-8000-bytes": changed(byte_level, "x" * 8000, 1),
         "model-unknown": changed(byte_level, "model/type", "WordPiece"),
         "ids-negative": vocabulary_of(("new", -1)),
         "ids-2-31": vocabulary_of(("new", 1 << 31)),

@@ -52,6 +52,15 @@ class Misbehaving(unittest.TestCase):
             self.wait_for("cascaded_requests_running", 1)
             connection.close()
             self.wait_for("cascaded_requests_running", 0)
+        self.wait_for_cancelled(2)
+
+    def wait_for_cancelled(self, count):
+        line = f'cascaded_requests_total{{code="cancelled",finish_reason=""}} {count}\n'
+        for _ in range(3000):
+            if line in self.daemon.get("/metrics").text:
+                return
+            time.sleep(0.01)
+        self.fail(f"not in the metrics: {line}")
 
     def test_a_client_that_has_sent_more_and_goes_away_cancels(self):
         connection = self.begin(endless())

@@ -47,6 +47,21 @@ class Routes(unittest.TestCase):
         self.assertEqual(self.daemon.get("/v1/models/gpt").status, 404)
         self.assertIn("version", self.daemon.get("/version").json)
 
+    def test_targets_that_are_no_utf_8_are_refused_on_every_route(self):
+        for method, path in ROUTES:
+            for bad in (b"%ff", b"\xff\xfe", b"%c3", b"%ED%A0%80"):
+                # In place of an id, if there is one, and in a query.
+                whole = path.encode()
+                for target in (whole.replace(b"_1", bad), whole + b"?after=" + bad):
+                    if target == whole:
+                        continue
+                    with socket.create_connection(("127.0.0.1", self.daemon.port), 60) as raw:
+                        raw.sendall(method.encode() + b" " + target + b" HTTP/1.1\r\n"
+                                    b"Host: localhost\r\nContent-Length: 0\r\n\r\n")
+                        self.assertTrue(raw.recv(20).startswith(b"HTTP/1.1 400"), target)
+        self.assertIsNone(self.daemon.process.poll())
+        self.assertEqual(self.daemon.get("/health").status, 200)
+
     def test_head_has_no_body(self):
         answer = self.daemon.ask("HEAD", "/health")
         self.assertEqual((answer.status, answer.text), (200, ""))
@@ -288,9 +303,10 @@ class Routes(unittest.TestCase):
                              ("evil.example", 403), ("127.0.0.1.evil.example", 403), ("", 403)]:
             answer = self.daemon.get("/health", headers={"Host": host})
             self.assertEqual(answer.status, status, host)
-        for origin, status in [("http://localhost:3000", 200), ("http://evil.example", 403),
-                               ("null", 403)]:
-            answer = self.daemon.get("/health", headers={"Origin": origin})
+        own = f"localhost:{self.daemon.port}"
+        for origin, status in [(f"http://{own}", 200), ("http://localhost:3000", 403),
+                               ("http://evil.example", 403), ("null", 403)]:
+            answer = self.daemon.get("/health", headers={"Origin": origin, "Host": own})
             self.assertEqual(answer.status, status, origin)
             self.assertIsNone(answer.headers["Access-Control-Allow-Origin"])
 

@@ -159,9 +159,10 @@ std::vector<uint8_t>& MemoryDisk::bytes(const std::string& path) {
 
 bool MemoryDisk::contains(const std::string& text) const {
   for (const auto& [path, node] : names_) {
-    const auto found = std::ranges::search(node->bytes, text, {},
-                                           [](uint8_t byte) { return static_cast<char>(byte); });
-    if (!found.empty()) return true;
+    const auto found =
+        std::search(node->bytes.begin(), node->bytes.end(), text.begin(), text.end(),
+                    [](uint8_t byte, char wanted) { return static_cast<char>(byte) == wanted; });
+    if (found != node->bytes.end()) return true;
   }
   return false;
 }

@@ -81,6 +81,9 @@ class Watchdog(unittest.TestCase):
 
     def starved(self, thread, *command):
         with Service("--log-level", "debug", watchdog_us=WATCHDOG_US) as service:
+            # All actors are at work: who is served may have come before the last of them.
+            service.ctl("generate", "--temperature", "0", "--max-tokens", "1", "Hello")
+            service.ctl("chunk", "put", "another text")
             give = (lambda: service.start_ctl(*command)) if command else (lambda: None)
             self.starves(service, thread, give)
 

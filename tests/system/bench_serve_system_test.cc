@@ -166,6 +166,20 @@ TEST_F(BenchServe, interference_measures_gaps_prefills_and_cancels) {
   EXPECT_TRUE(left_over().empty());
 }
 
+TEST_F(BenchServe, slow_clients_has_both_doors_alone_and_beside_a_crowd) {
+  const Json slow = report("slow-clients", {"--connections", "40", "--pace-ms", "5", "--rounds",
+                                            "2", "--requests", "5", "--warm-up", "2"});
+  EXPECT_EQ(slow["connections"], 40);
+  const auto doors = rows_with(slow, "door");
+  ASSERT_EQ(doors.size(), 2u);
+  for (const Json& door : doors) {
+    EXPECT_GT(door["alone_ms_p95"], 0);
+    EXPECT_GT(door["beside_ms_p95"], 0);
+    EXPECT_GT(door["p95_ratio"], 0);
+  }
+  EXPECT_TRUE(left_over().empty());
+}
+
 TEST_F(BenchServe, tables_begin_with_what_was_measured) {
   const ProgramResult result =
       bench("chat", {"--turns", "1", "--max-tokens", "2", "--system-tokens", "0"});
@@ -258,6 +272,8 @@ TEST_F(BenchServe, wrong_options_are_explained_before_anything_starts) {
        {"--flood-max-tokens", "16384"},
        "--flood-prompt-tokens: asks for 16640 tokens in all; the model's context holds 16384"},
       {"interference", {"--decodes", "257"}, "--decodes: Value 257 not in range"},
+      {"slow-clients", {"--connections", "4001"}, "--connections: Value 4001 not in range"},
+      {"slow-clients", {"--tokens", "16384"}, "--prompt-tokens: asks for 16448 tokens in all"},
       {"interference",
        {"--prompt-tokens", "16384"},
        "--prompt-tokens: asks for 16448 tokens in all; the model's context holds 16384"},

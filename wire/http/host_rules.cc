@@ -42,7 +42,8 @@ HostRules host_rules(const std::set<std::string>& more, bool any_address) {
   HostRules rules;
   rules.names = {"localhost", "127.0.0.1", "[::1]"};
   rules.any_address = any_address;
-  for (const std::string& name : more) rules.names.insert(lower(name));
+  for (const std::string& name : more) rules.given.insert(lower(name));
+  rules.names.insert(rules.given.begin(), rules.given.end());
   return rules;
 }
 
@@ -52,9 +53,12 @@ bool host_allowed(const HostRules& rules, std::string_view host) {
   return rules.names.contains(name) || (rules.any_address && is_address(name));
 }
 
-bool origin_allowed(const HostRules& rules, std::string_view origin) {
+bool origin_allowed(const HostRules& rules, std::string_view origin, std::string_view host) {
   for (const std::string_view scheme : {"http://", "https://"}) {
-    if (origin.starts_with(scheme)) return host_allowed(rules, origin.substr(scheme.size()));
+    if (!origin.starts_with(scheme)) continue;
+    const std::string page = lower(origin.substr(scheme.size()));
+    if (rules.given.contains(without_port(page))) return true;
+    return page == lower(host) && host_allowed(rules, host);
   }
   return false;
 }

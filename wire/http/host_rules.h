@@ -10,6 +10,7 @@ namespace cascade::http {
 
 struct HostRules {
   std::set<std::string, std::less<>> names;  // lower case, without ports
+  std::set<std::string, std::less<>> given;  // of these, those that the operator named
   bool any_address = false;                  // also any IP address: no name was resolved then
 };
 
@@ -19,8 +20,10 @@ HostRules host_rules(const std::set<std::string>& more, bool any_address);
 // `host`: a Host header, with or without a port.
 bool host_allowed(const HostRules& rules, std::string_view host);
 
-// `origin`: an Origin header. Pages of other sites are refused: no CORS.
-bool origin_allowed(const HostRules& rules, std::string_view origin);
+// `origin`, `host`: the headers. A page's own requests are allowed, and those of pages of names
+// that the operator gave, which may be those of a proxy; of others, also on other ports of this
+// machine, none are: no CORS.
+bool origin_allowed(const HostRules& rules, std::string_view origin, std::string_view host);
 
 // The key of "Authorization: Bearer KEY"; empty if it is not of that form.
 std::string_view bearer_key(std::string_view authorization);

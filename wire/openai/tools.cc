@@ -24,6 +24,21 @@ size_t open_end(std::string_view text, std::string_view mark) {
   return 0;
 }
 
+// Where the call that begins at `begin` is closed: at the first mark that is in no JSON string.
+size_t close_of(std::string_view text, size_t begin) {
+  bool quoted = false;
+  for (size_t i = begin; i < text.size(); ++i) {
+    if (quoted && text[i] == '\\') {
+      ++i;
+    } else if (text[i] == '"') {
+      quoted = !quoted;
+    } else if (!quoted && text.substr(i).starts_with(kClose)) {
+      return i;
+    }
+  }
+  return std::string_view::npos;
+}
+
 // As chat completions have it, whatever the API.
 OrderedJson tool_of(Fields& fields, const OrderedJson& given, size_t index, bool flat) {
   Fields tool(given, fields.path("tools") + "[" + std::to_string(index) + "].");
@@ -127,20 +142,32 @@ std::vector<AnswerPart> ToolCallParser::push(std::string_view text) {
       held_.erase(0, certain);
       return parts;
     }
-    const size_t close = held_.find(kClose, open);
-    add_text(std::string_view(held_).substr(0, open), parts);
+    const size_t close = close_of(held_, open + kOpen.size());
     if (close == std::string::npos) {
+      add_text(std::string_view(held_).substr(0, open), parts);
       held_.erase(0, open);
       return parts;
     }
-    const size_t begin = open + kOpen.size();
-    add_call(std::string_view(held_).substr(begin, close - begin), parts);
-    held_.erase(0, close + kClose.size());
+    take_call(open, close, parts);
   }
+}
+
+void ToolCallParser::take_call(size_t open, size_t close, std::vector<AnswerPart>& parts) {
+  add_text(std::string_view(held_).substr(0, open), parts);
+  const size_t begin = open + kOpen.size();
+  add_call(std::string_view(held_).substr(begin, close - begin), parts);
+  held_.erase(0, close + kClose.size());
 }
 
 std::vector<AnswerPart> ToolCallParser::finish() {
   std::vector<AnswerPart> parts;
+  // A quote that was never closed hid the marks behind it.
+  for (size_t open = 0; (open = held_.find(kOpen)) != std::string::npos;) {
+    const size_t close = held_.find(kClose, open);
+    if (close == std::string::npos) break;
+    take_call(open, close, parts);
+    std::ranges::move(push(""), std::back_inserter(parts));
+  }
   add_text(std::exchange(held_, {}), parts);
   if (calls_ == 0 && !space_.empty()) parts.push_back({std::exchange(space_, {}), {}});
   return parts;

@@ -52,6 +52,8 @@ class ToolCallParser {
  private:
   void add_text(std::string_view text, std::vector<AnswerPart>& parts);
   void add_call(std::string_view body, std::vector<AnswerPart>& parts);
+  // Takes what is held up to the mark at `close`: text before `open`, and a call.
+  void take_call(size_t open, size_t close, std::vector<AnswerPart>& parts);
 
   const bool parallel_;
   const std::string id_prefix_;

@@ -4,8 +4,8 @@ import { CascadeError } from './error.js';
 import { encode } from './frames.js';
 import { newRequestId } from './request_id.js';
 
-// Deltas that may be under way to who reads slowly; the daemon joins what follows. One is a burst of
-// decode steps, so that a connection of 100 ms does not wait for the grants.
+// Deltas that may be under way to who reads slowly; the daemon joins what follows. One is a burst
+// of decode steps, so that a connection of 100 ms does not wait for the grants.
 const DELTAS_UNDER_WAY = 64;
 const DELTAS_PER_GRANT = DELTAS_UNDER_WAY / 2;
 

@@ -151,7 +151,8 @@ test('what the daemon said before the connection broke is heard', async (t) => {
   daemon.linger();
   const client = await connected(t, daemon);
   let deltas = 0;
-  const final = await client.generate({ prompt: 'x' }, { onEvent: () => void ++deltas });
+  const request = { prompt: 'x', deltaCredit: count };
+  const final = await client.generate(request, { onEvent: () => void ++deltas });
   assert.equal(final.text, 'Paris.');
   assert.equal(deltas, count);
 });

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from .aio_events import AsyncEventStream
-from .aio_stream import DELTAS_UNDER_WAY, AsyncStream
+from .aio_stream import DELTAS_UNDER_WAY, AsyncStream, streamed
 from .chunk import Chunk, ChunkInfo
 from .compose import composed, with_query
 from .connection import Connection
@@ -160,7 +160,7 @@ class AsyncClient:
         return await self._stream(request, DELTAS_UNDER_WAY)
 
     async def _stream(self, request: GenerateRequest, credit: int) -> AsyncStream:
-        message = _streamed(request, GenerateRequest)
+        message = streamed(request, GenerateRequest)
         grants = message.delta_credit is None
         if grants:
             message = dataclasses.replace(message, delta_credit=credit)
@@ -317,7 +317,7 @@ class AsyncClient:
 
     async def cache_prefix(self, prefix: PrefixCache) -> PrefixReply:
         """Computes the K and V of what prompts will begin with, and pins it for this connection."""
-        message = _streamed(prefix, PrefixCache)
+        message = streamed(prefix, PrefixCache)
         connection = await self._connected()
         exchange = await connection.start(message, Kind.WORK)
         try:
@@ -495,14 +495,3 @@ class AsyncClient:
             return await self.generate(request)
         except CascadeError as error:
             return error
-
-
-_W = TypeVar("_W", GenerateRequest, PrefixCache)
-
-
-def _streamed(request: object, of: type[_W]) -> _W:
-    """Its Progress tells a slow daemon from a dead one. The caller's request stays as it is."""
-    if not isinstance(request, of):
-        name = type(request).__name__
-        raise invalid_argument("request", f"must be a {of.__name__}, got {name}")
-    return dataclasses.replace(request, stream=True)

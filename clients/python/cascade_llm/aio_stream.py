@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 from types import TracebackType
-from typing import Union
+from typing import TypeVar, Union
 
 from .connection import Connection
-from .errors import CascadeError, not_expected
+from .errors import CascadeError, invalid_argument, not_expected
 from .exchange import Exchange
 from .replies import Accepted, Delta, Final, Progress
+from .requests import GenerateRequest, PrefixCache
 
 Event = Union[Accepted, Progress, Delta, Final]
 
@@ -16,6 +18,17 @@ Event = Union[Accepted, Progress, Delta, Final]
 # decode steps, so that a connection of 100 ms does not wait for the grants.
 DELTAS_UNDER_WAY = 64
 _DELTAS_PER_GRANT = DELTAS_UNDER_WAY // 2
+
+
+_W = TypeVar("_W", GenerateRequest, PrefixCache)
+
+
+def streamed(request: object, of: type[_W]) -> _W:
+    """Its Progress tells a slow daemon from a dead one. The caller's request stays as it is."""
+    if not isinstance(request, of):
+        name = type(request).__name__
+        raise invalid_argument("request", f"must be a {of.__name__}, got {name}")
+    return dataclasses.replace(request, stream=True)
 
 
 class AsyncStream:

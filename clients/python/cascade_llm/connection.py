@@ -82,7 +82,7 @@ class Connection:
     def grant(self, exchange: Exchange, deltas: int) -> None:
         """Lets so many Deltas more come. Does nothing if the generation has ended."""
         if not exchange.ended and self.lost is None:
-            self._spawn(self._send_aside(DeltaCredit(exchange.request_id, deltas)))
+            self._spawn(self._send_aside(DeltaCredit(exchange.request_id, deltas=deltas)))
 
     def abandon(self, exchange: Exchange) -> None:
         """The same as cancel(), if nobody waits for the end any more. Any thread."""

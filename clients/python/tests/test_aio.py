@@ -95,7 +95,7 @@ class CreditTest(unittest.IsolatedAsyncioTestCase):
             request, *grants = self.requests[:3]
             assert isinstance(request, GenerateRequest)
             self.assertEqual(request.delta_credit, 64)
-            self.assertEqual(grants, 2 * [DeltaCredit(stream.request_id, 32)])
+            self.assertEqual(grants, 2 * [DeltaCredit(stream.request_id, deltas=32)])
 
     async def test_text_that_nobody_looks_at_comes_in_the_end(self) -> None:
         async with started(self.handle) as (_, client):
@@ -254,7 +254,8 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
             reply(final_of("x" * 2_000))
 
         async with started(handle) as (_, client):
-            stream = await client.stream(prompt("y"))
+            # As much as comes: nothing is granted, to which the daemon would answer again.
+            stream = await client.stream(dataclasses.replace(prompt("y"), delta_credit=2_000))
             turns = 0
 
             async def count() -> None:

@@ -72,6 +72,26 @@ TEST(RequestParser, a_request_without_a_body_is_whole_with_its_head) {
   EXPECT_FALSE(parser.request().keep_alive);
 }
 
+TEST(RequestParser, a_target_is_utf8_when_its_escapes_are_decoded) {
+  for (const std::string target : {"/a/%ff", "/a?after=%c3", "/a?b=%ED%A0%80", "/\xff", "/%\xff"}) {
+    RequestParser parser;
+    EXPECT_EQ(feed(parser, "GET " + target + " HTTP/1.1\r\n\r\n", 1000), 400) << target;
+  }
+  RequestParser parser;
+  EXPECT_EQ(feed(parser, "GET /%c3%bc?a=%e2%82%ac&b=%zz% HTTP/1.1\r\n\r\n", 1000), 0);
+}
+
+TEST(RequestParser, a_chunked_body_of_nothing_comes_in_any_pieces) {
+  const std::string request =
+      "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX: 1\r\n\r\n";
+  for (size_t piece = 1; piece <= request.size(); ++piece) {
+    RequestParser parser;
+    ASSERT_EQ(feed(parser, request, piece), 0) << piece;
+    EXPECT_EQ(parser.state(), RequestParser::State::kDone) << piece;
+    EXPECT_EQ(parser.request().body, "") << piece;
+  }
+}
+
 TEST(RequestParser, limits_hold) {
   RequestParser head;
   EXPECT_EQ(feed(head, "GET / HTTP/1.1\r\nX: " + std::string(kHeadBytesMax, 'a'), 1000), 431);

@@ -29,12 +29,19 @@ TEST(HostRules, beyond_this_machine_addresses_are_no_names_that_were_resolved) {
 }
 
 TEST(HostRules, origins_of_other_sites_are_refused) {
-  const HostRules rules = host_rules({}, false);
-  EXPECT_TRUE(origin_allowed(rules, "http://localhost:3000"));
-  EXPECT_TRUE(origin_allowed(rules, "https://127.0.0.1"));
-  for (const char* origin : {"null", "http://evil", "ftp://localhost", "localhost"}) {
-    EXPECT_FALSE(origin_allowed(rules, origin)) << origin;
+  const HostRules rules = host_rules({"chat.example"}, false);
+  EXPECT_TRUE(origin_allowed(rules, "http://localhost:8178", "localhost:8178"));
+  EXPECT_TRUE(origin_allowed(rules, "https://127.0.0.1", "127.0.0.1"));
+  EXPECT_TRUE(origin_allowed(rules, "http://[::1]:80", "[::1]:80"));
+  for (const char* origin :
+       {"null", "http://evil", "ftp://localhost:8178", "localhost:8178", "http://localhost:3000",
+        "http://localhost", "http://127.0.0.1:8178"}) {
+    EXPECT_FALSE(origin_allowed(rules, origin, "localhost:8178")) << origin;
   }
+  EXPECT_FALSE(origin_allowed(rules, "http://evil", "evil"));
+  // A proxy passes on what browsers said of it.
+  EXPECT_TRUE(origin_allowed(rules, "https://Chat.Example", "127.0.0.1:8178"));
+  EXPECT_TRUE(origin_allowed(rules, "https://chat.example:444", "chat.example"));
 }
 
 TEST(HostRules, keys_are_read_from_bearer_tokens) {

@@ -278,6 +278,38 @@ TEST(OpenAiChat, what_only_looks_like_a_call_is_text_however_it_is_cut) {
   }
 }
 
+TEST(OpenAiChat, marks_within_strings_of_a_call_are_its_text) {
+  Random random(testing::test_seed());
+  const std::string first =
+      R"(<tool_call>{"name":"f","arguments":{"c":"</tool_call>\"</tool_call>"}}</tool_call>)";
+  const std::string odd = R"(<tool_call>5" wide</tool_call>)";
+  const std::string second =
+      R"(<tool_call>{"name":"g","arguments":{"c":"<tool_call>"}}</tool_call>)";
+  for (int round = 0; round < 50; ++round) {
+    ToolCallParser parser(/*parallel=*/true);
+    std::string got;
+    std::vector<ToolCall> calls;
+    const auto add = [&](const std::vector<AnswerPart>& parts) {
+      for (const AnswerPart& part : parts) {
+        got += part.text;
+        calls.insert(calls.end(), part.calls.begin(), part.calls.end());
+      }
+    };
+    const std::string text = first + "x" + odd + second;
+    for (size_t at = 0; at < text.size();) {
+      const size_t n = 1 + random.below(text.size() - at);
+      add(parser.push(std::string_view(text).substr(at, n)));
+      at += n;
+    }
+    add(parser.finish());
+    EXPECT_EQ(got, "x" + odd);
+    ASSERT_EQ(calls.size(), 2u);
+    EXPECT_EQ(calls[0].arguments, R"({"c":"</tool_call>\"</tool_call>"})");
+    EXPECT_EQ(calls[1].name, "g");
+    EXPECT_EQ(calls[1].arguments, R"({"c":"<tool_call>"})");
+  }
+}
+
 TEST(OpenAiChat, without_parallel_calls_the_first_counts) {
   ToolCallParser parser(/*parallel=*/false);
   size_t calls = 0;

@@ -1,0 +1,55 @@
+// What the status says, and to whom.
+#include <gtest/gtest.h>
+
+#include "tests/actors/scheduler_world.h"
+
+namespace cascade {
+namespace {
+
+using testing::ask;
+using testing::query_text;
+using testing::SchedulerWorld;
+
+wire::StatusReply status_of(SchedulerWorld& world, const std::string& tenant) {
+  return world.one<wire::StatusReply>(world.send_as(tenant, wire::StatusRequest{}));
+}
+
+wire::GenerateRequest retained(const std::string& text) {
+  wire::GenerateRequest request = ask({query_text(text)});
+  request.retain_output = true;
+  return request;
+}
+
+TEST(Status, of_a_tenant_does_not_count_what_others_do) {
+  SchedulerWorld world;
+  const wire::StatusReply before = status_of(world, "bob");
+  world.one<wire::Final>(world.send_as("alice", retained("What is the capital of France?")));
+  wire::ChunkPut put;
+  put.type = ChunkType::kContext;
+  put.text = "A text of Alice's.";
+  world.one<wire::ChunkReply>(world.send_as("alice", put));
+  wire::StatusReply after = status_of(world, "bob");
+  after.uptime_us = before.uptime_us;
+  // How fast the machine computes is no secret.
+  after.prefill_tokens_per_s = before.prefill_tokens_per_s;
+  after.decode_tokens_per_s = before.decode_tokens_per_s;
+  EXPECT_EQ(wire::encode({{}, after}), wire::encode({{}, before}));
+}
+
+TEST(Status, of_a_tenant_counts_its_own_and_the_administrators_all) {
+  SchedulerWorld world;
+  world.one<wire::Final>(world.send_as("alice", retained("What is the capital of France?")));
+  world.one<wire::Final>(world.send_as("bob", retained("What is the capital of Italy?")));
+  const wire::StatusReply alice = status_of(world, "alice");
+  const wire::StatusReply all = status_of(world, kLocalTenant);
+  EXPECT_EQ(alice.chunks_output, 1);
+  EXPECT_GT(alice.kv_pages_used, 0);
+  EXPECT_EQ(alice.kv_bytes_used % alice.kv_pages_used, 0);
+  EXPECT_EQ(all.chunks_output, 2);
+  EXPECT_GT(all.kv_pages_used, alice.kv_pages_used);
+  EXPECT_EQ(all.requests_done, 2);
+  EXPECT_EQ(alice.requests_done, 0);
+}
+
+}  // namespace
+}  // namespace cascade
