@@ -27,6 +27,7 @@ struct I16 {
   friend I16 operator+(I16 a, I16 b) { return {_mm512_add_epi32(a.v, b.v)}; }
   friend I16 operator*(I16 a, I16 b) { return {_mm512_mullo_epi32(a.v, b.v)}; }
   I16 shifted_right(int bits) const { return {_mm512_srai_epi32(v, bits)}; }
+  I16 times_16() const { return {_mm512_slli_epi32(v, 4)}; }
   I16 times_256() const { return {_mm512_slli_epi32(v, 8)}; }
   // Bits 0 to 7, and bits 8 to 15.
   I16 first_bytes() const { return {_mm512_and_si512(v, _mm512_set1_epi32(255))}; }
@@ -79,7 +80,7 @@ struct I16 {
 struct PairDot {
   using Int = I16;
   using Bytes = I16::Bytes;
-  static constexpr int kGemmRows = 6, kGemmPanels = 2;
+  static constexpr int kGemmRows = 6, kGemmPanels = 2, kGemmBlocksRows = 6;
   static constexpr int kGemmFewRows = 4, kGemmFewPanels = 2;
   static constexpr int kAttentionRows = 4, kAttentionColumns = 4;
 

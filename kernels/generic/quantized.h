@@ -97,7 +97,7 @@ template <class D, int kLanes, int kRows, int kPanels>
                                               typename D::Int (&sum)[kRows][kPanels]) {
   using I = typename D::Int;
   unroll<kRows>([&](auto r) CASCADE_INLINE {
-    const I start = D::kBiased ? I::set1(16 * x.bias8[block * kLanes + r]) : I::zero();
+    const I start = D::kBiased ? I::set1(x.bias8[block * kLanes + r]).times_16() : I::zero();
     unroll<kPanels>([&](auto p) CASCADE_INLINE { sum[r][p] = start; });
   });
   int8_steps<D, kLanes, kBlock / 4>(weights + static_cast<size_t>(block) * kBlock * kPanelChannels,
@@ -181,20 +181,64 @@ struct PanelSource {
   size_t multipliers_offset;  // int4
 };
 
-// Adds each sum, times its scales, to its total: the rows' of `group`, and weight scale `index`.
-template <class V, bool kF16, int kLanes, class I, int kRows, int kPanels>
-[[gnu::always_inline]] inline void add_scaled(const PanelSource& source, const QuantizedRow& x,
-                                              int group, int index, const I (&sum)[kRows][kPanels],
-                                              V (&total)[kRows][kPanels]) {
+template <class V, bool kF16>
+[[gnu::always_inline]] inline V weight_scales(const PanelSource& source, int panel, int index) {
+  const auto* scales =
+      reinterpret_cast<const uint16_t*>(source.scales + panel * source.scales_stride) +
+      index * kPanelChannels;
+  return kF16 ? V::load_f16(scales) : V::load_bf16(scales);
+}
+
+// Adds one group to the totals.
+template <class V, class D, Coding kCoding, int kLanes, int kRows, int kPanels>
+[[gnu::always_inline]] inline void add_group(const PanelSource& source, const QuantizedRow& x,
+                                             int group, V (&total)[kRows][kPanels]) {
+  typename D::Int sum[kRows][kPanels];
+  if constexpr (is_int4(kCoding)) {
+    int4_group<D, kLanes>(source.weights, source.weights_stride, source.multipliers_offset, x,
+                          group, sum);
+  } else {
+    int8_group<D, kLanes>(source.weights, source.weights_stride, x, group, sum);
+  }
   unroll<kPanels>([&](auto p) CASCADE_INLINE {
-    const auto* scales =
-        reinterpret_cast<const uint16_t*>(source.scales + p * source.scales_stride) +
-        index * kPanelChannels;
-    const V w_scale = kF16 ? V::load_f16(scales) : V::load_bf16(scales);
+    const V w_scale = weight_scales<V, false>(source, p, group);
     unroll<kRows>([&](auto r) CASCADE_INLINE {
       const V scale = V::set1(x.scale[group * kLanes + r]) * w_scale;
       total[r][p] = V::fma(sum[r][p].to_float(), scale, total[r][p]);
     });
+  });
+}
+
+// The same for a group of blocks: the rows' scale, which is that of the group, comes last.
+template <class V, class D, Coding kCoding, int kLanes, int kRows, int kPanels>
+[[gnu::always_inline]] inline void add_blocks(const PanelSource& source, const QuantizedRow& x,
+                                              int group, V (&total)[kRows][kPanels]) {
+  V part[kRows][kPanels];
+  unroll<kGroup / kBlock>([&](auto i) CASCADE_INLINE {
+    const int block = group * (kGroup / kBlock) + i;
+    typename D::Int sum[kRows][kPanels];
+    if constexpr (is_int4(kCoding)) {
+      int4_block<D, kLanes>(source.weights, source.weights_stride, x, block, sum);
+    } else {
+      int8_block<D, kLanes>(source.weights, source.weights_stride, x, block, sum);
+    }
+    unroll<kPanels>([&](auto p) CASCADE_INLINE {
+      const V w_scale = weight_scales<V, true>(source, p, block);
+      unroll<kRows>([&](auto r) CASCADE_INLINE {
+        const V dot = sum[r][p].to_float();
+        // As from 0: the totals, which begin at +0, do not tell -0 from it.
+        if constexpr (i == 0) {
+          part[r][p] = dot * w_scale;
+        } else {
+          part[r][p] = V::fma(dot, w_scale, part[r][p]);
+        }
+      });
+    });
+  });
+  unroll<kRows>([&](auto r) CASCADE_INLINE {
+    const V x_scale = V::set1(x.scale[group * kLanes + r]);
+    unroll<kPanels>([&](auto p)
+                        CASCADE_INLINE { total[r][p] = V::fma(part[r][p], x_scale, total[r][p]); });
   });
 }
 
@@ -206,26 +250,11 @@ inline void quantized_tile(const QuantizedGemmArgs& args, const PanelSource& sou
   unroll<kRows * kPanels>([&](auto i)
                               CASCADE_INLINE { total[i / kPanels][i % kPanels] = V::zero(); });
   for (int g = 0; g < args.w->groups(); ++g) {
-    typename D::Int sum[kRows][kPanels];
     if constexpr (has_blocks(kCoding)) {
-      constexpr int kBlocks = kGroup / kBlock;
-      for (int block = g * kBlocks; block < (g + 1) * kBlocks; ++block) {
-        if constexpr (is_int4(kCoding)) {
-          int4_block<D, kLanes>(source.weights, source.weights_stride, x, block, sum);
-        } else {
-          int8_block<D, kLanes>(source.weights, source.weights_stride, x, block, sum);
-        }
-        add_scaled<V, true, kLanes>(source, x, g, block, sum, total);
-      }
-      continue;
-    }
-    if constexpr (is_int4(kCoding)) {
-      int4_group<D, kLanes>(source.weights, source.weights_stride, source.multipliers_offset, x, g,
-                            sum);
+      add_blocks<V, D, kCoding, kLanes>(source, x, g, total);
     } else {
-      int8_group<D, kLanes>(source.weights, source.weights_stride, x, g, sum);
+      add_group<V, D, kCoding, kLanes>(source, x, g, total);
     }
-    add_scaled<V, false, kLanes>(source, x, g, g, sum, total);
   }
   unroll<kRows>([&](auto r) CASCADE_INLINE {
     float* y = args.y + (row + r) * args.y_stride + static_cast<size_t>(panel) * kPanelChannels;
@@ -258,7 +287,9 @@ constexpr size_t kPassBytes = 384 << 10;
 template <class V, class D, Coding kCoding>
 inline void many_rows_of_panels(const QuantizedGemmArgs& args, const PanelSource& source, int first,
                                 int last) {
-  constexpr int kRows = D::kGemmRows, kPanels = D::kGemmPanels;
+  // Blocks have sums and what they are added to in registers.
+  constexpr int kRows = has_blocks(kCoding) ? D::kGemmBlocksRows : D::kGemmRows;
+  constexpr int kPanels = D::kGemmPanels;
   static_assert(kRowBlock % kRows == 0);
   const int blocks = static_cast<int>(kPassBytes / row_block_bytes(args.w->k, kRowBlock));
   const int rows_per_pass = kRowBlock * (blocks < 2 ? 2 : blocks);
