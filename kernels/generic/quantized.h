@@ -179,6 +179,8 @@ struct PanelSource {
   const uint8_t* scales;      // of the first panel
   size_t scales_stride;       // bytes
   size_t multipliers_offset;  // int4
+  size_t to_next = 0;         // bytes to the panels that come next, if they are to be asked for
+  size_t gap = 0;             // where in these are bytes that no weights ask for
 };
 
 template <class V, bool kF16>
@@ -213,6 +215,15 @@ template <class V, class D, Coding kCoding, int kLanes, int kRows, int kPanels>
 template <class V, class D, Coding kCoding, int kLanes, int kRows, int kPanels>
 [[gnu::always_inline]] inline void add_blocks(const PanelSource& source, const QuantizedRow& x,
                                               int group, V (&total)[kRows][kPanels]) {
+  // At the beginning of a panel all at once would keep the core from its weights.
+  constexpr size_t kScalesBytes = kGroup / kBlock * kPanelChannels * sizeof(uint16_t);
+  if constexpr (kLanes != kRowBlock) {
+    unroll<kPanels>([&](auto p) CASCADE_INLINE {
+      const size_t ahead = source.to_next + group * kScalesBytes;
+      prefetch_bytes(source.scales + p * source.scales_stride + ahead, kScalesBytes);
+      prefetch_bytes(source.weights + p * source.weights_stride + ahead + source.gap, kScalesBytes);
+    });
+  }
   V part[kRows][kPanels];
   unroll<kGroup / kBlock>([&](auto i) CASCADE_INLINE {
     const int block = group * (kGroup / kBlock) + i;
@@ -340,14 +351,16 @@ inline void few_rows(const QuantizedGemmArgs& args) {
   const size_t gap_bytes = factors_bytes < kAheadBytes ? factors_bytes : kAheadBytes;
   const auto panels = [&]<int kCount>(int offset) {
     const int panel = args.panel_begin + offset;
-    for (int p = panel; p < panel + kCount; ++p) {
+    for (int p = panel; !has_blocks(kCoding) && p < panel + kCount; ++p) {
       // Over its factors the panel before asked for nothing: for as many bytes here.
       prefetch_bytes(w.panel(p) + kAheadBytes - gap_bytes, gap_bytes);
       // The next panels' factors are needed as soon as they begin.
       prefetch_bytes(w.panel(p + kCount) + weights_bytes, factors_bytes);
     }
-    const PanelSource source = {w.panel(panel), w.panel_bytes(), w.panel(panel) + w.scales_offset(),
-                                w.panel_bytes(), w.multipliers_offset()};
+    const PanelSource source = {
+        w.panel(panel),         w.panel_bytes(),        w.panel(panel) + w.scales_offset(),
+        w.panel_bytes(),        w.multipliers_offset(), kCount * w.panel_bytes(),
+        kAheadBytes - gap_bytes};
     const auto rows = [&]<int kRowCount>(int row) {
       quantized_tile<V, D, kCoding, kLanes, kRowCount, kCount>(args, source, row, panel);
     };
