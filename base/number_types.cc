@@ -69,15 +69,6 @@ std::optional<KvType> kv_type_from_string(std::string_view name) {
   return std::nullopt;
 }
 
-float f16_to_f32(uint16_t bits) {
-  const float sign = (bits & 0x8000u) != 0 ? -1.0f : 1.0f;
-  const int exponent = bits >> 10 & 31;
-  const float mantissa = static_cast<float>(bits & 1023);
-  if (exponent == 31) return mantissa == 0 ? sign * INFINITY : NAN;
-  if (exponent == 0) return sign * std::ldexp(mantissa, -24);
-  return sign * std::ldexp(1024.0f + mantissa, exponent - 25);
-}
-
 uint16_t f32_to_f16(float value) {
   const uint32_t bits = bits_of(value);
   const uint32_t magnitude = bits & 0x7FFFFFFFu;

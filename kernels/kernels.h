@@ -56,8 +56,9 @@ struct GemmArgs {
 };
 
 // The same for int8 and int4 weights and quantised rows (kernels/quantized_rows.h):
-// y[r][n] = sum over groups g ascending of (sum over k of xq * wq) * (x scale * w scale), the inner
-// sum exact, the outer one a chain of fused multiply-adds from +0.
+// y[r][n] = sum over groups ascending of (sum over k of xq * wq) * (x scale * w scale); with block
+// scales of (sum over its blocks ascending of (sum over k of xq * wq) * w scale) * x scale. Sums of
+// integers are exact, the others chains of fused multiply-adds from +0.
 struct QuantizedGemmArgs {
   const PackedMatrix* w;  // [n, k], int8 or int4
   const uint8_t* x;       // quantized_rows_bytes(rows, k) bytes

@@ -1,9 +1,11 @@
 // The layouts of f32 and bf16 matrices, and the way to those of the others.
 #include "kernels/packed_matrix.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#include <vector>
 
 #include "base/check.h"
 #include "base/checked.h"
@@ -12,11 +14,92 @@
 namespace cascade {
 namespace {
 
+constexpr size_t kPanelAlignment = 64;
+
 // Index of element (channel, k) of an f32 or bf16 matrix in panels, within its panel.
 size_t panel_index(const PackedMatrix& matrix, int channel, int k) {
   const size_t lane = static_cast<size_t>(channel % kPanelChannels);
   if (matrix.type == WeightType::kF32) return static_cast<size_t>(k) * kPanelChannels + lane;
   return static_cast<size_t>(k / 2) * kPanelChannels * 2 + lane * 2 + static_cast<size_t>(k % 2);
+}
+
+// Rows that are packed together: as many as a register has words.
+constexpr int kRowsAtOnce = 4;
+
+// A row's elements in a panel are words of four bytes, 16 words apart: between them are those of
+// the other rows.
+size_t row_words(const PackedMatrix& matrix) {
+  if (matrix.type == WeightType::kF32) return static_cast<size_t>(matrix.k);
+  if (matrix.type == WeightType::kBf16) return static_cast<size_t>(matrix.k) / 2;
+  return quantized_row_words(matrix);
+}
+
+// The words of a row, one after the other. What is not in words goes to its place in the panel.
+void encode_row(const PackedMatrix& matrix, const float* row, int lane, uint32_t* words,
+                uint8_t* panel) {
+  if (matrix.quantized()) return encode_quantized_row(matrix, row, lane, words, panel);
+  if (matrix.type == WeightType::kF32) {
+    std::memcpy(words, row, static_cast<size_t>(matrix.k) * sizeof(float));
+    return;
+  }
+  auto* halves = reinterpret_cast<uint16_t*>(words);
+  for (int k = 0; k < matrix.k; ++k) halves[k] = f32_to_bf16(row[k]);
+}
+
+using FourWords [[gnu::vector_size(16)]] = uint32_t;
+
+// Four rows of `count` words, one after the other, to lanes `lane`... of a panel.
+void interleave(const uint32_t* words, size_t count, int lane, uint8_t* panel) {
+  static_assert(kRowsAtOnce == 4);
+  auto* out = reinterpret_cast<uint32_t*>(panel) + lane;
+  size_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    FourWords rows[4];
+    for (size_t row = 0; row < 4; ++row) {
+      std::memcpy(&rows[row], words + row * count + i, sizeof rows[row]);
+    }
+    const FourWords low01 = __builtin_shufflevector(rows[0], rows[1], 0, 4, 1, 5);
+    const FourWords high01 = __builtin_shufflevector(rows[0], rows[1], 2, 6, 3, 7);
+    const FourWords low23 = __builtin_shufflevector(rows[2], rows[3], 0, 4, 1, 5);
+    const FourWords high23 = __builtin_shufflevector(rows[2], rows[3], 2, 6, 3, 7);
+    const FourWords columns[4] = {__builtin_shufflevector(low01, low23, 0, 1, 4, 5),
+                                  __builtin_shufflevector(low01, low23, 2, 3, 6, 7),
+                                  __builtin_shufflevector(high01, high23, 0, 1, 4, 5),
+                                  __builtin_shufflevector(high01, high23, 2, 3, 6, 7)};
+    for (size_t column = 0; column < 4; ++column) {
+      std::memcpy(out + (i + column) * kPanelChannels, &columns[column], sizeof columns[column]);
+    }
+  }
+  for (; i < count; ++i) {
+    for (size_t row = 0; row < 4; ++row) out[i * kPanelChannels + row] = words[row * count + i];
+  }
+}
+
+// Of a whole panel no more than the end stays unwritten.
+void clear_unwritten(const PackedMatrix& matrix, int rows, uint8_t* panel) {
+  CHECK(rows > 0 && rows <= kPanelChannels);
+  const size_t bytes = matrix.panel_bytes();
+  const size_t cleared = rows < kPanelChannels ? bytes : std::min(bytes, kPanelAlignment);
+  std::memset(panel + bytes - cleared, 0, cleared);
+}
+
+// Rows of `size` elements each: read, encoded and interleaved, a few at a time.
+template <class Element, class Read, class Encode>
+void pack_rows(const PackedMatrix& matrix, int rows, size_t size, const Read& read,
+               const Encode& encode, uint8_t* panel) {
+  const size_t count = row_words(matrix);
+  std::vector<Element> elements(kRowsAtOnce * size);
+  std::vector<uint32_t> words(kRowsAtOnce * count);
+  for (int first = 0; first < rows; first += kRowsAtOnce) {
+    const int some = std::min(kRowsAtOnce, rows - first);
+    read(first, some, elements.data());
+    for (int i = 0; i < some; ++i) {
+      encode(matrix, &elements[i * size], first + i, &words[i * count], panel);
+    }
+    // Rows that are not there are 0, be it in a coding that has another number for that.
+    std::fill(words.begin() + static_cast<ptrdiff_t>(some * count), words.end(), 0u);
+    interleave(words.data(), count, first, panel);
+  }
 }
 
 }  // namespace
@@ -41,6 +124,7 @@ size_t PackedMatrix::multipliers_offset() const {
 size_t PackedMatrix::scales_offset() const {
   const auto weights = static_cast<size_t>(groups()) * kGroup * kPanelChannels;
   if (type == WeightType::kInt8) return weights;
+  if (block_scales) return multipliers_offset();
   return multipliers_offset() + static_cast<size_t>(groups()) * 2 * kPanelChannels;
 }
 
@@ -49,11 +133,13 @@ size_t PackedMatrix::panel_bytes() const {
     const size_t element = type == WeightType::kF32 ? sizeof(float) : sizeof(uint16_t);
     return static_cast<size_t>(k) * kPanelChannels * element;
   }
-  const size_t scales = static_cast<size_t>(groups()) * kPanelChannels * sizeof(uint16_t);
-  return round_up(scales_offset() + scales, size_t{64});
+  const size_t scales_of_lane = static_cast<size_t>(groups()) * (kGroup / scale_span());
+  const size_t scales = scales_of_lane * kPanelChannels * sizeof(uint16_t);
+  return round_up(scales_offset() + scales, kPanelAlignment);
 }
 
-PackedMatrix describe_matrix(WeightType type, MatrixLayout layout, int n, int k) {
+PackedMatrix describe_matrix(WeightType type, MatrixLayout layout, int n, int k,
+                             bool block_scales) {
   CHECK(n > 0 && k > 0 && k % 8 == 0);
   PackedMatrix matrix;
   matrix.type = layout == MatrixLayout::kRowMajor ? WeightType::kF32 : type;
@@ -61,6 +147,8 @@ PackedMatrix describe_matrix(WeightType type, MatrixLayout layout, int n, int k)
   matrix.n = n;
   matrix.n_padded = round_up(n, kPanelChannels);
   matrix.k = k;
+  matrix.block_scales = block_scales;
+  CHECK(!block_scales || (matrix.quantized() && k % kBlock == 0));
   return matrix;
 }
 
@@ -71,16 +159,28 @@ void set_row(PackedMatrix& matrix, int channel, const float* row) {
     std::memcpy(matrix.data + static_cast<size_t>(channel) * bytes, row, bytes);
     return;
   }
-  if (matrix.quantized()) return set_quantized_row(matrix, channel, row);
+  const size_t count = row_words(matrix);
+  std::vector<uint32_t> words(count);
   uint8_t* panel = matrix.data + (channel / kPanelChannels) * matrix.panel_bytes();
-  for (int k = 0; k < matrix.k; ++k) {
-    const size_t index = panel_index(matrix, channel, k);
-    if (matrix.type == WeightType::kF32) {
-      reinterpret_cast<float*>(panel)[index] = row[k];
-    } else {
-      reinterpret_cast<uint16_t*>(panel)[index] = f32_to_bf16(row[k]);
-    }
+  const int lane = channel % kPanelChannels;
+  encode_row(matrix, row, lane, words.data(), panel);
+  auto* out = reinterpret_cast<uint32_t*>(panel) + lane;
+  for (size_t i = 0; i < count; ++i) out[i * kPanelChannels] = words[i];
+}
+
+void pack_panel(const PackedMatrix& matrix, int rows, const RowReader& read, uint8_t* panel) {
+  clear_unwritten(matrix, rows, panel);
+  if (matrix.layout == MatrixLayout::kRowMajor) {
+    return read(0, rows, reinterpret_cast<float*>(panel));
   }
+  pack_rows<float>(matrix, rows, static_cast<size_t>(matrix.k), read, encode_row, panel);
+}
+
+void pack_panel(const PackedMatrix& matrix, int rows, const BlockRowReader& read, uint8_t* panel) {
+  CHECK(matrix.block_scales);
+  clear_unwritten(matrix, rows, panel);
+  pack_rows<WeightBlock>(matrix, rows, static_cast<size_t>(matrix.k) / kBlock, read, encode_blocks,
+                         panel);
 }
 
 void get_row(const PackedMatrix& matrix, int channel, float* row) {

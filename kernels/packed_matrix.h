@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "base/number_types.h"
@@ -22,12 +23,15 @@ namespace cascade {
 //           [1, 15]: byte [h][lane] has that of the first (low half) and second 32 of half h. q * m
 //           fits int8, so an int4 matrix is an int8 matrix that is kept small: both give the same
 //           integer sums.
+//     int8, int4 with block scales: an f16 scale for each 32 weights, as Q8_0 and Q4_0 have them
+//           u8 [G][32][16][4] (q in [-128, 127]) or nibbles [G][16][16][4], f16 scales [G][4][16]
 // kRowMajor: f32 [n][k], for a BLAS.
 enum class MatrixLayout : uint8_t { kPanels16, kRowMajor };
 
 inline constexpr int kPanelChannels = 16;  // lanes of an AVX-512 register of f32
 inline constexpr int kGroup = 128;         // weights, and activations, with one scale
 inline constexpr int kSubgroup = 32;       // int4 weights with one multiplier
+inline constexpr int kBlock = 32;          // weights of a block of Q8_0 and Q4_0
 
 // Owns 64-byte aligned memory.
 struct FreeAligned {
@@ -43,29 +47,51 @@ struct PackedMatrix {
   int n = 0;         // output channels
   int n_padded = 0;  // n rounded up to whole panels; the padding is 0
   int k = 0;         // input channels, a multiple of 8
-  // bytes() of them, 64-byte aligned; not owned. Written by set_row() only.
+  // Quantised: whether the scales are those of blocks. k is a multiple of 32 then.
+  bool block_scales = false;
+  // bytes() of them, 64-byte aligned; not owned. Written by set_row() and pack_panel() only.
   uint8_t* data = nullptr;
 
   int panels() const { return n_padded / kPanelChannels; }
   // Whether the input rows are quantised, too (kernels/quantized_rows.h).
   bool quantized() const { return type == WeightType::kInt8 || type == WeightType::kInt4; }
   int groups() const { return (k + kGroup - 1) / kGroup; }
+  // Quantised: weights with one scale.
+  int scale_span() const { return block_scales ? kBlock : kGroup; }
   size_t panel_bytes() const;  // a multiple of 64
   size_t bytes() const { return static_cast<size_t>(panels()) * panel_bytes(); }
 
   const uint8_t* panel(int index) const { return data + index * panel_bytes(); }
   // Where the parts of a quantised panel begin.
-  size_t multipliers_offset() const;  // kInt4
+  size_t multipliers_offset() const;  // kInt4; nothing is there if block_scales
   size_t scales_offset() const;
 };
 
 // A matrix without memory: bytes() says how much its data must have, zeroed. Row-major matrices
 // are always f32.
-PackedMatrix describe_matrix(WeightType type, MatrixLayout layout, int n, int k);
+PackedMatrix describe_matrix(WeightType type, MatrixLayout layout, int n, int k,
+                             bool block_scales = false);
 
 // Stores row `channel` (k floats), rounding to the matrix's type. Different channels may be set
 // from different threads.
 void set_row(PackedMatrix& matrix, int channel, const float* row);
+
+// Writes the panel_bytes() of a panel to `panel`, which need be neither in the matrix's memory nor
+// zeroed: what set_row() stores for the first `rows` channels in zeroed memory. `read` is called
+// for some of them at a time: the first of those, their number, and where their k floats each go.
+using RowReader = std::function<void(int first, int count, float* rows)>;
+void pack_panel(const PackedMatrix& matrix, int rows, const RowReader& read, uint8_t* panel);
+
+// Weights as blocks of files have them: w = q * scale. An int4 matrix holds q in [-8, 7].
+struct WeightBlock {
+  int8_t q[kBlock];
+  uint16_t scale;  // f16
+};
+
+// pack_panel() of a matrix with block scales from blocks, which it takes over as they are: k / 32
+// of them for each row.
+using BlockRowReader = std::function<void(int first, int count, WeightBlock* blocks)>;
+void pack_panel(const PackedMatrix& matrix, int rows, const BlockRowReader& read, uint8_t* panel);
 
 // Reads row `channel` back as f32 (k floats): the embedding of a token whose matrix is also the LM
 // head.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 namespace cascade {
 namespace {
@@ -14,10 +15,19 @@ constexpr int kInt4Min = -8, kInt4Max = 7;
 constexpr int kMultiplierMax = 15;  // -8 * 15 fits int8 with room for its negative
 constexpr int kBias = 128;
 
+// 0 of none; a NaN does not count. In lanes, so that no comparison waits for the one before.
 float largest_magnitude(const float* x, int count) {
-  float largest = 0;
-  for (int i = 0; i < count; ++i) largest = std::max(largest, std::fabs(x[i]));
-  return largest;
+  constexpr int kLanes = 16;
+  float lanes[kLanes] = {};
+  const int whole = count / kLanes * kLanes;
+  for (int i = 0; i < whole; i += kLanes) {
+    for (int j = 0; j < kLanes; ++j) {
+      const float magnitude = std::fabs(x[i + j]);
+      lanes[j] = lanes[j] < magnitude ? magnitude : lanes[j];
+    }
+  }
+  for (int i = whole; i < count; ++i) lanes[0] = std::max(lanes[0], std::fabs(x[i]));
+  return *std::max_element(lanes, lanes + kLanes);
 }
 
 // The least bf16 not below `x` >= 0.
@@ -91,9 +101,28 @@ int group_count(const PackedMatrix& matrix, int group) {
   return std::min(kGroup, matrix.k - group * kGroup);
 }
 
-uint16_t* scale_of(const PackedMatrix& matrix, int panel, int lane, int group) {
-  uint8_t* scales = matrix.data + panel * matrix.panel_bytes() + matrix.scales_offset();
-  return reinterpret_cast<uint16_t*>(scales) + group * kPanelChannels + lane;
+size_t scale_offset(const PackedMatrix& matrix, int lane, int index) {
+  return matrix.scales_offset() + sizeof(uint16_t) * size_t(index * kPanelChannels + lane);
+}
+
+// The bytes of `count` weights of a row, a multiple of 8.
+uint8_t* encode_weights(WeightType type, const int8_t* q, int count, uint8_t* bytes) {
+  if (type == WeightType::kInt8) {
+    for (int i = 0; i < count; ++i) bytes[i] = static_cast<uint8_t>(q[i] + kBias);
+    return bytes + count;
+  }
+  for (int i = 0; i < count; i += 8) {
+    for (int j = i; j < i + 4; ++j) {
+      *bytes++ = static_cast<uint8_t>((q[j] - kInt4Min) | (q[j + 4] - kInt4Min) << 4);
+    }
+  }
+  return bytes;
+}
+
+// The least f16 not below `x` >= 0.
+uint16_t f16_up(float x) {
+  const uint16_t nearest = f32_to_f16(x);
+  return f16_to_f32(nearest) < x ? static_cast<uint16_t>(nearest + 1) : nearest;
 }
 
 }  // namespace
@@ -107,6 +136,18 @@ QuantizedGroup quantize_int8(const float* weights, int count) {
     group.q[i] = static_cast<int8_t>(round_small(clamped(weights[i] * inv, -127, 127)));
   }
   return group;
+}
+
+WeightBlock quantize_block(WeightType type, const float* weights) {
+  const float units = type == WeightType::kInt8 ? 127.0f : static_cast<float>(kInt4Max);
+  WeightBlock block = {};
+  constexpr float kF16Max = 65504.0f;
+  block.scale = f16_up(clamped(largest_magnitude(weights, kBlock) / units, 0, kF16Max));
+  const float inv = inverse(f16_to_f32(block.scale));
+  for (int i = 0; i < kBlock; ++i) {
+    block.q[i] = static_cast<int8_t>(round_small(clamped(weights[i] * inv, -units, units)));
+  }
+  return block;
 }
 
 QuantizedGroup quantize_int4(const float* weights, int count) {
@@ -133,26 +174,29 @@ QuantizedGroup quantize_int4(const float* weights, int count) {
   return group;
 }
 
-void set_quantized_row(PackedMatrix& matrix, int channel, const float* row) {
-  const int index = channel / kPanelChannels, lane = channel % kPanelChannels;
-  uint8_t* panel = matrix.data + index * matrix.panel_bytes();
+size_t quantized_row_words(const PackedMatrix& matrix) {
+  const size_t values_of_word = matrix.type == WeightType::kInt8 ? 4 : 8;
+  return static_cast<size_t>(matrix.groups()) * kGroup / values_of_word;
+}
+
+void encode_quantized_row(const PackedMatrix& matrix, const float* row, int lane, uint32_t* words,
+                          uint8_t* panel) {
+  if (matrix.block_scales) {
+    std::vector<WeightBlock> blocks;
+    for (int k = 0; k < matrix.k; k += kBlock) {
+      blocks.push_back(quantize_block(matrix.type, row + k));
+    }
+    return encode_blocks(matrix, blocks.data(), lane, words, panel);
+  }
+  auto* bytes = reinterpret_cast<uint8_t*>(words);
   const bool int8 = matrix.type == WeightType::kInt8;
   for (int g = 0; g < matrix.groups(); ++g) {
     const float* weights = row + g * kGroup;
     const int count = group_count(matrix, g);
     const QuantizedGroup group =
         int8 ? quantize_int8(weights, count) : quantize_int4(weights, count);
-    *scale_of(matrix, index, lane, g) = group.scale;
-    for (int i = 0; i < kGroup; ++i) {
-      const int k = g * kGroup + i;
-      if (int8) {
-        panel[int8_index(lane, k)] = static_cast<uint8_t>(group.q[i] + kBias);
-        continue;
-      }
-      uint8_t& byte = panel[int4_index(lane, k)];
-      const auto nibble = static_cast<uint8_t>(group.q[i] - kInt4Min);
-      byte = static_cast<uint8_t>(k % 8 < 4 ? (byte & 0xF0) | nibble : (byte & 15) | nibble << 4);
-    }
+    std::memcpy(panel + scale_offset(matrix, lane, g), &group.scale, sizeof group.scale);
+    bytes = encode_weights(matrix.type, group.q, kGroup, bytes);
     if (int8) continue;
     uint8_t* multipliers = panel + matrix.multipliers_offset() + g * 2 * kPanelChannels;
     for (int half = 0; half < 2; ++half) {
@@ -162,11 +206,23 @@ void set_quantized_row(PackedMatrix& matrix, int channel, const float* row) {
   }
 }
 
+void encode_blocks(const PackedMatrix& matrix, const WeightBlock* blocks, int lane, uint32_t* words,
+                   uint8_t* panel) {
+  auto* bytes = reinterpret_cast<uint8_t*>(words);
+  const WeightBlock none = {};
+  for (int i = 0; i < matrix.groups() * (kGroup / kBlock); ++i) {
+    const WeightBlock& block = i < matrix.k / kBlock ? blocks[i] : none;
+    std::memcpy(panel + scale_offset(matrix, lane, i), &block.scale, sizeof block.scale);
+    bytes = encode_weights(matrix.type, block.q, kBlock, bytes);
+  }
+}
+
 int quantized_weight(const PackedMatrix& matrix, int panel, int lane, int k) {
   const uint8_t* data = matrix.panel(panel);
   if (matrix.type == WeightType::kInt8) return data[int8_index(lane, k)];
   const uint8_t byte = data[int4_index(lane, k)];
   const int q = (k % 8 < 4 ? byte & 15 : byte >> 4) + kInt4Min;
+  if (matrix.block_scales) return q + kBias;
   const int group = k / kGroup, subgroup = k % kGroup / kSubgroup;
   const uint8_t pair =
       data[matrix.multipliers_offset() + (group * 2 + subgroup / 2) * kPanelChannels + lane];
@@ -174,15 +230,17 @@ int quantized_weight(const PackedMatrix& matrix, int panel, int lane, int k) {
   return q * m + kBias;
 }
 
-float group_scale(const PackedMatrix& matrix, int panel, int lane, int group) {
-  return bf16_to_f32(*scale_of(matrix, panel, lane, group));
+float weight_scale(const PackedMatrix& matrix, int panel, int lane, int index) {
+  uint16_t scale;
+  std::memcpy(&scale, matrix.panel(panel) + scale_offset(matrix, lane, index), sizeof scale);
+  return matrix.block_scales ? f16_to_f32(scale) : bf16_to_f32(scale);
 }
 
 void get_quantized_row(const PackedMatrix& matrix, int channel, float* row) {
   const int panel = channel / kPanelChannels, lane = channel % kPanelChannels;
   for (int k = 0; k < matrix.k; ++k) {
     const int q = quantized_weight(matrix, panel, lane, k) - kBias;
-    row[k] = static_cast<float>(q) * group_scale(matrix, panel, lane, k / kGroup);
+    row[k] = static_cast<float>(q) * weight_scale(matrix, panel, lane, k / matrix.scale_span());
   }
 }
 

@@ -28,13 +28,26 @@ QuantizedGroup quantize_int8(const float* weights, int count);
 // Scale and multipliers with the least squared error among a few candidates.
 QuantizedGroup quantize_int4(const float* weights, int count);
 
-// set_row() and get_row() of int8 and int4 matrices.
-void set_quantized_row(PackedMatrix& matrix, int channel, const float* row);
+// One block of a matrix with block scales: the scale is that at which the largest weight just fits,
+// rounded up to f16.
+WeightBlock quantize_block(WeightType type, const float* weights);
+
+// Of a row of an int8 or int4 matrix: the words of four bytes that its lane of a panel has of every
+// 64, and what they are. Scales and multipliers go to their places in `panel`.
+size_t quantized_row_words(const PackedMatrix& matrix);
+void encode_quantized_row(const PackedMatrix& matrix, const float* row, int lane, uint32_t* words,
+                          uint8_t* panel);
+// The same of k / 32 blocks.
+void encode_blocks(const PackedMatrix& matrix, const WeightBlock* blocks, int lane, uint32_t* words,
+                   uint8_t* panel);
+
+// get_row() of int8 and int4 matrices.
 void get_quantized_row(const PackedMatrix& matrix, int channel, float* row);
 
-// q * m + 128 of element (lane, k), as an int8 panel has it.
+// q * m + 128 of element (lane, k), as an int8 panel has it; m is 1 with block scales.
 int quantized_weight(const PackedMatrix& matrix, int panel, int lane, int k);
-// The scale of group `group`.
-float group_scale(const PackedMatrix& matrix, int panel, int lane, int group);
+// Scale number `index` of a lane: of weights [index * span, (index + 1) * span), span =
+// matrix.scale_span().
+float weight_scale(const PackedMatrix& matrix, int panel, int lane, int index);
 
 }  // namespace cascade

@@ -192,6 +192,7 @@ Digest Model::root_key(std::string_view tenant) const {
   Hasher hasher;
   hasher.field("tenant", tenant).field("weights", weights.digest);
   hasher.field("weight_type", to_string(options.weight_type));
+  if (weights.block_scales) hasher.field("weight scales", "of blocks");
   hasher.field("kv_type", to_string(options.kv_type)).field("kv_layout", kKvLayoutVersion);
   // The instruction sets agree bit for bit, but for a BLAS.
   hasher.field("numerics", kNumericsVersion);

@@ -182,11 +182,11 @@ Result<PackedMemory> PackedCache::read(const std::string& path, const PackedFile
                 std::to_string(id.body_offset() + damaged * kPackedPieceBytes) + " is wrong");
 }
 
-std::unique_ptr<PackedWriter> PackedCache::start_writing(uint8_t* body, uint64_t body_bytes) {
+std::unique_ptr<PackedWriter> PackedCache::start_writing(uint64_t body_bytes) {
   if (!prepare_to_write()) return nullptr;
   auto file = NewFile::create(calls_, folder_);
   if (file.ok()) {
-    return std::make_unique<PackedWriter>(calls_, std::move(file).value(), body, body_bytes);
+    return std::make_unique<PackedWriter>(calls_, std::move(file).value(), body_bytes);
   }
   give_up(file.error());
   return nullptr;

@@ -40,8 +40,8 @@ class PackedCache {
   bool may_hold(uint64_t body_bytes);
   // The weights, mapped read-only; all of them are in memory and have the right checksums.
   std::optional<PackedMemory> load(const PackedFileId& id, ThreadPool& pool);
-  // A file to write weights to, from `body`; nullptr if that cannot be. The cache must outlive it.
-  std::unique_ptr<PackedWriter> start_writing(uint8_t* body, uint64_t body_bytes);
+  // A file to write weights to; nullptr if that cannot be. The cache must outlive it.
+  std::unique_ptr<PackedWriter> start_writing(uint64_t body_bytes);
   // Gives the writer's file its name, and maps it as load() does. nullopt if that, or writing to it
   // before, did not work.
   std::optional<PackedMemory> finish_writing(PackedWriter& writer, const PackedFileId& id,

@@ -1,42 +1,60 @@
 // Pieces behind the packers, checksums from the file, the header last.
 #include "model/packed_writer.h"
 
-#include <sys/mman.h>
-
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstring>
+#include <span>
 #include <utility>
 #include <vector>
 
 namespace cascade {
 
-PackedWriter::PackedWriter(FileCalls& calls, std::unique_ptr<NewFile> file, uint8_t* body,
-                           uint64_t body_bytes)
-    : calls_(calls), file_(std::move(file)), body_(body), sizes_{{}, {}, body_bytes} {}
+PackedWriter::PackedWriter(FileCalls& calls, std::unique_ptr<NewFile> file, uint64_t body_bytes)
+    : calls_(calls), file_(std::move(file)), sizes_{{}, {}, body_bytes} {}
 
-void PackedWriter::packed_up_to(const uint8_t* end) {
-  // Whole pieces, at whole pieces: the file system keeps them in folios as large as it has.
-  write_up_to(static_cast<uint64_t>(end - body_) / kPackedPieceBytes * kPackedPieceBytes);
+uint8_t* PackedWriter::window(uint64_t begin, uint64_t end) {
+  std::swap(filled_, current_);
+  // Whole pieces, at whole pieces: the file system keeps them in folios as large as it has. What
+  // begins another piece is written with the rest of it.
+  current_.begin = begin / kPackedPieceBytes * kPackedPieceBytes;
+  current_.end = end;
+  if (current_.capacity < end - current_.begin) {
+    current_.capacity = end - current_.begin;
+    current_.memory = allocate_aligned(current_.capacity);
+  }
+  uint8_t* memory = current_.memory.get();
+  const uint64_t kept = begin - current_.begin;
+  if (kept > 0) {
+    std::memcpy(memory, filled_.memory.get() + (current_.begin - filled_.begin), kept);
+  }
+  return memory + kept;
 }
 
-void PackedWriter::write_up_to(uint64_t end) {
+void PackedWriter::drain() {
+  write_up_to(filled_, filled_.end / kPackedPieceBytes * kPackedPieceBytes);
+}
+
+void PackedWriter::write_up_to(const Window& window, uint64_t end) {
   while (!error_ && written_ < end) {
-    const auto piece = packed_piece(sizes_, {body_, sizes_.body_bytes},
-                                    static_cast<size_t>(written_ / kPackedPieceBytes));
+    const uint64_t bytes = std::min<uint64_t>(kPackedPieceBytes, end - written_);
+    const std::span piece(window.memory.get() + (written_ - window.begin), bytes);
     const Status status =
         write_fully(calls_, file_->fd(), piece, sizes_.body_offset() + written_, "packed weights");
     if (!status.ok()) {
       error_ = status.error();
       return;
     }
-    ::madvise(body_ + written_, piece.size(), MADV_DONTNEED);  // best effort
-    written_ += piece.size();
+    written_ += bytes;
   }
 }
 
 Result<PackedMemory> PackedWriter::finish(const PackedFileId& id, const std::string& path,
                                           ThreadPool& pool) {
-  write_up_to(id.body_bytes);
+  write_up_to(current_, id.body_bytes);
+  filled_ = Window();
+  current_ = Window();
   if (error_) return Error{error_->code, path, error_->message};
   ASSIGN_OR_RETURN(PackedMemory memory,
                    PackedMemory::map(calls_, file_->fd(), id.body_offset(), id.body_bytes, path));

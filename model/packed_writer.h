@@ -6,33 +6,44 @@
 #include <optional>
 
 #include "base/replace_file.h"
+#include "kernels/packed_matrix.h"
 #include "kernels/thread_pool.h"
 #include "model/packed_file.h"
 #include "model/packed_memory.h"
+#include "model/packed_sink.h"
 
 namespace cascade {
 
-// Writes what has been packed behind the packers, and takes the memory from it: the weights are
-// never in memory twice. One thread at a time.
-class PackedWriter {
+// Writes what has been packed behind the packers, from two windows that they fill in turn: memory
+// that is used again, since clearing new memory takes longer than packing and writing together. One
+// thread at a time, but for drain().
+class PackedWriter : public PackedSink {
  public:
-  // `body`: body_bytes bytes of anonymous memory, page-aligned. `calls` must outlive this.
-  PackedWriter(FileCalls& calls, std::unique_ptr<NewFile> file, uint8_t* body, uint64_t body_bytes);
+  // `body_bytes` of all matrices. `calls` must outlive this.
+  PackedWriter(FileCalls& calls, std::unique_ptr<NewFile> file, uint64_t body_bytes);
 
-  // Everything before `end` is packed. Writes whole pieces of it; those are gone from memory then.
-  // A failure is kept for finish(), and nothing more is written.
-  void packed_up_to(const uint8_t* end);
-  // Writes the rest, the checksums and the header, and names the file `path`. The weights, mapped.
-  // Once. Errors: kIo, field = path.
+  uint8_t* window(uint64_t begin, uint64_t end) override;
+  // Writes whole pieces. A failure is kept for finish(), and nothing more is written.
+  void drain() override;
+  // Everything is packed: writes the rest, the checksums and the header, and names the file `path`.
+  // The weights, mapped. Once. Errors: kIo, field = path.
   Result<PackedMemory> finish(const PackedFileId& id, const std::string& path, ThreadPool& pool);
 
  private:
-  void write_up_to(uint64_t end);
+  // Bytes [begin, end) of all matrices, of which some were written before.
+  struct Window {
+    AlignedBytes memory;
+    uint64_t capacity = 0;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+  };
+  void write_up_to(const Window& window, uint64_t end);
 
   FileCalls& calls_;
   std::unique_ptr<NewFile> file_;
-  uint8_t* body_;
   PackedFileId sizes_;  // without digests
+  Window filled_;       // to be drained
+  Window current_;      // that packers write to
   uint64_t written_ = 0;
   std::optional<Error> error_;
 };

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/utf8.h"
+#include "model/gguf/dequantize.h"
 #include "model/weights_packing.h"
 
 namespace cascade {
@@ -46,7 +47,7 @@ class Loader {
 
   Status matrix(const std::string& name, int64_t n, int64_t k, PackedMatrix& packed) {
     RETURN_IF_ERROR(find(name, {n, k}));
-    packed = describe_matrix(type_, kernels_.matrix_layout_of(type_), int(n), int(k));
+    packed = describe(int(n), int(k), 1);
     jobs_.push_back({used_.size() - 1, 0, &packed});
     return {};
   }
@@ -64,7 +65,7 @@ class Loader {
       stack.offset.push_back(n);
       n += round_up(part.n, kPanelChannels);
     }
-    stack.matrix = describe_matrix(type_, kernels_.matrix_layout_of(type_), n, k);
+    stack.matrix = describe(n, k, parts.size());
     if (!with_bias) return {};
     stack.bias.assign(n, 0.0f);
     for (size_t i = 0; i < parts.size(); ++i) {
@@ -176,8 +177,14 @@ class Loader {
       key.field("layout", static_cast<uint64_t>(matrix.layout));
       key.field("n", uint64_t(matrix.n)).field("k", uint64_t(matrix.k));
       key.field("offset", uint64_t(job.channel_offset)).field("bytes", matrix.bytes());
+      if (matrix.block_scales) key.field("scales", "of blocks");
     }
     return {key.finish(), digest, packed_bytes()};
+  }
+
+  // Whether some matrix has the scales of its file's blocks.
+  bool has_block_scales() const {
+    return std::ranges::any_of(jobs_, [](const PackJob& job) { return job.matrix->block_scales; });
   }
 
   SourceState source_state() const {
@@ -223,6 +230,15 @@ class Loader {
   }
 
  private:
+  // A matrix of the last `parts` tensors that were found. Blocks that it can hold are taken over,
+  // if all parts have such.
+  PackedMatrix describe(int n, int k, size_t parts) const {
+    const auto tensors = std::span(used_).last(parts);
+    const bool block_scales = std::ranges::all_of(
+        tensors, [&](const NamedTensor& named) { return keeps_blocks(named.tensor.type, type_); });
+    return describe_matrix(type_, kernels_.matrix_layout_of(type_), n, k, block_scales);
+  }
+
   // The tensor is the last of used_ then.
   Result<Tensor> find(const std::string& name, std::vector<int64_t> shape) {
     ASSIGN_OR_RETURN(Tensor tensor, files_.find(name, shape));
@@ -252,6 +268,7 @@ Status find_all(Loader& loader, const ModelConfig& config, Weights& weights) {
   for (int layer = 0; layer < config.layers; ++layer) {
     RETURN_IF_ERROR(loader.layer(layer, weights.layers.emplace_back()));
   }
+  weights.block_scales = loader.has_block_scales();
   return loader.check_all_layers_used();
 }
 
@@ -262,41 +279,49 @@ std::optional<Digest> early_digest(const Loader& loader, const SourceState& sour
   if (const auto known = cache.known_digest(source)) return known;
   if (!cache.may_hold(loader.packed_bytes())) return std::nullopt;
   report.hashed = true;
-  TensorDigest digest(loader.tensors());
-  pack_tensors(loader.tensors(), {}, &digest, {}, pool);
-  return digest.finish();
+  return digest_tensors(loader.tensors(), pool);
 }
+
+// The weights' own memory.
+class MemorySink : public PackedSink {
+ public:
+  explicit MemorySink(uint8_t* memory) : memory_(memory) {}
+  uint8_t* window(uint64_t begin, uint64_t) override { return memory_ + begin; }
+  void drain() override {}
+
+ private:
+  uint8_t* memory_;
+};
 
 // Packs the tensors, into a file of the cache where that works, else into memory.
 Status pack_all(const TensorFiles& files, Loader& loader, const SourceState& source,
                 std::optional<Digest> digest, ThreadPool& pool, PackedCache& cache,
                 Weights& weights, LoadReport& report) {
   const size_t bytes = loader.packed_bytes();
-  ASSIGN_OR_RETURN(weights.memory, PackedMemory::allocate(bytes));
-  loader.place(weights.memory.data());
-  const auto writer = cache.start_writing(weights.memory.data(), bytes);
-  PackedUpTo write;
-  if (writer) write = [&](const uint8_t* end) { writer->packed_up_to(end); };
   TensorDigest computed(loader.tensors());
-  pack_tensors(loader.tensors(), loader.jobs(), digest ? nullptr : &computed, write, pool);
-  report.hashed |= !digest;
-  weights.digest = digest ? *digest : computed.finish();
-  if (!writer) return {};
-  std::optional<PackedMemory> mapped;
-  if (files.unchanged()) {
-    cache.clean_up(source, weights.digest);
-    mapped = cache.finish_writing(*writer, loader.file_id(weights.digest), pool);
+  const auto pack = [&](PackedSink& sink) {
+    pack_tensors(loader.tensors(), loader.jobs(), digest ? nullptr : &computed, sink, pool);
+    report.hashed |= !digest;
+    if (!digest) digest = computed.finish();
+    weights.digest = *digest;
+  };
+  if (const auto writer = cache.start_writing(bytes)) {
+    pack(*writer);
+    std::optional<PackedMemory> mapped;
+    if (files.unchanged()) {
+      cache.clean_up(source, weights.digest);
+      mapped = cache.finish_writing(*writer, loader.file_id(weights.digest), pool);
+    }
+    if (mapped) {
+      weights.memory = std::move(*mapped);
+      loader.place(weights.memory.data());
+      return {};
+    }
   }
-  if (mapped) {
-    weights.memory = std::move(*mapped);
-    loader.place(weights.memory.data());
-    return {};
-  }
-  // What has been written is not in memory any more.
-  weights.memory = PackedMemory();
   ASSIGN_OR_RETURN(weights.memory, PackedMemory::allocate(bytes));
   loader.place(weights.memory.data());
-  pack_tensors(loader.tensors(), loader.jobs(), nullptr, {}, pool);
+  MemorySink memory(weights.memory.data());
+  pack(memory);
   return {};
 }
 

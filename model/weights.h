@@ -45,6 +45,8 @@ struct Weights {
   std::vector<float> final_norm;   // [hidden_size]
   float embedding_multiplier = 1;  // as it is applied
   std::deque<LayerWeights> layers;
+  // Whether quantised matrices have the scales of their file's blocks, instead of others.
+  bool block_scales = false;
   PackedMemory memory;  // of all matrices, one after the other
   // SHA-256 over every tensor's name, type, shape and bytes, as they are in the files.
   Digest digest;

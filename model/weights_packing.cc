@@ -10,8 +10,8 @@
 namespace cascade {
 namespace {
 
-// Enough for four threads that hash (2 GB/s each) and any number that pack; little beside the
-// memory that a service takes anyway.
+// Of tensors, or of what they become, whatever is more: enough for four threads that hash (2 GB/s
+// each) and any number that pack; little beside the memory that a service takes anyway.
 constexpr size_t kWindowBytes = size_t{32} << 20;
 static_assert(kWindowBytes % TensorDigest::kPieceBytes == 0);
 
@@ -28,32 +28,41 @@ struct Range {
 
 // What one thread does at a time.
 struct Task {
-  enum class What { kReport, kHash, kPack } what;
+  enum class What { kDrain, kHash, kPack } what;
   size_t tensor;
   size_t index;        // of the piece that is hashed, or the panel that is packed
   const PackJob* job;  // kPack
+  uint64_t offset;     // kPack: of the panel among the bytes of all matrices
 };
 
-void pack_panel(const Tensor& tensor, const PackJob& job, size_t panel) {
+void pack_panel(const Tensor& tensor, const PackJob& job, size_t panel, uint8_t* out) {
   const int k = job.matrix->k;
-  std::vector<float> row(k);
   const int begin = static_cast<int>(panel) * kPanelChannels;
-  const int end = std::min(static_cast<int>(tensor.shape[0]), begin + kPanelChannels);
-  for (int channel = begin; channel < end; ++channel) {
-    read_elements(tensor, tensor.file_row(channel) * k, k, row.data());
-    set_row(*job.matrix, job.channel_offset + channel, row.data());
+  const int rows = std::min(static_cast<int>(tensor.shape[0]) - begin, kPanelChannels);
+  if (job.matrix->block_scales) {
+    const size_t blocks = static_cast<size_t>(k) / kBlock;
+    const auto read = [&](int first, int count, WeightBlock* out_blocks) {
+      for (int i = 0; i < count; ++i) {
+        const uint64_t at = uint64_t(tensor.file_row(begin + first + i)) * uint64_t(k);
+        const uint8_t* from = tensor.bytes.data() + bytes_of_values(tensor.type, at);
+        read_weight_blocks(tensor.type, from, blocks, out_blocks + size_t(i) * blocks);
+      }
+    };
+    return pack_panel(*job.matrix, rows, read, out);
   }
+  const auto read = [&](int first, int count, float* values) {
+    for (int i = 0; i < count; ++i) {
+      read_elements(tensor, tensor.file_row(begin + first + i) * k, k, values + size_t(i) * k);
+    }
+  };
+  pack_panel(*job.matrix, rows, read, out);
 }
 
 class Packing {
  public:
   Packing(std::span<const NamedTensor> tensors, std::span<const PackJob> jobs, TensorDigest* digest,
-          const PackedUpTo& packed_up_to, ThreadPool& pool)
-      : tensors_(tensors),
-        job_of_(tensors.size()),
-        digest_(digest),
-        packed_up_to_(packed_up_to),
-        pool_(pool) {
+          PackedSink* sink, ThreadPool& pool)
+      : tensors_(tensors), job_of_(tensors.size()), digest_(digest), sink_(sink), pool_(pool) {
     for (const PackJob& job : jobs) job_of_[job.tensor] = &job;
   }
 
@@ -62,47 +71,28 @@ class Packing {
       const size_t bytes = tensors_[i].tensor.bytes.size();
       for (size_t begin = 0; begin < bytes; begin += TensorDigest::kPieceBytes) {
         const size_t end = std::min(bytes, begin + TensorDigest::kPieceBytes);
-        window_.push_back({i, begin, end});
-        window_bytes_ += end - begin;
-        if (window_bytes_ >= kWindowBytes) work_off();
+        add({i, begin, end});
+        if (window_bytes_ >= kWindowBytes || packed_end_ - packed_begin_ >= kWindowBytes) {
+          work_off();
+        }
       }
     }
     work_off();
-    if (packed_up_to_ && packed_end_ != nullptr) packed_up_to_(packed_end_);
   }
 
  private:
-  // Does what the window asks for, and reports the window before.
-  void work_off() {
-    std::vector<Task> tasks;  // long ones first
-    if (packed_up_to_ && packed_end_ != nullptr) tasks.push_back({Task::What::kReport, 0, 0, {}});
-    const uint8_t* reported_end = packed_end_;
+  void add(const Range& range) {
+    window_.push_back(range);
+    window_bytes_ += range.end - range.begin;
     if (digest_ != nullptr) {
-      for (const Range& range : window_) {
-        tasks.push_back(
-            {Task::What::kHash, range.tensor, range.begin / TensorDigest::kPieceBytes, nullptr});
-      }
+      const size_t piece = range.begin / TensorDigest::kPieceBytes;
+      hashes_.push_back({Task::What::kHash, range.tensor, piece, nullptr, 0});
     }
-    for (const Range& range : window_) {
-      if (job_of_[range.tensor] != nullptr) add_panels(range, tasks);
-    }
-    pool_.run(static_cast<int>(tasks.size()), [&](int index, int) {
-      const Task& task = tasks[index];
-      if (task.what == Task::What::kReport) packed_up_to_(reported_end);
-      if (task.what == Task::What::kHash) digest_->hash_piece(task.tensor, task.index);
-      if (task.what == Task::What::kPack) {
-        pack_panel(tensors_[task.tensor].tensor, *task.job, task.index);
-      }
-    });
-    for (const auto& [tensor, begin, end] : window_) {
-      release_pages(tensors_[tensor].tensor.bytes.subspan(begin, end - begin));
-    }
-    window_.clear();
-    window_bytes_ = 0;
+    if (job_of_[range.tensor] != nullptr) add_panels(range);
   }
 
   // The panels that begin in the range.
-  void add_panels(const Range& range, std::vector<Task>& tasks) {
+  void add_panels(const Range& range) {
     const PackJob& job = *job_of_[range.tensor];
     const PackedMatrix& matrix = *job.matrix;
     const size_t panel_bytes = bytes_of_values(tensors_[range.tensor].tensor.type,
@@ -110,19 +100,49 @@ class Packing {
     const auto first_from = [&](size_t at) { return (at + panel_bytes - 1) / panel_bytes; };
     const size_t end = first_from(range.end);
     for (size_t panel = first_from(range.begin); panel < end; ++panel) {
-      tasks.push_back({Task::What::kPack, range.tensor, panel, &job});
+      panels_.push_back({Task::What::kPack, range.tensor, panel, &job, packed_end_});
+      packed_end_ += matrix.panel_bytes();
     }
-    packed_end_ = matrix.panel(job.channel_offset / kPanelChannels + static_cast<int>(end));
+  }
+
+  // Does what the window asks for, long tasks first, and drains the window before.
+  void work_off() {
+    std::vector<Task> tasks;
+    uint8_t* out = nullptr;
+    if (sink_ != nullptr) {
+      out = sink_->window(packed_begin_, packed_end_);
+      tasks.push_back({Task::What::kDrain, 0, 0, nullptr, 0});
+    }
+    tasks.insert(tasks.end(), hashes_.begin(), hashes_.end());
+    tasks.insert(tasks.end(), panels_.begin(), panels_.end());
+    pool_.run(static_cast<int>(tasks.size()), [&](int index, int) {
+      const Task& task = tasks[index];
+      if (task.what == Task::What::kDrain) sink_->drain();
+      if (task.what == Task::What::kHash) digest_->hash_piece(task.tensor, task.index);
+      if (task.what == Task::What::kPack) {
+        pack_panel(tensors_[task.tensor].tensor, *task.job, task.index,
+                   out + (task.offset - packed_begin_));
+      }
+    });
+    for (const auto& [tensor, begin, end] : window_) {
+      release_pages(tensors_[tensor].tensor.bytes.subspan(begin, end - begin));
+    }
+    window_.clear();
+    hashes_.clear();
+    panels_.clear();
+    window_bytes_ = 0;
+    packed_begin_ = packed_end_;
   }
 
   std::span<const NamedTensor> tensors_;
   std::vector<const PackJob*> job_of_;  // [tensor]
   TensorDigest* digest_;
-  const PackedUpTo& packed_up_to_;
+  PackedSink* sink_;
   ThreadPool& pool_;
   std::vector<Range> window_;
   size_t window_bytes_ = 0;
-  const uint8_t* packed_end_ = nullptr;  // of the panels that have become tasks
+  std::vector<Task> hashes_, panels_;           // of the window
+  uint64_t packed_begin_ = 0, packed_end_ = 0;  // of the window, in the bytes of all matrices
 };
 
 }  // namespace
@@ -174,8 +194,14 @@ Digest TensorDigest::finish() const {
 }
 
 void pack_tensors(std::span<const NamedTensor> tensors, std::span<const PackJob> jobs,
-                  TensorDigest* digest, const PackedUpTo& packed_up_to, ThreadPool& pool) {
-  Packing(tensors, jobs, digest, packed_up_to, pool).run();
+                  TensorDigest* digest, PackedSink& sink, ThreadPool& pool) {
+  Packing(tensors, jobs, digest, &sink, pool).run();
+}
+
+Digest digest_tensors(std::span<const NamedTensor> tensors, ThreadPool& pool) {
+  TensorDigest digest(tensors);
+  Packing(tensors, {}, &digest, nullptr, pool).run();
+  return digest.finish();
 }
 
 }  // namespace cascade

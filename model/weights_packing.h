@@ -1,7 +1,6 @@
 // From tensors in mapped files to packed matrices and the digest, with little memory on the way.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,6 +8,7 @@
 #include "base/hash.h"
 #include "kernels/packed_matrix.h"
 #include "kernels/thread_pool.h"
+#include "model/packed_sink.h"
 #include "model/safetensors.h"
 
 namespace cascade {
@@ -46,15 +46,13 @@ class TensorDigest {
   std::vector<std::vector<Digest>> pieces_;  // [tensor][piece]
 };
 
-// Told how far packing has come: all matrices' bytes before `end` are final. One call at a time, on
-// any thread, while others pack what follows.
-using PackedUpTo = std::function<void(const uint8_t* end)>;
-
 // Packs what `jobs` say, and hashes all of `tensors`, reading them from front to back, once. What
-// has been read is released, so that this needs some 32 MiB of memory for them. The matrices' data
-// must be zeroed, and lie in memory in the order of `jobs`, which is that of the tensors. `digest`
-// may be nullptr, `packed_up_to` empty.
+// has been read is released, so that this needs some 32 MiB of memory for them. The matrices lie in
+// the order of `jobs`, which is that of the tensors. `digest` may be nullptr.
 void pack_tensors(std::span<const NamedTensor> tensors, std::span<const PackJob> jobs,
-                  TensorDigest* digest, const PackedUpTo& packed_up_to, ThreadPool& pool);
+                  TensorDigest* digest, PackedSink& sink, ThreadPool& pool);
+
+// The digest alone.
+Digest digest_tensors(std::span<const NamedTensor> tensors, ThreadPool& pool);
 
 }  // namespace cascade

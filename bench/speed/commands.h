@@ -19,7 +19,7 @@ struct CommonOptions {
 
 struct KernelOptions {
   CommonOptions common;
-  std::vector<std::string> types;  // of weights (gemm) or KV (attention)
+  std::vector<std::string> types;  // of weights (gemm: also q8_0, q4_0) or KV (attention)
   std::vector<int64_t> rows;       // of a product; query tokens of attention
   std::vector<int64_t> depths;     // attention: keys
   int query_heads = 16;

@@ -22,13 +22,32 @@ constexpr Shape kShapes[] = {{"qkv", 4096, 1024},
                              {"down", 1024, 3072},
                              {"head", 151936, 1024}};
 
+// How the weights are held.
+struct Format {
+  std::string name;
+  WeightType type;
+  bool block_scales;
+
+  PackedMatrix describe(const Kernels& kernels, const Shape& shape) const {
+    return describe_matrix(type, kernels.matrix_layout_of(type), shape.n, shape.k, block_scales);
+  }
+};
+
+// Errors: as weight_type_of.
+Result<Format> format_of(const std::string& name) {
+  if (name == "q8_0") return Format{name, WeightType::kInt8, true};
+  if (name == "q4_0") return Format{name, WeightType::kInt4, true};
+  ASSIGN_OR_RETURN(const WeightType type, weight_type_of(name, "--weights"));
+  return Format{name, type, false};
+}
+
 // One matrix several times, so that those in use do not fit the caches.
 class Copies {
  public:
   // Errors: as PackedMemory::allocate.
-  static Result<Copies> make(const Setup& setup, WeightType type, const Shape& shape) {
+  static Result<Copies> make(const Setup& setup, const Format& format, const Shape& shape) {
     Copies copies;
-    copies.w_ = describe_matrix(type, setup.kernels->matrix_layout_of(type), shape.n, shape.k);
+    copies.w_ = format.describe(*setup.kernels, shape);
     const size_t bytes = copies.w_.bytes();
     for (size_t i = 0; i < copies_for(1, bytes); ++i) {
       ASSIGN_OR_RETURN(copies.memory_.emplace_back(), PackedMemory::allocate(bytes));
@@ -107,18 +126,18 @@ class GemmReport {
         probe_(*setup.pool, setup.kernels->isa),
         report_(std::move(head)) {}
 
-  Status add(WeightType type, const Shape& shape) {
-    ASSIGN_OR_RETURN(Copies copies, Copies::make(setup_, type, shape));
+  Status add(const Format& format, const Shape& shape) {
+    ASSIGN_OR_RETURN(Copies copies, Copies::make(setup_, format, shape));
     for (const int64_t rows : options_.rows) {
       // Nobody asks for the logits of a whole slice.
       if (shape.n > 100'000 && rows > 64) continue;
-      add_ours(copies, shape, static_cast<int>(rows));
+      add_ours(copies, format, shape, static_cast<int>(rows));
     }
-    if (!options_.libraries) return {};
-    copies = {};  // room for theirs
+    if (!options_.libraries || format.block_scales) return {};  // theirs have no such scales
+    copies = {};                                                // room for theirs
     for (const int64_t rows : options_.rows) {
       if (shape.n > 100'000 && rows > 64) continue;
-      add_theirs(type, shape, static_cast<int>(rows));
+      add_theirs(format.type, shape, static_cast<int>(rows));
     }
     return {};
   }
@@ -143,15 +162,17 @@ class GemmReport {
     add_kernel_row(report_, std::move(row), {ops * times, bytes * times, peak_ops}, samples);
   }
 
-  void add_ours(const Copies& copies, const Shape& shape, int rows) {
+  void add_ours(const Copies& copies, const Format& format, const Shape& shape, int rows) {
     const PackedMatrix w = copies[0];
     const size_t count = copies_for(rows, w.bytes());
     Product product(setup_, w, rows);
     const PairedSamples samples = measure_kernel(probe_, options_.common.repeats, [&] {
       for (size_t i = 0; i < count; ++i) product.run(copies[i]);
     });
-    add_row(row_of(shape, std::string(to_string(w.type)), rows), w.type, shape, rows, count,
-            static_cast<double>(w.bytes()), samples);
+    // A library's layout makes f32 of bf16.
+    const std::string name = w.type == format.type ? format.name : std::string(to_string(w.type));
+    add_row(row_of(shape, name, rows), w.type, shape, rows, count, static_cast<double>(w.bytes()),
+            samples);
   }
 
   void add_theirs(WeightType type, const Shape& shape, int rows) {
@@ -176,9 +197,9 @@ class GemmReport {
 }  // namespace
 
 Status gemm(const KernelOptions& options) {
-  std::vector<WeightType> types;
+  std::vector<Format> formats;
   for (const std::string& name : options.types) {
-    ASSIGN_OR_RETURN(types.emplace_back(), weight_type_of(name, "--weights"));
+    ASSIGN_OR_RETURN(formats.emplace_back(), format_of(name));
   }
   // Both libraries have f32.
   if (options.libraries && libraries_for(WeightType::kF32).empty()) {
@@ -187,10 +208,9 @@ Status gemm(const KernelOptions& options) {
   }
   ASSIGN_OR_RETURN(const Setup setup, set_up(options.common));
   size_t largest = kCopiesBytes;
-  for (const WeightType type : types) {
+  for (const Format& format : formats) {
     for (const Shape& shape : kShapes) {
-      const auto layout = setup.kernels->matrix_layout_of(type);
-      largest = std::max(largest, describe_matrix(type, layout, shape.n, shape.k).bytes());
+      largest = std::max(largest, format.describe(*setup.kernels, shape).bytes());
     }
   }
   const size_t read_bytes = kPeakReadBytes * setup.pool->threads();
@@ -199,8 +219,9 @@ Status gemm(const KernelOptions& options) {
   OrderedJson head = header("gemm", setup);
   add_peak(head, setup);
   GemmReport report(options, setup, std::move(head));
-  for (const WeightType type : types) {
-    for (const Shape& shape : kShapes) RETURN_IF_ERROR(report.add(type, shape));
+  // One format beside the other: what a shared machine does meanwhile is the same for both.
+  for (const Shape& shape : kShapes) {
+    for (const Format& format : formats) RETURN_IF_ERROR(report.add(format, shape));
   }
   return report.print();
 }

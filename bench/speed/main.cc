@@ -50,7 +50,8 @@ void add_kernel_commands(CLI::App& app, AllOptions& all, Status& status) {
   auto* gemm_command = app.add_subcommand("gemm", "matrix products of a Qwen3-0.6B layer, alone");
   add_common(gemm_command, all.gemm.common);
   all.gemm.types = {"f32", "bf16", "int8", "int4"};
-  add_list(gemm_command, "--weights", all.gemm.types, "f32, bf16, int8, int4");
+  add_list(gemm_command, "--weights", all.gemm.types,
+           "f32, bf16, int8, int4; q8_0, q4_0: int8, int4 with the scales of a GGUF file's blocks");
   all.gemm.rows = {1, 8, 512};
   add_list(gemm_command, "-m,--rows", all.gemm.rows, "input rows")
       ->check(CLI::Range(int64_t{1}, int64_t{512}));

@@ -24,6 +24,7 @@ struct I16 {
   friend I16 operator*(I16 a, I16 b) {
     return {_mm256_mullo_epi32(a.low, b.low), _mm256_mullo_epi32(a.high, b.high)};
   }
+  I16 times_16() const { return {_mm256_slli_epi32(low, 4), _mm256_slli_epi32(high, 4)}; }
   I16 times_256() const { return {_mm256_slli_epi32(low, 8), _mm256_slli_epi32(high, 8)}; }
   // Bits 0 to 7, and bits 8 to 15.
   I16 first_bytes() const {
@@ -115,7 +116,7 @@ struct I16 {
 struct PairDot {
   using Int = I16;
   using Bytes = I16::Bytes;
-  static constexpr int kGemmRows = 4, kGemmPanels = 1;
+  static constexpr int kGemmRows = 4, kGemmPanels = 1, kGemmBlocksRows = 4;
   static constexpr int kGemmFewRows = 2, kGemmFewPanels = 1;
   static constexpr int kAttentionRows = 2, kAttentionColumns = 2;
 

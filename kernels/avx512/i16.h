@@ -27,6 +27,7 @@ struct I16 {
   friend I16 operator+(I16 a, I16 b) { return {_mm512_add_epi32(a.v, b.v)}; }
   friend I16 operator*(I16 a, I16 b) { return {_mm512_mullo_epi32(a.v, b.v)}; }
   I16 shifted_right(int bits) const { return {_mm512_srai_epi32(v, bits)}; }
+  I16 times_16() const { return {_mm512_slli_epi32(v, 4)}; }
   I16 times_256() const { return {_mm512_slli_epi32(v, 8)}; }
   // Bits 0 to 7, and bits 8 to 15.
   I16 first_bytes() const { return {_mm512_and_si512(v, _mm512_set1_epi32(255))}; }
@@ -75,11 +76,11 @@ struct I16 {
 };
 
 // Without VNNI: products of bytes in pairs as 16-bit numbers (which must not saturate), then in
-// fours. |a| * (b with the sign of a) keeps the unsigned factor at 127.
+// fours. |w| * (x with the sign of w) keeps the unsigned factor at 128 and the products at 32,512.
 struct PairDot {
   using Int = I16;
   using Bytes = I16::Bytes;
-  static constexpr int kGemmRows = 6, kGemmPanels = 2;
+  static constexpr int kGemmRows = 6, kGemmPanels = 2, kGemmBlocksRows = 6;
   static constexpr int kGemmFewRows = 4, kGemmFewPanels = 2;
   static constexpr int kAttentionRows = 4, kAttentionColumns = 4;
 
@@ -87,21 +88,24 @@ struct PairDot {
     return _mm512_madd_epi16(_mm512_maddubs_epi16(u8, s8), _mm512_set1_epi16(1));
   }
 
-  // Weights are used without their bias. |w| <= 127 but for the padding, whose scale is 0.
+  // Weights are used without their bias.
   static constexpr bool kBiased = false;
-  using Weights = __m512i;
+  struct Weights {
+    __m512i magnitude;
+    __mmask64 negative;
+  };
   static Weights load_weights(const uint8_t* p) {
-    return _mm512_xor_si512(_mm512_loadu_si512(p), _mm512_set1_epi8(-128));
+    const __m512i w = _mm512_xor_si512(_mm512_loadu_si512(p), _mm512_set1_epi8(-128));
+    return {_mm512_abs_epi8(w), _mm512_movepi8_mask(w)};
   }
   // sum + w[lane][0..3] . x[0..3]
-  static I16 dot(I16 sum, Weights w, const int8_t* x) {
+  static I16 dot(I16 sum, const Weights& w, const int8_t* x) {
     const __m512i four = _mm512_set1_epi32(four_bytes(x));
-    const __m512i turned =
-        _mm512_mask_sub_epi8(w, _mm512_movepi8_mask(four), _mm512_setzero_si512(), w);
-    return {_mm512_add_epi32(sum.v, dot_pairs(_mm512_abs_epi8(four), turned))};
+    const __m512i turned = _mm512_mask_sub_epi8(four, w.negative, _mm512_setzero_si512(), four);
+    return {_mm512_add_epi32(sum.v, dot_pairs(w.magnitude, turned))};
   }
   // The same, where x serves no other product.
-  static I16 dot_once(I16 sum, Weights w, const int8_t* x) { return dot(sum, w, x); }
+  static I16 dot_once(I16 sum, const Weights& w, const int8_t* x) { return dot(sum, w, x); }
   // 64 bytes: the low halves and the high ones times 2^kHighShift.
   static constexpr int kHighShift = 0;
   static void load_nibbles(const uint8_t* p, Bytes& low, Bytes& high) {

@@ -13,7 +13,7 @@ struct VnniDot {
   using Bytes = I16::Bytes;
   // 24 accumulators, 2 weights and a broadcast of 32 registers. Few rows: one stream of weights,
   // and as few instructions for each of them as can be, so that a core sees far ahead in it.
-  static constexpr int kGemmRows = 12, kGemmPanels = 2;
+  static constexpr int kGemmRows = 12, kGemmPanels = 2, kGemmBlocksRows = 6;
   static constexpr int kGemmFewRows = 8, kGemmFewPanels = 1;
   // Attention: 4 rows by 64 keys (scores) or 64 channels (values).
   static constexpr int kAttentionRows = 4, kAttentionColumns = 4;

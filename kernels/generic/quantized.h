@@ -50,20 +50,13 @@ inline void quantize_row(const float* x, int k, uint8_t* data, int rows, int ind
   }
 }
 
-// Sums of one group for kRows rows (the first is x, of a block of kLanes) and kPanels int8 panels,
-// `stride` bytes apart.
-template <class D, int kLanes, int kRows, int kPanels>
-[[gnu::always_inline]] inline void int8_group(const uint8_t* weights, size_t stride,
-                                              const QuantizedRow& x, int group,
+// Adds kSteps * 4 products to each sum of kRows rows and kPanels int8 panels, `stride` bytes apart.
+// `from` and `four` are the first weights and values of the rows.
+template <class D, int kLanes, int kSteps, int kRows, int kPanels>
+[[gnu::always_inline]] inline void int8_steps(const uint8_t* from, size_t stride,
+                                              const int8_t* four,
                                               typename D::Int (&sum)[kRows][kPanels]) {
-  using I = typename D::Int;
-  unroll<kRows>([&](auto r) CASCADE_INLINE {
-    const I start = D::kBiased ? I::set1(x.bias128[group * kLanes + r]) : I::zero();
-    unroll<kPanels>([&](auto p) CASCADE_INLINE { sum[r][p] = start; });
-  });
-  const uint8_t* from = weights + static_cast<size_t>(group) * kGroup * kPanelChannels;
-  const int8_t* four = x.q + static_cast<size_t>(group) * kGroup * kLanes;
-  for (int step = 0; step < kGroup / 4; ++step) {
+  for (int step = 0; step < kSteps; ++step) {
     typename D::Weights w[kPanels];
     unroll<kPanels>([&](auto p) CASCADE_INLINE {
       w[p] = D::load_weights(from + p * stride);
@@ -82,52 +75,101 @@ template <class D, int kLanes, int kRows, int kPanels>
   }
 }
 
-// The same for int4 panels.
+// Sums of one group (the first row is x, of a block of kLanes).
+template <class D, int kLanes, int kRows, int kPanels>
+[[gnu::always_inline]] inline void int8_group(const uint8_t* weights, size_t stride,
+                                              const QuantizedRow& x, int group,
+                                              typename D::Int (&sum)[kRows][kPanels]) {
+  using I = typename D::Int;
+  unroll<kRows>([&](auto r) CASCADE_INLINE {
+    const I start = D::kBiased ? I::set1(x.bias128[group * kLanes + r]) : I::zero();
+    unroll<kPanels>([&](auto p) CASCADE_INLINE { sum[r][p] = start; });
+  });
+  int8_steps<D, kLanes, kGroup / 4>(weights + static_cast<size_t>(group) * kGroup * kPanelChannels,
+                                    stride, x.q + static_cast<size_t>(group) * kGroup * kLanes,
+                                    sum);
+}
+
+// The same for 32 weights, number `block`.
+template <class D, int kLanes, int kRows, int kPanels>
+[[gnu::always_inline]] inline void int8_block(const uint8_t* weights, size_t stride,
+                                              const QuantizedRow& x, int block,
+                                              typename D::Int (&sum)[kRows][kPanels]) {
+  using I = typename D::Int;
+  unroll<kRows>([&](auto r) CASCADE_INLINE {
+    const I start = D::kBiased ? I::set1(x.bias8[block * kLanes + r]).times_16() : I::zero();
+    unroll<kPanels>([&](auto p) CASCADE_INLINE { sum[r][p] = start; });
+  });
+  int8_steps<D, kLanes, kBlock / 4>(weights + static_cast<size_t>(block) * kBlock * kPanelChannels,
+                                    stride, x.q + static_cast<size_t>(block) * kBlock * kLanes,
+                                    sum);
+}
+
+// The same for int4 panels, without multipliers.
+template <class D, int kLanes, int kRows, int kPanels>
+[[gnu::always_inline]] inline void int4_block(const uint8_t* weights, size_t stride,
+                                              const QuantizedRow& x, int block,
+                                              typename D::Int (&sum)[kRows][kPanels]) {
+  using I = typename D::Int;
+  const uint8_t* from = weights + static_cast<size_t>(block) * kBlock * kPanelChannels / 2;
+  const int8_t* eight = x.q + static_cast<size_t>(block) * kBlock * kLanes;
+  I high_sum[kRows][kPanels];
+  unroll<kRows>([&](auto r) CASCADE_INLINE {
+    const I start = I::set1(x.bias8[block * kLanes + r]);
+    unroll<kPanels>([&](auto p) CASCADE_INLINE {
+      sum[r][p] = start;
+      high_sum[r][p] = I::zero();
+    });
+  });
+  unroll<kBlock / 8>([&](auto pair) CASCADE_INLINE {
+    typename D::Bytes low[kPanels], high[kPanels];
+    unroll<kPanels>([&](auto p) CASCADE_INLINE {
+      D::load_nibbles(from + pair * 64 + p * stride, low[p], high[p]);
+      prefetch_weights(from + pair * 64 + p * stride);
+    });
+    const int8_t* x8 = eight + pair * 8 * kLanes;
+    unroll<kRows * kPanels>([&](auto i) CASCADE_INLINE {
+      constexpr int r = i / kPanels, p = i % kPanels;
+      sum[r][p] = D::dot_nibbles(sum[r][p], low[p], x8 + 4 * r);
+      I& into = D::kHighShift > 0 ? high_sum[r][p] : sum[r][p];
+      into = D::dot_nibbles(into, high[p], x8 + 4 * (kLanes + r));
+    });
+  });
+  if constexpr (D::kHighShift > 0) {
+    unroll<kRows * kPanels>([&](auto i) CASCADE_INLINE {
+      constexpr int r = i / kPanels, p = i % kPanels;
+      sum[r][p] = sum[r][p] + high_sum[r][p].shifted_right(D::kHighShift);
+    });
+  }
+}
+
+// Sums of one group of int4 panels.
 template <class D, int kLanes, int kRows, int kPanels>
 [[gnu::always_inline]] inline void int4_group(const uint8_t* weights, size_t stride,
                                               size_t multipliers, const QuantizedRow& x, int group,
                                               typename D::Int (&sum)[kRows][kPanels]) {
   using I = typename D::Int;
+  static_assert(kSubgroup == kBlock);
   unroll<kRows * kPanels>([&](auto i)
                               CASCADE_INLINE { sum[i / kPanels][i % kPanels] = I::zero(); });
-  const uint8_t* from = weights + static_cast<size_t>(group) * kGroup * kPanelChannels / 2;
   const uint8_t* factors = weights + multipliers + group * 2 * kPanelChannels;
-  const int8_t* eight = x.q + static_cast<size_t>(group) * kGroup * kLanes;
   for (int s = 0; s < kGroup / kSubgroup; ++s) {
-    I part[kRows][kPanels], high_part[kRows][kPanels];
-    unroll<kRows>([&](auto r) CASCADE_INLINE {
-      const I start = I::set1(x.bias8[(group * 4 + s) * kLanes + r]);
-      unroll<kPanels>([&](auto p) CASCADE_INLINE {
-        part[r][p] = start;
-        high_part[r][p] = I::zero();
-      });
-    });
-    unroll<kSubgroup / 8>([&](auto pair) CASCADE_INLINE {
-      typename D::Bytes low[kPanels], high[kPanels];
-      unroll<kPanels>([&](auto p) CASCADE_INLINE {
-        D::load_nibbles(from + pair * 64 + p * stride, low[p], high[p]);
-        prefetch_weights(from + pair * 64 + p * stride);
-      });
-      const int8_t* x8 = eight + pair * 8 * kLanes;
-      unroll<kRows * kPanels>([&](auto i) CASCADE_INLINE {
-        constexpr int r = i / kPanels, p = i % kPanels;
-        part[r][p] = D::dot_nibbles(part[r][p], low[p], x8 + 4 * r);
-        I& into = D::kHighShift > 0 ? high_part[r][p] : part[r][p];
-        into = D::dot_nibbles(into, high[p], x8 + 4 * (kLanes + r));
-      });
-    });
-    from += 64 * (kSubgroup / 8);
-    eight += kSubgroup * kLanes;
+    I part[kRows][kPanels];
+    int4_block<D, kLanes>(weights, stride, x, group * (kGroup / kSubgroup) + s, part);
     unroll<kPanels>([&](auto p) CASCADE_INLINE {
       const I m = I::load_half_bytes(factors + p * stride + s / 2 * kPanelChannels, s % 2);
-      unroll<kRows>([&](auto r) CASCADE_INLINE {
-        if constexpr (D::kHighShift > 0) {
-          part[r][p] = part[r][p] + high_part[r][p].shifted_right(D::kHighShift);
-        }
-        sum[r][p] = sum[r][p] + part[r][p] * m;
-      });
+      unroll<kRows>([&](auto r) CASCADE_INLINE { sum[r][p] = sum[r][p] + part[r][p] * m; });
     });
   }
+}
+
+// How the weights of a matrix are coded.
+enum class Coding { kInt8, kInt4, kInt8Blocks, kInt4Blocks };
+constexpr bool has_blocks(Coding coding) {
+  return coding == Coding::kInt8Blocks || coding == Coding::kInt4Blocks;
+}
+constexpr bool is_int4(Coding coding) {
+  return coding == Coding::kInt4 || coding == Coding::kInt4Blocks;
 }
 
 // What a tile reads: int8 panels of the matrix, int4 ones, or int4 ones expanded to int8.
@@ -137,9 +179,81 @@ struct PanelSource {
   const uint8_t* scales;      // of the first panel
   size_t scales_stride;       // bytes
   size_t multipliers_offset;  // int4
+  size_t to_next = 0;         // bytes to the panels that come next, if they are to be asked for
+  size_t gap = 0;             // where in these are bytes that no weights ask for
 };
 
-template <class V, class D, bool kInt4, int kLanes, int kRows, int kPanels>
+template <class V, bool kF16>
+[[gnu::always_inline]] inline V weight_scales(const PanelSource& source, int panel, int index) {
+  const auto* scales =
+      reinterpret_cast<const uint16_t*>(source.scales + panel * source.scales_stride) +
+      index * kPanelChannels;
+  return kF16 ? V::load_f16(scales) : V::load_bf16(scales);
+}
+
+// Adds one group to the totals.
+template <class V, class D, Coding kCoding, int kLanes, int kRows, int kPanels>
+[[gnu::always_inline]] inline void add_group(const PanelSource& source, const QuantizedRow& x,
+                                             int group, V (&total)[kRows][kPanels]) {
+  typename D::Int sum[kRows][kPanels];
+  if constexpr (is_int4(kCoding)) {
+    int4_group<D, kLanes>(source.weights, source.weights_stride, source.multipliers_offset, x,
+                          group, sum);
+  } else {
+    int8_group<D, kLanes>(source.weights, source.weights_stride, x, group, sum);
+  }
+  unroll<kPanels>([&](auto p) CASCADE_INLINE {
+    const V w_scale = weight_scales<V, false>(source, p, group);
+    unroll<kRows>([&](auto r) CASCADE_INLINE {
+      const V scale = V::set1(x.scale[group * kLanes + r]) * w_scale;
+      total[r][p] = V::fma(sum[r][p].to_float(), scale, total[r][p]);
+    });
+  });
+}
+
+// The same for a group of blocks: the rows' scale, which is that of the group, comes last.
+template <class V, class D, Coding kCoding, int kLanes, int kRows, int kPanels>
+[[gnu::always_inline]] inline void add_blocks(const PanelSource& source, const QuantizedRow& x,
+                                              int group, V (&total)[kRows][kPanels]) {
+  // At the beginning of a panel all at once would keep the core from its weights.
+  constexpr size_t kScalesBytes = kGroup / kBlock * kPanelChannels * sizeof(uint16_t);
+  if constexpr (kLanes != kRowBlock) {
+    unroll<kPanels>([&](auto p) CASCADE_INLINE {
+      const size_t ahead = source.to_next + group * kScalesBytes;
+      prefetch_bytes(source.scales + p * source.scales_stride + ahead, kScalesBytes);
+      prefetch_bytes(source.weights + p * source.weights_stride + ahead + source.gap, kScalesBytes);
+    });
+  }
+  V part[kRows][kPanels];
+  unroll<kGroup / kBlock>([&](auto i) CASCADE_INLINE {
+    const int block = group * (kGroup / kBlock) + i;
+    typename D::Int sum[kRows][kPanels];
+    if constexpr (is_int4(kCoding)) {
+      int4_block<D, kLanes>(source.weights, source.weights_stride, x, block, sum);
+    } else {
+      int8_block<D, kLanes>(source.weights, source.weights_stride, x, block, sum);
+    }
+    unroll<kPanels>([&](auto p) CASCADE_INLINE {
+      const V w_scale = weight_scales<V, true>(source, p, block);
+      unroll<kRows>([&](auto r) CASCADE_INLINE {
+        const V dot = sum[r][p].to_float();
+        // As from 0: the totals, which begin at +0, do not tell -0 from it.
+        if constexpr (i == 0) {
+          part[r][p] = dot * w_scale;
+        } else {
+          part[r][p] = V::fma(dot, w_scale, part[r][p]);
+        }
+      });
+    });
+  });
+  unroll<kRows>([&](auto r) CASCADE_INLINE {
+    const V x_scale = V::set1(x.scale[group * kLanes + r]);
+    unroll<kPanels>([&](auto p)
+                        CASCADE_INLINE { total[r][p] = V::fma(part[r][p], x_scale, total[r][p]); });
+  });
+}
+
+template <class V, class D, Coding kCoding, int kLanes, int kRows, int kPanels>
 inline void quantized_tile(const QuantizedGemmArgs& args, const PanelSource& source, int row,
                            int panel) {
   const QuantizedRow x = quantized_row(args.x, args.rows, row, args.w->k);
@@ -147,22 +261,11 @@ inline void quantized_tile(const QuantizedGemmArgs& args, const PanelSource& sou
   unroll<kRows * kPanels>([&](auto i)
                               CASCADE_INLINE { total[i / kPanels][i % kPanels] = V::zero(); });
   for (int g = 0; g < args.w->groups(); ++g) {
-    typename D::Int sum[kRows][kPanels];
-    if constexpr (kInt4) {
-      int4_group<D, kLanes>(source.weights, source.weights_stride, source.multipliers_offset, x, g,
-                            sum);
+    if constexpr (has_blocks(kCoding)) {
+      add_blocks<V, D, kCoding, kLanes>(source, x, g, total);
     } else {
-      int8_group<D, kLanes>(source.weights, source.weights_stride, x, g, sum);
+      add_group<V, D, kCoding, kLanes>(source, x, g, total);
     }
-    unroll<kPanels>([&](auto p) CASCADE_INLINE {
-      const auto* scales =
-          reinterpret_cast<const uint16_t*>(source.scales + p * source.scales_stride);
-      const V w_scale = V::load_bf16(scales + g * kPanelChannels);
-      unroll<kRows>([&](auto r) CASCADE_INLINE {
-        const V scale = V::set1(x.scale[g * kLanes + r]) * w_scale;
-        total[r][p] = V::fma(sum[r][p].to_float(), scale, total[r][p]);
-      });
-    });
   }
   unroll<kRows>([&](auto r) CASCADE_INLINE {
     float* y = args.y + (row + r) * args.y_stride + static_cast<size_t>(panel) * kPanelChannels;
@@ -176,7 +279,9 @@ inline void expand_panel(const PackedMatrix& w, int panel, uint8_t* out) {
   const uint8_t* from = w.panel(panel);
   const uint8_t* multipliers = from + w.multipliers_offset();
   for (int s = 0; s < w.groups() * (kGroup / kSubgroup); ++s) {
-    const typename D::Int m = D::Int::load_half_bytes(multipliers + s / 2 * kPanelChannels, s % 2);
+    const auto m = w.block_scales
+                       ? D::Int::set1(1)
+                       : D::Int::load_half_bytes(multipliers + s / 2 * kPanelChannels, s % 2);
     for (int pair = 0; pair < kSubgroup / 8; ++pair) {
       const size_t at = static_cast<size_t>(s) * 4 + pair;
       prefetch_weights(from + at * 64);
@@ -190,10 +295,12 @@ inline void expand_panel(const PackedMatrix& w, int panel, uint8_t* out) {
 constexpr size_t kPassBytes = 384 << 10;
 
 // Panels [first, last), whose weights and scales are at `source`, for all rows.
-template <class V, class D>
+template <class V, class D, Coding kCoding>
 inline void many_rows_of_panels(const QuantizedGemmArgs& args, const PanelSource& source, int first,
                                 int last) {
-  constexpr int kRows = D::kGemmRows, kPanels = D::kGemmPanels;
+  // Blocks have sums and what they are added to in registers.
+  constexpr int kRows = has_blocks(kCoding) ? D::kGemmBlocksRows : D::kGemmRows;
+  constexpr int kPanels = D::kGemmPanels;
   static_assert(kRowBlock % kRows == 0);
   const int blocks = static_cast<int>(kPassBytes / row_block_bytes(args.w->k, kRowBlock));
   const int rows_per_pass = kRowBlock * (blocks < 2 ? 2 : blocks);
@@ -204,8 +311,8 @@ inline void many_rows_of_panels(const QuantizedGemmArgs& args, const PanelSource
       from.weights += offset * source.weights_stride;
       from.scales += offset * source.scales_stride;
       const auto rows = [&]<int kRowCount>(int row) {
-        quantized_tile<V, D, false, kRowBlock, kRowCount, kCount>(args, from, begin + row,
-                                                                  first + offset);
+        quantized_tile<V, D, kCoding, kRowBlock, kRowCount, kCount>(args, from, begin + row,
+                                                                    first + offset);
       };
       for_blocks<kRows>(end - begin, rows);
     };
@@ -213,15 +320,16 @@ inline void many_rows_of_panels(const QuantizedGemmArgs& args, const PanelSource
   }
 }
 
-template <class V, class D>
+template <class V, class D, Coding kCoding>
 inline void many_rows(const QuantizedGemmArgs& args) {
   const PackedMatrix& w = *args.w;
   const auto scales = [&](int panel) { return w.panel(panel) + w.scales_offset(); };
-  if (w.type != WeightType::kInt4) {
+  if constexpr (!is_int4(kCoding)) {
     const int first = args.panel_begin;
     const PanelSource source = {w.panel(first), w.panel_bytes(), scales(first), w.panel_bytes(), 0};
-    return many_rows_of_panels<V, D>(args, source, first, args.panel_end);
+    return many_rows_of_panels<V, D, kCoding>(args, source, first, args.panel_end);
   }
+  constexpr Coding kExpanded = has_blocks(kCoding) ? Coding::kInt8Blocks : Coding::kInt8;
   const int step = expanded_panels(w.k);
   const size_t expanded = static_cast<size_t>(w.groups()) * kGroup * kPanelChannels;
   for (int first = args.panel_begin; first < args.panel_end; first += step) {
@@ -230,29 +338,31 @@ inline void many_rows(const QuantizedGemmArgs& args) {
       expand_panel<D>(w, panel, args.scratch + (panel - first) * expanded);
     }
     const PanelSource source = {args.scratch, expanded, scales(first), w.panel_bytes(), 0};
-    many_rows_of_panels<V, D>(args, source, first, last);
+    many_rows_of_panels<V, D, kExpanded>(args, source, first, last);
   }
 }
 
 // At most kFewRows, in blocks of kLanes.
-template <class V, class D, bool kInt4, int kLanes>
+template <class V, class D, Coding kCoding, int kLanes>
 inline void few_rows(const QuantizedGemmArgs& args) {
   const PackedMatrix& w = *args.w;
-  const size_t weights_bytes = kInt4 ? w.multipliers_offset() : w.scales_offset();
+  const size_t weights_bytes = is_int4(kCoding) ? w.multipliers_offset() : w.scales_offset();
   const size_t factors_bytes = w.panel_bytes() - weights_bytes;
   const size_t gap_bytes = factors_bytes < kAheadBytes ? factors_bytes : kAheadBytes;
   const auto panels = [&]<int kCount>(int offset) {
     const int panel = args.panel_begin + offset;
-    for (int p = panel; p < panel + kCount; ++p) {
+    for (int p = panel; !has_blocks(kCoding) && p < panel + kCount; ++p) {
       // Over its factors the panel before asked for nothing: for as many bytes here.
       prefetch_bytes(w.panel(p) + kAheadBytes - gap_bytes, gap_bytes);
       // The next panels' factors are needed as soon as they begin.
       prefetch_bytes(w.panel(p + kCount) + weights_bytes, factors_bytes);
     }
-    const PanelSource source = {w.panel(panel), w.panel_bytes(), w.panel(panel) + w.scales_offset(),
-                                w.panel_bytes(), w.multipliers_offset()};
+    const PanelSource source = {
+        w.panel(panel),         w.panel_bytes(),        w.panel(panel) + w.scales_offset(),
+        w.panel_bytes(),        w.multipliers_offset(), kCount * w.panel_bytes(),
+        kAheadBytes - gap_bytes};
     const auto rows = [&]<int kRowCount>(int row) {
-      quantized_tile<V, D, kInt4, kLanes, kRowCount, kCount>(args, source, row, panel);
+      quantized_tile<V, D, kCoding, kLanes, kRowCount, kCount>(args, source, row, panel);
     };
     constexpr int kTileRows = kLanes < D::kGemmFewRows ? kLanes : D::kGemmFewRows;
     static_assert(kLanes % kTileRows == 0);
@@ -263,18 +373,24 @@ inline void few_rows(const QuantizedGemmArgs& args) {
   for_blocks<kPanels>(args.panel_end - args.panel_begin, panels);
 }
 
-template <class V, class D>
-inline void quantized_gemm(const QuantizedGemmArgs& args) {
-  const bool int4 = args.w->type == WeightType::kInt4;
-  if (args.rows > kFewRows) return many_rows<V, D>(args);
-  const auto few = [&]<int kLanes>() {
-    int4 ? few_rows<V, D, true, kLanes>(args) : few_rows<V, D, false, kLanes>(args);
-  };
+template <class V, class D, Coding kCoding>
+inline void coded_gemm(const QuantizedGemmArgs& args) {
   static_assert(row_lanes(1) == 1 && row_lanes(2) == 4 && row_lanes(4) == 4);
   static_assert(row_lanes(5) == kFewRowsBlock && row_lanes(kFewRows) == kFewRowsBlock);
-  if (args.rows == 1) return few.template operator()<1>();
-  if (args.rows <= 4) return few.template operator()<4>();
-  few.template operator()<kFewRowsBlock>();
+  if (args.rows > kFewRows) return many_rows<V, D, kCoding>(args);
+  if (args.rows == 1) return few_rows<V, D, kCoding, 1>(args);
+  if (args.rows <= 4) return few_rows<V, D, kCoding, 4>(args);
+  few_rows<V, D, kCoding, kFewRowsBlock>(args);
+}
+
+template <class V, class D>
+inline void quantized_gemm(const QuantizedGemmArgs& args) {
+  const bool blocks = args.w->block_scales;
+  if (args.w->type == WeightType::kInt4) {
+    return blocks ? coded_gemm<V, D, Coding::kInt4Blocks>(args)
+                  : coded_gemm<V, D, Coding::kInt4>(args);
+  }
+  blocks ? coded_gemm<V, D, Coding::kInt8Blocks>(args) : coded_gemm<V, D, Coding::kInt8>(args);
 }
 
 }  // namespace cascade::generic

@@ -32,22 +32,44 @@ void quantize_row(const float* x, int k, uint8_t* data, int rows, int index) {
   }
 }
 
+namespace {
+
+// Sum of products of weights and values [begin, end) of a row.
+float dot(const PackedMatrix& w, int panel, int lane, const QuantizedRow& x, int begin, int end) {
+  int sum = 0;
+  for (int k = begin; k < end; ++k) {
+    sum += x.q[k / 4 * 4 * x.lanes + k % 4] * (quantized_weight(w, panel, lane, k) - 128);
+  }
+  return static_cast<float>(sum);
+}
+
+float add_group(const PackedMatrix& w, int panel, int lane, const QuantizedRow& x, int group,
+                float total) {
+  const float x_scale = x.scale[group * x.lanes];
+  const int begin = group * kGroup;
+  if (!w.block_scales) {
+    const float scale = x_scale * weight_scale(w, panel, lane, group);
+    return std::fmaf(dot(w, panel, lane, x, begin, begin + kGroup), scale, total);
+  }
+  float part = 0;
+  for (int k = begin; k < begin + kGroup; k += kBlock) {
+    const float scale = weight_scale(w, panel, lane, k / kBlock);
+    part = std::fmaf(dot(w, panel, lane, x, k, k + kBlock), scale, part);
+  }
+  return std::fmaf(part, x_scale, total);
+}
+
+}  // namespace
+
 void quantized_gemm(const QuantizedGemmArgs& args) {
   const PackedMatrix& w = *args.w;
   for (int panel = args.panel_begin; panel < args.panel_end; ++panel) {
     for (int r = 0; r < args.rows; ++r) {
       const QuantizedRow x = quantized_row(args.x, args.rows, r, w.k);
       for (int lane = 0; lane < kPanelChannels; ++lane) {
-        float sum = 0;
-        for (int g = 0; g < w.groups(); ++g) {
-          int dot = 0;
-          for (int k = g * kGroup; k < (g + 1) * kGroup; ++k) {
-            dot += x.q[k / 4 * 4 * x.lanes + k % 4] * (quantized_weight(w, panel, lane, k) - 128);
-          }
-          const float scale = x.scale[g * x.lanes] * group_scale(w, panel, lane, g);
-          sum = std::fmaf(static_cast<float>(dot), scale, sum);
-        }
-        args.y[r * args.y_stride + size_t(panel) * kPanelChannels + lane] = sum;
+        float total = 0;
+        for (int g = 0; g < w.groups(); ++g) total = add_group(w, panel, lane, x, g, total);
+        args.y[r * args.y_stride + size_t(panel) * kPanelChannels + lane] = total;
       }
     }
   }

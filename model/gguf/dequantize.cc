@@ -3,6 +3,7 @@
 #include "model/gguf/dequantize.h"
 
 #include <array>
+#include <cstring>
 
 #include "base/check.h"
 #include "base/number_types.h"
@@ -12,6 +13,7 @@ namespace {
 
 constexpr int kSmallBlock = 32;
 constexpr int kSuperBlock = 256;
+static_assert(kSmallBlock == kBlock);
 
 uint16_t read_u16(const uint8_t* from) {
   return static_cast<uint16_t>(from[0] | from[1] << 8);
@@ -246,6 +248,31 @@ void dequantize_blocks(TensorType type, const uint8_t* from, size_t count, float
   for (size_t i = 0; i < count; i += info.block_values) {
     read(from, out + i);
     from += info.block_bytes;
+  }
+}
+
+bool keeps_blocks(TensorType type, WeightType weights) {
+  if (weights == WeightType::kInt4) return type == TensorType::kQ4_0;
+  if (weights != WeightType::kInt8) return false;
+  return type == TensorType::kQ8_0 || type == TensorType::kQ5_0 || type == TensorType::kQ4_0;
+}
+
+void read_weight_blocks(TensorType type, const uint8_t* from, size_t count, WeightBlock* out) {
+  CHECK(keeps_blocks(type, WeightType::kInt8));
+  const size_t block_bytes = describe(type).block_bytes;
+  for (size_t block = 0; block < count; ++block, from += block_bytes, ++out) {
+    out->scale = read_u16(from);
+    if (type == TensorType::kQ8_0) {
+      std::memcpy(out->q, from + 2, kSmallBlock);
+      continue;
+    }
+    const bool five = type == TensorType::kQ5_0;
+    const uint32_t high = five ? read_u32(from + 2) : 0;
+    const uint8_t* nibbles = from + (five ? 6 : 2);
+    const int zero = five ? 16 : 8;
+    for (int i = 0; i < kSmallBlock; ++i) {
+      out->q[i] = static_cast<int8_t>(five_bits(nibbles, high, i) - zero);
+    }
   }
 }
 

@@ -1,9 +1,11 @@
-// The block formats of GGUF tensors as f32, exactly as the format defines them.
+// The block formats of GGUF tensors as f32, exactly as the format defines them, or as they are.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
+#include "base/number_types.h"
+#include "kernels/packed_matrix.h"
 #include "model/tensor_type.h"
 
 namespace cascade {
@@ -13,5 +15,13 @@ namespace cascade {
 // the result does not depend on how it is computed. Any thread.
 // Precondition: the type is one of blocks.
 void dequantize_blocks(TensorType type, const uint8_t* from, size_t count, float* out);
+
+// Whether a matrix of `weights` can hold the blocks of a tensor of `type` as they are: integers of
+// its width, and a scale for each 32 of them (kernels/packed_matrix.h).
+bool keeps_blocks(TensorType type, WeightType weights);
+
+// Reads `count` such blocks. w = q * scale is what dequantize_blocks() gives, to the last bit. Any
+// thread. Precondition: keeps_blocks() for some type of weights.
+void read_weight_blocks(TensorType type, const uint8_t* from, size_t count, WeightBlock* out);
 
 }  // namespace cascade

@@ -77,6 +77,9 @@ TEST(NarrowFloats, know_their_edges) {
   EXPECT_EQ(f32_to_f16(65520.0f), 0x7C00);
   EXPECT_EQ(f32_to_f16(INFINITY), 0x7C00);
   EXPECT_EQ(f16_to_f32(1), std::ldexp(1.0f, -24));
+  EXPECT_EQ(f16_to_f32(0x83FF), -std::ldexp(1023.0f, -24));
+  EXPECT_EQ(f16_to_f32(0x7C00), INFINITY);
+  EXPECT_EQ(f16_to_f32(0xFC00), -INFINITY);
   EXPECT_EQ(f32_to_f16(std::ldexp(1.0f, -25)), 0);
   EXPECT_EQ(f32_to_f16(1e-30f), 0);
   EXPECT_EQ(e4m3_to_f32(0x7E), 448.0f);

@@ -43,12 +43,14 @@ inline std::vector<float> random_floats(Random& random, size_t n, float scale = 
 
 // A packed matrix and its memory.
 struct TestMatrix {
-  TestMatrix(WeightType type, MatrixLayout layout, int n, int k)
-      : packed(describe_matrix(type, layout, n, k)), memory(allocate_aligned(packed.bytes())) {
+  TestMatrix(WeightType type, MatrixLayout layout, int n, int k, bool block_scales = false)
+      : packed(describe_matrix(type, layout, n, k, block_scales)),
+        memory(allocate_aligned(packed.bytes())) {
     packed.data = memory.get();
   }
-  TestMatrix(Random& random, WeightType type, MatrixLayout layout, int n, int k)
-      : TestMatrix(type, layout, n, k) {
+  TestMatrix(Random& random, WeightType type, MatrixLayout layout, int n, int k,
+             bool block_scales = false)
+      : TestMatrix(type, layout, n, k, block_scales) {
     for (int channel = 0; channel < n; ++channel) {
       set_row(packed, channel, random_floats(random, k).data());
     }

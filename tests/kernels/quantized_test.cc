@@ -49,13 +49,28 @@ float largest_magnitude(const std::vector<float>& x, int begin, int end) {
   return largest;
 }
 
-class Quantized : public ::testing::TestWithParam<WeightType> {};
+struct Format {
+  WeightType type;
+  bool block_scales;
+
+  // The matrix that k inputs are most of: blocks are whole.
+  int inputs(int k) const { return block_scales ? (k + kBlock - 1) / kBlock * kBlock : k; }
+};
+
+class Quantized : public ::testing::TestWithParam<Format> {
+ protected:
+  static TestMatrix random_matrix(Random& random, int n, int k) {
+    return TestMatrix(random, GetParam().type, MatrixLayout::kPanels16, n, k,
+                      GetParam().block_scales);
+  }
+};
 
 TEST_P(Quantized, every_isa_equals_scalar_over_odd_shapes) {
   Random random(testing::test_seed());
   for (const int n : {1, 16, 17, 300}) {
-    for (const int k : {8, 120, 128, 136, 520}) {
-      const TestMatrix matrix(random, GetParam(), MatrixLayout::kPanels16, n, k);
+    for (const int inputs : {8, 120, 128, 136, 520}) {
+      const int k = GetParam().inputs(inputs);
+      const TestMatrix matrix = random_matrix(random, n, k);
       const PackedMatrix& w = matrix.packed;
       for (const int rows : {1, 2, 3, 4, 5, 8, 9, 12, 17, 24, 25, 97}) {
         const auto x = random_floats(random, size_t(rows) * k);
@@ -74,8 +89,8 @@ TEST_P(Quantized, every_isa_equals_scalar_over_odd_shapes) {
 TEST_P(Quantized, a_row_does_not_depend_on_the_rows_beside_it) {
   Random random(testing::test_seed());
   // Wide enough for several passes over the rows.
-  const int n = 40, k = 3000, rows = 150;
-  const TestMatrix matrix(random, GetParam(), MatrixLayout::kPanels16, n, k);
+  const int n = 40, k = GetParam().inputs(3000), rows = 150;
+  const TestMatrix matrix = random_matrix(random, n, k);
   const PackedMatrix& w = matrix.packed;
   const auto x = random_floats(random, size_t{rows} * k);
   for (const Kernels* kernels : vector_kernels()) {
@@ -96,7 +111,7 @@ TEST_P(Quantized, sums_of_the_largest_numbers_do_not_saturate) {
   // All products of one sign and of full size, and of alternating signs.
   const int k = 256;
   for (const bool alternating : {false, true}) {
-    TestMatrix matrix(GetParam(), MatrixLayout::kPanels16, 16, k);
+    TestMatrix matrix(GetParam().type, MatrixLayout::kPanels16, 16, k, GetParam().block_scales);
     std::vector<float> row(k), x(13 * k);
     for (int i = 0; i < k; ++i) row[i] = alternating && i % 2 == 1 ? -1.0f : 1.0f;
     for (int channel = 0; channel < 16; ++channel) set_row(matrix.packed, channel, row.data());
@@ -115,8 +130,8 @@ TEST_P(Quantized, sums_of_the_largest_numbers_do_not_saturate) {
 
 TEST_P(Quantized, is_close_to_the_product_of_the_rounded_numbers) {
   Random random(testing::test_seed());
-  const int n = 33, k = 264, rows = 3;
-  const TestMatrix matrix(random, GetParam(), MatrixLayout::kPanels16, n, k);
+  const int n = 33, k = GetParam().inputs(264), rows = 3;
+  const TestMatrix matrix = random_matrix(random, n, k);
   const auto x = random_floats(random, size_t{rows} * k);
   const auto y = product(scalar(), matrix.packed, x, 0, rows, 0);
   std::vector<float> row(k);
@@ -134,6 +149,31 @@ TEST_P(Quantized, is_close_to_the_product_of_the_rounded_numbers) {
         }
       }
       ASSERT_NEAR(y[size_t(r) * matrix.packed.n_padded + channel], exact, bound + 1e-5);
+    }
+  }
+}
+
+// Into memory that is not zeroed, and not the matrix's.
+TEST(PackPanel, gives_the_bytes_that_rows_set_one_by_one_have) {
+  Random random(testing::test_seed());
+  for (const WeightType type : kWeightTypes) {
+    for (const int n : {1, 3, 16, 23, 37}) {
+      for (const int k : {8, 136, 256, 1000}) {
+        TestMatrix matrix(type, MatrixLayout::kPanels16, n, k);
+        const PackedMatrix& w = matrix.packed;
+        const auto rows = random_floats(random, size_t(n) * k);
+        for (int i = 0; i < n; ++i) set_row(matrix.packed, i, &rows[size_t(i) * k]);
+        for (int panel = 0; panel < w.panels(); ++panel) {
+          const int first = panel * kPanelChannels;
+          const auto read = [&](int offset, int count, float* out) {
+            std::copy_n(&rows[size_t(first + offset) * k], size_t(count) * k, out);
+          };
+          std::vector<uint8_t> packed(w.panel_bytes(), 0xA5);
+          pack_panel(w, std::min(kPanelChannels, n - first), read, packed.data());
+          ASSERT_EQ(std::memcmp(packed.data(), w.panel(panel), packed.size()), 0)
+              << to_string(type) << " n=" << n << " k=" << k << " panel " << panel;
+        }
+      }
     }
   }
 }
@@ -184,9 +224,70 @@ TEST(QuantizedMatrix, int4_stores_groups_no_worse_than_with_steps_that_fit_the_l
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Weights, Quantized,
-                         ::testing::Values(WeightType::kInt8, WeightType::kInt4),
-                         [](const auto& test) { return std::string(to_string(test.param)); });
+INSTANTIATE_TEST_SUITE_P(
+    Weights, Quantized,
+    ::testing::Values(Format{WeightType::kInt8, false}, Format{WeightType::kInt4, false},
+                      Format{WeightType::kInt8, true}, Format{WeightType::kInt4, true}),
+    [](const auto& test) {
+      return std::string(to_string(test.param.type)) + (test.param.block_scales ? "_blocks" : "");
+    });
+
+// Blocks of a file: every q that a byte or a nibble can be, scales of any size and sign.
+std::vector<WeightBlock> random_blocks(Random& random, WeightType type, size_t count) {
+  std::vector<WeightBlock> blocks(count);
+  for (WeightBlock& block : blocks) {
+    const bool int8 = type == WeightType::kInt8;
+    for (int8_t& q : block.q) {
+      q = static_cast<int8_t>(int8 ? int(random.below(256)) - 128 : int(random.below(16)) - 8);
+    }
+    if (random.below(8) == 0) std::fill_n(block.q, kBlock, int8_t(int8 ? -128 : -8));
+    block.scale = static_cast<uint16_t>(random.below(0x4000) | random.below(2) << 15);
+  }
+  return blocks;
+}
+
+// A matrix of blocks, which are row after row.
+TestMatrix matrix_of(const std::vector<WeightBlock>& blocks, WeightType type, int n, int k) {
+  TestMatrix matrix(type, MatrixLayout::kPanels16, n, k, true);
+  const size_t of_row = size_t(k) / kBlock;
+  for (int panel = 0; panel < matrix.packed.panels(); ++panel) {
+    const int first = panel * kPanelChannels;
+    const auto read = [&](int offset, int count, WeightBlock* out) {
+      std::copy_n(&blocks[size_t(first + offset) * of_row], size_t(count) * of_row, out);
+    };
+    pack_panel(matrix.packed, std::min(kPanelChannels, n - first), read,
+               matrix.packed.data + size_t(panel) * matrix.packed.panel_bytes());
+  }
+  return matrix;
+}
+
+TEST(BlockScales, blocks_are_taken_over_bit_for_bit_and_every_isa_equals_scalar) {
+  Random random(testing::test_seed());
+  for (const WeightType type : {WeightType::kInt8, WeightType::kInt4}) {
+    for (const int k : {32, 96, 128, 160, 544}) {
+      const int n = 37, of_row = k / kBlock;
+      const auto blocks = random_blocks(random, type, size_t(n) * of_row);
+      const TestMatrix matrix = matrix_of(blocks, type, n, k);
+      std::vector<float> row(k);
+      for (int channel = 0; channel < n; ++channel) {
+        get_row(matrix.packed, channel, row.data());
+        for (int i = 0; i < k; ++i) {
+          const WeightBlock& block = blocks[size_t(channel) * of_row + i / kBlock];
+          ASSERT_EQ(row[i], float(block.q[i % kBlock]) * f16_to_f32(block.scale)) << i;
+        }
+      }
+      for (const int rows : {1, 3, 8, 24, 50}) {
+        const auto x = random_floats(random, size_t(rows) * k);
+        const auto expected = product(scalar(), matrix.packed, x, 0, rows, 0);
+        for (const Kernels* kernels : vector_kernels()) {
+          const auto actual = product(*kernels, matrix.packed, x, 0, rows, 1);
+          ASSERT_EQ(std::memcmp(expected.data(), actual.data(), actual.size() * sizeof(float)), 0)
+              << to_string(kernels->isa) << " " << to_string(type) << " k=" << k << " " << rows;
+        }
+      }
+    }
+  }
+}
 
 TEST(QuantizedRows, are_the_same_bytes_on_every_isa_and_odd_numbers_do_no_harm) {
   Random random(testing::test_seed());

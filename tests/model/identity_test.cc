@@ -9,8 +9,10 @@
 #include <string>
 #include <vector>
 
+#include "tests/model/gguf/convert.h"
 #include "tests/model/stepping.h"
 #include "tests/seed.h"
+#include "tests/temporary_folder.h"
 
 namespace cascade::testing {
 namespace {
@@ -240,6 +242,24 @@ TEST(Identity, the_demo_model_computes_the_same_bits_in_every_way) {
   for (const Types& types : kAllTypes) {
     check_model("demo", types, random);
     if (HasFailure()) return;
+  }
+}
+
+// Rows of 64 and 160 weights: half a group, and a group and a block.
+TEST(Identity, blocks_of_files_that_are_taken_over_are_no_exception) {
+  REQUIRE_SHARED("fixtures/qwen3-gqa/model.safetensors");
+  Random random(test_seed());
+  TemporaryFolder folder;
+  for (const char* name : {"llama-mha", "qwen3-gqa"}) {
+    for (const GgmlType type : {kGgmlQ8_0, kGgmlQ4_0}) {
+      const auto file = folder.path() / (std::string(name) + std::to_string(type) + ".gguf");
+      write_gguf(model_dir(name), read_tensors(model_dir(name)), type, file);
+      check_model(file.string(), {WeightType::kInt8, KvType::kInt8}, random);
+      if (type == kGgmlQ4_0) {
+        check_model(file.string(), {WeightType::kInt4, KvType::kBf16}, random);
+      }
+      if (HasFailure()) return;
+    }
   }
 }
 

@@ -5,7 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <fstream>
 #include <thread>
 
@@ -231,6 +234,54 @@ TEST(PackedCache, gives_the_same_weights_whatever_call_fails) {
         EXPECT_EQ(cache_files(state.path(), ".tmp").size(), 0u) << n;
       }
     }
+  }
+}
+
+// Killed while the first piece is written, in the middle, at the header, and before the name.
+TEST(PackedCache, of_a_start_that_was_killed_is_made_anew) {
+  class Killing : public FileCalls {
+   public:
+    explicit Killing(int write) : write_(write) {}
+    ssize_t write(int fd, const void* from, size_t bytes, uint64_t offset) override {
+      const bool header = write_ == -1 && offset == 0;
+      if (++writes_ != write_ && !header) return FileCalls::write(fd, from, bytes, offset);
+      (void)FileCalls::write(fd, from, bytes / 2, offset);
+      return std::raise(SIGKILL);
+    }
+    int rename(const std::string&, const std::string&) override { return std::raise(SIGKILL); }
+
+   private:
+    int write_;  // number of the one that kills; -1: that of the header; 0: none
+    int writes_ = 0;
+  };
+  const LoadedWeights& expected = reference();
+  for (const int write : {1, 3, -1, 0}) {
+    SCOPED_TRACE(write);
+    const TemporaryFolder state;
+    const pid_t child = ::fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {  // without the threads of this process
+      Killing calls(write);
+      ThreadPool pool(1);
+      LoadReport report;
+      const auto files = TensorFiles::open(demo_model_dir());
+      const auto text = read_file(demo_model_dir() / "config.json", 1 << 20);
+      const auto config = parse_model_config(*parse_json(*text, "config.json"));
+      PackedCache cache(state.path(), calls);
+      (void)load_weights(*files, *config, WeightType::kInt8, **kernels_for(Isa::kScalar), pool,
+                         cache, report);
+      ::_exit(0);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
+    EXPECT_EQ(cache_files(state.path(), ".packed").size(), 0u);
+    EXPECT_EQ(cache_files(state.path(), ".tmp").size(), 1u);
+    const LoadedWeights after = load(state.path());
+    EXPECT_FALSE(after.report.from_cache);
+    EXPECT_TRUE(after.same_as(expected)) << after.warnings();
+    EXPECT_EQ(cache_files(state.path(), ".tmp").size(), 0u);
+    EXPECT_TRUE(load(state.path()).report.from_cache);
   }
 }
 

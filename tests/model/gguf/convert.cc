@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <fstream>
 
@@ -57,6 +58,25 @@ std::string encode_q4_0(const float* x) {
   return out;
 }
 
+std::string encode_q5_0(const float* x) {
+  const float extreme =
+      *std::max_element(x, x + kBlock, [](float a, float b) { return std::abs(a) < std::abs(b); });
+  const float d = extreme / -16;
+  std::array<unsigned, kBlock> q;
+  for (size_t i = 0; i < kBlock; ++i) {
+    q[i] = static_cast<unsigned>(std::clamp(d != 0 ? std::lround(x[i] / d) + 16 : 16, 0L, 31L));
+  }
+  uint32_t high = 0;
+  for (size_t i = 0; i < kBlock; ++i) high |= q[i] >> 4 << i;
+  std::string out;
+  append_number(out, f32_to_f16(d));
+  append_number(out, high);
+  for (size_t i = 0; i < kBlock / 2; ++i) {
+    append_number(out, static_cast<uint8_t>((q[i] & 15) | (q[i + 16] & 15) << 4));
+  }
+  return out;
+}
+
 size_t count_of(const PlainTensor& tensor) {
   return tensor.values.size();
 }
@@ -72,6 +92,7 @@ TensorType tensor_type_of(GgmlType type) {
     case kGgmlBf16: return TensorType::kBf16;
     case kGgmlQ8_0: return TensorType::kQ8_0;
     case kGgmlQ4_0: return TensorType::kQ4_0;
+    case kGgmlQ5_0: return TensorType::kQ5_0;
     case kGgmlQ4K: return TensorType::kQ4K;
   }
   return TensorType::kF32;
@@ -175,13 +196,14 @@ PlainTensors read_tensors(const fs::path& folder) {
 
 std::string encode_values(const std::vector<float>& values, GgmlType type) {
   std::string out;
-  if (type == kGgmlQ8_0 || type == kGgmlQ4_0) {
+  const auto blocks = [&](std::string (*encode)(const float*)) {
     EXPECT_EQ(values.size() % kBlock, 0u);
-    for (size_t i = 0; i < values.size(); i += kBlock) {
-      out += type == kGgmlQ8_0 ? encode_q8_0(&values[i]) : encode_q4_0(&values[i]);
-    }
+    for (size_t i = 0; i < values.size(); i += kBlock) out += encode(&values[i]);
     return out;
-  }
+  };
+  if (type == kGgmlQ8_0) return blocks(encode_q8_0);
+  if (type == kGgmlQ5_0) return blocks(encode_q5_0);
+  if (type == kGgmlQ4_0) return blocks(encode_q4_0);
   for (const float value : values) {
     if (type == kGgmlF32) append_number(out, value);
     if (type == kGgmlF16) append_number(out, f32_to_f16(value));
@@ -245,8 +267,10 @@ void write_metadata(const fs::path& folder, GgufWriter& out) {
   }
 }
 
-void write_tensors(const fs::path& folder, const PlainTensors& tensors, GgmlType type,
-                   GgufWriter& out, size_t begin, size_t end) {
+namespace {
+
+void write_some_tensors(const fs::path& folder, const PlainTensors& tensors, const TypeOf& type_of,
+                        GgufWriter& out, size_t begin, size_t end) {
   const ModelConfig config = parse_model_config(read_document(folder / "config.json")).value();
   const bool is_llama = config.model_type == "llama" || config.model_type == "mistral";
   size_t index = 0;
@@ -259,7 +283,7 @@ void write_tensors(const fs::path& folder, const PlainTensors& tensors, GgmlType
     } else if (is_llama && name.find("k_proj") != std::string::npos) {
       written = interleaved(tensor, config.kv_heads);
     }
-    const GgmlType stored = is_matrix(tensor) ? type : kGgmlF32;
+    const GgmlType stored = is_matrix(tensor) ? type_of(name) : kGgmlF32;
     const std::vector<uint64_t> dimensions(tensor.shape.rbegin(), tensor.shape.rend());
     out.tensor(gguf_tensor_name(name, config.model_type).value(), dimensions, stored,
                encode_values(written.values, stored));
@@ -274,6 +298,28 @@ void write_tensors(const fs::path& folder, const PlainTensors& tensors, GgmlType
     factors.push_back(static_cast<float>(before[i] / after[i]));
   }
   out.tensor("rope_freqs.weight", {factors.size()}, kGgmlF32, encode_values(factors, kGgmlF32));
+}
+
+}  // namespace
+
+void write_tensors(const fs::path& folder, const PlainTensors& tensors, GgmlType type,
+                   GgufWriter& out, size_t begin, size_t end) {
+  write_some_tensors(
+      folder, tensors, [type](const std::string&) { return type; }, out, begin, end);
+}
+
+void write_gguf(const fs::path& folder, const PlainTensors& tensors, const TypeOf& type_of,
+                const fs::path& to) {
+  GgufWriter out;
+  write_metadata(folder, out);
+  write_some_tensors(folder, tensors, type_of, out, 0, SIZE_MAX);
+  std::ofstream(to, std::ios::binary) << out.file();
+}
+
+void write_gguf(const fs::path& folder, const PlainTensors& tensors, GgmlType type,
+                const fs::path& to) {
+  write_gguf(
+      folder, tensors, [type](const std::string&) { return type; }, to);
 }
 
 }  // namespace cascade::testing

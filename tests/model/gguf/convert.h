@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -23,8 +24,8 @@ using PlainTensors = std::map<std::string, PlainTensor>;
 // All tensors of the folder's safetensors files.
 PlainTensors read_tensors(const std::filesystem::path& folder);
 
-// The bytes of `values` in a type; Q8_0 and Q4_0 round to nearest with the largest value of each 32
-// as scale.
+// The bytes of `values` in a type; Q8_0, Q5_0 and Q4_0 round to nearest with the largest value of
+// each 32 as scale.
 std::string encode_values(const std::vector<float>& values, GgmlType type);
 // What these bytes stand for.
 std::vector<float> decode_values(const std::string& bytes, GgmlType type);
@@ -42,5 +43,13 @@ void write_metadata(const std::filesystem::path& folder, GgufWriter& out);
 // Tensors in the order of their names, those with an index in [begin, end).
 void write_tensors(const std::filesystem::path& folder, const PlainTensors& tensors, GgmlType type,
                    GgufWriter& out, size_t begin = 0, size_t end = SIZE_MAX);
+
+// The type of the matrix that the checkpoint calls so.
+using TypeOf = std::function<GgmlType(const std::string& name)>;
+// Writes the whole model to the file `to`.
+void write_gguf(const std::filesystem::path& folder, const PlainTensors& tensors,
+                const TypeOf& type_of, const std::filesystem::path& to);
+void write_gguf(const std::filesystem::path& folder, const PlainTensors& tensors, GgmlType type,
+                const std::filesystem::path& to);
 
 }  // namespace cascade::testing

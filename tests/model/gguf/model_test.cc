@@ -43,14 +43,6 @@ std::vector<uint32_t> logits_of(const fs::path& path, const ModelOptions& option
   return bits;
 }
 
-void write_gguf(const fs::path& folder, const PlainTensors& tensors, GgmlType type,
-                const fs::path& to) {
-  GgufWriter out;
-  write_metadata(folder, out);
-  write_tensors(folder, tensors, type, out);
-  std::ofstream(to, std::ios::binary) << out.file();
-}
-
 TEST(GgufModel, gives_the_bits_of_the_folder_in_every_type) {
   const PlainTensors tensors = read_tensors(demo_model_dir());
   for (const GgmlType type : {kGgmlF32, kGgmlF16, kGgmlBf16, kGgmlQ8_0, kGgmlQ4_0}) {
@@ -61,7 +53,8 @@ TEST(GgufModel, gives_the_bits_of_the_folder_in_every_type) {
     write_gguf(demo_model_dir(), tensors, type, file);
     const auto expected = logits_of(folder.path(), exact());
     EXPECT_EQ(logits_of(file, exact()), expected);
-    // Packed from the same numbers: as int8, too.
+    // Packed from the same numbers: as int8, too, unless its blocks are taken over as they are.
+    if (type == kGgmlQ8_0 || type == kGgmlQ4_0) continue;
     EXPECT_EQ(logits_of(file, exact(WeightType::kInt8)),
               logits_of(folder.path(), exact(WeightType::kInt8)));
   }

@@ -17,6 +17,7 @@ enum GgmlType : uint32_t {
   kGgmlF32 = 0,
   kGgmlF16 = 1,
   kGgmlQ4_0 = 2,
+  kGgmlQ5_0 = 6,
   kGgmlQ8_0 = 8,
   kGgmlQ4K = 12,
   kGgmlBf16 = 30,
