@@ -22,6 +22,7 @@ std::string_view to_string(Isa isa) {
     case Isa::kAvx2: return "avx2";
     case Isa::kAvx512: return "avx512";
     case Isa::kAvx512Vnni: return "avx512vnni";
+    case Isa::kNeon: return "neon";
     case Isa::kOpenblas: return "openblas";
   }
   return "unknown";
@@ -61,7 +62,7 @@ size_t attention_scratch_floats(int head_dim) {
 }
 
 Isa best_isa() {
-  for (const Isa isa : {Isa::kAvx512Vnni, Isa::kAvx512, Isa::kAvx2}) {
+  for (const Isa isa : {Isa::kAvx512Vnni, Isa::kAvx512, Isa::kAvx2, Isa::kNeon}) {
     if (vector_kernels(isa) != nullptr) return isa;
   }
   return Isa::kScalar;
