@@ -6,7 +6,7 @@ set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 
 cmake_path(SET sysroot NORMALIZE ${CMAKE_CURRENT_LIST_DIR}/../build/aarch64-sysroot)
-if(NOT EXISTS ${sysroot}/packages)
+if(NOT EXISTS ${sysroot}/unpacked)
   message(FATAL_ERROR "The libraries for aarch64 are missing: run scripts/aarch64-sysroot")
 endif()
 set(CMAKE_SYSROOT ${sysroot})
