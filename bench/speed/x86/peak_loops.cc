@@ -117,6 +117,7 @@ PeakLoops peak_loops(Isa isa) {
       if (avx512) return {read_avx512, f32_avx512, f32_flop(16), int8_avx512, int8_op(16)};
       if (avx2) return {read_avx2, f32_avx2, f32_flop(8), int8_avx2, int8_op(8)};
       [[fallthrough]];
+    case Isa::kNeon:  // not of x86-64
     case Isa::kScalar: break;
   }
   return {read_words, f32_sse, f32_flop(4), int8_sse, int8_op(4) / 2};
