@@ -20,7 +20,7 @@ void Hasher::update(const void* data, size_t size) {
 }
 
 Hasher& Hasher::field(std::string_view tag, std::span<const uint8_t> bytes) {
-  const uint64_t sizes[2] = {tag.size(), bytes.size()};  // x86-64 only: little-endian
+  const uint64_t sizes[2] = {tag.size(), bytes.size()};  // little-endian, as every CPU here
   update(sizes, sizeof sizes);
   update(tag.data(), tag.size());
   update(bytes.data(), bytes.size());

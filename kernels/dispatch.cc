@@ -1,8 +1,6 @@
 // Which instruction sets this CPU has, and their tables.
 #include "kernels/kernels.h"
 
-#include <cpuid.h>
-
 #include <algorithm>
 
 #include "kernels/kv_format.h"
@@ -11,27 +9,6 @@
 
 namespace cascade {
 namespace {
-
-// Asked of the CPU itself: __builtin_cpu_supports of Clang 14 does not know the name. That the
-// system keeps the registers follows from AVX2.
-bool has_f16c() {
-  unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
-  return __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
-}
-
-bool has_avx2() {
-  return __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0 && has_f16c();
-}
-
-bool has_avx512() {
-  return has_avx2() && __builtin_cpu_supports("avx512f") != 0 &&
-         __builtin_cpu_supports("avx512bw") != 0 && __builtin_cpu_supports("avx512dq") != 0 &&
-         __builtin_cpu_supports("avx512vl") != 0;
-}
-
-bool has_avx512vnni() {
-  return has_avx512() && __builtin_cpu_supports("avx512vnni") != 0;
-}
 
 Error lacks(Isa isa) {
   return unsupported("isa", "this CPU lacks the instructions of " + std::string(to_string(isa)));
@@ -45,6 +22,7 @@ std::string_view to_string(Isa isa) {
     case Isa::kAvx2: return "avx2";
     case Isa::kAvx512: return "avx512";
     case Isa::kAvx512Vnni: return "avx512vnni";
+    case Isa::kNeon: return "neon";
     case Isa::kOpenblas: return "openblas";
   }
   return "unknown";
@@ -84,29 +62,21 @@ size_t attention_scratch_floats(int head_dim) {
 }
 
 Isa best_isa() {
-  if (has_avx512vnni()) return Isa::kAvx512Vnni;
-  if (has_avx512()) return Isa::kAvx512;
-  return has_avx2() ? Isa::kAvx2 : Isa::kScalar;
+  for (const Isa isa : {Isa::kAvx512Vnni, Isa::kAvx512, Isa::kAvx2, Isa::kNeon}) {
+    if (vector_kernels(isa) != nullptr) return isa;
+  }
+  return Isa::kScalar;
 }
 
 Result<const Kernels*> kernels_for(Isa isa) {
-  switch (isa) {
-    case Isa::kScalar: return &scalar_kernels();
-    case Isa::kAvx2:
-      if (!has_avx2()) return lacks(isa);
-      return &avx2_kernels();
-    case Isa::kAvx512:
-      if (!has_avx512()) return lacks(isa);
-      return &avx512_kernels();
-    case Isa::kAvx512Vnni:
-      if (!has_avx512vnni()) return lacks(isa);
-      return &avx512vnni_kernels();
-    case Isa::kOpenblas: {
-      ASSIGN_OR_RETURN(const Kernels* base, kernels_for(best_isa()));
-      return openblas_kernels(*base);
-    }
+  if (isa == Isa::kScalar) return &scalar_kernels();
+  if (isa == Isa::kOpenblas) {
+    ASSIGN_OR_RETURN(const Kernels* base, kernels_for(best_isa()));
+    return openblas_kernels(*base);
   }
-  return unsupported("isa", "unknown instruction set");
+  const Kernels* const kernels = vector_kernels(isa);
+  if (kernels == nullptr) return lacks(isa);
+  return kernels;
 }
 
 }  // namespace cascade

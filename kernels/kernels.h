@@ -1,8 +1,9 @@
 // The table of functions that every instruction set implements, and the numerics they share.
 //
-// Bit identity. For one weight and KV type, `scalar`, `avx2`, `avx512` and `avx512vnni` give the
-// same bits, and an output depends only on its own row: never on the number of rows in a call, on
-// the split over threads or on what else is in a batch. The rules, each stated where it holds:
+// Bit identity. For one weight and KV type, `scalar`, `avx2`, `avx512`, `avx512vnni` and `neon`
+// give the same bits, and an output depends only on its own row: never on the number of rows in a
+// call, on the split over threads or on what else is in a batch. The rules, each stated where it
+// holds:
 //  - matrix product of f32 and bf16: one chain of fused multiply-adds over k ascending, from +0;
 //  - of int8 and int4: exact integer sums over groups of 128, then one such chain over the groups;
 //  - sums over a row: 16 lanes (element i in lane i mod 16, i ascending), then the lanes by halves:
@@ -25,12 +26,12 @@
 
 namespace cascade {
 
-enum class Isa : uint8_t { kScalar, kAvx2, kAvx512, kAvx512Vnni, kOpenblas };
+enum class Isa : uint8_t { kScalar, kAvx2, kAvx512, kAvx512Vnni, kNeon, kOpenblas };
 
-inline constexpr Isa kIsas[] = {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vnni,
-                                Isa::kOpenblas};
+inline constexpr Isa kIsas[] = {Isa::kScalar,     Isa::kAvx2, Isa::kAvx512,
+                                Isa::kAvx512Vnni, Isa::kNeon, Isa::kOpenblas};
 
-std::string_view to_string(Isa isa);  // "scalar", "avx2", "avx512", "avx512vnni", "openblas"
+std::string_view to_string(Isa isa);  // "scalar", "avx2", … "openblas"
 std::optional<Isa> isa_from_string(std::string_view name);
 
 // Keys of one tile, which is a page; and of one split, whose softmax starts afresh. Both lie at

@@ -1,12 +1,12 @@
 // The pool's protocol: publish a loop, claim tasks by compare-and-swap, count them done.
 #include "kernels/thread_pool.h"
 
-#include <immintrin.h>
 #include <pthread.h>
 
 #include <string>
 
 #include "base/check.h"
+#include "kernels/pause.h"
 
 namespace cascade {
 namespace {
@@ -24,7 +24,7 @@ int next_task(uint64_t claim) {
   return static_cast<int>(claim & 0xFFFF);
 }
 
-// One pause takes 10 to 45 ns on x86 CPUs of the last ten years: some 50 us in all.
+// One pause takes 10 to 45 ns on CPUs of the last ten years: some 50 us in all.
 constexpr int kSpins = 2000;
 
 }  // namespace
@@ -84,7 +84,7 @@ void ThreadPool::run_loop(int tasks, const void* body, Call call) {
   }
   int spins = 0;
   while (tasks_done_.load(std::memory_order_acquire) < tasks) {
-    _mm_pause();
+    pause_cpu();
     if (++spins % kSpins == 0) std::this_thread::yield();  // a worker may have lost its core
   }
 }
@@ -106,7 +106,7 @@ void ThreadPool::work(int thread) {
     if (run_one_task(thread)) continue;
     int spins = 0;
     while (loops_started_.load(std::memory_order_acquire) == seen && spins < kSpins) {
-      _mm_pause();
+      pause_cpu();
       ++spins;
     }
     if (loops_started_.load() == seen) {

@@ -1,7 +1,12 @@
 // A fixed page of little-endian numbers with a checksum of its own.
 #include "model/packed_file.h"
 
-#include <xxh_x86dispatch.h>  // xxhash, with the widest vectors that this CPU has
+// xxhash, with the widest vectors that this CPU has.
+#if defined(__x86_64__)
+#include <xxh_x86dispatch.h>
+#else
+#include <xxhash.h>
+#endif
 
 #include <algorithm>
 #include <cstddef>

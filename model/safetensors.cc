@@ -48,7 +48,7 @@ Result<std::string_view> header_text(std::span<const uint8_t> file) {
     return bad_header("is truncated: the file has " + std::to_string(file.size()) + " bytes");
   }
   uint64_t length = 0;
-  std::memcpy(&length, file.data(), sizeof length);  // x86-64 only: little-endian
+  std::memcpy(&length, file.data(), sizeof length);  // little-endian, as every CPU here
   if (length > kHeaderBytesMax) {
     return bad_header("claims " + std::to_string(length) + " bytes, limit " +
                       std::to_string(kHeaderBytesMax));

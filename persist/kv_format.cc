@@ -1,7 +1,12 @@
 // Little-endian numbers at fixed places; each block ends with its checksum.
 #include "persist/kv_format.h"
 
-#include <xxh_x86dispatch.h>  // xxhash, with the widest vectors that this CPU has
+// xxhash, with the widest vectors that this CPU has.
+#if defined(__x86_64__)
+#include <xxh_x86dispatch.h>
+#else
+#include <xxhash.h>
+#endif
 
 #include <algorithm>
 #include <cstring>

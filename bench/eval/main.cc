@@ -50,7 +50,7 @@ void add_session_options(CLI::App* command, SessionOptions& options) {
       ->capture_default_str();
   command->add_option("--kv", options.kv, "f32, bf16, fp16, fp8 or int8")->capture_default_str();
   command->add_option("--isa", options.isa,
-                      "scalar, avx2, avx512, avx512vnni or openblas (default: best)");
+                      "scalar, avx2, avx512, avx512vnni, neon or openblas (default: best)");
   command->add_option("--state-dir", options.state_dir,
                       "where packed weights are kept (default: nowhere)");
   command->add_option("--threads", options.threads, "threads (default: all cores)")

@@ -20,7 +20,7 @@ Result<ModelOptions> model_options_of(const SessionOptions& options) {
   if (!kv) return invalid_argument("--kv", "must be f32, bf16, fp16, fp8 or int8");
   const auto isa = options.isa.empty() ? best_isa() : isa_from_string(options.isa);
   if (!isa) {
-    return invalid_argument("--isa", "must be scalar, avx2, avx512, avx512vnni or openblas");
+    return invalid_argument("--isa", "must be scalar, avx2, avx512, avx512vnni, neon or openblas");
   }
   return ModelOptions{*weights, *kv, *isa, options.state_dir};
 }

@@ -13,7 +13,7 @@ namespace cascade::speed {
 Result<Setup> set_up(const CommonOptions& options) {
   const auto isa = options.isa.empty() ? best_isa() : isa_from_string(options.isa);
   if (!isa) {
-    return invalid_argument("--isa", "must be scalar, avx2, avx512, avx512vnni or openblas");
+    return invalid_argument("--isa", "must be scalar, avx2, avx512, avx512vnni, neon or openblas");
   }
   ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(*isa));
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));

@@ -91,9 +91,9 @@ Status grammar(const GrammarBenchOptions& options) {
   const auto shared = compiled();
   const std::vector<int32_t> ends;
   for (const auto& [name, text] : kPlaces) {
-    const auto at = [&](GrammarAutomaton& automaton) {
+    const auto at = [&beginning = text](GrammarAutomaton& automaton) {
       Matcher matcher(automaton);
-      CHECK(matcher.accept(text));
+      CHECK(matcher.accept(beginning));
       return matcher;
     };
     // Nothing is known; the states are; the set of tokens is.

@@ -20,7 +20,7 @@ constexpr int64_t kRepeatsMax = 1000;
 
 void add_common(CLI::App* command, CommonOptions& options) {
   command->add_option("--isa", options.isa,
-                      "scalar, avx2, avx512, avx512vnni or openblas (default: best)");
+                      "scalar, avx2, avx512, avx512vnni, neon or openblas (default: best)");
   command->add_option("--threads", options.threads, "threads (default: all cores)")
       ->check(CLI::Range(1, 256));
   command->add_option("--repeats", options.repeats, "runs of each measurement, of which the median")

@@ -206,7 +206,7 @@ struct DecodeCase {
 // The tokens a second. `private_rate`: those of the same batch with nothing in common.
 double add_decode_row(Bench& bench, Report& report, const DecodeCase& decode_case,
                       double private_rate, const ModelBenchOptions& options) {
-  const auto [batch, depth, shared] = decode_case;
+  const int64_t batch = decode_case.batch, depth = decode_case.depth, shared = decode_case.shared;
   const Batch sequences = make_batch(bench, batch, depth, shared);
   const auto [samples, peak_memory] = bench.measure(options.common.repeats, [&] {
     for (int i = 0; i < kDecodeSteps; ++i) bench.step(sequences, depth + i);

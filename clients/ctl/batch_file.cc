@@ -14,7 +14,6 @@ namespace {
 // The names of a message's fields.
 class FieldNames {
  public:
-  static constexpr bool kReads = false;
   template <class T>
   void required(std::string_view name, const T&) {
     names_.emplace_back(name);

@@ -55,17 +55,11 @@ void gemm(const GemmArgs& args) {
   }
 }
 
-// The library's kernel name for this CPU. OpenBLAS 0.3.21 falls back to SSE3 code on CPU models
-// that it does not know, so it is told before it loads; a user's own choice stays.
-const char* core_type() {
-  if (__builtin_cpu_supports("avx512vl") != 0 && __builtin_cpu_supports("avx512dq") != 0) {
-    return "SKYLAKEX";
-  }
-  return __builtin_cpu_supports("avx2") != 0 ? "Haswell" : nullptr;
-}
-
 Sgemm load_sgemm() {
-  if (const char* core = core_type()) ::setenv("OPENBLAS_CORETYPE", core, /*overwrite=*/0);
+  // It is told before it loads; a user's own choice stays.
+  if (const char* core = openblas_core_type()) {
+    ::setenv("OPENBLAS_CORETYPE", core, /*overwrite=*/0);
+  }
   ::setenv("OPENBLAS_NUM_THREADS", "1", /*overwrite=*/1);  // our pool is the only one
   void* library = ::dlopen("libopenblas.so.0", RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return nullptr;

@@ -150,7 +150,7 @@ TEST(Options, refuse_wrong_values_by_name) {
   const std::vector<std::pair<const char*, std::vector<const char*>>> wrong = {
       {"--weights", {"", "int16", "F32", "bf16 "}},
       {"--kv", {"", "fp4", "BF16"}},
-      {"--isa", {"", "sse", "AVX2", "neon"}},
+      {"--isa", {"", "sse", "AVX2", "sve"}},
       {"--threads", {"", "0", "-1", "257", "many", "1.5", "99999999999999999999"}},
       {"--model", {""}},
       {"--run-dir", {"", "relative"}},

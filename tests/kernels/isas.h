@@ -18,7 +18,7 @@ inline const Kernels& scalar() {
 // The vector tables that this CPU can run; says so when one is missing.
 inline std::vector<const Kernels*> vector_kernels() {
   std::vector<const Kernels*> found;
-  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vnni}) {
+  for (const Isa isa : {Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vnni, Isa::kNeon}) {
     const auto kernels = kernels_for(isa);
     if (kernels.ok()) {
       found.push_back(*kernels);

@@ -188,7 +188,7 @@ void check_reuse(Subject& subject, Isa isa, const Ids& ids, const Trace& expecte
 // The instruction sets against each other; returns the trace that they agree on.
 Trace check_isas(Subject& subject, const Ids& ids, size_t scalar_tokens) {
   std::optional<Trace> first;
-  for (const Isa isa : isas({Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vnni})) {
+  for (const Isa isa : isas({Isa::kAvx2, Isa::kAvx512, Isa::kAvx512Vnni, Isa::kNeon})) {
     Transformer transformer = subject.transformer(isa, subject.two_threads());
     Trace trace = run_chain(transformer, subject.layout(), ids, ids.size());
     if (!first) first = trace;
@@ -279,7 +279,7 @@ TEST(Identity, chains_longer_than_a_split_of_keys_are_no_exception) {
 TEST(Identity, each_other_instruction_set_is_as_indifferent_to_slices_and_batches) {
   REQUIRE_SHARED("fixtures/qwen3-gqa/model.safetensors");
   Random random(test_seed());
-  for (const Isa isa : isas({Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kOpenblas})) {
+  for (const Isa isa : isas({Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kNeon, Isa::kOpenblas})) {
     for (const char* name : {"qwen3-gqa", "mistral-swa", "qwen2-bias"}) {
       Subject subject(name, {WeightType::kBf16, KvType::kBf16}, isa);
       const size_t tokens = isa == Isa::kScalar ? 130 : 600;

@@ -122,20 +122,20 @@ void check_model(const std::string& name, Isa isa, const Share& share) {
 
 TEST(Reference, tiny_models_agree_on_every_instruction_set) {
   REQUIRE_SHARED("fixtures/qwen3-gqa/reference.json");
-  for (const Isa isa : isas({Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kOpenblas})) {
+  for (const Isa isa : isas({Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kNeon, Isa::kOpenblas})) {
     for (const std::string& name : fixture_models()) check_model(name, isa, {99, 99});
   }
 }
 
 TEST(Reference, families_agree_on_every_instruction_set) {
-  for (const Isa isa : isas({Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kOpenblas})) {
+  for (const Isa isa : isas({Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kNeon, Isa::kOpenblas})) {
     for (const std::string& name : family_models()) check_model(name, isa, {99, 99});
   }
 }
 
 TEST(Reference, the_demo_model_agrees) {
   REQUIRE_SHARED("fixtures/demo/reference.json");
-  for (const Isa isa : isas({Isa::kAvx2, Isa::kAvx512, Isa::kOpenblas})) {
+  for (const Isa isa : isas({Isa::kAvx2, Isa::kAvx512, Isa::kNeon, Isa::kOpenblas})) {
     check_model("demo", isa, {99, 99});
   }
 }

@@ -217,7 +217,7 @@ TEST(Sampler, the_same_arguments_give_the_same_token_and_bits) {
     const auto position = static_cast<int64_t>(random.below(5000));
     const std::vector<int32_t> history = {1, 5, 5, 299};
     const auto first = draw(logits, params, position, history);
-    for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512}) {
+    for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kNeon}) {
       const auto table = kernels_for(isa);
       if (!table.ok()) continue;
       Logits copy = logits;
@@ -279,7 +279,7 @@ TEST(Sampler, logits_that_are_not_finite_are_an_error) {
   constexpr float kInf = std::numeric_limits<float>::infinity();
   constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
   Random random(testing::test_seed());
-  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512}) {
+  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kNeon}) {
     const auto table = kernels_for(isa);
     if (!table.ok()) continue;
     for (const float bad : {kNan, -kNan, kInf, -kInf}) {

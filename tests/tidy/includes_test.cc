@@ -70,10 +70,10 @@ const std::vector<Fence>& fences() {
       {"TOML", std::regex("toml.*"), std::regex("config/.*"), "config"},
       {"systemd", std::regex("systemd/.*"), std::regex("daemon/.*"), "daemon"},
       {"SQLite", std::regex("sqlite3.*"), std::regex("persist/.*"), "persist"},
-      // thread_pool.cc spins with _mm_pause(); peak_loops.cc measures what instructions can do.
-      {"CPU intrinsics", std::regex("(imm|x86|[a-z]mm)intrin\\.h|x86gprintrin\\.h"),
-       std::regex("kernels/[^/]+/.*|kernels/thread_pool\\.cc|bench/speed/peak_loops\\.cc"),
-       "kernels/<isa>"},
+      // bench/speed measures what instructions can do.
+      {"CPU intrinsics",
+       std::regex("(imm|x86|[a-z]mm)intrin\\.h|x86gprintrin\\.h|cpuid\\.h|arm_neon\\.h"),
+       std::regex("(kernels|bench/speed)/[^/]+/.*"), "kernels/<isa> and bench/speed/<cpu>"},
   };
   return all;
 }

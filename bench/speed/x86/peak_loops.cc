@@ -1,7 +1,10 @@
-// One loop per instruction set and resource. Assembly keeps the compiler from removing them.
+// One loop per instruction set of x86-64 and resource. Assembly keeps the compiler from removing
+// them.
 #include "bench/speed/peak_loops.h"
 
 #include <immintrin.h>
+
+#include "bench/speed/read_patterns.h"
 
 namespace cascade::speed {
 namespace {
@@ -19,32 +22,6 @@ constexpr int kChains = 12;
   asm volatile("1:\n\t" body "dec %0\n\tjnz 1b"                                             \
                : "+r"(steps)::"cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", \
                  "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13", "xmm14", "xmm15")
-
-// A core reads 256 bytes of each of `kStreams` streams in turn, which lie `stride` bytes apart, and
-// asks for what is `ahead` bytes further. What is fastest differs between machines, and from minute
-// to minute on a shared one, so that the best of several patterns is the peak.
-template <size_t kStreams, class Add>
-[[gnu::always_inline]] inline void read_streams(const uint8_t* data, size_t bytes, size_t stride,
-                                                size_t ahead, const Add& add) {
-  for (const uint8_t* end = data + bytes; data < end; data += kStreams * stride) {
-    for (size_t i = 0; i < stride; i += 256) {
-      for (size_t s = 0; s < kStreams; ++s) {
-        const uint8_t* from = data + s * stride + i;
-        for (size_t line = 0; line < 256; line += 64) __builtin_prefetch(from + ahead + line);
-        add(from);
-      }
-    }
-  }
-}
-template <class Add>
-[[gnu::always_inline]] inline void read_pattern(ReadPattern pattern, const uint8_t* data,
-                                                size_t bytes, const Add& add) {
-  switch (pattern) {
-    case ReadPattern::kOneStream: return read_streams<1>(data, bytes, bytes, 1024, add);
-    case ReadPattern::kFourStreams: return read_streams<4>(data, bytes, bytes / 4, 0, add);
-    case ReadPattern::kNearStreams: return read_streams<2>(data, bytes, 16384, 1024, add);
-  }
-}
 
 [[gnu::target("avx512f")]] uint64_t read_avx512(ReadPattern pattern, const uint8_t* data,
                                                 size_t bytes) {
@@ -72,15 +49,6 @@ template <class Add>
       _mm256_xor_si256(_mm256_xor_si256(sum[0], sum[1]), _mm256_xor_si256(sum[2], sum[3]));
   return static_cast<uint64_t>(_mm256_extract_epi64(all, 0) ^ _mm256_extract_epi64(all, 1) ^
                                _mm256_extract_epi64(all, 2) ^ _mm256_extract_epi64(all, 3));
-}
-
-uint64_t read_words(ReadPattern pattern, const uint8_t* data, size_t bytes) {
-  uint64_t sum = 0;
-  read_pattern(pattern, data, bytes, [&](const uint8_t* p) {
-    const auto* words = reinterpret_cast<const uint64_t*>(p);
-    for (int i = 0; i < 32; ++i) sum ^= words[i];
-  });
-  return sum;
 }
 
 // An upper half that was left dirty could make SSE code slow; and zeros are never denormal.
@@ -149,6 +117,7 @@ PeakLoops peak_loops(Isa isa) {
       if (avx512) return {read_avx512, f32_avx512, f32_flop(16), int8_avx512, int8_op(16)};
       if (avx2) return {read_avx2, f32_avx2, f32_flop(8), int8_avx2, int8_op(8)};
       [[fallthrough]];
+    case Isa::kNeon:  // not of x86-64
     case Isa::kScalar: break;
   }
   return {read_words, f32_sse, f32_flop(4), int8_sse, int8_op(4) / 2};

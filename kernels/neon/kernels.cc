@@ -1,0 +1,36 @@
+// The generic kernels, instantiated with NEON vectors.
+#include "kernels/generic/attention.h"
+#include "kernels/generic/elementwise.h"
+#include "kernels/generic/gemm.h"
+#include "kernels/generic/quantized.h"
+#include "kernels/generic/write_kv.h"
+#include "kernels/neon/i16.h"
+#include "kernels/neon/v16.h"
+#include "kernels/table.h"
+
+namespace cascade {
+
+const Kernels& neon_kernels() {
+  using V = neon::V16;
+  using D = neon::PairDot;
+  static constexpr Kernels kTable = {
+      .isa = Isa::kNeon,
+      .matrix_layout = MatrixLayout::kPanels16,
+      .gemm = generic::gemm<V>,
+      .quantized_gemm = generic::quantized_gemm<V, D>,
+      .quantize_row = generic::quantize_row<V, D>,
+      .rms_norm = generic::rms_norm<V>,
+      .rope = generic::rope<V>,
+      .silu_mul = generic::silu_mul<V>,
+      .gelu_tanh_mul = generic::gelu_tanh_mul<V>,
+      .add = generic::add<V>,
+      .multiply = generic::multiply<V>,
+      .soft_cap = generic::soft_cap_row<V>,
+      .write_kv = generic::write_kv<V, D>,
+      .attention = generic::attention<V, D>,
+      .log_sum_exp = generic::log_sum_exp<V>,
+  };
+  return kTable;
+}
+
+}  // namespace cascade
