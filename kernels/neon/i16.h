@@ -36,6 +36,9 @@ struct I16 {
   friend I16 operator*(const I16& a, const I16& b) {
     return each([&](int i) { return vmulq_s32(a.v[i], b.v[i]); });
   }
+  I16 times_16() const {
+    return each([this](int i) { return vshlq_n_s32(v[i], 4); });
+  }
   I16 times_256() const {
     return each([this](int i) { return vshlq_n_s32(v[i], 8); });
   }
@@ -90,7 +93,7 @@ struct PairDot {
   struct Bytes {  // of 16 lanes, four each
     int8x16_t v[4];
   };
-  static constexpr int kGemmRows = 4, kGemmPanels = 1;
+  static constexpr int kGemmRows = 4, kGemmPanels = 1, kGemmBlocksRows = 4;
   static constexpr int kGemmFewRows = 2, kGemmFewPanels = 1;
   static constexpr int kAttentionRows = 2, kAttentionColumns = 2;
 
