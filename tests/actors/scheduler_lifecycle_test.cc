@@ -333,6 +333,16 @@ TEST(Stop, lets_running_requests_end_and_takes_no_new_ones) {
   EXPECT_TRUE(world.core().stopped());
 }
 
+// A retained answer has just been given; its history is still to be computed.
+uint64_t answer_and_retain(SchedulerWorld& world) {
+  wire::GenerateRequest request = question();
+  request.retain_output = true;
+  const uint64_t asked = world.post(request);
+  while (world.all<wire::Final>(asked).empty() && world.pump(1) > 0) {
+  }
+  return asked;
+}
+
 TEST(Stop, computes_what_was_just_answered_as_history_where_it_will_be_on_disk) {
   for (const bool keep_pages : {true, false}) {
     testing::MemoryDisk disk;
@@ -340,10 +350,7 @@ TEST(Stop, computes_what_was_just_answered_as_history_where_it_will_be_on_disk) 
     SchedulerOptions options;
     options.keep_pages = keep_pages;
     SchedulerWorld world(options, SchedulerWorld::kPages, store.get());
-    wire::GenerateRequest request = question();
-    request.retain_output = true;
-    const uint64_t asked = world.post(request);
-    while (world.all<wire::Final>(asked).empty()) ASSERT_EQ(world.pump(1), 1u);
+    const uint64_t asked = answer_and_retain(world);
     EXPECT_GT(world.status_now().reprefills_pending, 0);
     world.core().stop();
     EXPECT_EQ(world.core().stopped(), !keep_pages);
@@ -362,10 +369,7 @@ TEST(Stop, does_not_wait_long_for_histories) {
   SchedulerOptions options;
   options.keep_pages = true;
   SchedulerWorld world(options, SchedulerWorld::kPages, store.get());
-  wire::GenerateRequest request = question();
-  request.retain_output = true;
-  const uint64_t asked = world.post(request);
-  while (world.all<wire::Final>(asked).empty()) ASSERT_EQ(world.pump(1), 1u);
+  answer_and_retain(world);
   world.core().stop();
   EXPECT_FALSE(world.core().stopped());
   world.clock.advance_us(options.stop_us / 4);
