@@ -289,10 +289,17 @@ TEST(LostActors, prefill_takes_waiting_registrations_with_it) {
 TEST(LostActors, a_new_gateway_has_lost_its_clients) {
   SchedulerWorld world;
   const std::string boot_id = world.one<wire::Pong>(world.send(wire::Ping{})).boot_id;
-  world.post(endless());
+  const std::string of_gateway(1, kIpcRoute), of_http(1, kHttpRoute);
+  world.post(endless(), of_gateway + "client");
   world.pump(5);
+  EXPECT_EQ(world.status_now().requests_running, 1);
+  world.restart(Actor::kGateway);
+  EXPECT_LT(world.pump(50), 50u) << "it goes on, for nobody";
+  const uint64_t other = world.post(question(), of_http + "client");
+  world.pump(3);
   world.restart(Actor::kGateway);
   world.pump();
+  EXPECT_FALSE(world.all<wire::Final>(other).empty()) << "another door's";
   EXPECT_EQ(world.status().requests_running, 0);
   EXPECT_NE(world.one<wire::Pong>(world.send(wire::Ping{})).boot_id, boot_id);
 }
