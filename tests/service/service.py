@@ -57,6 +57,12 @@ class Manager:
         return messages
 
 
+def is_sanitized():
+    """Whether the programs were built with a sanitizer."""
+    cache = (BIN.parent / "CMakeCache.txt").read_text()
+    return re.search(r"^CASCADE_SANITIZE:STRING=$", cache, re.M) is None
+
+
 class Service:
     """Starts cascaded. `sockets`: it inherits; `watchdog_us`: how patient the manager is;
     `config`: its configuration file's text, in place of options; `model`: the default model."""

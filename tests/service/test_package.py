@@ -8,7 +8,7 @@ import sys
 import tempfile
 import unittest
 
-from service import BIN, SOURCE, WAIT_S, Manager
+from service import BIN, SOURCE, WAIT_S, Manager, is_sanitized
 
 BUILD = BIN.parent
 # In a mount namespace of its own, a throwaway layer over this machine's files.
@@ -184,7 +184,7 @@ class Packages(unittest.TestCase):
 
 def is_for_packages():
     """Says why not."""
-    if not re.search(r"^CASCADE_SANITIZE:STRING=$", (BUILD / "CMakeCache.txt").read_text(), re.M):
+    if is_sanitized():
         print("skipped: nobody installs a build with sanitizers, and its library needs theirs")
         return False
     if shutil.which("dpkg-deb") is None:
