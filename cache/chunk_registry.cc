@@ -19,13 +19,18 @@ std::string content_key(const Chunk& chunk) {
   return std::to_string(static_cast<int>(chunk.type)) + chunk.content_hash;
 }
 
+size_t bytes_of_ids(const std::vector<std::string>& ids) {
+  size_t bytes = 0;
+  for (const std::string& id : ids) bytes += sizeof(std::string) + id.size();
+  return bytes;
+}
+
 // What a chunk takes: its texts, its token ids (which may come later), and the entry itself.
 size_t bytes_of(const Chunk& chunk) {
   const size_t ids = std::max(chunk.token_ids.size(), chunk.text.size() / kTextBytesPerToken);
   size_t bytes = chunk.text.size() + chunk.query_text.size() + chunk.raw_text.size() +
                  chunk.client_data.size() + ids * sizeof(int32_t) + sizeof(ChunkEntry);
-  for (const std::string& id : chunk.parent_ids) bytes += sizeof(std::string) + id.size();
-  return bytes;
+  return bytes + bytes_of_ids(chunk.parent_ids);
 }
 
 std::string quoted(std::string_view id) {
@@ -48,9 +53,20 @@ ChunkEntry* ChunkRegistry::same_content(const Chunk& chunk) {
   return present != last ? present->second : nullptr;
 }
 
+// Who named more of what the same prompt is made of knows more of it; of the same, the newest is
+// the likeliest to be there still.
+void ChunkRegistry::adopt_parents(ChunkEntry& entry, std::vector<std::string>&& parent_ids) {
+  if (parent_ids.empty() || parent_ids.size() < entry.chunk.parent_ids.size()) return;
+  const size_t more = bytes_of_ids(parent_ids) - bytes_of_ids(entry.chunk.parent_ids);
+  entry.chunk.parent_ids = std::move(parent_ids);
+  entry.bytes += more;
+  tenants_.find(entry.chunk.tenant)->second.bytes += more;
+}
+
 Result<ChunkEntry*> ChunkRegistry::add(Chunk chunk) {
   if (ChunkEntry* present = same_content(chunk)) {
     ++present->chunk.registrations;
+    adopt_parents(*present, std::move(chunk.parent_ids));
     return present;
   }
   Tenant& tenant = tenants_[chunk.tenant];

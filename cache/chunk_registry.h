@@ -49,7 +49,8 @@ class ChunkRegistry {
   void set_time(int64_t wall_us) { now_us_ = wall_us; }
 
   // Adds `chunk` (id, tenant and content_hash set). If the tenant has a chunk of the same type and
-  // content hash, counts one more registration of that one, returns it and adds nothing.
+  // content hash, counts one more registration of that one, returns it and adds nothing but the
+  // parents, if these are no fewer than it has.
   // Errors: kResourceExhausted, field "chunks", beyond kChunksMax or bytes_max of the tenant.
   Result<ChunkEntry*> add(Chunk chunk);
 
@@ -111,6 +112,7 @@ class ChunkRegistry {
     std::deque<std::string> gone_order;  // oldest first
   };
 
+  void adopt_parents(ChunkEntry& entry, std::vector<std::string>&& parent_ids);
   bool visible(const ChunkEntry& entry) const;
   std::vector<ChunkEntry*> due(const Times& times, size_t count_max) const;
   Error why_missing(const Tenant* tenant, std::string_view id) const;

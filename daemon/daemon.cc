@@ -27,6 +27,14 @@
 namespace cascade {
 namespace {
 
+// Of the calling thread, and of those that it starts from then on.
+void set_blocked(int signal, bool blocked) {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, signal);
+  ::pthread_sigmask(blocked ? SIG_BLOCK : SIG_UNBLOCK, &set, nullptr);
+}
+
 // Everything that lives as long as the service does; members are destroyed after the actors'
 // threads have ended.
 class Service {
@@ -127,6 +135,7 @@ class Service {
   int wait_for_signal() {
     int received = 0;
     take_signal(received);
+    set_blocked(SIGHUP, false);
     beat();
     signals_io_.run();
     return received;
@@ -159,7 +168,11 @@ class Service {
     std::vector<std::string> new_tenants;
     if (http_ != nullptr) {
       const Status keys = http_->reload_keys(plan.options.http_keys_file, new_tenants);
-      if (!keys.ok()) spdlog::error("keys stay as they were: {}", keys.error().to_string());
+      if (!keys.ok()) {
+        spdlog::error("keys stay as they were: {}", keys.error().to_string());
+        std::erase_if(plan.applied,
+                      [](const std::string& change) { return change.starts_with("--http-keys "); });
+      }
     }
     if (tcp_) {
       const Status clients = reload_tcp_clients(*tcp_, plan.options.tcp_clients_file, new_tenants);
@@ -241,7 +254,13 @@ std::vector<std::string> endpoints_of(const DaemonOptions& options) {
 Result<int> run_daemon(const ParsedOptions& parsed, Surroundings& around,
                        const std::function<void()>& on_ready) {
   const DaemonOptions& options = parsed.options;
-  ASSIGN_OR_RETURN(const RunDir run_dir, RunDir::open(options.run_dir));
+  // A reload waits until there is something to reload; another SIGHUP ends what loads.
+  if (around.read_again) set_blocked(SIGHUP, true);
+  auto run_dir = RunDir::open(options.run_dir);
+  if (!run_dir.ok()) {
+    const Error& error = run_dir.error();
+    return Error{error.code, error.field, error.message + "; --run-dir names another folder"};
+  }
   ::umask(0077);  // what is made is for this user alone
   Compute compute(options.threads);
   ZmqContext context;

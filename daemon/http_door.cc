@@ -96,6 +96,9 @@ Status HttpDoor::reload_keys(const std::string& file, std::vector<std::string>& 
     return invalid_argument(
         "--http-keys", "is needed: " + listener_.address() + " can be reached from other machines");
   }
+  if (keys.empty() && !options_.keys->get()->empty()) {
+    return invalid_argument("--http-keys", "to ask for no keys any more takes a restart");
+  }
   for (const std::string& tenant : keys.tenants()) {
     if (tenant != kLocalTenant && !tenants_.contains(tenant)) new_tenants.push_back(tenant);
   }

@@ -2,6 +2,7 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -20,6 +21,13 @@ void forbid_cores() {
   ::setrlimit(RLIMIT_CORE, &none);
 }
 
+// Before the daemon serves nothing has to end in good order: a load leaves nothing half done.
+void end_at_once(int) {
+  constexpr char kText[] = "stopped before it served\n";
+  [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kText, sizeof kText - 1);
+  ::_exit(0);
+}
+
 // `read_again`: what parse_options() says now.
 cascade::Result<int> run(const cascade::ParsedOptions& parsed,
                          const std::function<cascade::ParsedOptions()>& read_again) {
@@ -29,6 +37,8 @@ cascade::Result<int> run(const cascade::ParsedOptions& parsed,
   cascade::Surroundings around = {manager, *std::move(sockets), {}};
   // Others have nothing to read again.
   if (!parsed.config_file.empty() || manager.present()) around.read_again = read_again;
+  std::signal(SIGINT, end_at_once);
+  std::signal(SIGTERM, end_at_once);
   auto exit_code = cascade::run_daemon(
       parsed, around, [&] { spdlog::info("serving at {}", parsed.options.endpoint); });
   if (!exit_code.ok()) manager.status(exit_code.error().to_string());

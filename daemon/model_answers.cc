@@ -44,6 +44,12 @@ bool ModelRouter::may_change(const Requester& from) {
   return false;
 }
 
+// Why has names of files.
+Error ModelRouter::cannot_load(const Requester& to, const std::string& model, const Error& why) {
+  const std::string reason = is_local(to.door) ? ": " + why.to_string() : "";
+  return {ErrorCode::kUnavailable, "model", model + " cannot be loaded" + reason};
+}
+
 // Where they lie is for the daemon's owner.
 void ModelRouter::list_models(const Requester& from) {
   const bool local = is_local(from.door);

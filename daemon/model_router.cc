@@ -77,8 +77,9 @@ ModelRouter::ModelRouter(ZmqContext& context, const DaemonOptions& options,
       keeper_(io_, options, default_host, compute, health,
               {[this](const std::string& model) { serve_waiting(model); },
                [this](const std::string& model, const Error& error) {
-                 refuse_waiting(model, {ErrorCode::kUnavailable, "model",
-                                        model + " cannot be loaded: " + error.to_string()});
+                 for (const Waiting& waiting : std::exchange(lines_[model].waiting, {})) {
+                   refuse(waiting.from, cannot_load(waiting.from, model, error));
+                 }
                },
                [this](const std::string& model) { host_ended(model); },
                [this](const std::string& model) { return !lines_[model].waiting.empty(); }}) {}
@@ -222,10 +223,7 @@ void ModelRouter::route(const std::string& model, Requester from, wire::Frames f
   }
   int64_t retry_after_ms = 0;
   if (const auto failure = keeper_.recent_failure(model, retry_after_ms)) {
-    return refuse(
-        from,
-        {ErrorCode::kUnavailable, "model", model + " could not be loaded: " + failure->to_string()},
-        retry_after_ms);
+    return refuse(from, cannot_load(from, model, *failure), retry_after_ms);
   }
   wait_for(model, std::move(from), std::move(frames));
 }

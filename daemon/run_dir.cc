@@ -73,9 +73,11 @@ void SocketFile::open_to_group() const {
   struct stat around = {};
   struct stat socket = {};
   if (::stat(folder.c_str(), &around) != 0 || ::lstat(path_.c_str(), &socket) != 0) return;
-  const bool shared = (around.st_mode & 0077) == 0050 && around.st_gid == socket.st_gid;
+  const bool shared = (around.st_mode & 0077) == 0050;
   if (!shared || !S_ISSOCK(socket.st_mode) || socket.st_uid != ::geteuid()) return;
-  if (::chmod(path_.c_str(), 0660) != 0) {
+  const bool given = around.st_gid == socket.st_gid ||
+                     ::lchown(path_.c_str(), static_cast<uid_t>(-1), around.st_gid) == 0;
+  if (!given || ::chmod(path_.c_str(), 0660) != 0) {
     spdlog::warn("{}: its group cannot be let in: {}", path_, std::strerror(errno));
   }
 }

@@ -40,7 +40,7 @@ class SocketFile {
   // The process listens on it now.
   void remember();
   // Lets the group connect that the folder is shared with: one of mode 0750 (group reads, others
-  // nothing) whose group is the socket's. Does nothing in any other folder.
+  // nothing), if this process is one of it or root. Does nothing in any other folder.
   void open_to_group() const;
   // Deletes the file if it is the one that was remembered: somebody else may listen there by now.
   // What cannot be deleted stays.

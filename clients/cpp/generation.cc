@@ -202,7 +202,11 @@ Status Client::handle(Batch& batch, wire::Envelope&& envelope) {
     if (!batch.on_event || batch.wants_cancel(running)) return;
     running.stop = !batch.on_event(running.index, event);
   };
-  if (std::holds_alternative<wire::Final>(message) ||
+  const auto* final = std::get_if<wire::Final>(&message);
+  if (final != nullptr && !final->output_chunk_id.empty()) {
+    all_durable_ = all_durable_ && final->durable;
+  }
+  if (final != nullptr ||
       std::holds_alternative<wire::PrefixReply>(message)) {
     batch.end(found, std::move(message));
   } else if (const auto* error = std::get_if<wire::ErrorReply>(&message)) {

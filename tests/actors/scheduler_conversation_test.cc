@@ -111,6 +111,21 @@ TEST_F(GoingOn, messages_may_say_whose_turns_they_have) {
   EXPECT_EQ(by_id.usage.prompt_tokens, by_hand.usage.prompt_tokens);
 }
 
+TEST_F(GoingOn, the_same_output_again_may_know_more_of_what_it_was_made_of) {
+  const std::string question = "And its capital?";
+  const Chunk one = chunk(first_), two = chunk(second_);
+  const auto sampled = said({message("system", kSystem), message("user", one.query_text),
+                             message("assistant", one.text), message("user", two.query_text),
+                             message("assistant", two.text), message("user", question)});
+  const std::string unknown = answer(sampled).output_chunk_id;
+  EXPECT_TRUE(chunk(unknown).parent_ids.empty());
+  const std::string known = answer(behind(second_, {query_text(question)})).output_chunk_id;
+  EXPECT_EQ(known, unknown);
+  EXPECT_EQ(chunk(known).parent_ids.size(), 4u);
+  answer(sampled);
+  EXPECT_EQ(chunk(known).parent_ids.size(), 4u) << "who knows less changes nothing";
+}
+
 TEST_F(GoingOn, what_is_gone_is_an_error_and_no_shorter_conversation) {
   EXPECT_EQ(error(behind("output_none", {query_text("?")})).error.field, "previous_output");
   world_.send(wire::ChunkDelete{first_});

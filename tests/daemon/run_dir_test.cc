@@ -269,7 +269,10 @@ TEST(SocketFile, is_open_to_a_group_that_its_folder_is_shared_with) {
   ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
   ASSERT_EQ(::chown(folder.path().c_str(), 0, 65534), 0);
   file.open_to_group();
-  EXPECT_EQ(mode_of(path), 0600u);
+  EXPECT_EQ(mode_of(path), 0660u);
+  struct stat info = {};
+  ASSERT_EQ(::stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_gid, 65534u);
 }
 
 TEST(SocketFile, stays_if_somebody_else_listens_there) {

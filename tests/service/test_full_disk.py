@@ -33,6 +33,10 @@ class FullDisk(unittest.TestCase):
                 answer = service.ctl("generate", "--temperature", "0",
                                      "What is the capital of France?")
                 self.assertIn("Paris", answer.stdout)
+                # Without K and V: for these so small a disk has no room at all.
+                kept = service.ctl("generate", "--retain", "--think-policy", "drop",
+                                   "--max-tokens", "4", "Count to ten.")
+                self.assertIn("cannot write to its disk", kept.stderr)
                 self.assertIn("a text from before", service.ctl("chunk", "list").stdout)
                 service.manager.drain()
                 for _ in range(4):

@@ -194,7 +194,7 @@ class Loading(ModelsTest):
             self.assertIn("tokenizer.json", done.stderr)
             done = service.ctl("--model-name", "damaged", "generate", "hi", check=False)
             self.assertEqual(done.returncode, 1)
-            self.assertIn("could not be loaded", done.stderr)
+            self.assertIn("cannot be loaded", done.stderr)
             self.assertIn("tokenizer.json", self.models_of(service)["damaged"]["problem"])
             self.assertEqual(self.generate(service)["token_ids"], before["token_ids"])
             self.assertTrue(self.generate(service, "second")["text"])
@@ -284,6 +284,11 @@ class Separation(ModelsTest):
             self.assertEqual(done.returncode, 1)
             self.assertIn("only the tenant", done.stderr)
             self.assertEqual(self.models_of(service)["second"]["path"], "")
+            (self.models / "broken").mkdir()
+            (self.models / "broken/config.json").write_text("{}")
+            done = service.ctl("--model-name", "broken", "generate", "hi", check=False)
+            self.assertIn("broken cannot be loaded", done.stderr)
+            self.assertNotIn(str(self.models), done.stderr)
             self.assertTrue(self.generate(service, "second")["text"])
 
 

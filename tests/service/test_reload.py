@@ -7,7 +7,7 @@ import tempfile
 import time
 import unittest
 
-from service import BIN, Service, ask
+from service import BIN, SOURCE, Service, ask
 
 
 class Reload(unittest.TestCase):
@@ -88,10 +88,23 @@ class Reload(unittest.TestCase):
                 self.assertEqual(status(first), 401, "it is not in the file any more")
                 self.assertEqual(status(stranger), 401, "a new tenant takes a restart")
                 self.assertIn("the tenant eve is new", serving.log())
+                serving.config_path.write_text("")  # where they were given by a file
+                keys.write_text("")
+                self.reload(serving)
+                self.assertEqual(status(second), 200)
+                self.assertEqual(status(None), 401, "no port is opened to everybody by a reload")
                 keys.write_text("nonsense\n")
                 self.reload(serving)
                 self.assertIn("keys stay as they were", serving.log())
                 self.assertEqual(status(second), 200)
+
+
+    def test_a_signal_while_it_loads_waits_for_that(self):
+        with Service(config="", wait=False) as service:
+            service.manager.wait_for("STATUS", f"loading {SOURCE}/models/demo")
+            service.process.send_signal(signal.SIGHUP)
+            service.manager.wait_for("RELOADING", "1")
+            self.assertEqual(service.stop(), 0)
 
 
 class Foreground(unittest.TestCase):
