@@ -118,6 +118,14 @@ CLI::Validator duration(Never never) {
   return CLI::Validator(check, "TIME");
 }
 
+CLI::Validator not_empty() {
+  return CLI::Validator(
+      [](const std::string& value) {
+        return std::string(value.empty() ? "must not be empty" : "");
+      },
+      "");
+}
+
 CLI::Validator text() {
   const auto check = [](const std::string& value) {
     const size_t valid = utf8_valid_prefix(value);

@@ -40,5 +40,7 @@ std::optional<int64_t> parse_duration_ms(std::string_view text);
 
 // What is sent must be text: encoding would replace other bytes.
 CLI::Validator text();
+// A value that is given says something.
+CLI::Validator not_empty();
 
 }  // namespace cascade::ctl

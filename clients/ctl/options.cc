@@ -162,9 +162,7 @@ void add_generate(CLI::App& command, Parsed& parsed) {
       .add_option("--previous-output", generate.params.previous_output,
                   "Go on with the conversation that this output ended")
       ->check(text())
-      ->check(CLI::Validator(
-          [](const std::string& id) { return std::string(id.empty() ? "must not be empty" : ""); },
-          ""))
+      ->check(not_empty())
       ->excludes(session)
       ->excludes("--raw");
   CLI::Option* stream =

@@ -68,15 +68,12 @@ std::optional<Options::Command> chosen_of(const SessionCommands& commands) {
 }
 
 CLI::Option* add_session_option(CLI::App& command, std::string& session) {
-  const auto not_empty = [](const std::string& name) {
-    return std::string(name.empty() ? "must not be empty" : "");
-  };
   return command
       .add_option("--session", session,
                   "The next turn of the session of this name, which begins with its first; keeps "
                   "the output")
       ->check(text())
-      ->check(CLI::Validator(not_empty, ""));
+      ->check(not_empty());
 }
 
 }  // namespace cascade::ctl
