@@ -262,9 +262,22 @@ bool Ledger::may_change(const Entry& entry) const {
   return entry.chunk.type == ChunkType::kOutput && pending_->query == entry.chunk.query_text;
 }
 
+// An output that is there and is made once more takes the parents of then, unless they are fewer.
+// What is not known yet is looked at when it is adopted.
+bool Ledger::may_have_parents(const Chunk& before, const Pending& change, const Chunk& seen) const {
+  const auto is_of = [&](const std::string& id, const wire::ChunkRef& asked) {
+    if (!asked.id.empty()) return id == asked.id;
+    const Entry* entry = find(id);
+    return entry == nullptr || (entry->chunk.type == asked.type && entry->chunk.text == asked.text);
+  };
+  return change.query && seen.parent_ids.size() >= before.parent_ids.size() &&
+         std::ranges::equal(seen.parent_ids, change.parents, is_of);
+}
+
 std::string Ledger::compare(const Entry& entry, const Pending* change, const Chunk& seen) const {
   Chunk want = entry.chunk;
   if (change != nullptr) apply(*change, seen, want);
+  if (change != nullptr && may_have_parents(want, *change, seen)) want.parent_ids = seen.parent_ids;
   std::string wrong = count_error("hits", seen.hits, entry.chunk.hits, entry.hits_max);
   const int64_t more = change != nullptr && change->query ? 1 : 0;
   wrong += count_error("registrations", seen.registrations, entry.chunk.registrations,

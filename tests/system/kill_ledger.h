@@ -25,7 +25,8 @@ struct Pending {
   bool deletes = false;
   bool puts = false;                                     // texts[0], with the settings
   std::vector<std::pair<ChunkType, std::string>> texts;  // that it may register
-  std::optional<std::string> query;                      // it may retain an answer to this
+  std::optional<std::string> query;                      // it may retain an answer to this,
+  std::vector<wire::ChunkRef> parents;                   // which is made of these
   std::optional<wire::Final> promised;  // it did, and nothing but this answer is known
   bool may_expire = false;              // that output was there, with a time
 };
@@ -83,6 +84,7 @@ class Ledger {
 
  private:
   void change_max(const std::string& id, int64_t hits);
+  bool may_have_parents(const Chunk& before, const Pending& change, const Chunk& seen) const;
   bool may_change(const Entry& entry) const;
   bool may_make(const Chunk& seen) const;
   std::string compare(const Entry& entry, const Pending* change, const Chunk& seen) const;

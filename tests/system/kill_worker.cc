@@ -303,6 +303,7 @@ bool KillWorker::generate(client::Client& client, wire::GenerateRequest request,
     if (!reference.text.empty() && reference.type != ChunkType::kQuery) {
       pending.texts.emplace_back(reference.type, reference.text);
     }
+    if (reference.type != ChunkType::kQuery) pending.parents.push_back(reference);
   }
   // Only of what is retained it is said which texts were registered.
   if (!request.retain_output && !pending.texts.empty()) return true;
@@ -350,8 +351,9 @@ bool KillWorker::generated(client::Client& client, wire::GenerateRequest&& reque
   if (seen[0].token_ids != generation.token_ids || seen[0].text != generation.text) {
     fault("an output is kept otherwise than it was answered: " + seen[0].id);
   }
-  std::string wrong = ledger_.acknowledge(seen[0]);
+  std::string wrong;
   for (size_t i = 1; i < seen.size(); ++i) wrong += ledger_.learn(seen[i]);
+  wrong += ledger_.acknowledge(seen[0]);
   if (!wrong.empty()) fault("retained otherwise than asked: " + wrong);
   if (talk != nullptr && !seen[0].text.empty()) talk->output_ids.push_back(seen[0].id);
   return true;
