@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string_view>
 
 namespace cascade {
@@ -59,6 +60,21 @@ std::optional<KvType> kv_type_from_string(std::string_view name);
   return value;
 }
 uint16_t f32_to_f16(float value);
+[[gnu::always_inline]] inline bool is_finite_f16(uint16_t bits) {
+  return (bits & 0x7C00u) != 0x7C00u;
+}
+
+// Whether none is infinite or a NaN. Without an early end, so that it is done in vectors: only the
+// exponent of those carries into the sign. (A sum of the values may hide a NaN.)
+inline bool all_finite(std::span<const float> values) {
+  uint32_t carries = 0;
+  for (const float value : values) {
+    uint32_t bits;
+    __builtin_memcpy(&bits, &value, sizeof bits);
+    carries |= (bits & 0x7FFFFFFFu) + 0x00800000u;
+  }
+  return carries >> 31 == 0;
+}
 
 // e4m3 of the OCP 8-bit floating point specification (2023): no infinities, 448 is the largest
 // number, 2^-9 the smallest above 0. Narrowing rounds to nearest, ties to even; what is larger

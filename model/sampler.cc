@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/number_types.h"
 #include "base/random.h"
 
 namespace cascade {
@@ -17,13 +18,6 @@ struct Candidate {
   int32_t token;
   double weight;  // logit, then probability
 };
-
-// Without an early end, so that it is done in vectors. (A sum over the row may hide a NaN.)
-bool all_finite(std::span<const float> logits) {
-  bool finite = true;
-  for (const float logit : logits) finite &= std::isfinite(logit);
-  return finite;
-}
 
 bool more_likely(const Candidate& a, const Candidate& b) {
   return a.weight != b.weight ? a.weight > b.weight : a.token < b.token;

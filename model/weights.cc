@@ -30,6 +30,7 @@ class Loader {
     ASSIGN_OR_RETURN(const Tensor tensor, find(name, {size}));
     std::vector<float> values(size);
     read_elements(tensor, 0, values.size(), values.data());
+    if (!all_finite(values)) return not_finite(name);
     if (tensor.interleaved_head_rows == 0) return values;
     std::vector<float> ordered(values.size());
     for (size_t i = 0; i < values.size(); ++i) ordered[i] = values[tensor.file_row(i)];
@@ -299,14 +300,16 @@ Status pack_all(const TensorFiles& files, Loader& loader, const SourceState& sou
                 Weights& weights, LoadReport& report) {
   const size_t bytes = loader.packed_bytes();
   TensorDigest computed(loader.tensors());
-  const auto pack = [&](PackedSink& sink) {
-    pack_tensors(loader.tensors(), loader.jobs(), digest ? nullptr : &computed, sink, pool);
+  const auto pack = [&](PackedSink& sink) -> Status {
+    RETURN_IF_ERROR(
+        pack_tensors(loader.tensors(), loader.jobs(), digest ? nullptr : &computed, sink, pool));
     report.hashed |= !digest;
     if (!digest) digest = computed.finish();
     weights.digest = *digest;
+    return {};
   };
   if (const auto writer = cache.start_writing(bytes)) {
-    pack(*writer);
+    RETURN_IF_ERROR(pack(*writer));
     std::optional<PackedMemory> mapped;
     if (files.unchanged()) {
       cache.clean_up(source, weights.digest);
@@ -321,8 +324,7 @@ Status pack_all(const TensorFiles& files, Loader& loader, const SourceState& sou
   ASSIGN_OR_RETURN(weights.memory, PackedMemory::allocate(bytes));
   loader.place(weights.memory.data());
   MemorySink memory(weights.memory.data());
-  pack(memory);
-  return {};
+  return pack(memory);
 }
 
 }  // namespace

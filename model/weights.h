@@ -68,7 +68,8 @@ struct LoadReport {
 // that has it, else packs it and gives it to `cache`. Uses the pool's threads. The digest is the
 // same either way.
 // Errors, field = tensor name: kNotFound, kInvalidArgument (shape), kUnsupported (type, or a tensor
-// of a decoder layer that `config` has no use for: the results would not be the model's).
+// of a decoder layer that `config` has no use for: the results would not be the model's),
+// kDataCorrupt (a value that is not finite; in matrices when they are packed).
 // kResourceExhausted, field "weights". Trouble with the cache is a warning in `report`.
 Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config, WeightType type,
                              const Kernels& kernels, ThreadPool& pool, PackedCache& cache,

@@ -2,6 +2,7 @@
 #include "model/weights_packing.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "base/file.h"
@@ -35,7 +36,14 @@ struct Task {
   uint64_t offset;     // kPack: of the panel among the bytes of all matrices
 };
 
-void pack_panel(const Tensor& tensor, const PackJob& job, size_t panel, uint8_t* out) {
+bool scales_finite(std::span<const WeightBlock> blocks) {
+  return std::ranges::all_of(blocks,
+                             [](const WeightBlock& block) { return is_finite_f16(block.scale); });
+}
+
+// False if a value of the tensor is not finite.
+bool pack_panel(const Tensor& tensor, const PackJob& job, size_t panel, uint8_t* out) {
+  bool finite = true;
   const int k = job.matrix->k;
   const int begin = static_cast<int>(panel) * kPanelChannels;
   const int rows = std::min(static_cast<int>(tensor.shape[0]) - begin, kPanelChannels);
@@ -47,15 +55,19 @@ void pack_panel(const Tensor& tensor, const PackJob& job, size_t panel, uint8_t*
         const uint8_t* from = tensor.bytes.data() + bytes_of_values(tensor.type, at);
         read_weight_blocks(tensor.type, from, blocks, out_blocks + size_t(i) * blocks);
       }
+      finite &= scales_finite(std::span(out_blocks, size_t(count) * blocks));
     };
-    return pack_panel(*job.matrix, rows, read, out);
+    pack_panel(*job.matrix, rows, read, out);
+    return finite;
   }
   const auto read = [&](int first, int count, float* values) {
     for (int i = 0; i < count; ++i) {
       read_elements(tensor, tensor.file_row(begin + first + i) * k, k, values + size_t(i) * k);
     }
+    finite &= all_finite(std::span(values, size_t(count) * size_t(k)));
   };
   pack_panel(*job.matrix, rows, read, out);
+  return finite;
 }
 
 class Packing {
@@ -66,7 +78,8 @@ class Packing {
     for (const PackJob& job : jobs) job_of_[job.tensor] = &job;
   }
 
-  void run() {
+  // The first tensor with a value that is not finite; nullptr if there is none.
+  const NamedTensor* run() {
     for (size_t i = 0; i < tensors_.size(); ++i) {
       const size_t bytes = tensors_[i].tensor.bytes.size();
       for (size_t begin = 0; begin < bytes; begin += TensorDigest::kPieceBytes) {
@@ -78,6 +91,7 @@ class Packing {
       }
     }
     work_off();
+    return damaged_ < tensors_.size() ? &tensors_[damaged_] : nullptr;
   }
 
  private:
@@ -119,9 +133,10 @@ class Packing {
       const Task& task = tasks[index];
       if (task.what == Task::What::kDrain) sink_->drain();
       if (task.what == Task::What::kHash) digest_->hash_piece(task.tensor, task.index);
-      if (task.what == Task::What::kPack) {
-        pack_panel(tensors_[task.tensor].tensor, *task.job, task.index,
-                   out + (task.offset - packed_begin_));
+      if (task.what == Task::What::kPack &&
+          !pack_panel(tensors_[task.tensor].tensor, *task.job, task.index,
+                      out + (task.offset - packed_begin_))) {
+        found_damaged(task.tensor);
       }
     });
     for (const auto& [tensor, begin, end] : window_) {
@@ -134,6 +149,13 @@ class Packing {
     packed_begin_ = packed_end_;
   }
 
+  // From any thread.
+  void found_damaged(size_t tensor) {
+    size_t first = damaged_;
+    while (tensor < first && !damaged_.compare_exchange_weak(first, tensor)) {
+    }
+  }
+
   std::span<const NamedTensor> tensors_;
   std::vector<const PackJob*> job_of_;  // [tensor]
   TensorDigest* digest_;
@@ -143,6 +165,7 @@ class Packing {
   size_t window_bytes_ = 0;
   std::vector<Task> hashes_, panels_;           // of the window
   uint64_t packed_begin_ = 0, packed_end_ = 0;  // of the window, in the bytes of all matrices
+  std::atomic<size_t> damaged_ = SIZE_MAX;      // the first tensor that is
 };
 
 }  // namespace
@@ -193,9 +216,15 @@ Digest TensorDigest::finish() const {
   return all.finish();
 }
 
-void pack_tensors(std::span<const NamedTensor> tensors, std::span<const PackJob> jobs,
-                  TensorDigest* digest, PackedSink& sink, ThreadPool& pool) {
-  Packing(tensors, jobs, digest, &sink, pool).run();
+Error not_finite(const std::string& tensor) {
+  return data_corrupt(tensor, "has values that are infinite or no numbers: its file is damaged");
+}
+
+Status pack_tensors(std::span<const NamedTensor> tensors, std::span<const PackJob> jobs,
+                    TensorDigest* digest, PackedSink& sink, ThreadPool& pool) {
+  const NamedTensor* damaged = Packing(tensors, jobs, digest, &sink, pool).run();
+  if (damaged != nullptr) return not_finite(damaged->name);
+  return {};
 }
 
 Digest digest_tensors(std::span<const NamedTensor> tensors, ThreadPool& pool) {

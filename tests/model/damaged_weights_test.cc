@@ -1,0 +1,65 @@
+// Weights that are infinite or no numbers: what a bit error in a scale or an exponent makes.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "model/model.h"
+#include "tests/model/gguf/convert.h"
+#include "tests/model/stepping.h"
+#include "tests/temporary_folder.h"
+
+namespace cascade::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+
+// What loading a GGUF file says in which one value of the tensor `name`, `in_file` there, is
+// `value`, for every weight type.
+void expect_refused(const std::string& name, const std::string& in_file, GgmlType type,
+                    float value) {
+  const fs::path source = model_dir("llama-mha");
+  PlainTensors tensors = read_tensors(source);
+  std::vector<float>& values = tensors.at(name).values;
+  values[values.size() - 3] = value;
+  TemporaryFolder folder;
+  TemporaryFolder state;
+  const fs::path file = folder.path() / "model.gguf";
+  write_gguf(source, tensors, type, file);
+  ThreadPool pool(2);
+  for (const WeightType weights : kWeightTypes) {
+    SCOPED_TRACE(name + " as " + std::string(to_string(weights)));
+    ModelOptions options = {.weight_type = weights, .kv_type = KvType::kF32};
+    options.state_dir = state.path();
+    for (const char* when : {"first", "again"}) {
+      const auto model = load_model(file, options, pool);
+      ASSERT_FALSE(model.ok()) << when;
+      EXPECT_EQ(model.error().code, ErrorCode::kDataCorrupt);
+      EXPECT_EQ(model.error().field, in_file);
+      EXPECT_NE(model.error().message.find("infinite"), std::string::npos);
+    }
+  }
+}
+
+TEST(DamagedWeights, values_that_are_not_finite_are_an_error_of_their_tensor) {
+  REQUIRE_SHARED("fixtures/llama-mha/model.safetensors");
+  for (const float value : {kInfinity, -kInfinity, kNan}) {
+    expect_refused("model.layers.1.mlp.down_proj.weight", "blk.1.ffn_down.weight", kGgmlF32, value);
+  }
+  expect_refused("model.embed_tokens.weight", "token_embd.weight", kGgmlF32, kNan);
+  expect_refused("model.norm.weight", "output_norm.weight", kGgmlF32, kInfinity);
+}
+
+// 1e9 / 127 is beyond f16.
+TEST(DamagedWeights, scales_of_blocks_that_are_not_finite_are_an_error_of_their_tensor) {
+  REQUIRE_SHARED("fixtures/llama-mha/model.safetensors");
+  for (const GgmlType type : {kGgmlQ8_0, kGgmlQ5_0, kGgmlQ4_0}) {
+    expect_refused("model.layers.0.self_attn.k_proj.weight", "blk.0.attn_k.weight", type, 1e9f);
+  }
+}
+
+}  // namespace
+}  // namespace cascade::testing
