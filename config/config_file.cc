@@ -128,7 +128,9 @@ void add_files(Configuration& configuration, const std::string& file) {
   std::vector<std::string> more;
   for (std::filesystem::directory_iterator it(file + ".d", failed), end; !failed && it != end;
        it.increment(failed)) {
-    if (it->path().extension() == ".toml") more.push_back(it->path());
+    // Hidden ones are what editors keep beside files.
+    const std::string name = it->path().filename();
+    if (name.ends_with(".toml") && !name.starts_with('.')) more.push_back(it->path());
   }
   if (failed && failed != std::errc::no_such_file_or_directory) {
     configuration.problems.push_back(

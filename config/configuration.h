@@ -27,9 +27,9 @@ struct Configuration {
   std::vector<std::string> warnings;  // what may be a mistake
 };
 
-// Adds what the file says, then the files FILE.d/*.toml in the order of their names; later ones
-// take the place of earlier ones. What is wrong is a problem: a file that cannot be read, is no
-// TOML, has over 1 MiB; an unknown key; a value of a wrong type or out of range.
+// Adds what the file says, then the files FILE.d/*.toml in the order of their names, but hidden
+// ones; later ones take the place of earlier ones. What is wrong is a problem: a file that cannot
+// be read, is no TOML, has over 1 MiB; an unknown key; a value of a wrong type or out of range.
 void add_files(Configuration& configuration, const std::string& file);
 
 // Adds the variables CASCADED_*; of lists the texts are apart by commas. `environment`: as

@@ -12,9 +12,10 @@
 #include <set>
 
 #include "actors/gateway_actor.h"
-#include "actors/scheduler/tenant.h"
 #include "actors/supervisor.h"
 #include "actors/worker.h"
+#include "base/endpoint.h"
+#include "base/tenant.h"
 #include "daemon/health.h"
 #include "daemon/http_door.h"
 #include "daemon/model_host.h"

@@ -6,8 +6,8 @@
 
 #include <csignal>
 
-#include "actors/scheduler/tenant.h"
 #include "base/file.h"
+#include "base/tenant.h"
 
 namespace cascade {
 namespace {

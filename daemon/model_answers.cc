@@ -1,6 +1,6 @@
 // What is asked about the models, and who may have them loaded and unloaded.
-#include "actors/scheduler/tenant.h"
 #include "actors/worker.h"
+#include "base/tenant.h"
 #include "daemon/model_router.h"
 
 namespace cascade {

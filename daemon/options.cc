@@ -1,20 +1,19 @@
-// The settings of config/setting_table.cc become options; what depends on several of them, or on
-// the machine, is checked here.
+// The settings of config/setting_table.cc become options; what depends on the machine is
+// added here.
 #include "daemon/options.h"
 
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstdlib>
 #include <fstream>
+#include <iterator>
 #include <thread>
 
-#include "actors/http/listener.h"
-#include "actors/scheduler/tenant.h"
-#include "daemon/run_dir.h"
+#include "base/endpoint.h"
+#include "config/consistency.h"
 #include "persist/state_directory.h"
 
 namespace cascade {
@@ -25,9 +24,7 @@ using config::Setting;
 using config::Value;
 
 constexpr int64_t kKvBytesMin = int64_t{64} << 20;
-constexpr int kThreadsMax = 256;        // what ThreadPool takes
-constexpr size_t kTenantsMax = 64;      // each has a thread and a socket
-constexpr size_t kTenantBytesMax = 32;  // of a name: it is part of a path of 107 bytes
+constexpr int kThreadsMax = 256;  // what ThreadPool takes
 
 // $XDG_RUNTIME_DIR/cascaded for a user's daemon, /run/cascaded for the system's.
 std::string default_run_dir() {
@@ -45,20 +42,6 @@ std::string default_cache_dir(const std::string& state_dir) {
   return std::string(cache).substr(0, std::string_view(cache).find(':'));
 }
 
-// Where each setting was given; its flag for those that were not.
-class Origins {
- public:
-  explicit Origins(const config::Values& values) : values_(values) {}
-  std::string operator()(std::string_view name) const {
-    const auto found = values_.find(name);
-    return found == values_.end() ? "--" + std::string(name) : found->second.origin;
-  }
-  bool given(std::string_view name) const { return values_.contains(name); }
-
- private:
-  const config::Values& values_;
-};
-
 // The memory limit of this process's control group, or the largest number.
 int64_t cgroup_memory_bytes() {
   std::ifstream file("/sys/fs/cgroup/memory.max");
@@ -66,95 +49,12 @@ int64_t cgroup_memory_bytes() {
   return file >> bytes ? bytes : INT64_MAX;  // "max" is no number
 }
 
-// Names are parts of file names and of what is printed.
-Status check_tenants(const std::vector<std::string>& tenants, const std::string& run_dir,
-                     const std::string& where) {
-  if (tenants.size() > kTenantsMax) {
-    return invalid_argument(where, "is there " + std::to_string(tenants.size()) +
-                                       " times; the limit is " + std::to_string(kTenantsMax));
-  }
-  for (size_t i = 0; i < tenants.size(); ++i) {
-    const std::string& name = tenants[i];
-    const bool plain =
-        name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == name.npos;
-    if (name.empty() || name.size() > kTenantBytesMax || !plain) {
-      return invalid_argument(where, "must have 1 to " + std::to_string(kTenantBytesMax) +
-                                         " of a-z, 0-9, _ and -, got \"" + name + '"');
-    }
-    const bool again = std::count(tenants.begin(), tenants.end(), name) > 1;
-    if (again || name == kLocalTenant) {
-      return invalid_argument(where, '"' + name + "\" is there already");
-    }
-    const Status endpoint = check_endpoint(tenant_endpoint(run_dir, name));
-    if (!endpoint.ok()) return invalid_argument(where, endpoint.error().message);
-  }
-  return {};
-}
-
-// A port alone is one of this machine. `where`: names the three settings for people.
-Status check_http(DaemonOptions& options, const Origins& where) {
-  std::string& address = options.http_address;
-  if (address.empty()) {
-    if (where.given("http")) return invalid_argument(where("http"), "must not be empty");
-    // A socket that the process inherits is in the place of the address.
-    if (std::getenv("LISTEN_FDS") != nullptr) return {};
-    if (!options.http_keys_file.empty())
-      return invalid_argument(where("http-keys"), "needs --http");
-    if (!options.http_hosts.empty()) return invalid_argument(where("http-host"), "needs --http");
-    return {};
-  }
-  if (address.find_first_not_of("0123456789") == std::string::npos) {
-    address = "127.0.0.1:" + address;
-  }
-  const auto local = is_local_address(address);
-  if (!local.ok()) return invalid_argument(where("http"), local.error().message);
-  if (*local || !options.http_keys_file.empty()) return {};
-  return invalid_argument(where("http"), address +
-                                             " can be reached from other machines; that needs "
-                                             "--http-keys");
-}
-
-Status check_tcp(DaemonOptions& options, const Origins& where) {
-  std::string& address = options.tcp_address;
-  const std::array<std::pair<const char*, const std::string*>, 2> files = {
-      {{"tcp-key", &options.tcp_key_file}, {"tcp-clients", &options.tcp_clients_file}}};
-  for (const auto& [name, file] : files) {
-    if (!address.empty() && file->empty()) {
-      return invalid_argument(where("tcp"), std::string("needs --") + name);
-    }
-    if (address.empty() && !file->empty()) return invalid_argument(where(name), "needs --tcp");
-  }
-  if (address.empty()) return {};
-  if (address.find_first_not_of("0123456789") == std::string::npos) {
-    address = "127.0.0.1:" + address;
-  }
-  const auto local = is_local_address(address);
-  if (!local.ok()) return invalid_argument(where("tcp"), local.error().message);
-  if (address.starts_with("unix:")) return invalid_argument(where("tcp"), "must be ADDRESS:PORT");
-  return {};
-}
-
-// What depends on several options, or needs more than a look at the text.
-Status finish(const Origins& where, DaemonOptions& options) {
-  if (options.model_dir.empty()) {
-    return invalid_argument(where("model"), "is missing: the folder of the model to serve");
-  }
-  if (options.models_dir.empty() && where.given("models-dir")) {
-    return invalid_argument(where("models-dir"), "must not be empty");
-  }
-  if (options.models_dir.empty() && options.model_bytes_max > 0) {
-    return invalid_argument(where("max-model-memory"), "needs --models-dir");
-  }
-  if (options.run_dir.empty()) return invalid_argument(where("run-dir"), "must not be empty");
-  RETURN_IF_ERROR(check_tenants(options.tenants, options.run_dir, where("tenant")));
-  RETURN_IF_ERROR(check_http(options, where));
-  RETURN_IF_ERROR(check_tcp(options, where));
-  const bool given = where.given("endpoint");
-  if (!given) options.endpoint = "ipc://" + options.run_dir + "/cascaded.sock";
-  const Status endpoint = check_endpoint(options.endpoint);
-  if (endpoint.ok()) return {};
-  return Error{endpoint.error().code, where(given ? "endpoint" : "run-dir"),
-               endpoint.error().message};
+// What the machine and the text of several settings make of each other.
+void finish(const config::Values& values, DaemonOptions& options) {
+  options.http_address = with_host(options.http_address);
+  options.tcp_address = with_host(options.tcp_address);
+  if (!values.contains("endpoint")) options.endpoint = default_endpoint(options.run_dir);
+  if (!values.contains("cache-dir")) options.cache_dir = default_cache_dir(options.state_dir);
 }
 
 DaemonOptions defaults_of_machine() {
@@ -274,10 +174,6 @@ Configuration layers(const CommandLine& line) {
 
 }  // namespace
 
-std::string tenant_endpoint(const std::string& run_dir, const std::string& tenant) {
-  return "ipc://" + run_dir + "/tenant-" + tenant + ".sock";
-}
-
 int64_t default_kv_bytes() {
   const auto physical = static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) *
                         static_cast<int64_t>(::sysconf(_SC_PAGESIZE));
@@ -300,20 +196,26 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   parsed.config_file = line.file;
   parsed.configuration = layers(line);
   std::vector<Error>& problems = parsed.configuration.problems;
+  const config::Values& values = parsed.configuration.values;
+  if (problems.empty()) {
+    if (!values.contains("model")) {
+      problems.push_back(
+          invalid_argument("--model", "is missing: the folder of the model to serve"));
+    }
+    // A socket that the process inherits is in the place of the address.
+    const config::Place place = {default_run_dir(), std::getenv("LISTEN_FDS") != nullptr};
+    std::ranges::move(config::find_contradictions(values, place), std::back_inserter(problems));
+  }
   if (problems.empty()) {
     parsed.options = defaults_of_machine();
-    for (const auto& [name, value] : parsed.configuration.values) {
-      takers().at(name)(parsed.options, value);
-    }
-    DaemonOptions& options = parsed.options;
-    if (!parsed.configuration.values.contains("cache-dir")) {
-      options.cache_dir = default_cache_dir(options.state_dir);
-    }
-    const Status finished = finish(Origins(parsed.configuration.values), options);
-    if (!finished.ok()) problems.push_back(finished.error());
+    for (const auto& [name, value] : values) takers().at(name)(parsed.options, value);
+    finish(values, parsed.options);
   }
   for (const Error& problem : problems) {
     std::cerr << "cascaded: " << problem.to_string() << std::endl;
+  }
+  for (const std::string& warning : parsed.configuration.warnings) {
+    if (line.check) std::cerr << "cascaded: warning: " << warning << std::endl;
   }
   if (line.check && problems.empty()) std::cerr << "cascaded: the settings are good" << std::endl;
   if (!problems.empty() || line.check) parsed.exit_code = problems.empty() ? 0 : kExitUsage;

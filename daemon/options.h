@@ -68,9 +68,6 @@ struct ParsedOptions {
 };
 ParsedOptions parse_options(int argc, const char* const* argv);
 
-// Where the clients of a further tenant connect.
-std::string tenant_endpoint(const std::string& run_dir, const std::string& tenant);
-
 // Half of the machine's memory, as far as this process may use it (cgroup), at least 64 MiB.
 int64_t default_kv_bytes();
 

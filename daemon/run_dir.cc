@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/endpoint.h"
 #include "wire/events_endpoint.h"
 
 namespace cascade {
@@ -20,7 +21,7 @@ namespace {
 
 constexpr std::string_view kIpc = "ipc://";
 // sun_path of sockaddr_un without the final NUL, for the longer of the two sockets.
-constexpr size_t kSocketPathBytesMax = 107 - wire::kEventsSuffix.size();
+static_assert(kSocketPathBytesMax == 107 - wire::kEventsSuffix.size());
 
 std::optional<std::pair<dev_t, ino_t>> identity_of(const std::string& path) {
   struct stat info = {};
@@ -84,23 +85,6 @@ void SocketFile::open_to_group() const {
 
 void SocketFile::remove() const {
   if (identity_ && identity_of(path_) == identity_) ::unlink(path_.c_str());
-}
-
-Status check_endpoint(const std::string& endpoint) {
-  if (!endpoint.starts_with(kIpc)) {
-    return unsupported("endpoint", "only ipc:// endpoints are served, got \"" + endpoint + "\"");
-  }
-  const std::string path = endpoint.substr(kIpc.size());
-  if (!path.starts_with('/')) {
-    return invalid_argument("endpoint",
-                            "must be ipc:// and an absolute path, got \"" + endpoint + "\"");
-  }
-  if (path.size() > kSocketPathBytesMax) {
-    return invalid_argument("endpoint", "the socket's path has " + std::to_string(path.size()) +
-                                            " bytes; the limit is " +
-                                            std::to_string(kSocketPathBytesMax));
-  }
-  return {};
 }
 
 }  // namespace cascade

@@ -51,9 +51,4 @@ class SocketFile {
   std::optional<std::pair<dev_t, ino_t>> identity_;
 };
 
-// Checks an endpoint given by the user: ipc:// with an absolute path of at most 100 bytes (107 are
-// the limit of a UNIX socket's address, and the socket for events has a longer one). Errors:
-// kInvalidArgument, kUnsupported for other transports.
-Status check_endpoint(const std::string& endpoint);
-
 }  // namespace cascade

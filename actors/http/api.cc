@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "actors/scheduler/tenant.h"
+#include "base/tenant.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/random.h"

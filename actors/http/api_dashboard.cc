@@ -2,7 +2,7 @@
 #include "actors/http/answers.h"
 #include "actors/http/api.h"
 #include "actors/http/dashboard_files.h"
-#include "actors/scheduler/tenant.h"
+#include "base/tenant.h"
 #include "wire/openai/status_routes.h"
 
 namespace cascade {

@@ -1,7 +1,7 @@
 // How the daemon is.
 #include "actors/http/answers.h"
 #include "actors/http/api.h"
-#include "actors/scheduler/tenant.h"
+#include "base/tenant.h"
 #include "wire/openai/json_text.h"
 
 namespace cascade {

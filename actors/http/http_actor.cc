@@ -11,8 +11,8 @@
 #include <stdexcept>
 
 #include "actors/http/api.h"
-#include "actors/scheduler/tenant.h"
 #include "base/random.h"
+#include "base/tenant.h"
 
 namespace cascade {
 namespace {

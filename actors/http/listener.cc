@@ -12,42 +12,19 @@
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <utility>
+
+#include "base/check.h"
+#include "base/endpoint.h"
 
 namespace cascade {
 namespace {
 
-constexpr char kUnix[] = "unix:";
 constexpr int kBacklog = 4096;         // the system's limit, mostly
 constexpr rlim_t kFilesWanted = 8192;  // 4,096 connections, and the daemon's own files
 
 using Tcp = boost::asio::ip::tcp;
-
-Error bad_address(const std::string& address) {
-  return invalid_argument(
-      "address",
-      "must be ADDRESS:PORT such as 127.0.0.1:8178, or unix:PATH, got \"" + address + '"');
-}
-
-Result<Tcp::endpoint> parse_tcp(const std::string& address) {
-  const size_t colon = address.rfind(':');
-  if (colon == std::string::npos) return bad_address(address);
-  std::string host = address.substr(0, colon);
-  const std::string_view digits = std::string_view(address).substr(colon + 1);
-  uint16_t port = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
-  if (error != std::errc() || digits.empty() || end != digits.data() + digits.size()) {
-    return bad_address(address);
-  }
-  if (host == "localhost") host = "127.0.0.1";
-  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  boost::system::error_code failed;
-  const auto ip = boost::asio::ip::make_address(host, failed);
-  if (failed) return bad_address(address);
-  return Tcp::endpoint(ip, port);
-}
 
 void raise_file_limit() {
   rlimit limit{};
@@ -90,21 +67,15 @@ bool is_served(const sockaddr_un& address) {
 
 }  // namespace
 
-Result<bool> is_local_address(const std::string& address) {
-  if (address.starts_with(kUnix)) return true;
-  ASSIGN_OR_RETURN(const Tcp::endpoint endpoint, parse_tcp(address));
-  return endpoint.address().is_loopback();
-}
-
 Result<HttpListener> HttpListener::open(const std::string& address) {
   raise_file_limit();
   HttpListener listener;
   ASSIGN_OR_RETURN(listener.local_, is_local_address(address));
-  if (address.starts_with(kUnix)) {
-    const std::string path = address.substr(sizeof kUnix - 1);
+  if (address.starts_with(kUnixAddress)) {
+    const std::string path = address.substr(kUnixAddress.size());
     sockaddr_un name{};
     name.sun_family = AF_UNIX;
-    if (path.empty() || path.size() >= sizeof name.sun_path) return bad_address(address);
+    CHECK(path.size() < sizeof name.sun_path);
     std::memcpy(name.sun_path, path.data(), path.size());
     struct stat status {};
     const bool socket = ::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
@@ -118,7 +89,10 @@ Result<HttpListener> HttpListener::open(const std::string& address) {
     listener.address_ = address;
     return listener;
   }
-  ASSIGN_OR_RETURN(const Tcp::endpoint endpoint, parse_tcp(address));
+  ASSIGN_OR_RETURN(const TcpAddress tcp, parse_tcp_address(address));
+  boost::system::error_code failed;  // a zone that is not there
+  const Tcp::endpoint endpoint(boost::asio::ip::make_address(tcp.ip, failed), tcp.port);
+  if (failed) return invalid_argument("address", address + ": " + failed.message());
   listener.descriptor_ =
       ::socket(endpoint.protocol().family(), SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (listener.descriptor_ < 0) return io_error("cannot make a socket", errno);
@@ -155,7 +129,7 @@ Result<HttpListener> HttpListener::adopt(int descriptor) {
   if (family == AF_UNIX) {
     const auto& name = reinterpret_cast<const sockaddr_un&>(address);
     listener.unix_ = listener.local_ = true;
-    listener.address_ = std::string(kUnix) + name.sun_path;
+    listener.address_ = std::string(kUnixAddress) + name.sun_path;
     return listener;
   }
   ASSIGN_OR_RETURN(listener.address_, bound_address(descriptor));

@@ -39,7 +39,4 @@ class HttpListener {
   bool local_ = false;
 };
 
-// Whether the address names this machine only; an error for an address that is none.
-Result<bool> is_local_address(const std::string& address);
-
 }  // namespace cascade

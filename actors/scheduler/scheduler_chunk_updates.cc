@@ -1,6 +1,6 @@
 // Changes of a chunk by its owner: all that was asked for, or nothing.
 #include "actors/scheduler/scheduler_core.h"
-#include "actors/scheduler/tenant.h"
+#include "base/tenant.h"
 
 namespace cascade {
 

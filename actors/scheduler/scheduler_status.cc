@@ -3,7 +3,7 @@
 #include <map>
 
 #include "actors/scheduler/scheduler_core.h"
-#include "actors/scheduler/tenant.h"
+#include "base/tenant.h"
 
 namespace cascade {
 namespace {

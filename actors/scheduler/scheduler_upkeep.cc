@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "actors/scheduler/scheduler_core.h"
-#include "actors/scheduler/tenant.h"
+#include "base/tenant.h"
 
 namespace cascade {
 namespace {

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <system_error>
 
+#include "base/endpoint.h"
 #include "bench/serve/interrupt.h"
 #include "bench/speed/samples.h"
 #include "clients/cpp/client.h"
@@ -24,7 +25,6 @@ constexpr double kStopSecondsMax = 20;    // running requests have 5 s to end
 constexpr int kStepMs = 10;
 // What names a socket below the folder: a daemon's number, "/run/tenant-", a tenant, ".sock".
 constexpr size_t kSocketNameBytes = 48;
-constexpr size_t kSocketPathBytesMax = 100;
 constexpr int kExitUsage = 2;  // of cascaded
 
 void wait_a_step() {

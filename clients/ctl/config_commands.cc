@@ -9,12 +9,15 @@
 #include "clients/ctl/run.h"
 #include "clients/ctl/terminal_text.h"
 #include "config/configuration.h"
+#include "config/consistency.h"
 #include "config/manual.h"
 
 namespace cascade::ctl {
 namespace {
 
 constexpr char kSystemFile[] = "/etc/cascaded/cascaded.toml";
+// Settings of a file are those of the service.
+constexpr char kSystemRunDir[] = "/run/cascaded";
 
 // --config, $CASCADED_CONFIG, the user's own if there is one, the system's.
 std::string file_of(const ConfigOptions& options) {
@@ -37,6 +40,10 @@ config::Configuration read(const ConfigOptions& options) {
   config::Configuration configuration;
   config::add_files(configuration, file_of(options));
   config::add_environment(configuration, environ);
+  if (!configuration.problems.empty()) return configuration;
+  // The service manager may hold the sockets: cascaded.socket.
+  configuration.problems = config::find_contradictions(
+      configuration.values, {.run_dir = kSystemRunDir, .inherits_sockets = true});
   return configuration;
 }
 

@@ -12,9 +12,9 @@
 
 #include "actors/engine.h"
 #include "actors/scheduler/scheduler_core.h"
-#include "actors/scheduler/tenant.h"
 #include "actors/store_actor.h"
 #include "base/clock.h"
+#include "base/tenant.h"
 #include "persist/memory_store.h"
 #include "tests/shared_dir.h"
 

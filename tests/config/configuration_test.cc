@@ -65,6 +65,8 @@ TEST_F(Files, let_drop_ins_hold_over_the_file_in_the_order_of_their_names) {
   write("c.toml.d/20-b.toml", "threads = 3\n");
   write("c.toml.d/10-a.toml", "threads = 2\nmax_running = 2\ntenant = [\"c\"]\n");
   write("c.toml.d/ignored.txt", "threads = nonsense");
+  write("c.toml.d/.30-c.toml.swp", "threads = nonsense");
+  write("c.toml.d/.30-c.toml", "threads = nonsense");
   const Configuration read_ = read();
   EXPECT_TRUE(read_.problems.empty());
   EXPECT_EQ(text_of(read_, "threads"), "3");

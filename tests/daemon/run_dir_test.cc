@@ -296,40 +296,5 @@ TEST(SocketFile, is_a_socket) {
   EXPECT_TRUE(fs::exists(path));
 }
 
-TEST(Endpoint, is_an_absolute_ipc_path) {
-  EXPECT_TRUE(check_endpoint("ipc:///run/cascaded/cascaded.sock").ok());
-  EXPECT_TRUE(check_endpoint("ipc:///" + std::string(99, 'x')).ok());
-}
-
-TEST(Endpoint, is_refused_for_other_transports) {
-  for (const char* endpoint :
-       {"", "tcp://127.0.0.1:5555", "tcp://*:5555", "inproc://x", "pgm://x", "ws://x", "udp://x",
-        "vmci://x", "tipc://x", "IPC:///x", "ipc:/x", "/run/x", " ipc:///x"}) {
-    const Status status = check_endpoint(endpoint);
-    ASSERT_FALSE(status.ok()) << endpoint;
-    EXPECT_EQ(status.error().code, ErrorCode::kUnsupported);
-    EXPECT_EQ(status.error().field, "endpoint");
-    EXPECT_THAT(status.error().message, HasSubstr(endpoint));
-  }
-}
-
-TEST(Endpoint, is_refused_if_not_absolute) {
-  // "ipc://*" makes ZeroMQ invent a name, "ipc://@x" takes one without a file that has permissions.
-  for (const char* endpoint : {"ipc://", "ipc://*", "ipc://@abstract", "ipc://x", "ipc://./x"}) {
-    const Status status = check_endpoint(endpoint);
-    ASSERT_FALSE(status.ok()) << endpoint;
-    EXPECT_EQ(status.error().code, ErrorCode::kInvalidArgument);
-    EXPECT_EQ(status.error().field, "endpoint");
-  }
-}
-
-TEST(Endpoint, is_refused_if_too_long_for_a_socket) {
-  const Status status = check_endpoint("ipc:///" + std::string(100, 'x'));
-  ASSERT_FALSE(status.ok());
-  EXPECT_EQ(status.error().code, ErrorCode::kInvalidArgument);
-  EXPECT_THAT(status.error().message, HasSubstr("101"));
-  EXPECT_THAT(status.error().message, HasSubstr("100"));
-}
-
 }  // namespace
 }  // namespace cascade

@@ -22,6 +22,17 @@ class Config(unittest.TestCase):
         self.more = pathlib.Path(f"{self.file}.d")
         self.more.mkdir()
 
+    def test_check_finds_what_the_daemon_would_refuse(self):
+        self.file.write_text('model = "/m"\nhttp = "0.0.0.0:80"\ntcp = "1"\n')
+        seen = ctl("config", "check", "--config", self.file)
+        daemon = subprocess.run([BIN / "cascaded", "--check", "--config", self.file],
+                                capture_output=True, text=True, timeout=60)
+        self.assertEqual((seen.returncode, daemon.returncode), (1, 2))
+        problems = [line.split(": ", 1)[1] for line in seen.stderr.splitlines()]
+        self.assertEqual(problems, [line.split(": ", 1)[1] for line in daemon.stderr.splitlines()])
+        self.assertEqual(len(problems), 3, problems)
+        self.assertIn(f"{self.file}:2: http: 0.0.0.0:80 can be reached", problems[0])
+
     def test_check_names_file_line_key_and_range(self):
         self.file.write_text('model = "m"\n\nmax_running = 0\n')
         (self.more / "a.toml").write_text('kv = "fp4"\n')

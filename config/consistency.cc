@@ -1,0 +1,125 @@
+// One look at each group of settings.
+#include "config/consistency.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/endpoint.h"
+#include "base/tenant.h"
+
+namespace cascade::config {
+namespace {
+
+constexpr size_t kTenantsMax = 64;      // each has a thread and a socket
+constexpr size_t kTenantBytesMax = 32;  // of a name: it is part of a path of 107 bytes
+
+class Checker {
+ public:
+  Checker(const Values& values, const Place& place) : values_(values), place_(place) {}
+
+  std::vector<Error> run() {
+    for (const char* name : {"model", "models-dir", "run-dir", "http", "tcp"}) {
+      if (given(name) && text(name).empty()) wrong(name, "must not be empty");
+    }
+    if (given("max-model-memory")) needs("max-model-memory", "models-dir");
+    check_tenants();
+    check_endpoints();
+    check_http();
+    check_tcp();
+    return std::move(wrong_);
+  }
+
+ private:
+  bool given(std::string_view name) const { return values_.contains(name); }
+  // "" if it was not given.
+  std::string text(std::string_view name) const {
+    const auto found = values_.find(name);
+    return found == values_.end() ? std::string() : found->second.texts.front();
+  }
+  bool empty(std::string_view name) const { return text(name).empty(); }
+
+  void wrong(std::string_view name, const std::string& message,
+             ErrorCode code = ErrorCode::kInvalidArgument) {
+    const auto found = values_.find(name);
+    const std::string flag = flag_of(*find_setting(name));
+    wrong_.push_back(Error{code, found == values_.end() ? flag : found->second.origin, message});
+  }
+
+  void needs(std::string_view name, std::string_view other) {
+    if (empty(other)) wrong(name, "needs " + flag_of(*find_setting(other)));
+  }
+
+  std::string run_dir() const { return empty("run-dir") ? place_.run_dir : text("run-dir"); }
+
+  // Names are parts of file names and of what is printed.
+  void check_tenants() {
+    const auto found = values_.find("tenant");
+    if (found == values_.end()) return;
+    const std::vector<std::string>& tenants = found->second.texts;
+    if (tenants.size() > kTenantsMax) {
+      wrong("tenant", "is there " + std::to_string(tenants.size()) + " times; the limit is " +
+                          std::to_string(kTenantsMax));
+      return;
+    }
+    for (auto tenant = tenants.begin(); tenant != tenants.end(); ++tenant) {
+      const bool plain =
+          tenant->find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == tenant->npos;
+      if (tenant->empty() || tenant->size() > kTenantBytesMax || !plain) {
+        wrong("tenant", "must have 1 to " + std::to_string(kTenantBytesMax) +
+                            " of a-z, 0-9, _ and -, got \"" + *tenant + '"');
+      } else if (*tenant == kLocalTenant || std::find(tenants.begin(), tenant, *tenant) != tenant) {
+        wrong("tenant", '"' + *tenant + "\" is there already");
+      } else {
+        const Status endpoint = check_endpoint(tenant_endpoint(run_dir(), *tenant));
+        if (!endpoint.ok()) wrong("tenant", endpoint.error().message, endpoint.error().code);
+      }
+    }
+  }
+
+  void check_endpoints() {
+    const bool own = given("endpoint");
+    const Status good = check_endpoint(own ? text("endpoint") : default_endpoint(run_dir()));
+    if (!good.ok()) wrong(own ? "endpoint" : "run-dir", good.error().message, good.error().code);
+  }
+
+  void check_http() {
+    if (given("http") && empty("http")) return;
+    if (!given("http")) {
+      if (place_.inherits_sockets) return;
+      if (!empty("http-keys")) needs("http-keys", "http");
+      if (given("http-host")) needs("http-host", "http");
+      return;
+    }
+    const std::string address = with_host(text("http"));
+    const auto local = is_local_address(address);
+    if (!local.ok()) {
+      wrong("http", local.error().message);
+    } else if (!*local && empty("http-keys")) {
+      wrong("http", address + " can be reached from other machines; that needs --http-keys");
+    }
+  }
+
+  void check_tcp() {
+    if (given("tcp") && empty("tcp")) return;
+    for (const char* name : {"tcp-key", "tcp-clients"}) {
+      if (given("tcp")) needs("tcp", name);
+      if (!empty(name)) needs(name, "tcp");
+    }
+    if (!given("tcp")) return;
+    const auto address = parse_tcp_address(with_host(text("tcp")));
+    if (!address.ok())
+      wrong("tcp", "must be ADDRESS:PORT such as 127.0.0.1:8179, got \"" + text("tcp") + '"');
+  }
+
+  const Values& values_;
+  const Place& place_;
+  std::vector<Error> wrong_;
+};
+
+}  // namespace
+
+std::vector<Error> find_contradictions(const Values& values, const Place& place) {
+  return Checker(values, place).run();
+}
+
+}  // namespace cascade::config

@@ -1,0 +1,24 @@
+// What settings must be together, whatever the machine is.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "config/configuration.h"
+
+namespace cascade::config {
+
+// Where a process stands that settings are checked for.
+struct Place {
+  std::string run_dir;  // if they give none
+  // It has, or may get, the HTTP socket from the service manager: the address is not needed then.
+  bool inherits_sockets = false;
+};
+
+// What is wrong with values that are each taken by check(): names and number of tenants, addresses
+// and endpoints, settings that need another one, texts that may not be empty. All of it, the fields
+// being the origins.
+std::vector<Error> find_contradictions(const Values& values, const Place& place);
+
+}  // namespace cascade::config

@@ -1,0 +1,114 @@
+// Settings that are each good, and do not go together.
+#include "config/consistency.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace cascade::config {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+Values values_of(const std::map<std::string, std::vector<std::string>>& texts) {
+  Values values;
+  for (const auto& [name, all] : texts) {
+    EXPECT_TRUE(check(*find_setting(name), all, name).ok()) << name;
+    values[name] = {all, "x.toml:7: " + key_of(*find_setting(name))};
+  }
+  return values;
+}
+
+// As they are printed.
+std::vector<std::string> wrong(const std::map<std::string, std::vector<std::string>>& texts,
+                               bool inherits_sockets = false) {
+  std::vector<std::string> all;
+  for (const Error& error :
+       find_contradictions(values_of(texts), {"/run/cascaded", inherits_sockets})) {
+    all.push_back(error.to_string());
+  }
+  return all;
+}
+
+TEST(Consistency, of_no_settings_and_of_good_ones_is_given) {
+  EXPECT_THAT(wrong({}), IsEmpty());
+  EXPECT_THAT(wrong({{"model", {"/m"}},
+                     {"models-dir", {"/models"}},
+                     {"max-model-memory", {"2G"}},
+                     {"tenant", {"web", "mail"}},
+                     {"http", {"8178"}},
+                     {"http-host", {"box.lan"}},
+                     {"tcp", {"0.0.0.0:8179"}},
+                     {"tcp-key", {"/k"}},
+                     {"tcp-clients", {"/c"}},
+                     {"endpoint", {"ipc:///run/x.sock"}}}),
+              IsEmpty());
+}
+
+TEST(Consistency, is_broken_by_texts_that_must_not_be_empty) {
+  for (const char* name : {"model", "models-dir", "run-dir", "http", "tcp"}) {
+    const std::string key = key_of(*find_setting(name));
+    EXPECT_THAT(wrong({{name, {""}}}),
+                ElementsAre("invalid_argument: x.toml:7: " + key + ": must not be empty"));
+  }
+  EXPECT_THAT(wrong({{"state-dir", {""}}}), IsEmpty()) << "nothing is kept";
+}
+
+TEST(Consistency, is_broken_by_a_setting_that_needs_another) {
+  const auto needs = [](const std::string& key, const std::string& other) {
+    return "invalid_argument: x.toml:7: " + key + ": needs --" + other;
+  };
+  EXPECT_THAT(wrong({{"max-model-memory", {"1G"}}}),
+              ElementsAre(needs("max_model_memory", "models-dir")));
+  EXPECT_THAT(wrong({{"http-keys", {"/k"}}, {"http-host", {"h"}}}),
+              ElementsAre(needs("http_keys", "http"), needs("http_host", "http")));
+  EXPECT_THAT(wrong({{"http-keys", {"/k"}}, {"http-host", {"h"}}}, /*inherits_sockets=*/true),
+              IsEmpty());
+  EXPECT_THAT(wrong({{"tcp", {"1"}}}),
+              ElementsAre(needs("tcp", "tcp-key"), needs("tcp", "tcp-clients")));
+  EXPECT_THAT(wrong({{"tcp-key", {"/k"}}}), ElementsAre(needs("tcp_key", "tcp")));
+}
+
+TEST(Consistency, is_broken_by_addresses_that_are_none_or_open_without_keys) {
+  const auto count = [](const std::string& name, const std::string& text) {
+    return wrong({{name, {text}}, {"tcp-key", {"/k"}}, {"tcp-clients", {"/c"}}}).size();
+  };
+  EXPECT_THAT(wrong({{"http", {"0.0.0.0:1"}}}),
+              ElementsAre("invalid_argument: x.toml:7: http: 0.0.0.0:1 can be reached from other "
+                          "machines; that needs --http-keys"));
+  EXPECT_THAT(wrong({{"http", {"0.0.0.0:1"}}, {"http-keys", {"/k"}}}), IsEmpty());
+  for (const char* text : {"x", "1:2", "localhost", "99999", "127.0.0.1:99999", "unix:"}) {
+    EXPECT_EQ(wrong({{"http", {text}}}).size(), 1u) << text;
+    EXPECT_EQ(count("tcp", text), 1u) << text;
+  }
+  EXPECT_EQ(count("tcp", "unix:/x"), 1u);
+  EXPECT_EQ(count("tcp", "0.0.0.0:1"), 0u) << "always encrypted";
+}
+
+TEST(Consistency, is_broken_by_names_of_tenants) {
+  for (const std::string& name :
+       std::vector<std::string>{"", "A", "a b", "a/b", "local", "ö", std::string(33, 'a')}) {
+    EXPECT_EQ(wrong({{"tenant", {"web", name}}}).size(), 1u) << name;
+  }
+  EXPECT_THAT(wrong({{"tenant", {"a", "b", "a"}}}),
+              ElementsAre("invalid_argument: x.toml:7: tenant: \"a\" is there already"));
+  std::vector<std::string> many;
+  for (int i = 0; i < 65; ++i) many.push_back("t" + std::to_string(i));
+  EXPECT_EQ(wrong({{"tenant", many}}).size(), 1u);
+  many.pop_back();
+  EXPECT_THAT(wrong({{"tenant", many}}), IsEmpty());
+}
+
+TEST(Consistency, is_broken_by_sockets_with_long_or_other_paths) {
+  EXPECT_EQ(wrong({{"endpoint", {"tcp://127.0.0.1:1"}}}).size(), 1u);
+  EXPECT_EQ(wrong({{"endpoint", {""}}}).size(), 1u);
+  EXPECT_EQ(wrong({{"run-dir", {"run"}}}).size(), 1u);
+  const std::string deep = "/" + std::string(86, 'x');  // and "/cascaded.sock"
+  EXPECT_EQ(wrong({{"run-dir", {deep}}}).size(), 1u);
+  const std::string less = deep.substr(1, 80);
+  EXPECT_THAT(wrong({{"run-dir", {"/" + less}}}), IsEmpty());
+  EXPECT_EQ(wrong({{"run-dir", {"/" + less}}, {"tenant", {"long-name"}}}).size(), 1u);
+}
+
+}  // namespace
+}  // namespace cascade::config
