@@ -77,6 +77,9 @@ class Checker {
   }
 
   void check_endpoints() {
+    if (!empty("run-dir") && !text("run-dir").starts_with('/')) {
+      return wrong("run-dir", "must be an absolute path, got \"" + text("run-dir") + '"');
+    }
     const bool own = given("endpoint");
     const Status good = check_endpoint(own ? text("endpoint") : default_endpoint(run_dir()));
     if (!good.ok()) wrong(own ? "endpoint" : "run-dir", good.error().message, good.error().code);

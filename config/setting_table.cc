@@ -34,7 +34,9 @@ constexpr Setting kSettings[] = {
      "threads", 1, 256, false, "threads that compute",
      "Fewer leave cores to other programs; more than there are cores make everything slower."},
 
-    {"run-dir", Kind::kPath, kPlaces, "", "$XDG_RUNTIME_DIR/cascaded, for root /run/cascaded",
+    {"run-dir", Kind::kPath, kPlaces, "",
+     "$RUNTIME_DIRECTORY, else $XDG_RUNTIME_DIR/cascaded, else /tmp/cascaded-UID; for root "
+     "/run/cascaded",
      "a folder", 0, 0, false, "folder of the socket",
      "Only its owner may write to it: who could would take the daemon's place."},
     {"state-dir", Kind::kPath, kPlaces, "",

@@ -2,6 +2,7 @@
 // added here.
 #include "daemon/options.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
@@ -25,21 +26,38 @@ using config::Value;
 
 constexpr int64_t kKvBytesMin = int64_t{64} << 20;
 constexpr int kThreadsMax = 256;  // what ThreadPool takes
+constexpr char kSystemRunDir[] = "/run/cascaded";
 
-// $XDG_RUNTIME_DIR/cascaded for a user's daemon, /run/cascaded for the system's.
+// The first folder of those that systemd made, of which the variable `name` tells; "" if of none.
+std::string folder_of_systemd(const char* name) {
+  const char* folders = std::getenv(name);
+  if (folders == nullptr || *folders != '/') return {};
+  return std::string(folders).substr(0, std::string_view(folders).find(':'));
+}
+
+bool is_own(const std::string& folder) {
+  struct stat info {};
+  return ::lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid();
+}
+
+// The system's for its own daemon, whoever starts that; else one of the user. Clients look at the
+// same places. Where nobody made a folder of the user's, and nobody else can take the name's place:
+// /tmp is sticky, and RunDir opens no folder that belongs to others.
 std::string default_run_dir() {
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  if (runtime != nullptr && *runtime != '\0' && ::geteuid() != 0) {
-    return std::string(runtime) + "/cascaded";
+  if (std::string systemd = folder_of_systemd("RUNTIME_DIRECTORY"); !systemd.empty()) {
+    return systemd;
   }
-  return "/run/cascaded";
+  const bool root = ::geteuid() == 0;
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  if (!root && runtime != nullptr && *runtime != '\0') return std::string(runtime) + "/cascaded";
+  if (root || is_own(kSystemRunDir)) return kSystemRunDir;
+  return "/tmp/cascaded-" + std::to_string(::geteuid());
 }
 
 // Where systemd has it, or beside the state.
 std::string default_cache_dir(const std::string& state_dir) {
-  const char* cache = std::getenv("CACHE_DIRECTORY");
-  if (cache == nullptr || *cache != '/') return state_dir;
-  return std::string(cache).substr(0, std::string_view(cache).find(':'));
+  const std::string systemd = folder_of_systemd("CACHE_DIRECTORY");
+  return systemd.empty() ? state_dir : systemd;
 }
 
 // The memory limit of this process's control group, or the largest number.

@@ -2,6 +2,7 @@
 #include "clients/cpp/endpoint.h"
 
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -47,6 +48,13 @@ Status probe_path(const std::string& path) {
   return unreachable(reason(problem));
 }
 
+// Whether it is a folder that belongs to this user: names in /tmp are everybody's.
+bool is_own(const std::string& folder) {
+  struct stat info {};
+  return ::lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&
+         info.st_uid == ::geteuid();
+}
+
 }  // namespace
 
 Error unreachable(std::string message) {
@@ -70,6 +78,10 @@ std::string default_endpoint() {
     std::error_code error;
     if (std::filesystem::exists(path, error)) return std::string(kIpc) + path;
   }
+  const std::string temporary = "/tmp/cascaded-" + std::to_string(::geteuid());
+  const std::string path = temporary + "/cascaded.sock";
+  std::error_code error;
+  if (is_own(temporary) && std::filesystem::exists(path, error)) return std::string(kIpc) + path;
   return std::string(kIpc) + kSystemSocket;
 }
 

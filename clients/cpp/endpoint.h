@@ -16,7 +16,8 @@ bool is_unreachable(const Error& error);
 
 // $CASCADE_ENDPOINT; empty if it is not set.
 std::string endpoint_of_environment();
-// The same; else ipc://$XDG_RUNTIME_DIR/cascaded/cascaded.sock if that socket exists; else
+// The same; else ipc://$XDG_RUNTIME_DIR/cascaded/cascaded.sock if that socket exists; else that of
+// /tmp/cascaded-UID if it does and the folder is this user's; else
 // ipc:///run/cascaded/cascaded.sock. Reads the environment: not while another thread changes it.
 std::string default_endpoint();
 

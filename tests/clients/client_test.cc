@@ -70,6 +70,25 @@ TEST(Endpoint, default_follows_the_environment) {
   ::unsetenv("XDG_RUNTIME_DIR");
 }
 
+TEST(Endpoint, default_is_a_folder_in_tmp_only_if_it_is_the_users) {
+  if (::geteuid() != 0) GTEST_SKIP() << "gives a folder to another user";
+  ::unsetenv("CASCADE_ENDPOINT");
+  ::unsetenv("XDG_RUNTIME_DIR");
+  const uid_t user = 2'000'000 + static_cast<uid_t>(::getpid());
+  const std::filesystem::path folder = "/tmp/cascaded-" + std::to_string(user);
+  std::filesystem::create_directories(folder / "cascaded.sock");
+  const auto seen = [&] {
+    EXPECT_EQ(::seteuid(user), 0);
+    const std::string endpoint = default_endpoint();
+    EXPECT_EQ(::seteuid(0), 0);
+    return endpoint;
+  };
+  EXPECT_EQ(seen(), "ipc:///run/cascaded/cascaded.sock");
+  EXPECT_EQ(::chown(folder.c_str(), user, user), 0);
+  EXPECT_EQ(seen(), "ipc://" + folder.string() + "/cascaded.sock");
+  std::filesystem::remove_all(folder);
+}
+
 TEST(Client, greets_the_daemon) {
   const TempFolder folder;
   FakeDaemon daemon(folder.endpoint(), ignore);

@@ -101,17 +101,6 @@ TEST(Options, take_an_endpoint_of_its_own) {
   EXPECT_EQ(options.run_dir, "/r");
 }
 
-TEST(Options, put_the_socket_into_the_users_runtime_folder) {
-  const char* before = std::getenv("XDG_RUNTIME_DIR");
-  const std::string saved = before == nullptr ? "" : before;
-  ::setenv("XDG_RUNTIME_DIR", "/run/user/7", 1);
-  const std::string expected = ::geteuid() == 0 ? "/run/cascaded" : "/run/user/7/cascaded";
-  EXPECT_EQ(accepted({}).run_dir, expected);
-  ::unsetenv("XDG_RUNTIME_DIR");
-  EXPECT_EQ(accepted({}).run_dir, "/run/cascaded");
-  if (before != nullptr) ::setenv("XDG_RUNTIME_DIR", saved.c_str(), 1);
-}
-
 // Sets a variable of the environment, or takes it away, for one test.
 class Environment {
  public:
@@ -128,6 +117,22 @@ class Environment {
   const char* name_;
   std::optional<std::string> before_;
 };
+
+TEST(Options, put_the_socket_where_the_system_or_the_user_has_it) {
+  Environment systemd("RUNTIME_DIRECTORY", "/run/other:/run/more");
+  Environment xdg("XDG_RUNTIME_DIR", "/run/user/7");
+  EXPECT_EQ(accepted({}).run_dir, "/run/other");
+  systemd.set(nullptr);
+  const bool root = ::geteuid() == 0;
+  EXPECT_EQ(accepted({}).run_dir, root ? "/run/cascaded" : "/run/user/7/cascaded");
+  if (!root) return;
+  const uid_t user = 1'000'000;
+  ASSERT_EQ(::seteuid(user), 0);
+  EXPECT_EQ(accepted({}).run_dir, "/run/user/7/cascaded");
+  xdg.set(nullptr);
+  EXPECT_EQ(accepted({}).run_dir, "/tmp/cascaded-1000000");
+  ASSERT_EQ(::seteuid(0), 0);
+}
 
 TEST(Options, keep_state_where_the_system_or_the_user_has_it) {
   Environment systemd("STATE_DIRECTORY", "/var/lib/cascade:/var/lib/more");

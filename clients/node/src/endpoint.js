@@ -1,5 +1,5 @@
 // Where the daemon listens: the default, and a quick look at whether anybody is there.
-import { existsSync } from 'node:fs';
+import { existsSync, lstatSync } from 'node:fs';
 import { createConnection } from 'node:net';
 
 import { invalidArgument, unreachable } from './error.js';
@@ -22,13 +22,23 @@ export function endpointOfRunDir(runDir) {
   return `${IPC}${runDir}/${SOCKET_NAME}`;
 }
 
+// Whether it is a folder that belongs to this user: names in /tmp are everybody's.
+function isOwn(folder) {
+  const info = lstatSync(folder, { throwIfNoEntry: false });
+  return info?.isDirectory() === true && info.uid === process.geteuid();
+}
+
 // $CASCADE_ENDPOINT; else that of $XDG_RUNTIME_DIR/cascaded if a socket is there; else that of
-// /run/cascaded.
+// /tmp/cascaded-UID if one is there and the folder is this user's; else that of /run/cascaded.
 export function defaultEndpoint() {
   const { CASCADE_ENDPOINT: given, XDG_RUNTIME_DIR: runtime } = process.env;
   if (given) return given;
   if (runtime?.startsWith('/') && existsSync(`${runtime}/cascaded/${SOCKET_NAME}`)) {
     return endpointOfRunDir(`${runtime}/cascaded`);
+  }
+  const temporary = `/tmp/cascaded-${process.geteuid()}`;
+  if (isOwn(temporary) && existsSync(`${temporary}/${SOCKET_NAME}`)) {
+    return endpointOfRunDir(temporary);
   }
   return endpointOfRunDir(SYSTEM_RUN_DIR);
 }

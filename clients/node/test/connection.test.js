@@ -1,6 +1,6 @@
 // Connecting, losing the connection, deadlines, and who gets which answer: with a false daemon.
 import assert from 'node:assert/strict';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -72,6 +72,27 @@ test('the default endpoint is as that of the other clients', (t) => {
   process.env.CASCADE_ENDPOINT = 'ipc:///elsewhere';
   assert.equal(defaultEndpoint(), 'ipc:///elsewhere');
 });
+
+test('a folder in /tmp is looked at only if it is the user\'s',
+  { skip: process.geteuid() === 0 ? false : 'gives a folder to another user' }, (t) => {
+    const kept = { ...process.env };
+    const { geteuid } = process;
+    const user = 3_000_000 + process.pid;
+    const folder = `/tmp/cascaded-${user}`;
+    t.after(() => {
+      process.env = kept;
+      process.geteuid = geteuid;
+      rmSync(folder, { recursive: true });
+    });
+    delete process.env.CASCADE_ENDPOINT;
+    delete process.env.XDG_RUNTIME_DIR;
+    process.geteuid = () => user;
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'cascaded.sock'), '');
+    assert.equal(defaultEndpoint(), 'ipc:///run/cascaded/cascaded.sock');
+    chownSync(folder, user, user);
+    assert.equal(defaultEndpoint(), `ipc://${folder}/cascaded.sock`);
+  });
 
 test('what listens but does not answer is no daemon', async (t) => {
   const path = join(temporaryFolder(t), 'mute.sock');

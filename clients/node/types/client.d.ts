@@ -96,6 +96,7 @@ export function connect(options?: ConnectOptions | string): Promise<Client>;
 
 /**
  * $CASCADE_ENDPOINT; else ipc://$XDG_RUNTIME_DIR/cascaded/cascaded.sock if that socket exists; else
+ * that of /tmp/cascaded-UID if it does and the folder is this user's; else
  * ipc:///run/cascaded/cascaded.sock.
  */
 export function defaultEndpoint(): string;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import socket
+import stat
 
 from .errors import ENDPOINT_FIELD, invalid_argument, unreachable
 
@@ -24,7 +25,7 @@ _REASONS = {
 
 def default_endpoint() -> str:
     """$CASCADE_ENDPOINT, else the socket in $XDG_RUNTIME_DIR/cascaded if it is there, else that in
-    /run/cascaded."""
+    /tmp/cascaded-UID if it is there and the folder is this user's, else that in /run/cascaded."""
     given = os.environ.get("CASCADE_ENDPOINT", "")
     if given:
         return given
@@ -32,7 +33,20 @@ def default_endpoint() -> str:
     path = f"{runtime}/cascaded/cascaded.sock"
     if runtime.startswith("/") and os.path.exists(path):
         return _IPC + path
+    temporary = f"/tmp/cascaded-{os.geteuid()}"
+    path = f"{temporary}/cascaded.sock"
+    if _is_own(temporary) and os.path.exists(path):
+        return _IPC + path
     return _IPC + _SYSTEM_SOCKET
+
+
+def _is_own(folder: str) -> bool:
+    """Whether it is a folder that belongs to this user: names in /tmp are everybody's."""
+    try:
+        info = os.lstat(folder)
+    except OSError:
+        return False
+    return stat.S_ISDIR(info.st_mode) and info.st_uid == os.geteuid()
 
 
 def is_endpoint(text: str) -> bool:

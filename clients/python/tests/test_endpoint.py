@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import tempfile
 import unittest
@@ -37,6 +38,20 @@ class DefaultTest(unittest.TestCase):
         self.assertEqual(self.default(XDG_RUNTIME_DIR="relative"), system)
         with tempfile.TemporaryDirectory() as folder:
             self.assertEqual(self.default(XDG_RUNTIME_DIR=folder), system)
+
+    @unittest.skipUnless(os.geteuid() == 0, "gives a folder to another user")
+    def test_a_folder_of_the_user_s_own_in_tmp_comes_before_the_system_s(self) -> None:
+        user = 1_000_000 + os.getpid()
+        folder = Path(f"/tmp/cascaded-{user}")
+        folder.mkdir()
+        self.addCleanup(shutil.rmtree, folder)
+        Path(folder, "cascaded.sock").touch()
+        with mock.patch("os.geteuid", return_value=user):
+            self.assertEqual(self.default(), "ipc:///run/cascaded/cascaded.sock", "not the user's")
+            os.chown(folder, user, user)
+            self.assertEqual(self.default(), f"ipc://{folder}/cascaded.sock")
+            Path(folder, "cascaded.sock").unlink()
+            self.assertEqual(self.default(), "ipc:///run/cascaded/cascaded.sock")
 
     def test_a_run_directory_has_its_socket(self) -> None:
         self.assertEqual(endpoint_of(Path("/run/x")), "ipc:///run/x/cascaded.sock")
