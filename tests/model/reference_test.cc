@@ -1,6 +1,5 @@
 // The forward pass against another implementation: losses, logits and greedy continuations of every
-// fixture model on every instruction set. The other one is transformers (float32); for the families
-// of tests/model/fixtures it is our own, tests/model/reference (float64).
+// fixture model on every instruction set. The other one is transformers (float32).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -115,8 +114,9 @@ void check_model(const std::string& name, Isa isa, const Share& share) {
   }
   std::cout << name << ", " << to_string(isa) << ": NLL off by " << errors.nll << ", logits by "
             << errors.logit << " of the largest\n";
-  // Measured: 1e-5 and 2e-6. The reference rounds its losses to 6 digits.
-  EXPECT_LT(errors.nll, 1e-4) << name << ", " << to_string(isa);
+  // Measured: 7e-5 and 5e-6, but losses of phi3-longrope, 1.5e-4: those of transformers in float32
+  // are 1e-4 from what float64 gives.
+  EXPECT_LT(errors.nll, 2e-4) << name << ", " << to_string(isa);
   EXPECT_LT(errors.logit, 2e-5) << name << ", " << to_string(isa);
 }
 

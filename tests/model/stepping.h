@@ -32,10 +32,11 @@ inline const std::vector<std::string>& fixture_models() {
 }
 
 // Models of tests/model/fixtures, which tests/model/reference made: one of each further family, and
-// more where a family has several ways.
+// more where a family has several ways; then ways of families that other fixtures are of.
 inline const std::vector<std::string>& family_models() {
-  static const std::vector<std::string> names = {"gemma3", "gemma3-caps",   "granite", "olmo2",
-                                                 "phi3",   "phi3-longrope", "smollm3"};
+  static const std::vector<std::string> names = {
+      "gemma3",        "gemma3-caps", "granite",      "olmo2",        "phi3",
+      "phi3-longrope", "smollm3",     "llama-linear", "qwen2-window", "qwen3-yarn"};
   return names;
 }
 

@@ -23,25 +23,6 @@ def bf16_bytes(values):
     return (np.ascontiguousarray(values, np.float32).view(np.uint32) >> 16).astype("<u2").tobytes()
 
 
-def read_safetensors(path):
-    """All tensors of one file, as float64."""
-    data = path.read_bytes()
-    (size,) = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8 : 8 + size])
-    tensors = {}
-    for name, entry in header.items():
-        if name == "__metadata__":
-            continue
-        begin, end = (8 + size + offset for offset in entry["data_offsets"])
-        raw = data[begin:end]
-        if entry["dtype"] == "BF16":
-            values = (np.frombuffer(raw, "<u2").astype(np.uint32) << 16).view(np.float32)
-        else:
-            values = np.frombuffer(raw, {"F32": "<f4", "F16": "<f2"}[entry["dtype"]])
-        tensors[name] = values.astype(np.float64).reshape(entry["shape"])
-    return tensors
-
-
 def write_safetensors(path, tensors):
     """Writes tensors, whose values are bf16 numbers, as BF16."""
     header, data = {}, b""

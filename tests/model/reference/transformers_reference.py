@@ -1,0 +1,154 @@
+#!/usr/bin/env python3
+"""What Hugging Face transformers computes for the models of tests/model/fixtures.
+
+transformers_reference.py FIXTURES    makes the models of FURTHER that are not below FIXTURES, and
+                                      writes the reference.json of all
+
+Needs torch and transformers 5. What it writes is committed: nothing runs this in a build or a test.
+"""
+
+import base64
+import functools
+import json
+import pathlib
+import shutil
+import sys
+
+import numpy as np
+import torch
+import transformers
+from transformers.models.gemma3 import modeling_gemma3 as gemma3
+
+EAGER_ATTENTION = gemma3.eager_attention_forward
+GREEDY_TOKENS = 12
+# Short; over one page of 64 tokens; over four, and far out of every window.
+PROMPT_TOKENS = [5, 70, 290]
+
+COMMON = {
+    "vocab_size": 260,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 3,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 512,
+    "bos_token_id": 256,
+    "eos_token_id": 257,
+    "tie_word_embeddings": True,
+}
+# Made by transformers, configuration files, too: what no model of make_family_models.py has.
+FURTHER = {
+    "qwen3-yarn": {
+        **COMMON,
+        "model_type": "qwen3",
+        "head_dim": 16,
+        "rope_parameters": {
+            "rope_type": "yarn",
+            "rope_theta": 10000.0,
+            "factor": 8.0,
+            "original_max_position_embeddings": 64,
+        },
+    },
+    "llama-linear": {
+        **COMMON,
+        "model_type": "llama",
+        "rope_parameters": {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0},
+    },
+    "qwen2-window": {
+        **COMMON,
+        "model_type": "qwen2",
+        "use_sliding_window": True,
+        "sliding_window": 40,
+        "max_window_layers": 1,
+    },
+}
+
+
+def load(folder, device):
+    config = transformers.AutoConfig.from_pretrained(folder)
+    config.pad_token_id = None  # the families' defaults are beyond our vocabulary
+    # transformers takes the list of long prompts or that of short ones by how long a sequence is at
+    # the moment; here a model has one, that of long ones.
+    rope = getattr(config, "rope_parameters", None) or {}
+    if "short_factor" in rope:
+        rope["short_factor"] = rope["long_factor"]
+    model = transformers.AutoModelForCausalLM.from_pretrained(
+        folder, config=config, dtype=torch.float32, attn_implementation="eager"
+    )
+    # transformers' Gemma 3 has the cap of attention scores in its configuration and in its function
+    # of attention, and does not hand it from one to the other.
+    cap = getattr(config, "attn_logit_softcapping", None)
+    gemma3.eager_attention_forward = functools.partial(EAGER_ATTENTION, softcap=cap)
+    # Where the weights are bf16, as in every checkpoint of Gemma 3, this factor is, too; only a model
+    # that is read as another type has it as it is.
+    embedding = model.get_input_embeddings()
+    if hasattr(embedding, "embed_scale"):
+        embedding.embed_scale = embedding.embed_scale.to(torch.bfloat16).float()
+    return model.to(device).eval()
+
+
+def logits_of(model, ids):
+    with torch.no_grad():
+        batch = torch.tensor([ids], device=model.device)
+        return model(batch, use_cache=False).logits[0].double()
+
+
+def describe_prompt(model, ids):
+    logits = logits_of(model, ids)
+    log_probabilities = torch.log_softmax(logits, -1).cpu()
+    nll = [-log_probabilities[i, ids[i + 1]].item() for i in range(len(ids) - 1)]
+    chain, last = list(ids), logits[-1]
+    for _ in range(GREEDY_TOKENS):
+        chain.append(int(last.argmax()))
+        last = logits_of(model, chain)[-1]
+    return {
+        "ids": list(ids),
+        "nll": [round(x, 8) for x in nll],
+        "last_logits": base64.b64encode(
+            logits[-1].cpu().numpy().astype("<f4").tobytes()
+        ).decode(),
+        "greedy": chain[len(ids) :],
+    }
+
+
+def write_reference(folder, device):
+    random = np.random.Generator(np.random.PCG64(sum(folder.name.encode())))
+    model = load(folder, device)
+    prompts = [
+        describe_prompt(model, random.integers(0, model.config.vocab_size, count).tolist())
+        for count in PROMPT_TOKENS
+    ]
+    reference = {"tool": f"transformers {transformers.__version__}, float32", "prompts": prompts}
+    (folder / "reference.json").write_text(json.dumps(reference) + "\n")
+
+
+def make(folder, config):
+    """A model of random weights, large enough that every part is felt in the logits."""
+    config = dict(config)
+    torch.manual_seed(sum(folder.name.encode()))
+    parsed = transformers.AutoConfig.for_model(config.pop("model_type"), **config)
+    model = transformers.AutoModelForCausalLM.from_config(parsed)
+    for key, tensor in model.named_parameters():
+        centre, spread = (1.0, 0.2) if "norm" in key else (0.0, 0.3)
+        if tensor.dim() == 2:
+            spread = 0.5 if "embed" in key else 1.6 / tensor.shape[1] ** 0.5
+        tensor.data.normal_(centre, spread)
+    model.to(torch.bfloat16).save_pretrained(folder)
+
+
+def main(fixtures):
+    torch.backends.cuda.matmul.allow_tf32 = False
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    fixtures = pathlib.Path(fixtures)
+    tokenizer = next(fixtures.glob("*/tokenizer.json"))
+    for name, config in FURTHER.items():
+        if not (fixtures / name).exists():
+            make(fixtures / name, config)
+            (fixtures / name / "generation_config.json").unlink(missing_ok=True)
+            shutil.copy(tokenizer, fixtures / name)
+    for config in sorted(fixtures.glob("*/config.json")):
+        write_reference(config.parent, device)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
