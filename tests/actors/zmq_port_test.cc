@@ -157,8 +157,8 @@ TEST_F(ZmqPortTest, refuses_what_does_not_fit_the_queue) {
   connect(a, hub);
   for (const auto& [from, to, prefix] :
        {std::tuple(&a, &hub, Frames{}), std::tuple(&hub, &a, Frames{"a"})}) {
-    const auto message = [&](int number) {
-      Frames frames = prefix;
+    const auto message = [&before = prefix](int number) {
+      Frames frames = before;
       frames.push_back(std::to_string(number));
       frames.push_back("second frame");
       return frames;

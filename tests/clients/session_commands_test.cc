@@ -62,7 +62,7 @@ class SessionCommands : public ::testing::Test {
     return json;
   }
 
-  const TempFolder folder_;
+  TempFolder folder_;
   std::optional<Error> chunk_error_;
   std::atomic<bool> outputs_deleted_{false};
   FakeDaemon daemon_{folder_.endpoint(),
