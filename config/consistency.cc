@@ -31,10 +31,11 @@ class Checker {
 
  private:
   bool given(std::string_view name) const { return values_.contains(name); }
-  // "" if it was not given.
+  // "" if it was not given; the first of a list.
   std::string text(std::string_view name) const {
     const auto found = values_.find(name);
-    return found == values_.end() ? std::string() : found->second.texts.front();
+    const bool none = found == values_.end() || found->second.texts.empty();
+    return none ? std::string() : found->second.texts.front();
   }
   bool empty(std::string_view name) const { return text(name).empty(); }
 
@@ -90,7 +91,7 @@ class Checker {
     if (!given("http")) {
       if (place_.inherits_sockets) return;
       if (!empty("http-keys")) needs("http-keys", "http");
-      if (given("http-host")) needs("http-host", "http");
+      if (!empty("http-host")) needs("http-host", "http");
       return;
     }
     const std::string address = with_host(text("http"));

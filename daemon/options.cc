@@ -1,5 +1,5 @@
-// The settings of config/setting_table.cc become options; what depends on the machine is
-// added here.
+// The settings of config/setting_table.cc become options; what depends on the machine is added
+// here.
 #include "daemon/options.h"
 
 #include <sys/stat.h>

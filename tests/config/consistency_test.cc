@@ -62,6 +62,7 @@ TEST(Consistency, is_broken_by_a_setting_that_needs_another) {
               ElementsAre(needs("max_model_memory", "models-dir")));
   EXPECT_THAT(wrong({{"http-keys", {"/k"}}, {"http-host", {"h"}}}),
               ElementsAre(needs("http_keys", "http"), needs("http_host", "http")));
+  EXPECT_THAT(wrong({{"http-host", {}}, {"tenant", {}}}), IsEmpty());
   EXPECT_THAT(wrong({{"http-keys", {"/k"}}, {"http-host", {"h"}}}, /*inherits_sockets=*/true),
               IsEmpty());
   EXPECT_THAT(wrong({{"tcp", {"1"}}}),
