@@ -50,6 +50,12 @@ Error ModelRouter::cannot_load(const Requester& to, const std::string& model, co
   return {ErrorCode::kUnavailable, "model", model + " cannot be loaded" + reason};
 }
 
+// What is wrong with the model's files is not wrong with the request that asks for it.
+Error ModelRouter::of_files(Error why) {
+  if (why.code == ErrorCode::kInvalidArgument) why.code = ErrorCode::kDataCorrupt;
+  return why;
+}
+
 // Where they lie is for the daemon's owner.
 void ModelRouter::list_models(const Requester& from) {
   const bool local = is_local(from.door);
@@ -71,11 +77,11 @@ void ModelRouter::load_model(const Requester& from, const wire::ModelLoad& reque
   if (!keeper_.contains(name)) return refuse(from, no_such_model(name));
   if (request.estimate) {
     const auto problem = keeper_.problem(name);
-    return problem ? refuse(from, *problem) : answer_info(from, name);
+    return problem ? refuse(from, of_files(*problem)) : answer_info(from, name);
   }
   if (keeper_.is_default(name)) return answer_info(from, name);
   keeper_.load(name, [this, from, name](const Status& status) {
-    status.ok() ? answer_info(from, name) : refuse(from, status.error());
+    status.ok() ? answer_info(from, name) : refuse(from, of_files(status.error()));
   });
 }
 

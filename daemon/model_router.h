@@ -96,6 +96,7 @@ class ModelRouter {
   bool may_change(const Requester& from);
   Error no_such_model(const std::string& model) const;
   static Error cannot_load(const Requester& to, const std::string& model, const Error& why);
+  static Error of_files(Error why);
   void serve_waiting(const std::string& model);
   void refuse_waiting(const std::string& model, const Error& error);
   void host_ended(const std::string& model);

@@ -190,7 +190,7 @@ class Loading(ModelsTest):
         with self.service() as service:
             before = self.generate(service)
             done = service.ctl("model", "load", "damaged", check=False)
-            self.assertNotEqual(done.returncode, 0)
+            self.assertEqual(done.returncode, 1, "the command is not wrong")
             self.assertIn("tokenizer.json", done.stderr)
             done = service.ctl("--model-name", "damaged", "generate", "hi", check=False)
             self.assertEqual(done.returncode, 1)
