@@ -50,6 +50,7 @@ def accepted_bodies():
                             text={"format": {"type": "json_object"}}),
         "ok-response-of-calls": body(input=answer, tools=[
             {"type": "function", "name": "f", "parameters": {"type": "object"}}]),
+        "ok-response-of-strings-that-never-end": body(input='<tool_call>\\"</tool_call>' * 1000),
         "ok-response-of-1200-calls": body(input=[
             {"type": "function_call", "call_id": "c", "name": "f"}] * 1200 + items[3:],
             store=False),

@@ -2,6 +2,7 @@
 #include "wire/openai/tools.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/random.h"
 #include "wire/openai/generation_fields.h"
@@ -24,19 +25,20 @@ size_t open_end(std::string_view text, std::string_view mark) {
   return 0;
 }
 
-// Where the call that begins at `begin` is closed: at the first mark that is in no JSON string.
-size_t close_of(std::string_view text, size_t begin) {
-  bool quoted = false;
-  for (size_t i = begin; i < text.size(); ++i) {
-    if (quoted && text[i] == '\\') {
-      ++i;
-    } else if (text[i] == '"') {
-      quoted = !quoted;
-    } else if (!quoted && text.substr(i).starts_with(kClose)) {
-      return i;
-    }
+// Where a call is closed whose JSON begins at each place: at the first mark that is in no string of
+// it; npos if there is none. From the end, as each place's answer is that of one behind it: calls
+// that are never closed would be read to the end again and again.
+std::vector<size_t> closes_of(std::string_view text) {
+  std::vector<size_t> closes(text.size() + 1, text.npos);
+  size_t quoted = text.npos, quoted_after = text.npos;  // the same within a string
+  for (size_t i = text.size(); i-- > 0;) {
+    const bool quote = text[i] == '"';
+    const size_t within = text[i] == '\\' ? quoted_after : quote ? closes[i + 1] : quoted;
+    closes[i] = quote ? quoted : closes[i + 1];
+    if (text.substr(i).starts_with(kClose)) closes[i] = i;
+    quoted_after = std::exchange(quoted, within);
   }
-  return std::string_view::npos;
+  return closes;
 }
 
 // As chat completions have it, whatever the API.
@@ -131,44 +133,76 @@ ToolUse read_tools(Fields& fields, bool flat, wire::GenerateRequest& request) {
   return use;
 }
 
+// Every byte is looked at once: answers come in thousands of pieces, and a call may be long.
 std::vector<AnswerPart> ToolCallParser::push(std::string_view text) {
   std::vector<AnswerPart> parts;
   held_ += text;
-  while (true) {
-    const size_t open = held_.find(kOpen);
-    if (open == std::string::npos) {
-      const size_t certain = held_.size() - open_end(held_, kOpen);
-      add_text(std::string_view(held_).substr(0, certain), parts);
-      held_.erase(0, certain);
-      return parts;
-    }
-    const size_t close = close_of(held_, open + kOpen.size());
-    if (close == std::string::npos) {
-      add_text(std::string_view(held_).substr(0, open), parts);
-      held_.erase(0, open);
-      return parts;
-    }
-    take_call(open, close, parts);
+  size_t begin = 0;  // of what is not given out yet
+  while (in_call_ ? end_call(begin, parts) : begin_call(begin, parts)) {
   }
+  held_.erase(0, begin);
+  if (in_call_) looked_at_ -= begin;
+  return parts;
+}
+
+// Gives out the text before the next call. False if there is none yet.
+bool ToolCallParser::begin_call(size_t& begin, std::vector<AnswerPart>& parts) {
+  const std::string_view rest = std::string_view(held_).substr(begin);
+  const size_t open = rest.find(kOpen);
+  in_call_ = open != rest.npos;
+  const size_t certain = in_call_ ? open : rest.size() - open_end(rest, kOpen);
+  add_text(rest.substr(0, certain), parts);
+  begin += certain;
+  quoted_ = false;
+  looked_at_ = begin + kOpen.size();
+  return in_call_;
+}
+
+// Gives out the call that begins at `begin` if it is closed: by a mark that is in no JSON string.
+bool ToolCallParser::end_call(size_t& begin, std::vector<AnswerPart>& parts) {
+  for (; looked_at_ < held_.size(); ++looked_at_) {
+    const char byte = held_[looked_at_];
+    if (quoted_ && byte == '\\') {
+      ++looked_at_;
+    } else if (byte == '"') {
+      quoted_ = !quoted_;
+    } else if (!quoted_ && byte == kClose[0]) {
+      const std::string_view rest = std::string_view(held_).substr(looked_at_);
+      if (rest.starts_with(kClose)) {
+        take_call(begin, looked_at_, parts);
+        begin = looked_at_ + kClose.size();
+        in_call_ = false;
+        return true;
+      }
+      if (kClose.starts_with(rest)) return false;
+    }
+  }
+  return false;
 }
 
 void ToolCallParser::take_call(size_t open, size_t close, std::vector<AnswerPart>& parts) {
-  add_text(std::string_view(held_).substr(0, open), parts);
   const size_t begin = open + kOpen.size();
   add_call(std::string_view(held_).substr(begin, close - begin), parts);
-  held_.erase(0, close + kClose.size());
 }
 
 std::vector<AnswerPart> ToolCallParser::finish() {
   std::vector<AnswerPart> parts;
-  // A quote that was never closed hid the marks behind it.
-  for (size_t open = 0; (open = held_.find(kOpen)) != std::string::npos;) {
-    const size_t close = held_.find(kClose, open);
-    if (close == std::string::npos) break;
+  const std::vector<size_t> closes = closes_of(held_);
+  size_t begin = 0;
+  while (true) {
+    const size_t open = held_.find(kOpen, begin);
+    if (open == held_.npos) break;
+    size_t close = closes[open + kOpen.size()];
+    // A quote that was never closed hid the marks behind it.
+    if (close == held_.npos) close = held_.find(kClose, open);
+    if (close == held_.npos) break;
+    add_text(std::string_view(held_).substr(begin, open - begin), parts);
     take_call(open, close, parts);
-    std::ranges::move(push(""), std::back_inserter(parts));
+    begin = close + kClose.size();
   }
-  add_text(std::exchange(held_, {}), parts);
+  add_text(std::string_view(held_).substr(begin), parts);
+  held_.clear();
+  in_call_ = false;
   if (calls_ == 0 && !space_.empty()) parts.push_back({std::exchange(space_, {}), {}});
   return parts;
 }

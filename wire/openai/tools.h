@@ -52,13 +52,18 @@ class ToolCallParser {
  private:
   void add_text(std::string_view text, std::vector<AnswerPart>& parts);
   void add_call(std::string_view body, std::vector<AnswerPart>& parts);
-  // Takes what is held up to the mark at `close`: text before `open`, and a call.
+  bool begin_call(size_t& begin, std::vector<AnswerPart>& parts);
+  bool end_call(size_t& begin, std::vector<AnswerPart>& parts);
+  // The call between the marks at `open` and `close` of what is held.
   void take_call(size_t open, size_t close, std::vector<AnswerPart>& parts);
 
   const bool parallel_;
   const std::string id_prefix_;
-  std::string held_;
-  std::string space_;  // behind the text so far: dropped if a call follows
+  std::string held_;  // not given out yet; begins with a call's mark, or may be the begin of one
+  bool in_call_ = false;
+  size_t looked_at_ = 0;  // of held_, while in a call; beyond its end behind a backslash
+  bool quoted_ = false;   // whether a JSON string is open there
+  std::string space_;     // behind the text so far: dropped if a call follows
   bool any_text_ = false;
   int64_t calls_ = 0;
 };

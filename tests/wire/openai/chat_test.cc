@@ -310,6 +310,24 @@ TEST(OpenAiChat, marks_within_strings_of_a_call_are_its_text) {
   }
 }
 
+// Each string is open to the end, from wherever one reads: then every mark counts. Reading on to
+// the end for each of them would take minutes.
+TEST(OpenAiChat, many_calls_whose_strings_never_end_are_text) {
+  std::string text;
+  for (int i = 0; i < 40'000; ++i) text += R"(<tool_call>\"</tool_call>)";
+  ToolCallParser parser(/*parallel=*/true);
+  std::string got;
+  const auto add = [&](const std::vector<AnswerPart>& parts) {
+    for (const AnswerPart& part : parts) {
+      EXPECT_TRUE(part.calls.empty());
+      got += part.text;
+    }
+  };
+  for (size_t at = 0; at < text.size(); at += 5) add(parser.push(text.substr(at, 5)));
+  add(parser.finish());
+  EXPECT_TRUE(got == text);
+}
+
 TEST(OpenAiChat, without_parallel_calls_the_first_counts) {
   ToolCallParser parser(/*parallel=*/false);
   size_t calls = 0;
