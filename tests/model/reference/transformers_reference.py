@@ -79,8 +79,8 @@ def load(folder, device):
     # of attention, and does not hand it from one to the other.
     cap = getattr(config, "attn_logit_softcapping", None)
     gemma3.eager_attention_forward = functools.partial(EAGER_ATTENTION, softcap=cap)
-    # Where the weights are bf16, as in every checkpoint of Gemma 3, this factor is, too; only a model
-    # that is read as another type has it as it is.
+    # Where the weights are bf16, as in every checkpoint of Gemma 3, this factor is, too; only in a
+    # model that is read as another type it is not.
     embedding = model.get_input_embeddings()
     if hasattr(embedding, "embed_scale"):
         embedding.embed_scale = embedding.embed_scale.to(torch.bfloat16).float()
