@@ -1,10 +1,15 @@
-// Texts of endpoints, looked at without opening a socket.
+// Texts of endpoints, and a probe of sockets.
 #include "base/endpoint.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <optional>
 
 namespace cascade {
@@ -82,6 +87,20 @@ Status check_endpoint(const std::string& endpoint) {
                                             std::to_string(kSocketPathBytesMax));
   }
   return {};
+}
+
+bool is_served(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (path.size() >= sizeof address.sun_path) return false;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (probe < 0) return false;
+  const int connected =
+      ::connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  const bool is_full = connected != 0 && errno == EAGAIN;
+  ::close(probe);
+  return connected == 0 || is_full;
 }
 
 std::string default_endpoint(const std::string& run_dir) {

@@ -1,4 +1,4 @@
-// What the daemon may be told to listen at.
+// What the daemon may be told to listen at, and whether somebody does.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,9 @@ std::string with_host(const std::string& address);
 // Checks a ZeroMQ endpoint: ipc:// with an absolute path of at most kSocketPathBytesMax bytes.
 // Errors: kInvalidArgument, kUnsupported for other transports; field "endpoint".
 Status check_endpoint(const std::string& endpoint);
+
+// Whether somebody listens at the UNIX socket `path`. Connects to it; blocks for microseconds.
+bool is_served(const std::string& path);
 
 // Where the daemon's own clients connect unless it was told otherwise, and where those of a further
 // tenant do.

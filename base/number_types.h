@@ -64,16 +64,25 @@ uint16_t f32_to_f16(float value);
   return (bits & 0x7C00u) != 0x7C00u;
 }
 
-// Whether none is infinite or a NaN. Without an early end, so that it is done in vectors: only the
-// exponent of those carries into the sign. (A sum of the values may hide a NaN.)
-inline bool all_finite(std::span<const float> values) {
+// Whether the bits of all values, without the sign, are less than `limit`: numbers of larger size
+// have larger bits, and infinity and NaNs the largest. Without an early end, so that it is done in
+// vectors. (A sum of the values may hide a NaN.)
+inline bool all_below(std::span<const float> values, uint32_t limit) {
   uint32_t carries = 0;
   for (const float value : values) {
     uint32_t bits;
     __builtin_memcpy(&bits, &value, sizeof bits);
-    carries |= (bits & 0x7FFFFFFFu) + 0x00800000u;
+    carries |= (bits & 0x7FFFFFFFu) + (0x80000000u - limit);
   }
   return carries >> 31 == 0;
+}
+// Whether none is infinite or a NaN.
+inline bool all_finite(std::span<const float> values) {
+  return all_below(values, 0x7F800000u);
+}
+// Whether none is so in bf16: the largest numbers of f32 are rounded to infinity.
+inline bool all_finite_in_bf16(std::span<const float> values) {
+  return all_below(values, 0x7F7F8000u);
 }
 
 // e4m3 of the OCP 8-bit floating point specification (2023): no infinities, 448 is the largest

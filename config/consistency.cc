@@ -18,6 +18,7 @@ class Checker {
   Checker(const Values& values, const Place& place) : values_(values), place_(place) {}
 
   std::vector<Error> run() {
+    if (!given("model")) wrong("model", "is missing: the folder of the model to serve");
     for (const char* name : {"model", "models-dir", "run-dir", "http", "tcp"}) {
       if (given(name) && text(name).empty()) wrong(name, "must not be empty");
     }
@@ -50,6 +51,9 @@ class Checker {
     if (empty(other)) wrong(name, "needs " + flag_of(*find_setting(other)));
   }
 
+  std::string endpoint() const {
+    return given("endpoint") ? text("endpoint") : default_endpoint(run_dir());
+  }
   std::string run_dir() const { return empty("run-dir") ? place_.run_dir : text("run-dir"); }
 
   // Names are parts of file names and of what is printed.
@@ -70,9 +74,11 @@ class Checker {
                             " of a-z, 0-9, _ and -, got \"" + *tenant + '"');
       } else if (*tenant == kLocalTenant || std::find(tenants.begin(), tenant, *tenant) != tenant) {
         wrong("tenant", '"' + *tenant + "\" is there already");
+      } else if (tenant_endpoint(run_dir(), *tenant) == endpoint()) {
+        wrong("endpoint", "is the socket of the tenant \"" + *tenant + '"');
       } else {
-        const Status endpoint = check_endpoint(tenant_endpoint(run_dir(), *tenant));
-        if (!endpoint.ok()) wrong("tenant", endpoint.error().message, endpoint.error().code);
+        const Status good = check_endpoint(tenant_endpoint(run_dir(), *tenant));
+        if (!good.ok()) wrong("tenant", good.error().message, good.error().code);
       }
     }
   }
@@ -81,9 +87,10 @@ class Checker {
     if (!empty("run-dir") && !text("run-dir").starts_with('/')) {
       return wrong("run-dir", "must be an absolute path, got \"" + text("run-dir") + '"');
     }
-    const bool own = given("endpoint");
-    const Status good = check_endpoint(own ? text("endpoint") : default_endpoint(run_dir()));
-    if (!good.ok()) wrong(own ? "endpoint" : "run-dir", good.error().message, good.error().code);
+    const Status good = check_endpoint(endpoint());
+    if (!good.ok()) {
+      wrong(given("endpoint") ? "endpoint" : "run-dir", good.error().message, good.error().code);
+    }
   }
 
   void check_http() {
@@ -98,6 +105,9 @@ class Checker {
     const auto local = is_local_address(address);
     if (!local.ok()) {
       wrong("http", local.error().message);
+    } else if (address.starts_with(kUnixAddress) &&
+               "ipc://" + address.substr(kUnixAddress.size()) == endpoint()) {
+      wrong("http", "is the socket that ZeroMQ clients connect to");
     } else if (!*local && empty("http-keys")) {
       wrong("http", address + " can be reached from other machines; that needs --http-keys");
     }
@@ -111,8 +121,11 @@ class Checker {
     }
     if (!given("tcp")) return;
     const auto address = parse_tcp_address(with_host(text("tcp")));
-    if (!address.ok())
+    if (!address.ok()) {
       wrong("tcp", "must be ADDRESS:PORT such as 127.0.0.1:8179, got \"" + text("tcp") + '"');
+    } else if (address->port != 0 && with_host(text("tcp")) == with_host(text("http"))) {
+      wrong("tcp", "is the address of --http");
+    }
   }
 
   const Values& values_;

@@ -16,9 +16,9 @@ struct Place {
   bool inherits_sockets = false;
 };
 
-// What is wrong with values that are each taken by check(): names and number of tenants, addresses
-// and endpoints, settings that need another one, texts that may not be empty. All of it, the fields
-// being the origins.
+// What is wrong with values that are each taken by check(): a model that is missing, names and
+// number of tenants, addresses and endpoints, settings that need another one, texts that may not be
+// empty. All of it, the fields being the origins.
 std::vector<Error> find_contradictions(const Values& values, const Place& place);
 
 }  // namespace cascade::config

@@ -266,6 +266,13 @@ Result<int> run_daemon(const ParsedOptions& parsed, Surroundings& around,
   Compute compute(options.threads);
   ZmqContext context;
   const std::vector<std::string> endpoints = endpoints_of(options);
+  std::vector<SocketFile> sockets;
+  for (const std::string& endpoint : endpoints) {
+    // The others are the service manager's.
+    if (!around.sockets.find_ipc(endpoint)) sockets.emplace_back(endpoint);
+    sockets.emplace_back(wire::events_endpoint(endpoint));
+  }
+  for (const SocketFile& socket : sockets) RETURN_IF_ERROR(socket.check_free());
   ASSIGN_OR_RETURN(std::unique_ptr<HttpDoor> http,
                    HttpDoor::open(options, around.sockets.take_others(endpoints), context));
   std::optional<CurveDoor> tcp;
@@ -278,12 +285,6 @@ Result<int> run_daemon(const ParsedOptions& parsed, Surroundings& around,
                                    context, compute, compute.pool));
   auto service = std::make_unique<Service>(parsed, context, http.get(), std::move(tcp), *host,
                                            compute, around);
-  std::vector<SocketFile> sockets;
-  for (const std::string& endpoint : endpoints) {
-    // The others are the service manager's.
-    if (!around.sockets.find_ipc(endpoint)) sockets.emplace_back(endpoint);
-    sockets.emplace_back(wire::events_endpoint(endpoint));
-  }
   int exit_code = service->run([&] {
     for (SocketFile& socket : sockets) socket.remember();
     // The other tenants' are for who runs the daemon to give away.

@@ -25,9 +25,6 @@ Result<http::ApiKeys> read_keys(const std::string& path) {
     return invalid_argument("--http-keys",
                             path + ": " + keys.error().field + ": " + keys.error().message);
   }
-  if (keys->empty()) {
-    return invalid_argument("--http-keys", path + " has no key: see cascadectl key new");
-  }
   return keys;
 }
 
@@ -51,10 +48,14 @@ Result<std::unique_ptr<HttpDoor>> HttpDoor::open(const DaemonOptions& options,
   if (options.http_address.empty() && inherited.empty()) return std::unique_ptr<HttpDoor>();
   HttpOptions http_options;
   auto keys = read_keys(options.http_keys_file);
+  if (keys.ok() && keys->are_asked() && keys->empty()) {
+    keys = invalid_argument("--http-keys",
+                            options.http_keys_file + " has no key: see cascadectl key new");
+  }
   auto listener = open_listener(options.http_address, inherited);
   if (!keys.ok()) return keys.error();
   if (!listener.ok()) return listener.error();
-  if (!listener->is_local() && keys->empty()) {
+  if (!listener->is_local() && !keys->are_asked()) {
     return invalid_argument(
         "--http-keys", "is needed: " + listener->address() + " can be reached from other machines");
   }
@@ -92,12 +93,15 @@ void HttpDoor::when_serving(std::function<void()> on_serving) {
 
 Status HttpDoor::reload_keys(const std::string& file, std::vector<std::string>& new_tenants) {
   ASSIGN_OR_RETURN(http::ApiKeys keys, read_keys(file));
-  if (keys.empty() && !listener_.is_local()) {
+  if (!keys.are_asked() && !listener_.is_local()) {
     return invalid_argument(
         "--http-keys", "is needed: " + listener_.address() + " can be reached from other machines");
   }
-  if (keys.empty() && !options_.keys->get()->empty()) {
+  if (!keys.are_asked() && options_.keys->get()->are_asked()) {
     return invalid_argument("--http-keys", "to ask for no keys any more takes a restart");
+  }
+  if (keys.are_asked() && keys.empty()) {
+    spdlog::warn("{} has no key any more: nobody may use HTTP", file);
   }
   for (const std::string& tenant : keys.tenants()) {
     if (tenant != kLocalTenant && !tenants_.contains(tenant)) new_tenants.push_back(tenant);

@@ -44,7 +44,8 @@ void log_load(const LoadReport& load, size_t packed_bytes) {
 Result<std::unique_ptr<Store>> open_store(const DaemonOptions& options, const std::string& folder) {
   if (folder.empty()) {
     spdlog::warn(
-        "no --state-dir, and no STATE_DIRECTORY, XDG_STATE_HOME or HOME to derive it from: "
+        "no --state-dir, and no STATE_DIRECTORY, XDG_STATE_HOME or HOME of this user to derive it "
+        "from: "
         "chunks, K and V, and packed weights are not kept for the next start");
     return std::unique_ptr<Store>();
   }

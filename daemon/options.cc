@@ -49,7 +49,7 @@ std::string default_run_dir() {
   }
   const bool root = ::geteuid() == 0;
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  if (!root && runtime != nullptr && *runtime != '\0') return std::string(runtime) + "/cascaded";
+  if (!root && runtime != nullptr && *runtime == '/') return std::string(runtime) + "/cascaded";
   if (root || is_own(kSystemRunDir)) return kSystemRunDir;
   return "/tmp/cascaded-" + std::to_string(::geteuid());
 }
@@ -216,12 +216,10 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   std::vector<Error>& problems = parsed.configuration.problems;
   const config::Values& values = parsed.configuration.values;
   if (problems.empty()) {
-    if (!values.contains("model")) {
-      problems.push_back(
-          invalid_argument("--model", "is missing: the folder of the model to serve"));
-    }
     // A socket that the process inherits is in the place of the address.
-    const config::Place place = {default_run_dir(), std::getenv("LISTEN_FDS") != nullptr};
+    const char* inherited = std::getenv("LISTEN_FDS");
+    const config::Place place = {default_run_dir(),
+                                 inherited != nullptr && std::atoi(inherited) > 0};
     std::ranges::move(config::find_contradictions(values, place), std::back_inserter(problems));
   }
   if (problems.empty()) {

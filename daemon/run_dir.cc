@@ -39,6 +39,10 @@ Result<RunDir> RunDir::open(std::string path) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return io_error(path, errno);
   struct stat info = {};
+  if (::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode) && info.st_uid != 0 &&
+      info.st_uid != ::geteuid()) {
+    return invalid_argument(path, "is a link of another user");
+  }
   if (::stat(path.c_str(), &info) != 0) return io_error(path, errno);
   if (!S_ISDIR(info.st_mode)) return invalid_argument(path, "is not a folder");
   if (info.st_uid != ::geteuid()) return invalid_argument(path, "belongs to another user");
@@ -64,6 +68,14 @@ RunDir::~RunDir() {
 }
 
 SocketFile::SocketFile(const std::string& endpoint) : path_(endpoint.substr(kIpc.size())) {}
+
+Status SocketFile::check_free() const {
+  struct stat info = {};
+  if (::lstat(path_.c_str(), &info) != 0) return {};
+  if (!S_ISSOCK(info.st_mode)) return invalid_argument(path_, "is there, and is no socket");
+  if (!is_served(path_)) return {};
+  return Error{ErrorCode::kConflict, path_, "somebody listens there already"};
+}
 
 void SocketFile::remember() {
   identity_ = identity_of(path_);

@@ -16,9 +16,10 @@ class RunDir {
  public:
   // Creates `path` with mode 0700 if it does not exist, and locks it. A ZeroMQ bind on an ipc
   // endpoint takes a socket over silently, so the lock is what keeps two daemons apart.
-  // A link to a folder counts as that folder; the lock must be a file of its own.
-  // Errors: kIo, kNotFound for a link to nothing; kInvalidArgument if it is not a folder, belongs
-  // to somebody else or is open to others' writing; kConflict if another daemon has it.
+  // A link to a folder, of this user or of root, counts as that folder; the lock must be a file of
+  // its own. Errors: kIo, kNotFound for a link to nothing; kInvalidArgument if it is not a folder,
+  // it or the link belongs to somebody else, or it is open to others' writing; kConflict if another
+  // daemon has it.
   static Result<RunDir> open(std::string path);
 
   RunDir(RunDir&& other) noexcept;
@@ -37,6 +38,10 @@ class SocketFile {
   // `endpoint` as check_endpoint() wants it.
   explicit SocketFile(const std::string& endpoint);
 
+  // Whether the process may listen there: ZeroMQ takes the place of whatever has the name, in
+  // silence. Errors, field = the path: kConflict if somebody listens; kInvalidArgument if it is no
+  // socket.
+  Status check_free() const;
   // The process listens on it now.
   void remember();
   // Lets the group connect that the folder is shared with: one of mode 0750 (group reads, others

@@ -1,6 +1,7 @@
 // A key pair and an allow-list from their files.
 #include "daemon/tcp_door.h"
 
+#include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -35,9 +36,6 @@ Result<curve::AllowList> read_clients(const std::string& path) {
     return invalid_argument("--tcp-clients",
                             path + ": " + list.error().field + ": " + list.error().message);
   }
-  if (list->empty()) {
-    return invalid_argument("--tcp-clients", path + " has no client: see cascadectl key allow");
-  }
   return list;
 }
 
@@ -46,6 +44,10 @@ Result<curve::AllowList> read_clients(const std::string& path) {
 Result<CurveDoor> open_tcp_door(const DaemonOptions& options) {
   ASSIGN_OR_RETURN(const curve::KeyPair keys, read_key(options.tcp_key_file));
   ASSIGN_OR_RETURN(curve::AllowList list, read_clients(options.tcp_clients_file));
+  if (list.empty()) {
+    return invalid_argument("--tcp-clients",
+                            options.tcp_clients_file + " has no client: see cascadectl key allow");
+  }
   CurveDoor door = {/*default_model=*/"", "tcp://" + options.tcp_address, keys.secret_key,
                     list.tenants(), std::make_shared<Live<curve::AllowList>>()};
   door.clients->set(std::move(list));
@@ -58,6 +60,7 @@ Status reload_tcp_clients(const CurveDoor& door, const std::string& file,
   for (const std::string& tenant : list.tenants()) {
     if (!door.tenants.contains(tenant)) new_tenants.push_back(tenant);
   }
+  if (list.empty()) spdlog::warn("{} has no client any more: nobody may use TCP", file);
   door.clients->set(std::move(list));
   return {};
 }

@@ -41,7 +41,7 @@ bool scales_finite(std::span<const WeightBlock> blocks) {
                              [](const WeightBlock& block) { return is_finite_f16(block.scale); });
 }
 
-// False if a value of the tensor is not finite.
+// False if a value of the tensor is not finite, or would not be in the matrix.
 bool pack_panel(const Tensor& tensor, const PackJob& job, size_t panel, uint8_t* out) {
   bool finite = true;
   const int k = job.matrix->k;
@@ -64,7 +64,8 @@ bool pack_panel(const Tensor& tensor, const PackJob& job, size_t panel, uint8_t*
     for (int i = 0; i < count; ++i) {
       read_elements(tensor, tensor.file_row(begin + first + i) * k, k, values + size_t(i) * k);
     }
-    finite &= all_finite(std::span(values, size_t(count) * size_t(k)));
+    const std::span<const float> all(values, size_t(count) * size_t(k));
+    finite &= job.matrix->type == WeightType::kBf16 ? all_finite_in_bf16(all) : all_finite(all);
   };
   pack_panel(*job.matrix, rows, read, out);
   return finite;
@@ -217,7 +218,9 @@ Digest TensorDigest::finish() const {
 }
 
 Error not_finite(const std::string& tensor) {
-  return data_corrupt(tensor, "has values that are infinite or no numbers: its file is damaged");
+  return data_corrupt(tensor,
+                      "has values that are infinite, no numbers, or beyond the type that weights "
+                      "are packed as: its file is damaged");
 }
 
 Status pack_tensors(std::span<const NamedTensor> tensors, std::span<const PackJob> jobs,

@@ -56,8 +56,9 @@ class TensorDigest {
                                   std::span<const PackJob> jobs, TensorDigest* digest,
                                   PackedSink& sink, ThreadPool& pool);
 
-// kDataCorrupt: a value of the tensor is infinite or a NaN. One such weight makes every logit one,
-// and where activations are quantised what comes of it looks like any other answer.
+// kDataCorrupt: a value of the tensor is infinite or a NaN, or becomes so in bf16. One such weight
+// makes every logit one, and where activations are quantised what comes of it looks like any other
+// answer.
 Error not_finite(const std::string& tensor);
 
 // The digest alone.

@@ -67,6 +67,17 @@ Status make_folders(FileCalls& calls, const std::string& path) {
   return is_there && errno == EACCES ? Status() : synced;
 }
 
+// Whether this user may write to the folder, or to the nearest one above it that is there.
+bool can_be_made(std::string path) {
+  const auto may = [&](int what) {
+    return ::faccessat(AT_FDCWD, path.c_str(), what, AT_EACCESS) == 0;
+  };
+  while (!may(F_OK) && errno == ENOENT && path.size() > 1) {
+    path.resize(std::max(path.rfind('/'), size_t{1}));
+  }
+  return may(W_OK);
+}
+
 std::string default_state_dir() {
   const auto variable = [](const char* name) {
     const char* value = std::getenv(name);
@@ -80,7 +91,8 @@ std::string default_state_dir() {
     return state + "/cascade";
   }
   const std::string home = variable("HOME");
-  return home.empty() ? "" : home + "/.local/state/cascade";
+  const std::string path = home + "/.local/state/cascade";
+  return home.empty() || !can_be_made(path) ? "" : path;
 }
 
 Status check_state_directory(FileCalls& calls, const std::string& path) {

@@ -17,9 +17,10 @@ inline constexpr char kUnfinishedBackup[] = "/backup.unfinished";
 Status make_folders(FileCalls& calls, const std::string& path);
 
 // Where the daemon keeps its state unless it is told: $STATE_DIRECTORY of systemd (the first of a
-// list), else $XDG_STATE_HOME/cascade, else ~/.local/state/cascade; empty if there is none of them.
-// Only absolute paths count, as the XDG specification has it. Reads the environment: not while
-// another thread changes it.
+// list), else $XDG_STATE_HOME/cascade, else ~/.local/state/cascade, where a home that this user
+// cannot write to (/nonexistent, /) is none; empty if there is none of them. Only absolute paths
+// count, as the XDG specification has it. Reads the environment: not while another thread changes
+// it.
 std::string default_state_dir();
 
 // Whether `path` is a state directory of ours, to be called by who does not want to make one.

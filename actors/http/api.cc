@@ -57,7 +57,7 @@ std::optional<ApiError> Api::admit(HttpCall& call, bool check_host) const {
       found && (match.action == http::Action::kHealth || match.action == http::Action::kDashboard);
   call.tenant = kLocalTenant;
   const auto keys = options_.keys->get();
-  if (!keys->empty() && !open) {
+  if (keys->are_asked() && !open) {
     const auto tenant = keys->tenant_of(request.key);
     if (!tenant || !link_.has_tenant(*tenant)) {
       ApiError error = request_error(401, "invalid_api_key",

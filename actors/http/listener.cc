@@ -55,16 +55,6 @@ Result<std::string> bound_address(int descriptor) {
   return (bound.address().is_v6() ? "[" + ip + "]" : ip) + ":" + std::to_string(bound.port());
 }
 
-// Whether a server answers at the socket file.
-bool is_served(const sockaddr_un& address) {
-  const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (probe < 0) return false;
-  const bool connected =
-      ::connect(probe, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
-  ::close(probe);
-  return connected;
-}
-
 }  // namespace
 
 Result<HttpListener> HttpListener::open(const std::string& address) {
@@ -79,7 +69,7 @@ Result<HttpListener> HttpListener::open(const std::string& address) {
     std::memcpy(name.sun_path, path.data(), path.size());
     struct stat status {};
     const bool socket = ::lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
-    if (socket && !is_served(name)) ::unlink(path.c_str());
+    if (socket && !is_served(path)) ::unlink(path.c_str());
     listener.descriptor_ = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (listener.descriptor_ < 0) return io_error("cannot make a socket", errno);
     RETURN_IF_ERROR(bind_and_listen(listener.descriptor_, reinterpret_cast<sockaddr*>(&name),

@@ -40,6 +40,12 @@ config::Configuration read(const ConfigOptions& options) {
   config::Configuration configuration;
   config::add_files(configuration, file_of(options));
   config::add_environment(configuration, environ);
+  return configuration;
+}
+
+// With what is wrong between settings, as a daemon that is told nothing else finds it.
+config::Configuration read_together(const ConfigOptions& options) {
+  config::Configuration configuration = read(options);
   if (!configuration.problems.empty()) return configuration;
   // The service manager may hold the sockets: cascaded.socket.
   configuration.problems = config::find_contradictions(
@@ -73,7 +79,7 @@ std::vector<std::string> fallback_of(const config::Setting& setting) {
 }  // namespace
 
 int run_config_check(Screen& screen, const ConfigOptions& options) {
-  const config::Configuration configuration = read(options);
+  const config::Configuration configuration = read_together(options);
   if (!print_problems(screen, configuration)) return kExitFailed;
   if (screen.json) {
     OrderedJson object;
@@ -90,7 +96,7 @@ int run_config_check(Screen& screen, const ConfigOptions& options) {
 void find_setting_problems(std::vector<std::string>& files, std::vector<std::string>& problems) {
   std::error_code ignored;
   if (!std::filesystem::exists(file_of({}), ignored)) return;
-  const config::Configuration configuration = read({});
+  const config::Configuration configuration = read_together({});
   files = configuration.files;
   for (const Error& problem : configuration.problems) problems.push_back(problem.to_string());
 }

@@ -11,7 +11,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 Values values_of(const std::map<std::string, std::vector<std::string>>& texts) {
-  Values values;
+  Values values = {{"model", {{"/m"}, "--model"}}};
   for (const auto& [name, all] : texts) {
     EXPECT_TRUE(check(*find_setting(name), all, name).ok()) << name;
     values[name] = {all, "x.toml:7: " + key_of(*find_setting(name))};
@@ -43,6 +43,27 @@ TEST(Consistency, of_no_settings_and_of_good_ones_is_given) {
                      {"tcp-clients", {"/c"}},
                      {"endpoint", {"ipc:///run/x.sock"}}}),
               IsEmpty());
+}
+
+TEST(Consistency, is_broken_by_a_model_that_is_missing) {
+  const std::vector<Error> found = find_contradictions({}, {"/run/cascaded", false});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].to_string(),
+            "invalid_argument: --model: is missing: the folder of the model to serve");
+}
+
+TEST(Consistency, is_broken_by_two_that_listen_at_one_place) {
+  const std::string own = "ipc:///run/cascaded/tenant-a.sock";
+  EXPECT_EQ(wrong({{"tenant", {"a"}}, {"endpoint", {own}}}).size(), 1u);
+  EXPECT_THAT(wrong({{"tenant", {"b"}}, {"endpoint", {own}}}), IsEmpty());
+  EXPECT_EQ(wrong({{"http", {"unix:/run/cascaded/cascaded.sock"}}}).size(), 1u);
+  EXPECT_THAT(wrong({{"http", {"unix:/run/cascaded/http.sock"}}}), IsEmpty());
+  const auto both = [](const std::string& http, const std::string& tcp) {
+    return wrong({{"http", {http}}, {"tcp", {tcp}}, {"tcp-key", {"/k"}}, {"tcp-clients", {"/c"}}});
+  };
+  EXPECT_EQ(both("8178", "127.0.0.1:8178").size(), 1u);
+  EXPECT_THAT(both("8178", "8179"), IsEmpty());
+  EXPECT_THAT(both("127.0.0.1:0", "127.0.0.1:0"), IsEmpty()) << "any port that is free";
 }
 
 TEST(Consistency, is_broken_by_texts_that_must_not_be_empty) {

@@ -129,8 +129,10 @@ TEST(Options, put_the_socket_where_the_system_or_the_user_has_it) {
   const uid_t user = 1'000'000;
   ASSERT_EQ(::seteuid(user), 0);
   EXPECT_EQ(accepted({}).run_dir, "/run/user/7/cascaded");
-  xdg.set(nullptr);
-  EXPECT_EQ(accepted({}).run_dir, "/tmp/cascaded-1000000");
+  for (const char* none : {static_cast<const char*>(nullptr), "", "relative"}) {
+    xdg.set(none);
+    EXPECT_EQ(accepted({}).run_dir, "/tmp/cascaded-1000000");
+  }
   ASSERT_EQ(::seteuid(0), 0);
 }
 
@@ -149,6 +151,13 @@ TEST(Options, keep_state_where_the_system_or_the_user_has_it) {
   }
   home.set(nullptr);
   EXPECT_EQ(accepted({}).state_dir, "");
+  if (::geteuid() != 0) return;
+  ASSERT_EQ(::seteuid(1'000'000), 0);
+  for (const char* none : {"/nonexistent", "/", "/proc/self/status"}) {
+    home.set(none);
+    EXPECT_EQ(accepted({}).state_dir, "") << "a home that is not this user's: " << none;
+  }
+  ASSERT_EQ(::seteuid(0), 0);
 }
 
 TEST(Options, refuse_wrong_values_by_name) {

@@ -287,6 +287,26 @@ TEST(SocketFile, stays_if_somebody_else_listens_there) {
   EXPECT_TRUE(fs::exists(path));
 }
 
+TEST(SocketFile, is_free_unless_somebody_listens_or_it_is_something_else) {
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() / "s.sock";
+  const SocketFile file("ipc://" + path);
+  EXPECT_TRUE(file.check_free().ok());
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path.copy(address.sun_path, path.size());
+  const int listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(listener, 1), 0);
+  EXPECT_EQ(file.check_free().error().code, ErrorCode::kConflict);
+  ::close(listener);
+  EXPECT_TRUE(file.check_free().ok()) << "who made it has gone";
+  fs::remove(path);
+  folder.write("s.sock", "precious");
+  EXPECT_EQ(file.check_free().error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(file.check_free().error().field, path);
+}
+
 TEST(SocketFile, is_a_socket) {
   const testing::TemporaryFolder folder;
   const fs::path path = folder.write("s.sock", "content");

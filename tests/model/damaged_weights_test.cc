@@ -53,6 +53,28 @@ TEST(DamagedWeights, values_that_are_not_finite_are_an_error_of_their_tensor) {
   expect_refused("model.norm.weight", "output_norm.weight", kGgmlF32, kInfinity);
 }
 
+TEST(DamagedWeights, the_largest_numbers_are_an_error_in_bf16_only) {
+  REQUIRE_SHARED("fixtures/llama-mha/model.safetensors");
+  const fs::path source = model_dir("llama-mha");
+  const std::string name = "model.layers.1.mlp.down_proj.weight";
+  PlainTensors tensors = read_tensors(source);
+  TemporaryFolder folder;
+  ThreadPool pool(2);
+  const auto load_as = [&](WeightType type, float value) {
+    tensors.at(name).values[5] = value;
+    write_folder(source, tensors, folder.path());
+    return load_model(folder.path(), {.weight_type = type, .kv_type = KvType::kF32}, pool);
+  };
+  constexpr float kLargest = std::numeric_limits<float>::max();
+  for (const WeightType type : {WeightType::kF32, WeightType::kInt8, WeightType::kInt4}) {
+    EXPECT_TRUE(load_as(type, -kLargest).ok()) << to_string(type);
+  }
+  EXPECT_TRUE(load_as(WeightType::kBf16, 0x1.fep127f).ok());
+  const auto beyond = load_as(WeightType::kBf16, -kLargest);
+  ASSERT_FALSE(beyond.ok());
+  EXPECT_EQ(beyond.error().field, name);
+}
+
 // 1e9 / 127 is beyond f16.
 TEST(DamagedWeights, scales_of_blocks_that_are_not_finite_are_an_error_of_their_tensor) {
   REQUIRE_SHARED("fixtures/llama-mha/model.safetensors");

@@ -88,15 +88,18 @@ class Reload(unittest.TestCase):
                 self.assertEqual(status(first), 401, "it is not in the file any more")
                 self.assertEqual(status(stranger), 401, "a new tenant takes a restart")
                 self.assertIn("the tenant eve is new", serving.log())
-                serving.config_path.write_text("")  # where they were given by a file
-                keys.write_text("")
+                keys.write_text("# revoked\n")
                 self.reload(serving)
-                self.assertEqual(status(second), 200)
+                self.assertEqual(status(second), 401, "the last key is revoked")
                 self.assertEqual(status(None), 401, "no port is opened to everybody by a reload")
+                self.assertIn("nobody may use HTTP", serving.log())
+                third = self.new_key("local", keys)
+                self.reload(serving)
+                self.assertEqual(status(third), 200)
                 keys.write_text("nonsense\n")
                 self.reload(serving)
                 self.assertIn("keys stay as they were", serving.log())
-                self.assertEqual(status(second), 200)
+                self.assertEqual(status(third), 200)
 
 
     def test_a_signal_while_it_loads_waits_for_that(self):

@@ -120,6 +120,18 @@ class Tcp(unittest.TestCase):
         self.assertNotEqual(key("revoke", gone, "--file", self.clients, check=False).returncode, 0)
         self.assertIn(kept, self.clients.read_text())
 
+    def test_the_last_key_can_be_revoked(self):
+        last = self.allow("last", "local")
+        with Service(*self.options, folder=self.folder, config="") as service:
+            with self.client("last") as client:
+                client.status()
+                key("revoke", last, "--file", self.clients)
+                service.process.send_signal(1)  # SIGHUP
+                service.wait_for_log("nobody may use TCP")
+                service.wait_for_log("reloaded")
+                with self.assertRaisesRegex(cascade_llm.CascadeError, "revoked"):
+                    client.status()
+
     def test_clients_may_not_choose_their_names(self):
         self.allow("friend", "local")
         public, secret = zmq.auth.load_certificate(self.folder / "friend")

@@ -10,6 +10,7 @@ Result<ApiKeys> ApiKeys::parse(std::string_view text) {
   ASSIGN_OR_RETURN(const std::vector<KeyLine> lines,
                    parse_key_lines(text, "the SHA-256 of its key"));
   ApiKeys keys;
+  keys.asked_ = true;
   for (const KeyLine& line : lines) {
     const auto hash = Digest::from_hex(line.key);
     if (!hash) {

@@ -19,6 +19,8 @@ class ApiKeys {
   // Errors: kInvalidArgument, field "line N".
   static Result<ApiKeys> parse(std::string_view text);
 
+  // Whether a key is needed: they were read. Without an entry nobody has one.
+  bool are_asked() const { return asked_; }
   bool empty() const { return entries_.empty(); }
   std::set<std::string> tenants() const;
   // The tenant whose key this is. Takes the same time for every key that is none.
@@ -30,6 +32,7 @@ class ApiKeys {
     Digest hash;
   };
   std::vector<Entry> entries_;
+  bool asked_ = false;
 };
 
 // A new key: "sk-cascade-" and 64 hexadecimal digits from the system's generator.
