@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -101,6 +102,11 @@ bool is_served(const std::string& path) {
   const bool is_full = connected != 0 && errno == EAGAIN;
   ::close(probe);
   return connected == 0 || is_full;
+}
+
+bool is_own_folder(const std::string& path) {
+  struct stat info {};
+  return ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid();
 }
 
 std::string default_endpoint(const std::string& run_dir) {

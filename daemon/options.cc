@@ -2,7 +2,6 @@
 // here.
 #include "daemon/options.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 
@@ -35,11 +34,6 @@ std::string folder_of_systemd(const char* name) {
   return std::string(folders).substr(0, std::string_view(folders).find(':'));
 }
 
-bool is_own(const std::string& folder) {
-  struct stat info {};
-  return ::lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid();
-}
-
 // The system's for its own daemon, whoever starts that; else one of the user. Clients look at the
 // same places. Where nobody made a folder of the user's, and nobody else can take the name's place:
 // /tmp is sticky, and RunDir opens no folder that belongs to others.
@@ -50,7 +44,7 @@ std::string default_run_dir() {
   const bool root = ::geteuid() == 0;
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   if (!root && runtime != nullptr && *runtime == '/') return std::string(runtime) + "/cascaded";
-  if (root || is_own(kSystemRunDir)) return kSystemRunDir;
+  if (root || is_own_folder(kSystemRunDir)) return kSystemRunDir;
   return "/tmp/cascaded-" + std::to_string(::geteuid());
 }
 

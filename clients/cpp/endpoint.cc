@@ -2,7 +2,6 @@
 #include "clients/cpp/endpoint.h"
 
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -10,6 +9,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+
+#include "base/endpoint.h"
 
 namespace cascade::client {
 namespace {
@@ -48,13 +49,6 @@ Status probe_path(const std::string& path) {
   return unreachable(reason(problem));
 }
 
-// Whether it is a folder that belongs to this user: names in /tmp are everybody's.
-bool is_own(const std::string& folder) {
-  struct stat info {};
-  return ::lstat(folder.c_str(), &info) == 0 && S_ISDIR(info.st_mode) &&
-         info.st_uid == ::geteuid();
-}
-
 }  // namespace
 
 Error unreachable(std::string message) {
@@ -81,7 +75,9 @@ std::string default_endpoint() {
   const std::string temporary = "/tmp/cascaded-" + std::to_string(::geteuid());
   const std::string path = temporary + "/cascaded.sock";
   std::error_code error;
-  if (is_own(temporary) && std::filesystem::exists(path, error)) return std::string(kIpc) + path;
+  if (is_own_folder(temporary) && std::filesystem::exists(path, error)) {
+    return std::string(kIpc) + path;
+  }
   return std::string(kIpc) + kSystemSocket;
 }
 

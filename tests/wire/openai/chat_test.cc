@@ -252,6 +252,16 @@ TEST(OpenAiChat, calls_are_streamed_with_index_id_and_name_first) {
   EXPECT_EQ(calls[3]["function"]["arguments"], "{}");
 }
 
+// What the parts of an answer say that has no calls.
+std::string text_of(const std::vector<AnswerPart>& parts) {
+  std::string text;
+  for (const AnswerPart& part : parts) {
+    EXPECT_TRUE(part.calls.empty());
+    text += part.text;
+  }
+  return text;
+}
+
 TEST(OpenAiChat, what_only_looks_like_a_call_is_text_however_it_is_cut) {
   Random random(testing::test_seed());
   for (const std::string text :
@@ -260,18 +270,12 @@ TEST(OpenAiChat, what_only_looks_like_a_call_is_text_however_it_is_cut) {
     for (int round = 0; round < 20; ++round) {
       ToolCallParser parser(/*parallel=*/true);
       std::string got;
-      const auto add = [&](const std::vector<AnswerPart>& parts) {
-        for (const AnswerPart& part : parts) {
-          EXPECT_TRUE(part.calls.empty());
-          got += part.text;
-        }
-      };
       for (size_t at = 0; at < text.size();) {
         const size_t n = 1 + random.below(text.size() - at);
-        add(parser.push(std::string_view(text).substr(at, n)));
+        got += text_of(parser.push(std::string_view(text).substr(at, n)));
         at += n;
       }
-      add(parser.finish());
+      got += text_of(parser.finish());
       // White space at the end may be the beginning of a call.
       EXPECT_EQ(got, text) << text;
     }
@@ -317,14 +321,8 @@ TEST(OpenAiChat, many_calls_whose_strings_never_end_are_text) {
   for (int i = 0; i < 40'000; ++i) text += R"(<tool_call>\"</tool_call>)";
   ToolCallParser parser(/*parallel=*/true);
   std::string got;
-  const auto add = [&](const std::vector<AnswerPart>& parts) {
-    for (const AnswerPart& part : parts) {
-      EXPECT_TRUE(part.calls.empty());
-      got += part.text;
-    }
-  };
-  for (size_t at = 0; at < text.size(); at += 5) add(parser.push(text.substr(at, 5)));
-  add(parser.finish());
+  for (size_t at = 0; at < text.size(); at += 5) got += text_of(parser.push(text.substr(at, 5)));
+  got += text_of(parser.finish());
   EXPECT_TRUE(got == text);
 }
 
