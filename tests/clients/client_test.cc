@@ -74,7 +74,7 @@ TEST(Endpoint, default_is_a_folder_in_tmp_only_if_it_is_the_users) {
   if (::geteuid() != 0) GTEST_SKIP() << "gives a folder to another user";
   ::unsetenv("CASCADE_ENDPOINT");
   ::unsetenv("XDG_RUNTIME_DIR");
-  const uid_t user = 2'000'000 + static_cast<uid_t>(::getpid());
+  const uid_t user = 20'010 + static_cast<uid_t>(::getpid()) % 5'000;
   const std::filesystem::path folder = "/tmp/cascaded-" + std::to_string(user);
   std::filesystem::create_directories(folder / "cascaded.sock");
   const auto seen = [&] {

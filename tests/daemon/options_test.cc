@@ -101,6 +101,8 @@ TEST(Options, take_an_endpoint_of_its_own) {
   EXPECT_EQ(options.run_dir, "/r");
 }
 
+constexpr uid_t kOtherUser = 20'001;
+
 // Sets a variable of the environment, or takes it away, for one test.
 class Environment {
  public:
@@ -126,12 +128,11 @@ TEST(Options, put_the_socket_where_the_system_or_the_user_has_it) {
   const bool root = ::geteuid() == 0;
   EXPECT_EQ(accepted({}).run_dir, root ? "/run/cascaded" : "/run/user/7/cascaded");
   if (!root) return;
-  const uid_t user = 1'000'000;
-  ASSERT_EQ(::seteuid(user), 0);
+  if (::seteuid(kOtherUser) != 0) GTEST_SKIP() << "there is no other user here";
   EXPECT_EQ(accepted({}).run_dir, "/run/user/7/cascaded");
   for (const char* none : {static_cast<const char*>(nullptr), "", "relative"}) {
     xdg.set(none);
-    EXPECT_EQ(accepted({}).run_dir, "/tmp/cascaded-1000000");
+    EXPECT_EQ(accepted({}).run_dir, "/tmp/cascaded-20001");
   }
   ASSERT_EQ(::seteuid(0), 0);
 }
@@ -152,7 +153,7 @@ TEST(Options, keep_state_where_the_system_or_the_user_has_it) {
   home.set(nullptr);
   EXPECT_EQ(accepted({}).state_dir, "");
   if (::geteuid() != 0) return;
-  ASSERT_EQ(::seteuid(1'000'000), 0);
+  if (::seteuid(kOtherUser) != 0) GTEST_SKIP() << "there is no other user here";
   for (const char* none : {"/nonexistent", "/", "/proc/self/status"}) {
     home.set(none);
     EXPECT_EQ(accepted({}).state_dir, "") << "a home that is not this user's: " << none;

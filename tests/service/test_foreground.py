@@ -22,7 +22,7 @@ class WithoutAnything(unittest.TestCase):
         for path in (folder, *folder.rglob("*")):
             path.chmod(0o755)
         self.folder = folder
-        self.user = 4_000_000 + os.getpid()
+        self.user = 35_010 + os.getpid() % 5_000
         self.run_dir = pathlib.Path(f"/tmp/cascaded-{self.user}")
         self.addCleanup(shutil.rmtree, self.run_dir, ignore_errors=True)
 

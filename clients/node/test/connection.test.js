@@ -77,7 +77,7 @@ test('a folder in /tmp is looked at only if it is the user\'s',
   { skip: process.geteuid() === 0 ? false : 'gives a folder to another user' }, (t) => {
     const kept = { ...process.env };
     const { geteuid } = process;
-    const user = 3_000_000 + process.pid;
+    const user = 30_010 + (process.pid % 5_000);
     const folder = `/tmp/cascaded-${user}`;
     t.after(() => {
       process.env = kept;

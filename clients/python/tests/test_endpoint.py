@@ -41,7 +41,7 @@ class DefaultTest(unittest.TestCase):
 
     @unittest.skipUnless(os.geteuid() == 0, "gives a folder to another user")
     def test_a_folder_of_the_user_s_own_in_tmp_comes_before_the_system_s(self) -> None:
-        user = 1_000_000 + os.getpid()
+        user = 25_010 + os.getpid() % 5_000
         folder = Path(f"/tmp/cascaded-{user}")
         folder.mkdir()
         self.addCleanup(shutil.rmtree, folder)
