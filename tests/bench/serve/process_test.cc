@@ -66,6 +66,8 @@ TEST(ServeProcess, a_program_that_is_no_daemon_ends_with_its_last_words) {
 }
 
 TEST(ServeInterrupts, turn_a_signal_into_an_error_as_long_as_they_live) {
+  struct sigaction before = {};
+  ::sigaction(SIGINT, nullptr, &before);  // shells start what is in the background without it
   {
     const Interrupts interrupts;
     EXPECT_TRUE(check_interrupted().ok());
@@ -78,7 +80,7 @@ TEST(ServeInterrupts, turn_a_signal_into_an_error_as_long_as_they_live) {
   EXPECT_TRUE(check_interrupted().ok());
   struct sigaction now = {};
   ::sigaction(SIGINT, nullptr, &now);
-  EXPECT_EQ(now.sa_handler, SIG_DFL);
+  EXPECT_EQ(now.sa_handler, before.sa_handler);
 }
 
 }  // namespace
