@@ -3,10 +3,10 @@
 
 #include <chrono>
 
-#include "base/tenant.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "base/tenant.h"
 #include "wire/request_rules.h"
 
 namespace cascade {
