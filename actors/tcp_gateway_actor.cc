@@ -10,6 +10,7 @@
 #include "actors/client_queue.h"
 #include "actors/tenant_ports.h"
 #include "actors/zap_handler.h"
+#include "base/tenant.h"
 
 namespace cascade {
 namespace {
@@ -18,7 +19,6 @@ class TcpGateway {
  public:
   TcpGateway(ZmqContext& context, const CurveDoor& door, uint64_t incarnation)
       : allowed_(*door.clients),
-        tenants_(door.tenants),
         io_(1),
         zap_(io_, context, [this](const std::string& key) { return tenant_of(key).has_value(); }),
         clients_(io_, context,
@@ -30,35 +30,40 @@ class TcpGateway {
                   .watch_peers = true,
                   .curve_secret_key = door.secret_key}),
         queue_(io_, clients_, [this](const std::string& client) { report_gone(client); }),
-        scheduler_(io_, context, TenantPorts::Upstream::kScheduler, Door::kTcp, tenants_,
-                   incarnation),
-        models_(io_, context, TenantPorts::Upstream::kModels, Door::kTcp, tenants_, incarnation),
+        scheduler_(io_, context, TenantPorts::Upstream::kScheduler, Door::kTcp, incarnation),
+        models_(io_, context, TenantPorts::Upstream::kModels, Door::kTcp, incarnation),
         default_model_(door.default_model) {
     const Status bound = clients_.bind(door.endpoint);
     if (!bound.ok()) throw std::runtime_error(bound.error().to_string());
   }
 
   void run() {
-    std::exception_ptr failure;
-    const auto on_end = [&](std::exception_ptr error) {
-      if (error && !failure) failure = error;
-      if (error) io_.stop();
-    };
-    asio::co_spawn(io_, zap_.run(), on_end);
-    asio::co_spawn(io_, from_clients(), on_end);
-    asio::co_spawn(io_, queue_.run(), on_end);
-    for (const std::string& tenant : tenants_) {
-      asio::co_spawn(io_, from_scheduler(tenant), on_end);
-      asio::co_spawn(io_, from_models(tenant), on_end);
-      asio::co_spawn(io_, scheduler_.watch(tenant), on_end);
-    }
-    asio::co_spawn(io_, clients_.watch_peers([this](const std::string& gone) { lose(gone); }),
-                   on_end);
+    start(zap_.run());
+    start(from_clients());
+    start(queue_.run());
+    // Through its port comes Stop, whoever the clients are. Other tenants are added when they come.
+    add_tenant(kLocalTenant);
+    start(clients_.watch_peers([this](const std::string& gone) { lose(gone); }));
     io_.run();
-    if (failure) std::rethrow_exception(failure);
+    if (failure_) std::rethrow_exception(failure_);
   }
 
  private:
+  void start(Task<> task) {
+    asio::co_spawn(io_, std::move(task), [this](const std::exception_ptr& error) {
+      if (!error) return;
+      if (!failure_) failure_ = error;
+      io_.stop();
+    });
+  }
+
+  void add_tenant(const std::string& tenant) {
+    if (models_.add(tenant)) start(from_models(tenant));
+    if (!scheduler_.add(tenant)) return;
+    start(from_scheduler(tenant));
+    start(scheduler_.watch(tenant));
+  }
+
   std::optional<std::string> tenant_of(const std::string& key) const {
     return allowed_.get()->tenant_of(key);
   }
@@ -83,11 +88,7 @@ class TcpGateway {
     if (!tenant) {
       return refuse(client, message, {ErrorCode::kNotFound, "key", "this key was revoked"});
     }
-    if (!scheduler_.contains(*tenant)) {
-      return refuse(client, message,
-                    {ErrorCode::kUnavailable, "key",
-                     "the tenant " + *tenant + " is served after the daemon's next start"});
-    }
+    add_tenant(*tenant);
     Admission admission = admit(message, default_model_);
     if (admission.refusal) return answer(client, *std::move(admission.refusal));
     const auto known = tenant_of_client_.find(client);
@@ -151,7 +152,6 @@ class TcpGateway {
   }
 
   const Live<curve::AllowList>& allowed_;
-  const std::set<std::string> tenants_;
   asio::io_context io_;
   ZapHandler zap_;
   ZmqPort clients_;
@@ -161,6 +161,7 @@ class TcpGateway {
   const std::string default_model_;
   std::map<std::string, std::string> tenant_of_client_;  // that the scheduler has heard of
   bool stopped_ = false;
+  std::exception_ptr failure_;
 };
 
 }  // namespace

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <set>
 #include <string>
 
 #include "actors/zmq_port.h"
@@ -15,12 +14,11 @@
 namespace cascade {
 
 struct CurveDoor {
-  std::string default_model{};    // its name
-  std::string endpoint;           // "tcp://192.0.2.1:8179"
-  std::string secret_key;         // of the server, Z85
-  std::set<std::string> tenants;  // that are served; others are told to come after a restart
+  std::string default_model{};  // its name
+  std::string endpoint;         // "tcp://192.0.2.1:8179"
+  std::string secret_key;       // of the server, Z85
   // Who may connect; replaced while it serves: what a client whose key has gone asks for is
-  // refused.
+  // refused, and tenants that are new are served.
   std::shared_ptr<Live<curve::AllowList>> clients;
 };
 

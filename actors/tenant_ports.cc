@@ -13,24 +13,24 @@ constexpr int kQueueMessagesMax = 100'000;
 
 }  // namespace
 
-TenantPorts::TenantPorts(asio::io_context& io, ZmqContext& context, Upstream upstream, Door door,
-                         const std::set<std::string>& tenants, uint64_t incarnation) {
-  const bool to_models = upstream == Upstream::kModels;
-  for (const std::string& tenant : tenants) {
-    const std::string name = door_name(door, tenant);
-    ZmqPort::Options options;
-    options.type = ZMQ_DEALER;
-    options.routing_id = name;
-    options.queue_messages_max = kQueueMessagesMax;
-    Link& link = links_[tenant];
-    link.port = std::make_unique<ZmqPort>(io, context, options);
-    link.watch = std::make_unique<PeerWatch>(io, context, *link.port);
-    const Status connected = link.port->connect(to_models ? kModelsEndpoint : kSchedulerEndpoint);
-    if (!connected.ok()) throw std::runtime_error(connected.error().to_string());
-    wire::Frames hello = wire::encode({{}, wire::ActorHello{name, incarnation}});
-    hello.insert(hello.begin(), "");
-    link.port->send(to_models ? for_models("", std::move(hello)) : hello);
-  }
+bool TenantPorts::add(const std::string& tenant) {
+  if (closed_ || links_.contains(tenant)) return false;
+  const bool to_models = upstream_ == Upstream::kModels;
+  const std::string name = door_name(door_, tenant);
+  ZmqPort::Options options;
+  options.type = ZMQ_DEALER;
+  options.routing_id = name;
+  options.queue_messages_max = kQueueMessagesMax;
+  Link link;
+  link.port = std::make_unique<ZmqPort>(io_, context_, options);
+  link.watch = std::make_unique<PeerWatch>(io_, context_, *link.port);
+  const Status connected = link.port->connect(to_models ? kModelsEndpoint : kSchedulerEndpoint);
+  if (!connected.ok()) throw std::runtime_error(connected.error().to_string());
+  wire::Frames hello = wire::encode({{}, wire::ActorHello{name, incarnation_}});
+  hello.insert(hello.begin(), "");
+  link.port->send(to_models ? for_models("", std::move(hello)) : hello);
+  links_.emplace(tenant, std::move(link));
+  return true;
 }
 
 bool TenantPorts::send(const std::string& tenant, const wire::Frames& frames) {
@@ -47,6 +47,7 @@ Task<> TenantPorts::watch(const std::string& tenant) {
 }
 
 void TenantPorts::close() {
+  closed_ = true;
   for (auto& [tenant, link] : links_) {
     link.watch->close();
     link.port->close();

@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "actors/peer_watch.h"
@@ -20,19 +19,22 @@ class TenantPorts {
   // The default model's scheduler, or whoever has the other models.
   enum class Upstream { kScheduler, kModels };
 
-  // Greets it, or will once it listens. Throws std::runtime_error.
   TenantPorts(asio::io_context& io, ZmqContext& context, Upstream upstream, Door door,
-              const std::set<std::string>& tenants, uint64_t incarnation);
+              uint64_t incarnation)
+      : io_(io), context_(context), upstream_(upstream), door_(door), incarnation_(incarnation) {}
 
-  bool contains(const std::string& tenant) const { return links_.contains(tenant); }
+  // Opens the tenant's port and greets upstream, or will once that listens. False if it has one
+  // already, or after close(). Throws std::runtime_error: out of sockets or descriptors.
+  bool add(const std::string& tenant);
 
   // frames: [client][message…]; to models as for_models() makes them. False if the tenant has no
-  // port, or the scheduler takes nothing.
+  // port, or upstream takes nothing.
   bool send(const std::string& tenant, const wire::Frames& frames);
   // What comes for the tenant's clients; an empty name of the client: for the door itself. nullopt
-  // after close(). Precondition: contains(tenant). One coroutine a tenant.
+  // after close(). Precondition: the tenant was added. One coroutine a tenant.
   Task<std::optional<wire::Frames>> recv(const std::string& tenant);
-  // Throws std::runtime_error when the scheduler is gone; returns after close().
+  // Throws std::runtime_error when the scheduler is gone; returns after close(). Precondition: the
+  // tenant was added.
   Task<> watch(const std::string& tenant);
   void close();
 
@@ -41,7 +43,14 @@ class TenantPorts {
     std::unique_ptr<ZmqPort> port;
     std::unique_ptr<PeerWatch> watch;
   };
-  std::map<std::string, Link> links_;
+
+  asio::io_context& io_;
+  ZmqContext& context_;
+  const Upstream upstream_;
+  const Door door_;
+  const uint64_t incarnation_;
+  std::map<std::string, Link> links_;  // by tenant
+  bool closed_ = false;
 };
 
 }  // namespace cascade

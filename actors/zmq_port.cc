@@ -19,6 +19,9 @@ namespace {
 
 // Messages handled in a row before other coroutines of the io_context get their turn.
 constexpr int kBurstMax = 64;
+// Of a context: HTTP and TCP have two each for every tenant that has come, of whom a file of keys
+// has at most 200 (key_lines.h), and reloads may bring others.
+constexpr int kSocketsMax = 4096;
 
 [[noreturn]] void fail(const char* what) {
   throw std::runtime_error(std::string(what) + ": " + zmq_strerror(zmq_errno()));
@@ -37,6 +40,7 @@ void sent_before_received([[maybe_unused]] bool sending) {
 
 ZmqContext::ZmqContext() : context_(zmq_ctx_new()) {
   CHECK(context_ != nullptr);
+  zmq_ctx_set(context_, ZMQ_MAX_SOCKETS, kSocketsMax);
 }
 
 ZmqContext::~ZmqContext() {

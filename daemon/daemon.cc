@@ -166,9 +166,8 @@ class Service {
   }
 
   void take(ReloadPlan plan, const ParsedOptions& read) {
-    std::vector<std::string> new_tenants;
     if (http_ != nullptr) {
-      const Status keys = http_->reload_keys(plan.options.http_keys_file, new_tenants);
+      const Status keys = http_->reload_keys(plan.options.http_keys_file);
       if (!keys.ok()) {
         spdlog::error("keys stay as they were: {}", keys.error().to_string());
         std::erase_if(plan.applied,
@@ -176,12 +175,9 @@ class Service {
       }
     }
     if (tcp_) {
-      const Status clients = reload_tcp_clients(*tcp_, plan.options.tcp_clients_file, new_tenants);
+      const Status clients = reload_tcp_clients(*tcp_, plan.options.tcp_clients_file);
       if (!clients.ok())
         spdlog::error("clients stay as they were: {}", clients.error().to_string());
-    }
-    for (const std::string& tenant : new_tenants) {
-      spdlog::warn("the tenant {} is new: its keys take a restart", tenant);
     }
     for (const std::string& change : plan.applied) spdlog::info("changed: {}", change);
     for (const std::string& change : plan.refused) {

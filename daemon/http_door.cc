@@ -7,7 +7,6 @@
 #include <csignal>
 
 #include "base/file.h"
-#include "base/tenant.h"
 
 namespace cascade {
 namespace {
@@ -71,7 +70,6 @@ HttpDoor::HttpDoor(ZmqContext& context, HttpListener listener, HttpOptions optio
     : context_(context),
       listener_(std::move(listener)),
       options_(std::move(options)),
-      tenants_(options_.keys->get()->tenants()),
       supervisor_(system_clock(), {}, [this](const std::string&, const std::string& why) {
         spdlog::critical("the HTTP gateway failed too often ({}); the daemon stops", why);
         failed_ = true;
@@ -91,7 +89,7 @@ void HttpDoor::when_serving(std::function<void()> on_serving) {
   on_serving_ = std::move(on_serving);
 }
 
-Status HttpDoor::reload_keys(const std::string& file, std::vector<std::string>& new_tenants) {
+Status HttpDoor::reload_keys(const std::string& file) {
   ASSIGN_OR_RETURN(http::ApiKeys keys, read_keys(file));
   if (!keys.are_asked() && !listener_.is_local()) {
     return invalid_argument(
@@ -102,9 +100,6 @@ Status HttpDoor::reload_keys(const std::string& file, std::vector<std::string>& 
   }
   if (keys.are_asked() && keys.empty()) {
     spdlog::warn("{} has no key any more: nobody may use HTTP", file);
-  }
-  for (const std::string& tenant : keys.tenants()) {
-    if (tenant != kLocalTenant && !tenants_.contains(tenant)) new_tenants.push_back(tenant);
   }
   options_.keys->set(std::move(keys));
   return {};

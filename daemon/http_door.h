@@ -6,7 +6,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -30,9 +29,8 @@ class HttpDoor {
   HttpDoor& operator=(const HttpDoor&) = delete;
 
   // From now on the keys of the file hold; "" for none. Any thread.
-  // `new_tenants`: those of the file whose keys do not work before the next start.
   // Errors, as open(): the keys are as they were.
-  Status reload_keys(const std::string& file, std::vector<std::string>& new_tenants);
+  Status reload_keys(const std::string& file);
 
   // `on_serving` is called once requests are answered, on another thread, and again after a
   // restart. Before the scheduler is started.
@@ -49,7 +47,6 @@ class HttpDoor {
   ZmqContext& context_;
   const HttpListener listener_;
   HttpOptions options_;
-  const std::set<std::string> tenants_;  // that have a place in the gateway
   std::mutex mutex_;
   std::function<void()> on_serving_;
   std::atomic<bool> failed_{false};

@@ -1,9 +1,9 @@
 // cascaded: the service.
-#include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -11,7 +11,9 @@
 #include <functional>
 
 #include "base/failpoint.h"
+#include "base/sanitized.h"
 #include "daemon/daemon.h"
+#include "daemon/log.h"
 
 namespace {
 
@@ -19,6 +21,19 @@ namespace {
 void forbid_cores() {
   const rlimit none = {0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
+}
+
+// 4,096 connections of HTTP, and what 200 tenants with keys take at two doors, and the daemon's
+// own.
+constexpr rlim_t kFilesWanted = 8192;
+
+void raise_file_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const rlim_t wanted = std::min(limit.rlim_max, kFilesWanted);
+  if (limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = wanted;
+  ::setrlimit(RLIMIT_NOFILE, &limit);  // without it there are fewer connections
 }
 
 // Before the daemon serves nothing has to end in good order: a load leaves nothing half done.
@@ -58,20 +73,20 @@ int main(int argc, char** argv) {
     }
   }
   forbid_cores();
+  raise_file_limit();
   // Writing to what is closed, or beyond a limit of file sizes, is an error like others.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
-  spdlog::set_default_logger(spdlog::stderr_logger_mt("cascaded"));
-  spdlog::set_pattern("%Y-%m-%d %H:%M:%S.%e %l %v");
-  spdlog::set_level(spdlog::level::from_str(parsed.options.log_level));
+  cascade::set_up_log(parsed.options.log_level);
   for (const std::string& warning : parsed.configuration.warnings) spdlog::warn("{}", warning);
   try {
     const auto exit_code = run(parsed, [&] { return cascade::parse_options(argc, argv); });
     if (exit_code.ok()) return *exit_code;
-    std::fprintf(stderr, "cascaded: %s\n", exit_code.error().to_string().c_str());
+    std::fprintf(stderr, "cascaded: %s\n",
+                 cascade::sanitized(exit_code.error().to_string()).c_str());
     if (exit_code.error().field.starts_with("--")) return cascade::kExitUsage;
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "cascaded: %s\n", error.what());
+    std::fprintf(stderr, "cascaded: %s\n", cascade::sanitized(error.what()).c_str());
   }
   return cascade::kExitFailed;
 }

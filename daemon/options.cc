@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "base/endpoint.h"
+#include "base/sanitized.h"
 #include "config/consistency.h"
 #include "persist/state_directory.h"
 
@@ -220,12 +221,16 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
     parsed.options = defaults_of_machine();
     for (const auto& [name, value] : values) takers().at(name)(parsed.options, value);
     finish(values, parsed.options);
+    const auto kernels = kernels_for(parsed.options.isa);
+    if (!kernels.ok()) {
+      problems.push_back(invalid_argument(values.at("isa").origin, kernels.error().message));
+    }
   }
   for (const Error& problem : problems) {
-    std::cerr << "cascaded: " << problem.to_string() << std::endl;
+    std::cerr << "cascaded: " << sanitized(problem.to_string()) << std::endl;
   }
   for (const std::string& warning : parsed.configuration.warnings) {
-    if (line.check) std::cerr << "cascaded: warning: " << warning << std::endl;
+    if (line.check) std::cerr << "cascaded: warning: " << sanitized(warning) << std::endl;
   }
   if (line.check && problems.empty()) std::cerr << "cascaded: the settings are good" << std::endl;
   if (!problems.empty() || line.check) parsed.exit_code = problems.empty() ? 0 : kExitUsage;

@@ -49,17 +49,13 @@ Result<CurveDoor> open_tcp_door(const DaemonOptions& options) {
                             options.tcp_clients_file + " has no client: see cascadectl key allow");
   }
   CurveDoor door = {/*default_model=*/"", "tcp://" + options.tcp_address, keys.secret_key,
-                    list.tenants(), std::make_shared<Live<curve::AllowList>>()};
+                    std::make_shared<Live<curve::AllowList>>()};
   door.clients->set(std::move(list));
   return door;
 }
 
-Status reload_tcp_clients(const CurveDoor& door, const std::string& file,
-                          std::vector<std::string>& new_tenants) {
+Status reload_tcp_clients(const CurveDoor& door, const std::string& file) {
   ASSIGN_OR_RETURN(curve::AllowList list, read_clients(file));
-  for (const std::string& tenant : list.tenants()) {
-    if (!door.tenants.contains(tenant)) new_tenants.push_back(tenant);
-  }
   if (list.empty()) spdlog::warn("{} has no client any more: nobody may use TCP", file);
   door.clients->set(std::move(list));
   return {};

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "actors/tcp_gateway_actor.h"
 #include "daemon/options.h"
@@ -14,9 +13,8 @@ namespace cascade {
 // list without clients.
 Result<CurveDoor> open_tcp_door(const DaemonOptions& options);
 
-// From now on the list in `file` holds. `new_tenants`: those whose keys do not work before the next
-// start. Any thread. Errors, as open_tcp_door(): the list is as it was.
-Status reload_tcp_clients(const CurveDoor& door, const std::string& file,
-                          std::vector<std::string>& new_tenants);
+// From now on the list in `file` holds. Any thread. Errors, as open_tcp_door(): the list is as it
+// was.
+Status reload_tcp_clients(const CurveDoor& door, const std::string& file);
 
 }  // namespace cascade

@@ -2,6 +2,7 @@
 #include "wire/key_lines.h"
 
 #include <algorithm>
+#include <set>
 
 #include "wire/text_lines.h"
 
@@ -23,6 +24,7 @@ KeyLine split(std::string_view line) {
 
 Result<std::vector<KeyLine>> parse_key_lines(std::string_view text, const std::string& key_name) {
   std::vector<KeyLine> lines;
+  std::set<std::string_view> tenants;
   for (size_t number = 1; !text.empty(); ++number) {
     KeyLine line = split(take_line(text));
     if (line.tenant.empty()) continue;
@@ -32,6 +34,11 @@ Result<std::vector<KeyLine>> parse_key_lines(std::string_view text, const std::s
     }
     if (!is_tenant_name(line.tenant)) {
       return invalid_argument(line_field(number), std::string("the tenant ") + kTenantNameRule);
+    }
+    tenants.insert(line.tenant);
+    if (tenants.size() > kKeyTenantsMax) {
+      return invalid_argument(line_field(number),
+                              "is of one more than " + std::to_string(kKeyTenantsMax) + " tenants");
     }
     lines.push_back(line);
   }

@@ -11,6 +11,9 @@
 
 namespace cascade {
 
+// Of a file: a tenant that has come keeps two sockets of the daemon at each door.
+inline constexpr size_t kKeyTenantsMax = 200;
+
 struct KeyLine {
   size_t number = 0;  // of the line, from 1
   std::string_view tenant;
@@ -19,7 +22,7 @@ struct KeyLine {
 
 // Empty lines, and those that begin with '#', are left out. Views into `text`.
 // Errors: kInvalidArgument, field "line N": a line without a key (`key_name` says what is
-// expected), or a name that no tenant can have.
+// expected), a name that no tenant can have, or more than kKeyTenantsMax tenants.
 Result<std::vector<KeyLine>> parse_key_lines(std::string_view text, const std::string& key_name);
 
 // "line N".

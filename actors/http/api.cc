@@ -59,7 +59,7 @@ std::optional<ApiError> Api::admit(HttpCall& call, bool check_host) const {
   const auto keys = options_.keys->get();
   if (keys->are_asked() && !open) {
     const auto tenant = keys->tenant_of(request.key);
-    if (!tenant || !link_.has_tenant(*tenant)) {
+    if (!tenant) {
       ApiError error = request_error(401, "invalid_api_key",
                                      request.key.empty() ? "an API key is needed: Authorization: "
                                                            "Bearer KEY"
@@ -68,6 +68,7 @@ std::optional<ApiError> Api::admit(HttpCall& call, bool check_host) const {
       return error;
     }
     call.tenant = *tenant;
+    link_.add_tenant(*tenant);
   }
   if (match.result == http::RouteMatch::Result::kNoPath) {
     return request_error(404, "unknown_url", "there is no such path");

@@ -28,25 +28,20 @@ constexpr std::chrono::milliseconds kFailureWait{100};
 // Without descriptors for more connections, the next try is after so long.
 constexpr std::chrono::milliseconds kAcceptPause{50};
 
-std::set<std::string> tenants_of(const HttpOptions& options) {
-  std::set<std::string> tenants = options.keys->get()->tenants();
-  tenants.insert(kLocalTenant);
-  return tenants;
-}
-
 class HttpServer {
  public:
   HttpServer(ZmqContext& context, const HttpListener& listener, const HttpOptions& options,
              uint64_t incarnation)
       : options_(options),
         is_unix_(listener.is_unix()),
-        tenants_(tenants_of(options)),
         io_(1),
         tick_(io_),
         pause_(io_),
         end_(io_),
         acceptor_(io_),
-        link_(io_, context, tenants_, incarnation),
+        link_(
+            io_, context, incarnation, [this] { stop(); },
+            [this](const std::exception_ptr& error) { fail(error); }),
         api_(link_, options) {
     const int descriptor = ::dup(listener.descriptor());
     if (descriptor < 0) throw std::runtime_error("no descriptor for the HTTP listener");
@@ -56,18 +51,11 @@ class HttpServer {
   }
 
   void run() {
-    const auto on_end = [&](const std::exception_ptr& error) {
-      if (!error || failure_) return;
-      failure_ = error;
-      // Clients hear of it first.
-      end_.expires_after(kFailureWait);
-      end_.async_wait([this](const error_code&) { end_all(); });
+    const auto on_end = [this](const std::exception_ptr& error) {
+      if (error) fail(error);
     };
-    for (const std::string& tenant : tenants_) {
-      asio::co_spawn(io_, link_.run(tenant, [this] { stop(); }), on_end);
-      asio::co_spawn(io_, link_.run_models(tenant), on_end);
-      asio::co_spawn(io_, link_.watch(tenant), on_end);
-    }
+    // Who asks for the daemon's state, and hears of Stop. Others are added when they come.
+    link_.add_tenant(kLocalTenant);
     asio::co_spawn(io_, api_.watch_status(), on_end);
     asio::co_spawn(io_, accept(), on_end);
     asio::co_spawn(io_, tick(), on_end);
@@ -83,6 +71,14 @@ class HttpServer {
   }
 
  private:
+  void fail(const std::exception_ptr& error) {
+    if (failure_) return;
+    failure_ = error;
+    // Clients hear of it first.
+    end_.expires_after(kFailureWait);
+    end_.async_wait([this](const error_code&) { end_all(); });
+  }
+
   static int family_of(int descriptor) {
     sockaddr_storage address{};
     socklen_t size = sizeof address;
@@ -215,7 +211,6 @@ class HttpServer {
 
   const HttpOptions& options_;
   const bool is_unix_;
-  const std::set<std::string> tenants_;
   size_t bodies_bytes_ = 0;
   std::set<Connection*> connections_;
   bool stopping_ = false;

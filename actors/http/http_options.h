@@ -13,8 +13,7 @@
 namespace cascade {
 
 struct HttpOptions {
-  // Not asked for: everybody is the tenant "local". The gateway serves the tenants that have a key
-  // when it starts; a key of another tenant, set later, is refused.
+  // Not asked for: everybody is the tenant "local". May be set while the gateway serves.
   std::shared_ptr<Live<http::ApiKeys>> keys = std::make_shared<Live<http::ApiKeys>>();
   http::HostRules hosts;
   // Called on the gateway's thread when requests are first answered, again after a restart.

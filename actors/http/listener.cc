@@ -2,13 +2,11 @@
 #include "actors/http/listener.h"
 
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <boost/asio/ip/address.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <cerrno>
@@ -21,19 +19,9 @@
 namespace cascade {
 namespace {
 
-constexpr int kBacklog = 4096;         // the system's limit, mostly
-constexpr rlim_t kFilesWanted = 8192;  // 4,096 connections, and the daemon's own files
+constexpr int kBacklog = 4096;  // the system's limit, mostly
 
 using Tcp = boost::asio::ip::tcp;
-
-void raise_file_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  const rlim_t wanted = std::min(limit.rlim_max, kFilesWanted);
-  if (limit.rlim_cur >= wanted) return;
-  limit.rlim_cur = wanted;
-  ::setrlimit(RLIMIT_NOFILE, &limit);  // without it there are fewer connections
-}
 
 Status bind_and_listen(int descriptor, const sockaddr* address, size_t size,
                        const std::string& name) {
@@ -58,7 +46,6 @@ Result<std::string> bound_address(int descriptor) {
 }  // namespace
 
 Result<HttpListener> HttpListener::open(const std::string& address) {
-  raise_file_limit();
   HttpListener listener;
   ASSIGN_OR_RETURN(listener.local_, is_local_address(address));
   if (address.starts_with(kUnixAddress)) {
@@ -94,7 +81,6 @@ Result<HttpListener> HttpListener::open(const std::string& address) {
 }
 
 Result<HttpListener> HttpListener::adopt(int descriptor) {
-  raise_file_limit();
   HttpListener listener;
   listener.descriptor_ = descriptor;
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);

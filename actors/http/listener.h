@@ -11,8 +11,7 @@ namespace cascade {
 class HttpListener {
  public:
   // "127.0.0.1:8178", "[::1]:8178", "localhost:8178" (127.0.0.1), port 0 for any, or "unix:PATH".
-  // A socket file that nobody listens on is replaced. Also raises the limit of open files as far as
-  // the system allows.
+  // A socket file that nobody listens on is replaced.
   // Errors: kInvalidArgument for an address that is none; kIo if it cannot be bound.
   static Result<HttpListener> open(const std::string& address);
   // A stream socket that somebody else has bound; it is made to listen, and its file, if it has

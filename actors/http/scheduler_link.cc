@@ -116,25 +116,38 @@ void Exchange::abandon() {
   wake_.cancel();
 }
 
-SchedulerLink::SchedulerLink(asio::io_context& io, ZmqContext& context,
-                             const std::set<std::string>& tenants, uint64_t incarnation)
+SchedulerLink::SchedulerLink(asio::io_context& io, ZmqContext& context, uint64_t incarnation,
+                             std::function<void()> on_stop,
+                             std::function<void(const std::exception_ptr&)> on_failure)
     : io_(io),
-      ports_(io, context, TenantPorts::Upstream::kScheduler, Door::kHttp, tenants, incarnation),
-      models_(io, context, TenantPorts::Upstream::kModels, Door::kHttp, tenants, incarnation) {}
+      ports_(io, context, TenantPorts::Upstream::kScheduler, Door::kHttp, incarnation),
+      models_(io, context, TenantPorts::Upstream::kModels, Door::kHttp, incarnation),
+      on_stop_(std::move(on_stop)),
+      on_failure_(std::move(on_failure)) {}
 
-Task<> SchedulerLink::run(const std::string& tenant, std::function<void()> on_stop) {
+void SchedulerLink::add_tenant(const std::string& tenant) {
+  const auto on_end = [this](const std::exception_ptr& error) {
+    if (error) on_failure_(error);
+  };
+  if (models_.add(tenant)) asio::co_spawn(io_, run_models(tenant), on_end);
+  if (!ports_.add(tenant)) return;
+  asio::co_spawn(io_, run(tenant), on_end);
+  asio::co_spawn(io_, watch(tenant), on_end);
+}
+
+Task<> SchedulerLink::run(std::string tenant) {
   while (true) {
     std::optional<wire::Frames> frames = co_await ports_.recv(tenant);
     if (!frames) co_return;
     if (frames->front().empty()) {  // Stop is the only message for us
-      on_stop();
+      on_stop_();
     } else {
       deliver(*frames);
     }
   }
 }
 
-Task<> SchedulerLink::run_models(const std::string& tenant) {
+Task<> SchedulerLink::run_models(std::string tenant) {
   while (true) {
     const std::optional<wire::Frames> frames = co_await models_.recv(tenant);
     if (!frames) co_return;
@@ -156,7 +169,7 @@ void SchedulerLink::close() {
   models_.close();
 }
 
-Task<> SchedulerLink::watch(const std::string& tenant) {
+Task<> SchedulerLink::watch(std::string tenant) {
   try {
     co_await ports_.watch(tenant);
   } catch (const std::runtime_error&) {

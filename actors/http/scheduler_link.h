@@ -3,11 +3,11 @@
 
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "actors/tenant_ports.h"
@@ -59,30 +59,35 @@ class Exchange {
 
 class SchedulerLink {
  public:
-  // Greets the scheduler, or will once it listens. Throws std::runtime_error.
-  SchedulerLink(asio::io_context& io, ZmqContext& context, const std::set<std::string>& tenants,
-                uint64_t incarnation);
+  // `on_stop` is called at the scheduler's Stop. `on_failure` is called if it is gone, with a
+  // std::runtime_error; all exchanges have ended with an error then.
+  SchedulerLink(asio::io_context& io, ZmqContext& context, uint64_t incarnation,
+                std::function<void()> on_stop,
+                std::function<void(const std::exception_ptr&)> on_failure);
 
-  // Gives out what comes from other models; returns after close().
-  Task<> run_models(const std::string& tenant);
-  // Gives out what comes until Stop; then calls `on_stop` and returns. Throws std::runtime_error if
-  // the scheduler is gone; all exchanges have ended with an error then.
-  Task<> run(const std::string& tenant, std::function<void()> on_stop);
-  Task<> watch(const std::string& tenant);
-  // Ends run(), run_models() and watch() of all tenants.
+  // From now on exchanges of the tenant reach the schedulers; those of others end with an error.
+  // Does nothing for a tenant that was added, and after close(). Throws std::runtime_error: out of
+  // sockets or descriptors.
+  void add_tenant(const std::string& tenant);
+  // Nothing is given out any more; the io_context runs out of the link's work.
   void close();
 
-  bool has_tenant(const std::string& tenant) const { return ports_.contains(tenant); }
   asio::io_context& io() { return io_; }
 
  private:
   friend class Exchange;
+  // Of a tenant, until close().
+  Task<> run(std::string tenant);
+  Task<> run_models(std::string tenant);
+  Task<> watch(std::string tenant);
   void deliver(const wire::Frames& frames);
   void fail_all();
 
   asio::io_context& io_;
   TenantPorts ports_;
   TenantPorts models_;
+  const std::function<void()> on_stop_;
+  const std::function<void(const std::exception_ptr&)> on_failure_;
   std::map<std::string, Exchange*> exchanges_;  // by route
   uint64_t next_route_ = 1;
 };

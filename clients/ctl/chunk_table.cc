@@ -3,9 +3,9 @@
 
 #include <algorithm>
 
+#include "base/sanitized.h"
 #include "clients/ctl/facts.h"
 #include "clients/ctl/table.h"
-#include "clients/ctl/terminal_text.h"
 #include "clients/ctl/units.h"
 
 namespace cascade::ctl {

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/file.h"
+#include "base/sanitized.h"
 #include "base/utf8.h"
 #include "clients/cpp/endpoint.h"
 #include "clients/ctl/interrupt.h"

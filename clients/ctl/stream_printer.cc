@@ -1,7 +1,7 @@
 // Sections of a streamed answer.
 #include "clients/ctl/stream_printer.h"
 
-#include "clients/ctl/terminal_text.h"
+#include "base/sanitized.h"
 
 namespace cascade::ctl {
 namespace {

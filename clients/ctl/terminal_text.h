@@ -1,4 +1,4 @@
-// Text that somebody else wrote, made fit for a terminal: no control characters, known widths.
+// Text that somebody else wrote, made fit for a terminal: on one line, of known widths.
 #pragma once
 
 #include <string>
@@ -6,12 +6,8 @@
 
 namespace cascade::ctl {
 
-// `text` without anything that a terminal obeys: control characters (escape among them) become
-// their pictures (U+2400 and on), C1 controls and bidirectional overrides U+FFFD, as do malformed
-// bytes. Newline and tab stay; a carriage return before a newline goes.
-std::string sanitized(std::string_view text);
-
-// The same on one line: every run of white space is one space, none at the ends.
+// `text` sanitized (base/sanitized.h) and on one line: every run of white space is one space, none
+// at the ends.
 std::string one_line(std::string_view text);
 
 // Columns that sanitized text takes in a terminal: wide characters 2, combining ones 0.

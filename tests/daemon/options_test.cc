@@ -191,6 +191,18 @@ TEST(Options, refuse_wrong_values_by_name) {
   }
 }
 
+TEST(Options, show_what_a_terminal_would_obey) {
+  EXPECT_THAT(parse({"--model", "m", "--log-level", "\x1b[2J"}).err, HasSubstr("␛[2J"));
+}
+
+TEST(Options, refuse_the_instructions_of_another_processor) {
+  const char* const other = best_isa() == Isa::kNeon ? "avx2" : "neon";
+  const Outcome outcome = parse({"--model", "m", "--isa", other, "--check"});
+  EXPECT_EQ(outcome.parsed.exit_code, 2);
+  EXPECT_THAT(outcome.err,
+              HasSubstr(std::string("--isa: this CPU lacks the instructions of ") + other));
+}
+
 TEST(Options, tell_units_and_range_of_a_size) {
   const std::string err = parse({"--model", "m", "--kv-memory", "4GB"}).err;
   for (const char* part : {"--kv-memory", "bytes", "from 1 to", "K, M or G", "\"4GB\""}) {
@@ -308,6 +320,8 @@ TEST(Options, take_every_word_of_the_table) {
     if (setting.kind != config::Kind::kChoice) continue;
     std::istringstream words(std::string(setting.allowed));
     for (std::string word; std::getline(words >> std::ws, word, ',');) {
+      const auto isa = isa_from_string(word);
+      if (isa && !kernels_for(*isa).ok()) continue;  // of another processor
       accepted({flag_of(setting).c_str(), word.c_str()});
     }
   }

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <vector>
 
+#include "tests/emulated.h"
 #include "tests/model/stepping.h"
 #include "tests/seed.h"
 
@@ -302,7 +303,8 @@ TEST(Transformer, a_head_of_its_own_is_used_where_there_is_one) {
 }
 
 TEST(TransformerDeath, slices_that_break_their_rules_are_bugs) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  // An emulated program cannot start itself.
+  GTEST_FLAG_SET(death_test_style, kEmulated ? "fast" : "threadsafe");
   TinyModel model;
   ThreadPool pool(1);
   Transformer transformer = model.transformer(pool);

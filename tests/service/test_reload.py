@@ -81,13 +81,15 @@ class Reload(unittest.TestCase):
 
                 self.assertEqual(status(first), 200)
                 keys.unlink()
-                second, stranger = self.new_key("local", keys), self.new_key("eve", keys)
+                second, late = self.new_key("local", keys), self.new_key("eve", keys)
                 self.assertEqual(status(second), 401)
                 self.reload(serving)
                 self.assertEqual(status(second), 200)
                 self.assertEqual(status(first), 401, "it is not in the file any more")
-                self.assertEqual(status(stranger), 401, "a new tenant takes a restart")
-                self.assertIn("the tenant eve is new", serving.log())
+                self.assertEqual(status(late), 200, "it is of a tenant that is new")
+                self.assertEqual(
+                    ask(("127.0.0.1", port), "POST", "/v1/completions",
+                        {"prompt": "Once", "max_tokens": 3, "model": "demo"}, key=late)[0], 200)
                 keys.write_text("# revoked\n")
                 self.reload(serving)
                 self.assertEqual(status(second), 401, "the last key is revoked")
@@ -100,7 +102,11 @@ class Reload(unittest.TestCase):
                 self.reload(serving)
                 self.assertIn("keys stay as they were", serving.log())
                 self.assertEqual(status(third), 200)
-
+                tenants = [f"t{i}" for i in range(201)]
+                keys.write_text("".join(f"{tenant} {'0' * 64}\n" for tenant in tenants))
+                self.reload(serving)
+                self.assertIn("line 201: is of one more than 200 tenants", serving.log())
+                self.assertEqual(status(third), 200)
 
     def test_a_signal_while_it_loads_waits_for_that(self):
         with Service(config="", wait=False) as service:

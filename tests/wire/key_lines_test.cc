@@ -19,12 +19,22 @@ TEST(KeyLines, have_a_tenant_and_a_key) {
 }
 
 TEST(KeyLines, that_are_none_are_named) {
-  for (const std::string& line : std::vector<std::string>{"alice", "Alice key", "a.b key",
-                                                           std::string(33, 'a') + " key"}) {
+  for (const std::string& line :
+       std::vector<std::string>{"alice", "Alice key", "a.b key", std::string(33, 'a') + " key"}) {
     const auto lines = parse_key_lines("ok key\n" + line, "a key");
     ASSERT_FALSE(lines.ok()) << line;
     EXPECT_EQ(lines.error().field, "line 2");
   }
+}
+
+TEST(KeyLines, may_be_of_so_many_tenants) {
+  std::string text;
+  for (size_t i = 0; i < kKeyTenantsMax; ++i) text += "t" + std::to_string(i) + " key\n";
+  EXPECT_TRUE(parse_key_lines(text + "t0 another\n", "a key").ok());
+  const auto lines = parse_key_lines(text + "another key\n", "a key");
+  ASSERT_FALSE(lines.ok());
+  EXPECT_EQ(lines.error().field, "line 201");
+  EXPECT_EQ(lines.error().message, "is of one more than 200 tenants");
 }
 
 TEST(KeyLines, lose_a_key_and_keep_everything_else) {

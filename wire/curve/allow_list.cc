@@ -24,12 +24,6 @@ Result<AllowList> AllowList::parse(std::string_view text) {
   return list;
 }
 
-std::set<std::string> AllowList::tenants() const {
-  std::set<std::string> names;
-  for (const auto& [key, tenant] : tenants_) names.insert(tenant);
-  return names;
-}
-
 std::optional<std::string> AllowList::tenant_of(const std::string& public_key) const {
   const auto found = tenants_.find(public_key);
   if (found == tenants_.end()) return std::nullopt;

@@ -3,7 +3,6 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 
@@ -19,7 +18,6 @@ class AllowList {
   static Result<AllowList> parse(std::string_view text);
 
   bool empty() const { return tenants_.empty(); }
-  std::set<std::string> tenants() const;
   // The tenant of a public key.
   std::optional<std::string> tenant_of(const std::string& public_key) const;
 

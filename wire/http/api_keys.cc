@@ -21,12 +21,6 @@ Result<ApiKeys> ApiKeys::parse(std::string_view text) {
   return keys;
 }
 
-std::set<std::string> ApiKeys::tenants() const {
-  std::set<std::string> names;
-  for (const Entry& entry : entries_) names.insert(entry.tenant);
-  return names;
-}
-
 std::optional<std::string> ApiKeys::tenant_of(std::string_view key) const {
   const Digest hash = sha256(key);
   const Entry* found = nullptr;

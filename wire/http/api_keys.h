@@ -2,7 +2,6 @@
 #pragma once
 
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,7 +21,6 @@ class ApiKeys {
   // Whether a key is needed: they were read. Without an entry nobody has one.
   bool are_asked() const { return asked_; }
   bool empty() const { return entries_.empty(); }
-  std::set<std::string> tenants() const;
   // The tenant whose key this is. Takes the same time for every key that is none.
   std::optional<std::string> tenant_of(std::string_view key) const;
 
