@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/tenant.h"
 #include "persist/memory_store.h"
+#include "tests/emulated.h"
 #include "tests/shared_dir.h"
 
 namespace cascade::testing {
@@ -26,8 +27,9 @@ using Actor = SchedulerCore::Actor;
 inline const Model& demo_model() {
   static ThreadPool pool(1);
   static const std::unique_ptr<Model> model = [] {
-    auto loaded =
-        load_model(demo_model_dir(), {WeightType::kBf16, KvType::kBf16, best_isa()}, pool);
+    // An emulator takes a third of the time for products of integers.
+    const WeightType weights = kEmulated ? WeightType::kInt8 : WeightType::kBf16;
+    auto loaded = load_model(demo_model_dir(), {weights, KvType::kBf16, best_isa()}, pool);
     if (!loaded.ok()) ADD_FAILURE() << loaded.error().to_string();
     return *std::move(loaded);
   }();
