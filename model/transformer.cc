@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <numeric>
 
 #include "base/check.h"
 #include "base/checked.h"
+#include "base/number_types.h"
 #include "kernels/kv_format.h"
 #include "kernels/quantized_rows.h"
 #include "model/activations.h"
@@ -381,9 +383,13 @@ void Transformer::logits(const float* hidden, int rows, float* logits) {
         finish_logits(out + row * stride + begin_channel, end * kPanelChannels - begin_channel);
       }
     });
-    if (padded.empty()) continue;
     for (int row = 0; row < count; ++row) {
-      std::copy_n(out + row * stride, vocab, logits + (begin + row) * size_t(vocab));
+      float* const of_row = logits + (begin + row) * size_t(vocab);
+      if (!padded.empty()) std::copy_n(out + row * stride, vocab, of_row);
+      // Products of integers lose what is no number.
+      const float* const from = input + size_t(row) * config_.hidden_size;
+      if (all_finite({from, size_t(config_.hidden_size)})) continue;
+      std::fill_n(of_row, vocab, std::numeric_limits<float>::quiet_NaN());
     }
   }
 }

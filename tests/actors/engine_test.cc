@@ -310,9 +310,14 @@ TEST(Engine, respects_the_steps_of_each_sequence) {
   EXPECT_EQ(run_decode(machine.engine(), job).steps, 0);
 }
 
-TEST(Engine, tells_of_logits_that_are_not_finite) {
+class DamagedEngine : public ::testing::TestWithParam<WeightType> {};
+
+// Products of integers know no value that is no number.
+TEST_P(DamagedEngine, tells_of_logits_that_are_not_finite) {
   ThreadPool pool(2);
-  auto model = load_model(testing::demo_model_dir(), demo_model().options, pool);
+  ModelOptions options = demo_model().options;
+  options.weight_type = GetParam();
+  auto model = load_model(testing::demo_model_dir(), options, pool);
   ASSERT_TRUE(model.ok());
   (*model)->weights.final_norm[3] = std::numeric_limits<float>::quiet_NaN();
   Machine machine(**model);
@@ -341,6 +346,11 @@ TEST(Engine, tells_of_logits_that_are_not_finite) {
   ASSERT_EQ(decoded.sequences.size(), 1u);
   EXPECT_TRUE(decoded.sequences[0].token_ids.empty());
 }
+
+INSTANTIATE_TEST_SUITE_P(Weights, DamagedEngine,
+                         ::testing::Values(WeightType::kF32, WeightType::kBf16, WeightType::kInt8,
+                                           WeightType::kInt4),
+                         [](const auto& type) { return std::string(to_string(type.param)); });
 
 }  // namespace
 }  // namespace cascade
