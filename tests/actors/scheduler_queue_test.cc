@@ -216,7 +216,7 @@ TEST(Prefill, a_short_prompt_does_not_wait_behind_a_long_one) {
   SchedulerWorld world;
   set_speeds(world);
   world.send(generate(long_text("Warm", 100), 2));  // speeds are known
-  const uint64_t large = world.post(generate(long_text("Long", 2500), 2));
+  const uint64_t large = world.post(generate(long_text("Long", 800), 2));
   world.pump(2);
   const uint64_t small = world.post(generate("Short", 1));
   EXPECT_TRUE(pump_until(
@@ -231,7 +231,7 @@ TEST(Progress, tells_rate_time_left_and_place) {
   options.requests_running_max = 1;
   SchedulerWorld world(options);
   set_speeds(world);
-  const uint64_t running = world.post(generate(long_text("Long", 1500), 2, true));
+  const uint64_t running = world.post(generate(long_text("Long", 600), 2, true));
   const uint64_t waiting = world.post(generate("Next", 2, true));
   world.pump(5);
   world.clock.advance_us(1'000'000);
