@@ -46,8 +46,8 @@ class Transformer {
   // Preconditions (CHECKed): as stated at Slice.
   void forward(std::span<const Slice> slices, float* hidden);
 
-  // logits[r] = LM head * hidden[r]; hidden [rows, hidden_size], logits [rows, vocab_size]. NaN, all
-  // of them, where a value of hidden[r] is not finite.
+  // logits[r] = LM head * hidden[r]; hidden [rows, hidden_size], logits [rows, vocab_size]. All NaN
+  // where a value of hidden[r] is not finite.
   void logits(const float* hidden, int rows, float* logits);
 
   // One token of a pass: of the slice of that index.
