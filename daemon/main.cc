@@ -23,8 +23,7 @@ void forbid_cores() {
   ::setrlimit(RLIMIT_CORE, &none);
 }
 
-// 4,096 connections of HTTP, and what 200 tenants with keys take at two doors, and the daemon's
-// own.
+// 4,096 connections of HTTP, ports of tenants at two doors (800 tenants: 1,656), the daemon's own.
 constexpr rlim_t kFilesWanted = 8192;
 
 void raise_file_limit() {

@@ -3,9 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/random.h"
 #include "clients/ctl/screen.h"
-#include "tests/seed.h"
 
 namespace cascade::ctl {
 namespace {

@@ -29,7 +29,7 @@ constexpr Types kAllTypes[] = {
     {WeightType::kBf16, KvType::kFp16}, {WeightType::kInt8, KvType::kInt8},
     {WeightType::kInt4, KvType::kInt8}, {WeightType::kInt8, KvType::kFp8}};
 
-// How many tokens a chain may have, so that the whole file takes seconds.
+// How many tokens a chain may have, so that the whole file takes seconds, or minutes if emulated.
 struct Sizes {
   size_t chain;   // computed in slices
   size_t decode;  // computed one by one
