@@ -100,15 +100,19 @@ void StoreActor::handle(const std::vector<wire::Message>& batch, const Send& sen
         message);
   }
   (void)commit(send);  // who waits for it has heard of its failure
-  if (!busy()) return;
+  if (!checking()) return;
   // Behind the commit: it commits as well.
   upkeep_->step(send);
   tell_forgotten(send);
 }
 
-void StoreActor::acknowledge(uint64_t job, const Status& status) {
+StoreActor::Waiting StoreActor::acknowledgement(uint64_t job, const Status& status) {
   const auto error = status.ok() ? std::nullopt : std::optional(status.error());
-  waiting_.push_back({wire::StoreAck{job, error}, {}});
+  return {wire::StoreAck{job, error}};
+}
+
+void StoreActor::acknowledge(uint64_t job, const Status& status) {
+  waiting_.push_back(acknowledgement(job, status));
 }
 
 void StoreActor::work(const wire::StorePut& put, const Send&) {
@@ -121,7 +125,8 @@ void StoreActor::work(const wire::StoreTouch& touch, const Send&) {
 }
 
 void StoreActor::work(const wire::StoreDelete& remove, const Send&) {
-  acknowledge(remove.job, chunks_.remove(remove.tenant, remove.id));
+  waiting_.push_back(acknowledgement(remove.job, chunks_.remove(remove.tenant, remove.id)));
+  waiting_.back().erases_text = waiting_.back().erases_pages = true;
 }
 
 void StoreActor::work(const wire::StoreSession& put, const Send&) {
@@ -157,7 +162,7 @@ void StoreActor::send_pending_chains(uint64_t job, const Digest& model, const Se
   if (!chains.ok()) {
     return spdlog::warn("chains to compute are not known: {}", chains.error().to_string());
   }
-  for (PendingChain& chain : *chains) {
+  for (ChunkChain& chain : *chains) {
     send(wire::PendingChain{job, std::move(chain.tenant), std::move(chain.chunk_id),
                             std::move(chain.token_ids), chain.begin});
   }
@@ -311,40 +316,53 @@ void StoreActor::work(const wire::StoreChain& chain, const Send&) {
   if (durable_ == nullptr) return acknowledge(chain.job, {});
   ChainTable& chains = durable_->chains();
   acknowledge(chain.job, chain.token_ids.empty()
-                             ? chains.remove(chain.tenant, chain.id)
+                             ? chains.settle(chain.tenant, chain.id)
                              : chains.put({digest(chain.model), chain.tenant, chain.id,
-                                           chain.token_ids, chain.begin}));
+                                           chain.token_ids, chain.begin, chain.pending}));
 }
 
 void StoreActor::work(const wire::RemovePages& remove, const Send&) {
   std::vector<Digest> keys;
   for (const std::string& key : remove.keys) keys.push_back(digest(key));
-  acknowledge(remove.job, durable_ == nullptr ? Status() : durable_->kv().remove(keys));
+  waiting_.push_back(
+      acknowledgement(remove.job, durable_ == nullptr ? Status() : durable_->kv().remove(keys)));
+  waiting_.back().erases_pages = true;
 }
 
-// From the end to the beginning, since a page knows the one before it.
 void StoreActor::work(const wire::ReadChain& read, const Send& send) {
   wire::StoredChain chain;
   chain.job = read.job;
-  std::vector<std::vector<int32_t>> pages;
-  Digest key = digest(read.key);
-  std::optional<int64_t> position;
-  while (durable_ != nullptr) {
-    auto page = durable_->kv().find(key);
-    if (!page.ok() || !*page || (position && (*page)->header.position != *position)) {
-      pages.clear();
-      break;
+  if (durable_ != nullptr) {
+    auto stored = durable_->chains().find(digest(read.model), read.tenant, read.id);
+    if (stored.ok() && *stored) {
+      chain.token_ids = std::move((*stored)->token_ids);
+      chain.begin = (*stored)->begin;
+    } else if (!read.key.empty()) {
+      chain.token_ids = tokens_of_pages(digest(read.key));
     }
+  }
+  send(std::move(chain));
+}
+
+// Of the chain that ends with the page, from its end to its beginning, since a page knows the one
+// before it. None if a page is missing.
+std::vector<int32_t> StoreActor::tokens_of_pages(Digest key) {
+  std::vector<std::vector<int32_t>> pages;
+  std::optional<int64_t> position;
+  while (true) {
+    auto page = durable_->kv().find(key);
+    if (!page.ok() || !*page || (position && (*page)->header.position != *position)) return {};
     const KvPageHeader& header = (*page)->header;
     position = header.position - kPageTokens;
     pages.emplace_back(header.token_ids.begin(), header.token_ids.end());
     if (header.position == 0) break;
     key = header.parent;
   }
+  std::vector<int32_t> tokens;
   for (auto page = pages.rbegin(); page != pages.rend(); ++page) {
-    chain.token_ids.insert(chain.token_ids.end(), page->begin(), page->end());
+    tokens.insert(tokens.end(), page->begin(), page->end());
   }
-  send(std::move(chain));
+  return tokens;
 }
 
 void StoreActor::work(const wire::StoreSearch& search, const Send& send) {
@@ -398,14 +416,38 @@ Status StoreActor::commit(const Send& send) {
         done->error = Error{ErrorCode::kIo, "kv", "a file of pages could not be synchronised"};
       }
     }
-    send(std::move(waiting.answer));
+    answer(std::move(waiting), send);
   }
   if (durable_ != nullptr) tell_forgotten(send);
   return committed;
 }
 
+// What was deleted is in the log and in the search index for a while yet: who asked for that waits.
+void StoreActor::answer(Waiting&& waiting, const Send& send) {
+  auto* ack = std::get_if<wire::StoreAck>(&waiting.answer);
+  const bool erased = ack != nullptr && !ack->error && durable_ != nullptr;
+  if (erased && waiting.erases_pages && !durable_->kv().is_clean()) {
+    ack->error = Error{ErrorCode::kIo, "kv",
+                       "what was deleted could not be overwritten in a file of pages; that is "
+                       "tried again"};
+  } else if (erased && waiting.erases_text) {
+    return forgetting_.push_back(std::move(waiting.answer));
+  }
+  send(std::move(waiting.answer));
+}
+
+void StoreActor::forget_more(const Send& send) {
+  const Result<bool> more = durable_->forget_step();
+  if (more.ok() && *more) return;
+  for (wire::Message& message : std::exchange(forgetting_, {})) {
+    if (!more.ok()) refuse(message, more.error());
+    send(std::move(message));
+  }
+}
+
 void StoreActor::tidy(const Send& send) {
-  if (busy()) {
+  if (forgetting()) return forget_more(send);
+  if (checking()) {
     upkeep_->step(send);
     return tell_forgotten(send);
   }

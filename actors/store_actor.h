@@ -34,14 +34,18 @@ class StoreActor {
   // deleted. Milliseconds (a check's first part: as long as the database is read); nothing if
   // nothing is to be done. Errors of tidying are logged, and dealt with by the next commit.
   void tidy(const Send& send);
-  // A check or a backup is under way: tidy() has more to do at once.
-  bool busy() const { return upkeep_ && upkeep_->busy(); }
+  // tidy() has more to do at once: a check or a backup is under way, or somebody waits for what was
+  // deleted to be gone.
+  bool busy() const { return forgetting() || checking(); }
+  bool forgetting() const { return !forgetting_.empty(); }
 
  private:
   // An answer that waits for the commit.
   struct Waiting {
     wire::Message answer;
-    std::vector<Digest> written;  // pages
+    std::vector<Digest> written = {};  // pages
+    bool erases_pages = false;         // it says that their bytes are gone
+    bool erases_text = false;          // it says that no byte of a text is left
   };
 
   void work(const wire::StorePut& put, const Send& send);
@@ -61,13 +65,18 @@ class StoreActor {
   void work(const wire::StoreSearch& search, const Send& send);
   void work(const wire::StoreCheck& check, const Send& send);
   void work(const wire::StoreBackup& backup, const Send& send);
+  bool checking() const { return upkeep_ && upkeep_->busy(); }
+  static Waiting acknowledgement(uint64_t job, const Status& status);
   void acknowledge(uint64_t job, const Status& status);
+  void answer(Waiting&& waiting, const Send& send);
+  void forget_more(const Send& send);
   Status append(const wire::StorePages& store, std::vector<Digest>& written,
                 std::vector<std::string>& removed, const Send& send);
   Status make_room(uint64_t bytes, std::vector<std::string>& removed, const Send& send);
   void send_stored_pages(uint64_t job, const std::string& model, const Send& send);
   void send_stored_uses(uint64_t job, const Digest& model, const Send& send);
   void send_pending_chains(uint64_t job, const Digest& model, const Send& send);
+  std::vector<int32_t> tokens_of_pages(Digest key);
   Status note(const std::vector<wire::PageUse>& uses);
   std::vector<std::string> beginnings_of_others(const Digest& model);
   Status commit(const Send& send);
@@ -78,8 +87,9 @@ class StoreActor {
   const PageArena* arena_ = nullptr;
   const Clock& clock_;
   std::vector<Waiting> waiting_;
-  std::optional<StoreUpkeep> upkeep_;  // if it is durable
-  bool tidy_ = false;                  // nothing was changed since tidy() found nothing to do
+  std::vector<wire::Message> forgetting_;  // that are sent when forget_step() is through
+  std::optional<StoreUpkeep> upkeep_;      // if it is durable
+  bool tidy_ = false;                      // nothing was changed since tidy() found nothing to do
 };
 
 }  // namespace cascade

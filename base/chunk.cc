@@ -19,6 +19,11 @@ constexpr EnumTable<ThinkPolicy, 3> kThinkPolicies = {{
     {ThinkPolicy::kDrop, "drop"},
 }};
 
+constexpr EnumTable<OnMissing, 2> kOnMissing = {{
+    {OnMissing::kError, "error"},
+    {OnMissing::kSkip, "skip"},
+}};
+
 constexpr EnumTable<KvState, 3> kKvStates = {{
     {KvState::kNone, "none"},
     {KvState::kPending, "pending"},
@@ -51,6 +56,14 @@ std::string_view to_string(ThinkPolicy policy) {
 
 std::optional<ThinkPolicy> think_policy_from_string(std::string_view name) {
   return value_of(kThinkPolicies, name);
+}
+
+std::string_view to_string(OnMissing choice) {
+  return name_of(kOnMissing, choice);
+}
+
+std::optional<OnMissing> on_missing_from_string(std::string_view name) {
+  return value_of(kOnMissing, name);
 }
 
 std::string_view to_string(KvState state) {

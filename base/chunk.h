@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/holder.h"
 #include "base/result.h"
 
 namespace cascade {
@@ -40,6 +41,15 @@ enum class KvState {
 
 std::string_view to_string(KvState state);  // "none", "pending", "ready"
 std::optional<KvState> kv_state_from_string(std::string_view name);
+
+// What a request does about chunks that it stands on and that are gone.
+enum class OnMissing {
+  kError,  // it is refused
+  kSkip,   // it goes on without them, and its answer says which they are
+};
+
+std::string_view to_string(OnMissing choice);  // "error", "skip"
+std::optional<OnMissing> on_missing_from_string(std::string_view name);
 
 // A half-open range [begin, end) of sampled tokens that are thoughts, think tokens included.
 struct ThinkSpan {
@@ -109,11 +119,14 @@ struct Chunk {
   int64_t created_us = 0;    // Unix time
   int64_t last_used_us = 0;  // Unix time
   int64_t hits = 0;          // requests that used this chunk
+  // Who keeps it. The five fields behind it are what all holders together come to: see
+  // cache/holders.h. Empty in what was stored before there were holders.
+  std::vector<Holder> holders;
   bool pinned = false;
   int64_t expires_us = 0;  // Unix time; 0 = never
   int32_t priority = 0;
   int64_t priority_until_us = 0;  // Unix time; from then on the type's default; 0 = for good
-  std::string name;               // given by the owner; may be empty; not unique
+  std::string name;               // the latest that it was given; may be empty; not unique
   int64_t registrations = 1;      // how often this content was registered
   // Outputs only: the chunks that the request named, in its order; the first kParentIdsMax.
   std::vector<std::string> parent_ids;

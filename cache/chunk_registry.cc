@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/hash.h"
+#include "cache/holders.h"
 
 namespace cascade {
 namespace {
@@ -64,7 +65,12 @@ void ChunkRegistry::adopt_parents(ChunkEntry& entry, std::vector<std::string>&& 
 }
 
 Result<ChunkEntry*> ChunkRegistry::add(Chunk chunk) {
+  complete_holders(chunk);
   if (ChunkEntry* present = same_content(chunk)) {
+    for (Holder& holder : chunk.holders) {
+      RETURN_IF_ERROR(add_holder(present->chunk, std::move(holder)));
+    }
+    reschedule(*present);
     ++present->chunk.registrations;
     adopt_parents(*present, std::move(chunk.parent_ids));
     return present;
@@ -162,8 +168,7 @@ Result<ChunkEntry> ChunkRegistry::remove(std::string_view tenant, std::string_vi
 
 ChunkEntry ChunkRegistry::remove(ChunkEntry& entry, Removal why) {
   publish(entry, false);
-  relist(expiries_, entry.expiry_listed_us, 0, entry);
-  relist(priority_ends_, entry.priority_end_listed_us, 0, entry);
+  relist(entry, 0);
   const auto owner = tenants_.find(entry.chunk.tenant);
   CHECK(owner != tenants_.end());
   Tenant& tenant = owner->second;
@@ -216,17 +221,16 @@ Result<ChunkRegistry::Page> ChunkRegistry::list(std::string_view tenant,
   return page;
 }
 
-void ChunkRegistry::relist(Times& times, int64_t& listed_us, int64_t time_us, ChunkEntry& entry) {
+void ChunkRegistry::relist(ChunkEntry& entry, int64_t time_us) {
+  int64_t& listed_us = entry.time_listed_us;
   if (listed_us == time_us) return;
-  if (listed_us != 0) times.erase({listed_us, entry.sequence});
+  if (listed_us != 0) times_.erase({listed_us, entry.sequence});
   listed_us = time_us;
-  if (time_us != 0) times.emplace(std::pair(time_us, entry.sequence), &entry);
+  if (time_us != 0) times_.emplace(std::pair(time_us, entry.sequence), &entry);
 }
 
 void ChunkRegistry::reschedule(ChunkEntry& entry) {
-  const Chunk& chunk = entry.chunk;
-  relist(expiries_, entry.expiry_listed_us, chunk.pinned ? 0 : chunk.expires_us, entry);
-  relist(priority_ends_, entry.priority_end_listed_us, chunk.priority_until_us, entry);
+  relist(entry, next_holder_time_us(entry.chunk));
 }
 
 void ChunkRegistry::publish(ChunkEntry& entry, bool published) {
@@ -241,9 +245,9 @@ void ChunkRegistry::publish(ChunkEntry& entry, bool published) {
   }
 }
 
-std::vector<ChunkEntry*> ChunkRegistry::due(const Times& times, size_t count_max) const {
+std::vector<ChunkEntry*> ChunkRegistry::due(size_t count_max) const {
   std::vector<ChunkEntry*> entries;
-  for (const auto& [time, entry] : times) {
+  for (const auto& [time, entry] : times_) {
     if (time.first > now_us_ || entries.size() == count_max) break;
     entries.push_back(entry);
   }

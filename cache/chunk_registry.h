@@ -27,14 +27,15 @@ struct ChunkEntry {
   size_t own_begin = 0;        // where in the chain the chunk's own tokens begin
   std::optional<ChainIndex::HoldId> hold;  // keeps the chain's pages in the class of retained ones
   std::optional<ChainIndex::HoldId> public_hold;  // the same of their copies for every tenant
-  // The registry's: the times under which it has listed the chunk; 0: not listed.
-  int64_t expiry_listed_us = 0;
-  int64_t priority_end_listed_us = 0;
+  bool holders_guessed = false;                   // it was stored before there were holders
+  // The registry's: the time under which it has listed the chunk; 0: not listed.
+  int64_t time_listed_us = 0;
 };
 
 // Every look-up names the tenant: another tenant's id answers "not found", unless it is published.
-// A chunk whose time is over (expires_us, not pinned) is not found any more, from the moment that
-// set_time() says so; expired() gives it out for removal. One thread.
+// A chunk lives as long as one of its holders (cache/holders.h). One whose time is over is not
+// found any more, from the moment that set_time() says so; due() gives it out for removal. One
+// thread.
 class ChunkRegistry {
  public:
   // A client that never deletes is stopped here, before metadata fills the memory. Of each tenant.
@@ -48,10 +49,11 @@ class ChunkRegistry {
   // What time it is, Unix time. May go back.
   void set_time(int64_t wall_us) { now_us_ = wall_us; }
 
-  // Adds `chunk` (id, tenant and content_hash set). If the tenant has a chunk of the same type and
-  // content hash, counts one more registration of that one, returns it and adds nothing but the
-  // parents, if these are no fewer than it has.
-  // Errors: kResourceExhausted, field "chunks", beyond kChunksMax or bytes_max of the tenant.
+  // Adds `chunk` (id, tenant and content_hash set); without holders, it is a retention of its own
+  // terms. If the tenant has a chunk of the same type and content hash, counts one more
+  // registration of that one, which gets the holders, returns it and adds nothing else but the
+  // parents, if these are no fewer than it has. Errors: kResourceExhausted, field "chunks", beyond
+  // kChunksMax or bytes_max of the tenant; as add_holder(). Nothing is changed then.
   Result<ChunkEntry*> add(Chunk chunk);
 
   // The tenant's chunk of the same type and content hash, or nullptr.
@@ -79,15 +81,12 @@ class ChunkRegistry {
   Result<Page> list(std::string_view tenant, std::optional<ChunkType> type, size_t limit,
                     std::string_view after);
 
-  // To be called when pinned, expires_us or priority_until_us of an entry have changed.
+  // To be called when holders of an entry have changed.
   void reschedule(ChunkEntry& entry);
   void publish(ChunkEntry& entry, bool published);
 
-  // Up to `count_max` entries whose time, or the time of whose priority, is over; longest first.
-  std::vector<ChunkEntry*> expired(size_t count_max) const { return due(expiries_, count_max); }
-  std::vector<ChunkEntry*> priorities_over(size_t count_max) const {
-    return due(priority_ends_, count_max);
-  }
+  // Up to `count_max` entries that pass_holders_time() has something to do for; longest first.
+  std::vector<ChunkEntry*> due(size_t count_max) const;
 
   size_t count(bool outputs) const;
   size_t bytes_max() const { return bytes_max_; }
@@ -114,15 +113,13 @@ class ChunkRegistry {
 
   void adopt_parents(ChunkEntry& entry, std::vector<std::string>&& parent_ids);
   bool visible(const ChunkEntry& entry) const;
-  std::vector<ChunkEntry*> due(const Times& times, size_t count_max) const;
   Error why_missing(const Tenant* tenant, std::string_view id) const;
-  static void relist(Times& times, int64_t& listed_us, int64_t time_us, ChunkEntry& entry);
+  void relist(ChunkEntry& entry, int64_t time_us);
 
   std::map<std::string, Tenant, std::less<>> tenants_;
   std::map<std::string, ChunkEntry*, std::less<>> published_;  // by id
   BySequence published_by_sequence_;
-  Times expiries_;
-  Times priority_ends_;
+  Times times_;
   uint64_t next_sequence_ = 1;
   size_t inputs_ = 0;
   size_t outputs_ = 0;

@@ -40,6 +40,16 @@ std::vector<ChunkUses::Use> ChunkUses::take(const ChunkName& chunk) {
   return uses;
 }
 
+std::vector<ChunkUses::Use> ChunkUses::of(const ChunkName& chunk) const {
+  std::vector<Use> uses;
+  const auto entry = by_chunk_.find(chunk);
+  if (entry == by_chunk_.end()) return uses;
+  for (const auto& [page, place] : entry->second) {
+    uses.push_back({page, place.position, place.ends});
+  }
+  return uses;
+}
+
 void ChunkUses::for_chunks_of(const Digest& page,
                               const std::function<void(const ChunkName&, bool)>& visit) const {
   const auto found = by_page_.find(page);

@@ -35,6 +35,8 @@ class ChunkUses {
   bool add(const ChunkName& chunk, const Use& use);
   // The chunk's pages, those at the end of chains first. They are forgotten.
   std::vector<Use> take(const ChunkName& chunk);
+  // The same, and they stay.
+  std::vector<Use> of(const ChunkName& chunk) const;
   // Calls visit(chunk, ends) for each chunk that has text in the page.
   void for_chunks_of(const Digest& page,
                      const std::function<void(const ChunkName&, bool)>& visit) const;

@@ -86,4 +86,8 @@ std::vector<const Session*> SessionRegistry::list(const std::string& tenant, siz
   return sessions;
 }
 
+void SessionRegistry::for_each(const std::function<void(const Session&)>& visit) const {
+  for (const auto& [name, session] : sessions_) visit(session);
+}
+
 }  // namespace cascade

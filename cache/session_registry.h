@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -41,6 +42,8 @@ class SessionRegistry {
   Result<Session> remove(const std::string& tenant, const std::string& id);
   // The tenant's sessions, the one that was used last first; at most `limit`.
   std::vector<const Session*> list(const std::string& tenant, size_t limit) const;
+  // All sessions of all tenants, in any order.
+  void for_each(const std::function<void(const Session&)>& visit) const;
 
  private:
   using Name = std::pair<std::string, std::string>;  // tenant, id

@@ -1,4 +1,4 @@
-// SQL of the table pending_chains.
+// SQL of the table chains.
 #include "persist/chain_table.h"
 
 #include <cstring>
@@ -9,7 +9,7 @@
 namespace cascade {
 namespace {
 
-int64_t checksum(const PendingChain& chain) {
+int64_t checksum(const ChunkChain& chain) {
   return RowChecksum()
       .add(std::span<const uint8_t>(chain.model.bytes))
       .add_all(chain.tenant, chain.chunk_id, chain.begin)
@@ -17,42 +17,13 @@ int64_t checksum(const PendingChain& chain) {
       .value();
 }
 
-}  // namespace
-
-Status ChainTable::put(const PendingChain& chain) {
-  return database_.change([&]() -> Status {
-    ASSIGN_OR_RETURN(Query put,
-                     database_.query("INSERT OR REPLACE INTO pending_chains(tenant, chunk_id, "
-                                     "model, begin_token, checksum, token_ids) "
-                                     "SELECT tenant, id, ?, ?, ?, ? "
-                                     "FROM chunks WHERE tenant=? AND id=?"));
-    const Blob ids = {reinterpret_cast<const uint8_t*>(chain.token_ids.data()),
-                      chain.token_ids.size() * sizeof(int32_t)};
-    return put
-        .bind(Blob(chain.model.bytes), chain.begin, checksum(chain), ids, chain.tenant,
-              chain.chunk_id)
-        .run();
-  });
-}
-
-Status ChainTable::remove(const std::string& tenant, const std::string& chunk_id) {
-  return database_.change([&]() -> Status {
-    ASSIGN_OR_RETURN(Query remove,
-                     database_.query("DELETE FROM pending_chains WHERE tenant=? AND chunk_id=?"));
-    return remove.bind(tenant, chunk_id).run();
-  });
-}
-
-Result<std::vector<PendingChain>> ChainTable::load(const Digest& model) {
-  ASSIGN_OR_RETURN(Query query,
-                   database_.query("SELECT tenant, chunk_id, begin_token, checksum, token_ids "
-                                   "FROM pending_chains WHERE model=? ORDER BY number"));
-  query.bind(Blob(model.bytes));
-  std::vector<PendingChain> chains;
+Result<std::vector<ChunkChain>> read_rows(Query& query, const Digest& model) {
+  std::vector<ChunkChain> chains;
   while (true) {
     ASSIGN_OR_RETURN(const bool more, query.next());
     if (!more) return chains;
-    PendingChain chain = {model, query.text(0), query.text(1), {}, query.integer(2)};
+    ChunkChain chain = {model, query.text(0),    query.text(1),
+                        {},    query.integer(2), query.integer(5) != 0};
     const Blob ids = query.blob(4);
     chain.token_ids.resize(ids.size() / sizeof(int32_t));
     if (!chain.token_ids.empty()) {
@@ -60,6 +31,56 @@ Result<std::vector<PendingChain>> ChainTable::load(const Digest& model) {
     }
     if (query.integer(3) == checksum(chain)) chains.push_back(std::move(chain));
   }
+}
+
+}  // namespace
+
+// `pending` is no part of the checksum: rows of the first version of the schema have none.
+Status ChainTable::put(const ChunkChain& chain) {
+  return database_.change([&]() -> Status {
+    ASSIGN_OR_RETURN(Query put,
+                     database_.query("INSERT OR REPLACE INTO chains(tenant, chunk_id, model, "
+                                     "begin_token, checksum, token_ids, pending) "
+                                     "SELECT tenant, id, ?, ?, ?, ?, ? "
+                                     "FROM chunks WHERE tenant=? AND id=?"));
+    const Blob ids = {reinterpret_cast<const uint8_t*>(chain.token_ids.data()),
+                      chain.token_ids.size() * sizeof(int32_t)};
+    return put
+        .bind(Blob(chain.model.bytes), chain.begin, checksum(chain), ids, chain.pending,
+              chain.tenant, chain.chunk_id)
+        .run();
+  });
+}
+
+Status ChainTable::settle(const std::string& tenant, const std::string& chunk_id) {
+  return database_.change([&]() -> Status {
+    ASSIGN_OR_RETURN(Query settle, database_.query("UPDATE chains SET pending=0 "
+                                                   "WHERE tenant=? AND chunk_id=?"));
+    return settle.bind(tenant, chunk_id).run();
+  });
+}
+
+Result<std::optional<ChunkChain>> ChainTable::find(const Digest& model, const std::string& tenant,
+                                                   const std::string& chunk_id) {
+  ASSIGN_OR_RETURN(
+      Query query,
+      database_.query("SELECT tenant, chunk_id, begin_token, checksum, token_ids, "
+                      "pending FROM chains WHERE model=? AND tenant=? AND chunk_id=?"));
+  query.bind(Blob(model.bytes), tenant, chunk_id);
+  ASSIGN_OR_RETURN(std::vector<ChunkChain> found, read_rows(query, model));
+  if (found.empty()) return std::optional<ChunkChain>();
+  return std::optional(std::move(found.front()));
+}
+
+Result<std::vector<ChunkChain>> ChainTable::load(const Digest& model) {
+  ASSIGN_OR_RETURN(
+      Query query,
+      database_.query("SELECT c.tenant, c.chunk_id, c.begin_token, c.checksum, c.token_ids, "
+                      "c.pending FROM chains c JOIN chunks k ON k.tenant=c.tenant AND "
+                      "k.id=c.chunk_id WHERE c.model=? AND (c.pending=1 OR k.pinned=1) "
+                      "ORDER BY c.number"));
+  query.bind(Blob(model.bytes));
+  return read_rows(query, model);
 }
 
 }  // namespace cascade

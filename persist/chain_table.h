@@ -1,7 +1,8 @@
-// Chains of outputs whose K and V are not on disk yet, as rows: what they are computed from again.
+// Chains of outputs, as rows: what their K and V are computed from again.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,13 +11,14 @@
 
 namespace cascade {
 
-struct PendingChain {
+struct ChunkChain {
   Digest model;
   std::string tenant;
   std::string chunk_id;
   std::vector<int32_t> token_ids;
-  int64_t begin = 0;  // tokens before the chunk's own
-  bool operator==(const PendingChain&) const = default;
+  int64_t begin = 0;     // tokens before the chunk's own
+  bool pending = false;  // the K and V are not on disk yet
+  bool operator==(const ChunkChain&) const = default;
 };
 
 // Every function's changes are part of the database's group. Errors as Database. One thread.
@@ -25,12 +27,15 @@ class ChainTable {
   explicit ChainTable(Database& database) : database_(database) {}
 
   // Adds the chain or replaces it; nothing if there is no such chunk. It goes with its chunk.
-  Status put(const PendingChain& chain);
-  // Success if there is none.
-  Status remove(const std::string& tenant, const std::string& chunk_id);
-  // All chains of the model. Rows that are not as they were written are left out: they cost a
-  // computation that is done when somebody asks for it.
-  Result<std::vector<PendingChain>> load(const Digest& model);
+  Status put(const ChunkChain& chain);
+  // The chain is not pending any more. Success if there is none.
+  Status settle(const std::string& tenant, const std::string& chunk_id);
+  // The chunk's, if it is of the model. Rows that are not as they were written count as none.
+  Result<std::optional<ChunkChain>> find(const Digest& model, const std::string& tenant,
+                                         const std::string& chunk_id);
+  // All chains of the model that are pending, or of pinned chunks. Rows that are not as they were
+  // written are left out: they cost a computation that is done when somebody asks for it.
+  Result<std::vector<ChunkChain>> load(const Digest& model);
 
  private:
   Database& database_;

@@ -85,6 +85,11 @@ int64_t checksum(const Chunk& chunk) {
   }
   sum.add(static_cast<int64_t>(chunk.parent_ids.size()));
   for (const std::string& id : chunk.parent_ids) sum.add(id);
+  // Rows from before there were holders have none.
+  for (const Holder& holder : chunk.holders) {
+    sum.add_all(to_string(holder.kind), holder.label, holder.count, holder.expires_us,
+                int64_t{holder.priority}, holder.priority_until_us, int64_t{holder.pinned});
+  }
   return sum.value();
 }
 
@@ -207,6 +212,17 @@ class Belonging {
   bool ended_ = false;
 };
 
+// A kind that is not known fails the row's checksum.
+Holder read_holder(const Query& query) {
+  return {.kind = holder_kind_from_string(query.text(1)).value_or(HolderKind::kRetention),
+          .label = query.text(2),
+          .count = query.integer(3),
+          .expires_us = query.integer(4),
+          .priority = narrow(query.integer(5)),
+          .priority_until_us = query.integer(6),
+          .pinned = query.integer(7) != 0};
+}
+
 // Whether what belongs to a row must be readable; else it counts as nothing, which the row's
 // checksum tells if it was something.
 enum class Belongings { kRequired, kOptional };
@@ -222,7 +238,12 @@ Status for_rows(Database& database, int64_t from, Belongings belongings, const T
   const auto read_span = [](const Query& query) {
     return ThinkSpan{narrow(query.integer(1)), narrow(query.integer(2)), query.integer(3) != 0};
   };
+  ASSIGN_OR_RETURN(
+      Query holders_query,
+      database.query("SELECT chunk, kind, label, count, expires_us, priority, priority_until_us, "
+                     "pinned FROM holders ORDER BY chunk, place"));
   const auto read_parent = [](const Query& query) { return query.text(1); };
+  Belonging<Holder, decltype(&read_holder)> holders(std::move(holders_query), &read_holder);
   Belonging<ThinkSpan, decltype(read_span)> spans(std::move(spans_query), read_span);
   Belonging<std::string, decltype(read_parent)> parents(std::move(parents_query), read_parent);
   ASSIGN_OR_RETURN(Query query, database.query(kLoad));
@@ -233,12 +254,15 @@ Status for_rows(Database& database, int64_t from, Belongings belongings, const T
     Row row = read_row(query);
     auto row_spans = spans.at(row.number);
     auto row_parents = parents.at(row.number);
+    auto row_holders = holders.at(row.number);
     if (belongings == Belongings::kRequired) {
       if (!row_spans.ok()) return row_spans.error();
       if (!row_parents.ok()) return row_parents.error();
+      if (!row_holders.ok()) return row_holders.error();
     }
     if (row_spans.ok()) row.chunk.think_spans = *std::move(row_spans);
     if (row_parents.ok()) row.chunk.parent_ids = *std::move(row_parents);
+    if (row_holders.ok()) row.chunk.holders = *std::move(row_holders);
     take(std::move(row));
   }
 }
@@ -304,22 +328,35 @@ Status ChunkTable::put(const Chunk& chunk) {
       number = put.integer(0);
       RETURN_IF_ERROR(put.run());
     }
-    ASSIGN_OR_RETURN(Query drop_spans, database_.query("DELETE FROM think_spans WHERE chunk=?"));
-    RETURN_IF_ERROR(drop_spans.bind(number).run());
-    ASSIGN_OR_RETURN(Query drop_parents, database_.query("DELETE FROM parents WHERE chunk=?"));
-    RETURN_IF_ERROR(drop_parents.bind(number).run());
-    int64_t place = 0;
-    for (const ThinkSpan& span : chunk.think_spans) {
-      ASSIGN_OR_RETURN(Query add, database_.query("INSERT INTO think_spans VALUES (?,?,?,?,?)"));
-      RETURN_IF_ERROR(add.bind(number, place++, span.begin, span.end, span.closed).run());
+    for (const char* drop :
+         {"DELETE FROM think_spans WHERE chunk=?", "DELETE FROM parents WHERE chunk=?",
+          "DELETE FROM holders WHERE chunk=?"}) {
+      ASSIGN_OR_RETURN(Query dropped, database_.query(drop));
+      RETURN_IF_ERROR(dropped.bind(number).run());
     }
-    place = 0;
-    for (const std::string& id : chunk.parent_ids) {
-      ASSIGN_OR_RETURN(Query add, database_.query("INSERT INTO parents VALUES (?,?,?)"));
-      RETURN_IF_ERROR(add.bind(number, place++, id).run());
-    }
-    return {};
+    return put_belongings(number, chunk);
   });
+}
+
+Status ChunkTable::put_belongings(int64_t number, const Chunk& chunk) {
+  int64_t place = 0;
+  for (const ThinkSpan& span : chunk.think_spans) {
+    ASSIGN_OR_RETURN(Query add, database_.query("INSERT INTO think_spans VALUES (?,?,?,?,?)"));
+    RETURN_IF_ERROR(add.bind(number, place++, span.begin, span.end, span.closed).run());
+  }
+  place = 0;
+  for (const std::string& id : chunk.parent_ids) {
+    ASSIGN_OR_RETURN(Query add, database_.query("INSERT INTO parents VALUES (?,?,?)"));
+    RETURN_IF_ERROR(add.bind(number, place++, id).run());
+  }
+  place = 0;
+  for (const Holder& holder : chunk.holders) {
+    ASSIGN_OR_RETURN(Query add, database_.query("INSERT INTO holders VALUES (?,?,?,?,?,?,?,?,?)"));
+    add.bind(number, place++, to_string(holder.kind), holder.label, holder.count);
+    add.bind(holder.expires_us, holder.priority, holder.priority_until_us, holder.pinned);
+    RETURN_IF_ERROR(add.run());
+  }
+  return {};
 }
 
 Status ChunkTable::touch(const std::string& tenant, const std::string& id, int64_t hits,

@@ -56,6 +56,8 @@ class ChunkTable {
   Status verify_search();
 
  private:
+  Status put_belongings(int64_t number, const Chunk& chunk);
+
   Database& database_;
 };
 

@@ -220,6 +220,13 @@ uint64_t KvStore::bytes_on_disk() const {
   return bytes;
 }
 
+bool KvStore::is_clean() const {
+  return scrubs_.empty() && std::ranges::none_of(files_, [&](const auto& file) {
+           return file.second.state == KvFileState::kRemoving &&
+                  std::ranges::find(removed_files_, file.first) == removed_files_.end();
+         });
+}
+
 std::vector<Digest> KvStore::take_unwritten() {
   return std::exchange(unwritten_, {});
 }

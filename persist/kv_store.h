@@ -114,6 +114,10 @@ class KvStore {
   // included, are overwritten or given back.
   Status remove(std::span<const Digest> keys);
 
+  // Whether the bytes of all pages that were removed, and committed, are gone. False if a call
+  // failed: that is tried again with the next commit, and at the next open().
+  bool is_clean() const;
+
   // Moves the pages of files that are more than half empty to others, about `bytes_max` bytes at a
   // time. True if there is more to do.
   Result<bool> compact(uint64_t bytes_max);

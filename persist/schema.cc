@@ -182,7 +182,25 @@ CREATE TABLE state(
 INSERT INTO state VALUES (1, 0, 0);
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1};
+// Holders of chunks; chains that are known although they are not pending.
+constexpr char kVersion2[] = R"sql(
+CREATE TABLE holders(
+  chunk INTEGER NOT NULL REFERENCES chunks(number) ON DELETE CASCADE,
+  place INTEGER NOT NULL,
+  kind TEXT NOT NULL,
+  label TEXT NOT NULL,
+  count INTEGER NOT NULL,
+  expires_us INTEGER NOT NULL,
+  priority INTEGER NOT NULL,
+  priority_until_us INTEGER NOT NULL,
+  pinned INTEGER NOT NULL,
+  PRIMARY KEY(chunk, place)
+) STRICT, WITHOUT ROWID;
+ALTER TABLE pending_chains ADD COLUMN pending INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE pending_chains RENAME TO chains;
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2};
 
 Status migrate_step(Database& database, const char* statements, int64_t to) {
   return database.change([&]() -> Status {

@@ -226,6 +226,7 @@ void fields(A& a, M& m) {
   a.required("id", m.id);
   a.numbers("token_ids", m.token_ids);
   a.required("begin", m.begin);
+  if constexpr (requires { m.pending; }) a.required("pending", m.pending);
 }
 
 template <class A, Is<StorePagesDone> M>
@@ -279,6 +280,9 @@ void fields(A& a, M& m) {
 template <class A, Is<ReadChain> M>
 void fields(A& a, M& m) {
   a.required("job", m.job);
+  a.required("model", m.model);
+  a.required("tenant", m.tenant);
+  a.required("id", m.id);
   a.required("key", m.key);
 }
 
@@ -286,6 +290,7 @@ template <class A, Is<StoredChain> M>
 void fields(A& a, M& m) {
   a.required("job", m.job);
   a.numbers("token_ids", m.token_ids);
+  a.required("begin", m.begin);
 }
 
 template <class A, Is<StoreSearch> M>

@@ -186,8 +186,9 @@ struct StorePolicy {
   std::string key;
   std::string value;
 };
-// scheduler -> store: the chain of an output whose K and V are not on disk yet, so that they can be
-// computed after a restart; without tokens: they are, or will not be. As StorePut.
+// scheduler -> store: the chain of an output, which is known as long as the output is there. If its
+// K and V are `pending`, not on disk yet, they are computed after a restart. Without tokens the
+// chain stays as it is stored and is not pending any more. As StorePut.
 struct StoreChain {
   uint64_t job = 0;
   std::string model;  // root key
@@ -195,8 +196,10 @@ struct StoreChain {
   std::string id;
   std::vector<int32_t> token_ids;
   int64_t begin = 0;  // tokens before the output's own
+  bool pending = false;
 };
-// store -> scheduler: one that is stored of the model that StoreLoad asked for, behind StoreChunks.
+// store -> scheduler: one that is pending, or of a pinned output, of the model that StoreLoad asked
+// for, behind StoreChunks.
 struct PendingChain {
   uint64_t job = 0;
   std::string tenant;
@@ -295,15 +298,19 @@ struct PrefetchPages {
   std::vector<std::string> keys;
 };
 
-// scheduler -> store: the tokens of the chain that ends with the page `key`. Answered with
-// StoredChain: none if a page of it is missing.
+// scheduler -> store: the tokens of a chunk's chain, as StoreChain gave them, else of the pages
+// that end with `key` (which may be empty). Answered with StoredChain: none if neither is there.
 struct ReadChain {
   uint64_t job = 0;
+  std::string model;  // root key
+  std::string tenant;
+  std::string id;
   std::string key;
 };
 struct StoredChain {
   uint64_t job = 0;
   std::vector<int32_t> token_ids;
+  int64_t begin = -1;  // as in StoreChain; -1: not known
 };
 
 // scheduler -> store. Answered with StoreFound.

@@ -70,6 +70,17 @@ void fields(A& a, M& m) {
   a.required("turns", m.turns);
 }
 
+template <class A, Is<Holder> M>
+void fields(A& a, M& m) {
+  a.required("kind", m.kind);
+  a.optional("label", m.label);
+  a.optional("count", m.count);
+  a.optional("expires_us", m.expires_us);
+  a.optional("priority", m.priority);
+  a.optional("priority_until_us", m.priority_until_us);
+  a.optional("pinned", m.pinned);
+}
+
 // All but the token ids.
 template <class A, Is<Chunk> M>
 void chunk_fields(A& a, M& m) {
@@ -101,6 +112,7 @@ void chunk_fields(A& a, M& m) {
   a.optional("parent_ids", m.parent_ids);
   a.optional("published", m.published);
   a.optional("client_data", m.client_data);
+  a.optional("holders", m.holders);
 }
 
 template <class A, Is<Chunk> M>

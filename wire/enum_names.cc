@@ -32,6 +32,14 @@ bool enum_from_name(std::string_view name, ThinkPolicy& value) {
   return assign(think_policy_from_string(name), value);
 }
 
+bool enum_from_name(std::string_view name, HolderKind& value) {
+  return assign(holder_kind_from_string(name), value);
+}
+
+bool enum_from_name(std::string_view name, OnMissing& value) {
+  return assign(on_missing_from_string(name), value);
+}
+
 bool enum_from_name(std::string_view name, KvState& value) {
   return assign(kv_state_from_string(name), value);
 }

@@ -14,6 +14,12 @@ inline std::string_view enum_name(ChunkType value) {
 inline std::string_view enum_name(ThinkPolicy value) {
   return to_string(value);
 }
+inline std::string_view enum_name(HolderKind value) {
+  return to_string(value);
+}
+inline std::string_view enum_name(OnMissing value) {
+  return to_string(value);
+}
 inline std::string_view enum_name(KvState value) {
   return to_string(value);
 }
@@ -34,6 +40,8 @@ std::string_view enum_name(EncodeJob::Mode value);  // "prompt", "history", "raw
 // Returns false, and leaves `value`, if no enumerator has the name.
 bool enum_from_name(std::string_view name, ChunkType& value);
 bool enum_from_name(std::string_view name, ThinkPolicy& value);
+bool enum_from_name(std::string_view name, HolderKind& value);
+bool enum_from_name(std::string_view name, OnMissing& value);
 bool enum_from_name(std::string_view name, KvState& value);
 bool enum_from_name(std::string_view name, MissReason& value);
 bool enum_from_name(std::string_view name, ErrorCode& value);

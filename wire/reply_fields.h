@@ -100,6 +100,12 @@ void fields(A& a, M& m) {
   a.required("total_us", m.total_us);
 }
 
+template <class A, Is<MissingChunk> M>
+void fields(A& a, M& m) {
+  a.required("id", m.id);
+  a.required("reason", m.reason);
+}
+
 template <class A, Is<Final> M>
 void fields(A& a, M& m) {
   a.required("text", m.text);
@@ -115,6 +121,7 @@ void fields(A& a, M& m) {
   a.optional("think_policy", m.think_policy);
   a.numbers("top_token_ids", m.top_token_ids);
   a.numbers("top_logprobs", m.top_logprobs);
+  a.optional("missing", m.missing);
 }
 
 template <class A, Is<ChunkReply> M>

@@ -98,6 +98,12 @@ struct Timings {
   int64_t total_us = 0;
 };
 
+// A chunk that a request stands on, or a turn of its conversation, that is gone.
+struct MissingChunk {
+  std::string id;
+  std::string reason;  // a sentence
+};
+
 struct Final {
   std::string text;                // the answer, thoughts removed
   std::string reasoning;           // the thoughts, think tokens removed
@@ -115,6 +121,8 @@ struct Final {
   // log-probabilities under the model itself. Empty if not asked for.
   std::vector<int32_t> top_token_ids;
   std::vector<float> top_logprobs;
+  // What the prompt does not have although the request stands on it (its on_missing is "skip").
+  std::vector<MissingChunk> missing;
 };
 
 struct ChunkReply {

@@ -70,6 +70,7 @@ void fields(A& a, M& m) {
   a.optional("session", m.session);
   a.optional("previous_output", m.previous_output);
   a.optional("parents", m.parents);
+  a.optional("on_missing", m.on_missing);
   a.optional("client_data", m.client_data);
   a.optional("tools", m.tools);
   a.optional("grammar", m.grammar);
@@ -114,6 +115,8 @@ void fields(A& a, M& m) {
 template <class A, Is<ChunkDelete> M>
 void fields(A& a, M& m) {
   a.required("id", m.id);
+  a.optional("name", m.name);
+  a.optional("all", m.all);
 }
 
 template <class A, Is<ChunkUpdate> M>

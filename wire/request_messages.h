@@ -101,6 +101,8 @@ struct GenerateRequest {
   // Of which outputs `messages` has the turns; they become parents of the output, as chunks do that
   // a request names. Only with messages and retain_output; at most kParentIdsMax.
   std::vector<std::string> parents;
+  // What is done if a chunk that it names, or a turn before it, is gone; absent: error.
+  std::optional<OnMissing> on_missing;
   // What the model may call: a JSON array as in OpenAI's API, given to the chat template; or empty.
   // Only with messages.
   std::string tools;               // <= 1 MiB
@@ -151,16 +153,25 @@ struct ChunkGet {
   std::string id;
 };
 
-// Answered with ChunkReply: the chunk as it was.
+// Gives up a holder of the tenant's chunk, and the chunk with its last holder: a retention, that
+// which ends first, and with the last of them what requests brought along; else its only name, else
+// its only session's turn. Answered with ChunkReply: the chunk as it is now; without holders it is
+// gone. Error conflict if it has several of the last two, or is pinned and would have nothing but
+// the pin.
 struct ChunkDelete {
   std::string id;
+  std::string name{};  // not empty: the holder of this name
+  // True: all holders of the chunk, sessions' turns included; not if it is pinned.
+  std::optional<bool> all{};
 };
 
 // Changes what is given of a chunk: all of it, or nothing if one part is refused. Answered with
 // ChunkReply: the chunk as it is now. At least one change must be given.
 struct ChunkUpdate {
   std::string id;
-  std::optional<std::string> name;     // <= 128 bytes without control characters; "": none
+  // <= 128 bytes without control characters. A name is a holder of its own, the one that the rest
+  // of this changes; "": its names end, what they held is held without.
+  std::optional<std::string> name;
   std::optional<bool> pinned;          // its pages are not evicted; it does not expire
   std::optional<int64_t> ttl_ms;       // from now, [1, 100 years]; 0: never expires
   std::optional<int32_t> priority;     // [0, 100]; pages of lower priority are evicted first
@@ -210,7 +221,9 @@ struct SessionGet {
 // turn.
 struct SessionDelete {
   std::string id;
-  bool outputs = false;  // deletes the outputs of its turns, too; error conflict if one is pinned
+  // The session holds the outputs of its turns no more, and those that nobody else holds are
+  // deleted; error conflict if one would be held by nothing but a pin. Else they become retentions.
+  bool outputs = false;
 };
 
 // How long chunks live that are registered without a time to live of their own: the tenant's

@@ -361,7 +361,11 @@ Status check_request(const ChunkGet& request) {
 }
 
 Status check_request(const ChunkDelete& request) {
-  return check_id("id", request.id);
+  RETURN_IF_ERROR(check_id("id", request.id));
+  if (request.all.value_or(false) && !request.name.empty()) {
+    return invalid_argument("all", "gives up every holder; leave out either it or name");
+  }
+  return check_name("name", request.name);
 }
 
 Status check_request(const ChunkPut& request) {

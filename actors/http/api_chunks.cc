@@ -28,7 +28,8 @@ Task<bool> Api::chunks(HttpCall& call) {
   if (list) {
     body = openai::encode_chunk_list(std::get<wire::ChunkListReply>(*answer));
   } else if (action == http::Action::kDeleteChunk) {
-    body = openai::encode_deleted(std::get<wire::ChunkReply>(*answer).chunk.id, "chunk.deleted");
+    const Chunk& chunk = std::get<wire::ChunkReply>(*answer).chunk;
+    body = openai::encode_deleted(chunk.id, "chunk.deleted", chunk);
   } else {
     body = openai::encode_chunk(std::get<wire::ChunkReply>(*answer));
   }
@@ -58,9 +59,9 @@ Result<wire::Message> Api::decode_chunk_call(HttpCall& call) {
       return wire::Message(get);
     }
     default: {
-      const wire::ChunkDelete remove = {call.id};
-      RETURN_IF_ERROR(wire::check_request(remove));
-      return wire::Message(remove);
+      ASSIGN_OR_RETURN(wire::Message remove,
+                       openai::decode_chunk_delete(call.id, http::parse_query(call.request.query)));
+      return remove;
     }
   }
 }

@@ -192,12 +192,15 @@ Task<bool> Api::delete_response(HttpCall& call) {
   const WatchedExchange watched(call.connection, exchange);
   std::optional<FoundOutput> found = co_await find_output(exchange, call.id, "response_id");
   if (!found) co_return false;
+  Chunk left;
   if (!found->error) {
     wire::Message request = wire::ChunkDelete{found->output.id};
     const std::optional<wire::Message> answer = co_await exchange.call(std::move(request));
     if (!answer) co_return false;
     if (auto wrong = problem<wire::ChunkReply>(*answer)) {
       found->error = about(*std::move(wrong), "response_id");
+    } else {
+      left = std::get<wire::ChunkReply>(*answer).chunk;
     }
   }
   if (found->error) {
@@ -205,7 +208,8 @@ Task<bool> Api::delete_response(HttpCall& call) {
     co_return sent;
   }
   const bool sent = co_await send(
-      call, openai::encode_deleted(openai::response_id_of(found->output.id), "response.deleted"));
+      call,
+      openai::encode_deleted(openai::response_id_of(found->output.id), "response.deleted", left));
   co_return sent;
 }
 

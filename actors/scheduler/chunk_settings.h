@@ -6,7 +6,6 @@
 #include <string>
 
 #include "base/chunk.h"
-#include "cache/eviction.h"
 #include "cache/kv_view.h"
 #include "wire/messages.h"
 
@@ -33,11 +32,6 @@ inline ChunkSettings settings_of(const wire::ChunkUpdate& update) {
 inline ChunkSettings settings_of_output(const wire::GenerateRequest& request) {
   return {request.output_name,     request.output_pinned,      request.output_ttl_ms,
           request.output_priority, request.output_priority_ms, std::nullopt};
-}
-
-// Of a chunk that was given none.
-inline int32_t default_priority(ChunkType type) {
-  return type == ChunkType::kOutput ? kPriorityRetained : kPriorityNormal;
 }
 
 // Pages of a chain of so many tokens.

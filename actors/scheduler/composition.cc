@@ -6,14 +6,27 @@
 namespace cascade {
 namespace {
 
+// Of the ids that retained outputs get.
+constexpr std::string_view kOutputIdPrefix = "output_";
+
+// A context that waits for its user message.
+struct Context {
+  std::string id;  // may be empty
+  std::string text;
+};
+
 std::string field(std::string_view name, const char* member) {
   return std::string(name) + "." + member;
 }
 
 class Composer {
  public:
-  Composer(std::string_view tenant, ChunkRegistry& registry, int64_t text_bytes_max)
-      : tenant_(tenant), registry_(registry), text_bytes_max_(text_bytes_max) {}
+  Composer(std::string_view tenant, ChunkRegistry& registry, int64_t text_bytes_max,
+           OnMissing on_missing)
+      : tenant_(tenant),
+        registry_(registry),
+        text_bytes_max_(text_bytes_max),
+        on_missing_(on_missing) {}
 
   // `name`: the reference's, for errors.
   Status add(std::string_view name, const wire::ChunkRef& ref) {
@@ -26,6 +39,11 @@ class Composer {
       chunk.text = ref.text;
     } else {
       auto found = registry_.find(tenant_, ref.id);
+      if (!found.ok() && found.error().code == ErrorCode::kNotFound &&
+          on_missing_ == OnMissing::kSkip) {
+        result_.missing.push_back({ref.id, found.error().message});
+        return {};
+      }
       if (!found.ok()) return Error{found.error().code, field(name, "id"), found.error().message};
       chunk = (*found)->chunk;
       result_.chunk_ids.push_back(chunk.id);
@@ -42,6 +60,10 @@ class Composer {
       result_.new_chunks.push_back(std::move(chunk));
     }
     return {};
+  }
+
+  void add_missing(const std::vector<wire::MissingChunk>& missing) {
+    result_.missing.insert(result_.missing.end(), missing.begin(), missing.end());
   }
 
   Result<Composition> finish(bool to_answer) && {
@@ -94,18 +116,41 @@ class Composer {
       case ChunkType::kSystemPrompt:
         result_.messages.push_back({.role = "system", .content = chunk.text, .reasoning = {}});
         break;
-      case ChunkType::kContext: contexts_.push_back(chunk.text); break;
+      case ChunkType::kContext: contexts_.push_back({id_of(chunk), chunk.text}); break;
       case ChunkType::kOutput: append_turn(chunk); break;
       case ChunkType::kQuery: flush_contexts(chunk.text); break;
     }
   }
 
+  // Of a context that was given as text: that of the registered one with the same text; may be
+  // empty.
+  std::string id_of(const Chunk& context) const {
+    if (!context.id.empty()) return context.id;
+    Chunk wanted;
+    wanted.type = context.type;
+    wanted.tenant = tenant_;
+    wanted.text = context.text;
+    wanted.content_hash = chunk_content_hash(wanted);
+    const ChunkEntry* same = registry_.same_content(wanted);
+    return same == nullptr ? "" : same->chunk.id;
+  }
+
+  // Chunks behind the last output that an output names are what its own message was made of.
+  static bool is_in_query_of(const Chunk& output, const std::string& context_id) {
+    for (auto id = output.parent_ids.rbegin(); id != output.parent_ids.rend(); ++id) {
+      if (id->starts_with(kOutputIdPrefix)) return false;
+      if (*id == context_id) return true;
+    }
+    return false;
+  }
+
   void append_turn(const Chunk& output) {
-    std::erase_if(contexts_, [&](const std::string& context) {
-      return output.query_text.find(context) != std::string::npos;
+    std::erase_if(contexts_, [&](const Context& context) {
+      return !context.id.empty() && is_in_query_of(output, context.id);
     });
     flush_contexts(output.query_text);
     const bool keep = output.think_policy == ThinkPolicy::kKeep;
+    result_.answers.emplace_back(output.id, result_.messages.size());
     result_.messages.push_back({.role = "assistant",
                                 .content = keep ? output.raw_text : output.text,
                                 .reasoning = {},
@@ -115,9 +160,9 @@ class Composer {
   // The user message of the contexts that are waiting, and `query`.
   void flush_contexts(const std::string& query) {
     std::string content;
-    for (const std::string& context : contexts_) {
+    for (const Context& context : contexts_) {
       if (!content.empty()) content += "\n\n";
-      content += context;
+      content += context.text;
     }
     contexts_.clear();
     if (!content.empty() && !query.empty()) content += "\n\n";
@@ -129,16 +174,17 @@ class Composer {
   std::string_view tenant_;
   ChunkRegistry& registry_;
   const int64_t text_bytes_max_;
+  const OnMissing on_missing_;
   int64_t text_bytes_ = 0;
   Composition result_;
-  std::vector<std::string> contexts_;
+  std::vector<Context> contexts_;
   int level_ = -1;
 };
 
 }  // namespace
 
 Result<Earlier> conversation_of(const std::string& output, std::string_view tenant,
-                                ChunkRegistry& registry) {
+                                ChunkRegistry& registry, OnMissing on_missing) {
   constexpr const char* kField = "previous_output";
   const auto found = registry.find(tenant, output);
   if (!found.ok()) return Error{found.error().code, kField, found.error().message};
@@ -154,9 +200,14 @@ Result<Earlier> conversation_of(const std::string& output, std::string_view tena
   Earlier earlier = {{}, kField};
   for (const std::string& id : last.parent_ids) {
     const auto parent = registry.find(tenant, id);
+    if (!parent.ok() && on_missing == OnMissing::kSkip) {
+      earlier.missing.push_back({id, parent.error().message});
+      continue;
+    }
     if (!parent.ok()) {
       return Error{parent.error().code, kField,
-                   "what stands before it is not there any more: " + parent.error().message};
+                   "what stands before it is not there any more: " + parent.error().message +
+                       "; \"on_missing\": \"skip\" goes on without it"};
     }
     earlier.chunks.push_back({(*parent)->chunk.type, id, ""});
   }
@@ -169,8 +220,9 @@ Result<Earlier> conversation_of(const std::string& output, std::string_view tena
 
 Result<Composition> compose(const std::vector<wire::ChunkRef>& refs, std::string_view tenant,
                             ChunkRegistry& registry, int64_t text_bytes_max, bool to_answer,
-                            const Earlier& earlier) {
-  Composer composer(tenant, registry, text_bytes_max);
+                            const Earlier& earlier, OnMissing on_missing) {
+  Composer composer(tenant, registry, text_bytes_max, on_missing);
+  composer.add_missing(earlier.missing);
   const auto add = [&](size_t i) {
     return composer.add("chunks[" + std::to_string(i) + "]", refs[i]);
   };

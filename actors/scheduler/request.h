@@ -55,8 +55,9 @@ struct Request {
   bool prefix = false;         // a PrefixCache: ends with its prompt, without an answer
   RequestState state = RequestState::kEncoding;
 
-  std::vector<ChatMessage> messages;    // empty for a raw prompt
-  std::vector<std::string> parent_ids;  // of the chunks that it was composed from
+  std::vector<ChatMessage> messages;        // empty for a raw prompt
+  std::vector<std::string> parent_ids;      // of the chunks that it was composed from
+  std::vector<wire::MissingChunk> missing;  // that it was to be composed from, too
   std::vector<int32_t> prompt;
   std::vector<TextUse> texts;  // of these chunks, in the prompt
   std::string generation_prefix;
@@ -76,6 +77,7 @@ struct Request {
   int64_t reused_tokens = 0;     // of the prompt
   int64_t loaded_tokens = 0;     // of them, from disk
   int64_t written_tokens = 0;    // of the prompt: given to be written to disk
+  bool written_behind = true;    // false: a chunk whose text it has was removed
   bool loading = false;          // the store reads into the sequence's pages
   int64_t prefilled_tokens = 0;  // of the prompt
   Miss miss;                     // why not all of it was found

@@ -1,6 +1,7 @@
 // Changes of a chunk by its owner: all that was asked for, or nothing.
 #include "actors/scheduler/scheduler_core.h"
 #include "base/tenant.h"
+#include "cache/holders.h"
 
 namespace cascade {
 
@@ -12,14 +13,37 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   const ChunkSettings settings = settings_of(update);
   const Status allowed = check(settings, &entry, entry.chunk);
   if (!allowed.ok()) return reply_error(client, id, allowed.error());
-  if (update.touch) use_chunks(client.tenant, {entry.chunk.id});
-  if (settings != ChunkSettings{}) {
-    apply(settings, entry);
-    store(entry.chunk);
+  if (const Status changed = change_holders(settings, entry); !changed.ok()) {
+    return reply_error(client, id, changed.error());
   }
+  if (entry.chunk.holders.empty()) {  // the pin was its last holder
+    Chunk removed = remove_chunk(entry, Removal::kExpired);
+    const StoredName name = {removed.tenant, removed.id};
+    return reply_when_erased(client, id, {name}, {name}, wire::ChunkReply{std::move(removed)});
+  }
+  if (update.touch) use_chunks(client.tenant, {entry.chunk.id});
+  if (settings != ChunkSettings{}) store(entry.chunk);
   refresh(entry);
+  if (settings.pinned.value_or(false) && options_.keep_pages && entry.hold && !is_on_disk(entry)) {
+    return answer_when_written(client, id, entry);
+  }
   reply_when_stored(client, id, {{entry.chunk.tenant, entry.chunk.id}},
                     wire::ChunkReply{entry.chunk});
+}
+
+// A pin outlives the daemon: what the disk does not have any more of its pages is written first, in
+// the place of others.
+void SchedulerCore::answer_when_written(const Client& client, const wire::RequestId& id,
+                                        ChunkEntry& entry) {
+  const StoredName name = {entry.chunk.tenant, entry.chunk.id};
+  keep_chain(entry);
+  const auto end = Digest::from_hex(entry.chunk.kv_key);
+  if (!end || is_on_disk(entry)) {
+    return reply_when_stored(client, id, {name}, wire::ChunkReply{entry.chunk});
+  }
+  pin_replies_.push_back({*end, name, client, id});
+  write_behind(tenant_id(name.tenant), entry.chain, name);
+  write_after_us_ = 0;
 }
 
 // Whether the settings can be applied to `entry`, or if that is null, to `chunk` once it is there.
@@ -40,29 +64,74 @@ Status SchedulerCore::check(const ChunkSettings& settings, const ChunkEntry* ent
   return check_pin_room("pinned", pages_of_pin(*entry));
 }
 
-// Precondition: check() allows it.
-void SchedulerCore::apply(const ChunkSettings& settings, ChunkEntry& entry) {
+// The holders that a client is given for registering a chunk, or retaining an output, in terms of
+// its own. A pin is that of the name, if there is one.
+std::vector<Holder> SchedulerCore::holders_of(const std::string& tenant, ChunkType type,
+                                              const ChunkSettings& settings,
+                                              const std::string& session) const {
+  const int64_t now_us = clock_.wall_us();
+  Holder holder;
+  holder.expires_us = default_expiry_us(tenant, type);
+  if (settings.ttl_ms)
+    holder.expires_us = *settings.ttl_ms == 0 ? 0 : now_us + *settings.ttl_ms * 1000;
+  holder.priority = settings.priority.value_or(default_priority(type));
+  if (settings.priority && settings.priority_ms) {
+    holder.priority_until_us = now_us + *settings.priority_ms * 1000;
+  }
+  const std::string name = settings.name.value_or("");
+  std::vector<Holder> holders;
+  const auto add = [&](HolderKind kind, const std::string& label) {
+    holders.push_back(holder);
+    holders.back().kind = kind;
+    holders.back().label = label;
+  };
+  if (!session.empty()) add(HolderKind::kSession, session);
+  if (!name.empty()) add(HolderKind::kName, name);
+  if (holders.empty()) add(HolderKind::kRetention, "");
+  holders.back().pinned = settings.pinned.value_or(false);
+  return holders;
+}
+
+// Precondition: check() allows it. Without holders the chunk is to be removed. Errors as
+// add_holder(), after which nothing has been changed.
+Status SchedulerCore::change_holders(const ChunkSettings& settings, ChunkEntry& entry) {
   Chunk& chunk = entry.chunk;
   const int64_t now_us = clock_.wall_us();
-  if (settings.name) chunk.name = *settings.name;
-  if (settings.ttl_ms) {
-    chunk.expires_us = *settings.ttl_ms == 0 ? 0 : now_us + *settings.ttl_ms * 1000;
-  }
+  HolderTerms terms;
+  if (settings.ttl_ms)
+    terms.expires_us = *settings.ttl_ms == 0 ? 0 : now_us + *settings.ttl_ms * 1000;
   if (settings.priority) {
-    chunk.priority = *settings.priority;
-    chunk.priority_until_us = settings.priority_ms ? now_us + *settings.priority_ms * 1000 : 0;
-    follow_priority(entry);
+    terms.priority = *settings.priority;
+    terms.priority_until_us = settings.priority_ms ? now_us + *settings.priority_ms * 1000 : 0;
   }
+  terms.pinned = settings.pinned;
+  if (settings.name && !settings.name->empty()) {
+    RETURN_IF_ERROR(
+        change_named(chunk, *settings.name, terms, default_expiry_us(chunk.tenant, chunk.type)));
+  } else {
+    if (settings.name) clear_names(chunk);
+    change_unnamed(chunk, terms);
+  }
+  pass_holders_time(chunk, now_us);  // what only a pin had kept
+  holders_changed(entry);
+  if (!settings.published || chunk.holders.empty()) return {};
+  registry_.publish(entry, *settings.published);
+  if (*settings.published) {
+    publish_pages(entry);
+  } else {
+    withdraw_pages(entry, Removal::kDeleted);
+  }
+  return {};
+}
+
+// Its pages follow what its holders come to now.
+void SchedulerCore::holders_changed(ChunkEntry& entry) {
   registry_.reschedule(entry);
-  if (settings.published) {
-    registry_.publish(entry, *settings.published);
-    if (*settings.published) {
-      publish_pages(entry);
-    } else {
-      withdraw_pages(entry, Removal::kDeleted);
-    }
-  }
-  if (settings.pinned) set_pinned(entry, *settings.pinned);
+  follow_priority(entry);
+  const bool pin_is_known = pins_waiting_.contains(entry.sequence) ||
+                            pins_without_room_.contains(entry.sequence) ||
+                            (entry.hold && index_.is_pinned(*entry.hold));
+  if (entry.chunk.pinned != pin_is_known) set_pinned(entry, entry.chunk.pinned);
 }
 
 }  // namespace cascade

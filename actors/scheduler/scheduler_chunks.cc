@@ -4,6 +4,7 @@
 #include "actors/scheduler/scheduler_core.h"
 #include "base/random.h"
 #include "base/utf8.h"
+#include "cache/holders.h"
 
 namespace cascade {
 namespace {
@@ -27,8 +28,8 @@ std::string shortened(const std::string& text) {
 std::string SchedulerCore::register_text(Chunk chunk) {
   chunk.id = random_id("chunk");
   chunk.created_us = chunk.last_used_us = clock_.wall_us();
-  chunk.priority = default_priority(chunk.type);
-  chunk.expires_us = default_expiry_us(chunk.tenant, chunk.type);
+  chunk.holders = holders_of(chunk.tenant, chunk.type, {}, "");
+  chunk.holders.front().kind = HolderKind::kRequest;
   chunk.content_hash = chunk_content_hash(chunk);
   const auto added = registry_.add(std::move(chunk));
   if (!added.ok()) {
@@ -101,8 +102,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id, wire::Ch
   if (!read.ok()) return reply_error(client, id, read.error());
   job.chunk.id = random_id("chunk");
   job.chunk.tenant = client.tenant;
-  job.chunk.priority = default_priority(put.type);
-  job.chunk.expires_us = default_expiry_us(client.tenant, put.type);
+  job.chunk.holders = holders_of(client.tenant, put.type, job.settings, "");
   job.chunk.created_us = job.chunk.last_used_us = clock_.wall_us();
   job.chunk.content_hash = chunk_content_hash(job.chunk);
   wire::EncodeJob encode;
@@ -139,7 +139,7 @@ void SchedulerCore::chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done)
   if (!added.ok()) return reply_error(put.client, put.id, added.error());
   Chunk& chunk = (*added)->chunk;
   if (chunk.token_ids.empty()) chunk.token_ids = std::move(put.chunk.token_ids);
-  apply(put.settings, **added);
+  holders_changed(**added);
   refresh(**added);
   store(chunk);
   if (chunk.id == put.chunk.id) tell_of(chunk, EventKind::kChunkStored);
@@ -207,15 +207,43 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id, const wi
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        const wire::ChunkDelete& request) {
   const auto found = registry_.find_own(client.tenant, request.id);
-  if (!found.ok()) return reply_error(client, id, found.error());
-  if ((*found)->chunk.pinned) {
-    const Error pinned = {ErrorCode::kConflict, "id",
-                          "chunk \"" + (*found)->chunk.id + "\" is pinned; unpin it first"};
-    return reply_error(client, id, pinned);
+  const StoredName failed = {client.tenant, request.id};
+  if (!found.ok() && erasures_.find(failed) != nullptr) {  // once more, after a failure
+    Chunk gone;
+    gone.id = request.id;
+    gone.tenant = client.tenant;
+    return reply_when_erased(client, id, {failed}, {failed}, wire::ChunkReply{std::move(gone)});
   }
-  Chunk removed = remove_chunk(**found, Removal::kDeleted);
-  const StoredName name = {removed.tenant, removed.id};
-  reply_when_stored(client, id, {name}, wire::ChunkReply{std::move(removed)});
+  if (!found.ok()) return reply_error(client, id, found.error());
+  ChunkEntry& entry = **found;
+  if (const Status given_up = give_up_holders(request, entry.chunk); !given_up.ok()) {
+    return reply_error(client, id, given_up.error());
+  }
+  if (entry.chunk.holders.empty()) {
+    Chunk removed = remove_chunk(entry, Removal::kDeleted);
+    const StoredName name = {removed.tenant, removed.id};
+    return reply_when_erased(client, id, {name}, {name}, wire::ChunkReply{std::move(removed)});
+  }
+  holders_changed(entry);
+  refresh(entry);
+  store(entry.chunk);
+  reply_when_stored(client, id, {{entry.chunk.tenant, entry.chunk.id}},
+                    wire::ChunkReply{entry.chunk});
+}
+
+Status SchedulerCore::give_up_holders(const wire::ChunkDelete& request, Chunk& chunk) {
+  if (request.all.value_or(false)) {
+    if (chunk.pinned) {
+      return Error{ErrorCode::kConflict, "id",
+                   "chunk \"" + chunk.id + "\" is pinned; unpin it first"};
+    }
+    chunk.holders.clear();
+    return {};
+  }
+  if (request.name.empty()) return give_up_unnamed(chunk);
+  if (give_up(chunk, HolderKind::kName, request.name)) return {};
+  return not_found("name", "chunk \"" + chunk.id + "\" is not held by the name \"" + request.name +
+                               "\", but by " + describe_holders(chunk));
 }
 
 }  // namespace cascade

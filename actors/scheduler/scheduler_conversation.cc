@@ -5,34 +5,51 @@
 
 namespace cascade {
 
-// The outputs of its session's turns. One that was deleted, or has expired, is left out, and its
-// turn with it.
-Earlier SchedulerCore::turns_of_session(const Request& request) {
+// The outputs of its session's turns. Without one of them the answer would be to another
+// conversation: unless the request says so, it is refused.
+Result<Earlier> SchedulerCore::turns_of_session(Request& request) {
   Earlier earlier = {{}, "session"};
   const std::string& tenant = request.client.tenant;
   const Session* session =
       request.session_taken ? sessions_.find(tenant, request.params.session) : nullptr;
   if (session == nullptr) return earlier;
   for (const SessionTurn& turn : session->turns) {
-    if (!registry_.find_own(tenant, turn.output_id).ok()) continue;
-    earlier.chunks.push_back({ChunkType::kOutput, turn.output_id, ""});
+    const auto found = registry_.find_own(tenant, turn.output_id);
+    if (found.ok()) {
+      earlier.chunks.push_back({ChunkType::kOutput, turn.output_id, ""});
+      continue;
+    }
+    const std::string lost = "turn " + std::to_string(turn.number + 1) + " of the session \"" +
+                             session->id + "\" is gone: " + found.error().message;
+    if (on_missing(request) == OnMissing::kError) {
+      return not_found("session", lost + "; \"on_missing\": \"skip\" goes on without it");
+    }
+    earlier.missing.push_back({turn.output_id, lost});
   }
   return earlier;
 }
 
+OnMissing SchedulerCore::on_missing(const Request& request) {
+  return request.params.on_missing.value_or(OnMissing::kError);
+}
+
 // What stands before the request's own chunks or messages.
-Result<Earlier> SchedulerCore::earlier_of(const Request& request) {
+Result<Earlier> SchedulerCore::earlier_of(Request& request) {
   const wire::GenerateRequest& params = request.params;
   if (params.previous_output.empty()) return turns_of_session(request);
-  return conversation_of(params.previous_output, request.client.tenant, registry_);
+  return conversation_of(params.previous_output, request.client.tenant, registry_,
+                         on_missing(request));
 }
 
 Status SchedulerCore::compose_chunks(Request& request) {
   RETURN_IF_ERROR(enter_session(request));
   ASSIGN_OR_RETURN(const Earlier earlier, earlier_of(request));
-  ASSIGN_OR_RETURN(Composition composition,
-                   compose(request.params.chunks, request.client.tenant, registry_,
-                           2 * text_bytes_max(), /*to_answer=*/!request.prefix, earlier));
+  ASSIGN_OR_RETURN(
+      Composition composition,
+      compose(request.params.chunks, request.client.tenant, registry_, 2 * text_bytes_max(),
+              /*to_answer=*/!request.prefix, earlier, on_missing(request)));
+  request.missing = std::move(composition.missing);
+  heal_pins_of(request, composition);
   request.messages = std::move(composition.messages);
   RETURN_IF_ERROR(check_text_bytes(request));
   use_chunks(request.client.tenant, composition.chunk_ids);
@@ -67,10 +84,16 @@ Status SchedulerCore::take_messages(Request& request) {
   given.insert(given.begin() + (has_system ? 1 : 0), before.messages.begin(),
                before.messages.end());
   request.messages = std::move(given);
+  request.missing = before.missing;
   request.parent_ids = before.parent_ids;
   for (size_t i = 0; i < params.parents.size(); ++i) {
     const std::string field = "parents[" + std::to_string(i) + "]";
     const auto parent = registry_.find(tenant, params.parents[i]);
+    if (!parent.ok() && parent.error().code == ErrorCode::kNotFound &&
+        on_missing(request) == OnMissing::kSkip) {
+      request.missing.push_back({params.parents[i], parent.error().message});
+      continue;
+    }
     if (!parent.ok()) return Error{parent.error().code, field, parent.error().message};
     if ((*parent)->chunk.type != ChunkType::kOutput) {
       return invalid_argument(field, "is no output");

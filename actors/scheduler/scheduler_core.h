@@ -15,11 +15,13 @@
 
 #include "actors/scheduler/chunk_settings.h"
 #include "actors/scheduler/composition.h"
+#include "actors/scheduler/erasures.h"
 #include "actors/scheduler/event_log.h"
 #include "actors/scheduler/mutation_log.h"
 #include "actors/scheduler/request.h"
 #include "actors/scheduler/scheduler_load.h"
 #include "actors/scheduler/scheduler_options.h"
+#include "actors/scheduler/scheduler_work.h"
 #include "actors/scheduler/store_work.h"
 #include "base/clock.h"
 #include "cache/chain_index.h"
@@ -72,44 +74,6 @@ class SchedulerCore {
 
  private:
   using RequestPtr = std::unique_ptr<Request>;
-  struct InFlight {
-    uint64_t job;
-    std::vector<uint64_t> requests;  // handles
-    bool idle = false;               // works on the first re-prefill
-    std::vector<int32_t> tokens;     // a prefill's slice
-  };
-  struct ChunkPutJob {
-    Client client;
-    wire::RequestId id;
-    Chunk chunk;
-    ChunkSettings settings = {};
-    std::vector<int32_t> given_ids = {};  // that the text was decoded from
-  };
-  // A client's TokenizeRequest, or ApplyTemplateRequest.
-  struct TextJob {
-    Client client;
-    wire::RequestId id;
-    bool rendered;
-  };
-  // A prompt whose pages have a priority for a while.
-  struct Lease {
-    ChainIndex::HoldId hold;
-    int32_t priority;
-    int64_t since_us;  // Unix time
-  };
-  // Pages that go when the request that uses them ends: their chunk is gone, or not public any
-  // more.
-  struct BranchEnd {
-    TenantId owner;
-    int64_t keep;  // tokens of the request's chain
-    Removal why;
-  };
-  struct Counters {
-    int64_t done = 0, failed = 0, cancelled = 0;
-    int64_t preempted = 0;
-    int64_t tokens_reused = 0, tokens_prefilled = 0, tokens_reprefilled = 0, tokens_generated = 0;
-  };
-
   TenantId tenant_id(const std::string& tenant);
 
   // Sending.
@@ -214,6 +178,7 @@ class SchedulerCore {
   void store_removal(const StoredName& name);
   void reply_when_stored(const Client& client, const wire::RequestId& id,
                          std::vector<StoredName> names, wire::Message message);
+  void pages_are_removed(RemovingPages&& pages, const std::optional<Error>& error);
   void flush_replies();
   void on(wire::StoreAck&& ack);
   void on(wire::StoreChunks&& loaded);
@@ -224,8 +189,9 @@ class SchedulerCore {
   void on_store_restarted();
 
   // What a prompt is made of: scheduler_conversation.cc.
-  Earlier turns_of_session(const Request& request);
-  Result<Earlier> earlier_of(const Request& request);
+  Result<Earlier> turns_of_session(Request& request);
+  static OnMissing on_missing(const Request& request);
+  Result<Earlier> earlier_of(Request& request);
   Status compose_chunks(Request& request);
   Status take_messages(Request& request);
 
@@ -233,6 +199,11 @@ class SchedulerCore {
   Status enter_session(Request& request);
   void leave_session(Request& request);
   void add_turn(Request& request, const std::string& output_id);
+  void end_turn(const std::string& tenant, const std::string& session, const std::string& output_id,
+                bool give_it_up);
+  void match_turns_and_holders();
+  static bool hold_turns(Chunk& chunk,
+                         const std::set<std::pair<std::string, std::string>>& sessions);
   void store_session(const Session& session);
   void store_session_removal(const std::string& tenant, const std::string& id);
   void on(const Client& client, const wire::RequestId& id, const wire::SessionListRequest& request);
@@ -247,11 +218,6 @@ class SchedulerCore {
   void save_setting_again(const StoredName& name);
 
   // Checks and backups of what is on disk: scheduler_upkeep.cc.
-  struct Upkeep {
-    uint64_t job;  // the store's
-    Client client;
-    wire::RequestId id;
-  };
   void on(const Client& client, const wire::RequestId& id, wire::FsckRequest&& request);
   void on(const Client& client, const wire::RequestId& id, wire::BackupRequest&& request);
   void on(wire::StoreChecked&& checked);
@@ -262,15 +228,14 @@ class SchedulerCore {
   void refuse_upkeep(const std::string& why);
 
   // Pages between memory and disk: scheduler_disk.cc.
-  struct DiskCounters {
-    int64_t pages_written = 0, pages_loaded = 0, pages_bad = 0, pages_removed = 0;
-  };
-  void write_behind(TenantId owner, std::span<const int32_t> chain);
+  void write_behind(TenantId owner, std::span<const int32_t> chain,
+                    std::optional<StoredName> chunk = {});
   void write_prompt_behind(Request& request);
   std::vector<NamedPage> pages_of(TenantId owner, std::span<const int32_t> chain) const;
   void write_pages();
   void send_pages(const Writeback& writeback, const std::vector<NamedPage>& run);
   void on(wire::StorePagesDone&& done);
+  std::optional<Digest> awaited_pin(const Writing& writing);
   void end_writing();
   DiskIndex::Match worth_loading(TenantId owner, std::span<const int32_t> wanted,
                                  const ChainIndex::Match& found) const;
@@ -288,8 +253,8 @@ class SchedulerCore {
   void drop_stored_chunk(const Chunk& chunk, Removal why);
   void send_removals(std::vector<std::string>&& keys);
   void keep_chain(ChunkEntry& entry);
-  void store_chain(const ChunkEntry& entry);
-  void store_no_chain(const StoredName& name);
+  void store_chain(const Chunk& chunk, std::span<const int32_t> chain, size_t begin, bool pending);
+  void settle_chain(const StoredName& name);
   void note_written(const Digest& key);
   void on(wire::PendingChain&& chain);
   void set_chain_end(ChunkEntry& entry, const std::string& key);
@@ -312,6 +277,11 @@ class SchedulerCore {
   void pin_or_wait(ChunkEntry& entry);
   void pin_held(ChunkEntry& entry);
   void retry_pins();
+  void heal_pins();
+  void heal_pins_of(const Request& request, const Composition& composition);
+  bool is_on_disk(const ChunkEntry& entry) const;
+  void answer_pins(const Digest& end, const std::optional<Error>& error);
+  bool is_reprefill_queued(const ChunkEntry& entry) const;
   void recompute(ChunkEntry& entry);
   void start_prefix(ChunkEntry& entry);
   bool find_prefix(const ChunkEntry& entry);
@@ -321,20 +291,41 @@ class SchedulerCore {
   // What ends by itself, or with its chunk: scheduler_expiry.cc.
   void pass_time();
   void end_leases();
-  Chunk remove_chunk(ChunkEntry& entry, Removal why);
   void forget_chain(ChunkEntry& entry, Removal why);
   void drop_reprefills(const ChunkEntry& entry, Removal why);
   void end_branch(const std::string& tenant, std::span<const int32_t> chain, size_t keep,
-                  Removal why);
+                  Removal why, bool unshared = false);
   void drop_unshared(const std::string& tenant, std::span<const int32_t> chain, Removal why);
   void add_branch_end(uint64_t handle, const BranchEnd& end);
   void end_branch_of(const Request& request);
+
+  // Removals of chunks: scheduler_erasure.cc.
+  Chunk remove_chunk(ChunkEntry& entry, Removal why);
+  void note_work_of(const StoredName& name, Erasure& erasure);
+  bool idle_is_computed() const;
+  void erase_chains(const StoredName& name, const Erasure& erasure);
+  void end_erasure_piece(const StoredName& name, std::vector<ErasedChain> found = {});
+  void advance_erasure(const StoredName& name);
+  void row_is_removed(const StoredName& name, const std::optional<Error>& error);
+  void fail_erasure(const StoredName& name, const Error& error);
+  void reply_when_erased(const Client& client, const wire::RequestId& id,
+                         std::set<StoredName> chunks, std::vector<StoredName> names,
+                         wire::Message message);
+  void retry_erasures();
+
+  // Pins of texts, wherever they stand: scheduler_text_pins.cc.
+  void pin_texts(const ChunkEntry& entry);
+  void pin_text(const ChunkEntry& entry, const Digest& page);
+  void unpin_texts(const ChunkUses::ChunkName& chunk);
+  bool has_text_pin(const ChunkEntry& entry) const;
 
   // Pages with texts of chunks: scheduler_uses.cc.
   void find_texts(Request& request);
   void note_uses(const Request& request);
   std::vector<wire::PageUse> uses_of(const NamedPage& page);
   static wire::PageUse described(const ChunkUses::ChunkName& chunk, const ChunkUses::Use& use);
+  void pin_if_pinned(const ChunkUses::ChunkName& chunk, const Digest& page);
+  bool has_gone_text(const Request& request);
   void drop_gone_texts(const Request& request);
   void forget_uses(const ChunkUses::ChunkName& chunk, Removal why);
   void forget_use(ChainIndex::Node* node, const ChunkUses::Use& use, Removal why);
@@ -351,15 +342,14 @@ class SchedulerCore {
   // Changes of chunks: scheduler_chunk_updates.cc.
   void on(const Client& client, const wire::RequestId& id, wire::ChunkUpdate&& update);
   Status check(const ChunkSettings& settings, const ChunkEntry* entry, const Chunk& chunk) const;
-  void apply(const ChunkSettings& settings, ChunkEntry& entry);
+  std::vector<Holder> holders_of(const std::string& tenant, ChunkType type,
+                                 const ChunkSettings& settings, const std::string& session) const;
+  Status change_holders(const ChunkSettings& settings, ChunkEntry& entry);
+  void holders_changed(ChunkEntry& entry);
+  void answer_when_written(const Client& client, const wire::RequestId& id, ChunkEntry& entry);
+  static Status give_up_holders(const wire::ChunkDelete& request, Chunk& chunk);
 
   // Beginnings that clients keep: scheduler_prefixes.cc.
-  struct Prefix {
-    ChainIndex::HoldId hold;
-    int64_t tokens;
-    std::map<Client, int64_t> references;
-  };
-  using PrefixName = std::pair<std::string, std::string>;  // tenant, id
   void on(const Client& client, const wire::RequestId& id, wire::PrefixCache&& params);
   void on(const Client& client, const wire::RequestId& id, const wire::PrefixAttach& attach);
   void on(const Client& client, const wire::RequestId& id, const wire::PrefixRelease& release);
@@ -438,6 +428,10 @@ class SchedulerCore {
   std::multimap<int64_t, Lease> leases_;           // by the monotonic time of their end
   std::map<std::pair<uint64_t, TenantId>, BranchEnd> branch_ends_;  // by request and owner
   std::map<PrefixName, Prefix> prefixes_;
+  std::map<ChunkUses::ChunkName, std::map<Digest, ChainIndex::HoldId>>
+      text_pins_;  // by the page before
+  std::set<ChunkUses::ChunkName> text_pins_without_room_;
+  int64_t pins_healed_us_ = 0;         // when heal_pins() looked last
   int64_t idle_marked_us_ = 0;         // when the free pages began to count as idle
   std::optional<InFlight> in_flight_;  // the one job of the prefill or decode actor
   bool last_was_decode_ = false;
@@ -461,12 +455,17 @@ class SchedulerCore {
   size_t writeback_tokens_ = 0;
   std::optional<Writing> writing_;
   std::optional<Error> disk_error_;  // while pages cannot be written
+  std::vector<PinReply> pin_replies_;
   int64_t write_after_us_ = 0;
-  std::map<uint64_t, Load> loads_;                         // by the store's job
-  bool idle_loading_ = false;                              // into the first re-prefill
-  std::map<uint64_t, ChainWanted> reading_chains_;         // by the store's job
-  std::map<uint64_t, std::vector<std::string>> removing_;  // by the store's job
-  std::vector<std::string> unremoved_;                     // that the store could not remove
+  std::map<uint64_t, Load> loads_;                  // by the store's job
+  bool idle_loading_ = false;                       // into the first re-prefill
+  std::map<uint64_t, ChainWanted> reading_chains_;  // by the store's job
+  std::map<uint64_t, RemovingPages> removing_;      // by the store's job
+  std::vector<std::string> unremoved_;              // that the store could not remove
+  Erasures erasures_;
+  std::optional<StoredName> erasing_;  // whose pages are being removed just now
+  std::map<StoredName, std::vector<std::string>>
+      unerased_;  // pages that the store could not remove
   std::map<uint64_t, std::pair<Client, wire::RequestId>> searching_;  // by the store's job
   std::optional<Upkeep> upkeep_;                                      // the one that is under way
   double load_bytes_per_us_ = 0;

@@ -39,17 +39,22 @@ std::string hex(const Digest& key) {
 
 // ---- Writing ------------------------------------------------------------------------------------
 
-void SchedulerCore::write_behind(TenantId owner, std::span<const int32_t> chain) {
+void SchedulerCore::write_behind(TenantId owner, std::span<const int32_t> chain,
+                                 std::optional<StoredName> chunk) {
   if (!options_.keep_pages || chain.empty()) return;
-  if (writeback_tokens_ + chain.size() > kWritebackTokensMax) return;
+  const bool awaited = chunk && std::ranges::any_of(pin_replies_, [&](const PinReply& reply) {
+                         return reply.chunk == *chunk;
+                       });
+  if (!awaited && writeback_tokens_ + chain.size() > kWritebackTokensMax) return;
   writeback_tokens_ += chain.size();
-  writebacks_.push_back({owner, {chain.begin(), chain.end()}});
+  writebacks_.push_back({owner, {chain.begin(), chain.end()}, std::move(chunk)});
 }
 
 // Of a prompt that took long to compute, what is new since the last time.
 void SchedulerCore::write_prompt_behind(Request& request) {
   const int64_t committed = request.sequence->committed() / kPageTokens * kPageTokens;
   if (committed < kCostlyTokens || !request.params.reuse) return;
+  if (!request.written_behind || has_gone_text(request)) return;
   const bool whole = request.prompt_done();
   if (committed - request.written_tokens < (whole ? 1 : kWritebackStepTokens)) return;
   request.written_tokens = committed;
@@ -131,6 +136,7 @@ void SchedulerCore::on(wire::StorePagesDone&& done) {
   if (done.error) {
     if (!disk_error_) spdlog::warn("K and V are not written: {}", done.error->to_string());
     disk_error_ = done.error;
+    if (const auto pin = awaited_pin(*writing_)) answer_pins(*pin, done.error);
     write_after_us_ = clock_.monotonic_us() + kWriteRetryUs;
   } else {
     if (disk_error_) spdlog::info("K and V are written again");
@@ -139,6 +145,15 @@ void SchedulerCore::on(wire::StorePagesDone&& done) {
     disk_counters_.pages_written += static_cast<int64_t>(writing_->pages.size());
   }
   end_writing();
+}
+
+// The end of the chain that is being written, if a client waits for its pin.
+std::optional<Digest> SchedulerCore::awaited_pin(const Writing& writing) {
+  for (const PinReply& reply : pin_replies_) {
+    const auto entry = registry_.find_own(reply.chunk.tenant, reply.chunk.id);
+    if (entry.ok() && (*entry)->chain == writing.chain) return reply.end;
+  }
+  return std::nullopt;
 }
 
 // What was deleted while it was being written goes now.
@@ -150,6 +165,7 @@ void SchedulerCore::end_writing() {
     index_.drop_subtree(ended.owner, ended.chain, keep, why);
     drop_stored(ended.owner, ended.chain, keep);
   }
+  for (const StoredName& chunk : ended.erased) end_erasure_piece(chunk);
 }
 
 // ---- Reading ------------------------------------------------------------------------------------
@@ -286,7 +302,8 @@ void SchedulerCore::send_removals(std::vector<std::string>&& keys) {
   if (keys.empty()) return;
   const uint64_t job = next_job_++;
   send(Actor::kStore, wire::RemovePages{job, keys});
-  removing_[job] = std::move(keys);
+  if (erasing_) ++erasures_.find(*erasing_)->pieces;
+  removing_[job] = {std::move(keys), erasing_};
 }
 
 // What is on disk of the chain behind its first `keep` tokens, as end_branch() does it in memory.
@@ -332,9 +349,9 @@ void SchedulerCore::drop_stored_unshared(const std::vector<Digest>& path) {
 // The same of a chunk whose tokens are not known: a page knows the one before it. What is in memory
 // of it goes when the tokens have been read.
 void SchedulerCore::drop_stored_chunk(const Chunk& chunk, Removal why) {
+  read_chain({{chunk.tenant, chunk.id}, chunk.kv_key, why, chunk.kv_begin});
   const auto end = Digest::from_hex(chunk.kv_key);
   if (!end) return;
-  read_chain({{chunk.tenant, chunk.id}, chunk.kv_key, why, chunk.kv_begin});
   std::vector<DiskIndex::Step> path = disk_.path(*end);
   std::ranges::reverse(path);
   std::vector<Digest> keys;
@@ -345,100 +362,7 @@ void SchedulerCore::drop_stored_chunk(const Chunk& chunk, Removal why) {
   drop_stored_unshared(keys);
 }
 
-// ---- Chunks -------------------------------------------------------------------------------------
-
-// The chunk's chain is in memory: it is written, and the chunk knows its name from now on.
-void SchedulerCore::keep_chain(ChunkEntry& entry) {
-  if (!options_.keep_pages) return;
-  const TenantId owner = tenant_id(entry.chunk.tenant);
-  const std::vector<NamedPage> pages = pages_of(owner, entry.chain);
-  const size_t whole = static_cast<size_t>(chain_pages(entry.chain.size()));
-  if (pages.size() != whole) return;
-  set_chain_end(entry, hex(pages.back().key));
-  entry.chunk.kv_begin = static_cast<int64_t>(entry.own_begin);
-  unwritten_[pages.back().key].insert({entry.chunk.tenant, entry.chunk.id});
-  const bool written =
-      std::ranges::all_of(pages, [&](const NamedPage& page) { return disk_.contains(page.key); });
-  if (written) return note_written(pages.back().key);
-  write_behind(owner, entry.chain);
-}
-
-// What the chunk's K and V are computed from, until they are on disk.
-void SchedulerCore::store_chain(const ChunkEntry& entry) {
-  if (!options_.keep_pages) return;
-  const uint64_t job = next_job_++;
-  const Chunk& chunk = entry.chunk;
-  saving_[job] = {{chunk.tenant, chunk.id}, /*whole=*/false};
-  send(Actor::kStore,
-       wire::StoreChain{job, hex(ChainIndex::key_of(index_.root())), chunk.tenant, chunk.id,
-                        entry.chain, static_cast<int64_t>(entry.own_begin)});
-}
-
-void SchedulerCore::store_no_chain(const StoredName& name) {
-  if (!options_.keep_pages) return;
-  const uint64_t job = next_job_++;
-  saving_[job] = {name, /*whole=*/false};
-  send(Actor::kStore,
-       wire::StoreChain{job, hex(ChainIndex::key_of(index_.root())), name.tenant, name.id, {}, 0});
-}
-
-// All pages of the chains that end with this one are on disk.
-void SchedulerCore::note_written(const Digest& key) {
-  const auto found = unwritten_.extract(key);
-  if (found.empty()) return;
-  for (const StoredName& name : found.mapped()) store_no_chain(name);
-}
-
-// Of a chunk from before the start: computed in idle time, or sooner if somebody asks.
-void SchedulerCore::on(wire::PendingChain&& chain) {
-  const auto entry = registry_.find_own(chain.tenant, chain.id);
-  if (loaded_ || !entry.ok() || chain.token_ids.empty()) return;
-  (*entry)->chain = std::move(chain.token_ids);
-  (*entry)->own_begin = static_cast<size_t>(std::max<int64_t>(0, chain.begin));
-}
-
-void SchedulerCore::set_chain_end(ChunkEntry& entry, const std::string& key) {
-  if (const auto before = Digest::from_hex(entry.chunk.kv_key)) {
-    const auto found = chunk_ends_.find(*before);
-    if (found != chunk_ends_.end() && --found->second == 0) chunk_ends_.erase(found);
-    const auto unwritten = unwritten_.find(*before);
-    if (unwritten != unwritten_.end())
-      unwritten->second.erase({entry.chunk.tenant, entry.chunk.id});
-    if (unwritten != unwritten_.end() && unwritten->second.empty()) unwritten_.erase(unwritten);
-  }
-  entry.chunk.kv_key = key;
-  if (const auto after = Digest::from_hex(key)) ++chunk_ends_[*after];
-}
-
-// Of a chunk from before the start: one that is pinned is loaded or prefilled then.
-void SchedulerCore::read_chain(ChainWanted&& wanted) {
-  const uint64_t job = next_job_++;
-  send(Actor::kStore, wire::ReadChain{job, wanted.key});
-  reading_chains_[job] = std::move(wanted);
-}
-
-void SchedulerCore::on(wire::StoredChain&& chain) {
-  const auto found = reading_chains_.find(chain.job);
-  if (found == reading_chains_.end()) return;
-  const ChainWanted wanted = std::move(found->second);
-  const StoredName& name = wanted.name;
-  reading_chains_.erase(found);
-  if (wanted.removed) {
-    const auto begin = static_cast<size_t>(wanted.begin);
-    end_branch(name.tenant, chain.token_ids, begin, *wanted.removed);
-    return drop_unshared(name.tenant, chain.token_ids, *wanted.removed);
-  }
-  const auto entry = registry_.find_own(name.tenant, name.id);
-  if (!entry.ok() || !(*entry)->chain.empty() || !(*entry)->chunk.pinned) return;
-  if (chain.token_ids.empty()) {
-    spdlog::warn("pages of {} are missing: what it was made from is not known any more", name.id);
-    set_chain_end(**entry, "");
-  } else {
-    (*entry)->chain = std::move(chain.token_ids);
-    (*entry)->own_begin = static_cast<size_t>((*entry)->chunk.kv_begin);
-  }
-  pin_or_wait(**entry);
-}
+// ---- Chunks ---------------------------------------------------------------------------------------
 
 // Chunks are used: of their chains, what is not in memory will be wanted soon. Turns of one
 // conversation have most of their pages in common.

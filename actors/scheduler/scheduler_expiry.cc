@@ -1,30 +1,29 @@
-// What ends by itself: chunks whose time is over, priorities, leases; and what goes with a chunk.
+// What ends by itself: holders whose time is over, priorities, leases; and what goes with a chunk.
 #include <algorithm>
 
 #include "actors/scheduler/scheduler_core.h"
+#include "cache/holders.h"
 
 namespace cascade {
 namespace {
 
-// Chunks that are removed at a time: each takes microseconds, and requests wait for them. Those
+// Chunks whose holders end at a time: each takes microseconds, and requests wait for them. Those
 // that are left are not found any more all the same.
-constexpr size_t kRemovedAtOnceMax = 256;
+constexpr size_t kPassedAtOnceMax = 256;
 
 }  // namespace
 
 // Before any message is handled, and on each tick.
 void SchedulerCore::pass_time() {
   registry_.set_time(clock_.wall_us());
-  for (ChunkEntry* entry : registry_.expired(kRemovedAtOnceMax)) {
-    remove_chunk(*entry, Removal::kExpired);
-  }
-  for (ChunkEntry* entry : registry_.priorities_over(kRemovedAtOnceMax)) {
-    Chunk& chunk = entry->chunk;
-    chunk.priority = default_priority(chunk.type);
-    chunk.priority_until_us = 0;
-    registry_.reschedule(*entry);
-    follow_priority(*entry);
-    store(chunk);
+  for (ChunkEntry* entry : registry_.due(kPassedAtOnceMax)) {
+    if (!pass_holders_time(entry->chunk, clock_.wall_us())) continue;
+    if (entry->chunk.holders.empty()) {
+      remove_chunk(*entry, Removal::kExpired);
+      continue;
+    }
+    holders_changed(*entry);
+    store(entry->chunk);
   }
   end_leases();
 }
@@ -35,33 +34,11 @@ void SchedulerCore::end_leases() {
   leases_.erase(leases_.begin(), end);
 }
 
-// Returns the chunk as it was.
-Chunk SchedulerCore::remove_chunk(ChunkEntry& entry, Removal why) {
-  refresh(entry);
-  Chunk chunk = entry.chunk;
-  set_chain_end(entry, "");
-  if (entry.chain.empty()) drop_stored_chunk(chunk, why);
-  // What its conversations begin with is not known unless it was pinned.
-  const bool unknown = chunk.type == ChunkType::kSystemPrompt && entry.chain.empty();
-  forget_chain(entry, why);
-  if (unknown) find_prefix(entry);
-  forget_uses({chunk.tenant, chunk.id}, why);
-  pins_waiting_.erase(entry.sequence);
-  pins_without_room_.erase(entry.sequence);
-  tell_of(chunk, why == Removal::kExpired ? EventKind::kChunkExpired : EventKind::kChunkDeleted);
-  registry_.remove(entry, why);
-  store_removal({chunk.tenant, chunk.id});
-  return chunk;
-}
-
-// Lets go of the chunk's pages. Those that no other chunk needs are freed at once, or when the
-// requests that use them end.
+// Lets go of the chunk's pages.
 void SchedulerCore::forget_chain(ChunkEntry& entry, Removal why) {
   withdraw_pages(entry, why);
   clear_hold(entry);
   drop_reprefills(entry, why);
-  end_branch(entry.chunk.tenant, entry.chain, entry.own_begin, why);
-  drop_unshared(entry.chunk.tenant, entry.chain, why);
   entry.chain.clear();
 }
 
@@ -74,11 +51,10 @@ void SchedulerCore::drop_unshared(const std::string& tenant, std::span<const int
   index_.drop_branch(owner, chain, 0, why);
 }
 
-// What was to be computed for the chunk is not needed any more. The one that is being computed ends
-// in finish_idle().
+// What was to be computed for the chunk is not needed any more: note_work_of() knows its chains.
+// The one that is being computed ends in finish_idle().
 void SchedulerCore::drop_reprefills(const ChunkEntry& entry, Removal why) {
-  const bool first_is_computed = (in_flight_ && in_flight_->idle) || idle_loading_;
-  for (size_t i = first_is_computed ? 1 : 0; i < reprefills_.size();) {
+  for (size_t i = idle_is_computed() ? 1 : 0; i < reprefills_.size();) {
     const auto at = reprefills_.begin() + static_cast<ptrdiff_t>(i);
     if (at->chunk_id != entry.chunk.id || at->tenant != entry.chunk.tenant) {
       ++i;
@@ -91,10 +67,6 @@ void SchedulerCore::drop_reprefills(const ChunkEntry& entry, Removal why) {
       drop_public(dropped.chain, public_beginning(dropped.chain), why);
       continue;
     }
-    const size_t shared = common_prefix(dropped.sampled_chain, dropped.chain);
-    const size_t keep = std::min(shared, dropped.prompt_tokens);
-    if (dropped.sequence) end_branch(dropped.tenant, dropped.sequence->tokens(), keep, why);
-    end_branch(dropped.tenant, dropped.sampled_chain, keep, why);
   }
 }
 
@@ -102,8 +74,9 @@ void SchedulerCore::drop_reprefills(const ChunkEntry& entry, Removal why) {
 // and is not retained itself; those that running requests use, with what these add to them, when
 // they end. The page that has tokens of both kinds goes too: what was deleted is not to be found
 // any more.
+// With `unshared`, when such a request ends, also what it then leaves alone of the first `keep`.
 void SchedulerCore::end_branch(const std::string& tenant, std::span<const int32_t> chain,
-                               size_t keep, Removal why) {
+                               size_t keep, Removal why, bool unshared) {
   const auto kept = static_cast<int64_t>(keep / kPageTokens * kPageTokens);
   drop_stored(tenant_id(tenant), chain, kept);
   index_.drop_subtree(tenant_id(tenant), chain, kept, why);
@@ -112,14 +85,16 @@ void SchedulerCore::end_branch(const std::string& tenant, std::span<const int32_
       const Request& request = *requests_.at(handle);
       if (request.client.tenant != tenant) continue;
       if (common_prefix(request.in_pages(), chain) <= keep) continue;
-      add_branch_end(handle, {tenant_id(tenant), kept, why});
+      add_branch_end(handle, {tenant_id(tenant), kept, why, unshared});
     }
   }
 }
 
 void SchedulerCore::add_branch_end(uint64_t handle, const BranchEnd& end) {
   const auto [it, added] = branch_ends_.try_emplace({handle, end.owner}, end);
-  if (!added) it->second.keep = std::min(it->second.keep, end.keep);
+  if (added) return;
+  it->second.keep = std::min(it->second.keep, end.keep);
+  it->second.unshared = it->second.unshared || end.unshared;
 }
 
 void SchedulerCore::end_branch_of(const Request& request) {
@@ -141,6 +116,8 @@ void SchedulerCore::end_branch_of(const Request& request) {
     } else if (!retained) {
       drop_stored(branch.owner, tokens, branch.keep);
       index_.drop_subtree(branch.owner, tokens, branch.keep, branch.why);
+      const auto before = tokens.first(std::min(tokens.size(), static_cast<size_t>(branch.keep)));
+      if (branch.unshared) drop_unshared(request.client.tenant, before, branch.why);
     }
   }
   if (!retained) drop_gone_texts(request);

@@ -5,12 +5,16 @@
 #include <functional>
 
 #include "actors/scheduler/scheduler_core.h"
+#include "cache/holders.h"
 
 namespace cascade {
 namespace {
 
 // What a template puts around a system prompt, until it has been rendered.
 constexpr size_t kTemplateTokens = 32;
+
+// How often pins whose K and V are not there are looked for: all chunks are.
+constexpr int64_t kHealUs = 2'000'000;
 
 }  // namespace
 
@@ -65,9 +69,11 @@ Status SchedulerCore::check_pin_room(std::string_view field, int64_t pages) cons
 }
 
 void SchedulerCore::set_pinned(ChunkEntry& entry, bool pinned) {
-  entry.chunk.pinned = pinned;
-  registry_.reschedule(entry);
-  if (pinned) return pin_or_wait(entry);
+  if (pinned) {
+    pin_texts(entry);
+    return pin_or_wait(entry);
+  }
+  unpin_texts({entry.chunk.tenant, entry.chunk.id});
   if (entry.hold) index_.unpin(*entry.hold);
   pins_waiting_.erase(entry.sequence);
   pins_without_room_.erase(entry.sequence);
@@ -86,7 +92,8 @@ void SchedulerCore::pin_or_wait(ChunkEntry& entry) {
   if (entry.chunk.kv_state == KvState::kPending) return;
   if (!entry.chain.empty()) {
     recompute(entry);
-  } else if (!entry.chunk.kv_key.empty()) {
+  } else if (!entry.chunk.kv_key.empty() ||
+             (entry.chunk.type == ChunkType::kOutput && options_.keep_pages && loaded_)) {
     read_chain({{entry.chunk.tenant, entry.chunk.id}, entry.chunk.kv_key});
   } else if (entry.chunk.type == ChunkType::kSystemPrompt) {
     start_prefix(entry);
@@ -162,6 +169,89 @@ void SchedulerCore::retry_pins() {
   }
 }
 
+bool SchedulerCore::is_reprefill_queued(const ChunkEntry& entry) const {
+  return std::ranges::any_of(reprefills_, [&](const Reprefill& reprefill) {
+    return reprefill.chunk_id == entry.chunk.id && reprefill.tenant == entry.chunk.tenant;
+  });
+}
+
+// What could not be computed for a pin, for want of room or because an actor failed, is computed
+// when that is possible.
+void SchedulerCore::heal_pins() {
+  const int64_t now = clock_.monotonic_us();
+  if (pins_waiting_.empty() || now - pins_healed_us_ < kHealUs) return;
+  pins_healed_us_ = now;
+  registry_.for_each(std::nullopt, [&](ChunkEntry& entry) {
+    const bool lost = entry.chunk.pinned && !entry.hold && !entry.chain.empty() &&
+                      pins_waiting_.contains(entry.sequence) && !is_reprefill_queued(entry);
+    if (lost) recompute(entry);
+  });
+}
+
+// Pins of outputs from before a start whose chain is not known any more: the conversation that the
+// request has says what it is.
+void SchedulerCore::heal_pins_of(const Request& request, const Composition& composition) {
+  for (const auto& [id, place] : composition.answers) {
+    const auto found = registry_.find_own(request.client.tenant, id);
+    if (!found.ok()) continue;
+    const ChunkEntry& entry = **found;
+    const bool known = entry.hold || !entry.chain.empty() || !entry.chunk.kv_key.empty() ||
+                       entry.chunk.kv_state != KvState::kNone;
+    const bool lost = entry.chunk.pinned && !known && pins_waiting_.contains(entry.sequence) &&
+                      entry.chunk.think_policy != ThinkPolicy::kDrop;
+    if (!lost || histories_.size() >= static_cast<size_t>(options_.reprefills_max)) continue;
+    wire::EncodeJob job;
+    job.job = next_job_++;
+    job.mode = wire::EncodeJob::Mode::kHistory;
+    const auto end = composition.messages.begin() + static_cast<ptrdiff_t>(place) + 1;
+    job.messages.assign(composition.messages.begin(), end);
+    job.thinking = request.params.thinking;
+    job.tools = request.params.tools;
+    job.now_unix_s = clock_.wall_us() / 1'000'000;
+    Reprefill next;
+    next.tenant = entry.chunk.tenant;
+    next.chunk_id = id;
+    histories_[job.job] = std::move(next);
+    send(Actor::kPrefill, std::move(job));
+  }
+}
+
+// Whether all of the chunk's chain is in files, as far as it is in memory.
+bool SchedulerCore::is_on_disk(const ChunkEntry& entry) const {
+  const auto end = Digest::from_hex(entry.chunk.kv_key);
+  return end && disk_.contains(*end) &&
+         disk_.path(*end).size() == static_cast<size_t>(chain_pages(entry.chain.size()));
+}
+
+// The pages that pins waited for are written, or cannot be: then they are no pins.
+void SchedulerCore::answer_pins(const Digest& end, const std::optional<Error>& error) {
+  std::vector<PinReply> ready;
+  std::erase_if(pin_replies_, [&](const PinReply& reply) {
+    if (reply.end == end) ready.push_back(reply);
+    return reply.end == end;
+  });
+  for (const PinReply& pin : ready) {
+    const auto found = registry_.find_own(pin.chunk.tenant, pin.chunk.id);
+    if (!found.ok()) {
+      reply_error(pin.client, pin.id, found.error());
+      continue;
+    }
+    ChunkEntry& entry = **found;
+    if (error) {
+      change_unnamed(entry.chunk, {.pinned = false});
+      holders_changed(entry);
+      store(entry.chunk);
+      reply_error(
+          pin.client, pin.id,
+          {error->code, "pinned",
+           "its pages cannot be written, and a pin is to outlive the daemon: " + error->message});
+      continue;
+    }
+    refresh(entry);
+    reply_when_stored(pin.client, pin.id, {pin.chunk}, wire::ChunkReply{entry.chunk});
+  }
+}
+
 // The chunk's priority is that of its pages.
 void SchedulerCore::follow_priority(const ChunkEntry& entry) {
   for (const auto& hold : {entry.hold, entry.public_hold}) {
@@ -229,9 +319,14 @@ void SchedulerCore::lease_prompt(const Request& request) {
                                 std::span(request.prompt).first(whole), *params.prompt_priority);
   if (!hold) return;
   const int64_t end_us = clock_.monotonic_us() + *params.prompt_priority_ms * 1000;
-  leases_.emplace(end_us, Lease{*hold, *params.prompt_priority, clock_.wall_us()});
+  leases_.emplace(end_us, Lease{request.client.tenant,
+                                {request.prompt.begin(), request.prompt.end()},
+                                *hold,
+                                *params.prompt_priority,
+                                clock_.wall_us()});
   note_uses(request);
-  write_behind(tenant_id(request.client.tenant), std::span(request.prompt).first(whole));
+  if (!has_gone_text(request))
+    write_behind(tenant_id(request.client.tenant), std::span(request.prompt).first(whole));
   trim_holds();
 }
 

@@ -12,7 +12,7 @@ wire::PrefixReply SchedulerCore::describe(const std::string& id, const Prefix& p
 }
 
 // The same tokens of the same tenant are the same prefix.
-SchedulerCore::PrefixName SchedulerCore::prefix_name(const Request& request) const {
+PrefixName SchedulerCore::prefix_name(const Request& request) const {
   const Digest digest = Hasher()
                             .field("tenant", request.client.tenant)
                             .field("prefix", std::span<const int32_t>(request.prompt))

@@ -33,7 +33,12 @@ void SchedulerCore::finish_public(const Reprefill& reprefill, bool complete) {
   const auto found = registry_.find_own(reprefill.tenant, reprefill.chunk_id);
   const bool wanted = found.ok() && (*found)->chunk.published;
   if (!wanted) {  // deleted or withdrawn in the meantime
-    return drop_public(reprefill.chain, public_beginning(reprefill.chain), Removal::kDeleted);
+    const StoredName name = {reprefill.tenant, reprefill.chunk_id};
+    const auto outer = erasing_;
+    if (erasures_.find(name) != nullptr) erasing_ = name;
+    drop_public(reprefill.chain, public_beginning(reprefill.chain), Removal::kDeleted);
+    erasing_ = outer;
+    return end_erasure_piece(name);
   }
   if (!complete) return;
   ChunkEntry& entry = **found;

@@ -414,6 +414,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
     // A conversation may go on from half an answer, but not from half a thought.
     request.dead_end = request.client_gone || request.output->answer().empty();
   }
+  final.missing = std::move(request.missing);
   final.token_ids = request.sampled;
   if (request.params.logprobs) final.logprobs = request.logprobs;
   final.top_token_ids = std::move(request.top_token_ids);

@@ -51,8 +51,9 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   chunk.client_data = request.params.client_data;
   chunk.think_spans = request.output->think_spans();
   chunk.think_policy = think_policy(request);
-  chunk.priority = default_priority(chunk.type);
-  chunk.expires_us = default_expiry_us(chunk.tenant, chunk.type);
+  const bool is_turn = request.session_taken && finish_reason != "cancelled";
+  chunk.holders = holders_of(chunk.tenant, chunk.type, settings_of_output(request.params),
+                             is_turn ? request.params.session : "");
   const size_t parents = std::min(request.parent_ids.size(), kParentIdsMax);
   chunk.parent_ids.assign(request.parent_ids.begin(),
                           request.parent_ids.begin() + static_cast<ptrdiff_t>(parents));
@@ -76,11 +77,15 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   request.pin_promised = 0;  // the chunk's from here on
   refresh(entry);
   if (computed_later && !entry.hold) entry.chunk.kv_state = KvState::kPending;
-  apply(settings_of_output(request.params), entry);
+  holders_changed(entry);
   if (entry.chunk.pinned && computed_later && !entry.hold) {
     pins_waiting_[entry.sequence] = chain_pages(next.sampled_chain.size());
   }
   store(entry.chunk);
+  // Should the daemon end before the history is known, the chunk's pages are still to be found.
+  if (entry.chunk.id == request.output_id) {
+    store_chain(entry.chunk, next.sampled_chain, next.prompt_tokens, /*pending=*/false);
+  }
   if (entry.chunk.id == request.output_id) tell_of(entry.chunk, EventKind::kChunkStored);
   if (request.params.prompt) {
     next.chain = next.sampled_chain;  // a raw prompt has no history but itself
@@ -115,9 +120,8 @@ void SchedulerCore::history_ready(wire::EncodeDone&& done) {
   histories_.erase(history);
   const auto found = registry_.find_own(next.tenant, next.chunk_id);
   if (!found.ok()) {  // deleted in the meantime
-    const bool prefix = next.sampled_chain.empty();
-    return end_branch(next.tenant, prefix ? done.token_ids : next.sampled_chain, next.prompt_tokens,
-                      Removal::kDeleted);
+    return end_erasure_piece({next.tenant, next.chunk_id},
+                             {{std::move(done.token_ids), next.prompt_tokens}});
   }
   ChunkEntry& entry = **found;
   if (done.error) {
@@ -145,7 +149,10 @@ void SchedulerCore::queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill) {
   }
   clear_hold(entry);
   if (entry.chunk.pinned) pins_waiting_[entry.sequence] = chain_pages(reprefill.chain.size());
-  if (static_cast<int>(reprefills_.size()) >= options_.reprefills_max || reprefill.chain.empty()) {
+  // A pin is a promise: it waits its turn however many do.
+  const bool full =
+      !entry.chunk.pinned && static_cast<int>(reprefills_.size()) >= options_.reprefills_max;
+  if (full || reprefill.chain.empty()) {
     entry.chunk.kv_state = KvState::kNone;
     return store(entry.chunk);
   }
@@ -154,7 +161,7 @@ void SchedulerCore::queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill) {
   const size_t shared = common_prefix(reprefill.sampled_chain, reprefill.chain);
   entry.own_begin = std::min(shared, reprefill.prompt_tokens);
   entry.chunk.kv_state = KvState::kPending;
-  store_chain(entry);
+  store_chain(entry.chunk, entry.chain, entry.own_begin, /*pending=*/true);
   reprefills_.push_back(std::move(reprefill));
 }
 
@@ -202,19 +209,19 @@ void SchedulerCore::finish_idle(bool complete) {
   if (idle.sequence) idle.sequence->finish(clock_.wall_us());
   if (idle.for_all) return finish_public(idle, complete);
   const auto found = registry_.find_own(idle.tenant, idle.chunk_id);
-  if (!found.ok()) {  // deleted in the meantime
-    const size_t keep = std::min(common_prefix(idle.sampled_chain, idle.chain), idle.prompt_tokens);
-    end_branch(idle.tenant, idle.chain, keep, Removal::kDeleted);
-    return end_branch(idle.tenant, idle.sampled_chain, keep, Removal::kDeleted);
-  }
+  // Deleted in the meantime: what was computed goes.
+  if (!found.ok()) return end_erasure_piece({idle.tenant, idle.chunk_id});
   ChunkEntry& entry = **found;
   if (complete) {
     take_hold(entry);
     keep_chain(entry);
   } else if (!entry.chunk.pinned) {
-    store_no_chain({entry.chunk.tenant, entry.chunk.id});
+    settle_chain({entry.chunk.tenant, entry.chunk.id});
   }
-  entry.chunk.kv_state = entry.hold ? KvState::kReady : KvState::kNone;
+  // Of one that is pinned it is tried again: heal_pins().
+  entry.chunk.kv_state = entry.hold           ? KvState::kReady
+                         : entry.chunk.pinned ? KvState::kPending
+                                              : KvState::kNone;
   refresh(entry);
   store(entry.chunk);
   if (complete) {
@@ -240,6 +247,10 @@ void SchedulerCore::use_chunks(const std::string& tenant, const std::vector<std:
     const auto found = registry_.find(tenant, id);
     if (!found.ok()) continue;
     used.push_back(*found);
+    const ChunkEntry& entry = **found;
+    const bool lost = entry.chunk.pinned && !entry.hold && !is_reprefill_queued(entry) &&
+                      pins_waiting_.contains(entry.sequence) && entry.chunk.tenant == tenant;
+    if (lost) pin_or_wait(**found);
     Chunk& chunk = (*found)->chunk;
     ++chunk.hits;
     chunk.last_used_us = clock_.wall_us();
@@ -253,7 +264,10 @@ void SchedulerCore::use_chunks(const std::string& tenant, const std::vector<std:
 void SchedulerCore::forget_histories() {
   for (const auto& [job, lost] : std::exchange(histories_, {})) {
     const auto found = registry_.find_own(lost.tenant, lost.chunk_id);
-    if (!found.ok()) continue;
+    if (!found.ok()) {
+      end_erasure_piece({lost.tenant, lost.chunk_id});
+      continue;
+    }
     (*found)->chunk.kv_state = KvState::kNone;
     if ((*found)->chunk.pinned) pins_waiting_[(*found)->sequence] = 0;
     store((*found)->chunk);
@@ -266,6 +280,13 @@ void SchedulerCore::refresh(ChunkEntry& entry) {
     clear_hold(entry);
     entry.chunk.kv_state = KvState::kNone;
     tell_of(entry.chunk, EventKind::kChunkEvicted);
+  }
+  // A context has no chain of its own, but those of the prompts that it stands in.
+  const bool own_chain =
+      entry.chunk.type == ChunkType::kOutput || entry.chunk.type == ChunkType::kSystemPrompt;
+  if (!own_chain) {
+    entry.chunk.kv_state =
+        entry.chunk.pinned && has_text_pin(entry) ? KvState::kReady : KvState::kNone;
   }
   const bool ready = entry.hold.has_value();
   const auto chain = static_cast<int64_t>(entry.chain.size());

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "actors/scheduler/scheduler_core.h"
+#include "cache/holders.h"
 #include "wire/request_rules.h"
 
 namespace cascade {
@@ -91,28 +92,99 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        const wire::SessionDelete& request) {
   const Session* session = sessions_.find(client.tenant, request.id);
-  std::vector<ChunkEntry*> outputs;
   if (request.outputs && session != nullptr) {
     for (const SessionTurn& turn : session->turns) {
       const auto found = registry_.find_own(client.tenant, turn.output_id);
-      if (!found.ok()) continue;
-      if ((*found)->chunk.pinned) {
-        return reply_error(client, id,
-                           Error{ErrorCode::kConflict, "outputs",
-                                 "chunk \"" + turn.output_id + "\" is pinned; unpin it first"});
+      if (!found.ok() || !only_pins_without((*found)->chunk, HolderKind::kSession, request.id)) {
+        continue;
       }
-      if (std::ranges::find(outputs, *found) == outputs.end()) outputs.push_back(*found);
+      return reply_error(client, id,
+                         Error{ErrorCode::kConflict, "outputs",
+                               "chunk \"" + turn.output_id + "\" is pinned; unpin it first"});
     }
   }
   const Result<Session> removed = sessions_.remove(client.tenant, request.id);
   if (!removed.ok()) return reply_error(client, id, removed.error());
-  // The last turn first: what goes on from a turn goes before it.
-  for (auto output = outputs.rbegin(); output != outputs.rend(); ++output) {
-    remove_chunk(**output, Removal::kDeleted);
-  }
+  // First, so that a session is never there without its turns.
   store_session_removal(client.tenant, request.id);
-  reply_when_stored(client, id, {{client.tenant, request.id, StoredKind::kSession}},
-                    session_reply(*removed));
+  // The last turn first: what goes on from a turn goes before it.
+  for (auto turn = removed->turns.rbegin(); turn != removed->turns.rend(); ++turn) {
+    end_turn(client.tenant, request.id, turn->output_id, request.outputs);
+  }
+  std::vector<StoredName> names = {{client.tenant, request.id, StoredKind::kSession}};
+  std::set<StoredName> outputs;
+  for (const SessionTurn& turn : removed->turns) outputs.insert({client.tenant, turn.output_id});
+  names.insert(names.end(), outputs.begin(), outputs.end());
+  reply_when_erased(client, id, std::move(outputs), std::move(names), session_reply(*removed));
+}
+
+// The session holds the output no more. With `give_up` that is the end of an output that nobody
+// else holds; else the tenant keeps it.
+void SchedulerCore::end_turn(const std::string& tenant, const std::string& session,
+                             const std::string& output_id, bool give_it_up) {
+  const auto found = registry_.find_own(tenant, output_id);
+  if (!found.ok()) return;
+  ChunkEntry& entry = **found;
+  const bool held = give_it_up ? give_up(entry.chunk, HolderKind::kSession, session)
+                               : keep_without_session(entry.chunk, session);
+  if (!held) return;
+  if (entry.chunk.holders.empty()) {
+    remove_chunk(entry, Removal::kDeleted);
+    return;
+  }
+  holders_changed(entry);
+  store(entry.chunk);
+}
+
+// An output is stored before the session that it is a turn of, and outlives it in a crash: what
+// holds it for a session that does not have the turn is a retention then. Outputs from before there
+// were holders get theirs.
+void SchedulerCore::match_turns_and_holders() {
+  std::map<std::string, std::set<std::pair<std::string, std::string>>> turns;  // by output
+  sessions_.for_each([&](const Session& session) {
+    for (const SessionTurn& turn : session.turns) {
+      turns[turn.output_id].insert({session.tenant, session.id});
+    }
+  });
+  for (ChunkEntry* entry : registry_.all()) {
+    Chunk& chunk = entry->chunk;
+    if (chunk.type != ChunkType::kOutput) continue;
+    std::vector<std::string> holding;
+    for (const Holder& holder : chunk.holders) {
+      if (holder.kind == HolderKind::kSession) holding.push_back(holder.label);
+    }
+    const auto of_chunk = turns.find(chunk.id);
+    bool changed = false;
+    for (const std::string& session : holding) {
+      const bool is_turn =
+          of_chunk != turns.end() && of_chunk->second.contains({chunk.tenant, session});
+      if (!is_turn) changed = keep_without_session(chunk, session) || changed;
+    }
+    if (of_chunk != turns.end() && entry->holders_guessed) {
+      changed = hold_turns(chunk, of_chunk->second) || changed;
+    }
+    if (!changed) continue;
+    holders_changed(*entry);
+    store(chunk);
+  }
+}
+
+// Of an output from before there were holders: its sessions hold it, and the tenant's own retention
+// stays only if it was registered more often than sessions did.
+bool SchedulerCore::hold_turns(Chunk& chunk,
+                               const std::set<std::pair<std::string, std::string>>& sessions) {
+  bool changed = false;
+  for (const auto& [tenant, session] : sessions) {
+    if (tenant != chunk.tenant) continue;
+    Holder holder = {.kind = HolderKind::kSession, .label = session};
+    holder.expires_us = chunk.expires_us;
+    holder.priority = chunk.priority;
+    holder.priority_until_us = chunk.priority_until_us;
+    changed = add_holder(chunk, std::move(holder)).ok() || changed;
+  }
+  const bool only_theirs = chunk.registrations <= static_cast<int64_t>(sessions.size());
+  if (changed && only_theirs) (void)give_up(chunk, HolderKind::kRetention, "");
+  return changed;
 }
 
 // ---- Expiry policies ----------------------------------------------------------------------------

@@ -120,8 +120,9 @@ std::vector<std::string> SchedulerCore::warnings() const {
   }
   if (disk_error_)
     warnings.push_back("K and V are not written to disk: " + disk_error_->to_string());
-  if (!pins_without_room_.empty()) {
-    warnings.push_back("pages of " + std::to_string(pins_without_room_.size()) +
+  const size_t pins_lost = pins_without_room_.size() + text_pins_without_room_.size();
+  if (pins_lost > 0) {
+    warnings.push_back("pages of " + std::to_string(pins_lost) +
                        " pinned chunks can be evicted: --max-pinned has no room for them");
   }
   if (index_.monitor().thrash().alarm()) warnings.push_back(thrash_warning());

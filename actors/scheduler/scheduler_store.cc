@@ -42,8 +42,23 @@ void SchedulerCore::store_use(const Chunk& chunk) {
 
 void SchedulerCore::store_removal(const StoredName& name) {
   const uint64_t job = next_job_++;
-  saving_[job] = {name, /*whole=*/true};
+  saving_[job] = {name, /*whole=*/true, /*removal=*/true};
   send(Actor::kStore, wire::StoreDelete{job, name.tenant, name.id});
+}
+
+void SchedulerCore::pages_are_removed(RemovingPages&& pages, const std::optional<Error>& error) {
+  if (error) store_failed_us_ = clock_.monotonic_us();
+  if (!pages.chunk || erasures_.find(*pages.chunk) == nullptr) {
+    if (error) unremoved_.insert(unremoved_.end(), pages.keys.begin(), pages.keys.end());
+    return;
+  }
+  const StoredName chunk = *pages.chunk;
+  if (error) {
+    std::vector<std::string>& keys = unerased_[chunk];
+    keys.insert(keys.end(), pages.keys.begin(), pages.keys.end());
+    fail_erasure(chunk, *error);
+  }
+  end_erasure_piece(chunk);
 }
 
 // Answers a change of `names` when all changes so far are durable or have failed to be.
@@ -69,10 +84,7 @@ void SchedulerCore::flush_replies() {
 
 void SchedulerCore::on(wire::StoreAck&& ack) {
   if (auto removal = removing_.extract(ack.job)) {
-    std::vector<std::string>& keys = removal.mapped();
-    if (ack.error) unremoved_.insert(unremoved_.end(), keys.begin(), keys.end());
-    if (ack.error) store_failed_us_ = clock_.monotonic_us();
-    return;
+    return pages_are_removed(std::move(removal.mapped()), ack.error);
   }
   const auto found = saving_.find(ack.job);
   if (found == saving_.end()) {
@@ -90,6 +102,7 @@ void SchedulerCore::on(wire::StoreAck&& ack) {
   } else if (saved.whole) {
     unsaved_.erase(saved.name);
   }
+  if (saved.removal) row_is_removed(saved.name, ack.error);
   if (unsaved_.empty() && store_error_) {
     spdlog::info("the store works again");
     store_error_.reset();
@@ -102,17 +115,20 @@ void SchedulerCore::on(wire::StoreChunks&& loaded) {
     // The pages of an earlier incarnation are gone; its texts are not.
     chunk.kv_state = KvState::kNone;
     chunk.kv_tokens = chunk.kv_bytes = 0;
+    const bool guessed = chunk.holders.empty();
     const auto added = registry_.add(std::move(chunk));
     if (!added.ok()) {
       spdlog::warn("a stored chunk is left out: {}", added.error().message);
       continue;
     }
+    (*added)->holders_guessed = guessed;
   }
 }
 
 // All that was stored is known: who asked in the meantime is answered.
 void SchedulerCore::end_loading() {
   if (loaded_) return;
+  match_turns_and_holders();
   for (ChunkEntry* entry : registry_.all()) {
     if (const auto end = Digest::from_hex(entry->chunk.kv_key)) ++chunk_ends_[*end];
     if (entry->chunk.pinned) {
@@ -158,6 +174,7 @@ void SchedulerCore::retry_store() {
   if (clock_.monotonic_us() - store_failed_us_ < kStoreRetryUs) return;
   if (!unsaved_.empty() && saving_.empty()) save_again();
   if (removing_.empty()) send_removals(std::exchange(unremoved_, {}));
+  retry_erasures();
 }
 
 // What it had been given and has not answered is lost, or may be.
@@ -170,7 +187,12 @@ void SchedulerCore::on_store_restarted() {
   end_loads();
   end_writing();
   for (auto& [job_id, wanted] : std::exchange(reading_chains_, {})) read_chain(std::move(wanted));
-  for (auto& [job_id, keys] : std::exchange(removing_, {})) send_removals(std::move(keys));
+  for (auto& [job_id, pages] : std::exchange(removing_, {})) {
+    erasing_ = pages.chunk;
+    if (erasing_) --erasures_.find(*erasing_)->pieces;
+    send_removals(std::move(pages.keys));
+    erasing_.reset();
+  }
   refuse_upkeep("the store was restarted; try again");
   for (const auto& [job_id, asked] : std::exchange(searching_, {})) {
     reply_error(asked.first, asked.second,

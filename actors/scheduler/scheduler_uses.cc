@@ -56,12 +56,19 @@ void SchedulerCore::note_uses(const Request& request) {
     for (int64_t i = text.where.begin / kPageTokens; i <= last && i < std::ssize(nodes); ++i) {
       const Digest& key = ChainIndex::key_of(nodes[static_cast<size_t>(i)]);
       const ChunkUses::Use use = {key, i * kPageTokens, i == last};
+      if (use.ends) pin_if_pinned(text.chunk, key);
       if (uses_.add(text.chunk, use) && disk_.contains(key)) {
         stored.uses.push_back(described(text.chunk, use));
       }
     }
   }
   if (!stored.uses.empty()) send(Actor::kStore, std::move(stored));
+}
+
+// The chunk's text ends in the page.
+void SchedulerCore::pin_if_pinned(const ChunkUses::ChunkName& chunk, const Digest& page) {
+  const auto found = registry_.find_own(chunk.first, chunk.second);
+  if (found.ok() && (*found)->chunk.pinned) pin_text(**found, page);
 }
 
 wire::PageUse SchedulerCore::described(const ChunkUses::ChunkName& chunk,
@@ -83,6 +90,13 @@ std::vector<wire::PageUse> SchedulerCore::uses_of(const NamedPage& page) {
     described_uses.push_back(described(chunk, use));
   }
   return described_uses;
+}
+
+// Whether a chunk that the prompt has the text of was removed.
+bool SchedulerCore::has_gone_text(const Request& request) {
+  return std::ranges::any_of(request.texts, [&](const TextUse& text) {
+    return !registry_.find_own(text.chunk.first, text.chunk.second).ok();
+  });
 }
 
 // A request has ended. What it computed of texts that were deleted while it ran goes.

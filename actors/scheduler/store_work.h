@@ -29,7 +29,8 @@ struct StoredName {
 
 struct Saving {
   StoredName name;
-  bool whole;  // all of the chunk, or that it is gone
+  bool whole;            // all of the chunk, or that it is gone
+  bool removal = false;  // of a chunk
 };
 
 struct WaitingReply {
@@ -45,6 +46,7 @@ struct WaitingReply {
 struct Writeback {
   TenantId owner;
   std::vector<int32_t> chain;
+  std::optional<StoredName> chunk;  // whose chain it is; of a prompt: none
 };
 
 struct NamedPage {
@@ -67,6 +69,7 @@ struct Writing {
   ChainIndex::Node* last;  // acquired
   std::vector<Page> pages;
   std::vector<std::pair<int64_t, Removal>> ends;  // of the chain, that came meanwhile
+  std::vector<StoredName> erased = {};            // chunks whose removal waits for it
 };
 
 // Pages on their way from disk into a sequence's.

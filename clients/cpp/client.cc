@@ -240,8 +240,9 @@ Result<Chunk> Client::get_chunk(const std::string& id) {
   return std::move(reply.chunk);
 }
 
-Result<Chunk> Client::delete_chunk(const std::string& id) {
-  ASSIGN_OR_RETURN(wire::ChunkReply reply, call<wire::ChunkReply>(wire::ChunkDelete{id}));
+Result<Chunk> Client::delete_chunk(const std::string& id, const std::string& name, bool all) {
+  ASSIGN_OR_RETURN(wire::ChunkReply reply,
+                   call<wire::ChunkReply>(wire::ChunkDelete{id, name, all ? std::optional(true) : std::nullopt}));
   return std::move(reply.chunk);
 }
 

@@ -100,8 +100,9 @@ class Client {
   Result<std::vector<wire::ChunkSearchHit>> search_chunks(std::string query, int32_t limit = 20);
   // `id` may be a prefix of at least 8 characters.
   Result<Chunk> get_chunk(const std::string& id);
-  // The chunk as it was. `id` is whole.
-  Result<Chunk> delete_chunk(const std::string& id);
+  // Gives up a holder of the chunk: the one that `name` names, or all, or as wire::ChunkDelete
+  // says. The chunk as it is then; it is gone if it has no holders. `id` is whole.
+  Result<Chunk> delete_chunk(const std::string& id, const std::string& name = {}, bool all = false);
 
   // All that is given, or nothing; the chunk as it is now. These are its parts:
   Result<Chunk> update_chunk(wire::ChunkUpdate update);

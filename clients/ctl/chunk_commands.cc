@@ -2,9 +2,11 @@
 #include "clients/ctl/chunk_commands.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/file.h"
 #include "clients/ctl/chunk_table.h"
+#include "clients/ctl/holder_text.h"
 #include "clients/ctl/json_fields.h"
 #include "clients/ctl/run.h"
 #include "clients/ctl/stats_text.h"
@@ -19,9 +21,26 @@ int failed(Screen& screen, const Error& error) {
   return exit_code_of(error);
 }
 
-Result<Chunk> delete_by_beginning(client::Client& client, const std::string& id) {
+Result<Chunk> delete_by_beginning(client::Client& client, const std::string& id,
+                                  const ChunkDeleteOptions& options) {
   ASSIGN_OR_RETURN(const Chunk found, client.get_chunk(id));
-  return client.delete_chunk(found.id);
+  return client.delete_chunk(found.id, options.name, options.all);
+}
+
+// What is left of the chunk when one of its holders has given it up.
+void print_deleted(Screen& screen, const Chunk& chunk) {
+  const bool gone = chunk.holders.empty();
+  if (screen.json) {
+    OrderedJson line = {{gone ? "deleted" : "given_up", chunk.id}};
+    if (!gone) line["holders"] = to_json_object(chunk)["holders"];
+    return print_json(screen, line);
+  }
+  screen.out << (gone ? "deleted " : "given up ") << one_line(chunk.id);
+  const char* before = "; it is still held by ";
+  for (const Holder& holder : chunk.holders) {
+    screen.out << std::exchange(before, ", ") << one_line(holder_text(holder));
+  }
+  screen.out << std::endl;
 }
 
 Result<std::string> text_of(const ChunkPutOptions& options, std::istream& in) {
@@ -77,16 +96,15 @@ int run_chunk_show(client::Client& client, Screen& screen, const std::string& id
   return kExitOk;
 }
 
-int run_chunk_delete(client::Client& client, Screen& screen, const std::vector<std::string>& ids) {
+int run_chunk_delete(client::Client& client, Screen& screen, const std::vector<std::string>& ids,
+                     const ChunkDeleteOptions& options) {
   int code = kExitOk;
   for (const std::string& id : ids) {
-    const Result<Chunk> chunk = delete_by_beginning(client, id);
-    if (!chunk.ok()) {
-      code = std::max(code, failed(screen, chunk.error()));
-    } else if (screen.json) {
-      print_json(screen, OrderedJson{{"deleted", chunk->id}});
+    const Result<Chunk> chunk = delete_by_beginning(client, id, options);
+    if (chunk.ok()) {
+      print_deleted(screen, *chunk);
     } else {
-      screen.out << "deleted " << one_line(chunk->id) << std::endl;
+      code = std::max(code, failed(screen, chunk.error()));
     }
   }
   return code;

@@ -15,7 +15,8 @@ int run_chunk_list(client::Client& client, Screen& screen, const ChunkListOption
 int run_chunk_search(client::Client& client, Screen& screen, const ChunkSearchOptions& options);
 int run_chunk_show(client::Client& client, Screen& screen, const std::string& id);
 // Goes on behind ids that fail. `ids` may be beginnings.
-int run_chunk_delete(client::Client& client, Screen& screen, const std::vector<std::string>& ids);
+int run_chunk_delete(client::Client& client, Screen& screen, const std::vector<std::string>& ids,
+                     const ChunkDeleteOptions& options);
 
 // The text is the given one, the file's, or all of `in`. Prints the chunk's id.
 int run_chunk_put(client::Client& client, Screen& screen, std::istream& in,

@@ -177,6 +177,13 @@ ChunkCommands add_chunk_commands(CLI::App& chunk, Options& options) {
   add_ids(*commands.show, options, Count::kOne);
   commands.remove = chunk.add_subcommand("delete", "Delete chunks and their KV cache");
   add_ids(*commands.remove, options, Count::kMany);
+  CLI::Option* name = commands.remove->add_option(
+      "--name", options.remove.name,
+      "Give up what this name holds; without it a retention, if the chunk has several holders");
+  name->check(text())->check(not_empty());
+  commands.remove
+      ->add_flag("--all", options.remove.all, "Give up all holders, turns of sessions included")
+      ->excludes(name);
   commands.put = chunk.add_subcommand("put", "Register a text; prints its id");
   add_put(*commands.put, options.put);
   commands.stats = chunk.add_subcommand("stats", "What chunks and pages take, what was evicted");

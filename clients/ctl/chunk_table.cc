@@ -5,6 +5,7 @@
 
 #include "base/sanitized.h"
 #include "clients/ctl/facts.h"
+#include "clients/ctl/holder_text.h"
 #include "clients/ctl/table.h"
 #include "clients/ctl/units.h"
 
@@ -131,6 +132,7 @@ std::string render_chunk(const Chunk& chunk, const Style& style) {
   const bool falls_back = chunk.priority_until_us != 0;
   facts.add("priority", std::to_string(chunk.priority) +
                             (falls_back ? " until " + format_time(chunk.priority_until_us) : ""));
+  for (const Holder& holder : chunk.holders) facts.add("held by", holder_text(holder));
   if (chunk.published) facts.add("published", "to every tenant");
   if (chunk.type == ChunkType::kOutput) {
     for (const std::string& parent : chunk.parent_ids) facts.add("parent", parent);

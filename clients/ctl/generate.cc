@@ -96,6 +96,10 @@ void print_remarks(Screen& screen, const client::Generation& generation) {
   const auto print = [&](const std::string& text) {
     screen.err << screen.style.dim(one_line(text)) << std::endl;
   };
+  for (const wire::MissingChunk& missing : generation.missing) {
+    screen.err << "warning: answered without " << one_line(missing.id) << ": "
+               << one_line(missing.reason) << std::endl;
+  }
   if (!generation.output_chunk_id.empty()) print("retained " + generation.output_chunk_id);
   if (!generation.logprobs.empty()) {
     double sum = 0;

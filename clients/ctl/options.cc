@@ -165,6 +165,14 @@ void add_generate(CLI::App& command, Parsed& parsed) {
       ->check(not_empty())
       ->excludes(session)
       ->excludes("--raw");
+  command
+      .add_option_function<std::string>(
+          "--on-missing",
+          [&generate](const std::string& name) {
+            generate.params.on_missing = on_missing_from_string(name);
+          },
+          "If a turn before it, or a chunk that it names, is gone: error (the default) or skip")
+      ->transform(CLI::IsMember({"error", "skip"}, CLI::ignore_case));
   CLI::Option* stream =
       command.add_flag("--stream", generate.stream,
                        "Print as it comes, also if this is no terminal; with --json: JSON lines");

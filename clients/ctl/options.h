@@ -61,6 +61,12 @@ struct SessionOptions {
   bool outputs = false;
 };
 
+// Of `chunk delete`.
+struct ChunkDeleteOptions {
+  std::string name;  // whose holder is given up; empty: see wire::ChunkDelete
+  bool all = false;
+};
+
 // Of `model load` and `model unload`.
 struct ModelOptions {
   std::string name;
@@ -135,6 +141,7 @@ struct Options {
   ChunkSearchOptions search;
   std::vector<std::string> ids;  // of the chunk commands but list, search, put and stats
   ChunkPutOptions put;
+  ChunkDeleteOptions remove;
   wire::ChunkUpdate update;  // without an id: of each of `ids`
   SessionOptions session;
   wire::PolicySet policy;

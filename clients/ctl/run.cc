@@ -95,7 +95,8 @@ int run_command(client::Client& client, Screen& screen, const Options& options) 
     case Command::kChunkList: return run_chunk_list(client, screen, options.list);
     case Command::kChunkSearch: return run_chunk_search(client, screen, options.search);
     case Command::kChunkShow: return run_chunk_show(client, screen, options.ids.front());
-    case Command::kChunkDelete: return run_chunk_delete(client, screen, options.ids);
+    case Command::kChunkDelete:
+      return run_chunk_delete(client, screen, options.ids, options.remove);
     case Command::kChunkPut: return run_chunk_put(client, screen, std::cin, options.put);
     case Command::kChunkUpdate:
       return run_chunk_update(client, screen, options.ids, options.update);

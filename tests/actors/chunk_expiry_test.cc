@@ -129,8 +129,9 @@ TEST(Deletion, at_any_moment_of_retention_leaves_nothing_behind) {
     while (world.all<wire::Final>(number).empty()) ASSERT_EQ(world.pump(1), 1u);
     const std::string id = world.one<wire::Final>(number).output_chunk_id;
     world.pump(steps);
-    world.one<wire::ChunkReply>(world.post(wire::ChunkDelete{id}));
+    const uint64_t deleted = world.post(wire::ChunkDelete{id});
     world.pump();
+    world.one<wire::ChunkReply>(deleted);
     const wire::CacheStats cache = stats(world);
     EXPECT_EQ(cache.pages_held, 0) << steps;
     EXPECT_EQ(cache.pages_pin_promised, 0) << steps;

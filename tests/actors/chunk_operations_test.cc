@@ -46,7 +46,9 @@ TEST_F(Operations, the_same_content_again_is_counted_and_takes_what_is_given) {
   EXPECT_EQ(again.registrations, 2);
   EXPECT_EQ(again.name, "france");
   EXPECT_EQ(again.priority, 70);
-  EXPECT_GT(again.expires_us, world_.clock.wall_us());
+  EXPECT_EQ(again.expires_us, 0);  // as the first was promised
+  ASSERT_EQ(again.holders.size(), 2u);
+  EXPECT_GT(again.holders[1].expires_us, world_.clock.wall_us());
   EXPECT_EQ(world_.chunk(first.id), again);
   // What is not given stays.
   EXPECT_EQ(put("Paris is in France.").name, "france");
@@ -105,18 +107,21 @@ TEST_F(Operations, an_update_changes_what_it_names) {
   EXPECT_EQ(touched.hits, chunk.hits + 1);
   EXPECT_GT(touched.last_used_us, chunk.last_used_us);
   EXPECT_EQ(touched.name, "näme");
-  change = update_of(chunk.id.substr(0, 14));
+  change = update_of(chunk.id);
+  change.name = "";
+  EXPECT_EQ(update(change).name, "");
+  const Chunk other = put("another text");
+  change = update_of(other.id.substr(0, 14));
   change.pinned = true;
   change.ttl_ms = 1000;
   change.priority = 0;
-  change.name = "";
   const Chunk changed = update(change);
   EXPECT_TRUE(changed.pinned);
   EXPECT_EQ(changed.priority, 0);
   EXPECT_EQ(changed.priority_until_us, 0);
-  EXPECT_EQ(changed.name, "");
+  EXPECT_GT(changed.expires_us, world_.clock.wall_us());
   EXPECT_EQ(changed.kv_state, KvState::kNone);  // of a context the registration is pinned
-  change = update_of(chunk.id);
+  change = update_of(other.id);
   change.ttl_ms = 0;
   EXPECT_EQ(update(change).expires_us, 0);
 }

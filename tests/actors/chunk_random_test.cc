@@ -146,12 +146,14 @@ TEST_P(RandomOperations, keep_the_limits_and_leave_nothing_behind) {
   for (const Chunk& chunk : listed()) {
     wire::ChunkUpdate unpin;
     unpin.id = chunk.id;
-    unpin.pinned = false;
     unpin.ttl_ms = 0;
-    world_.one<wire::ChunkReply>(world_.post(unpin));
+    for (bool pinned = true; pinned;) {  // each holder may have a pin of its own
+      unpin.pinned = false;
+      pinned = world_.one<wire::ChunkReply>(world_.post(unpin)).chunk.pinned;
+    }
   }
   for (const Chunk& chunk : listed()) {
-    world_.one<wire::ChunkReply>(world_.send(wire::ChunkDelete{chunk.id}));
+    world_.one<wire::ChunkReply>(world_.send(wire::ChunkDelete{chunk.id, "", /*all=*/true}));
   }
   world_.clock.advance_us(10'000'000);
   world_.core().on_tick();

@@ -129,13 +129,22 @@ class Composing : public ::testing::Test {
  protected:
   std::string add(Chunk chunk) {
     chunk.tenant = "local";
-    chunk.id = "chunk_" + std::to_string(100'000'000 + ++count_);
-    chunk.content_hash = chunk.id;
+    const bool output = chunk.type == ChunkType::kOutput;
+    chunk.id = (output ? "output_" : "chunk_") + std::to_string(100'000'000 + ++count_);
+    chunk.content_hash = output ? chunk.id : chunk_content_hash(chunk);
     EXPECT_TRUE(registry_.add(chunk).ok());
     return chunk.id;
   }
-  std::string add_output(const std::string& query, const std::string& answer) {
+  std::string add_context(const std::string& text) {
     Chunk chunk;
+    chunk.type = ChunkType::kContext;
+    chunk.text = text;
+    return add(chunk);
+  }
+  std::string add_output(const std::string& query, const std::string& answer,
+                         std::vector<std::string> parents = {}) {
+    Chunk chunk;
+    chunk.parent_ids = std::move(parents);
     chunk.type = ChunkType::kOutput;
     chunk.query_text = query;
     chunk.text = answer;
@@ -170,13 +179,50 @@ TEST_F(Composing, an_output_is_its_whole_turn) {
 }
 
 TEST_F(Composing, a_context_that_the_turn_already_has_is_not_repeated) {
-  const std::string id = add_output("Notes\n\n2+2?", "4");
+  const std::string notes = add_context("Notes");
+  const std::string id = add_output("Notes\n\n2+2?", "4", {notes});
+  EXPECT_EQ(
+      messages({{ChunkType::kContext, notes, ""}, testing::output_ref(id), query_text("Why?")}),
+      messages({testing::output_ref(id), query_text("Why?")}));
   EXPECT_EQ(messages({context("Notes"), testing::output_ref(id), query_text("Why?")}),
             (std::vector<ChatMessage>{message("user", "Notes\n\n2+2?"), message("assistant", "4"),
                                       message("user", "Why?")}));
   EXPECT_EQ(messages({testing::output_ref(id), context("More"), query_text("Why?")}),
             (std::vector<ChatMessage>{message("user", "Notes\n\n2+2?"), message("assistant", "4"),
                                       message("user", "More\n\nWhy?")}));
+}
+
+TEST_F(Composing, a_context_that_the_question_happens_to_contain_is_kept) {
+  const std::string id = add_output("What is 2+2?", "4");
+  for (const char* text : {"2", "What", "is", "What is 2+2?"}) {
+    EXPECT_EQ(messages({context(text), testing::output_ref(id), query_text("Why?")}),
+              (std::vector<ChatMessage>{message("user", text + std::string("\n\nWhat is 2+2?")),
+                                        message("assistant", "4"), message("user", "Why?")}));
+  }
+}
+
+TEST_F(Composing, a_context_of_an_earlier_turn_is_not_taken_for_one_of_this) {
+  const std::string notes = add_context("Notes");
+  const std::string first = add_output("Notes\n\n2+2?", "4", {notes});
+  const std::string second = add_output("Why?", "So.", {notes, first});
+  EXPECT_EQ(messages({{ChunkType::kContext, notes, ""},
+                      testing::output_ref(second),
+                      query_text("Really?")})[0],
+            message("user", "Notes\n\nWhy?"));
+}
+
+TEST_F(Composing, what_is_gone_is_an_error_or_left_out_and_named) {
+  const std::string id = add_output("2+2?", "4");
+  const std::vector<wire::ChunkRef> refs = {
+      {ChunkType::kContext, "chunk_that_is_gone", ""}, testing::output_ref(id), query_text("Why?")};
+  const auto refused = compose(refs, "local", registry_, 1 << 20);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().field, "chunks[0].id");
+  const auto skipped = compose(refs, "local", registry_, 1 << 20, true, {}, OnMissing::kSkip);
+  ASSERT_TRUE(skipped.ok());
+  EXPECT_EQ(skipped->messages, messages({refs[1], refs[2]}));
+  ASSERT_EQ(skipped->missing.size(), 1u);
+  EXPECT_EQ(skipped->missing[0].id, "chunk_that_is_gone");
 }
 
 TEST_F(Composing, another_tenants_chunk_is_not_found) {

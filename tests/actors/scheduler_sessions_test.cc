@@ -115,13 +115,51 @@ TEST_F(Sessions, a_request_that_fails_or_is_cancelled_is_no_turn) {
   EXPECT_EQ(session().turns.size(), 2u);
 }
 
-TEST_F(Sessions, a_turn_whose_output_is_gone_is_left_out) {
+TEST_F(Sessions, that_lost_a_turn_are_refused_unless_the_request_goes_on_without_it) {
   const wire::Final first = say("Capital of France?");
   const int64_t two = say("And of Italy?").usage.prompt_tokens;
   world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{first.output_chunk_id}));
-  const int64_t after = say("And of Italy?").usage.prompt_tokens;
-  EXPECT_LT(after, 2 * two);
+  wire::GenerateRequest next = turn("And of Italy?");
+  const Error refused = world_->error(world_->send(next));
+  EXPECT_EQ(refused.code, ErrorCode::kNotFound);
+  EXPECT_EQ(refused.field, "session");
+  EXPECT_NE(refused.message.find("turn 1 of the session \"trip\" is gone"), std::string::npos)
+      << refused.message;
+  EXPECT_EQ(session().turns.size(), 2u);
+  next.on_missing = OnMissing::kSkip;
+  const auto after = world_->one<wire::Final>(world_->send(next));
+  EXPECT_LT(after.usage.prompt_tokens, 2 * two);
+  ASSERT_EQ(after.missing.size(), 1u);
+  EXPECT_EQ(after.missing[0].id, first.output_chunk_id);
+  EXPECT_NE(after.missing[0].reason.find("was deleted"), std::string::npos);
   EXPECT_EQ(session().turns.size(), 3u);
+}
+
+TEST_F(Sessions, keep_their_turns_when_others_who_had_the_same_output_give_it_up) {
+  const wire::Final turn_of_a = say("Capital of France?", "a");
+  const wire::Final turn_of_b = say("Capital of France?", "b");
+  ASSERT_EQ(turn_of_a.output_chunk_id, turn_of_b.output_chunk_id);
+  const std::string& id = turn_of_a.output_chunk_id;
+  wire::GenerateRequest retained = ask({system_text(kSystem), query_text("Capital of France?")});
+  retained.retain_output = true;
+  retained.output_ttl_ms = 1000;
+  ASSERT_EQ(world_->one<wire::Final>(world_->send(retained)).output_chunk_id, id);
+  ASSERT_EQ(world_->chunk(id).holders.size(), 3u);
+  world_->clock.advance_us(2'000'000);
+  world_->core().on_tick();
+  EXPECT_EQ(world_->chunk(id).holders.size(), 2u);
+  wire::ChunkUpdate named;
+  named.id = id;
+  named.name = "kept";
+  world_->one<wire::ChunkReply>(world_->send(named));
+  world_->one<wire::SessionReply>(world_->send(wire::SessionDelete{"b", true}));
+  restart();
+  EXPECT_EQ(say("And of Italy?", "a").missing.size(), 0u);
+  world_->one<wire::SessionReply>(world_->send(wire::SessionDelete{"a", true}));
+  EXPECT_EQ(world_->chunk(id).name, "kept");
+  const Chunk gone = world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{id})).chunk;
+  EXPECT_TRUE(gone.holders.empty());
+  EXPECT_EQ(world_->error(world_->send(wire::ChunkGet{id})).code, ErrorCode::kNotFound);
 }
 
 TEST_F(Sessions, tenants_have_their_own) {

@@ -93,7 +93,10 @@ TEST_F(Stored, without_space_work_goes_on_and_is_saved_later) {
 TEST_F(Stored, what_was_deleted_while_the_store_could_not_write_is_deleted_later) {
   const auto put = world_.one<wire::ChunkReply>(world_.send(context("A text.")));
   fill_disk();
-  EXPECT_FALSE(world_.one<wire::ChunkReply>(world_.send(wire::ChunkDelete{put.chunk.id})).durable);
+  const Error failed = world_.error(world_.send(wire::ChunkDelete{put.chunk.id}));
+  EXPECT_EQ(failed.code, ErrorCode::kResourceExhausted);
+  EXPECT_NE(failed.message.find("is not gone from the disk"), std::string::npos);
+  EXPECT_EQ(world_.error(world_.send(wire::ChunkGet{put.chunk.id})).code, ErrorCode::kNotFound);
   world_.tamper = {};
   world_.store_at_once = false;
   world_.clock.advance_us(3'000'000);

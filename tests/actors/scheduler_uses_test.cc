@@ -61,7 +61,7 @@ class TextUses : public ::testing::Test {
     return world_->one<wire::ChunkReply>(world_->send(put)).chunk.id;
   }
   void remove(const std::string& id) {
-    world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{id}));
+    world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{id, "", true}));
   }
   static wire::GenerateRequest about(const std::string& context, const std::string& question) {
     wire::GenerateRequest request =

@@ -197,7 +197,9 @@ class SchedulerWorld {
     } else if (const auto* decode = std::get_if<wire::DecodeJob>(&message)) {
       answers.push_back(run_decode(engine_, *decode));
     } else {
-      store_actor_.handle({message}, [&](wire::Message m) { answers.push_back(std::move(m)); });
+      const auto take = [&](wire::Message m) { answers.push_back(std::move(m)); };
+      store_actor_.handle({message}, take);
+      while (store_actor_.forgetting()) store_actor_.tidy(take);
     }
     for (wire::Message& answer : answers) {
       if (tamper) tamper(answer);

@@ -237,9 +237,11 @@ TEST(ChunkRegistry, agrees_with_a_naive_list_under_random_use) {
       ASSERT_TRUE(added.ok());
       ASSERT_EQ((*added)->chunk.id, present == model.end() ? id : present->id);
       if (present == model.end()) {
-        model.push_back(chunk);
+        model.push_back((*added)->chunk);
       } else {
         ++present->registrations;
+        present->holders = (*added)->chunk.holders;
+        EXPECT_EQ(present->holders.front().count, present->registrations);
       }
     } else if (present != model.end()) {
       const auto removed = registry.remove(tenant, present->id);

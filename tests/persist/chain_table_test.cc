@@ -30,20 +30,36 @@ class Chains : public ::testing::Test {
 
 TEST_F(Chains, are_there_after_a_restart_for_the_model_that_they_are_of) {
   const Chunk chunk = testing::make_chunk(1);
-  const PendingChain chain = {model("a"), chunk.tenant, chunk.id, {1, 2, 3, 70'000}, 2};
+  const ChunkChain chain = {model("a"), chunk.tenant, chunk.id, {1, 2, 3, 70'000}, 2, true};
   ASSERT_TRUE(store_->put(chunk).ok());
   ASSERT_TRUE(store_->chains().put(chain).ok());
   ASSERT_TRUE(store_->commit().ok());
   open();
   EXPECT_EQ(*store_->chains().load(model("a")), std::vector{chain});
   EXPECT_TRUE(store_->chains().load(model("b"))->empty());
-  ASSERT_TRUE(store_->chains().remove(chunk.tenant, chunk.id).ok());
+}
+
+TEST_F(Chains, that_are_not_pending_are_still_known_and_of_pinned_chunks_given_out) {
+  Chunk chunk = testing::make_chunk(1);
+  chunk.pinned = false;
+  ChunkChain chain = {model("a"), chunk.tenant, chunk.id, {1, 2, 3}, 2, true};
+  ASSERT_TRUE(store_->put(chunk).ok());
+  ASSERT_TRUE(store_->chains().put(chain).ok());
+  ASSERT_TRUE(store_->chains().settle(chunk.tenant, chunk.id).ok());
+  ASSERT_TRUE(store_->commit().ok());
+  open();
+  chain.pending = false;
   EXPECT_TRUE(store_->chains().load(model("a"))->empty());
+  EXPECT_EQ(*store_->chains().find(model("a"), chunk.tenant, chunk.id), chain);
+  EXPECT_EQ(*store_->chains().find(model("b"), chunk.tenant, chunk.id), std::nullopt);
+  chunk.pinned = true;
+  ASSERT_TRUE(store_->put(chunk).ok());
+  EXPECT_EQ(*store_->chains().load(model("a")), std::vector{chain});
 }
 
 TEST_F(Chains, go_with_their_chunk_and_are_nothing_without) {
   const Chunk chunk = testing::make_chunk(1);
-  const PendingChain chain = {model("a"), chunk.tenant, chunk.id, {1, 2}, 0};
+  const ChunkChain chain = {model("a"), chunk.tenant, chunk.id, {1, 2}, 0, true};
   ASSERT_TRUE(store_->chains().put(chain).ok());
   EXPECT_TRUE(store_->chains().load(model("a"))->empty());
   ASSERT_TRUE(store_->put(chunk).ok());
@@ -57,12 +73,11 @@ TEST_F(Chains, go_with_their_chunk_and_are_nothing_without) {
 TEST_F(Chains, that_were_changed_on_disk_are_left_out) {
   const Chunk chunk = testing::make_chunk(1);
   ASSERT_TRUE(store_->put(chunk).ok());
-  ASSERT_TRUE(store_->chains().put({model("a"), chunk.tenant, chunk.id, {1, 2}, 0}).ok());
-  ASSERT_TRUE(store_->database()
-                  .change([&] {
-                    return store_->database().execute("UPDATE pending_chains SET begin_token=1");
-                  })
-                  .ok());
+  ASSERT_TRUE(store_->chains().put({model("a"), chunk.tenant, chunk.id, {1, 2}, 0, true}).ok());
+  ASSERT_TRUE(
+      store_->database()
+          .change([&] { return store_->database().execute("UPDATE chains SET begin_token=1"); })
+          .ok());
   EXPECT_TRUE(store_->chains().load(model("a"))->empty());
 }
 

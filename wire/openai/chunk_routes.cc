@@ -32,6 +32,21 @@ void read_settings(Fields& fields, M& message) {
   message.priority_ms = fields.integer("priority_ms", 1, wire::kDurationMsMax);
 }
 
+OrderedJson holders_of(const Chunk& chunk) {
+  OrderedJson holders = OrderedJson::array();
+  for (const Holder& holder : chunk.holders) {
+    OrderedJson entry;
+    entry["kind"] = to_string(holder.kind);
+    entry["label"] = text_or_null(holder.label);
+    entry["count"] = holder.count;
+    entry["expires_us"] = holder.expires_us;
+    entry["priority"] = holder.priority;
+    entry["pinned"] = holder.pinned;
+    holders.push_back(std::move(entry));
+  }
+  return holders;
+}
+
 OrderedJson encode_of(const Chunk& chunk, int64_t tokens) {
   OrderedJson result;
   result["id"] = chunk.id;
@@ -53,6 +68,7 @@ OrderedJson encode_of(const Chunk& chunk, int64_t tokens) {
   result["last_used_us"] = chunk.last_used_us;
   result["hits"] = chunk.hits;
   result["registrations"] = chunk.registrations;
+  result["holders"] = holders_of(chunk);
   if (chunk.type == ChunkType::kOutput) {
     result["query_text"] = chunk.query_text;
     result["think_policy"] = to_string(chunk.think_policy);
@@ -145,11 +161,26 @@ std::string encode_chunk_list(const wire::ChunkListReply& reply) {
   return json_text(result);
 }
 
-std::string encode_deleted(const std::string& id, const char* object) {
+Result<wire::ChunkDelete> decode_chunk_delete(const std::string& id, const Query& query) {
+  wire::ChunkDelete request = {id};
+  for (const auto& [key, value] : query) {
+    if (key == "name") request.name = value;
+    if (key != "all") continue;
+    if (value != "true" && value != "false") {
+      return invalid_argument("all", "must be true or false");
+    }
+    request.all = value == "true";
+  }
+  RETURN_IF_ERROR(wire::check_request(request));
+  return request;
+}
+
+std::string encode_deleted(const std::string& id, const char* object, const Chunk& chunk) {
   OrderedJson result;
   result["id"] = id;
   result["object"] = object;
-  result["deleted"] = true;
+  result["deleted"] = chunk.holders.empty();
+  if (!chunk.holders.empty()) result["holders"] = holders_of(chunk);
   return json_text(result);
 }
 

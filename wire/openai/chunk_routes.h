@@ -21,7 +21,9 @@ Result<wire::ChunkUpdate> decode_chunk_update(const std::string& id, std::string
 std::string encode_chunk(const wire::ChunkReply& reply);
 // Without token ids, texts cut.
 std::string encode_chunk_list(const wire::ChunkListReply& reply);
-// {"id","object":OBJECT,"deleted":true}
-std::string encode_deleted(const std::string& id, const char* object);
+// Which holder a DELETE gives up: ?name=NAME or ?all=true.
+Result<wire::ChunkDelete> decode_chunk_delete(const std::string& id, const Query& query);
+// {"id","object":OBJECT,"deleted":…}: whether the chunk is gone, else also "holders".
+std::string encode_deleted(const std::string& id, const char* object, const Chunk& chunk);
 
 }  // namespace cascade::openai

@@ -59,6 +59,10 @@ void read_retention(Fields& fields, wire::GenerateRequest& request) {
     request.think_policy = think_policy_from_string(*policy);
     if (!request.think_policy) fields.fail("think_policy", "must be reprefill, keep or drop");
   }
+  if (const auto choice = fields.text("on_missing")) {
+    request.on_missing = on_missing_from_string(*choice);
+    if (!request.on_missing) fields.fail("on_missing", "must be error or skip");
+  }
   request.output_name = fields.text("output_name");
   request.output_pinned = fields.boolean("output_pinned");
   request.output_ttl_ms = fields.integer("output_ttl_ms", 0, wire::kDurationMsMax);

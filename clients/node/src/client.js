@@ -172,8 +172,9 @@ export class Client {
     return this.#chunkCall('ChunkGet', { id }, options);
   }
 
-  deleteChunk(id, options) {
-    return this.#chunkCall('ChunkDelete', { id }, options);
+  deleteChunk(id, options = {}) {
+    const { name = '', all = undefined, ...call } = options;
+    return this.#chunkCall('ChunkDelete', { id, name, all }, call);
   }
 
   updateChunk(update, options) {

@@ -86,6 +86,16 @@ const GenerationRecord = struct({
   logit_bias_count: defaulting(int32, 0),
 });
 
+const Holder = struct({
+  kind: string,
+  label: textOrEmpty,
+  count: defaulting(int64, 1),
+  expires_us: defaulting(int64, 0),
+  priority: defaulting(int32, 0),
+  priority_until_us: defaulting(int64, 0),
+  pinned: defaulting(boolean, false),
+});
+
 const chunkFields = {
   id: string,
   type: string,
@@ -114,6 +124,7 @@ const chunkFields = {
   parent_ids: listOrEmpty(string),
   published: defaulting(boolean, false),
   client_data: textOrEmpty,
+  holders: listOrEmpty(Holder),
 };
 
 const Chunk = struct({ ...chunkFields, token_ids: optionalWords(int32Words) });
@@ -271,6 +282,7 @@ const requests = {
     session: textOrEmpty,
     previous_output: textOrEmpty,
     parents: listOrEmpty(string),
+    on_missing: optional(string),
     client_data: textOrEmpty,
     tools: optionalJson,
     grammar: optional(Grammar),
@@ -285,7 +297,7 @@ const requests = {
   }),
   ChunkListRequest: struct({ type: optional(string), limit: optional(int32), after: textOrEmpty }),
   ChunkGet: struct({ id: string }),
-  ChunkDelete: struct({ id: string }),
+  ChunkDelete: struct({ id: string, name: textOrEmpty, all: optional(boolean) }),
   ChunkUpdate: struct({
     id: string,
     ...chunkSettings,
@@ -392,6 +404,7 @@ const replies = {
     think_policy: defaulting(string, 'reprefill'),
     top_token_ids: optionalWords(int32Words),
     top_logprobs: optionalWords(floatWords),
+    missing: listOrEmpty(struct({ id: string, reason: string })),
   }),
   ChunkReply: struct({ chunk: Chunk, durable: defaulting(boolean, true) }),
   PrefixReply: struct({

@@ -39,6 +39,20 @@ export interface GenerationRecord {
   logitBiasCount: number;
 }
 
+/** Who keeps a chunk: it lives as long as one of its holders. */
+export interface Holder {
+  kind: 'retention' | 'request' | 'name' | 'session' | 'pin';
+  /** The name, or the session. */
+  label: string;
+  /** Of retentions with equal terms. */
+  count: number;
+  /** 0: never. */
+  expiresUs: number;
+  priority: number;
+  priorityUntilUs: number;
+  pinned: boolean;
+}
+
 export interface Chunk {
   id: string;
   type: ChunkType;
@@ -70,6 +84,8 @@ export interface Chunk {
   published: boolean;
   /** Of an output: what its request gave. */
   clientData: string;
+  /** None: it is gone. */
+  holders: Holder[];
   tokenIds: Int32Array;
 }
 

@@ -164,7 +164,11 @@ export class Client implements AsyncDisposable {
   /** `id`, here and below: an id, or a prefix of at least 8 characters that names one chunk. */
   getChunk(id: string, options?: CallOptions): Promise<Chunk>;
   /** The chunk as it was. */
-  deleteChunk(id: string, options?: CallOptions): Promise<Chunk>;
+  /** Gives up a holder: that of `name`, all, or a retention. Without holders the chunk is gone. */
+  deleteChunk(
+    id: string,
+    options?: CallOptions & { name?: string; all?: boolean },
+  ): Promise<Chunk>;
   /** All that is given, or nothing; the chunk as it is now. These are its parts: */
   updateChunk(update: ChunkUpdate, options?: CallOptions): Promise<Chunk>;
   /** '': no name. */

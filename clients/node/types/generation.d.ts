@@ -67,6 +67,8 @@ export interface GenerateParams {
   previousOutput?: string;
   /** Outputs whose turns `messages` has; only with retainOutput. */
   parents?: string[];
+  /** If a chunk that it names, or a turn before it, is gone; 'error' if absent. */
+  onMissing?: 'error' | 'skip';
   /** Kept with the retained output; at most 256 KiB. */
   clientData?: string;
   /** What the model may call; only with messages. */
@@ -151,6 +153,8 @@ export interface Generation {
   thinkPolicy: ThinkPolicy;
   topTokenIds: Int32Array;
   topLogprobs: Float32Array;
+  /** What it was answered without. */
+  missing: { id: string; reason: string }[];
 }
 
 /** What a running generation tells. */

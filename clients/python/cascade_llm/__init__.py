@@ -7,7 +7,15 @@ top of Client. README.md beside this package has examples.
 from .aio import AsyncClient
 from .aio_events import AsyncEventStream, EventGap
 from .aio_stream import AsyncStream, Event
-from .chunk import Chunk, ChunkInfo, ChunkRecord, GenerationRecord, ListedChunk, ThinkSpan
+from .chunk import (
+    Chunk,
+    ChunkInfo,
+    ChunkRecord,
+    GenerationRecord,
+    Holder,
+    ListedChunk,
+    ThinkSpan,
+)
 from .chunked_llm import ChunkedLLM, GenerationOutput, RetainedSequence
 from .client import Client
 from .compose import chunk_reference
@@ -15,7 +23,16 @@ from .endpoint import default_endpoint, endpoint_of
 from .errors import CascadeError
 from .event_stream import EventStream
 from .grammar import Grammar
-from .names import ChunkType, ErrorCode, EventKind, GrammarKind, KvState, MissReason, ThinkPolicy
+from .names import (
+    ChunkType,
+    ErrorCode,
+    EventKind,
+    GrammarKind,
+    KvState,
+    MissReason,
+    OnMissing,
+    ThinkPolicy,
+)
 from .options import ClientOptions
 from .private_daemon import PrivateDaemon
 from .replies import (

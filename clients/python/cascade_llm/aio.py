@@ -247,9 +247,9 @@ class AsyncClient(DaemonCalls):
         """`id` may be a prefix of at least 8 characters that names one chunk."""
         return await self._chunk(ChunkGet(id))
 
-    async def delete_chunk(self, id: str) -> Chunk:
-        """Deletes it, with its K and V. The chunk as it was."""
-        return await self._chunk(ChunkDelete(id))
+    async def delete_chunk(self, id: str, *, name: str = "", all: bool = False) -> Chunk:
+        """Gives up a holder: that of `name`, all, or a retention. Without holders it is gone."""
+        return await self._chunk(ChunkDelete(id, name, all or None))
 
     async def update_chunk(
         self,

@@ -35,6 +35,19 @@ class GenerationRecord:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Holder:
+    """Who keeps a chunk: it lives as long as one of its holders."""
+
+    kind: str  # "retention", "request", "name", "session", "pin"
+    label: str = ""  # the name, or the session
+    count: Int64 = 1  # of retentions with equal terms
+    expires_us: Int64 = 0  # 0: never
+    priority: Int32 = 0
+    priority_until_us: Int64 = 0  # 0: for good
+    pinned: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class ChunkRecord:
     """All of a chunk but its token ids. Times are microseconds of Unix time."""
 
@@ -65,6 +78,7 @@ class ChunkRecord:
     parent_ids: list[str] = field(default_factory=list)  # outputs only: what they were composed of
     published: bool = False
     client_data: str = ""  # of an output: what its request gave
+    holders: list[Holder] = field(default_factory=list)  # none: it is gone
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -182,9 +182,9 @@ class Client:
         """`id` may be a prefix of at least 8 characters that names one chunk."""
         return self._run(self._client.get_chunk(id))
 
-    def delete_chunk(self, id: str) -> Chunk:
-        """Deletes it, with its K and V. The chunk as it was."""
-        return self._run(self._client.delete_chunk(id))
+    def delete_chunk(self, id: str, *, name: str = "", all: bool = False) -> Chunk:
+        """Gives up a holder: that of `name`, all, or a retention. Without holders it is gone."""
+        return self._run(self._client.delete_chunk(id, name=name, all=all))
 
     def update_chunk(
         self,

@@ -39,6 +39,13 @@ class ChunkType(Name):
     QUERY = "QUERY"
 
 
+class OnMissing(Name):
+    """What a request does about a chunk, or a turn before it, that is gone."""
+
+    ERROR = "error"  # it is refused
+    SKIP = "skip"  # it goes on without; its Final says without which
+
+
 class ThinkPolicy(Name):
     """What is kept of an output that has thoughts."""
 

@@ -116,6 +116,14 @@ class Timings:
     total_us: Int64
 
 
+@dataclass(frozen=True)
+class MissingChunk:
+    """A chunk, or the output of a turn, that an answer was made without."""
+
+    id: str
+    reason: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class Final:
     """A generation that has ended."""
@@ -133,6 +141,7 @@ class Final:
     think_policy: ThinkPolicy = ThinkPolicy.REPREFILL
     top_token_ids: TokenIds = field(default_factory=list)  # n for each token
     top_logprobs: Floats = field(default_factory=list)
+    missing: list[MissingChunk] = field(default_factory=list)  # that it was answered without
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from .fields import Int32, Int64, JsonArray, TokenIds, Uint64
 from .grammar import Grammar
-from .names import ChunkType, ThinkPolicy
+from .names import ChunkType, OnMissing, ThinkPolicy
 
 
 @dataclass
@@ -97,6 +97,7 @@ class GenerateRequest:
     session: str = ""  # the session that this is the next turn of; only with chunks
     previous_output: str = ""  # the conversation that this output ended stands before
     parents: list[str] = field(default_factory=list)  # outputs whose turns `messages` has
+    on_missing: OnMissing | None = None  # of what it stands on; None: ERROR
     client_data: str = ""  # kept with the retained output; at most 256 KiB
     tools: JsonArray = ""  # of OpenAI's form, a list or JSON text; only with messages
     grammar: Grammar | None = None  # the form that the answer must have
@@ -142,9 +143,11 @@ class ChunkGet:
 
 @dataclass
 class ChunkDelete:
-    """Answered with ChunkReply: the chunk as it was."""
+    """Gives up a holder. Answered with ChunkReply: the chunk as it is now, or without holders."""
 
     id: str
+    name: str = ""  # not empty: the holder of this name
+    all: bool | None = None  # True: all holders
 
 
 @dataclass

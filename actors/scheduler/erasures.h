@@ -1,0 +1,67 @@
+// Chunks that are being removed: what is still to be done until nothing of them is on the disk, and
+// who hears of it then. Plain bookkeeping.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "actors/scheduler/request.h"
+#include "actors/scheduler/store_work.h"
+#include "base/result.h"
+#include "cache/chain_index.h"
+#include "wire/messages.h"
+
+namespace cascade {
+
+// A chain that had K and V of the chunk.
+struct ErasedChain {
+  std::vector<int32_t> tokens;
+  size_t begin = 0;  // tokens before the chunk's own
+};
+
+struct Erasure {
+  Removal why = Removal::kDeleted;
+  std::vector<ErasedChain> chains;
+  // What was under way when it began, or was begun for it: writes, removals and reads of the store,
+  // texts that are tokenized, idle work. When a piece ends, the chains are looked for again.
+  int64_t pieces = 0;
+  bool row_removed = false;    // the store was told to forget the chunk itself
+  std::optional<Error> error;  // of a removal that failed, and is tried again
+};
+
+// Who waits for removals.
+struct ErasureReply {
+  std::set<StoredName> chunks;    // that are not gone yet
+  std::vector<StoredName> names;  // whose changes must be durable, too
+  Client client;
+  wire::RequestId id;
+  wire::Message message;
+};
+
+// One thread.
+class Erasures {
+ public:
+  // The removal of a chunk begins. Precondition: it is not under way.
+  Erasure& begin(const StoredName& chunk, Removal why);
+  // nullptr if the chunk is not being removed.
+  Erasure* find(const StoredName& chunk);
+  // The chunk is gone, or its removal failed for now; returns who waited for that and nothing else
+  // (or, after a failure, whoever waited for it).
+  std::vector<ErasureReply> end(const StoredName& chunk);
+  std::vector<ErasureReply> fail(const StoredName& chunk, const Error& error);
+
+  // True if some of `reply.chunks` are being removed: it is given back when they are gone.
+  bool wait(ErasureReply& reply);
+
+  bool empty() const { return erasures_.empty(); }
+  std::vector<StoredName> names() const;
+
+ private:
+  std::map<StoredName, Erasure> erasures_;
+  std::vector<ErasureReply> waiting_;
+};
+
+}  // namespace cascade

@@ -1,0 +1,171 @@
+// The removal of a chunk, from everywhere: what is under way when it comes would put parts of it
+// back, so whatever ends later is followed by another look. Only when nothing is left on the disk
+// the chunk's own row goes, and then who asked hears of it: a crash before that brings the chunk
+// back, whose removal nobody was told of.
+#include <algorithm>
+
+#include "actors/scheduler/scheduler_core.h"
+
+namespace cascade {
+
+// Returns the chunk as it was. It is not found any more from here on.
+Chunk SchedulerCore::remove_chunk(ChunkEntry& entry, Removal why) {
+  refresh(entry);
+  Chunk chunk = entry.chunk;
+  const StoredName name = {chunk.tenant, chunk.id};
+  Erasure& erasure = erasures_.begin(name, why);
+  const auto outer = std::exchange(erasing_, name);
+  set_chain_end(entry, "");
+  // What its conversations begin with is not known unless it was pinned.
+  const bool unknown = chunk.type == ChunkType::kSystemPrompt && entry.chain.empty();
+  if (!entry.chain.empty()) {
+    erasure.chains.push_back({entry.chain, entry.own_begin});
+  } else if (options_.keep_pages && (chunk.type == ChunkType::kOutput || !chunk.kv_key.empty())) {
+    ++erasure.pieces;
+    drop_stored_chunk(chunk, why);
+  }
+  note_work_of(name, erasure);
+  forget_chain(entry, why);
+  erase_chains(name, erasure);
+  if (unknown && find_prefix(entry)) ++erasure.pieces;
+  unpin_texts({chunk.tenant, chunk.id});
+  forget_uses({chunk.tenant, chunk.id}, why);
+  pins_waiting_.erase(entry.sequence);
+  pins_without_room_.erase(entry.sequence);
+  tell_of(chunk, why == Removal::kExpired ? EventKind::kChunkExpired : EventKind::kChunkDeleted);
+  registry_.remove(entry, why);
+  if (writing_) {
+    ++erasure.pieces;
+    writing_->erased.push_back(name);
+  }
+  erasing_ = outer;
+  chunk.holders.clear();
+  advance_erasure(name);
+  return chunk;
+}
+
+// What the chunk's history is being made of, or its pages; and its prompts that wait to be written.
+void SchedulerCore::note_work_of(const StoredName& name, Erasure& erasure) {
+  for (const auto& [job, history] : histories_) {
+    if (history.chunk_id != name.id || history.tenant != name.tenant) continue;
+    ++erasure.pieces;
+    if (history.sampled_chain.empty()) continue;
+    erasure.chains.push_back({history.sampled_chain, history.prompt_tokens});
+  }
+  for (const Reprefill& reprefill : reprefills_) {
+    if (reprefill.chunk_id != name.id || reprefill.tenant != name.tenant) continue;
+    const bool first = &reprefill == &reprefills_.front();
+    if (first && idle_is_computed()) ++erasure.pieces;
+    if (reprefill.for_all) continue;
+    const size_t shared = common_prefix(reprefill.sampled_chain, reprefill.chain);
+    const size_t keep = std::min(shared, reprefill.prompt_tokens);
+    erasure.chains.push_back({reprefill.chain, keep});
+    erasure.chains.push_back({reprefill.sampled_chain, keep});
+  }
+}
+
+// The first re-prefill is with the prefill actor or the store, and ends in finish_idle().
+bool SchedulerCore::idle_is_computed() const {
+  return (in_flight_ && in_flight_->idle) || idle_loading_;
+}
+
+// Frees what there is of its chains now, in memory and on disk, and takes them from what is to be
+// written.
+void SchedulerCore::erase_chains(const StoredName& name, const Erasure& erasure) {
+  const TenantId owner = tenant_id(name.tenant);
+  for (const ErasedChain& chain : erasure.chains) {
+    // Who has the whole pages before the chunk's own tokens has its question; a page in any case,
+    // since all prompts of a template begin alike.
+    const size_t question = std::max(chain.begin / kPageTokens * kPageTokens,
+                                     std::min<size_t>(kPageTokens, chain.tokens.size()));
+    const auto has_it = [&](std::span<const int32_t> tokens) {
+      return common_prefix(tokens, chain.tokens) >= question;
+    };
+    std::erase_if(writebacks_, [&](const Writeback& writeback) {
+      const bool its_own = writeback.chunk == name;
+      const bool a_prompt = !writeback.chunk && writeback.owner == owner;
+      const bool dropped = its_own || (a_prompt && has_it(writeback.chain));
+      if (dropped) writeback_tokens_ -= writeback.chain.size();
+      return dropped;
+    });
+    for (const auto& [handle, request] : requests_) {
+      if (request->client.tenant != name.tenant || !request->running()) continue;
+      if (has_it(request->in_pages())) request->written_behind = false;
+    }
+    std::erase_if(leases_, [&](const auto& lease) {
+      const bool ends = lease.second.tenant == name.tenant && has_it(lease.second.prompt);
+      if (ends) index_.drop_hold(lease.second.hold);
+      return ends;
+    });
+    end_branch(name.tenant, chain.tokens, chain.begin, erasure.why, /*unshared=*/true);
+    drop_unshared(name.tenant, chain.tokens, erasure.why);
+  }
+}
+
+// A piece of work ended that the removal had to wait for. Nothing if there is no such removal.
+void SchedulerCore::end_erasure_piece(const StoredName& name, std::vector<ErasedChain> found) {
+  Erasure* erasure = erasures_.find(name);
+  if (erasure == nullptr) return;
+  --erasure->pieces;
+  for (ErasedChain& chain : found) {
+    if (!chain.tokens.empty()) erasure->chains.push_back(std::move(chain));
+  }
+  const auto outer = std::exchange(erasing_, name);
+  erase_chains(name, *erasure);
+  erasing_ = outer;
+  advance_erasure(name);
+}
+
+// Its row goes when nothing else is left of it.
+void SchedulerCore::advance_erasure(const StoredName& name) {
+  Erasure* erasure = erasures_.find(name);
+  if (erasure == nullptr || erasure->pieces > 0 || erasure->error || erasure->row_removed) return;
+  erasure->row_removed = true;
+  store_removal(name);
+}
+
+// The store has answered for the row.
+void SchedulerCore::row_is_removed(const StoredName& name, const std::optional<Error>& error) {
+  Erasure* erasure = erasures_.find(name);
+  if (erasure == nullptr || !erasure->row_removed) return;
+  if (error) return fail_erasure(name, *error);
+  for (ErasureReply& ready : erasures_.end(name)) {
+    reply_when_stored(ready.client, ready.id, std::move(ready.names), std::move(ready.message));
+  }
+}
+
+// Who waits hears of it. It is tried again, and until that works a restart brings the chunk back.
+void SchedulerCore::fail_erasure(const StoredName& name, const Error& error) {
+  for (const ErasureReply& failed : erasures_.fail(name, error)) {
+    reply_error(failed.client, failed.id,
+                {error.code, "id",
+                 "chunk \"" + name.id +
+                     "\" is not found any more, but is not gone from the disk: " + error.message +
+                     "; the daemon tries again, and so may you"});
+  }
+}
+
+// Answers when the chunks are gone from the disk, and the other changes are durable.
+void SchedulerCore::reply_when_erased(const Client& client, const wire::RequestId& id,
+                                      std::set<StoredName> chunks, std::vector<StoredName> names,
+                                      wire::Message message) {
+  ErasureReply reply = {std::move(chunks), std::move(names), client, id, std::move(message)};
+  if (erasures_.wait(reply)) return;
+  reply_when_stored(reply.client, reply.id, std::move(reply.names), std::move(reply.message));
+}
+
+// Removals of pages that failed begin again.
+void SchedulerCore::retry_erasures() {
+  for (const StoredName& name : erasures_.names()) {
+    Erasure& erasure = *erasures_.find(name);
+    if (!erasure.error || erasure.pieces > 0) continue;
+    erasure.error.reset();
+    const auto pages = unerased_.extract(name);
+    erasing_ = name;
+    if (!pages.empty()) send_removals(std::move(pages.mapped()));
+    erasing_.reset();
+    if (!erasure.row_removed) advance_erasure(name);
+  }
+}
+
+}  // namespace cascade

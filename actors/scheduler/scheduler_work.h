@@ -1,0 +1,89 @@
+// What the scheduler has under way, for clients and by itself: plain data.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/scheduler/chunk_settings.h"
+#include "actors/scheduler/request.h"
+#include "actors/scheduler/store_work.h"
+#include "cache/chain_index.h"
+#include "wire/messages.h"
+
+namespace cascade {
+
+struct InFlight {
+  uint64_t job;
+  std::vector<uint64_t> requests;  // handles
+  bool idle = false;               // works on the first re-prefill
+  std::vector<int32_t> tokens;     // a prefill's slice
+};
+struct ChunkPutJob {
+  Client client;
+  wire::RequestId id;
+  Chunk chunk;
+  ChunkSettings settings = {};
+  std::vector<int32_t> given_ids = {};  // that the text was decoded from
+};
+// A client's TokenizeRequest, or ApplyTemplateRequest.
+struct TextJob {
+  Client client;
+  wire::RequestId id;
+  bool rendered;
+};
+// A prompt whose pages have a priority for a while.
+struct Lease {
+  std::string tenant;
+  std::vector<int32_t> prompt;
+  ChainIndex::HoldId hold;
+  int32_t priority;
+  int64_t since_us;  // Unix time
+};
+// Pages that go when the request that uses them ends: their chunk is gone, or not public any
+// more.
+struct BranchEnd {
+  TenantId owner;
+  int64_t keep;  // tokens of the request's chain
+  Removal why;
+  bool unshared = false;  // of these, too, what nothing else goes on from
+};
+// A client's pin of a chunk whose pages are being written.
+struct PinReply {
+  Digest end;  // of the chunk's chain
+  StoredName chunk;
+  Client client;
+  wire::RequestId id;
+};
+// Pages that the store is to remove.
+struct RemovingPages {
+  std::vector<std::string> keys;
+  std::optional<StoredName> chunk;  // whose removal waits for it
+};
+struct Counters {
+  int64_t done = 0, failed = 0, cancelled = 0;
+  int64_t preempted = 0;
+  int64_t tokens_reused = 0, tokens_prefilled = 0, tokens_reprefilled = 0, tokens_generated = 0;
+};
+
+struct Upkeep {
+  uint64_t job;  // the store's
+  Client client;
+  wire::RequestId id;
+};
+
+struct DiskCounters {
+  int64_t pages_written = 0, pages_loaded = 0, pages_bad = 0, pages_removed = 0;
+};
+
+struct Prefix {
+  ChainIndex::HoldId hold;
+  int64_t tokens;
+  std::map<Client, int64_t> references;
+};
+using PrefixName = std::pair<std::string, std::string>;  // tenant, id
+
+}  // namespace cascade

@@ -1,0 +1,375 @@
+// The rule everywhere: whoever gives something up, or shortens it, can only take what is theirs; so
+// of holders that cannot be told apart, the one that ends first is taken.
+#include "cache/holders.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+
+namespace cascade {
+namespace {
+
+using Holders = std::vector<Holder>;
+
+// So that "never" is the latest of times.
+int64_t end_of(const Holder& holder) {
+  const bool ends = holder.expires_us != 0 && !holder.pinned;
+  return ends ? holder.expires_us : std::numeric_limits<int64_t>::max();
+}
+
+int64_t later(int64_t a_us, int64_t b_us) {
+  return a_us == 0 || b_us == 0 ? 0 : std::max(a_us, b_us);
+}
+
+bool same_terms(const Holder& a, const Holder& b) {
+  return a.expires_us == b.expires_us && a.priority == b.priority &&
+         a.priority_until_us == b.priority_until_us && a.pinned == b.pinned;
+}
+
+bool is(const Holder& holder, HolderKind kind, std::string_view label = {}) {
+  return holder.kind == kind && holder.label == label;
+}
+
+int64_t count_of(const Chunk& chunk, HolderKind kind) {
+  return std::ranges::count(chunk.holders, kind, &Holder::kind);
+}
+
+// The one of the kind that ends first, nullptr if there is none. `pinned`: of those that are (not)
+// pinned only.
+Holder* first_to_end(Chunk& chunk, HolderKind kind, std::optional<bool> pinned = {}) {
+  Holder* first = nullptr;
+  for (Holder& holder : chunk.holders) {
+    if (holder.kind != kind || (pinned && holder.pinned != *pinned)) continue;
+    if (first == nullptr || end_of(holder) < end_of(*first)) first = &holder;
+  }
+  return first;
+}
+
+// The fields of the chunk that all holders together come to.
+void sum_up(Chunk& chunk) {
+  if (chunk.holders.empty()) return;  // it is as its last holder left it
+  chunk.pinned = false;
+  chunk.name.clear();
+  chunk.expires_us = 0;
+  bool lives = false;  // somebody else than a pin has said how long
+  const Holder* highest = nullptr;
+  for (const Holder& holder : chunk.holders) {
+    chunk.pinned = chunk.pinned || holder.pinned;
+    if (holder.kind == HolderKind::kPin) continue;
+    if (holder.kind == HolderKind::kName) chunk.name = holder.label;
+    chunk.expires_us = lives ? later(chunk.expires_us, holder.expires_us) : holder.expires_us;
+    lives = true;
+    if (highest == nullptr || holder.priority > highest->priority) highest = &holder;
+  }
+  chunk.priority = highest != nullptr ? highest->priority : default_priority(chunk.type);
+  chunk.priority_until_us = highest != nullptr ? highest->priority_until_us : 0;
+}
+
+void erase(Chunk& chunk, const Holder* holder) {
+  chunk.holders.erase(chunk.holders.begin() + (holder - chunk.holders.data()));
+}
+
+// One of a counted holder, as one of its own.
+Holder split(Chunk& chunk, Holder* holder) {
+  Holder one = *holder;
+  one.count = 1;
+  if (--holder->count == 0) erase(chunk, holder);
+  return one;
+}
+
+// Two retentions become one: those whose ends are nearest to each other.
+void join_retentions(Holders& holders) {
+  Holders retentions;
+  std::erase_if(holders, [&](const Holder& holder) {
+    const bool taken = holder.kind == HolderKind::kRetention;
+    if (taken) retentions.push_back(holder);
+    return taken;
+  });
+  std::ranges::stable_sort(retentions, {}, end_of);
+  size_t best = 0;
+  for (size_t i = 0; i + 1 < retentions.size(); ++i) {
+    const auto gap = [&](size_t at) { return end_of(retentions[at + 1]) - end_of(retentions[at]); };
+    if (gap(i) < gap(best)) best = i;
+  }
+  Holder& shorter = retentions[best];
+  Holder& longer = retentions[best + 1];
+  longer.count += shorter.count;
+  longer.priority = std::max(longer.priority, shorter.priority);
+  longer.pinned = longer.pinned || shorter.pinned;
+  retentions.erase(retentions.begin() + static_cast<ptrdiff_t>(best));
+  holders.insert(holders.begin(), retentions.begin(), retentions.end());
+}
+
+void add_retention(Holders& holders, Holder&& holder) {
+  for (Holder& present : holders) {
+    if (present.kind != HolderKind::kRetention || !same_terms(present, holder)) continue;
+    present.count += holder.count;
+    return;
+  }
+  holders.push_back(std::move(holder));
+  const auto retentions = std::ranges::count(holders, HolderKind::kRetention, &Holder::kind);
+  if (holders.size() > kHoldersMax && retentions > 1) join_retentions(holders);
+}
+
+void apply(Holder& holder, const HolderTerms& terms) {
+  if (terms.expires_us) holder.expires_us = *terms.expires_us;
+  if (terms.priority) {
+    holder.priority = *terms.priority;
+    holder.priority_until_us = terms.priority_until_us;
+  }
+  if (terms.pinned) holder.pinned = *terms.pinned;
+}
+
+// Removes one pin: the pin itself, else that of the holder that would end first without.
+void unpin_one(Chunk& chunk) {
+  if (std::erase_if(chunk.holders, [](const Holder& h) { return is(h, HolderKind::kPin); }) > 0) {
+    return;
+  }
+  for (const HolderKind kind :
+       {HolderKind::kRetention, HolderKind::kRequest, HolderKind::kName, HolderKind::kSession}) {
+    Holder* first = nullptr;
+    for (Holder& holder : chunk.holders) {
+      if (holder.kind != kind || !holder.pinned) continue;
+      const auto end = [](const Holder& h) { return h.expires_us == 0 ? INT64_MAX : h.expires_us; };
+      if (first == nullptr || end(holder) < end(*first)) first = &holder;
+    }
+    if (first == nullptr) continue;
+    Holder one = split(chunk, first);
+    one.pinned = false;
+    if (kind == HolderKind::kRetention) {
+      add_retention(chunk.holders, std::move(one));
+    } else {
+      chunk.holders.push_back(std::move(one));
+    }
+    return;
+  }
+}
+
+std::string quoted(std::string_view text) {
+  return '"' + std::string(text) + '"';
+}
+
+Error conflict(std::string message) {
+  return {ErrorCode::kConflict, "id", std::move(message)};
+}
+
+// Whose terms change_unnamed() changes; nullptr: nobody's, or those of several.
+Holder* unnamed_target(Chunk& chunk) {
+  if (Holder* retention = first_to_end(chunk, HolderKind::kRetention)) return retention;
+  if (Holder* brought = first_to_end(chunk, HolderKind::kRequest)) return brought;
+  if (count_of(chunk, HolderKind::kName) == 1) return first_to_end(chunk, HolderKind::kName);
+  return nullptr;
+}
+
+}  // namespace
+
+Status add_holder(Chunk& chunk, Holder holder) {
+  Holders& holders = chunk.holders;
+  if (holder.kind == HolderKind::kRetention) {
+    add_retention(holders, std::move(holder));
+    sum_up(chunk);
+    return {};
+  }
+  for (auto present = holders.begin(); present != holders.end(); ++present) {
+    if (!is(*present, holder.kind, holder.label)) continue;
+    holder.expires_us = later(holder.expires_us, present->expires_us);
+    holder.pinned = holder.pinned || present->pinned;
+    // The latest name comes last.
+    holders.erase(present);
+    holders.push_back(std::move(holder));
+    sum_up(chunk);
+    return {};
+  }
+  const bool labelled = holder.kind == HolderKind::kName || holder.kind == HolderKind::kSession;
+  if (labelled && holders.size() >= kHoldersMax) {
+    return resource_exhausted(std::string(to_string(holder.kind)),
+                              "the chunk " + quoted(chunk.id) + " has " +
+                                  std::to_string(holders.size()) + " holders; the limit is " +
+                                  std::to_string(kHoldersMax) + ": delete names or sessions of it");
+  }
+  holders.push_back(std::move(holder));
+  sum_up(chunk);
+  return {};
+}
+
+void complete_holders(Chunk& chunk) {
+  if (!chunk.holders.empty()) return sum_up(chunk);
+  const Holder holder = {.kind = chunk.name.empty() ? HolderKind::kRetention : HolderKind::kName,
+                         .label = chunk.name,
+                         .expires_us = chunk.expires_us,
+                         .priority = chunk.priority,
+                         .priority_until_us = chunk.priority_until_us,
+                         .pinned = false};
+  chunk.holders.push_back(holder);
+  if (chunk.pinned)
+    chunk.holders.push_back({.kind = HolderKind::kPin, .label = {}, .pinned = true});
+  sum_up(chunk);
+}
+
+Status change_named(Chunk& chunk, const std::string& name, const HolderTerms& terms,
+                    int64_t expires_us) {
+  const auto found = std::ranges::find_if(
+      chunk.holders, [&](const Holder& h) { return is(h, HolderKind::kName, name); });
+  if (found != chunk.holders.end()) {
+    Holder changed = *found;
+    apply(changed, terms);
+    chunk.holders.erase(found);
+    chunk.holders.push_back(std::move(changed));
+    sum_up(chunk);
+    return {};
+  }
+  Holder added = {.kind = HolderKind::kName,
+                  .label = name,
+                  .expires_us = expires_us,
+                  .priority = default_priority(chunk.type)};
+  apply(added, terms);
+  return add_holder(chunk, std::move(added));
+}
+
+void change_unnamed(Chunk& chunk, const HolderTerms& terms) {
+  HolderTerms own = terms;
+  own.pinned.reset();
+  if (own.expires_us || own.priority) {
+    if (Holder* target = unnamed_target(chunk)) {
+      Holder changed = split(chunk, target);
+      apply(changed, own);
+      if (changed.kind == HolderKind::kRetention) {
+        add_retention(chunk.holders, std::move(changed));
+      } else {
+        chunk.holders.push_back(std::move(changed));
+      }
+    } else if (own.expires_us) {
+      Holder added = {.label = {}, .priority = default_priority(chunk.type)};
+      apply(added, own);
+      add_retention(chunk.holders, std::move(added));
+    } else {
+      for (Holder& holder : chunk.holders) {
+        if (holder.kind != HolderKind::kPin) apply(holder, own);
+      }
+    }
+  }
+  const bool has_pin = count_of(chunk, HolderKind::kPin) > 0;
+  if (terms.pinned == true && !has_pin) {
+    chunk.holders.push_back({.kind = HolderKind::kPin,
+                             .label = {},
+                             .priority = default_priority(chunk.type),
+                             .pinned = true});
+  } else if (terms.pinned == false) {
+    unpin_one(chunk);
+  }
+  sum_up(chunk);
+}
+
+void clear_names(Chunk& chunk) {
+  Holders names;
+  std::erase_if(chunk.holders, [&](const Holder& holder) {
+    if (holder.kind == HolderKind::kName) names.push_back(holder);
+    return holder.kind == HolderKind::kName;
+  });
+  for (Holder& name : names) {
+    name.kind = HolderKind::kRetention;
+    name.label.clear();
+    add_retention(chunk.holders, std::move(name));
+  }
+  sum_up(chunk);
+}
+
+Status give_up_unnamed(Chunk& chunk) {
+  Holder* given_up = nullptr;
+  for (const HolderKind kind :
+       {HolderKind::kRetention, HolderKind::kRequest, HolderKind::kName, HolderKind::kSession}) {
+    const int64_t count = count_of(chunk, kind);
+    if (count == 0) continue;
+    const bool labelled = kind == HolderKind::kName || kind == HolderKind::kSession;
+    if (labelled && count > 1) {
+      return conflict("chunk " + quoted(chunk.id) + " is held by " + describe_holders(chunk) +
+                      ": say by \"name\" which of them, delete the sessions, or give up \"all\"");
+    }
+    given_up = first_to_end(chunk, kind, /*pinned=*/false);
+    break;
+  }
+  const int64_t pins = count_of(chunk, HolderKind::kPin);
+  const bool only_pins_left = given_up != nullptr && given_up->count == 1 && pins > 0 &&
+                              std::ssize(chunk.holders) == 1 + pins;
+  if (given_up == nullptr || only_pins_left) {
+    return conflict("chunk " + quoted(chunk.id) + " is pinned; unpin it first");
+  }
+  split(chunk, given_up);
+  // Nobody asked to keep what requests brought along.
+  if (count_of(chunk, HolderKind::kRetention) == 0) {
+    std::erase_if(chunk.holders, [](const Holder& h) { return is(h, HolderKind::kRequest); });
+  }
+  sum_up(chunk);
+  return {};
+}
+
+bool give_up(Chunk& chunk, HolderKind kind, std::string_view label) {
+  const bool found =
+      std::erase_if(chunk.holders, [&](const Holder& h) { return is(h, kind, label); }) > 0;
+  if (found) sum_up(chunk);
+  return found;
+}
+
+bool only_pins_without(const Chunk& chunk, HolderKind kind, std::string_view label) {
+  return std::ranges::all_of(chunk.holders, [&](const Holder& holder) {
+    return is(holder, kind, label) ? holder.pinned || chunk.pinned
+                                   : holder.kind == HolderKind::kPin;
+  });
+}
+
+bool keep_without_session(Chunk& chunk, std::string_view session) {
+  const auto found = std::ranges::find_if(
+      chunk.holders, [&](const Holder& h) { return is(h, HolderKind::kSession, session); });
+  if (found == chunk.holders.end()) return false;
+  Holder kept = std::move(*found);
+  chunk.holders.erase(found);
+  kept.kind = HolderKind::kRetention;
+  kept.label.clear();
+  add_retention(chunk.holders, std::move(kept));
+  sum_up(chunk);
+  return true;
+}
+
+bool pass_holders_time(Chunk& chunk, int64_t now_us) {
+  bool changed = std::erase_if(chunk.holders,
+                               [&](const Holder& holder) { return end_of(holder) <= now_us; }) > 0;
+  for (Holder& holder : chunk.holders) {
+    if (holder.priority_until_us == 0 || holder.priority_until_us > now_us) continue;
+    holder.priority = default_priority(chunk.type);
+    holder.priority_until_us = 0;
+    changed = true;
+  }
+  if (changed) sum_up(chunk);
+  return changed;
+}
+
+int64_t next_holder_time_us(const Chunk& chunk) {
+  int64_t next = std::numeric_limits<int64_t>::max();
+  for (const Holder& holder : chunk.holders) {
+    next = std::min(next, end_of(holder));
+    if (holder.priority_until_us != 0) next = std::min(next, holder.priority_until_us);
+  }
+  return next == std::numeric_limits<int64_t>::max() ? 0 : next;
+}
+
+std::string describe_holders(const Chunk& chunk) {
+  std::string text;
+  for (const Holder& holder : chunk.holders) {
+    if (!text.empty()) text += ", ";
+    switch (holder.kind) {
+      case HolderKind::kRetention:
+        text += holder.count == 1 ? "a retention" : std::to_string(holder.count) + " retentions";
+        break;
+      case HolderKind::kRequest: text += "a request that brought it along"; break;
+      case HolderKind::kName: text += "the name " + quoted(holder.label); break;
+      case HolderKind::kSession: text += "a turn of the session " + quoted(holder.label); break;
+      case HolderKind::kPin: text += "a pin"; break;
+    }
+  }
+  return text;
+}
+
+}  // namespace cascade

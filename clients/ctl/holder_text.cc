@@ -1,0 +1,30 @@
+#include "clients/ctl/holder_text.h"
+
+#include "clients/ctl/units.h"
+
+namespace cascade::ctl {
+namespace {
+
+std::string who(const Holder& holder) {
+  const std::string label = '"' + holder.label + '"';
+  switch (holder.kind) {
+    case HolderKind::kRetention:
+      return holder.count == 1 ? "a retention" : std::to_string(holder.count) + " retentions";
+    case HolderKind::kRequest: return "a request that brought it along";
+    case HolderKind::kName: return "the name " + label;
+    case HolderKind::kSession: return "a turn of session " + label;
+    case HolderKind::kPin: return "a pin";
+  }
+  return "a holder";
+}
+
+}  // namespace
+
+std::string holder_text(const Holder& holder) {
+  std::string text = who(holder);
+  if (holder.pinned && holder.kind != HolderKind::kPin) text += ", pinned";
+  if (holder.expires_us != 0) text += " until " + format_time(holder.expires_us);
+  return text;
+}
+
+}  // namespace cascade::ctl

@@ -1,0 +1,167 @@
+"""Deleted means gone: at whatever moment a delete comes, when it is answered nothing of the chunk is
+left in the state directory – no text, no six token ids behind each other – nor after kill -9 and a
+restart, and nothing of it is reused. $CASCADE_LONG_TESTS: 2,000 deletes, five types of K and V."""
+import os
+import pathlib
+import random
+import signal
+import struct
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+from service import SOURCE, Service, is_sanitized
+
+sys.path.insert(0, str(SOURCE / "clients/python"))
+import cascade_llm  # noqa: E402
+from cascade_llm import ChunkRef, ChunkType, GenerateRequest, Sampling  # noqa: E402
+
+LONG = bool(os.environ.get("CASCADE_LONG_TESTS"))
+KV_TYPES = ("int8", "bf16", "fp8", "fp16", "f32") if LONG else ("int8", "bf16")
+DELETES = 2000 if LONG else 12 if is_sanitized() else 40  # of all types together
+KILL_EVERY = 20
+PAGE_TOKENS = 64
+IDS = 6  # that stand behind each other
+
+
+def some_words(source, count):
+    """Words that nobody else says, so that six ids in a row are of one text only."""
+    letters = "bdfgklmnprstv", "aeiou"
+    return " ".join("".join(source.choice(letters[i % 2]) for i in range(source.choice([4, 6, 8])))
+                    for _ in range(count))
+
+
+class Traces:
+    """What must not be found any more."""
+
+    def __init__(self, word, ids):
+        self.word = word.encode()
+        # Some of each page of a text that nobody else has: what stays is a page, or a chain.
+        self.windows = [struct.pack(f"<{IDS}i", *ids[i:i + IDS])
+                        for i in range(0, max(0, len(ids) - IDS), PAGE_TOKENS // 2)]
+
+    def found_in(self, folder):
+        for path in sorted(pathlib.Path(folder).rglob("*")):
+            if not path.is_file() or "weights" in str(path):
+                continue
+            data = path.read_bytes()
+            if self.word in data:
+                return f"the word is in {path}"
+            for window in self.windows:
+                if window in data:
+                    return f"ids {struct.unpack(f'<{IDS}i', window)} are in {path}"
+        return None
+
+
+class Deletion(unittest.TestCase):
+    def setUp(self):
+        self.seed = int(os.environ.get("CASCADE_TEST_SEED", time.time_ns() % 2**32))
+        print("CASCADE_TEST_SEED", self.seed, flush=True)
+        self.random = random.Random(self.seed)
+        self.number = 0
+
+    def text(self, words):
+        """Words in an order of their own, and one that no other text has."""
+        self.number += 1
+        name = "zq" + "".join(self.random.choice("bcdfghjklmnp") for _ in range(8))
+        return name, f"About {name}: {some_words(self.random, words)}."
+
+    def delete_one(self, client):
+        """Something is generated, or registered and used, and deleted at a random moment."""
+        words = self.random.choice([5, 30, 100, 300, 700])
+        name, text = self.text(words)
+        request = GenerateRequest(max_tokens=self.random.choice([1, 4, 16]))
+        request.sampling = Sampling(temperature=0)
+        delay_s = self.random.choice([0, 0, 0.001, 0.003, 0.02, 0.08, 0.3, 1.0]) * \
+            self.random.random() * 2
+        ids = client.tokenize(text)
+        if self.random.random() < 0.4:  # a context that a prompt names
+            chunk = client.put_chunk(ChunkType.CONTEXT, text)
+            request.chunks = [ChunkRef(ChunkType.CONTEXT, id=chunk.id),
+                              ChunkRef(ChunkType.QUERY, text="Which?")]
+            if self.random.random() < 0.5:  # deleted while the prompt runs
+                running = client.stream(request)
+                time.sleep(delay_s / 4)
+                deleted = client.delete_chunk(chunk.id)
+                list(running)
+            else:
+                client.generate(request)
+                time.sleep(delay_s)
+                deleted = client.delete_chunk(chunk.id)
+        else:
+            request.retain_output = True
+            request.chunks = [ChunkRef(ChunkType.QUERY, text=text)]
+            if self.random.random() < 0.2:
+                request.output_pinned = True
+            final = client.generate(request)
+            time.sleep(delay_s)
+            if request.output_pinned:
+                client.update_chunk(final.output_chunk_id, pinned=False)
+            deleted = client.delete_chunk(final.output_chunk_id)
+        self.assertEqual(deleted.holders, [])
+        return Traces(name, ids)
+
+    def work_beside(self, endpoint, stop):
+        """Others generate, retain and forget meanwhile."""
+        words = random.Random(self.seed + 1)
+        with cascade_llm.Client(endpoint) as client:
+            while not stop.is_set():
+                text = some_words(words, words.choice([3, 100, 700]))
+                request = GenerateRequest(max_tokens=4, retain_output=words.random() < 0.7)
+                request.chunks = [ChunkRef(ChunkType.QUERY, text="Beside: " + text)]
+                request.output_ttl_ms = 2000 if request.retain_output else None
+                try:
+                    client.generate(request)
+                except cascade_llm.CascadeError:
+                    return  # the daemon was killed
+                stop.wait(0.05)
+
+    def rounds(self, folder, kv, deletes):
+        gone = []
+        while deletes > 0:
+            with Service("--kv", kv, "--kv-memory", "256M", "--max-disk", "24M",
+                         folder=folder) as service:
+                with cascade_llm.Client(service.endpoint) as client:
+                    for traces in gone:  # behind kill -9 and a restart
+                        self.assertIsNone(traces.found_in(service.folder / "state"))
+                    stop = threading.Event()
+                    beside = threading.Thread(target=self.work_beside,
+                                              args=(service.endpoint, stop))
+                    beside.start()
+                    try:
+                        for _ in range(min(deletes, KILL_EVERY)):
+                            traces = self.delete_one(client)
+                            found = traces.found_in(service.folder / "state")
+                            self.assertIsNone(found, f"{kv}, {deletes} deletes left")
+                            gone.append(traces)
+                            deletes -= 1
+                    finally:
+                        stop.set()
+                        service.stop(signal.SIGKILL)
+                        beside.join()
+            gone = gone[-KILL_EVERY:]
+
+    def test_leaves_nothing_behind_at_any_moment(self):
+        for kv in KV_TYPES:
+            with tempfile.TemporaryDirectory(prefix="cascade-deletion-") as folder:
+                self.rounds(folder, kv, DELETES // len(KV_TYPES))
+
+    def test_is_not_reused(self):
+        with Service("--kv-memory", "256M") as service:
+            with cascade_llm.Client(service.endpoint) as client:
+                for delay_s in (0, 0.003, 0.02, 0.3):
+                    _, text = self.text(400)
+                    request = GenerateRequest(max_tokens=2, retain_output=True)
+                    request.chunks = [ChunkRef(ChunkType.QUERY, text=text)]
+                    final = client.generate(request)
+                    time.sleep(delay_s)
+                    client.delete_chunk(final.output_chunk_id)
+                    request.retain_output = False
+                    again = client.generate(request)
+                    self.assertLess(again.usage.reused_tokens, 64, delay_s)
+
+
+if __name__ == "__main__":
+    unittest.main()
