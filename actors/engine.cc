@@ -197,7 +197,13 @@ wire::EncodeDone run_encode(const Model& model, const wire::EncodeJob& job) {
     }
   };
   switch (job.mode) {
-    case wire::EncodeJob::Mode::kRaw: store(encode_raw(model.tokenizer, job.raw)); break;
+    case wire::EncodeJob::Mode::kRaw:
+      if (job.token_ids.empty()) {
+        store(encode_raw(model.tokenizer, job.raw));
+      } else {
+        done.token_ids = job.token_ids;
+      }
+      break;
     case wire::EncodeJob::Mode::kText:
       store(model.tokenizer.encode(job.raw, /*trusted=*/false, /*with_template=*/false));
       break;
@@ -206,7 +212,7 @@ wire::EncodeDone run_encode(const Model& model, const wire::EncodeJob& job) {
       break;
     case wire::EncodeJob::Mode::kBeginning: store(encode_beginning(context, job.messages)); break;
     case wire::EncodeJob::Mode::kPrompt: {
-      auto prompt = encode_prompt(context, job.messages);
+      auto prompt = encode_prompt(context, job.messages, job.goes_on);
       if (!prompt.ok()) {
         done.error = prompt.error();
         break;

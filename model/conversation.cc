@@ -169,23 +169,59 @@ Result<SpannedText> stable_history(const ConversationContext& context, const Sta
   return cut(text, follower);
 }
 
+// The conversation up to where the last message of `answered`, the assistant's, has its text:
+// `mark` stands for it. Thoughts and all that a verbatim message `begun` has stand in its own text,
+// as in `history`.
+Result<SpannedText> before_answer(const ConversationContext& context, const StandIns& stand_ins,
+                                  std::span<const ChatMessage> answered, const std::string& mark,
+                                  const ChatMessage& begun, const Result<SpannedText>& history) {
+  SpannedText text;
+  if (begun.verbatim) {
+    if (!history.ok()) return history.error();
+    text = *history;
+  } else {
+    ASSIGN_OR_RETURN(text, render(context, stand_ins, answered, /*add_generation_prompt=*/false));
+  }
+  const size_t begin = plain_text(text).find(mark);
+  if (begin == std::string::npos) {
+    return unsupported("continue_final_message", "does not work with this model's chat template");
+  }
+  return cut(text, begin);
+}
+
 }  // namespace
 
 Result<EncodedPrompt> encode_prompt(const ConversationContext& context,
-                                    std::span<const ChatMessage> messages) {
+                                    std::span<const ChatMessage> messages, bool goes_on) {
   const StandIns stand_ins;
-  ASSIGN_OR_RETURN(SpannedText with_prompt, render(context, stand_ins, messages, true));
-  EncodedPrompt prompt;
   // What an answer looks like in history tells which part of the generation prompt is temporary.
   std::vector<ChatMessage> answered(messages.begin(), messages.end());
-  answered.push_back(
-      {.role = "assistant", .content = stand_ins.of(messages.size()), .reasoning = {}});
+  if (!goes_on) answered.push_back({.role = "assistant", .content = {}, .reasoning = {}});
+  const std::string mark = stand_ins.of(answered.size() - 1);
+  const ChatMessage begun = answered.back();
+  answered.back().content = mark;
+  answered.back().verbatim = false;
   const auto history = stable_history(context, stand_ins, answered);
+
+  SpannedText with_prompt;
+  if (goes_on) {
+    ASSIGN_OR_RETURN(with_prompt,
+                     before_answer(context, stand_ins, answered, mark, begun, history));
+    messages = messages.first(messages.size() - 1);
+  } else {
+    ASSIGN_OR_RETURN(with_prompt, render(context, stand_ins, messages, true));
+  }
+  EncodedPrompt prompt;
   if (history.ok()) {
     const std::string rendered = plain_text(with_prompt), kept = plain_text(*history);
-    const size_t answer = kept.find(stand_ins.of(messages.size()));
+    const size_t answer = kept.find(mark);
     const size_t shared = common_bytes(rendered, std::string_view(kept).substr(0, answer));
     if (shared == answer) prompt.generation_prefix = rendered.substr(shared);
+  }
+  if (begun.verbatim) {
+    append_verbatim(with_prompt, begun.content, context.tokenizer);
+  } else {
+    append_span(with_prompt, begun.content, false);
   }
   ASSIGN_OR_RETURN(with_prompt,
                    replace_stand_ins(context, std::move(with_prompt), stand_ins, messages));

@@ -35,10 +35,12 @@ struct ConversationContext {
 
 // The conversation with the generation prompt, ready for the model to answer.
 // A message with `verbatim` stands in the prompt as it is, its think tokens recognised.
-// Errors: kUnsupported, field "chat_template", if the model has none; kInvalidArgument from the
-// template (raise_exception) or the tokenizer.
+// `goes_on`: the last message is the assistant's, and the prompt ends with its text.
+// Errors: kUnsupported, field "chat_template", if the model has none, and "continue_final_message"
+// if its template changes the text of the message that goes on; kInvalidArgument from the template
+// (raise_exception) or the tokenizer.
 Result<EncodedPrompt> encode_prompt(const ConversationContext& context,
-                                    std::span<const ChatMessage> messages);
+                                    std::span<const ChatMessage> messages, bool goes_on = false);
 
 // The conversation, whose last message is the assistant's, as the template renders it once another
 // message of the role `follower` follows ("user", or "tool" after a tool call: templates keep the

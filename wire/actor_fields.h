@@ -23,6 +23,8 @@ void fields(A& a, M& m) {
   a.required("messages", m.messages);
   a.required("follower", m.follower);
   a.required("raw", m.raw);
+  a.numbers("token_ids", m.token_ids);
+  a.required("goes_on", m.goes_on);
   a.optional("thinking", m.thinking);
   a.required("now_unix_s", m.now_unix_s);
   a.optional("grammar", m.grammar);

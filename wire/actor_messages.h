@@ -29,13 +29,15 @@ struct EncodeJob {
   // kPrompt: the conversation with the generation prompt. kHistory: the conversation as later turns
   // will render it, cut where it no longer depends on what follows. kBeginning: the conversation,
   // whose last message, the user's, goes on behind a blank line. kRaw: `raw` as a prompt of its own
-  // (with BOS). kText: `raw` as a part of one.
+  // (with BOS), or `token_ids` as they are. kText: `raw` as a part of one.
   enum class Mode : uint8_t { kPrompt, kHistory, kBeginning, kRaw, kText } mode = Mode::kPrompt;
   std::string tools;       // as in GenerateRequest
   bool show_text = false;  // kPrompt: the text is wanted, too
   std::vector<ChatMessage> messages;
   std::string follower = "user";  // kHistory: the role of the message that will follow
   std::string raw;
+  std::vector<int32_t> token_ids{};
+  bool goes_on = false;  // kPrompt: the answer goes on with the last message, the assistant's
   std::optional<bool> thinking;
   int64_t now_unix_s = 0;          // for strftime_now
   std::optional<Grammar> grammar;  // kPrompt, kRaw: is only checked

@@ -348,6 +348,7 @@ template <class A, Is<ErrorReply> M>
 void fields(A& a, M& m) {
   a.required("error", m.error);
   a.required("retry_after_ms", m.retry_after_ms);
+  a.optional("context_tokens_max", m.context_tokens_max);
 }
 
 }  // namespace cascade::wire

@@ -335,6 +335,8 @@ struct ModelReply {
 struct ErrorReply {
   Error error;
   int64_t retry_after_ms = 0;
+  // Set: prompt and answer may have so many tokens, and there is no room for this prompt.
+  std::optional<int64_t> context_tokens_max{};
 };
 
 }  // namespace cascade::wire

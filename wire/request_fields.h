@@ -75,6 +75,8 @@ void fields(A& a, M& m) {
   a.optional("tools", m.tools);
   a.optional("grammar", m.grammar);
   a.optional("delta_credit", m.delta_credit);
+  a.numbers("prompt_token_ids", m.prompt_token_ids);
+  a.optional("continue_final_message", m.continue_final_message);
 }
 
 template <class A, Is<CancelRequest> M>
@@ -209,6 +211,7 @@ void fields(A& a, M& m) {
   a.required("messages", m.messages);
   a.optional("thinking", m.thinking);
   a.optional("tools", m.tools);
+  a.optional("continue_final_message", m.continue_final_message);
 }
 
 template <class A, Is<DeltaCredit> M>

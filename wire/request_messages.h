@@ -57,12 +57,15 @@ struct Grammar {
 
 // Answered with Accepted, then Delta and Progress (if stream), then exactly one of Final or Error.
 struct GenerateRequest {
-  // Exactly one of these three says what the prompt is.
+  // Exactly one of these four says what the prompt is.
   std::vector<ChunkRef> chunks;       // system? (context | output)* query?
   std::vector<ChatMessage> messages;  // a conversation; the last is the user's
   std::optional<std::string> prompt;  // raw text, no template
+  // The prompt as it is, special tokens included; nothing is put before it.
+  std::vector<int32_t> prompt_token_ids{};
 
-  int32_t max_tokens = 0;  // 0: the daemon's default; in any case no more than the context holds
+  // 0: the daemon's default; in any case no more than the context and the KV memory hold.
+  int32_t max_tokens = 0;
   SamplingParams sampling;
   std::vector<std::string> stop;  // <= 16 strings of 1..256 bytes
   bool ignore_eos = false;
@@ -110,6 +113,9 @@ struct GenerateRequest {
   // How many Deltas may be sent until the client allows more with DeltaCredit; absent: any number.
   // Without credit text is joined until there is some, or the generation ends.
   std::optional<int32_t> delta_credit;  // [0, 1,000,000]
+  // The last of `messages` is the assistant's, and the answer goes on with it; a retained output
+  // has both as its text. Not with a grammar.
+  std::optional<bool> continue_final_message{};
 };
 
 // Ends the generation `target` of the same client. Answered with Ack; the target is answered with
@@ -271,8 +277,9 @@ struct DetokenizeRequest {
 // The prompt that a conversation makes. Answered with ApplyTemplateReply.
 struct ApplyTemplateRequest {
   std::vector<ChatMessage> messages;
-  std::optional<bool> thinking;  // as in GenerateRequest
-  std::string tools;             // as in GenerateRequest
+  std::optional<bool> thinking;  // this and the others as in GenerateRequest
+  std::string tools;
+  std::optional<bool> continue_final_message{};
 };
 
 // Lets the generation `target` of the same client send so many Deltas more. Answered with Ack;

@@ -1,20 +1,15 @@
 // Rules of requests: composition, sampling ranges, stop strings.
 #include "wire/request_rules.h"
 
-#include <algorithm>
 #include <string>
 #include <unordered_set>
 #include <utility>
 
-#include "base/json.h"
 #include "base/utf8.h"
+#include "wire/conversation_rules.h"
 
 namespace cascade::wire {
 namespace {
-
-std::string element(const char* name, size_t index, const char* member) {
-  return std::string(name) + "[" + std::to_string(index) + "]" + member;
-}
 
 Status check_id(const std::string& field, const std::string& id) {
   if (id.empty()) return invalid_argument(field, "must not be empty");
@@ -43,35 +38,6 @@ Status check_chunks(const std::vector<ChunkRef>& chunks) {
   return {};
 }
 
-Status check_roles(const std::vector<ChatMessage>& messages) {
-  for (size_t i = 0; i < messages.size(); ++i) {
-    const std::string& role = messages[i].role;
-    if (role == "system" || role == "user" || role == "assistant" || role == "tool") continue;
-    return invalid_argument(element("messages", i, ".role"),
-                            "must be system, user, assistant or tool");
-  }
-  return {};
-}
-
-// `text`: empty, or an array of objects.
-Status check_json_array(const std::string& field, const std::string& text) {
-  if (text.empty()) return {};
-  ASSIGN_OR_RETURN(const OrderedJson array,
-                   parse_ordered_json(text, field, {.bytes_max = kToolsBytesMax}));
-  const bool good = array.is_array() && std::ranges::all_of(array, [](const OrderedJson& entry) {
-                      return entry.is_object();
-                    });
-  return good ? Status() : invalid_argument(field, "must be a JSON array of objects");
-}
-
-Status check_tool_calls(const std::vector<ChatMessage>& messages) {
-  for (size_t i = 0; i < messages.size(); ++i) {
-    RETURN_IF_ERROR(
-        check_json_array(element("messages", i, ".tool_calls"), messages[i].tool_calls));
-  }
-  return {};
-}
-
 Status check_tools(const GenerateRequest& request) {
   RETURN_IF_ERROR(check_tool_calls(request.messages));
   if (!request.tools.empty() && request.messages.empty()) {
@@ -80,11 +46,14 @@ Status check_tools(const GenerateRequest& request) {
   return check_json_array("tools", request.tools);
 }
 
-Status check_last_message(const std::vector<ChatMessage>& messages) {
-  const std::string& last = messages.back().role;
-  if (last == "user" || last == "tool") return {};
-  return invalid_argument(element("messages", messages.size() - 1, ".role"),
-                          "the last message must be the user's (or a tool's)");
+Status check_continuation(const GenerateRequest& request) {
+  if (!request.continue_final_message.value_or(false)) return {};
+  if (request.messages.empty()) {
+    return invalid_argument("continue_final_message", "is only there with messages");
+  }
+  if (!request.grammar) return {};
+  return invalid_argument("continue_final_message",
+                          "cannot be set with grammar, which holds from the answer's beginning");
 }
 
 // NaN is outside every range.
@@ -248,7 +217,8 @@ Status check_session(const GenerateRequest& request) {
 Status check_previous(const GenerateRequest& request) {
   if (!request.previous_output.empty()) {
     RETURN_IF_ERROR(check_id("previous_output", request.previous_output));
-    if (request.prompt || !request.session.empty()) {
+    const bool raw = request.prompt || !request.prompt_token_ids.empty();
+    if (raw || !request.session.empty()) {
       return invalid_argument("previous_output",
                               "is only there with chunks or messages, and without a session");
     }
@@ -295,13 +265,15 @@ Status check_not_negative(const char* field, int64_t value) {
   return invalid_argument(field, "must not be negative, got " + std::to_string(value));
 }
 
-// Of a request that names its prompt in one of three ways.
+// Of a request that names its prompt in one of three ways, or by `token_ids`.
 template <class R>
-Status check_prompt(const R& request) {
+Status check_prompt(const R& request, bool token_ids = false) {
   const int prompts = (request.chunks.empty() ? 0 : 1) + (request.messages.empty() ? 0 : 1) +
-                      (request.prompt.has_value() ? 1 : 0);
+                      (request.prompt.has_value() ? 1 : 0) + (token_ids ? 1 : 0);
   if (prompts != 1) {
-    return invalid_argument("prompt", "exactly one of chunks, messages and prompt must be given");
+    return invalid_argument("prompt",
+                            "exactly one of chunks, messages and prompt (or prompt_token_ids) must "
+                            "be given");
   }
   if (request.prompt.has_value() && request.prompt->empty()) {
     return invalid_argument("prompt", "must not be empty");
@@ -327,8 +299,11 @@ Status check_path(const char* field, const std::string& path) {
 }  // namespace
 
 Status check_request(const GenerateRequest& request) {
-  RETURN_IF_ERROR(check_prompt(request));
-  if (!request.messages.empty()) RETURN_IF_ERROR(check_last_message(request.messages));
+  RETURN_IF_ERROR(check_prompt(request, !request.prompt_token_ids.empty()));
+  RETURN_IF_ERROR(check_continuation(request));
+  if (!request.messages.empty()) {
+    RETURN_IF_ERROR(check_last_message(request.messages, request.continue_final_message));
+  }
   RETURN_IF_ERROR(check_not_negative("max_tokens", request.max_tokens));
   RETURN_IF_ERROR(check_sampling(request.sampling));
   RETURN_IF_ERROR(check_top_logprobs(request));
@@ -437,7 +412,7 @@ Status check_request(const DetokenizeRequest& request) {
 Status check_request(const ApplyTemplateRequest& request) {
   if (request.messages.empty()) return invalid_argument("messages", "must not be empty");
   RETURN_IF_ERROR(check_roles(request.messages));
-  RETURN_IF_ERROR(check_last_message(request.messages));
+  RETURN_IF_ERROR(check_last_message(request.messages, request.continue_final_message));
   RETURN_IF_ERROR(check_tool_calls(request.messages));
   return check_json_array("tools", request.tools);
 }

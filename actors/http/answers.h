@@ -14,7 +14,7 @@ template <class M>
 std::optional<openai::ApiError> problem(const wire::Message& message) {
   if (std::holds_alternative<M>(message)) return std::nullopt;
   if (const auto* failed = std::get_if<wire::ErrorReply>(&message)) {
-    return openai::api_error(failed->error, failed->retry_after_ms);
+    return openai::api_error_of(*failed);
   }
   return openai::api_error({ErrorCode::kInternal, "", "the daemon's answer makes no sense"});
 }

@@ -9,12 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include "actors/http/choices.h"
 #include "actors/http/connection.h"
 #include "actors/http/http_metrics.h"
 #include "actors/http/http_options.h"
 #include "actors/http/scheduler_link.h"
 #include "wire/http/routes.h"
 #include "wire/openai/answer_stream.h"
+#include "wire/openai/completions.h"
 #include "wire/openai/reply.h"
 #include "wire/openai/responses.h"
 
@@ -29,6 +31,16 @@ struct HttpCall {
   std::string tenant;  // that the key is of
   std::string model;   // that it is for; empty: the default model
   std::string name;    // "req_" and 32 hexadecimal digits: told to the client
+};
+
+// How a generation is answered, whatever the API.
+struct Generation {
+  bool stream = false;
+  bool logprobs = false;
+  // What its client calls fields that errors of the daemon name: what its grammar comes from
+  // (empty: it has none), and what the prompt is in.
+  std::string grammar_param;
+  std::string prompt_param;  // "messages", "prompt" or "input"
 };
 
 // One thread. Outlives every call.
@@ -64,20 +76,27 @@ class Api {
   // api_generate.cc
   Task<bool> chat(HttpCall& call);
   Task<bool> complete(HttpCall& call);
-  // Answers with what comes of `request`, which the exchange has sent; its grammar comes from
-  // `grammar_param`.
-  using EncodeFinal =
-      std::function<std::string(const wire::Final&, std::span<const std::string> pieces)>;
-  Task<bool> answer_generation(HttpCall& call, Exchange& exchange,
-                               const wire::GenerateRequest& request,
-                               const std::string& grammar_param, openai::AnswerStream& stream,
-                               const EncodeFinal& encode);
-  // The same of one that is streamed; `message` is the first that is no Accepted.
-  Task<bool> stream_answer(HttpCall& call, Exchange& exchange, openai::AnswerStream& stream,
-                           wire::Message message, bool logprobs);
+  struct Echoes {
+    std::vector<std::string> texts;         // of the prompts; none: they are not repeated
+    std::optional<openai::ApiError> error;  // set: a prompt has no text
+  };
+  Task<std::optional<Echoes>> echoes_of(HttpCall& call, const openai::CompletionCall& completion);
+  // Answers with what comes of the choices, which are being watched.
+  using EncodeAnswers = std::function<std::string(std::span<const openai::Answer>)>;
+  Task<bool> answer_generation(HttpCall& call, Choices& choices, const Generation& generation,
+                               openai::AnswerStream& stream, const EncodeAnswers& encode);
+  // The same of one that is streamed; `news`: the first that is no Accepted.
+  Task<bool> stream_answers(HttpCall& call, Choices& choices, const Generation& generation,
+                            openai::AnswerStream& stream, Choices::News news);
+  Task<std::optional<std::string>> events_of(Choices& choices, const Generation& generation,
+                                             openai::AnswerStream& stream, Choices::News news,
+                                             bool& failed);
+  Task<std::optional<openai::Answer>> answer_of(Choices& choices, Choices::News news,
+                                                bool logprobs);
   Task<std::optional<Pieces>> pieces_of(Exchange& exchange, const wire::Final& final);
+  static void name_ignored_tools(HttpCall& call, const OrderedJson& ignored);
   void count(const wire::Message& message);
-  void count_cancelled();
+  void count_cancelled(size_t generations);
 
   // api_responses.cc
   struct FoundOutput {
@@ -88,7 +107,11 @@ class Api {
     openai::PastTurns before;
     std::optional<openai::ApiError> error;
   };
+  struct Filled {
+    std::optional<openai::ApiError> error;
+  };
   Task<bool> respond(HttpCall& call);
+  Task<std::optional<Filled>> fill_response(HttpCall& call, openai::ResponseCall& response);
   Task<bool> get_response(HttpCall& call);
   Task<bool> delete_response(HttpCall& call);
   Task<std::optional<FoundOutput>> find_output(Exchange& exchange, std::string id,

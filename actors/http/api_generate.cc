@@ -28,19 +28,20 @@ ApiError stopping() {
 }
 
 // Errors of the daemon name its fields.
-ApiError with_param(ApiError error, const std::string& grammar_param) {
-  const std::string param = openai::param_of(error.param, grammar_param);
-  if (param == error.param) return error;
-  error.message.replace(0, error.param.size(), param);
-  error.param = param;
-  return error;
+ApiError with_param(ApiError error, const Generation& generation) {
+  const std::string field = openai::prompt_param_of(error.param, generation.prompt_param);
+  const std::string param = openai::param_of(field, generation.grammar_param);
+  return param == error.param ? error : openai::renamed(std::move(error), param);
+}
+
+bool ends_choice(const wire::Message& message) {
+  return std::holds_alternative<wire::Final>(message) ||
+         std::holds_alternative<wire::ErrorReply>(message);
 }
 
 // Why `message` is not the end of an answer that the client can have.
-std::optional<ApiError> no_answer(const wire::Message& message, const std::string& grammar_param) {
-  if (auto error = problem<wire::Final>(message)) {
-    return with_param(*std::move(error), grammar_param);
-  }
+std::optional<ApiError> no_answer(const wire::Message& message, const Generation& generation) {
+  if (auto error = problem<wire::Final>(message)) return with_param(*std::move(error), generation);
   if (std::get<wire::Final>(message).finish_reason == "cancelled") return stopping();
   return std::nullopt;
 }
@@ -55,9 +56,17 @@ void Api::count(const wire::Message& message) {
   }
 }
 
-// Its client went away before its end.
-void Api::count_cancelled() {
-  metrics_.count_failure(std::string(to_string(ErrorCode::kCancelled)));
+// So many generations will be cancelled: nobody waits for them any more.
+void Api::count_cancelled(size_t generations) {
+  for (size_t i = 0; i < generations; ++i) {
+    metrics_.count_failure(std::string(to_string(ErrorCode::kCancelled)));
+  }
+}
+
+// For clients that look at no member that they do not know.
+void Api::name_ignored_tools(HttpCall& call, const OrderedJson& ignored) {
+  if (ignored.empty()) return;
+  call.connection.add_header("X-Cascade-Ignored-Tools", openai::ignored_tools_header(ignored));
 }
 
 // The texts of the tokens that log-probabilities are of; nullopt if the client has gone.
@@ -94,84 +103,140 @@ Task<bool> Api::chat(HttpCall& call) {
     const bool sent = co_await fail(call, *wrong);
     co_return sent;
   }
-  Exchange exchange(link_, call.tenant, call.model);
-  const WatchedExchange watched(call.connection, exchange);
-  exchange.send(decoded->request);
+  name_ignored_tools(call, decoded->ignored_tools);
+  Choices choices(link_, call.tenant, call.model, openai::choices_of(decoded->request, decoded->n));
+  const WatchedExchange watched(call.connection, choices);
   const openai::ReplyContext about = context(call, random_id("chatcmpl"));
   openai::ChatStream stream(about, *decoded);
-  const auto encode = [&](const wire::Final& final, std::span<const std::string> pieces) {
-    return openai::encode_chat(about, *decoded, final, pieces);
+  const Generation generation = {decoded->request.stream, decoded->request.logprobs,
+                                 decoded->grammar_param, "messages"};
+  const auto encode = [&](std::span<const openai::Answer> answers) {
+    return openai::encode_chat(about, *decoded, answers);
   };
-  const bool sent = co_await answer_generation(call, exchange, decoded->request,
-                                               decoded->grammar_param, stream, encode);
+  const bool sent = co_await answer_generation(call, choices, generation, stream, encode);
   co_return sent;
+}
+
+// The texts of prompts that are to be repeated; nullopt if the client has gone.
+Task<std::optional<Api::Echoes>> Api::echoes_of(HttpCall& call,
+                                                const openai::CompletionCall& completion) {
+  Echoes echoes;
+  if (!completion.echo) co_return echoes;
+  Exchange exchange(link_, call.tenant, call.model);
+  const WatchedExchange watched(call.connection, exchange);
+  for (const openai::Prompt& prompt : completion.prompts) {
+    echoes.texts.push_back(prompt.text);
+    if (prompt.token_ids.empty()) continue;
+    wire::Message request = wire::DetokenizeRequest{prompt.token_ids};
+    std::optional<wire::Message> answer = co_await exchange.call(std::move(request));
+    if (!answer) co_return std::nullopt;
+    if (auto wrong = problem<wire::DetokenizeReply>(*answer)) {
+      echoes.error = openai::renamed(*std::move(wrong), "prompt");
+      break;
+    }
+    echoes.texts.back() = std::get<wire::DetokenizeReply>(*std::move(answer)).text;
+  }
+  co_return echoes;
 }
 
 Task<bool> Api::complete(HttpCall& call) {
   const auto decoded = openai::decode_completion(std::exchange(call.request.body, {}));
-  if (!decoded.ok()) {
-    const bool sent = co_await fail(call, openai::api_error(decoded.error()));
-    co_return sent;
-  }
-  if (const auto wrong = choose_model(call, decoded->model)) {
+  std::optional<ApiError> wrong;
+  if (!decoded.ok()) wrong = openai::api_error(decoded.error());
+  if (!wrong) wrong = choose_model(call, decoded->model);
+  std::optional<Echoes> echoes = Echoes();
+  if (!wrong) echoes = co_await echoes_of(call, *decoded);
+  if (!echoes) co_return false;
+  if (!wrong) wrong = echoes->error;
+  if (wrong) {
     const bool sent = co_await fail(call, *wrong);
     co_return sent;
   }
-  Exchange exchange(link_, call.tenant, call.model);
-  const WatchedExchange watched(call.connection, exchange);
-  exchange.send(decoded->request);
+  Choices choices(link_, call.tenant, call.model, openai::requests_of(*decoded));
+  const WatchedExchange watched(call.connection, choices);
   const openai::ReplyContext about = context(call, random_id("cmpl"));
-  openai::CompletionStream stream(about, *decoded);
-  const std::string none;  // there is no grammar
-  const auto encode = [&](const wire::Final& final, std::span<const std::string> pieces) {
-    return openai::encode_completion(about, *decoded, final, pieces);
+  openai::CompletionStream stream(about, *decoded, echoes->texts);
+  const Generation generation = {decoded->request.stream, decoded->request.logprobs, "", "prompt"};
+  const auto encode = [&](std::span<const openai::Answer> answers) {
+    return openai::encode_completion(about, *decoded, echoes->texts, answers);
   };
-  const bool sent = co_await answer_generation(call, exchange, decoded->request,
-                                               /*grammar_param=*/none, stream, encode);
+  const bool sent = co_await answer_generation(call, choices, generation, stream, encode);
   co_return sent;
+}
+
+// The answer of a choice that has ended well; nullopt if the client has gone.
+Task<std::optional<openai::Answer>> Api::answer_of(Choices& choices, Choices::News news,
+                                                   bool logprobs) {
+  openai::Answer answer = {std::get<wire::Final>(std::move(news.message))};
+  if (!logprobs) co_return answer;
+  std::optional<Pieces> pieces = co_await pieces_of(choices.exchange(news.choice), answer.final);
+  if (!pieces) co_return std::nullopt;
+  answer.pieces = *std::move(pieces);
+  co_return answer;
 }
 
 // Errors that come before the first sign of an answer are HTTP errors, streamed or not.
-Task<bool> Api::answer_generation(HttpCall& call, Exchange& exchange,
-                                  const wire::GenerateRequest& request,
-                                  const std::string& grammar_param, openai::AnswerStream& stream,
-                                  const EncodeFinal& encode) {
-  std::optional<wire::Message> message = co_await exchange.next();
-  while (message && std::holds_alternative<wire::Accepted>(*message)) {
-    stream.accept(std::get<wire::Accepted>(*message));
-    message = co_await exchange.next();
+Task<bool> Api::answer_generation(HttpCall& call, Choices& choices, const Generation& generation,
+                                  openai::AnswerStream& stream, const EncodeAnswers& encode) {
+  std::vector<openai::Answer> answers(choices.size());
+  while (choices.ended() < choices.size()) {
+    std::optional<Choices::News> news = co_await choices.next();
+    if (!news) {
+      count_cancelled(choices.open());
+      co_return false;
+    }
+    if (const auto* accepted = std::get_if<wire::Accepted>(&news->message)) {
+      stream.accept(*accepted);
+      continue;
+    }
+    const bool ended = ends_choice(news->message);
+    if (const auto wrong = ended ? no_answer(news->message, generation) : std::nullopt) {
+      count(news->message);
+      count_cancelled(choices.open());
+      const bool sent = co_await fail(call, *wrong);
+      co_return sent;
+    }
+    if (generation.stream) {
+      const bool sent =
+          co_await stream_answers(call, choices, generation, stream, *std::move(news));
+      co_return sent;
+    }
+    if (!ended) continue;
+    count(news->message);
+    const size_t choice = news->choice;
+    std::optional<openai::Answer> answer =
+        co_await answer_of(choices, *std::move(news), generation.logprobs);
+    if (!answer) co_return false;
+    answers[choice] = *std::move(answer);
   }
-  if (!message) {
-    count_cancelled();
-    co_return false;
-  }
-  const bool ended = std::holds_alternative<wire::Final>(*message) ||
-                     std::holds_alternative<wire::ErrorReply>(*message);
-  const auto wrong = ended ? no_answer(*message, grammar_param) : std::nullopt;
-  if (wrong) {
-    count(*message);
-    const bool sent = co_await fail(call, *wrong);
-    co_return sent;
-  }
-  if (request.stream) {
-    const bool sent =
-        co_await stream_answer(call, exchange, stream, *std::move(message), request.logprobs);
-    co_return sent;
-  }
-  count(*message);
-  const wire::Final& final = std::get<wire::Final>(*message);
-  Pieces pieces;
-  if (request.logprobs) {
-    std::optional<Pieces> found = co_await pieces_of(exchange, final);
-    if (!found) co_return false;
-    pieces = *std::move(found);
-  }
-  const bool sent = co_await send(call, encode(final, pieces));
+  const bool sent = co_await send(call, encode(answers));
   co_return sent;
 }
 
-Task<bool> Api::stream_answer(HttpCall& call, Exchange& exchange, openai::AnswerStream& stream,
-                              wire::Message message, bool logprobs) {
+// The events that `news` makes; nullopt if the client has gone. An error sets `failed`.
+Task<std::optional<std::string>> Api::events_of(Choices& choices, const Generation& generation,
+                                                openai::AnswerStream& stream, Choices::News news,
+                                                bool& failed) {
+  if (const auto* delta = std::get_if<wire::Delta>(&news.message)) {
+    co_return stream.delta(news.choice, *delta);
+  }
+  if (!ends_choice(news.message)) co_return std::string();
+  count(news.message);
+  if (const auto wrong = no_answer(news.message, generation)) {
+    failed = true;
+    co_return stream.fail(*wrong);
+  }
+  const size_t choice = news.choice;
+  const std::optional<openai::Answer> answer =
+      co_await answer_of(choices, std::move(news), generation.logprobs);
+  if (!answer) co_return std::nullopt;
+  std::string events = stream.end(choice, *answer);
+  if (choices.ended() == choices.size()) events += stream.done();
+  co_return events;
+}
+
+Task<bool> Api::stream_answers(HttpCall& call, Choices& choices, const Generation& generation,
+                               openai::AnswerStream& stream, Choices::News news) {
   HttpReply head;
   head.type = "text/event-stream; charset=utf-8";
   head.headers = {
@@ -180,38 +245,28 @@ Task<bool> Api::stream_answer(HttpCall& call, Exchange& exchange, openai::Answer
   bool sent = co_await call.connection.begin_stream(head);
   std::string events = stream.begin();
   auto last_sent = Connection::Clock::now();
-  bool ended = false;
+  bool failed = false;
   while (sent) {
-    if (const auto* delta = std::get_if<wire::Delta>(&message)) {
-      events += stream.delta(*delta);
-    } else if (!std::holds_alternative<wire::Progress>(message)) {
-      ended = true;
-      count(message);
-      if (const auto wrong = no_answer(message, "")) {
-        events += stream.fail(*wrong);
-      } else {
-        const wire::Final& final = std::get<wire::Final>(message);
-        std::optional<Pieces> pieces = Pieces();
-        if (logprobs) pieces = co_await pieces_of(exchange, final);
-        if (!pieces) co_return false;
-        events += stream.end(final, *pieces);
-      }
-    }
+    std::optional<std::string> more =
+        co_await events_of(choices, generation, stream, std::move(news), failed);
+    if (!more) break;
+    events += *more;
     const auto now = Connection::Clock::now();
     if (events.empty() && now - last_sent >= kPingAfter) events = http::kSsePing;
     if (!events.empty()) last_sent = now;
     sent = co_await call.connection.stream(events);
     events.clear();
     if (!sent) break;
-    if (ended) {
+    if (failed || choices.ended() == choices.size()) {
+      count_cancelled(choices.open());
       sent = co_await call.connection.end_stream();
       co_return sent;
     }
-    std::optional<wire::Message> next = co_await exchange.next();
+    std::optional<Choices::News> next = co_await choices.next();
     if (!next) break;
-    message = *std::move(next);
+    news = *std::move(next);
   }
-  if (!ended) count_cancelled();
+  count_cancelled(choices.open());
   co_return false;
 }
 

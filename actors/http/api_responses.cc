@@ -22,7 +22,7 @@ constexpr size_t kTurnsMax = 2000;
 // The daemon's fields are not those of a response.
 ApiError about(ApiError error, const char* param) {
   if (!error.param.empty() && error.message.starts_with(error.param + ": ")) {
-    error.message.erase(0, error.param.size() + 2);
+    return openai::renamed(std::move(error), param);
   }
   error.message = std::string(param) + ": " + error.message;
   error.param = param;
@@ -126,38 +126,50 @@ Task<std::optional<Api::Past>> Api::past_of(Exchange& exchange, std::string prev
   co_return past;
 }
 
+// Fills in what came before the response. The error of what is not there; nullopt if the client has
+// gone.
+Task<std::optional<Api::Filled>> Api::fill_response(HttpCall& call,
+                                                    openai::ResponseCall& response) {
+  Exchange exchange(link_, call.tenant, call.model);
+  const WatchedExchange watched(call.connection, exchange);
+  const std::optional<Past> past = co_await past_of(exchange, response.previous_id);
+  if (!past) co_return std::nullopt;
+  Filled result = {past->error};
+  if (result.error) co_return result;
+  const Status filled = openai::fill_in(response, past->before);
+  if (!filled.ok()) result.error = openai::api_error(filled.error());
+  co_return result;
+}
+
 Task<bool> Api::respond(HttpCall& call) {
   auto decoded = openai::decode_response(std::exchange(call.request.body, {}));
   std::optional<ApiError> wrong;
   if (!decoded.ok()) wrong = openai::api_error(decoded.error());
   if (!wrong) wrong = choose_model(call, decoded->model);
-  if (wrong) {
-    const bool sent = co_await fail(call, *wrong);
-    co_return sent;
-  }
-  Exchange exchange(link_, call.tenant, call.model);
-  const WatchedExchange watched(call.connection, exchange);
-  std::optional<Past> past = co_await past_of(exchange, decoded->previous_id);
-  if (!past) co_return false;
-  wrong = past->error;
   if (!wrong) {
-    const Status filled = openai::fill_in(*decoded, past->before);
-    if (!filled.ok()) wrong = openai::api_error(filled.error());
+    const std::optional<Filled> filled = co_await fill_response(call, *decoded);
+    if (!filled) co_return false;
+    wrong = filled->error;
   }
   if (wrong) {
     const bool sent = co_await fail(call, *wrong);
     co_return sent;
   }
-  exchange.send(decoded->request);
+  name_ignored_tools(call, decoded->ignored_tools);
+  Choices choices(link_, call.tenant, call.model, {decoded->request});
+  const WatchedExchange watched(call.connection, choices);
   const openai::ReplyContext reply_context = context(call, random_id("resp"));
   openai::ResponseStream stream(reply_context, *decoded);
-  const auto encode = [&](const wire::Final& final, std::span<const std::string> pieces) {
+  const auto encode = [&](std::span<const openai::Answer> answers) {
+    const openai::Answer& answer = answers.front();
     openai::ReplyContext named = reply_context;
-    if (!final.output_chunk_id.empty()) named.id = openai::response_id_of(final.output_chunk_id);
-    return openai::encode_response(named, *decoded, final, pieces);
+    const std::string& output = answer.final.output_chunk_id;
+    if (!output.empty()) named.id = openai::response_id_of(output);
+    return openai::encode_response(named, *decoded, answer);
   };
-  const bool sent = co_await answer_generation(call, exchange, decoded->request,
-                                               decoded->grammar_param, stream, encode);
+  const Generation generation = {decoded->request.stream, decoded->request.logprobs,
+                                 decoded->grammar_param, "input"};
+  const bool sent = co_await answer_generation(call, choices, generation, stream, encode);
   co_return sent;
 }
 

@@ -16,8 +16,8 @@ Task<bool> Api::tokenize(HttpCall& call) {
   const WatchedExchange watched(call.connection, exchange);
   std::optional<wire::Message> answer = co_await exchange.call(std::move(decoded->request));
   if (!answer) co_return false;
-  if (const auto wrong = problem<wire::TokenizeReply>(*answer)) {
-    const bool sent = co_await fail(call, *wrong);
+  if (auto wrong = problem<wire::TokenizeReply>(*answer)) {
+    const bool sent = co_await fail(call, openai::with_tokens_param(*std::move(wrong)));
     co_return sent;
   }
   const auto tokens = std::get<wire::TokenizeReply>(*std::move(answer)).token_ids;

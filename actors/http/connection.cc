@@ -9,8 +9,6 @@
 #include <boost/asio/write.hpp>
 #include <boost/beast/http/status.hpp>
 
-#include "actors/http/scheduler_link.h"
-
 namespace cascade {
 namespace {
 
@@ -59,6 +57,7 @@ Task<bool> Connection::receive() {
 
 Task<Connection::Read> Connection::read_head() {
   waiting_ = true;
+  headers_.clear();
   std::optional<http::HttpError> wrong = parser_.next();
   bool begun = parser_.begun();
   while (!wrong && parser_.state() == http::RequestParser::State::kHead) {
@@ -129,7 +128,9 @@ std::string Connection::head_text(const HttpReply& reply, bool chunked) const {
   head += "Content-Type: " + reply.type + "\r\n";
   if (chunked && !http_1_0_) head += "Transfer-Encoding: chunked\r\n";
   if (!chunked) head += "Content-Length: " + std::to_string(reply.body.size()) + "\r\n";
-  for (const auto& [name, value] : reply.headers) head += name + ": " + value + "\r\n";
+  for (const auto* headers : {&reply.headers, &headers_}) {
+    for (const auto& [name, value] : *headers) head += name + ": " + value + "\r\n";
+  }
   head += "X-Content-Type-Options: nosniff\r\n";
   if (!keep_alive_) head += "Connection: close\r\n";
   if (keep_alive_ && http_1_0_) head += "Connection: keep-alive\r\n";
@@ -185,7 +186,7 @@ Task<bool> Connection::write(std::string_view bytes) {
   co_return true;
 }
 
-void Connection::set_exchange(Exchange* exchange) {
+void Connection::set_exchange(Abandonable* exchange) {
   exchange_ = exchange;
   if (exchange_ == nullptr) poll_.cancel();
   if (exchange_ == nullptr || watching_) return;

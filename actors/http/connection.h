@@ -10,11 +10,10 @@
 #include <vector>
 
 #include "actors/asio.h"
+#include "actors/http/abandonable.h"
 #include "actors/http/request_parser.h"
 
 namespace cascade {
-
-class Exchange;
 
 // How long a client may take, and how much all bodies that are being received may hold.
 struct HttpLimits {
@@ -60,10 +59,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Task<bool> end_stream();
   // Of the current request's reply: the connection ends with it.
   void close_after_reply() { keep_alive_ = false; }
+  // Of the same: a header more. Neither has a control character.
+  void add_header(std::string name, std::string value) {
+    headers_.emplace_back(std::move(name), std::move(value));
+  }
   bool keeps_alive() const { return keep_alive_; }
 
-  // While an exchange is set, it is abandoned when the client goes away.
-  void set_exchange(Exchange* exchange);
+  // While one is set, it is abandoned when the client goes away.
+  void set_exchange(Abandonable* exchange);
 
   // Ends the connection if a step has taken too long.
   void check_time(Clock::time_point now);
@@ -93,11 +96,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   http::RequestParser parser_;
   http::HttpError error_;
   std::vector<char> buffer_;
-  Exchange* exchange_ = nullptr;
+  Abandonable* exchange_ = nullptr;
   bool watching_ = false;
   bool head_only_ = false;  // the request is a HEAD
   bool http_1_0_ = false;
   bool keep_alive_ = true;
+  std::vector<std::pair<std::string, std::string>> headers_;
   bool waiting_ = true;
   bool writing_ = false;
   Clock::time_point since_ = Clock::now();
@@ -107,7 +111,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 // While it lives, the exchange is abandoned when the connection's client goes away.
 class WatchedExchange {
  public:
-  WatchedExchange(Connection& connection, Exchange& exchange) : connection_(connection) {
+  WatchedExchange(Connection& connection, Abandonable& exchange) : connection_(connection) {
     connection_.set_exchange(&exchange);
   }
   ~WatchedExchange() { connection_.set_exchange(nullptr); }

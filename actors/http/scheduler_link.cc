@@ -87,7 +87,12 @@ void Exchange::deliver(const wire::RequestId& id, wire::Message&& message) {
   } else {
     inbox_.push_back(std::move(message));
   }
+  wake();
+}
+
+void Exchange::wake() {
   wake_.cancel();
+  if (also_wakes_ != nullptr) also_wakes_->cancel();
 }
 
 Task<std::optional<wire::Message>> Exchange::next() {
@@ -96,11 +101,15 @@ Task<std::optional<wire::Message>> Exchange::next() {
     boost::system::error_code woken;
     co_await wake_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
   }
-  if (abandoned_) co_return std::nullopt;
+  co_return take();
+}
+
+std::optional<wire::Message> Exchange::take() {
+  if (abandoned_ || inbox_.empty()) return std::nullopt;
   wire::Message message = std::move(inbox_.front());
   inbox_.pop_front();
   if (const auto* delta = std::get_if<wire::Delta>(&message)) inbox_bytes_ -= delta->text.size();
-  co_return message;
+  return message;
 }
 
 Task<std::optional<wire::Message>> Exchange::call(wire::Message message) {
@@ -113,7 +122,7 @@ Task<std::optional<wire::Message>> Exchange::call(wire::Message message) {
 
 void Exchange::abandon() {
   abandoned_ = true;
-  wake_.cancel();
+  wake();
 }
 
 SchedulerLink::SchedulerLink(asio::io_context& io, ZmqContext& context, uint64_t incarnation,

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "actors/http/abandonable.h"
 #include "actors/tenant_ports.h"
 #include "actors/zmq_port.h"
 #include "wire/messages.h"
@@ -20,11 +21,11 @@ class SchedulerLink;
 
 // One client, as the scheduler sees it. Destroyed while a request of it has not ended, the
 // scheduler is told that the client is gone, which cancels it. One thread: that of the link.
-class Exchange {
+class Exchange : public Abandonable {
  public:
   // `model`: whose; empty: the default model's.
   Exchange(SchedulerLink& link, std::string tenant, std::string model = {});
-  ~Exchange();
+  ~Exchange() override;
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
 
@@ -32,10 +33,15 @@ class Exchange {
   void send(wire::Message message);
   // The next answer to it. After abandon(): nullopt. Deltas of a kind that wait are joined.
   Task<std::optional<wire::Message>> next();
+  // The same without waiting: nullopt if there is none yet.
+  std::optional<wire::Message> take();
+  // From now on the timer, which outlives the exchange, is cancelled when an answer comes or the
+  // exchange is abandoned.
+  void wakes(asio::steady_timer& timer) { also_wakes_ = &timer; }
   // Sends a request and returns its answer; nullopt after abandon().
   Task<std::optional<wire::Message>> call(wire::Message message);
   // The answer is not wanted any more.
-  void abandon();
+  void abandon() override;
   bool abandoned() const { return abandoned_; }
 
  private:
@@ -43,6 +49,7 @@ class Exchange {
   // Errors: kUnavailable; as wire::decode for what no client may send.
   Status transmit(const wire::Envelope& envelope);
   void deliver(const wire::RequestId& id, wire::Message&& message);
+  void wake();
 
   SchedulerLink& link_;
   const std::string tenant_;
@@ -55,6 +62,7 @@ class Exchange {
   std::deque<wire::Message> inbox_;
   size_t inbox_bytes_ = 0;
   asio::steady_timer wake_;
+  asio::steady_timer* also_wakes_ = nullptr;
 };
 
 class SchedulerLink {

@@ -95,12 +95,14 @@ class SchedulerCore {
   void accept(const Client& client, const wire::RequestId& id, wire::GenerateRequest&& params,
               bool prefix);
   Status prepare(Request& request);
+  Status take_token_ids(Request& request);
   int64_t text_bytes_max() const;
-  Status check_text_bytes(const Request& request) const;
+  Status check_text_bytes(Request& request) const;
   Status check_text_bytes(std::string_view field, int64_t bytes) const;
   void encode_request(Request& request);
   void prompt_ready(Request& request, wire::EncodeDone&& done);
   void set_sampling(Request& request);
+  int32_t answer_tokens(const Request& request);
   Status promise_pages(Request& request, int64_t tokens) const;
   void wait(Request& request);
   int64_t retry_after_ms();

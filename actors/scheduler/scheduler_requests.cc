@@ -1,6 +1,7 @@
 // A request from admission to its last message.
 #include <algorithm>
 
+#include "actors/scheduler/prompt_size.h"
 #include "actors/scheduler/scheduler_core.h"
 #include "base/random.h"
 #include "wire/request_rules.h"
@@ -19,24 +20,6 @@ constexpr int64_t kRetryAfterMs = 1000, kRetryAfterMsMin = 20, kRetryAfterMsMax 
 
 // Of one answer, ids and log-probabilities: half of what a message may hold.
 constexpr int64_t kTopLogprobsTotalMax = static_cast<int64_t>(wire::kMessageBytesMax) / 2 / 8;
-
-// Real text has 3 to 5 bytes a token.
-constexpr int64_t kBytesPerToken = 3;
-
-int64_t text_bytes(const std::vector<ChatMessage>& messages, const std::string& raw) {
-  auto bytes = static_cast<int64_t>(raw.size());
-  for (const ChatMessage& message : messages) {
-    bytes += static_cast<int64_t>(message.content.size() + message.reasoning.size() +
-                                  message.tool_calls.size() + message.tool_call_id.size() +
-                                  message.name.size());
-  }
-  return bytes;
-}
-
-int64_t text_bytes(const Request& request) {
-  return text_bytes(request.messages, request.params.prompt.value_or("")) +
-         static_cast<int64_t>(request.params.tools.size());
-}
 
 Status check_count(const char* field, size_t count, size_t limit) {
   if (count <= limit) return {};
@@ -61,9 +44,16 @@ Status check_top_logprobs(int64_t top_logprobs, int64_t max_tokens) {
                                               std::to_string(kTopLogprobsTotalMax / max_tokens));
 }
 
-const char* prompt_field(const wire::GenerateRequest& params) {
-  if (params.prompt) return "prompt";
-  return params.chunks.empty() ? "messages" : "chunks";
+// Ids that a client gave in place of a text.
+Status check_token_ids(const std::vector<int32_t>& ids, int32_t vocab_size) {
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] >= 0 && ids[i] < vocab_size) continue;
+    return invalid_argument("prompt_token_ids[" + std::to_string(i) + "]",
+                            "is " + std::to_string(ids[i]) +
+                                ", which is not in the vocabulary; the limit is " +
+                                std::to_string(vocab_size - 1));
+  }
+  return {};
 }
 
 }  // namespace
@@ -83,7 +73,7 @@ Status SchedulerCore::admit(const Client& client, const wire::RequestId& id,
     return resource_exhausted("", "the queue is full: the waiting prompts hold " +
                                       std::to_string(text_bytes_waiting_) + " bytes");
   }
-  const int64_t tokens = text_bytes(params.messages, params.prompt.value_or("")) / kBytesPerToken;
+  const int64_t tokens = prompt_bytes(params) / kBytesPerToken;
   if (tokens_waiting_ > 0 && tokens_waiting_ + tokens > options_.tokens_waiting_max) {
     return resource_exhausted("", "the queue is full: the waiting prompts have some " +
                                       std::to_string(tokens_waiting_) + " tokens; the limit is " +
@@ -149,7 +139,7 @@ void SchedulerCore::accept(const Client& client, const wire::RequestId& id,
   if (const Status prepared = prepare(request); !prepared.ok()) {
     leave_session(request);
     ++counters_.failed;
-    reply_error(client, id, prepared.error());
+    reply(client, id, wire::ErrorReply{prepared.error(), 0, request.room_tokens});
     return;
   }
   if (request.params.retain_output) request.output_id = random_id("output");
@@ -165,11 +155,31 @@ Status SchedulerCore::prepare(Request& request) {
   RETURN_IF_ERROR(check_logit_bias(params.sampling.logit_bias, model_.config.vocab_size));
   if (!params.chunks.empty()) {
     RETURN_IF_ERROR(compose_chunks(request));
+  } else if (!params.prompt_token_ids.empty()) {
+    RETURN_IF_ERROR(take_token_ids(request));
   } else if (!params.prompt) {
     RETURN_IF_ERROR(take_messages(request));
   }
+  if (params.continue_final_message.value_or(false)) {
+    request.begun = std::move(request.messages.back().content);
+    request.begun_verbatim = request.messages.back().verbatim;
+    request.messages.pop_back();
+  }
   set_sampling(request);
   return check_text_bytes(request);
+}
+
+// A prompt that is tokenized already. What is kept of it is its text.
+Status SchedulerCore::take_token_ids(Request& request) {
+  wire::GenerateRequest& params = request.params;
+  RETURN_IF_ERROR(check_token_ids(params.prompt_token_ids, model_.config.vocab_size));
+  const auto tokens = static_cast<int64_t>(params.prompt_token_ids.size());
+  const int64_t context = model_.config.context_tokens_max;
+  if (tokens + 1 > context) return too_many_tokens(request, tokens, context, /*of_memory=*/false);
+  if (params.retain_output) {
+    params.prompt = model_.tokenizer.decode(params.prompt_token_ids, /*skip_special=*/false);
+  }
+  return {};
 }
 
 void SchedulerCore::set_sampling(Request& request) {
@@ -199,26 +209,6 @@ void SchedulerCore::set_sampling(Request& request) {
   if (!request.params.ignore_eos) request.end_tokens = defaults.end_tokens;
 }
 
-int64_t SchedulerCore::text_bytes_max() const {
-  // Tokens of real text have 3 to 5 bytes; runs of blanks may have a hundred.
-  constexpr int64_t kTokenBytesMax = 128;
-  // Contexts and a query become one string of the message that goes to the tokenizer.
-  return std::min(kTokenBytesMax * model_.config.context_tokens_max,
-                  static_cast<int64_t>(wire::kTextBytesMax));
-}
-
-// Texts that cannot fit the context are refused before they are tokenized: that takes time.
-Status SchedulerCore::check_text_bytes(const Request& request) const {
-  return check_text_bytes(prompt_field(request.params), text_bytes(request));
-}
-
-Status SchedulerCore::check_text_bytes(std::string_view field, int64_t bytes) const {
-  if (bytes <= text_bytes_max()) return {};
-  return invalid_argument(
-      std::string(field),
-      "has " + std::to_string(bytes) + " bytes; the limit is " + std::to_string(text_bytes_max()));
-}
-
 void SchedulerCore::encode_request(Request& request) {
   wire::EncodeJob job;
   job.job = next_job_++;
@@ -226,18 +216,26 @@ void SchedulerCore::encode_request(Request& request) {
   job.thinking = request.params.thinking;
   job.tools = request.params.tools;
   job.grammar = request.params.grammar;
-  if (request.params.prompt) {
+  if (request.params.prompt || !request.params.prompt_token_ids.empty()) {
     job.mode = wire::EncodeJob::Mode::kRaw;
-    job.raw = *request.params.prompt;
+    job.token_ids = request.params.prompt_token_ids;
+    if (job.token_ids.empty()) job.raw = *request.params.prompt;
   } else {
     job.messages = request.messages;
+    job.goes_on = request.params.continue_final_message.value_or(false);
+    if (job.goes_on) {
+      job.messages.push_back({.role = "assistant",
+                              .content = request.begun,
+                              .reasoning = {},
+                              .verbatim = request.begun_verbatim});
+    }
     if (request.prefix) {
       job.mode = request.messages.back().role == "user" ? wire::EncodeJob::Mode::kBeginning
                                                         : wire::EncodeJob::Mode::kHistory;
     }
   }
   encoding_requests_[job.job] = request.handle;
-  const int64_t bytes = text_bytes(request);
+  const int64_t bytes = prompt_bytes(request);
   count_waiting(request, bytes, bytes / kBytesPerToken);
   send(Actor::kPrefill, std::move(job));
 }
@@ -265,17 +263,16 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
   const auto tokens = static_cast<int64_t>(done.token_ids.size());
   const int64_t context = model_.config.context_tokens_max;
   if (tokens + 1 > context) {
-    return fail(request, invalid_argument(prompt_field(request.params),
-                                          "the prompt has " + std::to_string(tokens) +
-                                              " tokens; the context holds " +
-                                              std::to_string(context) + " with the answer"));
+    return fail(request, too_many_tokens(request, tokens, context, /*of_memory=*/false));
   }
   request.prompt = std::move(done.token_ids);
   find_texts(request);
   if (request.prefix) return prefix_ready(request);
-  const int32_t wanted =
-      request.params.max_tokens > 0 ? request.params.max_tokens : options_.max_tokens_default;
-  request.max_tokens = static_cast<int32_t>(std::min<int64_t>(wanted, context - tokens));
+  const auto memory = static_cast<int64_t>(pool_.page_count()) * kPageTokens;
+  if (tokens + 1 > memory) {
+    return fail(request, too_many_tokens(request, tokens, memory, /*of_memory=*/true));
+  }
+  request.max_tokens = answer_tokens(request);
   if (const Status fits = check_top_logprobs(request.params.top_logprobs, request.max_tokens);
       !fits.ok()) {
     return fail(request, fits.error());
@@ -293,25 +290,6 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
     request.sample.history_prompt_tokens = static_cast<int32_t>(tokens);
   }
   wait(request);
-}
-
-// Of the pool's pages what the request may need at most, and of those that may be pinned what it
-// wants pinned.
-Status SchedulerCore::promise_pages(Request& request, int64_t tokens) const {
-  request.pages_promised = chain_pages(static_cast<size_t>(tokens));
-  if (request.pages_promised > static_cast<int64_t>(pool_.page_count())) {
-    const auto room = static_cast<int64_t>(pool_.page_count()) * kPageTokens;
-    return resource_exhausted(request.prefix ? "prefix" : "max_tokens",
-                              (request.prefix ? "the prefix needs " : "prompt and answer need ") +
-                                  std::to_string(tokens) +
-                                  " tokens of KV memory; there is room for " +
-                                  std::to_string(room));
-  }
-  if (!request.prefix && !request.params.output_pinned.value_or(false)) return {};
-  RETURN_IF_ERROR(
-      check_pin_room(request.prefix ? "prefix" : "output_pinned", request.pages_promised));
-  request.pin_promised = request.pages_promised;
-  return {};
 }
 
 void SchedulerCore::wait(Request& request) {
@@ -374,7 +352,7 @@ void SchedulerCore::fail(Request& request, Error error) {
   ++counters_.failed;
   tell_of(request, EventKind::kRequestFinished, std::string(to_string(error.code)));
   send_deltas(request, {}, /*last=*/true);
-  send_to(request, wire::ErrorReply{std::move(error), 0});
+  send_to(request, wire::ErrorReply{std::move(error), 0, request.room_tokens});
   forget(request.handle);
 }
 

@@ -43,11 +43,11 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   chunk.id = request.output_id;
   chunk.type = ChunkType::kOutput;
   chunk.tenant = request.client.tenant;
-  chunk.text = request.output->answer();
+  chunk.text = request.begun + request.output->answer();
   chunk.token_ids = request.sampled;
   chunk.query_text =
       request.params.prompt ? *request.params.prompt : request.messages.back().content;
-  chunk.raw_text = request.generation_prefix + request.output->raw_text();
+  chunk.raw_text = request.generation_prefix + request.begun + request.output->raw_text();
   chunk.client_data = request.params.client_data;
   chunk.think_spans = request.output->think_spans();
   chunk.think_policy = think_policy(request);

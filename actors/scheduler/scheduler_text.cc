@@ -46,6 +46,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   job.messages = std::move(request.messages);
   job.tools = std::move(request.tools);
   job.thinking = request.thinking;
+  job.goes_on = request.continue_final_message.value_or(false);
   encode_text(client, id, std::move(job));
 }
 

@@ -82,15 +82,6 @@ TEST(Admission, names_the_field_that_is_wrong) {
   EXPECT_EQ(world.status().requests_running, 0);
 }
 
-TEST(Memory, a_request_that_can_never_fit_is_refused_with_numbers) {
-  SchedulerWorld world({}, 2);
-  auto request = question();
-  request.max_tokens = 500;
-  const Error error = world.error(world.send(request));
-  EXPECT_EQ(error.code, ErrorCode::kResourceExhausted);
-  EXPECT_NE(error.message.find("128"), std::string::npos) << error.message;
-}
-
 TEST(Memory, requests_wait_for_pages_and_all_end) {
   SchedulerWorld world({}, 4);
   std::vector<uint64_t> numbers;

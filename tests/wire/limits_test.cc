@@ -260,7 +260,8 @@ TEST(Arrays, of_a_chunk_list_must_add_up) {
 TEST(Rules, ask_for_exactly_one_prompt) {
   GenerateRequest request;
   const std::string expected =
-      "invalid_argument: prompt: exactly one of chunks, messages and prompt must be given";
+      "invalid_argument: prompt: exactly one of chunks, messages and prompt (or prompt_token_ids) "
+      "must be given";
   EXPECT_EQ(rule_of(request), expected);
   request.prompt = "";
   EXPECT_EQ(rule_of(request), "invalid_argument: prompt: must not be empty");
@@ -277,6 +278,43 @@ TEST(Rules, ask_for_exactly_one_prompt) {
   request.messages[0].role = "root";
   EXPECT_EQ(rule_of(request),
             "invalid_argument: messages[0].role: must be system, user, assistant or tool");
+  request.messages.clear();
+  request.prompt_token_ids = {1, 2};
+  EXPECT_EQ(rule_of(request), "none");
+  request.prompt = "x";
+  EXPECT_EQ(rule_of(request), expected);
+}
+
+TEST(Rules, say_what_an_answer_goes_on_with) {
+  GenerateRequest request;
+  request.messages = {{"user", "hi", "", false}, {"assistant", "hello", "", false}};
+  request.continue_final_message = true;
+  EXPECT_EQ(rule_of(request), "none");
+  ApplyTemplateRequest shown;
+  shown.messages = request.messages;
+  shown.continue_final_message = true;
+  EXPECT_EQ(rule_of(shown), "none");
+  request.grammar.emplace();
+  EXPECT_EQ(
+      rule_of(request),
+      "invalid_argument: continue_final_message: cannot be set with grammar, which holds from "
+      "the answer's beginning");
+  request.grammar.reset();
+  request.messages.back().content = "";
+  EXPECT_EQ(rule_of(request),
+            "invalid_argument: messages[1].content: must not be empty with continue_final_message");
+  request.messages.back().tool_calls = R"([{"id":"call"}])";
+  EXPECT_EQ(rule_of(request),
+            "invalid_argument: messages[1].tool_calls: calls are not gone on with: give their "
+            "results");
+  request.messages.pop_back();
+  EXPECT_EQ(rule_of(request),
+            "invalid_argument: messages[0].role: with continue_final_message the last message must "
+            "be the assistant's");
+  request.messages.clear();
+  request.prompt = "x";
+  EXPECT_EQ(rule_of(request),
+            "invalid_argument: continue_final_message: is only there with messages");
 }
 
 TEST(Rules, order_the_chunks_of_a_composition) {

@@ -65,9 +65,28 @@ inline void make_valid_calls(Random& random, std::vector<ChatMessage>& messages)
   }
 }
 
+// The last message goes on, or does not.
+template <class R>
+void make_valid_end(Random& random, R& request) {
+  const bool goes_on = !request.messages.empty() && random.below(3) == 0;
+  request.continue_final_message.reset();
+  if (goes_on || random.below(3) == 0) request.continue_final_message = goes_on;
+  if (!goes_on) return;
+  ChatMessage& last = request.messages.back();
+  last.role = "assistant";
+  last.content += "so far";
+  last.tool_calls.clear();
+}
+
 inline void make_valid(Random& random, GenerateRequest& request) {
   make_valid_prompt(random, request, ChunkType::kQuery);
   make_valid_calls(random, request.messages);
+  make_valid_end(random, request);
+  if (request.continue_final_message.value_or(false)) request.grammar.reset();
+  const bool by_ids = request.prompt && random.below(2) == 0;
+  if (!by_ids) request.prompt_token_ids.clear();
+  if (by_ids) request.prompt_token_ids.push_back(1);
+  if (by_ids) request.prompt.reset();
   request.tools = request.messages.empty() ? "" : "[{}]";
   request.max_tokens &= INT32_MAX;
   SamplingParams& sampling = request.sampling;
@@ -102,7 +121,7 @@ inline void make_valid(Random& random, GenerateRequest& request) {
   }
   const bool in_session = !request.chunks.empty() && random.below(2) == 0;
   request.session = in_session ? random_name(random) : "";
-  const bool goes_on = !in_session && !request.prompt && random.below(2) == 0;
+  const bool goes_on = !in_session && !request.prompt && !by_ids && random.below(2) == 0;
   request.previous_output = goes_on ? random_name(random) + "o" : "";
   if (request.messages.empty()) request.parents.clear();
   for (std::string& parent : request.parents) parent = random_name(random) + "p";
@@ -125,6 +144,7 @@ inline void make_valid(Random& random, ApplyTemplateRequest& request) {
   request.messages.resize(1 + request.messages.size());
   for (ChatMessage& message : request.messages) message.role = "user";
   make_valid_calls(random, request.messages);
+  make_valid_end(random, request);
   request.tools = random.below(2) == 0 ? "" : "[]";
 }
 

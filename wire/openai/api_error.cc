@@ -55,6 +55,24 @@ ApiError api_error(const Error& error, int64_t retry_after_ms) {
   return result;
 }
 
+ApiError api_error_of(const wire::ErrorReply& reply) {
+  ApiError result = api_error(reply.error, reply.retry_after_ms);
+  if (!reply.context_tokens_max) return result;
+  result.status = 400;
+  result.type = "invalid_request_error";
+  result.code = "context_length_exceeded";
+  result.message = beginning_of(reply.error.message);
+  return result;
+}
+
+ApiError renamed(ApiError error, const std::string& param) {
+  if (!error.param.empty() && error.message.starts_with(error.param + ": ")) {
+    error.message.replace(0, error.param.size(), param);
+  }
+  error.param = param;
+  return error;
+}
+
 std::string encode(const ApiError& error) {
   OrderedJson body;
   OrderedJson& inner = body["error"];

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "wire/reply_messages.h"
 
 namespace cascade::openai {
 
@@ -19,6 +20,12 @@ struct ApiError {
 
 // `error.field` is taken for the param. Both texts are cut to some 1,000 bytes.
 ApiError api_error(const Error& error, int64_t retry_after_ms = 0);
+// The same of an error that the daemon answered with. A prompt that has no room has the code that
+// clients know, context_length_exceeded.
+ApiError api_error_of(const wire::ErrorReply& reply);
+
+// `error` with another param, in its message too if this begins with it.
+ApiError renamed(ApiError error, const std::string& param);
 
 // The object {"error":{message,type,param,code}}.
 std::string encode(const ApiError& error);

@@ -15,7 +15,6 @@ using http::sse_data;
 
 // What is known and has a meaning that we cannot give it.
 void refuse_unsupported(Fields& fields) {
-  fields.refuse("n", 1, "only one answer a request");
   fields.refuse("modalities", OrderedJson::array({"text"}), "only text is supported");
   fields.refuse("audio", nullptr, "audio is not supported");
   fields.refuse("web_search_options", nullptr, "there is no web search");
@@ -36,6 +35,13 @@ void read_answer(Fields& fields, ChatCall& call) {
     call.include_usage = inner.boolean("include_usage").value_or(false);
     fields.fail(inner.status());
   }
+}
+
+// What an answer must be holds from its first character, which is said already.
+Status check_begun(const ChatCall& call) {
+  if (!call.request.continue_final_message || !call.request.grammar) return {};
+  return unsupported(call.grammar_param,
+                     "cannot hold for an answer that goes on with the assistant's last message");
 }
 
 OrderedJson encode_message(const std::string& content, const std::string& reasoning,
@@ -65,34 +71,12 @@ OrderedJson head(const ReplyContext& context, const char* object) {
   return result;
 }
 
-}  // namespace
-
-Result<ChatCall> decode_chat(std::string_view body) {
-  ASSIGN_OR_RETURN(const OrderedJson json, parse_body(body));
-  Fields fields(json);
-  ChatCall call;
-  call.model = fields.text("model").value_or("");
-  read_messages(fields, "messages", call.request);
-  read_generation(fields, call.request);
-  read_answer(fields, call);
-  refuse_unsupported(fields);
-  const ToolUse tools = read_tools(fields, /*flat=*/false, call.request);
-  call.tools = tools.given;
-  call.parallel_tool_calls = tools.parallel;
-  const AnswerFormat format =
-      read_format(fields, fields.object("response_format"), "response_format", /*nested=*/true);
-  RETURN_IF_ERROR(fields.status());
-  call.grammar_param = constrain(tools, format, call.request);
-  RETURN_IF_ERROR(check_generation(call.request, call.grammar_param));
-  return call;
-}
-
-std::string encode_chat(const ReplyContext& context, const ChatCall& call, const wire::Final& final,
-                        std::span<const std::string> pieces) {
-  std::string content = final.text;
+OrderedJson encode_choice(const ChatCall& call, size_t index, const Answer& answer) {
+  const wire::Final& final = answer.final;
+  std::string content = call.begun + final.text;
   std::vector<ToolCall> calls;
   if (call.tools) {
-    content.clear();
+    content = call.begun;
     ToolCallParser parser(call.parallel_tool_calls);
     std::vector<AnswerPart> parts = parser.push(final.text);
     for (AnswerPart& part : parser.finish()) parts.push_back(std::move(part));
@@ -101,82 +85,141 @@ std::string encode_chat(const ReplyContext& context, const ChatCall& call, const
       for (ToolCall& made : part.calls) calls.push_back(std::move(made));
     }
   }
-  OrderedJson result = head(context, "chat.completion");
   OrderedJson choice;
-  choice["index"] = 0;
+  choice["index"] = index;
   choice["message"] = encode_message(content, final.reasoning, calls);
   choice["logprobs"] =
-      call.request.logprobs ? encode_logprobs(final, pieces) : OrderedJson(nullptr);
+      call.request.logprobs ? encode_logprobs(final, answer.pieces) : OrderedJson(nullptr);
   choice["finish_reason"] = finish_reason(final, !calls.empty());
-  result["choices"] = OrderedJson::array({std::move(choice)});
-  result["usage"] = encode_usage(final.usage);
-  result["timings"] = encode_timings(final);
-  if (!final.output_chunk_id.empty()) result["output_id"] = final.output_chunk_id;
+  return choice;
+}
+
+}  // namespace
+
+Result<ChatCall> decode_chat(std::string_view body) {
+  ASSIGN_OR_RETURN(const OrderedJson json, parse_body(body));
+  Fields fields(json);
+  ChatCall call;
+  call.model = fields.text("model").value_or("");
+  call.n = read_choices(fields);
+  read_messages(fields, "messages", call.request);
+  call.request.continue_final_message = read_continuation(fields, call.request.messages);
+  read_generation(fields, call.request);
+  read_answer(fields, call);
+  refuse_unsupported(fields);
+  const ToolUse tools = read_tools(fields, /*flat=*/false, call.request);
+  call.tools = tools.given;
+  call.parallel_tool_calls = tools.parallel;
+  call.ignored_tools = tools.ignored;
+  const AnswerFormat format =
+      read_format(fields, fields.object("response_format"), "response_format", /*nested=*/true);
+  RETURN_IF_ERROR(fields.status());
+  call.grammar_param = constrain(tools, format, call.request);
+  RETURN_IF_ERROR(check_begun(call));
+  if (fields.boolean("echo").value_or(false) && call.request.continue_final_message) {
+    call.begun = call.request.messages.back().content;
+  }
+  RETURN_IF_ERROR(fields.status());
+  RETURN_IF_ERROR(check_generation(call.request, call.grammar_param));
+  return call;
+}
+
+std::string encode_chat(const ReplyContext& context, const ChatCall& call,
+                        std::span<const Answer> answers) {
+  OrderedJson result = head(context, "chat.completion");
+  OrderedJson choices = OrderedJson::array();
+  for (size_t i = 0; i < answers.size(); ++i) {
+    choices.push_back(encode_choice(call, i, answers[i]));
+  }
+  result["choices"] = std::move(choices);
+  result["usage"] = encode_usage(usage_of(answers, call.n));
+  add_work(result, answers);
+  if (!call.ignored_tools.empty()) result["ignored_tools"] = call.ignored_tools;
   return json_text(result);
 }
 
 ChatStream::ChatStream(ReplyContext context, const ChatCall& call)
     : context_(std::move(context)),
+      begun_(call.begun),
       include_usage_(call.include_usage),
       tools_(call.tools),
       logprobs_(call.request.logprobs),
-      parser_(call.parallel_tool_calls) {}
+      ignored_tools_(call.ignored_tools),
+      choices_(static_cast<size_t>(call.n), Choice{ToolCallParser(call.parallel_tool_calls)}),
+      usage_(call.n) {}
 
-std::string ChatStream::chunk(OrderedJson delta, const OrderedJson& finish, OrderedJson logprobs,
-                              OrderedJson timings) {
+OrderedJson ChatStream::chunk(size_t choice, OrderedJson delta) const {
   OrderedJson result = head(context_, "chat.completion.chunk");
-  OrderedJson choice;
-  choice["index"] = 0;
-  choice["delta"] = std::move(delta);
-  choice["logprobs"] = std::move(logprobs);
-  choice["finish_reason"] = finish;
-  result["choices"] = OrderedJson::array({std::move(choice)});
+  OrderedJson only;
+  only["index"] = choice;
+  only["delta"] = std::move(delta);
+  only["logprobs"] = nullptr;
+  only["finish_reason"] = nullptr;
+  result["choices"] = OrderedJson::array({std::move(only)});
   if (include_usage_) result["usage"] = nullptr;
-  if (!timings.is_null()) result["timings"] = std::move(timings);
-  return sse_data(json_text(result));
+  return result;
+}
+
+std::string ChatStream::event(size_t choice, OrderedJson delta) const {
+  return sse_data(json_text(chunk(choice, std::move(delta))));
 }
 
 std::string ChatStream::begin() {
-  return chunk({{"role", "assistant"}, {"content", ""}});
+  std::string out;
+  for (size_t i = 0; i < choices_.size(); ++i) {
+    OrderedJson first = chunk(i, {{"role", "assistant"}, {"content", begun_}});
+    if (i == 0 && !ignored_tools_.empty()) first["ignored_tools"] = ignored_tools_;
+    out += sse_data(json_text(first));
+  }
+  return out;
 }
 
-std::string ChatStream::delta(const wire::Delta& delta) {
+std::string ChatStream::delta(size_t choice, const wire::Delta& delta) {
   if (delta.text.empty()) return "";
   if (delta.reasoning) {
-    return chunk({{"reasoning_content", delta.text}, {"reasoning", delta.text}});
+    return event(choice, {{"reasoning_content", delta.text}, {"reasoning", delta.text}});
   }
-  if (!tools_) return chunk({{"content", delta.text}});
-  return parts(parser_.push(delta.text));
+  if (!tools_) return event(choice, {{"content", delta.text}});
+  return parts(choice, choices_[choice].parser.push(delta.text));
 }
 
 // A call's first delta has its index, id and name; its arguments follow.
-std::string ChatStream::parts(const std::vector<AnswerPart>& parts) {
+std::string ChatStream::parts(size_t choice, const std::vector<AnswerPart>& parts) {
   std::string out;
+  int64_t& calls = choices_[choice].calls;
   for (const AnswerPart& part : parts) {
-    if (!part.text.empty()) out += chunk({{"content", part.text}});
+    if (!part.text.empty()) out += event(choice, {{"content", part.text}});
     for (const ToolCall& call : part.calls) {
       OrderedJson first = encode(call);
-      first["index"] = calls_;
+      first["index"] = calls;
       first["function"]["arguments"] = "";
-      out += chunk({{"tool_calls", OrderedJson::array({std::move(first)})}});
+      out += event(choice, {{"tool_calls", OrderedJson::array({std::move(first)})}});
       OrderedJson rest;
-      rest["index"] = calls_++;
+      rest["index"] = calls++;
       rest["function"]["arguments"] = call.arguments;
-      out += chunk({{"tool_calls", OrderedJson::array({std::move(rest)})}});
+      out += event(choice, {{"tool_calls", OrderedJson::array({std::move(rest)})}});
     }
   }
   return out;
 }
 
-std::string ChatStream::end(const wire::Final& final, std::span<const std::string> pieces) {
-  std::string out = tools_ ? parts(parser_.finish()) : "";
-  OrderedJson logprobs = logprobs_ ? encode_logprobs(final, pieces) : OrderedJson(nullptr);
-  out += chunk(OrderedJson::object(), finish_reason(final, calls_ > 0), std::move(logprobs),
-               encode_timings(final));
+std::string ChatStream::end(size_t choice, const Answer& answer) {
+  std::string out = tools_ ? parts(choice, choices_[choice].parser.finish()) : "";
+  OrderedJson last = chunk(choice, OrderedJson::object());
+  OrderedJson& only = last["choices"][0];
+  if (logprobs_) only["logprobs"] = encode_logprobs(answer.final, answer.pieces);
+  only["finish_reason"] = finish_reason(answer.final, choices_[choice].calls > 0);
+  last["timings"] = encode_timings(answer.final);
+  usage_.add(choice, answer.final.usage);
+  return out + sse_data(json_text(last));
+}
+
+std::string ChatStream::done() {
+  std::string out;
   if (include_usage_) {
     OrderedJson last = head(context_, "chat.completion.chunk");
     last["choices"] = OrderedJson::array();
-    last["usage"] = encode_usage(final.usage);
+    last["usage"] = encode_usage(usage_.usage());
     out += sse_data(json_text(last));
   }
   return out + sse_data("[DONE]");

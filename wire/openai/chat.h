@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "wire/messages.h"
 #include "wire/openai/answer_stream.h"
@@ -14,40 +15,49 @@ namespace cascade::openai {
 
 struct ChatCall {
   wire::GenerateRequest request;
+  int64_t n = 1;      // answers to it
+  std::string begun;  // shown before each answer, which goes on with it
   std::string model;  // empty: not named
   bool include_usage = false;
   bool tools = false;
   bool parallel_tool_calls = true;
   std::string grammar_param;  // where request.grammar comes from
+  OrderedJson ignored_tools;  // see ToolUse
 };
 
 // Errors: the field is the param.
 Result<ChatCall> decode_chat(std::string_view body);
 
-// The body of an answer that is not streamed. `pieces`: see encode_logprobs(); only looked at if
-// the request asked for log-probabilities.
-std::string encode_chat(const ReplyContext& context, const ChatCall& call, const wire::Final& final,
-                        std::span<const std::string> pieces);
+// The body of a reply that is not streamed: `n` answers.
+std::string encode_chat(const ReplyContext& context, const ChatCall& call,
+                        std::span<const Answer> answers);
 
 class ChatStream : public AnswerStream {
  public:
   ChatStream(ReplyContext context, const ChatCall& call);
   std::string begin() override;
-  std::string delta(const wire::Delta& delta) override;
-  std::string end(const wire::Final& final, std::span<const std::string> pieces) override;
+  std::string delta(size_t choice, const wire::Delta& delta) override;
+  std::string end(size_t choice, const Answer& answer) override;
+  std::string done() override;
   std::string fail(const ApiError& error) override;
 
  private:
-  std::string chunk(OrderedJson delta, const OrderedJson& finish = nullptr,
-                    OrderedJson logprobs = nullptr, OrderedJson timings = nullptr);
-  std::string parts(const std::vector<AnswerPart>& parts);
+  struct Choice {
+    ToolCallParser parser;
+    int64_t calls = 0;
+  };
+  OrderedJson chunk(size_t choice, OrderedJson delta) const;
+  std::string event(size_t choice, OrderedJson delta) const;
+  std::string parts(size_t choice, const std::vector<AnswerPart>& parts);
 
   const ReplyContext context_;
+  const std::string begun_;
   const bool include_usage_;
   const bool tools_;
   const bool logprobs_;
-  ToolCallParser parser_;
-  int64_t calls_ = 0;
+  const OrderedJson ignored_tools_;
+  std::vector<Choice> choices_;
+  UsageSum usage_;
 };
 
 }  // namespace cascade::openai

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "wire/messages.h"
 #include "wire/openai/answer_stream.h"
@@ -11,31 +12,53 @@
 
 namespace cascade::openai {
 
+// Exactly one of them is set.
+struct Prompt {
+  std::string text;
+  std::vector<int32_t> token_ids = {};
+};
+
+inline constexpr size_t kPromptsMax = 128;     // of a call
+inline constexpr size_t kAllChoicesMax = 128;  // of all its prompts
+
 struct CompletionCall {
-  wire::GenerateRequest request;
-  std::string model;  // empty: not named
+  wire::GenerateRequest request;  // without its prompt
+  std::vector<Prompt> prompts;    // not empty
+  int64_t n = 1;                  // answers to each of them
+  bool echo = false;              // each answer begins with its prompt's text
+  std::string model;              // empty: not named
   bool include_usage = false;
 };
 
 // Errors: the field is the param.
 Result<CompletionCall> decode_completion(std::string_view body);
 
-// `pieces`: as in encode_chat().
+// One for each choice: those of the first prompt, then those of the second.
+std::vector<wire::GenerateRequest> requests_of(const CompletionCall& call);
+
+// The body of a reply that is not streamed. `echoes`: the texts of the prompts if these are
+// repeated, else nothing.
 std::string encode_completion(const ReplyContext& context, const CompletionCall& call,
-                              const wire::Final& final, std::span<const std::string> pieces);
+                              std::span<const std::string> echoes, std::span<const Answer> answers);
 
 class CompletionStream : public AnswerStream {
  public:
-  CompletionStream(ReplyContext context, const CompletionCall& call);
+  // `echoes`: as in encode_completion().
+  CompletionStream(ReplyContext context, const CompletionCall& call,
+                   std::vector<std::string> echoes);
   std::string begin() override;
-  std::string delta(const wire::Delta& delta) override;
-  std::string end(const wire::Final& final, std::span<const std::string> pieces) override;
+  std::string delta(size_t choice, const wire::Delta& delta) override;
+  std::string end(size_t choice, const Answer& answer) override;
+  std::string done() override;
   std::string fail(const ApiError& error) override;
 
  private:
   const ReplyContext context_;
   const bool include_usage_;
   const bool logprobs_;
+  const size_t n_;
+  const std::vector<std::string> echoes_;
+  UsageSum usage_;
 };
 
 }  // namespace cascade::openai

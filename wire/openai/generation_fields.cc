@@ -168,6 +168,11 @@ Status check_generation(const wire::GenerateRequest& request, const std::string&
   return Error{error.code, param_of(error.field, grammar_param), error.message};
 }
 
+std::string prompt_param_of(const std::string& field, const std::string& prompt_param) {
+  const bool of_prompt = field.starts_with("messages") || field.starts_with("prompt_token_ids");
+  return of_prompt && !field.starts_with(prompt_param) ? prompt_param : field;
+}
+
 std::string param_of(const std::string& field, const std::string& grammar_param) {
   if (field.starts_with("grammar")) return grammar_param;
   // Only responses have these.

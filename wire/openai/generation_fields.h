@@ -25,4 +25,8 @@ Status check_generation(const wire::GenerateRequest& request, const std::string&
 // `grammar_param`: what the request's grammar comes from (constrain() in constraint.h).
 std::string param_of(const std::string& field, const std::string& grammar_param);
 
+// The same of a field that says what the prompt is: "messages[2].role" is "input" where the client
+// gave `prompt_param`, "input", and itself where that is "messages".
+std::string prompt_param_of(const std::string& field, const std::string& prompt_param);
+
 }  // namespace cascade::openai

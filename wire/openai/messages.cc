@@ -97,6 +97,40 @@ std::string read_content(Fields& fields, std::string_view key,
   return text;
 }
 
+std::optional<bool> read_continuation(Fields& fields, std::vector<ChatMessage>& messages) {
+  const auto wanted = fields.boolean("continue_final_message");
+  const auto prompt = fields.boolean("add_generation_prompt");
+  const OrderedJson* given = fields.array("messages");
+  if (given == nullptr || messages.empty() || !fields.ok()) return std::nullopt;
+  std::optional<bool> prefix;
+  const size_t last = messages.size() - 1;
+  for (size_t i = 0; i <= last; ++i) {
+    Fields message((*given)[i], fields.path("messages") + "[" + std::to_string(i) + "].");
+    prefix = message.boolean("prefix");
+    const bool misplaced = i < last || messages[i].role != "assistant";
+    if (prefix.value_or(false) && misplaced) {
+      message.fail("prefix", "is only there in the last message, if it is the assistant's");
+    }
+    fields.fail(message.status());
+  }
+  if (messages[last].role != "assistant") {
+    if (wanted.value_or(false)) {
+      fields.fail("continue_final_message", "is only there if the last message is the assistant's");
+    } else if (!prompt.value_or(true)) {
+      fields.fail("add_generation_prompt",
+                  "can be false only if the last message is the assistant's");
+    }
+    return std::nullopt;
+  }
+  const ChatMessage& begun = messages[last];
+  if (last > 0 && begun.content.empty() && begun.tool_calls.empty() && begun.reasoning.empty()) {
+    messages.pop_back();
+    return std::nullopt;
+  }
+  if (wanted) return wanted;
+  return prefix ? *prefix : !prompt.value_or(false);
+}
+
 void read_messages(Fields& fields, std::string_view key, wire::GenerateRequest& request) {
   const OrderedJson* messages = fields.array(key);
   if (messages == nullptr) {

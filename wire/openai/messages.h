@@ -1,6 +1,7 @@
 // Conversations as chat completions have them.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,13 @@ namespace cascade::openai {
 // tool_calls. cache_control of a part or message goes to `request`.
 // Errors are left in `fields`, with params such as "messages[2].content[0].type".
 void read_messages(Fields& fields, std::string_view key, wire::GenerateRequest& request);
+
+// Whether the answer is to go on with the last of `messages`, as it is the
+// assistant's; nullopt if it is not. Without a word about it an answer does: as with a message that
+// has "prefix": true, with continue_final_message, or with add_generation_prompt false. A last
+// message of the assistant's that says nothing is left out.
+// Errors are left in `fields`.
+std::optional<bool> read_continuation(Fields& fields, std::vector<ChatMessage>& messages);
 
 // The text of a content: a string, or an array of parts whose types are in `types` and whose texts
 // are in a member "text". Cache controls go to `request`.

@@ -72,6 +72,15 @@ OrderedJson encode_timings(const wire::Final& final) {
   return result;
 }
 
+void add_work(OrderedJson& reply, std::span<const Answer> answers) {
+  for (size_t i = 0; i < answers.size(); ++i) {
+    OrderedJson& holder = answers.size() == 1 ? reply : reply["choices"][i];
+    holder["timings"] = encode_timings(answers[i].final);
+    const std::string& output = answers[i].final.output_chunk_id;
+    if (!output.empty()) holder["output_id"] = output;
+  }
+}
+
 std::string finish_reason(const wire::Final& final, bool calls) {
   if (final.finish_reason == "length") return "length";
   return calls ? "tool_calls" : "stop";

@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "wire/messages.h"
+#include "wire/openai/choices.h"
 
 namespace cascade::openai {
 
@@ -24,6 +25,10 @@ OrderedJson encode_usage(const wire::Usage& usage);
 
 // Milliseconds, as llama.cpp's server names them, and ours.
 OrderedJson encode_timings(const wire::Final& final);
+
+// Adds what each answer took (timings) and its output_id, if there is one: to a reply with one
+// choice, or else to each choice.
+void add_work(OrderedJson& reply, std::span<const Answer> answers);
 
 // "stop", "length" or, if the answer calls tools, "tool_calls".
 std::string finish_reason(const wire::Final& final, bool calls);

@@ -54,7 +54,8 @@ std::string ResponseStream::begin() {
   return out += event("response.in_progress", std::move(members));
 }
 
-std::string ResponseStream::delta(const wire::Delta& delta) {
+// A response has one choice.
+std::string ResponseStream::delta(size_t, const wire::Delta& delta) {
   if (delta.text.empty()) return "";
   if (delta.reasoning) return text(delta.text, Open::kReasoning);
   if (!tools_) return text(delta.text, Open::kMessage);
@@ -146,10 +147,11 @@ std::string ResponseStream::call(const ToolCall& call) {
   return out + event("response.output_item.done", std::move(done));
 }
 
-std::string ResponseStream::end(const wire::Final& final, std::span<const std::string> pieces) {
+std::string ResponseStream::end(size_t, const Answer& answer) {
+  const wire::Final& final = answer.final;
   std::string out = parser_ ? parts(parser_->finish()) : "";
   OrderedJson logprobs;
-  if (logprobs_) logprobs = encode_logprobs(final, pieces)["content"];
+  if (logprobs_) logprobs = encode_logprobs(final, answer.pieces)["content"];
   out += close(logprobs);
   if (final.output_chunk_id.empty()) echo_["store"] = false;
   const std::string status = response_status(final.finish_reason);

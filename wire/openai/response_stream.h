@@ -16,8 +16,9 @@ class ResponseStream : public AnswerStream {
   ResponseStream(ReplyContext context, const ResponseCall& call);
   void accept(const wire::Accepted& accepted) override;
   std::string begin() override;
-  std::string delta(const wire::Delta& delta) override;
-  std::string end(const wire::Final& final, std::span<const std::string> pieces) override;
+  std::string delta(size_t choice, const wire::Delta& delta) override;
+  std::string end(size_t choice, const Answer& answer) override;
+  std::string done() override { return ""; }
   std::string fail(const ApiError& error) override;
 
  private:

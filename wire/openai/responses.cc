@@ -21,7 +21,11 @@ void refuse_unsupported(Fields& fields) {
   fields.refuse("background", false, "responses are made while the client waits");
   fields.refuse("conversation", nullptr, "use previous_response_id");
   fields.refuse("prompt", nullptr, "there are no prompt templates");
-  fields.refuse("truncation", "disabled", "nothing is left out of a conversation");
+  // What the daemon does is "disabled", which "auto" allows.
+  const auto truncation = fields.text("truncation");
+  if (truncation && *truncation != "auto" && *truncation != "disabled") {
+    fields.fail("truncation", "must be \"auto\" or \"disabled\"");
+  }
 }
 
 void read_metadata(Fields& fields, OrderedJson& echo) {
@@ -124,6 +128,8 @@ Result<ResponseCall> decode_response(std::string_view body) {
   call.echo["tools"] = tools.tools.is_null() ? OrderedJson::array() : tools.tools;
   call.echo["tool_choice"] = tools.choice.is_null() ? OrderedJson("auto") : tools.choice;
   call.echo["parallel_tool_calls"] = tools.parallel;
+  call.ignored_tools = tools.ignored;
+  if (!tools.ignored.empty()) call.echo["ignored_tools"] = tools.ignored;
   const AnswerFormat format = read_text(fields, call);
   call.echo["instructions"] = text_or_null(call.instructions);
   call.echo["previous_response_id"] = text_or_null(call.previous_id);
@@ -159,6 +165,7 @@ Status fill_in(ResponseCall& call, const PastTurns& past) {
     kept["echo"] = call.echo;
     kept["echo"].erase("instructions");
     kept["echo"].erase("tools");
+    kept["echo"].erase("ignored_tools");
     request.client_data = json_text(kept);
     if (request.client_data.size() > wire::kClientDataBytesMax) {
       return invalid_argument("input", "a response of over " +
@@ -257,9 +264,10 @@ OrderedJson response_object(const ReplyContext& context, const OrderedJson& echo
 }
 
 std::string encode_response(const ReplyContext& context, const ResponseCall& call,
-                            const wire::Final& final, std::span<const std::string> pieces) {
+                            const Answer& answer) {
+  const wire::Final& final = answer.final;
   OrderedJson logprobs;
-  if (call.request.logprobs) logprobs = encode_logprobs(final, pieces)["content"];
+  if (call.request.logprobs) logprobs = encode_logprobs(final, answer.pieces)["content"];
   OrderedJson echo = call.echo;
   if (final.output_chunk_id.empty()) echo["store"] = false;
   OrderedJson object = response_object(context, echo, response_status(final.finish_reason),

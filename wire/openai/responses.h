@@ -25,6 +25,7 @@ struct ResponseCall {
   std::string grammar_param;  // where request.grammar comes from
   OrderedJson items;          // the input, in its normal form
   OrderedJson echo;           // members of the response that say what was asked for
+  OrderedJson ignored_tools;  // see ToolUse; `echo` has them, too, if there are any
 };
 
 // A turn that came before: what went in, and the assistant's message that came out.
@@ -75,7 +76,7 @@ const char* response_status(const std::string& finish_reason);
 
 // The body of an answer that is not streamed; context.id is the response's.
 std::string encode_response(const ReplyContext& context, const ResponseCall& call,
-                            const wire::Final& final, std::span<const std::string> pieces);
+                            const Answer& answer);
 // The answer to GET: `reasoning` is the text of its thoughts.
 std::string encode_stored(const ReplyContext& context, const Chunk& output,
                           const std::string& reasoning);

@@ -64,10 +64,10 @@ Result<wire::DetokenizeRequest> decode_detokenize(std::string_view body) {
 }
 
 ApiError with_tokens_param(ApiError error) {
+  if (error.param == "text") return renamed(std::move(error), "content");
   if (!error.param.starts_with(kOurs)) return error;
-  error.param.replace(0, kOurs.size(), "tokens");
-  error.message.replace(0, kOurs.size(), "tokens");
-  return error;
+  const std::string param = "tokens" + error.param.substr(kOurs.size());
+  return renamed(std::move(error), param);
 }
 
 Result<wire::ApplyTemplateRequest> decode_apply_template(std::string_view body) {
@@ -75,6 +75,7 @@ Result<wire::ApplyTemplateRequest> decode_apply_template(std::string_view body) 
   Fields fields(json);
   wire::GenerateRequest read;
   read_messages(fields, "messages", read);
+  read.continue_final_message = read_continuation(fields, read.messages);
   read_generation(fields, read);
   read_tools(fields, /*flat=*/false, read);
   RETURN_IF_ERROR(fields.status());
@@ -82,6 +83,7 @@ Result<wire::ApplyTemplateRequest> decode_apply_template(std::string_view body) 
   request.messages = std::move(read.messages);
   request.tools = std::move(read.tools);
   request.thinking = read.thinking;
+  request.continue_final_message = read.continue_final_message;
   RETURN_IF_ERROR(wire::check_request(request));
   return request;
 }

@@ -23,7 +23,7 @@ std::string encode_tokens(std::span<const int32_t> tokens, std::span<const std::
 
 // {"tokens":[…]}
 Result<wire::DetokenizeRequest> decode_detokenize(std::string_view body);
-// Our protocol calls them token_ids.
+// Our protocol calls the ids token_ids, and a text to be tokenized text.
 ApiError with_tokens_param(ApiError error);
 
 // {"messages","tools"?,"chat_template_kwargs"?}

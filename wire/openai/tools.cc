@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "base/utf8.h"
 #include "wire/openai/generation_fields.h"
 #include "wire/openai/json_text.h"
 #include "wire/request_rules.h"
@@ -16,6 +17,10 @@ constexpr std::string_view kOpen = "<tool_call>";
 constexpr std::string_view kClose = "</tool_call>";
 constexpr std::string_view kSpace = " \t\r\n";
 constexpr size_t kToolsMax = 1024;
+// Of a type or a name of a tool: real ones have up to 64.
+constexpr size_t kShownBytesMax = 100;
+// Of a header: clients and proxies take some KiB for all of them.
+constexpr size_t kHeaderBytesMax = 1000;
 
 // How many bytes at the end of `text` may be the beginning of `mark`.
 size_t open_end(std::string_view text, std::string_view mark) {
@@ -41,14 +46,29 @@ std::vector<size_t> closes_of(std::string_view text) {
   return closes;
 }
 
-// As chat completions have it, whatever the API.
+// What a reply says of a tool that was left out.
+OrderedJson ignored_tool(const OrderedJson& given) {
+  const auto shown = [](const std::string& text) {
+    return utf8_replace_malformed(std::string_view(text).substr(0, kShownBytesMax));
+  };
+  OrderedJson ignored;
+  const std::string type = Fields(given).text("type").value_or("");
+  ignored["type"] = shown(type);
+  // Beside the type, or, in chat completions, in a member that is called as the type is.
+  const OrderedJson* inner = Fields(given).object(type);
+  auto name = Fields(given).text("name");
+  if (!name && inner != nullptr) name = Fields(*inner).text("name");
+  if (name) ignored["name"] = shown(*name);
+  return ignored;
+}
+
+// As chat completions have it, whatever the API; null if it is none that can be called.
 OrderedJson tool_of(Fields& fields, const OrderedJson& given, size_t index, bool flat) {
   Fields tool(given, fields.path("tools") + "[" + std::to_string(index) + "].");
   if (!given.is_object()) tool.fail("", "must be an object");
   const std::string type = tool.text("type").value_or("");
-  if (type != "function" && tool.ok()) {
-    tool.fail(unsupported(tool.path("type"), "only functions can be called, got \"" + type + '"'));
-  }
+  if (type.empty()) tool.fail("type", "is missing");
+  if (type != "function" && tool.ok()) return nullptr;
   const OrderedJson* function = flat ? &given : tool.object("function");
   if (function == nullptr) tool.fail("function", "is missing");
   OrderedJson result;
@@ -68,6 +88,25 @@ OrderedJson tool_of(Fields& fields, const OrderedJson& given, size_t index, bool
   return result;
 }
 
+// The types of the tools that were left out.
+std::string ignored_types(const ToolUse& use) {
+  std::string types;
+  for (const OrderedJson& tool : use.ignored) {
+    const std::string type = tool.value("type", "");
+    if (types.find(type) == types.npos) types += (types.empty() ? "" : ", ") + type;
+  }
+  return types;
+}
+
+// Not a function that a choice is of.
+Error no_choice(const OrderedJson& choice) {
+  const std::string type = choice.is_object() ? Fields(choice).text("type").value_or("") : "";
+  if (type.empty() || type == "function") {
+    return invalid_argument("tool_choice", "must be none, auto, required or a function");
+  }
+  return unsupported("tool_choice", "only functions can be called, got \"" + type + '"');
+}
+
 void read_choice(Fields& fields, bool flat, ToolUse& use) {
   const OrderedJson* choice = fields.find("tool_choice");
   if (choice == nullptr) return;
@@ -83,7 +122,7 @@ void read_choice(Fields& fields, bool flat, ToolUse& use) {
     if (!choice->is_object() || inner.text("type").value_or("") != "function" ||
         holder == nullptr || !holder->is_object() || !holder->contains("name") ||
         !(*holder)["name"].is_string()) {
-      return fields.fail("tool_choice", "must be none, auto, required or a function");
+      return fields.fail(no_choice(*choice));
     }
     use.demanded = (*holder)["name"].get<std::string>();
     const auto is_demanded = [&](const OrderedJson& tool) {
@@ -94,7 +133,12 @@ void read_choice(Fields& fields, bool flat, ToolUse& use) {
     }
   }
   use.demand = ToolUse::Demand::kSome;
-  if (use.tools.is_null()) fields.fail("tool_choice", "is only there with tools");
+  if (use.tools.is_null()) return fields.fail("tool_choice", "is only there with tools");
+  if (!use.functions.empty()) return;
+  fields.fail(unsupported("tool_choice",
+                          "asks for a call, but the tools are of types that cannot "
+                          "be called here (" +
+                              ignored_types(use) + "): give a function"));
 }
 
 }  // namespace
@@ -116,11 +160,17 @@ ToolUse read_tools(Fields& fields, bool flat, wire::GenerateRequest& request) {
         read_cache_control(inner, "cache_control", request);
         fields.fail(inner.status());
       }
-      tools.push_back(tool_of(fields, tool, i, flat));
-      if (fields.ok()) use.functions.push_back(tools.back().at("function"));
+      OrderedJson known = tool_of(fields, tool, i, flat);
+      if (!fields.ok()) break;
+      if (known.is_null()) {
+        use.ignored.push_back(ignored_tool(tool));
+        continue;
+      }
+      use.functions.push_back(known.at("function"));
+      tools.push_back(std::move(known));
     }
     use.tools = *given;
-    use.given = true;
+    use.given = !tools.empty();
   }
   read_choice(fields, flat, use);
   if (use.given && fields.ok()) {
@@ -241,6 +291,24 @@ void ToolCallParser::add_call(std::string_view body, std::vector<AnswerPart>& pa
     call.arguments = text ? arguments->get<std::string>() : json_text(*arguments);
   }
   parts.push_back({"", {std::move(call)}});
+}
+
+std::string ignored_tools_header(const OrderedJson& ignored) {
+  const auto plain = [](std::string text) {
+    for (char& c : text) {
+      const bool good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+      if (!good && std::string_view("_.-").find(c) == std::string_view::npos) c = '_';
+    }
+    return text;
+  };
+  std::string text;
+  for (const OrderedJson& tool : ignored) {
+    if (text.size() > kHeaderBytesMax) return text + ", ...";
+    if (!text.empty()) text += ", ";
+    text += plain(tool.value("type", ""));
+    if (tool.contains("name")) text += " " + plain(tool.value("name", ""));
+  }
+  return text;
 }
 
 OrderedJson encode(const ToolCall& call) {

@@ -13,6 +13,9 @@ namespace cascade::openai {
 
 // Reads tools, tool_choice, parallel_tool_calls. `flat`: a tool's function stands beside its type,
 // as in responses. Sets request.tools (none with tool_choice "none").
+// Tools of other types than functions (those that a provider runs itself, as web_search, and those
+// of clients for one provider, as namespace and custom) are left out: nothing is lost but a choice
+// that the model had. It is an error if tool_choice leaves no other.
 struct ToolUse {
   bool given = false;                  // the answer may have calls
   bool parallel = true;                // more than one
@@ -21,8 +24,13 @@ struct ToolUse {
   std::vector<OrderedJson> functions;  // {name, description, parameters} of each
   enum class Demand { kNone, kSome } demand = Demand::kNone;  // kSome: the answer is calls alone
   std::string demanded;                                       // that must be called; empty: any
+  OrderedJson ignored = OrderedJson::array();                 // {type, name?} of each left out
 };
 ToolUse read_tools(Fields& fields, bool flat, wire::GenerateRequest& request);
+
+// The value of the header that names the `ignored` tools of a request: "web_search, custom patch".
+// ASCII without control characters, some 1,000 bytes at most.
+std::string ignored_tools_header(const OrderedJson& ignored);
 
 struct ToolCall {
   std::string id;

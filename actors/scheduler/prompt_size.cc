@@ -1,0 +1,69 @@
+// The sentences are those that clients of OpenAI's API know.
+#include "actors/scheduler/prompt_size.h"
+
+#include <string>
+
+namespace cascade {
+namespace {
+
+int64_t bytes_of(const ChatMessage& message) {
+  return static_cast<int64_t>(message.content.size() + message.reasoning.size() +
+                              message.tool_calls.size() + message.tool_call_id.size() +
+                              message.name.size());
+}
+
+int64_t bytes_of(const std::vector<ChatMessage>& messages, const wire::GenerateRequest& params) {
+  auto bytes = static_cast<int64_t>(params.prompt_token_ids.size()) * kBytesPerToken;
+  if (bytes == 0) bytes = static_cast<int64_t>(params.prompt.value_or("").size());
+  for (const ChatMessage& message : messages) bytes += bytes_of(message);
+  return bytes;
+}
+
+// What of the request is to be made shorter, in plain words.
+std::string prompt_name(const Request& request) {
+  const std::string field = prompt_field(request.params);
+  return field == "prompt_token_ids" ? "prompt" : field;
+}
+
+Error too_long(Request& request, ErrorCode code, const std::string& limit, int64_t room,
+               const std::string& size) {
+  request.room_tokens = room;
+  const std::string name = prompt_name(request);
+  const bool one = name == "prompt";
+  return {code, prompt_field(request.params),
+          limit + " maximum context length is " + std::to_string(room) + " tokens. However, your " +
+              name + (one ? " has " : " have ") + size + ". Please reduce the length of the " +
+              name + "."};
+}
+
+}  // namespace
+
+int64_t prompt_bytes(const wire::GenerateRequest& params) {
+  return bytes_of(params.messages, params);
+}
+
+int64_t prompt_bytes(const Request& request) {
+  return bytes_of(request.messages, request.params) +
+         static_cast<int64_t>(request.begun.size() + request.params.tools.size());
+}
+
+const char* prompt_field(const wire::GenerateRequest& params) {
+  if (!params.prompt_token_ids.empty()) return "prompt_token_ids";
+  if (params.prompt) return "prompt";
+  return params.chunks.empty() ? "messages" : "chunks";
+}
+
+Error too_many_tokens(Request& request, int64_t tokens, int64_t room, bool of_memory) {
+  const std::string size =
+      std::to_string(tokens) + " tokens, and an answer takes at least one more";
+  if (!of_memory) return too_long(request, ErrorCode::kInvalidArgument, "This model's", room, size);
+  return too_long(request, ErrorCode::kResourceExhausted,
+                  "With the KV memory that this daemon has (--kv-memory) the", room, size);
+}
+
+Error too_many_bytes(Request& request, int64_t bytes, int64_t bytes_max, int64_t room) {
+  return too_long(request, ErrorCode::kInvalidArgument, "This model's", room,
+                  std::to_string(bytes) + " bytes; the limit is " + std::to_string(bytes_max));
+}
+
+}  // namespace cascade

@@ -1,0 +1,66 @@
+// What there is room for: texts, the context, the KV memory.
+#include <algorithm>
+
+#include "actors/scheduler/prompt_size.h"
+#include "actors/scheduler/scheduler_core.h"
+
+namespace cascade {
+
+int64_t SchedulerCore::text_bytes_max() const {
+  // Tokens of real text have 3 to 5 bytes; runs of blanks may have a hundred.
+  constexpr int64_t kTokenBytesMax = 128;
+  // Contexts and a query become one string of the message that goes to the tokenizer.
+  return std::min(kTokenBytesMax * model_.config.context_tokens_max,
+                  static_cast<int64_t>(wire::kTextBytesMax));
+}
+
+// Texts that cannot fit the context are refused before they are tokenized: that takes time.
+Status SchedulerCore::check_text_bytes(Request& request) const {
+  const int64_t bytes = prompt_bytes(request);
+  if (bytes <= text_bytes_max()) return {};
+  return too_many_bytes(request, bytes, text_bytes_max(), model_.config.context_tokens_max);
+}
+
+Status SchedulerCore::check_text_bytes(std::string_view field, int64_t bytes) const {
+  if (bytes <= text_bytes_max()) return {};
+  return invalid_argument(
+      std::string(field),
+      "has " + std::to_string(bytes) + " bytes; the limit is " + std::to_string(text_bytes_max()));
+}
+
+// How long the answer may become: no longer than context and KV memory hold, but for what others
+// have pinned. At least one token: pins may go.
+int32_t SchedulerCore::answer_tokens(const Request& request) {
+  const int64_t wanted =
+      request.params.max_tokens > 0 ? request.params.max_tokens : options_.max_tokens_default;
+  const auto prompt = static_cast<int64_t>(request.prompt.size());
+  const ChainIndex::Match match =
+      index_.match(tenant_id(request.client.tenant), request.reusable());
+  // Pages of the prompt itself are no hindrance.
+  const size_t kept = match.pages.size() - index_.unlocked_count(match.node);
+  const size_t all = pool_.page_count();
+  const size_t pages = std::min(all, all - index_.pinned_count() + kept);
+  const auto most = std::min<int64_t>(model_.config.context_tokens_max,
+                                      static_cast<int64_t>(pages) * kPageTokens);
+  return static_cast<int32_t>(std::clamp<int64_t>(most - prompt, 1, wanted));
+}
+
+// Of the pool's pages what the request may need at most, and of those that may be pinned what it
+// wants pinned.
+Status SchedulerCore::promise_pages(Request& request, int64_t tokens) const {
+  request.pages_promised = chain_pages(static_cast<size_t>(tokens));
+  if (request.pages_promised > static_cast<int64_t>(pool_.page_count())) {
+    CHECK(request.prefix);
+    return resource_exhausted(
+        "prefix", "the prefix needs " + std::to_string(tokens) +
+                      " tokens of KV memory; there is room for " +
+                      std::to_string(static_cast<int64_t>(pool_.page_count()) * kPageTokens));
+  }
+  if (!request.prefix && !request.params.output_pinned.value_or(false)) return {};
+  RETURN_IF_ERROR(
+      check_pin_room(request.prefix ? "prefix" : "output_pinned", request.pages_promised));
+  request.pin_promised = request.pages_promised;
+  return {};
+}
+
+}  // namespace cascade

@@ -1,0 +1,137 @@
+// What there is room for: answers are cut to it, prompts without room are refused with numbers.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/actors/scheduler_world.h"
+
+namespace cascade {
+namespace {
+
+using testing::ask;
+using ::testing::HasSubstr;
+using testing::query_text;
+using testing::SchedulerWorld;
+
+// An answer that does not end by itself.
+wire::GenerateRequest endless(int32_t max_tokens) {
+  wire::GenerateRequest request;
+  request.messages = {
+      {.role = "user", .content = "What is the capital of France?", .reasoning = {}}};
+  request.sampling.temperature = 0;
+  request.max_tokens = max_tokens;
+  request.ignore_eos = true;
+  return request;
+}
+
+wire::GenerateRequest raw(const std::string& prompt) {
+  wire::GenerateRequest request;
+  request.prompt = prompt;
+  request.max_tokens = 1;
+  return request;
+}
+
+wire::ErrorReply refused(SchedulerWorld& world, const wire::GenerateRequest& request) {
+  return world.one<wire::ErrorReply>(world.send(request));
+}
+
+std::string words(int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += "word ";
+  return text;
+}
+
+TEST(Room, an_answer_is_cut_to_the_kv_memory_as_it_is_to_the_context) {
+  SchedulerWorld world({}, 2);
+  const auto final = world.one<wire::Final>(world.send(endless(30'000)));
+  EXPECT_EQ(final.finish_reason, "length");
+  EXPECT_EQ(final.usage.prompt_tokens + final.usage.completion_tokens, 2 * kPageTokens);
+  // The daemon's default is cut as well.
+  const auto by_default = world.one<wire::Final>(world.send(endless(0)));
+  EXPECT_EQ(by_default.token_ids, final.token_ids);
+  // What fits is not touched.
+  EXPECT_EQ(world.one<wire::Final>(world.send(endless(7))).usage.completion_tokens, 7);
+}
+
+TEST(Room, what_is_cut_begins_as_what_is_not) {
+  SchedulerWorld small({}, 2), large;
+  const auto cut = small.one<wire::Final>(small.send(endless(90))).token_ids;
+  auto whole = large.one<wire::Final>(large.send(endless(90))).token_ids;
+  ASSERT_GT(whole.size(), cut.size());
+  whole.resize(cut.size());
+  EXPECT_EQ(cut, whole);
+}
+
+TEST(Room, of_pinned_pages_is_not_promised_to_an_answer) {
+  SchedulerWorld world({}, 8);
+  wire::PrefixCache prefix;
+  prefix.prompt = words(200);
+  const auto kept = world.one<wire::PrefixReply>(world.send(prefix));
+  ASSERT_GT(kept.tokens, 2 * kPageTokens);
+  const auto final = world.one<wire::Final>(world.send(endless(30'000)));
+  EXPECT_EQ(final.finish_reason, "length");
+  const int64_t pinned = (kept.tokens + kPageTokens - 1) / kPageTokens;
+  EXPECT_EQ(final.usage.prompt_tokens + final.usage.completion_tokens, (8 - pinned) * kPageTokens);
+  // Those that the prompt itself begins with are its own.
+  wire::GenerateRequest on_it = raw(words(200) + "and so on");
+  on_it.ignore_eos = true;
+  on_it.max_tokens = 30'000;
+  const auto longer = world.one<wire::Final>(world.send(on_it));
+  EXPECT_GT(longer.usage.prompt_tokens + longer.usage.completion_tokens, 7 * kPageTokens);
+}
+
+TEST(Room, of_the_kv_memory_that_a_prompt_does_not_have_is_an_error_with_numbers) {
+  SchedulerWorld world({}, 2);
+  auto request = endless(5);
+  request.messages[0].content = words(150);
+  const wire::ErrorReply reply = refused(world, request);
+  EXPECT_EQ(reply.error.code, ErrorCode::kResourceExhausted);
+  EXPECT_EQ(reply.error.field, "messages");
+  EXPECT_EQ(reply.context_tokens_max, 128);
+  EXPECT_EQ(reply.retry_after_ms, 0);
+  EXPECT_THAT(reply.error.message, HasSubstr("maximum context length is 128 tokens"));
+  EXPECT_THAT(reply.error.message, HasSubstr("--kv-memory"));
+  EXPECT_EQ(world.status().requests_waiting, 0);
+}
+
+TEST(Room, of_the_context_that_a_prompt_does_not_have_is_an_error_with_numbers) {
+  SchedulerWorld world;
+  const int64_t context = testing::demo_model().config.context_tokens_max;
+  const std::string wording =
+      "This model's maximum context length is " + std::to_string(context) + " tokens.";
+  std::vector<wire::GenerateRequest> requests(4);
+  requests[0] = endless(5);
+  requests[0].messages[0].content = words(20'000);
+  requests[1] = raw(words(20'000));
+  requests[2] = ask({query_text(words(20'000))});
+  requests[3].prompt_token_ids.assign(static_cast<size_t>(context), 65);
+  const std::vector<std::string> fields = {"messages", "prompt", "chunks", "prompt_token_ids"};
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const wire::ErrorReply reply = refused(world, requests[i]);
+    EXPECT_EQ(reply.error.code, ErrorCode::kInvalidArgument) << fields[i];
+    EXPECT_EQ(reply.error.field, fields[i]);
+    EXPECT_EQ(reply.context_tokens_max, context) << fields[i];
+    EXPECT_THAT(reply.error.message, HasSubstr(wording)) << fields[i];
+    EXPECT_THAT(reply.error.message, HasSubstr("Please reduce the length of the ")) << fields[i];
+  }
+  // One token less leaves room for one.
+  requests[3].prompt_token_ids.pop_back();
+  requests[3].timeout_ms = 1;
+  EXPECT_NE(refused(world, requests[3]).error.code, ErrorCode::kInvalidArgument);
+}
+
+TEST(Room, of_texts_that_are_too_large_to_be_tokenized_is_the_same_error) {
+  SchedulerWorld world;
+  const int64_t context = testing::demo_model().config.context_tokens_max;
+  const wire::ErrorReply reply = refused(world, raw(std::string(3 << 20, 'x')));
+  EXPECT_EQ(reply.error.field, "prompt");
+  EXPECT_EQ(reply.context_tokens_max, context);
+  EXPECT_THAT(reply.error.message, HasSubstr("maximum context length is"));
+  EXPECT_THAT(reply.error.message, HasSubstr("3145728 bytes; the limit is 2097152"));
+  // Other errors say nothing of it.
+  wire::GenerateRequest bias = raw("x");
+  bias.sampling.logit_bias = {{1 << 30, 1}};
+  EXPECT_EQ(refused(world, bias).context_tokens_max, std::nullopt);
+}
+
+}  // namespace
+}  // namespace cascade
