@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 
 #include "base/endpoint.h"
 #include "base/tenant.h"
@@ -12,6 +13,31 @@ namespace {
 
 constexpr size_t kTenantsMax = 64;      // each has a thread and a socket
 constexpr size_t kTenantBytesMax = 32;  // of a name: it is part of a path of 107 bytes
+
+constexpr std::string_view kPlain =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
+
+// As browsers write it: a scheme and a host, with or without a port.
+bool is_origin(std::string_view text) {
+  constexpr size_t kBytesMax = 300;  // a name has 253
+  const size_t colon = text.find("://");
+  if (colon == 0 || colon == text.npos || text.size() > kBytesMax) return false;
+  const std::string_view scheme = text.substr(0, colon), rest = text.substr(colon + 3);
+  const bool good_rest = !rest.empty() && rest.front() != ':' && rest.back() != ':' &&
+                         rest.find_first_not_of(std::string(kPlain) + ":[]") == rest.npos;
+  return good_rest && scheme.find_first_not_of(std::string(kPlain) + "+") == scheme.npos;
+}
+
+// Programs' names of models have slashes and colons, too: "openai/gpt-4o", "llama3:8b".
+bool is_alias(std::string_view text) {
+  constexpr size_t kBytesMax = 128;
+  return !text.empty() && text.size() <= kBytesMax &&
+         text.find_first_not_of(std::string(kPlain) + "/:@+") == text.npos;
+}
+
+bool is_model_name(std::string_view text) {
+  return !text.empty() && text.find_first_not_of(kPlain) == text.npos;
+}
 
 class Checker {
  public:
@@ -95,10 +121,14 @@ class Checker {
 
   void check_http() {
     if (given("http") && empty("http")) return;
+    check_origins();
+    check_aliases();
     if (!given("http")) {
       if (place_.inherits_sockets) return;
       if (!empty("http-keys")) needs("http-keys", "http");
-      if (!empty("http-host")) needs("http-host", "http");
+      for (const char* name : {"http-host", "http-origin", "http-model-alias"}) {
+        if (!empty(name)) needs(name, "http");
+      }
       return;
     }
     const std::string address = with_host(text("http"));
@@ -110,6 +140,49 @@ class Checker {
       wrong("http", "is the socket that ZeroMQ clients connect to");
     } else if (!*local && empty("http-keys")) {
       wrong("http", address + " can be reached from other machines; that needs --http-keys");
+    }
+  }
+
+  const std::vector<std::string>& all(std::string_view name) const {
+    static const std::vector<std::string> none;
+    const auto found = values_.find(name);
+    return found == values_.end() ? none : found->second.texts;
+  }
+
+  void check_origins() {
+    for (const std::string& origin : all("http-origin")) {
+      if (origin == "*") {
+        if (empty("http-keys")) {
+          wrong("http-origin",
+                "* lets pages of every site use the model; that needs --http-keys. Or name the "
+                "sites");
+        }
+        const auto local = given("http") ? is_local_address(with_host(text("http"))) : true;
+        if (local.ok() && !*local) {
+          wrong("http-origin", "* is for addresses of this machine only; name the sites");
+        }
+      } else if (!is_origin(origin)) {
+        wrong("http-origin",
+              "must be * or SCHEME://HOST[:PORT], such as https://app.example or "
+              "http://localhost:3000, got \"" +
+                  origin + '"');
+      }
+    }
+  }
+
+  // A name is what requests have for the model: it stands in no path of ours.
+  void check_aliases() {
+    std::set<std::string> aliases;
+    for (const std::string& given : all("http-model-alias")) {
+      const size_t equals = std::min(given.find('='), given.size());
+      const std::string alias = given.substr(0, equals);
+      const std::string name = given.substr(std::min(equals + 1, given.size()));
+      if (!is_alias(alias) || !is_model_name(name)) {
+        wrong("http-model-alias",
+              "must be ALIAS=NAME, such as gpt-4o=default, got \"" + given + '"');
+      } else if (!aliases.insert(alias).second) {
+        wrong("http-model-alias", '"' + alias + "\" is there twice");
+      }
     }
   }
 

@@ -64,6 +64,16 @@ constexpr Setting kSettings[] = {
     {"http-host", Kind::kList, kHttp, "", "localhost and the addresses of this machine only",
      "host names", 0, 0, false, "another name that HTTP clients may call this machine by",
      "Other names are refused, so that web pages cannot reach it by a name of their own."},
+    {"http-origin", Kind::kList, kHttp, "", "none: pages of other sites are refused",
+     "SCHEME://HOST or SCHEME://HOST:PORT, or * for all", 0, 0, false,
+     "a site whose pages may use HTTP from browsers, such as https://app.example (CORS)",
+     "A page that somebody visits would use the model without a word. All of them (*) may only "
+     "with "
+     "http-keys, and on an address of this machine."},
+    {"http-model-alias", Kind::kList, kHttp, "", "none", "ALIAS=NAME", 0, 0, false,
+     "another name for a model, for programs that insist on theirs: gpt-4o=default",
+     "A name that no model has is an error, so that nobody is answered by another model than they "
+     "asked for."},
 
     {"tcp", Kind::kText, kTcp, "", "no TCP", "ADDRESS:PORT, or PORT of 127.0.0.1", 0, 0, false,
      "serve ZeroMQ clients of other machines at tcp://ADDRESS:PORT, encrypted (CURVE)",

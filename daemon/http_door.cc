@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <set>
 
 #include "base/file.h"
 
@@ -59,8 +60,14 @@ Result<std::unique_ptr<HttpDoor>> HttpDoor::open(const DaemonOptions& options,
         "--http-keys", "is needed: " + listener->address() + " can be reached from other machines");
   }
   http_options.keys->set(*std::move(keys));
+  const std::set<std::string> origins(options.http_origins.begin(), options.http_origins.end());
+  if (origins.contains("*") && !listener->is_local()) {
+    return invalid_argument("--http-origin",
+                            "* is for addresses of this machine only; name the sites");
+  }
   http_options.hosts = http::host_rules({options.http_hosts.begin(), options.http_hosts.end()},
-                                        /*any_address=*/!listener->is_local());
+                                        /*any_address=*/!listener->is_local(), origins);
+  http_options.model_aliases = options.http_model_aliases;
   spdlog::info("HTTP at {}{}", listener->is_unix() ? "" : "http://", listener->address());
   return std::unique_ptr<HttpDoor>(
       new HttpDoor(context, *std::move(listener), std::move(http_options)));

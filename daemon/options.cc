@@ -116,6 +116,14 @@ const std::map<std::string_view, Take>& takers() {
       {"http", [](O& o, const V& v) { o.http_address = text_of(v); }},
       {"http-keys", [](O& o, const V& v) { o.http_keys_file = text_of(v); }},
       {"http-host", [](O& o, const V& v) { o.http_hosts = v.texts; }},
+      {"http-origin", [](O& o, const V& v) { o.http_origins = v.texts; }},
+      {"http-model-alias",
+       [](O& o, const V& v) {
+         for (const std::string& text : v.texts) {
+           const size_t equals = text.find('=');
+           o.http_model_aliases[text.substr(0, equals)] = text.substr(equals + 1);
+         }
+       }},
       {"tcp", [](O& o, const V& v) { o.tcp_address = text_of(v); }},
       {"tcp-key", [](O& o, const V& v) { o.tcp_key_file = text_of(v); }},
       {"tcp-clients", [](O& o, const V& v) { o.tcp_clients_file = text_of(v); }},

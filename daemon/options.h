@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,8 +31,10 @@ struct DaemonOptions {
   std::vector<std::string> tenants;
   // The HTTP gateway: "127.0.0.1:8178", "unix:PATH"; empty: none.
   std::string http_address;
-  std::string http_keys_file;           // empty: no keys are needed
-  std::vector<std::string> http_hosts;  // further names that clients may call it by
+  std::string http_keys_file;             // empty: no keys are needed
+  std::vector<std::string> http_hosts;    // further names that clients may call it by
+  std::vector<std::string> http_origins;  // sites whose pages may use it; "*": all
+  std::map<std::string, std::string> http_model_aliases;  // other names of models, and the names
   // ZeroMQ over TCP: "127.0.0.1:8179"; empty: none.
   std::string tcp_address;
   std::string tcp_key_file;

@@ -3,9 +3,11 @@
 
 #include <chrono>
 
+#include "actors/http/content_coding.h"
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "base/sanitized.h"
 #include "base/tenant.h"
 #include "wire/request_rules.h"
 
@@ -25,6 +27,29 @@ ApiError request_error(int status, const char* code, std::string message) {
   return error;
 }
 
+// What scripts of pages may read of a reply, beside what every page may.
+constexpr char kExposedHeaders[] =
+    "X-Request-Id, X-Cascade-Ignored-Tools, Retry-After, Retry-After-Ms";
+// A browser asks again after so long: what it was told changes with a restart only.
+constexpr char kPreflightSeconds[] = "600";
+constexpr size_t kOriginBytesShown = 200;
+
+// A browser asks before it sends what is no simple request. Programs that ask OPTIONS for other
+// reasons say nothing of a method.
+bool is_preflight(const http::Request& request) {
+  return request.method == "OPTIONS" && !request.origin.empty() && !request.asked_method.empty();
+}
+
+// The headers that were asked for, which clients' libraries make up, if they are a list of names.
+std::string allowed_headers(const std::string& asked) {
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_., ";
+  constexpr size_t kBytesMax = 2048;
+  const bool plain = !asked.empty() && asked.size() <= kBytesMax &&
+                     asked.find_first_not_of(kPlain) == std::string::npos;
+  return plain ? asked : "Authorization, Content-Type, X-Api-Key";
+}
+
 // Retry-After in whole seconds, as HTTP has it, and as OpenAI's clients look for it first.
 void add_retry(HttpReply& reply, int64_t retry_after_ms) {
   if (retry_after_ms <= 0) return;
@@ -42,13 +67,10 @@ Api::Api(SchedulerLink& link, const HttpOptions& options)
 
 std::optional<ApiError> Api::admit(HttpCall& call, bool check_host) const {
   const http::Request& request = call.request;
-  if (check_host && !http::host_allowed(options_.hosts, request.host)) {
-    return request_error(403, "host_not_allowed",
-                         "the Host header names none of this server's names: see --http-host");
-  }
-  const http::HostRules& hosts = options_.hosts;
-  if (!request.origin.empty() && !http::origin_allowed(hosts, request.origin, request.host)) {
-    return request_error(403, "origin_not_allowed", "pages of other sites may not use this server");
+  if (auto error = check_site(call, check_host)) return error;
+  if (is_preflight(request)) {
+    call.action = http::Action::kPreflight;
+    return std::nullopt;
   }
   const http::RouteMatch match = http::find_route(request.method, request.path);
   const bool found = match.result == http::RouteMatch::Result::kFound;
@@ -78,14 +100,63 @@ std::optional<ApiError> Api::admit(HttpCall& call, bool check_host) const {
     error.param = match.allowed;
     return error;
   }
+  if (!http::is_known_coding(request.content_encoding)) {
+    return request_error(415, "unsupported_encoding",
+                         std::string("the body's Content-Encoding must be one of ") +
+                             http::kContentCodings + ", or none");
+  }
   call.action = match.action;
   call.id = match.id;
   return std::nullopt;
 }
 
+// Whether who asks may: by the name it calls us by, and by the page that asks.
+std::optional<ApiError> Api::check_site(HttpCall& call, bool check_host) const {
+  const http::Request& request = call.request;
+  const http::HostRules& hosts = options_.hosts;
+  if (check_host && !http::host_allowed(hosts, request.host)) {
+    return request_error(403, "host_not_allowed",
+                         "the Host header names none of this server's names; --http-host NAME "
+                         "adds one");
+  }
+  if (request.origin.empty()) return std::nullopt;
+  if (!http::origin_allowed(hosts, request.origin, request.host)) {
+    const std::string origin = sanitized(request.origin.substr(0, kOriginBytesShown));
+    return request_error(403, "origin_not_allowed",
+                         "pages of " + origin + " may not use this server; --http-origin " +
+                             origin + " allows them to");
+  }
+  if (!http::is_shared_with(hosts, request.origin)) return std::nullopt;
+  // Errors have them, too: or else the page is not told what is wrong.
+  Connection& connection = call.connection;
+  connection.add_header("Access-Control-Allow-Origin", hosts.any_origin ? "*" : request.origin);
+  if (!hosts.any_origin) connection.add_header("Vary", "Origin");
+  connection.add_header("Access-Control-Expose-Headers", kExposedHeaders);
+  return std::nullopt;
+}
+
+// No page gets more rights by it: what it may do was looked at in check_site().
+Task<bool> Api::preflight(HttpCall& call) {
+  const http::Request& request = call.request;
+  HttpReply reply;
+  reply.status = 204;
+  const http::RouteMatch match = http::find_route("OPTIONS", request.path);
+  const std::string methods = match.allowed.empty() ? "GET, POST" : match.allowed;
+  reply.headers = {{"Access-Control-Allow-Methods", methods},
+                   {"Access-Control-Allow-Headers", allowed_headers(request.asked_headers)},
+                   {"Access-Control-Max-Age", kPreflightSeconds}};
+  if (request.asks_private_network) {
+    reply.headers.emplace_back("Access-Control-Allow-Private-Network", "true");
+  }
+  metrics_.count_reply(reply.status);
+  const bool sent = co_await call.connection.reply(reply);
+  co_return sent;
+}
+
 Task<bool> Api::answer(HttpCall& call) {
   using http::Action;
-  const bool any_time = call.action == Action::kHealth || call.action == Action::kDashboard;
+  const bool any_time = call.action == Action::kHealth || call.action == Action::kDashboard ||
+                        call.action == Action::kPreflight;
   if (!any_time && !status_) {
     ApiError loading = openai::api_error(
         {ErrorCode::kUnavailable, "", "the model is being loaded; try again"}, kLoadingRetryMs);
@@ -101,6 +172,7 @@ Task<bool> Api::answer(HttpCall& call) {
     co_return sent;
   }
   switch (call.action) {
+    case Action::kPreflight: sent = co_await preflight(call); break;
     case Action::kDashboard: sent = co_await dashboard(call); break;
     case Action::kHealth: sent = co_await health(call); break;
     case Action::kListModels:
@@ -138,6 +210,7 @@ Task<bool> Api::refuse(Connection& connection, const ApiError& error, const std:
   reply.status = error.status;
   ApiError shown = error;
   if (error.status == 405) reply.headers.emplace_back("Allow", std::exchange(shown.param, {}));
+  if (error.status == 415) reply.headers.emplace_back("Accept-Encoding", http::kContentCodings);
   if (error.status == 401) reply.headers.emplace_back("WWW-Authenticate", "Bearer");
   add_retry(reply, error.retry_after_ms);
   if (!name.empty()) reply.headers.emplace_back("X-Request-Id", name);
@@ -163,8 +236,10 @@ Task<bool> Api::fail(HttpCall& call, const ApiError& error) {
 }
 
 // Whether there is a model of this name, only those know who keep the models.
-std::optional<ApiError> Api::choose_model(HttpCall& call, const std::string& model) const {
-  if (model.empty()) return std::nullopt;
+std::optional<ApiError> Api::choose_model(HttpCall& call, const std::string& asked) const {
+  if (asked.empty()) return std::nullopt;
+  const auto alias = options_.model_aliases.find(asked);
+  const std::string& model = alias == options_.model_aliases.end() ? asked : alias->second;
   if (is_default_model(model, status_->model)) {
     call.model.clear();
     return std::nullopt;

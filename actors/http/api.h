@@ -66,10 +66,13 @@ class Api {
   using Pieces = std::vector<std::string>;
 
   // api.cc
+  std::optional<openai::ApiError> check_site(HttpCall& call, bool check_host) const;
+  Task<bool> preflight(HttpCall& call);
   Task<bool> send(HttpCall& call, std::string body, int status = 200);
   Task<bool> fail(HttpCall& call, const openai::ApiError& error);
-  // The call is for this model, unless it is empty. The error of a name that no model can have.
-  std::optional<openai::ApiError> choose_model(HttpCall& call, const std::string& model) const;
+  // The call is for the model of this name or alias, unless it is empty. The error of a name that
+  // no model can have.
+  std::optional<openai::ApiError> choose_model(HttpCall& call, const std::string& asked) const;
   openai::ReplyContext context(const HttpCall& call, const std::string& id) const;
   std::string fingerprint(const std::string& model) const;
 
@@ -136,6 +139,7 @@ class Api {
   // api_status.cc
   Task<bool> health(HttpCall& call);
   Task<bool> models(HttpCall& call);
+  std::vector<std::string> names_of(const wire::ModelInfo& model) const;
   Task<bool> version(HttpCall& call);
   Task<bool> metrics(HttpCall& call);
 

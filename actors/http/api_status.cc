@@ -36,6 +36,16 @@ Task<bool> Api::health(HttpCall& call) {
   co_return sent;
 }
 
+// What requests may call the model: its name, and its aliases.
+std::vector<std::string> Api::names_of(const wire::ModelInfo& model) const {
+  std::vector<std::string> names = {model.name};
+  for (const auto& [alias, name] : options_.model_aliases) {
+    const bool of_it = name == model.name || (model.is_default && name == "default");
+    if (of_it) names.push_back(alias);
+  }
+  return names;
+}
+
 Task<bool> Api::models(HttpCall& call) {
   Exchange exchange(link_, call.tenant);
   const WatchedExchange watched(call.connection, exchange);
@@ -49,13 +59,16 @@ Task<bool> Api::models(HttpCall& call) {
   const auto& models = std::get<wire::ModelListReply>(*answer).models;
   OrderedJson list = OrderedJson::array();
   for (const wire::ModelInfo& model : models) {
-    const bool wanted_one = model.name == call.id || (call.id == "default" && model.is_default);
-    OrderedJson entry = openai::encode_model(model, *status_, created_);
-    if (call.action == http::Action::kGetModel && wanted_one) {
-      const bool sent = co_await send(call, openai::json_text(entry));
-      co_return sent;
+    for (const std::string& name : names_of(model)) {
+      OrderedJson entry = openai::encode_model(model, *status_, created_);
+      if (name != model.name) entry["root"] = std::exchange(entry["id"], name);
+      const bool wanted_one = name == call.id || (call.id == "default" && model.is_default);
+      if (call.action == http::Action::kGetModel && wanted_one) {
+        const bool sent = co_await send(call, openai::json_text(entry));
+        co_return sent;
+      }
+      list.push_back(std::move(entry));
     }
-    list.push_back(std::move(entry));
   }
   if (call.action == http::Action::kGetModel) {
     const bool sent =

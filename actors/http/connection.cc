@@ -58,6 +58,7 @@ Task<bool> Connection::receive() {
 Task<Connection::Read> Connection::read_head() {
   waiting_ = true;
   headers_.clear();
+  status_ = 0;
   std::optional<http::HttpError> wrong = parser_.next();
   bool begun = parser_.begun();
   while (!wrong && parser_.state() == http::RequestParser::State::kHead) {
@@ -120,14 +121,18 @@ http::Request Connection::take_request() {
   return parser_.take();
 }
 
-std::string Connection::head_text(const HttpReply& reply, bool chunked) const {
+std::string Connection::head_text(const HttpReply& reply, bool chunked) {
+  status_ = reply.status;
   const auto status = static_cast<boost::beast::http::status>(reply.status);
   const auto reason = boost::beast::http::obsolete_reason(status);
   std::string head = "HTTP/1.1 " + std::to_string(reply.status) + " " +
                      std::string(reason.data(), reason.size()) + "\r\n";
-  head += "Content-Type: " + reply.type + "\r\n";
+  const bool has_content = reply.status != 204;
+  if (has_content) head += "Content-Type: " + reply.type + "\r\n";
   if (chunked && !http_1_0_) head += "Transfer-Encoding: chunked\r\n";
-  if (!chunked) head += "Content-Length: " + std::to_string(reply.body.size()) + "\r\n";
+  if (!chunked && has_content) {
+    head += "Content-Length: " + std::to_string(reply.body.size()) + "\r\n";
+  }
   for (const auto* headers : {&reply.headers, &headers_}) {
     for (const auto& [name, value] : *headers) head += name + ": " + value + "\r\n";
   }

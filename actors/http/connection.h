@@ -64,6 +64,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
     headers_.emplace_back(std::move(name), std::move(value));
   }
   bool keeps_alive() const { return keep_alive_; }
+  // The status of the latest reply; 0: there was none.
+  int status() const { return status_; }
+  // The head is there: whether it says that the body has at most so many bytes.
+  bool body_has_at_most(size_t bytes) const { return parser_.body_has_at_most(bytes); }
 
   // While one is set, it is abandoned when the client goes away.
   void set_exchange(Abandonable* exchange);
@@ -83,7 +87,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Task<bool> receive();
   Task<bool> write(std::string_view bytes);
   Task<> watch_client();
-  std::string head_text(const HttpReply& reply, bool chunked) const;
+  std::string head_text(const HttpReply& reply, bool chunked);
   bool client_is_gone();
   bool count_body();
   void allow(std::chrono::milliseconds time) { deadline_ = Clock::now() + time; }
@@ -101,6 +105,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool head_only_ = false;  // the request is a HEAD
   bool http_1_0_ = false;
   bool keep_alive_ = true;
+  int status_ = 0;
   std::vector<std::pair<std::string, std::string>> headers_;
   bool waiting_ = true;
   bool writing_ = false;

@@ -11,7 +11,9 @@
 #include <stdexcept>
 
 #include "actors/http/api.h"
+#include "actors/http/content_coding.h"
 #include "base/random.h"
+#include "base/sanitized.h"
 #include "base/tenant.h"
 
 namespace cascade {
@@ -27,6 +29,14 @@ constexpr std::chrono::milliseconds kStopWait{1000};
 constexpr std::chrono::milliseconds kFailureWait{100};
 // Without descriptors for more connections, the next try is after so long.
 constexpr std::chrono::milliseconds kAcceptPause{50};
+
+// Of bodies that are read though their requests are refused: a conversation, and what all
+// connections together may hold for strangers, 64 MiB.
+constexpr size_t kRefusedBodyBytes = size_t{1} << 20;
+constexpr size_t kStrangersBodyBytes = size_t{16} << 10;
+
+// Of what is logged: more is no path and no method of ours.
+constexpr size_t kPathBytesShown = 200, kMethodBytesShown = 20;
 
 class HttpServer {
  public:
@@ -135,8 +145,9 @@ class HttpServer {
 
   // False: the connection has ended.
   Task<bool> serve_one(Connection& connection) {
-    Connection::Read read = co_await connection.read_head();
+    const Connection::Read read = co_await connection.read_head();
     if (read == Connection::Read::kClosed) co_return false;
+    const auto begin = Connection::Clock::now();
     HttpCall call{connection, connection.request(), {}, {}, {}, {}, random_id("req")};
     std::optional<openai::ApiError> refused;
     if (read == Connection::Read::kBad) {
@@ -144,21 +155,66 @@ class HttpServer {
     } else {
       refused = api_.admit(call, /*check_host=*/!is_unix_);
     }
-    if (!refused) {
+    const bool more = co_await answer_one(call, std::move(refused), read);
+    log_request(call, Connection::Clock::now() - begin);
+    co_return more;
+  }
+
+  // The request whose head has come, or its error if it is `refused`. False: the connection has
+  // ended.
+  Task<bool> answer_one(HttpCall& call, std::optional<openai::ApiError> refused,
+                        Connection::Read read) {
+    Connection& connection = call.connection;
+    // A small body is read for nothing, so that the connection goes on.
+    const bool goes_on = !refused || (read == Connection::Read::kOk && is_skipped(call, *refused));
+    if (goes_on) {
       read = co_await connection.read_body();
       if (read == Connection::Read::kClosed) co_return false;
       if (read == Connection::Read::kBad) refused = protocol_error(connection.error());
+      if (read == Connection::Read::kOk) call.request = connection.take_request();
+      if (!refused) refused = decoded_body(call.request);
     }
-    if (refused) {
-      // Its body was not read.
-      connection.close_after_reply();
-      const bool sent = co_await api_.refuse(connection, *refused, call.name);
-      if (sent) co_await connection.linger();
-      co_return false;
+    if (!refused) {
+      const bool sent = co_await api_.answer(call);
+      co_return sent&& connection.keeps_alive();
     }
-    call.request = connection.take_request();
-    const bool sent = co_await api_.answer(call);
+    const bool whole = goes_on && read == Connection::Read::kOk;
+    if (!whole) connection.close_after_reply();
+    const bool sent = co_await api_.refuse(connection, *refused, call.name);
+    if (sent && !whole) co_await connection.linger();
     co_return sent&& connection.keeps_alive();
+  }
+
+  // Whether the body of a request that is refused may be read. Who has not shown a key, or comes
+  // from elsewhere, gets less memory.
+  static bool is_skipped(const HttpCall& call, const openai::ApiError& refused) {
+    const bool stranger = refused.status == 401 || refused.status == 403;
+    return call.connection.body_has_at_most(stranger ? kStrangersBodyBytes : kRefusedBodyBytes);
+  }
+
+  static std::optional<openai::ApiError> decoded_body(http::Request& request) {
+    std::string body;
+    const auto wrong =
+        http::decode_body(request.content_encoding, request.body, http::kBodyBytesMax, body);
+    if (wrong) return protocol_error(*wrong);
+    request.body = std::move(body);
+    return std::nullopt;
+  }
+
+  // Without what may be secret: queries, headers and bodies. What a client wrote does nothing to a
+  // terminal.
+  static void log_request(const HttpCall& call, Connection::Clock::duration took) {
+    if (!spdlog::should_log(spdlog::level::debug)) return;
+    const auto shown = [](const std::string& text, size_t bytes_max) {
+      const bool cut = text.size() > bytes_max;
+      return sanitized(text.substr(0, bytes_max)) + (cut ? "..." : "");
+    };
+    const int status = call.connection.status();
+    const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(took).count();
+    spdlog::debug("HTTP {} {} {} {} ms tenant {}", shown(call.request.method, kMethodBytesShown),
+                  shown(call.request.path, kPathBytesShown),
+                  status == 0 ? "no reply" : std::to_string(status), ms,
+                  call.tenant.empty() ? "-" : call.tenant);
   }
 
   static openai::ApiError protocol_error(const http::HttpError& error) {

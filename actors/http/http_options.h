@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -16,6 +17,7 @@ struct HttpOptions {
   // Not asked for: everybody is the tenant "local". May be set while the gateway serves.
   std::shared_ptr<Live<http::ApiKeys>> keys = std::make_shared<Live<http::ApiKeys>>();
   http::HostRules hosts;
+  std::map<std::string, std::string> model_aliases;  // other names of models, and the names
   // Called on the gateway's thread when requests are first answered, again after a restart.
   std::function<void()> on_serving = [] {};
   HttpLimits limits;

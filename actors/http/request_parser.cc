@@ -22,6 +22,16 @@ std::string text(boost::beast::string_view value) {
   return {value.data(), value.size()};
 }
 
+// Of a header that is there several times, which is the same as a list.
+std::string joined(const beast_http::request_header<>& head, beast_http::field name) {
+  std::string all;
+  const auto [begin, end] = head.equal_range(name);
+  for (auto field = begin; field != end; ++field) {
+    all += (all.empty() ? "" : ", ") + text(field->value());
+  }
+  return all;
+}
+
 // Lines end with CRLF, none is folded, and there are no control characters but tabs.
 bool is_clean(std::string_view head) {
   for (size_t i = 0; i < head.size(); ++i) {
@@ -112,6 +122,10 @@ std::optional<HttpError> RequestParser::parse_head(size_t size) {
   request_.origin = text(message[beast_http::field::origin]);
   request_.key = bearer_key(text(message[beast_http::field::authorization]));
   if (request_.key.empty()) request_.key = text(message["X-Api-Key"]);
+  request_.content_encoding = joined(message, beast_http::field::content_encoding);
+  request_.asked_method = text(message[beast_http::field::access_control_request_method]);
+  request_.asked_headers = joined(message, beast_http::field::access_control_request_headers);
+  request_.asks_private_network = message["Access-Control-Request-Private-Network"] == "true";
   request_.http_1_0 = message.version() == 10;
   request_.keep_alive = parser.keep_alive();
   request_.expects_continue =
@@ -151,6 +165,11 @@ std::optional<HttpError> RequestParser::read_body() {
 size_t RequestParser::body_bytes() const {
   if (state_ == State::kDone) return request_.body.size();
   return in_.size() + (message_ ? message_->parser.get().body().size() : 0);
+}
+
+bool RequestParser::body_has_at_most(size_t bytes) const {
+  if (!message_ || message_->parser.chunked()) return false;
+  return message_->parser.content_length().value_or(0) <= bytes;
 }
 
 Request RequestParser::take() {

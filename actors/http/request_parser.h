@@ -18,8 +18,13 @@ struct Request {
   std::string path;   // of the target, without its query; not decoded
   std::string query;  // behind the '?'
   std::string host;
-  std::string origin;  // empty: there is none
-  std::string key;     // of Authorization: Bearer, or X-Api-Key; empty: there is none
+  std::string origin;            // empty: there is none
+  std::string key;               // of Authorization: Bearer, or X-Api-Key; empty: there is none
+  std::string content_encoding;  // of the body; empty: none
+  // Of a browser that asks whether a page may make a request: its method and headers.
+  std::string asked_method;  // empty: it does not ask
+  std::string asked_headers;
+  bool asks_private_network = false;
   bool http_1_0 = false;
   bool keep_alive = false;
   bool expects_continue = false;
@@ -56,6 +61,8 @@ class RequestParser {
   const Request& request() const { return request_; }
   // Of the body so far.
   size_t body_bytes() const;
+  // The head is there: whether it says that the body has at most so many bytes.
+  bool body_has_at_most(size_t bytes) const;
   // The whole request; the parser goes on with the next, of which all may be there already.
   Request take();
   std::optional<HttpError> next() { return feed({}); }

@@ -38,13 +38,20 @@ bool is_address(std::string_view name) {
 
 }  // namespace
 
-HostRules host_rules(const std::set<std::string>& more, bool any_address) {
+HostRules host_rules(const std::set<std::string>& more, bool any_address,
+                     const std::set<std::string>& origins) {
   HostRules rules;
   rules.names = {"localhost", "127.0.0.1", "[::1]"};
   rules.any_address = any_address;
   for (const std::string& name : more) rules.given.insert(lower(name));
   rules.names.insert(rules.given.begin(), rules.given.end());
+  for (const std::string& origin : origins) rules.origins.insert(lower(origin));
+  rules.any_origin = rules.origins.erase("*") > 0;
   return rules;
+}
+
+bool is_shared_with(const HostRules& rules, std::string_view origin) {
+  return rules.any_origin || rules.origins.contains(lower(origin));
 }
 
 bool host_allowed(const HostRules& rules, std::string_view host) {
@@ -54,6 +61,7 @@ bool host_allowed(const HostRules& rules, std::string_view host) {
 }
 
 bool origin_allowed(const HostRules& rules, std::string_view origin, std::string_view host) {
+  if (is_shared_with(rules, origin)) return true;
   for (const std::string_view scheme : {"http://", "https://"}) {
     if (!origin.starts_with(scheme)) continue;
     const std::string page = lower(origin.substr(scheme.size()));

@@ -10,6 +10,7 @@
 namespace cascade::http {
 
 enum class Action {
+  kPreflight,  // a browser asks whether a page may make a request; of any path
   kDashboard,
   kHealth,
   kListModels,
