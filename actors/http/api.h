@@ -114,6 +114,7 @@ class Api {
     std::optional<openai::ApiError> error;
   };
   Task<bool> respond(HttpCall& call);
+  Task<std::optional<Filled>> resolve_items(Exchange& exchange, openai::ResponseCall& response);
   Task<std::optional<Filled>> fill_response(HttpCall& call, openai::ResponseCall& response);
   Task<bool> get_response(HttpCall& call);
   Task<bool> delete_response(HttpCall& call);

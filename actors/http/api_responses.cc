@@ -126,6 +126,45 @@ Task<std::optional<Api::Past>> Api::past_of(Exchange& exchange, std::string prev
   co_return past;
 }
 
+// Puts items of earlier responses where the input refers to them. The error of one that is not
+// there; nullopt if the client has gone.
+Task<std::optional<Api::Filled>> Api::resolve_items(Exchange& exchange,
+                                                    openai::ResponseCall& response) {
+  Filled result;
+  std::string known;  // the output whose items these are: references to one stand together
+  OrderedJson items = OrderedJson::array();
+  size_t lookups = 0;
+  for (size_t i = 0; i < response.items.size(); ++i) {
+    OrderedJson& item = response.items[i];
+    if (item.value("type", "") != "item_reference") continue;
+    const std::string id = item.value("id", "");
+    const std::string param = "input[" + std::to_string(i) + "].id";
+    const std::string output_id = openai::output_id_of_item(id);
+    if (output_id != known && ++lookups <= kTurnsMax) {
+      std::optional<FoundOutput> found = co_await find_output(exchange, output_id, param.c_str());
+      if (!found) co_return std::nullopt;
+      items = OrderedJson::array();
+      known = output_id;
+      if (!found->error) {
+        const std::optional<std::string> reasoning = co_await reasoning_of(exchange, found->output);
+        if (!reasoning) co_return std::nullopt;
+        items = openai::items_of(found->output, *reasoning);
+      }
+    }
+    const auto same = [&](const OrderedJson& other) { return other.value("id", "") == id; };
+    const auto found = std::ranges::find_if(items, same);
+    if (output_id != known || found == items.end()) {
+      result.error = about(openai::api_error(not_found(
+                               "", "there is no item \"" + id.substr(0, 64) +
+                                       "\"; of responses that are not stored, give items whole")),
+                           param.c_str());
+      co_return result;
+    }
+    item = *found;
+  }
+  co_return result;
+}
+
 // Fills in what came before the response. The error of what is not there; nullopt if the client has
 // gone.
 Task<std::optional<Api::Filled>> Api::fill_response(HttpCall& call,
@@ -136,6 +175,8 @@ Task<std::optional<Api::Filled>> Api::fill_response(HttpCall& call,
   if (!past) co_return std::nullopt;
   Filled result = {past->error};
   if (result.error) co_return result;
+  const std::optional<Filled> resolved = co_await resolve_items(exchange, response);
+  if (!resolved || resolved->error) co_return resolved;
   const Status filled = openai::fill_in(response, past->before);
   if (!filled.ok()) result.error = openai::api_error(filled.error());
   co_return result;

@@ -67,13 +67,14 @@ void stream_answer(openai::AnswerStream& stream, const std::string& answer) {
     wire::Delta delta;
     delta.text = answer;
     delta.reasoning = reasoning;
-    events += stream.delta(delta);
+    events += stream.delta(0, delta);
   }
   wire::Final final;
   final.text = answer;
   final.reasoning = answer;
   final.finish_reason = "stop";
-  events += stream.end(final, {});
+  events += stream.end(0, {final});
+  events += stream.done();
   CHECK(is_utf8(events));
 }
 
@@ -103,8 +104,10 @@ bool read_chat(std::string_view body, const std::string& answer) {
 bool read_completion(std::string_view body, const std::string& answer) {
   const auto call = openai::decode_completion(body);
   if (!read_or_refuse(call)) return false;
-  check_sendable(call->request);
-  openai::CompletionStream stream(kContext, *call);
+  for (wire::GenerateRequest& request : openai::requests_of(*call)) {
+    check_sendable(std::move(request));
+  }
+  openai::CompletionStream stream(kContext, *call, {});
   stream_answer(stream, answer);
   return true;
 }

@@ -191,12 +191,12 @@ class Routes(unittest.TestCase):
         chat = "/v1/chat/completions"
         image = [{"type": "image_url", "image_url": {"url": "x"}}]
         for more, param in [
-                ({"n": 2}, "n"),
                 ({"messages": [{"role": "user", "content": image}]}, "messages[0].content[0].type"),
                 ({"functions": [{"name": "f"}]}, "functions"), ({"cache_salt": "x"}, "cache_salt"),
                 ({"modalities": ["audio"]}, "modalities")]:
             self.refused(chat, question(**more), 400, param, "unsupported")
-        self.refused("/v1/completions", {"prompt": "x", "echo": True}, 400, "echo", "unsupported")
+        self.refused("/v1/completions", {"prompt": "x", "echo": True, "logprobs": 1}, 400, "echo",
+                     "unsupported")
         self.refused("/v1/responses", {"input": "x", "background": True}, 400, "background")
 
     def test_schemas_that_cannot_be_held_are_refused_by_the_field_that_has_them(self):

@@ -91,6 +91,10 @@ OrderedJson read_item(Fields& item, const std::string& response_id, size_t numbe
   if (type == "function_call") return read_call(item, id("fc"));
   if (type == "function_call_output") return read_call_output(item, id("fco"), request);
   if (type == "reasoning") return read_reasoning(item, id("rs"));
+  if (type == "item_reference") {
+    if (!given || given->empty()) item.fail("id", "is missing");
+    return {{"type", type}, {"id", given.value_or("")}};
+  }
   item.fail(unsupported(item.path("type"), "items of type \"" + type + "\" are not supported"));
   return nullptr;
 }
@@ -209,6 +213,14 @@ std::string response_id_of(std::string_view output_id) {
 std::string output_id_of(std::string_view response_id) {
   if (!response_id.starts_with(kResponse)) return std::string(response_id);
   return std::string(kOutput) + std::string(response_id.substr(kResponse.size()));
+}
+
+// As item_id() makes it: a prefix, what follows "resp_" in the response's id, and a number.
+std::string output_id_of_item(std::string_view item_id) {
+  const size_t begin = item_id.find('_');
+  const size_t end = item_id.rfind('_');
+  if (begin == item_id.npos || begin == end) return "";
+  return std::string(kOutput) + std::string(item_id.substr(begin + 1, end - begin - 1));
 }
 
 std::string item_id(const char* prefix, std::string_view response_id, size_t number) {

@@ -12,8 +12,9 @@
 namespace cascade::openai {
 
 // Reads `input`: a string, or an array of items (message, function_call, function_call_output,
-// reasoning). The result is in a normal form: each item has a type, an id and a status, contents
-// are arrays of parts. Cache controls go to `request`. Errors are left in `fields`.
+// reasoning, and item_reference, which stands for an item of an earlier response). The result is in
+// a normal form: each item has a type, an id and a status, contents are arrays of parts. Cache
+// controls go to `request`. Errors are left in `fields`.
 OrderedJson read_input(Fields& fields, const std::string& response_id,
                        wire::GenerateRequest& request);
 
@@ -27,6 +28,9 @@ void append_items(const OrderedJson& items, std::vector<ChatMessage>& messages);
 // "resp_…" <-> "output_…": a response's id is that of its output, whatever it is called by.
 std::string response_id_of(std::string_view output_id);
 std::string output_id_of(std::string_view response_id);
+
+// The id of the output whose response has the item of this id; empty: it is no id of ours.
+std::string output_id_of_item(std::string_view item_id);
 
 // Ids of a response's items and calls.
 std::string item_id(const char* prefix, std::string_view response_id, size_t number);

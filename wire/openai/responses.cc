@@ -288,6 +288,17 @@ std::string encode_stored(const ReplyContext& context, const Chunk& output,
                                    nullptr));
 }
 
+OrderedJson items_of(const Chunk& output, const std::string& reasoning) {
+  const StoredResponse stored = stored_response(output);
+  OrderedJson items = stored.items;
+  const std::string id = response_id_of(output.id);
+  for (OrderedJson& item : output_items(id, output.text, reasoning, stored.tools,
+                                        stored.parallel_tool_calls, nullptr)) {
+    items.push_back(std::move(item));
+  }
+  return items;
+}
+
 Result<std::string> encode_input_items(
     const Chunk& output, const std::vector<std::pair<std::string, std::string>>& query) {
   OrderedJson items = stored_response(output).items;

@@ -81,6 +81,9 @@ std::string encode_response(const ReplyContext& context, const ResponseCall& cal
 std::string encode_stored(const ReplyContext& context, const Chunk& output,
                           const std::string& reasoning);
 
+// All items of a stored response: its input's, then its output's. `reasoning`: as above.
+OrderedJson items_of(const Chunk& output, const std::string& reasoning);
+
 // The items of a stored response as a list: "limit" [1, 100] (20), "order" (desc), "after".
 Result<std::string> encode_input_items(
     const Chunk& output, const std::vector<std::pair<std::string, std::string>>& query);

@@ -287,6 +287,8 @@ const requests = {
     tools: optionalJson,
     grammar: optional(Grammar),
     delta_credit: optional(int32),
+    prompt_token_ids: optionalWords(int32Words),
+    continue_final_message: optional(boolean),
   }),
   CancelRequest: struct({ target: requestId }),
   ChunkPut: struct({
@@ -331,6 +333,7 @@ const requests = {
     messages: list(ChatMessage),
     thinking: optional(boolean),
     tools: optionalJson,
+    continue_final_message: optional(boolean),
   }),
   EventsRequest: struct({
     after: optional(int64),
@@ -447,7 +450,11 @@ const replies = {
     gap: boolean,
   }),
   Ack: struct({}),
-  ErrorReply: struct({ error: ErrorBody, retry_after_ms: int64 }),
+  ErrorReply: struct({
+    error: ErrorBody,
+    retry_after_ms: int64,
+    context_tokens_max: optional(int64),
+  }),
 };
 
 const aboutModels = {

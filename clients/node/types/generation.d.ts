@@ -75,6 +75,10 @@ export interface GenerateParams {
   tools?: Tool[] | string;
   /** The form that the answer must have; one that ends with 'stop' has it. */
   grammar?: Grammar;
+  /** In place of the other prompts: token ids as they are, special ones too. */
+  promptTokenIds?: Int32Array | number[];
+  /** The answer goes on with the last message, the assistant's. */
+  continueFinalMessage?: boolean;
   /** So many deltas may come, the rest of the text with the end; undefined: as they are read. */
   deltaCredit?: number;
 }

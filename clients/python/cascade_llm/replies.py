@@ -403,3 +403,4 @@ class ErrorInfo:
 class ErrorReply:
     error: ErrorInfo
     retry_after_ms: Int64
+    context_tokens_max: Int64 | None = None  # set: the prompt has no room in so many tokens

@@ -70,7 +70,8 @@ class Sampling:
 
 @dataclass(kw_only=True)
 class GenerateRequest:
-    """A generation. Exactly one of `chunks`, `messages` and `prompt` says what the prompt is."""
+    """A generation. Exactly one of `chunks`, `messages`, `prompt` and `prompt_token_ids` says what
+    the prompt is."""
 
     chunks: list[ChunkRef] = field(default_factory=list)  # system? (context | output)* query?
     messages: list[ChatMessage] = field(default_factory=list)  # the last is the user's
@@ -102,6 +103,8 @@ class GenerateRequest:
     tools: JsonArray = ""  # of OpenAI's form, a list or JSON text; only with messages
     grammar: Grammar | None = None  # the form that the answer must have
     delta_credit: Int32 | None = None  # so many deltas may come; None: as they are read
+    prompt_token_ids: TokenIds = field(default_factory=list)  # as they are, special ones too
+    continue_final_message: bool | None = None  # the answer goes on with the last, the assistant's
 
 
 @dataclass
@@ -278,6 +281,7 @@ class ApplyTemplateRequest:
     messages: list[ChatMessage]
     thinking: bool | None = None
     tools: JsonArray = ""
+    continue_final_message: bool | None = None
 
 
 @dataclass

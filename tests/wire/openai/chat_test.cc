@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+
 #include "base/random.h"
 #include "tests/seed.h"
 #include "wire/openai/completions.h"
@@ -31,6 +33,10 @@ wire::Final answer_of(const std::string& text) {
   final.finish_reason = "stop";
   final.usage = {12, 11, 0, 1, {}, 5, 2};
   return final;
+}
+
+std::string reply_of(const ChatCall& call, const Answer& answer) {
+  return encode_chat({"id", "demo", "fp", 7}, call, std::span(&answer, 1));
 }
 
 OrderedJson parsed(const std::string& text) {
@@ -140,12 +146,107 @@ TEST(OpenAiChat, tools_go_to_the_template_and_choices_decide) {
   EXPECT_EQ(error_of(decode_with(tools + R"(,"tool_choice":"sometimes")")), "tool_choice");
 }
 
+// What Codex sends, and what providers run themselves.
+TEST(OpenAiChat, tools_that_are_no_functions_are_left_out_and_named) {
+  const std::string function = R"({"type":"function","function":{"name":"f"}})";
+  const std::string others =
+      R"({"type":"web_search"},{"type":"custom","custom":{"name":"patch"}},{"type":"local_shell"})";
+  const auto mixed = decode_with(R"(,"tools":[)" + others + "," + function + "]");
+  ASSERT_TRUE(mixed.ok()) << mixed.error().to_string();
+  EXPECT_TRUE(mixed->tools);
+  EXPECT_EQ(mixed->request.tools, R"([{"type":"function","function":{"name":"f"}}])");
+  EXPECT_EQ(mixed->ignored_tools, parsed(R"([{"type":"web_search"},)"
+                                         R"({"type":"custom","name":"patch"},)"
+                                         R"({"type":"local_shell"}])"));
+  EXPECT_EQ(ignored_tools_header(mixed->ignored_tools), "web_search, custom patch, local_shell");
+  const OrderedJson reply = parsed(reply_of(*mixed, {answer_of("Hi")}));
+  EXPECT_EQ(reply["ignored_tools"], mixed->ignored_tools);
+  ChatStream stream({"id", "demo", "fp", 7}, *mixed);
+  EXPECT_EQ(events_of(stream.begin())[0]["ignored_tools"], mixed->ignored_tools);
+
+  const auto none_left = decode_with(R"(,"tools":[)" + others + R"(],"tool_choice":"auto")");
+  ASSERT_TRUE(none_left.ok()) << none_left.error().to_string();
+  EXPECT_FALSE(none_left->tools);
+  EXPECT_EQ(none_left->request.tools, "");
+  EXPECT_EQ(none_left->ignored_tools.size(), 3u);
+  // Without such tools nothing is said.
+  const auto plain = decode_with(R"(,"tools":[)" + function + "]");
+  ASSERT_TRUE(plain.ok());
+  EXPECT_FALSE(parsed(reply_of(*plain, {answer_of("Hi")})).contains("ignored_tools"));
+}
+
+TEST(OpenAiChat, a_choice_of_a_tool_that_was_left_out_is_an_error) {
+  const std::string function = R"({"type":"function","function":{"name":"f"}})";
+  const std::string other = R"({"type":"web_search"})";
+  const auto with = [](const std::string& tools, const std::string& choice) {
+    return decode_with(R"(,"tools":[)" + tools + R"(],"tool_choice":)" + choice);
+  };
+  EXPECT_EQ(error_of(with(other, R"("required")")), "tool_choice");
+  EXPECT_EQ(error_of(with(other + "," + function, R"({"type":"web_search"})")), "tool_choice");
+  EXPECT_EQ(error_of(with(other, R"({"type":"function","function":{"name":"f"}})")), "tool_choice");
+  EXPECT_EQ(error_of(with(other + "," + function, R"("required")")), "none");
+  EXPECT_EQ(error_of(with(R"({"name":"f"})", R"("auto")")), "tools[0].type");
+  EXPECT_EQ(error_of(with(R"({"type":7})", R"("auto")")), "tools[0].type");
+  EXPECT_EQ(error_of(with(R"({"type":"function"})", R"("auto")")), "tools[0].function");
+}
+
+TEST(OpenAiChat, the_header_of_ignored_tools_is_plain_and_short) {
+  const std::string evil = R"([{"type":"a\r\nX-Evil: 1","name":"\u001b[31m\u00e9"}])";
+  const std::string header = ignored_tools_header(parsed(evil));
+  EXPECT_EQ(header, "a__X-Evil__1 __31m__");
+  OrderedJson many = OrderedJson::array();
+  for (int i = 0; i < 1000; ++i) many.push_back({{"type", std::string(100, 'x')}});
+  EXPECT_LT(ignored_tools_header(many).size(), 1200u);
+  const auto call = decode_with(R"(,"tools":[{"type":")" + std::string(5000, 'x') + R"("}])");
+  ASSERT_TRUE(call.ok());
+  EXPECT_LT(call->ignored_tools.dump().size(), 200u);
+}
+
+TEST(OpenAiChat, an_answer_goes_on_with_a_last_message_of_the_assistants) {
+  const std::string user = R"({"role":"user","content":"Hi"})";
+  const auto with = [&](const std::string& last, const std::string& more = "") {
+    return decode_chat(R"({"messages":[)" + user + "," + last + "]" + more + "}");
+  };
+  const std::string begun = R"({"role":"assistant","content":"The answer is")";
+  for (const auto& call :
+       {with(begun + "}"), with(begun + R"(,"prefix":true})"),
+        with(begun + "}", R"(,"continue_final_message":true,"add_generation_prompt":false)"),
+        with(begun + "}", R"(,"add_generation_prompt":false)")}) {
+    ASSERT_TRUE(call.ok()) << call.error().to_string();
+    EXPECT_EQ(call->request.continue_final_message, true);
+    EXPECT_EQ(call->request.messages.size(), 2u);
+    EXPECT_EQ(call->begun, "");
+  }
+  const auto echoed = with(begun + "}", R"(,"echo":true)");
+  ASSERT_TRUE(echoed.ok());
+  EXPECT_EQ(parsed(reply_of(*echoed, {answer_of(" 4.")}))["choices"][0]["message"]["content"],
+            "The answer is 4.");
+  // One that says nothing is none.
+  const auto empty = with(R"({"role":"assistant","content":""})");
+  ASSERT_TRUE(empty.ok()) << empty.error().to_string();
+  EXPECT_EQ(empty->request.messages.size(), 1u);
+  EXPECT_EQ(empty->request.continue_final_message, std::nullopt);
+
+  EXPECT_EQ(error_of(with(begun + R"(,"prefix":false})")), "messages[1].role");
+  EXPECT_EQ(error_of(with(begun + "}", R"(,"continue_final_message":false)")), "messages[1].role");
+  EXPECT_EQ(error_of(with(begun + "}", R"(,"add_generation_prompt":true)")), "messages[1].role");
+  EXPECT_EQ(error_of(with(begun + "}", R"(,"response_format":{"type":"json_object"})")),
+            "response_format");
+  EXPECT_EQ(error_of(with(R"({"role":"assistant","tool_calls":[{"id":"c","type":"function",)"
+                          R"("function":{"name":"f"}}]})")),
+            "messages[1].tool_calls");
+  EXPECT_EQ(error_of(with(begun + R"(,"prefix":true},)" + user)), "messages[1].prefix");
+  EXPECT_EQ(error_of(decode_with(R"(,"continue_final_message":true)")), "continue_final_message");
+  EXPECT_EQ(error_of(decode_with(R"(,"add_generation_prompt":false)")), "add_generation_prompt");
+  EXPECT_EQ(error_of(decode_with(R"(,"add_generation_prompt":true)")), "none");
+}
+
 TEST(OpenAiChat, an_answer_says_what_was_used) {
   const auto call = decode_with("");
   ASSERT_TRUE(call.ok());
   wire::Final final = answer_of("Hello");
   final.reasoning = "hm";
-  const OrderedJson reply = parsed(encode_chat({"id", "demo", "fp", 7}, *call, final, {}));
+  const OrderedJson reply = parsed(reply_of(*call, {final}));
   EXPECT_EQ(reply["choices"][0]["message"]["content"], "Hello");
   EXPECT_EQ(reply["choices"][0]["message"]["reasoning_content"], "hm");
   EXPECT_EQ(reply["choices"][0]["message"]["reasoning"], "hm");
@@ -163,7 +264,7 @@ TEST(OpenAiChat, logprobs_are_of_the_answer_alone) {
   final.top_token_ids = {1, 2, 3, 4};
   final.top_logprobs = {-1, -2, -3, -4};
   const std::vector<std::string> pieces = {"a", "b", "Hi", "", "a", "b", "Hi", ""};
-  const OrderedJson reply = parsed(encode_chat({"id", "demo", "fp", 7}, *call, final, pieces));
+  const OrderedJson reply = parsed(reply_of(*call, {final, pieces}));
   const OrderedJson& content = reply["choices"][0]["logprobs"]["content"];
   ASSERT_EQ(content.size(), 1u);
   EXPECT_EQ(content[0]["token"], "Hi");
@@ -192,9 +293,9 @@ TEST(OpenAiChat, a_stream_begins_with_the_role_and_ends_with_usage_and_done) {
   std::string text = stream.begin();
   for (const wire::Delta& delta :
        {wire::Delta{"hm", true}, wire::Delta{"Hel", false}, wire::Delta{"lo", false}}) {
-    text += stream.delta(delta);
+    text += stream.delta(0, delta);
   }
-  const auto events = events_of(text + stream.end(answer_of("Hello"), {}));
+  const auto events = events_of(text + stream.end(0, {answer_of("Hello")}) + stream.done());
   ASSERT_EQ(events.size(), 7u);
   EXPECT_EQ(events[0]["choices"][0]["delta"]["role"], "assistant");
   EXPECT_EQ(events[1]["choices"][0]["delta"]["reasoning_content"], "hm");
@@ -211,8 +312,8 @@ TEST(OpenAiChat, a_stream_without_usage_has_no_empty_choices) {
   const auto call = decode_with(R"(,"stream":true)");
   ASSERT_TRUE(call.ok());
   ChatStream stream({"id", "demo", "fp", 7}, *call);
-  std::string text = stream.begin();
-  for (const OrderedJson& event : events_of(text += stream.end(answer_of(""), {}))) {
+  const std::string text = stream.begin() + stream.end(0, {answer_of("")}) + stream.done();
+  for (const OrderedJson& event : events_of(text)) {
     if (event == "done") continue;
     EXPECT_EQ(event["choices"].size(), 1u);
     EXPECT_FALSE(event.contains("usage"));
@@ -228,8 +329,8 @@ TEST(OpenAiChat, calls_are_streamed_with_index_id_and_name_first) {
   const std::string answer =
       "Well.\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"x\": 1}}\n"
       "</tool_call>\n<tool_call>{\"name\":\"g\"}</tool_call>";
-  for (const char c : answer) text += stream.delta({std::string(1, c), false});
-  text += stream.end(answer_of(answer), {});
+  for (const char c : answer) text += stream.delta(0, {std::string(1, c), false});
+  text += stream.end(0, {answer_of(answer)}) + stream.done();
   std::string content;
   std::vector<OrderedJson> calls;
   OrderedJson finish;

@@ -49,8 +49,8 @@ TEST(OpenAiResponses, what_is_kept_gives_the_turn_back) {
   ResponseCall call = call_of(
       R"({"input":"Hi","instructions":"secret","metadata":{"a":"b"},
       "previous_response_id":"resp_1"})");
-  const PastTurn past = {"output_1", OrderedJson::array(),
-                         {.role = "assistant", .content = "x", .reasoning = {}}};
+  const PastTurn past = {
+      "output_1", OrderedJson::array(), {.role = "assistant", .content = "x", .reasoning = {}}};
   ASSERT_TRUE(fill_in(call, {"output_0", {past}}).ok());
   EXPECT_EQ(call.request.previous_output, "output_0");
   EXPECT_EQ(call.request.parents, std::vector<std::string>{"output_1"});
@@ -132,9 +132,9 @@ TEST(OpenAiResponses, a_stream_numbers_its_events_and_repeats_its_items_in_the_e
   final.reasoning = "hm";
   final.text = "Well.<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>";
   std::string text = stream.begin();
-  text += stream.delta({"hm", true});
-  text += stream.delta({final.text, false});
-  text += stream.end(final, {});
+  text += stream.delta(0, {"hm", true});
+  text += stream.delta(0, {final.text, false});
+  text += stream.end(0, {final}) + stream.done();
   std::vector<OrderedJson> events;
   size_t begin = 0;
   for (size_t end; (end = text.find("\n\n", begin)) != std::string::npos; begin = end + 2) {
@@ -146,17 +146,77 @@ TEST(OpenAiResponses, a_stream_numbers_its_events_and_repeats_its_items_in_the_e
   }
   EXPECT_EQ(events.front()["response"]["id"], "resp_99");
   EXPECT_EQ(events.back()["type"], "response.completed");
-  const OrderedJson whole = parsed(encode_response({"resp_99", "demo", "fp", 7}, call, final, {}));
+  const OrderedJson whole = parsed(encode_response({"resp_99", "demo", "fp", 7}, call, {final}));
   EXPECT_EQ(events.back()["response"]["output"], whole["output"]);
   EXPECT_EQ(whole["output"].size(), 3u);
   EXPECT_EQ(whole["output"][2]["name"], "f");
+}
+
+// As Codex has them.
+TEST(OpenAiResponses, tools_that_are_no_functions_are_left_out_and_named) {
+  ResponseCall call = call_of(R"({"input":"x","store":true,"tool_choice":"auto","tools":[
+      {"type":"namespace","name":"mcp__files","description":"d","tools":[
+        {"type":"function","name":"read","parameters":{}}]},
+      {"type":"function","name":"shell","strict":false,"parameters":{"type":"object"}},
+      {"type":"web_search","external_web_access":false},
+      {"type":"custom","name":"apply_patch","format":{"type":"grammar","syntax":"lark",
+       "definition":"start: x"}}]})");
+  const OrderedJson named = parsed(R"([{"type":"namespace","name":"mcp__files"},)"
+                                   R"({"type":"web_search"},)"
+                                   R"({"type":"custom","name":"apply_patch"}])");
+  ASSERT_TRUE(fill_in(call, {}).ok());
+  EXPECT_EQ(call.ignored_tools, named);
+  EXPECT_EQ(parsed(call.request.tools).size(), 1u);
+  wire::Final final;
+  final.finish_reason = "stop";
+  EXPECT_EQ(parsed(encode_response(kContext, call, {final}))["ignored_tools"], named);
+  ResponseStream stream(kContext, call);
+  EXPECT_NE(stream.begin().find(R"("ignored_tools":[{"type":"namespace")"), std::string::npos);
+  EXPECT_NE(stream.end(0, {final}).find(R"("ignored_tools":[)"), std::string::npos);
+  EXPECT_EQ(call.request.client_data.find("mcp__files"), std::string::npos);
+}
+
+// What Codex, the AI SDK, LangChain and others send by default.
+TEST(OpenAiResponses, fields_without_a_meaning_here_are_taken) {
+  const auto call = decode_response(R"({"model":"m","instructions":"i","input":[
+      {"type":"message","role":"user","content":[{"type":"input_text","text":"x"}]}],
+      "tools":[],"tool_choice":"auto","parallel_tool_calls":true,"reasoning":{"effort":"medium",
+      "summary":"auto"},"store":false,"stream":true,"include":["reasoning.encrypted_content"],
+      "prompt_cache_key":"k","service_tier":"auto","text":{"verbosity":"medium"},
+      "truncation":"auto","safety_identifier":"s","user":"u","metadata":{},"max_tool_calls":4,
+      "client_metadata":{"a":"b"},"stream_options":{"include_obfuscation":false},
+      "previous_response_id":null,"background":false,"temperature":null,"top_logprobs":null})");
+  ASSERT_TRUE(call.ok()) << call.error().to_string();
+  EXPECT_FALSE(call->request.logprobs);
+  const auto other = decode_response(R"({"input":"x","truncation":"middle"})");
+  ASSERT_FALSE(other.ok());
+  EXPECT_EQ(other.error().field, "truncation");
+}
+
+TEST(OpenAiResponses, items_of_earlier_responses_are_found_by_their_ids) {
+  Chunk output;
+  output.id = "output_0123";
+  output.query_text = "Hi";
+  output.text = "Hello";
+  output.generation.finish_reason = "stop";
+  const OrderedJson items = items_of(output, "hm");
+  ASSERT_EQ(items.size(), 3u);
+  for (const OrderedJson& item : items) {
+    EXPECT_EQ(output_id_of_item(item["id"].get<std::string>()), output.id);
+  }
+  EXPECT_EQ(items[2]["content"][0]["text"], "Hello");
+  for (const char* id : {"", "msg", "msg_", "msg_1"}) EXPECT_EQ(output_id_of_item(id), "") << id;
+  const ResponseCall call = call_of(R"({"input":[{"type":"item_reference","id":"msg_0123_1"}]})");
+  EXPECT_EQ(call.items[0]["id"], "msg_0123_1");
+  EXPECT_FALSE(decode_response(R"({"input":[{"type":"item_reference"}]})").ok());
+  EXPECT_FALSE(is_item(call.items[0]));
 }
 
 TEST(OpenAiResponses, an_answer_that_was_cut_is_incomplete) {
   ResponseCall call = call_of(R"({"input":"x"})");
   wire::Final final;
   final.finish_reason = "length";
-  const OrderedJson reply = parsed(encode_response(kContext, call, final, {}));
+  const OrderedJson reply = parsed(encode_response(kContext, call, {final}));
   EXPECT_EQ(reply["status"], "incomplete");
   EXPECT_EQ(reply["incomplete_details"]["reason"], "max_output_tokens");
 }
