@@ -1,4 +1,5 @@
-// Where the reference data beside the project is, and the loud skip when it is absent.
+// Where the data that tests read is: ours is part of the project; that of others lies beside it,
+// and a test that needs it is skipped, loudly, where it is absent.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,7 +9,7 @@
 
 namespace cascade::testing {
 
-// $CASCADE_SHARED, or ../shared beside the source tree.
+// The data of others: $CASCADE_SHARED, or ../shared beside the source tree.
 inline std::filesystem::path shared_dir() {
   if (const char* dir = std::getenv("CASCADE_SHARED")) return dir;
   return std::filesystem::path(CASCADE_SOURCE_DIR).parent_path() / "shared";
@@ -17,6 +18,12 @@ inline std::filesystem::path shared_dir() {
 // The demo model, which is part of the project.
 inline std::filesystem::path demo_model_dir() {
   return std::filesystem::path(CASCADE_SOURCE_DIR) / "models" / "demo";
+}
+
+// Tiny models, what transformers computes for them, and GGUF files: its README.md says what is
+// there.
+inline std::filesystem::path fixtures_dir() {
+  return std::filesystem::path(CASCADE_SOURCE_DIR) / "tests" / "model" / "fixtures";
 }
 
 }  // namespace cascade::testing

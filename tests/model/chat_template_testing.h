@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <iostream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/file.h"
 #include "base/json.h"
@@ -27,6 +29,46 @@ inline OrderedJson read_ordered_json(const std::filesystem::path& path) {
   auto json = parse_ordered_json(read_source(path), path.string());
   EXPECT_TRUE(json.ok()) << json.error().to_string();
   return json.ok() ? *json : OrderedJson();
+}
+
+// A model's chat template, and its renderings by the reference: `input`, and `output` or `error`.
+struct RealTemplate {
+  std::string source;
+  OrderedJson goldens;
+};
+
+// That of the demo model, which is part of the project.
+inline RealTemplate demo_template() {
+  const OrderedJson config = read_ordered_json(demo_model_dir() / "tokenizer_config.json");
+  return {config.at("chat_template").get<std::string>(),
+          read_ordered_json(fixtures_dir() / "demo" / "template_golden.json")};
+}
+
+// Where the templates of others are, and their renderings beside them.
+inline std::filesystem::path templates_dir() {
+  return shared_dir() / "fixtures/templates";
+}
+
+// One of those, NAME.jinja and NAME.golden.json.
+inline RealTemplate template_of_others(const std::string& name) {
+  return {read_source(templates_dir() / (name + ".jinja")),
+          read_ordered_json(templates_dir() / (name + ".golden.json"))};
+}
+
+// The demo model's, and those of others; says so where these are absent.
+inline std::vector<RealTemplate> real_templates() {
+  std::vector<RealTemplate> templates = {demo_template()};
+  if (!std::filesystem::exists(templates_dir())) {
+    std::cout << "NOT TESTED: templates of others: " << templates_dir() << " is absent\n";
+    return templates;
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(templates_dir())) {
+    const std::string name = entry.path().stem().string();
+    if (entry.path().extension() == ".jinja" && name != "demo") {
+      templates.push_back(template_of_others(name));
+    }
+  }
+  return templates;
 }
 
 // Parses and renders; the error of either.

@@ -84,9 +84,8 @@ Json as_early_v4(Json config) {
 }
 
 TEST(ModelConfig, reads_all_fixtures_and_their_v4_twins_alike) {
-  REQUIRE_SHARED("fixtures");
   for (const char* name : {"llama-mha", "llama3-rope", "mistral-swa", "qwen2-bias", "qwen3-gqa"}) {
-    const Json v5 = load(testing::shared_dir() / "fixtures" / name / "config.json");
+    const Json v5 = load(testing::fixtures_dir() / name / "config.json");
     const ModelConfig config = parsed(v5);
     EXPECT_EQ(config.layers, 3) << name;
     EXPECT_EQ(config.hidden_size, 64);
@@ -125,9 +124,7 @@ TEST(ModelConfig, reads_the_demo_model) {
 }
 
 TEST(ModelConfig, reads_a_v4_file_as_published) {
-  REQUIRE_SHARED("fixtures/gguf-types/hf");
-  const ModelConfig config =
-      parsed(load(testing::shared_dir() / "fixtures/gguf-types/hf/config.json"));
+  const ModelConfig config = parsed(load(testing::fixtures_dir() / "gguf-types/hf/config.json"));
   EXPECT_EQ(config.head_dim, 64);
   EXPECT_EQ(config.context_tokens_max, 40960);
   EXPECT_EQ(config.rope.theta, 1e6);

@@ -339,8 +339,7 @@ TEST(Conversation, a_raw_prompt_is_untrusted_text_with_the_tokenizers_template) 
 }
 
 TEST(Conversation, a_raw_prompt_begins_as_the_tokenizer_says) {
-  REQUIRE_SHARED("fixtures/llama-mha/tokenizer.json");
-  const ModelText text = *load_model_text(shared_dir() / "fixtures/llama-mha");
+  const ModelText text = *load_model_text(fixtures_dir() / "llama-mha");
   const auto ids = encode_raw(text.tokenizer, "Hello");
   ASSERT_TRUE(ids.ok());
   EXPECT_EQ(*ids, *text.tokenizer.encode("Hello", false, true));

@@ -45,7 +45,6 @@ void expect_refused(const std::string& name, const std::string& in_file, GgmlTyp
 }
 
 TEST(DamagedWeights, values_that_are_not_finite_are_an_error_of_their_tensor) {
-  REQUIRE_SHARED("fixtures/llama-mha/model.safetensors");
   for (const float value : {kInfinity, -kInfinity, kNan}) {
     expect_refused("model.layers.1.mlp.down_proj.weight", "blk.1.ffn_down.weight", kGgmlF32, value);
   }
@@ -54,7 +53,6 @@ TEST(DamagedWeights, values_that_are_not_finite_are_an_error_of_their_tensor) {
 }
 
 TEST(DamagedWeights, the_largest_numbers_are_an_error_in_bf16_only) {
-  REQUIRE_SHARED("fixtures/llama-mha/model.safetensors");
   const fs::path source = model_dir("llama-mha");
   const std::string name = "model.layers.1.mlp.down_proj.weight";
   PlainTensors tensors = read_tensors(source);
@@ -77,7 +75,6 @@ TEST(DamagedWeights, the_largest_numbers_are_an_error_in_bf16_only) {
 
 // 1e9 / 127 is beyond f16.
 TEST(DamagedWeights, scales_of_blocks_that_are_not_finite_are_an_error_of_their_tensor) {
-  REQUIRE_SHARED("fixtures/llama-mha/model.safetensors");
   for (const GgmlType type : {kGgmlQ8_0, kGgmlQ5_0, kGgmlQ4_0}) {
     expect_refused("model.layers.0.self_attn.k_proj.weight", "blk.0.attn_k.weight", type, 1e9f);
   }

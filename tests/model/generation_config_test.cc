@@ -68,10 +68,9 @@ TEST(GenerationConfig, reads_the_demo_model) {
 }
 
 TEST(GenerationConfig, reads_all_fixtures) {
-  REQUIRE_SHARED("fixtures");
   for (const char* name :
        {"llama-mha", "llama3-rope", "mistral-swa", "qwen2-bias", "qwen3-gqa", "gguf-types/hf"}) {
-    const auto dir = testing::shared_dir() / "fixtures" / name;
+    const auto dir = testing::fixtures_dir() / name;
     const auto result = parse_generation_config(load(dir / "generation_config.json"),
                                                 load(dir / "config.json"), 2048);
     ASSERT_TRUE(result.ok()) << name << result.error().to_string();

@@ -218,7 +218,6 @@ void check_model(const std::string& name, const Types& types, Random& random) {
 }
 
 TEST(Identity, tiny_models_compute_the_same_bits_in_every_way) {
-  REQUIRE_SHARED("fixtures/qwen3-gqa/model.safetensors");
   Random random(test_seed());
   for (const std::string& name : fixture_models()) {
     for (const Types& types : kAllTypes) {
@@ -248,7 +247,6 @@ TEST(Identity, the_demo_model_computes_the_same_bits_in_every_way) {
 
 // Rows of 64 and 160 weights: half a group, and a group and a block.
 TEST(Identity, blocks_of_files_that_are_taken_over_are_no_exception) {
-  REQUIRE_SHARED("fixtures/qwen3-gqa/model.safetensors");
   Random random(test_seed());
   TemporaryFolder folder;
   for (const char* name : {"llama-mha", "qwen3-gqa"}) {
@@ -265,7 +263,6 @@ TEST(Identity, blocks_of_files_that_are_taken_over_are_no_exception) {
 }
 
 TEST(Identity, chains_longer_than_a_split_of_keys_are_no_exception) {
-  REQUIRE_SHARED("fixtures/qwen3-gqa/model.safetensors");
   Random random(test_seed());
   for (const char* name : {"qwen3-gqa", "mistral-swa", "llama-mha"}) {
     Subject subject(name, {WeightType::kBf16, KvType::kBf16}, best_isa());
@@ -279,7 +276,6 @@ TEST(Identity, chains_longer_than_a_split_of_keys_are_no_exception) {
 }
 
 TEST(Identity, each_other_instruction_set_is_as_indifferent_to_slices_and_batches) {
-  REQUIRE_SHARED("fixtures/qwen3-gqa/model.safetensors");
   Random random(test_seed());
   for (const Isa isa : isas({Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kNeon, Isa::kOpenblas})) {
     for (const char* name : {"qwen3-gqa", "mistral-swa", "qwen2-bias"}) {

@@ -191,7 +191,7 @@ class ReferenceCopy {
   ReferenceCopy(std::string_view model, const std::vector<std::pair<std::string, int>>& tensors) {
     for (const char* name : {"config.json", "tokenizer.json", "model.safetensors"}) {
       const fs::path copy = folder_.path() / name;
-      fs::copy_file(shared_dir() / "fixtures" / model / name, copy);
+      fs::copy_file(fixtures_dir() / model / name, copy);
       fs::permissions(copy, fs::perms::owner_all);
     }
     add_tensors(folder_.path() / "model.safetensors", tensors);
@@ -210,7 +210,6 @@ class ReferenceCopy {
 };
 
 TEST(ModelLoad, a_tensor_that_a_layer_has_no_use_for_is_refused_by_name) {
-  REQUIRE_SHARED("fixtures/qwen3-gqa/model.safetensors");
   for (const char* name :
        {"model.layers.0.self_attn.q_proj.bias", "model.layers.99.mlp.x",
         "model.layers.1.self_attn.sinks", "model.layers.0.rotary_emb.inv_freqs"}) {
@@ -237,7 +236,6 @@ TEST(ModelLoad, a_tensor_that_a_layer_has_no_use_for_is_refused_by_name) {
 }
 
 TEST(ModelLoad, tensors_that_change_nothing_are_left_out) {
-  REQUIRE_SHARED("fixtures/qwen3-gqa/model.safetensors");
   const ReferenceCopy copy("qwen3-gqa", {{"model.layers.0.self_attn.rotary_emb.inv_freq", 8},
                                          {"model.rotary_emb.inv_freq", 8}});
   const auto model = copy.load();
@@ -245,7 +243,6 @@ TEST(ModelLoad, tensors_that_change_nothing_are_left_out) {
 }
 
 TEST(ModelLoad, a_head_beside_tied_embeddings_is_left_out) {
-  REQUIRE_SHARED("fixtures/qwen3-gqa/model.safetensors");
   ReferenceCopy copy("qwen3-gqa", {});
   copy.set("tie_word_embeddings", true);
   const auto model = copy.load();
@@ -325,12 +322,11 @@ TEST(RootKey, depends_on_all_that_k_and_v_depend_on) {
 }
 
 TEST(RootKey, one_changed_weight_changes_the_digest) {
-  REQUIRE_SHARED("fixtures/qwen3-gqa/model.safetensors");
   TemporaryFolder folder;
   for (const char* name : {"config.json", "tokenizer.json"}) {
-    fs::copy_file(shared_dir() / "fixtures/qwen3-gqa" / name, folder.path() / name);
+    fs::copy_file(fixtures_dir() / "qwen3-gqa" / name, folder.path() / name);
   }
-  std::string bytes = *read_file(shared_dir() / "fixtures/qwen3-gqa/model.safetensors", 64 << 20);
+  std::string bytes = *read_file(fixtures_dir() / "qwen3-gqa/model.safetensors", 64 << 20);
   std::set<Digest> digests;
   for (int i = 0; i < 3; ++i) {
     folder.write("model.safetensors", bytes);

@@ -34,8 +34,7 @@ void keep_worse(double& worst, double error) {
 }
 
 Json read_reference(const std::string& name) {
-  const auto folder = name == "demo" ? shared_dir() / "fixtures/demo" : model_dir(name);
-  const auto text = read_file(folder / "reference.json", 64 << 20);
+  const auto text = read_file(fixtures_dir() / name / "reference.json", 64 << 20);
   EXPECT_TRUE(text.ok());
   return text.ok() ? *parse_json(*text, "reference.json") : Json();
 }
@@ -121,7 +120,6 @@ void check_model(const std::string& name, Isa isa, const Share& share) {
 }
 
 TEST(Reference, tiny_models_agree_on_every_instruction_set) {
-  REQUIRE_SHARED("fixtures/qwen3-gqa/reference.json");
   for (const Isa isa : isas({Isa::kScalar, Isa::kAvx2, Isa::kAvx512, Isa::kNeon, Isa::kOpenblas})) {
     for (const std::string& name : fixture_models()) check_model(name, isa, {99, 99});
   }
@@ -134,14 +132,12 @@ TEST(Reference, families_agree_on_every_instruction_set) {
 }
 
 TEST(Reference, the_demo_model_agrees) {
-  REQUIRE_SHARED("fixtures/demo/reference.json");
   for (const Isa isa : isas({Isa::kAvx2, Isa::kAvx512, Isa::kNeon, Isa::kOpenblas})) {
     check_model("demo", isa, {99, 99});
   }
 }
 
 TEST(Reference, the_demo_model_agrees_on_the_scalar_kernels) {
-  REQUIRE_SHARED("fixtures/demo/reference.json");
   check_model("demo", Isa::kScalar, {1, 3});
 }
 

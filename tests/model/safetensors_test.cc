@@ -62,11 +62,9 @@ TEST(Safetensors, reads_entries_in_the_order_of_their_bytes) {
 }
 
 TEST(Safetensors, reads_the_fixtures) {
-  REQUIRE_SHARED("fixtures/qwen3-gqa/model.safetensors");
   for (const char* name :
        {"llama-mha", "llama3-rope", "mistral-swa", "qwen2-bias", "qwen3-gqa", "gguf-types/hf"}) {
-    const auto file =
-        MappedFile::open(testing::shared_dir() / "fixtures" / name / "model.safetensors");
+    const auto file = MappedFile::open(testing::fixtures_dir() / name / "model.safetensors");
     ASSERT_TRUE(file.ok());
     const auto entries = parse_safetensors_header(file->bytes());
     ASSERT_TRUE(entries.ok()) << name << entries.error().to_string();

@@ -31,7 +31,7 @@ inline const std::vector<std::string>& fixture_models() {
   return names;
 }
 
-// Models of tests/model/fixtures, which tests/model/reference made: one of each further family, and
+// Models that tests/model/reference made: one of each further family, and
 // more where a family has several ways; then ways of families that other fixtures are of.
 inline const std::vector<std::string>& family_models() {
   static const std::vector<std::string> names = {
@@ -42,9 +42,7 @@ inline const std::vector<std::string>& family_models() {
 
 // The folder of a fixture's weights.
 inline std::filesystem::path model_dir(const std::string& name) {
-  const auto own = std::filesystem::path(CASCADE_SOURCE_DIR) / "tests/model/fixtures" / name;
-  if (std::filesystem::exists(own)) return own;
-  return name == "demo" ? demo_model_dir() : shared_dir() / "fixtures" / name;
+  return name == "demo" ? demo_model_dir() : fixtures_dir() / name;
 }
 
 // The instruction sets that this machine can run; says so when one is missing.

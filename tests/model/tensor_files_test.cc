@@ -138,9 +138,8 @@ TEST(TensorFiles, opens_the_demo_model_of_three_shards) {
 }
 
 TEST(TensorFiles, opens_the_fixtures) {
-  REQUIRE_SHARED("fixtures");
   for (const char* name : {"llama-mha", "llama3-rope", "mistral-swa", "qwen2-bias", "qwen3-gqa"}) {
-    const auto files = TensorFiles::open(testing::shared_dir() / "fixtures" / name);
+    const auto files = TensorFiles::open(testing::fixtures_dir() / name);
     ASSERT_TRUE(files.ok()) << name << files.error().to_string();
     EXPECT_TRUE(files->find("model.embed_tokens.weight", Shape{2048, 64}).ok());
     EXPECT_TRUE(files->find("model.layers.2.mlp.down_proj.weight", Shape{64, 160}).ok());

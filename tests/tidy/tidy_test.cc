@@ -176,6 +176,16 @@ TEST(Tidy, tests_do_not_sleep) {
                   .none());
 }
 
+// What a fresh clone lacks is data of others only; tests that need more than that would be skipped.
+TEST(Tidy, tests_read_no_data_of_ours_from_beside_the_project) {
+  EXPECT_TRUE(find_matches(&SourceFile::text,
+                           "(shared_dir\\(\\) / |REQUIRE_SHARED\\()(?!\"corpora/|"
+                           "\"fixtures/templates|\"fixtures/gguf-vocab|\\(?relative)",
+                           "this belongs into tests/model/fixtures",
+                           [](const SourceFile& file) { return file.folder == "tests"; })
+                  .none());
+}
+
 TEST(Tidy, libraries_do_not_print) {
   const auto is_library = [](const SourceFile& file) {
     return file.folder != "tests" && file.folder != "bench" && !file.path.ends_with("/main.cc");

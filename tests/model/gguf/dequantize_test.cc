@@ -18,8 +18,7 @@ namespace {
 class GgufTypes : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(GgufTypes, values_are_those_of_the_reference) {
-  REQUIRE_SHARED("fixtures/gguf-types");
-  const auto base = shared_dir() / "fixtures" / "gguf-types" / (std::string("tiny-") + GetParam());
+  const auto base = fixtures_dir() / "gguf-types" / (std::string("tiny-") + GetParam());
   const auto files = GgufFiles::open(base.string() + ".gguf");
   ASSERT_TRUE(files.ok()) << files.error().to_string();
   const Json expected = read_json(base.string() + ".tensors.json");

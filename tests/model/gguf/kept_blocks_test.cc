@@ -86,7 +86,6 @@ class KeptBlocks : public ::testing::TestWithParam<Kept> {};
 // Rows of 64 and 160 weights, which are no whole groups of 128; rows of Q and K in another order;
 // an embedding that is the LM head, too.
 TEST_P(KeptBlocks, are_the_weights_of_the_file_to_the_last_bit) {
-  REQUIRE_SHARED("fixtures/llama-mha/model.safetensors");
   for (const char* name : {"llama-mha", "llama3-rope", "qwen2-bias"}) {
     SCOPED_TRACE(name);
     TemporaryFolder folder;
@@ -101,7 +100,6 @@ TEST_P(KeptBlocks, are_the_weights_of_the_file_to_the_last_bit) {
 
 // The same numbers, once taken over and once rounded again: the activations are rounded alike.
 TEST_P(KeptBlocks, give_logits_nearer_to_the_files_than_another_rounding_does) {
-  REQUIRE_SHARED("fixtures/qwen3-gqa/model.safetensors");
   const fs::path source = model_dir("qwen3-gqa");
   const PlainTensors tensors = read_tensors(source);
   TemporaryFolder folder;
@@ -121,7 +119,6 @@ TEST_P(KeptBlocks, give_logits_nearer_to_the_files_than_another_rounding_does) {
 
 // Neither packed weights nor pages of one are taken for those of the other.
 TEST_P(KeptBlocks, are_packed_once_and_found_again) {
-  REQUIRE_SHARED("fixtures/qwen3-gqa/model.safetensors");
   TemporaryFolder folder;
   TemporaryFolder state;
   const fs::path file = folder.path() / "model.gguf";
@@ -149,7 +146,6 @@ INSTANTIATE_TEST_SUITE_P(Blocks, KeptBlocks,
                          });
 
 TEST(MixedBlocks, of_four_bits_give_the_same_bits_in_int8_and_int4) {
-  REQUIRE_SHARED("fixtures/qwen3-gqa/model.safetensors");
   TemporaryFolder folder;
   const fs::path file = folder.path() / "model.gguf";
   write_gguf(model_dir("qwen3-gqa"), read_tensors(model_dir("qwen3-gqa")), kGgmlQ4_0, file);
@@ -162,7 +158,6 @@ TEST(MixedBlocks, of_four_bits_give_the_same_bits_in_int8_and_int4) {
 
 // Files of one type have some matrices in others. What is multiplied together is one matrix.
 TEST(MixedBlocks, are_taken_over_where_all_that_is_multiplied_together_can_be) {
-  REQUIRE_SHARED("fixtures/qwen3-gqa/model.safetensors");
   const fs::path source = model_dir("qwen3-gqa");
   const PlainTensors tensors = read_tensors(source);
   const auto type_of = [](const std::string& name) {

@@ -104,7 +104,6 @@ TEST(GgufModel, the_demo_model_in_bf16_is_the_demo_model) {
 class GgufFixture : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(GgufFixture, gives_the_bits_of_the_folder) {
-  REQUIRE_SHARED(std::string("fixtures/") + GetParam());
   const fs::path source = model_dir(GetParam());
   const PlainTensors tensors = read_tensors(source);
   TemporaryFolder folder;
@@ -134,8 +133,7 @@ INSTANTIATE_TEST_SUITE_P(Models, GgufFixture,
 
 // Files of the reference tool, and the folder that it made them of.
 TEST(GgufModel, files_of_another_tool_give_what_their_folder_gives) {
-  REQUIRE_SHARED("fixtures/gguf-types");
-  const fs::path fixtures = shared_dir() / "fixtures" / "gguf-types";
+  const fs::path fixtures = fixtures_dir() / "gguf-types";
   const auto folder = load_model(fixtures / "hf", {}, two_threads());
   ASSERT_TRUE(folder.ok()) << folder.error().to_string();
   for (const char* name : {"tiny-BF16.gguf", "tiny-F16.gguf", "tiny-Q8_0.gguf", "tiny-Q4_0.gguf",

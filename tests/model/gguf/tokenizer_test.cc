@@ -39,7 +39,7 @@ class GgufVocab : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(GgufVocab, texts_have_the_ids_of_the_reference) {
   REQUIRE_SHARED("fixtures/gguf-vocab");
-  const std::string path = (shared_dir() / "fixtures" / "gguf-vocab" / GetParam()).string();
+  const std::string path = (shared_dir() / "fixtures/gguf-vocab" / GetParam()).string();
   const auto text = load_model_text(path);
   ASSERT_TRUE(text.ok()) << text.error().to_string();
   auto inputs = split(*read_file(path + ".inp", 1 << 20), "\n__ggml_vocab_test__\n");
@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(Files, GgufVocab, ::testing::Values("gpt-2.gguf", "llam
 
 TEST(GgufTokenizer, sentence_piece_text_comes_back) {
   REQUIRE_SHARED("fixtures/gguf-vocab");
-  const auto text = load_model_text(shared_dir() / "fixtures" / "gguf-vocab" / "llama-spm.gguf");
+  const auto text = load_model_text(shared_dir() / "fixtures/gguf-vocab/llama-spm.gguf");
   ASSERT_TRUE(text.ok());
   Random random(test_seed());
   for (int i = 0; i < 200; ++i) {

@@ -14,19 +14,16 @@ class TokenizerGolden : public ::testing::TestWithParam<const char*> {
   static std::filesystem::path tokenizer_path() {
     const std::string name = GetParam();
     return name == "demo" ? demo_model_dir() / "tokenizer.json"
-                          : shared_dir() / "fixtures" / name / "tokenizer.json";
+                          : fixtures_dir() / name / "tokenizer.json";
   }
-  static std::string golden_name() {
-    return std::string("fixtures/") + GetParam() + "/tokenizer_golden.json";
-  }
+  static Json golden() { return read_json(fixtures_dir() / GetParam() / "tokenizer_golden.json"); }
 };
 
 TEST_P(TokenizerGolden, ids_and_texts_equal_the_reference) {
-  REQUIRE_SHARED(golden_name());
   const Tokenizer tokenizer = load_tokenizer(read_json(tokenizer_path()));
-  const Json golden = read_json(shared_dir() / golden_name());
-  ASSERT_GE(golden.size(), 50u);
-  for (const Json& entry : golden) {
+  const Json entries = golden();
+  ASSERT_GE(entries.size(), 50u);
+  for (const Json& entry : entries) {
     const auto text = entry.at("text").get<std::string>();
     SCOPED_TRACE(Json(text).dump());
     const auto ids = entry.at("ids").get<Ids>();
@@ -42,10 +39,9 @@ TEST_P(TokenizerGolden, ids_and_texts_equal_the_reference) {
 
 // Text in which no added token is spelled has the same ids whoever wrote it.
 TEST_P(TokenizerGolden, trust_does_not_matter_for_ordinary_text) {
-  REQUIRE_SHARED(golden_name());
   const Tokenizer tokenizer = load_tokenizer(read_json(tokenizer_path()));
   size_t compared = 0;
-  for (const Json& entry : read_json(shared_dir() / golden_name())) {
+  for (const Json& entry : golden()) {
     const auto text = entry.at("text").get<std::string>();
     if (text.find('<') != std::string::npos) continue;
     EXPECT_EQ(encode(tokenizer, text, false), entry.at("ids").get<Ids>()) << text;
@@ -54,9 +50,25 @@ TEST_P(TokenizerGolden, trust_does_not_matter_for_ordinary_text) {
   EXPECT_GE(compared, 50u);
 }
 
+// Texts of some length: the documents of this project.
+TEST_P(TokenizerGolden, documents_come_back) {
+  const Tokenizer tokenizer = load_tokenizer(read_json(tokenizer_path()));
+  size_t compared = 0;
+  const std::filesystem::path source = CASCADE_SOURCE_DIR;
+  for (const auto& folder : {source, source / "docs"}) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      if (entry.path().extension() != ".md") continue;
+      const auto text = read_file(entry.path(), size_t{16} << 20);
+      ASSERT_TRUE(text.ok());
+      EXPECT_EQ(tokenizer.decode(encode(tokenizer, *text), false), *text) << entry.path();
+      compared += text->size();
+    }
+  }
+  EXPECT_GE(compared, 100'000u);
+}
+
 TEST_P(TokenizerGolden, held_out_text_comes_back) {
   REQUIRE_SHARED("corpora/heldout.txt");
-  REQUIRE_SHARED(golden_name());
   const Tokenizer tokenizer = load_tokenizer(read_json(tokenizer_path()));
   const auto text = read_file(shared_dir() / "corpora/heldout.txt", size_t{16} << 20);
   ASSERT_TRUE(text.ok());
