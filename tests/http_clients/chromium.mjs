@@ -15,11 +15,11 @@ export class Chromium {
   #rest = "";
 
   constructor() {
-    // In a container there is no sandbox within the sandbox.
-    const more = process.getuid() === 0 ? ["--no-sandbox"] : [];
     this.#child = spawn(process.env.CHROMIUM, ["--headless=new", "--remote-debugging-pipe",
       `--user-data-dir=${this.#folder}`, "--no-first-run", "--disable-gpu",
-      "--disable-dev-shm-usage", "--hide-scrollbars", ...more, "about:blank"],
+      "--disable-dev-shm-usage", "--hide-scrollbars",
+      // Chromium's sandbox needs rights that root and containers do not give it. The pages are ours.
+      "--no-sandbox", "about:blank"],
     { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
     this.#child.stdio[4].setEncoding("utf8").on("data", (text) => this.#receive(text));
     this.#child.on("exit", (code) => {

@@ -1,6 +1,6 @@
 // The dashboard in headless Chromium: it generates, pins and deletes, shows hostile text as text,
 // and asks for a key. CASCADE_SCREENSHOT=FILE writes what it looks like.
-// Needs Chromium: scripts/test-node says where it is.
+// Needs Chromium: scripts/test-node says where it is, scripts/install-node-packages installs it.
 import assert from "node:assert/strict";
 import { writeFileSync } from "node:fs";
 import { after, before, test } from "node:test";
