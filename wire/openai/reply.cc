@@ -72,10 +72,17 @@ OrderedJson encode_timings(const wire::Final& final) {
   return result;
 }
 
+void add_missing(OrderedJson& reply, const wire::Final& final) {
+  for (const wire::MissingChunk& missing : final.missing) {
+    reply["missing"].push_back({{"id", missing.id}, {"reason", missing.reason}});
+  }
+}
+
 void add_work(OrderedJson& reply, std::span<const Answer> answers) {
   for (size_t i = 0; i < answers.size(); ++i) {
     OrderedJson& holder = answers.size() == 1 ? reply : reply["choices"][i];
     holder["timings"] = encode_timings(answers[i].final);
+    add_missing(holder, answers[i].final);
     const std::string& output = answers[i].final.output_chunk_id;
     if (!output.empty()) holder["output_id"] = output;
   }

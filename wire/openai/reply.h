@@ -25,6 +25,9 @@ OrderedJson encode_usage(const wire::Usage& usage);
 
 // Milliseconds, as llama.cpp's server names them, and ours.
 OrderedJson encode_timings(const wire::Final& final);
+// Sets "missing" of `reply` to what the answer was made without, if there is anything:
+// [{"id","reason"}].
+void add_missing(OrderedJson& reply, const wire::Final& final);
 
 // Adds what each answer took (timings) and its output_id, if there is one: to a reply with one
 // choice, or else to each choice.

@@ -275,6 +275,7 @@ std::string encode_response(const ReplyContext& context, const ResponseCall& cal
                                                     call.tools, call.parallel_tool_calls, logprobs),
                                        encode_response_usage(final.usage));
   object["timings"] = encode_timings(final);
+  add_missing(object, final);
   return json_text(object);
 }
 
