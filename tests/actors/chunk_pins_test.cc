@@ -1,6 +1,8 @@
 // Pins and priorities: which pages stay, how many may, and what happens before they are there.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/actors/scheduler_world.h"
 
 namespace cascade {
@@ -138,6 +140,59 @@ TEST(Pins, of_a_system_prompt_prefill_what_its_conversations_begin_with) {
       cold.one<wire::Final>(cold.send(ask({system_text(kSystem), query_text("2+2?")})));
   EXPECT_EQ(final.token_ids, expected.token_ids);
   EXPECT_EQ(final.logprobs, expected.logprobs);
+}
+
+// Under lru a context is the first to go: nobody asked for it since.
+TEST(Pins, of_a_context_keep_the_pages_of_every_prompt_that_has_it) {
+  for (const bool pinned_before : {true, false}) {
+    SchedulerOptions options;
+    options.eviction = EvictionPolicy::kLru;
+    SchedulerWorld world(options, 40);
+    std::string notes = "Notes of the meeting:";
+    for (int i = 0; i < 30; ++i) notes += " Ana has " + std::to_string(i) + " plums.";
+    const Chunk context =
+        world.one<wire::ChunkReply>(world.send(wire::ChunkPut{ChunkType::kContext, notes})).chunk;
+    const auto ask_about = [&](const std::string& question) {
+      auto request = ask({{ChunkType::kContext, context.id, ""}, query_text(question)});
+      request.max_tokens = 1;
+      return world.one<wire::Final>(world.send(request)).usage;
+    };
+    if (pinned_before) world.one<wire::ChunkReply>(world.send(pin(context.id)));
+    ask_about("How many plums has Ana?");
+    if (!pinned_before) world.one<wire::ChunkReply>(world.send(pin(context.id)));
+    EXPECT_EQ(world.chunk(context.id).kv_state, KvState::kReady);
+    const int64_t pinned = stats(world).pages_pinned;
+    EXPECT_GT(pinned, 2);
+    ask_about("Who has plums?");  // shares all pages but the last, of which one is enough
+    EXPECT_EQ(stats(world).pages_pinned, pinned);
+    fill(world);
+    const auto text = static_cast<int64_t>(context.token_ids.size());
+    EXPECT_GE(ask_about("Has Ana any pears?").reused_tokens, text);
+    wire::ChunkUpdate unpin = pin(context.id);
+    unpin.pinned = false;
+    world.one<wire::ChunkReply>(world.send(unpin));
+    EXPECT_EQ(stats(world).pages_pinned, 0);
+    EXPECT_EQ(world.chunk(context.id).kv_state, KvState::kNone);
+  }
+}
+
+TEST(Pins, of_a_context_without_room_are_told_in_the_status) {
+  SchedulerOptions options;
+  options.max_pinned = 0.05;
+  SchedulerWorld world(options, 40);
+  std::string notes = "Notes:";
+  for (int i = 0; i < 30; ++i) notes += " Ana has " + std::to_string(i) + " plums.";
+  wire::ChunkPut put{ChunkType::kContext, notes};
+  put.pinned = true;
+  const Chunk context = world.one<wire::ChunkReply>(world.send(put)).chunk;
+  auto request = ask({{ChunkType::kContext, context.id, ""}, query_text("How many?")});
+  request.max_tokens = 1;
+  world.one<wire::Final>(world.send(request));
+  EXPECT_EQ(stats(world).pages_pinned, 0);
+  const auto warnings = world.status().warnings;
+  EXPECT_TRUE(std::ranges::any_of(warnings, [](const std::string& warning) {
+    return warning.find("--max-pinned has no room") != std::string::npos;
+  }));
 }
 
 TEST(Pins, of_stored_system_prompts_come_back_after_a_restart_of_the_scheduler) {
