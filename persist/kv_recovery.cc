@@ -34,6 +34,7 @@ Status KvStore::load_rows() {
   ASSIGN_OR_RETURN(const std::vector<KvFileRow> rows, table_.files());
   ASSIGN_OR_RETURN(const auto live, table_.live_bytes());
   ASSIGN_OR_RETURN(scrubs_, table_.scrubs());
+  scrubs_tried_ = scrubs_.size();
   scrubbed_.clear();
   const std::map<int64_t, File> before = std::exchange(files_, {});
   for (const KvFileRow& row : rows) {

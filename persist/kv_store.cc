@@ -221,7 +221,7 @@ uint64_t KvStore::bytes_on_disk() const {
 }
 
 bool KvStore::is_clean() const {
-  return scrubs_.empty() && std::ranges::none_of(files_, [&](const auto& file) {
+  return scrubbed_all_ && std::ranges::none_of(files_, [&](const auto& file) {
            return file.second.state == KvFileState::kRemoving &&
                   std::ranges::find(removed_files_, file.first) == removed_files_.end();
          });
@@ -304,7 +304,9 @@ void KvStore::committed() {
   for (auto& [number, file] : files_) file.bytes_committed = file.bytes;
   std::map<int64_t, std::unique_ptr<KvFile>> open;
   std::vector<Scrub> left;
-  for (const Scrub& scrub : scrubs_) {
+  scrubbed_all_ = true;
+  for (size_t i = 0; i < scrubs_.size(); ++i) {
+    const Scrub& scrub = scrubs_[i];
     const auto file = files_.find(scrub.file);
     if (file == files_.end() || file->second.state == KvFileState::kRemoving) continue;
     std::unique_ptr<KvFile>& handle = open[scrub.file];
@@ -318,9 +320,11 @@ void KvStore::committed() {
       file->second.dirty = true;
     } else {
       left.push_back(scrub);
+      scrubbed_all_ = scrubbed_all_ && i < scrubs_tried_;
     }
   }
   scrubs_ = std::move(left);
+  scrubs_tried_ = scrubs_.size();
   for (const auto& [number, file] : files_) {
     if (file.state != KvFileState::kRemoving ||
         std::ranges::find(removed_files_, number) != removed_files_.end()) {

@@ -114,8 +114,8 @@ class KvStore {
   // included, are overwritten or given back.
   Status remove(std::span<const Digest> keys);
 
-  // Whether the bytes of all pages that were removed, and committed, are gone. False if a call
-  // failed: that is tried again with the next commit, and at the next open().
+  // Whether the bytes of the pages that the last commit removed are gone. False if a call failed:
+  // that is tried again with the next commit, and at the next open().
   bool is_clean() const;
 
   // Moves the pages of files that are more than half empty to others, about `bytes_max` bytes at a
@@ -223,7 +223,9 @@ class KvStore {
   int64_t number_max_ = 0;     // of the files that are or were there
   bool folder_dirty_ = false;  // names are to be synchronised before the next commit
   std::vector<Move> moves_;
-  std::vector<Scrub> scrubs_;           // committed or about to be; not done yet
+  std::vector<Scrub> scrubs_;           // committed or about to be; not done yet, oldest first
+  size_t scrubs_tried_ = 0;             // so many of them by an earlier commit
+  bool scrubbed_all_ = true;            // of the last commit's
   std::vector<Scrub> scrubbed_;         // done, but not synchronised
   std::unique_ptr<KvFile> pass_file_;   // that a pass reads
   std::vector<int64_t> removed_files_;  // deleted, but not synchronised

@@ -1,17 +1,15 @@
+// A map and a list.
 #include "actors/scheduler/erasures.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "base/check.h"
-
 namespace cascade {
 
 Erasure& Erasures::begin(const StoredName& chunk, Removal why) {
-  const auto [place, is_new] = erasures_.try_emplace(chunk);
-  CHECK(is_new);  // ids are random, and a chunk is removed once
-  place->second.why = why;
-  return place->second;
+  Erasure& erasure = erasures_[chunk];
+  erasure.why = why;
+  return erasure;
 }
 
 Erasure* Erasures::find(const StoredName& chunk) {

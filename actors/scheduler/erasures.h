@@ -44,7 +44,8 @@ struct ErasureReply {
 // One thread.
 class Erasures {
  public:
-  // The removal of a chunk begins. Precondition: it is not under way.
+  // The removal of a chunk begins, or begins again: one that a store which was restarted gave out
+  // once more.
   Erasure& begin(const StoredName& chunk, Removal why);
   // nullptr if the chunk is not being removed.
   Erasure* find(const StoredName& chunk);
