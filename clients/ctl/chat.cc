@@ -2,7 +2,6 @@
 #include "clients/ctl/chat.h"
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/utf8.h"
 #include "clients/cpp/endpoint.h"
@@ -14,17 +13,10 @@
 #include "clients/ctl/stream_printer.h"
 #include "clients/ctl/terminal_text.h"
 #include "clients/ctl/usage_text.h"
+#include "clients/ctl/word_wrap.h"
 
 namespace cascade::ctl {
 namespace {
-
-// "12" -> 12; 0 for what is no number.
-size_t number_in(const std::string& text) {
-  size_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, problem] = std::from_chars(text.data(), end, number);
-  return problem == std::errc() && stop == end ? number : 0;
-}
 
 constexpr const char* kChunksGone =
     "The chunks of the earlier turns are gone (deleted, expired, or of another state directory): "
@@ -41,6 +33,11 @@ ChatSession::ChatSession(client::Client& client, Screen& screen, ChatSettings se
     : client_(client),
       screen_(screen),
       settings_(std::move(settings)),
+      conversation_(settings_.retain == Retain::kNever ? Conversation::Turns::kText
+                                                       : Conversation::Turns::kOutputs,
+                    settings_.params.session),
+      retention_(client, screen, settings_.retain, settings_.params.output_ttl_ms, settings_.ask),
+      numbered_(client),
       thoughts_(settings_.interactive ? Thoughts::kShown : Thoughts::kHidden) {
   conversation_.set_system(settings_.system);
 }
@@ -59,6 +56,11 @@ bool ChatSession::enter(const std::string& entry) {
   if (command->verb == ChatVerb::kBye) return false;
   run(*command);
   return true;
+}
+
+void ChatSession::end() {
+  const Status ended = retention_.end_conversation();
+  if (!ended.ok()) fail(ended.error());
 }
 
 void ChatSession::fail(const Error& error) {
@@ -82,14 +84,14 @@ void ChatSession::run(const ChatCommand& command) {
       conversation_.set_query(command.argument);
       return remark("/infer answers it");
     case ChatVerb::kInfer: return infer();
-    case ChatVerb::kOutput: return list_outputs();
+    case ChatVerb::kOutput: return list_outputs(command.argument);
     case ChatVerb::kUseOutput: return use_output(command.argument);
     case ChatVerb::kContinue: return continue_from(command.argument);
     case ChatVerb::kDeleteOutput: return delete_output(command.argument);
     case ChatVerb::kChunks: return list_chunks();
     case ChatVerb::kStats: return show_stats();
     case ChatVerb::kThink: return set_thinking(command.argument);
-    case ChatVerb::kClear: conversation_.clear(); return remark("new conversation");
+    case ChatVerb::kClear: return begin_anew();
     case ChatVerb::kHelp: return show_help();
   }
 }
@@ -97,7 +99,7 @@ void ChatSession::run(const ChatCommand& command) {
 void ChatSession::infer() {
   Result<client::Generation> result = generate();
   if (!result.ok() && is_missing_chunk(result.error()) && conversation_.chunks_are_gone()) {
-    screen_.err << screen_.style.dim(kChunksGone) << std::endl;
+    print_note(screen_, kChunksGone);
     result = generate();
   }
   if (!result.ok()) return fail(result.error());
@@ -107,7 +109,7 @@ void ChatSession::infer() {
 Result<client::Generation> ChatSession::generate() {
   wire::GenerateRequest request = settings_.params;
   RETURN_IF_ERROR(conversation_.compose(request));
-  request.retain_output = true;
+  retention_.apply(request);
   clear_interrupt();
   const InterruptGuard guard;
   StreamPrinter printer(screen_, thoughts_ == Thoughts::kShown);
@@ -122,30 +124,55 @@ Result<client::Generation> ChatSession::generate() {
 }
 
 void ChatSession::finish_turn(const client::Generation& generation) {
-  if (screen_.json) print_json(screen_, to_json_object(generation));
-  remark("(" + usage_text(generation, generation.finish_reason != "stop") + ")");
-  if (!generation.output_chunk_id.empty()) {
-    const bool keep = generation.think_policy == ThinkPolicy::kKeep;
-    conversation_.answered(generation.output_chunk_id,
-                           {.role = "assistant",
-                            .content = generation.text,
-                            .reasoning = keep ? generation.reasoning : ""});
-  } else if (generation.finish_reason != "cancelled") {
-    fail({ErrorCode::kInternal, "output", "was not kept, so later turns will not know of it"});
+  const bool cancelled = generation.finish_reason == "cancelled";
+  const std::string& id = generation.output_chunk_id;
+  const std::string& session = conversation_.session();
+  if (screen_.json) {
+    OrderedJson line = to_json_object(generation);
+    if (!session.empty() && !id.empty() && !cancelled) line["session"] = session;
+    print_json(screen_, line);
   }
+  remark("(" + usage_text(generation, generation.finish_reason != "stop") + ")");
+  if (!id.empty()) retention_.made(id);
+  const bool wanted = retention_.retain() != Retain::kNever;
+  if (cancelled && (id.empty() || !session.empty())) return;  // no turn
+  if (id.empty() && wanted) {
+    fail({ErrorCode::kInternal, "output", "was not kept, so later turns will not know of it"});
+    return;
+  }
+  const bool keep = generation.think_policy == ThinkPolicy::kKeep;
+  conversation_.answered(id, {.role = "assistant",
+                              .content = generation.text,
+                              .reasoning = keep ? generation.reasoning : ""});
 }
 
-Status ChatSession::number_outputs() {
-  ASSIGN_OR_RETURN(numbered_, client_.get_retained_sequences());
-  std::reverse(numbered_.begin(), numbered_.end());  // so that a number stays when others come
-  return {};
+// Those of the session are the daemon's.
+Result<std::vector<std::string>> ChatSession::conversation_outputs() {
+  std::vector<std::string> ids;
+  if (!conversation_.session().empty()) {
+    const Result<wire::SessionReply> session = client_.get_session(conversation_.session());
+    const bool begun = session.ok() || session.error().code != ErrorCode::kNotFound;
+    if (begun && !session.ok()) return session.error();
+    if (begun) {
+      for (const SessionTurn& turn : session->turns) ids.push_back(turn.output_id);
+    }
+  }
+  for (std::string& id : conversation_.outputs()) ids.push_back(std::move(id));
+  return ids;
 }
 
-void ChatSession::list_outputs() {
-  const Status numbered = number_outputs();
+void ChatSession::list_outputs(const std::string& whose) {
+  if (!whose.empty() && whose != "all") {
+    return fail(invalid_argument("/output", "must be followed by nothing, or by all"));
+  }
+  const Result<std::vector<std::string>> ids = conversation_outputs();
+  if (!ids.ok()) return fail(ids.error());
+  using Whose = NumberedOutputs::Whose;
+  const Status numbered =
+      numbered_.number(whose.empty() ? Whose::kConversation : Whose::kAll, *ids);
   if (!numbered.ok()) return fail(numbered.error());
-  const Ids ids = screen_.terminal ? Ids::kShort : Ids::kWhole;
-  print_list(numbered_, render_outputs(numbered_, ids, screen_.style));
+  const Ids shown = screen_.terminal ? Ids::kShort : Ids::kWhole;
+  print_list(numbered_.list(), render_outputs(numbered_.list(), shown, screen_.style));
 }
 
 void ChatSession::list_chunks() {
@@ -159,36 +186,35 @@ void ChatSession::list_chunks() {
 void ChatSession::print_list(const std::vector<client::ChunkInfo>& chunks,
                              const std::string& table) {
   if (screen_.json) return print_json(screen_, json_of_list(chunks));
-  if (chunks.empty()) return remark("none");
+  if (chunks.empty()) {
+    const bool never = retention_.retain() == Retain::kNever;
+    return remark(never ? "none; answers are not kept (--retain never)" : "none");
+  }
   screen_.out << table << std::flush;
 }
 
-// `which`: a number of the last list, or an id or its beginning. The output exists.
 Result<Chunk> ChatSession::find_output(const std::string& which) {
-  const size_t number = number_in(which);
-  std::string id = which;
-  if (number > numbered_.size()) RETURN_IF_ERROR(number_outputs());
-  if (number > numbered_.size()) {
-    return not_found(
-        which, "there are " + std::to_string(numbered_.size()) + " outputs; /output lists them");
-  }
-  if (number > 0) id = numbered_[number - 1].chunk.id;
-  ASSIGN_OR_RETURN(Chunk chunk, client_.get_chunk(id));
-  if (chunk.type == ChunkType::kOutput) return chunk;
-  return invalid_argument(which, "is no output");
+  ASSIGN_OR_RETURN(const std::vector<std::string> ids, conversation_outputs());
+  return numbered_.find(which, ids);
 }
 
 void ChatSession::use_output(const std::string& which) {
   const Result<Chunk> output = find_output(which);
   if (!output.ok()) return fail(output.error());
   const bool added = conversation_.add_output(turn_of(*output));
-  remark(added ? "added to the conversation" : "is part of the conversation already");
+  const bool session = !conversation_.session().empty();
+  remark(!added    ? "is part of the conversation already"
+         : session ? "added to the next turn; a session is its own turns alone"
+                   : "added to the conversation");
 }
 
 void ChatSession::continue_from(const std::string& which) {
   const Result<Chunk> output = find_output(which);
   if (!output.ok()) return fail(output.error());
+  end();
+  const std::string left = conversation_.session();
   conversation_.go_on_from(output->id);
+  if (!left.empty()) remark("no turns of session " + left + " from here on");
   remark("the conversation goes on behind " + output->id);
 }
 
@@ -198,7 +224,15 @@ void ChatSession::delete_output(const std::string& which) {
   const Status released = client_.release_retained_sequence(output->id);
   if (!released.ok()) return fail(released.error());
   conversation_.remove_output(output->id);
+  retention_.deleted(output->id);
   remark("deleted " + output->id);
+}
+
+void ChatSession::begin_anew() {
+  end();
+  const std::string left = conversation_.session();
+  conversation_.clear();
+  remark(left.empty() ? "new conversation" : "new conversation, which is not session " + left);
 }
 
 void ChatSession::show_stats() {
@@ -219,12 +253,13 @@ void ChatSession::set_thinking(const std::string& mode) {
 
 void ChatSession::show_help() {
   if (screen_.json) return print_json(screen_, OrderedJson{{"help", chat_help()}});
-  screen_.out << chat_help() << std::flush;
+  screen_.out << wrapped_columns(chat_help(), screen_.style.columns()) << std::flush;
 }
 
 void ChatSession::remark(const std::string& text) {
   if (!settings_.interactive) return;
-  screen_.out << screen_.style.dim(one_line(text)) << std::endl;
+  const std::string lines = wrapped(one_line(text), screen_.style.columns());
+  screen_.out << screen_.style.dim(lines) << std::endl;
 }
 
 std::vector<std::string> ChatSession::output_ids() {

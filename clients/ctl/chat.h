@@ -6,6 +6,8 @@
 
 #include "clients/cpp/client.h"
 #include "clients/ctl/chat_command.h"
+#include "clients/ctl/chat_outputs.h"
+#include "clients/ctl/chat_retention.h"
 #include "clients/ctl/conversation.h"
 #include "clients/ctl/line_source.h"
 #include "clients/ctl/screen.h"
@@ -13,17 +15,21 @@
 namespace cascade::ctl {
 
 struct ChatSettings {
-  // Sampling, limits and think policy of every turn; its prompt is ignored.
+  // Sampling, limits and think policy of every turn, the session, and how long outputs live; its
+  // prompt is ignored.
   client::GenerateParams params;
   std::string system;
   // A person types: results are followed by remarks, thoughts are shown, a failed command does not
   // count for the exit code.
   bool interactive = false;
+  // What is kept of the answers; kAsk only if `ask` is there. A session keeps its turns: kAlways.
+  Retain retain = Retain::kAlways;
+  Ask ask;
 };
 
-// One conversation. Errors are printed; nothing ends the chat but its commands. It keeps the text
-// of its turns: if the daemon has lost their chunks, one line on Screen::err says so and the turns
-// are sent as text.
+// One conversation after the other. Errors are printed; nothing ends the chat but its commands. It
+// keeps the text of its turns: if the daemon has lost their chunks, one line on Screen::err says so
+// and the turns are sent as text.
 class ChatSession {
  public:
   // `client` and `screen` must outlive the session.
@@ -31,6 +37,10 @@ class ChatSession {
 
   // Does what an entry says (chat_command.h). Returns false for /bye.
   bool enter(const std::string& entry);
+  // The conversation is over (chat_retention.h). Call once, when nothing more is entered.
+  void end();
+  // Says something beside the results, if a person types.
+  void remark(const std::string& text);
   // Prints an error and remembers that there was one.
   void fail(const Error& error);
   // kExitOk if nothing failed; kExitUnreachable if the daemon was not reached (run.h).
@@ -45,31 +55,30 @@ class ChatSession {
   void infer();
   Result<client::Generation> generate();
   void finish_turn(const client::Generation& generation);
-  void list_outputs();
+  void list_outputs(const std::string& whose);
+  Result<std::vector<std::string>> conversation_outputs();
   void list_chunks();
   void use_output(const std::string& which);
   void continue_from(const std::string& which);
   void delete_output(const std::string& which);
+  void begin_anew();
   void show_stats();
   void show_help();
   void set_thinking(const std::string& mode);
   Result<Chunk> find_output(const std::string& which);
-  Status number_outputs();
   void print_list(const std::vector<client::ChunkInfo>& chunks, const std::string& table);
-  void remark(const std::string& text);
-
   client::Client& client_;
   Screen& screen_;
   ChatSettings settings_;
   Conversation conversation_;
+  ChatRetention retention_;
+  NumberedOutputs numbered_;
   Thoughts thoughts_;
-  // The outputs as the last /output numbered them, oldest first: what the N of commands means.
-  std::vector<client::ChunkInfo> numbered_;
   int exit_code_ = 0;
 };
 
-// Feeds the session with entries of `lines` until they end, /bye, or (not interactive) Ctrl-C.
-// Returns the exit code (run.h).
+// Feeds the session with entries of `lines` until they end, /bye, or (not interactive) Ctrl-C, and
+// ends it. Returns the exit code (run.h).
 int run_chat(ChatSession& session, LineSource& lines, bool interactive);
 
 }  // namespace cascade::ctl

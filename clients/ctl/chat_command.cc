@@ -25,10 +25,11 @@ constexpr std::array<Command, 18> kCommands = {{
     {"/context", ChatVerb::kContext, Argument::kRequired, "TEXT", "add a text to the next turn"},
     {"/query", ChatVerb::kQuery, Argument::kRequired, "TEXT", "set the question for /infer"},
     {"/infer", ChatVerb::kInfer, Argument::kNone, "", "answer the question"},
-    {"/output", ChatVerb::kOutput, Argument::kNone, "", "list the outputs"},
-    {"/outputs", ChatVerb::kOutput, Argument::kNone, "", ""},
+    {"/output", ChatVerb::kOutput, Argument::kOptional, "[all]",
+     "list the outputs of this conversation; all: everybody's"},
+    {"/outputs", ChatVerb::kOutput, Argument::kOptional, "", ""},
     {"/use-output", ChatVerb::kUseOutput, Argument::kRequired, "N|ID",
-     "add an output to the conversation"},
+     "add an output to the conversation; N is its number in the last list"},
     {"/continue", ChatVerb::kContinue, Argument::kRequired, "N|ID",
      "go on with the conversation that an output ended"},
     {"/delete-output", ChatVerb::kDeleteOutput, Argument::kRequired, "N|ID",
@@ -54,11 +55,24 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
 }
 
+// `text` without empty lines around it. A single line loses its indentation, too.
+std::string message(std::string_view text) {
+  const std::string_view inner = trimmed(text);
+  if (inner.find('\n') == std::string_view::npos) return std::string(inner);
+  const size_t line = text.find_last_of('\n', static_cast<size_t>(inner.data() - text.data()));
+  const size_t begin = line == std::string_view::npos ? 0 : line + 1;
+  return std::string(text.substr(begin, text.find_last_not_of(kSpace) - begin + 1));
+}
+
 const Command* find_command(std::string_view name) {
   for (const Command& command : kCommands) {
     if (command.name == name) return &command;
   }
   return nullptr;
+}
+
+bool takes_text(const Command& command) {
+  return command.argument_name == "TEXT";
 }
 
 std::vector<std::string> starting_with(std::string_view word, std::vector<std::string> choices) {
@@ -72,7 +86,7 @@ std::vector<std::string> starting_with(std::string_view word, std::vector<std::s
 Result<ChatCommand> parse_chat_line(std::string_view line) {
   const std::string_view text = trimmed(line);
   if (text.empty()) return ChatCommand{ChatVerb::kNothing, ""};
-  if (text[0] != '/') return ChatCommand{ChatVerb::kText, std::string(text)};
+  if (text[0] != '/') return ChatCommand{ChatVerb::kText, message(line)};
   if (text.rfind("//", 0) == 0) return ChatCommand{ChatVerb::kText, std::string(text.substr(1))};
   const size_t name_end = std::min(text.find_first_of(kSpace), text.size());
   const std::string name(text.substr(0, name_end));
@@ -90,15 +104,35 @@ Result<ChatCommand> parse_chat_line(std::string_view line) {
   return ChatCommand{command->verb, std::string(argument)};
 }
 
+std::optional<std::string> command_of_word(std::string_view line) {
+  const std::string_view word = trimmed(line);
+  if (word == "exit" || word == "quit" || word == "help") return "/" + std::string(word);
+  return std::nullopt;
+}
+
+std::optional<std::string> message_of_paste(std::string_view text) {
+  const std::string_view inner = trimmed(text);
+  if (inner.find('\n') == std::string_view::npos) return std::nullopt;
+  const Command* command = find_command(inner.substr(0, inner.find_first_of(kSpace)));
+  if (command != nullptr && takes_text(*command)) return std::nullopt;
+  if (inner[0] == '/') return "/" + std::string(inner);
+  return std::string(text);
+}
+
 std::string chat_help() {
   std::string out =
-      "Text is a turn of the conversation; \"\"\" begins and ends text of many lines.\n";
+      "Text is a turn of the conversation; \"\"\" begins and ends text of many lines, and what is "
+      "pasted "
+      "is one text, sent by Enter.\n";
   for (const Command& command : kCommands) {
     if (command.help.empty()) continue;
     const std::string usage = std::string(command.name) + " " + std::string(command.argument_name);
     out += "  " + padded(usage, 22, false) + " " + std::string(command.help) + "\n";
   }
-  return out + "Ctrl-C stops an answer. A text that begins with / is written with //.\n";
+  return out +
+         "exit, quit and help, typed alone, do what /exit, /quit and /help do; \"\"\"exit\"\"\" "
+         "sends the "
+         "word. Ctrl-C stops an answer. A text that begins with / is written with //.\n";
 }
 
 std::vector<std::string> completions(std::string_view line,
@@ -118,6 +152,7 @@ std::vector<std::string> completions(std::string_view line,
   const std::string_view word = line.substr(begin);
   if (word.find_first_of(kSpace) != std::string_view::npos) return {};  // it has its argument
   if (command->verb == ChatVerb::kThink) return starting_with(word, {"on", "off", "hide"});
+  if (command->verb == ChatVerb::kOutput) return starting_with(word, {"all"});
   if (command->argument_name == "N|ID") return starting_with(word, output_ids);
   return {};
 }

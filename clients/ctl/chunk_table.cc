@@ -8,12 +8,14 @@
 #include "clients/ctl/holder_text.h"
 #include "clients/ctl/table.h"
 #include "clients/ctl/units.h"
+#include "clients/ctl/word_wrap.h"
 
 namespace cascade::ctl {
 namespace {
 
 constexpr int kPreviewColumns = 48;
 constexpr int kSnippetColumns = 100;  // about a dozen words
+constexpr int kTextColumnsMin = 12;   // of both, on a narrow terminal
 // Behind "output_" or "chunk_": 32 bits tell some thousand chunks apart.
 constexpr size_t kShortDigits = 8;
 
@@ -29,7 +31,7 @@ std::string with_newline(std::string text) {
 
 std::string section(const char* title, const std::string& text, const Style& style) {
   if (text.empty()) return "";
-  return "\n" + style.dim(title) + "\n" + with_newline(sanitized(text));
+  return "\n" + style.dim(title) + "\n" + with_newline(wrapped(sanitized(text), style.columns()));
 }
 
 void add_generation(Facts& facts, const GenerationRecord& record) {
@@ -65,7 +67,7 @@ std::string render_outputs(const std::vector<client::ChunkInfo>& outputs, Ids id
                     {shown_id(info.chunk.id, ids), Ink::kDim}});
   }
   return render_table({{"#", Align::kRight},
-                       {"Preview", Align::kLeft, kPreviewColumns},
+                       {"Preview", Align::kLeft, kPreviewColumns, kTextColumnsMin},
                        {"Tokens", Align::kRight},
                        {"Memory", Align::kRight},
                        {"ID"}},
@@ -90,7 +92,7 @@ std::string render_chunks(const std::vector<client::ChunkInfo>& chunks, Ids ids,
   }
   std::vector<Column> columns = {{"Kind"},
                                  {"Type"},
-                                 {"Preview", Align::kLeft, kPreviewColumns},
+                                 {"Preview", Align::kLeft, kPreviewColumns, kTextColumnsMin},
                                  {"Tokens", Align::kRight},
                                  {"Memory", Align::kRight},
                                  {"KV"},
@@ -108,8 +110,9 @@ std::string render_hits(const std::vector<wire::ChunkSearchHit>& hits, Ids ids,
                     {hit.name},
                     {hit.snippet}});
   }
-  return render_table({{"ID"}, {"Type"}, {"Name"}, {"Snippet", Align::kLeft, kSnippetColumns}},
-                      rows, style);
+  return render_table(
+      {{"ID"}, {"Type"}, {"Name"}, {"Snippet", Align::kLeft, kSnippetColumns, kTextColumnsMin}},
+      rows, style);
 }
 
 std::string render_chunk(const Chunk& chunk, const Style& style) {

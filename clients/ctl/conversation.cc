@@ -38,6 +38,7 @@ void Conversation::go_on_from(const std::string& id) {
 Status Conversation::compose(wire::GenerateRequest& request) const {
   if (query_.empty()) return invalid_argument("/infer", "there is no question: /query TEXT first");
   request.previous_output = previous_;
+  request.session = session_;
   if (as_text_) {
     request.messages = messages();
   } else {
@@ -75,12 +76,21 @@ std::string Conversation::user_message() const {
 
 bool Conversation::chunks_are_gone() {
   if (as_text_ || turns_.empty()) return false;
+  if (!session_.empty()) {
+    turns_.clear();
+    return false;
+  }
   as_text_ = true;
   return true;
 }
 
 void Conversation::answered(const std::string& id, ChatMessage answer) {
-  turns_.push_back({id, user_message(), std::move(answer)});
+  if (session_.empty()) {
+    turns_.push_back({id, user_message(), std::move(answer)});
+    if (id.empty()) as_text_ = true;
+  } else {
+    turns_.clear();
+  }
   contexts_.clear();
   query_.clear();
 }
@@ -90,7 +100,17 @@ void Conversation::clear() {
   turns_.clear();
   contexts_.clear();
   query_.clear();
-  as_text_ = false;
+  session_.clear();
+  as_text_ = turns_are_ == Turns::kText;
+}
+
+std::vector<std::string> Conversation::outputs() const {
+  std::vector<std::string> ids;
+  if (!previous_.empty()) ids.push_back(previous_);
+  for (const Turn& turn : turns_) {
+    if (!turn.id.empty()) ids.push_back(turn.id);
+  }
+  return ids;
 }
 
 }  // namespace cascade::ctl

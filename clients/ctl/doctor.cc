@@ -13,6 +13,7 @@
 #include "clients/ctl/diagnosis.h"
 #include "clients/ctl/run.h"
 #include "clients/ctl/terminal_text.h"
+#include "clients/ctl/word_wrap.h"
 #include "persist/state_directory.h"
 
 namespace cascade::ctl {
@@ -109,12 +110,14 @@ void print_findings(Screen& screen, const std::vector<Finding>& findings) {
   }
   for (const Finding& finding : findings) {
     const std::string level = name_of(finding.level);
-    const std::string padded = level + std::string(9 - level.size(), ' ');
+    constexpr int kLevelColumns = 9;
+    const std::string mark = padded(level, kLevelColumns, /*to_the_right=*/false);
     const Style& style = screen.style;
-    screen.out << (finding.level == Finding::Level::kProblem ? style.error(padded)
-                   : finding.level == Finding::Level::kHint  ? style.input(padded)
-                                                             : style.output(padded))
-               << one_line(finding.text) << '\n';
+    const std::string text = wrapped_behind(kLevelColumns, one_line(finding.text), style.columns());
+    screen.out << (finding.level == Finding::Level::kProblem ? style.error(mark)
+                   : finding.level == Finding::Level::kHint  ? style.input(mark)
+                                                             : style.output(mark))
+               << text << '\n';
   }
   screen.out << std::flush;
 }

@@ -1,4 +1,4 @@
-// The terminal: libedit, its history, Tab.
+// The terminal: libedit, its history, Tab, pastes.
 #include <fcntl.h>
 #include <histedit.h>
 #include <sys/stat.h>
@@ -10,9 +10,14 @@
 #include <cwchar>
 #include <filesystem>
 
+#include "base/utf8.h"
 #include "clients/ctl/interrupt.h"
 #include "clients/ctl/line_source.h"
+#include "clients/ctl/pasted_text.h"
+#include "clients/ctl/terminal_signals.h"
 #include "clients/ctl/terminal_text.h"
+#include "clients/ctl/terminal_window.h"
+#include "clients/ctl/word_wrap.h"
 
 namespace cascade::ctl {
 namespace {
@@ -42,6 +47,26 @@ std::string common_beginning(const std::vector<std::string>& words) {
   return std::string(first.begin(), shared.first);
 }
 
+// On which row below the first a cursor stands behind `shown`, if rows have `columns` columns and
+// the terminal wraps them.
+int row_behind(std::string_view shown, int columns) {
+  constexpr int kTabColumns = 8;
+  int row = 0;
+  int column = 0;
+  for (size_t i = 0; i < shown.size();) {
+    const CodePoint c = utf8_decode(shown, i);
+    const std::string_view bytes = shown.substr(i, c.size);
+    i += c.size;
+    const int control_width = bytes == "\t" ? kTabColumns - column % kTabColumns : 2;  // "^X"
+    const int width = c.value < ' ' ? control_width : display_width(bytes);
+    if (bytes != "\n") column += width;
+    if (bytes != "\n" && column <= columns) continue;
+    ++row;
+    column = bytes == "\n" ? 0 : width;
+  }
+  return row + (column == columns ? 1 : 0);
+}
+
 class EditLines : public LineSource {
  public:
   explicit EditLines(Complete complete) : complete_(std::move(complete)) {
@@ -54,6 +79,8 @@ class EditLines : public LineSource {
            &EditLines::complete_word);
     el_set(edit_, EL_BIND, "^I", "cascade-complete", nullptr);
     el_source(edit_, nullptr);  // the user's ~/.editrc
+    el_set(edit_, EL_ADDFN, "cascade-paste", "Insert what is pasted", &EditLines::paste);
+    el_set(edit_, EL_BIND, kPasteBegins, "cascade-paste", nullptr);
     load_history();
   }
   ~EditLines() override {
@@ -65,7 +92,14 @@ class EditLines : public LineSource {
   EditLines& operator=(const EditLines&) = delete;
 
   Line next(const std::string& prompt) override {
-    prompt_ = prompt;
+    Line line = ask(prompt);
+    HistEvent event;
+    if (!line.text.empty()) history(history_, &event, H_ENTER, line.text.c_str());
+    return line;
+  }
+
+  Line ask(const std::string& question) override {
+    prompt_ = question;
     clear_interrupt();
     el_resize(edit_);  // the window may have changed since the last line
     int count = 0;
@@ -80,8 +114,6 @@ class EditLines : public LineSource {
     while (!line.text.empty() && (line.text.back() == '\n' || line.text.back() == '\r')) {
       line.text.pop_back();
     }
-    HistEvent event;
-    if (!line.text.empty()) history(history_, &event, H_ENTER, line.text.c_str());
     return line;
   }
 
@@ -95,10 +127,10 @@ class EditLines : public LineSource {
   static char* prompt(EditLine* edit) { return self(edit).prompt_.data(); }
 
   // libedit's own reader misses a signal that comes just before it reads.
-  static int read_character(EditLine*, wchar_t* character) {
+  static int read_character(EditLine* edit, wchar_t* character) {
     std::mbstate_t state{};
     for (;;) {
-      if (!wait_readable(STDIN_FILENO)) {
+      if (!self(edit).wait()) {
         errno = EINTR;
         return -1;
       }
@@ -114,6 +146,57 @@ class EditLines : public LineSource {
     }
   }
 
+  // Until there is a byte to read; keeps the line on the screen. False for Ctrl-C.
+  bool wait() {
+    for (;;) {
+      switch (wait_for_input(STDIN_FILENO)) {
+        case Wake::kInput: return true;
+        case Wake::kInterrupt: return false;
+        case Wake::kContinued:
+          // libedit believes that the terminal is as it left it.
+          el_set(edit_, EL_PREP_TERM, 0);
+          el_set(edit_, EL_PREP_TERM, 1);
+          draw_again(0);
+          break;
+        case Wake::kResized: draw_again(rows_above()); break;
+      }
+    }
+  }
+
+  // How far the cursor is below the prompt, on a terminal that has wrapped its lines again.
+  int rows_above() const {
+    const LineInfo* info = el_line(edit_);
+    const std::string before(info->buffer, static_cast<size_t>(info->cursor - info->buffer));
+    return row_behind(prompt_ + before, std::max(stdout_columns(), 1));
+  }
+
+  void draw_again(int rows_up) {
+    if (obeys_escapes()) {
+      std::fputc('\r', stdout);
+      if (rows_up > 0) std::printf("\x1b[%dA", rows_up);
+      std::fputs("\x1b[J", stdout);
+      std::fflush(stdout);
+    }
+    el_resize(edit_);
+    el_set(edit_, EL_REFRESH);
+  }
+
+  // Called for kPasteBegins; what is pasted is text, whatever keys its characters are.
+  static unsigned char paste(EditLine* edit, int) {
+    PastedText pasted;
+    wchar_t character = 0;
+    do {
+      if (read_character(edit, &character) != 1) break;  // what has come stays
+    } while (!pasted.add(character));
+    std::wstring text = pasted.text();
+    const LineInfoW* line = el_wline(edit);
+    if (line->cursor == line->lastchar) {
+      while (text.ends_with(L'\n')) text.pop_back();
+    }
+    if (!text.empty() && el_winsertstr(edit, text.c_str()) != 0) return CC_REFRESH_BEEP;
+    return CC_REFRESH;
+  }
+
   static unsigned char complete_word(EditLine* edit, int) {
     const LineInfo* info = el_line(edit);
     const std::string line(info->buffer, static_cast<size_t>(info->cursor - info->buffer));
@@ -127,9 +210,9 @@ class EditLines : public LineSource {
       el_insertstr(edit, insert.c_str());
       return CC_REFRESH;
     }
-    std::fputc('\n', stdout);
-    for (const std::string& word : words) std::printf("%s  ", one_line(word).c_str());
-    std::fputc('\n', stdout);
+    std::string list;
+    for (const std::string& word : words) list += one_line(word) + "  ";
+    std::printf("\n%s\n", wrapped(list, stdout_columns()).c_str());
     return CC_REDISPLAY;
   }
 
@@ -149,6 +232,7 @@ class EditLines : public LineSource {
     if (!path_.empty()) history(history_, &event, H_SAVE, path_.c_str());
   }
 
+  TerminalSignals signals_;  // first: it remembers the terminal as it was
   Complete complete_;
   std::string prompt_;
   std::string path_;  // empty: no history file

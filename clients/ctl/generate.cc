@@ -93,9 +93,7 @@ bool is_turn(const client::Generation& generation) {
 }  // namespace
 
 void print_remarks(Screen& screen, const client::Generation& generation) {
-  const auto print = [&](const std::string& text) {
-    screen.err << screen.style.dim(one_line(text)) << std::endl;
-  };
+  const auto print = [&](const std::string& text) { print_note(screen, text); };
   for (const wire::MissingChunk& missing : generation.missing) {
     screen.err << "warning: answered without " << one_line(missing.id) << ": "
                << one_line(missing.reason) << std::endl;
@@ -180,7 +178,7 @@ int run_generate(client::Client& client, Screen& screen, std::istream& in,
     if (!stream) print_answer(screen, result->text);
     if (!session.empty()) {
       const std::string remark = is_turn(*result) ? "a turn of session " : "no turn of session ";
-      screen.err << screen.style.dim(one_line(remark + session)) << std::endl;
+      print_note(screen, remark + session);
     }
     print_remarks(screen, *result);
   }

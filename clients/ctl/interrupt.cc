@@ -1,8 +1,6 @@
 // The SIGINT handler.
 #include "clients/ctl/interrupt.h"
 
-#include <poll.h>
-
 namespace cascade::ctl {
 namespace {
 
@@ -25,24 +23,6 @@ InterruptGuard::InterruptGuard() {
 
 InterruptGuard::~InterruptGuard() {
   (void)sigaction(SIGINT, &before_, nullptr);
-}
-
-bool wait_readable(int fd) {
-  sigset_t interrupt;
-  sigset_t outside;
-  sigemptyset(&interrupt);
-  sigaddset(&interrupt, SIGINT);
-  (void)pthread_sigmask(SIG_BLOCK, &interrupt, &outside);
-  sigset_t inside = outside;
-  sigdelset(&inside, SIGINT);
-  bool readable = false;
-  // Other signals (a window that changes its size) interrupt the wait too.
-  while (!readable && !interrupted()) {
-    pollfd item{fd, POLLIN, 0};
-    readable = ppoll(&item, 1, nullptr, &inside) > 0;
-  }
-  (void)pthread_sigmask(SIG_SETMASK, &outside, nullptr);
-  return readable;
 }
 
 const std::atomic<bool>& interrupted() {

@@ -20,10 +20,6 @@ class InterruptGuard {
   struct sigaction before_ {};
 };
 
-// Waits until `fd` can be read. Returns false if SIGINT came instead. With an InterruptGuard alive;
-// SIGINT is blocked but during the wait, so one that comes just before it is not missed.
-bool wait_readable(int fd);
-
 // Whether Ctrl-C was pressed since the last clear_interrupt().
 const std::atomic<bool>& interrupted();
 void clear_interrupt();

@@ -11,13 +11,15 @@ namespace cascade::ctl {
 
 struct Line {
   enum class Status { kText, kEnd, kInterrupted } status = Status::kEnd;
-  std::string text;  // without its newline
+  std::string text;  // without its newline; with newlines in it if several lines were pasted
 };
 
 class LineSource {
  public:
   virtual ~LineSource() = default;
   virtual Line next(const std::string& prompt) = 0;
+  // A line that answers `question`: no history remembers it.
+  virtual Line ask(const std::string& question) { return next(question); }
 };
 
 // The lines of a stream; no prompts.
@@ -34,8 +36,10 @@ class StreamLines : public LineSource {
 using Complete = std::function<std::vector<std::string>(const std::string& line)>;
 
 // Line editing by libedit on stdin and stdout, with a history file (history_path()) of mode 0600.
-// Ctrl-C is Status::kInterrupted: an InterruptGuard must live. The terminal's settings are restored
-// between lines and by the destructor.
+// What is pasted is inserted as it is, newlines too, and only Enter ends the line. Ctrl-C is
+// Status::kInterrupted: an InterruptGuard must live. The terminal's settings are restored between
+// lines, while the program is stopped, and by the destructor; the line is drawn again when the
+// program goes on and when the window changes. One at a time.
 std::unique_ptr<LineSource> terminal_lines(Complete complete);
 
 // $XDG_STATE_HOME/cascade/chat_history, else ~/.local/state/cascade/chat_history; empty if there

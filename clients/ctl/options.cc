@@ -9,8 +9,10 @@
 
 #include "base/utf8.h"
 #include "clients/cpp/endpoint.h"
+#include "clients/ctl/chat_options.h"
 #include "clients/ctl/chunk_options.h"
 #include "clients/ctl/grammar_options.h"
+#include "clients/ctl/help_formatter.h"
 #include "clients/ctl/model_options.h"
 #include "clients/ctl/offline_options.h"
 #include "clients/ctl/run.h"
@@ -250,7 +252,7 @@ void add_commands(CLI::App& app, Parsed& parsed) {
   parsed.generate = app.add_subcommand("generate", "Answer one prompt");
   add_generate(*parsed.generate, parsed);
   parsed.chat = app.add_subcommand("chat", "Talk; also reads commands and text from a pipe");
-  parsed.chat->add_option("--system", options.chat.system, "The system prompt")->check(text());
+  add_chat_options(*parsed.chat, options.chat);
   add_sampling(*parsed.chat, options.chat.params);
 
   CLI::App* chunk = app.add_subcommand("chunk", "The stored texts and outputs");
@@ -385,6 +387,7 @@ Status check_options(const Options& options) {
 
 std::variant<Options, int> parse_options(int argc, const char* const* argv, std::ostream& out) {
   CLI::App app("Talks to cascaded, the inference daemon that throws no work away.", "cascadectl");
+  app.formatter(help_formatter());
   app.set_version_flag("--version", std::string("cascadectl ") + CASCADE_VERSION);
   app.footer(
       "Exit codes: 0 done; 1 the request failed, or a command of a chat that is no terminal's; 2 "
@@ -397,6 +400,7 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv, std:
     const bool option = parsed.generate->count("--query") > 0;
     if (argument && option) throw CLI::ExcludesError("PROMPT", "--query");
     check_retention_options(*parsed.generate);
+    check_chat_options(*parsed.chat, parsed.options.chat);
     Options& options = parsed.options;
     if (argument) options.generate.query = parsed.query_argument;
     if (option) options.generate.query = parsed.query_option;

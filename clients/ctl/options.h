@@ -13,6 +13,7 @@
 #include "clients/ctl/completion.h"
 #include "clients/ctl/config_commands.h"
 #include "clients/ctl/key_commands.h"
+#include "clients/ctl/retain.h"
 #include "wire/messages.h"
 
 namespace cascade::ctl {
@@ -35,6 +36,7 @@ struct GenerateOptions {
 
 struct ChatOptions {
   std::string system;
+  Retain retain = Retain::kAlways;
   wire::GenerateRequest params;
 };
 

@@ -2,20 +2,18 @@
 #include "clients/ctl/run.h"
 
 #include <langinfo.h>
-#include <unistd.h>
 
 #include <clocale>
 #include <iostream>
 #include <string_view>
 
 #include "clients/cpp/endpoint.h"
-#include "clients/ctl/chat.h"
+#include "clients/ctl/chat_start.h"
 #include "clients/ctl/chunk_commands.h"
 #include "clients/ctl/completion.h"
 #include "clients/ctl/config_commands.h"
 #include "clients/ctl/doctor.h"
 #include "clients/ctl/generate.h"
-#include "clients/ctl/interrupt.h"
 #include "clients/ctl/json_fields.h"
 #include "clients/ctl/key_commands.h"
 #include "clients/ctl/model_commands.h"
@@ -67,31 +65,12 @@ int run_status(client::Client& client, Screen& screen) {
   return kExitOk;
 }
 
-int chat(client::Client& client, Screen& screen, const ChatOptions& options) {
-  const bool interactive = ::isatty(STDIN_FILENO) == 1 && screen.terminal && !screen.json;
-  ChatSession session(client, screen, {options.params, options.system, interactive});
-  if (!interactive) {
-    StreamLines lines(std::cin);
-    return run_chat(session, lines, false);
-  }
-  screen.out << screen.style.dim("Connected to cascaded " + one_line(client.daemon_version()) +
-                                 ". /help lists the commands.")
-             << std::endl;
-  const InterruptGuard guard;
-  const auto complete = [&](const std::string& line) {
-    const bool wants_id = line.find("-output ") != std::string::npos;
-    return completions(line, wants_id ? session.output_ids() : std::vector<std::string>());
-  };
-  const std::unique_ptr<LineSource> lines = terminal_lines(complete);
-  return run_chat(session, *lines, true);
-}
-
 int run_command(client::Client& client, Screen& screen, const Options& options) {
   using Command = Options::Command;
   switch (options.command) {
     case Command::kStatus: return run_status(client, screen);
     case Command::kGenerate: return run_generate(client, screen, std::cin, options.generate);
-    case Command::kChat: return chat(client, screen, options.chat);
+    case Command::kChat: return run_chat(client, screen, options.chat);
     case Command::kChunkList: return run_chunk_list(client, screen, options.list);
     case Command::kChunkSearch: return run_chunk_search(client, screen, options.search);
     case Command::kChunkShow: return run_chunk_show(client, screen, options.ids.front());

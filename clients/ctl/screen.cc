@@ -11,16 +11,17 @@
 
 #include "base/utf8.h"
 #include "clients/ctl/terminal_text.h"
+#include "clients/ctl/terminal_window.h"
+#include "clients/ctl/word_wrap.h"
 
 namespace cascade::ctl {
 namespace {
 
 bool wants_colour() {
   const char* no_colour = std::getenv("NO_COLOR");
-  const char* term = std::getenv("TERM");
   const bool refused = no_colour != nullptr && *no_colour != '\0';
-  const bool dumb = term == nullptr || std::string_view(term) == "dumb";
-  return !refused && !dumb && ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1;
+  return !refused && obeys_escapes() && ::isatty(STDOUT_FILENO) == 1 &&
+         ::isatty(STDERR_FILENO) == 1;
 }
 
 // Characters that JSON leaves as they are and that a terminal may obey.
@@ -28,10 +29,16 @@ bool acts_on_terminal(uint32_t c) {
   return (c >= 0x7F && c < 0xA0) || (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
 }
 
+int err_columns(const Screen& screen) {
+  return screen.err_columns != nullptr ? screen.err_columns() : 0;
+}
+
 }  // namespace
 
 Screen standard_screen(bool json) {
-  return {std::cout, std::cerr, Style(wants_colour()), ::isatty(STDOUT_FILENO) == 1, json};
+  return {
+      std::cout, std::cerr,     Style(wants_colour(), stdout_columns), ::isatty(STDOUT_FILENO) == 1,
+      json,      stderr_columns};
 }
 
 OrderedJson json_of_error(const Error& error) {
@@ -45,7 +52,14 @@ OrderedJson json_of_error(const Error& error) {
 void print_error(Screen& screen, const Error& error) {
   if (screen.json) return print_json(screen, json_of_error(error));
   screen.out.flush();
-  screen.err << screen.style.error("error:") << " " << one_line(error.to_string()) << std::endl;
+  const std::string_view mark = "error:";
+  const std::string line = std::string(mark) + " " + one_line(error.to_string());
+  const std::string shown = wrapped(line, err_columns(screen));
+  screen.err << screen.style.error(mark) << shown.substr(mark.size()) << std::endl;
+}
+
+void print_note(Screen& screen, const std::string& text) {
+  screen.err << screen.style.dim(wrapped(one_line(text), err_columns(screen))) << std::endl;
 }
 
 std::string dump_json(const OrderedJson& value) {

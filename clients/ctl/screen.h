@@ -17,10 +17,12 @@ struct Screen {
   bool terminal = false;
   // Results and errors are JSON objects on `out`, one a line.
   bool json = false;
+  // Columns of a line of `err`, as Style::columns() are of `out`; nullptr: it has no end.
+  int (*err_columns)() = nullptr;
 };
 
-// The process's streams. Colours if stdout and stderr are terminals, NO_COLOR is not set (or empty)
-// and TERM is not "dumb".
+// The process's streams; lines of those that are terminals end at the window. Colours if stdout and
+// stderr are terminals, NO_COLOR is not set (or empty) and TERM is not "dumb".
 Screen standard_screen(bool json);
 
 // {"error": {"code": ..., "field": ..., "message": ...}}
@@ -28,6 +30,9 @@ OrderedJson json_of_error(const Error& error);
 
 // "error: not_found: id: no such chunk" on `err`, or {"error": {...}} on `out`.
 void print_error(Screen& screen, const Error& error);
+
+// Something beside the result, on `err`: dim, and in lines of the terminal's width.
+void print_note(Screen& screen, const std::string& text);
 
 // One line. The text of JSON strings is kept, and nothing in it acts on a terminal: controls and
 // bidirectional overrides are escaped.

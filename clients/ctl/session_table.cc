@@ -10,6 +10,7 @@ namespace {
 
 constexpr int kNameColumns = 128;  // a whole name, which commands need
 constexpr int kPreviewColumns = 40;
+constexpr int kPreviewColumnsMin = 12;  // on a narrow terminal
 
 }  // namespace
 
@@ -43,8 +44,8 @@ std::string render_session(const wire::SessionInfo& session, const std::vector<S
   }
   return facts.render(style) + "\n" +
          render_table({{"#", Align::kRight},
-                       {"Question", Align::kLeft, kPreviewColumns},
-                       {"Answer", Align::kLeft, kPreviewColumns},
+                       {"Question", Align::kLeft, kPreviewColumns, kPreviewColumnsMin},
+                       {"Answer", Align::kLeft, kPreviewColumns, kPreviewColumnsMin},
                        {"Output"}},
                       rows, style);
 }

@@ -1,7 +1,10 @@
 // Sections of a streamed answer.
 #include "clients/ctl/stream_printer.h"
 
+#include <algorithm>
+
 #include "base/sanitized.h"
+#include "clients/ctl/terminal_text.h"
 
 namespace cascade::ctl {
 namespace {
@@ -34,36 +37,41 @@ void StreamPrinter::print(const wire::Delta& delta) {
     if (text.empty()) return;
     begin(wanted);
   }
-  if (wanted == Section::kThoughts) {
-    print_thoughts(text);
-  } else {
-    screen_.out << text;
-    line_start_ = text.back() == '\n';
-  }
+  write(wrap_.add(text, screen_.style.columns()));
   screen_.out.flush();
 }
 
 void StreamPrinter::begin(Section section) {
   clear_note();
+  write(wrap_.finish());
   if (!line_start_) screen_.out << '\n';
   if (section_ != Section::kNone) screen_.out << '\n';
   line_start_ = true;
   section_ = section;
+  wrap_ = WordWrap(section == Section::kThoughts ? display_width(kThoughtMark) : 0);
 }
 
-void StreamPrinter::print_thoughts(std::string_view text) {
-  while (!text.empty()) {
-    const size_t end = std::min(text.find('\n'), text.size());
+void StreamPrinter::write(std::string_view lines) {
+  if (lines.empty()) return;
+  if (section_ == Section::kThoughts) return write_thoughts(lines);
+  screen_.out << lines;
+  line_start_ = lines.back() == '\n';
+}
+
+void StreamPrinter::write_thoughts(std::string_view lines) {
+  while (!lines.empty()) {
+    const size_t end = std::min(lines.find('\n'), lines.size());
     if (line_start_) screen_.out << screen_.style.dim(kThoughtMark);
-    screen_.out << screen_.style.dim(text.substr(0, end));
-    line_start_ = end < text.size();
+    screen_.out << screen_.style.dim(lines.substr(0, end));
+    line_start_ = end < lines.size();
     if (line_start_) screen_.out << '\n';
-    text.remove_prefix(std::min(end + 1, text.size()));
+    lines.remove_prefix(std::min(end + 1, lines.size()));
   }
 }
 
 void StreamPrinter::finish() {
   clear_note();
+  write(wrap_.finish());
   if (!line_start_) screen_.out << '\n';
   line_start_ = true;
   screen_.out.flush();
@@ -71,7 +79,11 @@ void StreamPrinter::finish() {
 
 void StreamPrinter::note(const std::string& text) {
   if (!screen_.terminal || !screen_.style.colour()) return;
-  screen_.out << "\r\x1b[K" << screen_.style.dim(text + " …");
+  // A note of two lines could not be taken away.
+  const int columns = screen_.style.columns();
+  const std::string line = text + " …";
+  screen_.out << "\r\x1b[K"
+              << screen_.style.dim(columns > 0 ? fitted(line, std::max(columns - 1, 1)) : line);
   screen_.out.flush();
   noted_ = true;
 }

@@ -1,4 +1,5 @@
-// Prints a generation as it comes: thoughts dim and marked, the answer plain.
+// Prints a generation as it comes: thoughts dim and marked, the answer plain, both in lines of the
+// window's width.
 #pragma once
 
 #include <string>
@@ -6,6 +7,7 @@
 
 #include "clients/cpp/client.h"
 #include "clients/ctl/screen.h"
+#include "clients/ctl/word_wrap.h"
 
 namespace cascade::ctl {
 
@@ -25,13 +27,15 @@ class StreamPrinter {
 
   void print(const wire::Delta& delta);
   void begin(Section section);
-  void print_thoughts(std::string_view text);
+  void write(std::string_view lines);
+  void write_thoughts(std::string_view lines);
   void note(const std::string& text);
   void clear_note();
 
   Screen& screen_;
   bool show_thoughts_;
   Section section_ = Section::kNone;
+  WordWrap wrap_;
   bool line_start_ = true;  // nothing stands on the current line
   bool noted_ = false;      // a line that must go is shown
 };

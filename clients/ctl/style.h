@@ -1,4 +1,4 @@
-// Colours of a terminal, or none.
+// What a terminal shows: colours or none, and lines of what length.
 #pragma once
 
 #include <string>
@@ -8,8 +8,11 @@ namespace cascade::ctl {
 
 class Style {
  public:
-  explicit Style(bool colour) : colour_(colour) {}
+  // `width`: tells how wide the window is now; nullptr: lines have no end.
+  explicit Style(bool colour, int (*width)() = nullptr) : colour_(colour), width_(width) {}
   bool colour() const { return colour_; }
+  // Columns of a line; 0: it has no end.
+  int columns() const { return width_ != nullptr ? width_() : 0; }
 
   std::string dim(std::string_view text) const { return paint("2", text); }
   std::string bold(std::string_view text) const { return paint("1", text); }
@@ -24,6 +27,7 @@ class Style {
   }
 
   bool colour_;
+  int (*width_)();
 };
 
 }  // namespace cascade::ctl

@@ -7,18 +7,23 @@
 #include "clients/ctl/table.h"
 #include "clients/ctl/terminal_text.h"
 #include "clients/ctl/units.h"
+#include "clients/ctl/word_wrap.h"
 
 namespace cascade::ctl {
 namespace {
 
 constexpr size_t kKindWidth = 17;
 constexpr int kBarWidth = 30;
+constexpr int kBarWidthMin = 5;
 
-std::string bar(int64_t used, int64_t whole, const Style& style) {
+// `others`: columns of what stands beside it.
+std::string bar(int64_t used, int64_t whole, int others, const Style& style) {
   if (whole <= 0) return "";
-  const auto full = static_cast<int>(std::clamp<int64_t>(used * kBarWidth / whole, 0, kBarWidth));
+  const int room = style.columns() > 0 ? style.columns() - others : kBarWidth;
+  const int width = std::clamp(room, kBarWidthMin, kBarWidth);
+  const auto full = static_cast<int>(std::clamp<int64_t>(used * width / whole, 0, width));
   std::string text = style.output(std::string(static_cast<size_t>(full), '#'));
-  return "[" + text + std::string(static_cast<size_t>(kBarWidth - full), '.') + "]";
+  return "[" + text + std::string(static_cast<size_t>(width - full), '.') + "]";
 }
 
 std::string rate(int64_t now, int64_t before, int64_t passed_us) {
@@ -83,23 +88,27 @@ std::string render_top(const TopFrame& frame, const std::optional<TopFrame>& bef
                           ", prefilled again " +
                           rate(now.tokens_reprefilled, then.tokens_reprefilled, passed_us));
   std::string text = facts.render(style);
-  text += "KV " + bar(now.kv_bytes_used, now.kv_bytes_max, style) + " " +
-          format_bytes(now.kv_bytes_used) + " of " + format_bytes(now.kv_bytes_max) + "\n";
+  const std::string kv = format_bytes(now.kv_bytes_used) + " of " + format_bytes(now.kv_bytes_max);
+  const int beside = display_width("KV [] " + kv);
+  text += "KV " + bar(now.kv_bytes_used, now.kv_bytes_max, beside, style) + " " + kv + "\n";
+  const auto add_line = [&](const std::string& line) {
+    text += wrapped(line, style.columns()) + "\n";
+  };
   if (const auto& cache = frame.stats.cache) {
     const int64_t asked = cache->page_hits + cache->page_misses;
     const int64_t percent = asked > 0 ? (100 * cache->page_hits + asked / 2) / asked : 0;
-    text += "page hits " + std::to_string(percent) + " %, evicted " +
-            std::to_string(cache->evicted) + " (" + std::to_string(cache->evicted_early) +
-            " too early), thrashing: " + (cache->thrashing ? style.error("yes") : "no") + "\n";
+    add_line("page hits " + std::to_string(percent) + " %, evicted " +
+             std::to_string(cache->evicted) + " (" + std::to_string(cache->evicted_early) +
+             " too early), thrashing: " + (cache->thrashing ? style.error("yes") : "no"));
   }
   if (const auto& disk = frame.stats.disk) {
-    text += "disk " + format_bytes(disk->pages * disk->page_bytes) + ", " +
-            std::to_string(disk->pages_written) + " pages written, " +
-            std::to_string(disk->pages_loaded) + " loaded\n";
+    add_line("disk " + format_bytes(disk->pages * disk->page_bytes) + ", " +
+             std::to_string(disk->pages_written) + " pages written, " +
+             std::to_string(disk->pages_loaded) + " loaded");
   }
   text += "\n" + render_groups(frame.stats.groups, style);
   for (const std::string& warning : now.warnings) {
-    text += style.error("warning: ") + one_line(warning) + "\n";
+    add_line(style.error("warning: ") + one_line(warning));
   }
   return text;
 }

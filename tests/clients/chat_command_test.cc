@@ -47,6 +47,37 @@ TEST(ChatCommand, help_has_every_command_of_the_manual) {
   }
 }
 
+TEST(ChatCommand, words_of_other_prompts_mean_commands) {
+  EXPECT_EQ(command_of_word("exit"), "/exit");
+  EXPECT_EQ(command_of_word(" quit "), "/quit");
+  EXPECT_EQ(command_of_word("help"), "/help");
+  for (const char* text :
+       {"exit now", "help me", "Exit strategies", "bye", "", "\"\"\"exit\"\"\""}) {
+    EXPECT_EQ(command_of_word(text), std::nullopt) << text;
+  }
+  EXPECT_NE(chat_help().find("exit, quit and help, typed alone"), std::string::npos);
+}
+
+TEST(ChatCommand, a_paste_of_several_lines_is_one_message) {
+  const auto meant = [](const std::string& pasted) {
+    const std::optional<std::string> message = message_of_paste(pasted);
+    return message ? parse_chat_line(*message)->argument : "no message";
+  };
+  EXPECT_EQ(meant("one\ntwo"), "one\ntwo");
+  EXPECT_EQ(meant("/* a comment */\nint x;"), "/* a comment */\nint x;");
+  EXPECT_EQ(meant("/bye\n/clear"), "/bye\n/clear");
+  EXPECT_EQ(meant("//one\n//two"), "//one\n//two");
+  EXPECT_EQ(meant("exit\nquit"), "exit\nquit");
+  EXPECT_EQ(meant("\"\"\"Doc.\n\"\"\"\nx = 1"), "\"\"\"Doc.\n\"\"\"\nx = 1");
+  EXPECT_EQ(meant("\n\n  if x:\n    y()\n\n"), "  if x:\n    y()") << "indentation stays";
+  // As if they were typed: a single line, and commands that take a text.
+  for (const char* typed :
+       {"/bye", " /bye\n", "one", "/system Be\nbrief", "/context\na\nb", "/query a\nb"}) {
+    EXPECT_EQ(message_of_paste(typed), std::nullopt) << typed;
+  }
+  EXPECT_EQ(parse_chat_line("/context\na\nb")->argument, "a\nb");
+}
+
 TEST(Completions, offer_commands_and_ids) {
   using Words = std::vector<std::string>;
   const Words ids = {"output_bb", "output_ab", "output_aa"};
@@ -55,6 +86,7 @@ TEST(Completions, offer_commands_and_ids) {
   EXPECT_EQ(completions("/use-output output_a", ids), (Words{"output_aa", "output_ab"}));
   EXPECT_EQ(completions("/delete-output ", ids).size(), 3u);
   EXPECT_EQ(completions("/think o", ids), (Words{"off", "on"}));
+  EXPECT_EQ(completions("/output ", ids), Words{"all"});
   EXPECT_EQ(completions("plain text", ids), Words{});
   EXPECT_EQ(completions("", ids), Words{});
   EXPECT_EQ(completions("/system out", ids), Words{});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -36,6 +37,25 @@ class ChatDaemon {
     const std::lock_guard lock(mutex_);
     return chunks_.size();
   }
+  std::vector<Chunk> chunks() const {
+    const std::lock_guard lock(mutex_);
+    return chunks_;
+  }
+  // The times to live that chunks were given afterwards: "output_1aaa… 0".
+  std::vector<std::string> times_to_live() const {
+    const std::lock_guard lock(mutex_);
+    return times_to_live_;
+  }
+  // Outputs expire after so long by default.
+  void set_policy(int64_t ttl_ms) {
+    const std::lock_guard lock(mutex_);
+    policy_ttl_ms_ = ttl_ms;
+  }
+  // Somebody else keeps the output `id`, too.
+  void register_again(const std::string& id) {
+    const std::lock_guard lock(mutex_);
+    ++find(id)->registrations;
+  }
   // As a daemon that was started again: it has no chunks.
   void lose_chunks() {
     const std::lock_guard lock(mutex_);
@@ -59,6 +79,11 @@ class ChatDaemon {
     wire::StatusReply status;
     status.state = "serving";
     status.model = "demo\x1b[2J";
+    status.weight_type = "int8";
+    status.weight_bytes = int64_t{3} << 20;
+    status.context_tokens_max = 2048;
+    status.kv_bytes_used = 4096;
+    status.kv_bytes_max = int64_t{256} << 20;
     reply(status);
   }
   void handle(const wire::ChunkListRequest& request, const Id&, const Reply& reply) {
@@ -81,6 +106,29 @@ class ChatDaemon {
     const wire::ChunkReply answer{*chunk};
     chunks_.erase(chunk);
     reply(answer);
+  }
+  void handle(const wire::ChunkUpdate& request, const Id&, const Reply& reply) {
+    const auto chunk = find(request.id);
+    if (chunk == chunks_.end()) return reply(missing());
+    times_to_live_.push_back(chunk->id + " " + std::to_string(request.ttl_ms.value_or(-1)));
+    reply(wire::ChunkReply{*chunk});
+  }
+  void handle(const wire::PolicyGet&, const Id&, const Reply& reply) {
+    wire::PolicyReply policies;
+    if (policy_ttl_ms_ > 0) policies.policies = {{ChunkType::kOutput, policy_ttl_ms_}};
+    reply(policies);
+  }
+  void handle(const wire::SessionGet& request, const Id&, const Reply& reply) {
+    const auto turns = sessions_.find(request.id);
+    if (turns == sessions_.end()) {
+      return reply(wire::ErrorReply{not_found("id", "no such session"), 0});
+    }
+    wire::SessionReply session;
+    session.session.id = request.id;
+    for (const std::string& output : turns->second) {
+      session.turns.push_back({session.session.turns++, output});
+    }
+    reply(session);
   }
   void handle(const wire::GenerateRequest& request, const Id& id, const Reply& reply) {
     requests_.push_back(request);
@@ -133,6 +181,7 @@ class ChatDaemon {
     chunk.query_text = query_of(request);
     chunk.kv_bytes = 2048;
     chunks_.push_back(chunk);
+    if (!request.session.empty()) sessions_[request.session].push_back(chunk.id);
     final.output_chunk_id = chunk.id;
     return final;
   }
@@ -163,6 +212,9 @@ class ChatDaemon {
   std::vector<Chunk> chunks_;
   std::vector<std::string> compositions_;
   std::vector<wire::GenerateRequest> requests_;
+  std::map<std::string, std::vector<std::string>> sessions_;  // name: outputs of its turns
+  std::vector<std::string> times_to_live_;
+  int64_t policy_ttl_ms_ = 0;
   wire::RequestId running_{};
   int outputs_ = 0;
   FakeDaemon daemon_;  // last: its thread uses the members above

@@ -6,41 +6,14 @@
 #include <sstream>
 
 #include "clients/ctl/run.h"
-#include "tests/clients/chat_daemon.h"
+#include "tests/clients/chat_fixture.h"
 
 namespace cascade::ctl {
 namespace {
 
 using client::testing::ChatDaemon;
-using client::testing::TempFolder;
-
-// What a chat printed and how it ended.
-struct Outcome {
-  std::string out;
-  std::string err;
-  int code = -1;
-};
-
-struct Chat {
-  Chat() : daemon(folder.endpoint()), client(client::Client::connect(folder.endpoint())) {}
-  Outcome run(const std::string& input, bool json = false, bool interactive = false) {
-    std::istringstream in(input);
-    std::ostringstream out;
-    std::ostringstream err;
-    Screen screen{out, err, Style(false), interactive, json};
-    ChatSession session(*client, screen, {{}, "", interactive});
-    StreamLines lines(in);
-    const int code = run_chat(session, lines, interactive);
-    return {out.str(), err.str(), code};
-  }
-  std::string composition(size_t number) const {
-    const std::vector<std::string> all = daemon.compositions();
-    return number < all.size() ? all[number] : "none";
-  }
-  TempFolder folder;
-  ChatDaemon daemon;
-  Result<client::Client> client;
-};
+using testing::Chat;
+using testing::Outcome;
 
 TEST(Chat, prints_only_results_when_piped) {
   Chat chat;
@@ -93,15 +66,65 @@ TEST(Chat, numbers_stay_while_outputs_come_and_go) {
 TEST(Chat, finds_outputs_by_number_and_by_the_beginning_of_their_id) {
   Chat chat;
   (void)chat.run("a\nb\n");
-  const Outcome outcome = chat.run("/use-output output_2\n/use-output 1\nc\n");
+  const Outcome outcome = chat.run("/use-output output_2\n/output all\n/use-output 1\nc\n");
   EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
   EXPECT_EQ(chat.composition(2), "OUTPUT:#" + ChatDaemon::output_id(2) + " OUTPUT:#" +
                                      ChatDaemon::output_id(1) + " QUERY:c");
   const Outcome wrong = chat.run("/use-output 9\n/use-output output_9\n");
   EXPECT_EQ(wrong.err,
-            "error: not_found: 9: there are 3 outputs; /output lists them\n"
+            "error: not_found: 9: there are 0 outputs in this conversation; /output lists them, "
+            "/output all those of everybody\n"
             "error: not_found: id: no such chunk\n");
   EXPECT_EQ(wrong.code, kExitFailed);
+  EXPECT_EQ(chat.run("/output all\n/use-output 9\n").err,
+            "error: not_found: 9: there are 3 outputs; /output all lists them\n");
+}
+
+TEST(Chat, lists_the_outputs_of_this_conversation_or_everybodys) {
+  Chat chat;
+  (void)chat.run("somebody\nelse\n");
+  const Outcome outcome = chat.run("a\nb\n/output\n/output all\n/clear\n/output\nc\n/output\n");
+  EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+  std::istringstream lines(outcome.out);
+  std::string numbers;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find("output_") != std::string::npos) numbers += line.substr(0, 13) + "|";
+  }
+  EXPECT_EQ(numbers,
+            "1  Answer to a|2  Answer to b|"
+            "1  Answer to s|2  Answer to e|3  Answer to a|4  Answer to b|"
+            "1  Answer to c|");
+  EXPECT_EQ(chat.run("/output mine\n").err,
+            "error: invalid_argument: /output: must be followed by nothing, or by all\n");
+}
+
+TEST(Chat, a_number_means_what_the_last_list_said) {
+  Chat chat;
+  (void)chat.run("somebody\n");
+  // Before any list: this conversation's, so that nobody deletes what they have not seen.
+  const Outcome outcome = chat.run("mine\n/delete-output 1\n/output all\n");
+  EXPECT_EQ(outcome.code, kExitOk) << outcome.err;
+  ASSERT_EQ(chat.daemon.chunk_count(), 1u);
+  EXPECT_EQ(chat.daemon.chunks()[0].text, "Answer to somebody");
+  EXPECT_EQ(chat.run("/output all\n/delete-output 1\n").code, kExitOk);
+  EXPECT_EQ(chat.daemon.chunk_count(), 0u);
+}
+
+TEST(Chat, a_person_leaves_and_asks_for_help_with_words) {
+  Chat chat;
+  const Outcome help = chat.run("help\n", false, true);
+  EXPECT_EQ(help.out, chat_help() + "To send the word help to the model, type \"\"\"help\"\"\".\n");
+  const Outcome quit = chat.run("quit\nnever read\n", false, true);
+  EXPECT_EQ(quit.out, "To send the word quit to the model, type \"\"\"quit\"\"\".\n");
+  EXPECT_TRUE(chat.daemon.compositions().empty());
+  (void)chat.run("\"\"\"exit\"\"\"\n\"\"\"\nhelp\n\"\"\"\n", false, true);
+  EXPECT_EQ(chat.composition(0), "QUERY:exit");
+  EXPECT_EQ(chat.composition(1), "OUTPUT:#" + ChatDaemon::output_id(1) + " QUERY:help");
+}
+
+TEST(Chat, a_pipe_sends_the_words_that_it_has) {
+  Chat chat;
+  EXPECT_EQ(chat.run("exit\nhelp\n").out, "Answer to exit\nAnswer to help\n");
 }
 
 TEST(Chat, goes_on_behind_an_output_by_its_id) {
@@ -159,7 +182,7 @@ TEST(Chat, switches_thinking) {
 TEST(Chat, tells_a_person_what_was_reused) {
   Chat chat;
   const Outcome outcome =
-      chat.run("a\n/clear\n/use-output 1\n/use-output 1\n/chunks\n", false, true);
+      chat.run("a\n/output\n/clear\n/use-output 1\n/use-output 1\n/chunks\n", false, true);
   EXPECT_NE(
       outcome.out.find("│ hm\n\nAnswer to a\n(7 tokens reused, 3 prefilled, 3 generated, 0 us)\n"),
       std::string::npos)
@@ -210,7 +233,9 @@ TEST(Chat, goes_on_as_text_when_the_daemon_has_lost_its_chunks) {
 TEST(Chat, knows_the_text_of_outputs_that_were_added_by_hand) {
   Chat chat;
   TypedChat typed(chat);
-  for (const char* line : {"one", "/clear", "/use-output 1"}) typed.session.enter(line);
+  for (const char* line : {"one", "/output all", "/clear", "/use-output 1"}) {
+    typed.session.enter(line);
+  }
   chat.daemon.lose_chunks();
   typed.session.enter("two");
   EXPECT_EQ(chat.composition(2), "user:one assistant:Answer to one user:two");

@@ -143,6 +143,36 @@ std::string refusal(const std::vector<const char*>& arguments) {
   return printed;
 }
 
+TEST(Options, say_what_a_chat_keeps) {
+  const ChatOptions usual = options_of({"chat"}).chat;
+  EXPECT_EQ(usual.retain, Retain::kAlways);
+  EXPECT_TRUE(usual.params.retain_output);
+  EXPECT_FALSE(usual.params.output_ttl_ms.has_value());
+  EXPECT_EQ(usual.params.session, "");
+  const ChatOptions never = options_of({"chat", "--retain", "never"}).chat;
+  EXPECT_EQ(never.retain, Retain::kNever);
+  EXPECT_FALSE(never.params.retain_output);
+  const ChatOptions ask = options_of({"chat", "--retain", "ask", "--ttl", "2h"}).chat;
+  EXPECT_EQ(ask.retain, Retain::kAsk);
+  EXPECT_EQ(ask.params.output_ttl_ms, 7'200'000);
+  const Options session = options_of({"chat", "--session", "trip", "--ttl", "7d"});
+  EXPECT_EQ(session.chat.params.session, "trip");
+  EXPECT_TRUE(check_options(session).ok());
+  EXPECT_TRUE(check_options(options_of({"chat", "--retain", "never"})).ok());
+}
+
+TEST(Options, refuse_a_chat_that_keeps_what_it_does_not_keep) {
+  EXPECT_THAT(refusal({"chat", "--retain", "never", "--ttl", "1h"}),
+              HasSubstr("--ttl excludes --retain never"));
+  EXPECT_THAT(refusal({"chat", "--retain", "never", "--session", "trip"}),
+              HasSubstr("--session excludes --retain never"));
+  EXPECT_THAT(refusal({"chat", "--retain", "ask", "--session", "trip"}),
+              HasSubstr("--session excludes --retain ask"));
+  EXPECT_THAT(refusal({"chat", "--retain", "sometimes"}), HasSubstr("never"));
+  EXPECT_THAT(refusal({"chat", "--ttl", "0s"}), HasSubstr("must be a time like"));
+  EXPECT_THAT(refusal({"chat", "--session", ""}), HasSubstr("must not be empty"));
+}
+
 TEST(Options, mistakes_are_json_where_that_was_asked_for) {
   const std::vector<std::vector<const char*>> wrong = {
       {"chunk", "list", "--type", "zzz", "--json"},
@@ -162,7 +192,6 @@ TEST(Options, mistakes_are_json_where_that_was_asked_for) {
 }
 
 TEST(Options, refuse_numbers_outside_their_range_by_name) {
-  using ::testing::HasSubstr;
   for (const char* seed : {"-1", "18446744073709551616", "99999999999999999999", "1.5", "0x10"}) {
     for (const char* command : {"generate", "chat"}) {
       EXPECT_THAT(refusal({command, "--seed", seed}),
@@ -182,7 +211,6 @@ TEST(Options, refuse_numbers_outside_their_range_by_name) {
 }
 
 TEST(Options, refuse_bytes_that_are_no_text_by_name) {
-  using ::testing::HasSubstr;
   const std::vector<std::pair<const char*, std::vector<const char*>>> cases = {
       {"PROMPT", {"generate", "ab\xFF"}},
       {"--query", {"generate", "--query", "ab\xFF"}},
@@ -199,7 +227,6 @@ TEST(Options, refuse_bytes_that_are_no_text_by_name) {
 }
 
 TEST(Options, refuse_a_logit_bias_that_is_none) {
-  using ::testing::HasSubstr;
   for (const char* bias : {"42", "=1", "42=", "a=1", "42=b", "42=1x", "4.2=1", "42 =1", ""}) {
     EXPECT_THAT(refusal({"generate", "--logit-bias", bias, "x"}),
                 HasSubstr("--logit-bias: must be ID=BIAS"))
@@ -208,7 +235,6 @@ TEST(Options, refuse_a_logit_bias_that_is_none) {
 }
 
 TEST(Options, name_the_command_that_is_none) {
-  using ::testing::HasSubstr;
   EXPECT_THAT(refusal({"bogus"}),
               HasSubstr("\"bogus\" is no command here; it must be one of: status, generate, chat, "
                         "chunk"));

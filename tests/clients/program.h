@@ -1,10 +1,12 @@
-// Runs cascadectl in a child process, on pipes or on a terminal of its own.
+// Runs cascadectl in a child process, on pipes, on a terminal of its own, or in a shell's job
+// there.
 #pragma once
 
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <pty.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <termios.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,18 +27,24 @@ namespace cascade::ctl::testing {
 // daemon may be started in between.
 class Program {
  public:
-  enum class On { kPipes, kTerminal };
+  // kJob: of a shell that says "stopped" when Ctrl-Z stops it, and continues it after a line; and
+  // "ended, the terminal is as it was" (or "is changed") when it has ended.
+  enum class On { kPipes, kTerminal, kJob };
 
-  Program(std::vector<std::string> arguments, const std::string& state_folder, On on) {
+  // `columns`: of the terminal; 0: it does not know.
+  Program(std::vector<std::string> arguments, const std::string& state_folder, On on,
+          unsigned short columns = 0) {
     std::fflush(nullptr);
     if (::pipe(go_.data()) != 0) std::abort();
-    if (on == On::kTerminal) {
-      pid_ = ::forkpty(&out_, nullptr, nullptr, nullptr);
-      in_ = out_;
-    } else {
+    if (on == On::kPipes) {
       fork_on_pipes();
+    } else {
+      const winsize size = size_of(columns);
+      pid_ = ::forkpty(&out_, nullptr, nullptr, &size);
+      in_ = out_;
     }
     if (pid_ < 0) std::abort();
+    if (pid_ == 0 && on == On::kJob) be_a_shell();
     if (pid_ == 0) child(std::move(arguments), state_folder);
     ::close(go_[0]);
   }
@@ -57,7 +66,31 @@ class Program {
     ::close(in_);
     in_ = -1;
   }
-  void interrupt() { ::kill(pid_, SIGINT); }
+  void interrupt() { send(SIGINT); }
+  void send(int signal) { ::kill(pid_, signal); }
+  // To whom the terminal belongs now: the shell or its job.
+  void send_to_foreground(int signal) { ::kill(-::tcgetpgrp(out_), signal); }
+  // Stops it as nothing can refuse; returns when it has stopped.
+  void stop() {
+    send(SIGSTOP);
+    int status = 0;
+    ::waitpid(pid_, &status, WUNTRACED);
+    if (!WIFSTOPPED(status)) ADD_FAILURE() << "it was not stopped but ended";
+  }
+  // Gives the terminal another size; who has it gets SIGWINCH.
+  void resize(unsigned short columns) {
+    const winsize size = size_of(columns);
+    (void)::ioctl(out_, TIOCSWINSZ, &size);
+  }
+  // Whether the terminal passes whole lines on and shows what is typed, as it does for a shell's
+  // jobs.
+  bool has_usual_modes() const { return are_usual(out_); }
+  void set_usual_modes() {
+    termios settings{};
+    (void)::tcgetattr(out_, &settings);
+    settings.c_lflag |= ICANON | ECHO;
+    (void)::tcsetattr(out_, TCSANOW, &settings);
+  }
 
   // Reads until `text` has been printed; fails the test if it is not within 20 s.
   void expect(const std::string& text) {
@@ -96,6 +129,8 @@ class Program {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
   const std::string& out() const { return printed_; }
+  // Of what was printed: what came behind all that was expected so far.
+  std::string unseen() const { return printed_.substr(seen_); }
   const std::string& err() const { return errors_; }
 
  private:
@@ -116,6 +151,47 @@ class Program {
     in_ = in[1];
     out_ = out[0];
     err_ = err[0];
+  }
+
+  static bool are_usual(int fd) {
+    termios settings{};
+    return ::tcgetattr(fd, &settings) == 0 && (settings.c_lflag & ICANON) != 0 &&
+           (settings.c_lflag & ECHO) != 0;
+  }
+
+  static winsize size_of(unsigned short columns) {
+    winsize size{};
+    size.ws_row = 50;
+    size.ws_col = columns;
+    return size;
+  }
+
+  // Returns in a child of its own, a job in the foreground of the terminal.
+  static void be_a_shell() {
+    ::signal(SIGTTOU, SIG_IGN);  // it gives the terminal away from the background
+    const pid_t job = ::fork();
+    if (job == 0) {
+      ::setpgid(0, 0);
+      ::tcsetpgrp(STDIN_FILENO, ::getpid());
+      ::signal(SIGTTOU, SIG_DFL);
+      return;
+    }
+    ::setpgid(job, job);
+    int status = 0;
+    while (::waitpid(job, &status, WUNTRACED) == job && WIFSTOPPED(status)) {
+      ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
+      (void)!::write(STDOUT_FILENO, "stopped\r\n", 9);
+      char byte = 0;
+      while (::read(STDIN_FILENO, &byte, 1) == 1 && byte != '\n') {
+      }
+      ::tcsetpgrp(STDIN_FILENO, job);
+      ::kill(-job, SIGCONT);
+    }
+    ::tcsetpgrp(STDIN_FILENO, ::getpgrp());
+    const std::string_view end = are_usual(STDIN_FILENO) ? "ended, the terminal is as it was\r\n"
+                                                         : "ended, the terminal is changed\r\n";
+    (void)!::write(STDOUT_FILENO, end.data(), end.size());
+    ::_exit(WIFEXITED(status) ? WEXITSTATUS(status) : 98);
   }
 
   [[noreturn]] void child(std::vector<std::string> arguments, const std::string& state_folder) {

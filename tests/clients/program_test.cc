@@ -280,7 +280,7 @@ TEST(ProgramOnTerminal, prompts_streams_and_remarks) {
 TEST(ProgramOnTerminal, interrupt_stops_the_answer_and_not_the_program) {
   Terminal terminal;
   terminal.program.type("hang\n");
-  terminal.program.expect("still ");
+  terminal.program.expect("still");
   terminal.program.type("\x03");
   terminal.program.expect("cancelled)");
   terminal.program.expect_prompt();

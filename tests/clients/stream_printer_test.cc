@@ -8,9 +8,14 @@
 namespace cascade::ctl {
 namespace {
 
+int window = 0;  // columns of it, as a user drags it about
+
 struct Printed {
-  explicit Printed(bool show_thoughts, bool terminal = false, bool colour = false)
-      : screen{out, err, Style(colour), terminal, false}, printer(screen, show_thoughts) {}
+  explicit Printed(bool show_thoughts, bool terminal = false, bool colour = false, int columns = 0)
+      : screen{out, err, Style(colour, [] { return window; }), terminal, false},
+        printer(screen, show_thoughts) {
+    window = columns;
+  }
   void text(const std::string& piece) { printer.event(wire::Delta{piece, false}); }
   void thought(const std::string& piece) { printer.event(wire::Delta{piece, true}); }
   std::string end() {
@@ -67,6 +72,34 @@ TEST(StreamPrinter, takes_its_notes_away_before_text) {
             "\r\x1b[K\x1b[2mwaiting behind 2 requests …\x1b[0m"
             "\r\x1b[K\x1b[2mreading the prompt: 64 of 100 tokens …\x1b[0m"
             "\r\x1b[KA\n");
+}
+
+TEST(StreamPrinter, breaks_lines_at_the_ends_of_words) {
+  Printed printed(true, true, false, 12);
+  printed.thought("I think th");
+  printed.thought("at is it");
+  printed.text("The capi");
+  printed.text("tal of France is Par");
+  printed.text("is.");
+  EXPECT_EQ(printed.end(), "│ I think\n│ that is it\n\nThe capital\nof France is\nParis.\n");
+}
+
+TEST(StreamPrinter, goes_on_with_the_width_that_the_window_has_now) {
+  Printed printed(true, true, false, 20);
+  printed.text("The capital of France ");
+  window = 9;
+  printed.text("is Paris, and that of Spain ");
+  window = 40;
+  printed.text("is Madrid, as everybody knows.");
+  EXPECT_EQ(
+      printed.end(),
+      "The capital of\nFrance is\nParis,\nand that\nof Spain is Madrid, as everybody knows.\n");
+}
+
+TEST(StreamPrinter, cuts_a_note_that_would_take_two_lines) {
+  Printed printed(false, true, true, 16);
+  printed.printer.event(wire::Progress{1000, 640});
+  EXPECT_EQ(printed.end(), "\r\x1b[K\x1b[2mreading the pr…\x1b[0m\r\x1b[K");
 }
 
 TEST(StreamPrinter, has_no_notes_without_a_terminal) {

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "clients/ctl/chunk_table.h"
+#include "clients/ctl/facts.h"
 #include "clients/ctl/json_fields.h"
 #include "clients/ctl/stats_text.h"
 #include "clients/ctl/status_text.h"
@@ -42,6 +43,71 @@ TEST(Table, paints_behind_the_layout) {
   const std::string table =
       render_table({{"A"}, {"B"}}, {{{"x", Ink::kOutput}, {"y"}}}, Style(true));
   EXPECT_EQ(table, "\x1b[2mA\x1b[0m  \x1b[2mB\x1b[0m\n\x1b[32mx\x1b[0m  y\n");
+}
+
+template <int columns>
+Style narrow() {
+  return Style(false, [] { return columns; });
+}
+
+TEST(Table, cuts_what_may_be_cut_where_lines_are_short) {
+  const std::vector<Column> columns = {
+      {"#", Align::kRight}, {"Preview", Align::kLeft, 48, 12}, {"ID"}};
+  const std::vector<std::vector<Cell>> rows = {
+      {{"1"}, {"The capital of France is Paris."}, {"output_0123"}},
+      {{"2"}, {"No."}, {"output_4"}}};
+  EXPECT_EQ(render_table(columns, rows, narrow<80>()), render_table(columns, rows, kPlain));
+  EXPECT_EQ(render_table(columns, rows, narrow<32>()),
+            "#  Preview           ID\n"
+            "1  The capital of…   output_0123\n"
+            "2  No.               output_4\n");
+}
+
+TEST(Table, becomes_blocks_where_no_cut_is_enough) {
+  const std::vector<Column> columns = {
+      {"#", Align::kRight}, {"Preview", Align::kLeft, 48, 12}, {"Tokens", Align::kRight}, {"ID"}};
+  const std::vector<std::vector<Cell>> rows = {
+      {{"1"}, {"The capital of France is Paris."}, {"9"}, {"output_0123456789"}},
+      {{"2"}, {""}, {"0"}, {"output_4"}}};
+  EXPECT_EQ(render_table(columns, rows, narrow<30>()),
+            "#        1\n"
+            "Preview  The capital of Franc…\n"
+            "Tokens   9\n"
+            "ID       output_0123456789\n"
+            "\n"
+            "#        2\n"
+            "Tokens   0\n"
+            "ID       output_4\n");
+  EXPECT_EQ(render_table({{"A long title"}, {"B"}}, {}, narrow<5>()), "A long title  B\n");
+}
+
+TEST(Facts, go_on_below_themselves) {
+  Facts facts;
+  facts.add("name", "one two three four");
+  facts.add("count", 7);
+  facts.add("none", "");
+  EXPECT_EQ(facts.render(kPlain), "name:   one two three four\ncount:  7\nnone:   \n");
+  EXPECT_EQ(facts.render(narrow<21>()),
+            "name:   one two three\n        four\ncount:  7\nnone:   \n");
+  EXPECT_EQ(facts.render(narrow<5>()), "name:   one two\n        three four\ncount:  7\nnone:   \n")
+      << "some words stand on a line all the same";
+}
+
+// Statistics of the widest values, at the widths that terminals have.
+TEST(StatusText, breaks_no_word_on_a_terminal) {
+  wire::StatusReply status;
+  status.state = "serving";
+  status.model = "demo";
+  status.context_tokens_max = 131'072;
+  status.tokens_reused = 123'456'789;
+  status.tokens_prefilled = 987'654'321;
+  status.warnings = {"the cache thrashes: chunks that were used lately are evicted and come back"};
+  for (const Style& style : {narrow<40>(), narrow<80>(), narrow<120>()}) {
+    std::istringstream lines(render_status(status, style));
+    for (std::string line; std::getline(lines, line);) {
+      EXPECT_LE(display_width(line), style.columns()) << line;
+    }
+  }
 }
 
 TEST(Units, keep_two_digits) {

@@ -1,0 +1,12 @@
+// What the daemon keeps of a chat.
+#pragma once
+
+namespace cascade::ctl {
+
+enum class Retain {
+  kNever,   // no answer is kept; the turns are sent as text
+  kAsk,     // each conversation's answers, if the person says so at its end
+  kAlways,  // all answers
+};
+
+}  // namespace cascade::ctl
