@@ -9,6 +9,7 @@
 #include "wire/http/sse.h"
 #include "wire/openai/chat.h"
 #include "wire/openai/completions.h"
+#include "wire/openai/constraint.h"
 #include "wire/openai/generation_fields.h"
 
 namespace cascade {
@@ -29,6 +30,9 @@ ApiError stopping() {
 
 // Errors of the daemon name its fields.
 ApiError with_param(ApiError error, const Generation& generation) {
+  if (error.param.starts_with("grammar")) {
+    return openai::grammar_error(std::move(error), generation.grammar_param);
+  }
   const std::string field = openai::prompt_param_of(error.param, generation.prompt_param);
   const std::string param = openai::param_of(field, generation.grammar_param);
   return param == error.param ? error : openai::renamed(std::move(error), param);

@@ -31,65 +31,59 @@ bool CodePointDfa::accepts(const std::u32string& text) const {
   return states[at].final;
 }
 
-CodePointDfa all_texts_but(const std::vector<std::u32string>& names) {
-  // A tree of the names, whose nodes are finals but for the ends of names; state 1 is off the tree.
-  CodePointDfa dfa;
-  dfa.states.resize(2);
-  std::vector<std::map<char32_t, uint32_t>> next(2);
-  std::vector<bool> is_name = {false, false};
-  for (const std::u32string& name : names) {
-    uint32_t at = 0;
-    for (const char32_t c : name) {
-      const auto [child, added] = next[at].try_emplace(c, static_cast<uint32_t>(next.size()));
-      at = child->second;
-      if (!added) continue;
-      next.emplace_back();
-      is_name.push_back(false);
+namespace {
+
+// A tree of texts; the last state is off the tree. Whether a text of the tree ends in each state.
+struct TextTree {
+  std::vector<std::map<char32_t, uint32_t>> next = {{}};
+  std::vector<bool> is_text = {false};
+
+  explicit TextTree(const std::vector<std::u32string>& texts) {
+    for (const std::u32string& text : texts) {
+      uint32_t at = 0;
+      for (const char32_t c : text) {
+        const auto [child, added] = next[at].try_emplace(c, static_cast<uint32_t>(next.size()));
+        at = child->second;
+        if (!added) continue;
+        next.emplace_back();
+        is_text.push_back(false);
+      }
+      is_text[at] = true;
     }
-    is_name[at] = true;
   }
-  dfa.states.resize(next.size());
-  for (size_t i = 0; i < next.size(); ++i) {
+};
+
+}  // namespace
+
+CodePointDfa all_texts_but(const std::vector<std::u32string>& names) {
+  const TextTree tree(names);
+  const auto off_tree = static_cast<uint32_t>(tree.next.size());
+  CodePointDfa dfa;
+  dfa.states.resize(tree.next.size() + 1);
+  dfa.states[off_tree] = {{{{0, kCodePointMax}, off_tree}}, true};
+  for (size_t i = 0; i < tree.next.size(); ++i) {
     CodePointDfa::State& state = dfa.states[i];
-    state.final = !is_name[i];
+    state.final = !tree.is_text[i];
     uint32_t low = 0;
-    for (const auto& [c, child] : next[i]) {
-      if (c > low) state.edges.push_back({{low, static_cast<uint32_t>(c) - 1}, 1});
+    for (const auto& [c, child] : tree.next[i]) {
+      if (c > low) state.edges.push_back({{low, static_cast<uint32_t>(c) - 1}, off_tree});
       state.edges.push_back({{c, c}, child});
       low = static_cast<uint32_t>(c) + 1;
     }
-    if (low <= kCodePointMax) state.edges.push_back({{low, kCodePointMax}, 1});
+    if (low <= kCodePointMax) state.edges.push_back({{low, kCodePointMax}, off_tree});
   }
   return dfa;
 }
 
-Result<CodePointDfa> limit_length(const CodePointDfa& dfa, uint32_t min, uint32_t max,
-                                  size_t states_max) {
-  // Without an upper bound there is nothing to count behind the lower one.
-  const uint32_t count_max = max == UINT32_MAX ? min : max;
-  CodePointDfa limited;
-  std::map<std::pair<uint32_t, uint32_t>, uint32_t> ids = {{{0, 0}, 0}};
-  std::vector<std::pair<uint32_t, uint32_t>> all = {{0, 0}};
-  for (size_t i = 0; i < all.size(); ++i) {
-    const auto [state, count] = all[i];
-    CodePointDfa::State made;
-    made.final = dfa.states[state].final && count >= min;
-    for (const CodePointDfa::Edge& edge : dfa.states[state].edges) {
-      if (count == max) break;
-      const std::pair<uint32_t, uint32_t> to = {edge.target, std::min(count + 1, count_max)};
-      const auto [id, added] = ids.try_emplace(to, static_cast<uint32_t>(all.size()));
-      if (added) all.push_back(to);
-      made.edges.push_back({edge.range, id->second});
-    }
-    if (all.size() > states_max) {
-      return invalid_argument("",
-                              "takes too many states together with the limits of length; "
-                              "the limit is " +
-                                  std::to_string(states_max));
-    }
-    limited.states.push_back(std::move(made));
+CodePointDfa these_texts(const std::vector<std::u32string>& texts) {
+  const TextTree tree(texts);
+  CodePointDfa dfa;
+  dfa.states.resize(tree.next.size());
+  for (size_t i = 0; i < tree.next.size(); ++i) {
+    dfa.states[i].final = tree.is_text[i];
+    for (const auto& [c, child] : tree.next[i]) dfa.states[i].edges.push_back({{c, c}, child});
   }
-  return limited;
+  return dfa;
 }
 
 }  // namespace cascade

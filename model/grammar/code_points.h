@@ -29,17 +29,38 @@ struct CodePointDfa {
     bool final = false;
   };
   std::vector<State> states;
+  // Whether all texts are accepted that should be. Where states run out, the longer ones are not:
+  // what is accepted is right, and what is not may be right, too.
+  bool complete = true;
 
   bool accepts(const std::u32string& text) const;
 };
 
 // All texts but `names`.
 CodePointDfa all_texts_but(const std::vector<std::u32string>& names);
+CodePointDfa these_texts(const std::vector<std::u32string>& texts);
 
-// What `dfa` accepts, of at least `min` and at most `max` code points (UINT32_MAX: any number).
-// Errors: kInvalidArgument, without a field, if that takes over `states_max` states.
+// Without the states, but for the first, from which no final one can be reached, and those that
+// cannot be reached.
+CodePointDfa trimmed(const CodePointDfa& dfa);
+// Whether a trimmed one accepts nothing.
+inline bool accepts_nothing(const CodePointDfa& dfa) {
+  return !dfa.states[0].final && dfa.states[0].edges.empty();
+}
+
+// The texts that both accept, that one of them does, or that the first does and the second not;
+// only the shorter ones where that takes over `states_max` states. Trimmed. What it takes is
+// subtracted from `work`, as in compile_pattern().
+// Errors: kInvalidArgument, without a field, if no text is left because of `states_max`, or all of
+// `work` is used up. Precondition of kFirstAlone: b.complete.
+enum class Combination { kBoth, kEither, kFirstAlone };
+Result<CodePointDfa> combined(const CodePointDfa& a, const CodePointDfa& b, Combination how,
+                              size_t states_max, size_t& work);
+
+// What `dfa` accepts, of at least `min` and at most `max` code points (UINT32_MAX: any number);
+// only the shorter ones where that takes over `states_max` states. Otherwise as combined().
 Result<CodePointDfa> limit_length(const CodePointDfa& dfa, uint32_t min, uint32_t max,
-                                  size_t states_max);
+                                  size_t states_max, size_t& work);
 
 // As UTF-8. Surrogates, which UTF-8 has not, are left out.
 // kJsonString: as JSON strings, quotes included, each text in one form: as it is, but for quotes,

@@ -18,17 +18,19 @@ class PartsCompiler {
   // Nested no deeper than JSON may be.
   Result<GrammarNodeId> compile(const OrderedJson& part, const std::string& place) {
     if (!part.is_object() || part.empty()) return error(place, "must be an object with a part");
-    const auto repeated = part.find("repeat");
-    const auto member = repeated == part.end() ? part.begin() : repeated;
+    auto member = part.begin();
+    for (const char* kind : {"repeat", "json_schema"}) {
+      if (part.contains(kind)) member = part.find(kind);
+    }
     const std::string& kind = member.key();
     const OrderedJson& value = member.value();
     const std::string inside = place + "/" + utf8_replace_malformed(kind.substr(0, 20));
+    if (kind == "json_schema") return schema(part, inside);
     if (kind != "repeat" && part.size() > 1) return error(place, "must have one member");
     if (kind == "text" && value.is_string() && !value.get_ref<const std::string&>().empty()) {
       return builder_.text(value.get_ref<const std::string&>());
     }
     if (kind == "pattern" && value.is_string()) return pattern(value, inside);
-    if (kind == "json_schema") return schema(value, inside);
     if ((kind == "sequence" || kind == "any_of") && value.is_array() && !value.empty()) {
       std::vector<GrammarNodeId> children;
       for (size_t i = 0; i < value.size(); ++i) {
@@ -56,10 +58,25 @@ class PartsCompiler {
     return builder_.terminal(add_texts(builder_.bytes(), *dfa, TextForm::kPlain));
   }
 
-  Result<GrammarNodeId> schema(const OrderedJson& schema, const std::string& place) {
-    auto node = add_schema(builder_, pieces_, schema, field_, work_);
+  Result<GrammarNodeId> schema(const OrderedJson& part, const std::string& place) {
+    std::string named = "#" + place;
+    for (const auto& [key, value] : part.items()) {
+      if (key == "json_schema") continue;
+      const bool good = key == "name" && value.is_string() &&
+                        value.get_ref<const std::string&>().size() <= kSchemaNameBytesMax;
+      if (!good) {
+        return error(place, "may have a name of at most " + std::to_string(kSchemaNameBytesMax) +
+                                " bytes beside it, and nothing else");
+      }
+      named = value.get<std::string>() + "#";
+    }
+    auto node = add_schema(builder_, pieces_, part.at("json_schema"), field_, work_);
     if (node.ok()) return node;
-    return error(place, node.error().message);
+    // Its message begins with a pointer within the schema.
+    const std::string& message = node.error().message;
+    return invalid_argument(std::string(field_), message.starts_with('#')
+                                                     ? named + message.substr(1)
+                                                     : named + ": " + message);
   }
 
   Result<GrammarNodeId> repetition(const OrderedJson& part, const std::string& place) {

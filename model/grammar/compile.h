@@ -10,11 +10,14 @@
 namespace cascade {
 
 inline constexpr int kGrammarDepthMax = 64;
+// Of the name of a schema among parts.
+inline constexpr size_t kSchemaNameBytesMax = 200;
 
 // `text`: kJsonObject: empty. kJsonSchema: the schema. kParts: JSON, of one of these, which nest:
 //   {"text": TEXT}               exactly this text, not empty
 //   {"pattern": REGEX}           a text in which the pattern is found
-//   {"json_schema": SCHEMA}      a document
+//   {"json_schema": SCHEMA, "name": TEXT}  a document; errors call the schema by the name, if there
+//                                is one, instead of by its place in the parts
 //   {"sequence": [PART, ...]}    one after another
 //   {"any_of": [PART, ...]}      one of them
 //   {"repeat": PART, "min": N, "max": N, "separator": TEXT}  (0, unbounded, none)

@@ -23,6 +23,11 @@ size_t Grammar::memory_bytes() const {
   return bytes;
 }
 
+std::string GrammarBuilder::limits() {
+  return std::to_string(kNodesMax) + " nodes of a grammar and " +
+         std::to_string(ByteAutomaton::kStatesMax) + " states";
+}
+
 bool GrammarBuilder::full() const {
   return full_ || grammar_.bytes_.full();
 }
@@ -177,10 +182,7 @@ void GrammarBuilder::add_roots(GrammarNodeId root) {
 Result<Grammar> GrammarBuilder::finish(GrammarNodeId root, std::string_view field) && {
   add_roots(root);
   if (full()) {
-    return invalid_argument(std::string(field),
-                            "is too large: the limit is " + std::to_string(kNodesMax) +
-                                " nodes of a grammar and " +
-                                std::to_string(ByteAutomaton::kStatesMax) + " states");
+    return invalid_argument(std::string(field), "is too large: the limit is " + limits());
   }
   grammar_.bytes_.finish();
   compute_needs();

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -70,6 +71,8 @@ class GrammarBuilder {
   void define(GrammarNodeId forward, GrammarNodeId as);
 
   bool full() const;
+  // The limits above and those of automata, for messages.
+  static std::string limits();
   // Errors: kInvalidArgument, field `field`, if a limit was reached or nothing is in the grammar.
   Result<Grammar> finish(GrammarNodeId root, std::string_view field) &&;
 

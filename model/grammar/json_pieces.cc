@@ -58,6 +58,10 @@ GrammarNodeId JsonPieces::number_node(const NumberRange& range, bool whole) {
     key += (limit->exclusive ? ",<" : ",=") + std::string(limit->negative ? "-" : "") +
            limit->whole + "." + limit->fraction;
   }
+  if (range.step) {
+    key += ",*" + std::to_string(range.step->factor) + "e" + std::to_string(range.step->exponent);
+  }
+  if (range.no_integers) key += ",.";
   const auto [known, added] = numbers_.try_emplace(key, 0);
   if (added) {
     ByteAutomaton& bytes = builder_.bytes();
@@ -140,7 +144,7 @@ GrammarNodeId JsonPieces::any_value() {
 GrammarNodeId JsonPieces::any_object() {
   if (!any_object_) {
     any_object_ = builder_.forward();
-    builder_.define(*any_object_, object({}, any_value()));
+    builder_.define(*any_object_, object({}, {{string(), any_value()}}));
   }
   return *any_object_;
 }
@@ -153,41 +157,68 @@ GrammarNodeId JsonPieces::any_array() {
   return *any_array_;
 }
 
-// Their names in the one form of code_points.h, so that no escape spells a declared one.
-GrammarNodeId JsonPieces::extra_property(const std::vector<Property>& declared,
-                                         GrammarNodeId value) {
-  std::vector<std::u32string> names;
-  for (const Property& property : declared) names.push_back(to_code_points(property.name));
-  const GrammarNodeId name = names.empty() ? string() : string(all_texts_but(names));
-  return builder_.sequence({name, spaced_text(":"), value});
-}
-
-// From the last property to the first: what may follow a value, and what begins with a name.
-GrammarNodeId JsonPieces::object(const std::vector<Property>& properties,
-                                 std::optional<GrammarNodeId> extra) {
-  GrammarNodeId behind_value = close('}'), some = builder_.choice({});
+// From the last member to the first, for each number of members so far as far as that matters: what
+// begins with a name, and what may follow a value.
+GrammarNodeId JsonPieces::members(std::string_view brackets, const std::vector<Member>& members,
+                                  std::optional<GrammarNodeId> other, uint32_t min, uint32_t max) {
+  const bool bounded = max < UINT32_MAX && (other || max < members.size());
+  const auto counts = static_cast<uint32_t>(std::min<size_t>(bounded ? max : min, members.size()));
+  const auto behind_one = [&](uint32_t count) { return std::min(count + 1, counts); };
+  const GrammarNodeId nothing = builder_.choice({}), end = close(brackets[1]);
+  std::vector<GrammarNodeId> some(counts + 1, nothing), behind_value(counts + 1, nothing);
   bool may_end = true;
-  if (extra) {
-    const GrammarNodeId property = extra_property(properties, *extra);
-    const GrammarNodeId others =
-        builder_.repeat(builder_.sequence({comma(), property}), 0, GrammarNode::kUnbounded);
-    behind_value = builder_.sequence({others, behind_value});
-    some = builder_.sequence({property, behind_value});
+  const auto follow = [&](uint32_t count) {
+    const GrammarNodeId more = builder_.sequence({comma(), some[count]});
+    behind_value[count] = may_end && count >= min ? builder_.choice({more, end}) : more;
+  };
+  for (uint32_t count = 0; count <= counts && !builder_.full(); ++count) {
+    const bool fits = !bounded || count < max;
+    if (other && fits && count + 1 >= min) {
+      const uint32_t more = bounded ? max - count - 1 : GrammarNode::kUnbounded;
+      const GrammarNodeId again = builder_.sequence({comma(), *other});
+      some[count] = builder_.sequence({*other, builder_.repeat(again, 0, more), end});
+    }
+    follow(count);
   }
-  const GrammarNodeId end = close('}');
-  for (auto property = properties.rbegin(); property != properties.rend(); ++property) {
-    const GrammarNodeId key = spaced_text(compact(property->name) + ":");
-    const GrammarNodeId this_one = builder_.sequence({key, property->value, behind_value});
-    some = property->required ? this_one : builder_.choice({this_one, some});
-    may_end = may_end && !property->required;
-    const GrammarNodeId more = builder_.sequence({comma(), some});
-    behind_value = may_end ? builder_.choice({more, end}) : more;
-    if (builder_.full()) break;
+  for (auto member = members.rbegin(); member != members.rend(); ++member) {
+    const std::vector<GrammarNodeId> behind_this = behind_value;
+    may_end = may_end && !member->required;
+    for (uint32_t count = 0; count <= counts && !builder_.full(); ++count) {
+      const bool fits = !bounded || count < max;
+      const GrammarNodeId this_one =
+          fits ? builder_.sequence({member->text, behind_this[behind_one(count)]}) : nothing;
+      some[count] = member->required ? this_one : builder_.choice({this_one, some[count]});
+      follow(count);
+    }
   }
   const GrammarNodeId space = builder_.terminal(space_before(0));
-  std::vector<GrammarNodeId> ways = {builder_.sequence({space, some})};
-  if (may_end) ways.push_back(builder_.text("}"));
-  return builder_.sequence({builder_.text("{"), builder_.choice(std::move(ways))});
+  std::vector<GrammarNodeId> ways = {builder_.sequence({space, some[0]})};
+  if (may_end && min == 0) ways.push_back(builder_.text(brackets.substr(1)));
+  return builder_.sequence(
+      {builder_.text(brackets.substr(0, 1)), builder_.choice(std::move(ways))});
+}
+
+GrammarNodeId JsonPieces::object(const std::vector<Property>& properties,
+                                 const std::vector<Others>& others, uint32_t min, uint32_t max) {
+  std::vector<Member> all;
+  for (const Property& property : properties) {
+    const GrammarNodeId key = spaced_text(compact(property.name) + ":");
+    all.push_back({builder_.sequence({key, property.value}), property.required});
+    if (builder_.full()) break;
+  }
+  std::vector<GrammarNodeId> ways;
+  for (const Others& other : others) {
+    ways.push_back(builder_.sequence({other.name, spaced_text(":"), other.value}));
+  }
+  const auto other = ways.empty() ? std::nullopt : std::optional(builder_.choice(std::move(ways)));
+  return members("{}", all, other, min, max);
+}
+
+GrammarNodeId JsonPieces::array_of_distinct(const std::vector<OrderedJson>& values_in_order,
+                                            uint32_t min, uint32_t max) {
+  std::vector<Member> all;
+  for (const OrderedJson& value : values_in_order) all.push_back({values({value}), false});
+  return members("[]", all, std::nullopt, min, max);
 }
 
 GrammarNodeId JsonPieces::array(const std::vector<GrammarNodeId>& first,

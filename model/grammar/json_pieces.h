@@ -41,19 +41,35 @@ class JsonPieces {
     GrammarNodeId value = 0;
     bool required = false;
   };
-  // An object of these properties in this order. `extra`: behind them any others with such values.
-  GrammarNodeId object(const std::vector<Property>& properties, std::optional<GrammarNodeId> extra);
+  // Properties whose names are what `name` is.
+  struct Others {
+    GrammarNodeId name = 0;
+    GrammarNodeId value = 0;
+  };
+  // An object of these properties in this order, and behind them any of `others`. It has at least
+  // `min` of different names, and at most `max` (UINT32_MAX: any number). Others may have the same
+  // name: of all of them one is counted towards `min`.
+  GrammarNodeId object(const std::vector<Property>& properties, const std::vector<Others>& others,
+                       uint32_t min = 0, uint32_t max = UINT32_MAX);
   // An array of at least `min` and at most `max` values: first these, then `rest` ones.
   GrammarNodeId array(const std::vector<GrammarNodeId>& first, std::optional<GrammarNodeId> rest,
                       uint32_t min, uint32_t max);
+  // An array of at least `min` and at most `max` of these values, each at most once, in this order.
+  GrammarNodeId array_of_distinct(const std::vector<OrderedJson>& values, uint32_t min,
+                                  uint32_t max);
 
  private:
+  struct Member {
+    GrammarNodeId text = 0;
+    bool required = false;
+  };
   ByteAutomaton::State space_before(char bracket);
   GrammarNodeId spaced_text(std::string_view text);
   GrammarNodeId comma();
   GrammarNodeId close(char bracket);
   GrammarNodeId number_node(const NumberRange& range, bool whole);
-  GrammarNodeId extra_property(const std::vector<Property>& declared, GrammarNodeId value);
+  GrammarNodeId members(std::string_view brackets, const std::vector<Member>& members,
+                        std::optional<GrammarNodeId> other, uint32_t min, uint32_t max);
 
   GrammarBuilder& builder_;
   std::map<char, ByteAutomaton::State> spaces_;

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <tuple>
+#include <numeric>
+#include <string>
 
 namespace cascade {
 namespace {
@@ -32,14 +33,22 @@ bool zeros_from(const Decimal& limit, size_t index) {
   return true;
 }
 
+// 10^power mod `modulus`.
+uint64_t power_of_ten(int power, uint64_t modulus) {
+  uint64_t result = 1 % modulus;
+  for (int i = 0; i < power; ++i) result = result * 10 % modulus;
+  return result;
+}
+
 // Numbers without a sign within [low, high].
 class Magnitudes {
  public:
-  Magnitudes(ByteAutomaton& bytes, Decimal low, std::optional<Decimal> high, int whole_max,
-             int digits_max)
+  Magnitudes(ByteAutomaton& bytes, const NumberRange& range, int whole_max, int digits_max)
       : bytes_(bytes),
-        low_(std::move(low)),
-        high_(std::move(high)),
+        low_(range.low.value_or(Decimal{})),
+        high_(range.high),
+        step_(range.step),
+        no_integers_(range.no_integers),
         whole_max_(whole_max),
         digits_max_(digits_max) {}
 
@@ -48,22 +57,30 @@ class Magnitudes {
       const auto size = static_cast<size_t>(whole);
       if (size < low_.whole.size()) continue;
       if (high_ && size > high_->whole.size()) break;
-      const bool at_low = size == low_.whole.size();
-      const bool at_high = high_ && size == high_->whole.size();
-      const int fraction = std::max(0, digits_max_ - whole);
-      add_steps(from, {0, whole, fraction, at_low, at_high, Point::kBefore});
+      Place place;
+      place.whole = whole;
+      place.fraction = std::max(0, digits_max_ - whole);
+      if (step_) place.fraction = std::min(place.fraction, std::max(0, -step_->exponent));
+      place.places = place.fraction;
+      place.at_low = size == low_.whole.size();
+      place.at_high = high_ && size == high_->whole.size();
+      add_steps(from, place);
     }
   }
 
  private:
-  // `index` digits were read, so many are to come before the point and may come behind it. While
-  // `at_low` (`at_high`) they are those of the limit.
+  // `index` digits were read, so many are to come before the point and may come behind it, of
+  // `places` in all. While `at_low` (`at_high`) they are those of the limit. `sum` of the digits,
+  // each times what its place is worth, modulo the step's factor.
   struct Place {
     int index = 0;
     int whole = 0;
     int fraction = 0;
+    int places = 0;
+    uint64_t sum = 0;
     bool at_low = false;
     bool at_high = false;
+    bool has_fraction = false;  // a digit behind the point is not 0
     enum class Point : uint8_t { kBefore, kAt, kBehind } point = Point::kBefore;
     auto operator<=>(const Place&) const = default;
   };
@@ -71,6 +88,8 @@ class Magnitudes {
 
   State state(Place place) {
     if (!place.at_low && !place.at_high) place.index = 1;  // it matters no more
+    if (!no_integers_) place.has_fraction = false;         // nor does this
+    if (!step_) place.places = 0;
     const auto [known, added] = known_.try_emplace(place, 0);
     if (!added) return known->second;
     const State made = bytes_.add_state(is_number(place) && within(place));
@@ -79,14 +98,32 @@ class Magnitudes {
     return made;
   }
 
-  static bool is_number(const Place& place) {
-    return place.whole == 0 && place.point != Point::kAt;
+  bool is_number(const Place& place) const {
+    return place.whole == 0 && place.point != Point::kAt && place.sum == 0 &&
+           (place.has_fraction || !no_integers_);
   }
 
   bool within(const Place& place) const {
     const auto index = static_cast<size_t>(place.index);
     if (place.at_low && (low_.exclusive || !zeros_from(low_, index))) return false;
     return !place.at_high || !high_->exclusive || !zeros_from(*high_, index);
+  }
+
+  // Reads the digit `d` in `place`; nullopt if the step does not have it there.
+  std::optional<Place> behind_digit(Place place, int d) const {
+    const bool behind_point = place.point != Point::kBefore;
+    const int power = behind_point ? place.fraction - place.places - 1 : place.whole - 1;
+    if (step_ && power < step_->exponent) {
+      if (d != 0) return std::nullopt;
+    } else if (step_) {
+      const uint64_t worth = power_of_ten(power - step_->exponent, step_->factor);
+      place.sum = (place.sum + static_cast<uint64_t>(d) * worth) % step_->factor;
+    }
+    ++place.index;
+    behind_point ? --place.fraction : --place.whole;
+    if (behind_point) place.point = Point::kBehind;
+    place.has_fraction = place.has_fraction || (behind_point && d != 0);
+    return place;
   }
 
   void add_steps(State from, const Place& place) {
@@ -103,23 +140,29 @@ class Magnitudes {
     const bool first_of_many = place.index == 0 && place.whole > 1;
     const int low = std::max(place.at_low ? digit(low_, index) : 0, first_of_many ? 1 : 0);
     const int high = place.at_high ? digit(*high_, index) : 9;
-    for (int d = low; d <= high;) {
-      Place next = place;
-      ++next.index;
-      behind_point ? --next.fraction : --next.whole;
-      if (behind_point) next.point = Point::kBehind;
-      next.at_low = place.at_low && d == digit(low_, index);
-      next.at_high = place.at_high && d == high;
-      // All digits between the limits' lead to the same.
-      const int last = next.at_low || next.at_high ? d : place.at_high ? high - 1 : high;
-      add_digits(bytes_, from, d, last, state(next));
-      d = last + 1;
+    // Digits that follow each other and lead to the same are one edge.
+    int first = low;
+    std::optional<State> target;
+    for (int d = low; d <= high; ++d) {
+      std::optional<State> to;
+      if (auto next = behind_digit(place, d)) {
+        next->at_low = place.at_low && d == digit(low_, index);
+        next->at_high = place.at_high && d == high;
+        to = state(*next);
+      }
+      if (to == target) continue;
+      if (target) add_digits(bytes_, from, first, d - 1, *target);
+      first = d;
+      target = to;
     }
+    if (target) add_digits(bytes_, from, first, high, *target);
   }
 
   ByteAutomaton& bytes_;
   const Decimal low_;
   const std::optional<Decimal> high_;
+  const std::optional<NumberStep> step_;
+  const bool no_integers_;
   const int whole_max_;
   const int digits_max_;
   std::map<Place, State> known_;
@@ -134,18 +177,19 @@ void add_range(ByteAutomaton& bytes, State start, const NumberRange& range, int 
   const bool low_negative = range.low && range.low->negative;
   const bool high_negative = range.high && range.high->negative;
   if (!high_negative) {
-    const Decimal low = range.low && !low_negative ? *range.low : Decimal{};
-    Magnitudes(bytes, low, range.high, whole_max, digits_max).add(start);
+    NumberRange positive = range;
+    if (low_negative) positive.low.reset();
+    Magnitudes(bytes, positive, whole_max, digits_max).add(start);
   }
   if (!range.low || low_negative) {
     Decimal above_zero;
     above_zero.exclusive = true;
     const State minus = bytes.add_state();
     bytes.add_edge(start, '-', '-', minus);
-    Magnitudes(bytes, high_negative ? magnitude(*range.high) : above_zero,
-               range.low ? std::optional(magnitude(*range.low)) : std::nullopt, whole_max,
-               digits_max)
-        .add(minus);
+    NumberRange negative = range;
+    negative.low = high_negative ? magnitude(*range.high) : above_zero;
+    negative.high = range.low ? std::optional(magnitude(*range.low)) : std::nullopt;
+    Magnitudes(bytes, negative, whole_max, digits_max).add(minus);
   }
 }
 
@@ -183,15 +227,82 @@ Decimal to_decimal(const OrderedJson& json) {
   return decimal;
 }
 
+int compare(const Decimal& a, const Decimal& b) {
+  if (a.negative != b.negative) return a.negative ? -1 : 1;
+  const auto magnitude = [&] {
+    if (a.whole.size() != b.whole.size()) return a.whole.size() < b.whole.size() ? -1 : 1;
+    // Fractions without trailing zeros compare as texts do.
+    const int whole = a.whole.compare(b.whole);
+    return whole != 0 ? whole : a.fraction.compare(b.fraction);
+  }();
+  return a.negative ? -magnitude : magnitude;
+}
+
+std::optional<NumberStep> to_step(const Decimal& decimal) {
+  if (decimal.negative || decimal.is_zero()) return std::nullopt;
+  std::string digits = decimal.whole + decimal.fraction;
+  NumberStep step;
+  step.exponent = -static_cast<int>(decimal.fraction.size());
+  const size_t last = digits.find_last_not_of('0');
+  step.exponent += static_cast<int>(digits.size() - 1 - last);
+  digits.erase(last + 1);
+  digits.erase(0, digits.find_first_not_of('0'));
+  if (digits.size() > kIntegerDigits) return std::nullopt;
+  step.factor = std::stoull(digits);
+  return step;
+}
+
+std::optional<NumberStep> common_step(const NumberStep& a, const NumberStep& b) {
+  const NumberStep& fine = a.exponent <= b.exponent ? a : b;
+  const NumberStep& coarse = a.exponent <= b.exponent ? b : a;
+  // Beyond it the result is over every limit, but for its tens.
+  constexpr uint64_t kMax = uint64_t{1} << 58;
+  uint64_t factor = coarse.factor;
+  for (int i = fine.exponent; i < coarse.exponent; ++i) {
+    if (factor > kMax / 10) return std::nullopt;
+    factor *= 10;
+  }
+  const uint64_t other = fine.factor / std::gcd(fine.factor, factor);
+  if (factor > kMax / other) return std::nullopt;
+  NumberStep step = {factor * other, fine.exponent};
+  for (; step.factor % 10 == 0; step.factor /= 10) ++step.exponent;
+  return step;
+}
+
+bool is_within_limits(const NumberStep& step) {
+  uint64_t rest = step.factor;
+  for (const uint64_t prime : {2, 5}) {
+    while (rest % prime == 0) rest /= prime;
+  }
+  return step.factor <= kStepFactorMax && rest <= kStepRemaindersMax;
+}
+
+bool is_multiple(const Decimal& number, const NumberStep& step) {
+  uint64_t sum = 0;
+  const auto whole = static_cast<int>(number.whole.size());
+  const std::string digits = number.whole + number.fraction;
+  int power = whole;
+  for (const char c : digits) {
+    --power;
+    if (power >= step.exponent) {
+      sum = (sum * 10 + static_cast<uint64_t>(c - '0')) % step.factor;
+    } else if (c != '0') {
+      return false;
+    }
+  }
+  for (; power > step.exponent; --power) sum = sum * 10 % step.factor;
+  return sum == 0;
+}
+
 State add_integers(ByteAutomaton& bytes, const NumberRange& range) {
   const State start = bytes.add_state();
-  add_range(bytes, start, range, kIntegerDigits, 0);
+  add_range(bytes, start, range, range.step ? kLimitedDigits : kIntegerDigits, 0);
   return start;
 }
 
 State add_numbers(ByteAutomaton& bytes, const NumberRange& range) {
   const State start = bytes.add_state();
-  if (range.low || range.high) {
+  if (range.low || range.high || range.step || range.no_integers) {
     add_range(bytes, start, range, kLimitedDigits, kLimitedDigits);
     return start;
   }

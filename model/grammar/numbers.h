@@ -1,6 +1,7 @@
 // Automata of JSON numbers, also of those within limits.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -21,16 +22,40 @@ struct Decimal {
 // The shortest decimal number that stands for this one. Precondition: json.is_number().
 Decimal to_decimal(const OrderedJson& json);
 
+// factor * 10^exponent, of which a number is a multiple. The factor is not a multiple of 10.
+struct NumberStep {
+  uint64_t factor = 1;
+  int exponent = 0;
+};
+// Automata have a state for each remainder that a step leaves: so many at most, without factors of
+// 2 and 5, which are seen from the last digits, and with them.
+inline constexpr uint64_t kStepRemaindersMax = 1000, kStepFactorMax = 4096;
+
+// Nullopt if the number is not greater than 0, or has over 18 digits.
+std::optional<NumberStep> to_step(const Decimal& decimal);
+// The multiples of both; nullopt if its factor would be too large for any limit.
+std::optional<NumberStep> common_step(const NumberStep& a, const NumberStep& b);
+bool is_within_limits(const NumberStep& step);
+bool is_multiple(const Decimal& number, const NumberStep& step);
+
 struct NumberRange {
   std::optional<Decimal> low;
   std::optional<Decimal> high;
+  // Precondition: within its limits.
+  std::optional<NumberStep> step;
+  bool no_integers = false;
 };
 
-// Integers of at most 18 digits, so that every reader holds them; without exponent or "-0".
+// < 0, 0 or > 0, whatever is exclusive.
+int compare(const Decimal& a, const Decimal& b);
+
+// Integers of at most 18 digits, so that every reader holds them, or 15 with a step, so that f64
+// does; without exponent or "-0".
 ByteAutomaton::State add_integers(ByteAutomaton& bytes, const NumberRange& range);
 // Numbers. Without limits: at most 18 digits before the point, 16 behind it, and two of an
-// exponent, so that they are finite in f64. Within limits: at most 15 digits in all, which f64
-// tells apart, so that a number is within the limits also when it was rounded; no exponent.
+// exponent, so that they are finite in f64. Within limits, or with a step: at most 15 digits in
+// all, which f64 tells apart, so that a number is within the limits also when it was rounded; no
+// exponent.
 ByteAutomaton::State add_numbers(ByteAutomaton& bytes, const NumberRange& range);
 
 }  // namespace cascade

@@ -1,169 +1,328 @@
-// From the tree of a pattern to states with empty steps, and from these to a deterministic DFA.
+// From a pattern's states to deterministic ones. A text is read along many ways at once; a way that
+// has passed look-aheads goes on together with what these still have to find, or must not find.
 #include "model/grammar/pattern.h"
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 
-#include "model/grammar/pattern_tree.h"
+#include "model/grammar/pattern_nfa.h"
 
 namespace cascade {
 namespace {
 
-struct NfaState {
-  std::vector<CodePointRange> set;  // with one edge to `next`
-  uint32_t next = 0;
-  std::vector<uint32_t> empty;  // steps that read nothing
+using Kind = PatternState::Kind;
+
+// What may come next: sets of these, as bits.
+using Next = uint8_t;
+constexpr Next kInWord = 1, kNoWord = 2, kTextEnd = 4, kAnyNext = kInWord | kNoWord | kTextEnd;
+
+// What was read last.
+enum class Before : uint8_t { kNothing, kWord, kOther };
+
+// One way to read the text so far. Its numbers are those of Determiniser's sets and lists; 0 is
+// empty.
+struct Way {
+  uint32_t state = 0;
+  Next next = kAnyNext;
+  uint32_t never = 0;   // a set of ways of which none may come to its end
+  uint32_t always = 0;  // a list of sets, of each of which one must
+  auto operator<=>(const Way&) const = default;
+  bool is_plain() const { return next == kAnyNext && never == 0 && always == 0; }
 };
+using Ways = std::vector<Way>;        // sorted
+using Lists = std::vector<uint32_t>;  // sorted
 
-// Built from the end: each part is told where it goes on.
-class NfaBuilder {
+// Gives equal values the same number, from 0 on.
+template <class T>
+class Numbers {
  public:
-  explicit NfaBuilder(const PatternTree& tree) : tree_(tree) {
-    states_.emplace_back();
-    start_ = build(tree.root, 0);
+  uint32_t operator()(T value) {
+    const auto [known, added] =
+        ids_.try_emplace(std::move(value), static_cast<uint32_t>(values_.size()));
+    if (added) values_.push_back(&known->first);
+    return known->second;
   }
-  bool full() const { return states_.size() >= kPatternNfaStatesMax; }
-  uint32_t start() const { return start_; }
-  const std::vector<NfaState>& states() const { return states_; }
-
-  static constexpr uint32_t kEnd = 0;
+  // Stays where it is.
+  const T& operator[](uint32_t id) const { return *values_[id]; }
+  size_t size() const { return values_.size(); }
 
  private:
-  uint32_t add() {
-    if (full()) return kEnd;
-    states_.emplace_back();
-    return static_cast<uint32_t>(states_.size() - 1);
-  }
-
-  uint32_t build(uint32_t id, uint32_t next) {
-    if (full()) return kEnd;
-    const PatternNode& node = tree_.nodes[id];
-    switch (node.kind) {
-      case PatternNode::Kind::kSet: {
-        const uint32_t state = add();
-        states_[state].set = node.set;
-        states_[state].next = next;
-        return state;
-      }
-      case PatternNode::Kind::kConcatenation:
-        for (auto child = node.children.rbegin(); child != node.children.rend(); ++child) {
-          next = build(*child, next);
-        }
-        return next;
-      case PatternNode::Kind::kAlternatives: {
-        const uint32_t state = add();
-        for (const uint32_t child : node.children) step(state, build(child, next));
-        return state;
-      }
-      case PatternNode::Kind::kRepeat: return build_repeat(node, next);
-    }
-    return kEnd;
-  }
-
-  uint32_t build_repeat(const PatternNode& node, uint32_t next) {
-    const uint32_t child = node.children[0];
-    if (node.max == PatternNode::kUnbounded) {
-      const uint32_t loop = add();
-      step(loop, build(child, loop));
-      step(loop, next);
-      next = loop;
-    } else {
-      const uint32_t behind = next;
-      for (uint32_t i = node.min; i < node.max && !full(); ++i) {
-        const uint32_t state = add();
-        step(state, build(child, next));
-        step(state, behind);
-        next = state;
-      }
-    }
-    for (uint32_t i = 0; i < node.min && !full(); ++i) next = build(child, next);
-    return next;
-  }
-
-  void step(uint32_t from, uint32_t to) { states_[from].empty.push_back(to); }
-
-  const PatternTree& tree_;
-  std::vector<NfaState> states_;
-  uint32_t start_ = 0;
+  std::map<T, uint32_t> ids_;
+  std::vector<const T*> values_;
 };
 
 class Determiniser {
  public:
-  Determiniser(const std::vector<NfaState>& states, size_t& work) : states_(states), work_(work) {}
+  Determiniser(const PatternNfa& nfa, size_t& work)
+      : nfa_(nfa), work_(work), seen_(nfa.states.size(), false) {
+    sets_({});
+    lists_({});
+  }
 
-  Result<CodePointDfa> run(uint32_t start) {
-    dfa_id({start});
-    for (size_t i = 0; i < sets_.size(); ++i) {
+  Result<CodePointDfa> run() {
+    dfa_id(closure({{nfa_.start}}, Before::kNothing));
+    // In the order of the shortest texts that lead to them: those that are too many are left out.
+    for (size_t i = 0; i < std::min(found_.size(), kPatternDfaStatesMax) && work_ > 0; ++i) {
       add_edges(i);
-      if (sets_.size() > kPatternDfaStatesMax || work_ == 0) {
-        return invalid_argument("", "is too complex: it takes more than " +
-                                        std::to_string(kPatternDfaStatesMax) +
-                                        " states, the limit");
-      }
     }
-    return std::move(dfa_);
+    dfa_.complete = found_.size() <= kPatternDfaStatesMax && work_ > 0;
+    CodePointDfa result = trimmed(dfa_);
+    if (dfa_.complete || (work_ > 0 && !accepts_nothing(result))) return result;
+    return invalid_argument("", "is too complex: it takes more than " +
+                                    std::to_string(kPatternDfaStatesMax) + " states, the limit");
   }
 
  private:
-  using Set = std::vector<uint32_t>;
-
   void spend(size_t work) { work_ -= std::min(work, work_); }
 
-  // The set with all that its states reach without reading, sorted; those alone that read.
-  Set closure(Set from) {
-    std::vector<bool>& seen = seen_;
-    seen.assign(states_.size(), false);
-    Set result;
-    while (!from.empty()) {
-      const uint32_t state = from.back();
-      from.pop_back();
-      if (seen[state]) continue;
-      seen[state] = true;
+  // Of a set that is kept.
+  uint32_t number(Ways ways) {
+    const size_t size = ways.size(), known = sets_.size();
+    const uint32_t id = sets_(std::move(ways));
+    if (sets_.size() > known) spend(4 * size);
+    return id;
+  }
+
+  // Whether one of the ways is at its end, whatever follows.
+  static bool is_certain(const Ways& ways) {
+    return !ways.empty() && ways.front().state == PatternNfa::kEnd && ways.size() == 1 &&
+           ways.front().is_plain();
+  }
+
+  // The ways with all that is reached from them without reading; those alone that read, or are at
+  // their end.
+  Ways closure(Ways left, Before before) {
+    Ways result;
+    std::vector<uint32_t> marked;
+    std::set<Way> seen;  // of those that are not plain
+    while (!left.empty()) {
+      const Way way = left.back();
+      left.pop_back();
       spend(1);
-      const NfaState& nfa = states_[state];
-      if (nfa.empty.empty()) result.push_back(state);
-      from.insert(from.end(), nfa.empty.begin(), nfa.empty.end());
+      if (!way.is_plain()) {
+        if (!seen.insert(way).second) continue;
+      } else if (seen_[way.state]) {
+        continue;
+      } else {
+        seen_[way.state] = true;
+        marked.push_back(way.state);
+      }
+      follow(way, before, left, result);
     }
-    std::ranges::sort(result);
+    for (const uint32_t state : marked) seen_[state] = false;
+    return simplified(std::move(result));
+  }
+
+  void follow(Way way, Before before, Ways& left, Ways& result) {
+    const PatternState& state = nfa_.states[way.state];
+    switch (state.kind) {
+      case Kind::kEnd:
+      case Kind::kRead: result.push_back(way); return;
+      case Kind::kSplit:
+        for (const uint32_t to : state.ways) {
+          way.state = to;
+          left.push_back(way);
+        }
+        return;
+      case Kind::kAssert:
+        way.next &= after(state.assertion, before);
+        if (way.next == 0) return;
+        break;
+      case Kind::kLookAhead: {
+        const Ways ahead = closure_apart(state.ahead, before);
+        if (state.negated) {
+          if (is_certain(ahead)) return;
+          way.never = number(united(sets_[way.never], ahead));
+        } else if (!is_certain(ahead)) {
+          if (ahead.empty()) return;
+          way.always = lists_(with(lists_[way.always], number(ahead)));
+        }
+        break;
+      }
+    }
+    way.state = state.next;
+    left.push_back(way);
+  }
+
+  // closure() of one state, within that of others.
+  Ways closure_apart(uint32_t state, Before before) {
+    std::vector<bool> mine(nfa_.states.size(), false);
+    spend(mine.size() / 64);
+    std::swap(seen_, mine);
+    Ways ways = closure({{state}}, before);
+    std::swap(seen_, mine);
+    return ways;
+  }
+
+  // What may come next where the assertion is so.
+  static Next after(PatternAssertion assertion, Before before) {
+    const Next end_of_word = before == Before::kWord ? kNoWord | kTextEnd : kInWord;
+    switch (assertion) {
+      case PatternAssertion::kBegin: return before == Before::kNothing ? kAnyNext : 0;
+      case PatternAssertion::kEnd: return kTextEnd;
+      case PatternAssertion::kWordBorder: return end_of_word;
+      case PatternAssertion::kNoWordBorder: return kAnyNext & static_cast<Next>(~end_of_word);
+    }
+    return 0;
+  }
+
+  // Sorted, without ways that a plain one of the same state, or of a better one, makes needless.
+  Ways simplified(Ways ways) const {
+    std::ranges::sort(ways, [](const Way& a, const Way& b) {
+      if (a.state != b.state) return a.state < b.state;
+      if (a.is_plain() != b.is_plain()) return a.is_plain();
+      return a < b;
+    });
+    Ways result;
+    for (const Way& way : ways) {
+      const bool needless = !result.empty() && result.back().state == way.state &&
+                            (result.back().is_plain() || result.back() == way);
+      if (!needless) result.push_back(way);
+    }
+    drop_lower_ranks(result);
+    // Then it does not matter where the others lead.
+    const bool ended =
+        !result.empty() && result.front().state == PatternNfa::kEnd && result.front().is_plain();
+    if (ended) result.resize(1);
     return result;
   }
 
-  uint32_t dfa_id(Set from) {
-    spend(states_.size() / 64);  // the marks
+  void drop_lower_ranks(Ways& ways) const {
+    std::map<uint32_t, uint32_t> best;  // rank, by family
+    for (const Way& way : ways) {
+      const PatternState& state = nfa_.states[way.state];
+      if (state.family == 0 || !way.is_plain()) continue;
+      uint32_t& rank = best[state.family];
+      rank = std::max(rank, state.rank);
+    }
+    if (best.empty()) return;
+    std::erase_if(ways, [&](const Way& way) {
+      const PatternState& state = nfa_.states[way.state];
+      const auto found = best.find(state.family);
+      return found != best.end() && state.rank < found->second;
+    });
+  }
+
+  Ways united(Ways a, const Ways& b) const {
+    a.insert(a.end(), b.begin(), b.end());
+    return simplified(std::move(a));
+  }
+
+  static Lists with(Lists list, uint32_t id) {
+    const auto at = std::ranges::lower_bound(list, id);
+    if (at == list.end() || *at != id) list.insert(at, id);
+    return list;
+  }
+
+  // A character as all of `set` see it: one of them, and whether it is of a word.
+  struct Character {
+    uint32_t code = 0;
+    bool word = false;
+  };
+
+  // The ways behind a character. `behind_` has what was found out about other sets of ways.
+  Ways step(const Ways& ways, Character c) {
+    Ways reached;
+    for (Way way : ways) {
+      const PatternState& state = nfa_.states[way.state];
+      spend(1 + state.set.size() / 8);
+      if ((way.next & (c.word ? kInWord : kNoWord)) == 0) continue;
+      if (state.kind == Kind::kRead) {
+        const bool reads = std::ranges::any_of(state.set, [&](const CodePointRange& range) {
+          return range.low <= c.code && c.code <= range.high;
+        });
+        if (!reads) continue;
+        way.state = state.next;
+      }
+      way.next = kAnyNext;
+      if (go_on(way, c)) reached.push_back(way);
+    }
+    return closure(std::move(reached), c.word ? Before::kWord : Before::kOther);
+  }
+
+  // What the look-aheads of `way` are behind a character; false if the way ends with it.
+  bool go_on(Way& way, Character c) {
+    if (way.never != 0) {
+      way.never = step_set(way.never, c);
+      if (is_certain(sets_[way.never])) return false;
+    }
+    Lists left;
+    for (const uint32_t id : lists_[way.always]) {
+      const uint32_t behind = step_set(id, c);
+      if (behind == 0) return false;
+      if (!is_certain(sets_[behind])) left = with(std::move(left), behind);
+    }
+    way.always = lists_(std::move(left));
+    return true;
+  }
+
+  uint32_t step_set(uint32_t id, Character c) {
+    if (const auto known = behind_.find(id); known != behind_.end()) return known->second;
+    const uint32_t behind = number(step(sets_[id], c));
+    behind_.emplace(id, behind);
+    return behind;
+  }
+
+  // Whether the text may end here.
+  bool ends(const Ways& ways) const {
+    return std::ranges::any_of(ways, [&](const Way& way) {
+      return way.state == PatternNfa::kEnd && (way.next & kTextEnd) != 0 &&
+             !ends(sets_[way.never]) &&
+             std::ranges::all_of(lists_[way.always], [&](uint32_t id) { return ends(sets_[id]); });
+    });
+  }
+
+  uint32_t dfa_id(Ways ways) {
+    const bool final = ends(ways);
     const auto [known, added] =
-        ids_.try_emplace(closure(std::move(from)), static_cast<uint32_t>(sets_.size()));
+        ids_.try_emplace(number(std::move(ways)), static_cast<uint32_t>(found_.size()));
     if (added) {
-      sets_.push_back(&known->first);
+      found_.push_back(known->first);
       dfa_.states.emplace_back();
-      dfa_.states.back().final = std::ranges::binary_search(known->first, NfaBuilder::kEnd);
+      dfa_.states.back().final = final;
     }
     return known->second;
   }
 
-  // Between two neighbouring borders of its states' sets the same states are reached.
-  void add_edges(size_t id) {
-    const Set& set = *sets_[id];
-    std::vector<uint32_t> borders;
-    for (const uint32_t state : set) {
-      for (const CodePointRange& range : states_[state].set) {
-        borders.push_back(range.low);
-        borders.push_back(range.high + 1);
-      }
+  // Where ranges of characters begin that some of the ways tell apart.
+  void add_borders(const Ways& ways, std::set<uint32_t>& sets, std::vector<uint32_t>& borders) {
+    const auto add = [&](const CodePointRange& range) {
+      borders.push_back(range.low);
+      borders.push_back(range.high + 1);
+    };
+    const auto add_set = [&](uint32_t id) {
+      if (id != 0 && sets.insert(id).second) add_borders(sets_[id], sets, borders);
+    };
+    for (const Way& way : ways) {
+      spend(1);
+      const PatternState& state = nfa_.states[way.state];
+      std::ranges::for_each(state.set, add);
+      // Behind its end any text may follow.
+      if (state.kind == Kind::kEnd) add({0, kCodePointMax});
+      add_set(way.never);
+      std::ranges::for_each(lists_[way.always], add_set);
     }
+    if (nfa_.knows_words) std::ranges::for_each(word_characters(), add);
+  }
+
+  void add_edges(size_t id) {
+    const Ways& ways = sets_[found_[id]];
+    std::vector<uint32_t> borders;
+    std::set<uint32_t> sets;
+    add_borders(ways, sets, borders);
     std::ranges::sort(borders);
     borders.erase(std::unique(borders.begin(), borders.end()), borders.end());
     std::vector<CodePointDfa::Edge> edges;
     for (size_t i = 0; i + 1 < borders.size() && work_ > 0; ++i) {
       const uint32_t low = borders[i], high = borders[i + 1] - 1;
-      Set reached;
-      for (const uint32_t state : set) {
-        spend(1 + states_[state].set.size() / 8);
-        const auto& ranges = states_[state].set;
-        const bool reads = std::ranges::any_of(
-            ranges, [&](const CodePointRange& r) { return r.low <= low && low <= r.high; });
-        if (reads) reached.push_back(states_[state].next);
-      }
+      const bool word =
+          nfa_.knows_words && std::ranges::any_of(word_characters(), [&](const CodePointRange& r) {
+            return r.low <= low && low <= r.high;
+          });
+      behind_.clear();
+      Ways reached = step(ways, {low, word});
       if (reached.empty()) continue;
       const uint32_t target = dfa_id(std::move(reached));
       const bool same =
@@ -177,24 +336,27 @@ class Determiniser {
     dfa_.states[id].edges = std::move(edges);
   }
 
-  const std::vector<NfaState>& states_;
-  CodePointDfa dfa_;
-  std::map<Set, uint32_t> ids_;
-  std::vector<const Set*> sets_;  // keys of ids_
-  std::vector<bool> seen_;
+  const PatternNfa& nfa_;
   size_t& work_;
+  std::vector<bool> seen_;  // states that a closure has met in a plain way
+  Numbers<Ways> sets_;
+  Numbers<Lists> lists_;
+  std::map<uint32_t, uint32_t> behind_;  // by number of the set: the one behind a character
+  CodePointDfa dfa_;
+  std::map<uint32_t, uint32_t> ids_;  // by number of the set: its state
+  std::vector<uint32_t> found_;       // the other way round
 };
 
 }  // namespace
 
 Result<CodePointDfa> compile_pattern(std::string_view pattern, size_t& work) {
-  ASSIGN_OR_RETURN(const PatternTree tree, parse_pattern(pattern));
-  const NfaBuilder nfa(tree);
-  if (nfa.full()) {
+  ASSIGN_OR_RETURN(const PatternTree tree, parse_pattern(pattern, work));
+  const PatternNfa nfa = make_nfa(tree, kPatternNfaStatesMax);
+  if (nfa.states.size() >= kPatternNfaStatesMax) {
     return invalid_argument(
         "", "is too large: the limit is " + std::to_string(kPatternNfaStatesMax) + " states");
   }
-  return Determiniser(nfa.states(), work).run(nfa.start());
+  return Determiniser(nfa, work).run();
 }
 
 }  // namespace cascade

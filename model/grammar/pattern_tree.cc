@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "base/utf8.h"
+#include "model/grammar/character_properties.h"
 #include "model/grammar/pattern.h"
 
 namespace cascade {
@@ -45,7 +47,7 @@ Set complement(const Set& set) {
 std::optional<Set> class_of(char32_t c) {
   switch (c) {
     case 'd': return Set{{'0', '9'}};
-    case 'w': return Set{{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
+    case 'w': return word_characters();
     case 's':
       return Set{{0x09, 0x0D},     {0x20, 0x20},     {0xA0, 0xA0},     {0x1680, 0x1680},
                  {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F},
@@ -64,7 +66,7 @@ const Set& line_ends() {
 
 class Parser {
  public:
-  explicit Parser(std::u32string text) : text_(std::move(text)) {}
+  Parser(std::u32string text, size_t& work) : text_(std::move(text)), work_(work) {}
 
   Result<PatternTree> parse() {
     std::vector<uint32_t> alternatives;
@@ -73,7 +75,7 @@ class Parser {
       alternatives.push_back(alternative);
     } while (take('|'));
     if (!at_end()) return malformed("an unmatched )");
-    tree_.root = add({Kind::kAlternatives, {}, std::move(alternatives)});
+    tree_.root = add(Kind::kAlternatives, std::move(alternatives));
     return std::move(tree_);
   }
 
@@ -94,38 +96,50 @@ class Parser {
     tree_.nodes.push_back(std::move(node));
     return static_cast<uint32_t>(tree_.nodes.size() - 1);
   }
-  uint32_t add_set(Set set) { return add({Kind::kSet, normalised(std::move(set)), {}}); }
-  uint32_t add_anything() {
-    const uint32_t any = add_set({{0, kCodePointMax}});
-    return add({Kind::kRepeat, {}, {any}, 0, PatternNode::kUnbounded});
+  uint32_t add(Kind kind, std::vector<uint32_t> children) {
+    PatternNode node;
+    node.kind = kind;
+    node.children = std::move(children);
+    return add(std::move(node));
+  }
+  uint32_t add_set(Set set) {
+    PatternNode node;
+    node.kind = Kind::kSet;
+    node.set = normalised(std::move(set));
+    return add(std::move(node));
+  }
+  uint32_t add_repeat(uint32_t child, uint32_t min, uint32_t max) {
+    const uint32_t id = add(Kind::kRepeat, {child});
+    tree_.nodes[id].min = min;
+    tree_.nodes[id].max = max;
+    return id;
+  }
+  uint32_t add_assertion(PatternAssertion assertion) {
+    const uint32_t id = add(Kind::kAssertion, {});
+    tree_.nodes[id].assertion = assertion;
+    return id;
   }
 
   Result<uint32_t> parse_alternative(bool outermost) {
     std::vector<uint32_t> terms;
-    bool ends = false;
-    if (outermost) {
-      if (!take('^')) terms.push_back(add_anything());
-      while (take('^')) continue;
+    if (outermost && !take('^')) {
+      terms.push_back(add_repeat(add_set({{0, kCodePointMax}}), 0, PatternNode::kUnbounded));
     }
     while (!at_end() && peek() != '|' && peek() != ')') {
-      if (peek() == '^') return unknown("^ that is not at the beginning of an alternative");
-      if (peek() == '$') {
-        while (take('$')) ends = true;
-        const bool last = at_end() || peek() == '|';
-        if (outermost && last) continue;
-        return unknown("$ that is not at the end of the pattern or of one of its alternatives");
-      }
       ASSIGN_OR_RETURN(const uint32_t term, parse_term());
       terms.push_back(term);
     }
-    if (outermost && !ends) terms.push_back(add_anything());
-    return add({Kind::kConcatenation, {}, std::move(terms)});
+    return add(Kind::kConcatenation, std::move(terms));
   }
 
   Result<uint32_t> parse_term() {
     ASSIGN_OR_RETURN(const uint32_t term, parse_atom());
+    const Kind kind = tree_.nodes[term].kind;
     uint32_t min = 0, max = PatternNode::kUnbounded;
     if (!take_repetition(min, max)) return term;
+    if (kind == Kind::kAssertion || kind == Kind::kLookAhead) {
+      return malformed("a repetition of nothing");
+    }
     take('?');  // which of its texts are tried first does not matter
     if (min > kPatternRepeatMax || (max != PatternNode::kUnbounded && max > kPatternRepeatMax)) {
       return malformed("a repetition over the limit of " + std::to_string(kPatternRepeatMax));
@@ -133,7 +147,7 @@ class Parser {
     if (min > max) return malformed("a repetition whose limits are in the wrong order");
     uint32_t again_min = 0, again_max = 0;
     if (take_repetition(again_min, again_max)) return malformed("a repetition of a repetition");
-    return add({Kind::kRepeat, {}, {term}, min, max});
+    return add_repeat(term, min, max);
   }
 
   bool take_repetition(uint32_t& min, uint32_t& max) {
@@ -178,7 +192,11 @@ class Parser {
     if (take('(')) return parse_group();
     if (take('[')) return parse_set();
     if (take('.')) return add_set(complement(line_ends()));
+    if (take('^')) return add_assertion(PatternAssertion::kBegin);
+    if (take('$')) return add_assertion(PatternAssertion::kEnd);
     if (take('\\')) {
+      if (take('b')) return add_assertion(PatternAssertion::kWordBorder);
+      if (take('B')) return add_assertion(PatternAssertion::kNoWordBorder);
       ASSIGN_OR_RETURN(Set set, parse_escape(/*in_set=*/false));
       return add_set(std::move(set));
     }
@@ -190,18 +208,22 @@ class Parser {
   }
 
   Result<uint32_t> parse_group() {
+    bool ahead = false, negated = false;
     if (take('?')) {
       if (take('<')) {
         if (peek() == '=' || peek() == '!') return unknown("look-behind");
         while (!at_end() && peek() != '>') ++at_;
         if (!take('>')) return malformed("a group's name without an end");
       } else if (!take(':')) {
-        return unknown("look-ahead or a flag");
+        negated = take('!');
+        ahead = negated || take('=');
+        if (!ahead) return unknown("a flag");
       }
     }
     if (++depth_ > kGroupsMax) {
       return malformed("groups nested over the limit of " + std::to_string(kGroupsMax));
     }
+    inverted_ = inverted_ != negated;
     std::vector<uint32_t> alternatives;
     do {
       ASSIGN_OR_RETURN(const uint32_t alternative, parse_alternative(/*outermost=*/false));
@@ -209,11 +231,17 @@ class Parser {
     } while (take('|'));
     if (!take(')')) return malformed("a group without an end");
     --depth_;
-    return add({Kind::kAlternatives, {}, std::move(alternatives)});
+    inverted_ = inverted_ != negated;
+    const uint32_t group = add(Kind::kAlternatives, std::move(alternatives));
+    if (!ahead) return group;
+    const uint32_t look = add(Kind::kLookAhead, {group});
+    tree_.nodes[look].negated = negated;
+    return look;
   }
 
   Result<uint32_t> parse_set() {
     const bool negated = take('^');
+    const bool outside = std::exchange(inverted_, inverted_ != negated);
     Set set;
     while (!take(']')) {
       if (at_end()) return malformed("a set without an end");
@@ -230,6 +258,7 @@ class Parser {
       }
       set.insert(set.end(), low.begin(), low.end());
     }
+    inverted_ = outside;
     return add_set(negated ? complement(set) : std::move(set));
   }
 
@@ -252,6 +281,11 @@ class Parser {
       case 'r': return one('\r');
       case 'x': return parse_hex(2);
       case 'u': return parse_unicode();
+      case 'p': return parse_property(inverted_);
+      case 'P': {
+        ASSIGN_OR_RETURN(const Set set, parse_property(!inverted_));
+        return complement(set);
+      }
       case '0':
         if (peek() < '0' || peek() > '9') return one(0);
         break;
@@ -265,21 +299,53 @@ class Parser {
     return one(c);
   }
 
+  std::optional<uint32_t> take_hex_digit() {
+    const char32_t c = peek();
+    const bool decimal = c >= '0' && c <= '9';
+    const char32_t lower = c | 0x20;
+    if (!decimal && (lower < 'a' || lower > 'f')) return std::nullopt;
+    ++at_;
+    return decimal ? c - '0' : lower - 'a' + 10;
+  }
+
   Result<Set> parse_hex(int digits) {
     uint32_t code = 0;
     for (int i = 0; i < digits; ++i) {
-      const char32_t c = peek();
-      const bool decimal = c >= '0' && c <= '9';
-      const char32_t lower = c | 0x20;
-      if (!decimal && (lower < 'a' || lower > 'f')) return malformed("not a hexadecimal digit");
-      code = code * 16 + (decimal ? c - '0' : lower - 'a' + 10);
-      ++at_;
+      const std::optional<uint32_t> digit = take_hex_digit();
+      if (!digit) return malformed("not a hexadecimal digit");
+      code = code * 16 + *digit;
     }
     return Set{{code, code}};
   }
 
+  // {Name} or {Name=Value}; `inverted`: those that have the property will not match.
+  Result<Set> parse_property(bool inverted) {
+    std::string name;
+    if (!take('{')) return malformed("\\p without a name in braces");
+    while (!at_end() && peek() < 0x80 && peek() != '}') name += static_cast<char>(text_[at_++]);
+    if (!take('}')) return malformed("\\p without a name in braces");
+    work_ -= std::min(work_, kCharacterPropertyWork);
+    const PropertyOf which = inverted ? PropertyOf::kPerhaps : PropertyOf::kSurely;
+    auto set = work_ == 0 ? std::nullopt : characters_with(name, which);
+    if (!set) return unknown("\\p{" + name.substr(0, 40) + "}");
+    return *std::move(set);
+  }
+
+  // {HHHHH}, behind \u
+  Result<Set> parse_braced() {
+    uint32_t code = 0;
+    const size_t start = at_;
+    while (!take('}')) {
+      const std::optional<uint32_t> digit = take_hex_digit();
+      code = code * 16 + digit.value_or(0);
+      if (!digit || code > kCodePointMax) return malformed("not a character's number in \\u{}");
+    }
+    if (at_ == start + 1) return malformed("not a character's number in \\u{}");
+    return Set{{code, code}};
+  }
+
   Result<Set> parse_unicode() {
-    if (peek() == '{') return unknown("\\u{");
+    if (take('{')) return parse_braced();
     ASSIGN_OR_RETURN(const Set unit, parse_hex(4));
     const uint32_t high = unit[0].low;
     if (high < 0xD800 || high > 0xDFFF) return unit;
@@ -292,19 +358,26 @@ class Parser {
   }
 
   const std::u32string text_;
+  size_t& work_;
   size_t at_ = 0;
   int depth_ = 0;
+  bool inverted_ = false;  // within a set or a look-ahead that must not match
   PatternTree tree_;
 };
 
 }  // namespace
 
-Result<PatternTree> parse_pattern(std::string_view pattern) {
+const std::vector<CodePointRange>& word_characters() {
+  static const Set set = {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}};
+  return set;
+}
+
+Result<PatternTree> parse_pattern(std::string_view pattern, size_t& work) {
   if (pattern.size() > kPatternBytesMax) {
     return invalid_argument("", "has " + std::to_string(pattern.size()) + " bytes; the limit is " +
                                     std::to_string(kPatternBytesMax));
   }
-  return Parser(to_code_points(pattern)).parse();
+  return Parser(to_code_points(pattern), work).parse();
 }
 
 }  // namespace cascade

@@ -10,13 +10,25 @@
 
 namespace cascade {
 
+// What must be so at a place; it reads nothing.
+enum class PatternAssertion : uint8_t { kBegin, kEnd, kWordBorder, kNoWordBorder };
+
 struct PatternNode {
-  enum class Kind : uint8_t { kSet, kConcatenation, kAlternatives, kRepeat };
+  enum class Kind : uint8_t {
+    kSet,
+    kConcatenation,
+    kAlternatives,
+    kRepeat,
+    kAssertion,
+    kLookAhead  // its child follows, or, if `negated`, does not
+  };
   static constexpr uint32_t kUnbounded = UINT32_MAX;
   Kind kind = Kind::kConcatenation;
   std::vector<CodePointRange> set;  // sorted, without overlaps
   std::vector<uint32_t> children;
   uint32_t min = 0, max = 0;  // kRepeat
+  PatternAssertion assertion = PatternAssertion::kBegin;
+  bool negated = false;
 };
 
 struct PatternTree {
@@ -24,8 +36,12 @@ struct PatternTree {
   uint32_t root = 0;
 };
 
-// Where an alternative is not held by ^ or $, any text stands before or behind it.
-// Errors: as compile_pattern.
-Result<PatternTree> parse_pattern(std::string_view pattern);
+// Any text stands before an alternative that does not begin with ^. What stands behind the pattern
+// is no part of the tree.
+// Errors and `work`: as compile_pattern.
+Result<PatternTree> parse_pattern(std::string_view pattern, size_t& work);
+
+// \w: what a word is made of.
+const std::vector<CodePointRange>& word_characters();
 
 }  // namespace cascade

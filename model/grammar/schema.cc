@@ -1,14 +1,18 @@
 // Each set of schemas that hold together becomes one node of the grammar.
 #include "model/grammar/schema.h"
 
+#include <algorithm>
 #include <deque>
 #include <map>
-#include <set>
-#include <unordered_set>
+#include <tuple>
+#include <utility>
 
+#include "model/grammar/schema_array.h"
+#include "model/grammar/schema_choices.h"
 #include "model/grammar/schema_document.h"
 #include "model/grammar/schema_keywords.h"
-#include "model/grammar/schema_overlap.h"
+#include "model/grammar/schema_object.h"
+#include "model/grammar/schema_texts.h"
 #include "model/grammar/schema_values.h"
 
 namespace cascade {
@@ -23,28 +27,37 @@ class Compiler {
       : builder_(builder),
         pieces_(pieces),
         document_(schema, field, work),
-        values_(document_, work) {}
+        work_(work),
+        texts_(document_, work),
+        values_(document_, texts_) {}
 
   Result<GrammarNodeId> compile() {
-    ASSIGN_OR_RETURN(const GrammarNodeId root, node_of({{&document_.root()}}));
-    while (!left_.empty() && !builder_.full()) {
-      const auto [node, parts] = std::move(left_.front());
+    ASSIGN_OR_RETURN(const GrammarNodeId root, node_of({{{&document_.root()}}, {}}));
+    while (!left_.empty()) {
+      const auto [node, conjunction] = std::move(left_.front());
       left_.pop_front();
-      ASSIGN_OR_RETURN(const GrammarNodeId made, make(parts));
+      document_.enter(conjunction);
+      ASSIGN_OR_RETURN(const GrammarNodeId made, make(conjunction));
       builder_.define(node, made);
+      if (builder_.full()) {
+        return document_.error(
+            document_.entered(), "",
+            "the schema is too large: up to here it takes more than the limit of " +
+                GrammarBuilder::limits());
+      }
     }
     return root;
   }
 
  private:
-  // The node of what all of `parts` hold for; it is made later.
-  Result<GrammarNodeId> node_of(const Conjunction& parts) {
-    ASSIGN_OR_RETURN(std::optional<Conjunction> all, document_.expand(parts));
+  // The node of what `conjunction` holds for; it is made later.
+  Result<GrammarNodeId> node_of(const Conjunction& conjunction) {
+    ASSIGN_OR_RETURN(std::optional<Conjunction> all, document_.expand(conjunction));
     if (!all) return nothing();
     const auto [known, added] = nodes_.try_emplace(*all, 0);
     if (!added) return known->second;
     if (nodes_.size() > kSchemasMax) {
-      return document_.error(*(*all)[0].schema, "",
+      return document_.error(document_.entered(), "",
                              "there are more schemas, or combinations of them, than the limit of " +
                                  std::to_string(kSchemasMax));
     }
@@ -56,217 +69,147 @@ class Compiler {
 
   GrammarNodeId nothing() { return builder_.choice({}); }
 
-  Result<GrammarNodeId> make(const Conjunction& parts) {
+  Result<GrammarNodeId> make(const Conjunction& conjunction) {
     RETURN_IF_ERROR(document_.spend(100));
-    for (size_t i = 0; i < parts.size(); ++i) {
-      const OrderedJson& schema = *parts[i].schema;
-      if ((parts[i].done & SchemaPart::kAnyOf) == 0 && keyword(schema, "anyOf") != nullptr) {
-        return make_choice(parts, i, "anyOf", SchemaPart::kAnyOf);
-      }
-      if ((parts[i].done & SchemaPart::kOneOf) == 0 && keyword(schema, "oneOf") != nullptr) {
-        RETURN_IF_ERROR(check_one_of(document_, schema));
-        return make_choice(parts, i, "oneOf", SchemaPart::kOneOf);
-      }
-    }
-    return make_values(parts);
-  }
-
-  Result<GrammarNodeId> make_choice(const Conjunction& parts, size_t index, const char* name,
-                                    uint32_t done) {
-    const OrderedJson& schema = *parts[index].schema;
-    const OrderedJson& list = *keyword(schema, name);
+    // What is chosen below could not bring them back.
+    if (types_of(conjunction) == 0u) return nothing();
+    ASSIGN_OR_RETURN(const auto choices, first_choice(document_, conjunction));
+    if (!choices) return make_values(conjunction);
     std::vector<GrammarNodeId> ways;
-    for (size_t i = 0; i < list.size(); ++i) {
-      Conjunction with = parts;
-      with[index].done |= done;
-      const std::string step = std::string(name) + "/" + std::to_string(i);
-      with.push_back({document_.inner(schema, step, list[i])});
-      ASSIGN_OR_RETURN(const GrammarNodeId way, node_of(with));
+    for (const Conjunction& choice : *choices) {
+      ASSIGN_OR_RETURN(const GrammarNodeId way, node_of(choice));
       ways.push_back(way);
     }
     return builder_.choice(std::move(ways));
   }
 
-  Result<GrammarNodeId> make_values(const Conjunction& parts) {
-    uint32_t types = kAll, implied = 0;
-    bool stated = false;
-    for (const SchemaPart& part : parts) {
-      const auto own = stated_types(*part.schema);
-      stated |= own.has_value();
-      types &= own.value_or(kAll);
-      implied |= implied_types(*part.schema);
-    }
-    ASSIGN_OR_RETURN(const auto listed, values_.listed(parts, types));
+  // The types of its values: those that it states, or those that its keywords speak of; nullopt if
+  // nothing is said of any.
+  static std::optional<uint32_t> value_types(const Conjunction& conjunction) {
+    if (const auto stated = types_of(conjunction)) return stated;
+    uint32_t implied = 0;
+    for (const SchemaPart& part : conjunction.parts) implied |= implied_types(*part.schema);
+    if (implied != 0) return implied;
+    return conjunction.denials.empty() ? std::nullopt : std::optional(kAll);
+  }
+
+  Result<GrammarNodeId> make_values(const Conjunction& conjunction) {
+    ASSIGN_OR_RETURN(const auto listed, values_.listed(conjunction));
     if (listed) return listed->empty() ? nothing() : pieces_.values(*listed);
-    if (!stated && implied == 0) return pieces_.any_value();
-    if (!stated) types = implied;
+    const auto stated = value_types(conjunction);
+    if (!stated) return pieces_.any_value();
+    const uint32_t types = *stated;
+    RETURN_IF_ERROR(check_denied_structures(conjunction, types));
     std::vector<GrammarNodeId> ways;
     if (types & kObject) {
-      ASSIGN_OR_RETURN(const GrammarNodeId object, make_object(parts));
+      ASSIGN_OR_RETURN(const GrammarNodeId object, make_object(conjunction));
       ways.push_back(object);
     }
     if (types & kArray) {
-      ASSIGN_OR_RETURN(const GrammarNodeId array, make_array(parts));
+      ASSIGN_OR_RETURN(const GrammarNodeId array, make_array(conjunction));
       ways.push_back(array);
     }
     if (types & kString) {
-      ASSIGN_OR_RETURN(const GrammarNodeId string, make_string(parts));
+      ASSIGN_OR_RETURN(const GrammarNodeId string, make_string(conjunction));
       ways.push_back(string);
     }
-    const NumberRange range = values_.numbers(parts);
-    if (types & kFraction) {
-      ways.push_back(pieces_.number(range));
-    } else if (types & kInteger) {
-      ways.push_back(pieces_.integer(range));
+    if (types & (kFraction | kInteger)) {
+      ASSIGN_OR_RETURN(const std::vector<NumberRange> ranges, values_.numbers(conjunction));
+      for (const NumberRange& range : ranges) {
+        ways.push_back(types & kFraction ? pieces_.number(range) : pieces_.integer(range));
+      }
     }
-    if (types & kBoolean) ways.push_back(pieces_.values({true, false}));
-    if (types & kNull) ways.push_back(pieces_.values({nullptr}));
+    const auto constants = values_.constants(conjunction, types);
+    if (!constants.empty()) ways.push_back(pieces_.values(constants));
     return builder_.choice(std::move(ways));
   }
 
-  Result<GrammarNodeId> make_string(const Conjunction& parts) {
-    ASSIGN_OR_RETURN(const SchemaValues::Texts texts, values_.texts(parts));
+  // Whether a text is one of these cannot be seen from its beginning on.
+  Status check_denied_structures(const Conjunction& conjunction, uint32_t types) {
+    for (const Denial& denial : conjunction.denials) {
+      const char* const name = denial.keyword == "const" ? "const" : "enum";
+      if (denial.keyword != name) continue;
+      const OrderedJson& value = *keyword(*denial.schema, name);
+      const auto is_denied = [&](const OrderedJson& one) {
+        return one.is_structured() && (type_of(one) & types) != 0;
+      };
+      const bool any =
+          denial.keyword == "const" ? is_denied(value) : std::ranges::any_of(value, is_denied);
+      if (any) {
+        return document_.error(*denial.schema, name,
+                               "has an object or array, which cannot be denied");
+      }
+    }
+    return {};
+  }
+
+  Result<GrammarNodeId> make_string(const Conjunction& conjunction) {
+    ASSIGN_OR_RETURN(const SchemaTexts::Limits texts, texts_.limits(conjunction));
     if (texts.min > texts.max) return nothing();
-    if (texts.pattern == nullptr) return pieces_.string(texts.min, texts.max);
-    const std::tuple key = {texts.pattern, texts.min, texts.max};
+    if (texts.only == nullptr) return pieces_.string(texts.min, texts.max);
+    const std::tuple key = {texts.only, texts.min, texts.max};
     const auto known = strings_.find(key);
     if (known != strings_.end()) return known->second;
     GrammarNodeId node = 0;
     if (texts.min == 0 && texts.max == UINT32_MAX) {
-      node = pieces_.string(*texts.pattern);
+      node = pieces_.string(*texts.only);
     } else {
-      auto limited = limit_length(*texts.pattern, texts.min, texts.max, kLimitedStatesMax);
+      auto limited =
+          limit_length(*texts.only, texts.min, texts.max, SchemaTexts::kStatesMax, work_);
+      RETURN_IF_ERROR(document_.spend(0));
       if (!limited.ok()) {
-        return document_.error(*parts[0].schema, "pattern", limited.error().message);
+        return document_.error(document_.entered(), "pattern", limited.error().message);
       }
-      RETURN_IF_ERROR(document_.spend(limited->states.size() * 10));
       node = pieces_.string(*limited);
     }
     strings_.emplace(key, node);
     return node;
   }
 
-  // The names in `properties`, in order; then those that are required and not described.
-  Result<std::vector<std::string>> property_names(const Conjunction& parts,
-                                                  std::unordered_set<std::string>& required) {
-    std::vector<std::string> names;
-    std::unordered_set<std::string> known;
-    for (const SchemaPart& part : parts) {
-      const OrderedJson* properties = keyword(*part.schema, "properties");
-      if (properties == nullptr) continue;
-      RETURN_IF_ERROR(document_.spend(properties->size() * 10));
-      for (const auto& [name, schema] : properties->items()) {
-        if (known.insert(name).second) names.push_back(name);
-      }
-    }
-    for (const SchemaPart& part : parts) {
-      const OrderedJson* list = keyword(*part.schema, "required");
-      if (list == nullptr) continue;
-      RETURN_IF_ERROR(document_.spend(list->size() * 10));
-      for (const OrderedJson& name : *list) {
-        required.insert(name);
-        if (known.insert(name).second) names.push_back(name);
-      }
-    }
-    return names;
-  }
-
-  Result<GrammarNodeId> make_object(const Conjunction& parts) {
-    std::unordered_set<std::string> required;
-    ASSIGN_OR_RETURN(const std::vector<std::string> names, property_names(parts, required));
+  Result<GrammarNodeId> make_object(const Conjunction& conjunction) {
+    ASSIGN_OR_RETURN(const ObjectShape shape,
+                     shape_of_object(document_, texts_, values_, conjunction));
+    const size_t count = shape.properties.size() + (shape.others.empty() ? 0 : 1);
+    if (shape.min > shape.max || shape.min > count) return nothing();
     std::vector<JsonPieces::Property> properties;
-    for (const std::string& name : names) {
-      RETURN_IF_ERROR(document_.spend(parts.size() * 10));
-      Conjunction value;
-      for (const SchemaPart& part : parts) {
-        if (const OrderedJson* schema = document_.property(*part.schema, name)) {
-          value.push_back({schema});
-        } else if (const OrderedJson* others = keyword(*part.schema, "additionalProperties")) {
-          value.push_back({document_.inner(*part.schema, "additionalProperties", *others)});
-        }
+    for (const ObjectShape::Property& property : shape.properties) {
+      GrammarNodeId value = nothing();
+      if (property.possible) {
+        ASSIGN_OR_RETURN(value, node_of(property.value));
       }
-      ASSIGN_OR_RETURN(const GrammarNodeId node, node_of(value));
-      properties.push_back({name, node, required.contains(name)});
+      properties.push_back({property.name, value, property.required});
       if (builder_.full()) return nothing();
     }
-    Conjunction others;
-    for (const SchemaPart& part : parts) {
-      if (const OrderedJson* schema = keyword(*part.schema, "additionalProperties")) {
-        others.push_back({document_.inner(*part.schema, "additionalProperties", *schema)});
-      }
+    std::vector<JsonPieces::Others> others;
+    for (const ObjectShape::Others& kind : shape.others) {
+      ASSIGN_OR_RETURN(const GrammarNodeId value, node_of(kind.value));
+      const GrammarNodeId name = kind.names ? pieces_.string(*kind.names) : pieces_.string();
+      others.push_back({name, value});
     }
-    // Where nothing is said, there are others only in an object of which nothing else is said.
-    if (others.empty() && !names.empty()) return pieces_.object(properties, std::nullopt);
-    ASSIGN_OR_RETURN(const GrammarNodeId other, node_of(others));
-    return pieces_.object(properties, other);
+    return pieces_.object(properties, others, shape.min, shape.max);
   }
 
-  // What an array's values are: the first ones each, then all others.
-  struct ArrayValues {
-    std::vector<Conjunction> first;
-    Conjunction others;
-    bool others_stated = false;
-  };
-  ArrayValues array_values(const Conjunction& parts) {
-    ArrayValues values;
-    const auto first_of = [](const OrderedJson& schema) {
-      const OrderedJson* list = keyword(schema, "prefixItems");
-      const OrderedJson* items = keyword(schema, "items");
-      return list == nullptr && items != nullptr && items->is_array() ? items : list;
-    };
-    size_t count = 0;
-    for (const SchemaPart& part : parts) {
-      if (const OrderedJson* list = first_of(*part.schema)) count = std::max(count, list->size());
-    }
-    values.first.resize(count);
-    for (const SchemaPart& part : parts) {
-      const OrderedJson& schema = *part.schema;
-      const OrderedJson* list = first_of(schema);
-      const OrderedJson* items = keyword(schema, "items");
-      const char* others_name = items != nullptr && items->is_array() ? "additionalItems" : "items";
-      const OrderedJson* others = keyword(schema, others_name);
-      for (size_t i = 0; i < count; ++i) {
-        if (list != nullptr && i < list->size()) {
-          const std::string step = "prefixItems/" + std::to_string(i);
-          values.first[i].push_back({document_.inner(schema, step, (*list)[i])});
-        } else if (others != nullptr) {
-          values.first[i].push_back({document_.inner(schema, others_name, *others)});
-        }
-      }
-      if (others == nullptr) continue;
-      values.others.push_back({document_.inner(schema, others_name, *others)});
-      values.others_stated = true;
-    }
-    return values;
-  }
-
-  Result<GrammarNodeId> make_array(const Conjunction& parts) {
-    uint32_t min = 0, max = UINT32_MAX;
-    for (const SchemaPart& part : parts) {
-      min = std::max(min, count_keyword(*part.schema, "minItems").value_or(0));
-      max = std::min(max, count_keyword(*part.schema, "maxItems").value_or(UINT32_MAX));
-    }
-    const ArrayValues values = array_values(parts);
+  Result<GrammarNodeId> make_array(const Conjunction& conjunction) {
+    ASSIGN_OR_RETURN(const ArrayShape shape, shape_of_array(document_, values_, conjunction));
+    if (shape.min > shape.max) return nothing();
+    if (shape.distinct) return pieces_.array_of_distinct(*shape.distinct, shape.min, shape.max);
     std::vector<GrammarNodeId> first;
-    for (const Conjunction& value : values.first) {
-      RETURN_IF_ERROR(document_.spend(parts.size() * 10));
-      ASSIGN_OR_RETURN(const GrammarNodeId node, node_of(value));
+    for (const Conjunction& item : shape.first) {
+      ASSIGN_OR_RETURN(const GrammarNodeId node, node_of(item));
       first.push_back(node);
     }
     std::optional<GrammarNodeId> others;
-    // Where nothing is said, there are others only if nothing is said of the first, or too few.
-    if (values.others_stated || first.empty() || min > first.size()) {
-      ASSIGN_OR_RETURN(others, node_of(values.others));
+    if (shape.others) {
+      ASSIGN_OR_RETURN(others, node_of(*shape.others));
     }
-    return pieces_.array(first, others, min, max);
+    return pieces_.array(first, others, shape.min, shape.max);
   }
-
-  // Of a pattern together with limits of length.
-  static constexpr size_t kLimitedStatesMax = 4000;
 
   GrammarBuilder& builder_;
   JsonPieces& pieces_;
   SchemaDocument document_;
+  size_t& work_;
+  SchemaTexts texts_;
   SchemaValues values_;
   std::map<Conjunction, GrammarNodeId> nodes_;
   std::deque<std::pair<GrammarNodeId, Conjunction>> left_;  // to be made

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/utf8.h"
+#include "model/grammar/schema.h"
 #include "model/grammar/schema_keywords.h"
 
 namespace cascade {
@@ -53,12 +54,18 @@ const OrderedJson* child(const OrderedJson& json, const std::string& token) {
 }  // namespace
 
 SchemaDocument::SchemaDocument(const OrderedJson& document, std::string_view field, size_t& work)
-    : root_(document), field_(field), work_(work) {}
+    : root_(document), field_(field), work_(work), entered_(&document) {}
+
+void SchemaDocument::enter(const Conjunction& conjunction) {
+  if (!conjunction.parts.empty()) entered_ = conjunction.parts.front().schema;
+}
 
 Status SchemaDocument::spend(size_t work) {
   work_ -= std::min(work, work_);
   if (work_ > 0) return {};
-  return invalid_argument(field_, "is too complex to be compiled");
+  return error(*entered_, "",
+               "the schema is too complex: to compile it up to here takes more than the limit of " +
+                   std::to_string(kGrammarWorkMax) + " steps");
 }
 
 std::string SchemaDocument::pointer(const OrderedJson& schema) const {
@@ -119,6 +126,9 @@ Status SchemaDocument::check_with_references(const OrderedJson& schema) {
 // The schemas that hold for the same value as `schema` does, or may.
 Result<std::vector<const OrderedJson*>> SchemaDocument::in_place(const OrderedJson& schema) {
   std::vector<const OrderedJson*> all;
+  if (const OrderedJson* denied = keyword(schema, "not")) {
+    all.push_back(inner(schema, "not", *denied));
+  }
   for (const char* name : {"allOf", "anyOf", "oneOf"}) {
     const OrderedJson* list = keyword(schema, name);
     for (size_t i = 0; list != nullptr && i < list->size(); ++i) {
@@ -159,39 +169,79 @@ Result<const OrderedJson*> SchemaDocument::resolve(const OrderedJson& schema) {
   return at;
 }
 
-Result<std::optional<Conjunction>> SchemaDocument::expand(const Conjunction& conjunction) {
-  Conjunction all;
-  Conjunction left(conjunction.rbegin(), conjunction.rend());
-  while (!left.empty()) {
-    const SchemaPart part = left.back();
-    left.pop_back();
-    const OrderedJson& schema = *part.schema;
-    RETURN_IF_ERROR(check_with_references(schema));
-    RETURN_IF_ERROR(spend(all.size() + 1));
-    if (schema.is_boolean()) {
-      if (schema == false) return std::optional<Conjunction>();
-      continue;
-    }
-    // Twice is not more than once, whatever was taken account of.
-    if (std::ranges::find(all, &schema, &SchemaPart::schema) != all.end()) continue;
-    if (all.size() >= kPartsMax) {
-      return error(schema, "",
-                   "more than " + std::to_string(kPartsMax) + " schemas hold together here");
-    }
-    all.push_back({&schema, part.done | SchemaPart::kReferences});
-    if ((part.done & SchemaPart::kReferences) != 0) continue;
-    if (const OrderedJson* list = keyword(schema, "allOf")) {
-      for (size_t i = list->size(); i > 0; --i) {
-        const std::string step = "allOf/" + std::to_string(i - 1);
-        left.push_back({inner(schema, step, (*list)[i - 1])});
-      }
-    }
-    if (keyword(schema, "$ref") != nullptr) {
-      ASSIGN_OR_RETURN(const OrderedJson* target, resolve(schema));
-      left.push_back({target});
+Result<bool> SchemaDocument::expand_part(const SchemaPart& part, Expansion& expansion) {
+  const OrderedJson& schema = *part.schema;
+  std::vector<SchemaPart>& all = expansion.all.parts;
+  RETURN_IF_ERROR(check_with_references(schema));
+  RETURN_IF_ERROR(spend(all.size() + 1));
+  if (schema.is_boolean()) return schema == true;
+  // Twice is not more than once, whatever was taken account of.
+  if (std::ranges::find(all, &schema, &SchemaPart::schema) != all.end()) return true;
+  if (all.size() >= kPartsMax) {
+    return error(schema, "",
+                 "more than " + std::to_string(kPartsMax) + " schemas hold together here");
+  }
+  all.push_back({&schema, part.done | SchemaPart::kReferences});
+  if ((part.done & SchemaPart::kReferences) != 0) return true;
+  if (const OrderedJson* denied = keyword(schema, "not")) {
+    expansion.denials.push_back({inner(schema, "not", *denied)});
+  }
+  if (const OrderedJson* list = keyword(schema, "allOf")) {
+    for (size_t i = list->size(); i > 0; --i) {
+      const std::string step = "allOf/" + std::to_string(i - 1);
+      expansion.parts.push_back({inner(schema, step, (*list)[i - 1])});
     }
   }
-  return std::optional(std::move(all));
+  if (keyword(schema, "$ref") != nullptr) {
+    ASSIGN_OR_RETURN(const OrderedJson* target, resolve(schema));
+    expansion.parts.push_back({target});
+  }
+  return true;
+}
+
+Result<bool> SchemaDocument::expand_denial(const Denial& denial, Expansion& expansion) {
+  const OrderedJson& schema = *denial.schema;
+  std::vector<Denial>& all = expansion.all.denials;
+  RETURN_IF_ERROR(check_with_references(schema));
+  RETURN_IF_ERROR(spend(all.size() + 1));
+  if (std::ranges::find(all, denial) != all.end()) return true;
+  if (all.size() + expansion.denials.size() >= kPartsMax) {
+    return error(schema, "",
+                 "more than " + std::to_string(kPartsMax) + " schemas are denied together here");
+  }
+  if (!denial.keyword.empty()) {
+    RETURN_IF_ERROR(deny(denial, expansion));
+    return true;
+  }
+  if (schema.is_boolean()) return schema == false;
+  ASSIGN_OR_RETURN(const std::vector<Denial> ways, ways_to_deny(schema));
+  if (ways.empty()) return false;
+  if (ways.size() == 1) {
+    RETURN_IF_ERROR(deny(ways.front(), expansion));
+  } else {
+    all.push_back(denial);
+  }
+  return true;
+}
+
+Result<std::optional<Conjunction>> SchemaDocument::expand(const Conjunction& conjunction) {
+  Expansion expansion;
+  expansion.parts.assign(conjunction.parts.rbegin(), conjunction.parts.rend());
+  expansion.denials.assign(conjunction.denials.rbegin(), conjunction.denials.rend());
+  while (!expansion.parts.empty() || !expansion.denials.empty()) {
+    bool possible = true;
+    if (!expansion.parts.empty()) {
+      const SchemaPart part = expansion.parts.back();
+      expansion.parts.pop_back();
+      ASSIGN_OR_RETURN(possible, expand_part(part, expansion));
+    } else {
+      const Denial denial = expansion.denials.back();
+      expansion.denials.pop_back();
+      ASSIGN_OR_RETURN(possible, expand_denial(denial, expansion));
+    }
+    if (!possible) return std::optional<Conjunction>();
+  }
+  return std::optional(std::move(expansion.all));
 }
 
 const OrderedJson* SchemaDocument::property(const OrderedJson& schema, const std::string& name) {

@@ -20,6 +20,8 @@ enum class Shape {
   kText,
   kCount,
   kNumber,
+  kStep,
+  kLimit,
   kTexts,
   kValues,
   kTypes,
@@ -40,44 +42,44 @@ constexpr Keyword kKnown[] = {
     {"allOf", Shape::kSchemas, 0},
     {"anyOf", Shape::kSchemas, 0},
     {"oneOf", Shape::kSchemas, 0},
+    {"not", Shape::kSchema, 0},
     {"$defs", Shape::kSchemaMap, 0},
     {"definitions", Shape::kSchemaMap, 0},
     {"properties", Shape::kSchemaMap, kObject},
     {"required", Shape::kTexts, kObject},
     {"additionalProperties", Shape::kSchema, kObject},
+    {"patternProperties", Shape::kSchemaMap, kObject},
+    {"propertyNames", Shape::kSchema, kObject},
+    {"minProperties", Shape::kCount, kObject},
+    {"maxProperties", Shape::kCount, kObject},
     {"prefixItems", Shape::kSchemas, kArray},
     {"items", Shape::kSchemaOrList, kArray},
     {"additionalItems", Shape::kSchema, kArray},
     {"minItems", Shape::kCount, kArray},
     {"maxItems", Shape::kCount, kArray},
+    {"uniqueItems", Shape::kBool, kArray},
     {"minLength", Shape::kCount, kString},
     {"maxLength", Shape::kCount, kString},
     {"pattern", Shape::kText, kString},
     {"format", Shape::kText, kString},
     {"minimum", Shape::kNumber, kInteger | kFraction},
     {"maximum", Shape::kNumber, kInteger | kFraction},
-    {"exclusiveMinimum", Shape::kNumber, kInteger | kFraction},
-    {"exclusiveMaximum", Shape::kNumber, kInteger | kFraction},
+    {"exclusiveMinimum", Shape::kLimit, kInteger | kFraction},
+    {"exclusiveMaximum", Shape::kLimit, kInteger | kFraction},
+    {"multipleOf", Shape::kStep, kInteger | kFraction},
 };
 
 // They decide whether a document is valid, and we do not know how to hold to them.
-constexpr std::string_view kRefused[] = {"not",
-                                         "if",
+constexpr std::string_view kRefused[] = {"if",
                                          "then",
                                          "else",
                                          "dependencies",
                                          "contains",
                                          "minContains",
                                          "maxContains",
-                                         "uniqueItems",
-                                         "multipleOf",
                                          "divisibleBy",
-                                         "minProperties",
-                                         "maxProperties",
                                          "$dynamicRef",
                                          "$recursiveRef",
-                                         "patternProperties",
-                                         "propertyNames",
                                          "disallow",
                                          "extends",
                                          "dependentRequired",
@@ -87,13 +89,8 @@ constexpr std::string_view kRefused[] = {"not",
 
 // Values with which such a keyword says nothing.
 bool says_nothing(std::string_view name, const OrderedJson& value) {
-  if (name == "uniqueItems") return value == false;
-  if (name == "minProperties") return value == 0;
-  if (name == "propertyNames" || name.starts_with("unevaluated")) return value == true;
-  if (name == "patternProperties" || name.starts_with("depend")) {
-    return value.is_object() && value.empty();
-  }
-  return false;
+  if (name.starts_with("unevaluated")) return value == true;
+  return name.starts_with("depend") && value.is_object() && value.empty();
 }
 
 bool is_schema(const OrderedJson& value) {
@@ -144,6 +141,10 @@ const char* wrong_shape(Shape shape, const OrderedJson& value) {
     case Shape::kText: return expect(value.is_string(), "must be a string");
     case Shape::kCount: return expect(is_count(value), "must be a whole number from 0 on");
     case Shape::kNumber: return expect(value.is_number(), "must be a number");
+    case Shape::kStep:
+      return expect(value.is_number() && value > 0, "must be a number greater than 0");
+    case Shape::kLimit:
+      return expect(value.is_number() || value.is_boolean(), "must be a number, true or false");
     case Shape::kTexts: return expect(all_of_list(value, is_text), "must be a list of strings");
     case Shape::kValues: return expect(value.is_array(), "must be a list");
     case Shape::kTypes:
@@ -176,6 +177,13 @@ Status check_keywords(const OrderedJson& schema, bool is_root) {
   return {};
 }
 
+bool is_demand(std::string_view name) {
+  if (name == "nullable" || name == "$defs" || name == "definitions") return false;
+  // Whatever its value is, it is right.
+  if (name == "const") return true;
+  return std::ranges::find(kKnown, name, &Keyword::name) != std::end(kKnown);
+}
+
 const OrderedJson* keyword(const OrderedJson& schema, const char* name) {
   if (!schema.is_object()) return nullptr;
   const auto found = schema.find(name);
@@ -204,6 +212,11 @@ uint32_t implied_types(const OrderedJson& schema) {
   return types;
 }
 
+uint32_t types_spoken_of(std::string_view keyword) {
+  const auto* known = std::ranges::find(kKnown, keyword, &Keyword::name);
+  return known == std::end(kKnown) || known->types == 0 ? kAll : known->types;
+}
+
 uint32_t type_of(const OrderedJson& value) {
   switch (value.type()) {
     case OrderedJson::value_t::null: return kNull;
@@ -224,6 +237,16 @@ std::optional<uint32_t> count_keyword(const OrderedJson& schema, const char* nam
   if (value == nullptr) return std::nullopt;
   const double number = value->get<double>();
   return number >= UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(number);
+}
+
+bool same_value(const OrderedJson& a, const OrderedJson& b) {
+  if (!a.is_structured() || !b.is_structured()) return a == b;
+  if (a.is_array() != b.is_array() || a.size() != b.size()) return false;
+  if (a.is_array()) return std::ranges::equal(a, b, same_value);
+  return std::ranges::all_of(a.items(), [&](const auto& member) {
+    const auto other = b.find(member.key());
+    return other != b.end() && same_value(member.value(), *other);
+  });
 }
 
 }  // namespace cascade

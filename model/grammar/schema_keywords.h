@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/json.h"
 #include "base/result.h"
@@ -21,14 +22,20 @@ Status check_keywords(const OrderedJson& schema, bool is_root);
 
 // The rest is of schemas that check_keywords() found right.
 
+// Whether a keyword of this name can make a value invalid.
+bool is_demand(std::string_view name);
 // The member of this name, or null.
 const OrderedJson* keyword(const OrderedJson& schema, const char* name);
 // What `type` (and `nullable`) says; nullopt without `type`.
 std::optional<uint32_t> stated_types(const OrderedJson& schema);
 // The types that its keywords speak about; 0 if there are none such.
 uint32_t implied_types(const OrderedJson& schema);
+// The types that a keyword speaks about; all, if it does of all.
+uint32_t types_spoken_of(std::string_view keyword);
 uint32_t type_of(const OrderedJson& value);
 // A length or a count; UINT32_MAX for what is larger.
 std::optional<uint32_t> count_keyword(const OrderedJson& schema, const char* name);
+// Equal as JSON values: numbers by value, objects in any order.
+bool same_value(const OrderedJson& a, const OrderedJson& b);
 
 }  // namespace cascade

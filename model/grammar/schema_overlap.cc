@@ -27,9 +27,9 @@ bool disjoint(const Values& a, const Values& b) {
   return std::ranges::none_of(a, [&](const std::string& value) { return b.contains(value); });
 }
 
-// Numbers that are equal may be written differently.
+// Numbers that are equal may be written differently, and so may objects.
 std::string spelled(const OrderedJson& value) {
-  if (!value.is_number()) return compact(value);
+  if (!value.is_number()) return Json(value).dump();
   const Decimal number = to_decimal(value);
   return (number.negative ? "-" : "") + number.whole + "." + number.fraction;
 }
@@ -55,22 +55,23 @@ void add_listed(const OrderedJson& schema, std::optional<Values>& listed, uint32
 
 Result<Facts> facts_of(SchemaDocument& document, const OrderedJson& schema, bool with_tags) {
   Facts facts;
-  ASSIGN_OR_RETURN(const auto parts, document.expand({{&schema}}));
-  if (!parts) {
+  ASSIGN_OR_RETURN(const auto all, document.expand({{{&schema}}, {}}));
+  if (!all) {
     facts.never = true;
     return facts;
   }
-  for (const SchemaPart& part : *parts) {
+  const std::vector<SchemaPart>& parts = all->parts;
+  for (const SchemaPart& part : parts) {
     RETURN_IF_ERROR(document.spend(20));
     facts.types &= stated_types(*part.schema).value_or(kAll);
     add_listed(*part.schema, facts.listed, facts.types);
   }
   if (!with_tags) return facts;
-  for (const SchemaPart& part : *parts) {
+  for (const SchemaPart& part : parts) {
     const OrderedJson* required = keyword(*part.schema, "required");
     if (required == nullptr) continue;
     for (const OrderedJson& name : *required) {
-      for (const SchemaPart& other : *parts) {
+      for (const SchemaPart& other : parts) {
         const OrderedJson* value = document.property(*other.schema, name);
         if (value == nullptr) continue;
         ASSIGN_OR_RETURN(Facts inner, facts_of(document, *value, false));
@@ -93,23 +94,21 @@ bool disjoint(const Facts& a, const Facts& b) {
 
 }  // namespace
 
-Status check_one_of(SchemaDocument& document, const OrderedJson& schema) {
+Result<std::vector<std::pair<size_t, size_t>>> overlapping_pairs(SchemaDocument& document,
+                                                                 const OrderedJson& schema) {
   const OrderedJson& list = *keyword(schema, "oneOf");
+  std::vector<std::pair<size_t, size_t>> pairs;
   std::vector<Facts> all;
   for (size_t i = 0; i < list.size(); ++i) {
     const OrderedJson* inner = document.inner(schema, "oneOf/" + std::to_string(i), list[i]);
     ASSIGN_OR_RETURN(Facts facts, facts_of(document, *inner, true));
     for (size_t other = 0; other < i; ++other) {
       RETURN_IF_ERROR(document.spend(20));
-      if (disjoint(all[other], facts)) continue;
-      return document.error(schema, "oneOf",
-                            "alternatives " + std::to_string(other) + " and " + std::to_string(i) +
-                                " might both hold; give them different types or different "
-                                "constants in a required property, or use anyOf");
+      if (!disjoint(all[other], facts)) pairs.emplace_back(other, i);
     }
     all.push_back(std::move(facts));
   }
-  return {};
+  return pairs;
 }
 
 }  // namespace cascade

@@ -1,13 +1,17 @@
 // Whether two schemas can both hold for one value.
 #pragma once
 
+#include <utility>
+#include <vector>
+
 #include "model/grammar/schema_document.h"
 
 namespace cascade {
 
-// Of the alternatives of `oneOf` in `schema` none two may hold together, by what can be seen of
+// The pairs of alternatives of `oneOf` in `schema` that might hold together, by what can be seen of
 // them: their types, listed values, or listed values of a property that both require.
-// Errors: kInvalidArgument, as add_schema(), if that cannot be seen.
-Status check_one_of(SchemaDocument& document, const OrderedJson& schema);
+// Errors: kInvalidArgument, as add_schema().
+Result<std::vector<std::pair<size_t, size_t>>> overlapping_pairs(SchemaDocument& document,
+                                                                 const OrderedJson& schema);
 
 }  // namespace cascade

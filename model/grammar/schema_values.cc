@@ -3,32 +3,22 @@
 
 #include <algorithm>
 
-#include "model/grammar/formats.h"
-#include "model/grammar/pattern.h"
+#include "model/grammar/schema_choices.h"
 #include "model/grammar/schema_keywords.h"
 
 namespace cascade {
 namespace {
 
-// < 0, 0 or > 0, whatever is exclusive.
-int compare(const Decimal& a, const Decimal& b) {
-  if (a.negative != b.negative) return a.negative ? -1 : 1;
-  const auto magnitude = [&] {
-    if (a.whole.size() != b.whole.size()) return a.whole.size() < b.whole.size() ? -1 : 1;
-    // Fractions without trailing zeros compare as texts do.
-    const int whole = a.whole.compare(b.whole);
-    return whole != 0 ? whole : a.fraction.compare(b.fraction);
-  }();
-  return a.negative ? -magnitude : magnitude;
-}
+using namespace schema_types;
+
+using Values = std::vector<OrderedJson>;
 
 void tighten(std::optional<Decimal>& limit, Decimal other, int direction) {
   const int difference = limit ? compare(other, *limit) * direction : 1;
   if (difference > 0 || (difference == 0 && other.exclusive)) limit = std::move(other);
 }
 
-bool within(const OrderedJson& value, const NumberRange& range) {
-  const Decimal number = to_decimal(value);
+bool within(const Decimal& number, const NumberRange& range) {
   if (range.low) {
     const int difference = compare(number, *range.low);
     if (difference < 0 || (difference == 0 && range.low->exclusive)) return false;
@@ -38,88 +28,155 @@ bool within(const OrderedJson& value, const NumberRange& range) {
   return difference < 0 || (difference == 0 && !range.high->exclusive);
 }
 
-constexpr const char* kOfObjectsAndArrays[] = {"properties",  "required", "additionalProperties",
-                                               "prefixItems", "items",    "additionalItems",
-                                               "minItems",    "maxItems"};
+Decimal as_limit(const OrderedJson& value, bool exclusive) {
+  Decimal decimal = to_decimal(value);
+  decimal.exclusive = exclusive;
+  return decimal;
+}
+
+// A keyword of a limit and whether the limit itself is left out. In drafts before 6 "exclusive..."
+// is true or false and speaks of the other keyword.
+struct Bound {
+  const char* name;
+  const char* exclusively;
+};
+constexpr Bound kLow = {"minimum", "exclusiveMinimum"}, kHigh = {"maximum", "exclusiveMaximum"};
+
+bool is_exclusive(const OrderedJson& schema, const Bound& bound) {
+  const OrderedJson* said = keyword(schema, bound.exclusively);
+  return said != nullptr && *said == true;
+}
+
+void add_limits(const OrderedJson& schema, NumberRange& range) {
+  const auto add = [&](const Bound& bound, std::optional<Decimal>& limit, int direction) {
+    if (const OrderedJson* value = keyword(schema, bound.name)) {
+      tighten(limit, as_limit(*value, is_exclusive(schema, bound)), direction);
+    }
+    const OrderedJson* value = keyword(schema, bound.exclusively);
+    if (value != nullptr && value->is_number()) tighten(limit, as_limit(*value, true), direction);
+  };
+  add(kLow, range.low, 1);
+  add(kHigh, range.high, -1);
+}
+
+// What is not above a minimum is below it.
+void add_denied_limit(const Denial& denial, NumberRange& range) {
+  const OrderedJson& schema = *denial.schema;
+  const auto value = [&] { return *keyword(schema, std::string(denial.keyword).c_str()); };
+  if (denial.keyword == kLow.name) {
+    tighten(range.high, as_limit(value(), !is_exclusive(schema, kLow)), -1);
+  } else if (denial.keyword == kLow.exclusively) {
+    tighten(range.high, as_limit(value(), false), -1);
+  } else if (denial.keyword == kHigh.name) {
+    tighten(range.low, as_limit(value(), !is_exclusive(schema, kHigh)), 1);
+  } else if (denial.keyword == kHigh.exclusively) {
+    tighten(range.low, as_limit(value(), false), 1);
+  }
+}
+
+// What const or enum list.
+Values values_in(const OrderedJson& schema, std::string_view name) {
+  const OrderedJson& value = *keyword(schema, std::string(name).c_str());
+  return name == "const" ? Values{value} : Values(value.begin(), value.end());
+}
+
+Values denied_values(const Conjunction& conjunction) {
+  Values all;
+  for (const Denial& denial : conjunction.denials) {
+    if (denial.keyword != "const" && denial.keyword != "enum") continue;
+    for (OrderedJson& value : values_in(*denial.schema, denial.keyword)) {
+      all.push_back(std::move(value));
+    }
+  }
+  return all;
+}
+
+bool is_among(const OrderedJson& value, const Values& values) {
+  return std::ranges::any_of(values,
+                             [&](const OrderedJson& other) { return same_value(value, other); });
+}
+
+// Of integers between limits, of which few may be left by other keywords.
+constexpr int64_t kLookedAtMax = 100'000;
+
+constexpr const char* kOfObjectsAndArrays[] = {
+    "properties",        "required",      "additionalProperties",
+    "patternProperties", "propertyNames", "minProperties",
+    "maxProperties",     "prefixItems",   "items",
+    "additionalItems",   "minItems",      "maxItems",
+    "uniqueItems"};
 
 }  // namespace
 
-NumberRange SchemaValues::numbers(const Conjunction& parts) const {
+Result<std::optional<NumberStep>> SchemaValues::step(const Conjunction& conjunction) {
+  std::optional<NumberStep> all;
+  for (const SchemaPart& part : conjunction.parts) {
+    const OrderedJson* value = keyword(*part.schema, "multipleOf");
+    if (value == nullptr) continue;
+    std::optional<NumberStep> own = to_step(to_decimal(*value));
+    if (own && all) own = common_step(*all, *own);
+    if (!own || !is_within_limits(*own)) {
+      return document_.error(*part.schema, "multipleOf",
+                             "has too many digits: without zeros at its ends the limit is " +
+                                 std::to_string(kStepFactorMax) +
+                                 ", and without factors of 2 and "
+                                 "5 " +
+                                 std::to_string(kStepRemaindersMax) +
+                                 "; round it, or describe the numbers in another way");
+    }
+    all = own;
+  }
+  return all;
+}
+
+Result<std::vector<NumberRange>> SchemaValues::numbers(const Conjunction& conjunction) {
   NumberRange range;
-  for (const SchemaPart& part : parts) {
-    const auto add = [&](const char* name, std::optional<Decimal>& limit, int direction,
-                         bool exclusive) {
-      const OrderedJson* value = keyword(*part.schema, name);
-      if (value == nullptr) return;
-      Decimal decimal = to_decimal(*value);
-      decimal.exclusive = exclusive;
-      tighten(limit, std::move(decimal), direction);
-    };
-    add("minimum", range.low, 1, false);
-    add("exclusiveMinimum", range.low, 1, true);
-    add("maximum", range.high, -1, false);
-    add("exclusiveMaximum", range.high, -1, true);
+  for (const SchemaPart& part : conjunction.parts) add_limits(*part.schema, range);
+  for (const Denial& denial : conjunction.denials) add_denied_limit(denial, range);
+  ASSIGN_OR_RETURN(range.step, step(conjunction));
+  const uint32_t types = types_of(conjunction).value_or(kAll);
+  range.no_integers = (types & kInteger) == 0;
+  std::vector<Decimal> denied;
+  for (const OrderedJson& value : denied_values(conjunction)) {
+    if (value.is_number() && within(to_decimal(value), range))
+      denied.push_back(as_limit(value, true));
   }
-  return range;
-}
-
-Result<const CodePointDfa*> SchemaValues::pattern(const OrderedJson& schema, const char* name) {
-  std::string text = *keyword(schema, name);
-  if (name == std::string_view("format")) {
-    auto known = pattern_of_format(text);
-    if (!known) {
-      return document_.error(schema, name, "is none of those supported: " + known_formats());
-    }
-    text = *std::move(known);
+  if (denied.size() > kDeniedNumbersMax) {
+    return document_.error(
+        document_.entered(), "not",
+        "denies more numbers than the limit of " + std::to_string(kDeniedNumbersMax));
   }
-  const auto [found, added] = patterns_.try_emplace(text);
-  if (added) {
-    auto compiled = compile_pattern(text, work_);
-    RETURN_IF_ERROR(document_.spend(0));
-    if (!compiled.ok()) return document_.error(schema, name, compiled.error().message);
-    found->second = *std::move(compiled);
+  std::ranges::sort(denied, [](const Decimal& a, const Decimal& b) { return compare(a, b) < 0; });
+  std::vector<NumberRange> pieces;
+  for (const Decimal& number : denied) {
+    NumberRange& below = pieces.emplace_back(range);
+    below.high = number;
+    range.low = number;
   }
-  return &found->second;
-}
-
-Result<SchemaValues::Texts> SchemaValues::texts(const Conjunction& parts) {
-  Texts texts;
-  for (const SchemaPart& part : parts) {
-    const OrderedJson& schema = *part.schema;
-    texts.min = std::max(texts.min, count_keyword(schema, "minLength").value_or(0));
-    texts.max = std::min(texts.max, count_keyword(schema, "maxLength").value_or(UINT32_MAX));
-    for (const char* name : {"pattern", "format"}) {
-      if (keyword(schema, name) == nullptr) continue;
-      ASSIGN_OR_RETURN(const CodePointDfa* dfa, pattern(schema, name));
-      if (texts.pattern != nullptr && texts.pattern != dfa) {
-        return document_.error(schema, name, "two patterns for one string are not supported");
-      }
-      texts.pattern = dfa;
-    }
-  }
-  return texts;
-}
-
-Result<bool> SchemaValues::text_holds(const std::string& text, const OrderedJson& schema) {
-  ASSIGN_OR_RETURN(const Texts limits, texts({{&schema}}));
-  const std::u32string code_points = to_code_points(text);
-  if (code_points.size() < limits.min || code_points.size() > limits.max) return false;
-  return limits.pattern == nullptr || limits.pattern->accepts(code_points);
+  pieces.push_back(std::move(range));
+  return pieces;
 }
 
 Result<bool> SchemaValues::holds(const OrderedJson& value, const OrderedJson& schema) {
   RETURN_IF_ERROR(document_.spend(10 + schema.size()));
   if (const auto types = stated_types(schema); types && (*types & type_of(value)) == 0)
     return false;
-  if (const OrderedJson* only = keyword(schema, "const"); only != nullptr && *only != value) {
-    return false;
+  for (const char* name : {"const", "enum"}) {
+    if (keyword(schema, name) == nullptr) continue;
+    const Values values = values_in(schema, name);
+    RETURN_IF_ERROR(document_.spend(values.size()));
+    if (!is_among(value, values)) return false;
   }
-  if (const OrderedJson* list = keyword(schema, "enum")) {
-    RETURN_IF_ERROR(document_.spend(list->size()));
-    if (std::ranges::find(*list, value) == list->end()) return false;
+  if (value.is_string()) return texts_.holds(value.get_ref<const std::string&>(), schema);
+  if (value.is_number()) {
+    NumberRange range;
+    add_limits(schema, range);
+    const Decimal number = to_decimal(value);
+    if (!within(number, range)) return false;
+    const OrderedJson* given = keyword(schema, "multipleOf");
+    const auto step = given == nullptr ? std::nullopt : to_step(to_decimal(*given));
+    return !step || is_multiple(number, *step);
   }
-  if (value.is_string()) return text_holds(value.get_ref<const std::string&>(), schema);
-  if (value.is_number()) return within(value, numbers({{&schema}}));
   if (!value.is_structured()) return true;
   for (const char* name : kOfObjectsAndArrays) {
     if (keyword(schema, name) == nullptr) continue;
@@ -128,30 +185,117 @@ Result<bool> SchemaValues::holds(const OrderedJson& value, const OrderedJson& sc
   return true;
 }
 
-Result<std::optional<std::vector<OrderedJson>>> SchemaValues::listed(const Conjunction& parts,
-                                                                     uint32_t types) {
-  const OrderedJson* list = nullptr;
-  const OrderedJson* only = nullptr;
-  for (const SchemaPart& part : parts) {
-    if (only == nullptr) only = keyword(*part.schema, "const");
-    if (list == nullptr) list = keyword(*part.schema, "enum");
+// Whether a listed value is not what is denied.
+Result<bool> SchemaValues::denies(const OrderedJson& value, const Denial& denial) {
+  const OrderedJson& schema = *denial.schema;
+  RETURN_IF_ERROR(document_.spend(10));
+  if (denial.keyword == "type") return (*stated_types(schema) & type_of(value)) == 0;
+  if (denial.keyword == "const" || denial.keyword == "enum") {
+    return !is_among(value, values_in(schema, denial.keyword));
   }
-  if (only == nullptr && list == nullptr) return std::optional<std::vector<OrderedJson>>();
-  std::vector<OrderedJson> candidates = {};
-  if (only != nullptr) {
-    candidates.push_back(*only);
-  } else {
-    candidates.assign(list->begin(), list->end());
+  if ((types_spoken_of(denial.keyword) & type_of(value)) == 0) return false;
+  if (value.is_string()) return texts_.denies(value.get_ref<const std::string&>(), denial);
+  if (value.is_number()) {
+    NumberRange range;
+    add_denied_limit(denial, range);
+    return within(to_decimal(value), range);
   }
-  std::vector<OrderedJson> values;
-  for (OrderedJson& value : candidates) {
+  if (denial.keyword == "required") {
+    return !value.contains((*keyword(schema, "required"))[denial.index].get<std::string>());
+  }
+  return document_.error(schema, denial.keyword,
+                         "cannot be denied beside a listed object or array");
+}
+
+Result<std::optional<Values>> SchemaValues::listed(const Conjunction& conjunction) {
+  std::optional<Values> candidates;
+  for (const char* name : {"const", "enum"}) {
+    for (const SchemaPart& part : conjunction.parts) {
+      if (candidates || keyword(*part.schema, name) == nullptr) continue;
+      candidates = values_in(*part.schema, name);
+    }
+  }
+  if (!candidates) return candidates;
+  const uint32_t types = types_of(conjunction).value_or(kAll);
+  Values values;
+  for (OrderedJson& value : *candidates) {
     bool all = (type_of(value) & types) != 0;
-    for (size_t i = 0; i < parts.size() && all; ++i) {
-      ASSIGN_OR_RETURN(all, holds(value, *parts[i].schema));
+    for (size_t i = 0; i < conjunction.parts.size() && all; ++i) {
+      ASSIGN_OR_RETURN(all, holds(value, *conjunction.parts[i].schema));
+    }
+    for (size_t i = 0; i < conjunction.denials.size() && all; ++i) {
+      ASSIGN_OR_RETURN(all, denies(value, conjunction.denials[i]));
     }
     if (all) values.push_back(std::move(value));
   }
   return std::optional(std::move(values));
+}
+
+Values SchemaValues::constants(const Conjunction& conjunction, uint32_t types) const {
+  const Values denied = denied_values(conjunction);
+  Values values;
+  for (const OrderedJson& value : Values{true, false, nullptr}) {
+    if ((type_of(value) & types) != 0 && !is_among(value, denied)) values.push_back(value);
+  }
+  return values;
+}
+
+// Without choices.
+Result<std::optional<Values>> SchemaValues::few_plain(const Conjunction& conjunction) {
+  ASSIGN_OR_RETURN(auto values, listed(conjunction));
+  if (values) return values;
+  const auto types = types_of(conjunction);
+  if (!types || (*types & (kString | kArray | kObject | kFraction)) != 0) {
+    return std::optional<Values>();
+  }
+  values = constants(conjunction, *types);
+  if ((*types & kInteger) == 0) return values;
+  ASSIGN_OR_RETURN(const std::vector<NumberRange> ranges, numbers(conjunction));
+  for (const NumberRange& range : ranges) {
+    if (!range.low || !range.high || range.low->whole.size() > 9 || range.high->whole.size() > 9) {
+      return std::optional<Values>();
+    }
+    const auto whole = [](const Decimal& limit) {
+      const int64_t number = std::stoll(limit.whole);
+      return limit.negative ? -number : number;
+    };
+    // A fraction's whole part is its neighbour towards 0.
+    const int64_t low = whole(*range.low) - 1, high = whole(*range.high) + 1;
+    if (high - low > kLookedAtMax) return std::optional<Values>();
+    for (int64_t i = low; i <= high; ++i) {
+      const Decimal number = to_decimal(OrderedJson(i));
+      if (!within(number, range) || (range.step && !is_multiple(number, *range.step))) continue;
+      values->emplace_back(i);
+      if (values->size() > kFewValuesMax) return std::optional<Values>();
+    }
+    RETURN_IF_ERROR(document_.spend(static_cast<size_t>(high - low + 1)));
+  }
+  return values;
+}
+
+Result<std::optional<Values>> SchemaValues::few_values(const Conjunction& conjunction) {
+  Values all;
+  std::vector<Conjunction> left = {conjunction};
+  while (!left.empty()) {
+    RETURN_IF_ERROR(document_.spend(100));
+    ASSIGN_OR_RETURN(const auto expanded, document_.expand(left.back()));
+    left.pop_back();
+    if (!expanded) continue;
+    ASSIGN_OR_RETURN(auto choices, first_choice(document_, *expanded));
+    if (choices) {
+      // The first on top.
+      left.insert(left.end(), choices->rbegin(), choices->rend());
+      continue;
+    }
+    ASSIGN_OR_RETURN(auto values, few_plain(*expanded));
+    if (!values) return values;
+    RETURN_IF_ERROR(document_.spend(all.size() * values->size()));
+    for (OrderedJson& value : *values) {
+      if (!is_among(value, all)) all.push_back(std::move(value));
+    }
+    if (all.size() > kFewValuesMax) return std::optional<Values>();
+  }
+  return std::optional(std::move(all));
 }
 
 }  // namespace cascade

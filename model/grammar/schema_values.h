@@ -1,41 +1,47 @@
-// What schemas that hold together say of numbers, strings and listed values.
+// What schemas that hold together say of numbers and of listed values.
 #pragma once
 
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
-#include "model/grammar/code_points.h"
 #include "model/grammar/numbers.h"
 #include "model/grammar/schema_document.h"
+#include "model/grammar/schema_texts.h"
 
 namespace cascade {
 
 class SchemaValues {
  public:
-  SchemaValues(SchemaDocument& document, size_t& work) : document_(document), work_(work) {}
+  // Of a number: each takes another piece out of the range of the others.
+  static constexpr size_t kDeniedNumbersMax = 64;
+  // More are not held apart.
+  static constexpr size_t kFewValuesMax = 256;
 
-  NumberRange numbers(const Conjunction& parts) const;
+  SchemaValues(SchemaDocument& document, SchemaTexts& texts) : document_(document), texts_(texts) {}
 
-  struct Texts {
-    uint32_t min = 0;
-    uint32_t max = UINT32_MAX;
-    const CodePointDfa* pattern = nullptr;  // the document's; null: any
-  };
+  // The numbers for which `conjunction` holds, in pieces. Errors: as add_schema().
+  Result<std::vector<NumberRange>> numbers(const Conjunction& conjunction);
+
+  // The values of enum or const for which all the rest holds, each once; nullopt if nothing is
+  // listed. Errors: as add_schema().
+  Result<std::optional<std::vector<OrderedJson>>> listed(const Conjunction& conjunction);
+
+  // All values for which `conjunction` holds, which need not be expanded, each once; nullopt if
+  // they are not listed, booleans, null or integers within limits, or more than kFewValuesMax.
   // Errors: as add_schema().
-  Result<Texts> texts(const Conjunction& parts);
+  Result<std::optional<std::vector<OrderedJson>>> few_values(const Conjunction& conjunction);
 
-  // The values of enum or const for which all the rest holds; nullopt if nothing is listed.
-  Result<std::optional<std::vector<OrderedJson>>> listed(const Conjunction& parts, uint32_t types);
+  // Those of true, false and null that are of `types` and not denied.
+  std::vector<OrderedJson> constants(const Conjunction& conjunction, uint32_t types) const;
 
  private:
-  Result<const CodePointDfa*> pattern(const OrderedJson& schema, const char* name);
+  Result<std::optional<NumberStep>> step(const Conjunction& conjunction);
   Result<bool> holds(const OrderedJson& value, const OrderedJson& schema);
-  Result<bool> text_holds(const std::string& text, const OrderedJson& schema);
+  Result<bool> denies(const OrderedJson& value, const Denial& denial);
+  Result<std::optional<std::vector<OrderedJson>>> few_plain(const Conjunction& conjunction);
 
   SchemaDocument& document_;
-  size_t& work_;
-  std::unordered_map<std::string, CodePointDfa> patterns_;  // by their text
+  SchemaTexts& texts_;
 };
 
 }  // namespace cascade

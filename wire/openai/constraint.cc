@@ -21,11 +21,11 @@ OrderedJson parameters_of(const OrderedJson& function) {
 }
 
 // <tool_call>\n{"name": "f", "arguments": {…}}\n</tool_call>
-OrderedJson call_part(const OrderedJson& function) {
+OrderedJson call_part(const OrderedJson& function, const std::string& schema_param) {
   const std::string name = json_text(function.at("name"));
   OrderedJson sequence = OrderedJson::array();
   sequence.push_back(text_part("<tool_call>\n{\"name\": " + name + ", \"arguments\": "));
-  sequence.push_back({{"json_schema", parameters_of(function)}});
+  sequence.push_back({{"json_schema", parameters_of(function)}, {"name", schema_param}});
   sequence.push_back(text_part("}\n</tool_call>"));
   return {{"sequence", std::move(sequence)}};
 }
@@ -33,8 +33,10 @@ OrderedJson call_part(const OrderedJson& function) {
 // One call or, if more are allowed, several; of `function`, or of any if it is empty.
 OrderedJson calls_part(const ToolUse& tools, const std::string& function) {
   OrderedJson any = OrderedJson::array();
-  for (const OrderedJson& tool : tools.functions) {
-    if (function.empty() || tool.at("name") == function) any.push_back(call_part(tool));
+  for (size_t i = 0; i < tools.functions.size(); ++i) {
+    const OrderedJson& tool = tools.functions[i];
+    if (!function.empty() && tool.at("name") != function) continue;
+    any.push_back(call_part(tool, tools.schema_params[i]));
   }
   OrderedJson one = {{"any_of", std::move(any)}};
   if (!tools.parallel || !function.empty()) return one;
@@ -63,6 +65,7 @@ AnswerFormat read_format(Fields& fields, const OrderedJson* format, const std::s
     }
     if (schema == nullptr) inner.fail(nested ? "json_schema" : "schema", "has no schema");
     if (schema != nullptr) result.schema = *schema;
+    result.schema_param = param + (nested ? ".json_schema.schema" : ".schema");
   } else if (type != "text") {
     inner.fail("type", "must be text, json_object or json_schema");
   }
@@ -81,14 +84,31 @@ std::string constrain(const ToolUse& tools, const AnswerFormat& format,
   if (!tools.given) {
     request.grammar.emplace();
     if (!any_object) request.grammar = {GrammarKind::kJsonSchema, json_text(format.schema)};
-    return format.param;
+    return any_object ? format.param : format.schema_param;
   }
   OrderedJson answer;
   answer["json_schema"] = any_object ? OrderedJson{{"type", "object"}} : format.schema;
+  if (!any_object) answer["name"] = format.schema_param;
   OrderedJson either;
   either["any_of"] = OrderedJson::array({std::move(answer), calls_part(tools, "")});
   request.grammar = {GrammarKind::kParts, json_text(either)};
   return format.param;
+}
+
+ApiError grammar_error(ApiError error, const std::string& grammar_param) {
+  std::string what = error.message;
+  if (what.starts_with(error.param + ": ")) what.erase(0, error.param.size() + 2);
+  const size_t end = what.find_first_of("#: ");
+  error.param = grammar_param;
+  if (end != what.npos && end > 0 && what[end] == '#') {
+    // The name that calls_part() or constrain() gave the schema.
+    error.param = what.substr(0, end);
+    error.message = std::move(what);
+  } else {
+    const bool joined = what.starts_with('#') || grammar_param.empty();
+    error.message = grammar_param + (joined ? "" : ": ") + what;
+  }
+  return error;
 }
 
 }  // namespace cascade::openai

@@ -167,6 +167,8 @@ ToolUse read_tools(Fields& fields, bool flat, wire::GenerateRequest& request) {
         continue;
       }
       use.functions.push_back(known.at("function"));
+      use.schema_params.push_back(fields.path("tools") + "[" + std::to_string(i) +
+                                  (flat ? "].parameters" : "].function.parameters"));
       tools.push_back(std::move(known));
     }
     use.tools = *given;

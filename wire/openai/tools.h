@@ -17,11 +17,12 @@ namespace cascade::openai {
 // of clients for one provider, as namespace and custom) are left out: nothing is lost but a choice
 // that the model had. It is an error if tool_choice leaves no other.
 struct ToolUse {
-  bool given = false;                  // the answer may have calls
-  bool parallel = true;                // more than one
-  OrderedJson tools;                   // as the client gave them; null if it gave none
-  OrderedJson choice;                  // the same of tool_choice
-  std::vector<OrderedJson> functions;  // {name, description, parameters} of each
+  bool given = false;                      // the answer may have calls
+  bool parallel = true;                    // more than one
+  OrderedJson tools;                       // as the client gave them; null if it gave none
+  OrderedJson choice;                      // the same of tool_choice
+  std::vector<OrderedJson> functions;      // {name, description, parameters} of each
+  std::vector<std::string> schema_params;  // where the parameters of each stand in the request
   enum class Demand { kNone, kSome } demand = Demand::kNone;  // kSome: the answer is calls alone
   std::string demanded;                                       // that must be called; empty: any
   OrderedJson ignored = OrderedJson::array();                 // {type, name?} of each left out

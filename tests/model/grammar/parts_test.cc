@@ -61,14 +61,27 @@ TEST(Parts, patterns_and_repetitions) {
   EXPECT_FALSE(maybe.begins("a,a,"));
 }
 
+TEST(Parts, a_schema_is_called_by_its_name_in_messages) {
+  const std::string part =
+      R"({"name": "tools[1].parameters", "json_schema": {"properties": {"a": {"if": true}}}})";
+  EXPECT_EQ(refused(R"({"any_of": [{"text": "a"}, )" + part + "]}"),
+            "tools[1].parameters#/properties/a: if: the keyword is not supported");
+  EXPECT_EQ(refused(R"({"json_schema": true, "name": "x"})"), "");
+  for (const std::string& name : {std::string("3"), '"' + std::string(201, 'x') + '"'}) {
+    EXPECT_EQ(refused(R"({"json_schema": true, "name": )" + name + "}"),
+              "#/json_schema: may have a name of at most 200 bytes beside it, and nothing else");
+  }
+  EXPECT_THAT(refused(R"({"json_schema": true, "title": "x"})"), HasSubstr("#/json_schema: may"));
+}
+
 TEST(Parts, are_refused_by_place) {
   EXPECT_THAT(refused(R"({"sequence": [{"text": "a"}, {"txt": "b"}]})"),
               HasSubstr("#/sequence/1/txt: must be text"));
   EXPECT_THAT(refused(R"({"any_of": []})"), HasSubstr("#/any_of: must be"));
   EXPECT_THAT(refused(R"({"text": ""})"), HasSubstr("#/text"));
   EXPECT_THAT(refused(R"({"text": "a", "pattern": "b"})"), HasSubstr("must have one member"));
-  EXPECT_THAT(refused(R"({"sequence": [{"json_schema": {"items": {"not": {}}}}]})"),
-              HasSubstr("#/sequence/0/json_schema: #/items: not: the keyword is not supported"));
+  EXPECT_EQ(refused(R"({"sequence": [{"json_schema": {"items": {"if": {}}}}]})"),
+            "#/sequence/0/json_schema/items: if: the keyword is not supported");
   EXPECT_THAT(refused(R"({"repeat": {"text": "a"}, "min": 2, "max": 1})"), HasSubstr("#/repeat"));
   EXPECT_THAT(refused(R"({"repeat": {"text": "a"}, "times": 1})"), HasSubstr("#/repeat"));
   EXPECT_THAT(refused(R"x({"repeat": {"pattern": "^a*$"}, "min": 3})x"), HasSubstr("may be empty"));

@@ -48,7 +48,29 @@ TEST(Pattern, finds_what_the_standard_library_finds) {
 
                             "^(ab?){2}$",
                             "^\\S\\D\\W$",
-                            "(?<n>a)c"};
+                            "(?<n>a)c",
+                            "(^a|b)c",
+                            "a(b$|c)",
+                            "a^b",
+                            "a$b",
+                            "^(?=.*b)(?=.*1)[ab1]*$",
+                            "^(?!ab)[abc]*$",
+                            "^(?:(?!ba).)*$",
+                            "(?=ab)a",
+                            "a(?!b)",
+                            "^(?!.*(?:a(?!b)))[abc1]*$",
+                            "^(a(?=b|c)|b|c)*$",
+                            "^(?!^[-c]*$)[-c1]+$",
+                            "^(?:a(?=(b))|c(?!b))+b?$",
+                            "\\bb",
+                            "a\\b",
+                            "^\\w*\\b.\\b\\w*$",
+                            "\\Ba\\B",
+                            "^(?=\\w\\b).*c$",
+                            "(a|ab)(?=c)",
+                            "^.{0,2}b.{0,1}$",
+                            "^(a{0,2}b?){0,2}$",
+                            "(?!$)(?!a)."};
   size_t found = 0;
   for (const char* pattern : patterns) {
     // The library knows no named groups.
@@ -81,15 +103,68 @@ TEST(Pattern, sees_code_points_and_not_bytes) {
   EXPECT_FALSE(finds("^\\d$", "\xD9\xA1"));  // an Arabic digit
 }
 
+TEST(Pattern, knows_the_properties_of_characters) {
+  EXPECT_TRUE(finds("^\\p{L}+$", "z\xC3\xBCrich"));
+  EXPECT_FALSE(finds("^\\p{L}+$", "a1"));
+  EXPECT_TRUE(finds("^\\p{Lu}\\p{Lowercase_Letter}\\P{Letter}$", "\xC3\x84\xC3\xA4!"));
+  EXPECT_TRUE(finds("^[\\p{Script=Greek}\\d]+$", "\xCE\xB1\x31"));
+  EXPECT_FALSE(finds("^[^\\p{sc=Greek}]$", "\xCE\xB1"));
+  EXPECT_TRUE(finds("^[\\p{Extended_Pictographic}\\p{Emoji_Component}]+$", "\xF0\x9F\x98\x80"));
+  EXPECT_TRUE(finds("^\\u{1F600}\\u{61}$",
+                    "\xF0\x9F\x98\x80"
+                    "a"));
+}
+
+// Trigrams are pictographs in some versions of Unicode.
+TEST(Pattern, takes_characters_only_where_all_versions_of_unicode_agree) {
+  const char* const trigram = "\xE2\x98\xB4";
+  EXPECT_FALSE(finds("^\\p{Extended_Pictographic}$", trigram));
+  EXPECT_FALSE(finds("^\\P{Extended_Pictographic}$", trigram));
+  EXPECT_FALSE(finds("^[^\\p{Extended_Pictographic}]$", trigram));
+  EXPECT_FALSE(finds("^(?!\\p{Extended_Pictographic}).$", trigram));
+  EXPECT_TRUE(finds("^(?!\\p{Extended_Pictographic}).$", "a"));
+  const char* const not_assigned = "\xCD\xB8";  // U+0378
+  EXPECT_FALSE(finds("^\\p{L}$", not_assigned));
+  EXPECT_FALSE(finds("^\\P{L}$", not_assigned));
+}
+
 TEST(Pattern, refuses_what_is_not_regular_or_not_known) {
-  for (const char* pattern : {"(?!a)", "(?=a)", "(?<=a)", "(?<!a)", "\\1", "\\bx", "\\p{L}", "a^b",
-                              "a$b", "(^a)", "(a$)", "\\u{61}", "(?i)a", "\\cA"}) {
+  for (const char* pattern : {"(?<=a)", "(?<!a)", "\\1", "(?i)a", "\\cA", "\\k<n>", "\\p{Nothing}",
+                              "\\p{Script=Nothing}", "\\p{L}\\p{L&|.}"}) {
     EXPECT_THAT(problem(pattern), HasSubstr("is not supported")) << pattern;
   }
-  for (const char* pattern :
-       {"(", "a)", "[a", "a**", "*a", "a{3,2}", "\\", "[b-a]", "\\xG0", "\\uD800", "(?<a"}) {
+  for (const char* pattern : {"(",      "a)",    "[a",          "a**",    "*a",    "a{3,2}", "\\",
+                              "[b-a]",  "\\xG0", "\\uD800",     "(?<a",   "(?=a",  "^*",     "\\b+",
+                              "(?=a)?", "\\u{}", "\\u{110000}", "\\u{61", "\\p{L", "\\pL"}) {
     EXPECT_NE(problem(pattern), "") << pattern;
   }
+}
+
+// What is left out is not wrong: all that is accepted is in the pattern.
+TEST(Pattern, has_the_shorter_texts_where_states_run_out) {
+  size_t work = SIZE_MAX;
+  const auto dfa = compile_pattern("^(a|b)*a(a|b){10}$", work);
+  ASSERT_TRUE(dfa.ok());
+  EXPECT_TRUE(dfa->complete);
+  const auto larger = compile_pattern("^(a|b)*a(a|b){11}c?$", work);
+  ASSERT_TRUE(larger.ok());
+  EXPECT_FALSE(larger->complete);
+  EXPECT_LE(larger->states.size(), kPatternDfaStatesMax + 200);
+  EXPECT_TRUE(larger->accepts(to_code_points("a" + std::string(11, 'b'))));
+  EXPECT_FALSE(larger->accepts(to_code_points("b" + std::string(11, 'a'))));
+  EXPECT_THAT(problem("^(a|b)*a(a|b){20}$"), HasSubstr("more than 4000 states"));
+}
+
+// Distances to all that might be the last part would be told apart.
+TEST(Pattern, does_not_keep_what_another_way_makes_needless) {
+  size_t work = SIZE_MAX;
+  const auto dfa = compile_pattern("^[\\s\\S]{1,}@[\\s\\S]{0,64}$", work);
+  ASSERT_TRUE(dfa.ok());
+  EXPECT_TRUE(dfa->complete);
+  EXPECT_LT(dfa->states.size(), 100u);
+  EXPECT_TRUE(dfa->accepts(to_code_points("a@@" + std::string(63, 'b'))));
+  EXPECT_TRUE(dfa->accepts(to_code_points(std::string(100, 'a') + "@")));
+  EXPECT_FALSE(dfa->accepts(to_code_points("a@" + std::string(65, 'b'))));
 }
 
 TEST(Pattern, takes_from_what_may_be_done) {

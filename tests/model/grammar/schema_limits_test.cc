@@ -63,8 +63,105 @@ TEST(SchemaLimits, of_patterns) {
   EXPECT_THAT(pattern("^a{1001}$"), HasSubstr("the limit of 1000"));
   EXPECT_THAT(pattern(repeated(100, "(") + "a" + repeated(100, ")")), HasSubstr("limit of 50"));
   EXPECT_THAT(pattern(std::string(5000, 'a')), HasSubstr("the limit is 4096"));
-  EXPECT_THAT(refusal(R"({"type": "string", "pattern": "^(ab|c)*$", "maxLength": 100000})"),
-              HasSubstr("the limit is 4000"));
+  EXPECT_THAT(refusal(R"({"type": "string", "pattern": "^(ab|c)*$", "minLength": 100000})"),
+              HasSubstr("#: pattern: takes too many states together with the limits of length; the "
+                        "limit is 16000"));
+}
+
+// The shortest text of both has 16,637 characters.
+TEST(SchemaLimits, of_patterns_together) {
+  const auto together = [](const std::string& a, const std::string& b) {
+    return refusal(R"({"items": {"properties": {"x": {"type": "string", "pattern": ")" + a +
+                   R"(", "allOf": [{"pattern": ")" + b + R"("}]}}}})");
+  };
+  EXPECT_THAT(together("^(a{127})+$", "^(a{131})+$"),
+              HasSubstr("#/items/properties/x/allOf/0: pattern: takes too many states together; "
+                        "the limit is 16000"));
+  EXPECT_EQ(together("^[ab]{300}c*$", "^[bc]{0,500}$"), "");
+  EXPECT_THAT(refusal(R"({"type": "string", "not": {"pattern": "^(a|b)*a(a|b){11}c?$"}})"),
+              HasSubstr("#/not: pattern: is too complex to tell what it does not match: it takes "
+                        "more than 4000 states, the limit"));
+  EXPECT_THAT(refusal(R"({"patternProperties": {"^(a|b)*a(a|b){11}c?$": true}})"),
+              HasSubstr("#: patternProperties: is too complex to tell"));
+}
+
+TEST(SchemaLimits, of_patterns_of_property_names) {
+  // Each name may match any of them, or not.
+  std::string patterns;
+  for (char c = 'a'; c < 'k'; ++c) {
+    patterns += (c == 'a' ? "\"" : ",\"") + std::string(1, c) + "\": true";
+  }
+  EXPECT_THAT(refusal(R"({"properties": {"x": {"patternProperties": {)" + patterns + "}}}}"),
+              HasSubstr("#/properties/x: patternProperties: the patterns overlap in more ways than "
+                        "the limit of 64"));
+}
+
+TEST(SchemaLimits, of_steps_between_numbers) {
+  const auto step = [](const std::string& number) {
+    return refusal(R"({"properties": {"n": {"type": "number", "multipleOf": )" + number + "}}}");
+  };
+  EXPECT_EQ(step("0"), "#/properties/n: multipleOf: must be a number greater than 0");
+  EXPECT_EQ(step("-1"), "#/properties/n: multipleOf: must be a number greater than 0");
+  for (const char* number : {"1009", "0.123456789", "3.1e-9", "123456789", "8192", "0.1e-320"}) {
+    const std::string message = step(number);
+    if (!message.empty()) {
+      EXPECT_THAT(message, HasSubstr("#/properties/n: multipleOf: has too many digits: without "
+                                     "zeros at its ends the limit is 4096"))
+          << number;
+    }
+  }
+  for (const char* number : {"1000", "4096", "1e-300", "0.000001", "997", "1e15"}) {
+    EXPECT_EQ(step(number), "") << number;
+  }
+  EXPECT_THAT(refusal(R"({"allOf": [{"multipleOf": 997}, {"multipleOf": 991}]})"),
+              HasSubstr("#/allOf/1: multipleOf: has too many digits"));
+}
+
+TEST(SchemaLimits, of_what_is_counted_or_held_apart) {
+  EXPECT_THAT(refusal(R"({"type": "object", "minProperties": 2})"),
+              HasSubstr("#: minProperties: can be held only up to the number of the names that are "
+                        "known and one more, which is 1; name them in properties"));
+  std::string many, denied;
+  for (int i = 0; i < 300; ++i) {
+    many += (i == 0 ? "" : ",") + std::to_string(i);
+    denied += (i == 0 ? "" : ",") + std::to_string(i) + ".5";
+  }
+  EXPECT_THAT(refusal(R"({"items": {"uniqueItems": true, "items": {"enum": [)" + many + "]}}}"),
+              HasSubstr("#/items: uniqueItems: can be held only where the items are at most 256"));
+  EXPECT_THAT(refusal(R"({"type": "number", "not": {"enum": [)" + denied + "]}}"),
+              HasSubstr("#: not: denies more numbers than the limit of 64"));
+  const std::string few = many.substr(0, many.find(",200"));
+  EXPECT_THAT(
+      refusal(R"({"uniqueItems": true, "items": {"enum": [)" + few + R"(]}, "minItems": 99})"),
+      HasSubstr("#: uniqueItems: takes too many states together with minItems or maxItems; "
+                "the limit is 10000"));
+}
+
+// Denials multiply: each of them can be made true in several ways.
+TEST(SchemaLimits, of_denials) {
+  std::string all;
+  for (int i = 0; i < 30; ++i) {
+    const std::string name = "p" + std::to_string(i);
+    all += (i == 0 ? "" : ",") + std::string(R"({"not": {"required": [")") + name + R"(", "q)" +
+           name + R"("]}})";
+  }
+  EXPECT_THAT(refusal(R"({"type": "object", "properties": {"x": {"allOf": [)" + all + "]}}}"),
+              HasSubstr("#/properties/x: there are more schemas, or combinations of them, than the "
+                        "limit of 5000"));
+  all += R"(,{"$ref": "#"})";
+  EXPECT_THAT(refusal(R"({"not": {"anyOf": [)" + all + "]}}"), HasSubstr("leads back to itself"));
+}
+
+TEST(SchemaLimits, name_the_place_up_to_which_they_were_kept) {
+  std::string properties;
+  for (int i = 0; i < 900; ++i) {
+    properties += (i == 0 ? "\"" : ",\"") + std::string("p") + std::to_string(i) +
+                  R"(": {"type": "string", "maxLength": 200, "pattern": "^(a|b)*a(a|b){6}c{)" +
+                  std::to_string(i) + "}$\"}";
+  }
+  EXPECT_THAT(refusal(R"({"type": "array", "items": {"properties": {)" + properties + "}}}"),
+              ::testing::MatchesRegex(
+                  "#/items(/properties/p[0-9]+)?: the schema is too (large|complex): .*limit.*"));
 }
 
 TEST(SchemaLimits, of_all_patterns_together) {
@@ -75,7 +172,9 @@ TEST(SchemaLimits, of_all_patterns_together) {
                   "$\"}";
   }
   const std::string message = refusal(R"({"type": "object", "properties": {)" + properties + "}}");
-  EXPECT_THAT(message, ::testing::AnyOf(HasSubstr("too complex"), HasSubstr("too large")));
+  EXPECT_THAT(message, HasSubstr("#/properties/"));
+  EXPECT_THAT(message, ::testing::AnyOf(HasSubstr("more than the limit of 20000000 steps"),
+                                        HasSubstr("more than the limit of 100000 nodes")));
 }
 
 TEST(SchemaLimits, a_large_schema_within_them_is_compiled) {

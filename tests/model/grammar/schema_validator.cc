@@ -2,11 +2,35 @@
 #include "tests/model/grammar/schema_validator.h"
 
 #include <cmath>
+#include <functional>
+#include <map>
 #include <regex>
 #include <set>
 
+#include "base/utf8.h"
+
 namespace cascade::testing {
 namespace {
+
+// Each code point is a character; all that ECMAScript calls white space is a space.
+std::wstring wide(const std::string& text, bool plain_spaces) {
+  std::wstring all;
+  for (size_t at = 0; at < text.size();) {
+    const CodePoint c = utf8_decode(text, at);
+    at += c.size;
+    const bool space = c.value == 0xA0 || c.value == 0x1680 ||
+                       (c.value >= 0x2000 && c.value <= 0x200A) || c.value == 0x2028 ||
+                       c.value == 0x2029 || c.value == 0x202F || c.value == 0x205F ||
+                       c.value == 0x3000 || c.value == 0xFEFF;
+    all += plain_spaces && space ? L' ' : static_cast<wchar_t>(c.value);
+  }
+  return all;
+}
+
+bool finds(const std::string& pattern, const std::string& text) {
+  const std::wregex regex(wide(pattern, false), std::regex::ECMAScript);
+  return std::regex_search(wide(text, false), regex) || std::regex_search(wide(text, true), regex);
+}
 
 class Validator {
  public:
@@ -14,21 +38,30 @@ class Validator {
 
   std::string check(const Json& value, const OrderedJson& schema) {
     if (schema.is_boolean()) return schema.get<bool>() ? "" : "nothing is allowed here";
-    static const std::set<std::string> known = {"type",        "properties",
-                                                "required",    "additionalProperties",
-                                                "enum",        "const",
-                                                "anyOf",       "oneOf",
-                                                "allOf",       "$ref",
-                                                "$defs",       "items",
-                                                "minItems",    "maxItems",
-                                                "prefixItems", "minLength",
-                                                "pattern",     "maxLength",
-                                                "minimum",     "maximum",
-                                                "format",      "exclusiveMinimum",
-                                                "nullable",    "title",
-                                                "description", "exclusiveMaximum"};
+    static const std::set<std::string> known = {"type",          "properties",
+                                                "required",      "additionalProperties",
+                                                "enum",          "const",
+                                                "anyOf",         "oneOf",
+                                                "allOf",         "$ref",
+                                                "$defs",         "items",
+                                                "minItems",      "maxItems",
+                                                "prefixItems",   "minLength",
+                                                "pattern",       "maxLength",
+                                                "minimum",       "maximum",
+                                                "format",        "exclusiveMinimum",
+                                                "nullable",      "exclusiveMaximum",
+                                                "not",           "multipleOf",
+                                                "uniqueItems",   "patternProperties",
+                                                "propertyNames", "minProperties",
+                                                "maxProperties", "additionalItems",
+                                                "definitions"};
+    static const std::set<std::string> annotations = {
+        "title",           "description",      "$schema",       "default",
+        "examples",        "readOnly",         "writeOnly",     "deprecated",
+        "contentEncoding", "contentMediaType", "contentSchema", "discriminator"};
     for (const auto& [name, unused] : schema.items()) {
-      if (!known.contains(name)) return "the validator does not know " + name;
+      const bool other = name.starts_with("x-") || annotations.contains(name);
+      if (!other && !known.contains(name)) return "the validator does not know " + name;
     }
     std::string problem = check_combinations(value, schema);
     if (problem.empty()) problem = check_type(value, schema);
@@ -61,6 +94,9 @@ class Validator {
       if (count == 0) return std::string("none of ") + name + " holds for " + value.dump();
       if (count > 1 && name == std::string("oneOf")) return "more than one of oneOf holds";
     }
+    if (schema.contains("not") && holds(value, schema["not"])) {
+      return schema["not"].dump() + " holds for " + value.dump();
+    }
     return "";
   }
 
@@ -90,19 +126,39 @@ class Validator {
     return value.dump() + " is not of " + schema["type"].dump();
   }
 
+  std::string check_member(const std::string& name, const Json& member, const OrderedJson& schema) {
+    bool described = false;
+    std::string problem;
+    const auto must = [&](const OrderedJson& inner) {
+      described = true;
+      if (problem.empty()) problem = check(member, inner);
+    };
+    if (schema.contains("properties") && schema["properties"].contains(name)) {
+      must(schema["properties"][name]);
+    }
+    if (schema.contains("patternProperties")) {
+      for (const auto& [pattern, inner] : schema["patternProperties"].items()) {
+        if (finds(pattern, name)) must(inner);
+      }
+    }
+    if (!described && schema.contains("additionalProperties")) must(schema["additionalProperties"]);
+    if (problem.empty() && schema.contains("propertyNames")) {
+      problem = check(Json(name), schema["propertyNames"]);
+    }
+    return problem;
+  }
+
   std::string check_object(const Json& value, const OrderedJson& schema) {
     if (schema.contains("required")) {
       for (const OrderedJson& name : schema["required"]) {
         if (!value.contains(name.get<std::string>())) return "lacks " + name.dump();
       }
     }
+    const size_t count = value.size();
+    if (count < schema.value("minProperties", size_t{0})) return "too few properties";
+    if (count > schema.value("maxProperties", SIZE_MAX)) return "too many properties";
     for (const auto& [name, member] : value.items()) {
-      std::string problem;
-      if (schema.contains("properties") && schema["properties"].contains(name)) {
-        problem = check(member, schema["properties"][name]);
-      } else if (schema.contains("additionalProperties")) {
-        problem = check(member, schema["additionalProperties"]);
-      }
+      const std::string problem = check_member(name, member, schema);
       if (!problem.empty()) return name + ": " + problem;
     }
     return "";
@@ -111,15 +167,21 @@ class Validator {
   std::string check_array(const Json& value, const OrderedJson& schema) {
     if (schema.contains("minItems") && value.size() < schema["minItems"]) return "too few items";
     if (schema.contains("maxItems") && value.size() > schema["maxItems"]) return "too many items";
-    const OrderedJson prefix = schema.value("prefixItems", OrderedJson::array());
+    const bool older = schema.contains("items") && schema["items"].is_array();
+    const char* const first = older ? "items" : "prefixItems";
+    const char* const others = older ? "additionalItems" : "items";
+    const OrderedJson prefix = schema.value(first, OrderedJson::array());
     for (size_t i = 0; i < value.size(); ++i) {
       std::string problem;
       if (i < prefix.size()) {
         problem = check(value[i], prefix[i]);
-      } else if (schema.contains("items")) {
-        problem = check(value[i], schema["items"]);
+      } else if (schema.contains(others)) {
+        problem = check(value[i], schema[others]);
       }
       if (!problem.empty()) return "[" + std::to_string(i) + "]: " + problem;
+      for (size_t j = 0; j < i && schema.value("uniqueItems", false); ++j) {
+        if (value[i] == value[j]) return value[i].dump() + " is there twice";
+      }
     }
     return "";
   }
@@ -131,22 +193,11 @@ class Validator {
     const int year = std::stoi(match[1]), month = std::stoi(match[2]), day = std::stoi(match[3]);
     const bool leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     const int days[] = {31, leap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    const bool right = year >= 1 && month >= 1 && month <= 12 && day >= 1 && day <= days[month - 1];
+    const bool right = month >= 1 && month <= 12 && day >= 1 && day <= days[month - 1];
     return right ? "" : text + " is no day";
   }
 
-  std::string check_string(const Json& value, const OrderedJson& schema) {
-    const std::string& text = value.get_ref<const std::string&>();
-    size_t length = 0;
-    for (const char c : text) length += (static_cast<unsigned char>(c) & 0xC0) != 0x80 ? 1 : 0;
-    if (schema.contains("minLength") && length < schema["minLength"]) return "too short";
-    if (schema.contains("maxLength") && length > schema["maxLength"]) return "too long";
-    if (schema.contains("pattern")) {
-      const std::regex pattern(schema["pattern"].get<std::string>(), std::regex::ECMAScript);
-      if (!std::regex_search(text, pattern)) return value.dump() + " does not match the pattern";
-    }
-    if (!schema.contains("format")) return "";
-    const std::string format = schema["format"];
+  static std::string check_format(const std::string& text, const std::string& format) {
     if (format == "date") return check_date(text);
     if (format == "date-time") {
       static const std::regex time(
@@ -154,20 +205,52 @@ class Validator {
       if (text.size() < 11 || !std::regex_match(text.substr(10), time)) return text + ": no time";
       return check_date(text.substr(0, 10));
     }
-    static const std::regex uuid("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}");
-    if (format == "uuid") return std::regex_match(text, uuid) ? "" : text + " is no uuid";
-    return "the validator does not know the format " + format;
+    static const std::map<std::string, std::string> forms = {
+        {"uuid", "[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"},
+        {"uuid4",
+         "[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-4[0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-"
+         "[0-9a-fA-F]{12}"},
+        {"email", "[^@\\s]+@([a-zA-Z0-9-]+\\.)+[a-zA-Z0-9-]+"},
+        {"ipv4", "((25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)(\\.(?!$)|$)){4}"},
+        {"hostname", "(?=.{1,253}$)[a-zA-Z0-9-]{1,63}(\\.[a-zA-Z0-9-]{1,63})*"},
+        {"uri", "[a-z]+://[a-zA-Z0-9.:-]+([/?#].*)?"}};
+    const auto form = forms.find(format);
+    if (form == forms.end()) return "";  // says nothing that is known here
+    return std::regex_match(text, std::regex(form->second)) ? "" : text + " is no " + format;
+  }
+
+  std::string check_string(const Json& value, const OrderedJson& schema) {
+    const std::string& text = value.get_ref<const std::string&>();
+    const size_t length = wide(text, false).size();
+    if (schema.contains("minLength") && length < schema["minLength"]) return "too short";
+    if (schema.contains("maxLength") && length > schema["maxLength"]) return "too long";
+    if (schema.contains("pattern") && !finds(schema["pattern"], text)) {
+      return value.dump() + " does not match the pattern";
+    }
+    return schema.contains("format") ? check_format(text, schema["format"]) : "";
   }
 
   std::string check_number(const Json& value, const OrderedJson& schema) {
     const double number = value.get<double>();
-    const auto limit = [&](const char* name) { return schema[name].get<double>(); };
+    const auto is = [&](const char* name, const auto& test) {
+      return !schema.contains(name) || !schema[name].is_number() ||
+             test(number, schema[name].get<double>());
+    };
+    // In drafts before 6.
+    const auto excluded = [&](const char* exclusive, const char* limit) {
+      return schema.contains(exclusive) && schema[exclusive] == true && number == schema[limit];
+    };
     const bool right =
-        (!schema.contains("minimum") || number >= limit("minimum")) &&
-        (!schema.contains("maximum") || number <= limit("maximum")) &&
-        (!schema.contains("exclusiveMinimum") || number > limit("exclusiveMinimum")) &&
-        (!schema.contains("exclusiveMaximum") || number < limit("exclusiveMaximum"));
-    return right ? "" : value.dump() + " is out of range";
+        is("minimum", std::greater_equal()) && is("maximum", std::less_equal()) &&
+        is("exclusiveMinimum", std::greater()) && is("exclusiveMaximum", std::less()) &&
+        !excluded("exclusiveMinimum", "minimum") && !excluded("exclusiveMaximum", "maximum");
+    if (!right) return value.dump() + " is out of range";
+    if (!schema.contains("multipleOf")) return "";
+    // Both are decimal numbers of at most 15 digits: rounding does not hide more than this.
+    const double quotient = number / schema["multipleOf"].get<double>();
+    const bool multiple =
+        std::abs(quotient - std::round(quotient)) <= 1e-9 * std::max(1.0, std::abs(quotient));
+    return multiple ? "" : value.dump() + " is no multiple of " + schema["multipleOf"].dump();
   }
 
   const OrderedJson& root_;

@@ -63,7 +63,7 @@ TEST(OpenAiConstraint, a_format_becomes_a_grammar) {
   ASSERT_TRUE(response.ok()) << response.error().to_string();
   ASSERT_TRUE(response->request.grammar);
   EXPECT_EQ(response->request.grammar->schema, R"({"type":"null"})");
-  EXPECT_EQ(response->grammar_param, "text.format");
+  EXPECT_EQ(response->grammar_param, "text.format.schema");
 }
 
 TEST(OpenAiConstraint, a_demanded_call_is_the_whole_answer) {
@@ -77,6 +77,7 @@ TEST(OpenAiConstraint, a_demanded_call_is_the_whole_answer) {
                                       "\"arguments\": "}));
   const OrderedJson arguments = any["repeat"]["any_of"][0]["sequence"][1]["json_schema"];
   EXPECT_EQ(arguments["required"], OrderedJson::array({"x"}));
+  EXPECT_EQ(any["repeat"]["any_of"][0]["sequence"][1]["name"], "tools[0].function.parameters");
   const OrderedJson without = any["repeat"]["any_of"][1]["sequence"][1]["json_schema"];
   EXPECT_EQ(without, (OrderedJson{{"type", "object"}}));
   const OrderedJson one =
@@ -113,7 +114,7 @@ TEST(OpenAiConstraint, errors_name_the_field_that_asked) {
       "schema":{"title":")" + large +
                                 R"("}}})");
   ASSERT_FALSE(format.ok());
-  EXPECT_EQ(format.error().field, "response_format");
+  EXPECT_EQ(format.error().field, "response_format.json_schema.schema");
   const auto tools = chat_with(R"(,"tool_choice":"required","tools":[{"type":"function",
       "function":{"name":"f","parameters":{"title":")" +
                                large + R"("}}}])");
@@ -125,6 +126,37 @@ TEST(OpenAiConstraint, errors_name_the_field_that_asked) {
     ASSERT_FALSE(call.ok()) << wrong;
     EXPECT_TRUE(call.error().field.starts_with("response_format")) << call.error().field;
   }
+}
+
+// What an error of the daemon becomes whose field is grammar.schema.
+ApiError error_of(const std::string& message, const std::string& grammar_param) {
+  return grammar_error(api_error(invalid_argument("grammar.schema", message)), grammar_param);
+}
+
+TEST(OpenAiConstraint, errors_in_a_schema_have_the_path_that_the_client_wrote) {
+  const ApiError own = error_of("#/properties/age: not: no", "response_format.json_schema.schema");
+  EXPECT_EQ(own.param, "response_format.json_schema.schema");
+  EXPECT_EQ(own.message, "response_format.json_schema.schema#/properties/age: not: no");
+  const ApiError named =
+      error_of("tools[3].function.parameters#/properties/age: not: no", "response_format");
+  EXPECT_EQ(named.param, "tools[3].function.parameters");
+  EXPECT_EQ(named.message, "tools[3].function.parameters#/properties/age: not: no");
+  const ApiError whole = error_of("is too large: see #1", "tools");
+  EXPECT_EQ(whole.param, "tools");
+  EXPECT_EQ(whole.message, "tools: is too large: see #1");
+}
+
+TEST(OpenAiConstraint, schemas_of_several_tools_and_a_format_are_named_each) {
+  const OrderedJson either =
+      parts_of(kTools + R"(,"response_format":{"type":"json_schema","json_schema":{"schema":{}}})");
+  EXPECT_EQ(either["any_of"][0]["name"], "response_format.json_schema.schema");
+  const OrderedJson& calls = either["any_of"][1]["repeat"]["any_of"];
+  EXPECT_EQ(calls[1]["sequence"][1]["name"], "tools[1].function.parameters");
+  const auto response = decode_response(
+      R"({"input":"Hi","tool_choice":"required","tools":[{"type":"function","name":"f"}]})");
+  ASSERT_TRUE(response.ok());
+  EXPECT_NE(response->request.grammar->schema.find(R"("name":"tools[0].parameters")"),
+            std::string::npos);
 }
 
 }  // namespace

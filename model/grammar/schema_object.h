@@ -1,0 +1,36 @@
+// What objects are for which schemas hold together.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/grammar/schema_document.h"
+#include "model/grammar/schema_texts.h"
+#include "model/grammar/schema_values.h"
+
+namespace cascade {
+
+struct ObjectShape {
+  struct Property {
+    std::string name;
+    Conjunction value;
+    bool required = false;
+    bool possible = true;  // else it may not be there
+  };
+  // Properties that are not among these and have these names (nullopt: any).
+  struct Others {
+    std::optional<CodePointDfa> names;
+    Conjunction value;
+  };
+  std::vector<Property> properties;  // in the order of the schemas
+  std::vector<Others> others;        // none have names in common
+  uint32_t min = 0;                  // so many in all
+  uint32_t max = UINT32_MAX;
+};
+
+// Errors: as add_schema().
+Result<ObjectShape> shape_of_object(SchemaDocument& document, SchemaTexts& texts,
+                                    SchemaValues& values, const Conjunction& conjunction);
+
+}  // namespace cascade
