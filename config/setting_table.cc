@@ -67,9 +67,8 @@ constexpr Setting kSettings[] = {
     {"http-origin", Kind::kList, kHttp, "", "none: pages of other sites are refused",
      "SCHEME://HOST or SCHEME://HOST:PORT, or * for all", 0, 0, false,
      "a site whose pages may use HTTP from browsers, such as https://app.example (CORS)",
-     "A page that somebody visits would use the model without a word. All of them (*) may only "
-     "with "
-     "http-keys, and on an address of this machine."},
+     "Or else any page that somebody visits could use the model unnoticed. The value * needs "
+     "http-keys, and an address of this machine."},
     {"http-model-alias", Kind::kList, kHttp, "", "none", "ALIAS=NAME", 0, 0, false,
      "another name for a model, for programs that insist on theirs: gpt-4o=default",
      "A name that no model has is an error, so that nobody is answered by another model than they "

@@ -64,6 +64,30 @@ TEST(Encode, renders_a_prompt) {
   EXPECT_FALSE(done.inside_think);
 }
 
+TEST(Encode, takes_token_ids_as_they_are) {
+  wire::EncodeJob job = job_of(Mode::kRaw);
+  job.token_ids = {8185, 1, 2, 8183};
+  EXPECT_EQ(run_encode(demo_model(), job).token_ids, job.token_ids);
+  job.grammar = {GrammarKind::kJsonSchema, "not JSON"};
+  ASSERT_TRUE(run_encode(demo_model(), job).error.has_value());
+}
+
+TEST(Encode, renders_a_prompt_that_ends_within_an_answer) {
+  std::vector<ChatMessage> messages = question();
+  messages.push_back(message("assistant", "Because of"));
+  wire::EncodeJob job = job_of(Mode::kPrompt, messages);
+  job.goes_on = true;
+  const auto done = run_encode(demo_model(), job);
+  EXPECT_EQ(demo_model().tokenizer.decode(done.token_ids, false),
+            kQuestion + done.generation_prefix + "Because of");
+  // A template that changes the text.
+  const auto other =
+      model_with_template("{% for m in messages %}{{ m.content | length }}{% endfor %}");
+  const auto refused = run_encode(*other, job);
+  ASSERT_TRUE(refused.error.has_value());
+  EXPECT_EQ(refused.error->field, "continue_final_message");
+}
+
 TEST(Encode, shows_the_prompt_if_it_is_asked_to) {
   auto job = job_of(Mode::kPrompt, question());
   EXPECT_EQ(run_encode(demo_model(), job).text, "");

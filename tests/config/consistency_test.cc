@@ -45,6 +45,37 @@ TEST(Consistency, of_no_settings_and_of_good_ones_is_given) {
               IsEmpty());
 }
 
+TEST(Consistency, of_origins_and_aliases_is_checked) {
+  const auto with = [](std::map<std::string, std::vector<std::string>> more) {
+    more.insert({"http", {"8178"}});
+    return wrong(more);
+  };
+  EXPECT_THAT(with({{"http-origin",
+                     {"https://app.example", "http://localhost:3000", "http://[::1]:80",
+                      "chrome-extension://abcdef", "app://obsidian.md"}},
+                    {"http-model-alias", {"gpt-4o=default", "openai/gpt-4o:mini=demo"}}}),
+              IsEmpty());
+  for (const char* origin : {"app.example", "https://", "https://a/b", "https://a/", "://a", "",
+                             "https://a b", "https://*.example", "https://:80", "https://a:"}) {
+    EXPECT_EQ(with({{"http-origin", {origin}}}).size(), 1u) << origin;
+  }
+  for (const char* alias : {"gpt-4o", "=demo", "a=", "a b=demo", "a=../x", "a=b=c", ""}) {
+    EXPECT_EQ(with({{"http-model-alias", {alias}}}).size(), 1u) << alias;
+  }
+  EXPECT_EQ(with({{"http-model-alias", {"a=demo", "a=default"}}}).size(), 1u);
+  // Pages of every site: only if they have to show a key, and to this machine.
+  EXPECT_THAT(with({{"http-origin", {"*"}}, {"http-keys", {"/k"}}}), IsEmpty());
+  EXPECT_EQ(with({{"http-origin", {"*"}}}).size(), 1u);
+  EXPECT_EQ(with({{"http-origin", {"*"}}, {"http-keys", {"/k"}}, {"http", {"0.0.0.0:80"}}}).size(),
+            1u);
+  EXPECT_THAT(
+      with({{"http-origin", {"https://a"}}, {"http-keys", {"/k"}}, {"http", {"0.0.0.0:80"}}}),
+      IsEmpty());
+  // Neither means anything without HTTP.
+  EXPECT_EQ(wrong({{"http-origin", {"https://a"}}}).size(), 1u);
+  EXPECT_EQ(wrong({{"http-model-alias", {"a=demo"}}}).size(), 1u);
+}
+
 TEST(Consistency, is_broken_by_a_model_that_is_missing) {
   const std::vector<Error> found = find_contradictions({}, {"/run/cascaded", false});
   ASSERT_EQ(found.size(), 1u);

@@ -246,6 +246,13 @@ TEST(Options, serve_http_where_they_are_told_and_nowhere_else) {
                                    "a.lan", "--http-host", "b.lan"});
   EXPECT_EQ(with_keys.http_keys_file, "keys");
   EXPECT_EQ(with_keys.http_hosts, (std::vector<std::string>{"a.lan", "b.lan"}));
+  const auto shared = accepted({"--http", "8178", "--http-origin", "https://a.example",
+                                "--http-origin", "http://localhost:3000", "--http-model-alias",
+                                "gpt-4o=default", "--http-model-alias", "a/b:c=demo"});
+  EXPECT_EQ(shared.http_origins,
+            (std::vector<std::string>{"https://a.example", "http://localhost:3000"}));
+  EXPECT_EQ(shared.http_model_aliases,
+            (std::map<std::string, std::string>{{"gpt-4o", "default"}, {"a/b:c", "demo"}}));
 }
 
 TEST(Options, refuse_http_beyond_this_machine_without_keys) {

@@ -44,6 +44,23 @@ TEST(HostRules, origins_of_other_sites_are_refused) {
   EXPECT_TRUE(origin_allowed(rules, "https://chat.example:444", "chat.example"));
 }
 
+TEST(HostRules, sites_that_are_named_may_use_the_server) {
+  const HostRules rules = host_rules({}, false, {"https://App.Example", "http://localhost:3000"});
+  for (const char* origin : {"https://app.example", "http://localhost:3000"}) {
+    EXPECT_TRUE(is_shared_with(rules, origin)) << origin;
+    EXPECT_TRUE(origin_allowed(rules, origin, "127.0.0.1:8178")) << origin;
+  }
+  for (const char* origin : {"https://app.example:443", "http://app.example", "null", "*", "",
+                             "https://app.example.evil", "http://localhost:3001"}) {
+    EXPECT_FALSE(is_shared_with(rules, origin)) << origin;
+  }
+  EXPECT_FALSE(is_shared_with(rules, "http://127.0.0.1:8178"));  // its own page: allowed as such
+  const HostRules all = host_rules({}, false, {"*"});
+  EXPECT_TRUE(is_shared_with(all, "https://anything"));
+  EXPECT_TRUE(is_shared_with(all, "null"));
+  EXPECT_FALSE(host_allowed(all, "evil"));
+}
+
 TEST(HostRules, keys_are_read_from_bearer_tokens) {
   EXPECT_EQ(bearer_key("Bearer abc"), "abc");
   EXPECT_EQ(bearer_key("BEARER  abc "), "abc");
