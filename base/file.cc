@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -13,6 +14,8 @@
 
 namespace cascade {
 namespace {
+
+constexpr size_t kReadStep = 4096;  // what the kernel gives of its own files at once
 
 class Descriptor {
  public:
@@ -57,18 +60,23 @@ Result<OpenFile> open_regular(const std::filesystem::path& path) {
 
 Result<std::string> read_file(const std::filesystem::path& path, size_t bytes_max) {
   ASSIGN_OR_RETURN(OpenFile file, open_regular(path));
-  if (file.identity.bytes > bytes_max) {
+  const auto too_large = [&] {
     return invalid_argument(path.string(),
                             "is larger than " + std::to_string(bytes_max) + " bytes");
-  }
-  std::string content(file.identity.bytes, '\0');
+  };
+  if (file.identity.bytes > bytes_max) return too_large();
+  // To its end, wherever that is: a file may grow, and those of /proc and /sys tell no size.
+  std::string content;
+  content.resize(std::min(std::max<size_t>(file.identity.bytes, kReadStep), bytes_max) + 1);
   size_t done = 0;
-  while (done < content.size()) {
+  for (;;) {
     const ssize_t n = ::read(file.descriptor.get(), content.data() + done, content.size() - done);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) return io_error(path.string(), errno);
-    if (n == 0) break;  // the file shrank since fstat
+    if (n == 0) break;
     done += static_cast<size_t>(n);
+    if (done > bytes_max) return too_large();
+    if (done == content.size()) content.resize(std::min(2 * done, bytes_max + 1));
   }
   content.resize(done);
   return content;

@@ -11,6 +11,7 @@
 #include <functional>
 
 #include "base/failpoint.h"
+#include "base/memory_limit.h"
 #include "base/sanitized.h"
 #include "daemon/daemon.h"
 #include "daemon/log.h"
@@ -40,6 +41,15 @@ void end_at_once(int) {
   constexpr char kText[] = "stopped before it served\n";
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kText, sizeof kText - 1);
   ::_exit(0);
+}
+
+// Where the default came from: who finds the process killed for its memory looks here.
+void log_memory(const cascade::ParsedOptions& parsed) {
+  if (parsed.configuration.values.contains("kv-memory")) return;
+  const cascade::MemoryLimit memory = cascade::memory_limit();
+  spdlog::info("kv_memory is not set: pages may take {} MiB, half of the {} MiB that {}",
+               parsed.options.kv_bytes_max >> 20, memory.bytes >> 20,
+               memory.set_by.empty() ? "this machine has" : memory.set_by + " allows");
 }
 
 // `read_again`: what parse_options() says now.
@@ -78,6 +88,7 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   cascade::set_up_log(parsed.options.log_level);
   for (const std::string& warning : parsed.configuration.warnings) spdlog::warn("{}", warning);
+  log_memory(parsed);
   try {
     const auto exit_code = run(parsed, [&] { return cascade::parse_options(argc, argv); });
     if (exit_code.ok()) return *exit_code;

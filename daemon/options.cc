@@ -8,11 +8,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
 #include <thread>
 
 #include "base/endpoint.h"
+#include "base/memory_limit.h"
 #include "base/sanitized.h"
 #include "config/consistency.h"
 #include "persist/state_directory.h"
@@ -55,13 +55,6 @@ std::string default_cache_dir(const std::string& state_dir) {
   return systemd.empty() ? state_dir : systemd;
 }
 
-// The memory limit of this process's control group, or the largest number.
-int64_t cgroup_memory_bytes() {
-  std::ifstream file("/sys/fs/cgroup/memory.max");
-  int64_t bytes = 0;
-  return file >> bytes ? bytes : INT64_MAX;  // "max" is no number
-}
-
 // What the machine and the text of several settings make of each other.
 void finish(const config::Values& values, DaemonOptions& options) {
   options.http_address = with_host(options.http_address);
@@ -77,7 +70,7 @@ DaemonOptions defaults_of_machine() {
   options.isa = best_isa();
   options.threads =
       std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kThreadsMax);
-  options.kv_bytes_max = default_kv_bytes();
+  options.kv_bytes_max = default_kv_bytes(memory_limit());
   return options;
 }
 
@@ -195,10 +188,8 @@ Configuration layers(const CommandLine& line) {
 
 }  // namespace
 
-int64_t default_kv_bytes() {
-  const auto physical = static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) *
-                        static_cast<int64_t>(::sysconf(_SC_PAGESIZE));
-  return std::max(kKvBytesMin, std::min(physical, cgroup_memory_bytes()) / 2);
+int64_t default_kv_bytes(const MemoryLimit& memory) {
+  return std::max(kKvBytesMin, memory.bytes / 2);
 }
 
 ParsedOptions parse_options(int argc, const char* const* argv) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/chunk.h"
+#include "base/memory_limit.h"
 #include "base/number_types.h"
 #include "base/result.h"
 #include "cache/eviction.h"
@@ -71,7 +72,7 @@ struct ParsedOptions {
 };
 ParsedOptions parse_options(int argc, const char* const* argv);
 
-// Half of the machine's memory, as far as this process may use it (cgroup), at least 64 MiB.
-int64_t default_kv_bytes();
+// Half of the memory that this process may use, at least 64 MiB.
+int64_t default_kv_bytes(const MemoryLimit& memory);
 
 }  // namespace cascade

@@ -49,6 +49,13 @@ TEST(File, reads_up_to_the_limit_and_refuses_one_byte_more) {
   EXPECT_NE(too_large.error().message.find("99 bytes"), std::string::npos);
 }
 
+TEST(File, reads_files_of_the_kernel_which_tell_no_size) {
+  const auto status = read_file("/proc/self/status", 1 << 20);
+  ASSERT_TRUE(status.ok());
+  EXPECT_NE(status->find("\nPid:\t" + std::to_string(::getpid()) + "\n"), std::string::npos);
+  EXPECT_EQ(read_file("/proc/self/status", 10).error().code, ErrorCode::kInvalidArgument);
+}
+
 TEST(File, empty_files_are_files) {
   const testing::TemporaryFolder folder;
   const auto path = folder.write("empty", "");

@@ -75,6 +75,14 @@ TEST(Options, have_defaults_that_the_daemon_can_use) {
   EXPECT_EQ(options.log_level, "info");
 }
 
+TEST(Options, give_pages_half_of_the_memory_that_the_process_may_use) {
+  EXPECT_EQ(accepted({}).kv_bytes_max, default_kv_bytes(memory_limit()));
+  EXPECT_EQ(default_kv_bytes({int64_t{160} << 20, "memory.max"}), int64_t{80} << 20);
+  for (const int64_t little : {int64_t{0}, int64_t{1}, int64_t{127} << 20}) {
+    EXPECT_EQ(default_kv_bytes({little, "memory.max"}), int64_t{64} << 20);
+  }
+}
+
 TEST(Options, take_every_option) {
   const DaemonOptions options =
       accepted({"--run-dir",     "/r",     "--weights",      "f32", "--kv",         "f32",
