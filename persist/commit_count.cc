@@ -22,7 +22,11 @@ uint64_t checksum(uint64_t commits) {
 
 CommitCount::CommitCount(FileCalls& calls, const std::string& folder)
     : calls_(calls),
-      file_(calls, calls.open(folder + "/commits", O_RDWR | O_CREAT | O_NOFOLLOW, 0600)) {}
+      file_(calls,
+            calls.open(folder + "/commits", O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, 0600)) {
+  struct stat info = {};
+  if (file_.ok() && (calls_.status(file_.fd(), info) != 0 || !S_ISREG(info.st_mode))) file_.close();
+}
 
 std::optional<int64_t> CommitCount::read() {
   Record record{};

@@ -21,6 +21,19 @@ constexpr size_t kDigits = 8;
 
 const KvBlock kZeros{};
 
+// What lies in a KV file's place, by what open() says of it; empty if that tells nothing.
+std::string in_its_place(int open_errno) {
+  switch (open_errno) {
+    case EISDIR: return "is a folder";
+    case ELOOP: return "is a link";
+    case ENXIO:
+    case ENODEV: return "is a socket or a device";
+    case EACCES:
+    case EPERM: return "may not be read and written by this user";
+    default: return {};
+  }
+}
+
 iovec part_of(const void* data, size_t bytes) {
   return {const_cast<void*>(data), bytes};
 }
@@ -74,9 +87,17 @@ Result<std::unique_ptr<KvFile>> KvFile::create(FileCalls& calls, const std::stri
 Result<std::unique_ptr<KvFile>> KvFile::open(FileCalls& calls, const std::string& folder,
                                              int64_t number) {
   std::string path = kv_file_path(folder, number);
-  const int fd = calls.open(path, O_RDWR | O_NOFOLLOW);
+  // Opening a pipe must not wait, and opening a terminal must not make it ours.
+  const int fd = calls.open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   auto file = std::make_unique<KvFile>(calls, std::move(path), number, fd);
-  if (fd < 0) return file->error();
+  if (fd < 0) {
+    const int open_errno = errno;
+    const std::string other = in_its_place(open_errno);
+    return other.empty() ? io_error(file->path(), open_errno) : data_corrupt(file->path(), other);
+  }
+  struct stat info = {};
+  if (calls.status(fd, info) != 0) return file->error();
+  if (!S_ISREG(info.st_mode)) return data_corrupt(file->path(), "is a pipe or a device");
   return file;
 }
 

@@ -20,6 +20,11 @@ std::string kv_file_path(const std::string& folder, int64_t number);
 // The number of a file of this name; nullopt if it is no such name.
 std::optional<int64_t> kv_file_number(std::string_view name);
 
+// Whether an error of KvFile::open() says that the pages of the file cannot be had any more.
+inline bool is_lost(const Error& error) {
+  return error.code == ErrorCode::kNotFound || error.code == ErrorCode::kDataCorrupt;
+}
+
 // A page to be written: `stored` is what header.checksum is of.
 struct KvRecord {
   KvPageHeader header;
@@ -33,6 +38,8 @@ class KvFile {
   // Makes a new file with its header block. Not durable yet, nor is its name.
   static Result<std::unique_ptr<KvFile>> create(FileCalls& calls, const std::string& folder,
                                                 int64_t number, uint64_t file_id);
+  // Follows no link and waits for nobody. Also kDataCorrupt: what is there is no regular file, or
+  // one that this user may not use.
   static Result<std::unique_ptr<KvFile>> open(FileCalls& calls, const std::string& folder,
                                               int64_t number);
   // Use create() or open().

@@ -81,12 +81,30 @@ Error KvStore::give_up(const StoredPage& page, const Error& why) {
   return why;
 }
 
+// Forgets all pages of a file that is not there any more, or is something else.
+Status KvStore::lose_file(int64_t number) {
+  ASSIGN_OR_RETURN(const std::vector<Digest> lost, table_.remove_from(number, 0));
+  File& file = files_.at(number);
+  file.state = KvFileState::kAbandoned;
+  file.live_bytes = 0;
+  counters_.pages_bad += lost.size();
+  forgotten_.insert(forgotten_.end(), lost.begin(), lost.end());
+  return table_.put_file(row_of(number));
+}
+
+// As give_up(), for all of them.
+Error KvStore::give_up_file(int64_t number, const Error& why) {
+  const Status done = database_.change([&] { return lose_file(number); });
+  if (!done.ok()) (void)load_rows().ok();
+  return why;
+}
+
 PagesRead KvStore::read_extent(const std::vector<StoredPage>& extent,
                                std::span<const PageRead> pages) {
   const PagePlace& place = extent.front().place;
   auto file = KvFile::open(calls_, folder_, place.file);
-  if (!file.ok() && file.error().code != ErrorCode::kNotFound) return {0, file.error()};
-  if (!file.ok()) return {0, give_up(extent.front(), file.error())};
+  if (!file.ok() && !is_lost(file.error())) return {0, file.error()};
+  if (!file.ok()) return {0, give_up_file(place.file, file.error())};
   std::vector<KvBlock> headers(extent.size());
   KvBlock padding;
   std::vector<uint8_t> frame;

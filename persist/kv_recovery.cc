@@ -8,6 +8,7 @@
 
 #include "base/checked.h"
 #include "base/failpoint.h"
+#include "base/set_aside.h"
 #include "persist/kv_store.h"
 
 namespace cascade {
@@ -83,9 +84,17 @@ Status KvStore::reconcile() {
 // A file that has a row.
 Status KvStore::reconcile_file(int64_t number) {
   File& state = files_.at(number);
-  if (state.state == KvFileState::kRemoving) return {};  // the next commit goes on with it
+  if (state.state == KvFileState::kRemoving) {  // the next commit goes on with it
+    struct stat info = {};
+    const bool is_there = calls_.path_status(kv_file_path(folder_, number), info) == 0;
+    if (is_there && S_ISDIR(info.st_mode)) put_aside(number, "is a folder");  // no unlink() of that
+    return {};
+  }
   auto opened = KvFile::open(calls_, folder_, number);
-  if (!opened.ok() && opened.error().code != ErrorCode::kNotFound) return opened.error();
+  if (!opened.ok() && !is_lost(opened.error())) return opened.error();
+  if (!opened.ok() && opened.error().code == ErrorCode::kDataCorrupt) {
+    put_aside(number, opened.error().message);
+  }
   uint64_t length = 0;
   if (opened.ok()) {
     ASSIGN_OR_RETURN(length, (*opened)->length());
@@ -108,10 +117,26 @@ Status KvStore::reconcile_file(int64_t number) {
   return adopt_tail(**opened, state);
 }
 
+// K and V can be computed again, so what is in the place of a KV file and cannot be one stops
+// nobody.
+void KvStore::put_aside(int64_t number, const std::string& what_it_is) {
+  const std::string path = kv_file_path(folder_, number);
+  const auto moved = set_aside(calls_, folder_, path.substr(folder_.size() + 1));
+  findings_.push_back(
+      {path, what_it_is + ", in the place of a KV file: " +
+                 (moved.ok() ? "it is " + *moved + " now; delete it if nobody needs it"
+                             : "it stays there, and is not used; " + moved.error().message)});
+  folder_dirty_ |= moved.ok();
+}
+
 // A file without a row: of a database that is made anew, or of a commit that did not come.
 Status KvStore::adopt_file(int64_t number) {
   auto opened = KvFile::open(calls_, folder_, number);
-  if (!opened.ok()) {  // a folder, say, or another user's: nothing depends on it
+  if (!opened.ok() && opened.error().code == ErrorCode::kDataCorrupt) {
+    put_aside(number, opened.error().message);
+    return {};
+  }
+  if (!opened.ok()) {  // nothing depends on it
     findings_.push_back({file_name(number), "is left alone: " + opened.error().to_string()});
     return {};
   }

@@ -98,8 +98,13 @@ Status KvStore::open_active() {
   if (active_ != nullptr && takes_more(active_->number())) return {};
   active_.reset();
   if (!files_.empty() && takes_more(files_.rbegin()->first)) {
-    ASSIGN_OR_RETURN(active_, KvFile::open(calls_, folder_, files_.rbegin()->first));
-    return {};
+    auto opened = KvFile::open(calls_, folder_, files_.rbegin()->first);
+    if (opened.ok()) {
+      active_ = *std::move(opened);
+      return {};
+    }
+    if (!is_lost(opened.error())) return opened.error();
+    RETURN_IF_ERROR(lose_file(files_.rbegin()->first));
   }
   const int64_t number = ++number_max_;
   const uint64_t file_id = system_random();

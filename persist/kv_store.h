@@ -185,6 +185,7 @@ class KvStore {
   Status reconcile();
   Status reconcile_file(int64_t number);
   Status adopt_file(int64_t number);
+  void put_aside(int64_t number, const std::string& what_it_is);
   Status adopt_tail(KvFile& file, File& state);
   Status adopt_page(const KvPageHeader& header, const PagePlace& place);
 
@@ -205,6 +206,8 @@ class KvStore {
   Result<std::vector<StoredPage>> find_extent(uint64_t page_bytes, std::span<const PageRead> pages);
   PagesRead read_extent(const std::vector<StoredPage>& extent, std::span<const PageRead> pages);
   Error give_up(const StoredPage& page, const Error& why);
+  Status lose_file(int64_t number);
+  Error give_up_file(int64_t number, const Error& why);
   Status verify_page(const StoredPage& page, std::span<const uint8_t> header,
                      std::span<const uint8_t> stored) const;
   Status unpack(const StoredPage& page, std::span<const uint8_t> stored, uint8_t* to) const;

@@ -9,6 +9,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <utility>
+#include <vector>
+
+#include "base/set_aside.h"
 
 namespace cascade {
 namespace {
@@ -132,8 +135,29 @@ Result<std::unique_ptr<StateDirectory>> StateDirectory::open(FileCalls& calls,
   }
   // Without space for a pid the lock is a lock all the same.
   (void)write_pid(calls, fd, lock_path).ok();
-  RETURN_IF_ERROR(make_folders(calls, directory->kv_folder()));
+  RETURN_IF_ERROR(directory->make_kv_folder());
   return directory;
+}
+
+Status StateDirectory::make_kv_folder() {
+  const auto can_list = [&] {
+    std::vector<std::string> names;
+    return calls_.list(kv_folder(), names) == 0;
+  };
+  if (can_list()) return make_folders(calls_, kv_folder());
+  if (errno == ENOENT) {
+    RETURN_IF_ERROR(make_folders(calls_, kv_folder()));
+    if (can_list()) return {};
+  }
+  // A link to nowhere is there and is not.
+  const int why = errno;
+  if (why != ENOENT && why != ENOTDIR && why != ELOOP && why != EACCES) {
+    return io_error(kv_folder(), why);
+  }
+  ASSIGN_OR_RETURN(const std::string moved, set_aside(calls_, path_, kKvFolder));
+  findings_.push_back({kv_folder(), "is no folder that this user may read, so it is " + moved +
+                                        " now; K and V are computed again"});
+  return make_folders(calls_, kv_folder());
 }
 
 }  // namespace cascade

@@ -6,6 +6,7 @@
 
 #include "base/file_calls.h"
 #include "base/result.h"
+#include "persist/finding.h"
 
 namespace cascade {
 
@@ -45,12 +46,21 @@ class StateDirectory {
   FileCalls& calls() const { return calls_; }
   const std::string& path() const { return path_; }
   std::string database_path() const { return path_ + "/metadata.db"; }
-  std::string kv_folder() const { return path_ + "/kv"; }
+  std::string kv_folder() const { return path_ + "/" + kKvFolder; }
+  // What open() found and put right.
+  const Findings& findings() const { return findings_; }
 
  private:
+  static constexpr char kKvFolder[] = "kv";
+
+  // What is in the place of that folder and is none goes aside: K and V can be computed again. A
+  // link to a folder is its owner's way to another disk.
+  Status make_kv_folder();
+
   FileCalls& calls_;
   std::string path_;
   OwnedFd lock_;
+  Findings findings_;
 };
 
 }  // namespace cascade

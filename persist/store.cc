@@ -23,7 +23,7 @@ Result<std::unique_ptr<Store>> Store::open(FileCalls& calls, const std::string& 
                                            const StoreOptions& options) {
   ASSIGN_OR_RETURN(auto directory, StateDirectory::open(calls, path));
   auto vfs = std::make_unique<SqliteVfs>(calls);
-  Findings findings;
+  Findings findings = directory->findings();
   ASSIGN_OR_RETURN(auto database, open_metadata(*directory, *vfs, options.rebuild, findings));
   std::unique_ptr<Store> store(
       new Store(std::move(directory), std::move(vfs), std::move(database)));
