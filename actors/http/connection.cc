@@ -133,9 +133,8 @@ std::string Connection::head_text(const HttpReply& reply, bool chunked) {
   if (!chunked && has_content) {
     head += "Content-Length: " + std::to_string(reply.body.size()) + "\r\n";
   }
-  for (const auto* headers : {&reply.headers, &headers_}) {
-    for (const auto& [name, value] : *headers) head += name + ": " + value + "\r\n";
-  }
+  for (const auto& [name, value] : reply.headers) head += name + ": " + value + "\r\n";
+  for (const auto& [name, value] : headers_) head += name + ": " + value + "\r\n";
   head += "X-Content-Type-Options: nosniff\r\n";
   if (!keep_alive_) head += "Connection: close\r\n";
   if (keep_alive_ && http_1_0_) head += "Connection: keep-alive\r\n";

@@ -151,6 +151,70 @@ test("completions", async () => {
   assert.ok(reply.choices[0].text.length > 0);
 });
 
+test("completions: lists, token ids, echo", async () => {
+  const prompt = ["The capital of France is", [1, 2, 3]];
+  const reply = await client.completions.create(
+    { model: "demo", prompt, n: 2, echo: true, max_tokens: 4, temperature: 0 });
+  assert.deepEqual(reply.choices.map((choice) => choice.index), [0, 1, 2, 3]);
+  assert.ok(reply.choices[1].text.startsWith(prompt[0]));
+});
+
+test("several answers, whole and streamed", async () => {
+  const asked = chat({ n: 3, temperature: 1, seed: 5, max_tokens: 10 });
+  const reply = await client.chat.completions.create(asked);
+  const texts = reply.choices.map((choice) => choice.message.content);
+  assert.equal(texts.length, 3);
+  const runner = client.chat.completions.stream(asked);
+  const whole = await runner.finalChatCompletion();
+  assert.deepEqual(whole.choices.map((choice) => choice.message.content), texts);
+});
+
+test("an answer goes on with the assistant's message", async () => {
+  const reply = await client.chat.completions.create(chat({ messages: [
+    { role: "user", content: capital }, { role: "assistant", content: "The capital of France" }] }));
+  assert.equal("The capital of France" + reply.choices[0].message.content, answer);
+});
+
+test("an overflow is known by its code", async () => {
+  const long = "word ".repeat(20_000);
+  const known = (param) => (error) => {
+    assert.ok(error instanceof OpenAI.BadRequestError);
+    assert.deepEqual([error.code, error.param], ["context_length_exceeded", param]);
+    return /maximum context length is 16384 tokens/.test(error.message);
+  };
+  for (const stream of [false, true]) {
+    await assert.rejects(client.chat.completions.create(
+      chat({ messages: [{ role: "user", content: long }], stream })), known("messages"));
+    await assert.rejects(client.responses.create(ask(long, { store: false, stream })),
+      known("input"));
+  }
+});
+
+test("tools of other types are named", async () => {
+  const tools = [{ type: "web_search" }, { type: "namespace", name: "files", tools: [] }];
+  const { data, response } = await client.responses.create(ask(capital, { tools })).withResponse();
+  assert.equal(data.output_text, answer);
+  assert.deepEqual(data.ignored_tools, [
+    { type: "web_search" }, { type: "namespace", name: "files" }]);
+  assert.equal(response.headers.get("x-cascade-ignored-tools"), "web_search, namespace files");
+  await assert.rejects(client.responses.create(ask(capital, { tools, tool_choice: "required" })),
+    (error) => error.param === "tool_choice");
+});
+
+test("responses: an item by its id", async () => {
+  const first = await client.responses.create(ask(capital));
+  const input = (item) => [
+    { role: "user", content: capital }, item,
+    { role: "user", content: "What city did we just discuss?" }];
+  const byId = await client.responses.create(
+    ask(input({ type: "item_reference", id: first.output[0].id })));
+  const whole = await client.responses.create(ask(input({ role: "assistant", content: answer })));
+  assert.equal(byId.output_text, whole.output_text);
+  await assert.rejects(
+    client.responses.create(ask(input({ type: "item_reference", id: "msg_0_1" }))),
+    (error) => error.status === 404 && error.param === "input[1].id");
+});
+
 const ask = (input, more) => (
   { model: "demo", input, temperature: 0, max_output_tokens: 60, ...more });
 

@@ -285,38 +285,6 @@ TEST(Rules, ask_for_exactly_one_prompt) {
   EXPECT_EQ(rule_of(request), expected);
 }
 
-TEST(Rules, say_what_an_answer_goes_on_with) {
-  GenerateRequest request;
-  request.messages = {{"user", "hi", "", false}, {"assistant", "hello", "", false}};
-  request.continue_final_message = true;
-  EXPECT_EQ(rule_of(request), "none");
-  ApplyTemplateRequest shown;
-  shown.messages = request.messages;
-  shown.continue_final_message = true;
-  EXPECT_EQ(rule_of(shown), "none");
-  request.grammar.emplace();
-  EXPECT_EQ(
-      rule_of(request),
-      "invalid_argument: continue_final_message: cannot be set with grammar, which holds from "
-      "the answer's beginning");
-  request.grammar.reset();
-  request.messages.back().content = "";
-  EXPECT_EQ(rule_of(request),
-            "invalid_argument: messages[1].content: must not be empty with continue_final_message");
-  request.messages.back().tool_calls = R"([{"id":"call"}])";
-  EXPECT_EQ(rule_of(request),
-            "invalid_argument: messages[1].tool_calls: calls are not gone on with: give their "
-            "results");
-  request.messages.pop_back();
-  EXPECT_EQ(rule_of(request),
-            "invalid_argument: messages[0].role: with continue_final_message the last message must "
-            "be the assistant's");
-  request.messages.clear();
-  request.prompt = "x";
-  EXPECT_EQ(rule_of(request),
-            "invalid_argument: continue_final_message: is only there with messages");
-}
-
 TEST(Rules, order_the_chunks_of_a_composition) {
   const ChunkRef system{ChunkType::kSystemPrompt, "", "s"};
   const ChunkRef context{ChunkType::kContext, "", "c"};

@@ -18,6 +18,7 @@ struct Prompt {
   std::vector<int32_t> token_ids = {};
 };
 
+// Answers are kept until all are there. Programs that measure models send some 100 prompts at once.
 inline constexpr size_t kPromptsMax = 128;     // of a call
 inline constexpr size_t kAllChoicesMax = 128;  // of all its prompts
 

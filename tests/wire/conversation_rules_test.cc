@@ -1,0 +1,50 @@
+// Who may speak last, and what an answer may go on with.
+#include "wire/conversation_rules.h"
+
+#include <gtest/gtest.h>
+
+#include "wire/request_rules.h"
+
+namespace cascade::wire {
+namespace {
+
+template <class M>
+std::string rule_of(const M& request) {
+  const Status checked = check_request(request);
+  return checked.ok() ? "none" : checked.error().to_string();
+}
+
+TEST(ConversationRules, say_what_an_answer_goes_on_with) {
+  GenerateRequest request;
+  request.messages = {{"user", "hi", "", false}, {"assistant", "hello", "", false}};
+  request.continue_final_message = true;
+  EXPECT_EQ(rule_of(request), "none");
+  ApplyTemplateRequest shown;
+  shown.messages = request.messages;
+  shown.continue_final_message = true;
+  EXPECT_EQ(rule_of(shown), "none");
+  request.grammar.emplace();
+  EXPECT_EQ(
+      rule_of(request),
+      "invalid_argument: continue_final_message: cannot be set with grammar, which holds from "
+      "the answer's beginning");
+  request.grammar.reset();
+  request.messages.back().content = "";
+  EXPECT_EQ(rule_of(request),
+            "invalid_argument: messages[1].content: must not be empty with continue_final_message");
+  request.messages.back().tool_calls = R"([{"id":"call"}])";
+  EXPECT_EQ(rule_of(request),
+            "invalid_argument: messages[1].tool_calls: calls are not gone on with: give their "
+            "results");
+  request.messages.pop_back();
+  EXPECT_EQ(rule_of(request),
+            "invalid_argument: messages[0].role: with continue_final_message the last message must "
+            "be the assistant's");
+  request.messages.clear();
+  request.prompt = "x";
+  EXPECT_EQ(rule_of(request),
+            "invalid_argument: continue_final_message: is only there with messages");
+}
+
+}  // namespace
+}  // namespace cascade::wire
