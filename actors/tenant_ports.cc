@@ -9,7 +9,7 @@ namespace cascade {
 namespace {
 
 // Deltas of every running request may be under way at once.
-constexpr int kQueueMessagesMax = 100'000;
+constexpr int kPortMessagesMax = 100'000;
 
 }  // namespace
 
@@ -20,7 +20,7 @@ bool TenantPorts::add(const std::string& tenant) {
   ZmqPort::Options options;
   options.type = ZMQ_DEALER;
   options.routing_id = name;
-  options.queue_messages_max = kQueueMessagesMax;
+  options.queue_messages_max = kPortMessagesMax;
   Link link;
   link.port = std::make_unique<ZmqPort>(io_, context_, options);
   link.watch = std::make_unique<PeerWatch>(io_, context_, *link.port);

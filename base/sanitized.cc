@@ -6,7 +6,7 @@
 namespace cascade {
 namespace {
 
-constexpr uint32_t kReplacement = 0xFFFD;
+constexpr uint32_t kUnknown = 0xFFFD;
 constexpr uint32_t kPictures = 0x2400;  // U+2400 SYMBOL FOR NULL, in the order of the controls
 constexpr uint32_t kDelete = 0x7F;
 constexpr uint32_t kPictureOfDelete = 0x2421;
@@ -20,8 +20,8 @@ uint32_t harmless(uint32_t c) {
   if (c == '\n' || c == '\t') return c;
   if (c < 0x20) return kPictures + c;
   if (c == kDelete) return kPictureOfDelete;
-  if (c > kDelete && c < 0xA0) return kReplacement;
-  return is_bidi_control(c) ? kReplacement : c;
+  if (c > kDelete && c < 0xA0) return kUnknown;
+  return is_bidi_control(c) ? kUnknown : c;
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ constexpr int64_t kFailurePauseUs = 10'000'000;
 // Of 19: packing weights leaves the cores to requests that run.
 constexpr int kLoaderNiceness = 10;
 
-Error stopping() {
+Error keeper_stops() {
   return {ErrorCode::kUnavailable, "", "the daemon is stopping"};
 }
 
@@ -216,7 +216,7 @@ void ModelKeeper::unload(const std::string& name, Done done) {
 // The same again joins what is under way, if nothing else was asked of the model since.
 void ModelKeeper::request(bool load, const std::string& name, Done done) {
   if (on_stopped_) {
-    if (done) done(stopping());
+    if (done) done(keeper_stops());
     return;
   }
   Operation* last = nullptr;
@@ -430,7 +430,7 @@ void ModelKeeper::stop(std::function<void(bool)> then) {
   std::deque<Operation> refused = std::exchange(operations_, {});
   if (running_) refused.push_back(*std::exchange(running_, std::nullopt));
   for (const Operation& operation : refused) {
-    for (const Done& done : operation.done) done(stopping());
+    for (const Done& done : operation.done) done(keeper_stops());
   }
   for (auto& [name, model] : models_) {
     if (model.loaded && model.state == State::kLoaded) end_host(model);

@@ -19,7 +19,7 @@
 namespace cascade {
 namespace {
 
-constexpr std::string_view kIpc = "ipc://";
+constexpr std::string_view kIpcScheme = "ipc://";
 // sun_path of sockaddr_un without the final NUL, for the longer of the two sockets.
 static_assert(kSocketPathBytesMax == 107 - wire::kEventsSuffix.size());
 
@@ -67,7 +67,7 @@ RunDir::~RunDir() {
   if (lock_fd_ >= 0) ::close(lock_fd_);
 }
 
-SocketFile::SocketFile(const std::string& endpoint) : path_(endpoint.substr(kIpc.size())) {}
+SocketFile::SocketFile(const std::string& endpoint) : path_(endpoint.substr(kIpcScheme.size())) {}
 
 Status SocketFile::check_free() const {
   struct stat info = {};

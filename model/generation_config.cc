@@ -8,7 +8,7 @@
 namespace cascade {
 namespace {
 
-constexpr std::string_view kConfigFile = "config.json";
+constexpr std::string_view kModelConfigFile = "config.json";
 constexpr std::string_view kGenerationFile = "generation_config.json";
 
 constexpr size_t kEndTokensMax = 64;
@@ -40,7 +40,7 @@ Result<std::vector<int32_t>> read_end_tokens(const Json& source, int vocab_size)
 Status read_tokens(const Json& generation, const Json& config, int vocab_size,
                    GenerationConfig& out) {
   const auto file_of = [&](std::string_view key) {
-    return find_field(generation, key) != nullptr ? kGenerationFile : kConfigFile;
+    return find_field(generation, key) != nullptr ? kGenerationFile : kModelConfigFile;
   };
   const auto source = [&](std::string_view key) -> const Json& {
     return file_of(key) == kGenerationFile ? generation : config;

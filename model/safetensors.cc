@@ -31,7 +31,7 @@ struct TypeBits {
 };
 
 // All types of the format. Those below a byte are packed without padding.
-constexpr std::array<TypeBits, 20> kTypes = {{
+constexpr std::array<TypeBits, 20> kTypeBits = {{
     {"BOOL", 8},    {"U8", 8},      {"I8", 8},   {"F8_E4M3", 8}, {"F8_E5M2", 8},
     {"F8_E8M0", 8}, {"F4", 4},      {"I16", 16}, {"U16", 16},    {"F16", 16},
     {"BF16", 16},   {"F6_E2M3", 6}, {"I32", 32}, {"U32", 32},    {"F32", 32},
@@ -118,8 +118,8 @@ std::optional<uint64_t> tensor_bytes(const std::vector<int64_t>& shape, uint64_t
 }
 
 Status check_size(const TensorEntry& entry) {
-  const auto type = std::ranges::find(kTypes, entry.type_name, &TypeBits::name);
-  if (type == kTypes.end()) {
+  const auto type = std::ranges::find(kTypeBits, entry.type_name, &TypeBits::name);
+  if (type == kTypeBits.end()) {
     return data_corrupt(entry.name, "has the unknown type " + quote_text(entry.type_name));
   }
   const std::optional<uint64_t> bytes = tensor_bytes(entry.shape, type->bits);

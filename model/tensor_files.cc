@@ -17,8 +17,9 @@ constexpr std::string_view kSuffix = ".safetensors";
 
 constexpr size_t kIndexBytesMax = size_t{16} << 20;  // 65,536 entries of 256 bytes
 constexpr size_t kShardsMax = 1'024;
-constexpr size_t kTensorsMax = 65'536;          // of the whole model; the same as of one file
-constexpr size_t kValuesMax = 2 * kTensorsMax;  // one for each tensor, and room for metadata
+constexpr size_t kModelTensorsMax = 65'536;  // of the whole model; the same as of one file
+constexpr size_t kIndexValuesMax =
+    2 * kModelTensorsMax;  // one for each tensor, and room for metadata
 constexpr int kIndexDepthMax = 8;
 constexpr size_t kFileNameBytesMax = 255;  // NAME_MAX
 
@@ -43,14 +44,14 @@ bool is_plain_file_name(std::string_view name) {
 Result<WeightMap> read_index(const std::filesystem::path& path) {
   ASSIGN_OR_RETURN(const std::string text, read_file(path, kIndexBytesMax));
   const JsonLimits limits = {.bytes_max = kIndexBytesMax, .depth_max = kIndexDepthMax};
-  ASSIGN_OR_RETURN(const Json index, parse_unique_json(text, kIndexFile, limits, kValuesMax));
+  ASSIGN_OR_RETURN(const Json index, parse_unique_json(text, kIndexFile, limits, kIndexValuesMax));
   const Json* weights = find_field(index, "weight_map");
   if (weights == nullptr || !weights->is_object() || weights->empty()) {
     return data_corrupt("weight_map", "must be an object of at least one string");
   }
-  if (weights->size() > kTensorsMax) {
+  if (weights->size() > kModelTensorsMax) {
     return data_corrupt("weight_map", "names " + std::to_string(weights->size()) +
-                                          " tensors, limit " + std::to_string(kTensorsMax));
+                                          " tensors, limit " + std::to_string(kModelTensorsMax));
   }
   WeightMap map;
   for (const auto& [name, file] : weights->items()) {

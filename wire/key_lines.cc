@@ -9,14 +9,14 @@
 namespace cascade {
 namespace {
 
-constexpr std::string_view kBlanks = " \t";  // between tenant and key
+constexpr std::string_view kKeyBlanks = " \t";  // between tenant and key
 constexpr size_t kTenantBytesMax = 32;       // of a name: it is part of a path of 107 bytes
 
 // Without comments: tenant and key; both empty for other lines.
 KeyLine split(std::string_view line) {
   line = trimmed(line);
   if (line.empty() || line.starts_with('#')) return {};
-  const size_t blank = std::min(line.find_first_of(kBlanks), line.size());
+  const size_t blank = std::min(line.find_first_of(kKeyBlanks), line.size());
   return {0, line.substr(0, blank), trimmed(line.substr(blank))};
 }
 

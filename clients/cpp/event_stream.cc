@@ -22,12 +22,12 @@ constexpr int32_t kEventsAtOnce = 1'000;
 // log.
 constexpr int64_t kPollMs = 100;
 
-int64_t now_ms() {
+int64_t steady_ms() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::milliseconds>(now).count();
 }
 
-Error zmq_failure(const zmq::error_t& error) {
+Error subscription_failure(const zmq::error_t& error) {
   return unreachable(std::string("ZeroMQ: ") + error.what());
 }
 
@@ -71,14 +71,14 @@ Result<EventStream> EventStream::connect(const std::string& endpoint, std::optio
       subscription->socket.connect(wire::events_endpoint(endpoint));
     }
   } catch (const zmq::error_t& error) {
-    return zmq_failure(error);
+    return subscription_failure(error);
   }
   ASSIGN_OR_RETURN(const wire::EventsReply now,
                    client.events({.after = INT64_MAX, .boot_id = {}, .limit = 1}));
   EventStream stream(std::move(client), std::move(subscription));
   stream.boot_id_ = now.boot_id;
   stream.last_ = since.value_or(now.last);
-  stream.checked_ms_ = now_ms();
+  stream.checked_ms_ = steady_ms();
   return stream;
 }
 
@@ -87,7 +87,7 @@ Status EventStream::fetch(Next& next) {
   while (more) {
     ASSIGN_OR_RETURN(wire::EventsReply reply,
                      client_.events({.after = last_, .boot_id = boot_id_, .limit = kEventsAtOnce}));
-    checked_ms_ = now_ms();
+    checked_ms_ = steady_ms();
     next.gap = next.gap || reply.gap;
     boot_id_ = reply.boot_id;
     for (wire::EventNotice& event : reply.events) {
@@ -102,16 +102,16 @@ Status EventStream::fetch(Next& next) {
 
 Result<EventStream::Next> EventStream::next(int64_t wait_ms) {
   Next next;
-  const int64_t end_ms = now_ms() + wait_ms;
+  const int64_t end_ms = steady_ms() + wait_ms;
   try {
     while (next.events.empty() && !next.gap) {
-      const int64_t left_ms = end_ms - now_ms();
+      const int64_t left_ms = end_ms - steady_ms();
       const bool woken = subscription_->woken(std::clamp<int64_t>(left_ms, 0, kPollMs));
-      if (woken || now_ms() - checked_ms_ >= kSilenceMs) RETURN_IF_ERROR(fetch(next));
+      if (woken || steady_ms() - checked_ms_ >= kSilenceMs) RETURN_IF_ERROR(fetch(next));
       if (left_ms <= 0) break;
     }
   } catch (const zmq::error_t& error) {
-    if (error.num() != EINTR) return zmq_failure(error);
+    if (error.num() != EINTR) return subscription_failure(error);
   }
   return next;
 }

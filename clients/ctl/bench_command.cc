@@ -47,7 +47,7 @@ std::string new_prompt(int32_t numbers) {
   return text;
 }
 
-wire::GenerateRequest request_of(std::string prompt, int32_t tokens) {
+wire::GenerateRequest bench_request(std::string prompt, int32_t tokens) {
   wire::GenerateRequest request;
   request.prompt = std::move(prompt);
   request.max_tokens = tokens;
@@ -92,7 +92,7 @@ class Bench {
 
  private:
   Result<client::Generation> generate(std::string prompt, int32_t tokens) {
-    auto done = client_.generate(request_of(std::move(prompt), tokens), {}, cancel_);
+    auto done = client_.generate(bench_request(std::move(prompt), tokens), {}, cancel_);
     if (done.ok() && done->finish_reason == "cancelled") {
       return Error{ErrorCode::kCancelled, "", "interrupted"};
     }
@@ -103,7 +103,7 @@ class Bench {
   Status measure_batch(Figures& figures) {
     std::vector<wire::GenerateRequest> requests;
     for (int32_t i = 0; i < options_.batch; ++i) {
-      requests.push_back(request_of(new_prompt(1), options_.tokens));
+      requests.push_back(bench_request(new_prompt(1), options_.tokens));
     }
     const auto from = std::chrono::steady_clock::now();
     int64_t tokens = 0;

@@ -16,11 +16,6 @@
 namespace cascade::ctl {
 namespace {
 
-int failed(Screen& screen, const Error& error) {
-  print_error(screen, error);
-  return exit_code_of(error);
-}
-
 Result<Chunk> delete_by_beginning(client::Client& client, const std::string& id,
                                   const ChunkDeleteOptions& options) {
   ASSIGN_OR_RETURN(const Chunk found, client.get_chunk(id));

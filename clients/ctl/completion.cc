@@ -22,7 +22,7 @@ std::string quoted(const std::string& text) {
   return result + "'";
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string with_spaces(const std::vector<std::string>& words) {
   std::string text;
   for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
   return text;
@@ -98,10 +98,11 @@ std::string tables(const std::vector<CommandWords>& all) {
       flags.push_back(option.name);
       if (!option.takes_value) continue;
       values += "\n    " + quoted(command.path + ' ' + option.name) +
-                ") values=" + quoted(option.values.empty() ? "@" : joined(option.values)) + " ;;";
+                ") values=" + quoted(option.values.empty() ? "@" : with_spaces(option.values)) +
+                " ;;";
     }
-    words += "\n    " + quoted(command.path) + ") subs=" + quoted(joined(command.commands)) +
-             " flags=" + quoted(joined(flags)) + " ;;";
+    words += "\n    " + quoted(command.path) + ") subs=" + quoted(with_spaces(command.commands)) +
+             " flags=" + quoted(with_spaces(flags)) + " ;;";
   }
   return replaced(replaced(kTables, "@WORDS@", words), "@VALUES@", values);
 }
@@ -131,7 +132,7 @@ std::string fish_script(const std::vector<CommandWords>& all) {
     }
     for (const std::string& below : command.commands) {
       const auto found = std::ranges::find(all, command.path + ' ' + below, &CommandWords::path);
-      const std::string none = "not __fish_seen_subcommand_from " + joined(command.commands);
+      const std::string none = "not __fish_seen_subcommand_from " + with_spaces(command.commands);
       script << "complete -c " << program << " -f -n "
              << quoted(condition.empty() ? none : condition + "; and " + none) << " -a " << below
              << " -d " << quoted(found == all.end() ? "" : found->help) << '\n';
@@ -141,7 +142,7 @@ std::string fish_script(const std::vector<CommandWords>& all) {
       if (!condition.empty()) script << " -n " << quoted(condition);
       script << " -l " << option.name.substr(2) << " -d " << quoted(option.help);
       if (option.takes_value) script << " -r";
-      if (!option.values.empty()) script << " -f -a " << quoted(joined(option.values));
+      if (!option.values.empty()) script << " -f -a " << quoted(with_spaces(option.values));
       script << '\n';
     }
   }

@@ -19,11 +19,6 @@ namespace {
 
 constexpr int kNameColumns = 96;  // a whole name, which commands need
 
-int failed(Screen& screen, const Error& error) {
-  print_error(screen, error);
-  return exit_code_of(error);
-}
-
 // A line on a terminal that tells for how long something has been going on, as long as this lives.
 class Elapsed {
  public:

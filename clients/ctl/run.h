@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/result.h"
+#include "clients/ctl/screen.h"
 
 namespace cascade::ctl {
 
@@ -13,6 +14,9 @@ inline constexpr int kExitUnreachable = 3;  // no daemon answers
 
 // kExitUnreachable; kExitUsage for kInvalidArgument, whoever says so; else kExitFailed.
 int exit_code_of(const Error& error);
+
+// Says on `screen` what is wrong; exit_code_of() it, for a command to return.
+int failed(Screen& screen, const Error& error);
 
 // Parses the command line and runs its command; returns the exit code. Once per process.
 int run(int argc, char** argv);

@@ -12,11 +12,6 @@
 namespace cascade::ctl {
 namespace {
 
-int failed(Screen& screen, const Error& error) {
-  print_error(screen, error);
-  return exit_code_of(error);
-}
-
 Result<std::vector<ShownTurn>> look_up(client::Client& client,
                                        const std::vector<SessionTurn>& turns) {
   std::vector<ShownTurn> shown;

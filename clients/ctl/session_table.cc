@@ -8,9 +8,9 @@
 namespace cascade::ctl {
 namespace {
 
-constexpr int kNameColumns = 128;  // a whole name, which commands need
-constexpr int kPreviewColumns = 40;
-constexpr int kPreviewColumnsMin = 12;  // on a narrow terminal
+constexpr int kSessionColumns = 128;  // a whole name, which commands need
+constexpr int kTurnColumns = 40;
+constexpr int kTurnColumnsMin = 12;  // on a narrow terminal
 
 }  // namespace
 
@@ -22,9 +22,11 @@ std::string render_sessions(const std::vector<wire::SessionInfo>& sessions, cons
                     {format_time(session.created_us)},
                     {format_time(session.last_used_us)}});
   }
-  return render_table(
-      {{"Name", Align::kLeft, kNameColumns}, {"Turns", Align::kRight}, {"Created"}, {"Last used"}},
-      rows, style);
+  return render_table({{"Name", Align::kLeft, kSessionColumns},
+                       {"Turns", Align::kRight},
+                       {"Created"},
+                       {"Last used"}},
+                      rows, style);
 }
 
 std::string render_session(const wire::SessionInfo& session, const std::vector<ShownTurn>& turns,
@@ -44,8 +46,13 @@ std::string render_session(const wire::SessionInfo& session, const std::vector<S
   }
   return facts.render(style) + "\n" +
          render_table({{"#", Align::kRight},
+<<<<<<< HEAD
                        {"Question", Align::kLeft, kPreviewColumns, kPreviewColumnsMin},
                        {"Answer", Align::kLeft, kPreviewColumns, kPreviewColumnsMin},
+=======
+                       {"Question", Align::kLeft, kTurnColumns},
+                       {"Answer", Align::kLeft, kTurnColumns},
+>>>>>>> d0b9027 (Names in anonymous namespaces are different within a folder)
                        {"Output"}},
                       rows, style);
 }

@@ -17,7 +17,7 @@ std::string share(int64_t part, int64_t whole) {
   return " (" + std::to_string(static_cast<int>(percent + 0.5)) + " %)";
 }
 
-std::string joined(const std::vector<std::string>& names) {
+std::string with_commas(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
   return text;
@@ -56,7 +56,7 @@ std::string render_status(const wire::StatusReply& status, const Style& style) {
                                    std::to_string(status.reprefills_pending) + " outputs pending");
   facts.add("pages evicted", status.pages_evicted);
   if (!status.actors_restarted.empty()) {
-    facts.add("actors restarted", joined(status.actors_restarted));
+    facts.add("actors restarted", with_commas(status.actors_restarted));
   }
   for (const std::string& warning : status.warnings) facts.add("warning", warning);
   return facts.render(style);

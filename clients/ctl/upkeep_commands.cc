@@ -19,11 +19,6 @@
 namespace cascade::ctl {
 namespace {
 
-int failed(Screen& screen, const Error& error) {
-  print_error(screen, error);
-  return exit_code_of(error);
-}
-
 std::string read_text(int64_t pages, int64_t bytes) {
   return std::to_string(pages) + " pages of K and V (" + format_bytes(bytes) + ") and the database";
 }

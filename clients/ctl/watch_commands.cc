@@ -21,11 +21,6 @@ constexpr int64_t kWaitMs = 1'000;
 // Clears the terminal's page and goes to its beginning.
 constexpr const char* kNewPage = "\x1b[H\x1b[2J";
 
-int failed(Screen& screen, const Error& error) {
-  print_error(screen, error);
-  return exit_code_of(error);
-}
-
 int64_t now_us() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::microseconds>(now).count();

@@ -85,7 +85,8 @@ Result<std::optional<int64_t>> slice_bound(const Value& value) {
                         std::string(value.type_name()));
 }
 
-Result<Selection> select(int64_t size, const Value& start, const Value& stop, const Value& step) {
+Result<Selection> selection_of(int64_t size, const Value& start, const Value& stop,
+                               const Value& step) {
   ASSIGN_OR_RETURN(const auto step_bound, slice_bound(step));
   ASSIGN_OR_RETURN(const auto start_bound, slice_bound(start));
   ASSIGN_OR_RETURN(const auto stop_bound, slice_bound(stop));
@@ -185,7 +186,7 @@ Result<Value> get_slice(Runtime& runtime, const Value& object, const Value& star
     return template_error("slices of a " + std::string(object.type_name()) + " are not supported");
   }
   ASSIGN_OR_RETURN(const int64_t size, length_of(runtime, object));
-  ASSIGN_OR_RETURN(const Selection selection, select(size, start, stop, step));
+  ASSIGN_OR_RETURN(const Selection selection, selection_of(size, start, stop, step));
   if (sequence != nullptr) return slice_sequence(runtime, *sequence, selection);
   const size_t offsets = selection.step == 1 ? 0 : static_cast<size_t>(size) * sizeof(size_t);
   RETURN_IF_ERROR(runtime.charge_bytes(offsets));

@@ -37,7 +37,7 @@ const std::vector<Value>& items_in(const Value& list) {
   return std::get<std::shared_ptr<const Sequence>>(list.storage())->items;
 }
 
-Result<Value> count(Runtime& runtime, const Value& object, const Arguments& arguments) {
+Result<Value> count_in_list(Runtime& runtime, const Value& object, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"value"}, 1));
   int64_t occurrences = 0;
   for (const Value& item : items_in(object)) {
@@ -81,7 +81,7 @@ constexpr std::array kDictMethods = {
 
 constexpr std::array kSequenceMethods = {
     Method{"copy", copy},
-    Method{"count", count},
+    Method{"count", count_in_list},
     Method{"index", index},
 };
 

@@ -29,7 +29,7 @@ size_t skip_digits(std::string_view source, size_t begin, int base) {
   return end;
 }
 
-std::string without_underscores(std::string_view text) {
+std::string digits_of(std::string_view text) {
   std::string kept;
   for (const char c : text) {
     if (c != '_') kept += c;
@@ -38,7 +38,7 @@ std::string without_underscores(std::string_view text) {
 }
 
 Result<NumberLiteral> to_integer(std::string_view source, size_t begin, size_t end, int base) {
-  const std::string digits = without_underscores(source.substr(begin, end - begin));
+  const std::string digits = digits_of(source.substr(begin, end - begin));
   NumberLiteral literal;
   literal.size = end;
   const auto parsed =
@@ -171,7 +171,7 @@ class Unescaper {
 Result<NumberLiteral> read_number(std::string_view source, bool after_dot) {
   if (const auto end = float_end(source); end.has_value() && !after_dot) {
     NumberLiteral literal{true, 0, 0, *end};
-    const std::string digits = without_underscores(source.substr(0, *end));
+    const std::string digits = digits_of(source.substr(0, *end));
     const auto parsed =
         std::from_chars(digits.data(), digits.data() + digits.size(), literal.number);
     if (parsed.ec != std::errc()) {

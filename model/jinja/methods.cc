@@ -25,7 +25,7 @@ const Method* find_in(std::span<const Method> methods, std::string_view name) {
   return found == methods.end() ? nullptr : &*found;
 }
 
-bool is_in(std::span<const std::string_view> names, std::string_view name) {
+bool is_among(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
 }
 
@@ -63,8 +63,8 @@ const Method* find_method(const Value& object, std::string_view name) {
 }
 
 bool is_mutating_method(const Value& object, std::string_view name) {
-  return (object.dict() != nullptr && is_in(kDictMutators, name)) ||
-         (object.list() != nullptr && is_in(kListMutators, name));
+  return (object.dict() != nullptr && is_among(kDictMutators, name)) ||
+         (object.list() != nullptr && is_among(kListMutators, name));
 }
 
 bool is_method_name(std::string_view name) {
@@ -72,13 +72,13 @@ bool is_method_name(std::string_view name) {
        {text_methods(), search_methods(), dict_methods(), sequence_methods(), loop_methods()}) {
     if (find_in(methods, name) != nullptr) return true;
   }
-  return is_in(kDictMutators, name) || is_in(kListMutators, name);
+  return is_among(kDictMutators, name) || is_among(kListMutators, name);
 }
 
 Result<Value> call_method(Runtime& runtime, const BoundMethod& method, const Arguments& arguments) {
   const String* string = method.object.string();
   const bool is_markup =
-      string != nullptr && string->is_markup && is_in(kMarkupMethods, method.method->name);
+      string != nullptr && string->is_markup && is_among(kMarkupMethods, method.method->name);
   if (!is_markup) return method.method->call(runtime, method.object, arguments);
   Arguments escaped = arguments;
   for (Value& value : escaped.positional) {

@@ -16,7 +16,7 @@ namespace cascade::jinja {
 namespace {
 
 // For printing a number with up to 632 digits.
-constexpr uint64_t kPrintingSteps = 100;
+constexpr uint64_t kFilterPrintingSteps = 100;
 
 Error undefined_number(const Value& subject) {
   const auto& missing = std::get<Undefined>(subject.storage());
@@ -111,7 +111,7 @@ Result<Value> round(Runtime& runtime, const Value& subject, const Arguments& arg
   ASSIGN_OR_RETURN(const int64_t digits, parameters.integer(0, 0));
   ASSIGN_OR_RETURN(const MarkedText* method_text, parameters.text(1));
   const std::string_view method = method_text == nullptr ? "common" : method_text->view();
-  RETURN_IF_ERROR(runtime.charge(kPrintingSteps));
+  RETURN_IF_ERROR(runtime.charge(kFilterPrintingSteps));
   if (method != "common" && method != "ceil" && method != "floor") {
     return template_error("the method must be common, ceil or floor");
   }
@@ -128,7 +128,7 @@ Result<Value> round(Runtime& runtime, const Value& subject, const Arguments& arg
   return Value((method == "ceil" ? std::ceil(scaled) : std::floor(scaled)) / unit);
 }
 
-constexpr std::array kFilters = {
+constexpr std::array kNumberFilters = {
     Filter{"abs", abs},
     Filter{"float", to_float},
     Filter{"int", to_int},
@@ -138,7 +138,7 @@ constexpr std::array kFilters = {
 }  // namespace
 
 std::span<const Filter> number_filters() {
-  return kFilters;
+  return kNumberFilters;
 }
 
 }  // namespace cascade::jinja

@@ -22,7 +22,7 @@ std::string hex_escape(uint32_t code_point) {
 }
 
 // The escape of a character in a repr, or "" if it stands for itself.
-std::string escape_of(uint32_t code_point, char quote) {
+std::string quoted_escape_of(uint32_t code_point, char quote) {
   if (code_point == static_cast<uint32_t>(quote)) return std::string("\\") + quote;
   switch (code_point) {
     case '\\':
@@ -86,7 +86,7 @@ Status ReprWriter::write_string(const String& string) {
   RETURN_IF_ERROR(add({&quote, 1}));
   for (size_t offset = 0; offset < text.size();) {
     const CodePoint code_point = utf8_decode(text.view(), offset);
-    const std::string escape = escape_of(code_point.value, quote);
+    const std::string escape = quoted_escape_of(code_point.value, quote);
     if (escape.empty()) {
       out_.append(text, offset, offset + code_point.size);
     } else {

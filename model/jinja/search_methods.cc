@@ -134,7 +134,7 @@ Result<Value> has_case(Runtime& runtime, const Value& object, const Arguments& a
   return Value(found);
 }
 
-constexpr std::array kMethods = {
+constexpr std::array kSearchMethods = {
     Method{"count", count},
     Method{"endswith", has_affix<false>},
     Method{"find", find<false, false>},
@@ -155,7 +155,7 @@ constexpr std::array kMethods = {
 }  // namespace
 
 std::span<const Method> search_methods() {
-  return kMethods;
+  return kSearchMethods;
 }
 
 }  // namespace cascade::jinja

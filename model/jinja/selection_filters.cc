@@ -87,7 +87,7 @@ Result<Value> select(Runtime& runtime, const Value& subject, const Arguments& ar
   return make_iterator(runtime, std::move(selected));
 }
 
-constexpr std::array kFilters = {
+constexpr std::array kSelectionFilters = {
     Filter{"map", map},
     Filter{"reject", select<false, false>},
     Filter{"rejectattr", select<true, false>},
@@ -98,7 +98,7 @@ constexpr std::array kFilters = {
 }  // namespace
 
 std::span<const Filter> selection_filters() {
-  return kFilters;
+  return kSelectionFilters;
 }
 
 }  // namespace cascade::jinja

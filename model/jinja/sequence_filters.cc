@@ -252,7 +252,7 @@ Result<Value> batch(Runtime& runtime, const Value& subject, const Arguments& arg
   return make_iterator(runtime, std::move(batches));
 }
 
-constexpr std::array kFilters = {
+constexpr std::array kSequenceFilters = {
     Filter{"batch", batch},        Filter{"count", length},
     Filter{"d", default_value},    Filter{"default", default_value},
     Filter{"dictsort", dictsort},  Filter{"first", first},
@@ -267,7 +267,7 @@ constexpr std::array kFilters = {
 }  // namespace
 
 std::span<const Filter> sequence_filters() {
-  return kFilters;
+  return kSequenceFilters;
 }
 
 }  // namespace cascade::jinja

@@ -79,7 +79,7 @@ bool is_callable(const Value& value) {
 
 // Whether the subject, as text, is all in lower (upper) case.
 template <bool kLower>
-Result<bool> has_case(Runtime& runtime, const Value& subject, const Arguments& arguments) {
+Result<bool> is_of_case(Runtime& runtime, const Value& subject, const Arguments& arguments) {
   ASSIGN_OR_RETURN(MarkedText text, to_text(runtime, subject));
   const Value string = make_string(std::move(text));
   const Method* method = find_method(string, kLower ? "islower" : "isupper");
@@ -179,7 +179,7 @@ constexpr std::array kTests = {
     Test{"iterable", plain<is_iterable>},
     Test{"le", ordered<false, true>},
     Test{"lessthan", ordered<false, false>},
-    Test{"lower", has_case<true>},
+    Test{"lower", is_of_case<true>},
     Test{"lt", ordered<false, false>},
     Test{"mapping", plain<is_mapping>},
     Test{"ne", equal<false>},
@@ -192,7 +192,7 @@ constexpr std::array kTests = {
     Test{"test", is_test},
     Test{"true", plain<is_true>},
     Test{"undefined", plain<is_undefined>},
-    Test{"upper", has_case<false>},
+    Test{"upper", is_of_case<false>},
 };
 
 }  // namespace

@@ -165,7 +165,7 @@ Result<Value> tojson(Runtime& runtime, const Value& subject, const Arguments& ar
   return make_string(std::move(text));
 }
 
-constexpr std::array kFilters = {
+constexpr std::array kTextFilters = {
     Filter{"capitalize", map_case<capitalized, true>},
     Filter{"center", center},
     Filter{"e", escape},
@@ -185,7 +185,7 @@ constexpr std::array kFilters = {
 }  // namespace
 
 std::span<const Filter> text_filters() {
-  return kFilters;
+  return kTextFilters;
 }
 
 }  // namespace cascade::jinja

@@ -17,7 +17,7 @@ namespace {
 using TextMap = MarkedText (*)(const MarkedText&);
 
 template <TextMap kMap>
-Result<Value> map_case(Runtime& runtime, const Value& object, const Arguments& arguments) {
+Result<Value> map_case_method(Runtime& runtime, const Value& object, const Arguments& arguments) {
   RETURN_IF_ERROR(bind(arguments, {}));
   RETURN_IF_ERROR(charge_reading(runtime, object));
   return make_string(kMap(*object.text()));
@@ -73,7 +73,7 @@ Result<Value> partition(Runtime& runtime, const Value& object, const Arguments& 
   return make_tuple(runtime, std::move(items));
 }
 
-Result<Value> replace(Runtime& runtime, const Value& object, const Arguments& arguments) {
+Result<Value> replace_method(Runtime& runtime, const Value& object, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"old", "new", "count"}, 2));
   ASSIGN_OR_RETURN(const MarkedText* from, parameters.text(0));
   ASSIGN_OR_RETURN(const MarkedText* to, parameters.text(1));
@@ -99,7 +99,7 @@ Result<Value> remove_affix(Runtime& runtime, const Value& object, const Argument
   return make_string(text);
 }
 
-Result<Value> join(Runtime& runtime, const Value& object, const Arguments& arguments) {
+Result<Value> join_method(Runtime& runtime, const Value& object, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"iterable"}, 1));
   ASSIGN_OR_RETURN(const std::vector<Value> items, items_of(runtime, parameters[0]));
   const String& separator = *object.string();
@@ -117,7 +117,7 @@ Result<Value> join(Runtime& runtime, const Value& object, const Arguments& argum
   return make_string(std::move(text));
 }
 
-Result<Value> format(Runtime& runtime, const Value& object, const Arguments& arguments) {
+Result<Value> format_method(Runtime& runtime, const Value& object, const Arguments& arguments) {
   return format_braces(runtime, *object.string(), arguments);
 }
 
@@ -155,18 +155,18 @@ Result<Value> zfill(Runtime& runtime, const Value& object, const Arguments& argu
   return make_string(std::move(filled));
 }
 
-constexpr std::array kMethods = {
-    Method{"capitalize", map_case<capitalized>},
+constexpr std::array kTextMethods = {
+    Method{"capitalize", map_case_method<capitalized>},
     Method{"center", justify<'^'>},
-    Method{"format", format},
-    Method{"join", join},
+    Method{"format", format_method},
+    Method{"join", join_method},
     Method{"ljust", justify<'<'>},
-    Method{"lower", map_case<to_lower>},
+    Method{"lower", map_case_method<to_lower>},
     Method{"lstrip", strip<true, false>},
     Method{"partition", partition<false>},
     Method{"removeprefix", remove_affix<true>},
     Method{"removesuffix", remove_affix<false>},
-    Method{"replace", replace},
+    Method{"replace", replace_method},
     Method{"rjust", justify<'>'>},
     Method{"rpartition", partition<true>},
     Method{"rsplit", split_method<true>},
@@ -174,15 +174,15 @@ constexpr std::array kMethods = {
     Method{"split", split_method<false>},
     Method{"splitlines", splitlines},
     Method{"strip", strip<true, true>},
-    Method{"title", map_case<title_cased>},
-    Method{"upper", map_case<to_upper>},
+    Method{"title", map_case_method<title_cased>},
+    Method{"upper", map_case_method<to_upper>},
     Method{"zfill", zfill},
 };
 
 }  // namespace
 
 std::span<const Method> text_methods() {
-  return kMethods;
+  return kTextMethods;
 }
 
 }  // namespace cascade::jinja

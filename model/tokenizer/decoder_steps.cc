@@ -8,25 +8,25 @@
 namespace cascade {
 namespace {
 
-constexpr size_t kStepsMax = 32;  // real files have up to 4
-constexpr int kNestingMax = 8;    // of Sequence in Sequence; real files have 1
-constexpr size_t kLiteralBytesMax = 1024;
+constexpr size_t kDecodeStepsMax = 32;  // real files have up to 4
+constexpr int kDecodeNestingMax = 8;    // of Sequence in Sequence; real files have 1
+constexpr size_t kDecodeLiteralBytesMax = 1024;
 constexpr int64_t kStripMax = 1024;  // real files have 1
 
-Result<ReplaceDecode> load_replace(const JsonPart& part) {
+Result<ReplaceDecode> load_replace_decode(const JsonPart& part) {
   RETURN_IF_ERROR(part.only({"type", "pattern", "content"}));
   ReplaceDecode step;
   ASSIGN_OR_RETURN(step.content, part.text("content"));
   ASSIGN_OR_RETURN(const JsonPart pattern, part.child("pattern"));
   RETURN_IF_ERROR(pattern.only({"String"}));
   ASSIGN_OR_RETURN(step.pattern, pattern.text("String"));
-  if (step.pattern.empty() || step.pattern.size() > kLiteralBytesMax) {
+  if (step.pattern.empty() || step.pattern.size() > kDecodeLiteralBytesMax) {
     return invalid_argument(pattern.path_of("String"),
-                            "must have 1 to " + std::to_string(kLiteralBytesMax) + " bytes");
+                            "must have 1 to " + std::to_string(kDecodeLiteralBytesMax) + " bytes");
   }
-  if (step.content.size() > kLiteralBytesMax) {
+  if (step.content.size() > kDecodeLiteralBytesMax) {
     return invalid_argument(part.path_of("content"),
-                            "has more than " + std::to_string(kLiteralBytesMax) + " bytes");
+                            "has more than " + std::to_string(kDecodeLiteralBytesMax) + " bytes");
   }
   return step;
 }
@@ -42,7 +42,7 @@ Result<StripDecode> load_strip(const JsonPart& part) {
   return step;
 }
 
-Result<MetaspaceDecode> load_metaspace(const JsonPart& part) {
+Result<MetaspaceDecode> load_metaspace_decode(const JsonPart& part) {
   RETURN_IF_ERROR(
       part.only({"type", "replacement", "str_rep", "add_prefix_space", "prepend_scheme", "split"}));
   MetaspaceDecode step;
@@ -61,10 +61,10 @@ Result<MetaspaceDecode> load_metaspace(const JsonPart& part) {
 
 Status load_steps(const JsonPart& part, int nesting, std::vector<DecodeStep>& steps) {
   ASSIGN_OR_RETURN(const std::string type, part.text("type"));
-  if (steps.size() >= kStepsMax || nesting > kNestingMax) {
-    return invalid_argument(part.path(), "has more than " + std::to_string(kStepsMax) +
-                                             " steps, or more than " + std::to_string(kNestingMax) +
-                                             " levels");
+  if (steps.size() >= kDecodeStepsMax || nesting > kDecodeNestingMax) {
+    return invalid_argument(part.path(), "has more than " + std::to_string(kDecodeStepsMax) +
+                                             " steps, or more than " +
+                                             std::to_string(kDecodeNestingMax) + " levels");
   }
   if (type == "Sequence") {
     RETURN_IF_ERROR(part.only({"type", "decoders"}));
@@ -81,13 +81,13 @@ Status load_steps(const JsonPart& part, int nesting, std::vector<DecodeStep>& st
     RETURN_IF_ERROR(part.only({"type"}));
     steps.push_back(type == "Fuse" ? DecodeStep(FuseDecode{}) : DecodeStep(ByteFallbackDecode{}));
   } else if (type == "Replace") {
-    ASSIGN_OR_RETURN(ReplaceDecode step, load_replace(part));
+    ASSIGN_OR_RETURN(ReplaceDecode step, load_replace_decode(part));
     steps.emplace_back(std::move(step));
   } else if (type == "Strip") {
     ASSIGN_OR_RETURN(StripDecode step, load_strip(part));
     steps.emplace_back(std::move(step));
   } else if (type == "Metaspace") {
-    ASSIGN_OR_RETURN(MetaspaceDecode step, load_metaspace(part));
+    ASSIGN_OR_RETURN(MetaspaceDecode step, load_metaspace_decode(part));
     steps.emplace_back(std::move(step));
   } else {
     return unsupported(part.path_of("type"), quote_text(type) + " is not implemented");

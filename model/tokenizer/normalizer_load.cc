@@ -9,9 +9,9 @@
 namespace cascade {
 namespace {
 
-constexpr size_t kStepsMax = 32;  // real files have up to 6
-constexpr int kNestingMax = 8;    // of Sequence in Sequence; real files have 1
-constexpr size_t kLiteralBytesMax = 1024;
+constexpr size_t kNormalizerStepsMax = 32;  // real files have up to 6
+constexpr int kNormalizerNestingMax = 8;    // of Sequence in Sequence; real files have 1
+constexpr size_t kNormalizerLiteralBytesMax = 1024;
 
 std::optional<UnicodeForm> unicode_form(std::string_view type) {
   constexpr std::array<std::pair<std::string_view, UnicodeForm>, 4> kForms = {{
@@ -28,9 +28,10 @@ std::optional<UnicodeForm> unicode_form(std::string_view type) {
 
 Result<std::string> load_literal(const JsonPart& part, std::string_view key, size_t bytes_min) {
   ASSIGN_OR_RETURN(std::string literal, part.text(key));
-  if (literal.size() < bytes_min || literal.size() > kLiteralBytesMax) {
+  if (literal.size() < bytes_min || literal.size() > kNormalizerLiteralBytesMax) {
     return invalid_argument(part.path_of(key), "must have " + std::to_string(bytes_min) + " to " +
-                                                   std::to_string(kLiteralBytesMax) + " bytes");
+                                                   std::to_string(kNormalizerLiteralBytesMax) +
+                                                   " bytes");
   }
   return literal;
 }
@@ -62,10 +63,10 @@ Result<TrimStep> load_trim(const JsonPart& part) {
 
 Status load_steps(const JsonPart& part, int nesting, std::vector<NormalizerStep>& steps) {
   ASSIGN_OR_RETURN(const std::string type, part.text("type"));
-  if (steps.size() >= kStepsMax || nesting > kNestingMax) {
-    return invalid_argument(part.path(), "has more than " + std::to_string(kStepsMax) +
-                                             " steps, or more than " + std::to_string(kNestingMax) +
-                                             " levels");
+  if (steps.size() >= kNormalizerStepsMax || nesting > kNormalizerNestingMax) {
+    return invalid_argument(part.path(), "has more than " + std::to_string(kNormalizerStepsMax) +
+                                             " steps, or more than " +
+                                             std::to_string(kNormalizerNestingMax) + " levels");
   }
   if (type == "Sequence") {
     RETURN_IF_ERROR(part.only({"type", "normalizers"}));

@@ -11,7 +11,7 @@ namespace cascade {
 namespace {
 
 constexpr size_t kTokensMax = 64;  // real templates have one or two
-constexpr int kNestingMax = 8;     // of Sequence in Sequence; real files have 1
+constexpr int kTemplateNestingMax = 8;  // of Sequence in Sequence; real files have 1
 
 class Loader {
  public:
@@ -19,9 +19,9 @@ class Loader {
 
   Status load(const JsonPart& part, int nesting) {
     ASSIGN_OR_RETURN(const std::string type, part.text("type"));
-    if (nesting > kNestingMax) {
+    if (nesting > kTemplateNestingMax) {
       return invalid_argument(part.path(),
-                              "has more than " + std::to_string(kNestingMax) + " levels");
+                              "has more than " + std::to_string(kTemplateNestingMax) + " levels");
     }
     if (type == "ByteLevel") {
       return part.only({"type", "add_prefix_space", "trim_offsets", "use_regex"});

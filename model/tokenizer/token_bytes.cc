@@ -17,7 +17,7 @@ void replace_all(std::string& text, const std::string& pattern, const std::strin
 }
 
 // The byte of a token like "<0x0A>".
-std::optional<char> byte_token(const std::string& text) {
+std::optional<char> byte_of_token(const std::string& text) {
   if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return std::nullopt;
   int value = 0;
   for (const char c : {text[3], text[4]}) {
@@ -41,7 +41,7 @@ struct Speller {
     return true;
   }
   bool operator()(const ByteFallbackDecode&) const {
-    if (const auto byte = byte_token(text)) text = std::string(1, *byte);
+    if (const auto byte = byte_of_token(text)) text = std::string(1, *byte);
     return !fused;
   }
   bool operator()(const FuseDecode&) const { return fused = true; }

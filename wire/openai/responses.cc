@@ -17,7 +17,7 @@ constexpr size_t kMetadataMax = 16;
 constexpr size_t kMetadataBytesMax = 512;
 constexpr int32_t kItemsMax = 100, kItemsDefault = 20;
 
-void refuse_unsupported(Fields& fields) {
+void refuse_unsupported_of_responses(Fields& fields) {
   fields.refuse("background", false, "responses are made while the client waits");
   fields.refuse("conversation", nullptr, "use previous_response_id");
   fields.refuse("prompt", nullptr, "there are no prompt templates");
@@ -120,7 +120,7 @@ Result<ResponseCall> decode_response(std::string_view body) {
   read_answer(fields, call);
   read_metadata(fields, call.echo);
   read_reasoning(fields, call);
-  refuse_unsupported(fields);
+  refuse_unsupported_of_responses(fields);
   call.items = read_input(fields, random_id("in"), call.request);
   const ToolUse tools = read_tools(fields, /*flat=*/true, call.request);
   call.tools = tools.given;
