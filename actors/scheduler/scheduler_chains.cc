@@ -7,14 +7,6 @@
 #include "actors/scheduler/scheduler_core.h"
 
 namespace cascade {
-namespace {
-
-std::string hex(const Digest& key) {
-  return key.hex();
-}
-
-}  // namespace
-
 // The chunk's chain is in memory: it is written, and the chunk knows its name from now on.
 void SchedulerCore::keep_chain(ChunkEntry& entry) {
   if (!options_.keep_pages) return;
@@ -22,7 +14,7 @@ void SchedulerCore::keep_chain(ChunkEntry& entry) {
   const std::vector<NamedPage> pages = pages_of(owner, entry.chain);
   const size_t whole = static_cast<size_t>(chain_pages(entry.chain.size()));
   if (pages.size() != whole) return;
-  set_chain_end(entry, hex(pages.back().key));
+  set_chain_end(entry, pages.back().key.hex());
   entry.chunk.kv_begin = static_cast<int64_t>(entry.own_begin);
   unwritten_[pages.back().key].insert({entry.chunk.tenant, entry.chunk.id});
   const bool written =
@@ -38,7 +30,7 @@ void SchedulerCore::store_chain(const Chunk& chunk, std::span<const int32_t> cha
   const uint64_t job = next_job_++;
   saving_[job] = {{chunk.tenant, chunk.id}, /*whole=*/false};
   send(Actor::kStore, wire::StoreChain{job,
-                                       hex(ChainIndex::key_of(index_.root())),
+                                       ChainIndex::key_of(index_.root()).hex(),
                                        chunk.tenant,
                                        chunk.id,
                                        {chain.begin(), chain.end()},
@@ -52,7 +44,7 @@ void SchedulerCore::settle_chain(const StoredName& name) {
   const uint64_t job = next_job_++;
   saving_[job] = {name, /*whole=*/false};
   send(Actor::kStore, wire::StoreChain{job,
-                                       hex(ChainIndex::key_of(index_.root())),
+                                       ChainIndex::key_of(index_.root()).hex(),
                                        name.tenant,
                                        name.id,
                                        {},
@@ -94,7 +86,7 @@ void SchedulerCore::read_chain(ChainWanted&& wanted) {
   const uint64_t job = next_job_++;
   wire::ReadChain read;
   read.job = job;
-  read.model = hex(ChainIndex::key_of(index_.root()));
+  read.model = ChainIndex::key_of(index_.root()).hex();
   read.tenant = wanted.name.tenant;
   read.id = wanted.name.id;
   read.key = wanted.key;

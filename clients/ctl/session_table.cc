@@ -46,13 +46,8 @@ std::string render_session(const wire::SessionInfo& session, const std::vector<S
   }
   return facts.render(style) + "\n" +
          render_table({{"#", Align::kRight},
-<<<<<<< HEAD
-                       {"Question", Align::kLeft, kPreviewColumns, kPreviewColumnsMin},
-                       {"Answer", Align::kLeft, kPreviewColumns, kPreviewColumnsMin},
-=======
-                       {"Question", Align::kLeft, kTurnColumns},
-                       {"Answer", Align::kLeft, kTurnColumns},
->>>>>>> d0b9027 (Names in anonymous namespaces are different within a folder)
+                       {"Question", Align::kLeft, kTurnColumns, kTurnColumnsMin},
+                       {"Answer", Align::kLeft, kTurnColumns, kTurnColumnsMin},
                        {"Output"}},
                       rows, style);
 }
