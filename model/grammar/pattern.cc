@@ -12,7 +12,7 @@
 namespace cascade {
 namespace {
 
-using Kind = PatternState::Kind;
+using StateKind = PatternState::Kind;
 
 // What may come next: sets of these, as bits.
 using Next = uint8_t;
@@ -118,19 +118,19 @@ class Determiniser {
   void follow(Way way, Before before, Ways& left, Ways& result) {
     const PatternState& state = nfa_.states[way.state];
     switch (state.kind) {
-      case Kind::kEnd:
-      case Kind::kRead: result.push_back(way); return;
-      case Kind::kSplit:
+      case StateKind::kEnd:
+      case StateKind::kRead: result.push_back(way); return;
+      case StateKind::kSplit:
         for (const uint32_t to : state.ways) {
           way.state = to;
           left.push_back(way);
         }
         return;
-      case Kind::kAssert:
+      case StateKind::kAssert:
         way.next &= after(state.assertion, before);
         if (way.next == 0) return;
         break;
-      case Kind::kLookAhead: {
+      case StateKind::kLookAhead: {
         const Ways ahead = closure_apart(state.ahead, before);
         if (state.negated) {
           if (is_certain(ahead)) return;
@@ -229,7 +229,7 @@ class Determiniser {
       const PatternState& state = nfa_.states[way.state];
       spend(1 + state.set.size() / 8);
       if ((way.next & (c.word ? kInWord : kNoWord)) == 0) continue;
-      if (state.kind == Kind::kRead) {
+      if (state.kind == StateKind::kRead) {
         const bool reads = std::ranges::any_of(state.set, [&](const CodePointRange& range) {
           return range.low <= c.code && c.code <= range.high;
         });
@@ -300,7 +300,7 @@ class Determiniser {
       const PatternState& state = nfa_.states[way.state];
       std::ranges::for_each(state.set, add);
       // Behind its end any text may follow.
-      if (state.kind == Kind::kEnd) add({0, kCodePointMax});
+      if (state.kind == StateKind::kEnd) add({0, kCodePointMax});
       add_set(way.never);
       std::ranges::for_each(lists_[way.always], add_set);
     }

@@ -4,12 +4,12 @@
 namespace cascade {
 namespace {
 
-using Kind = PatternState::Kind;
+using StateKind = PatternState::Kind;
 
 class Builder {
  public:
   Builder(const PatternTree& tree, size_t states_max) : tree_(tree), states_max_(states_max) {
-    nfa_.states.emplace_back().kind = Kind::kEnd;
+    nfa_.states.emplace_back().kind = StateKind::kEnd;
     nfa_.start = build(tree.root, PatternNfa::kEnd);
   }
   PatternNfa take() { return std::move(nfa_); }
@@ -17,7 +17,7 @@ class Builder {
  private:
   bool full() const { return nfa_.states.size() >= states_max_; }
 
-  uint32_t add(Kind kind, uint32_t next = 0) {
+  uint32_t add(StateKind kind, uint32_t next = 0) {
     if (full()) return PatternNfa::kEnd;
     PatternState state;
     state.kind = kind;
@@ -31,7 +31,7 @@ class Builder {
     const PatternNode& node = tree_.nodes[id];
     switch (node.kind) {
       case PatternNode::Kind::kSet: {
-        const uint32_t state = add(Kind::kRead, next);
+        const uint32_t state = add(StateKind::kRead, next);
         nfa_.states[state].set = node.set;
         return state;
       }
@@ -41,13 +41,13 @@ class Builder {
         }
         return next;
       case PatternNode::Kind::kAlternatives: {
-        const uint32_t state = add(Kind::kSplit);
+        const uint32_t state = add(StateKind::kSplit);
         for (const uint32_t child : node.children) add_way(state, build(child, next));
         return state;
       }
       case PatternNode::Kind::kRepeat: return build_repeat(node, next);
       case PatternNode::Kind::kAssertion: {
-        const uint32_t state = add(Kind::kAssert, next);
+        const uint32_t state = add(StateKind::kAssert, next);
         nfa_.states[state].assertion = node.assertion;
         nfa_.knows_words |= node.assertion == PatternAssertion::kWordBorder ||
                             node.assertion == PatternAssertion::kNoWordBorder;
@@ -55,7 +55,7 @@ class Builder {
       }
       case PatternNode::Kind::kLookAhead: {
         const uint32_t ahead = build(node.children[0], PatternNfa::kEnd);
-        const uint32_t state = add(Kind::kLookAhead, next);
+        const uint32_t state = add(StateKind::kLookAhead, next);
         nfa_.states[state].ahead = ahead;
         nfa_.states[state].negated = node.negated;
         return state;
@@ -67,7 +67,7 @@ class Builder {
   uint32_t build_repeat(const PatternNode& node, uint32_t next) {
     const uint32_t child = node.children[0];
     if (node.max == PatternNode::kUnbounded) {
-      const uint32_t loop = add(Kind::kSplit);
+      const uint32_t loop = add(StateKind::kSplit);
       add_way(loop, build(child, loop));
       add_way(loop, next);
       next = loop;
@@ -76,7 +76,7 @@ class Builder {
       const size_t first = nfa_.states.size();
       for (uint32_t i = node.min; i < node.max && !full(); ++i) {
         const size_t begin = nfa_.states.size();
-        const uint32_t state = add(Kind::kSplit);
+        const uint32_t state = add(StateKind::kSplit);
         add_way(state, build(child, next));
         add_way(state, behind);
         next = state;

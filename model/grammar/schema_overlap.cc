@@ -14,16 +14,16 @@ namespace {
 
 using namespace schema_types;
 
-using Values = std::set<std::string>;  // as compact text
+using ValueSet = std::set<std::string>;  // as compact text
 
 struct Facts {
   uint32_t types = kAll;
-  std::optional<Values> listed;
-  std::map<std::string, Values> tags;  // of required properties: what they may be
+  std::optional<ValueSet> listed;
+  std::map<std::string, ValueSet> tags;  // of required properties: what they may be
   bool never = false;
 };
 
-bool disjoint(const Values& a, const Values& b) {
+bool disjoint(const ValueSet& a, const ValueSet& b) {
   return std::ranges::none_of(a, [&](const std::string& value) { return b.contains(value); });
 }
 
@@ -34,11 +34,11 @@ std::string spelled(const OrderedJson& value) {
   return (number.negative ? "-" : "") + number.whole + "." + number.fraction;
 }
 
-void add_listed(const OrderedJson& schema, std::optional<Values>& listed, uint32_t& types) {
+void add_listed(const OrderedJson& schema, std::optional<ValueSet>& listed, uint32_t& types) {
   const OrderedJson* only = keyword(schema, "const");
   const OrderedJson* list = keyword(schema, "enum");
   if (only == nullptr && list == nullptr) return;
-  Values values;
+  ValueSet values;
   uint32_t own = 0;
   const auto add = [&](const OrderedJson& value) {
     values.insert(spelled(value));
