@@ -22,6 +22,9 @@ class FieldNames {
   void optional(std::string_view name, const T& value) {
     required(name, value);
   }
+  // Arrays of numbers travel in frames of their own: a line cannot give them.
+  template <class T>
+  void numbers(std::string_view, const T&) {}
   bool has(const std::string& name) const {
     return std::ranges::find(names_, name) != names_.end();
   }

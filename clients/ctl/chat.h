@@ -24,7 +24,7 @@ struct ChatSettings {
   bool interactive = false;
   // What is kept of the answers; kAsk only if `ask` is there. A session keeps its turns: kAlways.
   Retain retain = Retain::kAlways;
-  Ask ask;
+  Ask ask{};
 };
 
 // One conversation after the other. Errors are printed; nothing ends the chat but its commands. It

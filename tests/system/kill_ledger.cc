@@ -2,9 +2,11 @@
 #include "tests/system/kill_ledger.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "base/clock.h"
+#include "cache/holders.h"
 
 namespace cascade::testing {
 namespace {
@@ -17,22 +19,78 @@ bool is_in(int64_t seen_us, int64_t span_ms, const Pending& pending) {
   return seen_us >= pending.begin_us + span_ms * 1000 && seen_us <= pending.end_us + span_ms * 1000;
 }
 
-// What the settings make of `chunk`; times are taken from `seen` if they can be right.
+// The time among `seen`'s holders that a span of the operation can have become; -1: none can.
+int64_t time_of(const Chunk& seen, int64_t span_ms, const Pending& pending,
+                int64_t Holder::*member) {
+  for (const Holder& holder : seen.holders) {
+    if (is_in(holder.*member, span_ms, pending)) return holder.*member;
+  }
+  return -1;
+}
+
+// What the settings make of `chunk`; times are taken from `seen` if they can be right. The rules of
+// holders are the daemon's own (tests/cache/holders_test.cc): here it is whether they were kept.
 void apply(const Pending& pending, const Chunk& seen, Chunk& chunk) {
   const wire::ChunkUpdate& settings = pending.settings;
-  chunk.name = settings.name.value_or(chunk.name);
-  chunk.pinned = settings.pinned.value_or(chunk.pinned);
-  chunk.published = settings.published.value_or(chunk.published);
-  if (settings.ttl_ms && *settings.ttl_ms == 0) chunk.expires_us = 0;
-  if (settings.ttl_ms && *settings.ttl_ms > 0) {
-    chunk.expires_us = is_in(seen.expires_us, *settings.ttl_ms, pending) ? seen.expires_us : -1;
+  HolderTerms terms;
+  if (settings.ttl_ms) {
+    terms.expires_us =
+        *settings.ttl_ms == 0 ? 0 : time_of(seen, *settings.ttl_ms, pending, &Holder::expires_us);
   }
-  if (!settings.priority) return;
-  chunk.priority = *settings.priority;
-  chunk.priority_until_us = 0;
-  if (!settings.priority_ms) return;
-  const bool right = is_in(seen.priority_until_us, *settings.priority_ms, pending);
-  chunk.priority_until_us = right ? seen.priority_until_us : -1;
+  terms.priority = settings.priority;
+  if (settings.priority && settings.priority_ms) {
+    terms.priority_until_us =
+        time_of(seen, *settings.priority_ms, pending, &Holder::priority_until_us);
+  }
+  terms.pinned = settings.pinned;
+  const std::string name = settings.name.value_or("");
+  chunk.published = settings.published.value_or(chunk.published);
+  if (pending.puts || pending.query) {
+    Holder holder;
+    holder.kind = name.empty() ? HolderKind::kRetention : HolderKind::kName;
+    holder.label = name;
+    holder.expires_us = terms.expires_us.value_or(0);
+    holder.priority = terms.priority.value_or(default_priority(chunk.type));
+    holder.priority_until_us = terms.priority_until_us;
+    holder.pinned = terms.pinned.value_or(false);
+    (void)add_holder(chunk, holder);
+  } else if (!name.empty()) {
+    (void)change_named(chunk, name, terms, /*expires_us=*/0);
+  } else {
+    if (settings.name) clear_names(chunk);
+    change_unnamed(chunk, terms);
+  }
+}
+
+const Holder* brought_along(const Chunk& chunk) {
+  const auto found = std::ranges::find(chunk.holders, HolderKind::kRequest, &Holder::kind);
+  return found == chunk.holders.end() ? nullptr : &*found;
+}
+
+// What becomes of holders without an acknowledgement: a request brings a text along, and those
+// whose time is over go.
+void pass_unsaid(const Chunk& seen, Chunk& want) {
+  if (const Holder* holder = brought_along(seen); holder && brought_along(want) == nullptr) {
+    (void)add_holder(want, *holder);
+  }
+  const auto has = [](const Chunk& chunk, const Holder& holder) {
+    return std::ranges::any_of(chunk.holders, [&](const Holder& other) {
+      return other.kind == holder.kind && other.label == holder.label &&
+             other.expires_us == holder.expires_us;
+    });
+  };
+  const bool some_are_gone =
+      std::ranges::any_of(want.holders, [&](const Holder& holder) { return !has(seen, holder); });
+  if (some_are_gone) pass_holders_time(want, now_us());
+  complete_holders(want);
+}
+
+// Holders in the order in which they were added say nothing to anybody.
+void sort_holders(Chunk& chunk) {
+  std::ranges::sort(chunk.holders, {}, [](const Holder& holder) {
+    return std::tuple(holder.kind, holder.label, holder.expires_us, holder.priority,
+                      holder.priority_until_us, holder.pinned);
+  });
 }
 
 // What no acknowledgement speaks of.
@@ -47,7 +105,9 @@ void copy_state(const Chunk& from, Chunk& to) {
   to.registrations = from.registrations;
 }
 
-std::string difference(const Chunk& want, const Chunk& seen) {
+std::string difference(Chunk want, Chunk seen) {
+  sort_holders(want);
+  sort_holders(seen);
   if (want == seen) return {};
   std::string what;
   const auto note = [&](const char* field, const auto& wanted, const auto& found) {
@@ -75,6 +135,9 @@ std::string difference(const Chunk& want, const Chunk& seen) {
   note("priority", want.priority, seen.priority);
   note("priority_until_us", want.priority_until_us, seen.priority_until_us);
   note("name", want.name, seen.name);
+  if (want.holders != seen.holders) {
+    what += " holders " + describe_holders(want) + " != " + describe_holders(seen);
+  }
   note("parent_ids", want.parent_ids, seen.parent_ids);
   note("published", want.published, seen.published);
   return what.empty() ? " something" : what;
@@ -283,6 +346,7 @@ std::string Ledger::compare(const Entry& entry, const Pending* change, const Chu
   wrong += count_error("registrations", seen.registrations, entry.chunk.registrations,
                        entry.registrations_max + more);
   copy_state(seen, want);
+  pass_unsaid(seen, want);
   wrong += difference(want, seen);
   return wrong.empty() ? wrong : seen.id + ":" + wrong;
 }
@@ -294,10 +358,12 @@ std::string Ledger::check_missing(const std::string& id) {
   if (may_change(entries_.at(id))) {
     // What was under way may have given it a time that is over, or taken its pin.
     Chunk changed = chunk;
-    changed.pinned = pending_->settings.pinned.value_or(chunk.pinned);
-    over = over || is_over(changed, now_us());
-    const auto ttl_ms = pending_->settings.ttl_ms.value_or(0);
-    over = over || (ttl_ms > 0 && pending_->begin_us + ttl_ms * 1000 <= now_us());
+    Chunk latest;  // the time that it can have at most
+    latest.holders.emplace_back().expires_us =
+        pending_->begin_us + pending_->settings.ttl_ms.value_or(0) * 1000;
+    apply(*pending_, latest, changed);
+    pass_holders_time(changed, now_us());
+    over = over || changed.holders.empty();
   }
   if (!deleted && !over) return id + " is lost: " + chunk.text.substr(0, 60);
   entries_.erase(id);
@@ -324,11 +390,10 @@ std::string Ledger::adopt(const Chunk& seen) {
   if (!may_make(seen)) return seen.id + " was not asked for";
   Chunk want = seen;
   const bool output = seen.type == ChunkType::kOutput;
-  want.name = "";
-  want.pinned = want.published = false;
-  want.expires_us = want.priority_until_us = 0;
-  want.priority = output ? 50 : 35;
+  want.published = false;
+  want.holders.clear();
   if (output || pending_->puts) apply(*pending_, seen, want);
+  pass_unsaid(seen, want);
   std::string wrong = difference(want, seen);
   if (seen.token_ids.empty()) wrong += " no token ids";
   if (!wrong.empty()) return seen.id + " was not made wholly:" + wrong;

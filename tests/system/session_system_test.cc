@@ -86,7 +86,7 @@ TEST_F(SessionSystem, a_session_goes_on_after_a_kill_and_is_deleted_with_its_out
   EXPECT_EQ(none.err, "error: not_found: id: there is no session \"trip\"\n");
 }
 
-TEST_F(SessionSystem, a_turn_whose_output_is_deleted_is_shown_as_gone_and_left_out) {
+TEST_F(SessionSystem, a_turn_whose_output_is_deleted_is_shown_as_gone_and_told) {
   start();
   const std::string first = say("What is the capital of France?")["output_chunk_id"];
   ASSERT_EQ(ctl({"chunk", "delete", first}).exit_code, 0);
@@ -94,7 +94,19 @@ TEST_F(SessionSystem, a_turn_whose_output_is_deleted_is_shown_as_gone_and_left_o
   EXPECT_THAT(ctl({"session", "show", "trip"}).out, HasSubstr("1  gone      gone    " + first));
   const Json alone = json_of({"generate", "What is 2 plus 2?", "--system",
                               "You are a helpful assistant.", "--temperature", "0"});
-  EXPECT_EQ(say("What is 2 plus 2?")["usage"]["prompt_tokens"], alone["usage"]["prompt_tokens"]);
+  const std::vector<std::string> next = {"generate", "What is 2 plus 2?", "--session", "trip",
+                                         "--system", "You are a helpful assistant.",
+                                         "--temperature", "0"};
+  const ProgramResult refused = ctl(next);
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_THAT(refused.err, HasSubstr("turn 1 of the session \"trip\" is gone"));
+  std::vector<std::string> anyway = next;
+  anyway.insert(anyway.end(), {"--on-missing", "skip"});
+  EXPECT_THAT(ctl(anyway).err, HasSubstr("warning: answered without " + first));
+  anyway[1] = "And 3 plus 3?";
+  const Json answer = json_of(anyway);
+  EXPECT_EQ(answer["missing"][0]["id"], first);
+  EXPECT_GT(answer["usage"]["prompt_tokens"], alone["usage"]["prompt_tokens"]);
 }
 
 TEST_F(SessionSystem, a_policy_survives_a_kill_and_gives_new_chunks_their_time) {

@@ -157,10 +157,12 @@ test('chunks are listed, found and changed', async () => {
   assert.equal((await client.renameChunk(id, 'Äpfel')).name, 'Äpfel');
   assert.equal((await client.touchChunk(id)).hits, 1);
   assert.equal((await client.pinChunk(id)).pinned, true);
-  await assert.rejects(client.deleteChunk(id), { code: 'conflict', field: 'id' });
+  await assert.rejects(client.deleteChunk(id, { all: true }), { code: 'conflict', field: 'id' });
   assert.equal((await client.unpinChunk(id)).pinned, false);
   const expiring = await client.setChunkTtl(id, 3_153_600_000_000); // 100 years
-  assert.ok(expiring.expiresUs > expiring.createdUs + 3e15);
+  assert.equal(expiring.expiresUs, 0); // the names hold it for good
+  const { expiresUs } = expiring.holders.find(({ kind }) => kind === 'retention');
+  assert.ok(expiresUs > expiring.createdUs + 3e15);
   assert.equal((await client.setChunkTtl(id, 0)).expiresUs, 0);
   assert.equal((await client.setChunkPriority(id, 80)).priority, 80);
   const forAWhile = await client.setChunkPriority(id, 90, 60_000);
@@ -180,7 +182,9 @@ test('chunks are listed, found and changed', async () => {
   assert.ok(groups.some(({ type, chunks }) => type === 'CONTEXT' && chunks >= all.length));
   assert.equal(cache.policy, 'hybrid');
   assert.ok(disk.pageBytes > 0);
-  assert.equal((await client.deleteChunk(id.slice(0, 16))).id, id);
+  assert.ok((await client.deleteChunk(id.slice(0, 16))).holders.length > 0);
+  assert.equal((await client.deleteChunk(id, { name: 'z' })).holders.length, 2);
+  assert.deepEqual((await client.deleteChunk(id, { all: true })).holders, []);
 });
 
 test('all pages of a list come in order', async () => {
