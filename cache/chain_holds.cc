@@ -93,6 +93,12 @@ size_t ChainIndex::unpinned_count(HoldId id) const {
   return count;
 }
 
+size_t ChainIndex::pinned_count(const Node* node) {
+  size_t count = 0;
+  for (; node->parent != nullptr; node = node->parent) count += node->pins > 0 ? 1 : 0;
+  return count;
+}
+
 // Whether a sibling of `node` has the first `count` tokens of it, too.
 bool ChainIndex::sibling_has(const Node* node, int64_t count) const {
   const Tokens prefix = Tokens(node->tokens).first(static_cast<size_t>(count));

@@ -160,6 +160,8 @@ class ChainIndex {
   size_t node_count() const { return node_count_; }
   size_t node_count(TenantId tenant) const { return tenants_[tenant].nodes; }
   size_t pinned_count() const { return pinned_count_; }
+  // Of them, those from `node` up to the root.
+  static size_t pinned_count(const Node* node);
   size_t held_count() const { return held_count_; }  // on the path of a hold
   uint64_t removed_count(Removal why) const { return removed_[static_cast<size_t>(why)]; }
   // Pages used at or after `since_us`, those evicted since included as far as they are remembered.

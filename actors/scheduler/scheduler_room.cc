@@ -37,9 +37,8 @@ int32_t SchedulerCore::answer_tokens(const Request& request) {
   const ChainIndex::Match match =
       index_.match(tenant_id(request.client.tenant), request.reusable());
   // Pages of the prompt itself are no hindrance.
-  const size_t kept = match.pages.size() - index_.unlocked_count(match.node);
-  const size_t all = pool_.page_count();
-  const size_t pages = std::min(all, all - index_.pinned_count() + kept);
+  const size_t pinned = index_.pinned_count() - ChainIndex::pinned_count(match.node);
+  const size_t pages = pool_.page_count() - pinned;
   const auto most = std::min<int64_t>(model_.config.context_tokens_max,
                                       static_cast<int64_t>(pages) * kPageTokens);
   return static_cast<int32_t>(std::clamp<int64_t>(most - prompt, 1, wanted));

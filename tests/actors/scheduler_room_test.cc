@@ -61,22 +61,47 @@ TEST(Room, what_is_cut_begins_as_what_is_not) {
   EXPECT_EQ(cut, whole);
 }
 
+// Pins the beginning of prompts.
+int64_t pin(SchedulerWorld& world, const std::string& beginning) {
+  wire::PrefixCache prefix;
+  prefix.prompt = beginning;
+  return world.one<wire::PrefixReply>(world.send(prefix)).tokens;
+}
+
+wire::GenerateRequest endless_behind(const std::string& prompt) {
+  wire::GenerateRequest request = raw(prompt);
+  request.ignore_eos = true;
+  request.max_tokens = 30'000;
+  return request;
+}
+
 TEST(Room, of_pinned_pages_is_not_promised_to_an_answer) {
   SchedulerWorld world({}, 8);
-  wire::PrefixCache prefix;
-  prefix.prompt = words(200);
-  const auto kept = world.one<wire::PrefixReply>(world.send(prefix));
-  ASSERT_GT(kept.tokens, 2 * kPageTokens);
+  const int64_t tokens = pin(world, words(100));
+  const int64_t pinned = (tokens + kPageTokens - 1) / kPageTokens;
+  ASSERT_GT(pinned, 1);
   const auto final = world.one<wire::Final>(world.send(endless(30'000)));
   EXPECT_EQ(final.finish_reason, "length");
-  const int64_t pinned = (kept.tokens + kPageTokens - 1) / kPageTokens;
   EXPECT_EQ(final.usage.prompt_tokens + final.usage.completion_tokens, (8 - pinned) * kPageTokens);
   // Those that the prompt itself begins with are its own.
-  wire::GenerateRequest on_it = raw(words(200) + "and so on");
-  on_it.ignore_eos = true;
-  on_it.max_tokens = 30'000;
-  const auto longer = world.one<wire::Final>(world.send(on_it));
-  EXPECT_GT(longer.usage.prompt_tokens + longer.usage.completion_tokens, 7 * kPageTokens);
+  const auto longer = world.one<wire::Final>(world.send(endless_behind(words(100) + "and so on")));
+  const int64_t whole = tokens / kPageTokens;
+  EXPECT_EQ(longer.usage.prompt_tokens + longer.usage.completion_tokens,
+            (8 - pinned + whole) * kPageTokens);
+}
+
+TEST(Room, of_pages_that_running_requests_use_is_there_when_they_end) {
+  SchedulerWorld world({}, 8);
+  pin(world, words(100));
+  std::vector<uint64_t> numbers;
+  for (const char* end : {"and so on", "or so", "and others"}) {
+    numbers.push_back(world.post(endless_behind(words(100) + end)));
+    world.pump(6);
+  }
+  world.pump();
+  for (const uint64_t number : numbers) {
+    EXPECT_EQ(world.one<wire::Final>(number).finish_reason, "length");
+  }
 }
 
 TEST(Room, of_the_kv_memory_that_a_prompt_does_not_have_is_an_error_with_numbers) {

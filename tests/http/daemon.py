@@ -26,7 +26,8 @@ class Daemon:
         self.process = subprocess.Popen(
             [BIN / "cascaded", "--model", SOURCE / "models/demo", "--run-dir", self.folder / "run",
              "--state-dir", self.folder / "state", "--http", "127.0.0.1:0", "--threads", "1",
-             "--kv-memory", "256M", *options], stdout=log, stderr=log)
+             *([] if "--kv-memory" in options else ["--kv-memory", "256M"]), *options],
+            stdout=log, stderr=log)
         log.close()
         found = self.wait_for_log(r"HTTP at http://127\.0\.0\.1:(\d+)")
         self.port = int(found.group(1))

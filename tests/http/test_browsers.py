@@ -101,7 +101,7 @@ class Origins(unittest.TestCase):
             answer = self.daemon.post(CHAT, whole, headers={"Content-Encoding": coding})
             self.assertEqual((answer.status, answer.error["code"]), (415, "unsupported_encoding"))
             self.assertEqual(answer.headers["Accept-Encoding"], "gzip, deflate")
-        bomb = gzip.compress(b" " * (400 << 20))
+        bomb = gzip.compress(b" " * (64 << 20))
         self.assertLess(len(bomb), 1 << 20)
         answer = self.daemon.post(CHAT, bomb, headers={"Content-Encoding": "gzip"})
         self.assertEqual((answer.status, answer.error["code"]), (413, "request_too_large"))
@@ -151,7 +151,7 @@ class Origins(unittest.TestCase):
         self.daemon.get("/v1/models?key=secret-query")
         with socket.create_connection(("127.0.0.1", self.daemon.port), 60) as raw:
             raw.sendall(b"GET /\xc2\x9b31mred HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            self.assertTrue(raw.recv(20).startswith(b"HTTP/1.1 404"))
+            self.assertIn(raw.recv(12), (b"HTTP/1.1 404", b"HTTP/1.1 400"))
         self.daemon.get("/" + "x" * 3000)
         self.daemon.wait_for_log(r"HTTP GET /x{100,220}\.\.\. 404 \d+ ms")
         log = self.daemon.log_path.read_text()
