@@ -43,7 +43,9 @@ Holder* first_to_end(Chunk& chunk, HolderKind kind, std::optional<bool> pinned =
   Holder* first = nullptr;
   for (Holder& holder : chunk.holders) {
     if (holder.kind != kind || (pinned && holder.pinned != *pinned)) continue;
-    if (first == nullptr || end_of(holder) < end_of(*first)) first = &holder;
+    // Of two that end together a pinned one is the greater promise.
+    const auto rank = [](const Holder& h) { return std::pair(end_of(h), h.pinned); };
+    if (first == nullptr || rank(holder) < rank(*first)) first = &holder;
   }
   return first;
 }

@@ -63,8 +63,10 @@ cascade::Result<int> run(const cascade::ParsedOptions& parsed,
   if (!parsed.config_file.empty() || manager.present()) around.read_again = read_again;
   std::signal(SIGINT, end_at_once);
   std::signal(SIGTERM, end_at_once);
-  auto exit_code = cascade::run_daemon(
-      parsed, around, [&] { spdlog::info("serving at {}", parsed.options.endpoint); });
+  auto exit_code = cascade::run_daemon(parsed, around, [&] {
+    log_memory(parsed);
+    spdlog::info("serving at {}", parsed.options.endpoint);
+  });
   if (!exit_code.ok()) manager.status(exit_code.error().to_string());
   return exit_code;
 }
@@ -88,7 +90,6 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);
   cascade::set_up_log(parsed.options.log_level);
   for (const std::string& warning : parsed.configuration.warnings) spdlog::warn("{}", warning);
-  log_memory(parsed);
   try {
     const auto exit_code = run(parsed, [&] { return cascade::parse_options(argc, argv); });
     if (exit_code.ok()) return *exit_code;

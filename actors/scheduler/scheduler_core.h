@@ -155,6 +155,7 @@ class SchedulerCore {
   ThinkPolicy think_policy(const Request& request) const {
     return request.params.think_policy.value_or(options_.think_policy);
   }
+  Chunk output_chunk(const Request& request, const std::string& finish_reason) const;
   std::string retain(Request& request, const std::string& finish_reason);
   void history_ready(wire::EncodeDone&& done);
   void queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill);

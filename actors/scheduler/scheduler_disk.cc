@@ -362,7 +362,7 @@ void SchedulerCore::drop_stored_chunk(const Chunk& chunk, Removal why) {
   drop_stored_unshared(keys);
 }
 
-// ---- Chunks ---------------------------------------------------------------------------------------
+// ---- Chunks -------------------------------------------------------------------------------------
 
 // Chunks are used: of their chains, what is not in memory will be wanted soon. Turns of one
 // conversation have most of their pages in common.

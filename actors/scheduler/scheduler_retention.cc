@@ -36,9 +36,8 @@ std::vector<int32_t> sampled_chain(const Request& request) {
 
 }  // namespace
 
-// Registers the output; its chain follows when the history is tokenized. Returns the chunk's id, or
-// nothing if the registry is full.
-std::string SchedulerCore::retain(Request& request, const std::string& finish_reason) {
+// The chunk that the request's output becomes.
+Chunk SchedulerCore::output_chunk(const Request& request, const std::string& finish_reason) const {
   Chunk chunk;
   chunk.id = request.output_id;
   chunk.type = ChunkType::kOutput;
@@ -57,11 +56,18 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   const size_t parents = std::min(request.parent_ids.size(), kParentIdsMax);
   chunk.parent_ids.assign(request.parent_ids.begin(),
                           request.parent_ids.begin() + static_cast<ptrdiff_t>(parents));
-  const bool computed_later = chunk.think_policy != ThinkPolicy::kDrop;
-  chunk.kv_state = computed_later ? KvState::kPending : KvState::kNone;
+  chunk.kv_state = chunk.think_policy != ThinkPolicy::kDrop ? KvState::kPending : KvState::kNone;
   chunk.generation = record_of(request, finish_reason);
   chunk.created_us = chunk.last_used_us = clock_.wall_us();
   chunk.content_hash = chunk_content_hash(chunk, request.prompt);
+  return chunk;
+}
+
+// Registers the output; its chain follows when the history is tokenized. Returns the chunk's id, or
+// nothing if the registry is full.
+std::string SchedulerCore::retain(Request& request, const std::string& finish_reason) {
+  const Chunk chunk = output_chunk(request, finish_reason);
+  const bool computed_later = chunk.think_policy != ThinkPolicy::kDrop;
   auto added = registry_.add(chunk);
   if (!added.ok()) {
     spdlog::warn("an output was not retained: {}", added.error().message);

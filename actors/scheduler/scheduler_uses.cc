@@ -132,6 +132,13 @@ void SchedulerCore::forget_use(ChainIndex::Node* node, const ChunkUses::Use& use
     const std::span<const int32_t> tokens = ChainIndex::name_of(page).tokens;
     chain.insert(chain.end(), tokens.begin(), tokens.end());
   }
+  // Prompts that wait to be written; what is a chunk's stays.
+  std::erase_if(writebacks_, [&](const Writeback& writeback) {
+    const bool dropped = !writeback.chunk && writeback.owner == owner &&
+                         static_cast<int64_t>(common_prefix(writeback.chain, chain)) > use.position;
+    if (dropped) writeback_tokens_ -= writeback.chain.size();
+    return dropped;
+  });
   if (use.ends) {
     end_branch(tenant->first, chain, static_cast<size_t>(use.position), why);
   } else {

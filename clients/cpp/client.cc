@@ -241,8 +241,9 @@ Result<Chunk> Client::get_chunk(const std::string& id) {
 }
 
 Result<Chunk> Client::delete_chunk(const std::string& id, const std::string& name, bool all) {
-  ASSIGN_OR_RETURN(wire::ChunkReply reply,
-                   call<wire::ChunkReply>(wire::ChunkDelete{id, name, all ? std::optional(true) : std::nullopt}));
+  wire::ChunkDelete request = {id, name};
+  if (all) request.all = true;
+  ASSIGN_OR_RETURN(wire::ChunkReply reply, call<wire::ChunkReply>(std::move(request)));
   return std::move(reply.chunk);
 }
 

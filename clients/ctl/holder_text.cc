@@ -1,3 +1,4 @@
+// One phrase for each kind.
 #include "clients/ctl/holder_text.h"
 
 #include "clients/ctl/units.h"

@@ -50,6 +50,7 @@ std::string fitted(std::string_view text, int columns) {
     width += width_of(c.value);
     end += c.size;
   }
+  while (end > 0 && text[end - 1] == ' ') --end;
   return std::string(text.substr(0, end)) + "…";
 }
 

@@ -129,10 +129,10 @@ TEST(GrammarRequest, is_refused_before_anything_is_computed) {
     request.grammar = std::move(grammar);
     return world.error(world.send(request));
   };
-  const Error error = refused({GrammarKind::kJsonSchema, R"({"items": {"not": {}}})"});
+  const Error error = refused({GrammarKind::kJsonSchema, R"({"items": {"if": {}}})"});
   EXPECT_EQ(error.code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(error.field, "grammar.schema");
-  EXPECT_EQ(error.message, "#/items: not: the keyword is not supported");
+  EXPECT_EQ(error.message, "#/items: if: the keyword is not supported");
   EXPECT_EQ(refused({GrammarKind::kParts, "{"}).field, "grammar.schema");
   EXPECT_EQ(world.status().tokens_prefilled, 0);
 }

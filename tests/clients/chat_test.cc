@@ -88,7 +88,7 @@ TEST(Chat, lists_the_outputs_of_this_conversation_or_everybodys) {
   std::istringstream lines(outcome.out);
   std::string numbers;
   for (std::string line; std::getline(lines, line);) {
-    if (line.find("output_") != std::string::npos) numbers += line.substr(0, 13) + "|";
+    if (line.find("output_") != std::string::npos) numbers += line.substr(0, 14) + "|";
   }
   EXPECT_EQ(numbers,
             "1  Answer to a|2  Answer to b|"

@@ -13,6 +13,8 @@
 namespace cascade::ctl {
 namespace {
 
+using ::testing::HasSubstr;
+
 std::variant<Options, int> parse(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "cascadectl");
   return parse_options(static_cast<int>(arguments.size()), arguments.data(), std::cout);

@@ -200,7 +200,7 @@ def grammar():
         "min-items-negative": json.dumps({"type": "array", "minItems": -1}),
         "minimum-1e308": '{"type":"integer","minimum":1e308}',
         "minimum-above-maximum": json.dumps({"type": "integer", "minimum": 2, "maximum": 1}),
-        "multiple-of": json.dumps({"type": "integer", "multipleOf": 3}),
+        "ok-multiple-of": json.dumps({"type": "integer", "multipleOf": 3}),
         "enum-empty": json.dumps({"enum": []}),
         "type-unknown": json.dumps({"type": "date"}),
         "ok-required-of-1100": json.dumps({"type": "object",

@@ -18,7 +18,7 @@ export class Chromium {
     this.#child = spawn(process.env.CHROMIUM, ["--headless=new", "--remote-debugging-pipe",
       `--user-data-dir=${this.#folder}`, "--no-first-run", "--disable-gpu",
       "--disable-dev-shm-usage", "--hide-scrollbars",
-      // Chromium's sandbox needs rights that root and containers do not give it. The pages are ours.
+      // Chromium's sandbox needs rights that root and containers do not give it.
       "--no-sandbox", "about:blank"],
     { stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"] });
     this.#child.stdio[4].setEncoding("utf8").on("data", (text) => this.#receive(text));

@@ -113,9 +113,9 @@ test("errors have their classes, codes and params", async () => {
     assert.equal(error.code, "model_not_found");
     return true;
   });
-  await assert.rejects(client.chat.completions.create(chat({ n: 2 })), (error) => {
+  await assert.rejects(client.chat.completions.create(chat({ n: 9 })), (error) => {
     assert.ok(error instanceof OpenAI.BadRequestError);
-    assert.deepEqual([error.code, error.param], ["unsupported", "n"]);
+    assert.deepEqual([error.code, error.param], ["invalid_argument", "n"]);
     assert.equal(error.type, "invalid_request_error");
     return true;
   });
@@ -171,7 +171,8 @@ test("several answers, whole and streamed", async () => {
 
 test("an answer goes on with the assistant's message", async () => {
   const reply = await client.chat.completions.create(chat({ messages: [
-    { role: "user", content: capital }, { role: "assistant", content: "The capital of France" }] }));
+    { role: "user", content: capital },
+    { role: "assistant", content: "The capital of France" }] }));
   assert.equal("The capital of France" + reply.choices[0].message.content, answer);
 });
 

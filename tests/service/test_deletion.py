@@ -1,4 +1,4 @@
-"""Deleted means gone: at whatever moment a delete comes, when it is answered nothing of the chunk is
+"""Deleted means gone: at whatever moment a delete comes, when it is answered nothing of it is
 left in the state directory – no text, no six token ids behind each other – nor after kill -9 and a
 restart, and nothing of it is reused. $CASCADE_LONG_TESTS: 2,000 deletes, five types of K and V."""
 import os

@@ -85,6 +85,17 @@ void pass_unsaid(const Chunk& seen, Chunk& want) {
   complete_holders(want);
 }
 
+std::string in_full(const Chunk& chunk) {
+  std::string text;
+  for (const Holder& holder : chunk.holders) {
+    text += " [" + std::string(to_string(holder.kind)) + " " + holder.label + " x" +
+            std::to_string(holder.count) + " until " + std::to_string(holder.expires_us) +
+            " priority " + std::to_string(holder.priority) + " until " +
+            std::to_string(holder.priority_until_us) + (holder.pinned ? " pinned]" : "]");
+  }
+  return text;
+}
+
 // Holders in the order in which they were added say nothing to anybody.
 void sort_holders(Chunk& chunk) {
   std::ranges::sort(chunk.holders, {}, [](const Holder& holder) {
@@ -136,7 +147,7 @@ std::string difference(Chunk want, Chunk seen) {
   note("priority_until_us", want.priority_until_us, seen.priority_until_us);
   note("name", want.name, seen.name);
   if (want.holders != seen.holders) {
-    what += " holders " + describe_holders(want) + " != " + describe_holders(seen);
+    what += " holders" + in_full(want) + " !=" + in_full(seen);
   }
   note("parent_ids", want.parent_ids, seen.parent_ids);
   note("published", want.published, seen.published);

@@ -94,8 +94,9 @@ TEST_F(SessionSystem, a_turn_whose_output_is_deleted_is_shown_as_gone_and_told) 
   EXPECT_THAT(ctl({"session", "show", "trip"}).out, HasSubstr("1  gone      gone    " + first));
   const Json alone = json_of({"generate", "What is 2 plus 2?", "--system",
                               "You are a helpful assistant.", "--temperature", "0"});
-  const std::vector<std::string> next = {"generate", "What is 2 plus 2?", "--session", "trip",
-                                         "--system", "You are a helpful assistant.",
+  const std::vector<std::string> next = {"generate",      "What is 2 plus 2?",
+                                         "--session",     "trip",
+                                         "--system",      "You are a helpful assistant.",
                                          "--temperature", "0"};
   const ProgramResult refused = ctl(next);
   EXPECT_EQ(refused.exit_code, 1);

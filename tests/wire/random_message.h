@@ -175,6 +175,8 @@ inline void make_valid(Random& random, ChunkGet& request) {
 }
 inline void make_valid(Random& random, ChunkDelete& request) {
   request.id = random_id_text(random);
+  request.name = random_name(random);
+  if (request.all.value_or(false)) request.name.clear();
 }
 inline void make_valid(Random& random, SessionListRequest& request) {
   request.limit = 1 + static_cast<int32_t>(random.below(kListLimitMax));

@@ -169,8 +169,8 @@ Status check_generation(const wire::GenerateRequest& request, const std::string&
 }
 
 std::string prompt_param_of(const std::string& field, const std::string& prompt_param) {
-  const bool of_prompt = field.starts_with("messages") || field.starts_with("prompt_token_ids");
-  return of_prompt && !field.starts_with(prompt_param) ? prompt_param : field;
+  if (field.starts_with("prompt_token_ids")) return prompt_param;
+  return field.starts_with("messages") && prompt_param != "messages" ? prompt_param : field;
 }
 
 std::string param_of(const std::string& field, const std::string& grammar_param) {

@@ -91,6 +91,8 @@ class ChunkedLLMTest(DaemonTest):
             pass  # what it holds is there after a moment of idle time
         twice = self.llm.generate_and_retain_output("", question, GREEDY)
         self.assertEqual((twice["retained_seq_id"], twice["usage"].prefilled_tokens), (seq_id, 1))
+        self.llm.release_retained_sequence(seq_id)  # one of two retentions
+        self.assertIn(seq_id, self.llm.get_retained_sequences())
         self.llm.release_retained_sequence(seq_id)
         self.assertNotIn(seq_id, self.llm.get_retained_sequences())
         query = self.llm.register_chunk("Why?", ChunkType.QUERY)

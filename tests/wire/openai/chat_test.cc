@@ -295,7 +295,8 @@ TEST(OpenAiChat, a_stream_begins_with_the_role_and_ends_with_usage_and_done) {
        {wire::Delta{"hm", true}, wire::Delta{"Hel", false}, wire::Delta{"lo", false}}) {
     text += stream.delta(0, delta);
   }
-  const auto events = events_of(text + stream.end(0, {answer_of("Hello")}) + stream.done());
+  text += stream.end(0, {answer_of("Hello")});
+  const auto events = events_of(text + stream.done());
   ASSERT_EQ(events.size(), 7u);
   EXPECT_EQ(events[0]["choices"][0]["delta"]["role"], "assistant");
   EXPECT_EQ(events[1]["choices"][0]["delta"]["reasoning_content"], "hm");
