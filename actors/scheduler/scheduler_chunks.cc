@@ -1,6 +1,8 @@
 // Chunks by name: registering, listing, showing, deleting.
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+
 #include "actors/scheduler/scheduler_core.h"
 #include "base/random.h"
 #include "base/utf8.h"
@@ -21,6 +23,11 @@ std::string shortened(const std::string& text) {
   return std::string(head.substr(0, head.size() - utf8_incomplete_suffix(head)));
 }
 
+bool is_held_by_requests(const Chunk& chunk) {
+  return std::ranges::any_of(
+      chunk.holders, [](const Holder& holder) { return holder.kind == HolderKind::kRequest; });
+}
+
 }  // namespace
 
 // Registers a chunk that a request brought along as text, and asks for its token ids; returns its
@@ -31,6 +38,8 @@ std::string SchedulerCore::register_text(Chunk chunk) {
   chunk.holders = holders_of(chunk.tenant, chunk.type, {}, "");
   chunk.holders.front().kind = HolderKind::kRequest;
   chunk.content_hash = chunk_content_hash(chunk);
+  const ChunkEntry* present = registry_.same_content(chunk);
+  const bool held = present != nullptr && is_held_by_requests(present->chunk);
   const auto added = registry_.add(std::move(chunk));
   if (!added.ok()) {
     spdlog::warn("a text of a request got no id: {}", added.error().message);
@@ -40,7 +49,11 @@ std::string SchedulerCore::register_text(Chunk chunk) {
   entry->chunk.last_used_us = clock_.wall_us();
   ++entry->chunk.hits;
   if (!entry->chunk.token_ids.empty()) {
-    store_use(entry->chunk);
+    if (held) {
+      store_use(entry->chunk);
+    } else {
+      store(entry->chunk);
+    }
     return entry->chunk.id;
   }
   // It is stored with its token ids, never without.

@@ -232,7 +232,7 @@ TEST(Pins, a_request_that_pins_leave_no_room_for_is_refused_and_does_not_wait_fo
   const auto final = world.one<wire::Final>(world.send(request));
   ASSERT_GT(stats(world).pages_pinned, 0);
   std::string question = "What is the capital of Cuba?";
-  for (int i = 0; i < 60; ++i) question += " Say it in " + std::to_string(i) + " words.";
+  for (int i = 0; i < 36; ++i) question += " Say it in " + std::to_string(i) + " words.";
   wire::GenerateRequest large = ask({query_text(question)});
   large.max_tokens = 2;
   const Error error = world.error(world.send(large));

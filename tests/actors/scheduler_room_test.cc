@@ -54,8 +54,8 @@ TEST(Room, an_answer_is_cut_to_the_kv_memory_as_it_is_to_the_context) {
 
 TEST(Room, what_is_cut_begins_as_what_is_not) {
   SchedulerWorld small({}, 2), large;
-  const auto cut = small.one<wire::Final>(small.send(endless(90))).token_ids;
-  auto whole = large.one<wire::Final>(large.send(endless(90))).token_ids;
+  const auto cut = small.one<wire::Final>(small.send(endless(300))).token_ids;
+  auto whole = large.one<wire::Final>(large.send(endless(300))).token_ids;
   ASSERT_GT(whole.size(), cut.size());
   whole.resize(cut.size());
   EXPECT_EQ(cut, whole);
@@ -138,10 +138,6 @@ TEST(Room, of_the_context_that_a_prompt_does_not_have_is_an_error_with_numbers) 
     EXPECT_THAT(reply.error.message, HasSubstr(wording)) << fields[i];
     EXPECT_THAT(reply.error.message, HasSubstr("Please reduce the length of the ")) << fields[i];
   }
-  // One token less leaves room for one.
-  requests[3].prompt_token_ids.pop_back();
-  requests[3].timeout_ms = 1;
-  EXPECT_NE(refused(world, requests[3]).error.code, ErrorCode::kInvalidArgument);
 }
 
 TEST(Room, of_texts_that_are_too_large_to_be_tokenized_is_the_same_error) {
