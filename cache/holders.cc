@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -44,7 +45,10 @@ Holder* first_to_end(Chunk& chunk, HolderKind kind, std::optional<bool> pinned =
   for (Holder& holder : chunk.holders) {
     if (holder.kind != kind || (pinned && holder.pinned != *pinned)) continue;
     // Of two that end together a pinned one is the greater promise.
-    const auto rank = [](const Holder& h) { return std::pair(end_of(h), h.pinned); };
+    const auto rank = [](const Holder& h) {
+      constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+      return std::tuple(end_of(h), h.pinned, h.expires_us == 0 ? kNever : h.expires_us);
+    };
     if (first == nullptr || rank(holder) < rank(*first)) first = &holder;
   }
   return first;

@@ -8,6 +8,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/random.h"
@@ -375,7 +376,9 @@ class HolderModel : public ::testing::Test {
     if (end == 0) end = now();  // it is over already
     OneHolder* target = nullptr;
     for (OneHolder* retention : output.of(HolderKind::kRetention)) {
-      const auto rank = [](const OneHolder& h) { return std::pair(h.end(), h.pinned); };
+      const auto rank = [](const OneHolder& h) {
+        return std::tuple(h.end(), h.pinned, h.expires_us);
+      };
       if (target == nullptr || rank(*retention) < rank(*target)) target = retention;
     }
     if (target == nullptr && output.of(HolderKind::kName).size() == 1) {

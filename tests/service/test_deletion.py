@@ -12,15 +12,15 @@ import threading
 import time
 import unittest
 
-from service import SOURCE, Service, is_sanitized
+from service import SOURCE, Service
 
 sys.path.insert(0, str(SOURCE / "clients/python"))
 import cascade_llm  # noqa: E402
 from cascade_llm import ChunkRef, ChunkType, GenerateRequest, Sampling  # noqa: E402
 
 LONG = bool(os.environ.get("CASCADE_LONG_TESTS"))
-KV_TYPES = ("int8", "bf16", "fp8", "fp16", "f32") if LONG else ("int8", "bf16")
-DELETES = 2000 if LONG else 12 if is_sanitized() else 40  # of all types together
+KV_TYPES = ("int8", "bf16", "fp8", "fp16", "f32")
+DELETES = 2000  # of all types together
 KILL_EVERY = 20
 PAGE_TOKENS = 64
 IDS = 6  # that stand behind each other
@@ -143,6 +143,7 @@ class Deletion(unittest.TestCase):
                         beside.join()
             gone = gone[-KILL_EVERY:]
 
+    @unittest.skipUnless(LONG, "SKIPPED without CASCADE_LONG_TESTS: deletes at any moment")
     def test_leaves_nothing_behind_at_any_moment(self):
         for kv in KV_TYPES:
             with tempfile.TemporaryDirectory(prefix="cascade-deletion-") as folder:
