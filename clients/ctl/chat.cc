@@ -173,6 +173,10 @@ void ChatSession::list_outputs(const std::string& whose) {
   if (!numbered.ok()) return fail(numbered.error());
   const Ids shown = screen_.terminal ? Ids::kShort : Ids::kWhole;
   print_list(numbered_.list(), render_outputs(numbered_.list(), shown, screen_.style));
+  if (whose.empty() && numbered_.list().size() < ids->size()) {
+    const size_t gone = ids->size() - numbered_.list().size();
+    remark(std::to_string(gone) + (gone == 1 ? " output is" : " outputs are") + " gone");
+  }
 }
 
 void ChatSession::list_chunks() {

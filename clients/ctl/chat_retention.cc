@@ -88,17 +88,22 @@ Status ChatRetention::keep() {
 Status ChatRetention::remove() {
   Status done;
   size_t removed = 0;
+  size_t elsewhere = 0;
   for (const auto& [id, times] : made_) {
     const Result<Chunk> chunk = client_.get_chunk(id);
     if (!chunk.ok() && chunk.error().code == ErrorCode::kNotFound) continue;
     // An equal answer that was kept elsewhere has the same id.
-    if (chunk.ok() && chunk->registrations > times) continue;
+    if (chunk.ok() && chunk->registrations > times) {
+      ++elsewhere;
+      continue;
+    }
     const Status released =
         chunk.ok() ? client_.release_retained_sequence(id) : Status(chunk.error());
     if (released.ok()) ++removed;
     done = first_error(done, released);
   }
-  say("deleted " + outputs(removed));
+  const std::string stay = outputs(elsewhere) + (elsewhere == 1 ? " stays" : " stay");
+  say("deleted " + outputs(removed) + (elsewhere > 0 ? "; " + stay + ": kept elsewhere, too" : ""));
   return done;
 }
 

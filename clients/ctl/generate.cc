@@ -17,6 +17,7 @@
 #include "clients/ctl/stream_printer.h"
 #include "clients/ctl/terminal_text.h"
 #include "clients/ctl/usage_text.h"
+#include "clients/ctl/word_wrap.h"
 #include "wire/frames.h"
 
 namespace cascade::ctl {
@@ -111,7 +112,7 @@ void print_remarks(Screen& screen, const client::Generation& generation) {
 }
 
 void print_answer(Screen& screen, const std::string& text) {
-  const std::string shown = sanitized(text);
+  const std::string shown = wrapped(sanitized(text), screen.style.columns());
   screen.out << shown;
   if (!shown.empty() && shown.back() != '\n') screen.out << '\n';
   screen.out.flush();

@@ -37,12 +37,13 @@ bool has_terminal() {
 }
 
 void write_terminal(std::string_view sequence) {
-  if (brackets) (void)!::write(STDOUT_FILENO, sequence.data(), sequence.size());
+  if (!brackets || !has_terminal()) return;
+  (void)!::write(STDOUT_FILENO, sequence.data(), sequence.size());
 }
 
 void on_continue(int) {
   const int error = errno;
-  if (has_terminal()) write_terminal(kBracketPastes);
+  write_terminal(kBracketPastes);
   continued.store(true, std::memory_order_relaxed);
   errno = error;
 }
@@ -53,10 +54,8 @@ void on_resize(int) {
 
 void on_give_back(int signal) {
   const int error = errno;
-  if (has_terminal()) {
-    write_terminal(kPastesAsTyped);
-    if (found) (void)::tcsetattr(STDIN_FILENO, TCSANOW, &found_modes);
-  }
+  write_terminal(kPastesAsTyped);
+  if (found && has_terminal()) (void)::tcsetattr(STDIN_FILENO, TCSANOW, &found_modes);
   struct sigaction standard {};
   struct sigaction ours {};
   standard.sa_handler = SIG_DFL;

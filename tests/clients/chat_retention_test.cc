@@ -115,6 +115,9 @@ TEST(ChatRetention, deletes_no_output_that_was_kept_elsewhere_as_well) {
   session.end();
   ASSERT_EQ(chat.daemon.chunk_count(), 1u);
   EXPECT_EQ(chat.daemon.chunks()[0].text, "Answer to a");
+  EXPECT_NE(out.str().find("deleted 1 output; 1 output stays: kept elsewhere, too\n"),
+            std::string::npos)
+      << out.str();
 }
 
 TEST(ChatRetention, every_end_of_a_conversation_is_asked_about_and_no_answer_deletes_nothing) {
@@ -153,6 +156,8 @@ TEST(ChatInSession, makes_turns_of_a_session) {
   EXPECT_NE(later.out.find("3  Answer to third"), std::string::npos) << later.out;
   EXPECT_EQ(later.out.find("somebody"), std::string::npos) << later.out;
   EXPECT_EQ(chat.run_with(in_session("new"), "/output\n").out, "none\n");
+  const std::string deleted = chat.run_with(in_session("trip"), "/delete-output 1\n/output\n").out;
+  EXPECT_TRUE(deleted.ends_with("1 output is gone\n")) << deleted;
 }
 
 TEST(ChatInSession, leaves_a_session_and_says_so) {

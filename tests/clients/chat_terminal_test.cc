@@ -119,6 +119,19 @@ TEST(ChatOnTerminal, takes_what_is_pasted_for_text_whatever_it_looks_like) {
   chat.leave();
 }
 
+// The terminal has the keys before the program asks for them, in whichever mode it is then.
+TEST(ChatOnTerminal, a_paste_that_comes_before_the_prompt_is_one_message_too) {
+  ChatOnTerminal chat;
+  chat.program.type("first\n" + pasted("one\rtwo"));
+  chat.program.expect("Answer to first");
+  chat.program.expect("generated");
+  chat.program.expect_prompt();
+  chat.ask("\n", "one\r\ntwo");
+  ASSERT_EQ(chat.daemon.compositions().size(), 2u);
+  EXPECT_TRUE(chat.daemon.compositions()[1].ends_with("QUERY:one\ntwo"));
+  chat.leave();
+}
+
 TEST(ChatOnTerminal, a_long_paste_arrives_whole) {
   ChatOnTerminal chat;
   std::string text;
