@@ -1,5 +1,6 @@
-// Which exit code an error has, and how a command ends with it.
+// Which exit code an error has, an answer has, and how a command ends with an error.
 #include "clients/cpp/endpoint.h"
+#include "clients/ctl/cut_answer.h"
 #include "clients/ctl/run.h"
 
 namespace cascade::ctl {
@@ -12,6 +13,16 @@ int exit_code_of(const Error& error) {
 int failed(Screen& screen, const Error& error) {
   print_error(screen, error);
   return exit_code_of(error);
+}
+
+int exit_code_of(const client::Generation& generation) {
+  if (generation.finish_reason == "cancelled") return kExitFailed;
+  return is_cut(generation) ? kExitCut : kExitOk;
+}
+
+int worse_exit_code(int before, int next) {
+  const bool failed = before != kExitOk && before != kExitCut;
+  return failed || next == kExitOk ? before : next;
 }
 
 }  // namespace cascade::ctl

@@ -11,6 +11,7 @@
 #include "base/sanitized.h"
 #include "base/utf8.h"
 #include "clients/cpp/endpoint.h"
+#include "clients/ctl/cut_answer.h"
 #include "clients/ctl/interrupt.h"
 #include "clients/ctl/json_fields.h"
 #include "clients/ctl/run.h"
@@ -111,6 +112,13 @@ void print_remarks(Screen& screen, const client::Generation& generation) {
   print("(" + usage_text(generation, /*finish=*/true) + ")");
 }
 
+void print_cut(Screen& screen, const std::string& where, const client::Generation& generation,
+               const wire::GenerateRequest& request) {
+  if (!is_cut(generation)) return;
+  screen.out.flush();
+  screen.err << "warning: " << where << cut_text(generation, request) << std::endl;
+}
+
 void print_answer(Screen& screen, const std::string& text) {
   const std::string shown = wrapped(sanitized(text), screen.style.columns());
   screen.out << shown;
@@ -165,8 +173,7 @@ int run_generate(client::Client& client, Screen& screen, std::istream& in,
   };
   clear_interrupt();
   const InterruptGuard guard;
-  const Result<client::Generation> result =
-      client.generate(std::move(request).value(), on_event, &interrupted());
+  const Result<client::Generation> result = client.generate(*request, on_event, &interrupted());
   if (stream && !screen.json) printer.finish();
   if (!result.ok()) {
     print_error(screen, result.error());
@@ -183,7 +190,8 @@ int run_generate(client::Client& client, Screen& screen, std::istream& in,
     }
     print_remarks(screen, *result);
   }
-  return result->finish_reason == "cancelled" ? kExitFailed : kExitOk;
+  print_cut(screen, "", *result, *request);
+  return exit_code_of(*result);
 }
 
 }  // namespace cascade::ctl

@@ -39,10 +39,14 @@ void print_answer(Screen& screen, const std::string& text);
 
 // Beside the answer, on stderr: what is kept, how sure the model was, what it cost.
 void print_remarks(Screen& screen, const client::Generation& generation);
+// On stderr, with JSON too, if a limit cut the answer to `request`: "warning: line 3: the answer
+// was cut off after 16 tokens …". `where`: what stands before it, "" or "line 3: ".
+void print_cut(Screen& screen, const std::string& where, const client::Generation& generation,
+               const wire::GenerateRequest& request);
 
 // generate with --batch: sends the prompts of the file (of `in`, if it is "-"), 32 at once, and
 // prints the answers in their order. Every line is looked at before anything is sent. Returns the
-// exit code: that of the first that failed.
+// exit code: that of the first that failed; kExitCut if none did and a limit cut an answer.
 int run_batch(client::Client& client, Screen& screen, std::istream& in,
               const GenerateOptions& options);
 

@@ -16,7 +16,8 @@ namespace {
 // are not refused meanwhile.
 constexpr size_t kGroupMax = 32;
 
-int print_result(Screen& screen, size_t line, const Result<client::Generation>& result) {
+int print_result(Screen& screen, size_t line, const Result<client::Generation>& result,
+                 const wire::GenerateRequest& request) {
   if (screen.json) {
     OrderedJson object;
     object["line"] = line;
@@ -32,10 +33,11 @@ int print_result(Screen& screen, size_t line, const Result<client::Generation>& 
     }
   }
   if (!result.ok()) return exit_code_of(result.error());
-  return result->finish_reason == "cancelled" ? kExitFailed : kExitOk;
+  print_cut(screen, "line " + std::to_string(line) + ": ", *result, request);
+  return exit_code_of(*result);
 }
 
-// Sends a group and prints what becomes of it; the exit code of the first that failed.
+// Sends a group and prints what becomes of it; the exit code as of run_batch().
 int run_group(client::Client& client, Screen& screen, std::span<const BatchLine> lines,
               const GenerateOptions& options, const std::vector<ResolvedContext>& contexts) {
   std::vector<wire::GenerateRequest> requests;
@@ -44,11 +46,10 @@ int run_group(client::Client& client, Screen& screen, std::span<const BatchLine>
     CHECK(request.ok());  // it was when all were looked at
     requests.push_back(*std::move(request));
   }
-  const auto results = client.generate_batch(std::move(requests), {}, &interrupted());
+  const auto results = client.generate_batch(requests, {}, &interrupted());
   int code = kExitOk;
   for (size_t i = 0; i < results.size(); ++i) {
-    const int one = print_result(screen, lines[i].number, results[i]);
-    if (code == kExitOk) code = one;
+    code = worse_exit_code(code, print_result(screen, lines[i].number, results[i], requests[i]));
   }
   return code;
 }
@@ -85,10 +86,10 @@ int run_batch(client::Client& client, Screen& screen, std::istream& in,
     const size_t count = std::min(kGroupMax, lines.size() - at);
     const int one =
         run_group(client, screen, std::span(lines).subspan(at, count), options, *contexts);
-    if (code == kExitOk) code = one;
+    code = worse_exit_code(code, one);
     if (one == kExitUnreachable) break;
   }
-  return code == kExitOk && interrupted() ? kExitFailed : code;
+  return interrupted() ? worse_exit_code(code, kExitFailed) : code;
 }
 
 }  // namespace cascade::ctl

@@ -391,7 +391,8 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv, std:
   app.set_version_flag("--version", std::string("cascadectl ") + CASCADE_VERSION);
   app.footer(
       "Exit codes: 0 done; 1 the request failed, or a command of a chat that is no terminal's; 2 "
-      "the command\nline, or what it asks for, is wrong; 3 no daemon answers.");
+      "the command\nline, or what it asks for, is wrong; 3 no daemon answers; 4 a limit of tokens "
+      "cut an answer of generate.");
   Parsed parsed;
   add_commands(app, parsed);
   try {

@@ -155,7 +155,9 @@ class ChatDaemon {
     if (request.thinking.value_or(true)) reply(wire::Delta{"hm\n", true});
     reply(wire::Delta{"Answer to ", false});
     reply(wire::Delta{query, false});
-    reply(finished(request, "Answer to " + query, "stop"));
+    // An answer has three tokens.
+    const bool cut = request.max_tokens > 0 && request.max_tokens <= 3;
+    reply(finished(request, "Answer to " + query, cut || query == "endless" ? "length" : "stop"));
   }
   void handle(const wire::CancelRequest& request, const Id&, const Reply& reply) {
     reply(wire::Ack{});

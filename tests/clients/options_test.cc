@@ -250,7 +250,8 @@ TEST(Options, help_tells_the_exit_codes) {
   ::testing::internal::CaptureStdout();
   EXPECT_EQ(exit_code({"--help"}), kExitOk);
   const std::string help = ::testing::internal::GetCapturedStdout();
-  for (const char* code : {"0 done", "1 the request", "2 the command", "3 no daemon"}) {
+  for (const char* code :
+       {"0 done", "1 the request", "2 the command", "3 no daemon", "4 a limit"}) {
     EXPECT_THAT(help, ::testing::HasSubstr(code));
   }
 }

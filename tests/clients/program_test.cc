@@ -115,6 +115,50 @@ TEST(Program, prints_a_batch_as_json_lines) {
 }
 
 TEST(Program, sends_nothing_of_a_batch_with_a_wrong_line) {
+TEST(Program, says_that_a_limit_cut_the_answer) {
+  const Outcome whole = run_on_pipes({"generate", "x", "--max-tokens", "4"}, "");
+  EXPECT_EQ(whole.code, kExitOk);
+  EXPECT_EQ(whole.err, "");
+  const Outcome cut = run_on_pipes({"generate", "x", "--max-tokens", "3"}, "");
+  EXPECT_EQ(cut.code, kExitCut);
+  EXPECT_EQ(cut.out, "Answer to x\n");
+  EXPECT_EQ(cut.err, "warning: the answer was cut off after 3 tokens by --max-tokens 3\n");
+  // Not the option: the daemon's own limit, or the context.
+  const Outcome unasked = run_on_pipes({"generate", "endless"}, "");
+  EXPECT_EQ(unasked.code, kExitCut);
+  EXPECT_NE(unasked.err.find("--max-tokens asks for more"), std::string::npos) << unasked.err;
+  const Outcome full = run_on_pipes({"generate", "endless", "--max-tokens", "9"}, "");
+  EXPECT_EQ(full.code, kExitCut);
+  EXPECT_NE(full.err.find("by the end of the model's context"), std::string::npos) << full.err;
+}
+
+TEST(Program, says_that_a_limit_cut_the_answer_whatever_its_form) {
+  for (const Arguments& more : {Arguments{"--json"}, Arguments{"--json", "--stream"},
+                                Arguments{"--json-object"}, Arguments{"--stream"}}) {
+    Arguments arguments = {"generate", "x", "--max-tokens", "3"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome outcome = run_on_pipes(arguments, "");
+    EXPECT_EQ(outcome.code, kExitCut) << more.front();
+    EXPECT_NE(outcome.err.find("was cut off after 3 tokens"), std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.err.find("form that was asked for") != std::string::npos,
+              more.front() == "--json-object");
+  }
+}
+
+TEST(Program, says_which_lines_of_a_batch_were_cut) {
+  const std::string lines = "a\n{\"query\": \"b\", \"max_tokens\": 2}\nendless\n";
+  const Outcome outcome = run_on_pipes({"generate", "--batch", "-"}, lines);
+  EXPECT_EQ(outcome.code, kExitCut);
+  EXPECT_EQ(outcome.err.find("line 1"), std::string::npos) << outcome.err;
+  EXPECT_NE(outcome.err.find("warning: line 2: the answer was cut off after 3 tokens by"),
+            std::string::npos);
+  EXPECT_NE(outcome.err.find("warning: line 3: the answer was cut off"), std::string::npos);
+  // What failed is worse, wherever it stands.
+  EXPECT_EQ(run_on_pipes({"generate", "--batch", "-"}, "endless\nfail\nb\n").code, kExitFailed);
+  EXPECT_EQ(run_on_pipes({"generate", "--batch", "-", "--json"}, "fail\nendless\n").code,
+            kExitFailed);
+}
+
   const Outcome outcome = run_on_pipes({"generate", "--batch", "-"}, "a\n{\"query\": 1}\n");
   EXPECT_EQ(outcome.code, kExitUsage);
   EXPECT_NE(outcome.err.find("line 2, query"), std::string::npos) << outcome.err;

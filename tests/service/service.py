@@ -120,7 +120,8 @@ class Service:
     def ctl(self, *arguments, check=True, **more):
         done = subprocess.run([BIN / "cascadectl", "--endpoint", self.endpoint, *arguments],
                               capture_output=True, text=True, timeout=WAIT_S, **more)
-        if check and done.returncode != 0:
+        # 4: the answer was cut by --max-tokens, as tests want it.
+        if check and done.returncode not in (0, 4):
             raise RuntimeError(f"{arguments}: {done.stderr}\n{self.log()}")
         return done
 

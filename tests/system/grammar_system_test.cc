@@ -60,11 +60,13 @@ class GrammarSystem : public ::testing::Test {
                                           "--max-tokens",  "300"};
     arguments.insert(arguments.end(), form.begin(), form.end());
     const ProgramResult result = generate(arguments);
-    EXPECT_EQ(result.exit_code, 0) << result.err;
     std::vector<Json> all;
     std::istringstream lines(result.out);
     for (std::string line; std::getline(lines, line);) all.push_back(Json::parse(line));
     EXPECT_EQ(all.size(), 40u);
+    const bool cut = std::ranges::any_of(
+        all, [](const Json& answer) { return answer["finish_reason"] == "length"; });
+    EXPECT_EQ(result.exit_code, cut ? 4 : 0) << result.err;
     return all;
   }
 
