@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "base/suggestion.h"
 #include "config/configuration.h"
 
 namespace cascade::config {
@@ -88,8 +89,11 @@ void add_entry(Configuration& configuration, const std::string& path, const toml
     std::string swapped = name;
     std::ranges::replace(swapped, '-', '_');
     const Setting* meant = setting_of_key(swapped);
-    return problem(meant == nullptr ? "is no setting; see cascaded.toml(5)"
-                                    : "is no setting; it is written " + swapped);
+    if (meant != nullptr) return problem("is no setting; it is written " + swapped);
+    std::vector<std::string> keys;
+    for (const Setting& known : settings()) keys.push_back(key_of(known));
+    const std::string close = did_you_mean(name, keys);
+    return problem("is no setting" + (close.empty() ? "; see cascaded.toml(5)" : close));
   }
   auto texts = texts_of(*setting, node);
   if (!texts) {
@@ -101,6 +105,39 @@ void add_entry(Configuration& configuration, const std::string& path, const toml
   }
   configuration.values.insert_or_assign(std::string(setting->name),
                                         Value{*std::move(texts), where});
+}
+
+// Without spaces at its ends.
+std::string_view trimmed(std::string_view text) {
+  const size_t begin = text.find_first_not_of(" \t\r");
+  if (begin == text.npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+}
+
+// A value that TOML takes without quotes.
+bool is_bare(std::string_view value) {
+  double number = 0;
+  const char* const end = value.data() + value.size();
+  const auto [stop, error] = std::from_chars(value.data(), end, number);
+  return value == "true" || value == "false" || (error == std::errc() && stop == end);
+}
+
+// "; texts stand in quotes: weights = \"int8\"" if that is what the line lacks.
+std::string quotes_for(std::string_view text, size_t line_number) {
+  std::string_view line;
+  for (size_t number = 1; number <= line_number; ++number) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  const size_t equals = line.find('=');
+  if (equals == line.npos) return {};
+  const std::string_view key = trimmed(line.substr(0, equals));
+  const std::string_view behind = line.substr(equals + 1);
+  const std::string_view value = trimmed(behind.substr(0, behind.find('#')));
+  if (key.empty() || value.empty() || is_bare(value)) return {};
+  if (value.find_first_of("\"'[]{}=\\") != value.npos) return {};
+  return "; texts stand in quotes: " + std::string(key) + " = \"" + std::string(value) + '"';
 }
 
 void add_file(Configuration& configuration, const std::string& path) {
@@ -116,7 +153,8 @@ void add_file(Configuration& configuration, const std::string& path) {
   } catch (const toml::parse_error& error) {
     configuration.problems.push_back(
         invalid_argument(path + ':' + std::to_string(error.source().begin.line),
-                         "is no TOML: " + std::string(error.description())));
+                         "is no TOML: " + std::string(error.description()) +
+                             quotes_for(*text, error.source().begin.line)));
   }
 }
 

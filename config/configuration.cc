@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "base/suggestion.h"
+
 namespace cascade::config {
 namespace {
 
@@ -39,7 +41,10 @@ void add_environment(Configuration& configuration, const char* const* environmen
     if (variable == kConfigVariable) continue;
     const Setting* setting = setting_of(variable);
     if (setting == nullptr) {
-      configuration.warnings.push_back(variable + " in the environment is no setting of cascaded");
+      std::vector<std::string> variables;
+      for (const Setting& known : settings()) variables.push_back(variable_of(known));
+      configuration.warnings.push_back(variable + " in the environment is no setting of cascaded" +
+                                       did_you_mean(variable, variables));
       continue;
     }
     const std::string text = entry.substr(equals + 1);

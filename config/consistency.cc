@@ -53,6 +53,7 @@ class Checker {
     check_endpoints();
     check_http();
     check_tcp();
+    check_memory();
     return std::move(wrong_);
   }
 
@@ -199,6 +200,16 @@ class Checker {
     } else if (address->port != 0 && with_host(text("tcp")) == with_host(text("http"))) {
       wrong("tcp", "is the address of --http");
     }
+  }
+
+  void check_memory() {
+    if (!given("kv-memory") || place_.memory_bytes == 0) return;
+    const auto bytes = parse_size("", text("kv-memory"));
+    if (!bytes.ok() || *bytes <= place_.memory_bytes) return;
+    wrong("kv-memory", "must be at most " + std::to_string(place_.memory_bytes >> 20) +
+                           "M, all the memory that the process may have (of which the weights "
+                           "take some, too), got \"" +
+                           text("kv-memory") + '"');
   }
 
   const Values& values_;

@@ -38,7 +38,10 @@ Result<HttpListener> open_listener(const std::string& address, const std::vector
   if (!inherited.empty()) return HttpListener::adopt(inherited.front());
   auto listener = HttpListener::open(address);
   if (listener.ok()) return listener;
-  return Error{listener.error().code, "--http", listener.error().message};
+  // What cannot be bound is named; what is no address is in the message already.
+  const Error& error = listener.error();
+  const std::string what = error.code == ErrorCode::kInvalidArgument ? "" : error.field + ": ";
+  return Error{error.code, "--http", what + error.message};
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "base/endpoint.h"
 #include "base/memory_limit.h"
 #include "base/sanitized.h"
+#include "base/suggestion.h"
 #include "config/consistency.h"
 #include "persist/state_directory.h"
 
@@ -164,6 +165,23 @@ void add_options(CLI::App& app, CommandLine& line) {
                                   std::string(setting.help))
                        ->allow_extra_args(false)
                        ->group(std::string(setting.group));
+// What is wrong with a command line that has words which are no option; "" if it has none.
+std::string about_unknown_words(const CLI::App& app) {
+  std::vector<std::string> unknown = app.remaining();
+  if (unknown.empty()) return {};
+  const auto flag = std::ranges::find_if(unknown, [](const auto& w) { return w.starts_with('-'); });
+  if (flag == unknown.end()) {
+    return "\"" + unknown.front() +
+           "\" is no option: a setting is an option and its value, such as --model DIR";
+  }
+  std::vector<std::string> flags;
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& name : option->get_lnames()) flags.push_back("--" + name);
+  }
+  const std::string name = flag->substr(0, flag->find('='));
+  return name + " is no option" + did_you_mean(name, flags);
+}
+
     if (setting.kind != config::Kind::kList) option->expected(1);
     option->default_str(
         std::string(setting.computed.empty() ? setting.fallback : setting.computed));
@@ -202,7 +220,15 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    parsed.exit_code = app.exit(error) == 0 ? 0 : kExitUsage;
+    const bool words = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+    const std::string unknown = words ? about_unknown_words(app) : std::string();
+    parsed.exit_code = kExitUsage;
+    if (unknown.empty()) {
+      if (app.exit(error) == 0) parsed.exit_code = 0;
+    } else {
+      std::cerr << "cascaded: " << sanitized(unknown) << "\nRun with --help for more information."
+                << std::endl;
+    }
     return parsed;
   }
   parsed.config_file = line.file;
@@ -213,7 +239,8 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
     // A socket that the process inherits is in the place of the address.
     const char* inherited = std::getenv("LISTEN_FDS");
     const config::Place place = {default_run_dir(),
-                                 inherited != nullptr && std::atoi(inherited) > 0};
+                                 inherited != nullptr && std::atoi(inherited) > 0,
+                                 memory_limit().bytes};
     std::ranges::move(config::find_contradictions(values, place), std::back_inserter(problems));
   }
   if (problems.empty()) {

@@ -7,6 +7,7 @@
 #include "kernels/kv_format.h"
 #include "model/gguf/model.h"
 #include "model/grammar/vocabulary.h"
+#include "model/incomplete_file.h"
 #include "model/model_files.h"
 #include "model/safetensors.h"
 #include "model/transformer.h"
@@ -27,6 +28,7 @@ Result<Json> read_json(const fs::path& path, size_t bytes_max, bool required) {
     if (!required && text.error().code == ErrorCode::kNotFound) return Json();
     return std::move(text).error();
   }
+  RETURN_IF_ERROR(check_is_downloaded(path.string(), *text));
   ASSIGN_OR_RETURN(Json json, parse_json(*text, path.filename().string()));
   if (!json.is_object()) return invalid_argument(path.filename().string(), "is not a JSON object");
   return json;
@@ -110,6 +112,12 @@ Result<ModelFiles> read_folder(const fs::path& dir) {
 Status check_is_folder(const fs::path& path) {
   std::error_code unreadable;
   if (fs::is_directory(path, unreadable)) return {};
+  if (path.extension() == ".safetensors") {
+    return invalid_argument(path.string(), "is one file of a model: give the folder that it is in");
+  }
+  if (auto file = MappedFile::open(path); file.ok()) {
+    RETURN_IF_ERROR(check_is_downloaded(path.string(), file->bytes()));
+  }
   return not_found(path.string(), "is neither a model folder nor a GGUF file");
 }
 

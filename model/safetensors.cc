@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/checked.h"
+#include "model/incomplete_file.h"
 #include "model/json_fields.h"
 #include "model/unique_json.h"
 
@@ -45,7 +46,8 @@ Error bad_header(std::string message) {
 // The JSON text, its length checked against the file and the limit before anything is allocated.
 Result<std::string_view> header_text(std::span<const uint8_t> file) {
   if (file.size() < kLengthBytes) {
-    return bad_header("is truncated: the file has " + std::to_string(file.size()) + " bytes");
+    return bad_header("is truncated: the file has " + std::to_string(file.size()) + " bytes; " +
+                      std::string(kCutOffFile));
   }
   uint64_t length = 0;
   std::memcpy(&length, file.data(), sizeof length);  // little-endian, as every CPU here
@@ -56,7 +58,8 @@ Result<std::string_view> header_text(std::span<const uint8_t> file) {
   const size_t left = file.size() - kLengthBytes;
   if (length > left) {
     return bad_header("is truncated: it claims " + std::to_string(length) +
-                      " bytes, the file has " + std::to_string(left));
+                      " bytes, the file has " + std::to_string(left) + "; " +
+                      std::string(kCutOffFile));
   }
   const auto* text = reinterpret_cast<const char*>(file.data()) + kLengthBytes;
   return std::string_view(text, static_cast<size_t>(length));
@@ -164,7 +167,7 @@ Status check_layout(std::vector<TensorEntry>& entries, uint64_t data_bytes) {
     if (entry.end > data_bytes) {
       return data_corrupt(entry.name, "ends at " + std::to_string(entry.end) +
                                           ", beyond the file's " + std::to_string(data_bytes) +
-                                          " bytes of data");
+                                          " bytes of data; " + std::string(kCutOffFile));
     }
     if (entry.begin != covered) {
       const char* what = entry.begin < covered ? "overlaps another tensor" : "follows a gap";

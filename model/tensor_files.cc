@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "model/incomplete_file.h"
 #include "model/json_fields.h"
 #include "model/safetensors.h"
 #include "model/unique_json.h"
@@ -69,6 +70,7 @@ Result<WeightMap> read_index(const std::filesystem::path& path) {
 
 Result<Shard> open_shard(const std::filesystem::path& model_dir, const std::string& file_name) {
   ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(model_dir / file_name));
+  RETURN_IF_ERROR(check_is_downloaded((model_dir / file_name).string(), file.bytes()));
   Result<std::vector<TensorEntry>> entries = parse_safetensors_header(file.bytes());
   if (!entries.ok()) {
     Error error = std::move(entries).error();

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/json.h"
+#include "base/suggestion.h"
 #include "base/utf8.h"
 #include "wire/frames.h"
 #include "wire/request_fields.h"
@@ -28,20 +29,66 @@ class FieldNames {
   bool has(const std::string& name) const {
     return std::ranges::find(names_, name) != names_.end();
   }
+  const std::vector<std::string>& all() const { return names_; }
 
  private:
   std::vector<std::string> names_;
 };
 
+constexpr char kForm[] =
+    R"(; a line is a question as text, or {"query": "a question"} with further fields)";
+
 template <class M>
-Status check_keys(const Json& object, const std::string& before) {
+FieldNames names_of() {
   FieldNames names;
   const M message;
   fields(names, message);
-  for (const auto& [key, value] : object.items()) {
-    if (!names.has(key)) return invalid_argument(before + key, "is no field of a request");
+  return names;
+}
+
+// What to write in the place of a key that a request does not have.
+std::string instead_of(const std::string& key) {
+  const std::vector<std::string> of_sampling = names_of<wire::SamplingParams>().all();
+  const auto in_sampling = [](const std::string& name) {
+    return "\"sampling\": {\"" + name + "\": …}";
+  };
+  if (std::ranges::find(of_sampling, key) != of_sampling.end()) {
+    return "is a field of sampling: " + in_sampling(key);
+  }
+  if (key == "system") {
+    return "is no field of a request; the option --system holds for all lines, and messages have "
+           "one of their own: \"messages\": [{\"role\": \"system\", \"content\": …}, …]";
+  }
+  std::vector<std::string> names = names_of<wire::GenerateRequest>().all();
+  names.emplace_back("query");
+  const std::string none = "is no field of a request";
+  if (const std::string meant = did_you_mean(key, names); !meant.empty()) return none + meant;
+  const auto meant = closest_word(key, of_sampling);
+  return none + (meant ? "; did you mean " + in_sampling(*meant) + "?" : kForm);
+}
+
+Status check_keys(const Json& given) {
+  const FieldNames names = names_of<wire::GenerateRequest>();
+  for (const auto& [key, value] : given.items()) {
+    if (!names.has(key)) return invalid_argument(key, instead_of(key));
+  }
+  const auto sampling = given.find("sampling");
+  if (sampling == given.end() || !sampling->is_object()) return {};
+  const FieldNames of_sampling = names_of<wire::SamplingParams>();
+  for (const auto& [key, value] : sampling->items()) {
+    if (of_sampling.has(key)) continue;
+    return invalid_argument("sampling." + key,
+                            "is no field of a request" + did_you_mean(key, of_sampling.all()));
   }
   return {};
+}
+
+// A file that is one array of requests, or the beginning of one.
+bool is_array(std::string_view line) {
+  if (line.find_last_not_of(" \t") == line.find('[')) return line.find('[') != line.npos;
+  if (line.find_first_not_of(" \t") != line.find('[')) return false;
+  const auto given = parse_json(line, "");
+  return given.ok() && given->is_array() && !given->empty() && given->front().is_object();
 }
 
 // `given` laid over `base`, by the way of their MessagePack.
@@ -61,15 +108,19 @@ Result<wire::GenerateRequest> from_json(Json given, const GenerateOptions& optio
                                         const std::vector<ResolvedContext>& contexts) {
   wire::GenerateRequest base = options.params;
   if (given.contains("query")) {
-    ASSIGN_OR_RETURN(const std::string query, required_string(given, "query"));
+    if (!given["query"].is_string()) {
+      return invalid_argument(
+          "query", std::string("must be a text, is ") + given["query"].type_name() + kForm);
+    }
+    const auto query = given["query"].get<std::string>();
     given.erase("query");
     ASSIGN_OR_RETURN(base, compose_request(options, contexts, query));
   }
-  RETURN_IF_ERROR(check_keys<wire::GenerateRequest>(given, ""));
-  if (const auto sampling = given.find("sampling");
-      sampling != given.end() && sampling->is_object()) {
-    RETURN_IF_ERROR(check_keys<wire::SamplingParams>(*sampling, "sampling."));
-  }
+  RETURN_IF_ERROR(check_keys(given));
+  const bool composed = !base.chunks.empty() || base.prompt.has_value();
+  const bool own =
+      given.contains("prompt") || given.contains("messages") || given.contains("chunks");
+  if (!composed && !own) return invalid_argument("query", std::string("is missing") + kForm);
   return overlay(base, given);
 }
 
@@ -79,11 +130,17 @@ Result<wire::GenerateRequest> request_of(const BatchLine& line, const GenerateOp
   if (valid != line.text.size()) {
     return invalid_argument("", "is not UTF-8 at byte " + std::to_string(valid));
   }
+  if (is_array(line.text)) {
+    return invalid_argument("", std::string("begins an array") + kForm);
+  }
   if (line.text.front() != '{') {
     return compose_request(options, contexts, std::string(line.text));
   }
-  ASSIGN_OR_RETURN(Json given, parse_json(line.text, ""));
-  return from_json(std::move(given), options, contexts);
+  auto given = parse_json(line.text, "");
+  if (!given.ok()) {
+    return invalid_argument(given.error().field, given.error().message + kForm);
+  }
+  return from_json(*std::move(given), options, contexts);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/utf8.h"
+#include "clients/ctl/number_options.h"
 #include "wire/request_rules.h"
 
 namespace cascade::ctl {
@@ -48,6 +49,7 @@ void add_put(CLI::App& command, ChunkPutOptions& options) {
   CLI::Option* ids =
       command.add_option("--token-ids", put.token_ids, "The text of these ids: 12,7,90")
           ->delimiter(',')
+          ->check(whole_number(INT32_MAX))
           ->allow_extra_args(false);
   argument->excludes(file)->excludes(ids);
   file->excludes(ids);
@@ -64,7 +66,8 @@ void add_put(CLI::App& command, ChunkPutOptions& options) {
       "Keep its KV pages from eviction, and it from expiry and deletion");
   add_duration(command, "--ttl", put.ttl_ms, "Delete it after this time");
   CLI::Option* priority =
-      command.add_option("--priority", put.priority, "0 (evicted first) to 100");
+      command.add_option("--priority", put.priority, "0 (evicted first) to 100")
+          ->check(whole_number(wire::kChunkPriorityMax));
   add_duration(command, "--priority-for", put.priority_ms, "The priority holds for this time")
       ->needs(priority);
 }
@@ -99,7 +102,9 @@ std::vector<CLI::App*> add_updates(CLI::App& chunk, Options& options) {
   add_duration(ttl, "TIME", update.ttl_ms, "From now: 90s, 10m, 2h, 7d; never", Never::kWord)
       ->required();
   CLI::App& priority = add("priority", "Set which pages are evicted first", Count::kOne);
-  priority.add_option("PRIORITY", update.priority, "0 (evicted first) to 100")->required();
+  priority.add_option("PRIORITY", update.priority, "0 (evicted first) to 100")
+      ->check(whole_number(wire::kChunkPriorityMax))
+      ->required();
   add_duration(priority, "--for", update.priority_ms, "Only for this time, then the default");
   return commands;
 }
@@ -213,14 +218,18 @@ void add_retention_options(CLI::App& command, wire::GenerateRequest& params) {
       "--pin", [&params] { params.output_pinned = true; },
       "Keep the output's KV pages from eviction");
   add_duration(command, "--ttl", params.output_ttl_ms, "Delete the output after this time");
-  CLI::Option* priority = command.add_option("--priority", params.output_priority,
-                                             "Of the output: 0 (evicted first) to 100");
+  CLI::Option* priority = command
+                              .add_option("--priority", params.output_priority,
+                                          "Of the output: 0 (evicted first) to 100")
+                              ->check(whole_number(wire::kChunkPriorityMax));
   add_duration(command, "--priority-for", params.output_priority_ms,
                "The output's priority holds for this time")
       ->needs(priority);
   CLI::Option* prompt =
-      command.add_option("--prompt-priority", params.prompt_priority,
-                         "Of the prompt's KV pages: 0 to 100; with --prompt-priority-for");
+      command
+          .add_option("--prompt-priority", params.prompt_priority,
+                      "Of the prompt's KV pages: 0 to 100; with --prompt-priority-for")
+          ->check(whole_number(wire::kChunkPriorityMax));
   add_duration(command, "--prompt-priority-for", params.prompt_priority_ms, "For this time")
       ->needs(prompt);
 }

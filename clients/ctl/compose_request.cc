@@ -35,6 +35,9 @@ Result<std::vector<wire::ChunkRef>> compose(const GenerateOptions& options,
 Result<wire::GenerateRequest> compose_request(const GenerateOptions& options,
                                               const std::vector<ResolvedContext>& contexts,
                                               const std::optional<std::string>& query) {
+  if (query.has_value() && query->empty()) {
+    return invalid_argument("query", "is empty: write a question");
+  }
   wire::GenerateRequest request = options.params;
   if (options.raw) {
     if (!contexts.empty() || !options.system.empty()) {

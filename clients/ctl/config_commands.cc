@@ -36,11 +36,30 @@ std::string file_of(const ConfigOptions& options) {
   return ::geteuid() != 0 && std::filesystem::exists(user, ignored) ? user : kSystemFile;
 }
 
+// Nobody names a file, and there is none where it would be looked for.
+bool has_no_file(const ConfigOptions& options) {
+  std::error_code failed;
+  const bool named = !options.file.empty() || !config::file_from_environment().empty();
+  return !named && !std::filesystem::exists(file_of(options), failed) && !failed;
+}
+
+config::Configuration of_environment() {
+  config::Configuration configuration;
+  config::add_environment(configuration, environ);
+  return configuration;
+}
+
 config::Configuration read(const ConfigOptions& options) {
   config::Configuration configuration;
   config::add_files(configuration, file_of(options));
   config::add_environment(configuration, environ);
   return configuration;
+}
+
+// The service's control group may allow less.
+int64_t memory_of_machine() {
+  return static_cast<int64_t>(::sysconf(_SC_PHYS_PAGES)) *
+         static_cast<int64_t>(::sysconf(_SC_PAGESIZE));
 }
 
 // With what is wrong between settings, as a daemon that is told nothing else finds it.
@@ -49,7 +68,8 @@ config::Configuration read_together(const ConfigOptions& options) {
   if (!configuration.problems.empty()) return configuration;
   // The service manager may hold the sockets: cascaded.socket.
   configuration.problems = config::find_contradictions(
-      configuration.values, {.run_dir = kSystemRunDir, .inherits_sockets = true});
+      configuration.values,
+      {.run_dir = kSystemRunDir, .inherits_sockets = true, .memory_bytes = memory_of_machine()});
   return configuration;
 }
 
@@ -80,7 +100,7 @@ std::vector<std::string> fallback_of(const config::Setting& setting) {
 
 int run_config_check(Screen& screen, const ConfigOptions& options) {
   const config::Configuration configuration = read_together(options);
-  if (!print_problems(screen, configuration)) return kExitFailed;
+  if (!print_problems(screen, configuration)) return kExitUsage;
   if (screen.json) {
     OrderedJson object;
     object["files"] = configuration.files;
@@ -102,8 +122,12 @@ void find_setting_problems(std::vector<std::string>& files, std::vector<std::str
 }
 
 int run_config_show(Screen& screen, const ConfigOptions& options) {
-  const config::Configuration configuration = read(options);
-  if (!print_problems(screen, configuration)) return kExitFailed;
+  const bool no_file = has_no_file(options);
+  const config::Configuration configuration = no_file ? of_environment() : read(options);
+  if (!print_problems(screen, configuration)) return kExitUsage;
+  if (no_file && !screen.json) {
+    screen.out << "# There is no " << kSystemFile << ": these are the defaults.\n";
+  }
   OrderedJson object = OrderedJson::object();
   for (const config::Setting& setting : config::settings()) {
     const auto given = configuration.values.find(setting.name);

@@ -16,14 +16,15 @@ struct ConfigOptions {
 };
 
 // Prints what is wrong with the file and those of FILE.d, each with its file, line and key. Returns
-// the exit code: kExitFailed if anything is. What depends on several settings, `cascaded --check`
-// looks at.
+// the exit code: kExitUsage if anything is, as of `cascaded --check`, which finds the same.
 int run_config_check(Screen& screen, const ConfigOptions& options);
 
 // The files that hold, if the service has any, and what is wrong with them, each in a line.
 void find_setting_problems(std::vector<std::string>& files, std::vector<std::string>& problems);
 
-// Prints what holds: file, FILE.d and environment over the defaults, and where each was set.
+// Prints what holds: file, FILE.d and environment over the defaults, and where each was set. Where
+// nobody names a file and the service has none: the environment over the defaults. Returns the exit
+// code, as run_config_check() does.
 int run_config_show(Screen& screen, const ConfigOptions& options);
 
 // Prints the configuration file with every setting, its values, its default and the reason for it.

@@ -9,6 +9,7 @@
 
 #include "clients/ctl/facts.h"
 #include "clients/ctl/json_fields.h"
+#include "clients/ctl/model_place.h"
 #include "clients/ctl/run.h"
 #include "clients/ctl/table.h"
 #include "clients/ctl/terminal_text.h"
@@ -54,6 +55,13 @@ class Elapsed {
   bool ended_ = false;
   std::thread thread_;
 };
+
+// Of what was given as a name, or as a file. Errors: of the daemon; as model_name_of().
+Result<std::string> find_name(client::Client& client, const std::string& given) {
+  if (!is_model_file(given)) return given;
+  ASSIGN_OR_RETURN(const wire::ModelListReply models, client.list_models());
+  return model_name_of(given, models);
+}
 
 void print_model(Screen& screen, const wire::ModelInfo& model, const std::string& text) {
   if (screen.json) {
@@ -122,10 +130,12 @@ int run_model_list(client::Client& client, Screen& screen) {
 
 int run_model_load(client::Client& client, Screen& screen, const ModelOptions& options) {
   const auto begun = std::chrono::steady_clock::now();
+  const auto name = find_name(client, options.name);
+  if (!name.ok()) return failed(screen, name.error());
   auto model = [&] {
-    if (options.estimate) return client.estimate_model(options.name);
-    const Elapsed elapsed(screen, "loading " + options.name);
-    return client.load_model(options.name);
+    if (options.estimate) return client.estimate_model(*name);
+    const Elapsed elapsed(screen, "loading " + *name);
+    return client.load_model(*name);
   }();
   if (!model.ok()) return failed(screen, model.error());
   const int64_t us = std::chrono::duration_cast<std::chrono::microseconds>(
@@ -139,9 +149,11 @@ int run_model_load(client::Client& client, Screen& screen, const ModelOptions& o
 }
 
 int run_model_unload(client::Client& client, Screen& screen, const ModelOptions& options) {
+  const auto name = find_name(client, options.name);
+  if (!name.ok()) return failed(screen, name.error());
   auto model = [&] {
-    const Elapsed elapsed(screen, "unloading " + options.name);
-    return client.unload_model(options.name);
+    const Elapsed elapsed(screen, "unloading " + *name);
+    return client.unload_model(*name);
   }();
   if (!model.ok()) return failed(screen, model.error());
   print_model(screen, *model, model->name + " is unloaded; its chunks are on disk\n");

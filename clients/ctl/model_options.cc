@@ -1,6 +1,8 @@
 // Models by name.
 #include "clients/ctl/model_options.h"
 
+#include "clients/ctl/chunk_options.h"
+#include "clients/ctl/model_place.h"
 #include "wire/request_rules.h"
 
 namespace cascade::ctl {
@@ -13,6 +15,20 @@ CLI::Validator model_name() {
   return CLI::Validator(check, "");
 }
 
+namespace {
+
+// A name, or a file or folder of the daemon's models.
+CLI::Validator model_place() {
+  const auto check = [](const std::string& given) {
+    if (is_model_file(given)) return std::string();
+    const Status good = wire::check_model_name("", given);
+    return good.ok() ? std::string() : good.error().message;
+  };
+  return CLI::Validator(check, "");
+}
+
+}  // namespace
+
 ModelCommands add_model_commands(CLI::App& model, ModelOptions& options) {
   ModelCommands commands;
   model.require_subcommand(1);
@@ -21,7 +37,10 @@ ModelCommands add_model_commands(CLI::App& model, ModelOptions& options) {
   commands.load->add_flag("--estimate", options.estimate, "Only say how much memory it would take");
   commands.unload = model.add_subcommand("unload", "Unload a model; its chunks stay on disk");
   for (CLI::App* command : {commands.load, commands.unload}) {
-    command->add_option("NAME", options.name, "The model's name")->check(model_name())->required();
+    command->add_option("NAME", options.name, "The model's name, or its file or folder")
+        ->check(text())
+        ->check(model_place())
+        ->required();
   }
   for (CLI::App* command : model.get_subcommands({})) command->fallthrough();
   return commands;

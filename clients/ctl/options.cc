@@ -11,9 +11,11 @@
 #include "clients/cpp/endpoint.h"
 #include "clients/ctl/chat_options.h"
 #include "clients/ctl/chunk_options.h"
+#include "clients/ctl/command_line_error.h"
 #include "clients/ctl/grammar_options.h"
 #include "clients/ctl/help_formatter.h"
 #include "clients/ctl/model_options.h"
+#include "clients/ctl/number_options.h"
 #include "clients/ctl/offline_options.h"
 #include "clients/ctl/run.h"
 #include "clients/ctl/screen.h"
@@ -46,18 +48,6 @@ struct Parsed {
   OfflineCommands offline;
 };
 
-// CLI11 takes -1 for the largest number, and cuts larger ones.
-CLI::Validator seed() {
-  const auto check = [](const std::string& value) {
-    uint64_t number = 0;
-    const char* const end = value.data() + value.size();
-    const auto [stop, problem] = std::from_chars(value.data(), end, number);
-    if (problem == std::errc() && stop == end) return std::string();
-    return "must be a whole number from 0 to " + std::to_string(UINT64_MAX) + ", got " + value;
-  };
-  return CLI::Validator(check, "");
-}
-
 // "42=-1.5": the id of a token and what is added to its logit.
 std::optional<wire::LogitBias> logit_bias_from(std::string_view text) {
   const size_t equals = text.find('=');
@@ -81,12 +71,14 @@ CLI::Validator logit_bias() {
 }
 
 void add_penalties(CLI::App& command, wire::SamplingParams& sampling) {
-  command.add_option("--repetition-penalty", sampling.repetition_penalty,
-                     "Of tokens in prompt and answer; 1: none");
-  command.add_option("--presence-penalty", sampling.presence_penalty,
-                     "Of tokens in the answer (-2 to 2)");
-  command.add_option("--frequency-penalty", sampling.frequency_penalty,
-                     "Of tokens in the answer, for each time (-2 to 2)");
+  const auto add = [&](const char* name, std::optional<double>& value, const char* help) {
+    command.add_option(name, value, help)->check(decimal_number());
+  };
+  add("--repetition-penalty", sampling.repetition_penalty,
+      "Of tokens in prompt and answer; 1: none");
+  add("--presence-penalty", sampling.presence_penalty, "Of tokens in the answer (-2 to 2)");
+  add("--frequency-penalty", sampling.frequency_penalty,
+      "Of tokens in the answer, for each time (-2 to 2)");
   const auto set_biases = [&sampling](const std::vector<std::string>& values) {
     for (const std::string& value : values) sampling.logit_bias.push_back(*logit_bias_from(value));
   };
@@ -100,14 +92,21 @@ void add_penalties(CLI::App& command, wire::SamplingParams& sampling) {
 
 void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
   wire::SamplingParams& sampling = params.sampling;
-  command.add_option("--max-tokens", params.max_tokens,
-                     "At most so many tokens (0: as many as the daemon allows)");
-  command.add_option("--temperature", sampling.temperature, "0: always the likeliest token");
-  command.add_option("--top-p", sampling.top_p, "Sample from the likeliest tokens of this mass");
-  command.add_option("--top-k", sampling.top_k, "Sample from so many tokens (0: all)");
-  command.add_option("--min-p", sampling.min_p, "Least likelihood, relative to the likeliest");
+  command
+      .add_option("--max-tokens", params.max_tokens,
+                  "At most so many tokens (0: as many as the daemon allows)")
+      ->check(whole_number(INT32_MAX));
+  const auto add = [&](const char* name, std::optional<double>& value, const char* help) {
+    command.add_option(name, value, help)->check(decimal_number());
+  };
+  add("--temperature", sampling.temperature, "0: always the likeliest token");
+  add("--top-p", sampling.top_p, "Sample from the likeliest tokens of this mass");
+  command.add_option("--top-k", sampling.top_k, "Sample from so many tokens (0: all)")
+      ->check(whole_number(wire::kTopKMax));
+  add("--min-p", sampling.min_p, "Least likelihood, relative to the likeliest");
   add_penalties(command, sampling);
-  command.add_option("--seed", sampling.seed, "The same seed gives the same text")->check(seed());
+  command.add_option("--seed", sampling.seed, "The same seed gives the same text")
+      ->check(seed_number());
   command.add_option("--stop", params.stop, "End before this text (repeatable)")
       ->check(text())
       ->allow_extra_args(false);
@@ -127,7 +126,8 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
       ->check(CLI::IsMember({"reprefill", "keep", "drop"}));
   command.add_flag("!--no-reuse", params.reuse,
                    "Compute the whole prompt, whatever is known of it");
-  command.add_option("--timeout-ms", params.timeout_ms, "Give up after so long (0: never)");
+  command.add_option("--timeout-ms", params.timeout_ms, "Give up after so long (0: never)")
+      ->check(whole_number(INT64_MAX));
 }
 
 void add_generate(CLI::App& command, Parsed& parsed) {
@@ -156,8 +156,10 @@ void add_generate(CLI::App& command, Parsed& parsed) {
                    "The prompt as it is, without the chat template; special tokens in it are not "
                    "recognised");
   command.add_flag("--logprobs", generate.params.logprobs, "Log-probabilities of the tokens");
-  command.add_option("--top-logprobs", generate.params.top_logprobs,
-                     "With --logprobs: those of so many of the likeliest tokens (0 to 20); --json");
+  command
+      .add_option("--top-logprobs", generate.params.top_logprobs,
+                  "With --logprobs: those of so many of the likeliest tokens (0 to 20); --json")
+      ->check(whole_number(wire::kTopLogprobsMax));
   CLI::Option* session = add_session_option(command, generate.params.session);
   session->excludes("--raw");
   command
@@ -320,43 +322,6 @@ Options::Command chosen(const Parsed& parsed) {
   return chosen_of(parsed.chunk).value_or(Command::kStatus);
 }
 
-// "status, generate, chat, chunk": the commands of the innermost command that was given.
-std::string commands_of(const CLI::App& app) {
-  const CLI::App* innermost = &app;
-  while (!innermost->get_subcommands().empty()) innermost = innermost->get_subcommands().front();
-  std::string names;
-  for (const CLI::App* command : innermost->get_subcommands({})) {
-    names += (names.empty() ? "" : ", ") + command->get_name();
-  }
-  return names;
-}
-
-// "A command is missing; it must be one of: …"; empty where that is not what is wrong.
-std::string missing_command(const CLI::App& app, const CLI::ParseError& error) {
-  const std::string commands = commands_of(app);
-  const bool no_command = dynamic_cast<const CLI::RequiredError*>(&error) != nullptr;
-  if (!no_command || commands.empty()) return {};
-  const std::vector<std::string> unknown = app.remaining(/*recurse=*/true);
-  return (unknown.empty() ? "A command is missing"
-                          : "\"" + one_line(unknown.front()) + "\" is no command here") +
-         "; it must be one of: " + commands;
-}
-
-// Says what is wrong with the command line, or what was asked for; returns the exit code. `json`:
-// where mistakes go as JSON; nullptr: to be said as text.
-int explain(const CLI::App& app, const CLI::ParseError& error, std::ostream* json) {
-  const std::string missing = missing_command(app, error);
-  const bool wrong = error.get_exit_code() != 0;
-  if (json != nullptr && wrong) {
-    const std::string what = missing.empty() ? one_line(error.what()) : missing;
-    *json << dump_json(json_of_error(invalid_argument("", what))) << std::endl;
-    return kExitUsage;
-  }
-  if (missing.empty()) return app.exit(error) == 0 ? kExitOk : kExitUsage;
-  std::cerr << missing << "\nRun with --help for more information." << std::endl;
-  return kExitUsage;
-}
-
 }  // namespace
 
 Status check_options(const Options& options) {
@@ -380,6 +345,11 @@ Status check_options(const Options& options) {
   if (options.command == Command::kPolicySet) return wire::check_request(options.policy);
   const bool chat = options.command == Command::kChat;
   if (!chat && options.command != Command::kGenerate) return {};
+  if (!chat && options.generate.query == "") {
+    return invalid_argument("PROMPT",
+                            "is empty: write the question, or leave it out to read it from "
+                            "standard input");
+  }
   wire::GenerateRequest request = chat ? options.chat.params : options.generate.params;
   request.chunks = {{ChunkType::kQuery, "", "any"}};
   return wire::check_request(request);
@@ -408,7 +378,7 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv, std:
   } catch (const CLI::ParseError& error) {
     const std::span arguments(argv, static_cast<size_t>(argc));
     const bool json = std::ranges::find(arguments, std::string_view("--json")) != arguments.end();
-    return explain(app, error, json ? &out : nullptr);
+    return explain_command_line(app, error, json ? &out : nullptr);
   }
   parsed.options.command = chosen(parsed);
   if (parsed.options.command == Options::Command::kCompletion) {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/utf8.h"
+#include "model/incomplete_file.h"
 
 namespace cascade {
 namespace {
@@ -25,6 +26,7 @@ std::string part_suffix(int64_t index, int64_t count) {
 
 Result<GgufFiles::Part> open_part(const fs::path& path) {
   ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
+  RETURN_IF_ERROR(check_is_downloaded(utf8_replace_malformed(path.native()), file.bytes()));
   Result<GgufHeader> header = parse_gguf_header(file.bytes());
   if (!header.ok()) return in_gguf_file(std::move(header).error(), path);
   return GgufFiles::Part{path, std::move(file), std::move(header).value()};

@@ -10,6 +10,7 @@
 
 #include "base/checked.h"
 #include "base/utf8.h"
+#include "model/incomplete_file.h"
 
 namespace cascade {
 namespace {
@@ -80,8 +81,9 @@ constexpr std::array<FileType, 33> kFileTypes = {{
 }};
 
 Error cut_off(std::string_view field, uint64_t offset) {
-  return data_corrupt(std::string(field),
-                      "the file ends within it, at byte " + std::to_string(offset));
+  return data_corrupt(std::string(field), "the file ends within it, at byte " +
+                                              std::to_string(offset) + "; " +
+                                              std::string(kCutOffFile));
 }
 
 // "key" for errors, however long or malformed it is.
@@ -168,7 +170,8 @@ class HeaderReader {
     }
     if (number > cursor_.left() / entry_bytes) {
       return data_corrupt("header", "announces " + std::to_string(number) + " " + what +
-                                        ", more than the file can hold");
+                                        ", more than the file can hold; " +
+                                        std::string(kCutOffFile));
     }
     return number;
   }
@@ -242,7 +245,8 @@ class HeaderReader {
     const uint64_t element_bytes = is_text ? sizeof(uint64_t) : value_bytes(array.type);
     if (array.count > cursor_.left() / element_bytes) {
       return data_corrupt(field, "announces " + std::to_string(array.count) +
-                                     " elements, more than the file can hold");
+                                     " elements, more than the file can hold; " +
+                                     std::string(kCutOffFile));
     }
     if (!is_text) {
       ASSIGN_OR_RETURN(array.bytes, cursor_.bytes(field, array.count * element_bytes));
@@ -342,9 +346,9 @@ class HeaderReader {
     std::vector<GgufTensor*> by_place;
     for (GgufTensor& tensor : header_.tensors) {
       if (tensor.end > data_bytes) {
-        return data_corrupt(tensor.name, "ends at byte " + std::to_string(tensor.end) +
-                                             " of the data, which has " +
-                                             std::to_string(data_bytes));
+        return data_corrupt(
+            tensor.name, "ends at byte " + std::to_string(tensor.end) + " of the data, which has " +
+                             std::to_string(data_bytes) + "; " + std::string(kCutOffFile));
       }
       tensor.begin += data_begin;
       tensor.end += data_begin;

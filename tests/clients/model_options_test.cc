@@ -1,5 +1,6 @@
 // cascadectl model …, and --model-name.
 #include "clients/ctl/model_commands.h"
+#include "clients/ctl/model_place.h"
 #include "clients/ctl/options.h"
 
 #include <gmock/gmock.h>
@@ -33,8 +34,43 @@ TEST(ModelOptions, name_a_command_and_a_model) {
 
 TEST(ModelOptions, refuse_what_is_no_models_name) {
   EXPECT_EQ(std::get<int>(parse({"model", "load"})), 2);
-  EXPECT_EQ(std::get<int>(parse({"model", "load", "../x"})), 2);
+  EXPECT_EQ(std::get<int>(parse({"model", "load", "-x"})), 2);
+  EXPECT_EQ(std::get<int>(parse({"model", "load", "a b"})), 2);
+  EXPECT_EQ(std::get<int>(parse({"model", "load", "a/\xFF"})), 2);
   EXPECT_EQ(std::get<int>(parse({"--model-name", "a/b", "status"})), 2);
+}
+
+TEST(ModelPlace, of_a_file_is_the_name_of_its_model) {
+  wire::ModelListReply models;
+  const auto add = [&](const char* name, const char* path) {
+    wire::ModelInfo model;
+    model.name = name;
+    model.path = path;
+    models.models.push_back(model);
+  };
+  add("demo", "/opt/demo");
+  add("tiny-Q8_0", "/srv/models/tiny-Q8_0.gguf");
+  add("big", "/srv/models/big-00001-of-00003.gguf");
+  add("folder", "/srv/models/folder");
+  models.models_dir = "/srv/models";
+  const auto name_of = [&](const std::string& given) {
+    const auto name = model_name_of(given, models);
+    return name.ok() ? *name : name.error().to_string();
+  };
+  EXPECT_EQ(name_of("tiny-Q8_0.gguf"), "tiny-Q8_0");
+  EXPECT_EQ(name_of("/srv/models/tiny-Q8_0.gguf"), "tiny-Q8_0");
+  EXPECT_EQ(name_of("/srv/../srv/models/./tiny-Q8_0.gguf"), "tiny-Q8_0");
+  EXPECT_EQ(name_of("big-00001-of-00003.gguf"), "big");
+  EXPECT_EQ(name_of("/srv/models/folder/"), "folder");
+  EXPECT_EQ(name_of("/opt/demo"), "demo");
+  // The same file name elsewhere is another model.
+  EXPECT_THAT(name_of("/home/me/tiny-Q8_0.gguf"),
+              HasSubstr("is none of the daemon's models, which are: demo, tiny-Q8_0, big, folder; "
+                        "the daemon loads what is in /srv/models"));
+  EXPECT_THAT(name_of("other.gguf"), HasSubstr("put it, or a link to it, there"));
+  EXPECT_TRUE(is_model_file("x.gguf"));
+  EXPECT_TRUE(is_model_file("./x"));
+  EXPECT_FALSE(is_model_file("Qwen3-0.6B"));
 }
 
 TEST(ModelOptions, say_which_model_any_command_asks) {

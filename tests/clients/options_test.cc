@@ -246,6 +246,71 @@ TEST(Options, name_the_command_that_is_none) {
   EXPECT_THAT(refusal({}), HasSubstr("A command is missing; it must be one of: status"));
 }
 
+TEST(Options, offer_the_option_that_was_meant) {
+  using ::testing::HasSubstr;
+  EXPECT_THAT(refusal({"generate", "--max-token", "5", "hi"}),
+              HasSubstr("--max-token is no option of cascadectl generate; did you mean "
+                        "--max-tokens?"));
+  EXPECT_THAT(refusal({"generate", "--max_tokens=5", "hi"}),
+              HasSubstr("did you mean --max-tokens?"));
+  EXPECT_THAT(refusal({"chat", "--temperatur", "0"}), HasSubstr("did you mean --temperature?"));
+  EXPECT_THAT(refusal({"chunk", "list", "--jsn"}),
+              HasSubstr("--jsn is no option of cascadectl chunk list; did you mean --json?"));
+  EXPECT_THAT(refusal({"--endpont", "ipc:///x", "status"}), HasSubstr("did you mean --endpoint?"));
+  EXPECT_THAT(refusal({"--jsn"}), HasSubstr("did you mean --json?"));
+  // Before the command that it belongs to.
+  EXPECT_THAT(refusal({"--temperature", "0", "generate", "hi"}),
+              HasSubstr("--temperature stands behind cascadectl generate, not before it"));
+  EXPECT_THAT(refusal({"status", "--temperature", "0"}),
+              HasSubstr("--temperature is no option of cascadectl status; it is one of cascadectl "
+                        "generate, and stands behind that"));
+  const std::string none = refusal({"status", "--bogus"});
+  EXPECT_THAT(none, HasSubstr("--bogus is no option of cascadectl status\n"));
+  EXPECT_THAT(
+      refusal({"genrate", "hi"}),
+      HasSubstr("\"genrate\" is no command here; did you mean generate? It must be one of"));
+  EXPECT_THAT(refusal({"generate", "What", "is", "this?"}),
+              HasSubstr("\"is\" is more than cascadectl generate takes; a text of several words "
+                        "stands in quotes"));
+  ::testing::internal::CaptureStdout();
+  EXPECT_EQ(exit_code({"generate", "--max-token", "5", "hi", "--json"}), kExitUsage);
+  EXPECT_THAT(::testing::internal::GetCapturedStdout(), HasSubstr("did you mean --max-tokens?"));
+}
+
+TEST(Options, say_what_a_number_may_be) {
+  using ::testing::HasSubstr;
+  for (const char* value : {"99999999999", "99999999999999999999", "1.5", "many", "", "5x"}) {
+    EXPECT_THAT(refusal({"generate", "--max-tokens", value, "hi"}),
+                HasSubstr("--max-tokens: must be a whole number from 0 to 2147483647, got " +
+                          (*value == 0 ? std::string("nothing") : value)));
+  }
+  EXPECT_THAT(refusal({"generate", "--top-k", "99999999999", "hi"}),
+              HasSubstr("--top-k: must be a whole number from 0 to 2097152, got 99999999999"));
+  EXPECT_THAT(refusal({"generate", "--timeout-ms", "9223372036854775808", "hi"}),
+              HasSubstr("--timeout-ms: must be a whole number from 0 to 9223372036854775807"));
+  EXPECT_THAT(refusal({"generate", "--temperature", "warm", "hi"}),
+              HasSubstr("--temperature: must be a number such as 0.7, got warm"));
+  EXPECT_THAT(refusal({"chunk", "put", "x", "--priority", "4294967296"}),
+              HasSubstr("--priority: must be a whole number from 0 to 100, got 4294967296"));
+  EXPECT_THAT(refusal({"chunk", "put", "--token-ids", "1,99999999999"}),
+              HasSubstr("--token-ids: must be a whole number from 0 to 2147483647"));
+  EXPECT_EQ(
+      options_of({"generate", "--temperature", "1e-1", "x"}).generate.params.sampling.temperature,
+      0.1);
+}
+
+TEST(Options, an_empty_prompt_is_refused_with_what_to_write) {
+  for (const auto& arguments : std::vector<std::vector<const char*>>{
+           {"generate", ""}, {"generate", "--query", ""}, {"generate", "--raw", ""}}) {
+    const Status checked = check_options(options_of(arguments));
+    ASSERT_FALSE(checked.ok());
+    EXPECT_EQ(checked.error().to_string(),
+              "invalid_argument: PROMPT: is empty: write the question, or leave it out to read it "
+              "from standard input");
+  }
+  EXPECT_TRUE(check_options(options_of({"generate"})).ok());
+}
+
 TEST(Options, help_tells_the_exit_codes) {
   ::testing::internal::CaptureStdout();
   EXPECT_EQ(exit_code({"--help"}), kExitOk);

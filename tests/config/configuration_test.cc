@@ -93,7 +93,9 @@ TEST_F(Files, are_refused_by_file_line_key_and_what_is_allowed) {
 }
 
 TEST_F(Files, are_refused_for_keys_that_are_none) {
-  EXPECT_THAT(problem_of("modle = \"m\"").message, HasSubstr("is no setting"));
+  EXPECT_EQ(problem_of("modle = \"m\"").message, "is no setting; did you mean model?");
+  EXPECT_EQ(problem_of("kv_memroy = \"4G\"").message, "is no setting; did you mean kv_memory?");
+  EXPECT_EQ(problem_of("colour = 1").message, "is no setting; see cascaded.toml(5)");
   EXPECT_THAT(problem_of("kv-memory = \"4G\"").message, HasSubstr("written kv_memory"));
   EXPECT_THAT(problem_of("[server]\nport = 1").field, HasSubstr(":1: server"));
 }
@@ -103,6 +105,24 @@ TEST_F(Files, are_refused_for_what_is_no_toml) {
   EXPECT_THAT(problem_of("model = \"unclosed\nthreads = 1\n").message, HasSubstr("is no TOML"));
   EXPECT_THAT(problem_of(std::string("model = \"a\0b\"", 13)).message, HasSubstr("is no TOML"));
   EXPECT_FALSE(problem_of(std::string((1 << 20) + 1, '#')).message.empty());
+}
+
+TEST_F(Files, say_which_texts_lack_their_quotes) {
+  for (const auto& [line, quoted] : std::vector<std::pair<const char*, const char*>>{
+           {"weights = int8", "weights = \"int8\""},
+           {"weights=int8   # fast", "weights = \"int8\""},
+           {"kv_memory = 4G", "kv_memory = \"4G\""},
+           {"model = /srv/my model", "model = \"/srv/my model\""},
+           {"http = 127.0.0.1:8178\r", "http = \"127.0.0.1:8178\""}}) {
+    const Error error = problem_of(std::string("threads = 1\n") + line + "\nmax_running = 3\n");
+    EXPECT_EQ(error.field, file + ":2") << line;
+    EXPECT_THAT(error.message, HasSubstr(std::string("; texts stand in quotes: ") + quoted))
+        << line;
+  }
+  for (const char* line : {"threads = 1\nthreads = 2", "model = \"unclosed", "model = 'a",
+                           "model =", "= 3", "tenant = [a, b]", "model"}) {
+    EXPECT_EQ(problem_of(line).message.find("in quotes"), std::string::npos) << line;
+  }
 }
 
 TEST_F(Files, have_all_their_problems_told) {
@@ -129,7 +149,9 @@ TEST(Environment, holds_over_files_and_warns_of_what_it_does_not_know) {
   EXPECT_EQ(configuration.values.at("threads").origin, "CASCADED_THREADS");
   EXPECT_THAT(configuration.values.at("tenant").texts, ElementsAre("a", "b"));
   EXPECT_EQ(text_of(configuration, "state-dir"), "") << "nothing is kept";
-  EXPECT_THAT(configuration.warnings, ElementsAre(HasSubstr("CASCADED_THREDS")));
+  EXPECT_THAT(configuration.warnings,
+              ElementsAre("CASCADED_THREDS in the environment is no setting of cascaded; did you "
+                          "mean CASCADED_THREADS?"));
 }
 
 TEST(Environment, is_refused_by_the_variable) {

@@ -83,6 +83,20 @@ TEST(Consistency, is_broken_by_a_model_that_is_missing) {
             "invalid_argument: --model: is missing: the folder of the model to serve");
 }
 
+TEST(Consistency, is_broken_by_more_memory_than_there_is) {
+  Values values = values_of({{"kv-memory", {"4G"}}});
+  const auto found = [&](int64_t memory_bytes) {
+    return find_contradictions(values, {"/run/cascaded", false, memory_bytes});
+  };
+  EXPECT_THAT(found(0), IsEmpty()) << "it is not known";
+  EXPECT_THAT(found(int64_t{4} << 30), IsEmpty());
+  const std::vector<Error> more = found((int64_t{4} << 30) - 1);
+  ASSERT_EQ(more.size(), 1u);
+  EXPECT_EQ(more[0].to_string(),
+            "invalid_argument: x.toml:7: kv_memory: must be at most 4095M, all the memory that the "
+            "process may have (of which the weights take some, too), got \"4G\"");
+}
+
 TEST(Consistency, is_broken_by_two_that_listen_at_one_place) {
   const std::string own = "ipc:///run/cascaded/tenant-a.sock";
   EXPECT_EQ(wrong({{"tenant", {"a"}}, {"endpoint", {own}}}).size(), 1u);

@@ -218,6 +218,19 @@ TEST(Options, tell_units_and_range_of_a_size) {
   }
 }
 
+TEST(Options, refuse_more_memory_than_the_process_may_have) {
+  for (const char* size : {"8000000000G", "4000000G"}) {
+    const Outcome outcome = parse({"--model", "m", "--kv-memory", size, "--check"});
+    EXPECT_EQ(outcome.parsed.exit_code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("--kv-memory: must be at most "));
+    EXPECT_THAT(outcome.err, HasSubstr(std::string("got \"") + size + '"'));
+  }
+  // The default is half of it.
+  const std::string all = std::to_string(default_kv_bytes(memory_limit()) / 1024 * 2) + "K";
+  EXPECT_EQ(accepted({"--kv-memory", all.c_str()}).kv_bytes_max,
+            default_kv_bytes(memory_limit()) / 1024 * 2048);
+}
+
 TEST(Options, tell_the_exit_codes_in_the_help) {
   EXPECT_THAT(parse({"--help"}).out, HasSubstr("Exit codes: 0 "));
 }
@@ -235,7 +248,12 @@ TEST(Options, refuse_options_without_a_value) {
 TEST(Options, refuse_unknown_and_doubled_ones_and_words) {
   const Outcome unknown = parse({"--model", "m", "--modle", "n"});
   EXPECT_EQ(unknown.parsed.exit_code, 2);
-  EXPECT_THAT(unknown.err, HasSubstr("--modle"));
+  EXPECT_THAT(unknown.err, HasSubstr("--modle is no option; did you mean --model?"));
+  for (const char* wrong : {"--max-token=4", "--max_tokens=4", "--max-tokns"}) {
+    EXPECT_THAT(parse({"--model", "m", wrong, "4"}).err,
+                HasSubstr(" is no option; did you mean --max-tokens?"));
+  }
+  EXPECT_THAT(parse({"--model", "m", "--bogus"}).err, HasSubstr("--bogus is no option\n"));
   const Outcome word = parse({"--model", "m", "serve"});
   EXPECT_EQ(word.parsed.exit_code, 2);
   EXPECT_THAT(word.err, HasSubstr("serve"));

@@ -27,7 +27,7 @@ class Config(unittest.TestCase):
         seen = ctl("config", "check", "--config", self.file)
         daemon = subprocess.run([BIN / "cascaded", "--check", "--config", self.file],
                                 capture_output=True, text=True, timeout=60)
-        self.assertEqual((seen.returncode, daemon.returncode), (1, 2))
+        self.assertEqual((seen.returncode, daemon.returncode), (2, 2))
         problems = [line.split(": ", 1)[1] for line in seen.stderr.splitlines()]
         self.assertEqual(problems, [line.split(": ", 1)[1] for line in daemon.stderr.splitlines()])
         self.assertEqual(len(problems), 3, problems)
@@ -37,7 +37,7 @@ class Config(unittest.TestCase):
         self.file.write_text('model = "m"\n\nmax_running = 0\n')
         (self.more / "a.toml").write_text('kv = "fp4"\n')
         done = ctl("config", "check", "--config", self.file)
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 2)
         self.assertIn(f"{self.file}:3: max_running: must be a whole number from 1 to 256",
                       done.stderr)
         self.assertIn(f"{self.more}/a.toml:1: kv: must be one of f32, bf16", done.stderr)
@@ -54,8 +54,35 @@ class Config(unittest.TestCase):
         self.assertEqual(ctl("config", "check", "--config", self.file).returncode, 0)
         self.assertEqual(ctl("config", "check", CASCADED_CONFIG=str(self.file)).returncode, 0)
         missing = ctl("config", "check", "--config", self.file.parent / "none.toml")
-        self.assertEqual(missing.returncode, 1)
+        self.assertEqual(missing.returncode, 2)
         self.assertIn("none.toml", missing.stderr)
+        daemon = subprocess.run([BIN / "cascaded", "--check", "--config",
+                                 self.file.parent / "none.toml"], capture_output=True, timeout=60)
+        self.assertEqual(daemon.returncode, 2)
+
+    def test_more_memory_than_the_machine_has_is_refused_by_both(self):
+        self.file.write_text('model = "/m"\nkv_memory = "4000000G"\n')
+        seen = ctl("config", "check", "--config", self.file)
+        daemon = subprocess.run([BIN / "cascaded", "--check", "--config", self.file],
+                                capture_output=True, text=True, timeout=60)
+        self.assertEqual((seen.returncode, daemon.returncode), (2, 2))
+        for printed in (seen.stderr, daemon.stderr):
+            self.assertRegex(printed, rf"{self.file}:2: kv_memory: must be at most [0-9]+M, all")
+
+    @unittest.skipIf(pathlib.Path("/etc/cascaded/cascaded.toml").exists(), "the service is here")
+    def test_show_without_a_file_prints_the_defaults(self):
+        done = ctl("config", "show", CASCADED_MAX_TOKENS="7")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("# There is no /etc/cascaded/cascaded.toml: these are the defaults.\n",
+                      done.stdout)
+        self.assertIn("max_waiting = 64  # default\n", done.stdout)
+        self.assertIn("max_tokens = 7  # CASCADED_MAX_TOKENS\n", done.stdout)
+        shown = json.loads(ctl("config", "show", "--json").stdout)
+        self.assertEqual(shown["max_waiting"], {"value": 64, "origin": "default"})
+        # One that is named must be there.
+        named = ctl("config", "show", "--config", self.file)
+        self.assertEqual(named.returncode, 2)
+        self.assertIn(str(self.file), named.stderr)
 
     def test_show_says_what_holds_and_where_it_was_set(self):
         self.file.write_text('model = "m"\nmax_running = 3\n')

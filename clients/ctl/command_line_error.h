@@ -1,0 +1,14 @@
+// What is wrong with a command line that CLI11 refuses, and what to write instead.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <iosfwd>
+
+namespace cascade::ctl {
+
+// Says what is wrong, or what was asked for (--help, --version); returns the exit code. `json`:
+// where mistakes go as JSON; nullptr: they are said as text on standard error. `app` has parsed the
+// line, which ended with `error`.
+int explain_command_line(const CLI::App& app, const CLI::ParseError& error, std::ostream* json);
+
+}  // namespace cascade::ctl

@@ -1,0 +1,47 @@
+// Paths as the daemon names them, compared with what somebody typed.
+#include "clients/ctl/model_place.h"
+
+#include <filesystem>
+#include <system_error>
+
+namespace cascade::ctl {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Absolute, without links as far as it is there, and without a slash at its end.
+fs::path resolved(const fs::path& path) {
+  std::error_code failed;
+  const fs::path canonical = fs::weakly_canonical(fs::absolute(path, failed), failed);
+  const fs::path whole = failed ? path : canonical;
+  return whole.has_filename() ? whole : whole.parent_path();
+}
+
+bool is_of(const std::string& given, const wire::ModelInfo& model) {
+  if (model.path.empty()) return fs::path(given).filename() == model.name + ".gguf";
+  if (given.find('/') == given.npos) return fs::path(model.path).filename() == given;
+  return resolved(given) == resolved(model.path);
+}
+
+}  // namespace
+
+bool is_model_file(const std::string& given) {
+  return given.find('/') != given.npos || given.ends_with(".gguf");
+}
+
+Result<std::string> model_name_of(const std::string& given, const wire::ModelListReply& models) {
+  std::string names;
+  for (const wire::ModelInfo& model : models.models) {
+    // A folder may be called so.
+    if (model.name == given || is_of(given, model)) return model.name;
+    names += (names.empty() ? "" : ", ") + model.name;
+  }
+  const std::string where =
+      models.models_dir.empty()
+          ? "the daemon has no models directory (cascaded --models-dir)"
+          : "the daemon loads what is in " + models.models_dir + ": put it, or a link to it, there";
+  return invalid_argument("NAME", "\"" + given + "\" is none of the daemon's models, which are: " +
+                                      names + "; " + where);
+}
+
+}  // namespace cascade::ctl

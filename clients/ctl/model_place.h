@@ -1,0 +1,21 @@
+// Models by the names of their files.
+#pragma once
+
+#include <string>
+
+#include "base/result.h"
+#include "wire/messages.h"
+
+namespace cascade::ctl {
+
+// Whether `given` is meant as a file or folder, and not as a model's name: it has a slash, or ends
+// with ".gguf".
+bool is_model_file(const std::string& given);
+
+// The name of the model among `models` whose file or folder this is: by its path if it has a slash
+// (symbolic links, and the working directory, are looked up), else by the name of its file.
+// Precondition: is_model_file(given). Errors: kInvalidArgument, field "NAME": it is none of them;
+// the message says where the daemon's models are.
+Result<std::string> model_name_of(const std::string& given, const wire::ModelListReply& models);
+
+}  // namespace cascade::ctl
