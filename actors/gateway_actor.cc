@@ -38,7 +38,7 @@ class Gateway {
                  .queue_messages_max = 100'000}),
         subscribers_(io_, context,
                      {.type = ZMQ_PUB, .routing_id = {}, .queue_messages_max = kEventsWaitingMax}),
-        default_model_(door.default_model),
+        start_(*door.start),
         watch_(io_, context, scheduler_),
         queue_(io_, clients_, [this](const std::string& client) { report_gone(client); }) {
     const Status connected = scheduler_.connect(kSchedulerEndpoint);
@@ -87,8 +87,10 @@ class Gateway {
   void take(const wire::Frames& frames) {
     const std::string& client = frames.front();
     const auto message = std::span(frames).subspan(1);
-    Admission admission = admit(message, default_model_);
+    const bool serves = start_.serves();
+    Admission admission = admit(message, serves ? start_.default_model() : std::string());
     if (admission.refusal) return answer(client, *std::move(admission.refusal));
+    if (!serves) return answer(client, still_loading(message, start_));
     const SendResult sent = admission.to_models ? models_.send(for_models(admission.model, frames))
                                                 : scheduler_.send(frames);
     if (sent != SendResult::kSent) answer(client, scheduler_not_ready(message));
@@ -140,6 +142,7 @@ class Gateway {
   }
 
   void report_gone(const std::string& client) {
+    if (!start_.serves()) return;  // nobody has heard of it
     wire::Frames frames = wire::encode({{}, wire::ClientGone{}});
     frames.insert(frames.begin(), client);
     scheduler_.send(frames);
@@ -151,7 +154,7 @@ class Gateway {
   ZmqPort scheduler_;
   ZmqPort models_;  // outlives the gateway: it is not watched
   ZmqPort subscribers_;
-  const std::string default_model_;
+  const ServiceStart& start_;
   PeerWatch watch_;
   ClientQueue queue_;
 };

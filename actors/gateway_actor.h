@@ -4,22 +4,26 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
+#include "actors/service_start.h"
 #include "actors/zmq_port.h"
 
 namespace cascade {
 
 struct GatewayDoor {
-  std::string tenant;         // of all that connect here
-  std::string default_model;  // its name
+  std::string tenant;  // of all that connect here
+  std::shared_ptr<const ServiceStart> start;
   std::string endpoint;
   std::string events_endpoint;  // where its events are published
   int descriptor = -1;  // a socket that listens there already, which outlives the gateway; -1: none
 };
 
-// Runs on the calling thread until the scheduler sends Stop. `on_listening` is called once clients
-// can connect. Throws std::runtime_error if an endpoint cannot be bound or the scheduler is gone.
+// Runs on the calling thread until the scheduler sends Stop. It may begin before the scheduler is
+// there: requests are refused until `door.start` says that the daemon serves. `on_listening` is
+// called once clients can connect. Throws std::runtime_error if an endpoint cannot be bound or the
+// scheduler is gone.
 void run_gateway(ZmqContext& context, const GatewayDoor& door, uint64_t incarnation,
                  const std::function<void()>& on_listening);
 

@@ -32,7 +32,7 @@ class TcpGateway {
         queue_(io_, clients_, [this](const std::string& client) { report_gone(client); }),
         scheduler_(io_, context, TenantPorts::Upstream::kScheduler, Door::kTcp, incarnation),
         models_(io_, context, TenantPorts::Upstream::kModels, Door::kTcp, incarnation),
-        default_model_(door.default_model) {
+        start_(*door.start) {
     const Status bound = clients_.bind(door.endpoint);
     if (!bound.ok()) throw std::runtime_error(bound.error().to_string());
   }
@@ -88,9 +88,11 @@ class TcpGateway {
     if (!tenant) {
       return refuse(client, message, {ErrorCode::kNotFound, "key", "this key was revoked"});
     }
-    add_tenant(*tenant);
-    Admission admission = admit(message, default_model_);
+    const bool serves = start_.serves();
+    Admission admission = admit(message, serves ? start_.default_model() : std::string());
     if (admission.refusal) return answer(client, *std::move(admission.refusal));
+    if (!serves) return answer(client, still_loading(message, start_));
+    add_tenant(*tenant);
     const auto known = tenant_of_client_.find(client);
     if (known != tenant_of_client_.end() && known->second != *tenant) report_gone(client);
     tenant_of_client_[client] = *tenant;
@@ -158,7 +160,7 @@ class TcpGateway {
   ClientQueue queue_;
   TenantPorts scheduler_;
   TenantPorts models_;
-  const std::string default_model_;
+  const ServiceStart& start_;
   std::map<std::string, std::string> tenant_of_client_;  // that the scheduler has heard of
   bool stopped_ = false;
   std::exception_ptr failure_;

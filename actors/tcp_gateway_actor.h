@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "actors/service_start.h"
 #include "actors/zmq_port.h"
 #include "base/live.h"
 #include "wire/curve/allow_list.h"
@@ -14,17 +15,18 @@
 namespace cascade {
 
 struct CurveDoor {
-  std::string default_model{};  // its name
-  std::string endpoint;         // "tcp://192.0.2.1:8179"
-  std::string secret_key;       // of the server, Z85
+  std::shared_ptr<const ServiceStart> start;
+  std::string endpoint;    // "tcp://192.0.2.1:8179"
+  std::string secret_key;  // of the server, Z85
   // Who may connect; replaced while it serves: what a client whose key has gone asks for is
   // refused, and tenants that are new are served.
   std::shared_ptr<Live<curve::AllowList>> clients;
 };
 
-// Runs on the calling thread until the scheduler sends Stop. `on_listening` is called once clients
-// can connect. Throws std::runtime_error if the endpoint cannot be bound, the context has a
-// ZapHandler already, or the scheduler is gone.
+// Runs on the calling thread until the scheduler sends Stop. It may begin before the scheduler is
+// there: requests are refused until `door.start` says that the daemon serves. `on_listening` is
+// called once clients can connect. Throws std::runtime_error if the endpoint cannot be bound, the
+// context has a ZapHandler already, or the scheduler is gone.
 void run_tcp_gateway(ZmqContext& context, const CurveDoor& door, uint64_t incarnation,
                      const std::function<void()>& on_listening);
 

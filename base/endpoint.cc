@@ -4,7 +4,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -12,6 +11,8 @@
 #include <charconv>
 #include <cstring>
 #include <optional>
+
+#include "base/run_places.h"
 
 namespace cascade {
 namespace {
@@ -104,13 +105,8 @@ bool is_served(const std::string& path) {
   return connected == 0 || is_full;
 }
 
-bool is_own_folder(const std::string& path) {
-  struct stat info {};
-  return ::lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == ::geteuid();
-}
-
 std::string default_endpoint(const std::string& run_dir) {
-  return std::string(kIpc) + run_dir + "/cascaded.sock";
+  return std::string(kIpc) + run_dir + "/" + kSocketName;
 }
 
 std::string tenant_endpoint(const std::string& run_dir, const std::string& tenant) {

@@ -38,11 +38,8 @@ Status check_endpoint(const std::string& endpoint);
 // Whether somebody listens at the UNIX socket `path`. Connects to it; blocks for microseconds.
 bool is_served(const std::string& path);
 
-// Whether it is a folder, no link, that belongs to this user: names in /tmp are everybody's.
-bool is_own_folder(const std::string& path);
-
-// Where the daemon's own clients connect unless it was told otherwise, and where those of a further
-// tenant do.
+// Where the clients of a daemon with this run directory connect unless it was told otherwise, and
+// where those of a further tenant do.
 std::string default_endpoint(const std::string& run_dir);
 std::string tenant_endpoint(const std::string& run_dir, const std::string& tenant);
 

@@ -35,8 +35,8 @@ constexpr Setting kSettings[] = {
      "Fewer leave cores to other programs; more than there are cores make everything slower."},
 
     {"run-dir", Kind::kPath, kPlaces, "",
-     "$RUNTIME_DIRECTORY, else $XDG_RUNTIME_DIR/cascaded, else /tmp/cascaded-UID; for root "
-     "/run/cascaded",
+     "the first of these: $RUNTIME_DIRECTORY; /run/cascaded, if it is this user's, or for root if "
+     "there is none; $XDG_RUNTIME_DIR/cascaded; /run/user/UID/cascaded; /tmp/cascaded-UID",
      "a folder", 0, 0, false, "folder of the socket",
      "Only its owner may write to it: who could would take the daemon's place."},
     {"state-dir", Kind::kPath, kPlaces, "",

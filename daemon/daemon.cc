@@ -1,6 +1,7 @@
 // Start: model, pages, actors. Stop: ask the scheduler, which tells the others.
 #include "daemon/daemon.h"
 
+#include <pthread.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
 
@@ -9,13 +10,11 @@
 #include <csignal>
 #include <cstdlib>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <thread>
 
-#include "actors/gateway_actor.h"
-#include "actors/supervisor.h"
-#include "actors/worker.h"
-#include "base/endpoint.h"
-#include "base/tenant.h"
+#include "daemon/doors.h"
 #include "daemon/health.h"
 #include "daemon/http_door.h"
 #include "daemon/model_host.h"
@@ -23,7 +22,7 @@
 #include "daemon/reload.h"
 #include "daemon/run_dir.h"
 #include "daemon/tcp_door.h"
-#include "wire/events_endpoint.h"
+#include "wire/loading.h"
 
 namespace cascade {
 namespace {
@@ -36,121 +35,179 @@ void set_blocked(int signal, bool blocked) {
   ::pthread_sigmask(blocked ? SIG_BLOCK : SIG_UNBLOCK, &set, nullptr);
 }
 
+// How often the service manager hears how far the load is.
+constexpr std::chrono::milliseconds kLoadLook{500};
+
+// What is there of what makes a daemon ready: the model, and doors whose clients are answered. Any
+// thread.
+class OpenParts {
+ public:
+  // Calls `then` if all of `count` parts are there now, again for one that is there anew.
+  void add(const std::string& part, size_t count, const std::function<void()>& then) {
+    const std::lock_guard lock(mutex_);
+    parts_.insert(part);
+    if (parts_.size() == count) then();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<std::string> parts_;
+};
+
 // Everything that lives as long as the service does; members are destroyed after the actors'
 // threads have ended.
 class Service {
  public:
-  Service(const ParsedOptions& parsed, ZmqContext& context, HttpDoor* http,
-          std::optional<CurveDoor> tcp, ModelHost& host, Compute& compute, Surroundings& around)
+  Service(const ParsedOptions& parsed, ZmqContext& context, Compute& compute, Surroundings& around,
+          const std::function<void()>& on_ready)
       : settings_(parsed),
         options_(settings_.options),
         around_(around),
+        on_ready_(on_ready),
         health_(system_clock(), around.manager),
         context_(context),
-        http_(http),
-        tcp_(std::move(tcp)),
-        host_(host),
-        models_(context, options_, host, compute, health_,
-                [this](const std::string& why) { on_failure("models", why); }),
-        doors_(system_clock(), {}, [this](const std::string& actor, const std::string& why) {
-          on_failure(actor, why);
-        }) {
-    health_.add(host.health());
-    if (tcp_) tcp_->default_model = host.model().name;
-  }
+        compute_(compute) {}
 
   ~Service() {
-    if (http_ != nullptr) http_->when_serving({});
+    if (http_) http_->when_serving({});
   }
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  int run(const std::function<void()>& on_ready) {
-    expect_doors(on_ready);
-    host_.start(
+  // Opens the doors, whose clients are told that the model is being loaded. Errors: as
+  // run_daemon().
+  Status open_doors() {
+    ASSIGN_OR_RETURN(http_,
+                     HttpDoor::open(options_, around_.sockets.take_others(endpoints_of(options_)),
+                                    context_, start_));
+    std::optional<CurveDoor> tcp;
+    if (!options_.tcp_address.empty()) {
+      ASSIGN_OR_RETURN(tcp, open_tcp_door(options_, start_));
+    }
+    const auto on_failure = [this](const std::string& actor, const std::string& why) {
+      this->on_failure(actor, why);
+    };
+    auto doors =
+        std::make_unique<Doors>(context_, options_, around_.sockets, std::move(tcp), start_,
+                                Doors::Hooks{[this] { open("ZeroMQ"); }, on_failure});
+    RETURN_IF_ERROR(doors->check_free());
+    doors_ = std::move(doors);
+    if (http_) http_->when_serving([this] { open("HTTP"); });
+    doors_->start();
+    return {};
+  }
+
+  // Loads the default model meanwhile. True: it is loaded; false: a signal came first, or a door
+  // could not go on, and the process is to end. Errors: as ModelHost::load().
+  Result<bool> load() {
+    Result<std::unique_ptr<ModelHost>> loaded = std::unique_ptr<ModelHost>();
+    bool ended = false;
+    std::thread loader([&] {
+      pthread_setname_np(pthread_self(), "load");
+      auto host = ModelHost::load(options_, {options_.model_dir, options_.state_dir, /*label=*/""},
+                                  context_, compute_, compute_.pool, &start_->progress());
+      asio::post(signals_io_, [&, host = std::make_shared<decltype(host)>(std::move(host))] {
+        loaded = std::move(*host);
+        ended = true;
+        signals_io_.stop();
+      });
+    });
+    take_signal();
+    tell_progress();
+    signals_io_.run();
+    if (!ended) {
+      loader.detach();  // only the end of the process ends it; it leaves nothing half done
+      return false;
+    }
+    loader.join();
+    progress_.cancel();
+    signals_io_.restart();
+    if (!loaded.ok()) return loaded.error();
+    host_ = *std::move(loaded);
+    return true;
+  }
+
+  // Instead of serve(): who is connected hears nothing more.
+  void close_doors() {
+    around_.manager.stopping();
+    doors_->stop_restarting();
+    if (http_) http_->stop_restarting();
+    context_.end_binding();
+    doors_->join();
+    http_.reset();
+  }
+
+  // After load(). Serves until a signal comes; returns the exit code. `still_loading`: a thread
+  // that cannot be waited for loads another model.
+  int serve(bool& still_loading) {
+    health_.add(host_->health());
+    models_.emplace(context_, options_, *host_, compute_, health_,
+                    [this](const std::string& why) { on_failure("models", why); });
+    host_->start(
         [this](const std::string& actor, const std::string& why) { on_failure(actor, why); });
-    models_.start();
-    start_gateways();
-    const int signal = wait_for_signal();
-    doors_.stop_restarting();
-    if (http_ != nullptr) http_->stop_restarting();
+    models_->start();
+    start_->serve(host_->model().name);
+    open("model");
+    set_blocked(SIGHUP, false);
+    beat();
+    signals_io_.run();
+    doors_->stop_restarting();
+    if (http_) http_->stop_restarting();
     // Actors may be waiting for one that is gone, so they cannot be stopped in good order.
     if (failed_) std::_Exit(1);
-    spdlog::info("signal {}: stopping", signal);
+    spdlog::info("signal {}: stopping", signal_);
     around_.manager.stopping();
     around_.manager.status("stopping");
     // The doors take the answers of the other models, until the default model's scheduler stops.
-    still_loading_ = models_.stop();
-    host_.ask_to_stop();
-    host_.join();
-    doors_.join();
-    models_.end();
+    still_loading = models_->stop();
+    host_->ask_to_stop();
+    host_->join();
+    doors_->join();
+    models_->end();
     spdlog::info("stopped");
-    return 0;
+    const int exit_code = failed() ? kExitFailed : 0;
+    http_.reset();
+    if (still_loading) host_.reset();  // this is not destroyed then
+    return exit_code;
   }
-  // After run(): a thread that cannot be waited for still loads a model.
-  bool still_loading() const { return still_loading_; }
+  // Something could not go on.
+  bool failed() const { return failed_ || (http_ && http_->failed()); }
 
  private:
   void on_failure(const std::string& actor, const std::string& why) {
     spdlog::critical("actor {} failed too often ({}); the daemon stops", actor, why);
     failed_ = true;
-    signals_io_.stop();
+    // Not lost if it is just between two calls of run().
+    asio::post(signals_io_, [this] { signals_io_.stop(); });
   }
 
-  // Each door says that it serves on a thread of its own; the last of them makes the daemon ready.
-  void expect_doors(const std::function<void()>& on_ready) {
-    const size_t doors = 1 + options_.tenants.size() + (http_ != nullptr ? 1 : 0) + (tcp_ ? 1 : 0);
-    on_serving_ = [this, on_ready, doors](const std::string& door) {
-      const std::lock_guard lock(serving_mutex_);
-      serving_.insert(door);
-      if (serving_.size() < doors) return;
-      on_ready();
+  // On the part's thread; the last of them makes the daemon ready.
+  void open(const std::string& part) {
+    parts_.add(part, http_ ? 3 : 2, [this] {
+      on_ready_();
       asio::post(signals_io_, [this] { tell_ready(); });
-    };
-    if (http_ != nullptr) http_->when_serving([this] { on_serving_("http"); });
-  }
-
-  void start_gateways() {
-    if (tcp_) {
-      doors_.start("tcp", [this](uint64_t incarnation) {
-        run_tcp_gateway(context_, *tcp_, incarnation, [&] { on_serving_("tcp"); });
-      });
-    }
-    start_gateway(kLocalTenant, options_.endpoint);
-    for (const std::string& tenant : options_.tenants) {
-      start_gateway(tenant, tenant_endpoint(options_.run_dir, tenant));
-    }
-  }
-
-  void start_gateway(const std::string& tenant, const std::string& endpoint) {
-    const GatewayDoor door = {tenant, host_.model().name, endpoint, wire::events_endpoint(endpoint),
-                              around_.sockets.find_ipc(endpoint).value_or(-1)};
-    doors_.start(door_name(Door::kIpc, tenant), [=, this](uint64_t incarnation) {
-      run_gateway(context_, door, incarnation,
-                  [&] { on_serving_(door_name(Door::kIpc, door.tenant)); });
     });
   }
 
-  // The signal that ends it; 0 if an actor could not go on.
-  int wait_for_signal() {
-    int received = 0;
-    take_signal(received);
-    set_blocked(SIGHUP, false);
-    beat();
-    signals_io_.run();
-    return received;
-  }
-
-  void take_signal(int& received) {
-    signals_.async_wait([this, &received](const boost::system::error_code& error, int signal) {
+  void take_signal() {
+    signals_.async_wait([this](const boost::system::error_code& error, int signal) {
       if (error) return;
       if (signal == SIGHUP && around_.read_again) {
         reload();
-        return take_signal(received);
+        return take_signal();
       }
-      received = signal;
+      signal_ = signal;
       signals_io_.stop();
+    });
+  }
+
+  void tell_progress() {
+    const auto percent = wire::percent_of(start_->loading());
+    around_.manager.status("loading " + options_.model_dir +
+                           (percent ? ": " + std::to_string(*percent) + " %" : ""));
+    progress_.expires_after(kLoadLook);
+    progress_.async_wait([this](const boost::system::error_code& error) {
+      if (!error) tell_progress();
     });
   }
 
@@ -166,7 +223,7 @@ class Service {
   }
 
   void take(ReloadPlan plan, const ParsedOptions& read) {
-    if (http_ != nullptr) {
+    if (http_) {
       const Status keys = http_->reload_keys(plan.options.http_keys_file);
       if (!keys.ok()) {
         spdlog::error("keys stay as they were: {}", keys.error().to_string());
@@ -174,8 +231,8 @@ class Service {
                       [](const std::string& change) { return change.starts_with("--http-keys "); });
       }
     }
-    if (tcp_) {
-      const Status clients = reload_tcp_clients(*tcp_, plan.options.tcp_clients_file);
+    if (const CurveDoor* tcp = doors_->tcp()) {
+      const Status clients = reload_tcp_clients(*tcp, plan.options.tcp_clients_file);
       if (!clients.ok())
         spdlog::error("clients stay as they were: {}", clients.error().to_string());
     }
@@ -192,8 +249,8 @@ class Service {
       const auto now = read.configuration.values.find(setting.name);
       if (now != read.configuration.values.end()) settings_.configuration.values.insert(*now);
     }
-    host_.set_limits(options_);
-    models_.set_limits(options_);
+    host_->set_limits(options_);
+    models_->set_limits(options_);
     spdlog::info("reloaded");
   }
 
@@ -217,33 +274,38 @@ class Service {
   ParsedOptions settings_;  // main thread
   const DaemonOptions& options_;
   Surroundings& around_;
+  const std::function<void()> on_ready_;
+  const std::shared_ptr<ServiceStart> start_ = std::make_shared<ServiceStart>();
   Health health_;
   ZmqContext& context_;
-  HttpDoor* const http_;          // nullptr: none
-  std::optional<CurveDoor> tcp_;  // nullopt: none
-  ModelHost& host_;               // of the default model
-  ModelRouter models_;            // the others
-  bool still_loading_ = false;
+  Compute& compute_;
+  std::unique_ptr<ModelHost> host_;    // of the default model; nullptr until it is loaded
+  std::optional<ModelRouter> models_;  // the others
+  std::unique_ptr<HttpDoor> http_;     // nullptr: none
+  std::unique_ptr<Doors> doors_;
   asio::io_context signals_io_{1};
   // Before anybody can be told that the daemon serves: who is may stop it at once. SIGHUP: read the
   // settings again; without such, the terminal of a daemon in the foreground was closed.
   asio::signal_set signals_{signals_io_, SIGINT, SIGTERM, SIGHUP};
+  int signal_ = 0;  // that ends it; 0: an actor could not go on
   asio::steady_timer beat_{signals_io_};
-  bool ready_ = false;                                  // and the service manager knows
-  std::function<void(const std::string&)> on_serving_;  // a door, by its name
-  std::mutex serving_mutex_;
-  std::set<std::string> serving_;  // doors whose clients are answered
+  asio::steady_timer progress_{signals_io_};
+  bool ready_ = false;  // and the service manager knows
+  OpenParts parts_;
   std::atomic<bool> failed_{false};
-  Supervisor doors_;
 };
 
-// Where clients connect: the tenant "local" first.
-std::vector<std::string> endpoints_of(const DaemonOptions& options) {
-  std::vector<std::string> endpoints = {options.endpoint};
-  for (const std::string& tenant : options.tenants) {
-    endpoints.push_back(tenant_endpoint(options.run_dir, tenant));
+// What the start says where nothing is kept: a warning, unless somebody wants it so.
+void say_that_nothing_is_kept(const ParsedOptions& parsed) {
+  const auto given = parsed.configuration.values.find("state-dir");
+  const std::string lost = "chunks, K and V, and packed weights are not kept for the next start";
+  if (given != parsed.configuration.values.end()) {
+    return spdlog::info("{} is empty: {}", given->second.origin, lost);
   }
-  return endpoints;
+  spdlog::warn(
+      "no --state-dir, and no STATE_DIRECTORY, XDG_STATE_HOME or HOME of this user to derive it "
+      "from: {}",
+      lost);
 }
 
 }  // namespace
@@ -259,42 +321,21 @@ Result<int> run_daemon(const ParsedOptions& parsed, Surroundings& around,
     return Error{error.code, error.field, error.message + "; --run-dir names another folder"};
   }
   ::umask(0077);  // what is made is for this user alone
+  if (options.state_dir.empty()) say_that_nothing_is_kept(parsed);
   Compute compute(options.threads);
   ZmqContext context;
-  const std::vector<std::string> endpoints = endpoints_of(options);
-  std::vector<SocketFile> sockets;
-  for (const std::string& endpoint : endpoints) {
-    // The others are the service manager's.
-    if (!around.sockets.find_ipc(endpoint)) sockets.emplace_back(endpoint);
-    sockets.emplace_back(wire::events_endpoint(endpoint));
+  auto service = std::make_unique<Service>(parsed, context, compute, around, on_ready);
+  RETURN_IF_ERROR(service->open_doors());
+  const auto loaded = service->load();
+  if (!loaded.ok() || !*loaded) {
+    const bool failed = service->failed();
+    service->close_doors();
+    if (!loaded.ok()) return loaded.error();
+    spdlog::info("stopped before it served");
+    std::_Exit(failed ? kExitFailed : 0);
   }
-  for (const SocketFile& socket : sockets) RETURN_IF_ERROR(socket.check_free());
-  ASSIGN_OR_RETURN(std::unique_ptr<HttpDoor> http,
-                   HttpDoor::open(options, around.sockets.take_others(endpoints), context));
-  std::optional<CurveDoor> tcp;
-  if (!options.tcp_address.empty()) {
-    ASSIGN_OR_RETURN(tcp, open_tcp_door(options));
-  }
-  around.manager.status("loading " + options.model_dir);
-  ASSIGN_OR_RETURN(std::unique_ptr<ModelHost> host,
-                   ModelHost::load(options, {options.model_dir, options.state_dir, /*label=*/""},
-                                   context, compute, compute.pool));
-  auto service = std::make_unique<Service>(parsed, context, http.get(), std::move(tcp), *host,
-                                           compute, around);
-  int exit_code = service->run([&] {
-    for (SocketFile& socket : sockets) socket.remember();
-    // The other tenants' are for who runs the daemon to give away.
-    if (!around.sockets.find_ipc(options.endpoint)) SocketFile(options.endpoint).open_to_group();
-    SocketFile(wire::events_endpoint(options.endpoint)).open_to_group();
-    on_ready();
-  });
-  for (const SocketFile& socket : sockets) socket.remove();
-  const bool still_loading = service->still_loading();
-  if (still_loading) static_cast<void>(service.release());
-  service.reset();
-  if (http && http->failed()) exit_code = kExitFailed;
-  http.reset();
-  host.reset();
+  bool still_loading = false;
+  const int exit_code = service->serve(still_loading);
   // Only the end of the process ends a load; it leaves nothing half done, as after a kill.
   if (still_loading) std::_Exit(exit_code);
   return exit_code;

@@ -18,8 +18,9 @@ struct Surroundings {
   std::function<ParsedOptions()> read_again;
 };
 
-// Loads the model, starts the actors, serves until SIGINT or SIGTERM, stops in good order: the
-// socket's file is gone then. SIGHUP: as `around` says. Blocks.
+// Opens the doors, loads the model, starts the actors, serves until SIGINT or SIGTERM, stops in
+// good order: the socket's file is gone then. Clients that come while the model is loaded are told
+// so. A signal that comes meanwhile ends the process, with 0. SIGHUP: as `around` says. Blocks.
 // `on_ready` is called once clients can connect (on another thread, again if the gateway had to be
 // restarted). Returns the process's exit code: 0 after a signal,
 // 1 if an actor failed too often. Errors: what kept it from starting; its field begins with "--" if

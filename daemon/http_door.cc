@@ -47,7 +47,8 @@ Result<HttpListener> open_listener(const std::string& address, const std::vector
 }  // namespace
 
 Result<std::unique_ptr<HttpDoor>> HttpDoor::open(const DaemonOptions& options,
-                                                 std::vector<int> inherited, ZmqContext& context) {
+                                                 std::vector<int> inherited, ZmqContext& context,
+                                                 std::shared_ptr<const ServiceStart> start) {
   if (options.http_address.empty() && inherited.empty()) return std::unique_ptr<HttpDoor>();
   HttpOptions http_options;
   auto keys = read_keys(options.http_keys_file);
@@ -62,6 +63,7 @@ Result<std::unique_ptr<HttpDoor>> HttpDoor::open(const DaemonOptions& options,
     return invalid_argument(
         "--http-keys", "is needed: " + listener->address() + " can be reached from other machines");
   }
+  http_options.start = std::move(start);
   http_options.keys->set(*std::move(keys));
   const std::set<std::string> origins(options.http_origins.begin(), options.http_origins.end());
   if (origins.contains("*") && !listener->is_local()) {

@@ -36,7 +36,7 @@ void raise_file_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);  // without it there are fewer connections
 }
 
-// Before the daemon serves nothing has to end in good order: a load leaves nothing half done.
+// Before the doors are open nothing has to end in good order.
 void end_at_once(int) {
   constexpr char kText[] = "stopped before it served\n";
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kText, sizeof kText - 1);

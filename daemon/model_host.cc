@@ -42,13 +42,7 @@ void log_load(const LoadReport& load, size_t packed_bytes) {
 
 // Opens the state directory; nullptr if there is none.
 Result<std::unique_ptr<Store>> open_store(const DaemonOptions& options, const std::string& folder) {
-  if (folder.empty()) {
-    spdlog::warn(
-        "no --state-dir, and no STATE_DIRECTORY, XDG_STATE_HOME or HOME of this user to derive it "
-        "from: "
-        "chunks, K and V, and packed weights are not kept for the next start");
-    return std::unique_ptr<Store>();
-  }
+  if (folder.empty()) return std::unique_ptr<Store>();
   StoreOptions store;
   store.kv.disk_bytes_max = static_cast<uint64_t>(options.disk_bytes_max);
   // Compaction works on whole files: a small budget is to have several.
@@ -87,11 +81,12 @@ void log_model(const Model& model, const PageArena& arena, const DaemonOptions& 
 
 Result<std::unique_ptr<ModelHost>> ModelHost::load(const DaemonOptions& options, const Place& place,
                                                    ZmqContext& context, Compute& compute,
-                                                   ThreadPool& packing) {
+                                                   ThreadPool& packing, LoadProgress* progress) {
   ASSIGN_OR_RETURN(std::unique_ptr<Store> store, open_store(options, place.state_dir));
   const ModelOptions model_options = {options.weight_type, options.kv_type, options.isa,
                                       options.cache_dir};
-  ASSIGN_OR_RETURN(std::unique_ptr<Model> model, load_model(place.model, model_options, packing));
+  ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
+                   load_model(place.model, model_options, packing, progress));
   // A link to a folder has a name of its own.
   if (!place.label.empty()) model->name = place.label;
   log_load(model->load, model->weights.bytes());

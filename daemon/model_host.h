@@ -31,11 +31,13 @@ class ModelHost {
   };
 
   // Opens the state directory and loads the model; blocks. `packing` packs weights: not the pool
-  // that others compute with. `context` is where its scheduler will listen, at kSchedulerEndpoint;
-  // it and `compute` outlive the host. Errors: as Store::open() and load_model(); "--kv-memory".
+  // that others compute with; `progress`, if there is one, is told of it. `context` is where its
+  // scheduler will listen, at kSchedulerEndpoint; it and `compute` outlive the host. Errors: as
+  // Store::open() and load_model(); "--kv-memory".
   static Result<std::unique_ptr<ModelHost>> load(const DaemonOptions& options, const Place& place,
                                                  ZmqContext& context, Compute& compute,
-                                                 ThreadPool& packing);
+                                                 ThreadPool& packing,
+                                                 LoadProgress* progress = nullptr);
   // The actors were never started, or join() was called.
   ~ModelHost();
   ModelHost(const ModelHost&) = delete;

@@ -13,6 +13,7 @@
 
 #include "base/endpoint.h"
 #include "base/memory_limit.h"
+#include "base/run_places.h"
 #include "base/sanitized.h"
 #include "base/suggestion.h"
 #include "config/consistency.h"
@@ -27,7 +28,6 @@ using config::Value;
 
 constexpr int64_t kKvBytesMin = int64_t{64} << 20;
 constexpr int kThreadsMax = 256;  // what ThreadPool takes
-constexpr char kSystemRunDir[] = "/run/cascaded";
 
 // The first folder of those that systemd made, of which the variable `name` tells; "" if of none.
 std::string folder_of_systemd(const char* name) {
@@ -36,18 +36,10 @@ std::string folder_of_systemd(const char* name) {
   return std::string(folders).substr(0, std::string_view(folders).find(':'));
 }
 
-// The system's for its own daemon, whoever starts that; else one of the user. Clients look at the
-// same places. Where nobody made a folder of the user's, and nobody else can take the name's place:
-// /tmp is sticky, and RunDir opens no folder that belongs to others.
+// Clients look at the same places. In /tmp nobody else can take the name's place: it is sticky, and
+// RunDir opens no folder that belongs to others.
 std::string default_run_dir() {
-  if (std::string systemd = folder_of_systemd("RUNTIME_DIRECTORY"); !systemd.empty()) {
-    return systemd;
-  }
-  const bool root = ::geteuid() == 0;
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  if (!root && runtime != nullptr && *runtime == '/') return std::string(runtime) + "/cascaded";
-  if (root || is_own_folder(kSystemRunDir)) return kSystemRunDir;
-  return "/tmp/cascaded-" + std::to_string(::geteuid());
+  return own_run_dirs(run_surroundings()).front();
 }
 
 // Where systemd has it, or beside the state.
@@ -165,6 +157,14 @@ void add_options(CLI::App& app, CommandLine& line) {
                                   std::string(setting.help))
                        ->allow_extra_args(false)
                        ->group(std::string(setting.group));
+    if (setting.kind != config::Kind::kList) option->expected(1);
+    option->default_str(
+        std::string(setting.computed.empty() ? setting.fallback : setting.computed));
+    option->type_name(
+        setting.kind == config::Kind::kChoice ? "one of " + std::string(setting.allowed) : "");
+  }
+}
+
 // What is wrong with a command line that has words which are no option; "" if it has none.
 std::string about_unknown_words(const CLI::App& app) {
   std::vector<std::string> unknown = app.remaining();
@@ -180,14 +180,6 @@ std::string about_unknown_words(const CLI::App& app) {
   }
   const std::string name = flag->substr(0, flag->find('='));
   return name + " is no option" + did_you_mean(name, flags);
-}
-
-    if (setting.kind != config::Kind::kList) option->expected(1);
-    option->default_str(
-        std::string(setting.computed.empty() ? setting.fallback : setting.computed));
-    option->type_name(
-        setting.kind == config::Kind::kChoice ? "one of " + std::string(setting.allowed) : "");
-  }
 }
 
 Configuration layers(const CommandLine& line) {

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "actors/http/listener.h"
 #include "base/file.h"
 #include "wire/curve/key_pair.h"
 
@@ -39,16 +40,27 @@ Result<curve::AllowList> read_clients(const std::string& path) {
   return list;
 }
 
+// ZeroMQ binds on the gateway's thread: who has the address already is found out here.
+Status check_address(const std::string& address) {
+  const auto free = HttpListener::open(address);
+  if (free.ok()) return {};
+  const Error& error = free.error();
+  const std::string what = error.code == ErrorCode::kInvalidArgument ? "" : error.field + ": ";
+  return Error{error.code, "--tcp", what + error.message};
+}
+
 }  // namespace
 
-Result<CurveDoor> open_tcp_door(const DaemonOptions& options) {
+Result<CurveDoor> open_tcp_door(const DaemonOptions& options,
+                                std::shared_ptr<const ServiceStart> start) {
   ASSIGN_OR_RETURN(const curve::KeyPair keys, read_key(options.tcp_key_file));
   ASSIGN_OR_RETURN(curve::AllowList list, read_clients(options.tcp_clients_file));
   if (list.empty()) {
     return invalid_argument("--tcp-clients",
                             options.tcp_clients_file + " has no client: see cascadectl key allow");
   }
-  CurveDoor door = {/*default_model=*/"", "tcp://" + options.tcp_address, keys.secret_key,
+  RETURN_IF_ERROR(check_address(options.tcp_address));
+  CurveDoor door = {std::move(start), "tcp://" + options.tcp_address, keys.secret_key,
                     std::make_shared<Live<curve::AllowList>>()};
   door.clients->set(std::move(list));
   return door;

@@ -1,6 +1,7 @@
 // ZeroMQ over TCP: what --tcp and its companions mean.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "actors/tcp_gateway_actor.h"
@@ -10,8 +11,9 @@ namespace cascade {
 
 // What run_tcp_gateway() is to be given. Precondition: options.tcp_address is not empty.
 // Errors name the option: a file that cannot be read or is malformed, a key that others may read, a
-// list without clients.
-Result<CurveDoor> open_tcp_door(const DaemonOptions& options);
+// list without clients; an address that cannot be bound just now.
+Result<CurveDoor> open_tcp_door(const DaemonOptions& options,
+                                std::shared_ptr<const ServiceStart> start);
 
 // From now on the list in `file` holds. Any thread. Errors, as open_tcp_door(): the list is as it
 // was.

@@ -161,7 +161,7 @@ Result<TensorFiles> open_model_tensors(const fs::path& path) {
 }
 
 Result<std::unique_ptr<Model>> load_model(const fs::path& path, const ModelOptions& options,
-                                          ThreadPool& pool) {
+                                          ThreadPool& pool, LoadProgress* progress) {
   const int64_t start_us = system_clock().monotonic_us();
   ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(options.isa));
   const bool is_gguf = is_gguf_file(path);
@@ -169,8 +169,8 @@ Result<std::unique_ptr<Model>> load_model(const fs::path& path, const ModelOptio
   ASSIGN_OR_RETURN(ModelFiles files, is_gguf ? read_gguf_model(path) : read_folder(path));
   PackedCache cache(options.state_dir);
   LoadReport report;
-  Result<Weights> weights =
-      load_weights(files.tensors, files.config, options.weight_type, *kernels, pool, cache, report);
+  Result<Weights> weights = load_weights(files.tensors, files.config, options.weight_type, *kernels,
+                                         pool, cache, report, progress);
   if (!weights.ok()) {
     Error error = std::move(weights).error();
     return is_gguf ? in_terms_of_gguf(std::move(error), path, files.config.model_type) : error;

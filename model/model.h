@@ -74,10 +74,12 @@ Result<ModelConfig> load_model_config(const std::filesystem::path& path);
 // The tables of the files that have the weights. Errors as load_model.
 Result<TensorFiles> open_model_tensors(const std::filesystem::path& path);
 
-// Loads a model. `pool` packs the weights. What goes wrong with the
-// state directory is a warning in Model::load. Errors: kNotFound (field = path), kInvalidArgument,
-// kUnsupported, kDataCorrupt, each with the file or key as field; nothing is left allocated.
+// Loads a model. `pool` packs the weights; `progress`, if there is one, is told of them. What goes
+// wrong with the state directory is a warning in Model::load. Errors: kNotFound (field = path),
+// kInvalidArgument, kUnsupported, kDataCorrupt, each with the file or key as field; nothing is left
+// allocated.
 Result<std::unique_ptr<Model>> load_model(const std::filesystem::path& path,
-                                          const ModelOptions& options, ThreadPool& pool);
+                                          const ModelOptions& options, ThreadPool& pool,
+                                          LoadProgress* progress = nullptr);
 
 }  // namespace cascade

@@ -134,10 +134,11 @@ bool PackedCache::may_hold(uint64_t body_bytes) {
   });
 }
 
-std::optional<PackedMemory> PackedCache::load(const PackedFileId& id, ThreadPool& pool) {
+std::optional<PackedMemory> PackedCache::load(const PackedFileId& id, ThreadPool& pool,
+                                              LoadProgress* progress) {
   if (!usable()) return std::nullopt;
   const std::string path = path_of(id);
-  auto memory = read(path, id, pool);
+  auto memory = read(path, id, pool, progress);
   if (memory.ok()) return std::move(memory).value();
   if (memory.error().code != ErrorCode::kNotFound) {
     warn(memory.error(), "the weights are packed again");
@@ -146,7 +147,7 @@ std::optional<PackedMemory> PackedCache::load(const PackedFileId& id, ThreadPool
 }
 
 Result<PackedMemory> PackedCache::read(const std::string& path, const PackedFileId& id,
-                                       ThreadPool& pool) {
+                                       ThreadPool& pool, LoadProgress* progress) {
   const OwnedFd file(calls_, calls_.open(path, O_RDONLY | O_NONBLOCK));
   if (!file.ok()) return io_error(path, errno);
   struct stat info = {};
@@ -165,6 +166,7 @@ Result<PackedMemory> PackedCache::read(const std::string& path, const PackedFile
   ASSIGN_OR_RETURN(PackedMemory memory,
                    PackedMemory::map(calls_, file.fd(), id.body_offset(), id.body_bytes, path));
   const std::span<const uint8_t> body(memory.data(), memory.bytes());
+  if (progress != nullptr) progress->expect(static_cast<int64_t>(body.size()));
   std::atomic<int> populate_errno = 0;
   std::atomic<size_t> damaged = SIZE_MAX;
   pool.run(static_cast<int>(id.pieces()), [&](int task, int) {
@@ -174,6 +176,7 @@ Result<PackedMemory> PackedCache::read(const std::string& path, const PackedFile
     } else if (packed_checksum(piece) != (*checksums)[task]) {
       damaged = static_cast<size_t>(task);
     }
+    if (progress != nullptr) progress->advance(static_cast<int64_t>(piece.size()));
   });
   if (populate_errno != 0) return io_error(path, populate_errno);
   if (damaged == SIZE_MAX) return memory;

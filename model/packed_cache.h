@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/file_calls.h"
+#include "base/load_progress.h"
 #include "kernels/thread_pool.h"
 #include "model/packed_file.h"
 #include "model/packed_memory.h"
@@ -39,7 +40,9 @@ class PackedCache {
   // Whether some file has the size that `body_bytes` bytes of packed weights would have.
   bool may_hold(uint64_t body_bytes);
   // The weights, mapped read-only; all of them are in memory and have the right checksums.
-  std::optional<PackedMemory> load(const PackedFileId& id, ThreadPool& pool);
+  // `progress`, if there is one, is told to expect their bytes if a file of them is there.
+  std::optional<PackedMemory> load(const PackedFileId& id, ThreadPool& pool,
+                                   LoadProgress* progress = nullptr);
   // A file to write weights to; nullptr if that cannot be. The cache must outlive it.
   std::unique_ptr<PackedWriter> start_writing(uint64_t body_bytes);
   // Gives the writer's file its name, and maps it as load() does. nullopt if that, or writing to it
@@ -64,7 +67,8 @@ class PackedCache {
   // Takes note of a failure to write: it is warned of, and no other file is tried.
   void give_up(const Error& error);
 
-  Result<PackedMemory> read(const std::string& path, const PackedFileId& id, ThreadPool& pool);
+  Result<PackedMemory> read(const std::string& path, const PackedFileId& id, ThreadPool& pool,
+                            LoadProgress* progress);
   Result<SourceStamp> read_stamp(const std::string& path);
   bool is_outdated(const std::string& path, const std::vector<Digest>& current);
 

@@ -214,6 +214,12 @@ class Loader {
   }
 
   std::span<const NamedTensor> tensors() const { return used_; }
+  // Of all of them, in their files.
+  int64_t tensor_bytes() const {
+    int64_t bytes = 0;
+    for (const NamedTensor& named : used_) bytes += static_cast<int64_t>(named.tensor.bytes.size());
+    return bytes;
+  }
   std::span<const PackJob> jobs() const { return jobs_; }
 
   // Tensors of the decoder's layers that were not asked for: the model computes something that the
@@ -276,11 +282,16 @@ Status find_all(Loader& loader, const ModelConfig& config, Weights& weights) {
 // The digest from a stamp; from the tensors if packed weights of it may be there. Else it is
 // computed while they are packed.
 std::optional<Digest> early_digest(const Loader& loader, const SourceState& source,
-                                   ThreadPool& pool, PackedCache& cache, LoadReport& report) {
+                                   ThreadPool& pool, PackedCache& cache, LoadReport& report,
+                                   LoadProgress& progress) {
   if (const auto known = cache.known_digest(source)) return known;
   if (!cache.may_hold(loader.packed_bytes())) return std::nullopt;
   report.hashed = true;
-  return digest_tensors(loader.tensors(), pool);
+  const auto packed_bytes = static_cast<int64_t>(loader.packed_bytes());
+  progress.expect(loader.tensor_bytes() + packed_bytes);
+  const Digest digest = digest_tensors(loader.tensors(), pool, &progress);
+  progress.expect(-packed_bytes);  // who reads them says so
+  return digest;
 }
 
 // The weights' own memory.
@@ -297,12 +308,13 @@ class MemorySink : public PackedSink {
 // Packs the tensors, into a file of the cache where that works, else into memory.
 Status pack_all(const TensorFiles& files, Loader& loader, const SourceState& source,
                 std::optional<Digest> digest, ThreadPool& pool, PackedCache& cache,
-                Weights& weights, LoadReport& report) {
+                Weights& weights, LoadReport& report, LoadProgress& progress) {
   const size_t bytes = loader.packed_bytes();
   TensorDigest computed(loader.tensors());
   const auto pack = [&](PackedSink& sink) -> Status {
-    RETURN_IF_ERROR(
-        pack_tensors(loader.tensors(), loader.jobs(), digest ? nullptr : &computed, sink, pool));
+    progress.expect(loader.tensor_bytes());
+    RETURN_IF_ERROR(pack_tensors(loader.tensors(), loader.jobs(), digest ? nullptr : &computed,
+                                 sink, pool, &progress));
     report.hashed |= !digest;
     if (!digest) digest = computed.finish();
     weights.digest = *digest;
@@ -331,22 +343,24 @@ Status pack_all(const TensorFiles& files, Loader& loader, const SourceState& sou
 
 Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config, WeightType type,
                              const Kernels& kernels, ThreadPool& pool, PackedCache& cache,
-                             LoadReport& report) {
+                             LoadReport& report, LoadProgress* progress) {
+  LoadProgress unseen;
+  LoadProgress& seen = progress == nullptr ? unseen : *progress;
   Loader loader(files, config, type, kernels);
   Weights weights;
   RETURN_IF_ERROR(find_all(loader, config, weights));
   const SourceState source = loader.source_state();
-  const std::optional<Digest> digest = early_digest(loader, source, pool, cache, report);
+  const std::optional<Digest> digest = early_digest(loader, source, pool, cache, report, seen);
   if (digest) {
     weights.digest = *digest;
-    if (auto mapped = cache.load(loader.file_id(*digest), pool)) {
+    if (auto mapped = cache.load(loader.file_id(*digest), pool, &seen)) {
       report.from_cache = true;
       weights.memory = std::move(*mapped);
       loader.place(weights.memory.data());
     }
   }
   if (!report.from_cache) {
-    RETURN_IF_ERROR(pack_all(files, loader, source, digest, pool, cache, weights, report));
+    RETURN_IF_ERROR(pack_all(files, loader, source, digest, pool, cache, weights, report, seen));
   }
   if (!files.unchanged()) {
     report.warnings.push_back(source.folder +

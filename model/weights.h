@@ -70,10 +70,11 @@ struct LoadReport {
 // Errors, field = tensor name: kNotFound, kInvalidArgument (shape), kUnsupported (type, or a tensor
 // of a decoder layer that `config` has no use for: the results would not be the model's),
 // kDataCorrupt (a value that is not finite; in matrices when they are packed).
-// kResourceExhausted, field "weights". Trouble with the cache is a warning in `report`.
+// kResourceExhausted, field "weights". Trouble with the cache is a warning in `report`. `progress`,
+// if there is one, is told of the bytes of all tensors and of packed weights that are read.
 Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config, WeightType type,
                              const Kernels& kernels, ThreadPool& pool, PackedCache& cache,
-                             LoadReport& report);
+                             LoadReport& report, LoadProgress* progress = nullptr);
 
 // What load_weights() would take for the matrices: Weights::bytes(). Reads the files' tables and
 // vectors, no matrix. Errors: as load_weights() for what is in the files.

@@ -74,8 +74,13 @@ bool pack_panel(const Tensor& tensor, const PackJob& job, size_t panel, uint8_t*
 class Packing {
  public:
   Packing(std::span<const NamedTensor> tensors, std::span<const PackJob> jobs, TensorDigest* digest,
-          PackedSink* sink, ThreadPool& pool)
-      : tensors_(tensors), job_of_(tensors.size()), digest_(digest), sink_(sink), pool_(pool) {
+          PackedSink* sink, ThreadPool& pool, LoadProgress* progress)
+      : tensors_(tensors),
+        job_of_(tensors.size()),
+        digest_(digest),
+        sink_(sink),
+        pool_(pool),
+        progress_(progress) {
     for (const PackJob& job : jobs) job_of_[job.tensor] = &job;
   }
 
@@ -143,6 +148,7 @@ class Packing {
     for (const auto& [tensor, begin, end] : window_) {
       release_pages(tensors_[tensor].tensor.bytes.subspan(begin, end - begin));
     }
+    if (progress_ != nullptr) progress_->advance(static_cast<int64_t>(window_bytes_));
     window_.clear();
     hashes_.clear();
     panels_.clear();
@@ -162,6 +168,7 @@ class Packing {
   TensorDigest* digest_;
   PackedSink* sink_;
   ThreadPool& pool_;
+  LoadProgress* const progress_;  // nullptr: nobody wants to know
   std::vector<Range> window_;
   size_t window_bytes_ = 0;
   std::vector<Task> hashes_, panels_;           // of the window
@@ -224,15 +231,17 @@ Error not_finite(const std::string& tensor) {
 }
 
 Status pack_tensors(std::span<const NamedTensor> tensors, std::span<const PackJob> jobs,
-                    TensorDigest* digest, PackedSink& sink, ThreadPool& pool) {
-  const NamedTensor* damaged = Packing(tensors, jobs, digest, &sink, pool).run();
+                    TensorDigest* digest, PackedSink& sink, ThreadPool& pool,
+                    LoadProgress* progress) {
+  const NamedTensor* damaged = Packing(tensors, jobs, digest, &sink, pool, progress).run();
   if (damaged != nullptr) return not_finite(damaged->name);
   return {};
 }
 
-Digest digest_tensors(std::span<const NamedTensor> tensors, ThreadPool& pool) {
+Digest digest_tensors(std::span<const NamedTensor> tensors, ThreadPool& pool,
+                      LoadProgress* progress) {
   TensorDigest digest(tensors);
-  Packing(tensors, {}, &digest, nullptr, pool).run();
+  Packing(tensors, {}, &digest, nullptr, pool, progress).run();
   return digest.finish();
 }
 

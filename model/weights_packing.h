@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/hash.h"
+#include "base/load_progress.h"
 #include "base/result.h"
 #include "kernels/packed_matrix.h"
 #include "kernels/thread_pool.h"
@@ -49,19 +50,21 @@ class TensorDigest {
 
 // Packs what `jobs` say, and hashes all of `tensors`, reading them from front to back, once. What
 // has been read is released, so that this needs some 32 MiB of memory for them. The matrices lie in
-// the order of `jobs`, which is that of the tensors. `digest` may be nullptr.
-// Errors: not_finite(), of the first tensor of a job that has such a value; what was packed is of
-// no use then.
+// the order of `jobs`, which is that of the tensors. `digest` may be nullptr. `progress`, if there
+// is one, expects the bytes of all tensors already, and advances by them. Errors: not_finite(), of
+// the first tensor of a job that has such a value; what was packed is of no use then.
 [[nodiscard]] Status pack_tensors(std::span<const NamedTensor> tensors,
                                   std::span<const PackJob> jobs, TensorDigest* digest,
-                                  PackedSink& sink, ThreadPool& pool);
+                                  PackedSink& sink, ThreadPool& pool,
+                                  LoadProgress* progress = nullptr);
 
 // kDataCorrupt: a value of the tensor is infinite or a NaN, or becomes so in bf16. One such weight
 // makes every logit one, and where activations are quantised what comes of it looks like any other
 // answer.
 Error not_finite(const std::string& tensor);
 
-// The digest alone.
-Digest digest_tensors(std::span<const NamedTensor> tensors, ThreadPool& pool);
+// The digest alone. `progress` as of pack_tensors().
+Digest digest_tensors(std::span<const NamedTensor> tensors, ThreadPool& pool,
+                      LoadProgress* progress = nullptr);
 
 }  // namespace cascade

@@ -344,11 +344,18 @@ void fields(A& a, M& m) {
   a.required("model", m.model);
 }
 
+template <class A, Is<Loading> M>
+void fields(A& a, M& m) {
+  a.required("done_bytes", m.done_bytes);
+  a.required("total_bytes", m.total_bytes);
+}
+
 template <class A, Is<ErrorReply> M>
 void fields(A& a, M& m) {
   a.required("error", m.error);
   a.required("retry_after_ms", m.retry_after_ms);
   a.optional("context_tokens_max", m.context_tokens_max);
+  a.optional("loading", m.loading);
 }
 
 }  // namespace cascade::wire

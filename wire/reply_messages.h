@@ -332,11 +332,18 @@ struct ModelReply {
 };
 
 // The end of a request that failed. `retry_after_ms` > 0: worth trying again after that time.
+// How far a daemon is that has just been started and loads its model.
+struct Loading {
+  int64_t done_bytes = 0;   // of the model's files, or of its packed weights, that were read
+  int64_t total_bytes = 0;  // of so many; 0: it is not known yet
+};
+
 struct ErrorReply {
   Error error;
   int64_t retry_after_ms = 0;
   // Set: prompt and answer may have so many tokens, and there is no room for this prompt.
   std::optional<int64_t> context_tokens_max{};
+  std::optional<Loading> loading = std::nullopt;  // with kUnavailable: why it does not serve yet
 };
 
 }  // namespace cascade::wire

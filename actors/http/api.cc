@@ -9,14 +9,13 @@
 #include "base/random.h"
 #include "base/sanitized.h"
 #include "base/tenant.h"
+#include "wire/loading.h"
 #include "wire/request_rules.h"
 
 namespace cascade {
 namespace {
 
 using openai::ApiError;
-
-constexpr int64_t kLoadingRetryMs = 1000;
 
 ApiError request_error(int status, const char* code, std::string message) {
   ApiError error;
@@ -50,14 +49,13 @@ std::string allowed_headers(const std::string& asked) {
   return plain ? asked : "Authorization, Content-Type, X-Api-Key";
 }
 
-// Retry-After in whole seconds, as HTTP has it, and as OpenAI's clients look for it first.
+}  // namespace
+
 void add_retry(HttpReply& reply, int64_t retry_after_ms) {
   if (retry_after_ms <= 0) return;
   reply.headers.emplace_back("Retry-After", std::to_string((retry_after_ms + 999) / 1000));
   reply.headers.emplace_back("Retry-After-Ms", std::to_string(retry_after_ms));
 }
-
-}  // namespace
 
 Api::Api(SchedulerLink& link, const HttpOptions& options)
     : link_(link),
@@ -158,8 +156,11 @@ Task<bool> Api::answer(HttpCall& call) {
   const bool any_time = call.action == Action::kHealth || call.action == Action::kDashboard ||
                         call.action == Action::kPreflight;
   if (!any_time && !status_) {
-    ApiError loading = openai::api_error(
-        {ErrorCode::kUnavailable, "", "the model is being loaded; try again"}, kLoadingRetryMs);
+    const std::string state = wire::loading_text(options_.start->loading());
+    ApiError loading =
+        openai::api_error({ErrorCode::kUnavailable, "",
+                           "the daemon does not serve yet: it is " + state + "; try again"},
+                          kLoadingRetryMs);
     const bool sent = co_await fail(call, loading);
     co_return sent;
   }

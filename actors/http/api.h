@@ -43,6 +43,10 @@ struct Generation {
   std::string prompt_param;  // "messages", "prompt" or "input"
 };
 
+// When a client is to come again: Retry-After in whole seconds, as HTTP has it, and as OpenAI's
+// clients look for it first. Nothing for 0.
+void add_retry(HttpReply& reply, int64_t retry_after_ms);
+
 // One thread. Outlives every call.
 class Api {
  public:

@@ -2,6 +2,7 @@
 #include "actors/http/answers.h"
 #include "actors/http/api.h"
 #include "base/tenant.h"
+#include "wire/loading.h"
 #include "wire/openai/json_text.h"
 
 namespace cascade {
@@ -19,20 +20,30 @@ OrderedJson health_error(const char* message) {
 
 }  // namespace
 
-// As llama.cpp's server has it.
+// As llama.cpp's server has it, and how far the load is.
 Task<bool> Api::health(HttpCall& call) {
   OrderedJson body;
-  int status = 200;
+  HttpReply reply;
+  reply.headers.emplace_back("X-Request-Id", call.name);
   if (!status_) {
-    status = 503;
+    reply.status = 503;
+    add_retry(reply, kLoadingRetryMs);
     body = health_error("Loading model");
+    const wire::Loading loading = options_.start->loading();
+    body["status"] = "loading";
+    if (const auto percent = wire::percent_of(loading)) body["percent"] = *percent;
+    body["loaded_bytes"] = loading.done_bytes;
+    body["total_bytes"] = loading.total_bytes;
   } else if (status_->state != "serving") {
-    status = 503;
+    reply.status = 503;
     body = health_error("Stopping");
+    body["status"] = "stopping";
   } else {
     body["status"] = "ok";
   }
-  const bool sent = co_await send(call, openai::json_text(body), status);
+  reply.body = openai::json_text(body);
+  metrics_.count_reply(reply.status);
+  const bool sent = co_await call.connection.reply(reply);
   co_return sent;
 }
 

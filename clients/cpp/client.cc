@@ -1,11 +1,18 @@
 // Calls with one answer: connecting, status, chunks, and the names of the earlier Python library.
 #include "clients/cpp/client.h"
 
+#include <algorithm>
+
 #include "base/clock.h"
 #include "clients/cpp/endpoint.h"
+#include "wire/loading.h"
 
 namespace cascade::client {
 namespace {
+
+// Between two questions to a daemon that loads, whatever it asks for.
+constexpr int64_t kLoadingPauseMsMin = 10;
+constexpr int64_t kLoadingPauseMsMax = 1'000;
 
 // More of them than any client can have caused: whoever sends them is no daemon of ours.
 constexpr int kLateAnswersMax = 10'000;
@@ -32,11 +39,41 @@ Status Client::ensure_connected() {
 
 Status Client::say_hello() {
   boot_id_.clear();  // a new connection may meet a new daemon
-  ASSIGN_OR_RETURN(const wire::Message answer, exchange(wire::Ping{}));
-  const auto* pong = std::get_if<wire::Pong>(&answer);
-  if (pong != nullptr) return learn(*pong);
-  if (const auto* error = std::get_if<wire::ErrorReply>(&answer)) return from_daemon(*error);
-  return disconnect(unreachable("what listens there is no Cascade daemon"));
+  bool waited = false;
+  const Status greeted = say_hello(waited);
+  if (waited && options_.on_loading) options_.on_loading(nullptr);
+  return greeted;
+}
+
+Status Client::say_hello(bool& waited) {
+  const int64_t deadline_us = system_clock().monotonic_us() + options_.timeout_ms * 1000;
+  for (;;) {
+    ASSIGN_OR_RETURN(const wire::Message answer, exchange(wire::Ping{}));
+    if (const auto* pong = std::get_if<wire::Pong>(&answer)) return learn(*pong);
+    const auto* error = std::get_if<wire::ErrorReply>(&answer);
+    if (error == nullptr) {
+      return disconnect(unreachable("what listens there is no Cascade daemon"));
+    }
+    if (!error->loading) return from_daemon(*error);
+    waited = true;
+    RETURN_IF_ERROR(wait_for_load(*error, deadline_us));
+  }
+}
+
+// Until it is time to ask again. Error: the reply's, if nobody wants to wait any more; the
+// connection's, if it broke; it is given up then.
+Status Client::wait_for_load(const wire::ErrorReply& reply, int64_t deadline_us) {
+  int64_t pause_ms = std::clamp(reply.retry_after_ms, kLoadingPauseMsMin, kLoadingPauseMsMax);
+  if (options_.on_loading) {
+    if (!options_.on_loading(&*reply.loading)) return disconnect(from_daemon(reply));
+  } else {
+    const int64_t left_ms = (deadline_us - system_clock().monotonic_us()) / 1000;
+    if (left_ms <= 0) return disconnect(from_daemon(reply));
+    pause_ms = std::min(pause_ms, left_ms + 1);
+  }
+  // Nothing is asked: only its end can come.
+  const auto received = connection_->receive(pause_ms);
+  return received.ok() ? Status() : Status(disconnect(received.error()));
 }
 
 // Gives the connection up; the error passes through.
@@ -374,6 +411,10 @@ Result<wire::FsckReply> Client::fsck(bool repair, std::string state_dir) {
 Result<wire::BackupReply> Client::backup(std::string directory, std::string state_dir) {
   return call_slowly<wire::BackupReply>(
       wire::BackupRequest{std::move(directory), std::move(state_dir)});
+}
+
+bool is_loading(const Error& error) {
+  return error.code == ErrorCode::kUnavailable && error.field == wire::kLoadingField;
 }
 
 wire::ChunkRef chunk_reference(const std::string& id, ChunkType otherwise) {

@@ -46,7 +46,8 @@ struct ChunkInfo {
 //
 // Errors of all calls: those that the daemon answered with, and unreachable() (endpoint.h) if it
 // was not reached, did not answer within options.timeout_ms, was restarted, or the connection
-// broke. The next call connects again.
+// broke. The next call connects again. Of a daemon that loads its model still when the patience for
+// that is over (options.on_loading): is_loading().
 class Client {
  public:
   // Connects and exchanges a Ping, within options.timeout_ms.
@@ -199,6 +200,8 @@ class Client {
 
   Status ensure_connected();
   Status say_hello();
+  Status say_hello(bool& waited);
+  Status wait_for_load(const wire::ErrorReply& reply, int64_t deadline_us);
   Error disconnect(Error error);
   Error from_daemon(const wire::ErrorReply& reply);
   Status learn(const wire::Pong& pong);
@@ -229,6 +232,9 @@ class Client {
   int64_t retry_after_ms_ = 0;
   bool all_durable_ = true;
 };
+
+// Whether the daemon said so: it loads its model, and does not serve yet.
+bool is_loading(const Error& error);
 
 // A reference to a chunk by id: an output if the id says so, else of type `otherwise`.
 wire::ChunkRef chunk_reference(const std::string& id, ChunkType otherwise = ChunkType::kContext);

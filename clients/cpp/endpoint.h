@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -16,9 +17,12 @@ bool is_unreachable(const Error& error);
 
 // $CASCADE_ENDPOINT; empty if it is not set.
 std::string endpoint_of_environment();
-// The same; else ipc://$XDG_RUNTIME_DIR/cascaded/cascaded.sock if that socket exists; else that of
-// /tmp/cascaded-UID if it does and the folder is this user's; else
-// ipc:///run/cascaded/cascaded.sock. Reads the environment: not while another thread changes it.
+// Those in which a client without an endpoint looks for a daemon, in this order: the sockets of
+// client_run_dirs() (base/run_places.h).
+std::vector<std::string> default_endpoints();
+// $CASCADE_ENDPOINT; else that of default_endpoints() at which a daemon listens; else the first
+// that is there, though nobody listens or this user may not open it; else the system's. Reads the
+// environment: not while another thread changes it. Blocks for microseconds.
 std::string default_endpoint();
 
 // Errors: kInvalidArgument if `endpoint` is not ipc://PATH (of at most 107 bytes) or
@@ -26,5 +30,8 @@ std::string default_endpoint();
 // permitted, or nobody listens on it: ZeroMQ would try again and again in silence. Blocks for
 // microseconds.
 Status probe_endpoint(const std::string& endpoint);
+
+// Whether it is the path of a socket that this user may not open, whoever listens there.
+bool is_forbidden(const std::string& endpoint);
 
 }  // namespace cascade::client

@@ -1,6 +1,8 @@
 // One function for each thing that is looked at.
 #include "clients/ctl/diagnosis.h"
 
+#include "wire/loading.h"
+
 namespace cascade::ctl {
 namespace {
 
@@ -17,6 +19,12 @@ std::string mib(int64_t bytes) {
 
 void judge_daemon(const DaemonFacts& daemon, const std::string& version,
                   std::vector<Finding>& findings) {
+  if (daemon.loading) {
+    findings.push_back({Level::kHint, "the daemon at " + daemon.endpoint + " is " +
+                                          wire::loading_text(*daemon.loading) +
+                                          ": look again when it serves"});
+    return;
+  }
   if (daemon.unreachable) {
     findings.push_back({Level::kProblem, "no daemon answers at " + daemon.endpoint + ": " +
                                              daemon.unreachable->message});

@@ -23,6 +23,7 @@ struct MachineFacts {
 struct DaemonFacts {
   std::string endpoint;
   std::optional<Error> unreachable;
+  std::optional<wire::Loading> loading;  // it does not serve yet
   std::optional<wire::StatusReply> status;
   std::optional<Error> answer;                 // of a prompt that it was asked to go on with
   std::optional<int64_t> answer_us;            // how long that took

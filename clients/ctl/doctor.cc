@@ -68,9 +68,14 @@ MachineFacts look_at_machine(const std::string& endpoint) {
 }
 
 void ask_daemon(const std::string& endpoint, DaemonFacts& facts) {
-  auto client = client::Client::connect(endpoint);
+  client::ClientOptions options;
+  options.on_loading = [&facts](const wire::Loading* loading) {
+    if (loading != nullptr) facts.loading = *loading;
+    return false;
+  };
+  auto client = client::Client::connect(endpoint, options);
   if (!client.ok()) {
-    facts.unreachable = client.error();
+    if (!client::is_loading(client.error())) facts.unreachable = client.error();
     return;
   }
   const auto status = client->status();

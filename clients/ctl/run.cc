@@ -16,6 +16,7 @@
 #include "clients/ctl/generate.h"
 #include "clients/ctl/json_fields.h"
 #include "clients/ctl/key_commands.h"
+#include "clients/ctl/loading_wait.h"
 #include "clients/ctl/model_commands.h"
 #include "clients/ctl/options.h"
 #include "clients/ctl/policy_commands.h"
@@ -34,14 +35,29 @@ void set_locale() {
   if (std::string_view(nl_langinfo(CODESET)) != "UTF-8") std::setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-int explain_unreachable(Screen& screen, const std::string& endpoint, const Error& error) {
+// Where a daemon was looked for.
+std::string places_text() {
+  std::string text;
+  for (const std::string& endpoint : client::default_endpoints()) {
+    text += (text.empty() ? "Looked at " : ", ") + one_line(endpoint);
+  }
+  return text + ".";
+}
+
+int explain_unreachable(Screen& screen, const Options& options, const Error& error) {
+  const std::string& endpoint = options.endpoint;
   if (!client::is_unreachable(error)) {
     print_error(screen, error);
+    return exit_code_of(error);
+  }
+  if (client::is_forbidden(endpoint)) {
+    print_error(screen, {error.code, error.field, endpoint + ": " + error.message});
     return exit_code_of(error);
   }
   print_error(screen,
               {error.code, error.field, "no daemon answers at " + endpoint + ": " + error.message});
   if (!screen.json) {
+    if (!options.endpoint_given) screen.err << places_text() << '\n';
     screen.err
         << "Start one with `systemctl start cascaded` (or `systemctl --user start cascaded`, "
            "or `cascaded` in\nanother terminal), or name its endpoint with --endpoint or "
@@ -105,6 +121,18 @@ int run_command(client::Client& client, Screen& screen, const Options& options) 
   return kExitUsage;
 }
 
+// Whose status is asked for is not waited for: `loading` is set if that is what it does.
+Result<client::Client> connect_to_look(const Options& options,
+                                       std::optional<wire::Loading>& loading) {
+  client::ClientOptions client_options;
+  client_options.model = options.model;
+  client_options.on_loading = [&loading](const wire::Loading* now) {
+    if (now != nullptr) loading = *now;
+    return false;
+  };
+  return client::Client::connect(options.endpoint, client_options);
+}
+
 int run_completion(Screen& screen, const CompletionOptions& options) {
   const bool daemon = options.program == "cascaded";
   const auto script =
@@ -148,9 +176,15 @@ int run(int argc, char** argv) {
     return kExitUsage;
   }
   if (const auto code = run_offline(screen, options)) return *code;
-  Result<client::Client> client =
-      client::Client::connect(options.endpoint, {.model = options.model});
-  if (!client.ok()) return explain_unreachable(screen, options.endpoint, client.error());
+  std::optional<wire::Loading> loading;
+  Result<client::Client> client = options.command == Options::Command::kStatus
+                                      ? connect_to_look(options, loading)
+                                      : connect_waiting(screen, options.endpoint, options.model);
+  if (loading) {
+    print_loading(screen, *loading);
+    return kExitOk;
+  }
+  if (!client.ok()) return explain_unreachable(screen, options, client.error());
   const int code = run_command(*client, screen, options);
   if (!client->all_durable()) {
     screen.err

@@ -11,6 +11,7 @@
 #include "clients/cpp/client.h"
 #include "clients/cpp/endpoint.h"
 #include "clients/ctl/json_fields.h"
+#include "clients/ctl/loading_wait.h"
 #include "clients/ctl/offline_state.h"
 #include "clients/ctl/run.h"
 #include "clients/ctl/terminal_text.h"
@@ -31,10 +32,9 @@ struct Work {
 
 // `in_use`: why this process cannot do it, if there is such a reason.
 template <class Reply>
-Result<Reply> ask_daemon(const Options& options, const std::string& state_dir,
+Result<Reply> ask_daemon(Screen& screen, const Options& options, const std::string& state_dir,
                          const std::optional<Error>& in_use, const Work<Reply>& work) {
-  Result<client::Client> client =
-      client::Client::connect(options.endpoint, {.model = options.model});
+  Result<client::Client> client = connect_waiting(screen, options.endpoint, options.model);
   if (client.ok()) return work.by_daemon(*client, state_dir);
   const Error& error = client.error();
   if (!in_use || !client::is_unreachable(error)) return error;
@@ -44,7 +44,7 @@ Result<Reply> ask_daemon(const Options& options, const std::string& state_dir,
 }
 
 template <class Reply>
-Result<Reply> run_upkeep(const Options& options, const Work<Reply>& work) {
+Result<Reply> run_upkeep(Screen& screen, const Options& options, const Work<Reply>& work) {
   const UpkeepOptions& upkeep = options.upkeep;
   if (upkeep.rebuild && options.endpoint_given && !upkeep.state_dir) {
     return invalid_argument("--rebuild",
@@ -52,7 +52,7 @@ Result<Reply> run_upkeep(const Options& options, const Work<Reply>& work) {
                             "--state-dir, not an --endpoint");
   }
   const bool of_daemon = options.endpoint_given && !upkeep.state_dir && !upkeep.rebuild;
-  if (of_daemon) return ask_daemon(options, "", std::nullopt, work);
+  if (of_daemon) return ask_daemon(screen, options, "", std::nullopt, work);
   std::string state_dir = state_dir_of(upkeep.state_dir);
   // The default model's is the daemon's own.
   if (!state_dir.empty() && !options.model.empty()) state_dir += "/models/" + options.model;
@@ -60,7 +60,7 @@ Result<Reply> run_upkeep(const Options& options, const Work<Reply>& work) {
   Result<OfflineState> state = OfflineState::open(state_dir, upkeep.rebuild);
   if (state.ok()) return work.offline(*state);
   if (!OfflineState::is_in_use(state.error(), state_dir)) return state.error();
-  if (!upkeep.rebuild) return ask_daemon(options, state_dir, state.error(), work);
+  if (!upkeep.rebuild) return ask_daemon(screen, options, state_dir, state.error(), work);
   return Error{ErrorCode::kConflict, state_dir,
                state.error().message + "; --rebuild needs it for itself: stop the daemon first"};
 }
@@ -95,7 +95,7 @@ int run_fsck(Screen& screen, const Options& options) {
   const Work<wire::FsckReply> work = {
       [&](OfflineState& state) { return state.fsck(repair); },
       [&](client::Client& client, const std::string& dir) { return client.fsck(repair, dir); }};
-  const auto reply = run_upkeep(options, work);
+  const auto reply = run_upkeep(screen, options, work);
   if (!reply.ok()) return failed(screen, reply.error());
   if (screen.json) {
     print_json(screen, to_json_object(*reply));
@@ -120,7 +120,7 @@ int run_backup(Screen& screen, const Options& options) {
       [&](client::Client& client, const std::string& dir) {
         return client.backup(directory, dir);
       }};
-  const auto reply = run_upkeep(options, work);
+  const auto reply = run_upkeep(screen, options, work);
   if (!reply.ok()) return failed(screen, reply.error());
   if (screen.json) {
     print_json(screen, to_json_object(*reply));

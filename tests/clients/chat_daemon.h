@@ -61,6 +61,8 @@ class ChatDaemon {
     const std::lock_guard lock(mutex_);
     chunks_.clear();
   }
+  // As FakeDaemon::set_loading().
+  void set_loading(std::vector<wire::Loading> loading) { daemon_.set_loading(std::move(loading)); }
   // "output_" and 32 digits.
   static std::string output_id(int number) {
     const std::string digits = std::to_string(number);

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <optional>
 
 #include "clients/cpp/endpoint.h"
@@ -70,6 +73,62 @@ TEST(Endpoint, default_follows_the_environment) {
   ::unsetenv("XDG_RUNTIME_DIR");
 }
 
+TEST(Endpoint, default_is_where_a_daemon_listens) {
+  const TempFolder folder;
+  ::unsetenv("CASCADE_ENDPOINT");
+  const std::filesystem::path left = folder.path() / "left";
+  std::filesystem::create_directories(left / "cascaded.sock");
+  std::filesystem::create_directories(folder.path() / "cascaded");
+  ::setenv("RUNTIME_DIRECTORY", left.c_str(), 1);
+  ::setenv("XDG_RUNTIME_DIR", folder.path().c_str(), 1);
+  EXPECT_EQ(default_endpoint(), "ipc://" + left.string() + "/cascaded.sock");
+  const std::string served = "ipc://" + folder.path().string() + "/cascaded/cascaded.sock";
+  {
+    const FakeDaemon daemon(served, ignore);
+    EXPECT_EQ(default_endpoint(), served) << "nobody listens at the first";
+  }
+  const std::vector<std::string> all = default_endpoints();
+  EXPECT_EQ(all.front(), "ipc://" + left.string() + "/cascaded.sock");
+  EXPECT_NE(std::find(all.begin(), all.end(), served), all.end());
+  ::unsetenv("RUNTIME_DIRECTORY");
+  ::unsetenv("XDG_RUNTIME_DIR");
+}
+
+TEST(Endpoint, a_socket_without_permission_is_called_that) {
+  if (::geteuid() != 0) GTEST_SKIP() << "becomes another user";
+  const TempFolder folder;
+  const FakeDaemon daemon(folder.endpoint(), ignore);
+  const std::string path = folder.endpoint().substr(6);
+  constexpr uid_t kOther = 20'010;
+  constexpr gid_t kGroup = 20'011;
+  ASSERT_EQ(::chown(path.c_str(), 0, kGroup), 0);
+  ASSERT_EQ(::chown(folder.path().c_str(), 0, kGroup), 0);
+  const auto seen = [&] {
+    EXPECT_EQ(::seteuid(kOther), 0);
+    const bool forbidden = is_forbidden(folder.endpoint());
+    const std::string error = error_of(Client::connect(folder.endpoint()));
+    EXPECT_EQ(::seteuid(0), 0);
+    return std::pair(forbidden, error);
+  };
+  ::chmod(folder.path().c_str(), 0755);
+  ::chmod(path.c_str(), 0700);
+  EXPECT_EQ(seen(), std::pair(true, std::string("unavailable: endpoint: permission denied: it is "
+                                                "for the user root")));
+  ::chmod(path.c_str(), 0660);
+  const auto [forbidden, error] = seen();
+  EXPECT_TRUE(forbidden);
+  EXPECT_EQ(error,
+            "unavailable: endpoint: permission denied: it is for the group 20011 (adduser 20010 "
+            "20011, and a new login)");
+  // Where the folder is closed, that says for whom.
+  ::chmod(folder.path().c_str(), 0750);
+  EXPECT_NE(seen().second.find("for the group 20011"), std::string::npos);
+  ::chmod(folder.path().c_str(), 0700);
+  EXPECT_NE(seen().second.find("for the user root"), std::string::npos);
+  EXPECT_FALSE(is_forbidden(folder.endpoint()));
+  EXPECT_FALSE(is_forbidden("ipc:///no/such/socket"));
+}
+
 TEST(Endpoint, default_is_a_folder_in_tmp_only_if_it_is_the_users) {
   if (::geteuid() != 0) GTEST_SKIP() << "gives a folder to another user";
   ::unsetenv("CASCADE_ENDPOINT");
@@ -97,6 +156,49 @@ TEST(Client, greets_the_daemon) {
   EXPECT_EQ(client->boot_id(), "boot_1");
   EXPECT_EQ(client->daemon_version(), "test");
   EXPECT_TRUE(client->ping().ok());
+}
+
+const std::vector<wire::Loading> kLoads = {{0, 0}, {3, 10}, {9, 10}};
+
+TEST(Client, waits_for_a_daemon_that_loads) {
+  const TempFolder folder;
+  FakeDaemon daemon(folder.endpoint(), ignore);
+  daemon.set_loading(kLoads);
+  const Result<Client> client = Client::connect(folder.endpoint());
+  ASSERT_TRUE(client.ok()) << error_of(client);
+  EXPECT_EQ(client->boot_id(), "boot_1");
+}
+
+TEST(Client, waits_for_a_daemon_that_loads_within_its_timeout_only) {
+  const TempFolder folder;
+  FakeDaemon daemon(folder.endpoint(), ignore);
+  daemon.set_loading(std::vector<wire::Loading>(1'000'000, {4, 10}));
+  const Result<Client> client = Client::connect(folder.endpoint(), {.timeout_ms = 50});
+  ASSERT_FALSE(client.ok());
+  EXPECT_EQ(error_of(client), "unavailable: loading: it is loading");
+  EXPECT_TRUE(is_loading(client.error()));
+  EXPECT_FALSE(is_unreachable(client.error()));
+}
+
+TEST(Client, asks_how_long_to_wait_for_a_daemon_that_loads) {
+  const TempFolder folder;
+  FakeDaemon daemon(folder.endpoint(), ignore);
+  std::string seen;
+  ClientOptions options;
+  options.timeout_ms = 60'000;
+  options.on_loading = [&](const wire::Loading* loading) {
+    seen += loading == nullptr ? "over " : std::to_string(loading->done_bytes) + " ";
+    return loading == nullptr || loading->done_bytes < 9;
+  };
+  daemon.set_loading(kLoads);
+  const Result<Client> impatient = Client::connect(folder.endpoint(), options);
+  ASSERT_FALSE(impatient.ok());
+  EXPECT_TRUE(is_loading(impatient.error()));
+  EXPECT_EQ(seen, "0 3 9 over ");
+  seen.clear();
+  daemon.set_loading({{1, 10}});
+  EXPECT_TRUE(Client::connect(folder.endpoint(), options).ok());
+  EXPECT_EQ(seen, "1 over ");
 }
 
 TEST(Client, gives_up_on_a_daemon_that_never_answers) {

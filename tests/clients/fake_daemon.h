@@ -4,6 +4,7 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -64,6 +65,11 @@ class FakeDaemon {
     boot_id_ = boot_id;
   }
   void set_answers_pings(bool answers) { answers_pings_ = answers; }
+  // What it answers the next Pings with: it loads its model. Before a client comes.
+  void set_loading(std::vector<wire::Loading> loading) {
+    const std::lock_guard lock(mutex_);
+    loading_.assign(loading.begin(), loading.end());
+  }
   // Called on the daemon's thread for each Ping, with their number. Set before the client pings.
   void on_ping(std::function<void(int)> callback) {
     const std::lock_guard lock(mutex_);
@@ -110,6 +116,12 @@ class FakeDaemon {
     if (std::holds_alternative<wire::Ping>(envelope.message)) {
       const std::lock_guard lock(mutex_);
       if (on_ping_) on_ping_(++pings_);
+      if (!loading_.empty()) {
+        wire::ErrorReply reply{{ErrorCode::kUnavailable, "loading", "it is loading"}, 1};
+        reply.loading = loading_.front();
+        loading_.pop_front();
+        return send(client, wire::encode({envelope.request, std::move(reply)}));
+      }
       if (!answers_pings_) return;
       return send(client, wire::encode({envelope.request, wire::Pong{boot_id_, "test"}}));
     }
@@ -135,6 +147,7 @@ class FakeDaemon {
   std::string boot_id_;
   std::function<void(int)> on_ping_;
   int pings_ = 0;
+  std::deque<wire::Loading> loading_;
   std::vector<wire::Envelope> received_;
   std::atomic<bool> answers_pings_{true};
   std::atomic<bool> garbage_{false};

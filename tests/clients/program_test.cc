@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "clients/ctl/loading_wait.h"
 #include "tests/clients/chat_daemon.h"
 #include "tests/clients/program.h"
 
@@ -114,7 +115,6 @@ TEST(Program, prints_a_batch_as_json_lines) {
   EXPECT_EQ(results[2]["logprobs"].size(), 3u);
 }
 
-TEST(Program, sends_nothing_of_a_batch_with_a_wrong_line) {
 TEST(Program, says_that_a_limit_cut_the_answer) {
   const Outcome whole = run_on_pipes({"generate", "x", "--max-tokens", "4"}, "");
   EXPECT_EQ(whole.code, kExitOk);
@@ -159,6 +159,7 @@ TEST(Program, says_which_lines_of_a_batch_were_cut) {
             kExitFailed);
 }
 
+TEST(Program, sends_nothing_of_a_batch_with_a_wrong_line) {
   const Outcome outcome = run_on_pipes({"generate", "--batch", "-"}, "a\n{\"query\": 1}\n");
   EXPECT_EQ(outcome.code, kExitUsage);
   EXPECT_NE(outcome.err.find("line 2, query"), std::string::npos) << outcome.err;
@@ -183,6 +184,66 @@ TEST(Program, tells_a_failed_request_from_a_wrong_one) {
   const Outcome json = run_on_pipes({"generate", "fail", "--json"}, "");
   EXPECT_EQ(json.code, kExitFailed);
   EXPECT_EQ(Json::parse(json.out)["error"]["field"], "queue");
+}
+
+const std::vector<wire::Loading> kLoads = {{0, 0}, {41, 100}, {99, 100}};
+
+// The same of a daemon that loads its model first.
+Outcome run_while_it_loads(Arguments arguments) {
+  const TempFolder folder;
+  arguments.insert(arguments.end(), {"--endpoint", folder.endpoint()});
+  Program program(arguments, folder.path(), Program::On::kPipes);
+  ChatDaemon daemon(folder.endpoint());
+  daemon.set_loading(kLoads);
+  program.start();
+  program.close_input();
+  const int code = program.finish();
+  return {code, program.out(), program.err(), daemon.compositions()};
+}
+
+TEST(Program, waits_for_a_daemon_that_loads_its_model) {
+  const Outcome text = run_while_it_loads({"generate", "x"});
+  EXPECT_EQ(text.code, kExitOk);
+  EXPECT_EQ(text.out, "Answer to x\n");
+  EXPECT_EQ(text.err, "the daemon does not serve yet: it is loading; waiting for it\n");
+  const Outcome json = run_while_it_loads({"generate", "x", "--json"});
+  EXPECT_EQ(json.code, kExitOk);
+  EXPECT_EQ(Json::parse(json.out)["text"], "Answer to x");
+  EXPECT_EQ(json.err, "");
+}
+
+TEST(Program, status_of_a_daemon_that_loads_is_not_waited_for) {
+  const Outcome text = run_while_it_loads({"status"});
+  EXPECT_EQ(text.code, kExitOk);
+  EXPECT_EQ(text.out, "loading\n");
+  const Outcome json = run_while_it_loads({"status", "--json"});
+  EXPECT_EQ(json.code, kExitOk);
+  EXPECT_EQ(
+      Json::parse(json.out),
+      Json::parse(R"({"state": "loading", "percent": null, "done_bytes": 0, "total_bytes": 0})"));
+}
+
+TEST(LoadingBar, shows_the_share) {
+  EXPECT_EQ(loading_bar({0, 0}), "");
+  EXPECT_EQ(loading_bar({0, 100}), "[........................] 0 %");
+  EXPECT_EQ(loading_bar({41, 100}), "[#########...............] 41 %");
+  EXPECT_EQ(loading_bar({100, 100}), "[#######################.] 99 %");
+  EXPECT_EQ(loading_bar({500, 100}), "[#######################.] 99 %");
+  EXPECT_EQ(loading_bar({-1, 100}), "[........................] 0 %");
+}
+
+TEST(Program, says_where_it_looked_for_a_daemon) {
+  const TempFolder folder;
+  ::unsetenv("CASCADE_ENDPOINT");
+  ::setenv("RUNTIME_DIRECTORY", folder.path().c_str(), 1);
+  Program program({"status"}, folder.path(), Program::On::kPipes);
+  ::unsetenv("RUNTIME_DIRECTORY");
+  program.start();
+  // Whoever has a daemon in one of the other places has an answer.
+  if (program.finish() != kExitUnreachable) GTEST_SKIP() << "there is a daemon";
+  EXPECT_NE(program.err().find("Looked at " + folder.endpoint() + ", "), std::string::npos)
+      << program.err();
+  EXPECT_NE(program.err().find("ipc:///run/cascaded/cascaded.sock"), std::string::npos);
 }
 
 TEST(Program, says_how_to_start_a_daemon_when_there_is_none) {
@@ -319,6 +380,35 @@ TEST(ProgramOnTerminal, prompts_streams_and_remarks) {
   terminal.program.expect_prompt();
   terminal.program.type("\x04");
   EXPECT_EQ(terminal.program.finish(), kExitOk);
+}
+
+TEST(ProgramOnTerminal, shows_how_far_the_load_is_and_takes_it_away) {
+  const TempFolder folder;
+  Program program({"generate", "x", "--endpoint", folder.endpoint()}, folder.path(),
+                  Program::On::kTerminal);
+  ChatDaemon daemon(folder.endpoint());
+  daemon.set_loading(kLoads);
+  program.start();
+  program.expect("\rthe daemon loads its model ");
+  program.expect("\rthe daemon loads its model [#########...............] 41 %");
+  program.expect("99 %\r");
+  program.expect(" \r");
+  program.expect("Answer to x");
+  EXPECT_EQ(program.finish(), kExitOk);
+}
+
+TEST(ProgramOnTerminal, interrupt_ends_the_wait_for_a_load) {
+  const TempFolder folder;
+  Program program({"generate", "x", "--endpoint", folder.endpoint()}, folder.path(),
+                  Program::On::kTerminal);
+  ChatDaemon daemon(folder.endpoint());
+  daemon.set_loading(std::vector<wire::Loading>(1'000'000, {41, 100}));
+  program.start();
+  program.expect("41 %");
+  program.interrupt();
+  program.expect("error: unavailable: loading: it is loading");
+  EXPECT_EQ(program.finish(), kExitFailed);
+  EXPECT_TRUE(daemon.compositions().empty());
 }
 
 TEST(ProgramOnTerminal, interrupt_stops_the_answer_and_not_the_program) {

@@ -64,6 +64,29 @@ TEST(PackedCacheSource, finds_packed_weights_of_files_that_were_only_touched) {
   EXPECT_FALSE(load_packed(copy.path(), state.path()).report.hashed) << "known again";
 }
 
+TEST(PackedCacheSource, is_told_of_in_bytes) {
+  const TemporaryFolder state;
+  const ModelCopy copy;
+  const auto expect = [](const LoadedWeights& loaded, int64_t bytes) {
+    EXPECT_EQ(loaded.total_bytes, bytes);
+    EXPECT_EQ(loaded.done_bytes, bytes);
+  };
+  const int64_t tensors = TensorFiles::open(copy.path())->bytes_total();
+  // Without a cache, and with one that is empty, the tensors are read once.
+  expect(load_packed(copy.path(), {}), tensors);
+  const LoadedWeights first = load_packed(copy.path(), state.path());
+  expect(first, tensors);
+  // What is packed is read and checked.
+  const auto packed = static_cast<int64_t>(first.bytes().size());
+  expect(load_packed(copy.path(), state.path()), packed);
+  // The tensors are, too, if nobody knows their digest.
+  fs::last_write_time(copy.shard(), fs::last_write_time(copy.shard()) - std::chrono::hours(1));
+  expect(load_packed(copy.path(), state.path()), tensors + packed);
+  // Read twice, since other weights have the same size.
+  change_weight(copy.shard());
+  expect(load_packed(copy.path(), state.path()), 2 * tensors);
+}
+
 TEST(PackedCacheSource, knows_a_model_by_whatever_path) {
   const TemporaryFolder state;
   const ModelCopy copy;

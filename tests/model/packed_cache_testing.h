@@ -22,6 +22,7 @@ namespace cascade::testing {
 struct LoadedWeights {
   Weights weights;
   LoadReport report;
+  int64_t done_bytes = 0, total_bytes = 0;  // of its LoadProgress, in the end
 
   std::span<const uint8_t> bytes() const { return {weights.memory.data(), weights.memory.bytes()}; }
   bool same_as(const LoadedWeights& other) const {
@@ -48,8 +49,11 @@ inline LoadedWeights load_packed(const std::filesystem::path& model_dir,
   const auto files = TensorFiles::open(model_dir);
   const auto text = read_file(model_dir / "config.json", 1 << 20);
   const auto config = parse_model_config(*parse_json(*text, "config.json"));
-  auto weights =
-      load_weights(*files, *config, type, **kernels_for(Isa::kScalar), pool, cache, loaded.report);
+  LoadProgress progress;
+  auto weights = load_weights(*files, *config, type, **kernels_for(Isa::kScalar), pool, cache,
+                              loaded.report, &progress);
+  loaded.done_bytes = progress.done_bytes();
+  loaded.total_bytes = progress.total_bytes();
   if (weights.ok()) {
     loaded.weights = std::move(weights).value();
   } else {

@@ -1,4 +1,5 @@
 """cascaded as a service manager starts it: notify socket, watchdog, inherited sockets."""
+import contextlib
 import ctypes
 import http.client
 import json
@@ -77,7 +78,9 @@ class Service:
         self.log_path = self.folder / "log"
         self.config_path = self.folder / "cascaded.toml"
         arguments = ["--model", model, "--run-dir", self.folder / "run",
-                     "--state-dir", self.folder / "state", "--threads", "1"]
+                     "--threads", "1"]
+        if "--state-dir" not in options:
+            arguments += ["--state-dir", self.folder / "state"]
         if "--kv-memory" not in options:
             arguments += ["--kv-memory", "64M"]
         if config is not None:
@@ -167,7 +170,11 @@ class Stopped:
         return self
 
     def __exit__(self, *unused):
-        self.call(PTRACE_DETACH)
+        try:
+            self.call(PTRACE_DETACH)
+        except ProcessLookupError:  # the process has ended
+            with contextlib.suppress(ChildProcessError):
+                os.waitpid(self.thread, 0x40000000)
 
     def call(self, request):
         if LIBC.ptrace(request, self.thread, None, None) != 0:

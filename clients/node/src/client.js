@@ -1,7 +1,7 @@
 // The client: a method for each thing that can be asked of the daemon. What each does, takes and
 // gives is said in types/client.d.ts.
 import { abortable } from './abort.js';
-import { defaultEndpoint, endpointOfRunDir } from './endpoint.js';
+import { endpointOfRunDir, findEndpoint } from './endpoint.js';
 import { CascadeError, invalidArgument } from './error.js';
 import { EventStream } from './event_stream.js';
 import { Exchange } from './exchange.js';
@@ -66,13 +66,15 @@ export class Client {
   static async connect(options = {}) {
     const { signal, ...rest } = typeof options === 'string' ? { endpoint: options } : options;
     checkOptions(rest);
-    const client = new Client(rest);
+    const { endpoint, runDir, ...others } = rest;
+    const place = endpoint ?? (runDir ? endpointOfRunDir(runDir) : await findEndpoint());
+    const client = new Client(place, others);
     await abortable(client.#connected(), signal, () => client.close());
     return client;
   }
 
-  constructor({ endpoint, runDir, ...options }) {
-    this.#endpoint = endpoint ?? (runDir ? endpointOfRunDir(runDir) : defaultEndpoint());
+  constructor(endpoint, options) {
+    this.#endpoint = endpoint;
     this.#options = { ...OPTIONS, ...given(options) };
   }
 

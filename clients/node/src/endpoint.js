@@ -1,46 +1,53 @@
 // Where the daemon listens: the default, and a quick look at whether anybody is there.
-import { existsSync, lstatSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { createConnection } from 'node:net';
 
 import { invalidArgument, unreachable } from './error.js';
+import { SYSTEM_RUN_DIR, clientRunDirs, ownerOf } from './run_places.js';
 
 const IPC = 'ipc://';
 const TCP = 'tcp://';
 const SOCKET_NAME = 'cascaded.sock';
-const SYSTEM_RUN_DIR = '/run/cascaded';
 // Of the operating system's address of a socket.
 const PATH_BYTES_MAX = 107;
 
 const REASONS = {
   ENOENT: 'there is no such socket',
   ECONNREFUSED: 'nobody listens on that socket',
-  EACCES: 'this user may not open that socket',
-  EPERM: 'this user may not open that socket',
+  EACCES: 'permission denied: this user may not open that socket (is it in its group?)',
+  EPERM: 'permission denied: this user may not open that socket (is it in its group?)',
 };
 
 export function endpointOfRunDir(runDir) {
   return `${IPC}${runDir}/${SOCKET_NAME}`;
 }
 
-// Whether it is a folder that belongs to this user: names in /tmp are everybody's.
-function isOwn(folder) {
-  const info = lstatSync(folder, { throwIfNoEntry: false });
-  return info?.isDirectory() === true && info.uid === process.geteuid();
+// The sockets at which a client without an endpoint looks, in this order.
+function defaultEndpoints() {
+  return clientRunDirs(process.geteuid(), process.env, ownerOf).map(endpointOfRunDir);
 }
 
-// $CASCADE_ENDPOINT; else that of $XDG_RUNTIME_DIR/cascaded if a socket is there; else that of
-// /tmp/cascaded-UID if one is there and the folder is this user's; else that of /run/cascaded.
+// $CASCADE_ENDPOINT; else the first of the default sockets that is there; else the system's.
 export function defaultEndpoint() {
-  const { CASCADE_ENDPOINT: given, XDG_RUNTIME_DIR: runtime } = process.env;
+  const { CASCADE_ENDPOINT: given } = process.env;
   if (given) return given;
-  if (runtime?.startsWith('/') && existsSync(`${runtime}/cascaded/${SOCKET_NAME}`)) {
-    return endpointOfRunDir(`${runtime}/cascaded`);
+  const there = defaultEndpoints().find((endpoint) => existsSync(pathOf(endpoint)));
+  return there ?? endpointOfRunDir(SYSTEM_RUN_DIR);
+}
+
+// The same, but before those that are there comes the first at which somebody listens: a daemon that
+// was killed leaves its socket.
+export async function findEndpoint() {
+  if (process.env.CASCADE_ENDPOINT) return process.env.CASCADE_ENDPOINT;
+  for (const endpoint of defaultEndpoints()) {
+    try {
+      await probeEndpoint(endpoint);
+      return endpoint;
+    } catch {
+      // The next one.
+    }
   }
-  const temporary = `/tmp/cascaded-${process.geteuid()}`;
-  if (isOwn(temporary) && existsSync(`${temporary}/${SOCKET_NAME}`)) {
-    return endpointOfRunDir(temporary);
-  }
-  return endpointOfRunDir(SYSTEM_RUN_DIR);
+  return defaultEndpoint();
 }
 
 function pathOf(endpoint) {

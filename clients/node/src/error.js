@@ -4,11 +4,13 @@
 const RETRYABLE_CODES = new Set(['unavailable', 'cancelled']);
 
 export class CascadeError extends Error {
-  constructor(code, field, message, retryAfterMs = 0) {
+  // `loading`: of a daemon that loads its model, and does not serve yet, how far it is.
+  constructor(code, field, message, retryAfterMs = 0, loading = undefined) {
     super(message);
     this.code = code;
     this.field = field;
     this.retryAfterMs = retryAfterMs;
+    this.loading = loading;
     this.retryable = RETRYABLE_CODES.has(code) || retryAfterMs > 0;
   }
 
@@ -19,7 +21,8 @@ export class CascadeError extends Error {
   // The same, as if it had come up where `trace`, an Error, was made: an answer of the daemon
   // arrives where nobody can see who asked.
   raisedAt(trace) {
-    const error = new CascadeError(this.code, this.field, this.message, this.retryAfterMs);
+    const { code, field, message, retryAfterMs, loading } = this;
+    const error = new CascadeError(code, field, message, retryAfterMs, loading);
     // Programs may have made stacks something else, or nothing.
     const frames = /\n {4}at .*$/s.exec(trace.stack)?.[0] ?? '';
     error.stack = `${this.name}: ${this.message}${frames}`;

@@ -1,6 +1,7 @@
 // The requests in flight on one connection: replies find their requests, and none waits for a
 // daemon that is gone.
 import { performance } from 'node:perf_hooks';
+import { setTimeout as delay } from 'node:timers/promises';
 
 import { Connection } from './connection.js';
 import { probeEndpoint } from './endpoint.js';
@@ -10,6 +11,9 @@ import { newRequestId } from './request_id.js';
 
 // How often deadlines are looked at: a part of the shortest of them.
 const LOOKS_PER_DEADLINE = 8;
+// Between two questions to a daemon that loads its model, whatever it asks for.
+const LOADING_PAUSE_MS_MIN = 10;
+const LOADING_PAUSE_MS_MAX = 1_000;
 const EVENTS = new Map([
   ['Accepted', 'accepted'],
   ['Progress', 'progress'],
@@ -52,11 +56,27 @@ export class Exchange {
         (frames) => this.#receive(frames),
         (error) => this.end(error),
       );
-      const id = newRequestId();
-      await this.request(id, encode('Ping', {}, id), { expect: 'Pong' });
+      await this.#greet();
     } catch (error) {
       this.end(error);
       throw error;
+    }
+  }
+
+  // A daemon that loads its model is waited for, within timeoutMs.
+  async #greet() {
+    const deadline = performance.now() + this.#options.timeoutMs;
+    for (;;) {
+      const id = newRequestId();
+      try {
+        await this.request(id, encode('Ping', {}, id), { expect: 'Pong' });
+        return;
+      } catch (error) {
+        const left = deadline - performance.now();
+        if (error.loading === undefined || left <= 0) throw error;
+        const asked = Math.max(error.retryAfterMs, LOADING_PAUSE_MS_MIN);
+        await delay(Math.min(asked, LOADING_PAUSE_MS_MAX, left));
+      }
     }
   }
 
@@ -148,8 +168,8 @@ export class Exchange {
     if (name === request.expect) {
       this.#settle(key, ({ resolve }) => resolve(message));
     } else if (name === 'ErrorReply') {
-      const { error: { code, field, message: text }, retryAfterMs } = message;
-      const error = new CascadeError(code, field, text, retryAfterMs);
+      const { error: { code, field, message: text }, retryAfterMs, loading } = message;
+      const error = new CascadeError(code, field, text, retryAfterMs, loading);
       this.#settle(key, ({ fail }) => fail(error));
     } else if (EVENTS.has(name)) {
       request.onEvent?.(EVENTS.get(name), message);

@@ -195,6 +195,7 @@ const CacheStats = struct({
   recompute_bonus_s: number,
 });
 
+const Loading = struct({ done_bytes: int64, total_bytes: int64 });
 const DiskStats = struct({
   pages: int64,
   page_bytes: int64,
@@ -454,6 +455,7 @@ const replies = {
     error: ErrorBody,
     retry_after_ms: int64,
     context_tokens_max: optional(int64),
+    loading: optional(Loading),
   }),
 };
 
@@ -478,5 +480,5 @@ export const messageNames = Object.keys(messages);
 export const parts = {
   ChunkRef, ChatMessage, LogitBias, Sampling, Grammar, Miss, Usage, Timings, ThinkSpan,
   GenerationRecord, Chunk, ChunkSearchHit, ChunkGroup, CacheStats, DiskStats, FsckFinding,
-  SessionInfo, SessionTurn, ExpiryPolicy, ModelInfo,
+  SessionInfo, SessionTurn, ExpiryPolicy, ModelInfo, Loading,
 };

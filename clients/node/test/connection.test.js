@@ -1,13 +1,14 @@
 // Connecting, losing the connection, deadlines, and who gets which answer: with a false daemon.
 import assert from 'node:assert/strict';
-import { chownSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chownSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { test } from 'node:test';
 
 import { CascadeError, connect, defaultEndpoint } from '../src/index.js';
 import { encode } from '../src/frames.js';
-import { FalseDaemon, readVectors, temporaryFolder } from './support.js';
+import { clientRunDirs } from '../src/run_places.js';
+import { FalseDaemon, readVectors, repository, temporaryFolder } from './support.js';
 
 const MISS = { reason: 'none', position: 0, knownToken: -1 };
 const PREFIX = { id: 'prefix_1', tokens: 1, references: 1, reusedTokens: 0, prefilledTokens: 1,
@@ -71,6 +72,59 @@ test('the default endpoint is as that of the other clients', (t) => {
   assert.equal(defaultEndpoint(), `ipc://${folder}/cascaded/cascaded.sock`);
   process.env.CASCADE_ENDPOINT = 'ipc:///elsewhere';
   assert.equal(defaultEndpoint(), 'ipc:///elsewhere');
+});
+
+test('daemons are looked for where all clients look', () => {
+  const cases = JSON.parse(readFileSync(join(repository, 'tests/run_places.json'), 'utf8'));
+  assert.ok(cases.length > 10);
+  for (const { case: name, user, environment, owners, client } of cases) {
+    assert.deepEqual(clientRunDirs(user, environment, (path) => owners[path]), client, name);
+  }
+});
+
+test('a daemon that listens comes before a socket that was left', async (t) => {
+  const folder = temporaryFolder(t);
+  const kept = { ...process.env };
+  t.after(() => {
+    process.env = kept;
+  });
+  delete process.env.CASCADE_ENDPOINT;
+  process.env.RUNTIME_DIRECTORY = join(folder, 'left');
+  process.env.XDG_RUNTIME_DIR = folder;
+  mkdirSync(process.env.RUNTIME_DIRECTORY);
+  writeFileSync(join(folder, 'left/cascaded.sock'), '');
+  mkdirSync(join(folder, 'cascaded'));
+  const daemon = await FalseDaemon.start(t, undefined, join(folder, 'cascaded'), 'cascaded.sock');
+  const client = await connect();
+  t.after(() => client.close());
+  assert.equal(client.endpoint, daemon.endpoint);
+});
+
+test('a daemon that loads its model is waited for within the timeout', async (t) => {
+  const loading = (done) => ({
+    error: { code: 'unavailable', field: 'loading', message: 'the daemon is loading' },
+    retryAfterMs: 1,
+    loading: { doneBytes: done, totalBytes: 10 },
+  });
+  let asked = 0;
+  const daemon = await FalseDaemon.start(t, ({ name, reply }) => {
+    if (name !== 'Ping') return reply('Ack', {});
+    asked += 1;
+    if (asked < 4) return reply('ErrorReply', loading(asked));
+    daemon.bootId = 'boot_1';
+    return reply('Pong', { bootId: 'boot_1', version: '9.9.9' });
+  });
+  daemon.bootId = '';
+  const client = await connected(t, daemon);
+  assert.equal(asked, 4);
+  assert.equal(client.bootId, 'boot_1');
+  // Not for ever; then the error says how far it is.
+  const slow = await FalseDaemon.start(t, ({ reply }) => reply('ErrorReply', loading(4)));
+  slow.bootId = '';
+  await assert.rejects(connect({ endpoint: slow.endpoint, timeoutMs: 50 }), {
+    name: 'CascadeError', code: 'unavailable', field: 'loading', retryable: true,
+    loading: { doneBytes: 4, totalBytes: 10 },
+  });
 });
 
 test('a folder in /tmp is looked at only if it is the user\'s',

@@ -112,17 +112,17 @@ export class FalseDaemon {
   #router = new Router({ linger: 0, sendHighWaterMark: 0 }); // a full queue would drop
   #sending = Promise.resolve();
 
-  static async start(t, answer, folder = temporaryFolder(t)) {
-    const daemon = new FalseDaemon(folder, answer);
+  static async start(t, answer, folder = temporaryFolder(t), name = 'false.sock') {
+    const daemon = new FalseDaemon(folder, answer, name);
     t.after(() => daemon.stop());
     await daemon.#router.bind(daemon.endpoint);
     daemon.#serve();
     return daemon;
   }
 
-  constructor(folder, answer) {
+  constructor(folder, answer, name) {
     this.folder = folder;
-    this.endpoint = `ipc://${folder}/false.sock`;
+    this.endpoint = `ipc://${folder}/${name}`;
     this.answer = answer;
   }
 

@@ -15,8 +15,21 @@ export type ErrorCode =
   | 'unavailable'
   | (string & {});
 
+/** How far a daemon is that has just been started and loads its model. */
+export interface Loading {
+  doneBytes: number;
+  /** 0: it is not known yet. */
+  totalBytes: number;
+}
+
 export class CascadeError extends Error {
-  constructor(code: ErrorCode, field: string, message: string, retryAfterMs?: number);
+  constructor(
+    code: ErrorCode,
+    field: string,
+    message: string,
+    retryAfterMs?: number,
+    loading?: Loading,
+  );
   readonly code: ErrorCode;
   /**
    * What is wrong, in the words of the protocol: 'max_tokens', 'messages[2].role'. 'endpoint' with
@@ -28,4 +41,6 @@ export class CascadeError extends Error {
   readonly retryAfterMs: number;
   /** Whether the same request may succeed later. What was lost may have been done all the same. */
   readonly retryable: boolean;
+  /** Of a daemon that loads its model, and does not serve yet. */
+  readonly loading: Loading | undefined;
 }

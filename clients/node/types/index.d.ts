@@ -8,7 +8,7 @@ export type {
   ConnectOptions,
   GenerateOptions,
 } from './client.js';
-export { CascadeError, type ErrorCode } from './error.js';
+export { CascadeError, type ErrorCode, type Loading } from './error.js';
 export { EventStream } from './events.js';
 export type { EventGap, EventKind, EventNotice, EventsOptions } from './events.js';
 export * from './chunks.js';

@@ -71,6 +71,10 @@ from .requests import (
 # Requests of one generate_batch(): more would not fit the daemon's queue (64 by default) by far.
 BATCH_REQUESTS_MAX = 256
 
+# Between two questions to a daemon that loads, whatever it asks for.
+_LOADING_PAUSE_MS_MIN = 10
+_LOADING_PAUSE_MS_MAX = 1_000
+
 _R = TypeVar("_R")
 
 
@@ -454,7 +458,7 @@ class AsyncClient(DaemonCalls):
     async def _open(self) -> Connection:
         connection = Connection(self._endpoint, self._options)
         try:
-            pong = await connection.call(Ping())
+            pong = await self._greeted(connection)
             if not isinstance(pong, Pong):
                 raise unreachable("what listens there is no Cascade daemon")
             connection.learn(pong)
@@ -464,6 +468,20 @@ class AsyncClient(DaemonCalls):
             raise
         self._boot_id, self._daemon_version = pong.boot_id, pong.version
         return connection
+
+    async def _greeted(self, connection: Connection) -> object:
+        """The answer to a Ping. A daemon that loads its model is waited for, within the timeout."""
+        clock = asyncio.get_running_loop().time
+        deadline = clock() + self._options.timeout_ms / 1000
+        while True:
+            try:
+                return await connection.call(Ping())
+            except CascadeError as error:
+                left = deadline - clock()
+                if error.loading is None or left <= 0:
+                    raise
+                pause = min(max(error.retry_after_ms, _LOADING_PAUSE_MS_MIN), _LOADING_PAUSE_MS_MAX)
+                await asyncio.sleep(min(pause / 1000, left))
 
     async def _call(self, reply: type[_R], request: object, kind: Kind = Kind.CALL) -> _R:
         connection = await self._connected()

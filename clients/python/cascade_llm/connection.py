@@ -174,9 +174,8 @@ class Connection:
                 self.learn(message)
         elif isinstance(message, ErrorReply):
             what = message.error
-            self._end(
-                exchange, CascadeError(what.code, what.field, what.message, message.retry_after_ms)
-            )
+            problem = (what.code, what.field, what.message, message.retry_after_ms)
+            self._end(exchange, CascadeError(*problem, message.loading))
         elif exchange.kind != Kind.WORK or isinstance(message, (Final, PrefixReply)):
             self._end(exchange, message)
         elif isinstance(message, (Accepted, Progress, Delta)):

@@ -5,48 +5,40 @@ from __future__ import annotations
 import errno
 import os
 import socket
-import stat
 
 from .errors import ENDPOINT_FIELD, invalid_argument, unreachable
+from .run_places import SYSTEM_RUN_DIR, client_run_dirs, owner_of
 
 _IPC = "ipc://"
 _TCP = "tcp://"
-_SYSTEM_SOCKET = "/run/cascaded/cascaded.sock"
+_MISSING = (errno.ENOENT, errno.ENOTDIR)
 # A sockaddr_un has 108 bytes for a path and its final zero.
 PATH_BYTES_MAX = 107
 
 _REASONS = {
     errno.ENOENT: "there is no such socket",
     errno.ECONNREFUSED: "nobody listens on that socket",
-    errno.EACCES: "this user may not open that socket",
-    errno.EPERM: "this user may not open that socket",
+    errno.EACCES: "permission denied: this user may not open that socket (is it in its group?)",
+    errno.EPERM: "permission denied: this user may not open that socket (is it in its group?)",
 }
 
 
 def default_endpoint() -> str:
-    """$CASCADE_ENDPOINT, else the socket in $XDG_RUNTIME_DIR/cascaded if it is there, else that in
-    /tmp/cascaded-UID if it is there and the folder is this user's, else that in /run/cascaded."""
+    """$CASCADE_ENDPOINT, else that of the places of client_run_dirs() at which a daemon listens,
+    else the first that is there, though nobody listens or this user may not open it, else the
+    system's."""
     given = os.environ.get("CASCADE_ENDPOINT", "")
     if given:
         return given
-    runtime = os.environ.get("XDG_RUNTIME_DIR", "")
-    path = f"{runtime}/cascaded/cascaded.sock"
-    if runtime.startswith("/") and os.path.exists(path):
-        return _IPC + path
-    temporary = f"/tmp/cascaded-{os.geteuid()}"
-    path = f"{temporary}/cascaded.sock"
-    if _is_own(temporary) and os.path.exists(path):
-        return _IPC + path
-    return _IPC + _SYSTEM_SOCKET
-
-
-def _is_own(folder: str) -> bool:
-    """Whether it is a folder that belongs to this user: names in /tmp are everybody's."""
-    try:
-        info = os.lstat(folder)
-    except OSError:
-        return False
-    return stat.S_ISDIR(info.st_mode) and info.st_uid == os.geteuid()
+    there = None
+    for folder in client_run_dirs(os.geteuid(), os.environ, owner_of):
+        endpoint = endpoint_of(folder)
+        problem = _connect_error(os.fsencode(endpoint[len(_IPC) :]))
+        if problem == 0:
+            return endpoint
+        if there is None and problem not in _MISSING:
+            there = endpoint
+    return there or endpoint_of(SYSTEM_RUN_DIR)
 
 
 def is_endpoint(text: str) -> bool:
@@ -85,10 +77,18 @@ def probe_endpoint(endpoint: str) -> None:
 
 
 def _probe_path(path: bytes) -> None:
+    problem = _connect_error(path)
+    if problem != 0:
+        reason = _REASONS.get(problem, os.strerror(problem))
+        raise unreachable(f"{reason}: {os.fsdecode(path)}")
+
+
+def _connect_error(path: bytes) -> int:
+    """0: somebody listens there; else why nobody can be reached."""
+    if len(path) > PATH_BYTES_MAX:
+        return errno.ENAMETOOLONG
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         problem = probe.connect_ex(path)
     # EAGAIN: the listener's queue is full; somebody is there.
-    if problem not in (0, errno.EAGAIN, errno.EINPROGRESS):
-        reason = _REASONS.get(problem, os.strerror(problem))
-        raise unreachable(f"{reason}: {os.fsdecode(path)}")
+    return 0 if problem in (errno.EAGAIN, errno.EINPROGRESS) else problem

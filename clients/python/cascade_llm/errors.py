@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .names import ErrorCode
+
+if TYPE_CHECKING:
+    from .replies import Loading
 
 # The field of errors that say that no daemon was reached, or that it went away.
 ENDPOINT_FIELD = "endpoint"
@@ -30,16 +33,23 @@ class CascadeError(Exception):
                     daemon was reached or the connection broke
     message         one sentence for people
     retry_after_ms  > 0: worth trying again after that time
+    loading         of a daemon that loads its model, and does not serve yet: how far it is
     """
 
     def __init__(
-        self, code: str | ErrorCode, field: str, message: str, retry_after_ms: int = 0
+        self,
+        code: str | ErrorCode,
+        field: str,
+        message: str,
+        retry_after_ms: int = 0,
+        loading: Loading | None = None,
     ) -> None:
         super().__init__(code, field, message, retry_after_ms)
         self.code = ErrorCode.from_wire(str(code))
         self.field = field
         self.message = message
         self.retry_after_ms = retry_after_ms
+        self.loading = loading
 
     @property
     def retryable(self) -> bool:
@@ -54,13 +64,14 @@ class CascadeError(Exception):
 
     def again(self) -> CascadeError:
         """The same error, to be raised in another place."""
-        return type(self)(self.code, self.field, self.message, self.retry_after_ms)
+        return type(self)(self.code, self.field, self.message, self.retry_after_ms, self.loading)
 
     def __str__(self) -> str:
         return ": ".join(part for part in (str(self.code), self.field, self.message) if part)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (str(self.code), self.field, self.message, self.retry_after_ms)
+        rest = (self.field, self.message, self.retry_after_ms, self.loading)
+        return type(self), (str(self.code), *rest)
 
 
 def invalid_argument(field: str, message: str) -> CascadeError:

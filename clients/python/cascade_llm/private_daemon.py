@@ -15,6 +15,7 @@ from pathlib import Path
 
 from .endpoint import PATH_BYTES_MAX, endpoint_of, probe_endpoint
 from .errors import CascadeError, invalid_argument
+from .greeting import Greeting
 from .names import ErrorCode
 
 # How often a daemon that is starting is asked whether it listens.
@@ -80,14 +81,27 @@ class PrivateDaemon:
 
     def _wait_until_it_serves(self, timeout_s: float) -> None:
         deadline = time.monotonic() + timeout_s
-        while True:
-            try:
-                return probe_endpoint(self.endpoint)
-            except CascadeError:
-                pass
-            ended = self._told(_LOOK_S)
-            if ended is not None or time.monotonic() > deadline:
-                raise _not_started(f"{ended or 'takes too long'}: {self._last_words()}")
+        while not self._is_listening():
+            self._look(deadline)
+        greeting = Greeting(self.endpoint)
+        try:
+            while not greeting.is_answered():
+                self._look(deadline)
+        finally:
+            greeting.close()
+
+    def _is_listening(self) -> bool:
+        try:
+            probe_endpoint(self.endpoint)
+        except CascadeError:
+            return False
+        return True
+
+    def _look(self, deadline: float) -> None:
+        """Waits a moment. Raises if it has ended, or there is no more time."""
+        ended = self._told(_LOOK_S)
+        if ended is not None or time.monotonic() > deadline:
+            raise _not_started(f"{ended or 'takes too long'}: {self._last_words()}")
 
     def _told(self, timeout_s: float) -> str | None:
         """A line of the keeper, or None if there is none within that time."""

@@ -400,7 +400,16 @@ class ErrorInfo:
 
 
 @dataclass(frozen=True)
+class Loading:
+    """How far a daemon is that has just been started and loads its model."""
+
+    done_bytes: Int64
+    total_bytes: Int64  # 0: it is not known yet
+
+
+@dataclass(frozen=True)
 class ErrorReply:
     error: ErrorInfo
     retry_after_ms: Int64
     context_tokens_max: Int64 | None = None  # set: the prompt has no room in so many tokens
+    loading: Loading | None = None  # why the daemon does not serve yet

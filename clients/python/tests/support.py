@@ -16,7 +16,7 @@ import zmq
 from cascade_llm import GenerateRequest, PrivateDaemon, Timings, Usage
 from cascade_llm.errors import CascadeError
 from cascade_llm.frames import Envelope, decode, encode, peek_request_id
-from cascade_llm.replies import ErrorInfo, ErrorReply, Final, Pong
+from cascade_llm.replies import ErrorInfo, ErrorReply, Final, Loading, Pong
 from cascade_llm.requests import Ping
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -102,6 +102,8 @@ class FakeDaemon:
     def __init__(self, handler: Handler) -> None:
         self.boot_id = "boot_1"
         self.answers_pings = True
+        self.loads: list[Loading] = []  # what the next Pings are answered with
+        self.pings = 0
         self.received: list[object] = []
         self._handler = handler
         self._failure: Exception | None = None
@@ -187,7 +189,11 @@ class FakeDaemon:
             reply(ErrorReply(ErrorInfo(str(error.code), error.field, error.message), 0))
             return
         if isinstance(envelope.message, Ping):
-            if self.answers_pings:
+            self.pings += 1
+            if self.loads:
+                what = ErrorInfo("unavailable", "loading", "the daemon is loading")
+                reply(ErrorReply(what, 1, self.loads.pop(0)))
+            elif self.answers_pings:
                 reply(Pong(self.boot_id, "test"))
             return
         self.received.append(envelope.message)

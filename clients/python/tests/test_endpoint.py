@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
@@ -14,6 +15,18 @@ from unittest import mock
 from cascade_llm import default_endpoint, endpoint_of
 from cascade_llm.endpoint import PATH_BYTES_MAX, is_endpoint, probe_endpoint
 from cascade_llm.errors import CascadeError
+from cascade_llm.run_places import client_run_dirs
+from support import ROOT
+
+
+class PlacesTest(unittest.TestCase):
+    def test_are_those_of_all_clients(self) -> None:
+        cases = json.loads((ROOT / "tests" / "run_places.json").read_text())
+        self.assertGreater(len(cases), 10)
+        for case in cases:
+            with self.subTest(case["case"]):
+                places = client_run_dirs(case["user"], case["environment"], case["owners"].get)
+                self.assertEqual(places, case["client"])
 
 
 class DefaultTest(unittest.TestCase):
@@ -52,6 +65,19 @@ class DefaultTest(unittest.TestCase):
             self.assertEqual(self.default(), f"ipc://{folder}/cascaded.sock")
             Path(folder, "cascaded.sock").unlink()
             self.assertEqual(self.default(), "ipc:///run/cascaded/cascaded.sock")
+
+    def test_a_daemon_that_listens_comes_before_a_socket_that_was_left(self) -> None:
+        with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+            left, served = Path(folder, "left"), Path(folder, "cascaded")
+            for place in (left, served):
+                place.mkdir()
+            (left / "cascaded.sock").touch()
+            environment = {"RUNTIME_DIRECTORY": str(left), "XDG_RUNTIME_DIR": folder}
+            self.assertEqual(self.default(**environment), f"ipc://{left}/cascaded.sock")
+            with socket.socket(socket.AF_UNIX) as listener:
+                listener.bind(str(served / "cascaded.sock"))
+                listener.listen()
+                self.assertEqual(self.default(**environment), f"ipc://{served}/cascaded.sock")
 
     def test_a_run_directory_has_its_socket(self) -> None:
         self.assertEqual(endpoint_of(Path("/run/x")), "ipc:///run/x/cascaded.sock")

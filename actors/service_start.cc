@@ -1,0 +1,17 @@
+// One answer to all requests, a Ping included: who asks is told why there is none.
+#include "actors/service_start.h"
+
+#include "wire/loading.h"
+
+namespace cascade {
+
+wire::Frames still_loading(std::span<const wire::Frame> message, const ServiceStart& start) {
+  const wire::Loading loading = start.loading();
+  wire::ErrorReply reply{{ErrorCode::kUnavailable, std::string(wire::kLoadingField),
+                          "the daemon does not serve yet: it is " + wire::loading_text(loading)},
+                         kLoadingRetryMs,
+                         loading};
+  return wire::encode({wire::peek_request_id(message), std::move(reply)});
+}
+
+}  // namespace cascade

@@ -1,0 +1,45 @@
+// Whether the daemon serves already: what its doors ask before they let anybody in, since they are
+// open before the model is loaded.
+#pragma once
+
+#include <atomic>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "base/load_progress.h"
+#include "wire/frames.h"
+#include "wire/messages.h"
+
+namespace cascade {
+
+// When clients of a daemon that loads its model do well to ask again.
+inline constexpr int64_t kLoadingRetryMs = 500;
+
+// Any thread.
+class ServiceStart {
+ public:
+  // Of the load that is under way.
+  LoadProgress& progress() { return progress_; }
+  wire::Loading loading() const { return {progress_.done_bytes(), progress_.total_bytes()}; }
+
+  // From now on the daemon serves, a model of this name by default. Once.
+  void serve(std::string default_model) {
+    default_model_ = std::move(default_model);
+    serves_ = true;
+  }
+  bool serves() const { return serves_; }
+  // Precondition: serves().
+  const std::string& default_model() const { return default_model_; }
+
+ private:
+  LoadProgress progress_;
+  std::string default_model_;  // written before serves_ is
+  std::atomic<bool> serves_{false};
+};
+
+// The answer to a client's message that came too soon: it is loading, how far that is, and when to
+// come again. `message`: without the client's name.
+wire::Frames still_loading(std::span<const wire::Frame> message, const ServiceStart& start);
+
+}  // namespace cascade

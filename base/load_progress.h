@@ -1,0 +1,26 @@
+// How far the load of a model is: written by the threads that load, read by those who are asked.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace cascade {
+
+// Bytes that are read to load it: of the model's files, or of its packed weights. Any thread.
+class LoadProgress {
+ public:
+  // So many bytes more are to be read; < 0: so many are not, after all.
+  void expect(int64_t bytes) { total_ += bytes; }
+  // So many of them have been, and what is made of them is made.
+  void advance(int64_t bytes) { done_ += bytes; }
+
+  int64_t done_bytes() const { return done_; }
+  // 0: it is not known yet.
+  int64_t total_bytes() const { return total_; }
+
+ private:
+  std::atomic<int64_t> total_{0};
+  std::atomic<int64_t> done_{0};
+};
+
+}  // namespace cascade
