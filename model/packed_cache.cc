@@ -9,6 +9,7 @@
 #include <cerrno>
 
 #include "base/replace_file.h"
+#include "base/set_aside.h"
 
 namespace cascade {
 namespace {
@@ -22,6 +23,9 @@ constexpr std::string_view kStampSuffix = ".stamp";
 // changed again without another time.
 constexpr int64_t kTimeStepNs = 2'000'000'000;
 
+// Opening a FIFO must not hang, and what is elsewhere is not ours.
+constexpr int kRead = O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY;
+
 // Whether `name` is 64 hexadecimal digits and `suffix`: a name that this folder gives.
 bool is_named(std::string_view name, std::string_view suffix) {
   return name.ends_with(suffix) &&
@@ -34,10 +38,39 @@ PackedCache::PackedCache(const fs::path& state_dir, FileCalls& calls, const Cloc
     : calls_(calls), clock_(clock) {
   if (state_dir.empty()) return;
   folder_ = (state_dir / "weights").string();
+  make_way_for_folder();
   const Status checked = check_folder();
   if (checked.ok() || checked.error().code == ErrorCode::kNotFound) return;
   warn(checked.error(), "packed weights are not kept");
   folder_.clear();
+}
+
+// A link to a folder is its owner's way to another disk; one to nowhere is in the way.
+void PackedCache::make_way_for_folder() {
+  const std::string parent = folder_.substr(0, folder_.rfind('/'));
+  std::vector<std::string> names;
+  if (calls_.list(folder_, names) == 0) return;
+  if (errno == ENOENT) {
+    if (calls_.list(parent, names) != 0) return;
+    if (std::ranges::find(names, fs::path(folder_).filename().string()) == names.end()) return;
+  } else if (errno != ENOTDIR && errno != ELOOP) {
+    return;
+  }
+  put_aside(folder_);
+}
+
+// rename() replaces files and links, pipes and sockets, but no folders.
+void PackedCache::make_way_for_file(const std::string& path) {
+  struct stat info = {};
+  if (calls_.path_status(path, info) == 0 && S_ISDIR(info.st_mode)) put_aside(path);
+}
+
+void PackedCache::put_aside(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const auto moved = set_aside(calls_, path.substr(0, slash), path.substr(slash + 1));
+  if (!moved.ok()) return;  // who writes there says why it cannot be
+  warn(data_corrupt(path, "is something else than it should be"),
+       "it is " + *moved + " now; delete it if nobody needs it");
 }
 
 // Weights that somebody else can exchange are not ours: checksums tell damage, not intent.
@@ -93,8 +126,7 @@ void PackedCache::give_up(const Error& error) {
 }
 
 Result<SourceStamp> PackedCache::read_stamp(const std::string& path) {
-  // O_NONBLOCK, here and below: opening a FIFO must not hang.
-  const OwnedFd file(calls_, calls_.open(path, O_RDONLY | O_NONBLOCK));
+  const OwnedFd file(calls_, calls_.open(path, kRead));
   if (!file.ok()) return io_error(path, errno);
   ASSIGN_OR_RETURN(const auto text, read_fully(calls_, file.fd(), kStampBytesMax, 0, path));
   auto stamp = decode_stamp({reinterpret_cast<const char*>(text.data()), text.size()});
@@ -119,6 +151,7 @@ void PackedCache::remember_digest(const SourceState& source, const Digest& weigh
   const int64_t age_ns = clock_.wall_us() * 1000 - source.changed_ns;
   if (age_ns > -kTimeStepNs && age_ns < kTimeStepNs) return;
   if (!prepare_to_write()) return;
+  make_way_for_file(stamp_path(source));
   const Status written = replace_file(calls_, stamp_path(source), encode_stamp(source, weights));
   if (!written.ok()) give_up(written.error());
 }
@@ -148,7 +181,7 @@ std::optional<PackedMemory> PackedCache::load(const PackedFileId& id, ThreadPool
 
 Result<PackedMemory> PackedCache::read(const std::string& path, const PackedFileId& id,
                                        ThreadPool& pool, LoadProgress* progress) {
-  const OwnedFd file(calls_, calls_.open(path, O_RDONLY | O_NONBLOCK));
+  const OwnedFd file(calls_, calls_.open(path, kRead));
   if (!file.ok()) return io_error(path, errno);
   struct stat info = {};
   if (calls_.status(file.fd(), info) != 0) return io_error(path, errno);
@@ -197,6 +230,7 @@ std::unique_ptr<PackedWriter> PackedCache::start_writing(uint64_t body_bytes) {
 
 std::optional<PackedMemory> PackedCache::finish_writing(PackedWriter& writer,
                                                         const PackedFileId& id, ThreadPool& pool) {
+  make_way_for_file(path_of(id));
   auto memory = writer.finish(id, path_of(id), pool);
   if (memory.ok()) return std::move(memory).value();
   give_up(memory.error());
@@ -224,7 +258,7 @@ void PackedCache::clean_up(const SourceState& source, const Digest& current) {
 
 // A file that cannot be read is left to the start that needs it.
 bool PackedCache::is_outdated(const std::string& path, const std::vector<Digest>& current) {
-  const OwnedFd file(calls_, calls_.open(path, O_RDONLY | O_NONBLOCK));
+  const OwnedFd file(calls_, calls_.open(path, kRead));
   if (!file.ok()) return false;
   const auto head = read_fully(calls_, file.fd(), kPackedHeaderBytes, 0, path);
   if (!head.ok()) return false;

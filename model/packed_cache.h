@@ -59,6 +59,9 @@ class PackedCache {
  private:
   std::string path_of(const PackedFileId& id) const;
   std::string stamp_path(const SourceState& source) const;
+  void make_way_for_folder();
+  void make_way_for_file(const std::string& path);
+  void put_aside(const std::string& path);
   Status check_folder();
   Status make_folder();
   void warn(const Error& error, std::string_view consequence);

@@ -10,6 +10,7 @@
 
 #include <csignal>
 #include <fstream>
+#include <functional>
 #include <thread>
 
 #include "tests/failing_file_calls.h"
@@ -173,6 +174,52 @@ TEST(PackedCache, is_not_stopped_by_what_is_no_file) {
   const LoadedWeights repacked = load(state.path());
   EXPECT_TRUE(repacked.same_as(reference()));
   EXPECT_THAT(repacked.warnings(), HasSubstr("is not a regular file"));
+  EXPECT_THAT(repacked.warnings(), HasSubstr(".packed.aside now"));
+  EXPECT_TRUE(fs::is_directory(path.string() + ".aside/full"));
+  EXPECT_TRUE(load(state.path()).report.from_cache);
+}
+
+TEST(PackedCache, follows_no_link_to_another_file) {
+  const TemporaryFolder state;
+  load(state.path());
+  const fs::path path = packed_file(state.path());
+  const fs::path elsewhere = state.path() / "elsewhere";
+  fs::rename(path, elsewhere);
+  const auto written = fs::last_write_time(elsewhere);
+  for (const fs::path& target : {elsewhere, fs::path("nowhere"), path.filename()}) {
+    fs::remove(path);
+    fs::create_symlink(target, path);
+    expect_repacked(state.path(), "a link to " + target.string() + "\n");
+    EXPECT_TRUE(fs::is_regular_file(fs::symlink_status(path)));
+  }
+  EXPECT_EQ(fs::last_write_time(elsewhere), written);
+}
+
+TEST(PackedCache, is_kept_though_its_stamp_or_its_folder_is_something_else) {
+  const TemporaryFolder state;
+  load(state.path());
+  const fs::path stamp = cache_files(state.path(), ".stamp").at(0);
+  fs::remove(stamp);
+  fs::create_directories(stamp / "full");
+  EXPECT_THAT(load(state.path()).warnings(), HasSubstr(".stamp.aside now"));
+  EXPECT_FALSE(load(state.path()).report.hashed) << "the stamp is there";
+  const fs::path weights = state.path() / "weights";
+  const auto put = [&](const std::function<void()>& make) {
+    fs::remove_all(weights);
+    fs::remove_all(weights.string() + ".aside");
+    make();
+    const LoadedWeights loaded = load(state.path());
+    EXPECT_TRUE(loaded.same_as(reference()));
+    EXPECT_THAT(loaded.warnings(), HasSubstr("weights.aside now"));
+    EXPECT_NE(fs::symlink_status(weights.string() + ".aside").type(), fs::file_type::not_found);
+    const LoadedWeights again = load(state.path());
+    EXPECT_TRUE(again.report.from_cache);
+    EXPECT_EQ(again.warnings(), "");
+  };
+  put([&] { state.write("weights", "no folder"); });
+  put([&] { fs::create_symlink("nowhere", weights); });
+  put([&] { fs::create_symlink("weights", weights); });
+  put([&] { ASSERT_EQ(::mkfifo(weights.c_str(), 0600), 0); });
 }
 
 TEST(PackedCache, is_not_used_where_others_may_write_or_nothing_can_be) {
