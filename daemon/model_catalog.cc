@@ -74,6 +74,11 @@ Result<ModelSize> model_size(const std::string& path, const DaemonOptions& optio
   ModelSize size;
   size.weights = static_cast<int64_t>(needed.weights_bytes);
   const auto page_bytes = static_cast<int64_t>(needed.page_bytes);
+  if (options.kv_bytes_max < page_bytes) {
+    return invalid_argument("--kv-memory", "must be at least " + std::to_string(page_bytes) +
+                                               " bytes, one page of this model, got " +
+                                               std::to_string(options.kv_bytes_max) + " bytes");
+  }
   size.kv = options.kv_bytes_max / page_bytes * page_bytes;
   size.other =
       static_cast<int64_t>(needed.activation_bytes) + kTokenizerBytesPerId * config.vocab_size;

@@ -15,8 +15,8 @@ namespace cascade {
 // What a loaded model takes, estimated, in bytes.
 struct ModelSize {
   int64_t weights = 0;
-  int64_t kv = 0;     // the whole budget
-  int64_t other = 0;  // tokenizer, activations
+  int64_t kv = 0;                              // the whole budget
+  int64_t other = 0;                           // tokenizer, activations
   int64_t total() const { return weights + kv + other; }
 };
 
@@ -64,7 +64,7 @@ class ModelCatalog {
 };
 
 // What the model at `path` takes when it is loaded with these options: reads its configuration and
-// the tables of its files, no weights. Errors: as load_model().
+// the tables of its files, no weights. Errors: as load_model(); "--kv-memory" holds no page of it.
 Result<ModelSize> model_size(const std::string& path, const DaemonOptions& options);
 
 }  // namespace cascade

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <exception>
 #include <functional>
 
 #include "base/check.h"
@@ -25,28 +24,6 @@ constexpr int kLoaderNiceness = 10;
 
 Error keeper_stops() {
   return {ErrorCode::kUnavailable, "", "the daemon is stopping"};
-}
-
-std::string state_dir_of(const DaemonOptions& options, const std::string& name) {
-  return options.state_dir.empty() ? "" : options.state_dir + "/models/" + name;
-}
-
-// On the loader's thread, whose niceness those that it starts inherit.
-Status load_host(const DaemonOptions& options, const CatalogEntry& entry, Compute& compute,
-                 LoadedModel& loaded) {
-  try {
-    ThreadPool packing(options.threads);
-    auto host = ModelHost::load(
-        options, {entry.path, state_dir_of(options, entry.name), /*label=*/entry.name},
-        loaded.context, compute, packing);
-    if (!host.ok()) return host.error();
-    loaded.host = *std::move(host);
-    return {};
-  } catch (const std::bad_alloc&) {
-    return resource_exhausted("memory", "is not enough to load the model");
-  } catch (const std::exception& error) {
-    return Error{ErrorCode::kInternal, "", error.what()};
-  }
 }
 
 }  // namespace
@@ -225,8 +202,9 @@ void ModelKeeper::request(bool load, const std::string& name, Done done) {
     if (operation.name == name) last = &operation;
   }
   if (last == nullptr || last->load != load) {
-    last = &operations_.emplace_back(Operation{load, name, {}});
+    last = &operations_.emplace_back(Operation{.load = load, .name = name});
   }
+  last->restores = false;
   if (done) last->done.push_back(std::move(done));
   asio::post(io_, [this] { advance(); });
 }
@@ -239,9 +217,9 @@ bool ModelKeeper::is_served(const Operation& operation) const {
 
 // One model at a time is on its way into memory or out of it.
 bool ModelKeeper::is_moving() const {
-  return std::ranges::any_of(models_, [](const auto& known) {
-    return known.second.state == State::kLoading || known.second.state == State::kUnloading;
-  });
+  return checking_ || std::ranges::any_of(models_, [](const auto& known) {
+           return known.second.state == State::kLoading || known.second.state == State::kUnloading;
+         });
 }
 
 void ModelKeeper::advance() {
@@ -274,10 +252,7 @@ void ModelKeeper::start(size_t index) {
   } else if (running_->refusal.ok()) {
     begin_load(model);
   } else {
-    const std::string name = running_->name;
-    const Error why = running_->refusal.error();
-    finish(why);
-    hooks_.on_not_loaded(name, why);
+    refuse(running_->refusal.error());
   }
 }
 
@@ -294,7 +269,9 @@ std::optional<size_t> ModelKeeper::next_unload() const {
 // Whether the model may be loaded now, or its operation is to be refused.
 ModelKeeper::Room ModelKeeper::make_room(Operation& operation) {
   const Model& model = models_.at(operation.name);
-  if (operation.done.empty() && !hooks_.is_waited_for(operation.name)) {
+  if (!operation.refusal.ok()) return Room::kDecided;
+  const bool is_wanted = operation.restores || !operation.done.empty();
+  if (!is_wanted && !hooks_.is_waited_for(operation.name)) {
     operation.refusal = Error{ErrorCode::kCancelled, "", "nobody waits for it any more"};
     return Room::kDecided;
   }
@@ -312,42 +289,100 @@ ModelKeeper::Room ModelKeeper::make_room(Operation& operation) {
       plan_room(operation.name, model.entry.size.total(), resident, options_.model_bytes_max);
   if (!plan.ok()) operation.refusal = plan.error();
   if (!plan.ok() || plan->fits) return Room::kDecided;
+  if (operation.restores) {
+    operation.refusal = resource_exhausted("max_model_memory", "its room was taken meanwhile");
+    return Room::kDecided;
+  }
+  if (!operation.checked) {
+    begin_check(model);
+    return Room::kOnTheWay;
+  }
   Model& victim = models_.at(plan->unload);
   victim.draining = true;
   if (plan->unload_is_busy) return Room::kAwaited;
   spdlog::info("unloading {}: {} needs its memory", plan->unload, operation.name);
+  operation.unloaded.push_back(plan->unload);
   end_host(victim);
   return Room::kOnTheWay;
+}
+
+// Nobody makes room for a model that cannot be loaded.
+void ModelKeeper::begin_check(const Model& model) {
+  checking_ = true;
+  loader_.run([this, options = options_, entry = model.entry]() -> std::function<void()> {
+    const auto size = check_load(options, entry);
+    return [this, name = entry.name, size] { finish_check(name, size); };
+  });
+}
+
+void ModelKeeper::finish_check(const std::string& name, const Result<ModelSize>& size) {
+  checking_ = false;
+  if (on_stopped_) return;
+  // It is the first still: nothing begins meanwhile.
+  Operation& operation = operations_.front();
+  CHECK(operation.load && operation.name == name);
+  operation.checked = true;
+  if (size.ok()) {
+    models_.at(name).entry.size = *size;
+  } else {
+    note_failure(name, size.error());
+    operation.refusal = size.error();
+  }
+  advance();
 }
 
 void ModelKeeper::begin_load(Model& model) {
   spdlog::info("loading {} from {}", model.entry.name, model.entry.path);
   model.state = State::kLoading;
   loader_.run([this, options = options_, entry = model.entry]() -> std::function<void()> {
-    auto loaded = std::make_shared<LoadedModel>();
-    const Status status = load_host(options, entry, compute_, *loaded);
-    return [this, name = entry.name, loaded, status] { finish_load(name, loaded, status); };
+    const auto loaded = load_host(options, entry, compute_);
+    return [this, name = entry.name, loaded] { finish_load(name, loaded); };
   });
 }
 
-void ModelKeeper::finish_load(const std::string& name, std::shared_ptr<LoadedModel> loaded,
-                              const Status& status) {
+void ModelKeeper::note_failure(const std::string& name, const Error& why) {
+  spdlog::error("{} was not loaded: {}", name, why.to_string());
+  Model& model = models_.at(name);
+  model.failure = why;
+  model.failed_us = system_clock().monotonic_us();
+}
+
+// Ends the load that runs.
+void ModelKeeper::refuse(const Error& why) {
+  const std::string name = running_->name;
+  const std::vector<std::string> unloaded = running_->unloaded;
+  finish(why);
+  hooks_.on_not_loaded(name, why);
+  bring_back(unloaded, name);
+}
+
+// What made room for a model that was not loaded, before anything else is done.
+void ModelKeeper::bring_back(const std::vector<std::string>& names, const std::string& failed) {
+  for (const std::string& name : names) {
+    const bool is_asked_for = std::ranges::any_of(
+        operations_, [&](const Operation& operation) { return operation.name == name; });
+    const auto model = models_.find(name);  // its files may be gone since
+    if (is_asked_for || model == models_.end() || model->second.state != State::kUnloaded) continue;
+    spdlog::info("loading {} again: {}, which it made room for, was not loaded", name, failed);
+    operations_.push_front(Operation{.load = true, .name = name, .restores = true});
+  }
+}
+
+void ModelKeeper::finish_load(const std::string& name,
+                              const Result<std::shared_ptr<LoadedModel>>& loaded) {
   Model& model = models_.at(name);
   if (on_stopped_) return;  // the process is about to end
-  if (!status.ok()) {
-    spdlog::error("{} was not loaded: {}", name, status.error().to_string());
+  if (!loaded.ok()) {
     model.state = State::kUnloaded;
-    model.failure = status.error();
-    model.failed_us = system_clock().monotonic_us();
-    finish(status);
-    hooks_.on_not_loaded(name, status.error());
+    note_failure(name, loaded.error());
+    refuse(loaded.error());
     return advance();
   }
   model.state = State::kLoaded;
   model.failure.reset();
   model.draining = false;
-  model.last_used_us = system_clock().wall_us();
-  model.loaded = std::move(loaded);
+  if (!running_->restores) model.last_used_us = system_clock().wall_us();
+  model.loaded = *loaded;
   const LoadedModel* const host = model.loaded.get();
   health_.add(host->host->health());
   model.loaded->host->set_limits(options_);
@@ -444,6 +479,7 @@ void ModelKeeper::stop_if_done() {
     if (model.loaded || model.state == State::kUnloading) return;
     loading = loading || model.state == State::kLoading;
   }
+  loading = loading || checking_;
   if (on_stopped_) std::exchange(on_stopped_, [](bool) {})(loading || scanning_);
 }
 

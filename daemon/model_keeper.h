@@ -15,15 +15,10 @@
 #include "daemon/background_jobs.h"
 #include "daemon/model_catalog.h"
 #include "daemon/model_host.h"
+#include "daemon/model_loading.h"
 #include "wire/messages.h"
 
 namespace cascade {
-
-// A model in memory beside the default one.
-struct LoadedModel {
-  ZmqContext context;  // its host's alone, so that it can end alone
-  std::unique_ptr<ModelHost> host;
-};
 
 // What becomes of the models that the keeper is asked for. Called on its thread.
 struct KeeperHooks {
@@ -97,8 +92,13 @@ class ModelKeeper {
   struct Operation {
     bool load = false;
     std::string name;
-    std::vector<Done> done;
+    std::vector<Done> done{};
     Status refusal{};  // of a load that cannot be
+    // Of a load that needs the room of others: it was seen that it will succeed, and who was
+    // unloaded for it.
+    bool checked = false;
+    std::vector<std::string> unloaded{};
+    bool restores = false;  // nobody asked: the model is to be where it was
   };
   // Of a load: it begins, or is refused; another model is being unloaded for it; requests of
   // another model are to end first.
@@ -112,9 +112,13 @@ class ModelKeeper {
   void start(size_t index);
   std::optional<size_t> next_unload() const;
   Room make_room(Operation& operation);
+  void begin_check(const Model& model);
+  void finish_check(const std::string& name, const Result<ModelSize>& size);
   void begin_load(Model& model);
-  void finish_load(const std::string& name, std::shared_ptr<LoadedModel> loaded,
-                   const Status& status);
+  void finish_load(const std::string& name, const Result<std::shared_ptr<LoadedModel>>& loaded);
+  void note_failure(const std::string& name, const Error& why);
+  void refuse(const Error& why);
+  void bring_back(const std::vector<std::string>& names, const std::string& failed);
   void fail_host(const std::string& name, const LoadedModel* of, const std::string& actor,
                  const std::string& why);
   void end_host(Model& model);
@@ -137,6 +141,7 @@ class ModelKeeper {
   std::deque<Operation> operations_;     // in order
   std::optional<Operation> running_;     // that has begun
   std::function<void(bool)> on_stopped_;
+  bool checking_ = false;  // whether the first operation's model can be loaded
   bool scanning_ = false;
   std::vector<std::function<void()>> after_scan_, after_next_scan_;
   ModelCatalog catalog_;  // of the job that scans

@@ -121,6 +121,19 @@ Status check_is_folder(const fs::path& path) {
   return not_found(path.string(), "is neither a model folder nor a GGUF file");
 }
 
+// Of either form.
+Result<ModelFiles> read_files(const fs::path& path) {
+  if (is_gguf_file(path)) return read_gguf_model(path);
+  RETURN_IF_ERROR(check_is_folder(path));
+  return read_folder(path);
+}
+
+// An error of the tensors, in the words of the file that they are in.
+Error of_weights(Error error, const fs::path& path, const ModelConfig& config) {
+  if (!is_gguf_file(path)) return error;
+  return in_terms_of_gguf(std::move(error), path, config.model_type);
+}
+
 void add_numbers(std::span<const double> numbers, Hasher& hasher) {
   hasher.field("numbers",
                std::span(reinterpret_cast<const uint8_t*>(numbers.data()), numbers.size_bytes()));
@@ -160,21 +173,25 @@ Result<TensorFiles> open_model_tensors(const fs::path& path) {
   return is_gguf_file(path) ? open_gguf_tensors(path) : TensorFiles::open(path);
 }
 
+Status check_model(const fs::path& path, const ModelOptions& options) {
+  ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(options.isa));
+  ASSIGN_OR_RETURN(const ModelFiles files, read_files(path));
+  const auto bytes =
+      packed_weights_bytes(files.tensors, files.config, options.weight_type, *kernels);
+  if (!bytes.ok()) return of_weights(bytes.error(), path, files.config);
+  return {};
+}
+
 Result<std::unique_ptr<Model>> load_model(const fs::path& path, const ModelOptions& options,
                                           ThreadPool& pool, LoadProgress* progress) {
   const int64_t start_us = system_clock().monotonic_us();
   ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(options.isa));
-  const bool is_gguf = is_gguf_file(path);
-  if (!is_gguf) RETURN_IF_ERROR(check_is_folder(path));
-  ASSIGN_OR_RETURN(ModelFiles files, is_gguf ? read_gguf_model(path) : read_folder(path));
+  ASSIGN_OR_RETURN(ModelFiles files, read_files(path));
   PackedCache cache(options.state_dir);
   LoadReport report;
   Result<Weights> weights = load_weights(files.tensors, files.config, options.weight_type, *kernels,
                                          pool, cache, report, progress);
-  if (!weights.ok()) {
-    Error error = std::move(weights).error();
-    return is_gguf ? in_terms_of_gguf(std::move(error), path, files.config.model_type) : error;
-  }
+  if (!weights.ok()) return of_weights(std::move(weights).error(), path, files.config);
   report.load_us = system_clock().monotonic_us() - start_us;
   return std::unique_ptr<Model>(new Model{
       .name = std::move(files.name),

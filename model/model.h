@@ -74,6 +74,11 @@ Result<ModelConfig> load_model_config(const std::filesystem::path& path);
 // The tables of the files that have the weights. Errors as load_model.
 Result<TensorFiles> open_model_tensors(const std::filesystem::path& path);
 
+// Does all that load_model() does before it packs weights: reads the configuration, the tokenizer,
+// the template and the tensors' tables, and looks for every tensor. What may still go wrong is
+// memory, and a matrix with values that are no numbers. Errors as load_model.
+Status check_model(const std::filesystem::path& path, const ModelOptions& options);
+
 // Loads a model. `pool` packs the weights; `progress`, if there is one, is told of them. What goes
 // wrong with the state directory is a warning in Model::load. Errors: kNotFound (field = path),
 // kInvalidArgument, kUnsupported, kDataCorrupt, each with the file or key as field; nothing is left
