@@ -20,6 +20,7 @@ constexpr size_t kMountsMax = 64;
 
 // memory.high does not kill, but slows down until nothing moves.
 constexpr std::array<const char*, 2> kUnifiedFiles = {"memory.max", "memory.high"};
+constexpr int64_t kKvBytesMin = int64_t{64} << 20;
 constexpr char kV1File[] = "memory.limit_in_bytes";
 // Has what groups above set, also those that a container does not see.
 constexpr char kV1Statistics[] = "memory.stat";
@@ -185,6 +186,10 @@ MemoryLimit memory_limit(const std::filesystem::path& root, int64_t physical) {
     if (bytes && *bytes < least.bytes) least = {*bytes, file};
   }
   return least;
+}
+
+int64_t default_kv_bytes(const MemoryLimit& memory) {
+  return std::max(kKvBytesMin, memory.bytes / 2);
 }
 
 MemoryLimit memory_limit() {

@@ -52,4 +52,7 @@ MemoryLimit memory_limit(const std::filesystem::path& root, int64_t physical);
 // Of this process on this machine.
 MemoryLimit memory_limit();
 
+// What K and V may take of it unless somebody says: half, at least 64 MiB.
+int64_t default_kv_bytes(const MemoryLimit& memory);
+
 }  // namespace cascade

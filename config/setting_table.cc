@@ -19,10 +19,11 @@ constexpr Setting kSettings[] = {
     {"models-dir", Kind::kPath, kModel, "", "none: there is one model", "a folder", 0, 0, false,
      "folder of further models: folders and GGUF files, loaded when a request names one",
      "One model is what most machines have memory for."},
-    {"weights", Kind::kChoice, kModel, "bf16", "", "f32, bf16, int8, int4", 0, 0, false,
-     "number type of the weights",
-     "It is what most models are published in, so nothing is lost; int8 is nearly twice as fast "
-     "and costs 0.1 % of perplexity (docs/QUALITY.md)."},
+    {"weights", Kind::kChoice, kModel, "auto", "", "auto, f32, bf16, int8, int4", 0, 0, false,
+     "number type of the weights; auto: as the model's files have most of them",
+     "What the files have is kept, or nearly so: plain numbers as bf16, Q4_0 as int4, other GGUF "
+     "blocks as int8. int8 is nearly twice as fast as bf16 and costs 0.1 % of perplexity "
+     "(docs/QUALITY.md)."},
     {"kv", Kind::kChoice, kModel, "int8", "", "f32, bf16, fp16, fp8, int8", 0, 0, false,
      "number type of the KV cache",
      "It takes half of the memory of bf16 and costs 0.03 % of perplexity."},

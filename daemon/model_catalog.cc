@@ -62,16 +62,22 @@ Extent extent_of(const fs::path& path, bool is_gguf) {
 
 }  // namespace
 
+ModelOptions model_options_of(const DaemonOptions& options) {
+  return {options.weight_type.value_or(WeightType::kBf16), options.kv_type, options.isa,
+          options.cache_dir, /*weights_as_in_files=*/!options.weight_type};
+}
+
 Result<ModelSize> model_size(const std::string& path, const DaemonOptions& options) {
   ASSIGN_OR_RETURN(const ModelConfig config, load_model_config(path));
   ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(options.isa));
   ASSIGN_OR_RETURN(const TensorFiles files, open_model_tensors(path));
-  ASSIGN_OR_RETURN(const size_t weights_bytes,
-                   packed_weights_bytes(files, config, options.weight_type, *kernels));
+  const WeightPlan plan = choose_weights(files, model_options_of(options)).plan;
+  ASSIGN_OR_RETURN(const size_t weights_bytes, packed_weights_bytes(files, config, plan, *kernels));
   const MemoryDemand demand = {
-      .weight_type = options.weight_type, .kv_type = options.kv_type, .threads = options.threads};
+      .weight_type = plan.type, .kv_type = options.kv_type, .threads = options.threads};
   ASSIGN_OR_RETURN(const MemoryEstimate needed, estimate_memory(config, weights_bytes, demand));
   ModelSize size;
+  size.weight_type = plan.type;
   size.weights = static_cast<int64_t>(needed.weights_bytes);
   const auto page_bytes = static_cast<int64_t>(needed.page_bytes);
   if (options.kv_bytes_max < page_bytes) {

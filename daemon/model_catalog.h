@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "daemon/options.h"
+#include "model/model.h"
 
 namespace cascade {
 
@@ -17,6 +18,7 @@ struct ModelSize {
   int64_t weights = 0;
   int64_t kv = 0;                              // the whole budget
   int64_t other = 0;                           // tokenizer, activations
+  WeightType weight_type = WeightType::kBf16;  // of most of them
   int64_t total() const { return weights + kv + other; }
 };
 
@@ -62,6 +64,9 @@ class ModelCatalog {
   const std::string default_name_;
   std::map<std::string, Known> known_;  // by path
 };
+
+// How the daemon loads its models.
+ModelOptions model_options_of(const DaemonOptions& options);
 
 // What the model at `path` takes when it is loaded with these options: reads its configuration and
 // the tables of its files, no weights. Errors: as load_model(); "--kv-memory" holds no page of it.

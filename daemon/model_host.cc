@@ -10,6 +10,7 @@
 #include "actors/scheduler_actor.h"
 #include "actors/store_actor.h"
 #include "actors/worker.h"
+#include "daemon/model_catalog.h"
 #include "kernels/kv_format.h"
 
 namespace cascade {
@@ -33,11 +34,17 @@ Result<PageArena> make_arena(const Model& model, int64_t kv_bytes_max) {
   return Error{arena.error().code, "--kv-memory", arena.error().message};
 }
 
-void log_load(const LoadReport& load, size_t packed_bytes) {
+void log_load(const Model& model) {
+  const LoadReport& load = model.load;
   for (const std::string& warning : load.warnings) spdlog::warn("{}", warning);
   spdlog::info("loaded in {} ms: {} MiB of weights {}, their digest {}", load.load_us / 1000,
-               packed_bytes >> 20, load.from_cache ? "mapped from the cache" : "packed",
+               model.weights.bytes() >> 20, load.from_cache ? "mapped from the cache" : "packed",
                load.hashed ? "computed" : "known");
+  if (load.type_why.empty()) return;
+  spdlog::info("weights as {}{}: {} (--weights says otherwise)",
+               to_string(model.options.weight_type),
+               model.weights.mixed_types ? ", and as int8 what int4 cannot hold as it is" : "",
+               load.type_why);
 }
 
 // Opens the state directory; nullptr if there is none.
@@ -56,12 +63,39 @@ Result<std::unique_ptr<Store>> open_store(const DaemonOptions& options, const st
   return opened;
 }
 
+// Chunks stay what they are when types change, K and V do not: said once, at the first start with
+// the new ones, so that who did not mean it can go back.
+Status say_what_is_not_used(Store& store, const ModelRecord& now) {
+  ASSIGN_OR_RETURN(const std::vector<ModelRecord> known, store.kv().models());
+  const ModelRecord* before = nullptr;
+  for (const ModelRecord& record : known) {
+    if (record.digest == now.digest) return {};
+    if (record.name == now.name) before = &record;
+  }
+  if (before == nullptr || store.kv().bytes_on_disk() == 0) return {};
+  const bool same = before->weight_type == now.weight_type && before->kv_type == now.kv_type;
+  spdlog::warn(
+      "the state directory has K and V of {} with weights as {}, K and V as {}{}: they are not "
+      "used now ({}, {}), what is asked for is computed again; {}",
+      now.name, before->weight_type, before->kv_type, same ? ", of another version of it" : "",
+      now.weight_type, now.kv_type,
+      same
+          ? "they go when max_disk needs their place"
+          : "--weights " + before->weight_type + " --kv " + before->kv_type + " goes on with them");
+  return {};
+}
+
 // So that people can tell what the digests in the state directory mean: a full disk is no reason
 // not to start.
 Status note_model(Store& store, const Model& model, const DaemonOptions& options) {
-  Status noted = store.kv().put_model(
-      {model.root_key(""), model.name, std::string(to_string(options.weight_type)),
-       std::string(to_string(options.kv_type)), kKvLayoutVersion, kNumericsVersion});
+  const ModelRecord record = {model.root_key(""),
+                              model.name,
+                              std::string(to_string(model.options.weight_type)),
+                              std::string(to_string(options.kv_type)),
+                              kKvLayoutVersion,
+                              kNumericsVersion};
+  RETURN_IF_ERROR(say_what_is_not_used(store, record));
+  Status noted = store.kv().put_model(record);
   if (noted.ok()) noted = store.commit();
   if (noted.ok() || noted.error().code != ErrorCode::kResourceExhausted) return noted;
   spdlog::warn("the state directory takes no writes: {}", noted.error().to_string());
@@ -73,8 +107,9 @@ void log_model(const Model& model, const PageArena& arena, const DaemonOptions& 
       "model {} ({}, {} layers): weights {} MiB as {}; KV {} bytes a token as {}, {} MiB "
       "at most; {} kernels on {} threads",
       model.name, model.config.model_type, model.config.layers, model.weights.bytes() >> 20,
-      to_string(options.weight_type), arena.page_bytes() / kPageTokens, to_string(options.kv_type),
-      options.kv_bytes_max >> 20, to_string(options.isa), options.threads);
+      to_string(model.options.weight_type), arena.page_bytes() / kPageTokens,
+      to_string(options.kv_type), options.kv_bytes_max >> 20, to_string(options.isa),
+      options.threads);
 }
 
 }  // namespace
@@ -83,13 +118,11 @@ Result<std::unique_ptr<ModelHost>> ModelHost::load(const DaemonOptions& options,
                                                    ZmqContext& context, Compute& compute,
                                                    ThreadPool& packing, LoadProgress* progress) {
   ASSIGN_OR_RETURN(std::unique_ptr<Store> store, open_store(options, place.state_dir));
-  const ModelOptions model_options = {options.weight_type, options.kv_type, options.isa,
-                                      options.cache_dir};
   ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
-                   load_model(place.model, model_options, packing, progress));
+                   load_model(place.model, model_options_of(options), packing, progress));
   // A link to a folder has a name of its own.
   if (!place.label.empty()) model->name = place.label;
-  log_load(model->load, model->weights.bytes());
+  log_load(*model);
   ASSIGN_OR_RETURN(PageArena arena, make_arena(*model, options.kv_bytes_max));
   log_model(*model, arena, options);
   if (store) RETURN_IF_ERROR(note_model(*store, *model, options));

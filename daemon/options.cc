@@ -26,7 +26,6 @@ using config::Configuration;
 using config::Setting;
 using config::Value;
 
-constexpr int64_t kKvBytesMin = int64_t{64} << 20;
 constexpr int kThreadsMax = 256;  // what ThreadPool takes
 
 // The first folder of those that systemd made, of which the variable `name` tells; "" if of none.
@@ -90,7 +89,7 @@ const std::map<std::string_view, Take>& takers() {
       {"models-dir", [](O& o, const V& v) { o.models_dir = text_of(v); }},
       {"max-model-memory",
        [](O& o, const V& v) { o.model_bytes_max = *config::parse_size("", text_of(v)); }},
-      {"weights", [](O& o, const V& v) { o.weight_type = *weight_type_from_string(text_of(v)); }},
+      {"weights", [](O& o, const V& v) { o.weight_type = weight_type_from_string(text_of(v)); }},
       {"kv", [](O& o, const V& v) { o.kv_type = *kv_type_from_string(text_of(v)); }},
       {"isa", [](O& o, const V& v) { o.isa = *isa_from_string(text_of(v)); }},
       {"threads", [](O& o, const V& v) { o.threads = number_of<int>(text_of(v)); }},
@@ -197,10 +196,6 @@ Configuration layers(const CommandLine& line) {
 }
 
 }  // namespace
-
-int64_t default_kv_bytes(const MemoryLimit& memory) {
-  return std::max(kKvBytesMin, memory.bytes / 2);
-}
 
 ParsedOptions parse_options(int argc, const char* const* argv) {
   ParsedOptions parsed;

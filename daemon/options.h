@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "base/chunk.h"
-#include "base/memory_limit.h"
 #include "base/number_types.h"
 #include "base/result.h"
 #include "cache/eviction.h"
@@ -40,7 +39,7 @@ struct DaemonOptions {
   std::string tcp_address;
   std::string tcp_key_file;
   std::string tcp_clients_file;
-  WeightType weight_type = WeightType::kBf16;
+  std::optional<WeightType> weight_type;  // nullopt: the one that suits each model's files
   KvType kv_type = KvType::kInt8;
   Isa isa = Isa::kScalar;
   int threads = 1;
@@ -71,8 +70,5 @@ struct ParsedOptions {
   std::optional<int> exit_code;
 };
 ParsedOptions parse_options(int argc, const char* const* argv);
-
-// Half of the memory that this process may use, at least 64 MiB.
-int64_t default_kv_bytes(const MemoryLimit& memory);
 
 }  // namespace cascade

@@ -169,6 +169,11 @@ Result<ModelConfig> load_model_config(const fs::path& path) {
   return parse_model_config(config);
 }
 
+WeightChoice choose_weights(const TensorFiles& files, const ModelOptions& options) {
+  if (options.weights_as_in_files) return choose_weights(files);
+  return {options.weight_type, ""};
+}
+
 Result<TensorFiles> open_model_tensors(const fs::path& path) {
   return is_gguf_file(path) ? open_gguf_tensors(path) : TensorFiles::open(path);
 }
@@ -176,8 +181,8 @@ Result<TensorFiles> open_model_tensors(const fs::path& path) {
 Status check_model(const fs::path& path, const ModelOptions& options) {
   ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(options.isa));
   ASSIGN_OR_RETURN(const ModelFiles files, read_files(path));
-  const auto bytes =
-      packed_weights_bytes(files.tensors, files.config, options.weight_type, *kernels);
+  const auto bytes = packed_weights_bytes(files.tensors, files.config,
+                                          choose_weights(files.tensors, options).plan, *kernels);
   if (!bytes.ok()) return of_weights(bytes.error(), path, files.config);
   return {};
 }
@@ -188,14 +193,18 @@ Result<std::unique_ptr<Model>> load_model(const fs::path& path, const ModelOptio
   ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(options.isa));
   ASSIGN_OR_RETURN(ModelFiles files, read_files(path));
   PackedCache cache(options.state_dir);
+  const WeightChoice choice = choose_weights(files.tensors, options);
   LoadReport report;
-  Result<Weights> weights = load_weights(files.tensors, files.config, options.weight_type, *kernels,
-                                         pool, cache, report, progress);
+  report.type_why = choice.why;
+  Result<Weights> weights = load_weights(files.tensors, files.config, choice.plan, *kernels, pool,
+                                         cache, report, progress);
   if (!weights.ok()) return of_weights(std::move(weights).error(), path, files.config);
   report.load_us = system_clock().monotonic_us() - start_us;
+  ModelOptions chosen = options;
+  chosen.weight_type = choice.plan.type;
   return std::unique_ptr<Model>(new Model{
       .name = std::move(files.name),
-      .options = options,
+      .options = std::move(chosen),
       .config = files.config,
       .generation = std::move(files.generation),
       .kernels = kernels,
@@ -218,6 +227,7 @@ Digest Model::root_key(std::string_view tenant) const {
   hasher.field("tenant", tenant).field("weights", weights.digest);
   hasher.field("weight_type", to_string(options.weight_type));
   if (weights.block_scales) hasher.field("weight scales", "of blocks");
+  if (weights.mixed_types) hasher.field("weight types", "of matrices");
   hasher.field("kv_type", to_string(options.kv_type)).field("kv_layout", kKvLayoutVersion);
   // The instruction sets agree bit for bit, but for a BLAS.
   hasher.field("numerics", kNumericsVersion);

@@ -24,11 +24,13 @@ class LazyGrammarVocabulary;  // the same
 std::shared_ptr<const LazyGrammarVocabulary> make_lazy_grammar_vocabulary();
 
 struct ModelOptions {
-  WeightType weight_type = WeightType::kBf16;
+  WeightType weight_type = WeightType::kBf16;  // of a Model: what most of its matrices have
   KvType kv_type = KvType::kInt8;
   Isa isa = Isa::kScalar;
   // Where packed weights are kept for the next start (model/packed_cache.h); empty: nowhere.
   std::filesystem::path state_dir = {};
+  // The type that suits the model's files, in place of weight_type (model/weight_choice.h).
+  bool weights_as_in_files = false;
 };
 
 // Immutable after load; any thread.
@@ -73,6 +75,9 @@ Result<ModelConfig> load_model_config(const std::filesystem::path& path);
 
 // The tables of the files that have the weights. Errors as load_model.
 Result<TensorFiles> open_model_tensors(const std::filesystem::path& path);
+
+// How load_model() would have the weights of these files; `why` is empty if `options` say it.
+WeightChoice choose_weights(const TensorFiles& files, const ModelOptions& options);
 
 // Does all that load_model() does before it packs weights: reads the configuration, the tokenizer,
 // the template and the tensors' tables, and looks for every tensor. What may still go wrong is

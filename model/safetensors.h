@@ -82,6 +82,8 @@ class TensorFiles {
   bool contains(std::string_view name) const;
   // The names of all tensors that begin with `prefix`, sorted.
   std::vector<std::string> names(std::string_view prefix) const;
+  // Bytes of all tensors, by the name of their type.
+  std::map<std::string, uint64_t> bytes_by_type() const;
   // Sum of all tensors' bytes.
   uint64_t bytes_total() const { return bytes_total_; }
 

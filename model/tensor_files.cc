@@ -207,6 +207,14 @@ bool TensorFiles::unchanged() const {
   });
 }
 
+std::map<std::string, uint64_t> TensorFiles::bytes_by_type() const {
+  std::map<std::string, uint64_t> bytes;
+  for (const auto& [name, located] : tensors_) {
+    bytes[located.entry.type_name] += located.entry.end - located.entry.begin;
+  }
+  return bytes;
+}
+
 bool TensorFiles::contains(std::string_view name) const {
   return tensors_.find(name) != tensors_.end();
 }

@@ -22,9 +22,9 @@ bool is_derived(std::string_view name) {
 // What becomes of the tensors of `files`: which of them are read, and which go to which matrix.
 class Loader {
  public:
-  Loader(const TensorFiles& files, const ModelConfig& config, WeightType type,
+  Loader(const TensorFiles& files, const ModelConfig& config, const WeightPlan& plan,
          const Kernels& kernels)
-      : files_(files), config_(config), type_(type), kernels_(kernels) {}
+      : files_(files), config_(config), plan_(plan), kernels_(kernels) {}
 
   Result<std::vector<float>> vector(const std::string& name, int64_t size) {
     ASSIGN_OR_RETURN(const Tensor tensor, find(name, {size}));
@@ -171,7 +171,7 @@ class Loader {
   PackedFileId file_id(const Digest& digest) const {
     Hasher key;
     key.field("packing", uint64_t{kPackingVersion}).field("weights", digest);
-    key.field("type", to_string(type_));
+    key.field("type", to_string(plan_.type));
     for (const PackJob& job : jobs_) {
       const PackedMatrix& matrix = *job.matrix;
       key.field("matrix type", to_string(matrix.type));
@@ -181,6 +181,12 @@ class Loader {
       if (matrix.block_scales) key.field("scales", "of blocks");
     }
     return {key.finish(), digest, packed_bytes()};
+  }
+
+  // Whether some matrix is of another type than most.
+  bool has_mixed_types() const {
+    return std::ranges::any_of(
+        jobs_, [&](const PackJob& job) { return job.matrix->type != jobs_[0].matrix->type; });
   }
 
   // Whether some matrix has the scales of its file's blocks.
@@ -241,9 +247,14 @@ class Loader {
   // if all parts have such.
   PackedMatrix describe(int n, int k, size_t parts) const {
     const auto tensors = std::span(used_).last(parts);
-    const bool block_scales = std::ranges::all_of(
-        tensors, [&](const NamedTensor& named) { return keeps_blocks(named.tensor.type, type_); });
-    return describe_matrix(type_, kernels_.matrix_layout_of(type_), n, k, block_scales);
+    const auto keeps = [&](WeightType type) {
+      return std::ranges::all_of(
+          tensors, [&](const NamedTensor& named) { return keeps_blocks(named.tensor.type, type); });
+    };
+    const bool is_finer =
+        plan_.by_matrix && plan_.type == WeightType::kInt4 && !keeps(WeightType::kInt4);
+    const WeightType type = is_finer ? WeightType::kInt8 : plan_.type;
+    return describe_matrix(type, kernels_.matrix_layout_of(type), n, k, keeps(type));
   }
 
   // The tensor is the last of used_ then.
@@ -255,7 +266,7 @@ class Loader {
 
   const TensorFiles& files_;
   const ModelConfig& config_;
-  WeightType type_;
+  const WeightPlan plan_;
   const Kernels& kernels_;
   std::vector<NamedTensor> used_;
   std::vector<PackJob> jobs_;
@@ -276,6 +287,7 @@ Status find_all(Loader& loader, const ModelConfig& config, Weights& weights) {
     RETURN_IF_ERROR(loader.layer(layer, weights.layers.emplace_back()));
   }
   weights.block_scales = loader.has_block_scales();
+  weights.mixed_types = loader.has_mixed_types();
   return loader.check_all_layers_used();
 }
 
@@ -341,12 +353,12 @@ Status pack_all(const TensorFiles& files, Loader& loader, const SourceState& sou
 
 }  // namespace
 
-Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config, WeightType type,
-                             const Kernels& kernels, ThreadPool& pool, PackedCache& cache,
-                             LoadReport& report, LoadProgress* progress) {
+Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config,
+                             const WeightPlan& plan, const Kernels& kernels, ThreadPool& pool,
+                             PackedCache& cache, LoadReport& report, LoadProgress* progress) {
   LoadProgress unseen;
   LoadProgress& seen = progress == nullptr ? unseen : *progress;
-  Loader loader(files, config, type, kernels);
+  Loader loader(files, config, plan, kernels);
   Weights weights;
   RETURN_IF_ERROR(find_all(loader, config, weights));
   const SourceState source = loader.source_state();
@@ -373,8 +385,8 @@ Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config
 }
 
 Result<size_t> packed_weights_bytes(const TensorFiles& files, const ModelConfig& config,
-                                    WeightType type, const Kernels& kernels) {
-  Loader loader(files, config, type, kernels);
+                                    const WeightPlan& plan, const Kernels& kernels) {
+  Loader loader(files, config, plan, kernels);
   Weights weights;
   RETURN_IF_ERROR(find_all(loader, config, weights));
   return loader.packed_bytes();

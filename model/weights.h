@@ -14,6 +14,7 @@
 #include "model/packed_cache.h"
 #include "model/packed_memory.h"
 #include "model/safetensors.h"
+#include "model/weight_choice.h"
 
 namespace cascade {
 
@@ -48,6 +49,8 @@ struct Weights {
   // Whether quantised matrices have the scales of their file's blocks, instead of others.
   bool block_scales = false;
   PackedMemory memory;  // of all matrices, one after the other
+  // Whether some matrices are int8 where the type of the weights is int4.
+  bool mixed_types = false;
   // SHA-256 over every tensor's name, type, shape and bytes, as they are in the files.
   Digest digest;
 
@@ -59,6 +62,7 @@ struct Weights {
 // How the weights were come by.
 struct LoadReport {
   bool from_cache = false;  // mapped from a file of packed weights; else packed from the tensors
+  std::string type_why;     // why the weights have their type; empty: it was asked for
   bool hashed = false;      // the tensors' bytes were read for the digest; else a stamp told it
   int64_t load_us = 0;      // of load_model() as a whole
   std::vector<std::string> warnings;  // sentences for a log: what did not work, and what follows
@@ -72,13 +76,14 @@ struct LoadReport {
 // kDataCorrupt (a value that is not finite; in matrices when they are packed).
 // kResourceExhausted, field "weights". Trouble with the cache is a warning in `report`. `progress`,
 // if there is one, is told of the bytes of all tensors and of packed weights that are read.
-Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config, WeightType type,
-                             const Kernels& kernels, ThreadPool& pool, PackedCache& cache,
-                             LoadReport& report, LoadProgress* progress = nullptr);
+Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config,
+                             const WeightPlan& plan, const Kernels& kernels, ThreadPool& pool,
+                             PackedCache& cache, LoadReport& report,
+                             LoadProgress* progress = nullptr);
 
 // What load_weights() would take for the matrices: Weights::bytes(). Reads the files' tables and
 // vectors, no matrix. Errors: as load_weights() for what is in the files.
 Result<size_t> packed_weights_bytes(const TensorFiles& files, const ModelConfig& config,
-                                    WeightType type, const Kernels& kernels);
+                                    const WeightPlan& plan, const Kernels& kernels);
 
 }  // namespace cascade

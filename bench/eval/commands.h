@@ -83,12 +83,16 @@ struct IdentityOptions {
 Status identity(const IdentityOptions& options);
 
 struct EstimateOptions {
-  SessionOptions session;           // state_dir does not count
-  std::vector<std::string> tokens;  // as on the command line, each from 1 to the model's context
-  int64_t sequences = 1;            // that share no page
+  // As the daemon has them by default; state_dir does not count.
+  SessionOptions session = {.weights = kWeightsAsInFiles, .kv = "int8"};
+  // As on the command line, each from 1 to the model's context; empty: some, up to that.
+  std::vector<std::string> tokens;
+  int64_t sequences = 1;  // that share no page
+  bool json = false;
 };
-// The memory that the model needs, without loading it -> for each number of tokens one object:
-// bytes of weights, K and V, activations and all together. Errors: kInvalidArgument, field
+// The memory that the model needs, without loading it: a table for people, or for each number of
+// tokens one object: bytes of weights, K and V, activations and all together. Errors:
+// kInvalidArgument, field
 // "--tokens" or "--sequences"; as load_model for the files.
 Status estimate(const EstimateOptions& options);
 

@@ -2,7 +2,9 @@
 #include <charconv>
 #include <limits>
 
+#include "base/memory_limit.h"
 #include "bench/eval/commands.h"
+#include "bench/eval/estimate_text.h"
 #include "bench/eval/json_lines.h"
 #include "model/memory_estimate.h"
 #include "model/model.h"
@@ -22,48 +24,75 @@ Result<int64_t> number_of_tokens(const std::string& text) {
   return too_large ? std::numeric_limits<int64_t>::max() : number;
 }
 
-}  // namespace
-
-Status estimate(const EstimateOptions& options) {
-  ASSIGN_OR_RETURN(const ModelOptions model, model_options_of(options.session));
-  MemoryDemand demand = {.weight_type = model.weight_type,
-                         .kv_type = model.kv_type,
-                         .threads = thread_count(options.session),
-                         .sequences = options.sequences};
+// Lengths that people think of, and the model's context.
+std::vector<int64_t> usual_lengths(int64_t context_tokens_max) {
   std::vector<int64_t> lengths;
-  for (const std::string& text : options.tokens) {
-    ASSIGN_OR_RETURN(lengths.emplace_back(), number_of_tokens(text));
+  for (const int64_t tokens : {1'024, 4'096, 16'384, 65'536, 262'144}) {
+    if (tokens < context_tokens_max) lengths.push_back(tokens);
   }
-  ASSIGN_OR_RETURN(const ModelConfig config, load_model_config(options.session.model_dir));
-  ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(model.isa));
-  ASSIGN_OR_RETURN(const TensorFiles files, open_model_tensors(options.session.model_dir));
-  ASSIGN_OR_RETURN(const size_t weights_bytes,
-                   packed_weights_bytes(files, config, model.weight_type, *kernels));
-  std::vector<MemoryEstimate> estimates;
-  for (const int64_t tokens : lengths) {
-    demand.tokens = tokens;
-    auto needed = estimate_memory(config, weights_bytes, demand);
-    if (!needed.ok()) {
-      const Error& error = needed.error();
-      return Error{error.code, "--" + error.field, error.message};
-    }
-    estimates.push_back(*needed);
-  }
-  for (size_t i = 0; i < estimates.size(); ++i) {
-    const MemoryEstimate& needed = estimates[i];
-    RETURN_IF_ERROR(write_line({{"weights", to_string(model.weight_type)},
-                                {"kv", to_string(model.kv_type)},
-                                {"threads", demand.threads},
-                                {"tokens", lengths[i]},
-                                {"sequences", demand.sequences},
+  lengths.push_back(context_tokens_max);
+  return lengths;
+}
+
+// A line for each length.
+Status write_lines(const EstimateFacts& facts, const std::vector<EstimateRow>& rows) {
+  for (const auto& [tokens, needed] : rows) {
+    RETURN_IF_ERROR(write_line({{"weights", to_string(facts.types.weight_type)},
+                                {"why", facts.why},
+                                {"kv", to_string(facts.types.kv_type)},
+                                {"threads", facts.types.threads},
+                                {"tokens", tokens},
+                                {"sequences", facts.types.sequences},
                                 {"pages", needed.pages},
                                 {"page_bytes", needed.page_bytes},
                                 {"weights_bytes", needed.weights_bytes},
                                 {"kv_bytes", needed.kv_bytes},
                                 {"activation_bytes", needed.activation_bytes},
-                                {"total_bytes", needed.total_bytes}}));
+                                {"total_bytes", needed.total_bytes},
+                                {"kv_memory_bytes", facts.kv_bytes_max}}));
   }
   return {};
+}
+
+}  // namespace
+
+Status estimate(const EstimateOptions& options) {
+  ASSIGN_OR_RETURN(const ModelOptions model, model_options_of(options.session));
+  std::vector<int64_t> lengths;
+  for (const std::string& text : options.tokens) {
+    ASSIGN_OR_RETURN(lengths.emplace_back(), number_of_tokens(text));
+  }
+  const std::string& path = options.session.model_dir;
+  ASSIGN_OR_RETURN(const ModelConfig config, load_model_config(path));
+  ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(model.isa));
+  ASSIGN_OR_RETURN(const TensorFiles files, open_model_tensors(path));
+  const WeightChoice choice = choose_weights(files, model);
+  ASSIGN_OR_RETURN(const size_t weights_bytes,
+                   packed_weights_bytes(files, config, choice.plan, *kernels));
+  const MemoryLimit memory = memory_limit();
+  EstimateFacts facts = {.model = path,
+                         .types = {.weight_type = choice.plan.type,
+                                   .kv_type = model.kv_type,
+                                   .threads = thread_count(options.session),
+                                   .sequences = options.sequences},
+                         .why = choice.why,
+                         .context_tokens_max = config.context_tokens_max,
+                         .kv_bytes_max = default_kv_bytes(memory),
+                         .memory_bytes = memory.bytes,
+                         .memory_set_by = memory.set_by};
+  if (lengths.empty()) lengths = usual_lengths(config.context_tokens_max);
+  std::vector<EstimateRow> rows;
+  for (const int64_t tokens : lengths) {
+    facts.types.tokens = tokens;
+    const auto needed = estimate_memory(config, weights_bytes, facts.types);
+    if (!needed.ok()) {
+      const Error& error = needed.error();
+      return Error{error.code, "--" + error.field, error.message};
+    }
+    rows.push_back({tokens, *needed});
+  }
+  if (options.json) return write_lines(facts, rows);
+  return write_text(estimate_text(facts, rows));
 }
 
 }  // namespace cascade::eval

@@ -46,7 +46,7 @@ void add_session_options(CLI::App* command, SessionOptions& options) {
   command->add_option("--model", options.model_dir, "folder of the model, or a GGUF file")
       ->check(not_empty())
       ->required();
-  command->add_option("--weights", options.weights, "f32, bf16, int8 or int4")
+  command->add_option("--weights", options.weights, "auto, f32, bf16, int8 or int4")
       ->capture_default_str();
   command->add_option("--kv", options.kv, "f32, bf16, fp16, fp8 or int8")->capture_default_str();
   command->add_option("--isa", options.isa,
@@ -183,12 +183,15 @@ void add_proof_commands(CLI::App& app, AllOptions& all, Status& status) {
 }
 
 void add_estimate(CLI::App& app, EstimateOptions& options, Status& status) {
-  auto* command = app.add_subcommand("estimate", "the memory that a model needs, before loading");
+  auto* command = app.add_subcommand(
+      "estimate", "the memory that a model needs, before loading; with the daemon's defaults");
   add_session_options(command, options.session);
   command->remove_option(command->get_option("--state-dir"));
-  command->add_option("--tokens", options.tokens, "lengths of a sequence")
-      ->delimiter(',')
-      ->required();
+  command
+      ->add_option("--tokens", options.tokens,
+                   "lengths of a sequence (default: some, up to the model's context)")
+      ->delimiter(',');
+  command->add_flag("--json", options.json, "a JSON object for each length, not a table");
   command->add_option("--sequences", options.sequences, "sequences that share nothing")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 24))
       ->capture_default_str();

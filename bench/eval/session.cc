@@ -14,15 +14,16 @@ constexpr int kLogitRows = 16;
 }  // namespace
 
 Result<ModelOptions> model_options_of(const SessionOptions& options) {
-  const auto weights = weight_type_from_string(options.weights);
-  if (!weights) return invalid_argument("--weights", "must be f32, bf16, int8 or int4");
+  const bool as_in_files = options.weights == kWeightsAsInFiles;
+  const auto weights = as_in_files ? WeightType::kBf16 : weight_type_from_string(options.weights);
+  if (!weights) return invalid_argument("--weights", "must be auto, f32, bf16, int8 or int4");
   const auto kv = kv_type_from_string(options.kv);
   if (!kv) return invalid_argument("--kv", "must be f32, bf16, fp16, fp8 or int8");
   const auto isa = options.isa.empty() ? best_isa() : isa_from_string(options.isa);
   if (!isa) {
     return invalid_argument("--isa", "must be scalar, avx2, avx512, avx512vnni, neon or openblas");
   }
-  return ModelOptions{*weights, *kv, *isa, options.state_dir};
+  return ModelOptions{*weights, *kv, *isa, options.state_dir, as_in_files};
 }
 
 int thread_count(const SessionOptions& options) {

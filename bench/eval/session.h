@@ -16,13 +16,15 @@
 
 namespace cascade::eval {
 
+inline constexpr char kWeightsAsInFiles[] = "auto";
+
 struct SessionOptions {
-  std::string model_dir;
+  std::string model_dir = {};
   std::string weights = "f32";
   std::string kv = "f32";
-  std::string isa;        // empty: the best
-  std::string state_dir;  // where packed weights are kept; empty: nowhere
-  int threads = 0;        // 0: all cores
+  std::string isa = {};        // empty: the best
+  std::string state_dir = {};  // where packed weights are kept; empty: nowhere
+  int threads = 0;             // 0: all cores
 };
 
 // What the names in `options` stand for. Errors: kInvalidArgument, with the option as field, for a

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "base/memory_limit.h"
 #include "tests/temporary_folder.h"
 
 namespace cascade {
@@ -65,7 +66,7 @@ TEST(Options, say_what_the_cache_keeps) {
 TEST(Options, have_defaults_that_the_daemon_can_use) {
   const DaemonOptions options = accepted({});
   EXPECT_EQ(options.model_dir, "m");
-  EXPECT_EQ(options.weight_type, WeightType::kBf16);
+  EXPECT_EQ(options.weight_type, std::nullopt) << "as the model's files have them";
   EXPECT_EQ(options.kv_type, KvType::kInt8);
   EXPECT_TRUE(kernels_for(options.isa).ok());
   EXPECT_GE(options.threads, 1);

@@ -1,4 +1,4 @@
-// cascade-eval estimate as a process: one line for each context length, and what it refuses.
+// cascade-eval estimate as a process: a table, or one line for each length, and what it refuses.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,8 +22,8 @@ ProgramResult estimate(const std::vector<std::string>& options) {
 }
 
 TEST(EstimateSystem, has_a_line_for_each_context_length) {
-  const ProgramResult result = estimate({"--weights", "int8", "--kv", "int8", "--tokens",
-                                         "1,65,16384", "--sequences", "3", "--threads", "2"});
+  const ProgramResult result = estimate({"--json", "--weights", "int8", "--tokens", "1,65,16384",
+                                         "--sequences", "3", "--threads", "2"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   std::istringstream lines(result.out);
   const std::vector<std::pair<int64_t, int64_t>> expected = {{1, 3}, {65, 6}, {16384, 768}};
@@ -49,13 +49,36 @@ TEST(EstimateSystem, has_a_line_for_each_context_length) {
   EXPECT_EQ(lines.peek(), EOF);
 }
 
+TEST(EstimateSystem, needs_no_more_than_a_model_and_has_the_daemons_defaults) {
+  const ProgramResult table = estimate({});
+  ASSERT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr(" as bf16: 100 % of their bytes are BF16\n"));
+  EXPECT_THAT(table.out, HasSubstr("2,112 bytes a token as int8\n"));
+  for (const char* length : {" 1,024 ", " 4,096 ", " 16,384 "}) {
+    EXPECT_THAT(table.out, HasSubstr(length));
+  }
+  EXPECT_THAT(table.out, HasSubstr("the model's context\n"));
+  EXPECT_THAT(table.out, HasSubstr("Without kv_memory the daemon gives K and V "));
+  const ProgramResult lines = estimate({"--json"});
+  ASSERT_EQ(lines.exit_code, 0) << lines.err;
+  std::istringstream all(lines.out);
+  std::vector<int64_t> lengths;
+  for (std::string text; std::getline(all, text);) {
+    const Json line = Json::parse(text);
+    lengths.push_back(line["tokens"].get<int64_t>());
+    EXPECT_EQ(line["weights"], "bf16");
+    EXPECT_EQ(line["kv"], "int8");
+    EXPECT_GE(line["kv_memory_bytes"], int64_t{64} << 20);
+  }
+  EXPECT_THAT(lengths, ::testing::ElementsAre(1024, 4096, 16384));
+}
+
 TEST(EstimateSystem, options_outside_their_limits_are_usage_errors) {
   struct Case {
     std::vector<std::string> options;
     const char* error;
   };
   for (const auto& [options, error] : std::vector<Case>{
-           {{}, "--tokens is required"},
            {{"--tokens", "16385"}, "--tokens: must be from 1 to 16384 (the model's context), got "},
            {{"--tokens", "64,0"}, "--tokens: must be from 1 to 16384 (the model's context), got 0"},
            {{"--tokens", "-1"}, "--tokens: must be from 1 to 16384 (the model's context), got -1"},
@@ -65,7 +88,8 @@ TEST(EstimateSystem, options_outside_their_limits_are_usage_errors) {
            {{"--tokens", "x"}, "--tokens: must be whole numbers, got \"x\""},
            {{"--tokens", "1", "--sequences", "0"}, "--sequences: Value 0 not in range"},
            {{"--tokens", "1", "--sequences", "x"}, "--sequences: Value x not in range"},
-           {{"--tokens", "1", "--weights", "f16"}, "--weights: must be f32, bf16, int8 or int4"},
+           {{"--tokens", "1", "--weights", "f16"},
+            "--weights: must be auto, f32, bf16, int8 or int4"},
            {{"--tokens", "1", "--kv", "int4"}, "--kv: must be f32, bf16, fp16, fp8 or int8"}}) {
     const ProgramResult result = estimate(options);
     EXPECT_EQ(result.exit_code, 2) << error;

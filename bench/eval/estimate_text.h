@@ -1,0 +1,38 @@
+// What an estimate says, for people.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/memory_estimate.h"
+
+namespace cascade::eval {
+
+struct EstimateFacts {
+  std::string model;   // as it was named
+  MemoryDemand types;  // tokens do not count
+  std::string why;     // the weights have their type; empty: it was asked for
+  int64_t context_tokens_max = 0;
+  // What the daemon gives to K and V unless it is told, and of what that is half: bytes, and the
+  // control group's file that sets these (empty: the machine).
+  int64_t kv_bytes_max = 0;
+  int64_t memory_bytes = 0;
+  std::string memory_set_by;
+};
+
+// One length of a sequence.
+struct EstimateRow {
+  int64_t tokens = 0;
+  MemoryEstimate needed;
+};
+
+// "2,112"
+std::string with_commas(int64_t number);
+// "512 B", "1.5 KiB", "30.7 MiB"
+std::string in_units(uint64_t bytes);
+
+// Several lines, each with its end. Precondition: there is a row.
+std::string estimate_text(const EstimateFacts& facts, const std::vector<EstimateRow>& rows);
+
+}  // namespace cascade::eval

@@ -1,0 +1,48 @@
+// Bytes are counted, since they are what memory and the reading of a step are of.
+#include "model/weight_choice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "model/gguf/dequantize.h"
+
+namespace cascade {
+namespace {
+
+WeightType suitable(TensorType type) {
+  if (keeps_blocks(type, WeightType::kInt4)) return WeightType::kInt4;
+  return describe(type).block_values > 1 ? WeightType::kInt8 : WeightType::kBf16;
+}
+
+}  // namespace
+
+WeightChoice choose_weights(const TensorFiles& files) {
+  const std::map<std::string, uint64_t> bytes = files.bytes_by_type();
+  std::map<WeightType, uint64_t> wanted = {{WeightType::kBf16, 0}};
+  uint64_t all = 0;
+  for (const auto& [name, count] : bytes) {
+    const auto type = tensor_type_from_string(name);
+    all += count;
+    if (type) wanted[suitable(*type)] += count;  // another is refused when it is read
+  }
+  const auto most = std::ranges::max_element(wanted, {}, [](const auto& w) { return w.second; });
+  const WeightPlan plan(most->first, /*as_in_files=*/true);
+  // The types that had it chosen, the most frequent first.
+  std::vector<std::pair<uint64_t, std::string>> names;
+  for (const auto& [name, count] : bytes) {
+    const auto type = tensor_type_from_string(name);
+    if (type && suitable(*type) == plan.type && count > 0) names.emplace_back(count, name);
+  }
+  std::ranges::sort(names, std::greater());
+  std::string why;
+  for (const auto& [count, name] : names) why += (why.empty() ? "" : " and ") + name;
+  if (all == 0) return {plan, "there are none"};
+  const double share = static_cast<double>(most->second) / static_cast<double>(all);
+  return {plan, std::to_string(std::lround(100 * share)) + " % of their bytes are " + why};
+}
+
+}  // namespace cascade

@@ -1,0 +1,30 @@
+// In which number type a model's weights are held when nobody says: as its files have them.
+#pragma once
+
+#include <string>
+
+#include "base/number_types.h"
+#include "model/safetensors.h"
+
+namespace cascade {
+
+// The types of a model's matrices.
+struct WeightPlan {
+  WeightPlan(WeightType all) : type(all) {}  // NOLINT: implicit, one type for all
+  WeightPlan(WeightType most, bool as_in_files) : type(most), by_matrix(as_in_files) {}
+
+  WeightType type;
+  // With int4: a matrix whose blocks int4 cannot hold as they are is held as int8.
+  bool by_matrix = false;
+};
+
+struct WeightChoice {
+  WeightPlan plan;
+  std::string why;  // "92 % of their bytes are Q4_0"
+};
+
+// The type that holds most of the bytes without loss, or nearly: int4 the blocks of Q4_0; int8 all
+// other blocks, which it takes over or rounds to more bits than they have; bf16 plain numbers.
+WeightChoice choose_weights(const TensorFiles& files);
+
+}  // namespace cascade

@@ -1,0 +1,163 @@
+// The types of weights that follow from what a model's files have.
+#include "model/weight_choice.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/model.h"
+#include "tests/model/gguf/convert.h"
+#include "tests/model/stepping.h"
+#include "tests/temporary_folder.h"
+
+namespace cascade::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using ::testing::HasSubstr;
+
+// Files with so many bytes of each type.
+TensorFiles files_with(const std::vector<std::pair<std::string, uint64_t>>& types) {
+  std::vector<TensorFiles::Located> tensors;
+  for (const auto& [type, bytes] : types) {
+    TensorFiles::Located located;
+    located.entry.name = "tensor " + std::to_string(tensors.size());
+    located.entry.type_name = type;
+    located.entry.end = bytes;
+    tensors.push_back(std::move(located));
+  }
+  return TensorFiles("model", {}, {}, std::move(tensors));
+}
+
+WeightType chosen(const std::vector<std::pair<std::string, uint64_t>>& types) {
+  return choose_weights(files_with(types)).plan.type;
+}
+
+TEST(WeightChoice, keeps_what_most_bytes_are) {
+  for (const char* plain : {"BF16", "F16", "F32"}) {
+    EXPECT_EQ(chosen({{plain, 100}}), WeightType::kBf16) << plain;
+  }
+  EXPECT_EQ(chosen({{"Q4_0", 100}, {"F32", 1}}), WeightType::kInt4);
+  for (const char* block : {"Q8_0", "Q5_0", "Q5_1", "Q4_1", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K",
+                            "IQ4_NL", "IQ4_XS"}) {
+    EXPECT_EQ(chosen({{block, 100}, {"F32", 1}}), WeightType::kInt8) << block;
+  }
+  EXPECT_EQ(chosen({{"Q4_0", 100}, {"Q6_K", 99}}), WeightType::kInt4);
+  EXPECT_EQ(chosen({{"Q4_0", 100}, {"Q6_K", 60}, {"Q8_0", 60}}), WeightType::kInt8)
+      << "together they are more";
+  EXPECT_EQ(chosen({{"Q8_0", 100}, {"F16", 101}}), WeightType::kBf16);
+  EXPECT_EQ(chosen({}), WeightType::kBf16);
+  EXPECT_EQ(chosen({{"I8", 100}}), WeightType::kBf16) << "refused when it is read";
+}
+
+TEST(WeightChoice, says_why) {
+  EXPECT_EQ(choose_weights(files_with({{"Q4_0", 66}, {"Q6_K", 33}, {"F32", 1}})).why,
+            "66 % of their bytes are Q4_0");
+  EXPECT_EQ(choose_weights(files_with({{"Q5_K", 200}, {"Q6_K", 300}})).why,
+            "100 % of their bytes are Q6_K and Q5_K");
+  EXPECT_EQ(choose_weights(files_with({})).why, "there are none");
+  const TensorFiles files = files_with({{"Q4_0", 1}});
+  const WeightChoice given = choose_weights(files, {.weight_type = WeightType::kF32});
+  EXPECT_EQ(given.plan.type, WeightType::kF32);
+  EXPECT_EQ(given.why, "") << "somebody asked for it";
+}
+
+std::unique_ptr<Model> load(const fs::path& path, const ModelOptions& options) {
+  static ThreadPool pool(2);
+  auto model = load_model(path, options, pool);
+  EXPECT_TRUE(model.ok()) << model.error().to_string();
+  return model.ok() ? *std::move(model) : nullptr;
+}
+
+const ModelOptions kAsInFiles = {.kv_type = KvType::kF32, .weights_as_in_files = true};
+
+ModelOptions all_of(WeightType type) {
+  return {.weight_type = type, .kv_type = KvType::kF32};
+}
+
+TEST(WeightChoice, has_folders_of_plain_numbers_as_bf16) {
+  const auto followed = load(demo_model_dir(), kAsInFiles);
+  const auto given = load(demo_model_dir(), all_of(WeightType::kBf16));
+  ASSERT_TRUE(followed && given);
+  EXPECT_EQ(followed->options.weight_type, WeightType::kBf16);
+  EXPECT_EQ(followed->root_key("a"), given->root_key("a")) << "K and V are found again";
+  EXPECT_EQ(followed->load.type_why, "100 % of their bytes are BF16");
+  EXPECT_EQ(given->load.type_why, "");
+}
+
+// As in files of llama.cpp, whose embedding has more bits than the layers.
+GgmlType with_finer_embedding(const std::string& name) {
+  return name == "model.embed_tokens.weight" ? kGgmlQ8_0 : kGgmlQ4_0;
+}
+
+double squared_error(const PackedMatrix& a, const PackedMatrix& b) {
+  std::vector<float> x(a.k), y(b.k);
+  double sum = 0;
+  for (int channel = 0; channel < a.n; ++channel) {
+    get_row(a, channel, x.data());
+    get_row(b, channel, y.data());
+    for (int i = 0; i < a.k; ++i) sum += (double(x[i]) - y[i]) * (double(x[i]) - y[i]);
+  }
+  return sum;
+}
+
+TEST(WeightChoice, takes_over_all_blocks_of_a_file_in_two_types) {
+  const PlainTensors tensors = read_tensors(demo_model_dir());
+  const TemporaryFolder folder;
+  const fs::path file = folder.path() / "model.gguf";
+  write_gguf(demo_model_dir(), tensors, with_finer_embedding, file);
+  const auto exact = load(file, all_of(WeightType::kF32));
+  const auto followed = load(file, kAsInFiles);
+  const auto int4 = load(file, all_of(WeightType::kInt4));
+  ASSERT_TRUE(exact && followed && int4);
+  EXPECT_EQ(followed->options.weight_type, WeightType::kInt4);
+  EXPECT_THAT(followed->load.type_why, HasSubstr("Q4_0"));
+  const Weights& weights = followed->weights;
+  EXPECT_TRUE(weights.mixed_types);
+  EXPECT_EQ(weights.embedding.type, WeightType::kInt8);
+  EXPECT_EQ(squared_error(weights.embedding, exact->weights.embedding), 0);
+  EXPECT_GT(squared_error(int4->weights.embedding, exact->weights.embedding), 0);
+  for (size_t i = 0; i < weights.layers.size(); ++i) {
+    EXPECT_EQ(weights.layers[i].qkv.matrix.type, WeightType::kInt4);
+    EXPECT_EQ(squared_error(weights.layers[i].down.matrix, exact->weights.layers[i].down.matrix),
+              0);
+  }
+  // Little more than the file has, and other K and V than with int4 throughout.
+  EXPECT_LT(static_cast<double>(weights.bytes()), 1.1 * static_cast<double>(fs::file_size(file)));
+  EXPECT_FALSE(int4->weights.mixed_types);
+  EXPECT_NE(followed->root_key("a"), int4->root_key("a"));
+}
+
+TEST(WeightChoice, is_packed_once_and_found_again_beside_other_types) {
+  const PlainTensors tensors = read_tensors(demo_model_dir());
+  const TemporaryFolder folder, state;
+  const fs::path file = folder.path() / "model.gguf";
+  write_gguf(demo_model_dir(), tensors, with_finer_embedding, file);
+  ModelOptions followed = kAsInFiles, int4 = all_of(WeightType::kInt4);
+  followed.state_dir = int4.state_dir = state.path();
+  for (const bool again : {false, true}) {
+    for (const ModelOptions& options : {followed, int4}) {
+      const auto model = load(file, options);
+      ASSERT_TRUE(model);
+      EXPECT_EQ(model->load.from_cache, again);
+    }
+  }
+}
+
+TEST(WeightChoice, is_what_the_estimate_is_made_for) {
+  const PlainTensors tensors = read_tensors(demo_model_dir());
+  for (const GgmlType type : {kGgmlQ4_0, kGgmlQ8_0, kGgmlF16}) {
+    const TemporaryFolder folder;
+    const fs::path file = folder.path() / "model.gguf";
+    write_gguf(demo_model_dir(), tensors, type, file);
+    const auto model = load(file, kAsInFiles);
+    const auto tables = open_model_tensors(file);
+    ASSERT_TRUE(model && tables.ok());
+    const auto bytes = packed_weights_bytes(
+        *tables, model->config, choose_weights(*tables, kAsInFiles).plan, *model->kernels);
+    ASSERT_TRUE(bytes.ok());
+    EXPECT_EQ(*bytes, model->weights.bytes());
+  }
+}
+
+}  // namespace
+}  // namespace cascade::testing
