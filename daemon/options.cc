@@ -59,7 +59,7 @@ DaemonOptions defaults_of_machine() {
   DaemonOptions options;
   options.run_dir = default_run_dir();
   options.state_dir = default_state_dir();
-  options.isa = best_isa();
+  options.isa = default_isa();
   options.threads =
       std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, kThreadsMax);
   options.kv_bytes_max = default_kv_bytes(memory_limit());

@@ -68,6 +68,12 @@ Isa best_isa() {
   return Isa::kScalar;
 }
 
+Isa default_isa() {
+  const Isa best = best_isa();
+  // The library is looked for only where it may be taken.
+  return default_isa(best, best == Isa::kScalar && kernels_for(Isa::kOpenblas).ok());
+}
+
 Result<const Kernels*> kernels_for(Isa isa) {
   if (isa == Isa::kScalar) return &scalar_kernels();
   if (isa == Isa::kOpenblas) {

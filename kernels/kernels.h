@@ -172,7 +172,15 @@ struct Kernels {
 // lacks the instructions or the library cannot be loaded.
 Result<const Kernels*> kernels_for(Isa isa);
 
-// The fastest that this CPU has.
+// The fastest that this CPU has, of those that give the same bits.
 Isa best_isa();
+
+// What is taken unless somebody says: best_isa(); on a CPU that has the vectors of none of them,
+// `openblas` if that library is there, since the product is what takes the time.
+Isa default_isa();
+// Of these: the pure part.
+constexpr Isa default_isa(Isa best, bool has_openblas) {
+  return best == Isa::kScalar && has_openblas ? Isa::kOpenblas : best;
+}
 
 }  // namespace cascade

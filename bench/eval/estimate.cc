@@ -57,7 +57,8 @@ Status write_lines(const EstimateFacts& facts, const std::vector<EstimateRow>& r
 }  // namespace
 
 Status estimate(const EstimateOptions& options) {
-  ASSIGN_OR_RETURN(const ModelOptions model, model_options_of(options.session));
+  ASSIGN_OR_RETURN(ModelOptions model, model_options_of(options.session));
+  if (options.session.isa.empty()) model.isa = default_isa();  // as the daemon
   std::vector<int64_t> lengths;
   for (const std::string& text : options.tokens) {
     ASSIGN_OR_RETURN(lengths.emplace_back(), number_of_tokens(text));

@@ -23,6 +23,18 @@ TEST(Dispatch, a_table_is_of_the_set_that_was_asked_for_or_says_that_the_cpu_lac
   }
 }
 
+TEST(Dispatch, a_cpu_without_our_vectors_takes_openblas_if_that_is_there) {
+  EXPECT_EQ(default_isa(Isa::kScalar, true), Isa::kOpenblas);
+  EXPECT_EQ(default_isa(Isa::kScalar, false), Isa::kScalar);
+  for (const Isa isa : kIsas) {
+    if (isa == Isa::kScalar) continue;
+    EXPECT_EQ(default_isa(isa, true), isa);
+    EXPECT_EQ(default_isa(isa, false), isa);
+  }
+  EXPECT_TRUE(kernels_for(default_isa()).ok());
+  if (best_isa() != Isa::kScalar) EXPECT_EQ(default_isa(), best_isa());
+}
+
 TEST(Dispatch, the_best_is_there_and_another_architectures_is_not) {
   EXPECT_TRUE(kernels_for(best_isa()).ok());
   EXPECT_TRUE(kernels_for(Isa::kScalar).ok());
