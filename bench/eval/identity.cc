@@ -119,7 +119,7 @@ Status identity(const IdentityOptions& options) {
   std::optional<FirstDifferent> first;
   ASSIGN_OR_RETURN(const Totals totals, run_cases(options, *model, limits, first));
   Json line = {{"model", model->name},
-               {"weights", to_string(model_options.weight_type)},
+               {"weights", to_string(model->options.weight_type)},
                {"kv", to_string(model_options.kv_type)},
                {"isa", to_string(model_options.isa)},
                {"threads_max", limits.threads_max},
