@@ -16,8 +16,8 @@ namespace {
 
 using Set = std::vector<CodePointRange>;
 
-// Names can be spelled in many ways; a set has some hundred ranges.
-constexpr size_t kKeptMax = 64;
+// All that there are; a set has some hundred ranges. PCRE2 takes more spellings of each.
+constexpr size_t kKeptMax = 1000;
 
 // ECMAScript also takes the long names of general categories, PCRE2 the short ones alone.
 constexpr std::pair<std::string_view, std::string_view> kCategories[] = {
@@ -81,18 +81,11 @@ std::optional<std::string> pcre2_name(std::string_view property) {
 
 std::string all_code_points() {
   std::string text;
+  text.reserve(size_t{4} * kCodePointMax);
   for (uint32_t c = 0; c <= kCodePointMax; ++c) {
     if (c < 0xD800 || c > 0xDFFF) utf8_append(text, c);
   }
   return text;
-}
-
-void add(Set& set, uint32_t c) {
-  if (!set.empty() && set.back().high + 1 == c) {
-    set.back().high = c;
-  } else {
-    set.push_back({c, c});
-  }
 }
 
 // The code points that a PCRE2 pattern for one of them matches.
@@ -107,11 +100,10 @@ std::optional<Set> look_up(const std::string& pattern) {
     const auto match = matches.next();
     if (!match.ok()) return std::nullopt;
     if (!match->has_value()) return set;
-    for (size_t at = (*match)->begin; at < (*match)->end;) {
-      const CodePoint c = utf8_decode(text, at);
-      add(set, c.value);
-      at += c.size;
-    }
+    // All of a run but its ends is between them, with the surrogates, which are in no text.
+    size_t last = (*match)->end - 1;
+    while ((static_cast<unsigned char>(text[last]) & 0xC0) == 0x80) --last;
+    set.push_back({utf8_decode(text, (*match)->begin).value, utf8_decode(text, last).value});
   }
 }
 

@@ -9,9 +9,9 @@
 
 namespace cascade {
 
-// What one look-up may take, in the units of compile_pattern(): some 20 ms when it is the first of
-// its name.
-inline constexpr size_t kCharacterPropertyWork = 1'000'000;
+// What a name in a pattern takes, in the units of compile_pattern(): some milliseconds when it is
+// the first of its name.
+inline constexpr size_t kCharacterPropertyWork = 250'000;
 
 // A general category (L, Lu, Letter), a script (Script=Greek, sc=Greek, scx=Greek) or a property
 // that characters have or have not (Alphabetic, Emoji, Extended_Pictographic), as ECMAScript spells

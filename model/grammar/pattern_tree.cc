@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -324,7 +325,7 @@ class Parser {
     if (!take('{')) return malformed("\\p without a name in braces");
     while (!at_end() && peek() < 0x80 && peek() != '}') name += static_cast<char>(text_[at_++]);
     if (!take('}')) return malformed("\\p without a name in braces");
-    work_ -= std::min(work_, kCharacterPropertyWork);
+    if (known_names_.insert(name).second) work_ -= std::min(work_, kCharacterPropertyWork);
     const PropertyOf which = inverted ? PropertyOf::kPerhaps : PropertyOf::kSurely;
     auto set = work_ == 0 ? std::nullopt : characters_with(name, which);
     if (!set) return unknown("\\p{" + name.substr(0, 40) + "}");
@@ -361,7 +362,8 @@ class Parser {
   size_t& work_;
   size_t at_ = 0;
   int depth_ = 0;
-  bool inverted_ = false;  // within a set or a look-ahead that must not match
+  std::set<std::string> known_names_;  // of properties
+  bool inverted_ = false;              // within a set or a look-ahead that must not match
   PatternTree tree_;
 };
 

@@ -268,7 +268,7 @@ Result<std::optional<Values>> SchemaValues::few_plain(const Conjunction& conjunc
       values->emplace_back(i);
       if (values->size() > kFewValuesMax) return std::optional<Values>();
     }
-    RETURN_IF_ERROR(document_.spend(static_cast<size_t>(high - low + 1)));
+    RETURN_IF_ERROR(document_.spend(static_cast<size_t>(high - low + 1) * 20));
   }
   return values;
 }

@@ -159,6 +159,32 @@ def accepted_schemas():
                                   "pattern": "^(\\+?[0-9]{1,3}|[\\u00e9x]\\\\.)*$"}) + "\0a",
         "ok-pattern-catastrophic-elsewhere": json.dumps(
             {"type": "string", "pattern": "^(a+)+$|^(a|aa)*b$"}) + "\0" + "\1" * 60,
+        "ok-look-ahead": json.dumps({"type": "string", "pattern":
+                                     "^(?=.*[0-9])(?!.*ab)(?:(?!x).)*\\b[\\p{L}\\P{Nd}]{1,3}$"}) +
+                         "\0\1\5\2\7\3\1\4",
+        "ok-format-and-patterns": json.dumps({"type": "string", "format": "email", "maxLength": 40,
+            "allOf": [{"pattern": "@example\\.com$"}, {"pattern": "^[a-z]"}]}) + "\0" + "k" * 40,
+        "ok-multiples": json.dumps({"type": "array", "prefixItems": [
+            {"type": "number", "multipleOf": step, "minimum": -9, "exclusiveMaximum": 99}
+            for step in (0.01, 2.5, 7, 64, 1e-5)]}) + "\0" + "\7" * 60,
+        "ok-distinct-items": json.dumps({"uniqueItems": True, "minItems": 1, "items": {
+            "enum": ["a", 1, None, {"a": 1, "b": 2}]}}) + "\0\1\2\1\2\1",
+        "ok-names-of-properties": json.dumps({
+            "type": "object", "propertyNames": {"anyOf": [{"maxLength": 2}, {"enum": ["abc"]}]},
+            "patternProperties": {"^a": {"type": "integer"}, "b$": {"minimum": 5}},
+            "additionalProperties": {"type": "null"}, "minProperties": 1, "maxProperties": 3,
+        }) + "\0" + "\2\1\7\4" * 15,
+        "ok-names-that-are-listed": json.dumps({
+            "propertyNames": {"enum": ["a", "b", 3]}, "additionalProperties": True,
+            "required": ["b"], "minProperties": 2}) + "\0" + "\1\2" * 20,
+        "ok-denials": json.dumps({"not": {"anyOf": [
+            {"type": "string", "pattern": "^x"}, {"enum": [1, 2.5, None, "y"]},
+            {"required": ["a", "b"]}, {"not": {"not": {"minItems": 2}}}]},
+            "properties": {"a": {"not": {}}}}) + "\0" + "\3\1\4\1\5\7" * 9,
+        "ok-one-of-that-overlaps": json.dumps({"type": "object", "properties": {
+            "a": {"type": "integer"}, "b": {"type": "null"}}, "oneOf": [
+                {"required": ["a"]}, {"required": ["b"]},
+                {"properties": {"a": {"const": 3}}, "required": ["a", "b"]}]}) + "\0\1\1\2",
         "ok-definitions-doubling": doubling_definitions(6) + "\0\3\1\4\1\5",
     }
 
@@ -184,6 +210,27 @@ def grammar():
         "any-ofs-multiplied": json.dumps({"allOf": [
             {"anyOf": [{"required": [f"{i}{j}"]} for j in range(9)]} for i in range(9)]}),
         "schemas-100-deep": '{"items":' * 100 + "{}" + "}" * 100,
+        "not-itself": json.dumps({"not": {"$ref": "#"}}),
+        "not-what-cannot-be-denied": json.dumps({"not": {"items": {"type": "null"}}}),
+        "denials-multiplied": json.dumps({"allOf": [
+            {"not": {"required": [f"a{i}", f"b{i}", f"c{i}"]}} for i in range(60)]}),
+        "alternatives-that-all-overlap": json.dumps({"oneOf": [
+            {"required": [f"a{i}"]} for i in range(300)]}),
+        "distinct-items-of-any-kind": json.dumps({"uniqueItems": True, "items": True}),
+        "distinct-items-too-many": json.dumps({"uniqueItems": True, "minItems": 200,
+                                               "items": {"enum": list(range(250))}}),
+        "multiple-of-zero": json.dumps({"multipleOf": 0}),
+        "multiple-of-a-prime": json.dumps({"type": "integer", "multipleOf": 999983}),
+        "multiples-multiplied": json.dumps({"allOf": [
+            {"multipleOf": step} for step in (7, 11, 13, 1e-9, 17)]}),
+        "patterns-multiplied": json.dumps({"allOf": [
+            {"pattern": f"^(a{{{n}}})+b?$"} for n in (29, 31, 37, 41, 43)], "type": "string"}),
+        "patterns-of-names-overlapping": json.dumps({"patternProperties": {
+            letter: True for letter in "abcdefghij"}}),
+        "ok-pattern-look-aheads-repeated": pattern("^(?:(?=.*a.{0,99}b)(?!.*c.{0,99}d)[a-d])*$"),
+        "ok-pattern-look-aheads-40-deep": pattern("(?!.*b" * 40 + "a" + ")" * 40),
+        "pattern-property-unknown": pattern("\\p{Nothing=Nothing}"),
+        "pattern-property-open": pattern("\\p{L"),
         "pattern-of-a-million-states": pattern("^(a|b)*a(a|b){20}$"),
         "pattern-repeats-multiplied": pattern("((((a{1,99}){1,99}){1,99}){1,99}){1,99}"),
         "pattern-repeats-2-31": pattern("a{2147483648}"),

