@@ -75,11 +75,13 @@ OrderedJson encode_choice(const ChatCall& call, size_t index, const Answer& answ
   const wire::Final& final = answer.final;
   std::string content = call.begun + final.text;
   std::vector<ToolCall> calls;
+  bool half_call = false;
   if (call.tools) {
     content = call.begun;
     ToolCallParser parser(call.parallel_tool_calls);
     std::vector<AnswerPart> parts = parser.push(final.text);
-    for (AnswerPart& part : parser.finish()) parts.push_back(std::move(part));
+    for (AnswerPart& part : parser.finish(is_cut(final))) parts.push_back(std::move(part));
+    half_call = parser.left_out_call();
     for (AnswerPart& part : parts) {
       content += part.text;
       for (ToolCall& made : part.calls) calls.push_back(std::move(made));
@@ -90,7 +92,7 @@ OrderedJson encode_choice(const ChatCall& call, size_t index, const Answer& answ
   choice["message"] = encode_message(content, final.reasoning, calls);
   choice["logprobs"] =
       call.request.logprobs ? encode_logprobs(final, answer.pieces) : OrderedJson(nullptr);
-  choice["finish_reason"] = finish_reason(final, !calls.empty());
+  choice["finish_reason"] = finish_reason(final, !calls.empty(), half_call);
   return choice;
 }
 
@@ -204,11 +206,12 @@ std::string ChatStream::parts(size_t choice, const std::vector<AnswerPart>& part
 }
 
 std::string ChatStream::end(size_t choice, const Answer& answer) {
-  std::string out = tools_ ? parts(choice, choices_[choice].parser.finish()) : "";
+  std::string out = tools_ ? parts(choice, choices_[choice].parser.finish(is_cut(answer.final))) : "";
   OrderedJson last = chunk(choice, OrderedJson::object());
   OrderedJson& only = last["choices"][0];
   if (logprobs_) only["logprobs"] = encode_logprobs(answer.final, answer.pieces);
-  only["finish_reason"] = finish_reason(answer.final, choices_[choice].calls > 0);
+  only["finish_reason"] = finish_reason(
+      answer.final, choices_[choice].calls > 0, choices_[choice].parser.left_out_call());
   last["timings"] = encode_timings(answer.final);
   add_missing(last, answer.final);
   usage_.add(choice, answer.final.usage);

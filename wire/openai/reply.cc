@@ -88,8 +88,8 @@ void add_work(OrderedJson& reply, std::span<const Answer> answers) {
   }
 }
 
-std::string finish_reason(const wire::Final& final, bool calls) {
-  if (final.finish_reason == "length") return "length";
+std::string finish_reason(const wire::Final& final, bool calls, bool half_call) {
+  if (final.finish_reason == "length" || half_call) return "length";
   return calls ? "tool_calls" : "stop";
 }
 

@@ -33,8 +33,13 @@ void add_missing(OrderedJson& reply, const wire::Final& final);
 // choice, or else to each choice.
 void add_work(OrderedJson& reply, std::span<const Answer> answers);
 
-// "stop", "length" or, if the answer calls tools, "tool_calls".
-std::string finish_reason(const wire::Final& final, bool calls);
+// "stop", "length" or, if the answer calls tools, "tool_calls". Half a call that was left out
+// (ToolCallParser) makes it "length", whatever cut it.
+std::string finish_reason(const wire::Final& final, bool calls, bool half_call = false);
+// Whether the answer did not end by itself.
+inline bool is_cut(const wire::Final& final) {
+  return final.finish_reason != "stop";
+}
 
 // The tokens whose texts log-probabilities need: those of the answer, then the likely ones.
 std::vector<int32_t> logprob_tokens(const wire::Final& final);

@@ -102,7 +102,7 @@ std::string ResponseStream::open(Open kind) {
   return out + event("response.content_part.added", std::move(members));
 }
 
-std::string ResponseStream::close(const OrderedJson& logprobs) {
+std::string ResponseStream::close(const OrderedJson& logprobs, bool cut) {
   if (open_ == Open::kNothing) return "";
   const bool reasoning = std::exchange(open_, Open::kNothing) == Open::kReasoning;
   const std::string text = std::exchange(text_, {});
@@ -119,6 +119,7 @@ std::string ResponseStream::close(const OrderedJson& logprobs) {
   done["output_index"] = output_.size();
   done["item"] =
       reasoning ? reasoning_item(item_id_, text) : message_item(item_id_, text, logprobs);
+  if (cut) done["item"]["status"] = "incomplete";
   output_.push_back(done["item"]);
   return out + event("response.output_item.done", std::move(done));
 }
@@ -149,12 +150,14 @@ std::string ResponseStream::call(const ToolCall& call) {
 
 std::string ResponseStream::end(size_t, const Answer& answer) {
   const wire::Final& final = answer.final;
-  std::string out = parser_ ? parts(parser_->finish()) : "";
+  const bool cut = is_cut(final);
+  std::string out = parser_ ? parts(parser_->finish(cut)) : "";
+  const bool half_call = parser_ && parser_->left_out_call();
   OrderedJson logprobs;
   if (logprobs_) logprobs = encode_logprobs(final, answer.pieces)["content"];
-  out += close(logprobs);
+  out += close(logprobs, cut && !half_call);
   if (final.output_chunk_id.empty()) echo_["store"] = false;
-  const std::string status = response_status(final.finish_reason);
+  const std::string status = response_status(final.finish_reason, half_call);
   OrderedJson members;
   members["response"] = response_object(context_, echo_, status, std::move(output_),
                                         encode_response_usage(final.usage));

@@ -28,7 +28,7 @@ class ResponseStream : public AnswerStream {
   std::string parts(const std::vector<AnswerPart>& parts);
   std::string text(const std::string& piece, Open kind);
   std::string open(Open kind);
-  std::string close(const OrderedJson& logprobs = nullptr);
+  std::string close(const OrderedJson& logprobs = nullptr, bool cut = false);
   std::string call(const ToolCall& call);
 
   ReplyContext context_;

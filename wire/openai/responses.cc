@@ -201,8 +201,9 @@ StoredResponse stored_response(const Chunk& output) {
 
 OrderedJson output_items(const std::string& response_id, const std::string& text,
                          const std::string& reasoning, bool tools, bool parallel,
-                         const OrderedJson& logprobs) {
+                         const OrderedJson& logprobs, const std::string& finish_reason) {
   OrderedJson output = OrderedJson::array();
+  bool cut = finish_reason != "stop";
   if (!reasoning.empty()) {
     output.push_back(reasoning_item(item_id("rs", response_id, 0), reasoning));
   }
@@ -210,7 +211,9 @@ OrderedJson output_items(const std::string& response_id, const std::string& text
   if (tools) {
     ToolCallParser parser(parallel, call_id_prefix(response_id));
     parts = parser.push(text);
-    for (AnswerPart& part : parser.finish()) parts.push_back(std::move(part));
+    for (AnswerPart& part : parser.finish(cut)) parts.push_back(std::move(part));
+    // What stands before it is complete.
+    cut = cut && !parser.left_out_call();
   }
   std::string pending;
   const auto add_text = [&] {
@@ -226,11 +229,14 @@ OrderedJson output_items(const std::string& response_id, const std::string& text
     }
   }
   if (!pending.empty()) add_text();
+  if (cut && !output.empty() && output.back()["type"] != "function_call") {
+    output.back()["status"] = "incomplete";
+  }
   return output;
 }
 
-const char* response_status(const std::string& finish_reason) {
-  return finish_reason == "stop" ? "completed" : "incomplete";
+const char* response_status(const std::string& finish_reason, bool half_call) {
+  return finish_reason == "stop" && !half_call ? "completed" : "incomplete";
 }
 
 OrderedJson encode_response_usage(const wire::Usage& usage) {
@@ -270,10 +276,12 @@ std::string encode_response(const ReplyContext& context, const ResponseCall& cal
   if (call.request.logprobs) logprobs = encode_logprobs(final, answer.pieces)["content"];
   OrderedJson echo = call.echo;
   if (final.output_chunk_id.empty()) echo["store"] = false;
-  OrderedJson object = response_object(context, echo, response_status(final.finish_reason),
-                                       output_items(context.id, final.text, final.reasoning,
-                                                    call.tools, call.parallel_tool_calls, logprobs),
-                                       encode_response_usage(final.usage));
+  const bool half_call = call.tools && ends_in_half_call(final.text, is_cut(final));
+  OrderedJson object = response_object(
+      context, echo, response_status(final.finish_reason, half_call),
+      output_items(context.id, final.text, final.reasoning, call.tools, call.parallel_tool_calls,
+                   logprobs, final.finish_reason),
+      encode_response_usage(final.usage));
   object["timings"] = encode_timings(final);
   add_missing(object, final);
   return json_text(object);
@@ -282,11 +290,13 @@ std::string encode_response(const ReplyContext& context, const ResponseCall& cal
 std::string encode_stored(const ReplyContext& context, const Chunk& output,
                           const std::string& reasoning) {
   const StoredResponse stored = stored_response(output);
-  return json_text(response_object(context, stored.echo,
-                                   response_status(output.generation.finish_reason),
-                                   output_items(context.id, output.text, reasoning, stored.tools,
-                                                stored.parallel_tool_calls, nullptr),
-                                   nullptr));
+  const std::string& finish_reason = output.generation.finish_reason;
+  const bool half_call = stored.tools && ends_in_half_call(output.text, finish_reason != "stop");
+  return json_text(response_object(
+      context, stored.echo, response_status(finish_reason, half_call),
+      output_items(context.id, output.text, reasoning, stored.tools, stored.parallel_tool_calls,
+                   nullptr, finish_reason),
+      nullptr));
 }
 
 OrderedJson items_of(const Chunk& output, const std::string& reasoning) {
@@ -294,7 +304,8 @@ OrderedJson items_of(const Chunk& output, const std::string& reasoning) {
   OrderedJson items = stored.items;
   const std::string id = response_id_of(output.id);
   for (OrderedJson& item : output_items(id, output.text, reasoning, stored.tools,
-                                        stored.parallel_tool_calls, nullptr)) {
+                                        stored.parallel_tool_calls, nullptr,
+                                        output.generation.finish_reason)) {
     items.push_back(std::move(item));
   }
   return items;

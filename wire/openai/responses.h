@@ -61,18 +61,19 @@ struct StoredResponse {
 // Of any output: one that was not made by this API answers one message of the user.
 StoredResponse stored_response(const Chunk& output);
 
-// The output of an answer that is complete.
+// The output of an answer that ended so. Of one that was cut, the last item is incomplete; half a
+// call is left out.
 OrderedJson output_items(const std::string& response_id, const std::string& text,
                          const std::string& reasoning, bool tools, bool parallel,
-                         const OrderedJson& logprobs);
+                         const OrderedJson& logprobs, const std::string& finish_reason = "stop");
 
 // The response as an object. `status`: "in_progress", "completed", "incomplete".
 OrderedJson response_object(const ReplyContext& context, const OrderedJson& echo,
                             const std::string& status, OrderedJson output, OrderedJson usage);
 // {"input_tokens",…}
 OrderedJson encode_response_usage(const wire::Usage& usage);
-// "completed", or "incomplete" if the answer was cut.
-const char* response_status(const std::string& finish_reason);
+// "completed", or "incomplete" if the answer was cut, or half a call was left out of it.
+const char* response_status(const std::string& finish_reason, bool half_call = false);
 
 // The body of an answer that is not streamed; context.id is the response's.
 std::string encode_response(const ReplyContext& context, const ResponseCall& call,

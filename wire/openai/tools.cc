@@ -1,4 +1,5 @@
-// A call is given out when it is complete: half of its JSON could still turn out to be text.
+// A call is given out when it is complete. Half of one is not given out at all: it is no text that
+// somebody should read, and cannot be called.
 #include "wire/openai/tools.h"
 
 #include <algorithm>
@@ -237,7 +238,7 @@ void ToolCallParser::take_call(size_t open, size_t close, std::vector<AnswerPart
   add_call(std::string_view(held_).substr(begin, close - begin), parts);
 }
 
-std::vector<AnswerPart> ToolCallParser::finish() {
+std::vector<AnswerPart> ToolCallParser::finish(bool cut) {
   std::vector<AnswerPart> parts;
   const std::vector<size_t> closes = closes_of(held_);
   size_t begin = 0;
@@ -245,18 +246,50 @@ std::vector<AnswerPart> ToolCallParser::finish() {
     const size_t open = held_.find(kOpen, begin);
     if (open == held_.npos) break;
     size_t close = closes[open + kOpen.size()];
-    // A quote that was never closed hid the marks behind it.
-    if (close == held_.npos) close = held_.find(kClose, open);
+    // A quote that was never closed hid the marks behind it; if the answer was cut, it is still open.
+    if (close == held_.npos && !cut) close = held_.find(kClose, open);
     if (close == held_.npos) break;
     add_text(std::string_view(held_).substr(begin, open - begin), parts);
     take_call(open, close, parts);
     begin = close + kClose.size();
   }
-  add_text(std::string_view(held_).substr(begin), parts);
+  finish_open_calls(std::string_view(held_).substr(begin), cut, parts);
   held_.clear();
   in_call_ = false;
+  if (left_out_call_) space_.clear();
   if (calls_ == 0 && !space_.empty()) parts.push_back({std::exchange(space_, {}), {}});
   return parts;
+}
+
+// The end of an answer, whose calls are not closed.
+void ToolCallParser::finish_open_calls(std::string_view rest, bool cut,
+                                       std::vector<AnswerPart>& parts) {
+  for (size_t open; (open = rest.find(kOpen)) != rest.npos;) {
+    add_text(rest.substr(0, open), parts);
+    std::string_view body = rest.substr(open + kOpen.size());
+    if (begins_call(body)) {
+      // Nothing but its mark may be missing.
+      body.remove_suffix(open_end(body, kClose));
+      auto call = whole_call(body);
+      left_out_call_ = !call;
+      if (call) give_call(*std::move(call), parts);
+      return;
+    }
+    add_text(kOpen, parts);
+    rest = body;
+  }
+  finish_text(rest, cut, parts);
+}
+
+// Text whose end may be half of a call's mark. It is one for certain where it is longer than what
+// else begins so (<to, <too), or where calls begin: in the answer's first line, or in a new one.
+void ToolCallParser::finish_text(std::string_view rest, bool cut, std::vector<AnswerPart>& parts) {
+  constexpr size_t kCertain = 5;
+  const size_t half = open_end(rest, kOpen);
+  add_text(rest.substr(0, rest.size() - half), parts);
+  const bool at_begin = !any_text_ || calls_ > 0 || space_.find('\n') != space_.npos;
+  left_out_call_ = cut && half > 0 && (half >= kCertain || at_begin);
+  if (!left_out_call_) add_text(rest.substr(rest.size() - half), parts);
 }
 
 // White space waits until it is known that no call follows.
@@ -274,24 +307,26 @@ void ToolCallParser::add_text(std::string_view text, std::vector<AnswerPart>& pa
 }
 
 void ToolCallParser::add_call(std::string_view body, std::vector<AnswerPart>& parts) {
-  const auto parsed = parse_ordered_json(body, "call");
-  const bool good = parsed.ok() && parsed->is_object() && parsed->contains("name") &&
-                    (*parsed)["name"].is_string();
-  if (!good) {
-    return add_text(std::string(kOpen) + std::string(body) + std::string(kClose), parts);
+  auto call = whole_call(body);
+  if (!call) {
+    // One that was begun anew: the last is whole.
+    if (const size_t again = body.rfind(kOpen); again != body.npos) {
+      auto last = whole_call(body.substr(again + kOpen.size()));
+      if (last && begins_call(body.substr(0, again))) call = std::move(last);
+    }
   }
+  if (!call) call = damaged_call(body);
+  if (call) return give_call(*std::move(call), parts);
+  add_text(std::string(kOpen) + std::string(body) + std::string(kClose), parts);
+}
+
+void ToolCallParser::give_call(CallText made, std::vector<AnswerPart>& parts) {
   space_.clear();
   if (++calls_ > 1 && !parallel_) return;
   ToolCall call;
   call.id = id_prefix_.empty() ? random_id("call") : id_prefix_ + std::to_string(calls_ - 1);
-  call.name = (*parsed)["name"].get<std::string>();
-  const auto arguments = parsed->find("arguments");
-  if (arguments == parsed->end() || arguments->is_null()) {
-    call.arguments = "{}";
-  } else {
-    const bool text = arguments->is_string();
-    call.arguments = text ? arguments->get<std::string>() : json_text(*arguments);
-  }
+  call.name = std::move(made.name);
+  call.arguments = std::move(made.arguments);
   parts.push_back({"", {std::move(call)}});
 }
 
@@ -311,6 +346,13 @@ std::string ignored_tools_header(const OrderedJson& ignored) {
     if (tool.contains("name")) text += " " + plain(tool.value("name", ""));
   }
   return text;
+}
+
+bool ends_in_half_call(std::string_view answer, bool cut) {
+  ToolCallParser parser(/*parallel=*/true);
+  (void)parser.push(answer);
+  (void)parser.finish(cut);
+  return parser.left_out_call();
 }
 
 OrderedJson encode(const ToolCall& call) {

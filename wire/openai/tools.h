@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "wire/messages.h"
+#include "wire/openai/call_text.h"
 #include "wire/openai/fields.h"
 
 namespace cascade::openai {
@@ -46,7 +47,8 @@ struct AnswerPart {
 };
 
 // Cuts an answer into text and calls while it is being made. What only looks like a call is text;
-// white space around calls is dropped.
+// white space around calls is dropped. Of a call whose JSON is damaged, but has a name, the
+// arguments are what the model wrote. A call that was cut is neither text nor call.
 class ToolCallParser {
  public:
   // The ids of calls are `id_prefix` and a number; without one they are random.
@@ -54,8 +56,11 @@ class ToolCallParser {
       : parallel_(parallel), id_prefix_(std::move(id_prefix)) {}
   // What became certain with `text`.
   std::vector<AnswerPart> push(std::string_view text);
-  // What was held back: of a call that is not complete, its text.
-  std::vector<AnswerPart> finish();
+  // What was held back. `cut`: the answer did not end by itself, so that what may be the beginning
+  // of a call's mark is one.
+  std::vector<AnswerPart> finish(bool cut);
+  // Whether finish() left out a call that had begun and was not complete.
+  bool left_out_call() const { return left_out_call_; }
   int64_t calls() const { return calls_; }
 
  private:
@@ -65,6 +70,9 @@ class ToolCallParser {
   bool end_call(size_t& begin, std::vector<AnswerPart>& parts);
   // The call between the marks at `open` and `close` of what is held.
   void take_call(size_t open, size_t close, std::vector<AnswerPart>& parts);
+  void give_call(CallText made, std::vector<AnswerPart>& parts);
+  void finish_open_calls(std::string_view rest, bool cut, std::vector<AnswerPart>& parts);
+  void finish_text(std::string_view rest, bool cut, std::vector<AnswerPart>& parts);
 
   const bool parallel_;
   const std::string id_prefix_;
@@ -75,7 +83,11 @@ class ToolCallParser {
   std::string space_;     // behind the text so far: dropped if a call follows
   bool any_text_ = false;
   int64_t calls_ = 0;
+  bool left_out_call_ = false;
 };
+
+// Whether the answer ends in a call that is not complete.
+bool ends_in_half_call(std::string_view answer, bool cut);
 
 // {"id":…,"type":"function","function":{"name":…,"arguments":…}}
 OrderedJson encode(const ToolCall& call);

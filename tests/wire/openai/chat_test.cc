@@ -368,7 +368,7 @@ TEST(OpenAiChat, what_only_looks_like_a_call_is_text_however_it_is_cut) {
   Random random(testing::test_seed());
   for (const std::string text :
        {"a <tool_call> b", "<tool_call>{}</tool_call>", "x<tool_call>{\"name\": 3}</tool_call>y",
-        "<tool_", "  \n", "", "<tool_call>{\"name\":\"f\"", "1 < 2 <t <tool_call"}) {
+        "<tool_", "  \n", "", "<tool_call> is a mark", "1 < 2 <t <tool_call"}) {
     for (int round = 0; round < 20; ++round) {
       ToolCallParser parser(/*parallel=*/true);
       std::string got;
@@ -377,7 +377,7 @@ TEST(OpenAiChat, what_only_looks_like_a_call_is_text_however_it_is_cut) {
         got += text_of(parser.push(std::string_view(text).substr(at, n)));
         at += n;
       }
-      got += text_of(parser.finish());
+      got += text_of(parser.finish(/*cut=*/false));
       // White space at the end may be the beginning of a call.
       EXPECT_EQ(got, text) << text;
     }
@@ -407,7 +407,7 @@ TEST(OpenAiChat, marks_within_strings_of_a_call_are_its_text) {
       add(parser.push(std::string_view(text).substr(at, n)));
       at += n;
     }
-    add(parser.finish());
+    add(parser.finish(/*cut=*/false));
     EXPECT_EQ(got, "x" + odd);
     ASSERT_EQ(calls.size(), 2u);
     EXPECT_EQ(calls[0].arguments, R"({"c":"</tool_call>\"</tool_call>"})");
@@ -424,7 +424,7 @@ TEST(OpenAiChat, many_calls_whose_strings_never_end_are_text) {
   ToolCallParser parser(/*parallel=*/true);
   std::string got;
   for (size_t at = 0; at < text.size(); at += 5) got += text_of(parser.push(text.substr(at, 5)));
-  got += text_of(parser.finish());
+  got += text_of(parser.finish(/*cut=*/false));
   EXPECT_TRUE(got == text);
 }
 
