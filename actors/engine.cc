@@ -240,6 +240,7 @@ wire::PrefillDone run_prefill(Engine& engine, const wire::PrefillJob& job) {
     engine.transformer.logits(hidden.data(), 1, logits.data());
     const int64_t next = job.position + static_cast<int64_t>(job.token_ids.size());
     auto sampled = sample_first(engine, *job.sample, logits, next);
+    engine.grammars.shrink();
     if (sampled.ok()) {
       done.token = sampled->token;
       done.logprob = sampled->logprob;
@@ -288,6 +289,8 @@ wire::DecodeDone run_decode(Engine& engine, const wire::DecodeJob& job) {
     if (error && error->code == ErrorCode::kDataCorrupt) done.error = error;
     done.sequences.push_back(std::move(running.result));
   }
+  all.clear();
+  engine.grammars.shrink();
   done.compute_us = system_clock().monotonic_us() - start_us;
   return done;
 }

@@ -13,8 +13,14 @@ namespace cascade {
 // Shared by the prefill and the decode actor. The scheduler gives work to one of them at a time, so
 // that nothing here needs a lock; the thread pool CHECKs it.
 struct Engine {
-  Engine(const Model& m, PageArena& a, ThreadPool& p)
-      : model(m), arena(a), pool(p), transformer(m.config, m.weights, *m.kernels, m.kv_layout, p) {}
+  // `grammar_bytes`: that compiled grammars may take.
+  Engine(const Model& m, PageArena& a, ThreadPool& p,
+         size_t grammar_bytes = GrammarCache::kMemoryMax)
+      : model(m),
+        arena(a),
+        pool(p),
+        transformer(m.config, m.weights, *m.kernels, m.kv_layout, p),
+        grammars(grammar_bytes) {}
 
   const Model& model;
   PageArena& arena;

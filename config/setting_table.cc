@@ -94,6 +94,11 @@ constexpr Setting kSettings[] = {
      "most memory that all loaded models may take, as estimated: weights, kv-memory each, buffers; "
      "beyond it the one not used for longest is unloaded",
      "What fits depends on the models: see cascadectl model list. The default model stays."},
+    {"grammar-memory", Kind::kSize, kMemory, "64M", "", "", 0, 0, false,
+     "most memory for compiled grammars of each loaded model; beyond it those not used for longest "
+     "are compiled again when they come back",
+     "A grammar takes some 10 to 200 KiB, and up to 5 MiB with what is learned of it while answers "
+     "are held to it."},
     {"max-disk", Kind::kSize, kMemory, "10G", "", "", 0, 0, false,
      "most disk space for KV pages in the state directory; beyond it those not used for longest "
      "go, but "

@@ -140,7 +140,7 @@ ModelHost::ModelHost(const DaemonOptions& options, const Place& place, ZmqContex
       model_(std::move(model)),
       arena_(std::move(arena)),
       store_(std::move(store)),
-      engine_(*model_, arena_, compute.pool),
+      engine_(*model_, arena_, compute.pool, static_cast<size_t>(options.grammar_bytes_max)),
       health_(std::make_shared<HostHealth>(model_->name, label_)),
       supervisor_(system_clock(), {}, [this](const std::string& actor, const std::string& why) {
         on_failure_(actor, why);

@@ -113,6 +113,8 @@ const std::map<std::string_view, Take>& takers() {
       {"tcp-key", [](O& o, const V& v) { o.tcp_key_file = text_of(v); }},
       {"tcp-clients", [](O& o, const V& v) { o.tcp_clients_file = text_of(v); }},
       {"kv-memory", [](O& o, const V& v) { o.kv_bytes_max = *config::parse_size("", text_of(v)); }},
+      {"grammar-memory",
+       [](O& o, const V& v) { o.grammar_bytes_max = *config::parse_size("", text_of(v)); }},
       {"max-disk",
        [](O& o, const V& v) { o.disk_bytes_max = *config::parse_size("", text_of(v)); }},
       {"eviction", [](O& o, const V& v) { o.eviction = *eviction_policy_from_string(text_of(v)); }},

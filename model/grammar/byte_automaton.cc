@@ -69,12 +69,14 @@ void ByteAutomaton::flatten() {
   std::ranges::sort(pending_, {}, [](const PendingEdge& e) {
     return std::tuple(e.from, e.edge.low, e.edge.high, e.edge.target);
   });
+  edges_.reserve(pending_.size());
   for (const PendingEdge& pending : pending_) {
     StateRow& row = states_[pending.from];
     if (row.edge_count++ == 0) row.first_edge = static_cast<uint32_t>(edges_.size());
     edges_.push_back(pending.edge);
   }
   pending_ = {};
+  states_.shrink_to_fit();
 }
 
 void ByteAutomaton::classify() {

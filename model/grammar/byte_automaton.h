@@ -35,7 +35,8 @@ class ByteAutomaton {
   void finish();
 
   size_t memory_bytes() const {
-    return states_.size() * sizeof(StateRow) + edges_.size() * sizeof(Edge);
+    return states_.capacity() * sizeof(StateRow) + edges_.capacity() * sizeof(Edge) +
+           class_bytes_.capacity();
   }
   std::span<const Edge> edges(State state) const;
   bool is_final(State state) const { return states_[state].final; }

@@ -18,8 +18,13 @@ uint32_t framed(uint32_t need) {
 }  // namespace
 
 size_t Grammar::memory_bytes() const {
-  size_t bytes = bytes_.memory_bytes() + nodes_.size() * sizeof(GrammarNode);
-  for (const GrammarNode& node : nodes_) bytes += node.children.size() * sizeof(GrammarNodeId);
+  // What malloc adds to each piece, and the least that it gives.
+  constexpr size_t kPieceBytes = 24;
+  size_t bytes = sizeof(Grammar) + bytes_.memory_bytes() + nodes_.capacity() * sizeof(GrammarNode);
+  for (const GrammarNode& node : nodes_) {
+    if (node.children.capacity() == 0) continue;
+    bytes += node.children.capacity() * sizeof(GrammarNodeId) + kPieceBytes;
+  }
   return bytes;
 }
 
@@ -131,6 +136,7 @@ void GrammarBuilder::compute_needs() {
     if (node.kind != GrammarNode::Kind::kChoice) continue;
     std::erase_if(node.children, [&](GrammarNodeId id) { return nodes[id].need == kImpossible; });
   }
+  nodes.shrink_to_fit();
 }
 
 // Whether a part that may be empty is repeated: it would be read again and again at one place.

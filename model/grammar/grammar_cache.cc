@@ -1,38 +1,78 @@
-// A short list that is searched.
+// A list in the order of use, and a way to find what is in it.
 #include "model/grammar/grammar_cache.h"
+
+#include <malloc.h>
 
 #include <algorithm>
 
 #include "model/grammar/compile.h"
 
 namespace cascade {
+namespace {
+
+// Of an entry beside its text: nodes of the list and of the map.
+constexpr size_t kEntryBytes = 300;
+
+// One grammar may learn so much: some of them use it up, while many have room. With less than the
+// least, a mask of tokens would be computed over and over.
+constexpr size_t kLearnedShare = 16, kLearnedMin = size_t{1} << 20;
+
+}  // namespace
 
 Result<std::shared_ptr<SharedGrammar>> GrammarCache::get(GrammarKind kind,
                                                          const std::string& schema,
                                                          const GrammarVocabulary& vocabulary) {
-  const auto known = std::ranges::find_if(
-      entries_, [&](const Entry& entry) { return entry.kind == kind && entry.schema == schema; });
-  if (known != entries_.end()) {
-    entries_.splice(entries_.begin(), entries_, known);
-  } else {
-    ASSIGN_OR_RETURN(Grammar grammar, compile_grammar(kind, schema, "grammar.schema"));
-    entries_.push_front(
-        {kind, schema, std::make_shared<SharedGrammar>(std::move(grammar), vocabulary)});
+  const std::string key = std::string(to_string(kind)) + " " + schema;
+  if (const auto known = by_key_.find(key); known != by_key_.end()) {
+    entries_.splice(entries_.begin(), entries_, known->second);
+    entries_.front().used = true;
+    return entries_.front().grammar;
   }
+  ASSIGN_OR_RETURN(Grammar grammar, compile_grammar(kind, schema, "grammar.schema"));
+  const size_t learned_max =
+      std::clamp(memory_max_ / kLearnedShare, kLearnedMin, GrammarAutomaton::kMemoryMax);
+  auto shared = std::make_shared<SharedGrammar>(std::move(grammar), vocabulary, learned_max);
+  entries_.push_front({key, shared, 0, true});
+  by_key_.emplace(entries_.front().key, entries_.begin());
   shrink();
-  return entries_.front().grammar;
+  entries_.front().used = true;
+  return shared;
 }
 
-// What they take grows while they are used.
+void GrammarCache::count(Entry& entry) {
+  const size_t now = kEntryBytes + entry.key.capacity() + entry.grammar->memory_bytes();
+  bytes_ = bytes_ - entry.bytes + now;
+  entry.bytes = now;
+  entry.used = false;
+}
+
 void GrammarCache::shrink() {
-  size_t bytes = 0, count = 0;
-  for (auto entry = entries_.begin(); entry != entries_.end(); ++entry) {
-    bytes += entry->grammar->memory_bytes() + entry->schema.size();
-    const bool fits = ++count <= grammars_max_ && bytes <= memory_max_;
-    if (fits || count == 1) continue;
-    entries_.erase(entry, entries_.end());
-    return;
+  // Those that were used are the first.
+  for (auto entry = entries_.begin(); entry != entries_.end() && entry->used; ++entry) {
+    count(*entry);
   }
+  const size_t before = bytes_;
+  for (auto entry = entries_.end(); entry != entries_.begin() && bytes_ > memory_max_;) {
+    --entry;
+    if (entry->in_use()) continue;
+    bytes_ -= entry->bytes;
+    by_key_.erase(entry->key);
+    entry = entries_.erase(entry);
+  }
+  for (auto entry = entries_.rbegin(); entry != entries_.rend() && bytes_ > memory_max_; ++entry) {
+    entry->grammar->forget();
+    count(*entry);
+  }
+  give_back(before - bytes_);
+}
+
+// Grammars are many small pieces between those of others, which malloc keeps; to look for whole
+// pages among them takes milliseconds, so it is done when there is something to find.
+void GrammarCache::give_back(size_t freed) {
+  freed_ += freed;
+  if (freed_ == 0 || freed_ < memory_max_ / 4) return;
+  freed_ = 0;
+  malloc_trim(0);
 }
 
 }  // namespace cascade

@@ -4,40 +4,58 @@
 #include <list>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
 
 #include "base/grammar_kind.h"
 #include "model/grammar/output_constraint.h"
 
 namespace cascade {
 
-// Keeps the grammars that were used last, within bounds; those in use live on elsewhere. One thread
-// at a time.
+// Keeps the grammars that were used last, within a bound of bytes. One thread at a time.
 class GrammarCache {
  public:
-  // As many generations run at once by default, each of which may have its own.
-  static constexpr size_t kGrammarsMax = 64;
-  static constexpr size_t kMemoryMax = size_t{256} << 20;
+  // A grammar takes some 10 to 200 KB, and some MB with what is learned of it while it is used: room
+  // for those of all generations that run at once by default.
+  static constexpr size_t kMemoryMax = size_t{64} << 20;
 
-  // `vocabulary` must outlive it.
-  explicit GrammarCache(size_t grammars_max = kGrammarsMax, size_t memory_max = kMemoryMax)
-      : grammars_max_(grammars_max), memory_max_(memory_max) {}
+  explicit GrammarCache(size_t memory_max = kMemoryMax) : memory_max_(memory_max) {}
+  GrammarCache(const GrammarCache&) = delete;
+  GrammarCache& operator=(const GrammarCache&) = delete;
 
+  // `vocabulary` is the same each time and must outlive the result.
   // Errors: as compile_grammar(), field "grammar.schema".
   Result<std::shared_ptr<SharedGrammar>> get(GrammarKind kind, const std::string& schema,
                                              const GrammarVocabulary& vocabulary);
+
+  // To be called when grammars were used: what they take grows then. Beyond the bound those that
+  // were not used for longest go, but none that somebody has; of these it is forgotten what was
+  // learned of them, which only takes time. Freed memory goes back to the system.
+  void shrink();
+
   size_t size() const { return entries_.size(); }
+  // What all of them take, as counted when they were last used.
+  size_t memory_bytes() const { return bytes_; }
 
  private:
   struct Entry {
-    GrammarKind kind;
-    std::string schema;
+    std::string key;
     std::shared_ptr<SharedGrammar> grammar;
+    size_t bytes = 0;
+    bool used = false;  // since it was counted
+    bool in_use() const { return grammar.use_count() > 1; }
   };
-  void shrink();
+  using Entries = std::list<Entry>;
 
-  const size_t grammars_max_;
+  void count(Entry& entry);
+  void give_back(size_t freed);
+
   const size_t memory_max_;
-  std::list<Entry> entries_;  // the last used first
+  Entries entries_;  // the last used first
+  std::unordered_map<std::string_view, Entries::iterator> by_key_;
+  size_t bytes_ = 0;  // of all entries
+  size_t freed_ = 0;  // since memory went back to the system
 };
 
 }  // namespace cascade

@@ -5,14 +5,21 @@
 
 namespace cascade {
 
-SharedGrammar::SharedGrammar(Grammar grammar, const GrammarVocabulary& vocabulary)
+SharedGrammar::SharedGrammar(Grammar grammar, const GrammarVocabulary& vocabulary,
+                             size_t learned_max)
     : grammar_bytes_(grammar.memory_bytes()),
-      automaton_(std::make_shared<Grammar>(std::move(grammar))),
+      automaton_(std::make_shared<Grammar>(std::move(grammar)), learned_max),
       masks_(vocabulary.trie, vocabulary.ends, vocabulary.tokens) {}
 
 size_t SharedGrammar::memory_bytes() const {
   const std::lock_guard lock(mutex_);
   return grammar_bytes_ + automaton_.memory_bytes() + masks_.memory_bytes();
+}
+
+void SharedGrammar::forget() {
+  const std::lock_guard lock(mutex_);
+  masks_.clear();
+  automaton_.forget({});
 }
 
 OutputConstraint::OutputConstraint(std::shared_ptr<SharedGrammar> grammar,

@@ -13,9 +13,13 @@ namespace cascade {
 // A grammar with what was learned of it: shared by the generations that have it. Any thread.
 class SharedGrammar {
  public:
-  SharedGrammar(Grammar grammar, const GrammarVocabulary& vocabulary);
+  // What is learned of it takes at most `learned_max` bytes, beside sets of tokens.
+  SharedGrammar(Grammar grammar, const GrammarVocabulary& vocabulary,
+                size_t learned_max = GrammarAutomaton::kMemoryMax);
 
   size_t memory_bytes() const;
+  // What was learned of it, which is found out again.
+  void forget();
 
  private:
   friend class OutputConstraint;

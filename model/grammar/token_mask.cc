@@ -37,6 +37,11 @@ TokenSet allowed_tokens(GrammarAutomaton& automaton, MatcherState* state, const 
   return allowed;
 }
 
+void TokenMasks::clear() {
+  by_state_.clear();
+  entries_.clear();
+}
+
 std::shared_ptr<const TokenSet> TokenMasks::allowed(GrammarAutomaton& automaton,
                                                     const std::shared_ptr<MatcherState>& state) {
   if (const auto known = by_state_.find(state.get()); known != by_state_.end()) {

@@ -35,7 +35,9 @@ class TokenMasks {
 
   std::shared_ptr<const TokenSet> allowed(GrammarAutomaton& automaton,
                                           const std::shared_ptr<MatcherState>& state);
-  size_t memory_bytes() const { return entries_.size() * (tokens_ / 8 + 200); }
+  void clear();
+  // Each set, its places in list and map, and a state that may be nobody else's any more.
+  size_t memory_bytes() const { return entries_.size() * (tokens_ / 8 + 600); }
 
  private:
   struct Entry {

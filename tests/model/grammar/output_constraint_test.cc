@@ -6,38 +6,23 @@
 
 #include "base/random.h"
 #include "model/grammar/compile.h"
-#include "model/grammar/grammar_cache.h"
-#include "model/model.h"
+#include "tests/model/grammar/demo_vocabulary.h"
 #include "tests/model/grammar/random_schema.h"
 #include "tests/model/grammar/schema_validator.h"
 #include "tests/seed.h"
-#include "tests/shared_dir.h"
 
 namespace cascade {
 namespace {
 
 using ::testing::HasSubstr;
 
-const Tokenizer& demo_tokenizer() {
-  static const ModelText text = [] {
-    auto loaded = load_model_text(testing::demo_model_dir());
-    EXPECT_TRUE(loaded.ok());
-    return *std::move(loaded);
-  }();
-  return text.tokenizer;
-}
+using testing::demo_tokenizer;
+using testing::demo_vocabulary;
 
-constexpr size_t kTokens = 8192;
+constexpr size_t kTokens = testing::kDemoTokens;
 
 int32_t id_of(std::string_view token) {
-  return demo_tokenizer().token_id(token).value_or(-1);
-}
-
-const GrammarVocabulary& demo_vocabulary() {
-  static const auto vocabulary =
-      GrammarVocabulary::make(demo_tokenizer(), {id_of("<|im_end|>")}, kTokens);
-  EXPECT_TRUE(vocabulary.ok());
-  return *vocabulary;
+  return testing::demo_id(token);
 }
 
 std::shared_ptr<SharedGrammar> shared(GrammarKind kind, std::string_view text) {
@@ -165,25 +150,6 @@ TEST(GrammarVocabulary, is_refused_without_end_tokens_or_all_bytes) {
   const auto few = GrammarVocabulary::make(demo_tokenizer(), {5}, 100);
   ASSERT_FALSE(few.ok());
   EXPECT_THAT(few.error().message, HasSubstr("cannot spell"));
-}
-
-TEST(GrammarCache, keeps_the_last_used_within_its_bounds) {
-  GrammarCache cache(2, size_t{1} << 30);
-  const auto get = [&](const char* schema) {
-    return *cache.get(GrammarKind::kJsonSchema, schema, demo_vocabulary());
-  };
-  const auto first = get("true");
-  EXPECT_EQ(get("true"), first);
-  get(R"({"type": "null"})");
-  EXPECT_EQ(get("true"), first);
-  get(R"({"type": "string"})");
-  EXPECT_EQ(cache.size(), 2u);
-  EXPECT_EQ(get("true"), first);
-  EXPECT_FALSE(cache.get(GrammarKind::kJsonSchema, "false", demo_vocabulary()).ok());
-  GrammarCache small(10, 1);
-  ASSERT_TRUE(small.get(GrammarKind::kJsonSchema, "true", demo_vocabulary()).ok());
-  ASSERT_TRUE(small.get(GrammarKind::kJsonObject, "", demo_vocabulary()).ok());
-  EXPECT_EQ(small.size(), 1u);
 }
 
 }  // namespace

@@ -1,0 +1,36 @@
+// The demo model's tokens, as constrained sampling sees them.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string_view>
+
+#include "model/grammar/vocabulary.h"
+#include "model/model.h"
+#include "tests/shared_dir.h"
+
+namespace cascade::testing {
+
+inline const Tokenizer& demo_tokenizer() {
+  static const ModelText text = [] {
+    auto loaded = load_model_text(demo_model_dir());
+    EXPECT_TRUE(loaded.ok());
+    return *std::move(loaded);
+  }();
+  return text.tokenizer;
+}
+
+inline int32_t demo_id(std::string_view token) {
+  return demo_tokenizer().token_id(token).value_or(-1);
+}
+
+inline constexpr size_t kDemoTokens = 8192;
+
+inline const GrammarVocabulary& demo_vocabulary() {
+  static const auto vocabulary =
+      GrammarVocabulary::make(demo_tokenizer(), {demo_id("<|im_end|>")}, kDemoTokens);
+  EXPECT_TRUE(vocabulary.ok());
+  return *vocabulary;
+}
+
+}  // namespace cascade::testing
