@@ -45,7 +45,7 @@ struct DaemonOptions {
   int threads = 1;
   int64_t kv_bytes_max = 0;
   int64_t grammar_bytes_max = int64_t{64} << 20;  // of each loaded model
-  int64_t disk_bytes_max = int64_t{10} << 30;  // of KV pages in state_dir
+  int64_t disk_bytes_max = int64_t{10} << 30;     // of KV pages in state_dir
   EvictionPolicy eviction = EvictionPolicy::kHybrid;
   ThinkPolicy think_policy = ThinkPolicy::kReprefill;
   double max_pinned = 0.5;          // shares of the pool's pages: that pins may keep,

@@ -16,8 +16,8 @@ namespace cascade {
 // Keeps the grammars that were used last, within a bound of bytes. One thread at a time.
 class GrammarCache {
  public:
-  // A grammar takes some 10 to 200 KB, and some MB with what is learned of it while it is used: room
-  // for those of all generations that run at once by default.
+  // A grammar takes some 10 to 200 KB, and some MB with what is learned of it while it is used:
+  // room for those of all generations that run at once by default.
   static constexpr size_t kMemoryMax = size_t{64} << 20;
 
   explicit GrammarCache(size_t memory_max = kMemoryMax) : memory_max_(memory_max) {}

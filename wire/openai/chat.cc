@@ -206,12 +206,13 @@ std::string ChatStream::parts(size_t choice, const std::vector<AnswerPart>& part
 }
 
 std::string ChatStream::end(size_t choice, const Answer& answer) {
-  std::string out = tools_ ? parts(choice, choices_[choice].parser.finish(is_cut(answer.final))) : "";
+  std::string out =
+      tools_ ? parts(choice, choices_[choice].parser.finish(is_cut(answer.final))) : "";
   OrderedJson last = chunk(choice, OrderedJson::object());
   OrderedJson& only = last["choices"][0];
   if (logprobs_) only["logprobs"] = encode_logprobs(answer.final, answer.pieces);
-  only["finish_reason"] = finish_reason(
-      answer.final, choices_[choice].calls > 0, choices_[choice].parser.left_out_call());
+  only["finish_reason"] = finish_reason(answer.final, choices_[choice].calls > 0,
+                                        choices_[choice].parser.left_out_call());
   last["timings"] = encode_timings(answer.final);
   add_missing(last, answer.final);
   usage_.add(choice, answer.final.usage);

@@ -277,11 +277,11 @@ std::string encode_response(const ReplyContext& context, const ResponseCall& cal
   OrderedJson echo = call.echo;
   if (final.output_chunk_id.empty()) echo["store"] = false;
   const bool half_call = call.tools && ends_in_half_call(final.text, is_cut(final));
-  OrderedJson object = response_object(
-      context, echo, response_status(final.finish_reason, half_call),
-      output_items(context.id, final.text, final.reasoning, call.tools, call.parallel_tool_calls,
-                   logprobs, final.finish_reason),
-      encode_response_usage(final.usage));
+  OrderedJson object =
+      response_object(context, echo, response_status(final.finish_reason, half_call),
+                      output_items(context.id, final.text, final.reasoning, call.tools,
+                                   call.parallel_tool_calls, logprobs, final.finish_reason),
+                      encode_response_usage(final.usage));
   object["timings"] = encode_timings(final);
   add_missing(object, final);
   return json_text(object);
@@ -292,20 +292,19 @@ std::string encode_stored(const ReplyContext& context, const Chunk& output,
   const StoredResponse stored = stored_response(output);
   const std::string& finish_reason = output.generation.finish_reason;
   const bool half_call = stored.tools && ends_in_half_call(output.text, finish_reason != "stop");
-  return json_text(response_object(
-      context, stored.echo, response_status(finish_reason, half_call),
-      output_items(context.id, output.text, reasoning, stored.tools, stored.parallel_tool_calls,
-                   nullptr, finish_reason),
-      nullptr));
+  return json_text(response_object(context, stored.echo, response_status(finish_reason, half_call),
+                                   output_items(context.id, output.text, reasoning, stored.tools,
+                                                stored.parallel_tool_calls, nullptr, finish_reason),
+                                   nullptr));
 }
 
 OrderedJson items_of(const Chunk& output, const std::string& reasoning) {
   const StoredResponse stored = stored_response(output);
   OrderedJson items = stored.items;
   const std::string id = response_id_of(output.id);
-  for (OrderedJson& item : output_items(id, output.text, reasoning, stored.tools,
-                                        stored.parallel_tool_calls, nullptr,
-                                        output.generation.finish_reason)) {
+  for (OrderedJson& item :
+       output_items(id, output.text, reasoning, stored.tools, stored.parallel_tool_calls, nullptr,
+                    output.generation.finish_reason)) {
     items.push_back(std::move(item));
   }
   return items;

@@ -246,7 +246,8 @@ std::vector<AnswerPart> ToolCallParser::finish(bool cut) {
     const size_t open = held_.find(kOpen, begin);
     if (open == held_.npos) break;
     size_t close = closes[open + kOpen.size()];
-    // A quote that was never closed hid the marks behind it; if the answer was cut, it is still open.
+    // A quote that was never closed hid the marks behind it; if the answer was cut, it is still
+    // open.
     if (close == held_.npos && !cut) close = held_.find(kClose, open);
     if (close == held_.npos) break;
     add_text(std::string_view(held_).substr(begin, open - begin), parts);

@@ -27,8 +27,9 @@ Shared get(GrammarCache& cache, const std::string& schema) {
 std::string schema_of(int i) {
   const std::string n = std::to_string(i);
   return R"({"type": "object", "title": ")" + n + R"(", "properties": {"id": {"type": "string",
-      "format": "date-time"}, "name)" + n + R"(": {"type": "string", "pattern": "^[a-z]{1,20}x)" +
-         n + R"($"}, "values": {"type": "array", "items": {"type": "number", "minimum": )" + n +
+      "format": "date-time"}, "name)" +
+         n + R"(": {"type": "string", "pattern": "^[a-z]{1,20}x)" + n +
+         R"($"}, "values": {"type": "array", "items": {"type": "number", "minimum": )" + n +
          R"(}}, "kind": {"enum": ["a)" + n + R"(", "b", "c"]}}, "required": ["id", "values"]})";
 }
 

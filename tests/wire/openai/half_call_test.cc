@@ -61,8 +61,7 @@ TEST(OpenAiHalfCall, an_answer_that_is_cut_anywhere_has_whole_calls_and_text_alo
     ASSERT_EQ(parsed.calls.size(), calls);
     if (calls > 0) {
       EXPECT_EQ(parsed.calls[0].name, "write");
-      EXPECT_EQ(parsed.calls[0].arguments,
-                R"({"path":"a.txt","text":"x </tool_call> y \" z"})");
+      EXPECT_EQ(parsed.calls[0].arguments, R"({"path":"a.txt","text":"x </tool_call> y \" z"})");
     }
     if (calls > 1) {
       EXPECT_EQ(parsed.calls[1].arguments, R"({"n":[1,2,{"a":null}]})");
@@ -93,7 +92,8 @@ TEST(OpenAiHalfCall, a_call_that_something_else_ended_is_no_text_either) {
 }
 
 TEST(OpenAiHalfCall, text_that_looks_like_a_mark_stays) {
-  for (const std::string text : {"a < b", "see <to", "a <tool_call> is a mark", "1 <t", "x <tool"}) {
+  for (const std::string text :
+       {"a < b", "see <to", "a <tool_call> is a mark", "1 <t", "x <tool"}) {
     EXPECT_EQ(parse(text, /*cut=*/false).text, text);
   }
   EXPECT_EQ(parse("see <to", /*cut=*/true).text, "see <to");
@@ -120,7 +120,8 @@ TEST(OpenAiHalfCall, of_a_damaged_call_the_arguments_are_what_the_model_wrote) {
   EXPECT_EQ(arguments_of(R"({"name": "f", "arg<tool_call>{"name": "g", "arguments": {"y":2}})"),
             R"(g: {"y":2})");
   // Nothing that could be called.
-  for (const std::string body : {"{}", R"({"name": 3})", R"({"name": "f)", R"(5" wide)", R"({"n": "f"})"}) {
+  for (const std::string body :
+       {"{}", R"({"name": 3})", R"({"name": "f)", R"(5" wide)", R"({"n": "f"})"}) {
     const std::string answer = "<tool_call>" + body + "</tool_call>";
     EXPECT_EQ(parse(answer, /*cut=*/false).text, answer);
   }
@@ -148,7 +149,8 @@ TEST(OpenAiHalfCall, a_chat_says_that_it_was_cut) {
   const ChatCall call = chat_with_tools();
   for (const std::string reason : {"length", "stop"}) {
     const wire::Final final = final_of("Well. " + kSecond + "<tool_call>{\"name\": \"f\"", reason);
-    const auto reply = parse_ordered_json(encode_chat({"id", "demo", "fp", 7}, call, answers_of(final)), "x");
+    const auto reply =
+        parse_ordered_json(encode_chat({"id", "demo", "fp", 7}, call, answers_of(final)), "x");
     ASSERT_TRUE(reply.ok());
     const OrderedJson& choice = (*reply)["choices"][0];
     EXPECT_EQ(choice["message"]["content"], "Well.");
@@ -184,8 +186,8 @@ OrderedJson last_response(const std::string& events) {
 }
 
 TEST(OpenAiHalfCall, a_response_is_incomplete_and_has_what_was_complete) {
-  auto call = decode_response(
-      R"({"input":"Hi","tools":[{"type":"function","name":"f","parameters":{}}]})");
+  auto call =
+      decode_response(R"({"input":"Hi","tools":[{"type":"function","name":"f","parameters":{}}]})");
   ASSERT_TRUE(call.ok());
   ASSERT_TRUE(fill_in(*call, {}).ok());
   struct Case {
@@ -193,8 +195,7 @@ TEST(OpenAiHalfCall, a_response_is_incomplete_and_has_what_was_complete) {
     std::vector<std::string> items;  // type and status of each
   };
   const Case cases[] = {
-      {"Well. <tool_call>{\"name", "hm", "length",
-       {"reasoning completed", "message completed"}},
+      {"Well. <tool_call>{\"name", "hm", "length", {"reasoning completed", "message completed"}},
       {kSecond + "\n<tool_call>", "", "length", {"function_call completed"}},
       {"Well. <tool_call>{\"name", "", "stop", {"message completed"}},
       {"Well, I th", "hm", "length", {"reasoning completed", "message incomplete"}},
@@ -206,7 +207,7 @@ TEST(OpenAiHalfCall, a_response_is_incomplete_and_has_what_was_complete) {
     wire::Final final = final_of(one.text, one.reason);
     final.reasoning = one.reasoning;
     const auto whole =
-        parse_ordered_json(encode_response({"resp_1", "demo", "fp", 7}, *call, final, {}), "reply");
+        parse_ordered_json(encode_response({"resp_1", "demo", "fp", 7}, *call, {final}), "reply");
     ASSERT_TRUE(whole.ok());
     std::vector<std::string> items;
     for (const OrderedJson& item : (*whole)["output"]) {
@@ -227,8 +228,8 @@ TEST(OpenAiHalfCall, a_response_is_incomplete_and_has_what_was_complete) {
 }
 
 TEST(OpenAiHalfCall, a_stored_response_is_as_it_was) {
-  auto call = decode_response(
-      R"({"input":"Hi","tools":[{"type":"function","name":"f","parameters":{}}]})");
+  auto call =
+      decode_response(R"({"input":"Hi","tools":[{"type":"function","name":"f","parameters":{}}]})");
   ASSERT_TRUE(call.ok());
   ASSERT_TRUE(fill_in(*call, {}).ok());
   Chunk output;
@@ -236,7 +237,8 @@ TEST(OpenAiHalfCall, a_stored_response_is_as_it_was) {
   output.text = "Well. <tool_call>{\"name";
   output.generation.finish_reason = "length";
   output.client_data = call->request.client_data;
-  const auto again = parse_ordered_json(encode_stored({"resp_1", "demo", "fp", 7}, output, ""), "x");
+  const auto again =
+      parse_ordered_json(encode_stored({"resp_1", "demo", "fp", 7}, output, ""), "x");
   ASSERT_TRUE(again.ok());
   EXPECT_EQ((*again)["status"], "incomplete");
   ASSERT_EQ((*again)["output"].size(), 1u);
