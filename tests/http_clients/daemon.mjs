@@ -8,8 +8,9 @@ import { fileURLToPath } from "node:url";
 const source = fileURLToPath(new URL("../..", import.meta.url));
 const bin = process.env.CASCADE_BIN_DIR ?? join(source, "build/release/bin");
 
-// `tenants`: each has a key, and who has none is refused. `more`: arguments.
-export async function startDaemon({ tenants = [], more = [] } = {}) {
+// `tenants`: each has a key, and who has none is refused. `more`: arguments. `model`: a folder.
+export async function startDaemon(
+  { tenants = [], more = [], model = join(source, "models/demo") } = {}) {
   const folder = mkdtempSync(join(tmpdir(), "cascade-http-"));
   const log = join(folder, "log");
   const out = openSync(log, "w");
@@ -20,7 +21,7 @@ export async function startDaemon({ tenants = [], more = [] } = {}) {
   const guarded = tenants.length > 0 ? ["--http-keys", file] : [];
   const child = spawn(
     join(bin, "cascaded"),
-    ["--model", join(source, "models/demo"), "--run-dir", join(folder, "run"),
+    ["--model", model, "--run-dir", join(folder, "run"),
      "--state-dir", join(folder, "state"), "--http", "127.0.0.1:0", "--threads", "1",
      ...(more.includes("--kv-memory") ? [] : ["--kv-memory", "256M"]), ...guarded, ...more],
     { stdio: ["ignore", out, out] });
@@ -41,9 +42,10 @@ export async function startDaemon({ tenants = [], more = [] } = {}) {
     url,
     keys, // by tenant
     baseURL: url + "/v1",
-    // The value of one metric.
+    // The value of one metric. With keys there must be one of the tenant "local".
     async metric(name) {
-      const text = await (await fetch(url + "/metrics")).text();
+      const headers = keys.local ? { "X-Api-Key": keys.local } : {};
+      const text = await (await fetch(url + "/metrics", { headers })).text();
       const line = text.split("\n").find((l) => l.startsWith(name + " "));
       return Number(line.slice(name.length + 1));
     },
