@@ -19,8 +19,8 @@ const programs = {
   opencode: [join(packages, `opencode-linux-${arch}/bin/opencode`)],
 };
 
-// `name`: one of `programs`. `files`: contents by name, below the home. `project`: the same below the
-// project. `environment`: variables.
+// `name`: one of `programs`. `files`: contents by name, below the home. `project`: the same, below
+// the project. `environment`: variables.
 export function makeAgent(name, { files = {}, project = {}, environment = {} }) {
   const folder = mkdtempSync(join(tmpdir(), `cascade-${name}-`));
   const home = join(folder, "home"), work = join(folder, "project");

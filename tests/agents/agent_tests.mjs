@@ -1,7 +1,7 @@
 // What every agent must be able to do with a daemon: ask, go on, call a function, be interrupted.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
-import { answer, capital, startDaemon } from "../http_clients/daemon.mjs";
+import { capital, startDaemon } from "../http_clients/daemon.mjs";
 import { makeAgent } from "./agent.mjs";
 import { makeModel } from "./model.mjs";
 import { startRelay } from "./relay.mjs";
@@ -9,10 +9,10 @@ import { startRelay } from "./relay.mjs";
 const next = "What city did we just discuss?";
 const secret = "The code word is heliotrope.";
 
-// `name`: the program. `settings(baseURL, key, positions)`: what makeAgent() takes. `ask(text, agent)`,
-// `goOn(text, agent)`: the arguments for a first question, and for one more in the same conversation.
-// `shown(stdout)`: the text of the answer in what it wrote. `call(file)`: the function that reads
-// the file, and its arguments.
+// `name`: the program. `settings(baseURL, key, positions)`: what makeAgent() takes.
+// `ask(text, agent)`, `goOn(text, agent)`: the arguments for a first question, and for one more in
+// the same conversation. `shown(stdout)`: the text of the answer in what it wrote. `call(file)`:
+// the function that reads the file, and its arguments.
 export function testAgent({ name, settings, ask, goOn, shown, call }) {
   let model, daemon, relay, agent;
   before(async () => {

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const demo = fileURLToPath(new URL("../../models/demo", import.meta.url));
-// The model was trained on 16,384 positions; behind them it talks nonsense, which is no matter here.
+// The model was trained on 16,384 positions. Behind them it talks nonsense; no test asks for sense.
 const positions = 65_536;
 
 const template = `\

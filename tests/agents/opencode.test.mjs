@@ -1,5 +1,5 @@
-// opencode (opencode-ai), unmodified: it speaks chat completions by @ai-sdk/openai-compatible, which
-// is part of it.
+// opencode (opencode-ai), unmodified: it speaks chat completions, by @ai-sdk/openai-compatible,
+// which is part of it.
 import { linesOf } from "./agent.mjs";
 import { testAgent } from "./agent_tests.mjs";
 

@@ -1,5 +1,5 @@
-// Stands between an agent and the daemon, passes everything on as it is, and keeps what was said. On
-// demand it changes one request: see demand() and lengthen().
+// Stands between an agent and the daemon, passes everything on as it is, and keeps what was said.
+// When it is told to, it changes one request: see demand() and lengthen().
 import http from "node:http";
 
 // The data of the events of a stream, as far as they came; "[DONE]" is one of them.
@@ -168,8 +168,8 @@ export async function startRelay(target) {
       return exchanges.filter((exchange) => exchange.generates);
     },
     // The demo model is too small to call functions by itself. With the next request that has the
-    // function `name`, the daemon is asked for a call of it with these arguments, by tool_choice and
-    // a schema; all other requests are passed on as they are, so also that with the call's result.
+    // function `name`, the daemon is asked for a call of it with these arguments, by tool_choice
+    // and a schema. All other requests are passed on as they are, also that with the call's result.
     demand(name, given) {
       change = {
         isFor: (exchange) => exchange.tools.includes(name),

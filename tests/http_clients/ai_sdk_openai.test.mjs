@@ -1,4 +1,4 @@
-// ai with @ai-sdk/openai, unmodified: its models speak the Responses API unless they are told not to.
+// ai with @ai-sdk/openai, unmodified: its models speak the Responses API, unless chat is asked for.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { createOpenAI } from "@ai-sdk/openai";

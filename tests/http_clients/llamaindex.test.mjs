@@ -8,7 +8,9 @@ import { answer, capital, startDaemon, weatherTool } from "./daemon.mjs";
 let daemon, options;
 before(async () => {
   daemon = await startDaemon();
-  options = { model: "demo", apiKey: "none", baseURL: daemon.baseURL, maxRetries: 0, temperature: 0 };
+  options = {
+    model: "demo", apiKey: "none", baseURL: daemon.baseURL, maxRetries: 0, temperature: 0,
+  };
 });
 after(() => daemon.stop());
 
