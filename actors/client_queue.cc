@@ -26,8 +26,29 @@ ClientQueue::ClientQueue(asio::io_context& io, ZmqPort& clients,
                          std::function<void(const std::string&)> on_gone)
     : io_(io), clients_(clients), on_gone_(std::move(on_gone)), retry_(io) {}
 
+void ClientQueue::expect(const std::string& client, const wire::RequestId& request) {
+  open_[client].insert(request);
+  clients_.set_busy(client, true);
+}
+
+void ClientQueue::note_reply(const std::string& client, std::span<const wire::Frame> message) {
+  if (wire::is_on_the_way(type_of(message))) return;
+  const auto open = open_.find(client);
+  if (open == open_.end()) return;
+  open->second.erase(wire::peek_request_id(message));
+  if (!open->second.empty()) return;
+  open_.erase(open);
+  clients_.set_busy(client, false);
+}
+
+void ClientQueue::forget(const std::string& client) {
+  open_.erase(client);
+  pending_.erase(client);
+}
+
 void ClientQueue::deliver(wire::Frames frames) {
   const std::string client = frames.front();
+  note_reply(client, std::span(frames).subspan(1));
   if (!pending_.contains(client)) {
     switch (clients_.send(frames)) {
       case SendResult::kSent: return;
@@ -90,6 +111,10 @@ Task<> ClientQueue::drain() {
 void ClientQueue::close() {
   closed_ = true;
   retry_.cancel();
+}
+
+size_t type_of(std::span<const wire::Frame> message) {
+  return static_cast<uint8_t>(message.front().at(5));
 }
 
 Admission admit(std::span<const wire::Frame> message, const std::string& default_model) {

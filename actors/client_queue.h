@@ -1,9 +1,11 @@
-// What the clients of a door have not fetched yet, up to a limit for each.
+// What the clients of a door wait for, and what they have not fetched yet, up to a limit for each.
 #pragma once
 
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
+#include <span>
 #include <string>
 
 #include "actors/zmq_port.h"
@@ -13,15 +15,17 @@ namespace cascade {
 // One thread: that of the port's io_context.
 class ClientQueue {
  public:
-  // `clients`: a ROUTER; outlives the queue. `on_gone` is called with the name of a client that
-  // cannot be reached any more, or that left more unread than is kept for it.
+  // `clients`: a ROUTER that watches its peers; outlives the queue. `on_gone` is called with the
+  // name of a client that cannot be reached any more, or that left more unread than is kept for it.
   ClientQueue(asio::io_context& io, ZmqPort& clients,
               std::function<void(const std::string&)> on_gone);
 
+  // The client has asked for something: it is busy until its last reply is delivered.
+  void expect(const std::string& client, const wire::RequestId& request);
   // frames: [client][message…]. Sent now, or in order when the client reads again.
   void deliver(wire::Frames frames);
   // What waits for the client is dropped.
-  void forget(const std::string& client) { pending_.erase(client); }
+  void forget(const std::string& client);
 
   // Sends what waits; returns after close().
   Task<> run();
@@ -34,18 +38,23 @@ class ClientQueue {
     std::deque<wire::Frames> messages;
     size_t bytes = 0;
   };
+  void note_reply(const std::string& client, std::span<const wire::Frame> message);
   bool send_pending(const std::string& client, Pending& pending);
 
   asio::io_context& io_;
   ZmqPort& clients_;
   const std::function<void(const std::string&)> on_gone_;
   asio::steady_timer retry_;
+  std::map<std::string, std::set<wire::RequestId>> open_;  // by client
   std::map<std::string, Pending> pending_;
   bool closed_ = false;
 };
 
 // How long sockets of clients, and drain(), wait for clients to take their last answers.
 inline constexpr int kClientLingerMs = 1000;
+
+// The type number of a message that was checked, or that this daemon has made.
+size_t type_of(std::span<const wire::Frame> message);
 
 // What is to be done with what a client sent.
 struct Admission {

@@ -27,7 +27,8 @@ class Gateway {
                   .message_bytes_max = ZmqPort::kClientFrameBytesMax,
                   .linger_ms = kClientLingerMs,
                   .heartbeats = true,
-                  .watch_peers = true}),
+                  .watch_peers = true,
+                  .connections_max = door.connections_max}),
         scheduler_(io_, context,
                    {.type = ZMQ_DEALER,
                     .routing_id = door_name(Door::kIpc, door.tenant),
@@ -37,7 +38,12 @@ class Gateway {
                  .routing_id = door_name(Door::kIpc, door.tenant),
                  .queue_messages_max = 100'000}),
         subscribers_(io_, context,
-                     {.type = ZMQ_PUB, .routing_id = {}, .queue_messages_max = kEventsWaitingMax}),
+                     {.type = ZMQ_PUB,
+                      .routing_id = {},
+                      .queue_messages_max = kEventsWaitingMax,
+                      .heartbeats = true,
+                      .watch_peers = true,
+                      .connections_max = door.subscribers_max}),
         start_(*door.start),
         watch_(io_, context, scheduler_),
         queue_(io_, clients_, [this](const std::string& client) { report_gone(client); }) {
@@ -70,6 +76,7 @@ class Gateway {
     asio::co_spawn(io_, watch_.run(), on_end);
     asio::co_spawn(io_, clients_.watch_peers([this](const std::string& gone) { lose(gone); }),
                    on_end);
+    asio::co_spawn(io_, subscribers_.watch_peers([](const std::string&) {}), on_end);
     io_.run();
     if (failure) std::rethrow_exception(failure);
   }
@@ -93,7 +100,8 @@ class Gateway {
     if (!serves) return answer(client, still_loading(message, start_));
     const SendResult sent = admission.to_models ? models_.send(for_models(admission.model, frames))
                                                 : scheduler_.send(frames);
-    if (sent != SendResult::kSent) answer(client, scheduler_not_ready(message));
+    if (sent != SendResult::kSent) return answer(client, scheduler_not_ready(message));
+    queue_.expect(client, wire::peek_request_id(message));
   }
 
   void answer(const std::string& client, wire::Frames message) {

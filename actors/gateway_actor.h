@@ -17,6 +17,8 @@ struct GatewayDoor {
   std::shared_ptr<const ServiceStart> start;
   std::string endpoint;
   std::string events_endpoint;  // where its events are published
+  size_t connections_max = 0;   // of clients; 0: any number
+  size_t subscribers_max = 0;   // the same of its events
   int descriptor = -1;  // a socket that listens there already, which outlives the gateway; -1: none
 };
 

@@ -42,7 +42,12 @@ Supervisor::~Supervisor() {
 }
 
 void Supervisor::start(const std::string& name, std::function<void(uint64_t)> run) {
-  threads_.emplace_back([this, name, run = std::move(run)] { supervise(name, run); });
+  try {
+    threads_.emplace_back([this, name, run = std::move(run)] { supervise(name, run); });
+  } catch (const std::exception& error) {  // the system has no more threads, or no memory for one
+    spdlog::error("actor {} was not started: {}", name, error.what());
+    on_escalation_(name, error.what());
+  }
 }
 
 void Supervisor::supervise(const std::string& name, const std::function<void(uint64_t)>& run) {

@@ -37,7 +37,8 @@ class RestartBudget {
 // Runs actors and watches them. One thread, but for what the actors' threads call.
 class Supervisor {
  public:
-  // `on_escalation(name, reason)` is called on the actor's thread when its budget is spent.
+  // `on_escalation(name, reason)` is called on the actor's thread when its budget is spent; by
+  // start(), when the system has no thread for it.
   Supervisor(
       const Clock& clock, const RestartPolicy& policy,
       std::function<void(const std::string& actor, const std::string& reason)> on_escalation);

@@ -28,6 +28,8 @@ class TcpGateway {
                   .linger_ms = kClientLingerMs,
                   .heartbeats = true,
                   .watch_peers = true,
+                  .connections_max = door.connections_max,
+                  .tenant_of = [this](const auto& key) { return tenant_of(key).value_or(""); },
                   .curve_secret_key = door.secret_key}),
         queue_(io_, clients_, [this](const std::string& client) { report_gone(client); }),
         scheduler_(io_, context, TenantPorts::Upstream::kScheduler, Door::kTcp, incarnation),
@@ -92,14 +94,20 @@ class TcpGateway {
     Admission admission = admit(message, serves ? start_.default_model() : std::string());
     if (admission.refusal) return answer(client, *std::move(admission.refusal));
     if (!serves) return answer(client, still_loading(message, start_));
-    add_tenant(*tenant);
+    try {
+      add_tenant(*tenant);
+    } catch (const std::runtime_error& error) {
+      return refuse(client, message,
+                    resource_exhausted("", std::string("no descriptor is left: ") + error.what()));
+    }
     const auto known = tenant_of_client_.find(client);
     if (known != tenant_of_client_.end() && known->second != *tenant) report_gone(client);
     tenant_of_client_[client] = *tenant;
     const bool sent = admission.to_models
                           ? models_.send(*tenant, for_models(admission.model, frames))
                           : scheduler_.send(*tenant, frames);
-    if (!sent) answer(client, scheduler_not_ready(message));
+    if (!sent) return answer(client, scheduler_not_ready(message));
+    queue_.expect(client, wire::peek_request_id(message));
   }
 
   void refuse(const std::string& client, std::span<const wire::Frame> message, Error error) {

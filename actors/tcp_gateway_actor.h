@@ -21,6 +21,7 @@ struct CurveDoor {
   // Who may connect; replaced while it serves: what a client whose key has gone asks for is
   // refused, and tenants that are new are served.
   std::shared_ptr<Live<curve::AllowList>> clients;
+  size_t connections_max = 0;  // 0: any number
 };
 
 // Runs on the calling thread until the scheduler sends Stop. It may begin before the scheduler is

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <stdexcept>
 
+#include "actors/listening_socket.h"
 #include "base/check.h"
 
 #if defined(__SANITIZE_THREAD__)
@@ -48,7 +49,10 @@ ZmqContext::~ZmqContext() {
 }
 
 ZmqPort::ZmqPort(asio::io_context& io, ZmqContext& context, const Options& options)
-    : io_(io), socket_(zmq_socket(context.get(), options.type), zmq_close) {
+    : io_(io),
+      socket_(zmq_socket(context.get(), options.type), zmq_close),
+      connections_max_(options.connections_max),
+      tenant_of_(options.tenant_of) {
   if (socket_ == nullptr) fail("zmq_socket");
   set(ZMQ_LINGER, options.linger_ms);
   set(ZMQ_SNDHWM, options.queue_messages_max);
@@ -73,7 +77,9 @@ ZmqPort::ZmqPort(asio::io_context& io, ZmqContext& context, const Options& optio
   size_t size = sizeof fd;
   if (zmq_getsockopt(socket_.get(), ZMQ_FD, &fd, &size) != 0) fail("ZMQ_FD");
   descriptor_.emplace(io_, fd);
-  if (options.watch_peers) start_monitor(context);
+  if (!options.watch_peers) return;
+  guests_.emplace(options.connections_max, /*makes_room=*/options.type == ZMQ_ROUTER);
+  start_monitor(context);
 }
 
 ZmqPort::~ZmqPort() {
@@ -97,18 +103,30 @@ void ZmqPort::set_curve(const std::string& secret_key) {
 }
 
 Status ZmqPort::bind(const std::string& endpoint) {
-  if (zmq_bind(socket_.get(), endpoint.c_str()) == 0) return {};
-  return Error{ErrorCode::kIo, endpoint,
-               std::string("cannot listen: ") + zmq_strerror(zmq_errno())};
+  if (connections_max_ == 0) return bind_socket(endpoint);
+  ASSIGN_OR_RETURN(const int listener, open_listening_socket(endpoint));
+  return give_listener(endpoint, listener);
 }
 
 Status ZmqPort::adopt(const std::string& endpoint, int descriptor) {
   const int duplicate = ::fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
   if (duplicate < 0) return io_error(endpoint, errno);
-  set(ZMQ_USE_FD, duplicate);
-  Status bound = bind(endpoint);
-  if (!bound.ok()) ::close(duplicate);
+  return give_listener(endpoint, duplicate);
+}
+
+// The descriptor is ZeroMQ's from then on, or closed.
+Status ZmqPort::give_listener(const std::string& endpoint, int descriptor) {
+  if (guests_) guests_->guard(descriptor);
+  set(ZMQ_USE_FD, descriptor);
+  Status bound = bind_socket(endpoint);
+  if (!bound.ok()) ::close(descriptor);
   return bound;
+}
+
+Status ZmqPort::bind_socket(const std::string& endpoint) {
+  if (zmq_bind(socket_.get(), endpoint.c_str()) == 0) return {};
+  return Error{ErrorCode::kIo, endpoint,
+               std::string("cannot listen: ") + zmq_strerror(zmq_errno())};
 }
 
 Status ZmqPort::connect(const std::string& endpoint) {
@@ -144,11 +162,11 @@ std::optional<wire::Frames> ZmqPort::try_recv() {
       fail("zmq_msg_recv");  // the parts of one message arrive together
     }
     more = zmq_msg_more(&message) != 0;
-    if (!more && monitor_) note_connection(zmq_msg_gets(&message, "__fd"), frames.front());
     if (!more && curve_) {
       const char* user = zmq_msg_gets(&message, "User-Id");
       user_id_ = user == nullptr ? "" : user;
     }
+    if (!more && monitor_) note_connection(zmq_msg_gets(&message, "__fd"), frames.front());
     // One frame too many is enough for the reader to see that there are too many.
     if (frames.size() < wire::kFrameCountMax + 2) {
       frames.emplace_back(static_cast<const char*>(zmq_msg_data(&message)), zmq_msg_size(&message));

@@ -7,14 +7,13 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "actors/asio.h"
+#include "actors/door_guests.h"
 #include "base/result.h"
 #include "wire/frames.h"
 
@@ -63,7 +62,12 @@ class ZmqPort {
     bool replace_peer = false;  // ROUTER: a new peer of the same name takes over (ours restart)
     int linger_ms = 0;          // how long what was sent may be on its way after the end
     bool heartbeats = false;    // find dead peers behind ipc and tcp within 15 s
-    bool watch_peers = false;   // ROUTER: watch_peers() will be called
+    bool watch_peers = false;   // watch_peers() will be called
+    // Of one with watch_peers: connections at once, 0: any number. Of a ROUTER that has so many,
+    // those go that were idle for longest; else new ones are turned away.
+    size_t connections_max = 0;
+    // Whose a client is, by its user_id(): of tenants that have most, connections go first.
+    std::function<std::string(const std::string&)> tenant_of = {};
     // Z85; not empty: a CURVE server, whose clients a ZapHandler lets in. Without one libzmq lets
     // in everybody, with an empty user_id().
     std::string curve_secret_key = {};
@@ -76,7 +80,8 @@ class ZmqPort {
   ZmqPort(const ZmqPort&) = delete;
   ZmqPort& operator=(const ZmqPort&) = delete;
 
-  // Errors: kIo with the endpoint as field.
+  // Errors: kIo with the endpoint as field. With connections_max on ipc or tcp, as ADDRESS:PORT: a
+  // socket's file that is there is replaced, and stays in the end.
   Status bind(const std::string& endpoint);
   // The same with a socket that is bound to the endpoint and listens already; ZeroMQ takes a
   // duplicate of the descriptor, and leaves the socket's file alone in the end.
@@ -102,20 +107,24 @@ class ZmqPort {
   // Whether a message could be sent now: somebody is connected, or will be, and has room.
   bool has_peer();
 
-  // Of a ROUTER that listens on ipc or tcp: calls `on_gone` with the name of every peer that has
-  // sent something and whose connection has ended, once all that it sent was received.
-  // Precondition: options.watch_peers. Returns after close().
+  // Of one that listens on ipc or tcp: calls `on_gone` with the name of every peer that has
+  // sent something and whose connection has ended, once all that it sent was received; keeps
+  // connections_max. Precondition: options.watch_peers. Returns after close().
   Task<> watch_peers(std::function<void(const std::string&)> on_gone);
+  // The peer waits for an answer, or does not any more: one that waits keeps its connection.
+  // Precondition: as above.
+  void set_busy(const std::string& peer, bool busy) { guests_->set_busy(peer, busy); }
 
   // Ends recv() and watch_peers(). Idempotent.
   void close();
 
  private:
   void set_curve(const std::string& secret_key);
+  Status bind_socket(const std::string& endpoint);
+  Status give_listener(const std::string& endpoint, int descriptor);
   void start_monitor(ZmqContext& context);
   void note_connection(const char* connection, const std::string& peer);
-  void take_event(const wire::Frame& event);
-  void end_peers(const std::string& connection);
+  void take_events();
   void report_gone();
   SendResult try_send(const wire::Frames& frames);
   int events();
@@ -130,12 +139,12 @@ class ZmqPort {
   uint32_t burst_ = 0;
   bool curve_ = false;
   std::string user_id_;
-  // Of watch_peers(). Connections are named by their file descriptors.
+  const size_t connections_max_;
+  const std::function<std::string(const std::string&)> tenant_of_;
+  // Of watch_peers().
   std::unique_ptr<ZmqPort> monitor_;
+  std::optional<DoorGuests> guests_;
   std::function<void(const std::string&)> on_gone_;
-  std::set<std::string> connections_;
-  std::multimap<std::string, std::string> peers_of_;  // by connection; mostly one
-  std::vector<std::string> gone_;                     // peers that are not reported yet
 };
 
 }  // namespace cascade

@@ -6,7 +6,7 @@
 namespace cascade {
 namespace {
 
-constexpr EnumTable<MissReason, 10> kMissReasons = {{
+constexpr EnumTable<MissReason, 9> kMissReasons = {{
     {MissReason::kNone, "none"},
     {MissReason::kNew, "new"},
     {MissReason::kDiffers, "differs"},
@@ -14,7 +14,6 @@ constexpr EnumTable<MissReason, 10> kMissReasons = {{
     {MissReason::kDropped, "dropped"},
     {MissReason::kDeleted, "deleted"},
     {MissReason::kExpired, "expired"},
-    {MissReason::kOtherTenant, "other_tenant"},
     {MissReason::kOtherModel, "other_model"},
     {MissReason::kReuseOff, "reuse_off"},
 }};

@@ -61,31 +61,51 @@ void ChunkRegistry::adopt_parents(ChunkEntry& entry, std::vector<std::string>&& 
   const size_t more = bytes_of_ids(parent_ids) - bytes_of_ids(entry.chunk.parent_ids);
   entry.chunk.parent_ids = std::move(parent_ids);
   entry.bytes += more;
-  tenants_.find(entry.chunk.tenant)->second.bytes += more;
+  bytes_.add(entry.chunk.tenant, static_cast<int64_t>(more));
+}
+
+// The tenant's chunk of the same content with one more registration and the holders, or nullptr.
+Result<ChunkEntry*> ChunkRegistry::register_again(Chunk& chunk) {
+  ChunkEntry* present = same_content(chunk);
+  if (present == nullptr) return present;
+  for (Holder& holder : chunk.holders) {
+    RETURN_IF_ERROR(add_holder(present->chunk, std::move(holder)));
+  }
+  reschedule(*present);
+  ++present->chunk.registrations;
+  adopt_parents(*present, std::move(chunk.parent_ids));
+  return present;
 }
 
 Result<ChunkEntry*> ChunkRegistry::add(Chunk chunk) {
   complete_holders(chunk);
-  if (ChunkEntry* present = same_content(chunk)) {
-    for (Holder& holder : chunk.holders) {
-      RETURN_IF_ERROR(add_holder(present->chunk, std::move(holder)));
-    }
-    reschedule(*present);
-    ++present->chunk.registrations;
-    adopt_parents(*present, std::move(chunk.parent_ids));
-    return present;
-  }
-  Tenant& tenant = tenants_[chunk.tenant];
-  if (tenant.by_id.size() >= kChunksMax) {
+  ASSIGN_OR_RETURN(ChunkEntry* present, register_again(chunk));
+  if (present != nullptr) return present;
+  if (tenants_[chunk.tenant].by_id.size() >= kChunksMax) {
     return resource_exhausted("chunks", "there are " + std::to_string(kChunksMax) +
                                             " chunks, the limit; delete some first");
   }
-  const size_t bytes = bytes_of(chunk);
-  if (bytes > bytes_max_ - tenant.bytes) {
-    return resource_exhausted("chunks", "the texts of all chunks take " +
-                                            std::to_string(tenant.bytes) + " bytes; the limit is " +
-                                            std::to_string(bytes_max_) + "; delete some first");
+  if (!bytes_.may_take(chunk.tenant, static_cast<int64_t>(bytes_of(chunk)))) {
+    const int64_t own = bytes_.of(chunk.tenant);
+    const bool alone = own == bytes_.total();
+    const int64_t limit = alone ? bytes_.amount() : bytes_.part_of(chunk.tenant);
+    return resource_exhausted("chunks", "the texts of all chunks take " + std::to_string(own) +
+                                            " bytes; the limit is " + std::to_string(limit) +
+                                            (alone ? "" : ", this tenant's part") +
+                                            "; delete some first");
   }
+  return insert(std::move(chunk));
+}
+
+Result<ChunkEntry*> ChunkRegistry::restore(Chunk chunk) {
+  complete_holders(chunk);
+  ASSIGN_OR_RETURN(ChunkEntry* present, register_again(chunk));
+  return present != nullptr ? present : insert(std::move(chunk));
+}
+
+ChunkEntry* ChunkRegistry::insert(Chunk&& chunk) {
+  Tenant& tenant = tenants_[chunk.tenant];
+  const size_t bytes = bytes_of(chunk);
   const std::string id = chunk.id;
   const bool published = std::exchange(chunk.published, false);
   const auto [it, added] = tenant.by_id.try_emplace(id);
@@ -94,7 +114,7 @@ Result<ChunkEntry*> ChunkRegistry::add(Chunk chunk) {
   entry.chunk = std::move(chunk);
   entry.sequence = next_sequence_++;
   entry.bytes = bytes;
-  tenant.bytes += bytes;
+  bytes_.add(entry.chunk.tenant, static_cast<int64_t>(bytes));
   tenant.by_content.emplace(content_key(entry.chunk), &entry);
   tenant.by_sequence.emplace(entry.sequence, &entry);
   ++(entry.chunk.type == ChunkType::kOutput ? outputs_ : inputs_);
@@ -178,7 +198,7 @@ ChunkEntry ChunkRegistry::remove(ChunkEntry& entry, Removal why) {
   CHECK(content != last);
   tenant.by_content.erase(content);
   tenant.by_sequence.erase(entry.sequence);
-  tenant.bytes -= entry.bytes;
+  bytes_.add(entry.chunk.tenant, -static_cast<int64_t>(entry.bytes));
   --(entry.chunk.type == ChunkType::kOutput ? outputs_ : inputs_);
   if (tenant.gone.insert_or_assign(entry.chunk.id, why).second) {
     tenant.gone_order.push_back(entry.chunk.id);

@@ -15,6 +15,7 @@
 #include "base/chunk.h"
 #include "base/result.h"
 #include "cache/chain_index.h"
+#include "cache/tenant_parts.h"
 
 namespace cascade {
 
@@ -40,11 +41,12 @@ class ChunkRegistry {
  public:
   // A client that never deletes is stopped here, before metadata fills the memory. Of each tenant.
   static constexpr size_t kChunksMax = 100'000;
-  static constexpr size_t kBytesMax = size_t{512} << 20;  // of texts and token ids of all chunks
+  // Of texts and token ids of all chunks; tenants have parts of it (tenant_parts.h).
+  static constexpr size_t kBytesMax = size_t{512} << 20;
   // So many removed ids of each tenant are remembered, to say what became of them.
   static constexpr size_t kGoneMax = 1000;
 
-  explicit ChunkRegistry(size_t bytes_max = kBytesMax) : bytes_max_(bytes_max) {}
+  explicit ChunkRegistry(size_t bytes_max = kBytesMax) : bytes_(static_cast<int64_t>(bytes_max)) {}
 
   // What time it is, Unix time. May go back.
   void set_time(int64_t wall_us) { now_us_ = wall_us; }
@@ -53,8 +55,10 @@ class ChunkRegistry {
   // terms. If the tenant has a chunk of the same type and content hash, counts one more
   // registration of that one, which gets the holders, returns it and adds nothing else but the
   // parents, if these are no fewer than it has. Errors: kResourceExhausted, field "chunks", beyond
-  // kChunksMax or bytes_max of the tenant; as add_holder(). Nothing is changed then.
+  // kChunksMax or the tenant's part of bytes_max; as add_holder(). Nothing is changed then.
   Result<ChunkEntry*> add(Chunk chunk);
+  // The same of one that was stored: it was within the limits then. Errors: as add_holder().
+  Result<ChunkEntry*> restore(Chunk chunk);
 
   // The tenant's chunk of the same type and content hash, or nullptr.
   ChunkEntry* same_content(const Chunk& chunk);
@@ -89,7 +93,7 @@ class ChunkRegistry {
   std::vector<ChunkEntry*> due(size_t count_max) const;
 
   size_t count(bool outputs) const;
-  size_t bytes_max() const { return bytes_max_; }
+  size_t bytes_max() const { return static_cast<size_t>(bytes_.amount()); }
   // All entries in order of creation.
   std::vector<ChunkEntry*> all();
   // The entries of one tenant, or of all (nullopt), in any order. `visit` changes no id, tenant or
@@ -106,11 +110,12 @@ class ChunkRegistry {
     // was, before the clock went back) and they are still to be removed.
     std::multimap<std::string, ChunkEntry*> by_content;
     BySequence by_sequence;
-    size_t bytes = 0;  // as chunks were added; token ids that came later count by the text
     std::map<std::string, Removal, std::less<>> gone;
     std::deque<std::string> gone_order;  // oldest first
   };
 
+  ChunkEntry* insert(Chunk&& chunk);
+  Result<ChunkEntry*> register_again(Chunk& chunk);
   void adopt_parents(ChunkEntry& entry, std::vector<std::string>&& parent_ids);
   bool visible(const ChunkEntry& entry) const;
   Error why_missing(const Tenant* tenant, std::string_view id) const;
@@ -123,7 +128,7 @@ class ChunkRegistry {
   uint64_t next_sequence_ = 1;
   size_t inputs_ = 0;
   size_t outputs_ = 0;
-  const size_t bytes_max_;
+  TenantParts bytes_;  // as chunks were added; token ids that came later count by the text
   int64_t now_us_ = 0;
 };
 

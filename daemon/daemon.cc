@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <climits>
 #include <csignal>
 #include <cstdlib>
 #include <mutex>
@@ -14,6 +15,8 @@
 #include <set>
 #include <thread>
 
+#include "actors/accept_guard.h"
+#include "daemon/descriptor_plan.h"
 #include "daemon/doors.h"
 #include "daemon/health.h"
 #include "daemon/http_door.h"
@@ -54,6 +57,26 @@ class OpenParts {
   std::set<std::string> parts_;
 };
 
+// Connections are taken while so many descriptors are left: the plan leaves more, this is for what
+// it did not foresee.
+constexpr int64_t kLastDescriptors = 16;
+
+// Raises the limit of descriptors as far as there is use for it, and divides them.
+Result<DescriptorPlan> divide_descriptors(const DaemonOptions& options, bool http,
+                                          const std::optional<CurveDoor>& tcp) {
+  const DescriptorNeeds needs = {.ipc_tenants = 1 + options.tenants.size(),
+                                 .http = http,
+                                 .tcp = tcp.has_value(),
+                                 .key_tenants = HttpDoor::count_key_tenants(options) +
+                                                (tcp ? tcp->clients->get()->tenant_count() : 0),
+                                 .other_models = !options.models_dir.empty()};
+  const int64_t limit = raise_descriptor_limit(descriptors_wanted(needs));
+  ASSIGN_OR_RETURN(DescriptorPlan plan, plan_descriptors(needs, limit));
+  AcceptGuard::set_descriptors_max(
+      static_cast<int>(std::min<int64_t>(limit, INT_MAX) - kLastDescriptors));
+  return plan;
+}
+
 // Everything that lives as long as the service does; members are destroyed after the actors'
 // threads have ended.
 class Service {
@@ -77,18 +100,21 @@ class Service {
   // Opens the doors, whose clients are told that the model is being loaded. Errors: as
   // run_daemon().
   Status open_doors() {
-    ASSIGN_OR_RETURN(http_,
-                     HttpDoor::open(options_, around_.sockets.take_others(endpoints_of(options_)),
-                                    context_, start_));
     std::optional<CurveDoor> tcp;
     if (!options_.tcp_address.empty()) {
       ASSIGN_OR_RETURN(tcp, open_tcp_door(options_, start_));
     }
+    std::vector<int> for_http = around_.sockets.take_others(endpoints_of(options_));
+    const bool http = !options_.http_address.empty() || !for_http.empty();
+    ASSIGN_OR_RETURN(const DescriptorPlan descriptors, divide_descriptors(options_, http, tcp));
+    if (tcp) tcp->connections_max = descriptors.tcp;
+    ASSIGN_OR_RETURN(http_, HttpDoor::open(options_, std::move(for_http), descriptors.http,
+                                           context_, start_));
     const auto on_failure = [this](const std::string& actor, const std::string& why) {
       this->on_failure(actor, why);
     };
     auto doors =
-        std::make_unique<Doors>(context_, options_, around_.sockets, std::move(tcp), start_,
+        std::make_unique<Doors>(context_, options_, around_.sockets, std::move(tcp), descriptors, start_,
                                 Doors::Hooks{[this] { open("ZeroMQ"); }, on_failure});
     RETURN_IF_ERROR(doors->check_free());
     doors_ = std::move(doors);

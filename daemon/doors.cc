@@ -24,9 +24,11 @@ std::vector<std::string> endpoints_of(const DaemonOptions& options) {
 }
 
 Doors::Doors(ZmqContext& context, const DaemonOptions& options, const InheritedSockets& sockets,
-             std::optional<CurveDoor> tcp, std::shared_ptr<const ServiceStart> start, Hooks hooks)
+             std::optional<CurveDoor> tcp, const DescriptorPlan& descriptors,
+             std::shared_ptr<const ServiceStart> start, Hooks hooks)
     : context_(context),
       tcp_(std::move(tcp)),
+      descriptors_(descriptors),
       start_(std::move(start)),
       hooks_(std::move(hooks)),
       gateways_(system_clock(), {}, hooks_.on_failure) {
@@ -62,7 +64,8 @@ void Doors::start_gateway(Door& door) {
   const std::string name = door_name(cascade::Door::kIpc, door.tenant);
   gateways_.start(name, [this, name, &door](uint64_t incarnation) {
     const GatewayDoor way = {door.tenant, start_, door.endpoint,
-                             wire::events_endpoint(door.endpoint), door.inherited};
+                             wire::events_endpoint(door.endpoint), descriptors_.ipc_each,
+                             descriptors_.events_each, door.inherited};
     run_gateway(context_, way, incarnation, [this, &name, &door] { is_open(name, &door); });
   });
 }

@@ -13,6 +13,7 @@
 #include "actors/service_start.h"
 #include "actors/supervisor.h"
 #include "actors/tcp_gateway_actor.h"
+#include "daemon/descriptor_plan.h"
 #include "daemon/inherited_sockets.h"
 #include "daemon/options.h"
 #include "daemon/run_dir.h"
@@ -31,9 +32,10 @@ class Doors {
     std::function<void(const std::string& name, const std::string& why)> on_failure;
   };
   // `sockets`: those that the process inherited; it and `context` outlive this. `tcp`: nullopt for
-  // none. Nothing is bound yet.
+  // none. `descriptors`: how many connections each takes. Nothing is bound yet.
   Doors(ZmqContext& context, const DaemonOptions& options, const InheritedSockets& sockets,
-        std::optional<CurveDoor> tcp, std::shared_ptr<const ServiceStart> start, Hooks hooks);
+        std::optional<CurveDoor> tcp, const DescriptorPlan& descriptors,
+        std::shared_ptr<const ServiceStart> start, Hooks hooks);
   // join() was called.
   ~Doors() = default;
   Doors(const Doors&) = delete;
@@ -67,6 +69,7 @@ class Doors {
 
   ZmqContext& context_;
   std::optional<CurveDoor> tcp_;
+  const DescriptorPlan descriptors_;
   const std::shared_ptr<const ServiceStart> start_;
   const Hooks hooks_;
   std::vector<Door> doors_;

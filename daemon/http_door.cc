@@ -47,10 +47,12 @@ Result<HttpListener> open_listener(const std::string& address, const std::vector
 }  // namespace
 
 Result<std::unique_ptr<HttpDoor>> HttpDoor::open(const DaemonOptions& options,
-                                                 std::vector<int> inherited, ZmqContext& context,
+                                                 std::vector<int> inherited, size_t connections_max,
+                                                 ZmqContext& context,
                                                  std::shared_ptr<const ServiceStart> start) {
   if (options.http_address.empty() && inherited.empty()) return std::unique_ptr<HttpDoor>();
   HttpOptions http_options;
+  http_options.limits.connections_max = connections_max;
   auto keys = read_keys(options.http_keys_file);
   if (keys.ok() && keys->are_asked() && keys->empty()) {
     keys = invalid_argument("--http-keys",
@@ -76,6 +78,11 @@ Result<std::unique_ptr<HttpDoor>> HttpDoor::open(const DaemonOptions& options,
   spdlog::info("HTTP at {}{}", listener->is_unix() ? "" : "http://", listener->address());
   return std::unique_ptr<HttpDoor>(
       new HttpDoor(context, *std::move(listener), std::move(http_options)));
+}
+
+size_t HttpDoor::count_key_tenants(const DaemonOptions& options) {
+  const auto keys = read_keys(options.http_keys_file);
+  return keys.ok() ? keys->tenant_count() : 0;
 }
 
 HttpDoor::HttpDoor(ZmqContext& context, HttpListener listener, HttpOptions options)

@@ -18,13 +18,16 @@ namespace cascade {
 class HttpDoor {
  public:
   // nullptr without --http and an inherited socket. `inherited`: sockets that listen already, which
-  // it takes; HTTP is served at one place only. `context` outlives it. `start`
-  // tells how far the load is.
+  // it takes; HTTP is served at one place only. `connections_max`: at once. `context` outlives it.
+  // `start` tells how far the load is.
   // Errors name the option, or LISTEN_FDS: an address that is none or beyond this machine without
   // keys, or that cannot be bound; a file of keys that cannot be read, is malformed or has none.
   static Result<std::unique_ptr<HttpDoor>> open(const DaemonOptions& options,
-                                                std::vector<int> inherited, ZmqContext& context,
+                                                std::vector<int> inherited, size_t connections_max,
+                                                ZmqContext& context,
                                                 std::shared_ptr<const ServiceStart> start);
+  // Of the keys of --http-keys; 0 if they cannot be read: open() says why.
+  static size_t count_key_tenants(const DaemonOptions& options);
   // Waits for its thread: the scheduler has stopped, or there never was one.
   ~HttpDoor();
   HttpDoor(const HttpDoor&) = delete;

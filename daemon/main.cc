@@ -3,12 +3,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <functional>
+#include <new>
 
 #include "base/failpoint.h"
 #include "base/memory_limit.h"
@@ -24,16 +24,25 @@ void forbid_cores() {
   ::setrlimit(RLIMIT_CORE, &none);
 }
 
-// 4,096 connections of HTTP, ports of tenants at two doors (800 tenants: 1,656), the daemon's own.
-constexpr rlim_t kFilesWanted = 8192;
+constexpr char kNoMemory[] =
+    "cascaded: no memory is left for what was to be done: see --kv-memory, and the limits of the "
+    "process (ulimit -v, MemoryMax= of the unit)\n";
 
-void raise_file_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  const rlim_t wanted = std::min(limit.rlim_max, kFilesWanted);
-  if (limit.rlim_cur >= wanted) return;
-  limit.rlim_cur = wanted;
-  ::setrlimit(RLIMIT_NOFILE, &limit);  // without it there are fewer connections
+// An exception that nobody takes. Memory that is missing is no fault of the program: it says so,
+// and ends as if it had been told to. What was acknowledged is on disk.
+[[noreturn]] void on_terminate() {
+  try {
+    if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
+  } catch (const std::bad_alloc&) {
+    [[maybe_unused]] const ssize_t written =
+        ::write(STDERR_FILENO, kNoMemory, sizeof kNoMemory - 1);
+    ::_exit(cascade::kExitFailed);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "cascaded: %s\n", error.what());
+  } catch (...) {
+    std::fputs("cascaded: an exception of unknown type\n", stderr);
+  }
+  std::abort();
 }
 
 // Before the doors are open nothing has to end in good order.
@@ -74,6 +83,7 @@ cascade::Result<int> run(const cascade::ParsedOptions& parsed,
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::set_terminate(on_terminate);
   const cascade::ParsedOptions parsed = cascade::parse_options(argc, argv);
   if (parsed.exit_code) return *parsed.exit_code;
   if (const char* moment = std::getenv("CASCADE_FAILPOINT")) {
@@ -84,7 +94,6 @@ int main(int argc, char** argv) {
     }
   }
   forbid_cores();
-  raise_file_limit();
   // Writing to what is closed, or beyond a limit of file sizes, is an error like others.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
@@ -96,6 +105,8 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "cascaded: %s\n",
                  cascade::sanitized(exit_code.error().to_string()).c_str());
     if (exit_code.error().field.starts_with("--")) return cascade::kExitUsage;
+  } catch (const std::bad_alloc&) {
+    std::fputs(kNoMemory, stderr);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "cascaded: %s\n", cascade::sanitized(error.what()).c_str());
   }

@@ -7,6 +7,7 @@
 #include <new>
 #include <system_error>
 
+#include "daemon/descriptor_plan.h"
 #include "model/model.h"
 #include "persist/state_directory.h"
 
@@ -17,6 +18,20 @@ namespace fs = std::filesystem;
 
 std::string state_dir_of(const DaemonOptions& options, const std::string& name) {
   return options.state_dir.empty() ? "" : options.state_dir + "/models/" + name;
+}
+
+// What the actors of another model take, and its files while it is read. ZeroMQ ends the process
+// when its threads find none, so there must be enough beforehand.
+constexpr int64_t kDescriptors = 80;
+
+Status check_descriptors() {
+  const int64_t left = free_descriptors();
+  if (left >= kDescriptors) return {};
+  return resource_exhausted("open files", "only " + std::to_string(left) +
+                                              " more can be opened, a model takes up to " +
+                                              std::to_string(kDescriptors) +
+                                              ": raise the limit (LimitNOFILE= of the unit, "
+                                              "ulimit -n)");
 }
 
 bool is_absent(const fs::path& path) {
@@ -60,6 +75,7 @@ Result<std::shared_ptr<LoadedModel>> load_host(const DaemonOptions& options,
   const bool is_new = !state_dir.empty() && is_absent(state_dir);
   const bool is_first = is_new && is_absent(state_dir.parent_path());
   auto loaded = without_exceptions([&]() -> Result<std::shared_ptr<LoadedModel>> {
+    RETURN_IF_ERROR(check_descriptors());
     auto model = std::make_shared<LoadedModel>();
     ThreadPool packing(options.threads);
     ASSIGN_OR_RETURN(model->host,

@@ -17,20 +17,15 @@
 namespace cascade {
 namespace {
 
-// As many as wait in a scheduler by default; a prompt has some 10 KiB.
-constexpr size_t kWaitingMax = 64;
-constexpr size_t kWaitingBytesMax = size_t{64} << 20;
-constexpr size_t kLookedForMax = 64;
+// As many as wait in a scheduler by default; a prompt has some 10 KiB. Tenants have parts.
+constexpr int64_t kWaitingMax = 64;
+constexpr int64_t kWaitingBytesMax = int64_t{64} << 20;
+constexpr int64_t kLookedForMax = 64;
 constexpr int64_t kRetryMs = 1000;
 // Deltas of all running requests may be under way to a door at once.
 constexpr int kQueueMessagesMax = 100'000;
 // So often clients that wait for a model hear that they do: as from a scheduler.
 constexpr auto kProgress = std::chrono::seconds(1);
-
-// The type number of a message that our doors and schedulers have made or checked.
-size_t type_of(std::span<const wire::Frame> message) {
-  return static_cast<uint8_t>(message.front().at(5));
-}
 
 wire::Envelope decoded(std::span<const wire::Frame> message) {
   auto envelope = wire::decode(message);
@@ -58,6 +53,12 @@ bool wants_progress(const std::string& door, std::span<const wire::Frame> messag
   return std::get<wire::PrefixCache>(envelope.message).stream;
 }
 
+// Whose requests come from this door.
+std::string tenant_at(const std::string& door) {
+  const auto from = door_of(door);
+  return from ? from->tenant : std::string();
+}
+
 Error not_loaded(const std::string& model) {
   return {ErrorCode::kUnavailable, "model", "the model " + model + " is not loaded"};
 }
@@ -74,6 +75,7 @@ ModelRouter::ModelRouter(ZmqContext& context, const DaemonOptions& options,
                          std::function<void(const std::string&)> on_failure)
     : context_(context),
       on_failure_(std::move(on_failure)),
+      looked_for_(kLookedForMax),
       keeper_(io_, options, default_host, compute, health,
               {[this](const std::string& model) { serve_waiting(model); },
                [this](const std::string& model, const Error& error) {
@@ -230,13 +232,14 @@ void ModelRouter::route(const std::string& model, Requester from, wire::Frames f
 
 // It may have come into the folder since that was read.
 void ModelRouter::look_for(const std::string& model, Requester from, wire::Frames frames) {
-  if (looked_for_ == kLookedForMax) {
+  const std::string tenant = tenant_at(from.door);
+  if (!looked_for_.may_take(tenant, 1)) {
     return refuse(from, resource_exhausted("model", "too many unknown models are asked for"),
                   kRetryMs);
   }
-  ++looked_for_;
-  keeper_.rescan([this, model, from = std::move(from), frames = std::move(frames)] {
-    --looked_for_;
+  looked_for_.add(tenant, 1);
+  keeper_.rescan([this, model, tenant, from = std::move(from), frames = std::move(frames)] {
+    looked_for_.add(tenant, -1);
     if (stopping_) return refuse(from, stopping(), kRetryMs);
     if (!keeper_.contains(model)) return refuse(from, no_such_model(model));
     route(model, from, frames);
@@ -245,9 +248,15 @@ void ModelRouter::look_for(const std::string& model, Requester from, wire::Frame
 
 void ModelRouter::wait_for(const std::string& model, Requester from, wire::Frames frames) {
   Line& line = lines_[model];
-  size_t bytes = wire::bytes_of(frames);
-  for (const Waiting& waiting : line.waiting) bytes += wire::bytes_of(waiting.frames);
-  if (line.waiting.size() == kWaitingMax || bytes > kWaitingBytesMax) {
+  TenantParts places(kWaitingMax), bytes(kWaitingBytesMax);
+  for (const Waiting& waiting : line.waiting) {
+    const std::string tenant = tenant_at(waiting.from.door);
+    places.add(tenant, 1);
+    bytes.add(tenant, static_cast<int64_t>(wire::bytes_of(waiting.frames)));
+  }
+  const std::string tenant = tenant_at(from.door);
+  if (!places.may_take(tenant, 1) ||
+      !bytes.may_take(tenant, static_cast<int64_t>(wire::bytes_of(frames)))) {
     return refuse(from,
                   resource_exhausted("model", std::to_string(line.waiting.size()) +
                                                   " requests wait for " + model + " to be loaded"),

@@ -16,6 +16,7 @@
 
 #include "actors/peer_watch.h"
 #include "actors/zmq_port.h"
+#include "cache/tenant_parts.h"
 #include "daemon/model_keeper.h"
 #include "wire/messages.h"
 
@@ -110,7 +111,7 @@ class ModelRouter {
   std::unique_ptr<ZmqPort> doors_;
   asio::steady_timer timer_{io_};
   std::map<std::string, Line> lines_;
-  size_t looked_for_ = 0;  // requests that wait for a look into the models directory
+  TenantParts looked_for_;  // requests that wait for a look into the models directory
   bool stopping_ = false;
   bool ended_ = false;
   ModelKeeper keeper_;

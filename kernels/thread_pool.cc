@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <exception>
 #include <string>
 
 #include "base/check.h"
@@ -27,24 +28,34 @@ int next_task(uint64_t claim) {
 // One pause takes 10 to 45 ns on CPUs of the last ten years: some 50 us in all.
 constexpr int kSpins = 2000;
 
+void end_workers(std::atomic<bool>& stopping, std::atomic<uint32_t>& loops_started,
+                 std::vector<std::thread>& workers) {
+  stopping.store(true);
+  loops_started.fetch_add(1);
+  loops_started.notify_all();
+  for (std::thread& worker : workers) worker.join();
+}
+
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) {
   CHECK(threads >= 1 && threads <= 256);
-  for (int i = 1; i < threads; ++i) {
-    workers_.emplace_back([this, i] {
-      pthread_setname_np(pthread_self(), ("compute:" + std::to_string(i)).c_str());
-      work(i);
-    });
+  try {
+    for (int i = 1; i < threads; ++i) {
+      workers_.emplace_back([this, i] {
+        pthread_setname_np(pthread_self(), ("compute:" + std::to_string(i)).c_str());
+        work(i);
+      });
+    }
+  } catch (const std::exception&) {  // the system has no more threads, or no memory for one
+    end_workers(stopping_, loops_started_, workers_);
+    throw;
   }
 }
 
 ThreadPool::~ThreadPool() {
   CHECK(!in_use_.load());
-  stopping_.store(true);
-  loops_started_.fetch_add(1);
-  loops_started_.notify_all();
-  for (std::thread& worker : workers_) worker.join();
+  end_workers(stopping_, loops_started_, workers_);
 }
 
 void ThreadPool::run_erased(int tasks, const void* body, Call call) {

@@ -34,15 +34,15 @@ std::string hex(size_t number) {
 
 }  // namespace
 
-Connection::Connection(Socket socket, const HttpLimits& limits, size_t& bodies_bytes)
+Connection::Connection(Socket socket, const HttpLimits& limits, TenantParts& bodies)
     : socket_(std::move(socket)),
       poll_(socket_.get_executor()),
       limits_(limits),
-      bodies_bytes_(bodies_bytes),
+      bodies_(bodies),
       deadline_(Clock::now() + limits.head) {}
 
 Connection::~Connection() {
-  bodies_bytes_ -= body_counted_;
+  uncount_body();
 }
 
 // More bytes for the parser's next step; false if there are none.
@@ -85,13 +85,22 @@ Task<Connection::Read> Connection::read_head() {
 
 // Whether the body has room among those of all connections.
 bool Connection::count_body() {
-  const size_t bytes = parser_.body_bytes();
-  bodies_bytes_ += bytes - body_counted_;
-  body_counted_ = bytes;
-  return bodies_bytes_ <= limits_.bodies_bytes_max;
+  const auto small = static_cast<int64_t>(HttpLimits::kSmallBodyBytes);
+  const auto bytes = static_cast<int64_t>(parser_.body_bytes());
+  const int64_t more = std::max<int64_t>(0, bytes - small) - body_counted_;
+  if (more <= 0) return true;
+  if (!bodies_.may_take(body_tenant_, more)) return false;
+  bodies_.add(body_tenant_, more);
+  body_counted_ += more;
+  return true;
 }
 
-Task<Connection::Read> Connection::read_body() {
+void Connection::uncount_body() {
+  bodies_.add(body_tenant_, -std::exchange(body_counted_, 0));
+}
+
+Task<Connection::Read> Connection::read_body(const std::string& tenant) {
+  body_tenant_ = tenant;
   allow(limits_.body);
   if (parser_.request().expects_continue) {
     const bool written = co_await write("HTTP/1.1 100 Continue\r\n\r\n");
@@ -101,7 +110,7 @@ Task<Connection::Read> Connection::read_body() {
   std::optional<http::HttpError> wrong = parser_.read_body();
   while (!wrong && parser_.state() != http::RequestParser::State::kDone) {
     if (!count_body()) {
-      wrong = http::HttpError{503, "too many large requests at once; try again"};
+      wrong = http::HttpError{503, "this tenant sends too many large requests at once; try again"};
       break;
     }
     const bool more = co_await receive();
@@ -117,7 +126,7 @@ Task<Connection::Read> Connection::read_body() {
 }
 
 http::Request Connection::take_request() {
-  bodies_bytes_ -= std::exchange(body_counted_, 0);
+  uncount_body();
   return parser_.take();
 }
 
@@ -146,7 +155,6 @@ Task<bool> Connection::reply(const HttpReply& reply) {
   if (!head_only_) text += reply.body;
   const bool written = co_await write(text);
   allow(limits_.idle);
-  since_ = Clock::now();
   co_return written;
 }
 
@@ -167,7 +175,6 @@ Task<bool> Connection::stream(const std::string& text) {
 Task<bool> Connection::end_stream() {
   const bool written = co_await write(http_1_0_ ? "" : "0\r\n\r\n");
   allow(limits_.idle);
-  since_ = Clock::now();
   co_return written;
 }
 

@@ -12,16 +12,21 @@
 #include "actors/asio.h"
 #include "actors/http/abandonable.h"
 #include "actors/http/request_parser.h"
+#include "cache/tenant_parts.h"
 
 namespace cascade {
 
-// How long a client may take, and how much all bodies that are being received may hold.
+class Exchange;
+
+// How long a client may take, and how much all bodies that are being received may hold: of each
+// body only what is beyond kSmallBodyBytes counts, so that no small request waits for large ones.
 struct HttpLimits {
+  static constexpr size_t kSmallBodyBytes = size_t{64} << 10;
   std::chrono::milliseconds head{10'000};         // for the head of a request, once it has begun
   std::chrono::milliseconds body{30'000};         // for its body
   std::chrono::milliseconds idle{60'000};         // between requests
   std::chrono::milliseconds write_stall{30'000};  // for 64 KiB of a reply
-  size_t bodies_bytes_max = size_t{256} << 20;
+  size_t bodies_bytes_max = size_t{256} << 20;    // of which tenants have parts
   size_t connections_max = 4096;
 };
 
@@ -38,14 +43,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   using Socket = asio::generic::stream_protocol::socket;
   using Clock = std::chrono::steady_clock;
 
-  // `bodies_bytes`: what the bodies of all connections hold; outlives the connection.
-  Connection(Socket socket, const HttpLimits& limits, size_t& bodies_bytes);
+  // `bodies`: what the bodies of all connections hold, in bytes; outlives the connection.
+  Connection(Socket socket, const HttpLimits& limits, TenantParts& bodies);
   ~Connection();
 
   enum class Read { kOk, kClosed, kBad };
-  // The next request's head, then its body. kBad: error() says why, and nothing more can be read.
+  // The next request's head, then its body, which is the tenant's. kBad: error() says why, and
+  // nothing more can be read.
   Task<Read> read_head();
-  Task<Read> read_body();
+  Task<Read> read_body(const std::string& tenant);
   const http::Request& request() const { return parser_.request(); }
   const http::HttpError& error() const { return error_; }
   // The request with its body; a reply is due.
@@ -74,9 +80,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // Ends the connection if a step has taken too long.
   void check_time(Clock::time_point now);
-  // Waiting for a request, and since when: such connections make room for others.
+  // Waiting for a request.
   bool is_waiting() const { return waiting_; }
-  Clock::time_point since() const { return since_; }
   // Whether a reply is being written.
   bool is_writing() const { return writing_; }
   // After a reply with which the connection ends: the client shall see it, whatever it still sends.
@@ -90,13 +95,15 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string head_text(const HttpReply& reply, bool chunked);
   bool client_is_gone();
   bool count_body();
+  void uncount_body();
   void allow(std::chrono::milliseconds time) { deadline_ = Clock::now() + time; }
 
   Socket socket_;
   asio::steady_timer poll_;
   const HttpLimits& limits_;
-  size_t& bodies_bytes_;
-  size_t body_counted_ = 0;
+  TenantParts& bodies_;
+  std::string body_tenant_;
+  int64_t body_counted_ = 0;
   http::RequestParser parser_;
   http::HttpError error_;
   std::vector<char> buffer_;
@@ -109,7 +116,6 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::vector<std::pair<std::string, std::string>> headers_;
   bool waiting_ = true;
   bool writing_ = false;
-  Clock::time_point since_ = Clock::now();
   Clock::time_point deadline_;
 };
 

@@ -7,11 +7,14 @@
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
-#include <set>
+#include <map>
 #include <stdexcept>
+#include <string_view>
 
+#include "actors/connection_table.h"
 #include "actors/http/api.h"
 #include "actors/http/content_coding.h"
+#include "base/clock.h"
 #include "base/random.h"
 #include "base/sanitized.h"
 #include "base/tenant.h"
@@ -44,6 +47,8 @@ class HttpServer {
              uint64_t incarnation)
       : options_(options),
         is_unix_(listener.is_unix()),
+        bodies_(static_cast<int64_t>(options.limits.bodies_bytes_max)),
+        busy_(std::max<int64_t>(1, static_cast<int64_t>(options.limits.connections_max) / 2)),
         io_(1),
         tick_(io_),
         pause_(io_),
@@ -108,30 +113,44 @@ class HttpServer {
         co_await pause_.async_wait(asio::redirect_error(asio::use_awaitable, failed));
         continue;
       }
-      if (connections_.size() >= options_.limits.connections_max) make_room();
+      if (table_.size() >= options_.limits.connections_max && !make_room()) {
+        turn_away(socket);
+        continue;
+      }
       if (!is_unix_) socket.set_option(asio::ip::tcp::no_delay(true), failed);
-      auto connection =
-          std::make_shared<Connection>(std::move(socket), options_.limits, bodies_bytes_);
-      asio::co_spawn(io_, serve(connection), [](const std::exception_ptr&) {});
+      auto connection = std::make_shared<Connection>(std::move(socket), options_.limits, bodies_);
+      const ConnectionTable::Id id = next_id_++;
+      connections_[id] = connection.get();
+      table_.add(id, system_clock().monotonic_us());
+      asio::co_spawn(io_, serve(connection, id), [](const std::exception_ptr&) {});
     }
   }
 
-  // Ends the connection that has been waiting for a request for longest.
-  void make_room() {
-    Connection* oldest = nullptr;
-    for (Connection* connection : connections_) {
-      if (!connection->is_waiting()) continue;
-      if (oldest == nullptr || connection->since() < oldest->since()) oldest = connection;
-    }
-    if (oldest != nullptr) oldest->close();
+  // Ends the connection that can best be done without; false if all are being served.
+  bool make_room() {
+    const std::optional<ConnectionTable::Id> next = table_.next_to_go();
+    if (!next) return false;
+    table_.remove(*next);
+    connections_.at(*next)->close();
+    return true;
   }
 
-  Task<> serve(std::shared_ptr<Connection> connection) {
-    connections_.insert(connection.get());
+  // Says why, if the client can be told without waiting.
+  static void turn_away(Connection::Socket& socket) {
+    constexpr std::string_view kNoRoom =
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\n"
+        "Connection: close\r\n\r\n";
+    error_code ignored;
+    socket.non_blocking(true, ignored);
+    socket.write_some(asio::buffer(kNoRoom), ignored);
+    socket.close(ignored);
+  }
+
+  Task<> serve(std::shared_ptr<Connection> connection, ConnectionTable::Id id) {
     api_.set_connections(connections_.size());
     try {
       while (true) {
-        const bool more = co_await serve_one(*connection);
+        const bool more = co_await serve_one(*connection, id);
         if (!more || stopping_) break;
       }
     } catch (const std::exception& error) {
@@ -139,12 +158,35 @@ class HttpServer {
       spdlog::error("an HTTP request failed: {}", error.what());
     }
     connection->close();
-    connections_.erase(connection.get());
+    table_.remove(id);
+    connections_.erase(id);
     api_.set_connections(connections_.size());
   }
 
+  // While it lives, the connection is being served, and counts among those of its tenant that are.
+  class Turn {
+   public:
+    Turn(HttpServer& server, ConnectionTable::Id id, const std::string& tenant)
+        : server_(server), id_(id), tenant_(tenant) {
+      server_.table_.heard(id, tenant, system_clock().monotonic_us());
+      server_.table_.set_busy(id, true, system_clock().monotonic_us());
+      server_.busy_.add(tenant, 1);
+    }
+    ~Turn() {
+      server_.busy_.add(tenant_, -1);
+      server_.table_.set_busy(id_, false, system_clock().monotonic_us());
+    }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+
+   private:
+    HttpServer& server_;
+    const ConnectionTable::Id id_;
+    const std::string tenant_;
+  };
+
   // False: the connection has ended.
-  Task<bool> serve_one(Connection& connection) {
+  Task<bool> serve_one(Connection& connection, ConnectionTable::Id id) {
     const Connection::Read read = co_await connection.read_head();
     if (read == Connection::Read::kClosed) co_return false;
     const auto begin = Connection::Clock::now();
@@ -155,20 +197,29 @@ class HttpServer {
     } else {
       refused = api_.admit(call, /*check_host=*/!is_unix_);
     }
-    const bool more = co_await answer_one(call, std::move(refused), read);
+    const bool more = co_await answer_one(call, std::move(refused), read, id);
     log_request(call, Connection::Clock::now() - begin);
     co_return more;
   }
 
-  // The request whose head has come, or its error if it is `refused`. False: the connection has
-  // ended.
+  // The request of connection `id` whose head has come, or its error if it is `refused`. False: the
+  // connection has ended.
   Task<bool> answer_one(HttpCall& call, std::optional<openai::ApiError> refused,
-                        Connection::Read read) {
+                        Connection::Read read, ConnectionTable::Id id) {
     Connection& connection = call.connection;
+    std::optional<Turn> turn;
+    if (!refused && call.action != http::Action::kHealth) {
+      if (busy_.may_take(call.tenant, 1)) {
+        turn.emplace(*this, id, call.tenant);
+      } else {
+        refused = protocol_error({503, "this tenant has " + std::to_string(busy_.of(call.tenant)) +
+                                           " requests under way; try again"});
+      }
+    }
     // A small body is read for nothing, so that the connection goes on.
     const bool goes_on = !refused || (read == Connection::Read::kOk && is_skipped(call, *refused));
     if (goes_on) {
-      read = co_await connection.read_body();
+      read = co_await connection.read_body(call.tenant);
       if (read == Connection::Read::kClosed) co_return false;
       if (read == Connection::Read::kBad) refused = protocol_error(connection.error());
       if (read == Connection::Read::kOk) call.request = connection.take_request();
@@ -236,8 +287,8 @@ class HttpServer {
       co_await tick_.async_wait(asio::redirect_error(asio::use_awaitable, woken));
       if (ended_) co_return;
       const auto now = Connection::Clock::now();
-      const std::set<Connection*> all = connections_;
-      for (Connection* connection : all) {
+      const std::map<ConnectionTable::Id, Connection*> all = connections_;
+      for (const auto& [id, connection] : all) {
         connection->check_time(now);
         if (stopping_ && connection->is_waiting()) connection->close();
       }
@@ -251,7 +302,8 @@ class HttpServer {
   void end_all() {
     ended_ = true;
     stop();
-    for (Connection* connection : std::set<Connection*>(connections_)) connection->close();
+    const std::map<ConnectionTable::Id, Connection*> all = connections_;
+    for (const auto& [id, connection] : all) connection->close();
     api_.close();
     link_.close();
   }
@@ -267,8 +319,11 @@ class HttpServer {
 
   const HttpOptions& options_;
   const bool is_unix_;
-  size_t bodies_bytes_ = 0;
-  std::set<Connection*> connections_;
+  TenantParts bodies_;
+  TenantParts busy_;  // connections that are being served: half of them, so that others find one
+  ConnectionTable table_;
+  ConnectionTable::Id next_id_ = 1;
+  std::map<ConnectionTable::Id, Connection*> connections_;
   bool stopping_ = false;
   bool ended_ = false;
   std::exception_ptr failure_;

@@ -72,8 +72,12 @@ struct Request {
   // Of one that was preempted: the tokens that it had fed, all to be found or computed again.
   std::vector<int32_t> resumed;
   std::unique_ptr<ChainSequence> sequence;  // in kPrefilling and kDecoding
-  int64_t text_bytes_counted = 0;           // among those that wait
-  int64_t tokens_counted = 0;
+  // What it takes of its tenant's parts while it waits.
+  struct Counted {
+    int64_t places = 0;
+    int64_t tokens = 0;
+    int64_t text_bytes = 0;
+  } counted;
   int64_t pages_promised = 0;    // that the whole generation may take
   int64_t pin_promised = 0;      // of them, to the pin of its output
   int overtaken = 0;             // later requests that started while this one waited for pages

@@ -101,7 +101,8 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id, wire::Ch
     return reply_error(client, id,
                        invalid_argument("type", "outputs are made by generate with retain_output"));
   }
-  if (static_cast<int>(encoding_puts_.size()) >= options_.chunk_puts_max) {
+  const auto whose = [](const auto& job) { return job.second.chunk.tenant; };
+  if (!may_begin(encoding_puts_, options_.chunk_puts_max, client.tenant, whose)) {
     return reply_error(client, id, resource_exhausted("", "too many chunks are being registered"),
                        100);
   }
@@ -182,10 +183,12 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        const wire::ChunkSearch& search) {
-  if (searching_.size() >= static_cast<size_t>(options_.searches_max)) {
+  const auto whose = [](const auto& asked) { return asked.second.first.tenant; };
+  if (!may_begin(searching_, options_.searches_max, client.tenant, whose)) {
     return reply_error(client, id,
-                       resource_exhausted("", std::to_string(options_.searches_max) +
-                                                  " searches are under way, the limit"),
+                       resource_exhausted("", std::to_string(searching_.size()) +
+                                                  " searches are under way; the limit is " +
+                                                  std::to_string(options_.searches_max)),
                        kSearchRetryMs);
   }
   const uint64_t job = next_job_++;

@@ -32,6 +32,7 @@
 #include "cache/page_pool.h"
 #include "cache/planner.h"
 #include "cache/session_registry.h"
+#include "cache/tenant_parts.h"
 #include "model/model.h"
 #include "wire/frames.h"
 
@@ -105,8 +106,9 @@ class SchedulerCore {
   int32_t answer_tokens(const Request& request);
   Status promise_pages(Request& request, int64_t tokens) const;
   void wait(Request& request);
-  int64_t retry_after_ms();
-  void count_waiting(Request& request, int64_t text_bytes, int64_t tokens);
+  Status find_place(const Client& client, const wire::GenerateRequest& params) const;
+  int64_t retry_after_ms(const std::string& tenant);
+  void count_waiting(Request& request, const Request::Counted& now);
   void end(Request& request, const std::string& finish_reason);
   void fail(Request& request, Error error);
   void finish(Request& request, const std::string& finish_reason);
@@ -413,9 +415,10 @@ class SchedulerCore {
   std::list<uint64_t> waiting_;     // handles, in the order of their arrival
   std::list<uint64_t> prefilling_;  // handles, in the order in which they started
   std::list<uint64_t> decoding_;    // handles; rotated when there are more than a batch
-  int64_t text_bytes_waiting_ = 0;
-  int64_t next_place_us_ = 0;   // when the request that was refused last may come again
-  int64_t tokens_waiting_ = 0;  // of prompts, estimated until they are tokenized
+  TenantParts places_{options_.requests_waiting_max};
+  TenantParts tokens_waiting_{options_.tokens_waiting_max};  // estimated until they are tokenized
+  TenantParts text_bytes_waiting_{options_.text_bytes_waiting_max};
+  std::map<std::string, int64_t> next_place_us_;  // when who was refused last may come again
   FairShare share_;
   std::map<std::string, int64_t> tenants_asked_us_;  // when each last had a request ready
 

@@ -45,7 +45,8 @@ void SchedulerCore::prefix_ready(Request& request) {
     request.miss = {MissReason::kNone, request.reused_tokens};
     return answer_prefix(request, name);
   }
-  if (prefixes_.size() >= static_cast<size_t>(options_.prefixes_max)) {
+  const auto whose = [](const auto& prefix) { return prefix.first.first; };
+  if (!may_begin(prefixes_, options_.prefixes_max, request.client.tenant, whose)) {
     return fail(request,
                 resource_exhausted("prefix", "there are " + std::to_string(prefixes_.size()) +
                                                  " prefixes, which is the limit"));

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "actors/scheduler/scheduler_core.h"
-#include "base/tenant.h"
 #include "cache/chain_key.h"
 
 namespace cascade {
@@ -114,7 +113,7 @@ bool SchedulerCore::start(Request& request) {
     counters_.tokens_reused += reused;
     tell_of(request, EventKind::kRequestStarted);
   }
-  count_waiting(request, 0, 0);
+  count_waiting(request, {});
   request.state = RequestState::kPrefilling;
   prefilling_.push_back(request.handle);
   return true;
@@ -130,13 +129,6 @@ Miss SchedulerCore::explain_miss(const Request& request) {
   if (unknown && miss.position < kPageTokens && wanted.size() >= kPageTokens) {
     const Digest beginning = beginning_digest(request.client.tenant, wanted.first(kPageTokens));
     if (of_other_models_.contains(beginning)) return {MissReason::kOtherModel, miss.position};
-  }
-  // What others have is theirs: only the administrator is told.
-  if (!unknown || request.client.tenant != kLocalTenant) return miss;
-  for (const auto& [name, tenant] : tenants_) {
-    if (tenant == own || index_.match(tenant, request.reusable()).tokens() <= miss.position)
-      continue;
-    return {MissReason::kOtherTenant, miss.position};
   }
   return miss;
 }

@@ -56,6 +56,14 @@ Status check_token_ids(const std::vector<int32_t>& ids, int32_t vocab_size) {
   return {};
 }
 
+// What of a full queue is the tenant's, where others have some.
+std::string yours(const TenantParts& parts, const std::string& tenant) {
+  const int64_t own = parts.of(tenant);
+  if (own == parts.total()) return "";
+  return ", " + std::to_string(own) + " of them this tenant's, whose part is " +
+         std::to_string(parts.part_of(tenant));
+}
+
 }  // namespace
 
 Status SchedulerCore::admit(const Client& client, const wire::RequestId& id,
@@ -64,21 +72,7 @@ Status SchedulerCore::admit(const Client& client, const wire::RequestId& id,
   if (by_client_.contains({client, id})) {
     return Error{ErrorCode::kConflict, "request_id", "is in use by another request"};
   }
-  const auto waiting = static_cast<int>(waiting_.size() + encoding_requests_.size());
-  if (waiting >= options_.requests_waiting_max) {
-    return resource_exhausted(
-        "", "the queue is full: " + std::to_string(waiting) + " requests are waiting");
-  }
-  if (text_bytes_waiting_ > options_.text_bytes_waiting_max) {
-    return resource_exhausted("", "the queue is full: the waiting prompts hold " +
-                                      std::to_string(text_bytes_waiting_) + " bytes");
-  }
-  const int64_t tokens = prompt_bytes(params) / kBytesPerToken;
-  if (tokens_waiting_ > 0 && tokens_waiting_ + tokens > options_.tokens_waiting_max) {
-    return resource_exhausted("", "the queue is full: the waiting prompts have some " +
-                                      std::to_string(tokens_waiting_) + " tokens; the limit is " +
-                                      std::to_string(options_.tokens_waiting_max));
-  }
+  RETURN_IF_ERROR(find_place(client, params));
   RETURN_IF_ERROR(check_count("messages", params.messages.size(), kMessagesMax));
   RETURN_IF_ERROR(check_count("chunks", params.chunks.size(), kChunksMax));
   for (size_t i = 0; i < params.messages.size(); ++i) {
@@ -91,27 +85,54 @@ Status SchedulerCore::admit(const Client& client, const wire::RequestId& id,
   return {};
 }
 
-// A place in the queue is free when the next running request ends: the first refused one's, then
-// the second's, within the time in which all that wait have their turn; room for tokens, when
-// enough of them have been computed.
-int64_t SchedulerCore::retry_after_ms() {
+// Refuses what is beyond the tenant's part of a queue that is full.
+Status SchedulerCore::find_place(const Client& client, const wire::GenerateRequest& params) const {
+  const std::string& tenant = client.tenant;
+  if (!places_.may_take(tenant, 1)) {
+    return resource_exhausted("", "the queue is full: " + std::to_string(places_.total()) +
+                                      " requests are waiting" + yours(places_, tenant));
+  }
+  const int64_t bytes = prompt_bytes(params);
+  if (!text_bytes_waiting_.may_take(tenant, bytes)) {
+    return resource_exhausted("", "the queue is full: the waiting prompts hold " +
+                                      std::to_string(text_bytes_waiting_.total()) + " bytes" +
+                                      yours(text_bytes_waiting_, tenant));
+  }
+  if (!tokens_waiting_.may_take(tenant, bytes / kBytesPerToken)) {
+    return resource_exhausted(
+        "", "the queue is full: the waiting prompts have some " +
+                std::to_string(tokens_waiting_.total()) + " tokens; the limit is " +
+                std::to_string(tokens_waiting_.amount()) + yours(tokens_waiting_, tenant));
+  }
+  return {};
+}
+
+// A place for the tenant is free when its next running request ends: as often as one ends, divided
+// by those who wait. The first refused one gets the next place, the second the one behind it,
+// within the time in which all that wait have their turn; room for tokens is there when enough of
+// them have been computed. What others are told does not put it off.
+int64_t SchedulerCore::retry_after_ms(const std::string& tenant) {
   const int64_t now = clock_.monotonic_us();
-  const double interval_us = speed_.end_interval_us(now);
-  if (interval_us <= 0) return kRetryAfterMs;
-  const auto turn_us = static_cast<int64_t>(interval_us * options_.requests_waiting_max);
-  next_place_us_ = std::max(now, next_place_us_) + static_cast<int64_t>(interval_us);
-  next_place_us_ = std::min(next_place_us_, now + turn_us);
-  const int64_t excess = std::max<int64_t>(0, tokens_waiting_ - options_.tokens_waiting_max);
-  const double us = std::max(static_cast<double>(next_place_us_ - now),
+  const double ends_us = speed_.end_interval_us(now);
+  if (ends_us <= 0) return kRetryAfterMs;
+  const double interval_us = ends_us * static_cast<double>(std::max<int64_t>(1, places_.tenants()));
+  const auto turn_us = static_cast<int64_t>(ends_us * static_cast<double>(places_.amount()));
+  int64_t& next_us = next_place_us_[tenant];
+  next_us = std::max(now, next_us) + static_cast<int64_t>(interval_us);
+  next_us = std::min(next_us, now + turn_us);
+  const int64_t excess = std::max<int64_t>(0, tokens_waiting_.total() - tokens_waiting_.amount());
+  const double us = std::max(static_cast<double>(next_us - now),
                              static_cast<double>(excess) * speed_.prefill_token_us());
   return static_cast<int64_t>(std::clamp(us / 1000, static_cast<double>(kRetryAfterMsMin),
                                          static_cast<double>(kRetryAfterMsMax)));
 }
 
-// What of the request counts as waiting.
-void SchedulerCore::count_waiting(Request& request, int64_t bytes, int64_t tokens) {
-  text_bytes_waiting_ += bytes - std::exchange(request.text_bytes_counted, bytes);
-  tokens_waiting_ += tokens - std::exchange(request.tokens_counted, tokens);
+void SchedulerCore::count_waiting(Request& request, const Request::Counted& now) {
+  const std::string& tenant = request.client.tenant;
+  const Request::Counted before = std::exchange(request.counted, now);
+  places_.add(tenant, now.places - before.places);
+  tokens_waiting_.add(tenant, now.tokens - before.tokens);
+  text_bytes_waiting_.add(tenant, now.text_bytes - before.text_bytes);
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
@@ -124,7 +145,7 @@ void SchedulerCore::accept(const Client& client, const wire::RequestId& id,
   if (const Status admitted = admit(client, id, params); !admitted.ok()) {
     const bool later = admitted.error().code == ErrorCode::kResourceExhausted ||
                        admitted.error().code == ErrorCode::kUnavailable;
-    reply_error(client, id, admitted.error(), later ? retry_after_ms() : 0);
+    reply_error(client, id, admitted.error(), later ? retry_after_ms(client.tenant) : 0);
     return;
   }
   auto owned = std::make_unique<Request>();
@@ -236,7 +257,7 @@ void SchedulerCore::encode_request(Request& request) {
   }
   encoding_requests_[job.job] = request.handle;
   const int64_t bytes = prompt_bytes(request);
-  count_waiting(request, bytes, bytes / kBytesPerToken);
+  count_waiting(request, {1, bytes / kBytesPerToken, bytes});
   send(Actor::kPrefill, std::move(job));
 }
 
@@ -296,7 +317,8 @@ void SchedulerCore::wait(Request& request) {
   request.state = RequestState::kWaiting;
   share_.add(request.client.tenant);
   tenants_asked_us_[request.client.tenant] = clock_.monotonic_us();
-  count_waiting(request, request.text_bytes_counted, static_cast<int64_t>(request.prompt.size()));
+  count_waiting(request,
+                {1, static_cast<int64_t>(request.prompt.size()), request.counted.text_bytes});
   waiting_.push_back(request.handle);
 }
 
@@ -422,7 +444,7 @@ void SchedulerCore::forget(uint64_t handle) {
   const auto it = requests_.find(handle);
   Request& request = *it->second;
   if (request.running()) speed_.add_end(clock_.monotonic_us());
-  count_waiting(request, 0, 0);
+  count_waiting(request, {});
   leave_session(request);
   std::erase_if(encoding_requests_, [&](const auto& entry) { return entry.second == handle; });
   waiting_.remove(handle);

@@ -116,7 +116,7 @@ void SchedulerCore::on(wire::StoreChunks&& loaded) {
     chunk.kv_state = KvState::kNone;
     chunk.kv_tokens = chunk.kv_bytes = 0;
     const bool guessed = chunk.holders.empty();
-    const auto added = registry_.add(std::move(chunk));
+    const auto added = registry_.restore(std::move(chunk));
     if (!added.ok()) {
       spdlog::warn("a stored chunk is left out: {}", added.error().message);
       continue;

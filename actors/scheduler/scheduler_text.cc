@@ -11,7 +11,8 @@ constexpr int64_t kTextRetryMs = 100;
 
 void SchedulerCore::encode_text(const Client& client, const wire::RequestId& id,
                                 wire::EncodeJob&& job) {
-  if (static_cast<int>(encoding_texts_.size()) >= options_.chunk_puts_max) {
+  const auto whose = [](const auto& text) { return text.second.client.tenant; };
+  if (!may_begin(encoding_texts_, options_.chunk_puts_max, client.tenant, whose)) {
     return reply_error(client, id, resource_exhausted("", "too many texts are being tokenized"),
                        kTextRetryMs);
   }

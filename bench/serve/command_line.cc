@@ -121,7 +121,7 @@ void add_vanish(CLI::App& app, VanishOptions& options, Status& status) {
 }
 
 void add_fairness(CLI::App& app, FairnessOptions& options, Status& status) {
-  auto* command = app.add_subcommand("fairness", "a light tenant beside one that floods");
+  auto* command = app.add_subcommand("fairness", "a light tenant beside others that flood");
   add_serve(command, options.serve);
   add_count(command, "--samples", options.samples, "requests of the light tenant, alone and beside",
             1, 100'000);
@@ -130,14 +130,17 @@ void add_fairness(CLI::App& app, FairnessOptions& options, Status& status) {
             kTokensMax);
   add_count(command, "--max-tokens", options.light_max_tokens, "of the light tenant", 1,
             kTokensMax);
-  add_count(command, "--flood", options.flood, "requests that the other one has in flight", 1,
+  add_count(command, "--tenants", options.tenants, "with the light one; the others flood", 2, 200);
+  add_count(command, "--flood", options.flood, "requests that each of the others has in flight", 1,
             100'000);
+  command->add_flag("--patient", options.patient,
+                    "what is refused is asked again when the daemon says so: else at once");
   add_count(command, "--flood-prompt-tokens", options.flood_prompt_tokens, "of each of them", 1,
             kTokensMax);
   add_count(command, "--flood-max-tokens", options.flood_max_tokens, "of each of their answers", 1,
             kTokensMax);
   command->add_flag("--one-tenant", options.one_tenant,
-                    "both through the default endpoint: how it is without tenants");
+                    "all through the default endpoint: how it is without tenants");
   command->callback([&] { status = fairness(options); });
 }
 

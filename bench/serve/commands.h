@@ -58,7 +58,9 @@ struct FairnessOptions {
   int64_t pause_ms = 500;  // mean, between two requests of the light tenant
   int64_t light_prompt_tokens = 300;
   int64_t light_max_tokens = 16;
-  int64_t flood = 64;  // requests in flight
+  int64_t tenants = 2;   // with the light one; the others flood
+  int64_t flood = 128;   // requests that each of them has in flight
+  bool patient = false;  // they ask again when they are told to, not at once
   int64_t flood_prompt_tokens = 256;
   int64_t flood_max_tokens = 128;
   bool one_tenant = false;
@@ -134,8 +136,8 @@ Status overload(const OverloadOptions& options);
 // report, if a slot stays taken or a steady output changed.
 Status vanish(const VanishOptions& options);
 
-// Time to first text of a light tenant alone and beside one that floods. A tenant is an endpoint
-// (cascaded --tenant); with `one_tenant` both use the default one.
+// Time to first text of a light tenant alone and beside others that flood. A tenant is an endpoint
+// (cascaded --tenant); with `one_tenant` all use the default one.
 Status fairness(const FairnessOptions& options);
 
 // Running decodes beside the prefill of a long prompt, and a cancelled one.

@@ -1,4 +1,4 @@
-// fairness: what a light tenant notices of one that floods.
+// fairness: what a light tenant notices of others that flood.
 #include <algorithm>
 #include <cmath>
 
@@ -11,16 +11,22 @@ namespace cascade::serve {
 namespace {
 
 constexpr const char* kLight = "light";
-constexpr const char* kFlood = "flood";
 constexpr int64_t kSecondUs = 1'000'000;
 constexpr int64_t kRetryMs = 1000;  // where an error does not say when
-// The flood's requests share few connections.
-constexpr size_t kFloodConnections = 4;
+// The requests of a tenant that floods share few connections; of many tenants each has one.
+constexpr int64_t kFloodConnections = 4;
+// Different from their first word on, by a number: made beforehand, since the load is to take
+// little of the daemon's cores.
+constexpr size_t kFloodTexts = 64;
 // The flood is as it will stay when so many of its requests have ended, or after so long.
 constexpr int64_t kWarmupEnded = 32;
 constexpr int64_t kWarmupUs = 30 * kSecondUs;
-// The light tenant's requests carry this instead of the number of one of the flood's.
+// The light tenant's requests carry this instead of the place of one of the flood's.
 constexpr uint64_t kLightTag = UINT64_MAX;
+
+std::string flood_name(int64_t number) {
+  return "flood" + std::to_string(number);
+}
 
 struct Sample {
   double first_text_ms = 0;  // from the first try
@@ -37,16 +43,22 @@ class Tenants {
         random_(stage.texts().seed()) {}
 
   Status connect(DaemonProcess& daemon) {
-    const auto endpoint = [&](const char* tenant) {
-      return daemon.endpoint(options_.one_tenant ? "" : tenant);
-    };
-    for (const char* tenant : {kLight, kFlood}) {
-      RETURN_IF_ERROR(daemon.wait_until_serving(options_.one_tenant ? "" : tenant));
+    ASSIGN_OR_RETURN(light_, connect(daemon, kLight));
+    const int64_t floods = options_.tenants - 1;
+    const int64_t connections = std::max<int64_t>(1, kFloodConnections / floods);
+    for (int64_t number = 0; number < floods; ++number) {
+      std::vector<int> own;
+      for (int64_t i = 0; i < connections; ++i) {
+        ASSIGN_OR_RETURN(const int connection, connect(daemon, flood_name(number)));
+        own.push_back(connection);
+      }
+      for (int64_t i = 0; i < options_.flood; ++i) {
+        places_.push_back({own[static_cast<size_t>(i % connections)], {}});
+      }
     }
-    ASSIGN_OR_RETURN(light_, traffic_.connect(endpoint(kLight)));
-    for (size_t i = 0; i < kFloodConnections; ++i) {
-      ASSIGN_OR_RETURN(const int connection, traffic_.connect(endpoint(kFlood)));
-      flood_.push_back(connection);
+    for (uint64_t i = 0; i < kFloodTexts; ++i) {
+      ASSIGN_OR_RETURN(std::string text, stage_.texts().words(i, options_.flood_prompt_tokens));
+      flood_texts_.push_back(std::move(text));
     }
     return {};
   }
@@ -64,7 +76,7 @@ class Tenants {
   }
 
   Status start_flood() {
-    for (int64_t i = 0; i < options_.flood; ++i) RETURN_IF_ERROR(send_flood());
+    for (uint64_t place = 0; place < places_.size(); ++place) RETURN_IF_ERROR(send_new(place));
     const int64_t until = now_us() + kWarmupUs;
     while (flood_ended_ < kWarmupEnded && now_us() < until) {
       RETURN_IF_ERROR(pass(now_us() + kSecondUs / 10));
@@ -77,7 +89,7 @@ class Tenants {
   OrderedJson flood_row() const {
     const double seconds = static_cast<double>(now_us() - flood_begin_us_) / 1e6;
     OrderedJson row;
-    row["flood_in_flight"] = options_.flood;
+    row["flood_in_flight"] = places_.size();
     row["seconds"] = seconds;
     row["done_per_s"] = static_cast<double>(flood_ended_) / seconds;
     row["tokens_per_s"] = static_cast<double>(flood_tokens_) / seconds;
@@ -95,30 +107,45 @@ class Tenants {
   }
 
   Status step(int64_t until_us) {
-    const size_t again = retries_.take_due(now_us()).size();
-    for (size_t i = 0; i < again; ++i) RETURN_IF_ERROR(send_flood());
+    for (const uint64_t place : retries_.take_due(now_us())) RETURN_IF_ERROR(send_again(place));
     ASSIGN_OR_RETURN(const auto ended, traffic_.pump(retries_.next_us(until_us)));
     for (const ExchangePtr& exchange : ended) {
       if (exchange->tag == kLightTag) continue;
-      if (exchange->error) {
-        ++flood_refused_;
-        const int64_t after_ms = exchange->error->retry_after_ms;
-        const int64_t wait_ms = after_ms > 0 ? after_ms : kRetryMs;
-        retries_.add(now_us() + wait_ms * 1000, exchange->tag);
-      } else {
+      if (!exchange->error) {
         ++flood_ended_;
         flood_tokens_ += exchange->final->usage.completion_tokens;
-        RETURN_IF_ERROR(send_flood());
+        RETURN_IF_ERROR(send_new(exchange->tag));
+        continue;
       }
+      ++flood_refused_;
+      if (!options_.patient) {
+        RETURN_IF_ERROR(send_again(exchange->tag));
+        continue;
+      }
+      const int64_t after_ms = exchange->error->retry_after_ms;
+      const int64_t wait_ms = after_ms > 0 ? after_ms : kRetryMs;
+      retries_.add(now_us() + wait_ms * 1000, exchange->tag);
     }
     return {};
   }
 
-  Status send_flood() {
+  Result<int> connect(DaemonProcess& daemon, const std::string& tenant) {
+    const std::string name = options_.one_tenant ? "" : tenant;
+    RETURN_IF_ERROR(daemon.wait_until_serving(name));
+    return traffic_.connect(daemon.endpoint(name));
+  }
+
+  Status send_new(uint64_t place) {
     const uint64_t number = number_++;
-    ASSIGN_OR_RETURN(std::string text, stage_.texts().words(number, options_.flood_prompt_tokens));
-    RETURN_IF_ERROR(traffic_.send(flood_[number % flood_.size()],
-                                  raw_request(std::move(text), options_.flood_max_tokens), number));
+    places_[place].prompt =
+        std::to_string(number) + " " + flood_texts_[number % flood_texts_.size()];
+    return send_again(place);
+  }
+
+  Status send_again(uint64_t place) {
+    const auto& [connection, prompt] = places_[place];
+    RETURN_IF_ERROR(
+        traffic_.send(connection, raw_request(prompt, options_.flood_max_tokens), place));
     return {};
   }
 
@@ -142,14 +169,21 @@ class Tenants {
     }
   }
 
+  // One of the requests that the flood has in flight.
+  struct Place {
+    int connection;
+    std::string prompt;
+  };
+
   const Stage& stage_;
   const FairnessOptions& options_;
   Traffic& traffic_;
   Random random_;
   int light_ = 0;
-  std::vector<int> flood_;
+  std::vector<Place> places_;
+  std::vector<std::string> flood_texts_;
   uint64_t number_ = 0;  // of the next text
-  Timers retries_;       // of the flood
+  Timers retries_;       // of the flood's places
   int64_t flood_begin_us_ = 0, flood_ended_ = 0, flood_refused_ = 0, flood_tokens_ = 0;
 };
 
@@ -179,8 +213,10 @@ Phase describe(const char* name, const std::vector<Sample>& samples) {
 Status check(const FairnessOptions& options, const Stage& stage) {
   RETURN_IF_ERROR(stage.check_context("--prompt-tokens",
                                       options.light_prompt_tokens + options.light_max_tokens));
-  return stage.check_context("--flood-prompt-tokens",
-                             options.flood_prompt_tokens + options.flood_max_tokens);
+  // The number in front of a prompt takes a few tokens.
+  return stage.check_context(
+      "--flood-prompt-tokens",
+      options.flood_prompt_tokens + kTemplateTokens + options.flood_max_tokens);
 }
 
 }  // namespace
@@ -189,7 +225,12 @@ Status fairness(const FairnessOptions& options) {
   ASSIGN_OR_RETURN(const auto stage, Stage::prepare(options.serve));
   RETURN_IF_ERROR(check(options, *stage));
   std::vector<std::string> arguments;
-  if (!options.one_tenant) arguments = {"--tenant", kLight, "--tenant", kFlood};
+  if (!options.one_tenant) {
+    arguments = {"--tenant", kLight};
+    for (int64_t number = 0; number + 1 < options.tenants; ++number) {
+      arguments.insert(arguments.end(), {"--tenant", flood_name(number)});
+    }
+  }
   ASSIGN_OR_RETURN(const auto service, stage->start_service(arguments));
   Tenants tenants(*stage, options, *service);
   RETURN_IF_ERROR(tenants.connect(*service->daemon));
@@ -205,7 +246,7 @@ Status fairness(const FairnessOptions& options) {
   ASSIGN_OR_RETURN(const wire::StatusReply status, service->status());
 
   OrderedJson header = stage->header("fairness", status);
-  header["tenants"] = options.one_tenant ? 1 : 2;
+  header["tenants"] = options.one_tenant ? 1 : options.tenants;
   header["first_text_p95_ratio"] = ratio(beside.first_text_p95_ms, alone.first_text_p95_ms);
   header["load_cores"] = (own_cpu_s() - cpu_begin_s) / seconds;
   speed::Report report(std::move(header));

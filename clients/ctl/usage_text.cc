@@ -15,7 +15,6 @@ const char* reason_text(MissReason reason) {
     case MissReason::kDropped: return "was dropped as out of reach";
     case MissReason::kDeleted: return "was deleted";
     case MissReason::kExpired: return "has expired";
-    case MissReason::kOtherTenant: return "is another tenant's";
     case MissReason::kOtherModel: return "is of another model or KV type";
     case MissReason::kReuseOff: return "reuse is off";
   }

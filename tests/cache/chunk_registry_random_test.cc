@@ -247,6 +247,49 @@ TEST(ChunkRegistry, limits_are_of_each_tenant) {
   EXPECT_TRUE(registry.add(chunk).ok());
 }
 
+// What all tenants hold together stays near the limit, however many they are.
+TEST(ChunkRegistry, the_bytes_of_all_tenants_are_shared_out) {
+  constexpr int kChunkBytes = 100'000;
+  constexpr int64_t kLimit = 100 * kChunkBytes;
+  ChunkRegistry registry(kLimit);
+  int number = 0;
+  const auto fill = [&](const std::string& tenant) {
+    for (int added = 0;; ++added) {
+      Chunk chunk;
+      chunk.tenant = tenant;
+      chunk.id = "chunk_" + std::to_string(10'000 + number);
+      chunk.content_hash = std::to_string(number++);
+      chunk.client_data = std::string(kChunkBytes, 'x');
+      if (!registry.add(chunk).ok()) return added;
+    }
+  };
+  const int alone = fill("first");
+  EXPECT_GT(alone, 95);
+  EXPECT_EQ(fill("first"), 0);
+  EXPECT_GE(fill("second"), 24) << "half of an equal part of two";
+  int more = 0;
+  for (int i = 0; i < 30; ++i) more += fill("tenant" + std::to_string(i));
+  EXPECT_LT(more, 2 * alone) << "many together have little more than one has alone";
+  EXPECT_GE(fill("last"), 1) << "who has nothing can keep something";
+}
+
+TEST(ChunkRegistry, what_was_stored_is_there_again_whatever_the_limits_are_now) {
+  ChunkRegistry registry(4096);
+  for (int i = 0; i < 100; ++i) {
+    Chunk chunk;
+    chunk.tenant = i % 2 == 0 ? "a" : "b";
+    chunk.id = "chunk_" + std::to_string(10'000 + i);
+    chunk.content_hash = std::to_string(i);
+    registry.restore(chunk);
+  }
+  EXPECT_EQ(registry.all().size(), 100u);
+  Chunk chunk;
+  chunk.tenant = "a";
+  chunk.id = "chunk_of_today";
+  chunk.content_hash = "another";
+  EXPECT_FALSE(registry.add(chunk).ok());
+}
+
 TEST(ChunkRegistry, a_chunk_whose_time_is_over_makes_way_for_the_same_content) {
   ChunkRegistry registry;
   Chunk chunk;

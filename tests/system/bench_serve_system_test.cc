@@ -148,6 +148,20 @@ TEST_F(BenchServe, fairness_measures_alone_and_beside) {
   EXPECT_TRUE(left_over().empty());
 }
 
+TEST_F(BenchServe, fairness_finds_that_nothing_is_refused_to_the_light_tenant) {
+  const Json fairness =
+      report("fairness", {"--tenants", "4", "--samples", "4", "--pause-ms", "20", "--prompt-tokens",
+                          "40", "--max-tokens", "2", "--flood", "6", "--flood-prompt-tokens", "24",
+                          "--flood-max-tokens", "8", "--daemon-arg=--max-waiting=2",
+                          "--daemon-arg=--max-running=2"});
+  EXPECT_EQ(fairness["tenants"], 4);
+  for (const Json& phase : rows_with(fairness, "light_tenant")) EXPECT_EQ(phase["refusals"], 0);
+  const auto flood = rows_with(fairness, "flood_in_flight");
+  ASSERT_EQ(flood.size(), 1u);
+  EXPECT_EQ(flood[0]["flood_in_flight"], 18);
+  EXPECT_GT(flood[0]["refused_per_s"], 0) << "there was no flood";
+}
+
 TEST_F(BenchServe, interference_measures_gaps_prefills_and_cancels) {
   const Json interference =
       report("interference", {"--prompt-tokens", "600", "--seconds", "0.5", "--decodes", "2",
@@ -270,7 +284,7 @@ TEST_F(BenchServe, wrong_options_are_explained_before_anything_starts) {
       {"fairness", {"--samples", "0"}, "--samples: Value 0 not in range"},
       {"fairness",
        {"--flood-max-tokens", "16384"},
-       "--flood-prompt-tokens: asks for 16640 tokens in all; the model's context holds 16384"},
+       "--flood-prompt-tokens: asks for 16656 tokens in all; the model's context holds 16384"},
       {"interference", {"--decodes", "257"}, "--decodes: Value 257 not in range"},
       {"slow-clients", {"--connections", "4001"}, "--connections: Value 4001 not in range"},
       {"slow-clients", {"--tokens", "16384"}, "--prompt-tokens: asks for 16448 tokens in all"},

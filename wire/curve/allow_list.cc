@@ -1,6 +1,8 @@
 // A map by public key.
 #include "wire/curve/allow_list.h"
 
+#include <set>
+
 #include "wire/curve/key_pair.h"
 #include "wire/key_lines.h"
 
@@ -22,6 +24,12 @@ Result<AllowList> AllowList::parse(std::string_view text) {
     }
   }
   return list;
+}
+
+size_t AllowList::tenant_count() const {
+  std::set<std::string_view> tenants;
+  for (const auto& [key, tenant] : tenants_) tenants.insert(tenant);
+  return tenants.size();
 }
 
 std::optional<std::string> AllowList::tenant_of(const std::string& public_key) const {

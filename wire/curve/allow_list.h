@@ -1,6 +1,7 @@
 // Which clients may connect over tcp, and which tenant each of them is.
 #pragma once
 
+#include <cstddef>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,6 +19,8 @@ class AllowList {
   static Result<AllowList> parse(std::string_view text);
 
   bool empty() const { return tenants_.empty(); }
+  // Of all keys.
+  size_t tenant_count() const;
   // The tenant of a public key.
   std::optional<std::string> tenant_of(const std::string& public_key) const;
 

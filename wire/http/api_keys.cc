@@ -1,6 +1,8 @@
 // Every entry is compared, whatever was found before it.
 #include "wire/http/api_keys.h"
 
+#include <set>
+
 #include "base/random.h"
 #include "wire/key_lines.h"
 
@@ -19,6 +21,12 @@ Result<ApiKeys> ApiKeys::parse(std::string_view text) {
     keys.entries_.push_back({std::string(line.tenant), *hash});
   }
   return keys;
+}
+
+size_t ApiKeys::tenant_count() const {
+  std::set<std::string_view> tenants;
+  for (const Entry& entry : entries_) tenants.insert(entry.tenant);
+  return tenants.size();
 }
 
 std::optional<std::string> ApiKeys::tenant_of(std::string_view key) const {

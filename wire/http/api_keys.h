@@ -1,6 +1,7 @@
 // API keys: who has one is the tenant that it was made for. Only hashes are kept.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,6 +22,8 @@ class ApiKeys {
   // Whether a key is needed: they were read. Without an entry nobody has one.
   bool are_asked() const { return asked_; }
   bool empty() const { return entries_.empty(); }
+  // Of all keys.
+  size_t tenant_count() const;
   // The tenant whose key this is. Takes the same time for every key that is none.
   std::optional<std::string> tenant_of(std::string_view key) const;
 

@@ -72,7 +72,6 @@ class MissReason(Name):
     DROPPED = "dropped"
     DELETED = "deleted"
     EXPIRED = "expired"
-    OTHER_TENANT = "other_tenant"
     OTHER_MODEL = "other_model"
     REUSE_OFF = "reuse_off"
 

@@ -1,0 +1,63 @@
+// Idle connections of each tenant in the order in which they became so.
+#include "actors/connection_table.h"
+
+namespace cascade {
+
+void ConnectionTable::add(Id id, int64_t now_us) {
+  const auto [entry, added] = entries_.try_emplace(id, Entry{{}, now_us, false});
+  if (added) list(id, entry->second);
+}
+
+void ConnectionTable::heard(Id id, const std::string& tenant, int64_t now_us) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return;
+  unlist(id, found->second);
+  found->second.tenant = tenant;
+  found->second.since_us = now_us;
+  list(id, found->second);
+}
+
+void ConnectionTable::set_busy(Id id, bool busy, int64_t now_us) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return;
+  unlist(id, found->second);
+  found->second.busy = busy;
+  found->second.since_us = now_us;
+  list(id, found->second);
+}
+
+void ConnectionTable::remove(Id id) {
+  const auto found = entries_.find(id);
+  if (found == entries_.end()) return;
+  unlist(id, found->second);
+  entries_.erase(found);
+}
+
+void ConnectionTable::list(Id id, const Entry& entry) {
+  Tenant& tenant = tenants_[entry.tenant];
+  ++tenant.count;
+  if (!entry.busy) tenant.idle.emplace(entry.since_us, id);
+}
+
+void ConnectionTable::unlist(Id id, const Entry& entry) {
+  const auto tenant = tenants_.find(entry.tenant);
+  tenant->second.idle.erase({entry.since_us, id});
+  if (--tenant->second.count == 0) tenants_.erase(tenant);
+}
+
+size_t ConnectionTable::count(const std::string& tenant) const {
+  const auto found = tenants_.find(tenant);
+  return found == tenants_.end() ? 0 : found->second.count;
+}
+
+std::optional<ConnectionTable::Id> ConnectionTable::next_to_go() const {
+  const Tenant* most = nullptr;
+  for (const auto& [name, tenant] : tenants_) {
+    if (tenant.idle.empty()) continue;
+    if (most == nullptr || tenant.count > most->count) most = &tenant;
+  }
+  if (most == nullptr) return std::nullopt;
+  return most->idle.begin()->second;
+}
+
+}  // namespace cascade

@@ -1,0 +1,57 @@
+// The connections of a door: whose they are, and which of them goes when another one needs its
+// place.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace cascade {
+
+// Times are of any clock that does not go back, in microseconds. One thread.
+class ConnectionTable {
+ public:
+  using Id = uint64_t;
+
+  // A new connection. Nothing was heard of it, so it is nobody's.
+  void add(Id id, int64_t now_us);
+  // Something came from it: it is the tenant's from now on. Nothing if there is no such connection;
+  // so of all that follow.
+  void heard(Id id, const std::string& tenant, int64_t now_us);
+  // It waits for an answer, or does not any more. One that waits keeps its place.
+  void set_busy(Id id, bool busy, int64_t now_us);
+  void remove(Id id);
+
+  bool contains(Id id) const { return entries_.contains(id); }
+  size_t size() const { return entries_.size(); }
+  // Of the tenant; of an empty name: those of which nothing was heard.
+  size_t count(const std::string& tenant) const;
+
+  // Of the tenant that has most connections the one that has been idle for longest; those that are
+  // nobody's count as a tenant's. So who fills a door makes room in it, and others keep their
+  // places. Tenants all of whose connections are busy are passed over; nullopt if they all are.
+  std::optional<Id> next_to_go() const;
+
+ private:
+  struct Entry {
+    std::string tenant;    // empty: nobody's
+    int64_t since_us = 0;  // when it was last heard of, or answered
+    bool busy = false;
+  };
+  struct Tenant {
+    size_t count = 0;
+    std::set<std::pair<int64_t, Id>> idle;  // since when
+  };
+
+  void list(Id id, const Entry& entry);
+  void unlist(Id id, const Entry& entry);
+
+  std::map<Id, Entry> entries_;
+  std::map<std::string, Tenant> tenants_;
+};
+
+}  // namespace cascade

@@ -1,0 +1,121 @@
+// Sockets have numbers that are never used again (SO_COOKIE), descriptors have not.
+#include "actors/door_guests.h"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "base/clock.h"
+
+namespace cascade {
+namespace {
+
+// Of all connections a door may have, so many are for those who come while others are being ended.
+constexpr size_t kComingShare = 8;
+
+// 0 if there is no such socket.
+uint64_t cookie_of(int socket) {
+  uint64_t cookie = 0;
+  socklen_t size = sizeof cookie;
+  if (::getsockopt(socket, SOL_SOCKET, SO_COOKIE, &cookie, &size) != 0) return 0;
+  return cookie;
+}
+
+// Ends the connection as if its client had; false if the socket is not there any more. The
+// descriptor is ZeroMQ's, which may close it at any time: a duplicate keeps it what it is.
+bool end_connection(int connection, uint64_t cookie) {
+  const int own = ::fcntl(connection, F_DUPFD_CLOEXEC, 0);
+  if (own < 0) return errno != EBADF;  // without a descriptor for it, it stays
+  const bool same = cookie_of(own) == cookie;
+  if (same) ::shutdown(own, SHUT_RDWR);
+  ::close(own);
+  return same;
+}
+
+}  // namespace
+
+void DoorGuests::guard(int listener) {
+  if (connections_max_ > 0)
+    guard_.emplace(listener, AcceptGuard::Limits{connections_max_, easy_max()});
+}
+
+size_t DoorGuests::easy_max() const {
+  if (!makes_room_ || connections_max_ == 1) return connections_max_;
+  return connections_max_ - std::max<size_t>(1, connections_max_ / kComingShare);
+}
+
+void DoorGuests::accepted(int connection) {
+  ended(connection);  // if it was told of one of this descriptor, that is over
+  const Connection added = {next_id_++, cookie_of(connection)};
+  connections_[connection] = added;
+  by_id_[added.id] = connection;
+  table_.add(added.id, system_clock().monotonic_us());
+}
+
+void DoorGuests::ended(int connection) {
+  end_peers(connection);
+  const auto found = connections_.find(connection);
+  if (found == connections_.end()) return;
+  table_.remove(found->second.id);
+  by_id_.erase(found->second.id);
+  connections_.erase(found);
+  if (guard_) guard_->ended();
+}
+
+void DoorGuests::end_peers(int connection) {
+  const auto [begin, end] = peers_of_.equal_range(connection);
+  for (auto peer = begin; peer != end; ++peer) {
+    const auto last = last_heard_on_.find(peer->second);
+    if (last != last_heard_on_.end() && last->second == connection) last_heard_on_.erase(last);
+    gone_.push_back(peer->second);
+  }
+  peers_of_.erase(begin, end);
+}
+
+// A descriptor is used again as soon as it is closed. What happened to it before a message was sent
+// on it has been told when the message is there. But a message may be read when its connection has
+// ended and another one has the descriptor: of two peers of one descriptor it is not known which is
+// the one that is gone, so both are until it ends.
+void DoorGuests::heard(int connection, const std::string& peer, const std::string& tenant) {
+  const auto found = connections_.find(connection);
+  if (found == connections_.end()) {
+    gone_.push_back(peer);  // it ended before its message was read
+    return;
+  }
+  table_.heard(found->second.id, tenant, system_clock().monotonic_us());
+  last_heard_on_[peer] = connection;
+  const auto [begin, end] = peers_of_.equal_range(connection);
+  const bool known = std::any_of(begin, end, [&](const auto& p) { return p.second == peer; });
+  if (!known) peers_of_.emplace(connection, peer);
+}
+
+void DoorGuests::set_busy(const std::string& peer, bool busy) {
+  const auto last = last_heard_on_.find(peer);
+  if (last == last_heard_on_.end()) return;
+  table_.set_busy(connections_.at(last->second).id, busy, system_clock().monotonic_us());
+}
+
+void DoorGuests::make_room() {
+  if (!guard_ || !makes_room_) return;
+  while (table_.size() > easy_max()) {
+    const std::optional<ConnectionTable::Id> next = table_.next_to_go();
+    if (!next) return;
+    show_out(*next);
+  }
+}
+
+void DoorGuests::show_out(ConnectionTable::Id id) {
+  const int connection = by_id_.at(id);
+  table_.remove(id);  // ZeroMQ will tell that it has ended
+  if (!end_connection(connection, connections_.at(connection).cookie)) ended(connection);
+}
+
+std::vector<std::string> DoorGuests::take_gone() {
+  return std::exchange(gone_, {});
+}
+
+}  // namespace cascade

@@ -1,0 +1,62 @@
+// Who is connected to a door of ZeroMQ clients: which peers are behind which connection, who is
+// gone, and who has to go when the door is full.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/accept_guard.h"
+#include "actors/connection_table.h"
+
+namespace cascade {
+
+// A connection is named by its file descriptor, as ZeroMQ does. One thread: that of the port.
+class DoorGuests {
+ public:
+  // `connections_max`: at once, 0: any number. `makes_room`: who came first goes when others come;
+  // else who comes last is turned away.
+  DoorGuests(size_t connections_max, bool makes_room)
+      : connections_max_(connections_max), makes_room_(makes_room) {}
+
+  // The door is at this listening descriptor, which nobody accepts from yet.
+  void guard(int listener);
+
+  // What ZeroMQ tells of connections, in this order.
+  void accepted(int connection);
+  void ended(int connection);
+  // A message of `peer` came, of a client of `tenant`.
+  void heard(int connection, const std::string& peer, const std::string& tenant);
+  // The peer waits for an answer, or does not any more.
+  void set_busy(const std::string& peer, bool busy);
+
+  // Ends connections until there are few enough. All that ZeroMQ told was taken.
+  void make_room();
+  // Peers whose connections have ended; each is told once.
+  std::vector<std::string> take_gone();
+
+ private:
+  struct Connection {
+    ConnectionTable::Id id = 0;
+    uint64_t cookie = 0;  // of its socket: a descriptor may be another's by now
+  };
+  size_t easy_max() const;
+  void show_out(ConnectionTable::Id id);
+  void end_peers(int connection);
+
+  const size_t connections_max_;
+  const bool makes_room_;
+  std::optional<AcceptGuard> guard_;
+  ConnectionTable table_;
+  ConnectionTable::Id next_id_ = 1;
+  std::map<int, Connection> connections_;
+  std::map<ConnectionTable::Id, int> by_id_;
+  std::multimap<int, std::string> peers_of_;  // by connection; mostly one
+  std::map<std::string, int> last_heard_on_;  // peers
+  std::vector<std::string> gone_;
+};
+
+}  // namespace cascade

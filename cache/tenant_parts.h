@@ -1,0 +1,57 @@
+// Who may take how much of what there is a bounded amount of, so that nobody can take it all.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+namespace cascade {
+
+// Whatever is counted: places in a queue, tokens, bytes. Who is there alone may take the whole
+// amount. A tenant that finds it taken by others still gets its part: half of what an equal
+// division among those who have some would give it, and one thing of any size if it has nothing.
+// That lies on top of the amount, so that nothing need be taken back from those who came first;
+// most_in_all() says how much it can be. One thread.
+class TenantParts {
+ public:
+  // amount >= 1.
+  explicit TenantParts(int64_t amount) : amount_(amount) {}
+
+  // Nothing is taken back from those who have more than is left.
+  void set_amount(int64_t amount) { amount_ = amount; }
+  int64_t amount() const { return amount_; }
+
+  // Whether the tenant may take `more` (>= 0) beside what it has.
+  bool may_take(const std::string& tenant, int64_t more) const;
+  // So much the tenant may have, whatever the others have. At least 1.
+  int64_t part_of(const std::string& tenant) const;
+
+  // The tenant has so much more, or less. Precondition: not less than nothing is left to it.
+  void add(const std::string& tenant, int64_t change);
+
+  int64_t total() const { return total_; }
+  int64_t of(const std::string& tenant) const;
+  // Those who have something.
+  int64_t tenants() const { return static_cast<int64_t>(taken_.size()); }
+
+  // What `tenants` can have together if none takes what may_take() denies, nor more than `largest`
+  // (<= amount) at once.
+  static int64_t most_in_all(int64_t amount, int64_t tenants, int64_t largest);
+
+ private:
+  int64_t amount_;
+  int64_t total_ = 0;
+  std::map<std::string, int64_t> taken_;  // by tenant; none is 0
+};
+
+// Whether the tenant may begin one more of `jobs`, of which there may be `amount`. tenant_of(job):
+// whose it is. For few jobs: all are counted.
+template <class Jobs, class TenantOf>
+bool may_begin(const Jobs& jobs, int64_t amount, const std::string& tenant,
+               const TenantOf& tenant_of) {
+  TenantParts parts(amount);
+  for (const auto& job : jobs) parts.add(tenant_of(job), 1);
+  return parts.may_take(tenant, 1);
+}
+
+}  // namespace cascade

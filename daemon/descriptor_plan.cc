@@ -1,0 +1,109 @@
+// Division, and what was counted in /proc/PID/fd.
+#include "daemon/descriptor_plan.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace cascade {
+namespace {
+
+// Counted with the demo model and a store: one that serves `local` has 70, and 12 more for each
+// further tenant, 8 for HTTP, 12 for TCP, 4 for each tenant of a key at each of both. A quarter
+// more is for what comes for a moment: files of KV pages, a check or a backup, a reload, a look at
+// /proc.
+constexpr int64_t kOwn = 100, kIpcTenant = 14, kHttp = 12, kTcp = 16, kKeyTenant = 4;
+// Another model has 45. Which are loaded at once only their users know: this is for a few, and what
+// is missing is seen before one is loaded.
+constexpr int64_t kOtherModels = 200;
+
+// Connections that a door wants, and without which it is no door.
+constexpr size_t kClientsWanted = 4096, kEventsWanted = 1024;
+constexpr size_t kLeast = 8;
+
+struct Doors {
+  std::vector<size_t> wanted;  // of each
+  size_t total = 0;
+};
+
+Doors doors_of(const DescriptorNeeds& needs) {
+  Doors doors;
+  doors.wanted.assign(needs.ipc_tenants, kClientsWanted);
+  doors.wanted.insert(doors.wanted.end(), needs.ipc_tenants, kEventsWanted);
+  if (needs.http) doors.wanted.push_back(kClientsWanted);
+  if (needs.tcp) doors.wanted.push_back(kClientsWanted);
+  for (const size_t wanted : doors.wanted) doors.total += wanted;
+  return doors;
+}
+
+int64_t own_descriptors(const DescriptorNeeds& needs) {
+  return kOwn + kIpcTenant * static_cast<int64_t>(needs.ipc_tenants) + (needs.http ? kHttp : 0) +
+         (needs.tcp ? kTcp : 0) + kKeyTenant * static_cast<int64_t>(needs.key_tenants) +
+         (needs.other_models ? kOtherModels : 0);
+}
+
+// The level up to which every door is served, so that together they have at most `left`.
+size_t level_of(std::vector<size_t> wanted, size_t left) {
+  std::ranges::sort(wanted);
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    const size_t part = left / (wanted.size() - i);
+    if (wanted[i] > part) return part;
+    left -= wanted[i];
+  }
+  return wanted.empty() ? 0 : wanted.back();
+}
+
+}  // namespace
+
+Result<DescriptorPlan> plan_descriptors(const DescriptorNeeds& needs, int64_t limit) {
+  const Doors doors = doors_of(needs);
+  const int64_t own = own_descriptors(needs);
+  const int64_t least = own + static_cast<int64_t>(kLeast * doors.wanted.size());
+  if (limit < least) {
+    return resource_exhausted(
+        "open files", "the limit is " + std::to_string(limit) +
+                          ", and what is to be served needs " + std::to_string(least) +
+                          " at least: raise it (LimitNOFILE= of the unit, ulimit -n), or serve "
+                          "fewer tenants and doors");
+  }
+  const size_t level = level_of(doors.wanted, static_cast<size_t>(limit - own));
+  DescriptorPlan plan;
+  plan.own = static_cast<size_t>(own);
+  plan.ipc_each = std::min(kClientsWanted, level);
+  plan.events_each = std::min(kEventsWanted, level);
+  plan.http = needs.http ? std::min(kClientsWanted, level) : 0;
+  plan.tcp = needs.tcp ? std::min(kClientsWanted, level) : 0;
+  return plan;
+}
+
+int64_t descriptors_wanted(const DescriptorNeeds& needs) {
+  return own_descriptors(needs) + static_cast<int64_t>(doors_of(needs).total);
+}
+
+int64_t raise_descriptor_limit(int64_t wanted) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
+  const rlim_t raised = std::min(limit.rlim_max, static_cast<rlim_t>(wanted));
+  if (limit.rlim_cur < raised) {
+    const rlimit more = {raised, limit.rlim_max};
+    if (::setrlimit(RLIMIT_NOFILE, &more) == 0) limit.rlim_cur = raised;
+  }
+  return static_cast<int64_t>(std::min<rlim_t>(limit.rlim_cur, INT64_MAX));
+}
+
+int64_t free_descriptors() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return INT64_MAX;
+  std::error_code error;
+  int64_t open = 0;
+  for (auto entry = std::filesystem::directory_iterator("/proc/self/fd", error);
+       !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    ++open;
+  }
+  return static_cast<int64_t>(std::min<rlim_t>(limit.rlim_cur, INT64_MAX)) - open;
+}
+
+}  // namespace cascade

@@ -1,0 +1,186 @@
+// A door that is full: who is let in, who has to go, and what is left for the rest of the program.
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "actors/accept_guard.h"
+#include "actors/zmq_port.h"
+#include "tests/actors/port_testing.h"
+#include "tests/temporary_folder.h"
+
+namespace cascade {
+namespace {
+
+using testing::Ended;
+using testing::run_until;
+using testing::spawn;
+
+constexpr size_t kMax = 16;
+
+// Also of what happens without a handler of ours: on libzmq's threads.
+template <class Done>
+bool eventually(asio::io_context& io, const Done& done) {
+  for (int i = 0; i < 2000 && !done(); ++i) {
+    io.restart();
+    io.run_for(std::chrono::milliseconds(10));
+  }
+  return done();
+}
+
+// Connections that say nothing. Closed in the end.
+class Silent {
+ public:
+  Silent() = default;
+  Silent(const Silent&) = delete;
+  Silent& operator=(const Silent&) = delete;
+  ~Silent() {
+    for (const int socket : sockets_) ::close(socket);
+  }
+
+  // Waits until the listener has taken it, or has room for it.
+  void connect(const std::string& path) {
+    const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    ASSERT_GE(socket, 0);
+    sockaddr_un name{};
+    name.sun_family = AF_UNIX;
+    ASSERT_LT(path.size(), sizeof name.sun_path);
+    std::memcpy(name.sun_path, path.data(), path.size());
+    ASSERT_EQ(::connect(socket, reinterpret_cast<const sockaddr*>(&name), sizeof name), 0);
+    sockets_.push_back(socket);
+  }
+  // Those that the other side has not ended.
+  size_t open() const {
+    size_t count = 0;
+    for (const int socket : sockets_) {
+      char byte = 0;
+      const ssize_t size = ::recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+      // ZeroMQ greets those that it keeps.
+      count += size > 0 || (size < 0 && errno == EAGAIN) ? 1 : 0;
+    }
+    return count;
+  }
+
+ private:
+  std::vector<int> sockets_;
+};
+
+class ConnectionLimits : public ::testing::Test {
+ protected:
+  // A ROUTER that echoes, with kMax connections at most.
+  void SetUp() override {
+    ASSERT_TRUE(router_.bind(endpoint_).ok());
+    spawn(io_, echo(router_), receiving_);
+    spawn(io_, router_.watch_peers([this](const std::string& peer) { gone_.insert(peer); }),
+          watching_);
+  }
+  void TearDown() override {
+    router_.close();
+    EXPECT_TRUE(run_until(io_, [&] { return receiving_.ended && watching_.ended; }));
+  }
+
+  static Task<> echo(ZmqPort& port) {
+    while (const auto frames = co_await port.recv()) (void)port.send(*frames);
+  }
+  static ZmqPort::Options with_limit() {
+    ZmqPort::Options options{.type = ZMQ_ROUTER, .routing_id = {}};
+    options.watch_peers = true;
+    options.connections_max = kMax;
+    return options;
+  }
+  // Whether the client's words come back.
+  bool is_served(ZmqPort& client) {
+    if (client.send({"hello"}) != SendResult::kSent) return false;
+    return testing::receive(io_, client).back() == "hello";
+  }
+
+  const testing::TemporaryFolder folder_;
+  const std::string path_ = (folder_.path() / "socket").string();
+  const std::string endpoint_ = "ipc://" + path_;
+  ZmqContext context_;
+  ZmqContext others_;
+  asio::io_context io_{1};
+  ZmqPort router_{io_, context_, with_limit()};
+  Ended receiving_, watching_;
+  std::set<std::string> gone_;
+};
+
+TEST(AcceptGuard, libzmq_asks_it) {
+  EXPECT_TRUE(AcceptGuard::works());
+}
+
+TEST_F(ConnectionLimits, a_crowd_of_silent_ones_does_not_end_a_client_that_speaks) {
+  ZmqPort client(io_, others_, {.routing_id = {}});
+  ASSERT_TRUE(client.connect(endpoint_).ok());
+  ASSERT_TRUE(is_served(client));
+  Silent crowd;
+  for (int i = 0; i < 500; ++i) {
+    ASSERT_NO_FATAL_FAILURE(crowd.connect(path_));
+    io_.restart();
+    io_.poll();
+  }
+  EXPECT_TRUE(is_served(client));
+  EXPECT_TRUE(eventually(io_, [&] { return crowd.open() < kMax; }));
+  EXPECT_TRUE(gone_.empty());
+}
+
+TEST_F(ConnectionLimits, who_comes_when_the_door_is_full_finds_a_place) {
+  Silent crowd;
+  for (size_t i = 0; i < 3 * kMax; ++i) {
+    ASSERT_NO_FATAL_FAILURE(crowd.connect(path_));
+    io_.restart();
+    io_.poll();
+  }
+  ZmqPort client(io_, others_, {.routing_id = {}});
+  ASSERT_TRUE(client.connect(endpoint_).ok());
+  EXPECT_TRUE(is_served(client));
+}
+
+TEST_F(ConnectionLimits, who_waits_for_an_answer_keeps_its_connection) {
+  std::vector<std::unique_ptr<ZmqPort>> clients;
+  for (size_t i = 0; i < 3 * kMax; ++i) {
+    clients.push_back(std::make_unique<ZmqPort>(
+        io_, others_, ZmqPort::Options{.routing_id = "client" + std::to_string(i)}));
+    ASSERT_TRUE(clients.back()->connect(endpoint_).ok());
+    ASSERT_TRUE(is_served(*clients.back())) << i;
+    if (i == 0) router_.set_busy("client0", true);
+  }
+  EXPECT_TRUE(eventually(io_, [&] { return gone_.size() > kMax; }));
+  EXPECT_FALSE(gone_.contains("client0"));
+}
+
+// What libzmq does when no descriptor is left, it does not come to.
+TEST(AcceptGuardDescriptors, connections_beyond_the_last_descriptor_are_closed) {
+  const testing::TemporaryFolder folder;
+  const std::string path = (folder.path() / "socket").string();
+  ZmqContext context;
+  asio::io_context io{1};
+  ZmqPort::Options options{.type = ZMQ_ROUTER, .routing_id = {}};
+  options.watch_peers = true;
+  options.connections_max = 100'000;
+  ZmqPort router(io, context, options);
+  ASSERT_TRUE(router.bind("ipc://" + path).ok());
+  Ended watching;
+  spawn(io, router.watch_peers([](const std::string&) {}), watching);
+  const int highest = ::dup(0);  // above those that are open
+  ASSERT_GE(highest, 0);
+  ::close(highest);
+  AcceptGuard::set_descriptors_max(highest);
+  Silent crowd;
+  for (int i = 0; i < 100; ++i) ASSERT_NO_FATAL_FAILURE(crowd.connect(path));
+  EXPECT_TRUE(eventually(io, [&] { return crowd.open() == 0; }));
+  AcceptGuard::set_descriptors_max(0);
+  router.close();
+  EXPECT_TRUE(run_until(io, [&] { return watching.ended; }));
+}
+
+}  // namespace
+}  // namespace cascade

@@ -1,0 +1,177 @@
+"""Connections by the thousand, at every door: others are served, and the daemon goes on.
+
+CASCADE_FLOOD is how many; 20,000 take a hard limit of descriptors above that for the test itself."""
+import contextlib
+import os
+import pathlib
+import resource
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+from service import BIN, SOURCE, Service, ask
+
+sys.path.insert(0, str(SOURCE / "clients/python"))
+import cascade_llm  # noqa: E402
+
+FLOOD = int(os.environ.get("CASCADE_FLOOD", "3000"))
+ROUNDS = 20
+
+# ZMTP 3.0, mechanism NULL: a client that greets, says what it is, and then nothing any more.
+GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
+READY_BODY = (b"\x05READY" + b"\x0bSocket-Type" + struct.pack(">I", 6) + b"DEALER" +
+              b"\x08Identity" + struct.pack(">I", 0))
+READY = b"\x04" + bytes([len(READY_BODY)]) + READY_BODY
+# The same, and a Ping: frames of a header, a request id and an empty map.
+PING = (b"\x01\x08" + b"CAS1\x01\x00\x00\x00" + b"\x01\x10" + bytes(16) + b"\x00\x01\x80")
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Flood:
+    """Opens FLOOD connections one after the other, each of which says `words`, and keeps them."""
+
+    def __init__(self, address, words=b""):
+        self.address = address
+        self.words = words
+        self.sockets = []
+        self.thread = threading.Thread(target=self.run)
+        self.stop = False
+
+    def run(self):
+        end = time.monotonic() + 60
+        while len(self.sockets) < FLOOD and not self.stop and time.monotonic() < end:
+            family = socket.AF_UNIX if isinstance(self.address, str) else socket.AF_INET
+            one = socket.socket(family)
+            one.settimeout(1)
+            try:
+                one.connect(self.address)
+                if self.words:
+                    one.sendall(self.words)
+            except OSError:
+                # Its queue is full for the moment, or it was turned away while it spoke.
+                if not self.words:
+                    time.sleep(0.001)
+            self.sockets.append(one)
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *unused):
+        self.stop = True
+        self.thread.join()
+        for one in self.sockets:
+            one.close()
+
+
+@unittest.skipUnless(resource.getrlimit(resource.RLIMIT_NOFILE)[1] > FLOOD + 500,
+                     "the limit of descriptors of this process is too low")
+class Floods(unittest.TestCase):
+    def setUp(self):
+        hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        scratch = tempfile.TemporaryDirectory(prefix="cascade-service-")
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+
+    def key(self, *arguments):
+        done = subprocess.run([BIN / "cascadectl", "key", *arguments], capture_output=True,
+                              text=True, check=True)
+        return done.stdout.strip()
+
+    def start(self, descriptors):
+        """With all doors: ipc of two tenants, TCP, HTTP."""
+        self.http, self.tcp = free_port(), free_port()
+        self.server_key = self.key("new", "--curve", "--file", self.folder / "server")
+        public = self.key("new", "--curve", "--file", self.folder / "laptop")
+        self.key("allow", public, "--tenant", "laptop", "--file", self.folder / "clients")
+        service = Service("--tenant", "other", "--http", str(self.http), "--tcp", str(self.tcp),
+                          "--tcp-key", str(self.folder / "server"), "--tcp-clients",
+                          str(self.folder / "clients"), folder=self.folder,
+                          prefix=["prlimit", f"--nofile={descriptors}:{descriptors}"])
+        self.doors = {
+            "ipc": str(self.folder / "run/cascaded.sock"),
+            "events": str(self.folder / "run/cascaded.sock.events"),
+            "http": ("127.0.0.1", self.http),
+            "tcp": ("127.0.0.1", self.tcp),
+        }
+        return service
+
+    def clients(self, service):
+        """One at each door."""
+        stack = contextlib.ExitStack()
+        other = service.endpoint.replace("cascaded.sock", "tenant-other.sock")
+        tcp = cascade_llm.ClientOptions(server_key=self.server_key,
+                                        key_file=str(self.folder / "laptop"))
+        self.local = stack.enter_context(cascade_llm.Client(service.endpoint))
+        self.other = stack.enter_context(cascade_llm.Client(other))
+        self.laptop = stack.enter_context(
+            cascade_llm.Client(f"tcp://127.0.0.1:{self.tcp}", options=tcp))
+        return stack
+
+    def ask_all(self, service):
+        """Every client asks, and so does a new one of HTTP; the longest of the answers, in s."""
+        longest = 0
+        for _ in range(ROUNDS):
+            for client in (self.local, self.other, self.laptop):
+                begin = time.monotonic()
+                self.assertTrue(client.status().state, "serving")
+                longest = max(longest, time.monotonic() - begin)
+            begin = time.monotonic()
+            self.assertEqual(ask(("127.0.0.1", self.http), "GET", "/v1/models")[0], 200)
+            longest = max(longest, time.monotonic() - begin)
+            self.assertIsNone(service.process.poll(), service.log())
+        return longest
+
+    def check(self, descriptors, words=b"", doors=("ipc", "events", "http", "tcp")):
+        with self.start(descriptors) as service, self.clients(service):
+            for door in doors:
+                with self.subTest(door=door, descriptors=descriptors):
+                    with Flood(self.doors[door], words) as flood:
+                        self.ask_all(service)
+                        flood.thread.join()
+                        self.ask_all(service)
+                        # A client that comes now finds a place, at this door, too.
+                        with cascade_llm.Client(service.endpoint) as late:
+                            self.assertEqual(late.status().state, "serving")
+                    open_now = len(os.listdir(f"/proc/{service.process.pid}/fd"))
+                    self.assertLess(open_now, descriptors)
+            self.assertEqual(service.stop(), 0, service.log())
+            self.assertNotIn("failed", service.log())
+
+    def test_silent_connections_with_few_descriptors(self):
+        self.check(256)
+
+    def test_silent_connections_with_a_usual_limit(self):
+        self.check(1024)
+
+    def test_silent_connections_with_the_limit_of_the_unit(self):
+        self.check(16_384)
+
+    def test_clients_that_greet_and_say_no_more(self):
+        self.check(256, GREETING + READY, ["ipc", "events"])
+
+    def test_clients_that_ask_once_and_stay(self):
+        self.check(256, GREETING + READY + PING, ["ipc"])
+
+    def test_too_few_descriptors_are_an_error_that_says_so(self):
+        service = Service(folder=self.folder, wait=False,
+                          prefix=["prlimit", "--nofile=100:100"])
+        with service:
+            self.assertEqual(service.process.wait(timeout=60), 1)
+            self.assertIn("open files: the limit is 100", service.log())
+            self.assertIn("LimitNOFILE=", service.log())
+
+
+if __name__ == "__main__":
+    unittest.main()
