@@ -24,7 +24,7 @@ namespace {
 constexpr double kSlowPerSecond = 200;
 constexpr double kSlowAtOnceMax = 20;
 
-using Clock = std::chrono::steady_clock;
+using Steady = std::chrono::steady_clock;
 
 std::atomic<int> descriptors_max{0};
 
@@ -72,7 +72,7 @@ struct AcceptGuard::Gate {
 
   bool take_slow_place() {
     const std::lock_guard lock(mutex);
-    const Clock::time_point now = Clock::now();
+    const Steady::time_point now = Steady::now();
     const double passed_s = std::chrono::duration<double>(now - filled).count();
     slow_places = std::min(kSlowAtOnceMax, slow_places + passed_s * kSlowPerSecond);
     filled = now;
@@ -85,7 +85,7 @@ struct AcceptGuard::Gate {
   std::atomic<size_t> open{0};
   std::mutex mutex;
   double slow_places = kSlowAtOnceMax;
-  Clock::time_point filled = Clock::now();
+  Steady::time_point filled = Steady::now();
 };
 
 struct AcceptGuard::Gates {

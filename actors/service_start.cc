@@ -9,8 +9,8 @@ wire::Frames still_loading(std::span<const wire::Frame> message, const ServiceSt
   const wire::Loading loading = start.loading();
   wire::ErrorReply reply{{ErrorCode::kUnavailable, std::string(wire::kLoadingField),
                           "the daemon does not serve yet: it is " + wire::loading_text(loading)},
-                         kLoadingRetryMs,
-                         loading};
+                         kLoadingRetryMs};
+  reply.loading = loading;
   return wire::encode({wire::peek_request_id(message), std::move(reply)});
 }
 

@@ -183,6 +183,13 @@ Status add_holder(Chunk& chunk, Holder holder) {
     if (!is(*present, holder.kind, holder.label)) continue;
     holder.expires_us = later(holder.expires_us, present->expires_us);
     holder.pinned = holder.pinned || present->pinned;
+    if (holder.kind == HolderKind::kRequest) {
+      // A request says nothing of priorities: the one that somebody has set stays.
+      present->expires_us = holder.expires_us;
+      present->pinned = holder.pinned;
+      sum_up(chunk);
+      return {};
+    }
     // The latest name comes last.
     holders.erase(present);
     holders.push_back(std::move(holder));

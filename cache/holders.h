@@ -30,8 +30,9 @@ struct HolderTerms {
   std::optional<bool> pinned{};
 };
 
-// Adds `holder` to the chunk's. A retention of equal terms counts once more. A request's, a name's
-// or a session's that is there already goes on as long as either would, with the newer priority.
+// Adds `holder` to the chunk's. A retention of equal terms counts once more. A name's or a
+// session's that is there already goes on as long as either would, with the newer priority; a
+// request's in the same way, with its own priority.
 // Error: kResourceExhausted, field "name" or "session", beyond kHoldersMax; nothing is changed.
 Status add_holder(Chunk& chunk, Holder holder);
 

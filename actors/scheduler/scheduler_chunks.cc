@@ -23,11 +23,6 @@ std::string shortened(const std::string& text) {
   return std::string(head.substr(0, head.size() - utf8_incomplete_suffix(head)));
 }
 
-bool is_held_by_requests(const Chunk& chunk) {
-  return std::ranges::any_of(
-      chunk.holders, [](const Holder& holder) { return holder.kind == HolderKind::kRequest; });
-}
-
 }  // namespace
 
 // Registers a chunk that a request brought along as text, and asks for its token ids; returns its
@@ -39,7 +34,7 @@ std::string SchedulerCore::register_text(Chunk chunk) {
   chunk.holders.front().kind = HolderKind::kRequest;
   chunk.content_hash = chunk_content_hash(chunk);
   const ChunkEntry* present = registry_.same_content(chunk);
-  const bool held = present != nullptr && is_held_by_requests(present->chunk);
+  const auto holders = present != nullptr ? present->chunk.holders : std::vector<Holder>();
   const auto added = registry_.add(std::move(chunk));
   if (!added.ok()) {
     spdlog::warn("a text of a request got no id: {}", added.error().message);
@@ -49,7 +44,7 @@ std::string SchedulerCore::register_text(Chunk chunk) {
   entry->chunk.last_used_us = clock_.wall_us();
   ++entry->chunk.hits;
   if (!entry->chunk.token_ids.empty()) {
-    if (held) {
+    if (entry->chunk.holders == holders) {
       store_use(entry->chunk);
     } else {
       store(entry->chunk);

@@ -166,6 +166,18 @@ TEST(Holders, the_same_name_or_session_again_lives_as_long_as_either) {
   EXPECT_EQ(chunk.expires_us, 20);
 }
 
+TEST(Holders, a_text_that_is_brought_along_again_keeps_the_priority_it_was_given) {
+  Chunk chunk = output();
+  chunk.type = ChunkType::kContext;
+  add(chunk, labelled(HolderKind::kRequest, "", 20));
+  change_unnamed(chunk, {.priority = 28, .priority_until_us = 70});
+  add(chunk, labelled(HolderKind::kRequest, "", 50));
+  ASSERT_EQ(chunk.holders.size(), 1u);
+  EXPECT_EQ(chunk.priority, 28);
+  EXPECT_EQ(chunk.priority_until_us, 70);
+  EXPECT_EQ(chunk.expires_us, 50);
+}
+
 TEST(Holders, cleared_names_go_on_as_retentions) {
   Chunk chunk = output();
   add(chunk, labelled(HolderKind::kName, "x", 50));
