@@ -24,13 +24,13 @@ constexpr int64_t kOtherModels = 200;
 constexpr size_t kClientsWanted = 4096, kEventsWanted = 1024;
 constexpr size_t kLeast = 8;
 
-struct Doors {
+struct Wishes {
   std::vector<size_t> wanted;  // of each
   size_t total = 0;
 };
 
-Doors doors_of(const DescriptorNeeds& needs) {
-  Doors doors;
+Wishes wishes_of(const DescriptorNeeds& needs) {
+  Wishes doors;
   doors.wanted.assign(needs.ipc_tenants, kClientsWanted);
   doors.wanted.insert(doors.wanted.end(), needs.ipc_tenants, kEventsWanted);
   if (needs.http) doors.wanted.push_back(kClientsWanted);
@@ -59,7 +59,7 @@ size_t level_of(std::vector<size_t> wanted, size_t left) {
 }  // namespace
 
 Result<DescriptorPlan> plan_descriptors(const DescriptorNeeds& needs, int64_t limit) {
-  const Doors doors = doors_of(needs);
+  const Wishes doors = wishes_of(needs);
   const int64_t own = own_descriptors(needs);
   const int64_t least = own + static_cast<int64_t>(kLeast * doors.wanted.size());
   if (limit < least) {
@@ -80,7 +80,7 @@ Result<DescriptorPlan> plan_descriptors(const DescriptorNeeds& needs, int64_t li
 }
 
 int64_t descriptors_wanted(const DescriptorNeeds& needs) {
-  return own_descriptors(needs) + static_cast<int64_t>(doors_of(needs).total);
+  return own_descriptors(needs) + static_cast<int64_t>(wishes_of(needs).total);
 }
 
 int64_t raise_descriptor_limit(int64_t wanted) {

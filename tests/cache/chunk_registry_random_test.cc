@@ -280,7 +280,7 @@ TEST(ChunkRegistry, what_was_stored_is_there_again_whatever_the_limits_are_now) 
     chunk.tenant = i % 2 == 0 ? "a" : "b";
     chunk.id = "chunk_" + std::to_string(10'000 + i);
     chunk.content_hash = std::to_string(i);
-    registry.restore(chunk);
+    ASSERT_TRUE(registry.restore(chunk).ok());
   }
   EXPECT_EQ(registry.all().size(), 100u);
   Chunk chunk;

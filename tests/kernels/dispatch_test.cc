@@ -32,7 +32,9 @@ TEST(Dispatch, a_cpu_without_our_vectors_takes_openblas_if_that_is_there) {
     EXPECT_EQ(default_isa(isa, false), isa);
   }
   EXPECT_TRUE(kernels_for(default_isa()).ok());
-  if (best_isa() != Isa::kScalar) EXPECT_EQ(default_isa(), best_isa());
+  if (best_isa() != Isa::kScalar) {
+    EXPECT_EQ(default_isa(), best_isa());
+  }
 }
 
 TEST(Dispatch, the_best_is_there_and_another_architectures_is_not) {
