@@ -27,7 +27,9 @@ TEST(Loading, travels_with_an_error_and_is_absent_from_others) {
     const auto envelope = decode(encode({{}, reply}));
     return std::get<ErrorReply>(envelope->message);
   };
-  const ErrorReply with = sent({error, 500, Loading{409, 1000}});
+  ErrorReply loading = {error, 500};
+  loading.loading = Loading{409, 1000};
+  const ErrorReply with = sent(loading);
   ASSERT_TRUE(with.loading.has_value());
   EXPECT_EQ(with.loading->done_bytes, 409);
   EXPECT_EQ(with.loading->total_bytes, 1000);
