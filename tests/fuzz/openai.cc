@@ -45,18 +45,19 @@ std::string written(const std::vector<openai::AnswerPart>& parts) {
 }
 
 // However an answer is cut into pieces, the same comes out.
-void read_calls(std::string_view answer) {
+// `is_cut`: a limit has ended it.
+void read_calls(std::string_view answer, bool is_cut) {
   openai::ToolCallParser whole(true, "call_");
   std::vector<openai::AnswerPart> parts = whole.push(answer);
-  std::ranges::move(whole.finish(), std::back_inserter(parts));
+  std::ranges::move(whole.finish(is_cut), std::back_inserter(parts));
   const std::string at_once = written(parts);
   CHECK(is_utf8(at_once));
-  openai::ToolCallParser cut(true, "call_");
+  openai::ToolCallParser pieces(true, "call_");
   std::string in_pieces;
   for (size_t begin = 0, size = 1; begin < answer.size(); begin += size, size = size % 7 + 1) {
-    in_pieces += written(cut.push(answer.substr(begin, size)));
+    in_pieces += written(pieces.push(answer.substr(begin, size)));
   }
-  in_pieces += written(cut.finish());
+  in_pieces += written(pieces.finish(is_cut));
   CHECK(in_pieces == at_once);
 }
 
@@ -146,7 +147,7 @@ bool read_openai(Bytes input) {
   // These take nearly every object.
   (void)read_or_refuse(openai::decode_apply_template(body));
   (void)read_or_refuse(openai::decode_chunk_update("chunk_0", body));
-  read_calls(answer);
+  for (const bool is_cut : {false, true}) read_calls(answer, is_cut);
   read_stored(answer);
   return any;
 }

@@ -51,7 +51,7 @@ constexpr int64_t kPassedUs = 60'000'000;
 constexpr int64_t kGoneUs = 2'000'000;
 
 // Of those who look at what is left: the disk may be busy with something else.
-constexpr client::ClientOptions kPatient = {.timeout_ms = 60'000};
+const client::ClientOptions kPatient = {.timeout_ms = 60'000};
 
 // Small files and a small budget, so that files are compacted and pages make room for others.
 const std::vector<std::string> kSmallDisk = {"--max-disk", "40M", "--kv-memory", "64M"};
