@@ -79,7 +79,7 @@ Result<ChunkEntry*> ChunkRegistry::register_again(Chunk& chunk) {
 
 Result<ChunkEntry*> ChunkRegistry::add(Chunk chunk) {
   complete_holders(chunk);
-  ASSIGN_OR_RETURN(ChunkEntry* present, register_again(chunk));
+  ASSIGN_OR_RETURN(ChunkEntry * present, register_again(chunk));
   if (present != nullptr) return present;
   if (tenants_[chunk.tenant].by_id.size() >= kChunksMax) {
     return resource_exhausted("chunks", "there are " + std::to_string(kChunksMax) +
@@ -99,7 +99,7 @@ Result<ChunkEntry*> ChunkRegistry::add(Chunk chunk) {
 
 Result<ChunkEntry*> ChunkRegistry::restore(Chunk chunk) {
   complete_holders(chunk);
-  ASSIGN_OR_RETURN(ChunkEntry* present, register_again(chunk));
+  ASSIGN_OR_RETURN(ChunkEntry * present, register_again(chunk));
   return present != nullptr ? present : insert(std::move(chunk));
 }
 

@@ -108,14 +108,14 @@ class Service {
     const bool http = !options_.http_address.empty() || !for_http.empty();
     ASSIGN_OR_RETURN(const DescriptorPlan descriptors, divide_descriptors(options_, http, tcp));
     if (tcp) tcp->connections_max = descriptors.tcp;
-    ASSIGN_OR_RETURN(http_, HttpDoor::open(options_, std::move(for_http), descriptors.http,
-                                           context_, start_));
+    ASSIGN_OR_RETURN(
+        http_, HttpDoor::open(options_, std::move(for_http), descriptors.http, context_, start_));
     const auto on_failure = [this](const std::string& actor, const std::string& why) {
       this->on_failure(actor, why);
     };
     auto doors =
-        std::make_unique<Doors>(context_, options_, around_.sockets, std::move(tcp), descriptors, start_,
-                                Doors::Hooks{[this] { open("ZeroMQ"); }, on_failure});
+        std::make_unique<Doors>(context_, options_, around_.sockets, std::move(tcp), descriptors,
+                                start_, Doors::Hooks{[this] { open("ZeroMQ"); }, on_failure});
     RETURN_IF_ERROR(doors->check_free());
     doors_ = std::move(doors);
     if (http_) http_->when_serving([this] { open("HTTP"); });

@@ -63,9 +63,10 @@ void Doors::start() {
 void Doors::start_gateway(Door& door) {
   const std::string name = door_name(cascade::Door::kIpc, door.tenant);
   gateways_.start(name, [this, name, &door](uint64_t incarnation) {
-    const GatewayDoor way = {door.tenant, start_, door.endpoint,
-                             wire::events_endpoint(door.endpoint), descriptors_.ipc_each,
-                             descriptors_.events_each, door.inherited};
+    const GatewayDoor way = {door.tenant,           start_,
+                             door.endpoint,         wire::events_endpoint(door.endpoint),
+                             descriptors_.ipc_each, descriptors_.events_each,
+                             door.inherited};
     run_gateway(context_, way, incarnation, [this, &name, &door] { is_open(name, &door); });
   });
 }

@@ -348,7 +348,7 @@ void ModelKeeper::note_failure(const std::string& name, const Error& why) {
 }
 
 // Ends the load that runs.
-void ModelKeeper::refuse(const Error& why) {
+void ModelKeeper::refuse(Error why) {
   const std::string name = running_->name;
   const std::vector<std::string> unloaded = running_->unloaded;
   finish(why);

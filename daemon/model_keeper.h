@@ -117,7 +117,7 @@ class ModelKeeper {
   void begin_load(Model& model);
   void finish_load(const std::string& name, const Result<std::shared_ptr<LoadedModel>>& loaded);
   void note_failure(const std::string& name, const Error& why);
-  void refuse(const Error& why);
+  void refuse(Error why);  // a copy: the operation that has it ends
   void bring_back(const std::vector<std::string>& names, const std::string& failed);
   void fail_host(const std::string& name, const LoadedModel* of, const std::string& actor,
                  const std::string& why);

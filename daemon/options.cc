@@ -227,9 +227,8 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   if (problems.empty()) {
     // A socket that the process inherits is in the place of the address.
     const char* inherited = std::getenv("LISTEN_FDS");
-    const config::Place place = {default_run_dir(),
-                                 inherited != nullptr && std::atoi(inherited) > 0,
-                                 memory_limit().bytes};
+    const config::Place place = {
+        default_run_dir(), inherited != nullptr && std::atoi(inherited) > 0, memory_limit().bytes};
     std::ranges::move(config::find_contradictions(values, place), std::back_inserter(problems));
   }
   if (problems.empty()) {

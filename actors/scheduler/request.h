@@ -58,8 +58,8 @@ struct Request {
   std::vector<ChatMessage> messages;        // empty for a raw prompt
   std::vector<std::string> parent_ids;      // of the chunks that it was composed from
   std::vector<wire::MissingChunk> missing;  // that it was to be composed from, too
-  std::string begun;                    // the assistant's message behind them, which goes on
-  bool begun_verbatim = false;          // as in ChatMessage
+  std::string begun;                        // the assistant's message behind them, which goes on
+  bool begun_verbatim = false;              // as in ChatMessage
   std::vector<int32_t> prompt;
   std::vector<TextUse> texts;  // of these chunks, in the prompt
   std::string generation_prefix;

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/result.h"
-#include "clients/ctl/screen.h"
 #include "clients/cpp/client.h"
+#include "clients/ctl/screen.h"
 
 namespace cascade::ctl {
 

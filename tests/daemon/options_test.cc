@@ -131,14 +131,20 @@ class Environment {
 
 TEST(Options, put_the_socket_where_the_system_or_the_user_has_it) {
   Environment systemd("RUNTIME_DIRECTORY", "/run/other:/run/more");
-  Environment xdg("XDG_RUNTIME_DIR", "/run/user/7");
+  const testing::TemporaryFolder folder;
+  Environment xdg("XDG_RUNTIME_DIR", folder.path().c_str());
   EXPECT_EQ(accepted({}).run_dir, "/run/other");
   systemd.set(nullptr);
   const bool root = ::geteuid() == 0;
-  EXPECT_EQ(accepted({}).run_dir, root ? "/run/cascaded" : "/run/user/7/cascaded");
+  EXPECT_EQ(accepted({}).run_dir, root ? "/run/cascaded" : folder.path() / "cascaded");
   if (!root) return;
   if (::seteuid(kOtherUser) != 0) GTEST_SKIP() << "there is no other user here";
-  EXPECT_EQ(accepted({}).run_dir, "/run/user/7/cascaded");
+  // The folder is root's.
+  EXPECT_EQ(accepted({}).run_dir, "/tmp/cascaded-20001");
+  ASSERT_EQ(::seteuid(0), 0);
+  ASSERT_EQ(::chown(folder.path().c_str(), kOtherUser, static_cast<gid_t>(-1)), 0);
+  ASSERT_EQ(::seteuid(kOtherUser), 0);
+  EXPECT_EQ(accepted({}).run_dir, folder.path() / "cascaded");
   for (const char* none : {static_cast<const char*>(nullptr), "", "relative"}) {
     xdg.set(none);
     EXPECT_EQ(accepted({}).run_dir, "/tmp/cascaded-20001");

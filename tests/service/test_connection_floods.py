@@ -1,6 +1,6 @@
 """Connections by the thousand, at every door: others are served, and the daemon goes on.
 
-CASCADE_FLOOD is how many; 20,000 take a hard limit of descriptors above that for the test itself."""
+CASCADE_FLOOD is how many; 20,000 take a hard limit of descriptors above that for the test."""
 import contextlib
 import os
 import pathlib

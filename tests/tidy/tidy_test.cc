@@ -163,9 +163,12 @@ TEST(Tidy, asio_is_used_without_its_experiments) {
 }
 
 TEST(Tidy, actors_do_not_lock) {
+  // The guard is no actor: a thread of libzmq calls it.
+  const auto is_actor = [](const SourceFile& file) {
+    return file.folder == "actors" && file.path != "actors/accept_guard.cc";
+  };
   EXPECT_TRUE(find_matches(&SourceFile::code, "\\bstd::(\\w+_)?mutex\\b|<(shared_)?mutex>",
-                           "actors share nothing, so there is nothing to lock",
-                           [](const SourceFile& file) { return file.folder == "actors"; })
+                           "actors share nothing, so there is nothing to lock", is_actor)
                   .none());
 }
 

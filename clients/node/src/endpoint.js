@@ -35,8 +35,8 @@ export function defaultEndpoint() {
   return there ?? endpointOfRunDir(SYSTEM_RUN_DIR);
 }
 
-// The same, but before those that are there comes the first at which somebody listens: a daemon that
-// was killed leaves its socket.
+// The same, but before those that are there comes the first at which somebody listens: a daemon
+// that was killed leaves its socket.
 export async function findEndpoint() {
   if (process.env.CASCADE_ENDPOINT) return process.env.CASCADE_ENDPOINT;
   for (const endpoint of defaultEndpoints()) {

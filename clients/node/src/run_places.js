@@ -15,8 +15,8 @@ export function ownerOf(path) {
 
 // The places in which a client of this user looks for a daemon, in this order: the first folder of
 // $RUNTIME_DIRECTORY; /run/cascaded, if it is this user's, or the user is root and there is none;
-// $XDG_RUNTIME_DIR/cascaded, /run/user/UID/cascaded and /tmp/cascaded-UID, if the folder in front of
-// "/cascaded", and that in /tmp itself, is this user's; /run/cascaded, whoever's it is.
+// $XDG_RUNTIME_DIR/cascaded, /run/user/UID/cascaded and /tmp/cascaded-UID, if the folder in front
+// of "/cascaded", and that in /tmp itself, is this user's; /run/cascaded, whoever's it is.
 export function clientRunDirs(user, environment, owner) {
   const places = new Set();
   const { RUNTIME_DIRECTORY: systemd = '', XDG_RUNTIME_DIR: runtime = '' } = environment;

@@ -51,7 +51,8 @@ export interface ConnectOptions extends CallOptions {
   /** That of the daemon: the endpoint is its cascaded.sock. */
   runDir?: string;
   /**
-   * For connecting, also to a daemon that loads its model, and for answers that come at once (5000).
+   * For connecting, also to a daemon that loads its model, and for answers that come at once
+   * (5000).
    */
   timeoutMs?: number;
   /** A daemon that is silent for so long while requests are in flight gets a Ping (10000). */
@@ -95,13 +96,14 @@ export interface ChunkInfo {
 /**
  * Connects and exchanges a Ping. `options`: a string is an endpoint.
  * Fails with `unavailable`, field 'endpoint', if no daemon answers, or field 'loading' if it loads
- * its model for longer than timeoutMs; with `invalid_argument` if an option or the endpoint is none.
+ * its model for longer than timeoutMs; with `invalid_argument` if an option or the endpoint is
+ * none.
  */
 export function connect(options?: ConnectOptions | string): Promise<Client>;
 
 /**
- * $CASCADE_ENDPOINT; else the first cascaded.sock that exists in these folders, of which all but the
- * last count only if they are this user's: /run/cascaded, $XDG_RUNTIME_DIR/cascaded,
+ * $CASCADE_ENDPOINT; else the first cascaded.sock that exists in these folders, of which all but
+ * the last count only if they are this user's: /run/cascaded, $XDG_RUNTIME_DIR/cascaded,
  * /run/user/UID/cascaded, /tmp/cascaded-UID, /run/cascaded; else that in /run/cascaded.
  */
 export function defaultEndpoint(): string;

@@ -18,6 +18,7 @@ from .connection import Connection
 from .endpoint import default_endpoint
 from .errors import CascadeError, invalid_argument, not_expected, unreachable
 from .exchange import Kind, as_reply
+from .greeting import greeted
 from .names import ChunkType
 from .options import ClientOptions
 from .replies import (
@@ -70,10 +71,6 @@ from .requests import (
 
 # Requests of one generate_batch(): more would not fit the daemon's queue (64 by default) by far.
 BATCH_REQUESTS_MAX = 256
-
-# Between two questions to a daemon that loads, whatever it asks for.
-_LOADING_PAUSE_MS_MIN = 10
-_LOADING_PAUSE_MS_MAX = 1_000
 
 _R = TypeVar("_R")
 
@@ -458,7 +455,7 @@ class AsyncClient(DaemonCalls):
     async def _open(self) -> Connection:
         connection = Connection(self._endpoint, self._options)
         try:
-            pong = await self._greeted(connection)
+            pong = await greeted(connection, self._options.timeout_ms)
             if not isinstance(pong, Pong):
                 raise unreachable("what listens there is no Cascade daemon")
             connection.learn(pong)
@@ -468,20 +465,6 @@ class AsyncClient(DaemonCalls):
             raise
         self._boot_id, self._daemon_version = pong.boot_id, pong.version
         return connection
-
-    async def _greeted(self, connection: Connection) -> object:
-        """The answer to a Ping. A daemon that loads its model is waited for, within the timeout."""
-        clock = asyncio.get_running_loop().time
-        deadline = clock() + self._options.timeout_ms / 1000
-        while True:
-            try:
-                return await connection.call(Ping())
-            except CascadeError as error:
-                left = deadline - clock()
-                if error.loading is None or left <= 0:
-                    raise
-                pause = min(max(error.retry_after_ms, _LOADING_PAUSE_MS_MIN), _LOADING_PAUSE_MS_MAX)
-                await asyncio.sleep(min(pause / 1000, left))
 
     async def _call(self, reply: type[_R], request: object, kind: Kind = Kind.CALL) -> _R:
         connection = await self._connected()

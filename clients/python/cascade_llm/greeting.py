@@ -1,15 +1,37 @@
-"""Whether a daemon serves already: asked again and again by who has started it."""
+"""Whether a daemon serves already: asked again and again by who has started it, or connects."""
 
 from __future__ import annotations
 
+import asyncio
+
 import zmq
 
+from .connection import Connection
+from .errors import CascadeError
 from .exchange import new_request_id
 from .frames import decode, encode
 from .replies import Pong
 from .requests import Ping
 
 _ANSWER_MS = 1_000
+# Between two questions to a daemon that loads, whatever it asks for.
+_LOADING_PAUSE_MS_MIN = 10
+_LOADING_PAUSE_MS_MAX = 1_000
+
+
+async def greeted(connection: Connection, timeout_ms: int) -> object:
+    """The answer to a Ping. A daemon that loads its model is waited for, within the timeout."""
+    clock = asyncio.get_running_loop().time
+    deadline = clock() + timeout_ms / 1000
+    while True:
+        try:
+            return await connection.call(Ping())
+        except CascadeError as error:
+            left = deadline - clock()
+            if error.loading is None or left <= 0:
+                raise
+            pause = min(max(error.retry_after_ms, _LOADING_PAUSE_MS_MIN), _LOADING_PAUSE_MS_MAX)
+            await asyncio.sleep(min(pause / 1000, left))
 
 
 class Greeting:

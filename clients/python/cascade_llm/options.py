@@ -9,7 +9,8 @@ from dataclasses import dataclass
 class ClientOptions:
     """Milliseconds, but for the keys."""
 
-    # For connecting, also to a daemon that loads its model, and for every answer but a generation's, a prefix's, fsck's and backup's.
+    # For connecting, also to a daemon that loads its model, and for every answer but a
+    # generation's, a prefix's, fsck's and backup's.
     timeout_ms: int = 5_000
     # If the daemon is silent for so long while a request is in flight, it is asked with a Ping.
     silence_ms: int = 10_000

@@ -24,7 +24,8 @@ def client_run_dirs(
     """The places in which a client of this user looks for a daemon, in this order: the first folder
     of $RUNTIME_DIRECTORY; /run/cascaded, if it is this user's, or the user is root and there is
     none; $XDG_RUNTIME_DIR/cascaded, /run/user/UID/cascaded and /tmp/cascaded-UID, if the folder in
-    front of "/cascaded", and that in /tmp itself, is this user's; /run/cascaded, whoever's it is."""
+    front of "/cascaded", and that in /tmp itself, is this user's; /run/cascaded, whoever's it is.
+    """
     places: dict[str, None] = {}  # in order, each once
     systemd = environment.get("RUNTIME_DIRECTORY", "")
     if systemd.startswith("/"):

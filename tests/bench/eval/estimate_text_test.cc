@@ -24,7 +24,8 @@ TEST(EstimateText, has_what_all_share_and_a_line_for_each_length) {
                            .pages = 3,
                            .page_bytes = 1'048'576};
   needed.total_bytes = needed.weights_bytes + needed.kv_bytes + needed.activation_bytes;
-  EXPECT_EQ(estimate_text(facts, {{64, needed}, {32'768, needed}}), R"(models/big
+  EXPECT_EQ(estimate_text(facts, {{64, needed}, {32'768, needed}}),
+            R"(models/big
 
 weights         1.5 GiB as int4: 92 % of their bytes are Q4_0
 K and V         16,384 bytes a token as int8
@@ -34,7 +35,8 @@ working space   1.4 MiB with 2 threads
             64       3.0 MiB       1.5 GiB
         32,768       3.0 MiB       1.5 GiB   the model's context
 
-Without kv_memory the daemon gives K and V 80.0 MiB, half of the 160.0 MiB that /sys/fs/cgroup/memory.max allows:
+Without kv_memory the daemon gives K and V 80.0 MiB, half of the 160.0 MiB that )"
+            R"(/sys/fs/cgroup/memory.max allows:
 room for 5,120 tokens, and 1.6 GiB in all when it is full.
 )");
   EstimateFacts other = facts;

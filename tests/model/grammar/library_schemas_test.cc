@@ -79,7 +79,8 @@ TEST(LibrarySchemas, what_people_write_is_taken) {
   EXPECT_TRUE(user.takes(
       R"({"id": 7, "fullName": "Jane", "email": null, "tags": [], "address": {"street": "x",
 "zip": "12345", "country": "DE"}, "others": {"home": {"street": "y", "zip": "54321"}},
-"color": "green", "born": "2000-01-31", "score": 0.25, "ratio": "1.50", "languages": ["de","fr"]})"));
+"color": "green", "born": "2000-01-31", "score": 0.25, "ratio": "1.50",
+"languages": ["de","fr"]})"));
   const std::pair<const char*, const char*> texts[] = {{"email", "jane@example.com"},
                                                        {"ipv6", "2001:db8::1"},
                                                        {"iso_duration", "P3DT4H"},

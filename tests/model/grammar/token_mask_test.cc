@@ -141,7 +141,7 @@ TEST(TokenMask, a_bounded_number_of_masks_and_states_is_kept) {
     ASSERT_TRUE(matcher.accept("x"));
   }
   EXPECT_EQ(masks.allowed(schema.automaton(), matcher.state())->words[0], 1u);
-  EXPECT_LE(masks.memory_bytes(), TokenMasks::kSetsMax * 201);
+  EXPECT_LE(masks.memory_bytes(), TokenMasks::kSetsMax * 601);
   EXPECT_LE(schema.automaton().memory_bytes(), GrammarAutomaton::kMemoryMax + 10'000);
 }
 

@@ -52,7 +52,7 @@ TEST(OpenAiHalfCall, an_answer_that_is_cut_anywhere_has_whole_calls_and_text_alo
   const size_t first_end = before.size() + kFirst.size();
   // With the last brace a call is whole, also without the mark that closes it.
   const size_t first_whole = before.size() + kFirst.find("}}") + 2;
-  const size_t second_whole = first_end + 1 + kSecond.find("}}}") + 3;
+  const size_t second_whole = first_end + 1 + kSecond.rfind("}}") + 2;
   for (size_t size = 0; size <= answer.size(); ++size) {
     const Parsed parsed = parse(answer.substr(0, size), /*cut=*/true, &random);
     SCOPED_TRACE(answer.substr(0, size));

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes pydantic.json: what pydantic's json_schema() makes of types and models, for validation and,
-where that differs, for serialization ("@output").
+"""Writes pydantic.json: what pydantic's json_schema() makes of types and models, for validation
+and, where that differs, for serialization ("@output").
 
 Run with a Python that has pydantic 2:  python3 make_pydantic_schemas.py >pydantic.json
 """
@@ -14,8 +14,8 @@ import json
 import pathlib
 import re
 import uuid
-from typing import (Annotated, Any, Dict, FrozenSet, List, Literal, NamedTuple, Optional, Set, Tuple,
-                    Union)
+from typing import (Annotated, Any, Dict, FrozenSet, List, Literal, NamedTuple, Optional, Set,
+                    Tuple, Union)
 
 import pydantic
 from pydantic import BaseModel, ConfigDict, Field, RootModel, TypeAdapter
