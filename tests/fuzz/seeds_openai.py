@@ -179,7 +179,7 @@ def accepted_schemas():
             "required": ["b"], "minProperties": 2}) + "\0" + "\1\2" * 20,
         "ok-denials": json.dumps({"not": {"anyOf": [
             {"type": "string", "pattern": "^x"}, {"enum": [1, 2.5, None, "y"]},
-            {"required": ["a", "b"]}, {"not": {"not": {"minItems": 2}}}]},
+            {"required": ["a", "b"]}, {"not": {"not": {"type": "array"}}}]},
             "properties": {"a": {"not": {}}}}) + "\0" + "\3\1\4\1\5\7" * 9,
         "ok-one-of-that-overlaps": json.dumps({"type": "object", "properties": {
             "a": {"type": "integer"}, "b": {"type": "null"}}, "oneOf": [
