@@ -169,7 +169,7 @@ class Memory(ModelsTest):
             self.assertIn("infinite", done.stderr)
             service.wait_for_log("unloading a: infinite needs its memory")
             service.wait_for_log("loading a again")
-            service.wait_for_log("serving a", count=2)
+            service.wait_for_log("serving a\n", count=2)
             self.assertEqual(self.loaded(service), {"demo", "a"})
             self.assertEqual(self.models_of(service)["a"]["last_used_us"], last_used_us)
             self.assertEqual(self.generate(service, "a")["token_ids"], before["token_ids"])

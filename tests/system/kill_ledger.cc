@@ -62,16 +62,19 @@ void apply(const Pending& pending, const Chunk& seen, Chunk& chunk) {
   }
 }
 
-const Holder* brought_along(const Chunk& chunk) {
+template <class AnyChunk>
+auto brought_along(AnyChunk& chunk) -> decltype(chunk.holders.data()) {
   const auto found = std::ranges::find(chunk.holders, HolderKind::kRequest, &Holder::kind);
   return found == chunk.holders.end() ? nullptr : &*found;
 }
 
-// What becomes of holders without an acknowledgement: a request brings a text along, and those
-// whose time is over go.
-void pass_unsaid(const Chunk& seen, Chunk& want) {
-  if (const Holder* holder = brought_along(seen); holder && brought_along(want) == nullptr) {
-    (void)add_holder(want, *holder);
+// What becomes of holders without an acknowledgement: a request brings a text along, once more if
+// `again`, and those whose time is over go.
+void pass_unsaid(const Chunk& seen, bool again, Chunk& want) {
+  if (const Holder* holder = brought_along(seen)) {
+    Holder* known = brought_along(want);
+    if (known == nullptr) (void)add_holder(want, *holder);
+    if (known != nullptr && again && holder->expires_us == 0) known->expires_us = 0;
   }
   const auto has = [](const Chunk& chunk, const Holder& holder) {
     return std::ranges::any_of(chunk.holders, [&](const Holder& other) {
@@ -214,6 +217,7 @@ void Ledger::begin(Pending pending) {
     Entry& entry = entries_.at(known->chunk.id);
     ++entry.registrations_max;
     if (!pending.puts) ++entry.hits_max;
+    if (!pending.puts) entry.may_be_brought = true;
     if (pending.puts) pending.id = entry.chunk.id;
   }
   if (pending.settings.touch) change_max(pending.id, 1);
@@ -357,7 +361,7 @@ std::string Ledger::compare(const Entry& entry, const Pending* change, const Chu
   wrong += count_error("registrations", seen.registrations, entry.chunk.registrations,
                        entry.registrations_max + more);
   copy_state(seen, want);
-  pass_unsaid(seen, want);
+  pass_unsaid(seen, entry.may_be_brought, want);
   wrong += difference(want, seen);
   return wrong.empty() ? wrong : seen.id + ":" + wrong;
 }
@@ -404,7 +408,7 @@ std::string Ledger::adopt(const Chunk& seen) {
   want.published = false;
   want.holders.clear();
   if (output || pending_->puts) apply(*pending_, seen, want);
-  pass_unsaid(seen, want);
+  pass_unsaid(seen, /*again=*/false, want);
   std::string wrong = difference(want, seen);
   if (seen.token_ids.empty()) wrong += " no token ids";
   if (!wrong.empty()) return seen.id + " was not made wholly:" + wrong;

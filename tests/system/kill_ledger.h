@@ -38,6 +38,7 @@ class Ledger {
     Chunk chunk;  // as acknowledged: hits and registrations are no fewer,
     int64_t hits_max = 0;
     int64_t registrations_max = 0;  // and no more than this
+    bool may_be_brought = false;    // a request may have brought the text along since
   };
 
   // An operation is asked for; then exactly one of the next three says what became of it.
