@@ -353,8 +353,19 @@ bool Ledger::may_have_parents(const Chunk& before, const Pending& change, const 
 }
 
 std::string Ledger::compare(const Entry& entry, const Pending* change, const Chunk& seen) const {
+  if (change == nullptr) return compare_at(0, entry, nullptr, seen);
+  // The change was made at some moment between the two.
+  const std::string wrong = compare_at(change->begin_us, entry, change, seen);
+  return wrong.empty() ? wrong : compare_at(change->end_us, entry, change, seen);
+}
+
+std::string Ledger::compare_at(int64_t changed_us, const Entry& entry, const Pending* change,
+                               const Chunk& seen) const {
   Chunk want = entry.chunk;
-  if (change != nullptr) apply(*change, seen, want);
+  if (change != nullptr) {
+    pass_holders_time(want, changed_us);
+    apply(*change, seen, want);
+  }
   if (change != nullptr && may_have_parents(want, *change, seen)) want.parent_ids = seen.parent_ids;
   std::string wrong = count_error("hits", seen.hits, entry.chunk.hits, entry.hits_max);
   const int64_t more = change != nullptr && change->query ? 1 : 0;
@@ -372,13 +383,16 @@ std::string Ledger::check_missing(const std::string& id) {
   bool over = is_over(chunk, now_us());
   if (may_change(entries_.at(id))) {
     // What was under way may have given it a time that is over, or taken its pin.
-    Chunk changed = chunk;
     Chunk latest;  // the time that it can have at most
     latest.holders.emplace_back().expires_us =
         pending_->begin_us + pending_->settings.ttl_ms.value_or(0) * 1000;
-    apply(*pending_, latest, changed);
-    pass_holders_time(changed, now_us());
-    over = over || changed.holders.empty();
+    for (const int64_t changed_us : {pending_->begin_us, pending_->end_us}) {
+      Chunk changed = chunk;
+      pass_holders_time(changed, changed_us);
+      apply(*pending_, latest, changed);
+      pass_holders_time(changed, now_us());
+      over = over || changed.holders.empty();
+    }
   }
   if (!deleted && !over) return id + " is lost: " + chunk.text.substr(0, 60);
   entries_.erase(id);

@@ -41,7 +41,7 @@ bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
 }  // namespace
 
 void KillWorker::fault(const std::string& what) {
-  faults_.push_back("worker " + std::to_string(number_) + ": " + what);
+  faults_.push_back("worker " + std::to_string(number_) + ": " + what + ledger_.history());
 }
 
 std::string KillWorker::words(uint64_t least, uint64_t most) {
