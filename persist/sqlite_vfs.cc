@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/failpoint.h"
 #include "base/random.h"
+#include "persist/btree_page.h"
 
 namespace cascade {
 
@@ -110,6 +111,7 @@ int write_file(sqlite3_file* base, const void* from, int bytes, sqlite3_int64 of
   if (file.is_database) failpoint(Failpoint::kCheckpointWrite);
   if (is_whole_page(file, bytes, offset)) {
     std::memcpy(page.data(), from, kSummedBytes);
+    clear_unused(std::span(page).first(kSummedBytes), page_number(offset));
     const uint64_t sum = page_checksum(page.data(), page_number(offset));
     std::memcpy(page.data() + kSummedBytes, &sum, sizeof sum);
     begin = page.data();
