@@ -7,19 +7,11 @@ namespace cascade {
 namespace {
 
 using testing::ask;
+using testing::cache_stats;
 using testing::output_ref;
 using testing::query_text;
+using testing::retained;
 using testing::SchedulerWorld;
-
-wire::GenerateRequest retained(const std::string& query) {
-  wire::GenerateRequest request = ask({query_text(query)});
-  request.retain_output = true;
-  return request;
-}
-
-wire::CacheStats stats(SchedulerWorld& world) {
-  return *world.one<wire::StatsReply>(world.send(wire::StatsRequest{})).cache;
-}
 
 TEST(Expiry, takes_chunk_and_pages_when_the_time_is_over_and_not_before) {
   SchedulerWorld world;
@@ -35,8 +27,8 @@ TEST(Expiry, takes_chunk_and_pages_when_the_time_is_over_and_not_before) {
   const Error error = world.error(world.send(wire::ChunkGet{id}));
   EXPECT_EQ(error.code, ErrorCode::kNotFound);
   EXPECT_NE(error.message.find("has expired"), std::string::npos);
-  EXPECT_EQ(stats(world).pages_held, 0);
-  EXPECT_GT(stats(world).removed_expired, 0);
+  EXPECT_EQ(cache_stats(world).pages_held, 0);
+  EXPECT_GT(cache_stats(world).removed_expired, 0);
   EXPECT_EQ(world.status().chunks_output, 0);
   const Error composed = world.error(world.send(ask({output_ref(id), query_text("Why?")})));
   EXPECT_EQ(composed.field, "chunks[0].id");
@@ -102,7 +94,7 @@ TEST(Expiry, leaves_a_running_request_its_pages_until_it_ends) {
     const auto final = world.one<wire::Final>(running);
     EXPECT_EQ(final.token_ids, expected.token_ids);
     EXPECT_EQ(final.logprobs, expected.logprobs);
-    const wire::CacheStats cache = stats(world);
+    const wire::CacheStats cache = cache_stats(world);
     EXPECT_GT(expires ? cache.removed_expired : cache.removed_deleted, 0);
     // Only what stands before the answer is left: whole pages of the prompt.
     EXPECT_LE(cache.pages_used, (first.usage.prompt_tokens + kPageTokens - 1) / kPageTokens);
@@ -118,7 +110,7 @@ TEST(Deletion, ends_a_prefill_that_was_to_come) {
   world.one<wire::ChunkReply>(world.post(wire::ChunkDelete{id}));
   world.pump();
   EXPECT_EQ(world.status().reprefills_pending, 0);
-  EXPECT_EQ(stats(world).pages_held, 0);
+  EXPECT_EQ(cache_stats(world).pages_held, 0);
   EXPECT_EQ(world.status().chunks_output, 0);
 }
 
@@ -132,7 +124,7 @@ TEST(Deletion, at_any_moment_of_retention_leaves_nothing_behind) {
     const uint64_t deleted = world.post(wire::ChunkDelete{id});
     world.pump();
     world.one<wire::ChunkReply>(deleted);
-    const wire::CacheStats cache = stats(world);
+    const wire::CacheStats cache = cache_stats(world);
     EXPECT_EQ(cache.pages_held, 0) << steps;
     EXPECT_EQ(cache.pages_pin_promised, 0) << steps;
     EXPECT_EQ(world.status().reprefills_pending, 0) << steps;

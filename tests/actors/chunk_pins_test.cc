@@ -9,12 +9,13 @@ namespace cascade {
 namespace {
 
 using testing::ask;
+using testing::cache_stats;
 using testing::output_ref;
 using testing::query_text;
 using testing::SchedulerWorld;
 using testing::system_text;
 
-const std::string kSystem = "You answer questions about capitals and sums. You are brief.";
+const std::string kBriefSystem = "You answer questions about capitals and sums. You are brief.";
 
 wire::ChunkUpdate pin(const std::string& id, bool pinned = true) {
   wire::ChunkUpdate update;
@@ -23,19 +24,15 @@ wire::ChunkUpdate pin(const std::string& id, bool pinned = true) {
   return update;
 }
 
-wire::GenerateRequest retained(const std::string& query) {
-  wire::GenerateRequest request = ask({system_text(kSystem), query_text(query)});
+wire::GenerateRequest retained_brief(const std::string& query) {
+  wire::GenerateRequest request = ask({system_text(kBriefSystem), query_text(query)});
   request.retain_output = true;
   request.max_tokens = 20;
   return request;
 }
 
-wire::CacheStats stats(SchedulerWorld& world) {
-  return *world.one<wire::StatsReply>(world.send(wire::StatsRequest{})).cache;
-}
-
 // Conversations that have nothing in common with others, until everything else is evicted.
-void fill(SchedulerWorld& world, int requests = 10) {
+void evict_others(SchedulerWorld& world, int requests = 10) {
   static int number = 1000;
   for (int i = 0; i < requests; ++i) {
     std::string text;
@@ -48,41 +45,44 @@ void fill(SchedulerWorld& world, int requests = 10) {
 
 TEST(Pins, keep_the_pages_of_an_output_while_others_are_evicted) {
   SchedulerWorld world({}, 40);
-  const auto kept = world.one<wire::Final>(world.send(retained("What is the capital of Peru?")));
-  const auto lost = world.one<wire::Final>(world.send(retained("What is the capital of Chile?")));
+  const auto kept =
+      world.one<wire::Final>(world.send(retained_brief("What is the capital of Peru?")));
+  const auto lost =
+      world.one<wire::Final>(world.send(retained_brief("What is the capital of Chile?")));
   world.one<wire::ChunkReply>(world.send(pin(kept.output_chunk_id)));
-  EXPECT_GT(stats(world).pages_pinned, 0);
-  fill(world);
-  EXPECT_GT(stats(world).evicted, 0);
+  EXPECT_GT(cache_stats(world).pages_pinned, 0);
+  evict_others(world);
+  EXPECT_GT(cache_stats(world).evicted, 0);
   EXPECT_EQ(world.chunk(kept.output_chunk_id).kv_state, KvState::kReady);
   wire::ChunkUpdate low;
   low.id = lost.output_chunk_id;
   low.priority = 0;
   world.one<wire::ChunkReply>(world.send(low));
-  fill(world);
+  evict_others(world);
   EXPECT_EQ(world.chunk(lost.output_chunk_id).kv_state, KvState::kNone);
   EXPECT_EQ(world.chunk(kept.output_chunk_id).kv_state, KvState::kReady);
   world.one<wire::ChunkReply>(world.send(pin(kept.output_chunk_id, false)));
-  EXPECT_EQ(stats(world).pages_pinned, 0);
+  EXPECT_EQ(cache_stats(world).pages_pinned, 0);
 }
 
 TEST(Pins, beyond_the_limit_are_refused_with_the_numbers) {
   SchedulerOptions options;
   options.max_pinned = 0.02;  // 1 page of 50
   SchedulerWorld world(options, 50);
-  const auto first = world.one<wire::Final>(world.send(retained("What is the capital of Peru?")));
+  const auto first =
+      world.one<wire::Final>(world.send(retained_brief("What is the capital of Peru?")));
   const Chunk chunk = world.chunk(first.output_chunk_id);
   ASSERT_LE(chunk.kv_tokens, kPageTokens);
   ASSERT_TRUE(world.one<wire::ChunkReply>(world.send(pin(chunk.id))).chunk.pinned);
-  const auto second =
-      world.one<wire::Final>(world.send(retained("What is the capital of a country far away?")));
+  const auto second = world.one<wire::Final>(
+      world.send(retained_brief("What is the capital of a country far away?")));
   const Error error = world.error(world.send(pin(second.output_chunk_id)));
   EXPECT_EQ(error.code, ErrorCode::kResourceExhausted);
   EXPECT_EQ(error.field, "pinned");
   EXPECT_NE(error.message.find("more than are left of 1"), std::string::npos) << error.message;
   EXPECT_FALSE(world.chunk(second.output_chunk_id).pinned);
   // A request that wants a pin is refused before it computes anything.
-  wire::GenerateRequest wants = retained("What is the capital of Cuba?");
+  wire::GenerateRequest wants = retained_brief("What is the capital of Cuba?");
   wants.output_pinned = true;
   EXPECT_EQ(world.error(world.send(wants)).field, "output_pinned");
   // Room comes back.
@@ -92,7 +92,7 @@ TEST(Pins, beyond_the_limit_are_refused_with_the_numbers) {
 
 TEST(Pins, of_an_output_that_is_still_to_be_prefilled_take_effect_afterwards) {
   SchedulerWorld world;
-  const uint64_t number = world.post(retained("What is the capital of Chile?"));
+  const uint64_t number = world.post(retained_brief("What is the capital of Chile?"));
   while (world.all<wire::Final>(number).empty()) ASSERT_EQ(world.pump(1), 1u);
   const std::string id = world.one<wire::Final>(number).output_chunk_id;
   const uint64_t pinning = world.post(pin(id));
@@ -102,42 +102,42 @@ TEST(Pins, of_an_output_that_is_still_to_be_prefilled_take_effect_afterwards) {
   EXPECT_GT(world.one<wire::StatsReply>(before).cache->pages_pin_promised, 0);
   world.pump();
   EXPECT_EQ(world.chunk(id).kv_state, KvState::kReady);
-  EXPECT_GT(stats(world).pages_pinned, 0);
-  EXPECT_EQ(stats(world).pages_pin_promised, 0);
+  EXPECT_GT(cache_stats(world).pages_pinned, 0);
+  EXPECT_EQ(cache_stats(world).pages_pin_promised, 0);
 }
 
 TEST(Pins, of_an_evicted_output_compute_it_again) {
   SchedulerWorld world({}, 40);
-  auto request = retained("What is the capital of Chile?");
+  auto request = retained_brief("What is the capital of Chile?");
   request.output_priority = 0;
   const auto final = world.one<wire::Final>(world.send(request));
-  fill(world);
+  evict_others(world);
   ASSERT_EQ(world.chunk(final.output_chunk_id).kv_state, KvState::kNone);
   world.one<wire::ChunkReply>(world.send(pin(final.output_chunk_id)));
   EXPECT_EQ(world.chunk(final.output_chunk_id).kv_state, KvState::kReady);
-  fill(world);
+  evict_others(world);
   const auto next = world.one<wire::Final>(
-      world.send(ask({system_text(kSystem), output_ref(final.output_chunk_id),
+      world.send(ask({system_text(kBriefSystem), output_ref(final.output_chunk_id),
                       query_text("What city did we just discuss?")})));
   EXPECT_GE(next.usage.reused_tokens, world.chunk(final.output_chunk_id).kv_tokens);
 }
 
 TEST(Pins, of_a_system_prompt_prefill_what_its_conversations_begin_with) {
   SchedulerWorld world({}, 40);
-  wire::ChunkPut put{ChunkType::kSystemPrompt, kSystem};
+  wire::ChunkPut put{ChunkType::kSystemPrompt, kBriefSystem};
   put.pinned = true;
   const Chunk chunk = world.one<wire::ChunkReply>(world.send(put)).chunk;
   const Chunk ready = world.chunk(chunk.id);
   EXPECT_EQ(ready.kv_state, KvState::kReady);
   EXPECT_GT(ready.kv_tokens, static_cast<int64_t>(ready.token_ids.size()));
-  EXPECT_GT(stats(world).pages_pinned, 0);
-  fill(world);
+  EXPECT_GT(cache_stats(world).pages_pinned, 0);
+  evict_others(world);
   const auto final = world.one<wire::Final>(
       world.send(ask({{ChunkType::kSystemPrompt, chunk.id, ""}, query_text("2+2?")})));
   EXPECT_EQ(final.usage.reused_tokens, ready.kv_tokens);
   SchedulerWorld cold;
   const auto expected =
-      cold.one<wire::Final>(cold.send(ask({system_text(kSystem), query_text("2+2?")})));
+      cold.one<wire::Final>(cold.send(ask({system_text(kBriefSystem), query_text("2+2?")})));
   EXPECT_EQ(final.token_ids, expected.token_ids);
   EXPECT_EQ(final.logprobs, expected.logprobs);
 }
@@ -161,17 +161,17 @@ TEST(Pins, of_a_context_keep_the_pages_of_every_prompt_that_has_it) {
     ask_about("How many plums has Ana?");
     if (!pinned_before) world.one<wire::ChunkReply>(world.send(pin(context.id)));
     EXPECT_EQ(world.chunk(context.id).kv_state, KvState::kReady);
-    const int64_t pinned = stats(world).pages_pinned;
+    const int64_t pinned = cache_stats(world).pages_pinned;
     EXPECT_GT(pinned, 2);
     ask_about("Who has plums?");  // shares all pages but the last, of which one is enough
-    EXPECT_EQ(stats(world).pages_pinned, pinned);
-    fill(world);
+    EXPECT_EQ(cache_stats(world).pages_pinned, pinned);
+    evict_others(world);
     const auto text = static_cast<int64_t>(context.token_ids.size());
     EXPECT_GE(ask_about("Has Ana any pears?").reused_tokens, text);
     wire::ChunkUpdate unpin = pin(context.id);
     unpin.pinned = false;
     world.one<wire::ChunkReply>(world.send(unpin));
-    EXPECT_EQ(stats(world).pages_pinned, 0);
+    EXPECT_EQ(cache_stats(world).pages_pinned, 0);
     EXPECT_EQ(world.chunk(context.id).kv_state, KvState::kNone);
   }
 }
@@ -188,7 +188,7 @@ TEST(Pins, of_a_context_without_room_are_told_in_the_status) {
   auto request = ask({{ChunkType::kContext, context.id, ""}, query_text("How many?")});
   request.max_tokens = 1;
   world.one<wire::Final>(world.send(request));
-  EXPECT_EQ(stats(world).pages_pinned, 0);
+  EXPECT_EQ(cache_stats(world).pages_pinned, 0);
   const auto warnings = world.status().warnings;
   EXPECT_TRUE(std::ranges::any_of(warnings, [](const std::string& warning) {
     return warning.find("--max-pinned has no room") != std::string::npos;
@@ -197,12 +197,12 @@ TEST(Pins, of_a_context_without_room_are_told_in_the_status) {
 
 TEST(Pins, of_stored_system_prompts_come_back_after_a_restart_of_the_scheduler) {
   SchedulerWorld world;
-  wire::ChunkPut put{ChunkType::kSystemPrompt, kSystem};
+  wire::ChunkPut put{ChunkType::kSystemPrompt, kBriefSystem};
   put.pinned = true;
   const Chunk chunk = world.one<wire::ChunkReply>(world.send(put)).chunk;
   world.start_scheduler();
   EXPECT_EQ(world.chunk(chunk.id).kv_state, KvState::kReady);
-  EXPECT_GT(stats(world).pages_pinned, 0);
+  EXPECT_GT(cache_stats(world).pages_pinned, 0);
 }
 
 TEST(Pins, protect_from_deletion_and_expiry) {
@@ -227,10 +227,10 @@ TEST(Pins, a_request_that_pins_leave_no_room_for_is_refused_and_does_not_wait_fo
   SchedulerOptions options;
   options.max_pinned = 1;
   SchedulerWorld world(options, 6);
-  auto request = retained("What is the capital of Peru?");
+  auto request = retained_brief("What is the capital of Peru?");
   request.output_pinned = true;
   const auto final = world.one<wire::Final>(world.send(request));
-  ASSERT_GT(stats(world).pages_pinned, 0);
+  ASSERT_GT(cache_stats(world).pages_pinned, 0);
   std::string question = "What is the capital of Cuba?";
   for (int i = 0; i < 36; ++i) question += " Say it in " + std::to_string(i) + " words.";
   wire::GenerateRequest large = ask({query_text(question)});
@@ -244,12 +244,13 @@ TEST(Pins, a_request_that_pins_leave_no_room_for_is_refused_and_does_not_wait_fo
 
 TEST(Priorities, decide_who_is_evicted_and_fall_back) {
   SchedulerWorld world({}, 40);
-  auto request = retained("What is the capital of Peru?");
+  auto request = retained_brief("What is the capital of Peru?");
   request.output_priority = 100;
   request.output_priority_ms = 600'000;
   const auto high = world.one<wire::Final>(world.send(request));
-  fill(world);
-  const auto normal = world.one<wire::Final>(world.send(retained("What is the capital of Cuba?")));
+  evict_others(world);
+  const auto normal =
+      world.one<wire::Final>(world.send(retained_brief("What is the capital of Cuba?")));
   EXPECT_EQ(world.chunk(high.output_chunk_id).priority, 100);
   world.clock.advance_us(600'000'000);
   const Chunk fallen = world.chunk(high.output_chunk_id);
@@ -263,7 +264,7 @@ TEST(Priorities, decide_who_is_evicted_and_fall_back) {
   raise.id = normal.output_chunk_id;
   raise.priority = 1;
   world.one<wire::ChunkReply>(world.send(raise));
-  fill(world);
+  evict_others(world);
   EXPECT_EQ(world.chunk(high.output_chunk_id).kv_state, KvState::kReady);
   EXPECT_EQ(world.chunk(normal.output_chunk_id).kv_state, KvState::kNone);
 }
@@ -281,7 +282,7 @@ TEST(Priorities, of_a_prompt_keep_its_pages_for_a_while) {
     }
     world.one<wire::Final>(world.send(request));
     world.clock.advance_us(wait_us);
-    fill(world);
+    evict_others(world);
     return world.one<wire::Final>(world.send(request)).usage.reused_tokens;
   };
   EXPECT_GT(reused_after_pressure(true, 0), 3 * kPageTokens);
@@ -301,7 +302,7 @@ TEST(Holds, take_a_share_of_the_pool_and_the_least_valuable_lets_go) {
     if (i == 2) request.output_priority = 80;
     ids.push_back(world.one<wire::Final>(world.send(request)).output_chunk_id);
   }
-  const wire::CacheStats cache = stats(world);
+  const wire::CacheStats cache = cache_stats(world);
   EXPECT_EQ(cache.pages_held_max, 6);
   EXPECT_LE(cache.pages_held, 6);
   EXPECT_EQ(world.chunk(ids[0]).kv_state, KvState::kNone);
@@ -328,12 +329,12 @@ TEST(Thrashing, is_a_warning_of_the_status) {
     }
     warned = !world.status().warnings.empty();
   }
-  const wire::CacheStats cache = stats(world);
+  const wire::CacheStats cache = cache_stats(world);
   ASSERT_TRUE(warned) << "refaults " << cache.refault_share << ", evicted " << cache.evicted
                       << ", early " << cache.evicted_early << ", hits " << cache.page_hits
                       << ", misses " << cache.page_misses;
   EXPECT_TRUE(world.status().warnings[0].starts_with("the cache thrashes: "));
-  EXPECT_TRUE(stats(world).thrashing);
+  EXPECT_TRUE(cache_stats(world).thrashing);
 }
 
 }  // namespace

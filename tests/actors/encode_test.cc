@@ -32,7 +32,7 @@ ChatMessage message(const std::string& role, const std::string& content) {
   return {.role = role, .content = content, .reasoning = {}};
 }
 
-const std::vector<ChatMessage>& question() {
+const std::vector<ChatMessage>& asked_messages() {
   static const std::vector<ChatMessage> messages = {message("system", "Be brief."),
                                                     message("user", "Why is the sky blue?")};
   return messages;
@@ -56,7 +56,7 @@ std::unique_ptr<Model> model_with_template(const std::optional<std::string>& sou
 }
 
 TEST(Encode, renders_a_prompt) {
-  const auto done = run_encode(demo_model(), job_of(Mode::kPrompt, question()));
+  const auto done = run_encode(demo_model(), job_of(Mode::kPrompt, asked_messages()));
   EXPECT_EQ(done.job, 42u);
   EXPECT_FALSE(done.error.has_value());
   EXPECT_EQ(done.token_ids, trusted(kQuestion));
@@ -73,7 +73,7 @@ TEST(Encode, takes_token_ids_as_they_are) {
 }
 
 TEST(Encode, renders_a_prompt_that_ends_within_an_answer) {
-  std::vector<ChatMessage> messages = question();
+  std::vector<ChatMessage> messages = asked_messages();
   messages.push_back(message("assistant", "Because of"));
   wire::EncodeJob job = job_of(Mode::kPrompt, messages);
   job.goes_on = true;
@@ -89,7 +89,7 @@ TEST(Encode, renders_a_prompt_that_ends_within_an_answer) {
 }
 
 TEST(Encode, shows_the_prompt_if_it_is_asked_to) {
-  auto job = job_of(Mode::kPrompt, question());
+  auto job = job_of(Mode::kPrompt, asked_messages());
   EXPECT_EQ(run_encode(demo_model(), job).text, "");
   job.show_text = true;
   EXPECT_EQ(run_encode(demo_model(), job).text, kQuestion);
@@ -114,7 +114,7 @@ TEST(Encode, gives_tools_and_calls_to_the_template) {
 }
 
 TEST(Encode, refuses_tools_that_are_no_json) {
-  auto job = job_of(Mode::kPrompt, question());
+  auto job = job_of(Mode::kPrompt, asked_messages());
   job.tools = "[";
   const auto done = run_encode(demo_model(), job);
   ASSERT_TRUE(done.error.has_value());
@@ -122,7 +122,7 @@ TEST(Encode, refuses_tools_that_are_no_json) {
 }
 
 TEST(Encode, tells_what_the_prompt_adds_for_the_answer) {
-  auto job = job_of(Mode::kPrompt, question());
+  auto job = job_of(Mode::kPrompt, asked_messages());
   job.thinking = false;
   const auto done = run_encode(demo_model(), job);
   const std::string prefix = "<think>\n\n</think>\n\n";
@@ -135,7 +135,7 @@ TEST(Encode, tells_whether_the_answer_begins_inside_a_thought) {
   const auto model = model_with_template(
       "{% for m in messages %}{{ m.content }}<|im_end|>{% endfor %}"
       "{% if add_generation_prompt %}<think>{% endif %}");
-  const auto done = run_encode(*model, job_of(Mode::kPrompt, question()));
+  const auto done = run_encode(*model, job_of(Mode::kPrompt, asked_messages()));
   ASSERT_FALSE(done.error.has_value());
   EXPECT_TRUE(done.inside_think);
   EXPECT_EQ(done.generation_prefix, "<think>");
@@ -154,7 +154,7 @@ TEST(Encode, trusts_no_special_tokens_of_clients) {
 }
 
 TEST(Encode, renders_history_as_every_later_prompt_begins) {
-  std::vector<ChatMessage> messages = question();
+  std::vector<ChatMessage> messages = asked_messages();
   messages.push_back(message("assistant", "<think>\nhm\n</think>\n\nScattering."));
   const auto history = run_encode(demo_model(), job_of(Mode::kHistory, messages));
   ASSERT_FALSE(history.error.has_value());
@@ -196,7 +196,7 @@ TEST(Encode, takes_an_empty_part_but_no_empty_prompt) {
 TEST(Encode, needs_a_template_for_conversations_only) {
   const auto model = model_with_template(std::nullopt);
   for (const Mode mode : {Mode::kPrompt, Mode::kHistory}) {
-    const auto done = run_encode(*model, job_of(mode, question()));
+    const auto done = run_encode(*model, job_of(mode, asked_messages()));
     ASSERT_TRUE(done.error.has_value());
     EXPECT_EQ(done.error->code, ErrorCode::kUnsupported);
     EXPECT_EQ(done.error->field, "chat_template");
@@ -208,7 +208,7 @@ TEST(Encode, needs_a_template_for_conversations_only) {
 TEST(Encode, passes_on_what_the_template_objects_to) {
   const auto model = model_with_template("{{ raise_exception('roles must alternate') }}");
   for (const Mode mode : {Mode::kPrompt, Mode::kHistory}) {
-    const auto done = run_encode(*model, job_of(mode, question()));
+    const auto done = run_encode(*model, job_of(mode, asked_messages()));
     ASSERT_TRUE(done.error.has_value());
     EXPECT_EQ(done.error->code, ErrorCode::kInvalidArgument);
     EXPECT_THAT(done.error->message, HasSubstr("roles must alternate"));
@@ -217,14 +217,14 @@ TEST(Encode, passes_on_what_the_template_objects_to) {
 
 TEST(Encode, refuses_templates_that_render_nothing) {
   const auto model = model_with_template("{# nothing #}");
-  const auto done = run_encode(*model, job_of(Mode::kPrompt, question()));
+  const auto done = run_encode(*model, job_of(Mode::kPrompt, asked_messages()));
   ASSERT_TRUE(done.error.has_value());
   EXPECT_EQ(done.error->field, "messages");
 }
 
 TEST(Encode, gives_the_template_the_time_of_the_job) {
   const auto model = model_with_template("{{ strftime_now('%Y-%m-%d') }}");
-  auto job = job_of(Mode::kPrompt, question());
+  auto job = job_of(Mode::kPrompt, asked_messages());
   job.now_unix_s = 1'000'000'000;
   const auto done = run_encode(*model, job);
   ASSERT_FALSE(done.error.has_value());

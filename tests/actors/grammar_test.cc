@@ -9,6 +9,7 @@ namespace cascade {
 namespace {
 
 using testing::ask;
+using testing::bursts_of;
 using ::testing::HasSubstr;
 using testing::query_text;
 using testing::SchedulerWorld;
@@ -42,13 +43,6 @@ void expect_city(const Json& city) {
     EXPECT_TRUE(key == "city" || key == "people" || key == "tags" || key == "near") << key;
   }
   if (city.contains("near") && !city["near"].is_null()) expect_city(city["near"]);
-}
-
-SchedulerOptions bursts_of(int steps) {
-  SchedulerOptions options;
-  options.planner.burst_steps_max = steps;
-  options.planner.burst_us = steps * int64_t{1'000'000};
-  return options;
 }
 
 TEST(GrammarRequest, an_answer_that_ends_has_the_form) {

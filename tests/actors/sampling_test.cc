@@ -12,6 +12,7 @@ namespace cascade {
 namespace {
 
 using testing::ask;
+using testing::bursts_of;
 using testing::query_text;
 using testing::SchedulerWorld;
 
@@ -45,13 +46,6 @@ wire::GenerateRequest other(int number) {
   return request;
 }
 
-SchedulerOptions bursts_of(int steps) {
-  SchedulerOptions options;
-  options.planner.burst_steps_max = steps;
-  options.planner.burst_us = steps * int64_t{1'000'000};
-  return options;
-}
-
 std::vector<uint32_t> bits_of(const std::vector<float>& numbers) {
   std::vector<uint32_t> bits;
   for (const float number : numbers) bits.push_back(std::bit_cast<uint32_t>(number));
@@ -66,13 +60,13 @@ void expect_same(const wire::Final& a, const wire::Final& b) {
   EXPECT_EQ(bits_of(a.top_logprobs), bits_of(b.top_logprobs));
 }
 
-wire::Final alone(const SchedulerOptions& options = {}) {
+wire::Final watched_alone(const SchedulerOptions& options = {}) {
   SchedulerWorld world(options);
   return world.one<wire::Final>(world.send(watched()));
 }
 
 TEST(Sampling, a_seed_decides_whoever_runs_beside) {
-  const wire::Final expected = alone();
+  const wire::Final expected = watched_alone();
   ASSERT_EQ(expected.token_ids.size(), 60u);
   // First, in the middle, last of a batch of eight; and joining while the others run.
   for (const int place : {0, 3, 7}) {
@@ -92,9 +86,9 @@ TEST(Sampling, a_seed_decides_whoever_runs_beside) {
 }
 
 TEST(Sampling, a_seed_decides_in_bursts_of_any_length) {
-  const wire::Final expected = alone();
+  const wire::Final expected = watched_alone();
   for (const int steps : {1, 2, 7, 64}) {
-    expect_same(alone(bursts_of(steps)), expected);
+    expect_same(watched_alone(bursts_of(steps)), expected);
     SchedulerWorld world(bursts_of(steps));
     for (int i = 0; i < 3; ++i) world.post(other(i));
     expect_same(world.one<wire::Final>(world.send(watched())), expected);
@@ -137,7 +131,7 @@ TEST(Sampling, a_frequency_penalty_ends_what_a_bias_repeats) {
 }
 
 TEST(Sampling, tells_the_most_likely_tokens_of_each_place) {
-  const wire::Final final = alone();
+  const wire::Final final = watched_alone();
   ASSERT_EQ(final.logprobs.size(), 60u);
   ASSERT_EQ(final.top_token_ids.size(), 4 * 60u);
   ASSERT_EQ(final.top_logprobs.size(), 4 * 60u);
@@ -178,7 +172,7 @@ TEST(Sampling, tells_nothing_that_was_not_asked_for) {
 }
 
 TEST(Sampling, one_token_is_all_that_max_tokens_1_gives) {
-  const wire::Final expected = alone();
+  const wire::Final expected = watched_alone();
   for (const int steps : {1, 64}) {
     SchedulerWorld world(bursts_of(steps));
     auto request = watched();

@@ -7,13 +7,13 @@ namespace cascade {
 namespace {
 
 using testing::ask;
+using testing::kGeographer;
 using testing::output_ref;
 using testing::query_text;
 using testing::SchedulerWorld;
 using testing::system_text;
 using wire::ChunkRef;
 
-constexpr char kSystem[] = "You are a geographer.";
 constexpr char kFact[] = "The river Seine flows through Paris.";
 
 class GoingOn : public ::testing::Test {
@@ -46,8 +46,8 @@ class GoingOn : public ::testing::Test {
 
   // system, fact, question; then another question behind the answer.
   void SetUp() override {
-    wire::GenerateRequest request =
-        ask({system_text(kSystem), {ChunkType::kContext, "", kFact}, query_text("Which city?")});
+    wire::GenerateRequest request = ask(
+        {system_text(kGeographer), {ChunkType::kContext, "", kFact}, query_text("Which city?")});
     request.retain_output = true;
     first_ = answer(request).output_chunk_id;
     second_ = answer(behind(first_, {query_text("In which country?")})).output_chunk_id;
@@ -60,7 +60,7 @@ class GoingOn : public ::testing::Test {
 
 TEST_F(GoingOn, one_id_stands_for_all_that_came_before) {
   const wire::Final by_id = answer(behind(second_, {query_text("And its capital?")}));
-  const wire::Final by_hand = answer(ask({system_text(kSystem), output_ref(first_),
+  const wire::Final by_hand = answer(ask({system_text(kGeographer), output_ref(first_),
                                           output_ref(second_), query_text("And its capital?")}));
   EXPECT_EQ(by_id.usage.prompt_tokens, by_hand.usage.prompt_tokens);
   EXPECT_EQ(by_id.token_ids, by_hand.token_ids);
@@ -114,7 +114,7 @@ TEST_F(GoingOn, messages_may_say_whose_turns_they_have) {
 TEST_F(GoingOn, the_same_output_again_may_know_more_of_what_it_was_made_of) {
   const std::string question = "And its capital?";
   const Chunk one = chunk(first_), two = chunk(second_);
-  const auto sampled = said({message("system", kSystem), message("user", one.query_text),
+  const auto sampled = said({message("system", kGeographer), message("user", one.query_text),
                              message("assistant", one.text), message("user", two.query_text),
                              message("assistant", two.text), message("user", question)});
   const std::string unknown = answer(sampled).output_chunk_id;

@@ -8,19 +8,20 @@
 
 #include "tests/actors/scheduler_world.h"
 #include "tests/persist/memory_disk.h"
+#include "tests/persist/store_testing.h"
 
 namespace cascade {
 namespace {
 
 using testing::ask;
+using testing::kStateDir;
 using testing::output_ref;
 using testing::query_text;
 using testing::SchedulerWorld;
 using testing::system_text;
 
-constexpr char kStateDir[] = "/state";
 // Of more than two pages: of a page only the whole is found on disk.
-constexpr char kSystem[] =
+constexpr char kLongSystem[] =
     "You are a helpful assistant that answers questions about countries, capitals, rivers and "
     "mountains in one short sentence, and says so when it does not know the answer to a question. "
     "Do not make up cities that are not there. Do not say more than you were asked for. If the "
@@ -30,7 +31,7 @@ constexpr char kSystem[] =
 
 constexpr int64_t kPromptPages = 2;  // whole ones before the first answer
 
-SchedulerOptions keeping_pages(double max_pinned) {
+SchedulerOptions keeping_pinned_pages(double max_pinned) {
   SchedulerOptions options;
   options.keep_pages = true;
   options.max_pinned = max_pinned;
@@ -49,8 +50,8 @@ class Disk : public ::testing::Test {
     auto opened = Store::open(disk_, kStateDir, store_options_);
     ASSERT_TRUE(opened.ok()) << opened.error().to_string();
     store_ = *std::move(opened);
-    world_ = std::make_unique<SchedulerWorld>(keeping_pages(max_pinned_), SchedulerWorld::kPages,
-                                              store_.get());
+    world_ = std::make_unique<SchedulerWorld>(keeping_pinned_pages(max_pinned_),
+                                              SchedulerWorld::kPages, store_.get());
   }
   // What kill -9 leaves: files as they are, nothing in memory.
   void restart() {
@@ -76,19 +77,20 @@ class Disk : public ::testing::Test {
   }
   // A conversation of two turns: the output of the first.
   std::string first_turn() {
-    const wire::Final first = generate({system_text(kSystem), query_text("Capital of France?")});
+    const wire::Final first =
+        generate({system_text(kLongSystem), query_text("Capital of France?")});
     EXPECT_TRUE(first.durable);
     answer_ = first.text;
     EXPECT_EQ(first.usage.prompt_tokens / kPageTokens, kPromptPages);
     return first.output_chunk_id;
   }
   wire::Final second_turn(const std::string& output) {
-    return generate({system_text(kSystem), output_ref(output), query_text("And of Italy?")});
+    return generate({system_text(kLongSystem), output_ref(output), query_text("And of Italy?")});
   }
   // Neither the answer of first_turn() nor what was asked, but for pages that others use.
   void expect_no_page_of_it(int64_t pages_of_others = 0) {
     wire::GenerateRequest request = ask({});
-    request.messages = {{.role = "system", .content = kSystem, .reasoning = {}},
+    request.messages = {{.role = "system", .content = kLongSystem, .reasoning = {}},
                         {.role = "user", .content = "Capital of France?", .reasoning = {}},
                         {.role = "assistant", .content = answer_, .reasoning = {}},
                         {.role = "user", .content = "And of Italy?", .reasoning = {}}};
@@ -128,7 +130,8 @@ TEST_F(Disk, a_conversation_goes_on_after_kill_9_as_if_nothing_had_happened) {
 
 TEST_F(Disk, an_output_that_was_still_to_be_computed_when_the_daemon_died_is_computed) {
   for (const bool pinned : {true, false}) {
-    wire::GenerateRequest request = ask({system_text(kSystem), query_text("Capital of France?")});
+    wire::GenerateRequest request =
+        ask({system_text(kLongSystem), query_text("Capital of France?")});
     request.retain_output = true;
     request.output_pinned = pinned;
     const uint64_t number = world_->post(request);
@@ -156,7 +159,7 @@ TEST_F(Disk, an_output_that_was_still_to_be_computed_when_the_daemon_died_is_com
 }
 
 TEST_F(Disk, prompts_with_a_priority_and_prefixes_that_are_kept_are_written) {
-  wire::GenerateRequest request = ask({system_text(kSystem), query_text("Capital of France?")});
+  wire::GenerateRequest request = ask({system_text(kLongSystem), query_text("Capital of France?")});
   request.max_tokens = 1;
   world_->one<wire::Final>(world_->send(request));
   EXPECT_EQ(stats().pages, 0) << "asked once, short, and nobody said that it is worth more";
@@ -165,8 +168,9 @@ TEST_F(Disk, prompts_with_a_priority_and_prefixes_that_are_kept_are_written) {
   world_->one<wire::Final>(world_->send(request));
   EXPECT_EQ(stats().pages, kPromptPages);
   wire::PrefixCache prefix;
-  prefix.messages = {{.role = "system", .content = std::string(kSystem) + kSystem, .reasoning = {}},
-                     {.role = "user", .content = "Capital of Italy?", .reasoning = {}}};
+  prefix.messages = {
+      {.role = "system", .content = std::string(kLongSystem) + kLongSystem, .reasoning = {}},
+      {.role = "user", .content = "Capital of Italy?", .reasoning = {}}};
   const auto kept = world_->one<wire::PrefixReply>(world_->send(prefix));
   EXPECT_GT(stats().pages, kept.tokens / kPageTokens);
   restart();
@@ -223,11 +227,11 @@ TEST_F(Disk, what_was_deleted_is_nowhere_any_more) {
 
 TEST_F(Disk, what_others_go_on_from_stays_when_a_chunk_is_deleted) {
   const std::string first = first_turn();
-  const auto other = generate({system_text(kSystem), query_text("Capital of Spain?")});
+  const auto other = generate({system_text(kLongSystem), query_text("Capital of Spain?")});
   world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{first}));
   restart();
   EXPECT_GT(stats().pages, 0);
-  const auto again = generate({system_text(kSystem), query_text("Capital of Spain?")});
+  const auto again = generate({system_text(kLongSystem), query_text("Capital of Spain?")});
   EXPECT_GE(again.usage.loaded_tokens, kPageTokens);
   expect_same(again, other);
 }
@@ -251,7 +255,7 @@ TEST_F(Disk, a_retained_chunk_keeps_the_pages_that_it_stands_on) {
   restart();
   // The conversation is found by its tokens, whoever names them.
   wire::GenerateRequest request = ask({});
-  request.messages = {{.role = "system", .content = kSystem, .reasoning = {}},
+  request.messages = {{.role = "system", .content = kLongSystem, .reasoning = {}},
                       {.role = "user", .content = "Capital of France?", .reasoning = {}},
                       {.role = "assistant", .content = answer, .reasoning = {}},
                       {.role = "user", .content = "And of Italy?", .reasoning = {}}};
@@ -261,18 +265,19 @@ TEST_F(Disk, a_retained_chunk_keeps_the_pages_that_it_stands_on) {
 }
 
 TEST_F(Disk, tenants_do_not_find_each_others_pages) {
-  generate({system_text(kSystem), query_text("Capital of France?")}, "alice");
+  generate({system_text(kLongSystem), query_text("Capital of France?")}, "alice");
   restart();
-  const auto bob = generate({system_text(kSystem), query_text("Capital of France?")}, "bob");
+  const auto bob = generate({system_text(kLongSystem), query_text("Capital of France?")}, "bob");
   EXPECT_EQ(bob.usage.loaded_tokens, 0);
-  const auto alice = generate({system_text(kSystem), query_text("Capital of France?")}, "alice");
+  const auto alice =
+      generate({system_text(kLongSystem), query_text("Capital of France?")}, "alice");
   EXPECT_GT(alice.usage.loaded_tokens, 0);
   expect_same(alice, bob);
 }
 
 TEST_F(Disk, when_it_is_full_generation_goes_on_and_writing_resumes) {
   disk_.set_capacity(600'000);
-  const wire::Final first = generate({system_text(kSystem), query_text("Capital of France?")});
+  const wire::Final first = generate({system_text(kLongSystem), query_text("Capital of France?")});
   EXPECT_FALSE(first.text.empty());
   EXPECT_FALSE(world_->status().warnings.empty());
   disk_.set_capacity(uint64_t{1} << 40);
@@ -292,7 +297,7 @@ TEST_F(Disk, beyond_its_budget_the_oldest_pages_go) {
   store_options_.kv.disk_bytes_max = 8 * (SchedulerWorld::page_bytes() + 4096);
   start();
   for (int i = 0; i < 6; ++i) {
-    generate({system_text(kSystem), query_text("What is " + std::to_string(i) + " + 1?")});
+    generate({system_text(kLongSystem), query_text("What is " + std::to_string(i) + " + 1?")});
   }
   EXPECT_GT(stats().pages_removed, 0);
   EXPECT_LE(stats().pages, 8);
@@ -313,7 +318,7 @@ TEST_F(Disk, beyond_its_budget_the_pages_of_pinned_chunks_stay) {
   pin.pinned = true;
   ASSERT_TRUE(world_->one<wire::ChunkReply>(world_->send(pin)).durable);
   for (int i = 0; i < 6; ++i) {
-    generate({system_text(kSystem), query_text("What is " + std::to_string(i) + " + 1?")});
+    generate({system_text(kLongSystem), query_text("What is " + std::to_string(i) + " + 1?")});
   }
   ASSERT_GT(stats().pages_removed, 0);
   restart();
@@ -325,7 +330,7 @@ TEST_F(Disk, beyond_its_budget_the_pages_of_pinned_chunks_stay) {
 TEST_F(Disk, pins_that_were_acknowledged_stay_after_a_restart) {
   std::vector<std::string> ids;
   for (const char* query : {"Capital of France?", "Capital of Peru?", "Capital of Chile?"}) {
-    ids.push_back(generate({system_text(kSystem), query_text(query)}).output_chunk_id);
+    ids.push_back(generate({system_text(kLongSystem), query_text(query)}).output_chunk_id);
     pin(ids.back(), true);
   }
   const int64_t pinned = pages_pinned();
@@ -339,7 +344,7 @@ TEST_F(Disk, pins_that_were_acknowledged_stay_after_a_restart) {
 TEST_F(Disk, pins_without_room_stay_pins_and_take_effect_when_there_is_some) {
   std::vector<std::string> ids;
   for (const char* query : {"Capital of France?", "Capital of Peru?"}) {
-    ids.push_back(generate({system_text(kSystem), query_text(query)}).output_chunk_id);
+    ids.push_back(generate({system_text(kLongSystem), query_text(query)}).output_chunk_id);
     pin(ids.back(), true);
   }
   const int64_t both = pages_pinned();
@@ -364,7 +369,7 @@ TEST_F(Disk, a_request_that_is_cancelled_while_its_pages_are_read_ends_when_they
   restart();
   world_->store_at_once = false;
   wire::GenerateRequest request =
-      ask({system_text(kSystem), output_ref(output), query_text("And of Italy?")});
+      ask({system_text(kLongSystem), output_ref(output), query_text("And of Italy?")});
   const uint64_t number = world_->post(request);
   while (world_->jobs_for(testing::Actor::kStore) == 0) ASSERT_EQ(world_->pump(1), 1u);
   const uint64_t cancel = world_->post(wire::CancelRequest{testing::request_id(number)});
@@ -379,7 +384,7 @@ TEST_F(Disk, a_restart_of_the_store_while_it_reads_costs_only_time) {
   restart();
   world_->store_at_once = false;
   wire::GenerateRequest request =
-      ask({system_text(kSystem), output_ref(output), query_text("And of Italy?")});
+      ask({system_text(kLongSystem), output_ref(output), query_text("And of Italy?")});
   const uint64_t number = world_->post(request);
   while (world_->jobs_for(testing::Actor::kStore) == 0) ASSERT_EQ(world_->pump(1), 1u);
   world_->restart(testing::Actor::kStore);
@@ -392,7 +397,7 @@ TEST_F(Disk, what_was_deleted_while_it_was_read_does_not_stay_in_memory) {
   restart();
   world_->store_at_once = false;
   wire::GenerateRequest request =
-      ask({system_text(kSystem), output_ref(output), query_text("And of Italy?")});
+      ask({system_text(kLongSystem), output_ref(output), query_text("And of Italy?")});
   const uint64_t number = world_->post(request);
   bool deleted = false;
   world_->tamper = [&](const wire::Message& answer) {
@@ -428,7 +433,7 @@ TEST_F(Disk, a_miss_because_of_another_model_is_explained) {
   ASSERT_TRUE(store_->kv().append(run, 1).ok());
   ASSERT_TRUE(store_->commit().ok());
   restart();
-  const auto again = generate({system_text(kSystem), query_text("Capital of France?")});
+  const auto again = generate({system_text(kLongSystem), query_text("Capital of France?")});
   EXPECT_EQ(again.usage.miss, (Miss{MissReason::kOtherModel, 0}));
   EXPECT_EQ(again.usage.loaded_tokens, 0);
 }

@@ -12,7 +12,7 @@ using testing::query_text;
 using testing::SchedulerWorld;
 using testing::system_text;
 
-wire::GenerateRequest retained(std::vector<wire::ChunkRef> chunks) {
+wire::GenerateRequest retained_chunks(std::vector<wire::ChunkRef> chunks) {
   wire::GenerateRequest request = ask(chunks);
   request.retain_output = true;
   request.max_tokens = 8;
@@ -36,7 +36,8 @@ std::string kinds(const std::vector<wire::EventNotice>& events, const std::strin
 
 TEST(Events, follow_a_request_and_its_output) {
   SchedulerWorld world;
-  const uint64_t first = world.send(retained({system_text("Be brief."), query_text("Hello")}));
+  const uint64_t first =
+      world.send(retained_chunks({system_text("Be brief."), query_text("Hello")}));
   const std::string output = world.one<wire::Final>(first).output_chunk_id;
   EXPECT_EQ(kinds(events(world), output), "chunk_stored, chunk_restored");
   const auto all = events(world);
@@ -75,7 +76,7 @@ TEST(Events, tell_how_chunks_end) {
 
 TEST(Events, tell_of_an_eviction_though_nobody_asks) {
   SchedulerWorld world({}, 12);
-  const auto first = world.one<wire::Final>(world.send(retained({query_text("Hello")})));
+  const auto first = world.one<wire::Final>(world.send(retained_chunks({query_text("Hello")})));
   std::string long_text;
   for (int i = 0; i < 90; ++i) long_text += " word" + std::to_string(i);
   int64_t evicted = 0;
@@ -83,7 +84,7 @@ TEST(Events, tell_of_an_eviction_though_nobody_asks) {
     evicted += event.kind == EventKind::kChunkEvicted && event.id == first.output_chunk_id;
   };
   for (int i = 0; i < 6 && evicted == 0; ++i) {
-    world.send(retained({query_text(std::to_string(i) + long_text)}));
+    world.send(retained_chunks({query_text(std::to_string(i) + long_text)}));
     world.core().on_tick();
     world.pump();
   }

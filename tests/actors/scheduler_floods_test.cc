@@ -10,49 +10,28 @@ namespace cascade {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::long_text;
+using testing::prompt_request;
 using testing::SchedulerWorld;
+using testing::set_speeds;
 
 constexpr char kFlood[] = "flood";
 constexpr char kLight[] = "light";
-
-wire::GenerateRequest generate(const std::string& text, int32_t max_tokens) {
-  wire::GenerateRequest request;
-  request.prompt = text;
-  request.sampling.temperature = 0;
-  request.max_tokens = max_tokens;
-  request.ignore_eos = true;
-  return request;
-}
-
-std::string words(const std::string& name, int count) {
-  std::string text = name;
-  for (int i = 0; i < count; ++i) text += " word" + std::to_string(i);
-  return text;
-}
-
-// Jobs take the same time on every machine.
-void set_speeds(SchedulerWorld& world) {
-  world.tamper = [](wire::Message& answer) {
-    if (auto* prefill = std::get_if<wire::PrefillDone>(&answer)) prefill->compute_us = 10'000;
-    if (auto* decode = std::get_if<wire::DecodeDone>(&answer)) {
-      decode->compute_us = 1000 * decode->steps;
-    }
-  };
-}
 
 uint64_t post(SchedulerWorld& world, const std::string& tenant, wire::Message message) {
   return world.post(std::move(message), "client of " + tenant, tenant);
 }
 
-bool refused(const SchedulerWorld& world, uint64_t number) {
+bool was_refused(const SchedulerWorld& world, uint64_t number) {
   return !world.all<wire::ErrorReply>(number).empty();
 }
 
 // Sends `message` until it is refused; how often it was not.
-int fill(SchedulerWorld& world, const std::string& tenant, const wire::Message& message) {
+int send_until_refused(SchedulerWorld& world, const std::string& tenant,
+                       const wire::Message& message) {
   for (int accepted = 0; accepted < 1000; ++accepted) {
     const uint64_t number = post(world, tenant, message);
-    if (!refused(world, number)) continue;
+    if (!was_refused(world, number)) continue;
     EXPECT_EQ(world.error(number).code, ErrorCode::kResourceExhausted);
     return accepted;
   }
@@ -64,37 +43,38 @@ TEST(Floods, a_tenant_finds_its_part_of_a_queue_that_another_has_filled) {
   SchedulerOptions options;
   options.requests_waiting_max = 16;
   SchedulerWorld world(options);
-  EXPECT_EQ(fill(world, kFlood, generate("One", 4)), 16);
-  EXPECT_EQ(fill(world, kLight, generate("Two", 4)), 4);
-  EXPECT_EQ(fill(world, "third", generate("Three", 4)), 2);
-  EXPECT_EQ(fill(world, kFlood, generate("One", 4)), 0);
-  const Error error = world.error(post(world, kLight, generate("Two", 4)));
+  EXPECT_EQ(send_until_refused(world, kFlood, prompt_request("One", 4)), 16);
+  EXPECT_EQ(send_until_refused(world, kLight, prompt_request("Two", 4)), 4);
+  EXPECT_EQ(send_until_refused(world, "third", prompt_request("Three", 4)), 2);
+  EXPECT_EQ(send_until_refused(world, kFlood, prompt_request("One", 4)), 0);
+  const Error error = world.error(post(world, kLight, prompt_request("Two", 4)));
   EXPECT_THAT(error.message, HasSubstr("22 requests are waiting, 4 of them this tenant's"));
   world.pump();
-  EXPECT_EQ(fill(world, kLight, generate("Two", 4)), 16) << "all have left it";
+  EXPECT_EQ(send_until_refused(world, kLight, prompt_request("Two", 4)), 16) << "all have left it";
 }
 
 TEST(Floods, of_many_tenants_leave_a_place_for_one_that_has_none) {
   SchedulerOptions options;
   options.requests_waiting_max = 8;
   SchedulerWorld world(options);
-  for (int i = 0; i < 63; ++i) fill(world, kFlood + std::to_string(i), generate("One", 4));
-  EXPECT_FALSE(refused(world, post(world, kLight, generate("Two", 4))));
+  for (int i = 0; i < 63; ++i)
+    send_until_refused(world, kFlood + std::to_string(i), prompt_request("One", 4));
+  EXPECT_FALSE(was_refused(world, post(world, kLight, prompt_request("Two", 4))));
 }
 
 TEST(Floods, of_long_prompts_leave_tokens_and_bytes_to_others) {
   SchedulerOptions options;
   options.tokens_waiting_max = 4000;
   SchedulerWorld world(options);
-  fill(world, kFlood, generate(words("One", 300), 4));
-  EXPECT_FALSE(refused(world, post(world, kLight, generate(words("Two", 300), 4))));
-  EXPECT_TRUE(refused(world, post(world, kFlood, generate(words("One", 300), 4))));
+  send_until_refused(world, kFlood, prompt_request(long_text("One", 300), 4));
+  EXPECT_FALSE(was_refused(world, post(world, kLight, prompt_request(long_text("Two", 300), 4))));
+  EXPECT_TRUE(was_refused(world, post(world, kFlood, prompt_request(long_text("One", 300), 4))));
 
   options.tokens_waiting_max = 1'000'000;
   options.text_bytes_waiting_max = 10'000;
   SchedulerWorld second(options);
-  fill(second, kFlood, generate(words("One", 300), 4));
-  EXPECT_FALSE(refused(second, post(second, kLight, generate(words("Two", 300), 4))));
+  send_until_refused(second, kFlood, prompt_request(long_text("One", 300), 4));
+  EXPECT_FALSE(was_refused(second, post(second, kLight, prompt_request(long_text("Two", 300), 4))));
 }
 
 // The light tenant asks for one thing at a time while the other has far more requests in flight
@@ -106,20 +86,21 @@ TEST(Floods, that_come_back_at_once_do_not_keep_others_out) {
   SchedulerWorld world(options);
   set_speeds(world);
   std::vector<uint64_t> flood(12);
-  for (uint64_t& number : flood) number = post(world, kFlood, generate(words("One", 20), 8));
+  for (uint64_t& number : flood)
+    number = post(world, kFlood, prompt_request(long_text("One", 20), 8));
   int refusals = 0;
-  uint64_t light = post(world, kLight, generate("Lake", 4));
+  uint64_t light = post(world, kLight, prompt_request("Lake", 4));
   int served = 0;
   for (int step = 0; step < 600 && served < 4; ++step) {
     world.pump(1);
     for (uint64_t& number : flood) {
-      const bool ended = refused(world, number) || !world.all<wire::Final>(number).empty();
-      if (ended) number = post(world, kFlood, generate(words("One", 20), 8));
+      const bool ended = was_refused(world, number) || !world.all<wire::Final>(number).empty();
+      if (ended) number = post(world, kFlood, prompt_request(long_text("One", 20), 8));
     }
-    if (refused(world, light)) ++refusals;
+    if (was_refused(world, light)) ++refusals;
     const bool done = !world.all<wire::Final>(light).empty();
     served += done ? 1 : 0;
-    if (done || refused(world, light)) light = post(world, kLight, generate("Lake", 4));
+    if (done || was_refused(world, light)) light = post(world, kLight, prompt_request("Lake", 4));
   }
   EXPECT_EQ(served, 4);
   EXPECT_EQ(refusals, 0);
@@ -129,11 +110,13 @@ TEST(Floods, that_come_back_at_once_do_not_keep_others_out) {
 TEST(Floods, do_not_put_off_when_others_are_to_come_again) {
   SchedulerWorld world;
   set_speeds(world);
-  for (int i = 0; i < 4; ++i) world.send(generate(words("Warm" + std::to_string(i), 20), 20));
-  fill(world, kFlood, generate("One", 4));
-  fill(world, kLight, generate("Two", 4));
+  for (int i = 0; i < 4; ++i)
+    world.send(prompt_request(long_text("Warm" + std::to_string(i), 20), 20));
+  send_until_refused(world, kFlood, prompt_request("One", 4));
+  send_until_refused(world, kLight, prompt_request("Two", 4));
   const auto retry_ms = [&](const char* tenant) {
-    return world.all<wire::ErrorReply>(post(world, tenant, generate("One", 4)))[0].retry_after_ms;
+    return world.all<wire::ErrorReply>(post(world, tenant, prompt_request("One", 4)))[0]
+        .retry_after_ms;
   };
   const int64_t before_ms = retry_ms(kLight);
   int64_t flood_ms = 0;
@@ -151,8 +134,8 @@ TEST(Floods, of_chunks_texts_and_searches_leave_some_to_others) {
                                                wire::TokenizeRequest{"Some words."},
                                                wire::ChunkSearch{"fact"}};
   for (const wire::Message& message : messages) {
-    EXPECT_EQ(fill(world, kFlood, message), 8) << message.index();
-    EXPECT_EQ(fill(world, kLight, message), 2) << message.index();
+    EXPECT_EQ(send_until_refused(world, kFlood, message), 8) << message.index();
+    EXPECT_EQ(send_until_refused(world, kLight, message), 2) << message.index();
   }
 }
 
@@ -162,7 +145,7 @@ TEST(Floods, of_prefixes_leave_some_to_others) {
   SchedulerWorld world(options);
   const auto keep = [&](const char* tenant, int number) {
     wire::PrefixCache prefix;
-    prefix.prompt = words("Prefix" + std::to_string(number), 20);
+    prefix.prompt = long_text("Prefix" + std::to_string(number), 20);
     const uint64_t sent = world.send(prefix, "client", tenant);
     return !world.all<wire::PrefixReply>(sent).empty();
   };

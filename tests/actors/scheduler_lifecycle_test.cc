@@ -18,7 +18,7 @@ wire::GenerateRequest question(const std::string& text = "What is the capital of
 }
 
 // A request that goes on until it is stopped.
-wire::GenerateRequest endless() {
+wire::GenerateRequest endless_question() {
   auto request = question();
   request.ignore_eos = true;
   request.max_tokens = 10'000;
@@ -97,7 +97,7 @@ TEST(Memory, requests_wait_for_pages_and_all_end) {
 
 TEST(Memory, a_small_request_does_not_wait_behind_one_that_lacks_pages) {
   SchedulerWorld world({}, 8);
-  auto running = endless();
+  auto running = endless_question();
   running.max_tokens = 250;
   const uint64_t first = world.post(running);
   world.pump(2);  // it has its promise of five pages
@@ -177,7 +177,7 @@ TEST(Cancel, works_in_every_state) {
   // After so many jobs the request is being tokenized, prefilled, decoded.
   for (size_t jobs = 0; jobs < 8; ++jobs) {
     SchedulerWorld world;
-    const uint64_t number = world.post(endless());
+    const uint64_t number = world.post(endless_question());
     ASSERT_EQ(world.pump(jobs), jobs);
     ASSERT_TRUE(world.all<wire::Final>(number).empty());
     const uint64_t cancel = world.post(wire::CancelRequest{testing::request_id(number)});
@@ -193,7 +193,7 @@ TEST(Cancel, of_an_unknown_request_is_an_error) {
   SchedulerWorld world;
   EXPECT_EQ(world.error(world.send(wire::CancelRequest{testing::request_id(77)})).code,
             ErrorCode::kNotFound);
-  const uint64_t number = world.post(endless(), "owner");
+  const uint64_t number = world.post(endless_question(), "owner");
   // Another client cannot cancel it.
   EXPECT_EQ(
       world.error(world.post(wire::CancelRequest{testing::request_id(number)}, "other")).field,
@@ -202,7 +202,7 @@ TEST(Cancel, of_an_unknown_request_is_an_error) {
 
 TEST(Cancel, ends_only_its_own_request) {
   SchedulerWorld world;
-  const uint64_t doomed = world.post(endless());
+  const uint64_t doomed = world.post(endless_question());
   const uint64_t other = world.post(question());
   world.pump(4);
   world.post(wire::CancelRequest{testing::request_id(doomed)});
@@ -213,7 +213,7 @@ TEST(Cancel, ends_only_its_own_request) {
 
 TEST(Cancel, what_was_prefilled_is_not_thrown_away) {
   SchedulerWorld world;
-  const uint64_t number = world.post(endless());
+  const uint64_t number = world.post(endless_question());
   world.pump(4);
   world.post(wire::CancelRequest{testing::request_id(number)});
   world.pump();
@@ -223,8 +223,8 @@ TEST(Cancel, what_was_prefilled_is_not_thrown_away) {
 
 TEST(ClientGone, its_requests_end_and_nobody_is_answered) {
   SchedulerWorld world;
-  const uint64_t first = world.post(endless(), "gone");
-  const uint64_t second = world.post(endless(), "gone");
+  const uint64_t first = world.post(endless_question(), "gone");
+  const uint64_t second = world.post(endless_question(), "gone");
   const uint64_t other = world.post(question(), "here");
   world.pump(5);
   world.post(wire::ClientGone{}, "gone");
@@ -238,7 +238,7 @@ TEST(ClientGone, its_requests_end_and_nobody_is_answered) {
 
 TEST(Deadline, ends_a_request_that_takes_too_long) {
   SchedulerWorld world;
-  auto request = endless();
+  auto request = endless_question();
   request.timeout_ms = 50;
   const uint64_t number = world.post(request);
   world.pump(2);
@@ -255,7 +255,7 @@ TEST(Deadline, ends_a_request_that_takes_too_long) {
 TEST(LostActors, a_restarted_compute_actor_fails_its_requests_and_no_others) {
   for (const Actor actor : {Actor::kPrefill, Actor::kDecode}) {
     SchedulerWorld world;
-    const uint64_t doomed = world.post(endless());
+    const uint64_t doomed = world.post(endless_question());
     while (world.jobs_for(actor) == 0) ASSERT_EQ(world.pump(1), 1u);
     world.restart(actor);
     EXPECT_EQ(world.error(doomed).code, ErrorCode::kInternal);
@@ -281,7 +281,7 @@ TEST(LostActors, a_new_gateway_has_lost_its_clients) {
   SchedulerWorld world;
   const std::string boot_id = world.one<wire::Pong>(world.send(wire::Ping{})).boot_id;
   const std::string of_gateway(1, kIpcRoute), of_http(1, kHttpRoute);
-  world.post(endless(), of_gateway + "client");
+  world.post(endless_question(), of_gateway + "client");
   world.pump(5);
   EXPECT_EQ(world.status_now().requests_running, 1);
   world.restart(Actor::kGateway);
@@ -378,7 +378,7 @@ TEST(Stop, cancels_what_outlasts_the_grace_period) {
   SchedulerOptions options;
   options.stop_us = 1000;
   SchedulerWorld world(options);
-  const uint64_t running = world.post(endless());
+  const uint64_t running = world.post(endless_question());
   world.pump(5);
   world.core().stop();
   world.clock.advance_us(10'000);

@@ -13,13 +13,13 @@ using testing::query_text;
 using testing::SchedulerWorld;
 using testing::system_text;
 
-const char* const kSystem =
+const char* const kOneWordSystem =
     "You are a helpful assistant. You answer in one word where one word is enough, and you never "
     "say that you are a model. If somebody asks for a number, give the number alone, without a "
     "unit. If somebody asks for a name, give the name alone, without a title of any kind.";
 
-wire::GenerateRequest question(const std::string& text) {
-  auto request = ask({system_text(kSystem), query_text(text)});
+wire::GenerateRequest one_word_question(const std::string& text) {
+  auto request = ask({system_text(kOneWordSystem), query_text(text)});
   request.max_tokens = 4;
   return request;
 }
@@ -39,15 +39,15 @@ class Explained : public ::testing::Test {
 };
 
 TEST_F(Explained, the_first_prompt_is_new_and_the_second_needs_nothing) {
-  EXPECT_EQ(usage(question("Who?")).miss, (Miss{MissReason::kNew, 0}));
-  const wire::Usage again = usage(question("Who?"));
+  EXPECT_EQ(usage(one_word_question("Who?")).miss, (Miss{MissReason::kNew, 0}));
+  const wire::Usage again = usage(one_word_question("Who?"));
   EXPECT_EQ(again.miss.reason, MissReason::kNone);
   EXPECT_EQ(again.prefilled_tokens, 1);
 }
 
 TEST_F(Explained, another_question_differs_at_its_first_token) {
-  const auto first = world_.one<wire::Final>(world_.send(question("Who?")));
-  const wire::Usage other = usage(question("Where?"));
+  const auto first = world_.one<wire::Final>(world_.send(one_word_question("Who?")));
+  const wire::Usage other = usage(one_word_question("Where?"));
   EXPECT_EQ(other.miss.reason, MissReason::kDiffers);
   const auto who = testing::demo_model().tokenizer.encode("Who", false, false);
   EXPECT_EQ(other.miss.known_token, who->at(0));
@@ -56,20 +56,21 @@ TEST_F(Explained, another_question_differs_at_its_first_token) {
 
 TEST_F(Explained, what_went_with_a_deleted_or_expired_chunk) {
   for (const bool expires : {false, true}) {
-    auto request = question(expires ? "Who?" : "Where?");
+    auto request = one_word_question(expires ? "Who?" : "Where?");
     request.retain_output = true;
     if (expires) request.output_ttl_ms = 10'000;
     request.max_tokens = 100;
     const auto first = world_.one<wire::Final>(world_.send(request));
     // What went on from it and is not kept goes as well.
-    world_.one<wire::Final>(world_.send(ask(
-        {system_text(kSystem), testing::output_ref(first.output_chunk_id), query_text("Why?")})));
+    world_.one<wire::Final>(
+        world_.send(ask({system_text(kOneWordSystem), testing::output_ref(first.output_chunk_id),
+                         query_text("Why?")})));
     if (!expires) world_.send(wire::ChunkDelete{first.output_chunk_id});
     world_.clock.advance_us(60'000'000);
     world_.core().on_tick();
     // The conversation goes on, as messages.
     wire::GenerateRequest next = ask({});
-    next.messages = {{.role = "system", .content = kSystem, .reasoning = {}},
+    next.messages = {{.role = "system", .content = kOneWordSystem, .reasoning = {}},
                      {.role = "user", .content = request.chunks[1].text, .reasoning = {}},
                      {.role = "assistant", .content = first.text, .reasoning = {}},
                      {.role = "user", .content = "Why so?", .reasoning = {}}};
@@ -78,17 +79,18 @@ TEST_F(Explained, what_went_with_a_deleted_or_expired_chunk) {
 }
 
 TEST_F(Explained, with_a_system_prompt_go_the_conversations_that_begin_with_it) {
-  const Chunk system =
-      world_.one<wire::ChunkReply>(world_.send(wire::ChunkPut{ChunkType::kSystemPrompt, kSystem}))
-          .chunk;
-  auto kept = question("Who?");
+  const Chunk system = world_
+                           .one<wire::ChunkReply>(world_.send(
+                               wire::ChunkPut{ChunkType::kSystemPrompt, kOneWordSystem}))
+                           .chunk;
+  auto kept = one_word_question("Who?");
   kept.retain_output = true;
   usage(kept);
-  usage(question("Where?"));
+  usage(one_word_question("Where?"));
   world_.send(wire::ChunkDelete{system.id});
   // What is retained stays, and with it its beginning.
-  EXPECT_EQ(usage(question("Who?")).miss.reason, MissReason::kNone);
-  EXPECT_EQ(usage(question("Where?")).miss.reason, MissReason::kDeleted);
+  EXPECT_EQ(usage(one_word_question("Who?")).miss.reason, MissReason::kNone);
+  EXPECT_EQ(usage(one_word_question("Where?")).miss.reason, MissReason::kDeleted);
 }
 
 TEST_F(Explained, what_made_room_for_others_was_evicted) {
@@ -108,14 +110,14 @@ TEST_F(Explained, what_made_room_for_others_was_evicted) {
 }
 
 TEST_F(Explained, what_another_tenant_has_is_told_to_nobody) {
-  EXPECT_EQ(usage(question("Who?"), "alice").miss, (Miss{MissReason::kNew, 0}));
-  EXPECT_EQ(usage(question("Who?"), "bob").miss, (Miss{MissReason::kNew, 0}));
-  EXPECT_EQ(usage(question("Who?"), kLocalTenant).miss, (Miss{MissReason::kNew, 0}))
+  EXPECT_EQ(usage(one_word_question("Who?"), "alice").miss, (Miss{MissReason::kNew, 0}));
+  EXPECT_EQ(usage(one_word_question("Who?"), "bob").miss, (Miss{MissReason::kNew, 0}));
+  EXPECT_EQ(usage(one_word_question("Who?"), kLocalTenant).miss, (Miss{MissReason::kNew, 0}))
       << "every member of the group that may connect can be this one";
 }
 
 TEST_F(Explained, without_reuse_the_same_bits_are_computed_again) {
-  auto request = question("Who?");
+  auto request = one_word_question("Who?");
   const auto first = world_.one<wire::Final>(world_.send(request));
   request.reuse = false;
   const auto again = world_.one<wire::Final>(world_.send(request));

@@ -9,35 +9,11 @@ namespace {
 
 using testing::ask;
 using ::testing::HasSubstr;
+using testing::long_text;
+using testing::prompt_request;
 using testing::query_text;
 using testing::SchedulerWorld;
-
-wire::GenerateRequest generate(const std::string& text, int32_t max_tokens, bool stream = false) {
-  wire::GenerateRequest request;
-  request.prompt = text;
-  request.sampling.temperature = 0;
-  request.max_tokens = max_tokens;
-  request.ignore_eos = true;
-  request.stream = stream;
-  return request;
-}
-
-// Different from its first word on.
-std::string long_text(const std::string& name, int words) {
-  std::string text = name;
-  for (int i = 0; i < words; ++i) text += " word" + std::to_string(i);
-  return text;
-}
-
-// Jobs take the same time on every machine.
-void set_speeds(SchedulerWorld& world) {
-  world.tamper = [](wire::Message& answer) {
-    if (auto* prefill = std::get_if<wire::PrefillDone>(&answer)) prefill->compute_us = 10'000;
-    if (auto* decode = std::get_if<wire::DecodeDone>(&answer)) {
-      decode->compute_us = 1000 * decode->steps;
-    }
-  };
-}
+using testing::set_speeds;
 
 // Without letting anybody work.
 wire::StatusReply status_now(SchedulerWorld& world) {
@@ -55,14 +31,14 @@ bool ended(const SchedulerWorld& world, uint64_t number) {
   return !world.all<wire::Final>(number).empty();
 }
 
-std::vector<int32_t> alone(const wire::GenerateRequest& request) {
+std::vector<int32_t> tokens_alone(const wire::GenerateRequest& request) {
   SchedulerWorld world;
   return world.one<wire::Final>(world.send(request)).token_ids;
 }
 
 TEST(Tenants, do_not_find_each_others_pages_or_chunks) {
   SchedulerWorld world;
-  const auto request = generate(long_text("Paris", 100), 4);
+  const auto request = prompt_request(long_text("Paris", 100), 4);
   EXPECT_EQ(world.one<wire::Final>(world.send(request, "a", "first")).usage.reused_tokens, 0);
   EXPECT_GT(world.one<wire::Final>(world.send(request, "a", "first")).usage.reused_tokens, 100);
   EXPECT_EQ(world.one<wire::Final>(world.send(request, "a", "second")).usage.reused_tokens, 0);
@@ -83,8 +59,8 @@ TEST(Tenants, do_not_find_each_others_pages_or_chunks) {
 
 TEST(Tenants, clients_of_one_name_are_different_clients) {
   SchedulerWorld world;
-  const uint64_t first = world.post(generate("Paris", 50), "same", "first");
-  const uint64_t second = world.post(generate("Rome", 50), "same", "second");
+  const uint64_t first = world.post(prompt_request("Paris", 50), "same", "first");
+  const uint64_t second = world.post(prompt_request("Rome", 50), "same", "second");
   world.core().on_client({"first", "same"}, {{}, wire::ClientGone{}});
   world.pump();
   EXPECT_TRUE(world.all<wire::Final>(first).empty()) << "gone";
@@ -100,7 +76,7 @@ TEST(Preemption, makes_places_for_another_tenant_and_changes_no_output) {
   std::vector<wire::GenerateRequest> flood;
   std::vector<uint64_t> numbers;
   for (int i = 0; i < 6; ++i) {
-    flood.push_back(generate(long_text("City" + std::to_string(i), 30), 300));
+    flood.push_back(prompt_request(long_text("City" + std::to_string(i), 30), 300));
     flood.back().sampling.temperature = i % 2 == 0 ? 0 : 0.8;
     flood.back().sampling.seed = static_cast<uint64_t>(i);
     if (i % 3 == 1) {
@@ -110,16 +86,16 @@ TEST(Preemption, makes_places_for_another_tenant_and_changes_no_output) {
     numbers.push_back(world.post(flood.back(), "flood", "first"));
   }
   ASSERT_TRUE(pump_until(world, [&] { return status_now(world).requests_running == 4; }));
-  const auto light = generate(long_text("Lake", 30), 10);
+  const auto light = prompt_request(long_text("Lake", 30), 10);
   const uint64_t number = world.post(light, "light", "second");
   EXPECT_TRUE(pump_until(world, [&] { return ended(world, number); }));
   for (const uint64_t other : numbers) EXPECT_FALSE(ended(world, other));
   world.pump();
   EXPECT_GE(world.status().requests_preempted, 1);
-  EXPECT_EQ(world.one<wire::Final>(number).token_ids, alone(light));
+  EXPECT_EQ(world.one<wire::Final>(number).token_ids, tokens_alone(light));
   for (size_t i = 0; i < flood.size(); ++i) {
     const auto final = world.one<wire::Final>(numbers[i]);
-    EXPECT_EQ(final.token_ids, alone(flood[i])) << i;
+    EXPECT_EQ(final.token_ids, tokens_alone(flood[i])) << i;
     EXPECT_EQ(final.usage.reused_tokens + final.usage.prefilled_tokens, final.usage.prompt_tokens);
   }
 }
@@ -131,13 +107,13 @@ TEST(Preemption, one_that_is_cancelled_while_it_waits_keeps_its_output) {
   set_speeds(world);
   std::vector<uint64_t> numbers;
   for (int i = 0; i < 2; ++i) {
-    auto request = generate(long_text("City" + std::to_string(i), 20), 300);
+    auto request = prompt_request(long_text("City" + std::to_string(i), 20), 300);
     request.retain_output = true;
     numbers.push_back(world.post(request, "flood", "first"));
   }
   ASSERT_TRUE(pump_until(world, [&] { return status_now(world).requests_running == 2; }));
   world.pump(8);  // some tokens of each
-  world.post(generate("Lake", 200), "light", "second");
+  world.post(prompt_request("Lake", 200), "light", "second");
   ASSERT_TRUE(pump_until(world, [&] { return status_now(world).requests_preempted == 1; }));
   for (const uint64_t number : numbers) {
     world.post(wire::CancelRequest{testing::request_id(number)}, "flood", "first");
@@ -156,7 +132,7 @@ TEST(Preemption, a_tenant_alone_is_left_in_peace) {
   options.requests_running_max = 2;
   SchedulerWorld world(options);
   set_speeds(world);
-  for (int i = 0; i < 6; ++i) world.post(generate("City" + std::to_string(i), 60));
+  for (int i = 0; i < 6; ++i) world.post(prompt_request("City" + std::to_string(i), 60));
   world.pump();
   EXPECT_EQ(world.status().requests_preempted, 0);
   EXPECT_EQ(world.status().requests_done, 6);
@@ -168,9 +144,9 @@ TEST(Queue, refuses_tokens_beyond_its_limit_and_says_when_to_try_again) {
   SchedulerWorld world(options);
   set_speeds(world);
   // The first may have more than the limit: it would never run otherwise.
-  const uint64_t first = world.post(generate(long_text("One", 300), 4));
+  const uint64_t first = world.post(prompt_request(long_text("One", 300), 4));
   EXPECT_FALSE(world.all<wire::Accepted>(first).empty());
-  const uint64_t second = world.post(generate(long_text("Two", 300), 4));
+  const uint64_t second = world.post(prompt_request(long_text("Two", 300), 4));
   const auto refused = world.all<wire::ErrorReply>(second);
   ASSERT_EQ(refused.size(), 1u);
   EXPECT_EQ(refused[0].error.code, ErrorCode::kResourceExhausted);
@@ -178,8 +154,9 @@ TEST(Queue, refuses_tokens_beyond_its_limit_and_says_when_to_try_again) {
   EXPECT_GT(refused[0].retry_after_ms, 0);
   world.pump();
   EXPECT_EQ(world.status().tokens_waiting, 0);
-  EXPECT_EQ(world.one<wire::Final>(world.send(generate(long_text("Two", 300), 4))).finish_reason,
-            "length");
+  EXPECT_EQ(
+      world.one<wire::Final>(world.send(prompt_request(long_text("Two", 300), 4))).finish_reason,
+      "length");
 }
 
 TEST(Queue, counts_nothing_that_has_left_it) {
@@ -187,8 +164,8 @@ TEST(Queue, counts_nothing_that_has_left_it) {
   options.requests_running_max = 1;
   SchedulerWorld world(options);
   set_speeds(world);
-  const uint64_t running = world.post(generate("One", 100));
-  const uint64_t waiting = world.post(generate(long_text("Two", 100), 100));
+  const uint64_t running = world.post(prompt_request("One", 100));
+  const uint64_t waiting = world.post(prompt_request(long_text("Two", 100), 100));
   world.pump(8);
   EXPECT_GT(status_now(world).tokens_waiting, 100);
   world.post(wire::CancelRequest{testing::request_id(waiting)});
@@ -200,7 +177,7 @@ TEST(Queue, counts_nothing_that_has_left_it) {
 TEST(Prefill, two_with_the_same_new_beginning_compute_it_once) {
   SchedulerWorld world;
   const std::string shared = long_text("Shared", 200);
-  const auto a = generate(shared + " first", 4), b = generate(shared + " second", 4);
+  const auto a = prompt_request(shared + " first", 4), b = prompt_request(shared + " second", 4);
   const uint64_t first = world.post(a), second = world.post(b);
   world.pump();
   const auto usage = world.one<wire::Final>(first).usage;
@@ -208,17 +185,17 @@ TEST(Prefill, two_with_the_same_new_beginning_compute_it_once) {
   EXPECT_EQ(usage.reused_tokens, 0);
   EXPECT_GE(other.reused_tokens, usage.prompt_tokens - 64) << "of " << other.prompt_tokens;
   EXPECT_LE(other.prefilled_tokens, 64);
-  EXPECT_EQ(world.one<wire::Final>(first).token_ids, alone(a));
-  EXPECT_EQ(world.one<wire::Final>(second).token_ids, alone(b));
+  EXPECT_EQ(world.one<wire::Final>(first).token_ids, tokens_alone(a));
+  EXPECT_EQ(world.one<wire::Final>(second).token_ids, tokens_alone(b));
 }
 
 TEST(Prefill, a_short_prompt_does_not_wait_behind_a_long_one) {
   SchedulerWorld world;
   set_speeds(world);
-  world.send(generate(long_text("Warm", 100), 2));  // speeds are known
-  const uint64_t large = world.post(generate(long_text("Long", 800), 2));
+  world.send(prompt_request(long_text("Warm", 100), 2));  // speeds are known
+  const uint64_t large = world.post(prompt_request(long_text("Long", 800), 2));
   world.pump(2);
-  const uint64_t small = world.post(generate("Short", 1));
+  const uint64_t small = world.post(prompt_request("Short", 1));
   EXPECT_TRUE(pump_until(
       world, [&] { return ended(world, small); }, 12));
   EXPECT_FALSE(ended(world, large));
@@ -231,8 +208,8 @@ TEST(Progress, tells_rate_time_left_and_place) {
   options.requests_running_max = 1;
   SchedulerWorld world(options);
   set_speeds(world);
-  const uint64_t running = world.post(generate(long_text("Long", 600), 2, true));
-  const uint64_t waiting = world.post(generate("Next", 2, true));
+  const uint64_t running = world.post(prompt_request(long_text("Long", 600), 2, true));
+  const uint64_t waiting = world.post(prompt_request("Next", 2, true));
   world.pump(5);
   world.clock.advance_us(1'000'000);
   world.core().on_tick();

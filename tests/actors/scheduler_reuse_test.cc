@@ -15,7 +15,7 @@ using testing::query_text;
 using testing::SchedulerWorld;
 using testing::system_text;
 
-const char* const kSystem = "You are a helpful assistant.";
+const char* const kHelpfulSystem = "You are a helpful assistant.";
 
 // ---- conversations
 // -------------------------------------------------------------------------------
@@ -59,8 +59,9 @@ void expect_same_bits(const std::vector<float>& a, const std::vector<float>& b) 
 
 TEST_P(Conversation, retained_outputs_give_the_same_tokens_and_bits_as_cold_prompts) {
   SchedulerWorld warm;
-  std::vector<wire::ChunkRef> chunks = {system_text(kSystem)};
-  std::vector<ChatMessage> history = {{.role = "system", .content = kSystem, .reasoning = {}}};
+  std::vector<wire::ChunkRef> chunks = {system_text(kHelpfulSystem)};
+  std::vector<ChatMessage> history = {
+      {.role = "system", .content = kHelpfulSystem, .reasoning = {}}};
   for (size_t i = 0; i < kQuestions.size(); ++i) {
     const auto request = turn(chunks, kQuestions[i], static_cast<int>(i));
     const auto reused = warm.one<wire::Final>(warm.send(request));
@@ -107,7 +108,7 @@ INSTANTIATE_TEST_SUITE_P(Policies, Conversation,
 // A seed with which the demo model thinks before it answers this question.
 wire::Final think(SchedulerWorld& world, ThinkPolicy policy) {
   for (uint64_t seed = 1; seed < 60; ++seed) {
-    auto request = ask({system_text(kSystem), query_text("What is the capital of Japan?")});
+    auto request = ask({system_text(kHelpfulSystem), query_text("What is the capital of Japan?")});
     request.sampling.temperature = 1;
     request.sampling.seed = seed;
     request.sampling.top_k = 0;
@@ -135,7 +136,7 @@ TEST(Retention, reprefill_removes_thoughts_and_frees_their_branch) {
   EXPECT_LT(chunk.kv_tokens, final.usage.prompt_tokens + final.usage.completion_tokens);
   EXPECT_EQ(final.usage.reasoning_tokens, chunk.think_spans[0].end - chunk.think_spans[0].begin);
   const auto next = world.one<wire::Final>(
-      world.send(ask({system_text(kSystem), output_ref(chunk.id), query_text("Thanks")})));
+      world.send(ask({system_text(kHelpfulSystem), output_ref(chunk.id), query_text("Thanks")})));
   EXPECT_EQ(next.usage.reused_tokens, chunk.kv_tokens);
 }
 
@@ -147,7 +148,7 @@ TEST(Retention, keep_continues_behind_the_thoughts) {
   // Every sampled token is part of the history, thoughts included.
   EXPECT_GE(chunk.kv_tokens, final.usage.prompt_tokens + final.usage.completion_tokens - 1);
   const auto next = world.one<wire::Final>(
-      world.send(ask({system_text(kSystem), output_ref(chunk.id), query_text("Thanks")})));
+      world.send(ask({system_text(kHelpfulSystem), output_ref(chunk.id), query_text("Thanks")})));
   EXPECT_EQ(next.usage.reused_tokens, chunk.kv_tokens);
   EXPECT_GT(next.usage.prompt_tokens, chunk.kv_tokens);
 }
@@ -196,10 +197,10 @@ TEST(Retention, without_the_flag_nothing_is_kept_by_name) {
 
 TEST(Retention, deleting_a_chunk_frees_its_pages_but_not_those_of_later_turns) {
   SchedulerWorld world;
-  auto request = ask({system_text(kSystem), query_text("What is the capital of Peru?")});
+  auto request = ask({system_text(kHelpfulSystem), query_text("What is the capital of Peru?")});
   request.retain_output = true;
   const auto first = world.one<wire::Final>(world.send(request));
-  auto follow_up = ask({system_text(kSystem), output_ref(first.output_chunk_id),
+  auto follow_up = ask({system_text(kHelpfulSystem), output_ref(first.output_chunk_id),
                         query_text("What city did we just discuss?")});
   follow_up.retain_output = true;
   const auto second = world.one<wire::Final>(world.send(follow_up));
@@ -232,7 +233,8 @@ TEST(Retention, idle_work_waits_for_requests) {
 TEST(Exactness, requests_together_give_the_same_bits_as_alone) {
   std::vector<wire::GenerateRequest> requests;
   for (int i = 0; i < 12; ++i) {
-    auto request = ask({system_text(kSystem), query_text(kQuestions[i % kQuestions.size()])});
+    auto request =
+        ask({system_text(kHelpfulSystem), query_text(kQuestions[i % kQuestions.size()])});
     request.sampling.temperature = i % 3 == 0 ? 0 : 0.8;
     request.sampling.seed = i;
     requests.push_back(request);
@@ -256,7 +258,7 @@ TEST(Exactness, eviction_changes_the_work_and_not_the_result) {
   SchedulerWorld tight({}, 2);
   for (int round = 0; round < 3; ++round) {
     for (const char* country : {"France", "Spain", "Italy", "Japan"}) {
-      auto request = ask({system_text(kSystem),
+      auto request = ask({system_text(kHelpfulSystem),
                           query_text(std::string("What is the capital of ") + country + "?")});
       request.retain_output = true;
       request.max_tokens = 40;

@@ -30,11 +30,11 @@ wire::GenerateRequest raw(const std::string& prompt) {
   return request;
 }
 
-wire::ErrorReply refused(SchedulerWorld& world, const wire::GenerateRequest& request) {
+wire::ErrorReply refusal_of(SchedulerWorld& world, const wire::GenerateRequest& request) {
   return world.one<wire::ErrorReply>(world.send(request));
 }
 
-std::string words(int count) {
+std::string repeated_words(int count) {
   std::string text;
   for (int i = 0; i < count; ++i) text += "word ";
   return text;
@@ -62,7 +62,7 @@ TEST(Room, what_is_cut_begins_as_what_is_not) {
 }
 
 // Pins the beginning of prompts.
-int64_t pin(SchedulerWorld& world, const std::string& beginning) {
+int64_t pin_beginning(SchedulerWorld& world, const std::string& beginning) {
   wire::PrefixCache prefix;
   prefix.prompt = beginning;
   return world.one<wire::PrefixReply>(world.send(prefix)).tokens;
@@ -77,14 +77,15 @@ wire::GenerateRequest endless_behind(const std::string& prompt) {
 
 TEST(Room, of_pinned_pages_is_not_promised_to_an_answer) {
   SchedulerWorld world({}, 8);
-  const int64_t tokens = pin(world, words(100));
+  const int64_t tokens = pin_beginning(world, repeated_words(100));
   const int64_t pinned = (tokens + kPageTokens - 1) / kPageTokens;
   ASSERT_GT(pinned, 1);
   const auto final = world.one<wire::Final>(world.send(endless(30'000)));
   EXPECT_EQ(final.finish_reason, "length");
   EXPECT_EQ(final.usage.prompt_tokens + final.usage.completion_tokens, (8 - pinned) * kPageTokens);
   // Those that the prompt itself begins with are its own.
-  const auto longer = world.one<wire::Final>(world.send(endless_behind(words(100) + "and so on")));
+  const auto longer =
+      world.one<wire::Final>(world.send(endless_behind(repeated_words(100) + "and so on")));
   const int64_t whole = tokens / kPageTokens;
   EXPECT_EQ(longer.usage.prompt_tokens + longer.usage.completion_tokens,
             (8 - pinned + whole) * kPageTokens);
@@ -92,10 +93,10 @@ TEST(Room, of_pinned_pages_is_not_promised_to_an_answer) {
 
 TEST(Room, of_pages_that_running_requests_use_is_there_when_they_end) {
   SchedulerWorld world({}, 8);
-  pin(world, words(100));
+  pin_beginning(world, repeated_words(100));
   std::vector<uint64_t> numbers;
   for (const char* end : {"and so on", "or so", "and others"}) {
-    numbers.push_back(world.post(endless_behind(words(100) + end)));
+    numbers.push_back(world.post(endless_behind(repeated_words(100) + end)));
     world.pump(6);
   }
   world.pump();
@@ -107,8 +108,8 @@ TEST(Room, of_pages_that_running_requests_use_is_there_when_they_end) {
 TEST(Room, of_the_kv_memory_that_a_prompt_does_not_have_is_an_error_with_numbers) {
   SchedulerWorld world({}, 2);
   auto request = endless(5);
-  request.messages[0].content = words(150);
-  const wire::ErrorReply reply = refused(world, request);
+  request.messages[0].content = repeated_words(150);
+  const wire::ErrorReply reply = refusal_of(world, request);
   EXPECT_EQ(reply.error.code, ErrorCode::kResourceExhausted);
   EXPECT_EQ(reply.error.field, "messages");
   EXPECT_EQ(reply.context_tokens_max, 128);
@@ -125,13 +126,13 @@ TEST(Room, of_the_context_that_a_prompt_does_not_have_is_an_error_with_numbers) 
       "This model's maximum context length is " + std::to_string(context) + " tokens.";
   std::vector<wire::GenerateRequest> requests(4);
   requests[0] = endless(5);
-  requests[0].messages[0].content = words(20'000);
-  requests[1] = raw(words(20'000));
-  requests[2] = ask({query_text(words(20'000))});
+  requests[0].messages[0].content = repeated_words(20'000);
+  requests[1] = raw(repeated_words(20'000));
+  requests[2] = ask({query_text(repeated_words(20'000))});
   requests[3].prompt_token_ids.assign(static_cast<size_t>(context), 65);
   const std::vector<std::string> fields = {"messages", "prompt", "chunks", "prompt_token_ids"};
   for (size_t i = 0; i < requests.size(); ++i) {
-    const wire::ErrorReply reply = refused(world, requests[i]);
+    const wire::ErrorReply reply = refusal_of(world, requests[i]);
     EXPECT_EQ(reply.error.code, ErrorCode::kInvalidArgument) << fields[i];
     EXPECT_EQ(reply.error.field, fields[i]);
     EXPECT_EQ(reply.context_tokens_max, context) << fields[i];
@@ -143,7 +144,7 @@ TEST(Room, of_the_context_that_a_prompt_does_not_have_is_an_error_with_numbers) 
 TEST(Room, of_texts_that_are_too_large_to_be_tokenized_is_the_same_error) {
   SchedulerWorld world;
   const int64_t context = testing::demo_model().config.context_tokens_max;
-  const wire::ErrorReply reply = refused(world, raw(std::string(3 << 20, 'x')));
+  const wire::ErrorReply reply = refusal_of(world, raw(std::string(3 << 20, 'x')));
   EXPECT_EQ(reply.error.field, "prompt");
   EXPECT_EQ(reply.context_tokens_max, context);
   EXPECT_THAT(reply.error.message, HasSubstr("maximum context length is"));
@@ -151,7 +152,7 @@ TEST(Room, of_texts_that_are_too_large_to_be_tokenized_is_the_same_error) {
   // Other errors say nothing of it.
   wire::GenerateRequest bias = raw("x");
   bias.sampling.logit_bias = {{1 << 30, 1}};
-  EXPECT_EQ(refused(world, bias).context_tokens_max, std::nullopt);
+  EXPECT_EQ(refusal_of(world, bias).context_tokens_max, std::nullopt);
 }
 
 }  // namespace

@@ -8,12 +8,11 @@ namespace cascade {
 namespace {
 
 using testing::ask;
+using testing::kGeographer;
 using testing::output_ref;
 using testing::query_text;
 using testing::SchedulerWorld;
 using testing::system_text;
-
-constexpr char kSystem[] = "You are a geographer.";
 
 class Sessions : public ::testing::Test {
  protected:
@@ -38,7 +37,7 @@ class Sessions : public ::testing::Test {
   }
   static wire::GenerateRequest turn(const std::string& question,
                                     const std::string& session = "trip") {
-    wire::GenerateRequest request = ask({system_text(kSystem), query_text(question)});
+    wire::GenerateRequest request = ask({system_text(kGeographer), query_text(question)});
     request.session = session;
     return request;
   }
@@ -58,8 +57,8 @@ TEST_F(Sessions, the_turns_so_far_come_before_what_a_request_adds) {
   const wire::Final first = say("Capital of France?");
   const wire::Final second = say("And of Italy?");
   EXPECT_GT(second.usage.prompt_tokens, first.usage.prompt_tokens);
-  wire::GenerateRequest by_hand =
-      ask({system_text(kSystem), output_ref(first.output_chunk_id), query_text("And of Italy?")});
+  wire::GenerateRequest by_hand = ask(
+      {system_text(kGeographer), output_ref(first.output_chunk_id), query_text("And of Italy?")});
   const auto same = world_->one<wire::Final>(world_->send(by_hand));
   EXPECT_EQ(same.token_ids, second.token_ids);
   EXPECT_EQ(same.usage.prompt_tokens, second.usage.prompt_tokens);
@@ -140,7 +139,8 @@ TEST_F(Sessions, keep_their_turns_when_others_who_had_the_same_output_give_it_up
   const wire::Final turn_of_b = say("Capital of France?", "b");
   ASSERT_EQ(turn_of_a.output_chunk_id, turn_of_b.output_chunk_id);
   const std::string& id = turn_of_a.output_chunk_id;
-  wire::GenerateRequest retained = ask({system_text(kSystem), query_text("Capital of France?")});
+  wire::GenerateRequest retained =
+      ask({system_text(kGeographer), query_text("Capital of France?")});
   retained.retain_output = true;
   retained.output_ttl_ms = 1000;
   ASSERT_EQ(world_->one<wire::Final>(world_->send(retained)).output_chunk_id, id);

@@ -8,16 +8,11 @@ namespace {
 
 using testing::ask;
 using testing::query_text;
+using testing::retained;
 using testing::SchedulerWorld;
 
 wire::StatusReply status_of(SchedulerWorld& world, const std::string& tenant) {
   return world.one<wire::StatusReply>(world.send_as(tenant, wire::StatusRequest{}));
-}
-
-wire::GenerateRequest retained(const std::string& text) {
-  wire::GenerateRequest request = ask({query_text(text)});
-  request.retain_output = true;
-  return request;
 }
 
 TEST(Status, of_a_tenant_does_not_count_what_others_do) {

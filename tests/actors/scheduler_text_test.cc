@@ -9,7 +9,7 @@ namespace {
 using testing::Actor;
 using testing::SchedulerWorld;
 
-wire::ApplyTemplateRequest question() {
+wire::ApplyTemplateRequest template_request() {
   wire::ApplyTemplateRequest request;
   request.messages = {{.role = "user", .content = "Hi", .reasoning = {}}};
   return request;
@@ -28,10 +28,10 @@ TEST(SchedulerText, a_text_and_its_token_ids_are_the_same) {
 
 TEST(SchedulerText, a_conversation_is_shown_as_its_prompt) {
   SchedulerWorld world;
-  const auto shown = world.one<wire::ApplyTemplateReply>(world.send(question()));
+  const auto shown = world.one<wire::ApplyTemplateReply>(world.send(template_request()));
   EXPECT_EQ(shown.prompt, "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n");
   wire::GenerateRequest request;
-  request.messages = question().messages;
+  request.messages = template_request().messages;
   request.max_tokens = 1;
   const auto final = world.one<wire::Final>(world.send(request));
   EXPECT_EQ(final.usage.prompt_tokens, static_cast<int64_t>(shown.token_ids.size()));
@@ -55,7 +55,7 @@ TEST(SchedulerText, too_many_texts_at_once_are_refused_with_a_time_to_try_again)
 
 TEST(SchedulerText, a_text_whose_actor_was_restarted_has_an_error) {
   SchedulerWorld world;
-  const uint64_t number = world.post(question());
+  const uint64_t number = world.post(template_request());
   world.restart(Actor::kPrefill);
   EXPECT_EQ(world.error(number).code, ErrorCode::kInternal);
 }
@@ -63,7 +63,7 @@ TEST(SchedulerText, a_text_whose_actor_was_restarted_has_an_error) {
 TEST(SchedulerText, a_request_that_retains_its_output_hears_the_outputs_id) {
   SchedulerWorld world;
   wire::GenerateRequest request;
-  request.messages = question().messages;
+  request.messages = template_request().messages;
   request.max_tokens = 1;
   EXPECT_EQ(world.one<wire::Accepted>(world.send(request)).output_id, "");
   request.retain_output = true;
@@ -82,7 +82,7 @@ TEST(SchedulerText, a_request_that_retains_its_output_hears_the_outputs_id) {
 TEST(SchedulerText, when_one_door_is_back_the_clients_of_the_other_go_on) {
   SchedulerWorld world;
   wire::GenerateRequest request;
-  request.messages = question().messages;
+  request.messages = template_request().messages;
   const std::string boot_id = world.status().boot_id;
   world.core().on_actor_started(Actor::kHttp, kLocalTenant);
   world.post(request, "g1");

@@ -13,7 +13,7 @@ using testing::query_text;
 using testing::SchedulerWorld;
 using testing::system_text;
 
-wire::GenerateRequest question() {
+wire::GenerateRequest capital_question() {
   auto request = ask(
       {system_text("You are a helpful assistant."), query_text("What is the capital of Japan?")});
   request.retain_output = true;
@@ -26,10 +26,10 @@ TEST(ThinkPolicies, the_daemons_holds_unless_the_request_names_one) {
     SchedulerOptions options;
     options.think_policy = policy;
     SchedulerWorld world(options);
-    const auto final = world.one<wire::Final>(world.send(question()));
+    const auto final = world.one<wire::Final>(world.send(capital_question()));
     EXPECT_EQ(final.think_policy, policy);
     EXPECT_EQ(world.chunk(final.output_chunk_id).think_policy, policy);
-    auto other = question();
+    auto other = capital_question();
     other.think_policy = ThinkPolicy::kDrop;
     const auto dropped = world.one<wire::Final>(world.send(other));
     EXPECT_EQ(world.chunk(dropped.output_chunk_id).think_policy, ThinkPolicy::kDrop);
@@ -114,7 +114,7 @@ class DeadEnds : public ::testing::Test {
   }
   // Generates until `tokens` were sampled.
   uint64_t generate(int tokens) {
-    auto request = question();
+    auto request = capital_question();
     request.retain_output = false;
     request.stream = true;
     request.ignore_eos = true;
@@ -131,7 +131,7 @@ class DeadEnds : public ::testing::Test {
 };
 
 TEST_F(DeadEnds, of_a_client_that_went_away_the_prompt_stays) {
-  auto prompt_only = question();
+  auto prompt_only = capital_question();
   prompt_only.retain_output = false;
   prompt_only.max_tokens = 1;
   const auto first = world_.one<wire::Final>(world_.send(prompt_only));
@@ -160,7 +160,7 @@ TEST_F(DeadEnds, half_an_answer_stays_as_a_conversation_may_go_on_from_it) {
 }
 
 TEST_F(DeadEnds, half_a_thought_is_of_no_use) {
-  auto prompt_only = question();
+  auto prompt_only = capital_question();
   prompt_only.retain_output = false;
   prompt_only.max_tokens = 1;
   world_.one<wire::Final>(world_.send(prompt_only));
@@ -178,14 +178,14 @@ TEST_F(DeadEnds, half_a_thought_is_of_no_use) {
 TEST(IdleMemory, is_given_back_and_comes_back_empty_handed) {
   // Pages of deleted chunks are free; nobody needs them for a while.
   SchedulerWorld world;
-  const auto first = world.one<wire::Final>(world.send(question()));
+  const auto first = world.one<wire::Final>(world.send(capital_question()));
   world.send(wire::ChunkDelete{first.output_chunk_id});
   for (int i = 0; i < 3; ++i) {
     world.clock.advance_us(11'000'000);
     world.core().on_tick();
   }
   // What is computed in them afterwards is what it was.
-  const auto again = world.one<wire::Final>(world.send(question()));
+  const auto again = world.one<wire::Final>(world.send(capital_question()));
   EXPECT_EQ(again.token_ids, first.token_ids);
   EXPECT_EQ(again.logprobs, first.logprobs);
 }

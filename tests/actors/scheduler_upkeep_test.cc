@@ -9,17 +9,18 @@
 
 #include "tests/actors/scheduler_world.h"
 #include "tests/persist/memory_disk.h"
+#include "tests/persist/store_testing.h"
 
 namespace cascade {
 namespace {
 
 using testing::ask;
 using ::testing::HasSubstr;
+using testing::kStateDir;
 using testing::query_text;
 using testing::SchedulerWorld;
 using testing::system_text;
 
-constexpr char kStateDir[] = "/state";
 constexpr char kKvFile[] = "/state/kv/00000001.kv";
 
 SchedulerOptions keeping_pages() {

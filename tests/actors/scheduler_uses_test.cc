@@ -21,12 +21,12 @@ using testing::SchedulerWorld;
 using testing::system_text;
 
 // Beyond a page, so that there is one of it alone.
-constexpr char kSystem[] =
+constexpr char kGeographySystem[] =
     "You are a helpful assistant that answers questions about countries, capitals, rivers and "
     "mountains in one short sentence, and says so when it does not know the answer to a question. "
     "Do not make up cities that are not there. Do not say more than you were asked for.";
 
-std::string words(const std::string& word, int count) {
+std::string river_facts(const std::string& word, int count) {
   std::string text = "About " + word + ":";
   for (int i = 0; i < count; ++i) text += " " + word + " has river " + std::to_string(i) + ".";
   return text;
@@ -64,8 +64,8 @@ class TextUses : public ::testing::Test {
     world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{id, "", true}));
   }
   static wire::GenerateRequest about(const std::string& context, const std::string& question) {
-    wire::GenerateRequest request =
-        ask({system_text(kSystem), {ChunkType::kContext, context, ""}, query_text(question)});
+    wire::GenerateRequest request = ask(
+        {system_text(kGeographySystem), {ChunkType::kContext, context, ""}, query_text(question)});
     request.max_tokens = 4;
     return request;
   }
@@ -75,7 +75,7 @@ class TextUses : public ::testing::Test {
   // How much of a prompt with the system prompt and `text` is known, the way no chunk is named.
   int64_t known(const std::string& text) {
     wire::GenerateRequest request = ask({});
-    request.messages = {{.role = "system", .content = kSystem, .reasoning = {}},
+    request.messages = {{.role = "system", .content = kGeographySystem, .reasoning = {}},
                         {.role = "user", .content = text + "\n\nWhich?", .reasoning = {}}};
     request.max_tokens = 1;
     return generate(request).usage.reused_tokens;
@@ -91,8 +91,8 @@ class TextUses : public ::testing::Test {
 };
 
 TEST_F(TextUses, a_deleted_context_is_not_found_in_any_conversation) {
-  const std::string peru = words("Peru", 40);
-  const std::string chile = words("Chile", 40);
+  const std::string peru = river_facts("Peru", 40);
+  const std::string chile = river_facts("Chile", 40);
   const std::string id = put(ChunkType::kContext, peru);
   const std::string other = put(ChunkType::kContext, chile);
   for (const char* question : {"Which river?", "How many?"}) {
@@ -108,7 +108,7 @@ TEST_F(TextUses, a_deleted_context_is_not_found_in_any_conversation) {
 }
 
 TEST_F(TextUses, an_expired_context_neither) {
-  const std::string peru = words("Peru", 40);
+  const std::string peru = river_facts("Peru", 40);
   const std::string id = put(ChunkType::kContext, peru, 60'000);
   generate(about(id, "Which river?"));
   world_->clock.advance_us(60'000'000);
@@ -118,7 +118,7 @@ TEST_F(TextUses, an_expired_context_neither) {
 }
 
 TEST_F(TextUses, what_a_retained_output_stands_on_stays_until_that_goes) {
-  const std::string peru = words("Peru", 40);
+  const std::string peru = river_facts("Peru", 40);
   const std::string id = put(ChunkType::kContext, peru);
   wire::GenerateRequest request = about(id, "Which?");
   request.retain_output = true;
@@ -132,8 +132,8 @@ TEST_F(TextUses, what_a_retained_output_stands_on_stays_until_that_goes) {
 }
 
 TEST_F(TextUses, are_known_of_what_is_on_disk_after_a_kill) {
-  const std::string peru = words("Peru", 40);
-  const std::string chile = words("Chile", 40);
+  const std::string peru = river_facts("Peru", 40);
+  const std::string chile = river_facts("Chile", 40);
   const std::string id = put(ChunkType::kContext, peru);
   const std::string other = put(ChunkType::kContext, chile);
   for (int i = 0; i < 3; ++i) {  // what is found again is written
@@ -153,7 +153,7 @@ TEST_F(TextUses, are_known_of_what_is_on_disk_after_a_kill) {
 }
 
 TEST_F(TextUses, a_request_that_runs_when_the_text_is_deleted_ends_as_if_it_were_not) {
-  const std::string peru = words("Peru", 120);
+  const std::string peru = river_facts("Peru", 120);
   const std::string id = put(ChunkType::kContext, peru);
   wire::GenerateRequest request = about(id, "Which?");
   const wire::Final expected = generate(request);
@@ -189,7 +189,7 @@ TEST_F(FewPages, whatever_was_computed_evicted_and_read_again_nothing_is_left) {
   for (int round = 0; round < rounds; ++round) {
     const std::string& name = names[random.below(names.size())];
     const int count = 5 + 15 * static_cast<int>(random.below(3));
-    const std::string id = put(ChunkType::kContext, words(name, count));
+    const std::string id = put(ChunkType::kContext, river_facts(name, count));
     if (std::ranges::find(ids, id) == ids.end()) ids.push_back(id);
     wire::GenerateRequest request = about(id, random.below(2) == 0 ? "Which?" : "How many?");
     if (!outputs.empty() && random.below(3) == 0) {

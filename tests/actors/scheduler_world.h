@@ -238,5 +238,55 @@ inline wire::ChunkRef query_text(const std::string& text) {
 inline wire::ChunkRef output_ref(const std::string& id) {
   return {ChunkType::kOutput, id, ""};
 }
+inline constexpr char kGeographer[] = "You are a geographer.";
+
+// A question whose answer stays as a chunk.
+inline wire::GenerateRequest retained(const std::string& question) {
+  wire::GenerateRequest request = ask({query_text(question)});
+  request.retain_output = true;
+  return request;
+}
+
+// A prompt that is continued to its `max_tokens`.
+inline wire::GenerateRequest prompt_request(const std::string& prompt, int32_t max_tokens,
+                                            bool stream = false) {
+  wire::GenerateRequest request;
+  request.prompt = prompt;
+  request.sampling.temperature = 0;
+  request.max_tokens = max_tokens;
+  request.ignore_eos = true;
+  request.stream = stream;
+  return request;
+}
+
+// Different from its first word on.
+inline std::string long_text(const std::string& name, int words) {
+  std::string text = name;
+  for (int i = 0; i < words; ++i) text += " word" + std::to_string(i);
+  return text;
+}
+
+// ---- worlds -------------------------------------------------------------------------------------
+
+inline SchedulerOptions bursts_of(int steps) {
+  SchedulerOptions options;
+  options.planner.burst_steps_max = steps;
+  options.planner.burst_us = steps * int64_t{1'000'000};
+  return options;
+}
+
+// Jobs take the same time on every machine.
+inline void set_speeds(SchedulerWorld& world) {
+  world.tamper = [](wire::Message& answer) {
+    if (auto* prefill = std::get_if<wire::PrefillDone>(&answer)) prefill->compute_us = 10'000;
+    if (auto* decode = std::get_if<wire::DecodeDone>(&answer)) {
+      decode->compute_us = 1000 * decode->steps;
+    }
+  };
+}
+
+inline wire::CacheStats cache_stats(SchedulerWorld& world) {
+  return *world.one<wire::StatsReply>(world.send(wire::StatsRequest{})).cache;
+}
 
 }  // namespace cascade::testing

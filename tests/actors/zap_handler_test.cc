@@ -10,12 +10,12 @@ const auto kAll = [](const std::string&) { return true; };
 const auto kNone = [](const std::string&) { return false; };
 const std::string kKey(32, 'k');
 
-wire::Frames question() {
+wire::Frames zap_request() {
   return {"1.0", "id", kZapDomain, "127.0.0.1", "", "CURVE", kKey};
 }
 
 TEST(ZapHandler, lets_in_whose_key_is_allowed_and_names_the_key) {
-  const wire::Frames answer = zap_answer(question(), kAll);
+  const wire::Frames answer = zap_answer(zap_request(), kAll);
   ASSERT_EQ(answer.size(), 6u);
   EXPECT_EQ(answer[0], "1.0");
   EXPECT_EQ(answer[1], "id");
@@ -24,9 +24,9 @@ TEST(ZapHandler, lets_in_whose_key_is_allowed_and_names_the_key) {
 }
 
 TEST(ZapHandler, refuses_everybody_else) {
-  EXPECT_EQ(zap_answer(question(), kNone)[2], "400");
+  EXPECT_EQ(zap_answer(zap_request(), kNone)[2], "400");
   const auto changed = [](size_t frame, const std::string& text) {
-    wire::Frames frames = question();
+    wire::Frames frames = zap_request();
     frames[frame] = text;
     return frames;
   };

@@ -20,7 +20,7 @@ std::string text_of(const MappedFile& file) {
 }
 
 // Both ways of reading must fail alike.
-void expect_error(const std::filesystem::path& path, ErrorCode code) {
+void expect_unreadable(const std::filesystem::path& path, ErrorCode code) {
   const auto content = read_file(path, 1024);
   ASSERT_FALSE(content.ok()) << path;
   EXPECT_EQ(content.error().code, code) << content.error().to_string();
@@ -67,25 +67,25 @@ TEST(File, empty_files_are_files) {
 
 TEST(File, refuses_what_is_not_a_regular_file_without_waiting) {
   const testing::TemporaryFolder folder;
-  expect_error(folder.path(), ErrorCode::kInvalidArgument);
-  expect_error("/dev/null", ErrorCode::kInvalidArgument);
+  expect_unreadable(folder.path(), ErrorCode::kInvalidArgument);
+  expect_unreadable("/dev/null", ErrorCode::kInvalidArgument);
   const auto fifo = folder.path() / "fifo";
   ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
-  expect_error(fifo, ErrorCode::kInvalidArgument);
+  expect_unreadable(fifo, ErrorCode::kInvalidArgument);
 }
 
 TEST(File, tells_missing_files_from_unreadable_ones) {
   const testing::TemporaryFolder folder;
-  expect_error(folder.path() / "absent", ErrorCode::kNotFound);
-  expect_error("", ErrorCode::kNotFound);
+  expect_unreadable(folder.path() / "absent", ErrorCode::kNotFound);
+  expect_unreadable("", ErrorCode::kNotFound);
   const auto dangling = folder.path() / "dangling";
   std::filesystem::create_symlink("nowhere", dangling);
-  expect_error(dangling, ErrorCode::kNotFound);
+  expect_unreadable(dangling, ErrorCode::kNotFound);
   const auto loop = folder.path() / "loop";
   std::filesystem::create_symlink("loop", loop);
-  expect_error(loop, ErrorCode::kIo);
+  expect_unreadable(loop, ErrorCode::kIo);
   const auto file = folder.write("file", "x");
-  expect_error(file / "below", ErrorCode::kIo);
+  expect_unreadable(file / "below", ErrorCode::kIo);
 }
 
 TEST(File, follows_links_to_regular_files) {

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::span<const uint8_t> bytes_of(std::string_view text) {
+std::span<const uint8_t> view_of(std::string_view text) {
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};
 }
 
@@ -159,7 +159,7 @@ TEST(ReleasePages, leaves_the_bytes_as_they_are) {
   for (const auto& [begin, size] :
        {std::pair(0, 20'000), {1, 19'999}, {5000, 100}, {4096, 4096}, {20'000, 0}}) {
     release_pages(file.bytes().subspan(begin, size));
-    EXPECT_TRUE(std::ranges::equal(file.bytes(), bytes_of(text)));
+    EXPECT_TRUE(std::ranges::equal(file.bytes(), view_of(text)));
   }
 }
 

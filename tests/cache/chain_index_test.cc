@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/cache/chain_memory.h"
+#include "tests/cache/testing.h"
 
 namespace cascade {
 namespace {
@@ -15,9 +16,8 @@ using testing::ChainMemory;
 using testing::count_up;
 using testing::first_of;
 using testing::join;
+using testing::kSecond;
 using testing::Tokens;
-
-constexpr int64_t kSecond = 1'000'000;
 
 TEST(ChainIndex, an_empty_index_matches_nothing) {
   ChainMemory memory(4);

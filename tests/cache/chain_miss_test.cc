@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/cache/chain_memory.h"
+#include "tests/cache/testing.h"
 
 namespace cascade {
 namespace {
@@ -10,9 +11,8 @@ using testing::ChainMemory;
 using testing::count_up;
 using testing::first_of;
 using testing::join;
+using testing::kSecond;
 using testing::Tokens;
-
-constexpr int64_t kSecond = 1'000'000;
 
 TEST(Misses, what_is_found_whole_is_none) {
   ChainMemory memory(8);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/cache/chain_memory.h"
+#include "tests/cache/testing.h"
 
 namespace cascade {
 namespace {
@@ -17,9 +18,8 @@ using testing::ChainMemory;
 using testing::count_up;
 using testing::first_of;
 using testing::join;
+using testing::kSecond;
 using testing::Tokens;
-
-constexpr int64_t kSecond = 1'000'000;
 
 TEST(ChainSequence, reuses_what_an_earlier_sequence_left) {
   ChainMemory memory(16);

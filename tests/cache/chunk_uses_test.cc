@@ -6,12 +6,12 @@
 #include <set>
 #include <vector>
 
+#include "tests/cache/testing.h"
+
 namespace cascade {
 namespace {
 
-Digest page(uint64_t number) {
-  return Hasher().field("n", number).finish();
-}
+using testing::page;
 
 TEST(ChunkUses, are_taken_from_the_ends_of_chains_on) {
   ChunkUses uses(100, [](const Digest&) { return true; });

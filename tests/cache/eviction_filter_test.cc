@@ -3,12 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/cache/testing.h"
+
 namespace cascade {
 namespace {
 
-Digest page(uint64_t number) {
-  return Hasher().field("n", number).finish();
-}
+using testing::page;
 
 TEST(EvictionFilter, knows_the_last_ones_for_sure_and_forgets_what_was_long_before) {
   constexpr uint64_t kKeys = 1000;

@@ -6,12 +6,14 @@
 #include <cmath>
 
 #include "base/random.h"
+#include "tests/cache/testing.h"
 #include "tests/seed.h"
 
 namespace cascade {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000;
+using testing::kSecond;
+
 constexpr int64_t kNow = 1'800'000'000 * kSecond;  // a Unix time
 constexpr double kBonus = 90;
 

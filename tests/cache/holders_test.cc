@@ -37,14 +37,14 @@ Holder labelled(HolderKind kind, const std::string& label, int64_t expires_us = 
   return holder;
 }
 
-void add(Chunk& chunk, const Holder& holder) {
+void hold(Chunk& chunk, const Holder& holder) {
   ASSERT_TRUE(add_holder(chunk, holder).ok());
 }
 
 TEST(Holders, the_one_that_lives_longest_decides) {
   Chunk chunk = output();
-  add(chunk, labelled(HolderKind::kSession, "keepme"));
-  add(chunk, retention(10));
+  hold(chunk, labelled(HolderKind::kSession, "keepme"));
+  hold(chunk, retention(10));
   EXPECT_EQ(chunk.expires_us, 0);
   EXPECT_EQ(next_holder_time_us(chunk), 10);
   EXPECT_TRUE(pass_holders_time(chunk, 10));
@@ -55,8 +55,8 @@ TEST(Holders, the_one_that_lives_longest_decides) {
 
 TEST(Holders, retentions_of_equal_terms_are_counted_and_given_up_one_by_one) {
   Chunk chunk = output();
-  add(chunk, retention());
-  add(chunk, retention());
+  hold(chunk, retention());
+  hold(chunk, retention());
   ASSERT_EQ(chunk.holders.size(), 1u);
   EXPECT_EQ(chunk.holders[0].count, 2);
   EXPECT_TRUE(give_up_unnamed(chunk).ok());
@@ -67,9 +67,9 @@ TEST(Holders, retentions_of_equal_terms_are_counted_and_given_up_one_by_one) {
 
 TEST(Holders, who_gives_up_gives_up_the_retention_that_ends_first) {
   Chunk chunk = output();
-  add(chunk, retention());
-  add(chunk, retention(50));
-  add(chunk, retention(20));
+  hold(chunk, retention());
+  hold(chunk, retention(50));
+  hold(chunk, retention(20));
   ASSERT_TRUE(give_up_unnamed(chunk).ok());
   ASSERT_TRUE(give_up_unnamed(chunk).ok());
   ASSERT_EQ(chunk.holders.size(), 1u);
@@ -78,9 +78,9 @@ TEST(Holders, who_gives_up_gives_up_the_retention_that_ends_first) {
 
 TEST(Holders, names_and_sessions_outlast_a_retention_and_are_told_apart) {
   Chunk chunk = output();
-  add(chunk, retention());
-  add(chunk, labelled(HolderKind::kName, "best"));
-  add(chunk, labelled(HolderKind::kName, "mine"));
+  hold(chunk, retention());
+  hold(chunk, labelled(HolderKind::kName, "best"));
+  hold(chunk, labelled(HolderKind::kName, "mine"));
   EXPECT_EQ(chunk.name, "mine");
   ASSERT_TRUE(give_up_unnamed(chunk).ok());
   const Status several = give_up_unnamed(chunk);
@@ -96,7 +96,7 @@ TEST(Holders, names_and_sessions_outlast_a_retention_and_are_told_apart) {
 
 TEST(Holders, a_pin_alone_is_not_left_behind_by_accident) {
   Chunk chunk = output();
-  add(chunk, retention());
+  hold(chunk, retention());
   change_unnamed(chunk, {.pinned = true});
   EXPECT_TRUE(chunk.pinned);
   const Status refused = give_up_unnamed(chunk);
@@ -109,7 +109,7 @@ TEST(Holders, a_pin_alone_is_not_left_behind_by_accident) {
 
 TEST(Holders, a_pinned_retention_outlives_its_time_until_it_is_unpinned) {
   Chunk chunk = output();
-  add(chunk, retention(10, /*pinned=*/true));
+  hold(chunk, retention(10, /*pinned=*/true));
   EXPECT_FALSE(pass_holders_time(chunk, 20));
   change_unnamed(chunk, {.pinned = false});
   EXPECT_TRUE(pass_holders_time(chunk, 20));
@@ -118,8 +118,8 @@ TEST(Holders, a_pinned_retention_outlives_its_time_until_it_is_unpinned) {
 
 TEST(Holders, two_pins_are_undone_one_by_one) {
   Chunk chunk = output();
-  add(chunk, retention(0, true));
-  add(chunk, retention(0, true));
+  hold(chunk, retention(0, true));
+  hold(chunk, retention(0, true));
   change_unnamed(chunk, {.pinned = false});
   EXPECT_TRUE(chunk.pinned);
   change_unnamed(chunk, {.pinned = false});
@@ -128,8 +128,8 @@ TEST(Holders, two_pins_are_undone_one_by_one) {
 
 TEST(Holders, a_time_to_live_is_of_one_retention_only) {
   Chunk chunk = output();
-  add(chunk, retention());
-  add(chunk, retention());
+  hold(chunk, retention());
+  hold(chunk, retention());
   change_unnamed(chunk, {.expires_us = 30});
   EXPECT_EQ(chunk.expires_us, 0);
   EXPECT_TRUE(pass_holders_time(chunk, 30));
@@ -139,7 +139,7 @@ TEST(Holders, a_time_to_live_is_of_one_retention_only) {
 
 TEST(Holders, a_time_to_live_does_not_end_a_session_turn) {
   Chunk chunk = output();
-  add(chunk, labelled(HolderKind::kSession, "trip"));
+  hold(chunk, labelled(HolderKind::kSession, "trip"));
   change_unnamed(chunk, {.expires_us = 30});
   EXPECT_EQ(chunk.expires_us, 0);
   EXPECT_TRUE(pass_holders_time(chunk, 30));
@@ -148,7 +148,7 @@ TEST(Holders, a_time_to_live_does_not_end_a_session_turn) {
 
 TEST(Holders, the_highest_priority_counts_until_it_is_over) {
   Chunk chunk = output();
-  add(chunk, retention());
+  hold(chunk, retention());
   EXPECT_TRUE(change_named(chunk, "hot", {.priority = 90, .priority_until_us = 40}, 0).ok());
   EXPECT_EQ(chunk.priority, 90);
   EXPECT_EQ(next_holder_time_us(chunk), 40);
@@ -158,8 +158,8 @@ TEST(Holders, the_highest_priority_counts_until_it_is_over) {
 
 TEST(Holders, the_same_name_or_session_again_lives_as_long_as_either) {
   Chunk chunk = output();
-  add(chunk, labelled(HolderKind::kName, "x", 50));
-  add(chunk, labelled(HolderKind::kName, "x", 20));
+  hold(chunk, labelled(HolderKind::kName, "x", 50));
+  hold(chunk, labelled(HolderKind::kName, "x", 20));
   ASSERT_EQ(chunk.holders.size(), 1u);
   EXPECT_EQ(chunk.expires_us, 50);
   ASSERT_TRUE(change_named(chunk, "x", {.expires_us = 20}, 0).ok());  // its own wish
@@ -169,9 +169,9 @@ TEST(Holders, the_same_name_or_session_again_lives_as_long_as_either) {
 TEST(Holders, a_text_that_is_brought_along_again_keeps_the_priority_it_was_given) {
   Chunk chunk = output();
   chunk.type = ChunkType::kContext;
-  add(chunk, labelled(HolderKind::kRequest, "", 20));
+  hold(chunk, labelled(HolderKind::kRequest, "", 20));
   change_unnamed(chunk, {.priority = 28, .priority_until_us = 70});
-  add(chunk, labelled(HolderKind::kRequest, "", 50));
+  hold(chunk, labelled(HolderKind::kRequest, "", 50));
   ASSERT_EQ(chunk.holders.size(), 1u);
   EXPECT_EQ(chunk.priority, 28);
   EXPECT_EQ(chunk.priority_until_us, 70);
@@ -180,7 +180,7 @@ TEST(Holders, a_text_that_is_brought_along_again_keeps_the_priority_it_was_given
 
 TEST(Holders, cleared_names_go_on_as_retentions) {
   Chunk chunk = output();
-  add(chunk, labelled(HolderKind::kName, "x", 50));
+  hold(chunk, labelled(HolderKind::kName, "x", 50));
   clear_names(chunk);
   EXPECT_EQ(chunk.name, "");
   EXPECT_EQ(chunk.expires_us, 50);
@@ -189,7 +189,7 @@ TEST(Holders, cleared_names_go_on_as_retentions) {
 
 TEST(Holders, a_session_that_goes_without_its_outputs_leaves_a_retention) {
   Chunk chunk = output();
-  add(chunk, labelled(HolderKind::kSession, "a", 50));
+  hold(chunk, labelled(HolderKind::kSession, "a", 50));
   EXPECT_FALSE(keep_without_session(chunk, "b"));
   EXPECT_TRUE(keep_without_session(chunk, "a"));
   EXPECT_EQ(describe_holders(chunk), "a retention");
@@ -198,7 +198,7 @@ TEST(Holders, a_session_that_goes_without_its_outputs_leaves_a_retention) {
 
 TEST(Holders, there_are_no_more_than_the_limit_and_nothing_lives_shorter_for_it) {
   Chunk chunk = output();
-  for (size_t i = 0; i < 3 * kHoldersMax; ++i) add(chunk, retention(1000 + int64_t(i) * 7));
+  for (size_t i = 0; i < 3 * kHoldersMax; ++i) hold(chunk, retention(1000 + int64_t(i) * 7));
   EXPECT_LE(chunk.holders.size(), kHoldersMax);
   int64_t count = 0;
   for (const Holder& holder : chunk.holders) count += holder.count;
@@ -257,7 +257,7 @@ class NaiveHolders : public ::testing::Test {
     const int64_t end = some_end();
     switch (random_.below(6)) {
       case 0:
-        add(chunk_, retention(expiry(end)));
+        hold(chunk_, retention(expiry(end)));
         retentions_.push_back(end);
         break;
       case 1: {
@@ -269,7 +269,7 @@ class NaiveHolders : public ::testing::Test {
       }
       case 2: {
         const bool known = names_.contains(name);
-        add(chunk_, labelled(HolderKind::kName, name, expiry(end)));
+        hold(chunk_, labelled(HolderKind::kName, name, expiry(end)));
         names_[name] = known ? std::max(names_[name], end) : end;
         break;
       }

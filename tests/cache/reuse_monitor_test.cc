@@ -4,11 +4,12 @@
 #include <gtest/gtest.h>
 
 #include "base/hash.h"
+#include "tests/cache/testing.h"
 
 namespace cascade {
 namespace {
 
-constexpr int64_t kSecond = 1'000'000;
+using testing::kSecond;
 
 Digest key_of(uint64_t number) {
   return Hasher().field("number", number).finish();

@@ -9,8 +9,8 @@ namespace {
 
 constexpr int64_t kNowUs = 1'800'000'000'000'000;
 
-void add(SessionRegistry& sessions, const std::string& tenant, const std::string& id,
-         const std::string& output, int64_t now_us = kNowUs) {
+void enter_and_add(SessionRegistry& sessions, const std::string& tenant, const std::string& id,
+                   const std::string& output, int64_t now_us = kNowUs) {
   ASSERT_TRUE(sessions.enter(tenant, id).ok());
   sessions.add_turn(tenant, id, output, now_us);
 }
@@ -21,7 +21,7 @@ TEST(SessionRegistry, a_session_begins_with_its_first_turn) {
   EXPECT_EQ(sessions.find("a", "trip"), nullptr);
   const Session& first = sessions.add_turn("a", "trip", "output_1", kNowUs);
   EXPECT_EQ(first, (Session{"trip", "a", kNowUs, kNowUs, {{0, "output_1"}}}));
-  add(sessions, "a", "trip", "output_2", kNowUs + 5);
+  enter_and_add(sessions, "a", "trip", "output_2", kNowUs + 5);
   EXPECT_EQ(*sessions.find("a", "trip"),
             (Session{"trip", "a", kNowUs, kNowUs + 5, {{0, "output_1"}, {1, "output_2"}}}));
   EXPECT_EQ(sessions.find("b", "trip"), nullptr);
@@ -41,7 +41,7 @@ TEST(SessionRegistry, one_request_at_a_time_makes_the_next_turn) {
 TEST(SessionRegistry, removes_what_is_there_and_not_taken) {
   SessionRegistry sessions;
   EXPECT_EQ(sessions.remove("a", "trip").error().code, ErrorCode::kNotFound);
-  add(sessions, "a", "trip", "output_1");
+  enter_and_add(sessions, "a", "trip", "output_1");
   ASSERT_TRUE(sessions.enter("a", "trip").ok());
   EXPECT_EQ(sessions.remove("a", "trip").error().code, ErrorCode::kConflict);
   sessions.leave("a", "trip");
@@ -51,10 +51,10 @@ TEST(SessionRegistry, removes_what_is_there_and_not_taken) {
 
 TEST(SessionRegistry, lists_the_last_used_first) {
   SessionRegistry sessions;
-  add(sessions, "a", "old", "output_1", kNowUs);
-  add(sessions, "b", "other", "output_2", kNowUs + 1);
-  add(sessions, "a", "new", "output_3", kNowUs + 2);
-  add(sessions, "a", "same", "output_4", kNowUs);
+  enter_and_add(sessions, "a", "old", "output_1", kNowUs);
+  enter_and_add(sessions, "b", "other", "output_2", kNowUs + 1);
+  enter_and_add(sessions, "a", "new", "output_3", kNowUs + 2);
+  enter_and_add(sessions, "a", "same", "output_4", kNowUs);
   std::vector<std::string> ids;
   for (const Session* session : sessions.list("a", 10)) ids.push_back(session->id);
   EXPECT_THAT(ids, ::testing::ElementsAre("new", "old", "same"));
@@ -86,7 +86,7 @@ TEST(SessionRegistry, refuses_what_is_beyond_its_limits) {
 TEST(SessionRegistry, a_session_from_before_goes_on_counting) {
   SessionRegistry sessions;
   sessions.restore({"trip", "a", 1, 2, {{0, "output_1"}, {4, "output_2"}}});
-  add(sessions, "a", "trip", "output_3");
+  enter_and_add(sessions, "a", "trip", "output_3");
   EXPECT_EQ(sessions.find("a", "trip")->turns.back(), (SessionTurn{5, "output_3"}));
   EXPECT_EQ(sessions.find("a", "trip")->created_us, 1);
 }

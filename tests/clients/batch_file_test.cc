@@ -25,21 +25,21 @@ GenerateOptions some_options() {
 
 const std::vector<ResolvedContext> kContexts = {{ChunkType::kContext, "", "Water is wet."}};
 
-Result<wire::GenerateRequest> request_of(const std::string& line,
-                                         const GenerateOptions& options = some_options()) {
+Result<wire::GenerateRequest> line_request(const std::string& line,
+                                           const GenerateOptions& options = some_options()) {
   return batch_request({7, line}, options,
                        options.raw ? std::vector<ResolvedContext>() : kContexts);
 }
 
 wire::GenerateRequest good(const std::string& line,
                            const GenerateOptions& options = some_options()) {
-  const auto request = request_of(line, options);
+  const auto request = line_request(line, options);
   EXPECT_TRUE(request.ok()) << request.error().to_string();
   return request.ok() ? *request : wire::GenerateRequest{};
 }
 
-std::string refusal(const std::string& line) {
-  const auto request = request_of(line);
+std::string line_error(const std::string& line) {
+  const auto request = line_request(line);
   EXPECT_FALSE(request.ok()) << line;
   if (request.ok()) return "";
   EXPECT_EQ(request.error().code, ErrorCode::kInvalidArgument);
@@ -109,25 +109,26 @@ TEST(BatchFile, an_object_may_bring_its_own_prompt) {
 }
 
 TEST(BatchFile, says_which_line_and_field_are_wrong) {
-  EXPECT_EQ(refusal(R"({"query": "x", "temprature": 1})"),
+  EXPECT_EQ(line_error(R"({"query": "x", "temprature": 1})"),
             "invalid_argument: line 7, temprature: is no field of a request; did you mean "
             "\"sampling\": {\"temperature\": …}?");
-  EXPECT_EQ(refusal(R"({"query": "x", "sampling": {"top-p": 1}})"),
+  EXPECT_EQ(line_error(R"({"query": "x", "sampling": {"top-p": 1}})"),
             "invalid_argument: line 7, sampling.top-p: is no field of a request; did you mean "
             "top_p?");
-  EXPECT_THAT(refusal(R"({"query": "x", "sampling": {"top_p": 7}})"),
+  EXPECT_THAT(line_error(R"({"query": "x", "sampling": {"top_p": 7}})"),
               StartsWith("invalid_argument: line 7, sampling.top_p: must be above 0"));
-  EXPECT_THAT(refusal(R"({"query": "x", "sampling": [1]})"),
+  EXPECT_THAT(line_error(R"({"query": "x", "sampling": [1]})"),
               StartsWith("invalid_argument: line 7, sampling: must be a map"));
-  EXPECT_THAT(refusal(R"({"query": "x", "stop": "a"})"),
+  EXPECT_THAT(line_error(R"({"query": "x", "stop": "a"})"),
               StartsWith("invalid_argument: line 7, stop: must be an array"));
-  EXPECT_THAT(refusal(R"({"query": "x", "prompt": "y"})"),
+  EXPECT_THAT(line_error(R"({"query": "x", "prompt": "y"})"),
               HasSubstr("line 7, prompt: exactly one"));
-  EXPECT_THAT(refusal(R"({"max_tokens": 5})"), HasSubstr("line 7, query: is missing; a line is"));
-  EXPECT_THAT(refusal(R"({"query": 5})"), HasSubstr("line 7, query"));
-  EXPECT_THAT(refusal(R"({"query": "x")"), StartsWith("invalid_argument: line 7"));
-  EXPECT_EQ(refusal("ab\xFF"), "invalid_argument: line 7: is not UTF-8 at byte 2");
-  EXPECT_THAT(refusal(std::string(1000, '{')), StartsWith("invalid_argument: line 7"));
+  EXPECT_THAT(line_error(R"({"max_tokens": 5})"),
+              HasSubstr("line 7, query: is missing; a line is"));
+  EXPECT_THAT(line_error(R"({"query": 5})"), HasSubstr("line 7, query"));
+  EXPECT_THAT(line_error(R"({"query": "x")"), StartsWith("invalid_argument: line 7"));
+  EXPECT_EQ(line_error("ab\xFF"), "invalid_argument: line 7: is not UTF-8 at byte 2");
+  EXPECT_THAT(line_error(std::string(1000, '{')), StartsWith("invalid_argument: line 7"));
 }
 
 TEST(BatchFile, says_what_to_write_instead) {
@@ -136,14 +137,16 @@ TEST(BatchFile, says_what_to_write_instead) {
   for (const char* line : {R"({"query": ["x"]})", R"({"query": {"text": "x"}})", R"({"query": …})",
                            R"({"question": "x"})", R"({"query": "x"},)", "{", R"([{"query": "x"}])",
                            "[", R"({"max_tokens": 3})"}) {
-    EXPECT_THAT(refusal(line), HasSubstr(kForm)) << line;
+    EXPECT_THAT(line_error(line), HasSubstr(kForm)) << line;
   }
-  EXPECT_EQ(refusal(R"({"query": "x", "temperature": 0})"),
+  EXPECT_EQ(line_error(R"({"query": "x", "temperature": 0})"),
             "invalid_argument: line 7, temperature: is a field of sampling: \"sampling\": "
             "{\"temperature\": …}");
-  EXPECT_THAT(refusal(R"({"query": "x", "max_token": 3})"), HasSubstr("did you mean max_tokens?"));
-  EXPECT_THAT(refusal(R"({"query": "x", "system": "s"})"), HasSubstr("--system"));
-  EXPECT_THAT(refusal(R"({"query": ""})"), HasSubstr("line 7, query: is empty: write a question"));
+  EXPECT_THAT(line_error(R"({"query": "x", "max_token": 3})"),
+              HasSubstr("did you mean max_tokens?"));
+  EXPECT_THAT(line_error(R"({"query": "x", "system": "s"})"), HasSubstr("--system"));
+  EXPECT_THAT(line_error(R"({"query": ""})"),
+              HasSubstr("line 7, query: is empty: write a question"));
   // Texts that only look like it.
   EXPECT_EQ(good("[1] and [2]: which is larger?").chunks.size(), 3u);
   EXPECT_EQ(good("[1, 2]").chunks.size(), 3u);

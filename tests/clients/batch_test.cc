@@ -5,11 +5,13 @@
 
 #include "clients/cpp/client.h"
 #include "clients/cpp/endpoint.h"
+#include "tests/clients/connected_client.h"
 #include "tests/clients/fake_daemon.h"
 
 namespace cascade::client {
 namespace {
 
+using testing::ConnectedClient;
 using testing::FakeDaemon;
 using testing::TempFolder;
 
@@ -79,17 +81,8 @@ class Backwards {
   std::vector<std::pair<wire::RequestId, std::string>> waiting_;
 };
 
-struct Fixture {
-  explicit Fixture(FakeDaemon::Handler handler, ClientOptions options = {})
-      : daemon(folder.endpoint(), std::move(handler)),
-        client(Client::connect(folder.endpoint(), options)) {}
-  TempFolder folder;
-  FakeDaemon daemon;
-  Result<Client> client;
-};
-
 TEST(GenerateBatch, all_are_in_flight_and_results_have_the_order_of_the_requests) {
-  Fixture fixture(Backwards{5});
+  ConnectedClient fixture(Backwards{5});
   ASSERT_TRUE(fixture.client.ok());
   const auto results = fixture.client->generate_batch(requests_of({"a", "b", "c", "b", "e"}));
   EXPECT_EQ(shown(results),
@@ -98,7 +91,7 @@ TEST(GenerateBatch, all_are_in_flight_and_results_have_the_order_of_the_requests
 }
 
 TEST(GenerateBatch, each_has_its_own_error) {
-  Fixture fixture(Backwards{5});
+  ConnectedClient fixture(Backwards{5});
   ASSERT_TRUE(fixture.client.ok());
   const auto results =
       fixture.client->generate_batch(requests_of({"busier", "a", "fail", "busy", "b"}));
@@ -110,14 +103,14 @@ TEST(GenerateBatch, each_has_its_own_error) {
 }
 
 TEST(GenerateBatch, of_nothing_has_no_results) {
-  Fixture fixture(Backwards{1});
+  ConnectedClient fixture(Backwards{1});
   ASSERT_TRUE(fixture.client.ok());
   EXPECT_TRUE(fixture.client->generate_batch({}).empty());
   EXPECT_TRUE(fixture.daemon.received().empty());
 }
 
 TEST(GenerateBatch, is_bounded) {
-  Fixture fixture(Backwards{kBatchRequestsMax});
+  ConnectedClient fixture(Backwards{kBatchRequestsMax});
   ASSERT_TRUE(fixture.client.ok());
   std::vector<std::string> prompts(kBatchRequestsMax + 1, "x");
   const auto refused = fixture.client->generate_batch(requests_of(prompts));
@@ -134,7 +127,7 @@ TEST(GenerateBatch, is_bounded) {
 }
 
 TEST(GenerateBatch, events_name_their_request) {
-  Fixture fixture(Backwards{3});
+  ConnectedClient fixture(Backwards{3});
   ASSERT_TRUE(fixture.client.ok());
   std::map<size_t, std::string> seen;
   const auto on_event = [&](size_t index, const Event& event) {
@@ -150,7 +143,7 @@ TEST(GenerateBatch, events_name_their_request) {
 }
 
 TEST(GenerateBatch, an_event_cancels_its_own_request) {
-  Fixture fixture(Backwards{3});
+  ConnectedClient fixture(Backwards{3});
   ASSERT_TRUE(fixture.client.ok());
   const auto on_event = [](size_t index, const Event& event) {
     return index != 1 || !std::holds_alternative<wire::Delta>(event);
@@ -160,7 +153,7 @@ TEST(GenerateBatch, an_event_cancels_its_own_request) {
 }
 
 TEST(GenerateBatch, the_flag_cancels_all_that_run) {
-  Fixture fixture(Backwards{4});
+  ConnectedClient fixture(Backwards{4});
   ASSERT_TRUE(fixture.client.ok());
   std::atomic<bool> cancel{false};
   int deltas = 0;

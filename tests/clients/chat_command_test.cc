@@ -8,7 +8,7 @@
 namespace cascade::ctl {
 namespace {
 
-std::string error_of(std::string_view line) {
+std::string command_error(std::string_view line) {
   const Result<ChatCommand> command = parse_chat_line(line);
   return command.ok() ? "none" : command.error().to_string();
 }
@@ -29,12 +29,13 @@ TEST(ChatCommand, tells_commands_from_text) {
 }
 
 TEST(ChatCommand, explains_what_is_wrong) {
-  EXPECT_EQ(error_of("/frobnicate"),
+  EXPECT_EQ(command_error("/frobnicate"),
             "invalid_argument: /frobnicate: is no command; /help lists them");
-  EXPECT_EQ(error_of("/use-output"), "invalid_argument: /use-output: needs an argument: N|ID");
-  EXPECT_EQ(error_of("/infer now"), "invalid_argument: /infer: takes no argument");
-  EXPECT_EQ(error_of("/System x"), "invalid_argument: /System: is no command; /help lists them");
-  EXPECT_EQ(error_of("/system"), "none");
+  EXPECT_EQ(command_error("/use-output"), "invalid_argument: /use-output: needs an argument: N|ID");
+  EXPECT_EQ(command_error("/infer now"), "invalid_argument: /infer: takes no argument");
+  EXPECT_EQ(command_error("/System x"),
+            "invalid_argument: /System: is no command; /help lists them");
+  EXPECT_EQ(command_error("/system"), "none");
 }
 
 TEST(ChatCommand, help_has_every_command_of_the_manual) {
@@ -43,7 +44,7 @@ TEST(ChatCommand, help_has_every_command_of_the_manual) {
        {"/system", "/query", "/infer", "/output", "/use-output", "/delete-output", "/chunks",
         "/stats", "/clear", "/help", "/bye", "/context", "/think"}) {
     EXPECT_NE(help.find(name), std::string::npos) << name;
-    EXPECT_EQ(error_of(std::string(name)).find("is no command"), std::string::npos) << name;
+    EXPECT_EQ(command_error(std::string(name)).find("is no command"), std::string::npos) << name;
   }
 }
 

@@ -4,35 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <iostream>
-
 #include "clients/ctl/run.h"
 #include "clients/ctl/stats_text.h"
 #include "clients/ctl/status_text.h"
+#include "tests/clients/command_lines.h"
 
 namespace cascade::ctl {
 namespace {
 
+using testing::accepted;
+using testing::Arguments;
 using ::testing::HasSubstr;
-using Arguments = std::vector<const char*>;
-
-std::variant<Options, int> parse(Arguments arguments) {
-  arguments.insert(arguments.begin(), {"cascadectl"});
-  ::testing::internal::CaptureStdout();
-  ::testing::internal::CaptureStderr();
-  auto parsed = parse_options(static_cast<int>(arguments.size()), arguments.data(), std::cout);
-  (void)::testing::internal::GetCapturedStdout();
-  (void)::testing::internal::GetCapturedStderr();
-  return parsed;
-}
-
-Options accepted(const Arguments& arguments) {
-  const auto parsed = parse(arguments);
-  EXPECT_TRUE(std::holds_alternative<Options>(parsed)) << arguments[1];
-  if (!std::holds_alternative<Options>(parsed)) return {};
-  EXPECT_TRUE(check_options(std::get<Options>(parsed)).ok()) << arguments[1];
-  return std::get<Options>(parsed);
-}
+using testing::parse_quietly;
 
 TEST(ChunkOptions, put_takes_a_text_and_what_it_is_given) {
   const Options options =
@@ -62,9 +45,10 @@ TEST(ChunkOptions, search_takes_words_and_a_limit) {
   for (const Arguments& wrong : std::vector<Arguments>{{"chunk", "search"},
                                                        {"chunk", "search", "x", "--limit", "0"},
                                                        {"chunk", "search", "\xFF"}}) {
-    EXPECT_TRUE(std::holds_alternative<int>(parse(wrong)));
+    EXPECT_TRUE(std::holds_alternative<int>(parse_quietly(wrong).result));
   }
-  EXPECT_FALSE(check_options(std::get<Options>(parse({"chunk", "search", ""}))).ok());
+  EXPECT_FALSE(
+      check_options(std::get<Options>(parse_quietly({"chunk", "search", ""}).result)).ok());
 }
 
 TEST(UpkeepOptions, name_a_state_directory_and_what_is_done_with_it) {
@@ -79,8 +63,8 @@ TEST(UpkeepOptions, name_a_state_directory_and_what_is_done_with_it) {
   EXPECT_EQ(backup.command, Options::Command::kBackup);
   EXPECT_EQ(backup.upkeep.directory, "copy");
   EXPECT_TRUE(backup.endpoint_given);
-  EXPECT_TRUE(std::holds_alternative<int>(parse({"fsck", "--repair", "--rebuild"})));
-  EXPECT_TRUE(std::holds_alternative<int>(parse({"backup"})));
+  EXPECT_TRUE(std::holds_alternative<int>(parse_quietly({"fsck", "--repair", "--rebuild"}).result));
+  EXPECT_TRUE(std::holds_alternative<int>(parse_quietly({"backup"}).result));
 }
 
 TEST(ChunkOptions, each_change_is_an_update_of_its_ids) {
@@ -114,7 +98,7 @@ TEST(ChunkOptions, what_is_wrong_is_refused_before_anything_is_sent) {
         Arguments{"chunk", "put", "x", "--priority-for", "5s"},
         Arguments{"chunk", "put", "x", "--type", "OUTPUT"}, Arguments{"chunk", "pin"},
         Arguments{"generate", "x", "--pin"}, Arguments{"generate", "x", "--ttl", "5s"}}) {
-    const auto parsed = parse(wrong);
+    const auto parsed = parse_quietly(wrong).result;
     ASSERT_TRUE(std::holds_alternative<int>(parsed)) << wrong[1];
     EXPECT_EQ(std::get<int>(parsed), kExitUsage);
   }
@@ -122,7 +106,7 @@ TEST(ChunkOptions, what_is_wrong_is_refused_before_anything_is_sent) {
                                         Arguments{"chunk", "rename", "chunk_01", "a\nb"},
                                         Arguments{"generate", "x", "--retain", "--priority", "-1"},
                                         Arguments{"generate", "x", "--prompt-priority", "5"}}) {
-    const auto parsed = parse(out_of_range);
+    const auto parsed = parse_quietly(out_of_range).result;
     ASSERT_TRUE(std::holds_alternative<Options>(parsed)) << out_of_range[1];
     EXPECT_FALSE(check_options(std::get<Options>(parsed)).ok()) << out_of_range[1];
   }

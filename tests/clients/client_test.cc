@@ -13,7 +13,9 @@
 namespace cascade::client {
 namespace {
 
+using testing::error_of;
 using testing::FakeDaemon;
+using testing::ignore;
 using testing::TempFolder;
 
 // Short, for daemons that never answer.
@@ -21,13 +23,6 @@ ClientOptions hasty() {
   ClientOptions options;
   options.timeout_ms = 300;
   return options;
-}
-
-void ignore(const wire::Envelope&, const FakeDaemon::Reply&) {}
-
-template <class T>
-std::string error_of(const Result<T>& result) {
-  return result.ok() ? "none" : result.error().to_string();
 }
 
 TEST(Client, greets_the_daemon) {

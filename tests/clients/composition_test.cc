@@ -9,7 +9,7 @@ namespace cascade::ctl {
 namespace {
 
 // "SYSTEM_PROMPT:text OUTPUT:#id ..."
-std::string shown(const std::vector<wire::ChunkRef>& chunks) {
+std::string listed(const std::vector<wire::ChunkRef>& chunks) {
   std::string text;
   for (const wire::ChunkRef& chunk : chunks) {
     if (!text.empty()) text += " ";
@@ -25,7 +25,7 @@ std::string composed(const Conversation& conversation) {
   const Status status = conversation.compose(request);
   if (!status.ok()) return status.error().to_string();
   EXPECT_TRUE(wire::check_request(request).ok());
-  std::string text = shown(request.chunks);
+  std::string text = listed(request.chunks);
   for (const ChatMessage& message : request.messages) {
     if (!text.empty()) text += " ";
     text += message.role + (message.verbatim ? "!:" : ":") + message.content;
@@ -140,7 +140,7 @@ TEST(Turn, is_the_output_as_history_has_it) {
   EXPECT_TRUE(turn_of(output).answer.verbatim);
 }
 
-std::string error_of(const Result<wire::GenerateRequest>& result) {
+std::string composition_error(const Result<wire::GenerateRequest>& result) {
   return result.ok() ? "none" : result.error().to_string();
 }
 
@@ -153,7 +153,7 @@ TEST(ComposeRequest, sorts_chunks_by_level_and_keeps_their_order) {
                                                  {ChunkType::kSystemPrompt, "chunk_s", ""}};
   const Result<wire::GenerateRequest> request = compose_request(options, contexts, {});
   ASSERT_TRUE(request.ok()) << request.error().to_string();
-  EXPECT_EQ(shown(request->chunks),
+  EXPECT_EQ(listed(request->chunks),
             "SYSTEM_PROMPT:#chunk_s CONTEXT:text OUTPUT:#output_1 QUERY:#chunk_q");
   EXPECT_EQ(request->max_tokens, 9);
 }
@@ -161,11 +161,12 @@ TEST(ComposeRequest, sorts_chunks_by_level_and_keeps_their_order) {
 TEST(ComposeRequest, refuses_two_of_what_there_is_one) {
   GenerateOptions options;
   options.system = "s";
-  EXPECT_EQ(error_of(compose_request(options, {{ChunkType::kSystemPrompt, "chunk_s", ""}}, "q")),
-            "invalid_argument: --system: there is more than one system prompt");
-  EXPECT_EQ(error_of(compose_request(options, {{ChunkType::kQuery, "chunk_q", ""}}, "q")),
+  EXPECT_EQ(
+      composition_error(compose_request(options, {{ChunkType::kSystemPrompt, "chunk_s", ""}}, "q")),
+      "invalid_argument: --system: there is more than one system prompt");
+  EXPECT_EQ(composition_error(compose_request(options, {{ChunkType::kQuery, "chunk_q", ""}}, "q")),
             "invalid_argument: --query: there is more than one question");
-  EXPECT_EQ(error_of(compose_request(options, {}, {})),
+  EXPECT_EQ(composition_error(compose_request(options, {}, {})),
             "invalid_argument: --query: there is no question");
 }
 
@@ -177,14 +178,15 @@ TEST(ComposeRequest, raw_is_the_prompt_and_nothing_else) {
   EXPECT_EQ(request->prompt, "Once upon");
   EXPECT_TRUE(request->chunks.empty());
   options.system = "s";
-  EXPECT_EQ(error_of(compose_request(options, {}, "x")),
+  EXPECT_EQ(composition_error(compose_request(options, {}, "x")),
             "invalid_argument: --raw: excludes --system, --context, --context-file and --chunk");
 }
 
 TEST(ComposeRequest, checks_parameters) {
   GenerateOptions options;
   options.params.sampling.top_p = 2;
-  EXPECT_NE(error_of(compose_request(options, {}, "q")).find("sampling.top_p"), std::string::npos);
+  EXPECT_NE(composition_error(compose_request(options, {}, "q")).find("sampling.top_p"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -15,15 +15,10 @@
 namespace cascade::client {
 namespace {
 
+using testing::error_of;
 using testing::FakeDaemon;
+using testing::ignore;
 using testing::TempFolder;
-
-void ignore(const wire::Envelope&, const FakeDaemon::Reply&) {}
-
-template <class T>
-std::string error_of(const Result<T>& result) {
-  return result.ok() ? "none" : result.error().to_string();
-}
 
 TEST(Endpoint, refuses_what_is_none) {
   EXPECT_EQ(probe_endpoint("http://localhost").error().code, ErrorCode::kInvalidArgument);

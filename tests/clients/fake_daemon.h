@@ -157,4 +157,13 @@ class FakeDaemon {
   std::thread thread_;
 };
 
+// What a daemon that never answers does with a message.
+inline void ignore(const wire::Envelope&, const FakeDaemon::Reply&) {}
+
+// The error's text, or "none".
+template <class T>
+std::string error_of(const Result<T>& result) {
+  return result.ok() ? "none" : result.error().to_string();
+}
+
 }  // namespace cascade::client::testing

@@ -3,15 +3,17 @@
 
 #include "clients/cpp/client.h"
 #include "clients/cpp/endpoint.h"
+#include "tests/clients/connected_client.h"
 #include "tests/clients/fake_daemon.h"
 
 namespace cascade::client {
 namespace {
 
+using testing::ConnectedClient;
 using testing::FakeDaemon;
 using testing::TempFolder;
 
-wire::GenerateRequest request_of(const std::string& prompt) {
+wire::GenerateRequest prompt_request(const std::string& prompt) {
   wire::GenerateRequest request;
   request.prompt = prompt;
   return request;
@@ -21,21 +23,12 @@ bool is_generate(const wire::Envelope& envelope) {
   return std::holds_alternative<wire::GenerateRequest>(envelope.message);
 }
 
-Error error_of(const Result<Generation>& result) {
+Error generation_error(const Result<Generation>& result) {
   return result.ok() ? Error{ErrorCode::kInternal, "none", "no error"} : result.error();
 }
 
-struct Fixture {
-  explicit Fixture(FakeDaemon::Handler handler, ClientOptions options = {})
-      : daemon(folder.endpoint(), std::move(handler)),
-        client(Client::connect(folder.endpoint(), options)) {}
-  TempFolder folder;
-  FakeDaemon daemon;
-  Result<Client> client;
-};
-
 TEST(Generate, streams_events_in_order) {
-  Fixture fixture([](const wire::Envelope&, const FakeDaemon::Reply& reply) {
+  ConnectedClient fixture([](const wire::Envelope&, const FakeDaemon::Reply& reply) {
     reply(wire::Accepted{2});
     reply(wire::Progress{10, 5});
     reply(wire::Delta{"hmm", true});
@@ -59,7 +52,7 @@ TEST(Generate, streams_events_in_order) {
     }
     return true;
   };
-  const Result<Generation> result = fixture.client->generate(request_of("x"), on_event);
+  const Result<Generation> result = fixture.client->generate(prompt_request("x"), on_event);
   ASSERT_TRUE(result.ok()) << result.error().to_string();
   EXPECT_EQ(seen, "accepted:2 progress:5 thought:hmm text:Par text:is ");
   EXPECT_EQ(result->text, "Paris");
@@ -77,9 +70,10 @@ FakeDaemon::Handler hundred_deltas() {
 }
 
 TEST(Generate, makes_room_for_more_text_as_it_is_read) {
-  Fixture fixture(hundred_deltas());
+  ConnectedClient fixture(hundred_deltas());
   ASSERT_TRUE(fixture.client.ok());
-  ASSERT_TRUE(fixture.client->generate(request_of("x"), [](const Event&) { return true; }).ok());
+  ASSERT_TRUE(
+      fixture.client->generate(prompt_request("x"), [](const Event&) { return true; }).ok());
   ASSERT_TRUE(fixture.client->ping().ok());  // what was sent before has arrived
   const auto received = fixture.daemon.received();
   ASSERT_EQ(received.size(), 4u);
@@ -93,9 +87,9 @@ TEST(Generate, makes_room_for_more_text_as_it_is_read) {
 }
 
 TEST(Generate, takes_no_text_before_the_end_that_nobody_looks_at) {
-  Fixture fixture(hundred_deltas());
+  ConnectedClient fixture(hundred_deltas());
   ASSERT_TRUE(fixture.client.ok());
-  ASSERT_TRUE(fixture.client->generate(request_of("x")).ok());
+  ASSERT_TRUE(fixture.client->generate(prompt_request("x")).ok());
   ASSERT_TRUE(fixture.client->ping().ok());
   const auto received = fixture.daemon.received();
   ASSERT_EQ(received.size(), 1u);
@@ -103,9 +97,9 @@ TEST(Generate, takes_no_text_before_the_end_that_nobody_looks_at) {
 }
 
 TEST(Generate, leaves_the_credit_to_who_gives_it) {
-  Fixture fixture(hundred_deltas());
+  ConnectedClient fixture(hundred_deltas());
   ASSERT_TRUE(fixture.client.ok());
-  wire::GenerateRequest request = request_of("x");
+  wire::GenerateRequest request = prompt_request("x");
   request.delta_credit = 1000;
   ASSERT_TRUE(fixture.client->generate(request, [](const Event&) { return true; }).ok());
   ASSERT_TRUE(fixture.client->ping().ok());
@@ -115,14 +109,14 @@ TEST(Generate, leaves_the_credit_to_who_gives_it) {
 }
 
 TEST(Generate, reports_an_error_in_the_middle_of_a_stream) {
-  Fixture fixture([](const wire::Envelope&, const FakeDaemon::Reply& reply) {
+  ConnectedClient fixture([](const wire::Envelope&, const FakeDaemon::Reply& reply) {
     reply(wire::Accepted{});
     reply(wire::Delta{"a", false});
     reply(wire::ErrorReply{{ErrorCode::kDeadlineExceeded, "timeout_ms", "passed"}, 0});
   });
   ASSERT_TRUE(fixture.client.ok());
-  const Result<Generation> result = fixture.client->generate(request_of("x"));
-  EXPECT_EQ(error_of(result).to_string(), "deadline_exceeded: timeout_ms: passed");
+  const Result<Generation> result = fixture.client->generate(prompt_request("x"));
+  EXPECT_EQ(generation_error(result).to_string(), "deadline_exceeded: timeout_ms: passed");
   EXPECT_TRUE(fixture.client->ping().ok());
 }
 
@@ -145,11 +139,11 @@ FakeDaemon::Handler until_cancelled() {
 }
 
 TEST(Generate, is_cancelled_by_its_events) {
-  Fixture fixture(until_cancelled());
+  ConnectedClient fixture(until_cancelled());
   ASSERT_TRUE(fixture.client.ok());
   int events = 0;
   const Result<Generation> result =
-      fixture.client->generate(request_of("x"), [&](const Event& event) {
+      fixture.client->generate(prompt_request("x"), [&](const Event& event) {
         ++events;
         return !std::holds_alternative<wire::Delta>(event);
       });
@@ -160,14 +154,15 @@ TEST(Generate, is_cancelled_by_its_events) {
 }
 
 TEST(Generate, is_cancelled_by_a_flag) {
-  Fixture fixture(until_cancelled());
+  ConnectedClient fixture(until_cancelled());
   ASSERT_TRUE(fixture.client.ok());
   std::atomic<bool> cancel{false};
   const auto on_event = [&](const Event&) {
     cancel = true;
     return true;
   };
-  const Result<Generation> result = fixture.client->generate(request_of("x"), on_event, &cancel);
+  const Result<Generation> result =
+      fixture.client->generate(prompt_request("x"), on_event, &cancel);
   ASSERT_TRUE(result.ok()) << result.error().to_string();
   EXPECT_EQ(result->finish_reason, "cancelled");
   EXPECT_EQ(fixture.daemon.received().size(), 2u);
@@ -178,7 +173,7 @@ void accept_only(const wire::Envelope& envelope, const FakeDaemon::Reply& reply)
   if (is_generate(envelope)) reply(wire::Accepted{});
 }
 
-ClientOptions hasty() {
+ClientOptions short_waits() {
   ClientOptions options;
   options.timeout_ms = 400;
   options.silence_ms = 30;
@@ -186,46 +181,48 @@ ClientOptions hasty() {
 }
 
 TEST(Generate, does_not_wait_for_ever_for_a_cancellation) {
-  Fixture fixture(accept_only, hasty());
+  ConnectedClient fixture(accept_only, short_waits());
   ASSERT_TRUE(fixture.client.ok());
   const Result<Generation> result =
-      fixture.client->generate(request_of("x"), [](const Event&) { return false; });
-  EXPECT_EQ(error_of(result).to_string(),
+      fixture.client->generate(prompt_request("x"), [](const Event&) { return false; });
+  EXPECT_EQ(generation_error(result).to_string(),
             "unavailable: endpoint: the daemon did not confirm the cancellation within 400 ms");
 }
 
 TEST(Generate, notices_a_daemon_that_fell_silent) {
-  Fixture fixture(accept_only, hasty());
+  ConnectedClient fixture(accept_only, short_waits());
   ASSERT_TRUE(fixture.client.ok());
-  const Result<Generation> result = fixture.client->generate(request_of("x"), [&](const Event&) {
-    fixture.daemon.set_answers_pings(false);
-    return true;
-  });
-  EXPECT_EQ(error_of(result).to_string(), "unavailable: endpoint: the daemon fell silent");
-  EXPECT_TRUE(is_unreachable(error_of(result)));
+  const Result<Generation> result =
+      fixture.client->generate(prompt_request("x"), [&](const Event&) {
+        fixture.daemon.set_answers_pings(false);
+        return true;
+      });
+  EXPECT_EQ(generation_error(result).to_string(), "unavailable: endpoint: the daemon fell silent");
+  EXPECT_TRUE(is_unreachable(generation_error(result)));
 }
 
 TEST(Generate, notices_a_restart_by_the_boot_id) {
-  Fixture fixture(accept_only, hasty());
+  ConnectedClient fixture(accept_only, short_waits());
   ASSERT_TRUE(fixture.client.ok());
-  const Result<Generation> result = fixture.client->generate(request_of("x"), [&](const Event&) {
-    fixture.daemon.set_boot_id("boot_2");
-    return true;
-  });
+  const Result<Generation> result =
+      fixture.client->generate(prompt_request("x"), [&](const Event&) {
+        fixture.daemon.set_boot_id("boot_2");
+        return true;
+      });
   EXPECT_EQ(
-      error_of(result).to_string(),
+      generation_error(result).to_string(),
       "unavailable: endpoint: the daemon was restarted; the request is lost, and chunks may be");
   EXPECT_TRUE(fixture.client->ping().ok());
   EXPECT_EQ(fixture.client->boot_id(), "boot_2");
 }
 
 TEST(Generate, notices_a_daemon_that_answers_but_lost_the_request) {
-  ClientOptions options = hasty();
+  ClientOptions options = short_waits();
   options.lost_ms = 200;
-  Fixture fixture(accept_only, options);
+  ConnectedClient fixture(accept_only, options);
   ASSERT_TRUE(fixture.client.ok());
-  const Result<Generation> result = fixture.client->generate(request_of("x"));
-  EXPECT_EQ(error_of(result).to_string(),
+  const Result<Generation> result = fixture.client->generate(prompt_request("x"));
+  EXPECT_EQ(generation_error(result).to_string(),
             "unavailable: endpoint: nothing was heard of the generation for 200 ms; the daemon has "
             "lost it");
 }
@@ -235,17 +232,17 @@ TEST(Generate, notices_at_once_that_the_connection_broke) {
   auto daemon = std::make_unique<FakeDaemon>(folder.endpoint(), accept_only);
   Result<Client> client = Client::connect(folder.endpoint());  // waits up to 10 s for silence
   ASSERT_TRUE(client.ok());
-  const Result<Generation> result = client->generate(request_of("x"), [&](const Event&) {
+  const Result<Generation> result = client->generate(prompt_request("x"), [&](const Event&) {
     daemon.reset();
     return true;
   });
-  EXPECT_EQ(error_of(result).to_string(),
+  EXPECT_EQ(generation_error(result).to_string(),
             "unavailable: endpoint: the connection to the daemon broke");
 }
 
 TEST(Generate, survives_a_slow_daemon_that_answers_pings) {
   auto generation = std::make_shared<wire::RequestId>();
-  Fixture fixture(
+  ConnectedClient fixture(
       [=](const wire::Envelope& envelope, const FakeDaemon::Reply& reply) {
         if (is_generate(envelope)) {
           *generation = envelope.request;
@@ -256,7 +253,7 @@ TEST(Generate, survives_a_slow_daemon_that_answers_pings) {
         final.text = "late";
         reply.to(*generation, final);
       },
-      hasty());
+      short_waits());
   ASSERT_TRUE(fixture.client.ok());
   // Its pings are answered; the answer comes when another request of the client is seen, which
   // the cancellation is.
@@ -264,7 +261,7 @@ TEST(Generate, survives_a_slow_daemon_that_answers_pings) {
   fixture.daemon.on_ping([&](int pings) {
     if (pings == 4) cancel = true;
   });
-  const Result<Generation> result = fixture.client->generate(request_of("x"), {}, &cancel);
+  const Result<Generation> result = fixture.client->generate(prompt_request("x"), {}, &cancel);
   ASSERT_TRUE(result.ok()) << result.error().to_string();
   EXPECT_EQ(result->text, "late");
 }

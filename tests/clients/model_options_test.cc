@@ -6,19 +6,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <iostream>
 #include <vector>
+
+#include "tests/clients/command_lines.h"
 
 namespace cascade::ctl {
 namespace {
 
 using ::testing::HasSubstr;
+using testing::parse;
 using Command = Options::Command;
-
-std::variant<Options, int> parse(std::vector<const char*> arguments) {
-  arguments.insert(arguments.begin(), "cascadectl");
-  return parse_options(static_cast<int>(arguments.size()), arguments.data(), std::cout);
-}
 
 TEST(ModelOptions, name_a_command_and_a_model) {
   const auto list = parse({"model", "list", "--json"});

@@ -9,16 +9,13 @@
 
 #include "base/json.h"
 #include "clients/ctl/run.h"
+#include "tests/clients/command_lines.h"
 
 namespace cascade::ctl {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::variant<Options, int> parse(std::vector<const char*> arguments) {
-  arguments.insert(arguments.begin(), "cascadectl");
-  return parse_options(static_cast<int>(arguments.size()), arguments.data(), std::cout);
-}
+using testing::parse;
 
 Options options_of(const std::vector<const char*>& arguments) {
   std::variant<Options, int> parsed = parse(arguments);

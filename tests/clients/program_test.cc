@@ -17,17 +17,17 @@ namespace {
 using client::testing::ChatDaemon;
 using client::testing::TempFolder;
 using testing::Program;
-using Arguments = std::vector<std::string>;
+using ProgramArguments = std::vector<std::string>;
 
 // What a run on pipes printed and how it ended.
-struct Outcome {
+struct PipeOutcome {
   int code = -1;
   std::string out;
   std::string err;
   std::vector<std::string> compositions;
 };
 
-Outcome run_on_pipes(Arguments arguments, const std::string& input) {
+PipeOutcome run_on_pipes(ProgramArguments arguments, const std::string& input) {
   const TempFolder folder;
   arguments.insert(arguments.end(), {"--endpoint", folder.endpoint()});
   Program program(arguments, folder.path(), Program::On::kPipes);
@@ -40,7 +40,7 @@ Outcome run_on_pipes(Arguments arguments, const std::string& input) {
 }
 
 TEST(Program, answers_a_prompt) {
-  const Outcome outcome = run_on_pipes({"generate", "What is 2+2?", "--system", "s"}, "");
+  const PipeOutcome outcome = run_on_pipes({"generate", "What is 2+2?", "--system", "s"}, "");
   EXPECT_EQ(outcome.code, kExitOk);
   EXPECT_EQ(outcome.out, "Answer to What is 2+2?\n");
   EXPECT_EQ(outcome.err, "");
@@ -49,14 +49,14 @@ TEST(Program, answers_a_prompt) {
 }
 
 TEST(Program, reads_the_prompt_from_stdin) {
-  const Outcome outcome = run_on_pipes({"generate", "--retain"}, "two\nlines\n");
+  const PipeOutcome outcome = run_on_pipes({"generate", "--retain"}, "two\nlines\n");
   EXPECT_EQ(outcome.code, kExitOk);
   EXPECT_EQ(outcome.out, "Answer to two\nlines\n");
   EXPECT_EQ(outcome.err, "retained " + ChatDaemon::output_id(1) + "\n");
 }
 
 TEST(Program, prints_a_generation_as_one_json_object) {
-  const Outcome outcome = run_on_pipes({"generate", "x", "--json", "--logprobs"}, "");
+  const PipeOutcome outcome = run_on_pipes({"generate", "x", "--json", "--logprobs"}, "");
   EXPECT_EQ(outcome.code, kExitOk);
   const Json json = Json::parse(outcome.out);
   EXPECT_EQ(json["text"], "Answer to x");
@@ -65,18 +65,18 @@ TEST(Program, prints_a_generation_as_one_json_object) {
 }
 
 TEST(Program, says_which_session_an_answer_is_a_turn_of) {
-  const Outcome text = run_on_pipes({"generate", "x", "--session", "trip"}, "");
+  const PipeOutcome text = run_on_pipes({"generate", "x", "--session", "trip"}, "");
   EXPECT_EQ(text.code, kExitOk);
   EXPECT_EQ(text.out, "Answer to x\n");
   EXPECT_EQ(text.err, "a turn of session trip\nretained " + ChatDaemon::output_id(1) + "\n");
-  const Outcome json = run_on_pipes({"generate", "x", "--session", "trip", "--json"}, "");
+  const PipeOutcome json = run_on_pipes({"generate", "x", "--session", "trip", "--json"}, "");
   EXPECT_EQ(Json::parse(json.out)["session"], "trip");
-  const Outcome none = run_on_pipes({"generate", "x", "--retain", "--json"}, "");
+  const PipeOutcome none = run_on_pipes({"generate", "x", "--retain", "--json"}, "");
   EXPECT_FALSE(Json::parse(none.out).contains("session"));
 }
 
 TEST(Program, prints_a_stream_as_json_lines) {
-  const Outcome outcome = run_on_pipes({"generate", "x", "--json", "--stream"}, "");
+  const PipeOutcome outcome = run_on_pipes({"generate", "x", "--json", "--stream"}, "");
   EXPECT_EQ(outcome.code, kExitOk);
   std::istringstream lines(outcome.out);
   std::string events;
@@ -93,15 +93,15 @@ TEST(Program, answers_a_batch_in_the_order_of_its_lines) {
     input += "question " + std::to_string(i) + "\n";
     expected += "[line " + std::to_string(i) + "]\nAnswer to question " + std::to_string(i) + "\n";
   }
-  const Outcome outcome = run_on_pipes({"generate", "--batch", "-"}, input);
+  const PipeOutcome outcome = run_on_pipes({"generate", "--batch", "-"}, input);
   EXPECT_EQ(outcome.code, kExitOk);
   EXPECT_EQ(outcome.out, expected);
   EXPECT_EQ(outcome.compositions.size(), 70u);
 }
 
 TEST(Program, prints_a_batch_as_json_lines) {
-  const Outcome outcome = run_on_pipes({"generate", "--batch", "-", "--json"},
-                                       "a\nfail\n\n{\"query\": \"b\", \"logprobs\": true}\n");
+  const PipeOutcome outcome = run_on_pipes({"generate", "--batch", "-", "--json"},
+                                           "a\nfail\n\n{\"query\": \"b\", \"logprobs\": true}\n");
   EXPECT_EQ(outcome.code, kExitFailed);
   std::istringstream lines(outcome.out);
   std::vector<Json> results;
@@ -116,28 +116,29 @@ TEST(Program, prints_a_batch_as_json_lines) {
 }
 
 TEST(Program, says_that_a_limit_cut_the_answer) {
-  const Outcome whole = run_on_pipes({"generate", "x", "--max-tokens", "4"}, "");
+  const PipeOutcome whole = run_on_pipes({"generate", "x", "--max-tokens", "4"}, "");
   EXPECT_EQ(whole.code, kExitOk);
   EXPECT_EQ(whole.err, "");
-  const Outcome cut = run_on_pipes({"generate", "x", "--max-tokens", "3"}, "");
+  const PipeOutcome cut = run_on_pipes({"generate", "x", "--max-tokens", "3"}, "");
   EXPECT_EQ(cut.code, kExitCut);
   EXPECT_EQ(cut.out, "Answer to x\n");
   EXPECT_EQ(cut.err, "warning: the answer was cut off after 3 tokens by --max-tokens 3\n");
   // Not the option: the daemon's own limit, or the context.
-  const Outcome unasked = run_on_pipes({"generate", "endless"}, "");
+  const PipeOutcome unasked = run_on_pipes({"generate", "endless"}, "");
   EXPECT_EQ(unasked.code, kExitCut);
   EXPECT_NE(unasked.err.find("--max-tokens asks for more"), std::string::npos) << unasked.err;
-  const Outcome full = run_on_pipes({"generate", "endless", "--max-tokens", "9"}, "");
+  const PipeOutcome full = run_on_pipes({"generate", "endless", "--max-tokens", "9"}, "");
   EXPECT_EQ(full.code, kExitCut);
   EXPECT_NE(full.err.find("by the end of the model's context"), std::string::npos) << full.err;
 }
 
 TEST(Program, says_that_a_limit_cut_the_answer_whatever_its_form) {
-  for (const Arguments& more : {Arguments{"--json"}, Arguments{"--json", "--stream"},
-                                Arguments{"--json-object"}, Arguments{"--stream"}}) {
-    Arguments arguments = {"generate", "x", "--max-tokens", "3"};
+  for (const ProgramArguments& more :
+       {ProgramArguments{"--json"}, ProgramArguments{"--json", "--stream"},
+        ProgramArguments{"--json-object"}, ProgramArguments{"--stream"}}) {
+    ProgramArguments arguments = {"generate", "x", "--max-tokens", "3"};
     arguments.insert(arguments.end(), more.begin(), more.end());
-    const Outcome outcome = run_on_pipes(arguments, "");
+    const PipeOutcome outcome = run_on_pipes(arguments, "");
     EXPECT_EQ(outcome.code, kExitCut) << more.front();
     EXPECT_NE(outcome.err.find("was cut off after 3 tokens"), std::string::npos) << outcome.err;
     EXPECT_EQ(outcome.err.find("form that was asked for") != std::string::npos,
@@ -147,7 +148,7 @@ TEST(Program, says_that_a_limit_cut_the_answer_whatever_its_form) {
 
 TEST(Program, says_which_lines_of_a_batch_were_cut) {
   const std::string lines = "a\n{\"query\": \"b\", \"max_tokens\": 2}\nendless\n";
-  const Outcome outcome = run_on_pipes({"generate", "--batch", "-"}, lines);
+  const PipeOutcome outcome = run_on_pipes({"generate", "--batch", "-"}, lines);
   EXPECT_EQ(outcome.code, kExitCut);
   EXPECT_EQ(outcome.err.find("line 1"), std::string::npos) << outcome.err;
   EXPECT_NE(outcome.err.find("warning: line 2: the answer was cut off after 3 tokens by"),
@@ -160,41 +161,41 @@ TEST(Program, says_which_lines_of_a_batch_were_cut) {
 }
 
 TEST(Program, sends_nothing_of_a_batch_with_a_wrong_line) {
-  const Outcome outcome = run_on_pipes({"generate", "--batch", "-"}, "a\n{\"query\": 1}\n");
+  const PipeOutcome outcome = run_on_pipes({"generate", "--batch", "-"}, "a\n{\"query\": 1}\n");
   EXPECT_EQ(outcome.code, kExitUsage);
   EXPECT_NE(outcome.err.find("line 2, query"), std::string::npos) << outcome.err;
   EXPECT_TRUE(outcome.compositions.empty());
   EXPECT_EQ(run_on_pipes({"generate", "--batch", "-"}, "\n").code, kExitUsage);
-  const Outcome missing = run_on_pipes({"generate", "--batch", "no/such/file"}, "");
+  const PipeOutcome missing = run_on_pipes({"generate", "--batch", "no/such/file"}, "");
   EXPECT_EQ(missing.code, kExitFailed);
   EXPECT_NE(missing.err.find("no/such/file"), std::string::npos) << missing.err;
 }
 
 TEST(Program, tells_a_failed_request_from_a_wrong_one) {
-  const Outcome failed = run_on_pipes({"generate", "fail"}, "");
+  const PipeOutcome failed = run_on_pipes({"generate", "fail"}, "");
   EXPECT_EQ(failed.code, kExitFailed);
   EXPECT_EQ(failed.err, "error: resource_exhausted: queue: is full\n");
-  const Outcome wrong = run_on_pipes({"generate", "x", "--top-p", "7"}, "");
+  const PipeOutcome wrong = run_on_pipes({"generate", "x", "--top-p", "7"}, "");
   EXPECT_EQ(wrong.code, kExitUsage);
   EXPECT_NE(wrong.err.find("sampling.top_p"), std::string::npos);
   EXPECT_EQ(run_on_pipes({"generate"}, "").code, kExitUsage);
-  const Outcome binary = run_on_pipes({"generate"}, "ab\xFF");
+  const PipeOutcome binary = run_on_pipes({"generate"}, "ab\xFF");
   EXPECT_EQ(binary.code, kExitUsage);
   EXPECT_EQ(binary.err, "error: invalid_argument: stdin: is not UTF-8 at byte 2\n");
-  const Outcome json = run_on_pipes({"generate", "fail", "--json"}, "");
+  const PipeOutcome json = run_on_pipes({"generate", "fail", "--json"}, "");
   EXPECT_EQ(json.code, kExitFailed);
   EXPECT_EQ(Json::parse(json.out)["error"]["field"], "queue");
 }
 
-const std::vector<wire::Loading> kLoads = {{0, 0}, {41, 100}, {99, 100}};
+const std::vector<wire::Loading> kLoadingSteps = {{0, 0}, {41, 100}, {99, 100}};
 
 // The same of a daemon that loads its model first.
-Outcome run_while_it_loads(Arguments arguments) {
+PipeOutcome run_while_it_loads(ProgramArguments arguments) {
   const TempFolder folder;
   arguments.insert(arguments.end(), {"--endpoint", folder.endpoint()});
   Program program(arguments, folder.path(), Program::On::kPipes);
   ChatDaemon daemon(folder.endpoint());
-  daemon.set_loading(kLoads);
+  daemon.set_loading(kLoadingSteps);
   program.start();
   program.close_input();
   const int code = program.finish();
@@ -202,21 +203,21 @@ Outcome run_while_it_loads(Arguments arguments) {
 }
 
 TEST(Program, waits_for_a_daemon_that_loads_its_model) {
-  const Outcome text = run_while_it_loads({"generate", "x"});
+  const PipeOutcome text = run_while_it_loads({"generate", "x"});
   EXPECT_EQ(text.code, kExitOk);
   EXPECT_EQ(text.out, "Answer to x\n");
   EXPECT_EQ(text.err, "the daemon does not serve yet: it is loading; waiting for it\n");
-  const Outcome json = run_while_it_loads({"generate", "x", "--json"});
+  const PipeOutcome json = run_while_it_loads({"generate", "x", "--json"});
   EXPECT_EQ(json.code, kExitOk);
   EXPECT_EQ(Json::parse(json.out)["text"], "Answer to x");
   EXPECT_EQ(json.err, "");
 }
 
 TEST(Program, status_of_a_daemon_that_loads_is_not_waited_for) {
-  const Outcome text = run_while_it_loads({"status"});
+  const PipeOutcome text = run_while_it_loads({"status"});
   EXPECT_EQ(text.code, kExitOk);
   EXPECT_EQ(text.out, "loading\n");
-  const Outcome json = run_while_it_loads({"status", "--json"});
+  const PipeOutcome json = run_while_it_loads({"status", "--json"});
   EXPECT_EQ(json.code, kExitOk);
   EXPECT_EQ(
       Json::parse(json.out),
@@ -259,7 +260,7 @@ TEST(Program, says_how_to_start_a_daemon_when_there_is_none) {
 }
 
 // What a run without a daemon ends with.
-int code_without_daemon(Arguments arguments) {
+int code_without_daemon(ProgramArguments arguments) {
   const TempFolder folder;
   Program program(std::move(arguments), folder.path(), Program::On::kPipes);
   program.start();
@@ -269,16 +270,16 @@ int code_without_daemon(Arguments arguments) {
 }
 
 TEST(Program, has_one_exit_code_for_each_kind_of_end_whatever_the_command) {
-  const std::vector<Arguments> commands = {{"status"},
-                                           {"generate", "x"},
-                                           {"chat"},
-                                           {"chunk", "list"},
-                                           {"chunk", "show", "output_1"},
-                                           {"chunk", "delete", "output_1"}};
+  const std::vector<ProgramArguments> commands = {{"status"},
+                                                  {"generate", "x"},
+                                                  {"chat"},
+                                                  {"chunk", "list"},
+                                                  {"chunk", "show", "output_1"},
+                                                  {"chunk", "delete", "output_1"}};
   const TempFolder folder;
-  for (const Arguments& command : commands) {
+  for (const ProgramArguments& command : commands) {
     const auto with = [&](const char* endpoint) {
-      Arguments arguments = command;
+      ProgramArguments arguments = command;
       arguments.insert(arguments.end(), {"--endpoint", endpoint});
       return arguments;
     };
@@ -303,19 +304,19 @@ TEST(Program, says_what_is_wrong_with_an_endpoint_and_nothing_of_daemons) {
 }
 
 TEST(Program, chats_through_a_pipe) {
-  const Outcome outcome =
+  const PipeOutcome outcome =
       run_on_pipes({"chat"}, "/system You are terse\nWhat is the capital of France?\n/bye\n");
   EXPECT_EQ(outcome.code, kExitOk);
   EXPECT_EQ(outcome.out, "Answer to What is the capital of France?\n");
   EXPECT_EQ(outcome.err, "");
-  const Outcome failing = run_on_pipes({"chat"}, "fail\nafter\n");
+  const PipeOutcome failing = run_on_pipes({"chat"}, "fail\nafter\n");
   EXPECT_EQ(failing.code, kExitFailed);
   EXPECT_EQ(failing.out, "Answer to after\n");
 }
 
 TEST(Program, lists_shows_uses_and_deletes_chunks) {
   const TempFolder folder;
-  const auto program = [&](Arguments arguments) {
+  const auto program = [&](ProgramArguments arguments) {
     arguments.insert(arguments.end(), {"--endpoint", folder.endpoint()});
     return std::make_unique<Program>(arguments, folder.path(), Program::On::kPipes);
   };
@@ -387,7 +388,7 @@ TEST(ProgramOnTerminal, shows_how_far_the_load_is_and_takes_it_away) {
   Program program({"generate", "x", "--endpoint", folder.endpoint()}, folder.path(),
                   Program::On::kTerminal);
   ChatDaemon daemon(folder.endpoint());
-  daemon.set_loading(kLoads);
+  daemon.set_loading(kLoadingSteps);
   program.start();
   program.expect("\rthe daemon loads its model ");
   program.expect("\rthe daemon loads its model [#########...............] 41 %");

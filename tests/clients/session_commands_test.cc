@@ -21,10 +21,10 @@ using client::testing::FakeDaemon;
 using client::testing::TempFolder;
 using ::testing::HasSubstr;
 
-const Style kPlain(false);
+const Style kUnstyled(false);
 
 // A daemon that has one session, whose second turn's output is gone, and no policy but one.
-class SessionCommands : public ::testing::Test {
+class SessionsAndPolicies : public ::testing::Test {
  protected:
   static wire::SessionInfo info() { return {"trip\x1b[2J", 1'000'000, 2'000'000, 2}; }
   static Chunk output() {
@@ -70,17 +70,17 @@ class SessionCommands : public ::testing::Test {
   client::Client client_ = *client::Client::connect(folder_.endpoint());
   std::ostringstream out_;
   std::ostringstream err_;
-  Screen screen_{out_, err_, kPlain};
+  Screen screen_{out_, err_, kUnstyled};
 };
 
-TEST_F(SessionCommands, list_prints_a_line_for_each) {
+TEST_F(SessionsAndPolicies, list_prints_a_line_for_each) {
   EXPECT_EQ(run_session_list(client_, screen_, 7), kExitOk);
   EXPECT_THAT(out_.str(), HasSubstr("trip␛[2J      2  " + format_time(1'000'000) + "  " +
                                     format_time(2'000'000) + "\n"));
   EXPECT_EQ(std::get<wire::SessionListRequest>(daemon_.received()[0].message).limit, 7);
 }
 
-TEST_F(SessionCommands, show_prints_turns_also_those_whose_output_is_gone) {
+TEST_F(SessionsAndPolicies, show_prints_turns_also_those_whose_output_is_gone) {
   EXPECT_EQ(run_session_show(client_, screen_, "trip"), kExitOk);
   EXPECT_THAT(out_.str(), HasSubstr("turns:      2\n"));
   EXPECT_THAT(out_.str(), HasSubstr("\n#  Question                Answer  Output\n"
@@ -91,7 +91,7 @@ TEST_F(SessionCommands, show_prints_turns_also_those_whose_output_is_gone) {
                                     ChatDaemon::output_id(2) + "\n"));
 }
 
-TEST_F(SessionCommands, show_prints_whole_texts_as_json) {
+TEST_F(SessionsAndPolicies, show_prints_whole_texts_as_json) {
   screen_.json = true;
   EXPECT_EQ(run_session_show(client_, screen_, "trip"), kExitOk);
   const Json json = printed_json();
@@ -107,19 +107,19 @@ TEST_F(SessionCommands, show_prints_whole_texts_as_json) {
   EXPECT_EQ(printed_json()["sessions"][0]["id"], info().id);
 }
 
-TEST_F(SessionCommands, show_fails_if_an_output_cannot_be_asked_for) {
+TEST_F(SessionsAndPolicies, show_fails_if_an_output_cannot_be_asked_for) {
   chunk_error_ = Error{ErrorCode::kUnavailable, "", "the daemon stops"};
   EXPECT_EQ(run_session_show(client_, screen_, "trip"), kExitFailed);
   EXPECT_EQ(out_.str(), "");
   EXPECT_THAT(err_.str(), HasSubstr("the daemon stops"));
 }
 
-TEST_F(SessionCommands, a_session_that_is_not_there_is_an_error) {
+TEST_F(SessionsAndPolicies, a_session_that_is_not_there_is_an_error) {
   EXPECT_EQ(run_session_show(client_, screen_, "other"), kExitFailed);
   EXPECT_EQ(err_.str(), "error: not_found: id: ␛[2J is none\n");
 }
 
-TEST_F(SessionCommands, delete_takes_the_outputs_along_if_it_is_asked_to) {
+TEST_F(SessionsAndPolicies, delete_takes_the_outputs_along_if_it_is_asked_to) {
   EXPECT_EQ(run_session_delete(client_, screen_, {.name = "trip"}), kExitOk);
   EXPECT_EQ(out_.str(), "deleted trip␛[2J\n");
   EXPECT_FALSE(outputs_deleted_);
@@ -130,7 +130,7 @@ TEST_F(SessionCommands, delete_takes_the_outputs_along_if_it_is_asked_to) {
   EXPECT_EQ(printed_json()["deleted"], info().id);
 }
 
-TEST_F(SessionCommands, policies_are_listed_and_set) {
+TEST_F(SessionsAndPolicies, policies_are_listed_and_set) {
   EXPECT_EQ(run_policy_list(client_, screen_), kExitOk);
   EXPECT_EQ(out_.str(),
             "Type           Expires\n"
@@ -149,11 +149,11 @@ TEST_F(SessionCommands, policies_are_listed_and_set) {
 
 TEST(SessionTable, shows_whole_names_and_cuts_texts) {
   const std::string name(128, 'n');
-  EXPECT_THAT(render_sessions({{name, 0, 0, 1}}, kPlain), HasSubstr(name + "      1"));
+  EXPECT_THAT(render_sessions({{name, 0, 0, 1}}, kUnstyled), HasSubstr(name + "      1"));
   Chunk output;
   output.query_text = output.text = std::string(100, 'x');
   const std::string shown = render_session(
-      {name, 0, 0, 1}, {{{0, "output_0123456789abcdef"}, output}}, Ids::kShort, kPlain);
+      {name, 0, 0, 1}, {{{0, "output_0123456789abcdef"}, output}}, Ids::kShort, kUnstyled);
   EXPECT_THAT(shown, HasSubstr(name));
   EXPECT_THAT(shown, HasSubstr("1  " + std::string(39, 'x') + "…  " + std::string(39, 'x') +
                                "…  output_01234567\n"));

@@ -4,44 +4,24 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <iostream>
-
 #include "clients/ctl/run.h"
+#include "tests/clients/command_lines.h"
 
 namespace cascade::ctl {
 namespace {
 
+using testing::accepted;
+using testing::Arguments;
 using ::testing::HasSubstr;
-using Arguments = std::vector<const char*>;
-
-struct Outcome {
-  std::variant<Options, int> parsed;
-  std::string err;
-};
-
-Outcome parse(Arguments arguments) {
-  arguments.insert(arguments.begin(), {"cascadectl"});
-  ::testing::internal::CaptureStdout();
-  ::testing::internal::CaptureStderr();
-  auto parsed = parse_options(static_cast<int>(arguments.size()), arguments.data(), std::cout);
-  (void)::testing::internal::GetCapturedStdout();
-  return {std::move(parsed), ::testing::internal::GetCapturedStderr()};
-}
-
-Options accepted(const Arguments& arguments) {
-  const Outcome outcome = parse(arguments);
-  EXPECT_TRUE(std::holds_alternative<Options>(outcome.parsed)) << outcome.err;
-  if (!std::holds_alternative<Options>(outcome.parsed)) return {};
-  EXPECT_TRUE(check_options(std::get<Options>(outcome.parsed)).ok()) << arguments[1];
-  return std::get<Options>(outcome.parsed);
-}
+using testing::parse_quietly;
+using testing::Parsed;
 
 // What is printed of a command line that is refused as such.
 std::string refused(const Arguments& arguments) {
-  const Outcome outcome = parse(arguments);
-  const int* code = std::get_if<int>(&outcome.parsed);
+  const Parsed parsed = parse_quietly(arguments);
+  const int* code = std::get_if<int>(&parsed.result);
   EXPECT_TRUE(code != nullptr && *code == kExitUsage) << arguments[1];
-  return outcome.err;
+  return parsed.err;
 }
 
 TEST(SessionOptions, list_takes_a_limit) {
@@ -75,9 +55,9 @@ TEST(SessionOptions, a_name_that_no_session_has_is_refused_before_anything_is_se
   const std::string long_name(129, 'n');
   for (const char* command : {"show", "delete"}) {
     for (const char* name : {"", "a\nb", long_name.c_str()}) {
-      const Outcome outcome = parse({"session", command, name});
-      ASSERT_TRUE(std::holds_alternative<Options>(outcome.parsed)) << outcome.err;
-      const Status checked = check_options(std::get<Options>(outcome.parsed));
+      const Parsed parsed = parse_quietly({"session", command, name});
+      ASSERT_TRUE(std::holds_alternative<Options>(parsed.result)) << parsed.err;
+      const Status checked = check_options(std::get<Options>(parsed.result));
       ASSERT_FALSE(checked.ok()) << name;
       EXPECT_EQ(checked.error().code, ErrorCode::kInvalidArgument);
     }
@@ -96,9 +76,9 @@ TEST(SessionOptions, generate_names_the_session_that_it_is_a_turn_of) {
   EXPECT_THAT(refused({"generate", "x", "--session", "\xFF"}), HasSubstr("not UTF-8"));
   EXPECT_THAT(refused({"generate", "x", "--session", "trip", "--raw"}), HasSubstr("--raw"));
   EXPECT_THAT(refused({"generate", "--batch", "-", "--session", "trip"}), HasSubstr("--session"));
-  const Outcome control = parse({"generate", "x", "--session", "a\x1b[2Jb"});
-  ASSERT_TRUE(std::holds_alternative<Options>(control.parsed));
-  EXPECT_EQ(check_options(std::get<Options>(control.parsed)).error().field, "session");
+  const Parsed control = parse_quietly({"generate", "x", "--session", "a\x1b[2Jb"});
+  ASSERT_TRUE(std::holds_alternative<Options>(control.result));
+  EXPECT_EQ(check_options(std::get<Options>(control.result)).error().field, "session");
 }
 
 TEST(SessionOptions, what_is_said_of_an_output_needs_one_that_is_kept) {

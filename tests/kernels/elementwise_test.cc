@@ -11,15 +11,12 @@
 namespace cascade {
 namespace {
 
+using testing::expect_same_bits;
 using testing::random_floats;
 using testing::scalar;
 using testing::vector_kernels;
 
 constexpr int kSizes[] = {8, 16, 24, 40, 128, 1024, 1032};
-
-void expect_same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(float)), 0);
-}
 
 TEST(Exp, is_within_two_units_in_the_last_place) {
   double worst = 0;

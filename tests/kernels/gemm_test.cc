@@ -9,6 +9,7 @@
 namespace cascade {
 namespace {
 
+using testing::expect_same_bits;
 using testing::random_floats;
 using testing::scalar;
 using testing::TestMatrix;
@@ -21,11 +22,6 @@ std::vector<float> product(const Kernels& kernels, const PackedMatrix& w,
   kernels.gemm(
       {&w, x.data() + row * x_stride, x_stride, y.data(), size_t(w.n_padded), rows, 0, w.panels()});
   return y;
-}
-
-void expect_same_bits(const std::vector<float>& a, const std::vector<float>& b) {
-  ASSERT_EQ(a.size(), b.size());
-  EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(float)), 0);
 }
 
 class GemmTypes : public ::testing::TestWithParam<WeightType> {};

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <iostream>
 #include <vector>
 
@@ -39,6 +40,11 @@ inline std::vector<float> random_floats(Random& random, size_t n, float scale = 
     value = static_cast<float>(unit * size) * scale;
   }
   return values;
+}
+
+inline void expect_same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(float)), 0);
 }
 
 // A packed matrix and its memory.

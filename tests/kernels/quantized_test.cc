@@ -30,8 +30,8 @@ AlignedBytes quantize(const Kernels& kernels, const std::vector<float>& x, int b
 
 // y of `rows` rows from row `begin`, quantised and multiplied by `kernels` in two calls that share
 // the panels.
-std::vector<float> product(const Kernels& kernels, const PackedMatrix& w,
-                           const std::vector<float>& x, int begin, int rows, int cut) {
+std::vector<float> quantized_product(const Kernels& kernels, const PackedMatrix& w,
+                                     const std::vector<float>& x, int begin, int rows, int cut) {
   const AlignedBytes quantized = quantize(kernels, x, begin, rows, w.k);
   const AlignedBytes scratch = allocate_aligned(quantized_gemm_scratch_bytes(w.k));
   std::vector<float> y(static_cast<size_t>(rows) * w.n_padded, -1.0f);
@@ -74,10 +74,10 @@ TEST_P(Quantized, every_isa_equals_scalar_over_odd_shapes) {
       const PackedMatrix& w = matrix.packed;
       for (const int rows : {1, 2, 3, 4, 5, 8, 9, 12, 17, 24, 25, 97}) {
         const auto x = random_floats(random, size_t(rows) * k);
-        const auto expected = product(scalar(), w, x, 0, rows, 0);
+        const auto expected = quantized_product(scalar(), w, x, 0, rows, 0);
         for (const Kernels* kernels : vector_kernels()) {
           const int cut = static_cast<int>(random.below(uint64_t(w.panels()) + 1));
-          const auto actual = product(*kernels, w, x, 0, rows, cut);
+          const auto actual = quantized_product(*kernels, w, x, 0, rows, cut);
           ASSERT_EQ(std::memcmp(expected.data(), actual.data(), expected.size() * sizeof(float)), 0)
               << to_string(kernels->isa) << " n=" << n << " k=" << k << " rows=" << rows;
         }
@@ -94,10 +94,10 @@ TEST_P(Quantized, a_row_does_not_depend_on_the_rows_beside_it) {
   const PackedMatrix& w = matrix.packed;
   const auto x = random_floats(random, size_t{rows} * k);
   for (const Kernels* kernels : vector_kernels()) {
-    const auto whole = product(*kernels, w, x, 0, rows, 1);
+    const auto whole = quantized_product(*kernels, w, x, 0, rows, 1);
     for (int row = 0; row < rows;) {
       const int count = static_cast<int>(std::min<uint64_t>(rows - row, 1 + random.below(30)));
-      const auto part = product(*kernels, w, x, row, count, 2);
+      const auto part = quantized_product(*kernels, w, x, row, count, 2);
       ASSERT_EQ(std::memcmp(part.data(), whole.data() + size_t(row) * w.n_padded,
                             part.size() * sizeof(float)),
                 0)
@@ -116,11 +116,11 @@ TEST_P(Quantized, sums_of_the_largest_numbers_do_not_saturate) {
     for (int i = 0; i < k; ++i) row[i] = alternating && i % 2 == 1 ? -1.0f : 1.0f;
     for (int channel = 0; channel < 16; ++channel) set_row(matrix.packed, channel, row.data());
     for (size_t i = 0; i < x.size(); ++i) x[i] = i / k % 2 == 0 ? 2.0f : -2.0f;
-    const auto expected = product(scalar(), matrix.packed, x, 0, 13, 0);
+    const auto expected = quantized_product(scalar(), matrix.packed, x, 0, 13, 0);
     EXPECT_NEAR(expected[0], alternating ? 0 : 2 * k, 0.02 * k);
     for (const Kernels* kernels : vector_kernels()) {
       for (const int rows : {1, 13}) {
-        const auto actual = product(*kernels, matrix.packed, x, 0, rows, 1);
+        const auto actual = quantized_product(*kernels, matrix.packed, x, 0, rows, 1);
         ASSERT_EQ(std::memcmp(expected.data(), actual.data(), actual.size() * sizeof(float)), 0)
             << to_string(kernels->isa) << " " << rows;
       }
@@ -133,7 +133,7 @@ TEST_P(Quantized, is_close_to_the_product_of_the_rounded_numbers) {
   const int n = 33, k = GetParam().inputs(264), rows = 3;
   const TestMatrix matrix = random_matrix(random, n, k);
   const auto x = random_floats(random, size_t{rows} * k);
-  const auto y = product(scalar(), matrix.packed, x, 0, rows, 0);
+  const auto y = quantized_product(scalar(), matrix.packed, x, 0, rows, 0);
   std::vector<float> row(k);
   for (int channel = 0; channel < n; ++channel) {
     get_row(matrix.packed, channel, row.data());
@@ -278,9 +278,9 @@ TEST(BlockScales, blocks_are_taken_over_bit_for_bit_and_every_isa_equals_scalar)
       }
       for (const int rows : {1, 3, 8, 24, 50}) {
         const auto x = random_floats(random, size_t(rows) * k);
-        const auto expected = product(scalar(), matrix.packed, x, 0, rows, 0);
+        const auto expected = quantized_product(scalar(), matrix.packed, x, 0, rows, 0);
         for (const Kernels* kernels : vector_kernels()) {
-          const auto actual = product(*kernels, matrix.packed, x, 0, rows, 1);
+          const auto actual = quantized_product(*kernels, matrix.packed, x, 0, rows, 1);
           ASSERT_EQ(std::memcmp(expected.data(), actual.data(), actual.size() * sizeof(float)), 0)
               << to_string(kernels->isa) << " " << to_string(type) << " k=" << k << " " << rows;
         }

@@ -8,7 +8,7 @@
 namespace cascade::testing {
 namespace {
 
-const OrderedJson& reference() {
+const OrderedJson& jinja_cases() {
   static const OrderedJson json = read_ordered_json(std::filesystem::path(CASCADE_SOURCE_DIR) /
                                                     "tests/model/data/jinja_cases.json");
   return json;
@@ -16,10 +16,10 @@ const OrderedJson& reference() {
 
 TEST(ChatTemplateCases, print_what_jinja_prints) {
   size_t printed = 0;
-  for (const OrderedJson& entry : reference().at("cases")) {
+  for (const OrderedJson& entry : jinja_cases().at("cases")) {
     if (!entry.contains("output")) continue;
     const auto source = entry.at("template").get<std::string>();
-    const auto& variables = reference().at("contexts").at(entry.at("context").get<std::string>());
+    const auto& variables = jinja_cases().at("contexts").at(entry.at("context").get<std::string>());
     const auto text = render(source, variables);
     ASSERT_TRUE(text.ok()) << source << "\n" << text.error().to_string();
     EXPECT_EQ(plain_text(*text), entry.at("output").get<std::string>()) << source;
@@ -30,10 +30,10 @@ TEST(ChatTemplateCases, print_what_jinja_prints) {
 
 TEST(ChatTemplateCases, fail_where_jinja_fails) {
   size_t failed = 0;
-  for (const OrderedJson& entry : reference().at("cases")) {
+  for (const OrderedJson& entry : jinja_cases().at("cases")) {
     if (!entry.contains("error")) continue;
     const auto source = entry.at("template").get<std::string>();
-    const auto& variables = reference().at("contexts").at(entry.at("context").get<std::string>());
+    const auto& variables = jinja_cases().at("contexts").at(entry.at("context").get<std::string>());
     const auto text = render(source, variables);
     ASSERT_FALSE(text.ok()) << source << "\n" << plain_text(*text);
     EXPECT_EQ(text.error().field, "chat_template");

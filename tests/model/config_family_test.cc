@@ -5,62 +5,42 @@
 
 #include <cmath>
 
-#include "model/config.h"
+#include "tests/model/config_testing.h"
 
 namespace cascade {
 namespace {
 
-// The smallest config.json of a family.
-Json minimal(const char* model_type) {
-  return {{"model_type", model_type}, {"hidden_act", "silu"},
-          {"num_hidden_layers", 7},   {"hidden_size", 64},
-          {"intermediate_size", 160}, {"num_attention_heads", 4},
-          {"vocab_size", 2048},       {"max_position_embeddings", 4096},
-          {"rms_norm_eps", 1e-6},     {"rope_theta", 10000.0}};
-}
+using testing::expect_config_error;
+using testing::expect_invalid_config;
+using testing::minimal_config;
+using testing::parsed_config;
+using testing::Windows;
 
-Json with(Json config, const Json& more) {
+constexpr int kLayers = 7;
+
+Json with_all(Json config, const Json& more) {
   config.update(more);
   return config;
 }
 
-ModelConfig parsed(const Json& config) {
-  const auto result = parse_model_config(config);
-  EXPECT_TRUE(result.ok()) << config.dump() << result.error().to_string();
-  return result.ok() ? *result : ModelConfig();
-}
-
-void expect_error(const Json& config, ErrorCode code, std::string_view field,
-                  std::string_view message = "") {
-  const auto result = parse_model_config(config);
-  ASSERT_FALSE(result.ok()) << config.dump();
-  EXPECT_EQ(result.error().code, code) << result.error().to_string();
-  EXPECT_EQ(result.error().field, field) << result.error().to_string();
-  EXPECT_NE(result.error().message.find(message), std::string::npos) << result.error().to_string();
-}
-
-void expect_invalid(const Json& config, std::string_view field, std::string_view message = "") {
-  expect_error(config, ErrorCode::kInvalidArgument, field, message);
-}
-
-using Windows = std::vector<int>;
 constexpr LayerRope kNone = LayerRope::kNone;
 constexpr LayerRope kMain = LayerRope::kMain;
 constexpr LayerRope kLocal = LayerRope::kLocal;
 using Ropes = std::vector<LayerRope>;
 
 TEST(Granite, reads_its_multipliers) {
-  const ModelConfig config = parsed(with(minimal("granite"), {{"attention_multiplier", 0.015625},
-                                                              {"embedding_multiplier", 12},
-                                                              {"residual_multiplier", 0.22},
-                                                              {"logits_scaling", 8.0}}));
+  const ModelConfig config = parsed_config(
+      with_all(minimal_config("granite", kLayers), {{"attention_multiplier", 0.015625},
+                                                    {"embedding_multiplier", 12},
+                                                    {"residual_multiplier", 0.22},
+                                                    {"logits_scaling", 8.0}}));
   EXPECT_EQ(config.attention_scale, 0.015625F);
   EXPECT_EQ(config.embedding_multiplier, 12.0F);
   EXPECT_FALSE(config.rounds_embedding_multiplier);
   EXPECT_EQ(config.residual_multiplier, 0.22F);
   EXPECT_EQ(config.logit_multiplier, 0.125F);
   // As transformers has it, where a file leaves them out.
-  const ModelConfig plain = parsed(minimal("granite"));
+  const ModelConfig plain = parsed_config(minimal_config("granite", kLayers));
   EXPECT_EQ(plain.attention_scale, 1.0F);
   EXPECT_EQ(plain.embedding_multiplier, 1.0F);
   EXPECT_EQ(plain.residual_multiplier, 1.0F);
@@ -69,44 +49,54 @@ TEST(Granite, reads_its_multipliers) {
   for (const char* key :
        {"attention_multiplier", "embedding_multiplier", "residual_multiplier", "logits_scaling"}) {
     for (const Json& bad : {Json(0), Json(-1), Json(1e-7), Json(1e7), Json("1"), Json(true)}) {
-      expect_invalid(with(minimal("granite"), {{key, bad}}), key);
+      expect_invalid_config(with_all(minimal_config("granite", kLayers), {{key, bad}}), key);
     }
     // Others do not multiply.
-    EXPECT_EQ(parsed(with(minimal("llama"), {{key, 3}})), parsed(minimal("llama")));
+    EXPECT_EQ(parsed_config(with_all(minimal_config("llama", kLayers), {{key, 3}})),
+              parsed_config(minimal_config("llama", kLayers)));
   }
 }
 
 TEST(Smollm3, leaves_out_the_rotation_of_every_fourth_layer_or_of_those_listed) {
-  const Json config = minimal("smollm3");
-  EXPECT_EQ(parsed(config).layer_rope, Ropes({kMain, kMain, kMain, kNone, kMain, kMain, kMain}));
-  EXPECT_TRUE(parsed(config).tied_embeddings);
-  EXPECT_EQ(parsed(with(config, {{"no_rope_layer_interval", 2}})).layer_rope,
+  const Json config = minimal_config("smollm3", kLayers);
+  EXPECT_EQ(parsed_config(config).layer_rope,
+            Ropes({kMain, kMain, kMain, kNone, kMain, kMain, kMain}));
+  EXPECT_TRUE(parsed_config(config).tied_embeddings);
+  EXPECT_EQ(parsed_config(with_all(config, {{"no_rope_layer_interval", 2}})).layer_rope,
             Ropes({kMain, kNone, kMain, kNone, kMain, kNone, kMain}));
-  EXPECT_EQ(parsed(with(config, {{"no_rope_layer_interval", 1}})).layer_rope, Ropes(7, kNone));
-  const Json listed = with(config, {{"no_rope_layers", {1, 0, 0, 1, 1, 1, 0, 0, 0}}});
-  EXPECT_EQ(parsed(listed).layer_rope, Ropes({kMain, kNone, kNone, kMain, kMain, kMain, kNone}));
+  EXPECT_EQ(parsed_config(with_all(config, {{"no_rope_layer_interval", 1}})).layer_rope,
+            Ropes(7, kNone));
+  const Json listed = with_all(config, {{"no_rope_layers", {1, 0, 0, 1, 1, 1, 0, 0, 0}}});
+  EXPECT_EQ(parsed_config(listed).layer_rope,
+            Ropes({kMain, kNone, kNone, kMain, kMain, kMain, kNone}));
   for (const Json& bad : {Json(1), Json::array(), Json({1, 1, 1, 1, 1, 1}),
                           Json({1, 1, 1, 2, 1, 1, 1}), Json({1, 1, 1, "0", 1, 1, 1})}) {
-    expect_invalid(with(config, {{"no_rope_layers", bad}}), "no_rope_layers");
+    expect_invalid_config(with_all(config, {{"no_rope_layers", bad}}), "no_rope_layers");
   }
   for (const Json& bad : {Json(0), Json(-4), Json(1.5), Json("4")}) {
-    expect_invalid(with(config, {{"no_rope_layer_interval", bad}}), "no_rope_layer_interval");
+    expect_invalid_config(with_all(config, {{"no_rope_layer_interval", bad}}),
+                          "no_rope_layer_interval");
   }
   // Nobody else has such layers.
-  EXPECT_EQ(parsed(with(minimal("llama"), {{"no_rope_layers", {0, 0, 0, 0, 0, 0, 0}}})).layer_rope,
+  EXPECT_EQ(parsed_config(with_all(minimal_config("llama", kLayers),
+                                   {{"no_rope_layers", {0, 0, 0, 0, 0, 0, 0}}}))
+                .layer_rope,
             Ropes(7, kMain));
 }
 
 TEST(Smollm3, slides_in_layers_that_do_not_rotate_if_told) {
-  const Json config = with(minimal("smollm3"), {{"sliding_window", 32}});
-  EXPECT_EQ(parsed(config).window, Windows(7, 0));
-  EXPECT_EQ(parsed(with(config, {{"use_sliding_window", true}})).window,
+  const Json config = with_all(minimal_config("smollm3", kLayers), {{"sliding_window", 32}});
+  EXPECT_EQ(parsed_config(config).window, Windows(7, 0));
+  EXPECT_EQ(parsed_config(with_all(config, {{"use_sliding_window", true}})).window,
             Windows({0, 0, 0, 32, 0, 0, 0}));
-  EXPECT_EQ(parsed(with(minimal("smollm3"), {{"use_sliding_window", true}})).window, Windows(7, 0));
+  EXPECT_EQ(
+      parsed_config(with_all(minimal_config("smollm3", kLayers), {{"use_sliding_window", true}}))
+          .window,
+      Windows(7, 0));
 }
 
 TEST(Olmo2, norms_what_comes_out_and_all_heads_as_one) {
-  const ModelConfig config = parsed(minimal("olmo2"));
+  const ModelConfig config = parsed_config(minimal_config("olmo2", kLayers));
   EXPECT_FALSE(config.input_norms);
   EXPECT_TRUE(config.output_norms);
   EXPECT_FALSE(config.norms_add_one);
@@ -115,54 +105,59 @@ TEST(Olmo2, norms_what_comes_out_and_all_heads_as_one) {
 }
 
 TEST(Phi3, has_fused_projections_and_slides_in_all_layers) {
-  const ModelConfig config = parsed(minimal("phi3"));
+  const ModelConfig config = parsed_config(minimal_config("phi3", kLayers));
   EXPECT_TRUE(config.fused_projections);
   EXPECT_EQ(config.window, Windows(7, 0)) << "no default";
-  EXPECT_EQ(parsed(with(minimal("phi3"), {{"sliding_window", 47}})).window, Windows(7, 47));
-  EXPECT_EQ(parsed(with(minimal("phi3"), {{"sliding_window", nullptr}})).window, Windows(7, 0));
+  EXPECT_EQ(
+      parsed_config(with_all(minimal_config("phi3", kLayers), {{"sliding_window", 47}})).window,
+      Windows(7, 47));
+  EXPECT_EQ(parsed_config(with_all(minimal_config("phi3", kLayers), {{"sliding_window", nullptr}}))
+                .window,
+            Windows(7, 0));
 }
 
 TEST(Phi3, rotates_a_part_of_each_head) {
   const auto share = [](const Json& factor) {
-    return with(minimal("phi3"), {{"partial_rotary_factor", factor}});
+    return with_all(minimal_config("phi3", kLayers), {{"partial_rotary_factor", factor}});
   };
-  EXPECT_EQ(parsed(share(0.75)).rope.rotary_dim(16), 12);
-  expect_invalid(share(0.06), "partial_rotary_factor", "even number");
-  expect_invalid(share(0.2), "partial_rotary_factor", "even number");
-  expect_error(with(minimal("llama"), {{"partial_rotary_factor", 0.5}}), ErrorCode::kUnsupported,
-               "partial_rotary_factor", "must be 1");
+  EXPECT_EQ(parsed_config(share(0.75)).rope.rotary_dim(16), 12);
+  expect_invalid_config(share(0.06), "partial_rotary_factor", "even number");
+  expect_invalid_config(share(0.2), "partial_rotary_factor", "even number");
+  expect_config_error(with_all(minimal_config("llama", kLayers), {{"partial_rotary_factor", 0.5}}),
+                      ErrorCode::kUnsupported, "partial_rotary_factor", "must be 1");
 }
 
 TEST(Phi3, longrope_has_a_number_for_each_rotated_pair) {
   const auto longrope = [](size_t count) {
     const std::vector<double> factors(count, 1.5);
-    return with(minimal("phi3"),
-                {{"partial_rotary_factor", 0.75},
-                 {"original_max_position_embeddings", 128},
-                 {"rope_scaling",
-                  {{"type", "longrope"}, {"short_factor", factors}, {"long_factor", factors}}}});
+    return with_all(
+        minimal_config("phi3", kLayers),
+        {{"partial_rotary_factor", 0.75},
+         {"original_max_position_embeddings", 128},
+         {"rope_scaling",
+          {{"type", "longrope"}, {"short_factor", factors}, {"long_factor", factors}}}});
   };
-  EXPECT_EQ(parsed(longrope(6)).rope.divisors.size(), 6u);
-  expect_invalid(longrope(8), "long_factor", "6, got 8");
+  EXPECT_EQ(parsed_config(longrope(6)).rope.divisors.size(), 6u);
+  expect_invalid_config(longrope(8), "long_factor", "6, got 8");
 }
 
 // As the 1B model's file has it.
 Json gemma() {
-  Json config = minimal("gemma3_text");
+  Json config = minimal_config("gemma3_text", kLayers);
   config.erase("hidden_act");
-  return with(config, {{"hidden_activation", "gelu_pytorch_tanh"},
-                       {"head_dim", 32},
-                       {"query_pre_attn_scalar", 64},
-                       {"sliding_window", 100},
-                       {"sliding_window_pattern", 3},
-                       {"rope_theta", 1000000},
-                       {"rope_local_base_freq", 20000},
-                       {"attn_logit_softcapping", nullptr},
-                       {"final_logit_softcapping", nullptr}});
+  return with_all(config, {{"hidden_activation", "gelu_pytorch_tanh"},
+                           {"head_dim", 32},
+                           {"query_pre_attn_scalar", 64},
+                           {"sliding_window", 100},
+                           {"sliding_window_pattern", 3},
+                           {"rope_theta", 1000000},
+                           {"rope_local_base_freq", 20000},
+                           {"attn_logit_softcapping", nullptr},
+                           {"final_logit_softcapping", nullptr}});
 }
 
 TEST(Gemma3, reads_a_file_as_published) {
-  const ModelConfig config = parsed(gemma());
+  const ModelConfig config = parsed_config(gemma());
   EXPECT_EQ(config.activation, Activation::kGeluTanh);
   EXPECT_EQ(config.qk_norm, QkNorm::kHead);
   EXPECT_TRUE(config.input_norms && config.output_norms && config.norms_add_one);
@@ -184,7 +179,7 @@ TEST(Gemma3, has_the_defaults_of_transformers) {
                           "sliding_window_pattern", "rope_local_base_freq"}) {
     config.erase(key);
   }
-  const ModelConfig result = parsed(config);
+  const ModelConfig result = parsed_config(config);
   EXPECT_EQ(result.activation, Activation::kGeluTanh);
   EXPECT_EQ(result.attention_scale, 1.0F / 16);
   EXPECT_EQ(result.window, Windows({4096, 4096, 4096, 4096, 4096, 0, 4096}));
@@ -193,7 +188,7 @@ TEST(Gemma3, has_the_defaults_of_transformers) {
 
 TEST(Gemma3, scales_positions_of_global_layers_only) {
   const Json linear = {{"rope_type", "linear"}, {"factor", 8.0}};
-  const ModelConfig v4 = parsed(with(gemma(), {{"rope_scaling", linear}}));
+  const ModelConfig v4 = parsed_config(with_all(gemma(), {{"rope_scaling", linear}}));
   EXPECT_EQ(v4.rope.scaling, RopeScaling::kLinear);
   EXPECT_EQ(v4.rope.factor, 8);
   EXPECT_EQ(v4.local_rope.scaling, RopeScaling::kNone);
@@ -208,23 +203,23 @@ TEST(Gemma3, scales_positions_of_global_layers_only) {
   }
   v5["layer_types"] = types;
   v5["rope_parameters"] = {
-      {"full_attention", with(linear, {{"rope_theta", 1000000}})},
+      {"full_attention", with_all(linear, {{"rope_theta", 1000000}})},
       {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 20000}}}};
-  EXPECT_EQ(parsed(v5), v4);
+  EXPECT_EQ(parsed_config(v5), v4);
   v5["rope_parameters"]["sliding_attention"]["rope_theta"] = 0;
-  expect_invalid(v5, "rope_theta");
+  expect_invalid_config(v5, "rope_theta");
   v5["rope_parameters"].erase("full_attention");
-  expect_error(v5, ErrorCode::kUnsupported, "rope_parameters");
+  expect_config_error(v5, ErrorCode::kUnsupported, "rope_parameters");
 }
 
 TEST(Gemma3, caps_what_a_file_says_is_capped) {
-  const ModelConfig config =
-      parsed(with(gemma(), {{"attn_logit_softcapping", 50.0}, {"final_logit_softcapping", 30}}));
+  const ModelConfig config = parsed_config(
+      with_all(gemma(), {{"attn_logit_softcapping", 50.0}, {"final_logit_softcapping", 30}}));
   EXPECT_EQ(config.attention_soft_cap, 50);
   EXPECT_EQ(config.logit_soft_cap, 30);
   for (const char* key : {"attn_logit_softcapping", "final_logit_softcapping"}) {
     for (const Json& bad : {Json(0), Json(-30), Json(0.001), Json(1e7), Json("30"), Json(true)}) {
-      expect_invalid(with(gemma(), {{key, bad}}), key);
+      expect_invalid_config(with_all(gemma(), {{key, bad}}), key);
     }
   }
 }
@@ -233,16 +228,16 @@ TEST(Gemma3, refuses_values_outside_their_limits) {
   for (const char* key : {"query_pre_attn_scalar", "rope_local_base_freq", "sliding_window",
                           "sliding_window_pattern"}) {
     for (const Json& bad : {Json(0), Json(-1), Json("1"), Json(true)}) {
-      expect_invalid(with(gemma(), {{key, bad}}), key);
+      expect_invalid_config(with_all(gemma(), {{key, bad}}), key);
     }
   }
-  expect_error(with(gemma(), {{"hidden_activation", "gelu"}}), ErrorCode::kUnsupported,
-               "hidden_activation");
-  expect_error(with(gemma(), {{"use_bidirectional_attention", true}}), ErrorCode::kUnsupported,
-               "use_bidirectional_attention");
+  expect_config_error(with_all(gemma(), {{"hidden_activation", "gelu"}}), ErrorCode::kUnsupported,
+                      "hidden_activation");
+  expect_config_error(with_all(gemma(), {{"use_bidirectional_attention", true}}),
+                      ErrorCode::kUnsupported, "use_bidirectional_attention");
   const Json types(std::vector<std::string>(7, "sliding_attention"));
-  expect_invalid(with(gemma(), {{"layer_types", types}, {"sliding_window", nullptr}}),
-                 "layer_types", "sliding_window is off");
+  expect_invalid_config(with_all(gemma(), {{"layer_types", types}, {"sliding_window", nullptr}}),
+                        "layer_types", "sliding_window is off");
 }
 
 }  // namespace

@@ -20,14 +20,14 @@ Json v5(Json parameters, Json theta = 10000.0) {
   return {{"rope_parameters", std::move(parameters)}};
 }
 
-RopeConfig parsed(const Json& config) {
+RopeConfig parsed_rope(const Json& config) {
   const auto result = parse_rope_config(config, kContext);
   EXPECT_TRUE(result.ok()) << config.dump() << result.error().to_string();
   return result.ok() ? *result : RopeConfig();
 }
 
-void expect_error(const Json& config, ErrorCode code, std::string_view field,
-                  std::string_view message = "") {
+void expect_rope_error(const Json& config, ErrorCode code, std::string_view field,
+                       std::string_view message = "") {
   const auto result = parse_rope_config(config, kContext);
   ASSERT_FALSE(result.ok()) << config.dump();
   EXPECT_EQ(result.error().code, code) << result.error().to_string();
@@ -35,19 +35,21 @@ void expect_error(const Json& config, ErrorCode code, std::string_view field,
   EXPECT_NE(result.error().message.find(message), std::string::npos) << result.error().to_string();
 }
 
-void expect_invalid(const Json& config, std::string_view field, std::string_view message = "") {
-  expect_error(config, ErrorCode::kInvalidArgument, field, message);
+void expect_invalid_rope(const Json& config, std::string_view field,
+                         std::string_view message = "") {
+  expect_rope_error(config, ErrorCode::kInvalidArgument, field, message);
 }
 
-void expect_unsupported(const Json& config, std::string_view field, std::string_view message = "") {
-  expect_error(config, ErrorCode::kUnsupported, field, message);
+void expect_unsupported_rope(const Json& config, std::string_view field,
+                             std::string_view message = "") {
+  expect_rope_error(config, ErrorCode::kUnsupported, field, message);
 }
 
 // Both dialects must refuse `scaling`.
 void expect_both_invalid(const Json& scaling, std::string_view field,
                          std::string_view message = "") {
-  expect_invalid(v4(scaling), field, message);
-  expect_invalid(v5(scaling), field, message);
+  expect_invalid_rope(v4(scaling), field, message);
+  expect_invalid_rope(v5(scaling), field, message);
 }
 
 Json merged(Json object, const Json& more) {
@@ -67,13 +69,13 @@ const Json kLinear = {{"rope_type", "linear"}, {"factor", 2.5}};
 TEST(RopeConfig, plain_rope_has_only_a_theta) {
   RopeConfig expected;
   expected.theta = 500000;
-  EXPECT_EQ(parsed({{"rope_theta", 500000}}), expected);
-  EXPECT_EQ(parsed(v4(nullptr, 500000.0)), expected);
-  EXPECT_EQ(parsed(v4({{"rope_type", "default"}}, 500000.0)), expected);
-  EXPECT_EQ(parsed(v4({{"type", "default"}}, 500000.0)), expected);
-  EXPECT_EQ(parsed(v5({{"rope_type", "default"}}, 500000)), expected);
-  EXPECT_EQ(parsed(v5(Json::object(), 500000.0)), expected);
-  EXPECT_EQ(parsed({{"rope_theta", 500000}, {"rope_parameters", {{"rope_type", "default"}}}}),
+  EXPECT_EQ(parsed_rope({{"rope_theta", 500000}}), expected);
+  EXPECT_EQ(parsed_rope(v4(nullptr, 500000.0)), expected);
+  EXPECT_EQ(parsed_rope(v4({{"rope_type", "default"}}, 500000.0)), expected);
+  EXPECT_EQ(parsed_rope(v4({{"type", "default"}}, 500000.0)), expected);
+  EXPECT_EQ(parsed_rope(v5({{"rope_type", "default"}}, 500000)), expected);
+  EXPECT_EQ(parsed_rope(v5(Json::object(), 500000.0)), expected);
+  EXPECT_EQ(parsed_rope({{"rope_theta", 500000}, {"rope_parameters", {{"rope_type", "default"}}}}),
             expected);
 }
 
@@ -81,34 +83,35 @@ TEST(RopeConfig, no_theta_anywhere_is_an_error) {
   for (const Json& config :
        {Json::object(), v4(nullptr, nullptr), v4(kLinear, nullptr), v5(kLinear, nullptr),
         Json{{"rope_parameters", nullptr}}, Json{{"rope_theta", nullptr}}}) {
-    expect_invalid(config, "rope_theta", "is missing");
+    expect_invalid_rope(config, "rope_theta", "is missing");
   }
 }
 
 TEST(RopeConfig, holds_theta_to_its_limits) {
-  EXPECT_EQ(parsed(v4(nullptr, 1e12)).theta, 1e12);
-  EXPECT_EQ(parsed(v4(nullptr, 1.5)).theta, 1.5);
+  EXPECT_EQ(parsed_rope(v4(nullptr, 1e12)).theta, 1e12);
+  EXPECT_EQ(parsed_rope(v4(nullptr, 1.5)).theta, 1.5);
   for (const Json& bad :
        {Json(1), Json(1.0), Json(0), Json(-1e4), Json(1.1e12), Json("10000"), Json(true)}) {
-    expect_invalid(v4(nullptr, bad), "rope_theta");
-    expect_invalid(v5(Json::object(), bad), "rope_theta");
+    expect_invalid_rope(v4(nullptr, bad), "rope_theta");
+    expect_invalid_rope(v5(Json::object(), bad), "rope_theta");
   }
 }
 
 TEST(RopeConfig, two_thetas_must_agree) {
   const Json config = v5({{"rope_type", "default"}}, 1e6);
-  EXPECT_EQ(parsed(merged(config, {{"rope_theta", 1000000}})).theta, 1e6);
-  expect_invalid(merged(config, {{"rope_theta", 10000.0}}), "rope_theta", "differs");
+  EXPECT_EQ(parsed_rope(merged(config, {{"rope_theta", 1000000}})).theta, 1e6);
+  expect_invalid_rope(merged(config, {{"rope_theta", 10000.0}}), "rope_theta", "differs");
 }
 
 TEST(RopeConfig, both_dialects_in_one_file_must_agree) {
   const Json both = merged(v5(kYarn, 1e6), v4(kYarn, 1e6));
-  EXPECT_EQ(parsed(both), parsed(v5(kYarn, 1e6)));
-  EXPECT_EQ(parsed(merged(v5(kYarn, 1e6), {{"rope_scaling", kYarn}})), parsed(both));
-  EXPECT_EQ(parsed(merged(v5(kYarn, 1e6), {{"rope_scaling", nullptr}})), parsed(both));
-  expect_invalid(merged(v5(kYarn), v4(kLinear)), "rope_scaling", "contradicts");
-  expect_invalid(merged(v5({{"rope_type", "default"}}), v4(kYarn)), "rope_scaling", "contradicts");
-  expect_invalid(merged(v5(kYarn), {{"rope_scaling", "yarn"}}), "rope_scaling");
+  EXPECT_EQ(parsed_rope(both), parsed_rope(v5(kYarn, 1e6)));
+  EXPECT_EQ(parsed_rope(merged(v5(kYarn, 1e6), {{"rope_scaling", kYarn}})), parsed_rope(both));
+  EXPECT_EQ(parsed_rope(merged(v5(kYarn, 1e6), {{"rope_scaling", nullptr}})), parsed_rope(both));
+  expect_invalid_rope(merged(v5(kYarn), v4(kLinear)), "rope_scaling", "contradicts");
+  expect_invalid_rope(merged(v5({{"rope_type", "default"}}), v4(kYarn)), "rope_scaling",
+                      "contradicts");
+  expect_invalid_rope(merged(v5(kYarn), {{"rope_scaling", "yarn"}}), "rope_scaling");
 }
 
 TEST(RopeConfig, linear) {
@@ -116,10 +119,11 @@ TEST(RopeConfig, linear) {
   expected.theta = 10000;
   expected.scaling = RopeScaling::kLinear;
   expected.factor = 2.5;
-  EXPECT_EQ(parsed(v4(kLinear)), expected);
-  EXPECT_EQ(parsed(v5(kLinear)), expected);
-  EXPECT_EQ(parsed(v4({{"type", "linear"}, {"factor", 2.5}})), expected);
-  EXPECT_EQ(parsed(v4({{"type", "linear"}, {"rope_type", "linear"}, {"factor", 2.5}})), expected);
+  EXPECT_EQ(parsed_rope(v4(kLinear)), expected);
+  EXPECT_EQ(parsed_rope(v5(kLinear)), expected);
+  EXPECT_EQ(parsed_rope(v4({{"type", "linear"}, {"factor", 2.5}})), expected);
+  EXPECT_EQ(parsed_rope(v4({{"type", "linear"}, {"rope_type", "linear"}, {"factor", 2.5}})),
+            expected);
 }
 
 TEST(RopeConfig, llama3) {
@@ -130,8 +134,8 @@ TEST(RopeConfig, llama3) {
   expected.low_freq_factor = 1;
   expected.high_freq_factor = 4;
   expected.original_context = 8192;
-  EXPECT_EQ(parsed(v4(kLlama3, 500000.0)), expected);
-  EXPECT_EQ(parsed(v5(kLlama3, 500000.0)), expected);
+  EXPECT_EQ(parsed_rope(v4(kLlama3, 500000.0)), expected);
+  EXPECT_EQ(parsed_rope(v5(kLlama3, 500000.0)), expected);
   for (const char* key :
        {"factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"}) {
     expect_both_invalid(merged(kLlama3, {{key, nullptr}}), key, "is missing");
@@ -154,28 +158,29 @@ TEST(RopeConfig, yarn_with_its_defaults) {
   expected.beta_slow = 1;
   expected.truncate = true;
   expected.attention_factor = 0.1 * std::log(4.0) + 1;
-  EXPECT_EQ(parsed(v4(kYarn, 1e6)), expected);
-  EXPECT_EQ(parsed(v5(kYarn, 1e6)), expected);
-  EXPECT_EQ(parsed(v4(merged(kYarn, {{"beta_fast", 0}, {"beta_slow", nullptr}}), 1e6)), expected);
+  EXPECT_EQ(parsed_rope(v4(kYarn, 1e6)), expected);
+  EXPECT_EQ(parsed_rope(v5(kYarn, 1e6)), expected);
+  EXPECT_EQ(parsed_rope(v4(merged(kYarn, {{"beta_fast", 0}, {"beta_slow", nullptr}}), 1e6)),
+            expected);
 }
 
 TEST(RopeConfig, yarn_takes_the_original_context_from_where_it_is) {
   const Json unsaid = merged(kYarn, {{"original_max_position_embeddings", nullptr}});
-  EXPECT_EQ(parsed(v4(unsaid)).original_context, kContext);
-  EXPECT_EQ(
-      parsed(merged(v4(unsaid), {{"original_max_position_embeddings", 4096}})).original_context,
-      4096);
-  expect_invalid(merged(v4(kYarn), {{"original_max_position_embeddings", 4096}}),
-                 "original_max_position_embeddings", "differs");
+  EXPECT_EQ(parsed_rope(v4(unsaid)).original_context, kContext);
+  EXPECT_EQ(parsed_rope(merged(v4(unsaid), {{"original_max_position_embeddings", 4096}}))
+                .original_context,
+            4096);
+  expect_invalid_rope(merged(v4(kYarn), {{"original_max_position_embeddings", 4096}}),
+                      "original_max_position_embeddings", "differs");
 }
 
 TEST(RopeConfig, yarn_with_all_keys_given) {
-  const RopeConfig rope = parsed(v5(merged(kYarn, {{"beta_fast", 16.5},
-                                                   {"beta_slow", 2},
-                                                   {"truncate", false},
-                                                   {"attention_factor", 0.75},
-                                                   {"mscale", 1.0},
-                                                   {"mscale_all_dim", 0.5}})));
+  const RopeConfig rope = parsed_rope(v5(merged(kYarn, {{"beta_fast", 16.5},
+                                                        {"beta_slow", 2},
+                                                        {"truncate", false},
+                                                        {"attention_factor", 0.75},
+                                                        {"mscale", 1.0},
+                                                        {"mscale_all_dim", 0.5}})));
   EXPECT_EQ(rope.beta_fast, 16.5);
   EXPECT_EQ(rope.beta_slow, 2);
   EXPECT_FALSE(rope.truncate);
@@ -184,7 +189,7 @@ TEST(RopeConfig, yarn_with_all_keys_given) {
 
 TEST(RopeConfig, yarn_derives_the_attention_factor_as_transformers_does) {
   const auto attention = [](const Json& more) {
-    return parsed(v4(merged(kYarn, more))).attention_factor;
+    return parsed_rope(v4(merged(kYarn, more))).attention_factor;
   };
   const double log_factor = std::log(4.0);
   EXPECT_EQ(attention({{"factor", 1}}), 1);
@@ -207,14 +212,14 @@ TEST(RopeConfig, yarn_refuses_values_outside_their_limits) {
   expect_both_invalid(merged(kYarn, {{"attention_factor", 0}}), "attention_factor");
   expect_both_invalid(merged(kYarn, {{"truncate", 1}}), "truncate");
   expect_both_invalid(merged(kYarn, {{"beta_fast", 1}, {"beta_slow", 2}}), "beta_fast");
-  EXPECT_EQ(parsed(v4(merged(kYarn, {{"beta_fast", 2}, {"beta_slow", 2}}))).beta_fast, 2);
+  EXPECT_EQ(parsed_rope(v4(merged(kYarn, {{"beta_fast", 2}, {"beta_slow", 2}}))).beta_fast, 2);
 }
 
 TEST(RopeConfig, refuses_types_that_are_not_built) {
   for (const char* type : {"dynamic", "proportional", "mrope", "YARN"}) {
-    expect_unsupported(v4({{"rope_type", type}, {"factor", 2.0}}), "rope_type", type);
-    expect_unsupported(v4({{"type", type}, {"factor", 2.0}}), "rope_type", type);
-    expect_unsupported(v5({{"rope_type", type}, {"factor", 2.0}}), "rope_type", type);
+    expect_unsupported_rope(v4({{"rope_type", type}, {"factor", 2.0}}), "rope_type", type);
+    expect_unsupported_rope(v4({{"type", type}, {"factor", 2.0}}), "rope_type", type);
+    expect_unsupported_rope(v5({{"rope_type", type}, {"factor", 2.0}}), "rope_type", type);
   }
 }
 
@@ -228,27 +233,30 @@ TEST(RopeConfig, refuses_a_type_that_is_unclear) {
 TEST(RopeConfig, refuses_parameters_per_layer_type_by_name) {
   const Json nested = {{"full_attention", {{"rope_type", "default"}, {"rope_theta", 1e6}}},
                        {"sliding_attention", {{"rope_type", "default"}, {"rope_theta", 1e4}}}};
-  expect_unsupported({{"rope_parameters", nested}}, "rope_parameters", "full_attention");
-  expect_unsupported({{"rope_parameters", nested}, {"rope_theta", 1e4}}, "rope_parameters");
-  expect_unsupported({{"rope_scaling", nested}, {"rope_theta", 1e4}}, "rope_scaling");
+  expect_unsupported_rope({{"rope_parameters", nested}}, "rope_parameters", "full_attention");
+  expect_unsupported_rope({{"rope_parameters", nested}, {"rope_theta", 1e4}}, "rope_parameters");
+  expect_unsupported_rope({{"rope_scaling", nested}, {"rope_theta", 1e4}}, "rope_scaling");
 }
 
 TEST(RopeConfig, reads_the_share_of_a_head_that_is_rotated) {
-  EXPECT_EQ(parsed(v4(nullptr)).rotary_share, 1);
-  EXPECT_EQ(parsed(merged(v4(nullptr), {{"partial_rotary_factor", 1.0}})).rotary_share, 1);
-  EXPECT_EQ(parsed(v5({{"partial_rotary_factor", 0.25}})).rotary_share, 0.25);
-  EXPECT_EQ(parsed(merged(v4(nullptr), {{"partial_rotary_factor", 0.75}})).rotary_dim(128), 96);
+  EXPECT_EQ(parsed_rope(v4(nullptr)).rotary_share, 1);
+  EXPECT_EQ(parsed_rope(merged(v4(nullptr), {{"partial_rotary_factor", 1.0}})).rotary_share, 1);
+  EXPECT_EQ(parsed_rope(v5({{"partial_rotary_factor", 0.25}})).rotary_share, 0.25);
+  EXPECT_EQ(parsed_rope(merged(v4(nullptr), {{"partial_rotary_factor", 0.75}})).rotary_dim(128),
+            96);
   // A quotient of whole numbers gives the whole number back.
   for (int rotated = 2; rotated <= 80; rotated += 2) {
     const Json config = merged(v4(nullptr), {{"partial_rotary_factor", rotated / 80.0}});
-    EXPECT_EQ(parsed(config).rotary_dim(80), rotated);
+    EXPECT_EQ(parsed_rope(config).rotary_dim(80), rotated);
   }
   for (const Json& bad : {Json(0), Json(-0.5), Json(1.01), Json("1")}) {
-    expect_invalid(merged(v4(nullptr), {{"partial_rotary_factor", bad}}), "partial_rotary_factor");
-    expect_invalid(v5({{"partial_rotary_factor", bad}}), "partial_rotary_factor");
+    expect_invalid_rope(merged(v4(nullptr), {{"partial_rotary_factor", bad}}),
+                        "partial_rotary_factor");
+    expect_invalid_rope(v5({{"partial_rotary_factor", bad}}), "partial_rotary_factor");
   }
-  expect_invalid(merged(v5({{"partial_rotary_factor", 0.5}}), {{"partial_rotary_factor", 0.25}}),
-                 "partial_rotary_factor", "differs");
+  expect_invalid_rope(
+      merged(v5({{"partial_rotary_factor", 0.5}}), {{"partial_rotary_factor", 0.25}}),
+      "partial_rotary_factor", "differs");
 }
 
 const Json kLongRope = {{"rope_type", "longrope"},
@@ -264,22 +272,22 @@ TEST(RopeConfig, longrope_takes_the_list_of_the_models_context) {
   expected.original_context = 4096;
   expected.divisors = {2.0f, 3.5f};
   expected.attention_factor = static_cast<float>(std::sqrt(1 + std::log(8.0) / std::log(4096.0)));
-  EXPECT_EQ(parsed(v4(kLongRope)), expected);
-  EXPECT_EQ(parsed(v5(kLongRope)), expected);
+  EXPECT_EQ(parsed_rope(v4(kLongRope)), expected);
+  EXPECT_EQ(parsed_rope(v5(kLongRope)), expected);
   Json old = kLongRope;
   old.erase("rope_type");
   old.erase("original_max_position_embeddings");
   old["type"] = "su";
-  EXPECT_EQ(parsed(merged(v4(old), {{"original_max_position_embeddings", 4096}})), expected);
+  EXPECT_EQ(parsed_rope(merged(v4(old), {{"original_max_position_embeddings", 4096}})), expected);
 
   for (const int original : {kContext, 2 * kContext}) {
     const RopeConfig shorter =
-        parsed(v4(merged(kLongRope, {{"original_max_position_embeddings", original}})));
+        parsed_rope(v4(merged(kLongRope, {{"original_max_position_embeddings", original}})));
     EXPECT_EQ(shorter.divisors, std::vector<float>({1.0f, 1.25f})) << original;
     EXPECT_EQ(shorter.attention_factor, 1);
   }
-  EXPECT_EQ(parsed(v4(merged(kLongRope, {{"attention_factor", 1.5}}))).attention_factor, 1.5);
-  EXPECT_EQ(parsed(v4(merged(kLongRope, {{"factor", 1}}))).attention_factor, 1);
+  EXPECT_EQ(parsed_rope(v4(merged(kLongRope, {{"attention_factor", 1.5}}))).attention_factor, 1.5);
+  EXPECT_EQ(parsed_rope(v4(merged(kLongRope, {{"factor", 1}}))).attention_factor, 1);
 }
 
 TEST(RopeConfig, longrope_refuses_what_it_cannot_use) {
@@ -297,13 +305,13 @@ TEST(RopeConfig, longrope_refuses_what_it_cannot_use) {
   expect_both_invalid(merged(kLongRope, {{original, 1}}), original);
   expect_both_invalid(merged(kLongRope, {{"factor", 0}}), "factor");
   expect_both_invalid(merged(kLongRope, {{"attention_factor", 0}}), "attention_factor");
-  expect_unsupported(v4(merged(kLongRope, {{"short_mscale", 1.2}})), "short_mscale");
+  expect_unsupported_rope(v4(merged(kLongRope, {{"short_mscale", 1.2}})), "short_mscale");
 }
 
 TEST(RopeConfig, refuses_parameters_that_are_no_object) {
   for (const Json& bad : {Json("yarn"), Json(2.0), Json::array({kYarn}), Json(true)}) {
-    expect_invalid(v4(bad), "rope_scaling");
-    expect_invalid({{"rope_theta", 1e4}, {"rope_parameters", bad}}, "rope_parameters");
+    expect_invalid_rope(v4(bad), "rope_scaling");
+    expect_invalid_rope({{"rope_theta", 1e4}, {"rope_parameters", bad}}, "rope_parameters");
   }
 }
 

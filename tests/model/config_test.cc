@@ -5,26 +5,18 @@
 
 #include <algorithm>
 
-#include "base/file.h"
+#include "tests/model/config_testing.h"
 #include "tests/shared_dir.h"
 
 namespace cascade {
 namespace {
 
-Json load(const std::filesystem::path& path) {
-  const auto text = read_file(path, size_t{1} << 20);
-  EXPECT_TRUE(text.ok()) << path;
-  return parse_json(text.ok() ? *text : "null", path.string()).value();
-}
-
-// The smallest config.json that is accepted.
-Json minimal(const char* model_type = "llama") {
-  return {{"model_type", model_type}, {"hidden_act", "silu"},
-          {"num_hidden_layers", 3},   {"hidden_size", 64},
-          {"intermediate_size", 160}, {"num_attention_heads", 4},
-          {"vocab_size", 2048},       {"max_position_embeddings", 4096},
-          {"rms_norm_eps", 1e-6},     {"rope_theta", 10000.0}};
-}
+using testing::expect_config_error;
+using testing::expect_invalid_config;
+using testing::minimal_config;
+using testing::parsed_config;
+using testing::read_config;
+using testing::Windows;
 
 Json with(Json config, const char* key, Json value) {
   config[key] = std::move(value);
@@ -36,29 +28,9 @@ Json without(Json config, const char* key) {
   return config;
 }
 
-ModelConfig parsed(const Json& config) {
-  const auto result = parse_model_config(config);
-  EXPECT_TRUE(result.ok()) << result.error().to_string();
-  return result.ok() ? *result : ModelConfig();
-}
-
-void expect_error(const Json& config, ErrorCode code, std::string_view field,
-                  std::string_view message = "") {
-  const auto result = parse_model_config(config);
-  ASSERT_FALSE(result.ok()) << config.dump();
-  EXPECT_EQ(result.error().code, code) << result.error().to_string();
-  EXPECT_EQ(result.error().field, field) << result.error().to_string();
-  EXPECT_NE(result.error().message.find(message), std::string::npos) << result.error().to_string();
-  EXPECT_NE(result.error().to_string().find("config.json"), std::string::npos)
-      << result.error().to_string();
-}
-
-void expect_invalid(const Json& config, std::string_view field, std::string_view message = "") {
-  expect_error(config, ErrorCode::kInvalidArgument, field, message);
-}
-
-void expect_unsupported(const Json& config, std::string_view field, std::string_view message = "") {
-  expect_error(config, ErrorCode::kUnsupported, field, message);
+void expect_unsupported_config(const Json& config, std::string_view field,
+                               std::string_view message = "") {
+  expect_config_error(config, ErrorCode::kUnsupported, field, message);
 }
 
 // The same file as transformers 4 would have written it.
@@ -85,8 +57,8 @@ Json as_early_v4(Json config) {
 
 TEST(ModelConfig, reads_all_fixtures_and_their_v4_twins_alike) {
   for (const char* name : {"llama-mha", "llama3-rope", "mistral-swa", "qwen2-bias", "qwen3-gqa"}) {
-    const Json v5 = load(testing::fixtures_dir() / name / "config.json");
-    const ModelConfig config = parsed(v5);
+    const Json v5 = read_config(testing::fixtures_dir() / name / "config.json");
+    const ModelConfig config = parsed_config(v5);
     EXPECT_EQ(config.layers, 3) << name;
     EXPECT_EQ(config.hidden_size, 64);
     EXPECT_EQ(config.intermediate_size, 160);
@@ -96,13 +68,13 @@ TEST(ModelConfig, reads_all_fixtures_and_their_v4_twins_alike) {
     EXPECT_EQ(config.kv_heads, v5["num_key_value_heads"].get<int>());
     EXPECT_EQ(config.head_dim, v5.value("head_dim", 16));
     EXPECT_EQ(config.window, std::vector<int>(3, v5["model_type"] == "mistral" ? 48 : 0));
-    EXPECT_EQ(config, parsed(as_v4(v5))) << name;
-    EXPECT_EQ(config, parsed(as_early_v4(v5))) << name;
+    EXPECT_EQ(config, parsed_config(as_v4(v5))) << name;
+    EXPECT_EQ(config, parsed_config(as_early_v4(v5))) << name;
   }
 }
 
 TEST(ModelConfig, reads_the_demo_model) {
-  const ModelConfig config = parsed(load(testing::demo_model_dir() / "config.json"));
+  const ModelConfig config = parsed_config(read_config(testing::demo_model_dir() / "config.json"));
   ModelConfig expected;
   expected.model_type = "qwen3";
   expected.layers = 8;
@@ -124,7 +96,8 @@ TEST(ModelConfig, reads_the_demo_model) {
 }
 
 TEST(ModelConfig, reads_a_v4_file_as_published) {
-  const ModelConfig config = parsed(load(testing::fixtures_dir() / "gguf-types/hf/config.json"));
+  const ModelConfig config =
+      parsed_config(read_config(testing::fixtures_dir() / "gguf-types/hf/config.json"));
   EXPECT_EQ(config.head_dim, 64);
   EXPECT_EQ(config.context_tokens_max, 40960);
   EXPECT_EQ(config.rope.theta, 1e6);
@@ -137,49 +110,50 @@ TEST(ModelConfig, accepts_its_families_and_names_them_when_it_refuses) {
                                              "phi3",        "qwen2",   "qwen3", "smollm3"};
   std::string names;
   for (const std::string& type : families) {
-    EXPECT_EQ(parsed(minimal(type.c_str())).model_type, type);
+    EXPECT_EQ(parsed_config(minimal_config(type.c_str())).model_type, type);
     names += (names.empty() ? "" : ", ") + type;
   }
-  const auto result = parse_model_config(minimal("qwen4"));
+  const auto result = parse_model_config(minimal_config("qwen4"));
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().to_string(),
             "unsupported: model_type: \"qwen4\" is not supported (supported: " + names +
                 ") (in config.json)");
   for (const char* type : {"", "Qwen3", "qwen3 ", "qwen", "gemma2", "olmo3"}) {
-    expect_unsupported(minimal(type), "model_type");
+    expect_unsupported_config(minimal_config(type), "model_type");
   }
-  expect_invalid(without(minimal(), "model_type"), "model_type", "is missing");
-  expect_invalid(with(minimal(), "model_type", 3), "model_type");
+  expect_invalid_config(without(minimal_config(), "model_type"), "model_type", "is missing");
+  expect_invalid_config(with(minimal_config(), "model_type", 3), "model_type");
 }
 
 TEST(ModelConfig, says_which_kind_of_model_it_refuses) {
   for (const char* type : {"mamba", "jamba", "granitemoehybrid", "qwen3_next", "lfm2", "rwkv",
                            "falcon_h1", "qwen3_5"}) {
-    expect_unsupported(minimal(type), "model_type", "recurrent or a hybrid");
+    expect_unsupported_config(minimal_config(type), "model_type", "recurrent or a hybrid");
   }
   for (const char* type : {"mixtral", "qwen3_moe", "olmoe", "phimoe", "granitemoe", "llama4"}) {
-    expect_unsupported(minimal(type), "model_type", "a mixture of experts");
+    expect_unsupported_config(minimal_config(type), "model_type", "a mixture of experts");
   }
   for (const char* type : {"llava", "qwen2_vl", "mllama", "mistral3", "gemma3n"}) {
-    expect_unsupported(minimal(type), "model_type", "a multimodal model");
+    expect_unsupported_config(minimal_config(type), "model_type", "a multimodal model");
   }
-  expect_unsupported({{"model_type", "gemma3"}, {"text_config", minimal("gemma3_text")}},
-                     "model_type", "a multimodal model");
+  expect_unsupported_config(
+      {{"model_type", "gemma3"}, {"text_config", minimal_config("gemma3_text")}}, "model_type",
+      "a multimodal model");
 }
 
 TEST(ModelConfig, keeps_long_and_strange_names_out_of_its_messages) {
-  const auto result = parse_model_config(minimal((std::string(5000, 'x') + "\n").c_str()));
+  const auto result = parse_model_config(minimal_config((std::string(5000, 'x') + "\n").c_str()));
   ASSERT_FALSE(result.ok());
   EXPECT_LT(result.error().message.size(), 200u);
-  const auto strange = parse_model_config(minimal("a\nb\x1B"));
+  const auto strange = parse_model_config(minimal_config("a\nb\x1B"));
   ASSERT_FALSE(strange.ok());
   EXPECT_EQ(strange.error().message.find('\n'), std::string::npos);
   EXPECT_EQ(strange.error().message.find('\x1B'), std::string::npos);
 }
 
 TEST(ModelConfig, refuses_what_is_no_object) {
-  for (const Json& config : {Json(), Json("llama"), Json::array({minimal()}), Json(1)}) {
-    expect_invalid(config, "config.json");
+  for (const Json& config : {Json(), Json("llama"), Json::array({minimal_config()}), Json(1)}) {
+    expect_invalid_config(config, "config.json");
   }
 }
 
@@ -199,55 +173,59 @@ TEST(ModelConfig, holds_every_size_to_its_limits) {
       {"max_position_embeddings", 1, int64_t{1} << 24},
       {"head_dim", 8, 512},
   };
-  const Json base = with(minimal(), "head_dim", 16);
+  const Json base = with(minimal_config(), "head_dim", 16);
   for (const auto& [key, min, max] : ranges) {
-    for (const int64_t fine : {min, max}) parsed(with(base, key, fine));
+    for (const int64_t fine : {min, max}) parsed_config(with(base, key, fine));
     for (const int64_t bad : {min - 1, max + 1, int64_t{-1}, INT64_MIN, INT64_MAX}) {
-      expect_invalid(with(base, key, bad), key);
+      expect_invalid_config(with(base, key, bad), key);
     }
-    expect_invalid(with(base, key, UINT64_MAX), key);
+    expect_invalid_config(with(base, key, UINT64_MAX), key);
     for (const Json& bad : {Json("8"), Json(8.5), Json(true), Json::array(), Json::object()}) {
-      expect_invalid(with(base, key, bad), key);
+      expect_invalid_config(with(base, key, bad), key);
     }
     if (std::string_view(key) == "head_dim") continue;  // may be absent
-    expect_invalid(without(base, key), key, "is missing");
-    expect_invalid(with(base, key, nullptr), key, "is missing");
+    expect_invalid_config(without(base, key), key, "is missing");
+    expect_invalid_config(with(base, key, nullptr), key, "is missing");
   }
 }
 
 TEST(ModelConfig, takes_widths_in_steps_of_eight) {
   for (const char* key : {"hidden_size", "intermediate_size", "head_dim"}) {
-    expect_invalid(with(with(minimal(), "head_dim", 16), key, 100), key, "multiple of 8");
+    expect_invalid_config(with(with(minimal_config(), "head_dim", 16), key, 100), key,
+                          "multiple of 8");
   }
 }
 
 TEST(ModelConfig, holds_the_epsilon_to_its_limits) {
-  EXPECT_EQ(parsed(with(minimal(), "rms_norm_eps", 0.1)).rms_norm_eps, 0.1F);
-  EXPECT_EQ(parsed(with(minimal(), "rms_norm_eps", 1e-12)).rms_norm_eps, 1e-12F);
+  EXPECT_EQ(parsed_config(with(minimal_config(), "rms_norm_eps", 0.1)).rms_norm_eps, 0.1F);
+  EXPECT_EQ(parsed_config(with(minimal_config(), "rms_norm_eps", 1e-12)).rms_norm_eps, 1e-12F);
   for (const Json& bad :
        {Json(0), Json(0.0), Json(-1e-6), Json(0.11), Json(1e-300), Json("1e-6"), Json(nullptr)}) {
-    expect_invalid(with(minimal(), "rms_norm_eps", bad), "rms_norm_eps");
+    expect_invalid_config(with(minimal_config(), "rms_norm_eps", bad), "rms_norm_eps");
   }
 }
 
 TEST(ModelConfig, derives_the_head_dimension_only_where_it_divides) {
-  EXPECT_EQ(parsed(minimal()).head_dim, 16);
-  EXPECT_EQ(parsed(with(minimal(), "head_dim", nullptr)).head_dim, 16);
-  EXPECT_EQ(parsed(with(minimal(), "head_dim", 128)).head_dim, 128);
-  expect_invalid(with(minimal(), "num_attention_heads", 3), "head_dim", "does not divide");
-  expect_invalid(with(minimal(), "num_attention_heads", 16), "head_dim", "between 8 and 512");
-  expect_invalid(with(with(minimal(), "hidden_size", 96), "num_attention_heads", 8), "head_dim",
-                 "multiple of 8");
+  EXPECT_EQ(parsed_config(minimal_config()).head_dim, 16);
+  EXPECT_EQ(parsed_config(with(minimal_config(), "head_dim", nullptr)).head_dim, 16);
+  EXPECT_EQ(parsed_config(with(minimal_config(), "head_dim", 128)).head_dim, 128);
+  expect_invalid_config(with(minimal_config(), "num_attention_heads", 3), "head_dim",
+                        "does not divide");
+  expect_invalid_config(with(minimal_config(), "num_attention_heads", 16), "head_dim",
+                        "between 8 and 512");
+  expect_invalid_config(with(with(minimal_config(), "hidden_size", 96), "num_attention_heads", 8),
+                        "head_dim", "multiple of 8");
 }
 
 TEST(ModelConfig, key_value_heads_divide_the_query_heads) {
-  EXPECT_EQ(parsed(minimal()).kv_heads, 4);
-  EXPECT_EQ(parsed(with(minimal(), "num_key_value_heads", nullptr)).kv_heads, 4);
+  EXPECT_EQ(parsed_config(minimal_config()).kv_heads, 4);
+  EXPECT_EQ(parsed_config(with(minimal_config(), "num_key_value_heads", nullptr)).kv_heads, 4);
   for (const int heads : {1, 2, 4}) {
-    EXPECT_EQ(parsed(with(minimal(), "num_key_value_heads", heads)).kv_heads, heads);
+    EXPECT_EQ(parsed_config(with(minimal_config(), "num_key_value_heads", heads)).kv_heads, heads);
   }
   for (const Json& bad : {Json(0), Json(3), Json(8), Json(-4), Json("4"), Json(2.0)}) {
-    expect_invalid(with(minimal(), "num_key_value_heads", bad), "num_key_value_heads");
+    expect_invalid_config(with(minimal_config(), "num_key_value_heads", bad),
+                          "num_key_value_heads");
   }
 }
 
@@ -268,99 +246,101 @@ TEST(ModelConfig, knows_which_projections_have_a_bias) {
       {"smollm3", false, false, false, false}, {"smollm3", true, true, true, true},
   };
   for (const auto& [type, set, qkv, output, mlp] : cases) {
-    Json config = minimal(type);
+    Json config = minimal_config(type);
     if (set) config["attention_bias"] = config["mlp_bias"] = true;
-    const ModelConfig result = parsed(config);
+    const ModelConfig result = parsed_config(config);
     EXPECT_EQ(result.qkv_bias, qkv) << type << set;
     EXPECT_EQ(result.output_bias, output) << type << set;
     EXPECT_EQ(result.mlp_bias, mlp) << type << set;
     EXPECT_EQ(result.qk_norm, std::string_view(type) == "qwen3" ? QkNorm::kHead : QkNorm::kNone);
   }
-  expect_invalid(with(minimal(), "attention_bias", "yes"), "attention_bias");
-  expect_invalid(with(minimal(), "mlp_bias", 1), "mlp_bias");
+  expect_invalid_config(with(minimal_config(), "attention_bias", "yes"), "attention_bias");
+  expect_invalid_config(with(minimal_config(), "mlp_bias", 1), "mlp_bias");
 }
 
 TEST(ModelConfig, embeddings_are_tied_only_if_the_file_says_so) {
-  EXPECT_FALSE(parsed(minimal()).tied_embeddings);
-  EXPECT_FALSE(parsed(with(minimal(), "tie_word_embeddings", nullptr)).tied_embeddings);
-  EXPECT_TRUE(parsed(with(minimal(), "tie_word_embeddings", true)).tied_embeddings);
-  expect_invalid(with(minimal(), "tie_word_embeddings", 0), "tie_word_embeddings");
+  EXPECT_FALSE(parsed_config(minimal_config()).tied_embeddings);
+  EXPECT_FALSE(
+      parsed_config(with(minimal_config(), "tie_word_embeddings", nullptr)).tied_embeddings);
+  EXPECT_TRUE(parsed_config(with(minimal_config(), "tie_word_embeddings", true)).tied_embeddings);
+  expect_invalid_config(with(minimal_config(), "tie_word_embeddings", 0), "tie_word_embeddings");
 }
 
 TEST(ModelConfig, refuses_what_is_not_built) {
-  EXPECT_EQ(parsed(with(minimal(), "hidden_act", "gelu_pytorch_tanh")).activation,
+  EXPECT_EQ(parsed_config(with(minimal_config(), "hidden_act", "gelu_pytorch_tanh")).activation,
             Activation::kGeluTanh);
   for (const char* activation : {"gelu", "relu", "gelu_new", "SiLU", ""}) {
-    expect_unsupported(with(minimal(), "hidden_act", activation), "hidden_act");
+    expect_unsupported_config(with(minimal_config(), "hidden_act", activation), "hidden_act");
   }
-  expect_invalid(without(minimal(), "hidden_act"), "hidden_act", "is missing");
-  expect_unsupported(with(minimal(), "quantization_config", {{"quant_method", "awq"}}),
-                     "quantization_config");
-  parsed(with(minimal(), "quantization_config", nullptr));
+  expect_invalid_config(without(minimal_config(), "hidden_act"), "hidden_act", "is missing");
+  expect_unsupported_config(
+      with(minimal_config(), "quantization_config", {{"quant_method", "awq"}}),
+      "quantization_config");
+  parsed_config(with(minimal_config(), "quantization_config", nullptr));
 }
 
 TEST(ModelConfig, ignores_keys_that_do_not_change_the_forward_pass) {
   const Json noise = {{"initializer_range", 0.02}, {"torch_dtype", "bfloat16"},
                       {"use_cache", true},         {"pretraining_tp", 1},
                       {"attention_dropout", 0.0},  {"architectures", {"LlamaForCausalLM"}}};
-  Json config = minimal();
+  Json config = minimal_config();
   config.update(noise);
-  EXPECT_EQ(parsed(config), parsed(minimal()));
+  EXPECT_EQ(parsed_config(config), parsed_config(minimal_config()));
 }
 
-using Windows = std::vector<int>;
-
 TEST(ModelConfig, mistral_slides_in_all_layers) {
-  const Json config = minimal("mistral");
-  EXPECT_EQ(parsed(with(config, "sliding_window", 48)).window, Windows({48, 48, 48}));
-  EXPECT_EQ(parsed(with(config, "sliding_window", nullptr)).window, Windows({0, 0, 0}));
-  EXPECT_EQ(parsed(config).window, Windows({4096, 4096, 4096})) << "transformers' default";
+  const Json config = minimal_config("mistral");
+  EXPECT_EQ(parsed_config(with(config, "sliding_window", 48)).window, Windows({48, 48, 48}));
+  EXPECT_EQ(parsed_config(with(config, "sliding_window", nullptr)).window, Windows({0, 0, 0}));
+  EXPECT_EQ(parsed_config(config).window, Windows({4096, 4096, 4096})) << "transformers' default";
   const Json types = {"sliding_attention", "full_attention", "sliding_attention"};
-  EXPECT_EQ(parsed(with(with(config, "sliding_window", 48), "layer_types", types)).window,
+  EXPECT_EQ(parsed_config(with(with(config, "sliding_window", 48), "layer_types", types)).window,
             Windows({48, 0, 48}));
-  expect_invalid(with(with(config, "sliding_window", nullptr), "layer_types", types), "layer_types",
-                 "sliding_window is off");
+  expect_invalid_config(with(with(config, "sliding_window", nullptr), "layer_types", types),
+                        "layer_types", "sliding_window is off");
   for (const Json& bad : {Json(0), Json(-1), Json("48"), Json(INT64_MAX), Json(4.5)}) {
-    expect_invalid(with(config, "sliding_window", bad), "sliding_window");
+    expect_invalid_config(with(config, "sliding_window", bad), "sliding_window");
   }
 }
 
 TEST(ModelConfig, qwen_slides_only_if_told_and_in_its_later_layers) {
   for (const char* type : {"qwen2", "qwen3"}) {
-    const Json off = with(with(minimal(type), "sliding_window", 32), "max_window_layers", 1);
-    EXPECT_EQ(parsed(off).window, Windows({0, 0, 0}));
-    EXPECT_EQ(parsed(with(off, "use_sliding_window", false)).window, Windows({0, 0, 0}));
+    const Json off = with(with(minimal_config(type), "sliding_window", 32), "max_window_layers", 1);
+    EXPECT_EQ(parsed_config(off).window, Windows({0, 0, 0}));
+    EXPECT_EQ(parsed_config(with(off, "use_sliding_window", false)).window, Windows({0, 0, 0}));
     const Json on = with(off, "use_sliding_window", true);
-    EXPECT_EQ(parsed(on).window, Windows({0, 32, 32}));
-    EXPECT_EQ(parsed(with(on, "max_window_layers", 0)).window, Windows({32, 32, 32}));
-    EXPECT_EQ(parsed(with(on, "max_window_layers", 3)).window, Windows({0, 0, 0}));
-    EXPECT_EQ(parsed(without(on, "max_window_layers")).window, Windows({0, 0, 0}));
-    EXPECT_EQ(parsed(with(on, "sliding_window", nullptr)).window, Windows({0, 0, 0}));
-    EXPECT_EQ(parsed(without(on, "sliding_window")).window, Windows({0, 4096, 4096}));
+    EXPECT_EQ(parsed_config(on).window, Windows({0, 32, 32}));
+    EXPECT_EQ(parsed_config(with(on, "max_window_layers", 0)).window, Windows({32, 32, 32}));
+    EXPECT_EQ(parsed_config(with(on, "max_window_layers", 3)).window, Windows({0, 0, 0}));
+    EXPECT_EQ(parsed_config(without(on, "max_window_layers")).window, Windows({0, 0, 0}));
+    EXPECT_EQ(parsed_config(with(on, "sliding_window", nullptr)).window, Windows({0, 0, 0}));
+    EXPECT_EQ(parsed_config(without(on, "sliding_window")).window, Windows({0, 4096, 4096}));
     const Json types = {"sliding_attention", "full_attention", "full_attention"};
-    EXPECT_EQ(parsed(with(on, "layer_types", types)).window, Windows({32, 0, 0}));
-    expect_invalid(with(off, "layer_types", types), "layer_types", "sliding_window is off");
-    expect_invalid(with(on, "use_sliding_window", "yes"), "use_sliding_window");
-    expect_invalid(with(on, "max_window_layers", -1), "max_window_layers");
+    EXPECT_EQ(parsed_config(with(on, "layer_types", types)).window, Windows({32, 0, 0}));
+    expect_invalid_config(with(off, "layer_types", types), "layer_types", "sliding_window is off");
+    expect_invalid_config(with(on, "use_sliding_window", "yes"), "use_sliding_window");
+    expect_invalid_config(with(on, "max_window_layers", -1), "max_window_layers");
   }
 }
 
 TEST(ModelConfig, llama_never_slides) {
-  const Json config = with(with(minimal(), "sliding_window", 32), "use_sliding_window", true);
-  EXPECT_EQ(parsed(config).window, Windows({0, 0, 0}));
+  const Json config =
+      with(with(minimal_config(), "sliding_window", 32), "use_sliding_window", true);
+  EXPECT_EQ(parsed_config(config).window, Windows({0, 0, 0}));
 }
 
 TEST(ModelConfig, layer_types_are_a_list_of_known_names_one_for_each_layer) {
-  const Json config = with(minimal("qwen3"), "sliding_window", 32);
+  const Json config = with(minimal_config("qwen3"), "sliding_window", 32);
   const Json full(std::vector<std::string>(3, "full_attention"));
-  EXPECT_EQ(parsed(with(config, "layer_types", full)).window, Windows({0, 0, 0}));
-  EXPECT_EQ(parsed(with(config, "layer_types", nullptr)).window, Windows({0, 0, 0}));
+  EXPECT_EQ(parsed_config(with(config, "layer_types", full)).window, Windows({0, 0, 0}));
+  EXPECT_EQ(parsed_config(with(config, "layer_types", nullptr)).window, Windows({0, 0, 0}));
   const Json unknown = {"full_attention", "linear_attention", "full_attention"};
-  expect_unsupported(with(config, "layer_types", unknown), "layer_types", "linear_attention");
+  expect_unsupported_config(with(config, "layer_types", unknown), "layer_types",
+                            "linear_attention");
   for (const Json& bad : {Json("full_attention"), Json::array(), Json::array({"full_attention"}),
                           Json({1, 2, 3}), Json({"full_attention", nullptr, "full_attention"}),
                           Json(std::vector<std::string>(4, "full_attention"))}) {
-    expect_invalid(with(config, "layer_types", bad), "layer_types");
+    expect_invalid_config(with(config, "layer_types", bad), "layer_types");
   }
 }
 

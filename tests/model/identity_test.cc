@@ -206,7 +206,7 @@ Trace check_isas(Subject& subject, const Ids& ids, size_t scalar_tokens) {
   return *std::move(first);
 }
 
-void check_model(const std::string& name, const Types& types, Random& random) {
+void check_every_way(const std::string& name, const Types& types, Random& random) {
   Subject subject(name, types, best_isa());
   const Sizes sizes = sizes_for(name);
   const Ids ids = random_ids(random, sizes.chain, subject.model().config.vocab_size);
@@ -221,7 +221,7 @@ TEST(Identity, tiny_models_compute_the_same_bits_in_every_way) {
   Random random(test_seed());
   for (const std::string& name : fixture_models()) {
     for (const Types& types : kAllTypes) {
-      check_model(name, types, random);
+      check_every_way(name, types, random);
       if (HasFailure()) return;
     }
   }
@@ -231,7 +231,7 @@ TEST(Identity, models_of_every_family_compute_the_same_bits_in_every_way) {
   Random random(test_seed());
   for (const std::string& name : family_models()) {
     for (const Types& types : kAllTypes) {
-      check_model(name, types, random);
+      check_every_way(name, types, random);
       if (HasFailure()) return;
     }
   }
@@ -240,7 +240,7 @@ TEST(Identity, models_of_every_family_compute_the_same_bits_in_every_way) {
 TEST(Identity, the_demo_model_computes_the_same_bits_in_every_way) {
   Random random(test_seed());
   for (const Types& types : kAllTypes) {
-    check_model("demo", types, random);
+    check_every_way("demo", types, random);
     if (HasFailure()) return;
   }
 }
@@ -253,9 +253,9 @@ TEST(Identity, blocks_of_files_that_are_taken_over_are_no_exception) {
     for (const GgmlType type : {kGgmlQ8_0, kGgmlQ4_0}) {
       const auto file = folder.path() / (std::string(name) + std::to_string(type) + ".gguf");
       write_gguf(model_dir(name), read_tensors(model_dir(name)), type, file);
-      check_model(file.string(), {WeightType::kInt8, KvType::kInt8}, random);
+      check_every_way(file.string(), {WeightType::kInt8, KvType::kInt8}, random);
       if (type == kGgmlQ4_0) {
-        check_model(file.string(), {WeightType::kInt4, KvType::kBf16}, random);
+        check_every_way(file.string(), {WeightType::kInt4, KvType::kBf16}, random);
       }
       if (HasFailure()) return;
     }

@@ -11,30 +11,26 @@
 #include <vector>
 
 #include "base/utf8.h"
-#include "model/model.h"
+#include "tests/model/output_testing.h"
 #include "tests/seed.h"
-#include "tests/shared_dir.h"
 
 namespace cascade {
 namespace {
 
-using Ids = std::vector<int32_t>;
-
-const Tokenizer& demo() {
-  static const ModelText text = *load_model_text(testing::demo_model_dir());
-  return text.tokenizer;
-}
+using testing::demo_tokenizer;
+using testing::Ids;
+using testing::Stops;
 
 // The ids of text in which think tokens count.
 Ids ids_of(const std::string& text) {
-  return *demo().encode(text, /*trusted=*/true, /*with_template=*/false);
+  return *demo_tokenizer().encode(text, /*trusted=*/true, /*with_template=*/false);
 }
 
 // One id for each byte of `text` (byte-level BPE has them all), so that nothing is merged.
-Ids bytes_of(const std::string& text) {
+Ids byte_ids(const std::string& text) {
   Ids ids;
   for (const char byte : text) {
-    const auto one = *demo().encode(std::string(1, byte), false, false);
+    const auto one = *demo_tokenizer().encode(std::string(1, byte), false, false);
     EXPECT_EQ(one.size(), 1u) << "only for ASCII";
     ids.insert(ids.end(), one.begin(), one.end());
   }
@@ -57,7 +53,7 @@ void take(std::vector<OutputStream::Piece> pieces, Streamed& into) {
 }
 
 // Pushes all ids and finishes; checks that the stream and the result agree.
-Streamed run(OutputStream& stream, const Ids& ids) {
+Streamed stream_all(OutputStream& stream, const Ids& ids) {
   Streamed streamed;
   for (const int32_t id : ids) take(stream.push(id), streamed);
   take(stream.finish(), streamed);
@@ -67,12 +63,11 @@ Streamed run(OutputStream& stream, const Ids& ids) {
 }
 
 using Spans = std::vector<ThinkSpan>;
-using Stops = std::vector<std::string>;
 
 TEST(OutputStream, plain_text_is_the_answer) {
-  OutputStream stream(demo(), false, {});
+  OutputStream stream(demo_tokenizer(), false, {});
   const Ids ids = ids_of("Paris is the capital of France.\n\nIt is large.\n");
-  run(stream, ids);
+  stream_all(stream, ids);
   EXPECT_EQ(stream.answer(), "Paris is the capital of France.\n\nIt is large.\n");
   EXPECT_EQ(stream.reasoning(), "");
   EXPECT_TRUE(stream.think_spans().empty());
@@ -81,27 +76,27 @@ TEST(OutputStream, plain_text_is_the_answer) {
 }
 
 TEST(OutputStream, nothing_sampled_is_nothing) {
-  OutputStream stream(demo(), false, {"stop"});
-  EXPECT_EQ(run(stream, {}).pieces, 0u);
+  OutputStream stream(demo_tokenizer(), false, {"stop"});
+  EXPECT_EQ(stream_all(stream, {}).pieces, 0u);
   EXPECT_EQ(stream.raw_text(), "");
 }
 
 TEST(OutputStream, a_closed_block_is_reasoning_and_its_newlines_are_the_templates) {
-  OutputStream stream(demo(), false, {});
+  OutputStream stream(demo_tokenizer(), false, {});
   const Ids ids = ids_of("<think>\nLet me see.\n\nYes.\n</think>\n\nThe answer.\n");
-  run(stream, ids);
+  stream_all(stream, ids);
   EXPECT_EQ(stream.reasoning(), "Let me see.\n\nYes.");
   EXPECT_EQ(stream.answer(), "The answer.\n");
-  const auto close = std::ranges::find(ids, demo().think_tokens()->close) - ids.begin();
+  const auto close = std::ranges::find(ids, demo_tokenizer().think_tokens()->close) - ids.begin();
   EXPECT_EQ(stream.think_spans(), (Spans{{0, static_cast<int32_t>(close) + 1, true}}));
   EXPECT_EQ(stream.reasoning_tokens(), close + 1);
   EXPECT_EQ(stream.raw_text(), "<think>\nLet me see.\n\nYes.\n</think>\n\nThe answer.\n");
 }
 
 TEST(OutputStream, an_unclosed_block_is_reasoning_to_the_end) {
-  OutputStream stream(demo(), false, {});
+  OutputStream stream(demo_tokenizer(), false, {});
   const Ids ids = ids_of("<think>\nI wonder\n");
-  run(stream, ids);
+  stream_all(stream, ids);
   EXPECT_EQ(stream.reasoning(), "I wonder");
   EXPECT_EQ(stream.answer(), "");
   EXPECT_EQ(stream.think_spans(), (Spans{{0, static_cast<int32_t>(ids.size()), false}}));
@@ -109,8 +104,8 @@ TEST(OutputStream, an_unclosed_block_is_reasoning_to_the_end) {
 
 TEST(OutputStream, an_empty_block_leaves_the_answer_alone) {
   for (const char* text : {"<think></think>Hi", "<think>\n\n</think>\n\nHi"}) {
-    OutputStream stream(demo(), false, {});
-    run(stream, ids_of(text));
+    OutputStream stream(demo_tokenizer(), false, {});
+    stream_all(stream, ids_of(text));
     EXPECT_EQ(stream.reasoning(), "");
     EXPECT_EQ(stream.answer(), "Hi");
     ASSERT_EQ(stream.think_spans().size(), 1u);
@@ -119,75 +114,75 @@ TEST(OutputStream, an_empty_block_leaves_the_answer_alone) {
 }
 
 TEST(OutputStream, repeated_blocks_are_joined_by_a_line_end) {
-  OutputStream stream(demo(), false, {});
+  OutputStream stream(demo_tokenizer(), false, {});
   const Ids ids = ids_of("One<think>\na\n</think>\ntwo <think></think>\n<think>\n\nb</think>three");
-  run(stream, ids);
+  stream_all(stream, ids);
   EXPECT_EQ(stream.reasoning(), "a\nb");
   EXPECT_EQ(stream.answer(), "Onetwo three");
   ASSERT_EQ(stream.think_spans().size(), 3u);
   for (const ThinkSpan& span : stream.think_spans()) {
-    EXPECT_EQ(ids[span.begin], demo().think_tokens()->open);
-    EXPECT_EQ(ids[span.end - 1], demo().think_tokens()->close);
+    EXPECT_EQ(ids[span.begin], demo_tokenizer().think_tokens()->open);
+    EXPECT_EQ(ids[span.end - 1], demo_tokenizer().think_tokens()->close);
     EXPECT_TRUE(span.closed);
   }
 }
 
 TEST(OutputStream, a_prompt_that_ended_inside_a_block_begins_with_thoughts) {
-  OutputStream stream(demo(), true, {});
+  OutputStream stream(demo_tokenizer(), true, {});
   const Ids ids = ids_of("Hm.\n</think>\n\nYes");
-  run(stream, ids);
+  stream_all(stream, ids);
   EXPECT_EQ(stream.reasoning(), "Hm.");
   EXPECT_EQ(stream.answer(), "Yes");
-  const auto close = std::ranges::find(ids, demo().think_tokens()->close) - ids.begin();
+  const auto close = std::ranges::find(ids, demo_tokenizer().think_tokens()->close) - ids.begin();
   EXPECT_EQ(stream.think_spans(), (Spans{{0, static_cast<int32_t>(close) + 1, true}}));
 }
 
 TEST(OutputStream, a_prompt_that_ended_inside_a_block_may_never_leave_it) {
-  OutputStream stream(demo(), true, {"Hm"});
+  OutputStream stream(demo_tokenizer(), true, {"Hm"});
   const Ids ids = ids_of("Hm, Hm");
-  run(stream, ids);
+  stream_all(stream, ids);
   EXPECT_FALSE(stream.stopped());
   EXPECT_EQ(stream.reasoning(), "Hm, Hm");
   EXPECT_EQ(stream.think_spans(), (Spans{{0, static_cast<int32_t>(ids.size()), false}}));
 }
 
 TEST(OutputStream, a_stray_closing_token_is_no_text) {
-  OutputStream stream(demo(), false, {});
+  OutputStream stream(demo_tokenizer(), false, {});
   const Ids ids = ids_of("One</think>\n two");
-  run(stream, ids);
+  stream_all(stream, ids);
   EXPECT_EQ(stream.answer(), "One two");
   EXPECT_EQ(stream.reasoning(), "");
-  const auto close =
-      static_cast<int32_t>(std::ranges::find(ids, demo().think_tokens()->close) - ids.begin());
+  const auto close = static_cast<int32_t>(
+      std::ranges::find(ids, demo_tokenizer().think_tokens()->close) - ids.begin());
   EXPECT_EQ(stream.think_spans(), (Spans{{close, close + 1, true}}));
 }
 
 TEST(OutputStream, an_opening_token_inside_a_block_is_part_of_it) {
-  const ThinkTokens think = *demo().think_tokens();
-  OutputStream stream(demo(), false, {});
-  run(stream, {think.open, think.open});
+  const ThinkTokens think = *demo_tokenizer().think_tokens();
+  OutputStream stream(demo_tokenizer(), false, {});
+  stream_all(stream, {think.open, think.open});
   EXPECT_EQ(stream.think_spans(), (Spans{{0, 2, false}}));
-  OutputStream inside(demo(), true, {});
-  run(inside, {think.open});
+  OutputStream inside(demo_tokenizer(), true, {});
+  stream_all(inside, {think.open});
   EXPECT_EQ(inside.think_spans(), (Spans{{0, 1, false}}));
-  OutputStream closed(demo(), false, {});
-  run(closed, ids_of("<think>a<think>b</think>c"));
+  OutputStream closed(demo_tokenizer(), false, {});
+  stream_all(closed, ids_of("<think>a<think>b</think>c"));
   EXPECT_EQ(closed.reasoning(), "ab");
   EXPECT_EQ(closed.answer(), "c");
   EXPECT_EQ(closed.think_spans().size(), 1u);
 }
 
 TEST(OutputStream, special_tokens_are_not_text) {
-  OutputStream stream(demo(), false, {});
-  run(stream, ids_of("a<|im_start|>b<|endoftext|>c"));
+  OutputStream stream(demo_tokenizer(), false, {});
+  stream_all(stream, ids_of("a<|im_start|>b<|endoftext|>c"));
   EXPECT_EQ(stream.answer(), "abc");
   EXPECT_EQ(stream.raw_text(), "a<|im_start|>b<|endoftext|>c");
 }
 
 TEST(OutputStream, ends_before_a_stop_string_wherever_tokens_meet) {
   const std::string text = "one two STOP three";
-  for (const Ids& ids : {bytes_of(text), ids_of(text)}) {
-    OutputStream stream(demo(), false, {"STOP"});
+  for (const Ids& ids : {byte_ids(text), ids_of(text)}) {
+    OutputStream stream(demo_tokenizer(), false, {"STOP"});
     Streamed streamed;
     for (const int32_t id : ids) {
       take(stream.push(id), streamed);
@@ -202,11 +197,11 @@ TEST(OutputStream, ends_before_a_stop_string_wherever_tokens_meet) {
 }
 
 TEST(OutputStream, holds_back_no_more_than_could_become_a_stop_string) {
-  OutputStream stream(demo(), false, {"abcX"});
+  OutputStream stream(demo_tokenizer(), false, {"abcX"});
   Streamed streamed;
-  for (const int32_t id : bytes_of("zabc")) take(stream.push(id), streamed);
+  for (const int32_t id : byte_ids("zabc")) take(stream.push(id), streamed);
   EXPECT_EQ(streamed.answer, "z");
-  take(stream.push(bytes_of("a")[0]), streamed);
+  take(stream.push(byte_ids("a")[0]), streamed);
   EXPECT_EQ(streamed.answer, "zabc") << "only the last letter may begin it now";
   take(stream.finish(), streamed);
   EXPECT_EQ(streamed.answer, "zabca");
@@ -217,33 +212,33 @@ TEST(OutputStream, a_false_start_of_a_stop_string_hides_no_later_one) {
   const std::vector<std::pair<std::string, Stops>> cases = {
       {"ababac-", {"abac"}}, {"aaab-", {"aab"}}, {"xyxyz-", {"xyz", "yxz"}}, {"\n\n\n#-", {"\n#"}}};
   for (const auto& [text, stops] : cases) {
-    OutputStream stream(demo(), false, stops);
-    run(stream, bytes_of(text));
+    OutputStream stream(demo_tokenizer(), false, stops);
+    stream_all(stream, byte_ids(text));
     EXPECT_TRUE(stream.stopped()) << text;
     EXPECT_EQ(stream.answer(), text.substr(0, text.find(stops[0]))) << text;
   }
 }
 
 TEST(OutputStream, of_several_stop_strings_the_first_that_is_complete_counts) {
-  OutputStream stream(demo(), false, {"longer stop", "ong", "g"});
-  run(stream, bytes_of("a longer stop"));
+  OutputStream stream(demo_tokenizer(), false, {"longer stop", "ong", "g"});
+  stream_all(stream, byte_ids("a longer stop"));
   EXPECT_EQ(stream.answer(), "a l");
   // A token may complete several at once: the answer ends before all of them.
-  OutputStream at_once(demo(), false, {"answer", "ans"});
-  run(at_once, ids_of("The answer is"));
+  OutputStream at_once(demo_tokenizer(), false, {"answer", "ans"});
+  stream_all(at_once, ids_of("The answer is"));
   EXPECT_EQ(at_once.answer(), "The ");
 }
 
 TEST(OutputStream, a_stop_string_at_the_very_start_leaves_nothing) {
-  OutputStream stream(demo(), false, {"Hello"});
-  EXPECT_EQ(run(stream, ids_of("Hello there")).pieces, 0u);
+  OutputStream stream(demo_tokenizer(), false, {"Hello"});
+  EXPECT_EQ(stream_all(stream, ids_of("Hello there")).pieces, 0u);
   EXPECT_TRUE(stream.stopped());
 }
 
 TEST(OutputStream, stop_strings_of_many_bytes_a_character_are_found) {
   const std::string text = "caf\xC3\xA9 \xF0\x9F\x98\x80\xF0\x9F\x98\x81 \xE4\xB8\xAD\xE6\x96\x87!";
   for (const std::string& stop : Stops{"\xC3\xA9", "\xF0\x9F\x98\x81", "\xE6\x96\x87"}) {
-    OutputStream stream(demo(), false, {stop});
+    OutputStream stream(demo_tokenizer(), false, {stop});
     Streamed streamed;
     for (const int32_t id : ids_of(text)) take(stream.push(id), streamed);
     take(stream.finish(), streamed);
@@ -254,8 +249,8 @@ TEST(OutputStream, stop_strings_of_many_bytes_a_character_are_found) {
 }
 
 TEST(OutputStream, stop_strings_in_thoughts_are_ignored) {
-  OutputStream stream(demo(), false, {"STOP"});
-  run(stream, ids_of("<think>STOP</think>go STOP on"));
+  OutputStream stream(demo_tokenizer(), false, {"STOP"});
+  stream_all(stream, ids_of("<think>STOP</think>go STOP on"));
   EXPECT_EQ(stream.reasoning(), "STOP");
   EXPECT_EQ(stream.answer(), "go ");
 }
@@ -263,7 +258,7 @@ TEST(OutputStream, stop_strings_in_thoughts_are_ignored) {
 TEST(OutputStream, an_unfinished_character_becomes_a_replacement_character_in_the_end) {
   const Ids smile = ids_of("\xF0\x9F\x98\x80");
   if (smile.size() < 2) GTEST_SKIP() << "SKIPPED: the tokenizer has this character whole";
-  OutputStream stream(demo(), false, {});
+  OutputStream stream(demo_tokenizer(), false, {});
   Streamed streamed;
   take(stream.push(smile[0]), streamed);
   EXPECT_EQ(streamed.answer, "");
@@ -284,13 +279,13 @@ struct Expected {
 };
 
 Expected expected_of(const Ids& ids, bool inside) {
-  const ThinkTokens think = *demo().think_tokens();
+  const ThinkTokens think = *demo_tokenizer().think_tokens();
   Expected expected;
   if (inside) expected.spans.push_back({0, 0, false});
   Ids block;
   bool thinking = inside, first = !inside;
   const auto end_block = [&] {
-    std::string text = demo().decode(block, true);
+    std::string text = demo_tokenizer().decode(block, true);
     if (!first) text = without_leading_newlines(text);
     if (thinking) {
       text.resize(text.find_last_not_of('\n') + 1);
@@ -317,30 +312,19 @@ Expected expected_of(const Ids& ids, bool inside) {
   return expected;
 }
 
-Ids random_ids(Random& random) {
-  const ThinkTokens think = *demo().think_tokens();
+Ids random_output(Random& random) {
+  const ThinkTokens think = *demo_tokenizer().think_tokens();
   const Ids newline = ids_of("\n"), pair = ids_of("\n\n");
   Ids ids;
   for (uint64_t i = random.below(60); i > 0; --i) {
     switch (random.below(8)) {
-      case 0:
-        ids.push_back(think.open);
-        break;
-      case 1:
-        ids.push_back(think.close);
-        break;
-      case 2:
-        ids.push_back(newline[0]);
-        break;
-      case 3:
-        ids.push_back(pair[0]);
-        break;
+      case 0: ids.push_back(think.open); break;
+      case 1: ids.push_back(think.close); break;
+      case 2: ids.push_back(newline[0]); break;
+      case 3: ids.push_back(pair[0]); break;
       // Single bytes, many of them parts of characters; then any token, added ones included.
-      case 4:
-        ids.push_back(static_cast<int32_t>(random.below(256)));
-        break;
-      default:
-        ids.push_back(static_cast<int32_t>(random.below(8192)));
+      case 4: ids.push_back(static_cast<int32_t>(random.below(256))); break;
+      default: ids.push_back(static_cast<int32_t>(random.below(8192)));
     }
   }
   return ids;
@@ -349,15 +333,15 @@ Ids random_ids(Random& random) {
 TEST(OutputStream, random_tokens_give_what_their_definition_says) {
   Random random(testing::test_seed());
   for (int round = 0; round < 3000; ++round) {
-    const Ids ids = random_ids(random);
+    const Ids ids = random_output(random);
     const bool inside = random.below(2) == 1;
-    OutputStream stream(demo(), inside, {});
-    run(stream, ids);
+    OutputStream stream(demo_tokenizer(), inside, {});
+    stream_all(stream, ids);
     const Expected expected = expected_of(ids, inside);
     ASSERT_EQ(stream.answer(), expected.answer);
     ASSERT_EQ(stream.reasoning(), expected.reasoning);
     ASSERT_EQ(stream.think_spans(), expected.spans);
-    ASSERT_EQ(stream.raw_text(), demo().decode(ids, false));
+    ASSERT_EQ(stream.raw_text(), demo_tokenizer().decode(ids, false));
   }
 }
 
@@ -368,15 +352,15 @@ TEST(OutputStream, random_stop_strings_cut_the_answer_where_one_of_them_begins) 
     Ids ids;
     std::string text;
     for (int i = 0; i < 40; ++i) text += "ab\n "[random.below(4)];
-    ids = random.below(2) == 0 ? bytes_of(text) : ids_of(text);
+    ids = random.below(2) == 0 ? byte_ids(text) : ids_of(text);
     Stops stops;
     for (uint64_t i = 1 + random.below(3); i > 0; --i) {
       std::string stop;
       for (uint64_t k = 1 + random.below(6); k > 0; --k) stop += "ab\n "[random.below(4)];
       stops.push_back(stop);
     }
-    OutputStream stream(demo(), false, stops);
-    Streamed streamed = run(stream, ids);
+    OutputStream stream(demo_tokenizer(), false, stops);
+    Streamed streamed = stream_all(stream, ids);
     const auto occurs = [&](const std::string& stop) {
       return text.find(stop) != std::string::npos;
     };

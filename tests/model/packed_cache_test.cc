@@ -29,7 +29,7 @@ const LoadedWeights& reference(WeightType type = WeightType::kInt8) {
   return loaded.emplace(type, load_packed(demo_model_dir(), {}, type)).first->second;
 }
 
-LoadedWeights load(const fs::path& state_dir, WeightType type = WeightType::kInt8) {
+LoadedWeights load_demo(const fs::path& state_dir, WeightType type = WeightType::kInt8) {
   return load_packed(demo_model_dir(), state_dir, type);
 }
 
@@ -51,12 +51,12 @@ fs::path packed_file(const fs::path& state_dir) {
 
 // What is there is not used, said once, and replaced.
 void expect_repacked(const fs::path& state_dir, const std::string& what) {
-  const LoadedWeights repacked = load(state_dir);
+  const LoadedWeights repacked = load_demo(state_dir);
   EXPECT_FALSE(repacked.report.from_cache) << what;
   EXPECT_TRUE(repacked.same_as(reference())) << what;
   EXPECT_EQ(repacked.report.warnings.size(), 1u) << what << repacked.warnings();
   EXPECT_THAT(repacked.warnings(), HasSubstr(".packed: ")) << what;
-  const LoadedWeights again = load(state_dir);
+  const LoadedWeights again = load_demo(state_dir);
   EXPECT_TRUE(again.report.from_cache) << what << again.warnings();
   EXPECT_TRUE(again.same_as(reference())) << what;
 }
@@ -65,11 +65,11 @@ TEST(PackedCache, gives_the_same_bytes_and_digest_at_the_second_start) {
   for (const WeightType type :
        {WeightType::kF32, WeightType::kBf16, WeightType::kInt8, WeightType::kInt4}) {
     const TemporaryFolder state;
-    const LoadedWeights first = load(state.path(), type);
+    const LoadedWeights first = load_demo(state.path(), type);
     EXPECT_FALSE(first.report.from_cache);
     EXPECT_TRUE(first.report.hashed);
     EXPECT_TRUE(first.same_as(reference(type)));
-    const LoadedWeights second = load(state.path(), type);
+    const LoadedWeights second = load_demo(state.path(), type);
     EXPECT_TRUE(second.report.from_cache);
     EXPECT_FALSE(second.report.hashed);
     EXPECT_TRUE(second.same_as(reference(type)));
@@ -85,20 +85,20 @@ TEST(PackedCache, gives_the_same_bytes_and_digest_at_the_second_start) {
 TEST(PackedCache, keeps_the_types_of_one_model_beside_each_other) {
   const TemporaryFolder state;
   const TemporaryFolder other_state;
-  load(state.path(), WeightType::kInt8);
-  const LoadedWeights other = load(state.path(), WeightType::kInt4);
+  load_demo(state.path(), WeightType::kInt8);
+  const LoadedWeights other = load_demo(state.path(), WeightType::kInt4);
   EXPECT_FALSE(other.report.from_cache);
   EXPECT_FALSE(other.report.hashed) << "the digest is that of the tensors";
   EXPECT_TRUE(other.same_as(reference(WeightType::kInt4)));
-  EXPECT_TRUE(load(state.path(), WeightType::kInt8).report.from_cache);
-  EXPECT_TRUE(load(state.path(), WeightType::kInt4).report.from_cache);
+  EXPECT_TRUE(load_demo(state.path(), WeightType::kInt8).report.from_cache);
+  EXPECT_TRUE(load_demo(state.path(), WeightType::kInt4).report.from_cache);
   EXPECT_EQ(cache_files(state.path(), ".packed").size(), 2u);
   EXPECT_EQ(cache_files(state.path(), "").size(), 3u) << "and one stamp";
 }
 
 TEST(PackedCache, is_private) {
   const TemporaryFolder state;
-  load(state.path() / "a" / "b");
+  load_demo(state.path() / "a" / "b");
   struct stat info = {};
   for (const fs::path& path : {state.path() / "a", state.path() / "a/b/weights"}) {
     ASSERT_EQ(::stat(path.c_str(), &info), 0);
@@ -112,7 +112,7 @@ TEST(PackedCache, is_private) {
 
 TEST(PackedCache, repacks_what_has_a_damaged_header) {
   const TemporaryFolder state;
-  load(state.path());
+  load_demo(state.path());
   const size_t table_bytes = (reference().bytes().size() / kPackedPieceBytes + 1) * 8;
   for (const size_t offset :
        {size_t{0}, size_t{8}, size_t{12}, size_t{16}, size_t{48}, size_t{80}, size_t{88},
@@ -125,7 +125,7 @@ TEST(PackedCache, repacks_what_has_a_damaged_header) {
 
 TEST(PackedCache, repacks_what_has_a_flipped_bit_in_any_piece) {
   const TemporaryFolder state;
-  load(state.path());
+  load_demo(state.path());
   const uint64_t size = fs::file_size(packed_file(state.path()));
   int pieces = 0;
   for (uint64_t at = kPackedBodyAlignment; at < size; at += kPackedPieceBytes, ++pieces) {
@@ -139,7 +139,7 @@ TEST(PackedCache, repacks_what_has_a_flipped_bit_in_any_piece) {
 
 TEST(PackedCache, repacks_what_is_too_short_or_too_long) {
   const TemporaryFolder state;
-  load(state.path());
+  load_demo(state.path());
   const uint64_t size = fs::file_size(packed_file(state.path()));
   for (const uint64_t wrong :
        {uint64_t{0}, uint64_t{1}, uint64_t{kPackedHeaderBytes - 1}, uint64_t{kPackedHeaderBytes},
@@ -152,9 +152,9 @@ TEST(PackedCache, repacks_what_is_too_short_or_too_long) {
 
 TEST(PackedCache, repacks_what_was_written_for_other_weights) {
   const TemporaryFolder state;
-  load(state.path(), WeightType::kInt4);
+  load_demo(state.path(), WeightType::kInt4);
   const fs::path other = packed_file(state.path());
-  load(state.path(), WeightType::kInt8);
+  load_demo(state.path(), WeightType::kInt8);
   for (const fs::path& file : cache_files(state.path(), ".packed")) {
     if (file == other) continue;
     fs::copy_file(other, file, fs::copy_options::overwrite_existing);
@@ -164,24 +164,24 @@ TEST(PackedCache, repacks_what_was_written_for_other_weights) {
 
 TEST(PackedCache, is_not_stopped_by_what_is_no_file) {
   const TemporaryFolder state;
-  load(state.path());
+  load_demo(state.path());
   const fs::path path = packed_file(state.path());
   fs::remove(path);
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
   expect_repacked(state.path(), "a FIFO\n");
   fs::remove(path);
   fs::create_directories(path / "full");
-  const LoadedWeights repacked = load(state.path());
+  const LoadedWeights repacked = load_demo(state.path());
   EXPECT_TRUE(repacked.same_as(reference()));
   EXPECT_THAT(repacked.warnings(), HasSubstr("is not a regular file"));
   EXPECT_THAT(repacked.warnings(), HasSubstr(".packed.aside now"));
   EXPECT_TRUE(fs::is_directory(path.string() + ".aside/full"));
-  EXPECT_TRUE(load(state.path()).report.from_cache);
+  EXPECT_TRUE(load_demo(state.path()).report.from_cache);
 }
 
 TEST(PackedCache, follows_no_link_to_another_file) {
   const TemporaryFolder state;
-  load(state.path());
+  load_demo(state.path());
   const fs::path path = packed_file(state.path());
   const fs::path elsewhere = state.path() / "elsewhere";
   fs::rename(path, elsewhere);
@@ -197,22 +197,22 @@ TEST(PackedCache, follows_no_link_to_another_file) {
 
 TEST(PackedCache, is_kept_though_its_stamp_or_its_folder_is_something_else) {
   const TemporaryFolder state;
-  load(state.path());
+  load_demo(state.path());
   const fs::path stamp = cache_files(state.path(), ".stamp").at(0);
   fs::remove(stamp);
   fs::create_directories(stamp / "full");
-  EXPECT_THAT(load(state.path()).warnings(), HasSubstr(".stamp.aside now"));
-  EXPECT_FALSE(load(state.path()).report.hashed) << "the stamp is there";
+  EXPECT_THAT(load_demo(state.path()).warnings(), HasSubstr(".stamp.aside now"));
+  EXPECT_FALSE(load_demo(state.path()).report.hashed) << "the stamp is there";
   const fs::path weights = state.path() / "weights";
   const auto put = [&](const std::function<void()>& make) {
     fs::remove_all(weights);
     fs::remove_all(weights.string() + ".aside");
     make();
-    const LoadedWeights loaded = load(state.path());
+    const LoadedWeights loaded = load_demo(state.path());
     EXPECT_TRUE(loaded.same_as(reference()));
     EXPECT_THAT(loaded.warnings(), HasSubstr("weights.aside now"));
     EXPECT_NE(fs::symlink_status(weights.string() + ".aside").type(), fs::file_type::not_found);
-    const LoadedWeights again = load(state.path());
+    const LoadedWeights again = load_demo(state.path());
     EXPECT_TRUE(again.report.from_cache);
     EXPECT_EQ(again.warnings(), "");
   };
@@ -230,7 +230,7 @@ TEST(PackedCache, is_not_used_where_others_may_write_or_nothing_can_be) {
   for (const auto& [path, reason] :
        {std::pair(state.path(), "is writable by others"), std::pair(file, "Not a directory"),
         std::pair(file / "below", "Not a directory")}) {
-    const LoadedWeights loaded = load(path);
+    const LoadedWeights loaded = load_demo(path);
     EXPECT_TRUE(loaded.same_as(reference()));
     EXPECT_EQ(loaded.report.warnings.size(), 1u) << loaded.warnings();
     EXPECT_THAT(loaded.warnings(), HasSubstr(reason));
@@ -324,11 +324,11 @@ TEST(PackedCache, of_a_start_that_was_killed_is_made_anew) {
     ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
     EXPECT_EQ(cache_files(state.path(), ".packed").size(), 0u);
     EXPECT_EQ(cache_files(state.path(), ".tmp").size(), 1u);
-    const LoadedWeights after = load(state.path());
+    const LoadedWeights after = load_demo(state.path());
     EXPECT_FALSE(after.report.from_cache);
     EXPECT_TRUE(after.same_as(expected)) << after.warnings();
     EXPECT_EQ(cache_files(state.path(), ".tmp").size(), 0u);
-    EXPECT_TRUE(load(state.path()).report.from_cache);
+    EXPECT_TRUE(load_demo(state.path()).report.from_cache);
   }
 }
 
@@ -356,7 +356,7 @@ TEST(PackedCache, is_shared_by_starts_at_the_same_time) {
     EXPECT_EQ(one.warnings(), "");
   }
   EXPECT_EQ(cache_files(state.path(), ".tmp").size(), 0u);
-  EXPECT_TRUE(load(state.path()).report.from_cache);
+  EXPECT_TRUE(load_demo(state.path()).report.from_cache);
 }
 
 }  // namespace

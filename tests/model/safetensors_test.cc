@@ -24,7 +24,7 @@ Result<Entries> parse(std::string_view file) {
   return parse_safetensors_header(as_bytes(file));
 }
 
-Entries parsed(std::string_view file) {
+Entries parsed_entries(std::string_view file) {
   const auto result = parse(file);
   EXPECT_TRUE(result.ok()) << result.error().to_string();
   return result.ok() ? *result : Entries();
@@ -47,7 +47,7 @@ void expect_corrupt_entry(const Json& entry, std::string_view message = "") {
 }
 
 TEST(Safetensors, reads_entries_in_the_order_of_their_bytes) {
-  const Entries entries = parsed(safetensors(small_table().dump(), small_data()));
+  const Entries entries = parsed_entries(safetensors(small_table().dump(), small_data()));
   ASSERT_EQ(entries.size(), 3u);
   EXPECT_EQ(entries[0].name, "a");
   EXPECT_EQ(entries[0].type_name, "F32");
@@ -74,11 +74,11 @@ TEST(Safetensors, reads_the_fixtures) {
 }
 
 TEST(Safetensors, accepts_files_without_tensors_padding_and_scalars) {
-  EXPECT_TRUE(parsed(safetensors("{}", "")).empty());
-  EXPECT_TRUE(parsed(safetensors("{}      ", "")).empty());
-  EXPECT_TRUE(parsed(safetensors(R"({"__metadata__":{}})", "")).empty());
+  EXPECT_TRUE(parsed_entries(safetensors("{}", "")).empty());
+  EXPECT_TRUE(parsed_entries(safetensors("{}      ", "")).empty());
+  EXPECT_TRUE(parsed_entries(safetensors(R"({"__metadata__":{}})", "")).empty());
   const Json scalar = {{"s", tensor_json("F32", Json::array(), 0, 4)}};
-  const Entries entries = parsed(safetensors(scalar.dump(), "1234"));
+  const Entries entries = parsed_entries(safetensors(scalar.dump(), "1234"));
   ASSERT_EQ(entries.size(), 1u);
   EXPECT_TRUE(entries[0].shape.empty());
 }
@@ -92,7 +92,8 @@ TEST(Safetensors, knows_the_size_of_every_type) {
   for (const auto& [type, size] : bits) {
     const size_t bytes = size;  // of eight elements
     const Json table = {{"t", tensor_json(type, {2, 4}, 0, bytes)}};
-    EXPECT_EQ(parsed(safetensors(table.dump(), std::string(bytes, 'x')))[0].type_name, type);
+    EXPECT_EQ(parsed_entries(safetensors(table.dump(), std::string(bytes, 'x')))[0].type_name,
+              type);
     const Json longer = {{"t", tensor_json(type, {2, 4}, 0, bytes + 1)}};
     expect_corrupt(safetensors(longer.dump(), std::string(bytes + 1, 'x')), "t", "needs");
   }
@@ -114,7 +115,7 @@ TEST(Safetensors, refuses_every_truncation_of_a_small_file) {
     ASSERT_FALSE(result.ok()) << size;
     EXPECT_EQ(result.error().code, ErrorCode::kDataCorrupt);
   }
-  EXPECT_EQ(parsed(file).size(), 3u);
+  EXPECT_EQ(parsed_entries(file).size(), 3u);
   expect_corrupt(file + "x", "header", "leaves 1 bytes");
 }
 
@@ -210,7 +211,7 @@ TEST(Safetensors, takes_whole_numbers_only) {
 TEST(Safetensors, takes_eight_dimensions_and_not_nine) {
   Json table = small_table();
   table["b"] = tensor_json("BF16", {1, 1, 4, 1, 1, 1, 1, 1}, 24, 32);
-  EXPECT_EQ(parsed(safetensors(table.dump(), small_data()))[2].shape.size(), 8u);
+  EXPECT_EQ(parsed_entries(safetensors(table.dump(), small_data()))[2].shape.size(), 8u);
   expect_corrupt_entry(tensor_json("BF16", {1, 1, 4, 1, 1, 1, 1, 1, 1}, 24, 32), "limit 8");
 }
 
@@ -256,9 +257,9 @@ TEST(Safetensors, refuses_names_that_are_empty_long_or_unprintable) {
     const Json table = {{name, tensor_json("U8", {1}, 0, 1)}};
     return safetensors(table.dump(), "x");
   };
-  EXPECT_EQ(parsed(named(std::string(512, 'n')))[0].name.size(), 512u);
-  EXPECT_EQ(parsed(named("m\u00f6del.\u6a21"))[0].name, "m\u00f6del.\u6a21");
-  EXPECT_EQ(parsed(named("a b"))[0].name, "a b");
+  EXPECT_EQ(parsed_entries(named(std::string(512, 'n')))[0].name.size(), 512u);
+  EXPECT_EQ(parsed_entries(named("m\u00f6del.\u6a21"))[0].name, "m\u00f6del.\u6a21");
+  EXPECT_EQ(parsed_entries(named("a b"))[0].name, "a b");
   expect_corrupt(named(std::string(513, 'n')), "header", "limit 512");
   for (const std::string& name : {""s, "a\nb"s, "a\0b"s, "\x1B[2J"s, "\x7F"s}) {
     expect_corrupt(named(name), "header", "tensor name");
@@ -273,7 +274,7 @@ TEST(Safetensors, holds_the_number_of_tensors_to_its_limit) {
     }
     return safetensors(header + "}", "");
   };
-  EXPECT_EQ(parsed(with_tensors(65'536)).size(), 65'536u);
+  EXPECT_EQ(parsed_entries(with_tensors(65'536)).size(), 65'536u);
   expect_corrupt(with_tensors(65'537), "header", "limit 65536");
 }
 
@@ -313,20 +314,11 @@ TEST(Safetensors, survives_mutations) {
     for (uint64_t edits = 1 + random.below(4); edits > 0; --edits) {
       const size_t at = random.below(file.size());
       switch (random.below(5)) {
-        case 0:
-          file[at] = static_cast<char>(random());
-          break;
-        case 1:
-          file.erase(at, 1 + random.below(8));
-          break;
-        case 2:
-          file.insert(at, pieces[random.below(std::size(pieces))]);
-          break;
-        case 3:
-          file.insert(at, file.substr(random.below(file.size()), random.below(20)));
-          break;
-        default:
-          file[at] = static_cast<char>(file[at] ^ (1 << random.below(8)));
+        case 0: file[at] = static_cast<char>(random()); break;
+        case 1: file.erase(at, 1 + random.below(8)); break;
+        case 2: file.insert(at, pieces[random.below(std::size(pieces))]); break;
+        case 3: file.insert(at, file.substr(random.below(file.size()), random.below(20))); break;
+        default: file[at] = static_cast<char>(file[at] ^ (1 << random.below(8)));
       }
       if (file.empty()) file = valid;
     }

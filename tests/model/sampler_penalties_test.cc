@@ -8,29 +8,21 @@
 #include <numeric>
 #include <vector>
 
-#include "base/random.h"
-#include "model/sampler.h"
+#include "tests/model/sampler_testing.h"
 #include "tests/seed.h"
 
 namespace cascade {
 namespace {
 
-using Logits = std::vector<float>;
+using testing::best_kernels;
+using testing::Logits;
+using testing::random_logits;
+
 using Ids = std::vector<int32_t>;
 
-constexpr float kMax = std::numeric_limits<float>::max();
+constexpr float kFloatMax = std::numeric_limits<float>::max();
 
-const Kernels& kernels() {
-  return **kernels_for(best_isa());
-}
-
-Logits random_logits(Random& random, size_t size) {
-  Logits logits(size);
-  for (float& logit : logits) logit = static_cast<float>((random.unit() - 0.5) * 8);
-  return logits;
-}
-
-Ids random_ids(Random& random, size_t count_max, size_t vocab) {
+Ids random_history(Random& random, size_t count_max, size_t vocab) {
   Ids ids(random.below(count_max + 1));
   for (int32_t& id : ids) id = static_cast<int32_t>(random.below(vocab));
   return ids;
@@ -41,7 +33,7 @@ double count_of(const Ids& ids, size_t token) {
 }
 
 // Everything that a choice takes.
-struct Case {
+struct ChoiceInput {
   Logits logits;
   Ids prompt, generated, bias_tokens;
   std::vector<float> biases;
@@ -52,16 +44,16 @@ struct Case {
     SamplerParams with_biases = params;
     with_biases.bias_tokens = bias_tokens;
     with_biases.biases = biases;
-    return sample(changed, with_biases, {prompt, generated}, position, kernels());
+    return sample(changed, with_biases, {prompt, generated}, position, best_kernels());
   }
 };
 
-Case random_case(Random& random) {
-  Case c;
+ChoiceInput random_case(Random& random) {
+  ChoiceInput c;
   const size_t vocab = 1 + random.below(60);
   c.logits = random_logits(random, vocab);
-  c.prompt = random_ids(random, 20, vocab);
-  c.generated = random_ids(random, 40, vocab);
+  c.prompt = random_history(random, 20, vocab);
+  c.generated = random_history(random, 40, vocab);
   for (size_t token = 0; token < vocab; ++token) {
     if (random.below(4) != 0) continue;
     c.bias_tokens.push_back(static_cast<int32_t>(token));
@@ -78,7 +70,7 @@ Case random_case(Random& random) {
 }
 
 // By the definitions, token by token, in f64.
-std::vector<double> changed_logits(const Case& c) {
+std::vector<double> changed_logits(const ChoiceInput& c) {
   std::vector<double> result;
   for (size_t token = 0; token < c.logits.size(); ++token) {
     double logit = static_cast<double>(c.logits[token]);
@@ -107,7 +99,7 @@ double log_softmax(const Logits& logits, int32_t token) {
 TEST(SamplerPenalties, change_the_logits_as_their_definitions_say) {
   Random random(testing::test_seed());
   for (int round = 0; round < 1000; ++round) {
-    const Case c = random_case(random);
+    const ChoiceInput c = random_case(random);
     const std::vector<double> expected = changed_logits(c);
     Logits changed;
     const auto sampled = c.sampled(changed);
@@ -122,7 +114,7 @@ TEST(SamplerPenalties, change_the_logits_as_their_definitions_say) {
 TEST(SamplerPenalties, draws_have_the_distribution_of_the_changed_logits) {
   Random random(20260103);  // fixed, so that the result is as well
   for (int round = 0; round < 5; ++round) {
-    Case c = random_case(random);
+    ChoiceInput c = random_case(random);
     c.logits = random_logits(random, 8);
     c.prompt = {1, 2, 2};
     c.generated = {3, 3, 3, 4, 1};
@@ -146,7 +138,7 @@ TEST(SamplerPenalties, draws_have_the_distribution_of_the_changed_logits) {
 }
 
 TEST(SamplerPenalties, frequency_and_presence_look_at_generated_tokens_only) {
-  Case c;
+  ChoiceInput c;
   c.logits = {4, 3, 2, 1};
   c.prompt = {0, 0, 0, 0};
   c.generated = {1, 1, 2};
@@ -162,7 +154,7 @@ TEST(SamplerPenalties, frequency_and_presence_look_at_generated_tokens_only) {
 }
 
 TEST(SamplerPenalties, a_bias_comes_before_a_penalty) {
-  Case c;
+  ChoiceInput c;
   c.logits = {-1, 0};
   c.prompt = {0};
   c.bias_tokens = {0};
@@ -174,7 +166,7 @@ TEST(SamplerPenalties, a_bias_comes_before_a_penalty) {
 }
 
 TEST(SamplerPenalties, biases_ban_and_force_tokens_and_may_name_none) {
-  Case c;
+  ChoiceInput c;
   c.logits = {9, 3, 2};
   c.bias_tokens = {0, 2, -1, 3, INT32_MAX};
   c.biases = {-100, 100, 100, 100, 100};
@@ -191,7 +183,7 @@ TEST(SamplerPenalties, biases_ban_and_force_tokens_and_may_name_none) {
 TEST(SamplerPenalties, of_nothing_leave_logits_and_choice_alone) {
   Random random(testing::test_seed());
   for (int round = 0; round < 200; ++round) {
-    Case c = random_case(random);
+    ChoiceInput c = random_case(random);
     c.params.repetition_penalty = 1;
     c.params.presence_penalty = c.params.frequency_penalty = 0;
     c.params.temperature = random.unit();
@@ -211,8 +203,8 @@ TEST(SamplerPenalties, of_nothing_leave_logits_and_choice_alone) {
 }
 
 TEST(SamplerPenalties, beyond_the_range_of_f32_stay_finite) {
-  Case c;
-  c.logits = {kMax / 4, -kMax / 4, 1, 2};
+  ChoiceInput c;
+  c.logits = {kFloatMax / 4, -kFloatMax / 4, 1, 2};
   c.prompt = {0, 1};
   c.generated = {0, 1, 2};
   c.bias_tokens = {0, 1};
@@ -231,7 +223,7 @@ TEST(SamplerPenalties, beyond_the_range_of_f32_stay_finite) {
 TEST(SamplerTop, are_the_most_likely_of_the_raw_logits_in_order) {
   Random random(testing::test_seed());
   for (int round = 0; round < 500; ++round) {
-    Case c = random_case(random);
+    ChoiceInput c = random_case(random);
     for (float& logit : c.logits) {
       if (random.below(3) == 0) logit = std::round(logit);  // equal ones rank by id
     }

@@ -11,21 +11,19 @@
 #include <set>
 #include <vector>
 
-#include "base/random.h"
+#include "tests/model/sampler_testing.h"
 #include "tests/seed.h"
 
 namespace cascade {
 namespace {
 
-using Logits = std::vector<float>;
-
-const Kernels& kernels() {
-  return **kernels_for(best_isa());
-}
+using testing::best_kernels;
+using testing::Logits;
+using testing::random_logits;
 
 Result<Sampled> draw(Logits logits, const SamplerParams& params, int64_t position = 0,
                      const std::vector<int32_t>& history = {}) {
-  return sample(logits, params, {{}, history}, position, kernels());
+  return sample(logits, params, {{}, history}, position, best_kernels());
 }
 
 int32_t token(Logits logits, const SamplerParams& params, int64_t position = 0,
@@ -33,12 +31,6 @@ int32_t token(Logits logits, const SamplerParams& params, int64_t position = 0,
   const auto sampled = draw(std::move(logits), params, position, history);
   EXPECT_TRUE(sampled.ok());
   return sampled.ok() ? sampled->token : -1;
-}
-
-Logits random_logits(Random& random, size_t size, double spread = 4) {
-  Logits logits(size);
-  for (float& logit : logits) logit = static_cast<float>((random.unit() - 0.5) * 2 * spread);
-  return logits;
 }
 
 std::vector<double> softmax(const Logits& logits, double temperature) {
@@ -234,7 +226,7 @@ TEST(Sampler, a_penalty_divides_positive_and_multiplies_negative_logits_once) {
   params.repetition_penalty = 2;
   Logits logits = {4, 1, -1, -3, 0};
   const std::vector<int32_t> prompt = {0, 3}, generated = {0, 4, 0};
-  const auto sampled = sample(logits, params, {prompt, generated}, 0, kernels());
+  const auto sampled = sample(logits, params, {prompt, generated}, 0, best_kernels());
   ASSERT_TRUE(sampled.ok());
   EXPECT_EQ(logits, (Logits{2, 1, -1, -6, 0}));
   EXPECT_EQ(sampled->token, 0);
@@ -248,7 +240,7 @@ TEST(Sampler, a_penalty_of_one_neither_reads_history_nor_writes_logits) {
   Logits logits = {4, 1, -1};
   const Logits before = logits;
   const std::vector<int32_t> history = {0, 1, 2};
-  ASSERT_TRUE(cascade::sample(logits, SamplerParams(), {{}, history}, 0, kernels()).ok());
+  ASSERT_TRUE(cascade::sample(logits, SamplerParams(), {{}, history}, 0, best_kernels()).ok());
   EXPECT_EQ(logits, before);
 }
 

@@ -59,6 +59,12 @@ inline std::vector<Isa> isas(std::initializer_list<Isa> wanted) {
   return found;
 }
 
+// The pool of tests that need no other.
+inline ThreadPool& two_threads() {
+  static ThreadPool pool(2);
+  return pool;
+}
+
 inline std::unique_ptr<Model> load(const std::string& name, const ModelOptions& options,
                                    ThreadPool& pool) {
   auto model = load_model(model_dir(name), options, pool);

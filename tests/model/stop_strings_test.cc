@@ -9,24 +9,19 @@
 #include <vector>
 
 #include "base/utf8.h"
-#include "model/model.h"
 #include "model/output_stream.h"
+#include "tests/model/output_testing.h"
 #include "tests/seed.h"
-#include "tests/shared_dir.h"
 
 namespace cascade {
 namespace {
 
-using Ids = std::vector<int32_t>;
-using Stops = std::vector<std::string>;
+using testing::demo_tokenizer;
+using testing::Ids;
+using testing::Stops;
 
-const Tokenizer& demo() {
-  static const ModelText text = *load_model_text(testing::demo_model_dir());
-  return text.tokenizer;
-}
-
-Ids ids_of(const std::string& text) {
-  return *demo().encode(text, /*trusted=*/false, /*with_template=*/false);
+Ids plain_ids_of(const std::string& text) {
+  return *demo_tokenizer().encode(text, /*trusted=*/false, /*with_template=*/false);
 }
 
 struct Outcome {
@@ -36,8 +31,8 @@ struct Outcome {
   size_t tokens = 0;  // taken until it stopped
 };
 
-Outcome run(const Ids& ids, const Stops& stops) {
-  OutputStream stream(demo(), false, stops);
+Outcome stream_until_stopped(const Ids& ids, const Stops& stops) {
+  OutputStream stream(demo_tokenizer(), false, stops);
   Outcome outcome;
   const auto take = [&](const std::vector<OutputStream::Piece>& pieces) {
     for (const OutputStream::Piece& piece : pieces) {
@@ -59,10 +54,10 @@ Outcome run(const Ids& ids, const Stops& stops) {
 
 // By the definition: generation ends with the first token whose text completes a stop string; the
 // answer ends where the first of those that are there then begins.
-Outcome expected_of(const Ids& ids, const Stops& stops) {
+Outcome expected_outcome(const Ids& ids, const Stops& stops) {
   std::string text;
   for (size_t count = 1; count <= ids.size(); ++count) {
-    text = demo().decode(std::span(ids).first(count), true);
+    text = demo_tokenizer().decode(std::span(ids).first(count), true);
     size_t cut = std::string::npos;
     for (const std::string& stop : stops) cut = std::min(cut, text.find(stop));
     if (cut == std::string::npos) continue;
@@ -72,8 +67,8 @@ Outcome expected_of(const Ids& ids, const Stops& stops) {
 }
 
 void expect_as_defined(const Ids& ids, const Stops& stops) {
-  const Outcome got = run(ids, stops);
-  const Outcome expected = expected_of(ids, stops);
+  const Outcome got = stream_until_stopped(ids, stops);
+  const Outcome expected = expected_outcome(ids, stops);
   ASSERT_EQ(got.answer, expected.answer);
   ASSERT_EQ(got.streamed, expected.answer);
   ASSERT_EQ(got.stopped, expected.stopped);
@@ -81,19 +76,19 @@ void expect_as_defined(const Ids& ids, const Stops& stops) {
 }
 
 TEST(StopStrings, over_three_and_more_tokens) {
-  const Ids ids = ids_of("The river runs through seven old towns");
+  const Ids ids = plain_ids_of("The river runs through seven old towns");
   ASSERT_GE(ids.size(), 7u);
   for (size_t first = 0; first + 2 < ids.size(); ++first) {
     for (const size_t over : {size_t{3}, ids.size() - first}) {
       // From inside the first token to inside the last, where they have an inside.
       const auto size_of = [&](size_t i) {
-        return demo().decode(std::span(ids).subspan(i, 1), true).size();
+        return demo_tokenizer().decode(std::span(ids).subspan(i, 1), true).size();
       };
-      std::string stop = demo().decode(std::span(ids).subspan(first, over), true);
+      std::string stop = demo_tokenizer().decode(std::span(ids).subspan(first, over), true);
       if (size_of(first) > 1) stop.erase(0, 1);
       if (size_of(first + over - 1) > 1) stop.pop_back();
       expect_as_defined(ids, {stop});
-      const Outcome outcome = run(ids, {stop});
+      const Outcome outcome = stream_until_stopped(ids, {stop});
       EXPECT_TRUE(outcome.stopped) << stop;
       EXPECT_EQ(outcome.tokens, first + over) << stop;
     }
@@ -102,13 +97,14 @@ TEST(StopStrings, over_three_and_more_tokens) {
 
 TEST(StopStrings, in_the_middle_of_characters_that_are_several_tokens) {
   const std::string smile = "\xF0\x9F\x98\x80", grin = "\xF0\x9F\x98\x81";
-  if (ids_of(smile).size() < 2) GTEST_SKIP() << "SKIPPED: the tokenizer has this character whole";
+  if (plain_ids_of(smile).size() < 2)
+    GTEST_SKIP() << "SKIPPED: the tokenizer has this character whole";
   // They differ in the last byte: each smile is a beginning of the stop string that fails.
   for (const std::string& text : {smile + smile + grin + "!", smile + "a" + smile, grin, smile}) {
-    expect_as_defined(ids_of(text), {grin});
-    expect_as_defined(ids_of(text), {smile + grin, grin + "!"});
+    expect_as_defined(plain_ids_of(text), {grin});
+    expect_as_defined(plain_ids_of(text), {smile + grin, grin + "!"});
   }
-  const Outcome outcome = run(ids_of(smile + smile + grin + "!"), {grin});
+  const Outcome outcome = stream_until_stopped(plain_ids_of(smile + smile + grin + "!"), {grin});
   EXPECT_EQ(outcome.answer, smile + smile);
   EXPECT_TRUE(outcome.stopped);
 }
@@ -117,7 +113,7 @@ TEST(StopStrings, beginnings_that_come_to_nothing_are_text) {
   const std::string text = "caf\xC3\xA9 \xE4\xB8\xAD\xE6\x96\x87, \xE4\xB8\xAD";
   for (const std::string& stop : Stops{"\xE4\xB8\xAD\xE6\x96\x87!", "\xC3\xA9  ", "\xE4\xB8\xADx",
                                        text + ".", "\xE4\xB8\xAD\xE4\xB8\xAD"}) {
-    const Outcome outcome = run(ids_of(text), {stop});
+    const Outcome outcome = stream_until_stopped(plain_ids_of(text), {stop});
     EXPECT_FALSE(outcome.stopped) << stop;
     EXPECT_EQ(outcome.answer, text) << stop;
     EXPECT_EQ(outcome.streamed, text) << stop;
@@ -127,11 +123,11 @@ TEST(StopStrings, beginnings_that_come_to_nothing_are_text) {
 TEST(StopStrings, at_the_very_end_and_of_the_whole_text) {
   const std::string text = "One two three.";
   for (const std::string& stop : {std::string("."), std::string("three."), text}) {
-    const Outcome outcome = run(ids_of(text), {stop});
+    const Outcome outcome = stream_until_stopped(plain_ids_of(text), {stop});
     EXPECT_TRUE(outcome.stopped);
     EXPECT_EQ(outcome.answer, text.substr(0, text.size() - stop.size()));
     EXPECT_EQ(outcome.streamed, outcome.answer);
-    EXPECT_EQ(outcome.tokens, ids_of(text).size());
+    EXPECT_EQ(outcome.tokens, plain_ids_of(text).size());
   }
 }
 
@@ -148,11 +144,11 @@ TEST(StopStrings, random_ones_of_characters_of_all_sizes) {
   };
   int stopped = 0;
   for (int round = 0; round < 2000; ++round) {
-    const Ids ids = ids_of(some(1, 40));
+    const Ids ids = plain_ids_of(some(1, 40));
     Stops stops;
     for (uint64_t i = 1 + random.below(3); i > 0; --i) stops.push_back(some(1, 4));
     ASSERT_NO_FATAL_FAILURE(expect_as_defined(ids, stops));
-    stopped += run(ids, stops).stopped;
+    stopped += stream_until_stopped(ids, stops).stopped;
   }
   EXPECT_GT(stopped, 300);
   EXPECT_LT(stopped, 1900);

@@ -46,8 +46,8 @@ Json good_map() {
   return {{"a", kFirst}, {"b", kSecond}};
 }
 
-void expect_error(const TemporaryFolder& folder, ErrorCode code, std::string_view field,
-                  std::string_view message = "") {
+void expect_open_error(const TemporaryFolder& folder, ErrorCode code, std::string_view field,
+                       std::string_view message = "") {
   const auto files = TensorFiles::open(folder.path());
   ASSERT_FALSE(files.ok());
   EXPECT_EQ(files.error().code, code) << files.error().to_string();
@@ -55,9 +55,9 @@ void expect_error(const TemporaryFolder& folder, ErrorCode code, std::string_vie
   EXPECT_NE(files.error().message.find(message), std::string::npos) << files.error().to_string();
 }
 
-void expect_corrupt(const TemporaryFolder& folder, std::string_view field,
-                    std::string_view message = "") {
-  expect_error(folder, ErrorCode::kDataCorrupt, field, message);
+void expect_corrupt_files(const TemporaryFolder& folder, std::string_view field,
+                          std::string_view message = "") {
+  expect_open_error(folder, ErrorCode::kDataCorrupt, field, message);
 }
 
 template <class T>
@@ -179,7 +179,7 @@ TEST(TensorFiles, prefers_the_single_file_to_the_index) {
   EXPECT_TRUE(files->contains("single"));
   EXPECT_FALSE(files->contains("a"));
   folder.write("model.safetensors", "broken");
-  expect_corrupt(folder, "header", "(in model.safetensors)");
+  expect_corrupt_files(folder, "header", "(in model.safetensors)");
 }
 
 TEST(TensorFiles, follows_links_as_the_hub_cache_lays_them_out) {
@@ -192,7 +192,7 @@ TEST(TensorFiles, follows_links_as_the_hub_cache_lays_them_out) {
 
 TEST(TensorFiles, tells_when_there_is_nothing_to_open) {
   const TemporaryFolder folder;
-  expect_error(folder, ErrorCode::kNotFound, folder.path().string(), "neither");
+  expect_open_error(folder, ErrorCode::kNotFound, folder.path().string(), "neither");
   const auto absent = TensorFiles::open(folder.path() / "absent");
   ASSERT_FALSE(absent.ok());
   EXPECT_EQ(absent.error().code, ErrorCode::kNotFound);
@@ -201,16 +201,17 @@ TEST(TensorFiles, tells_when_there_is_nothing_to_open) {
 TEST(TensorFiles, refuses_folders_in_place_of_files) {
   const TemporaryFolder single;
   std::filesystem::create_directory(single.path() / "model.safetensors");
-  expect_error(single, ErrorCode::kInvalidArgument, (single.path() / "model.safetensors").string(),
-               "regular file");
+  expect_open_error(single, ErrorCode::kInvalidArgument,
+                    (single.path() / "model.safetensors").string(), "regular file");
   const TemporaryFolder index;
   std::filesystem::create_directory(index.path() / kIndex);
-  expect_error(index, ErrorCode::kInvalidArgument, (index.path() / kIndex).string());
+  expect_open_error(index, ErrorCode::kInvalidArgument, (index.path() / kIndex).string());
   const TemporaryFolder shard;
   write_shards(shard);
   write_index(shard, {{"a", "folder.safetensors"}});
   std::filesystem::create_directory(shard.path() / "folder.safetensors");
-  expect_error(shard, ErrorCode::kInvalidArgument, (shard.path() / "folder.safetensors").string());
+  expect_open_error(shard, ErrorCode::kInvalidArgument,
+                    (shard.path() / "folder.safetensors").string());
 }
 
 TEST(TensorFiles, refuses_shards_that_are_missing_broken_or_empty) {
@@ -218,11 +219,11 @@ TEST(TensorFiles, refuses_shards_that_are_missing_broken_or_empty) {
   write_shards(folder);
   write_index(folder, good_map());
   folder.write(kSecond, "");
-  expect_corrupt(folder, "header", kSecond);
+  expect_corrupt_files(folder, "header", kSecond);
   folder.write(kSecond, file_with("b", "I64", "8 bytes.").substr(0, 60));
-  expect_corrupt(folder, "header", kSecond);
+  expect_corrupt_files(folder, "header", kSecond);
   std::filesystem::remove(folder.path() / kSecond);
-  expect_error(folder, ErrorCode::kNotFound, (folder.path() / kSecond).string());
+  expect_open_error(folder, ErrorCode::kNotFound, (folder.path() / kSecond).string());
 }
 
 TEST(TensorFiles, refuses_shard_names_that_are_no_plain_file_names) {
@@ -250,11 +251,11 @@ TEST(TensorFiles, refuses_shard_names_that_are_no_plain_file_names) {
                                std::string(300, 'x') + ".safetensors"};
   for (const std::string& name : names) {
     write_index(folder, {{"a", name}, {"b", kSecond}});
-    expect_corrupt(folder, "weight_map", "file of this folder");
+    expect_corrupt_files(folder, "weight_map", "file of this folder");
   }
   for (const Json& name : {Json(nullptr), Json(1), Json::array({kFirst}), Json::object()}) {
     write_index(folder, {{"a", name}, {"b", kSecond}});
-    expect_corrupt(folder, "weight_map", "file of this folder");
+    expect_corrupt_files(folder, "weight_map", "file of this folder");
   }
 }
 
@@ -292,18 +293,18 @@ TEST(TensorFiles, refuses_indexes_that_contradict_the_shards) {
   const TemporaryFolder folder;
   write_shards(folder);
   write_index(folder, {{"a", kFirst}, {"b", kSecond}, {"c", kSecond}});
-  expect_corrupt(folder, "c", "is not in");
+  expect_corrupt_files(folder, "c", "is not in");
   write_index(folder, {{"a", kSecond}, {"b", kSecond}});
-  expect_corrupt(folder, "a", "is not in");
+  expect_corrupt_files(folder, "a", "is not in");
   write_index(folder, {{"a", kSecond}, {"b", kFirst}});
-  expect_corrupt(folder, "a", "places it in");
+  expect_corrupt_files(folder, "a", "places it in");
   write_index(folder, good_map());
   folder.write(
       kSecond,
       safetensors(
           Json({{"a", tensor_json("U8", {1}, 0, 1)}, {"b", tensor_json("U8", {1}, 1, 2)}}).dump(),
           "xy"));
-  expect_corrupt(folder, "a", "places it in");
+  expect_corrupt_files(folder, "a", "places it in");
 }
 
 TEST(TensorFiles, refuses_indexes_of_another_form) {
@@ -311,20 +312,20 @@ TEST(TensorFiles, refuses_indexes_of_another_form) {
   write_shards(folder);
   for (const char* text : {"", "{", "{]", "\xFF", "{}x"}) {
     folder.write(kIndex, text);
-    expect_corrupt(folder, kIndex, "not valid JSON");
+    expect_corrupt_files(folder, kIndex, "not valid JSON");
   }
   folder.write(kIndex, "{}\0"s);
-  expect_corrupt(folder, kIndex, "not valid JSON");
+  expect_corrupt_files(folder, kIndex, "not valid JSON");
   for (const char* text : {"[]", "null", "{}", R"({"weight_map":null})", R"({"weight_map":[]})",
                            R"({"weight_map":{}})", R"({"weight_map":"x"})"}) {
     folder.write(kIndex, text);
-    expect_corrupt(folder, "weight_map");
+    expect_corrupt_files(folder, "weight_map");
   }
   const std::string place = "\"" + std::string(kFirst) + "\"";
   folder.write(kIndex, R"({"weight_map":{"a":)" + place + R"(,"a":)" + place + "}}");
-  expect_corrupt(folder, kIndex, "\"a\" twice");
+  expect_corrupt_files(folder, kIndex, "\"a\" twice");
   folder.write(kIndex, R"({"weight_map":)" + std::string(100'000, '{'));
-  expect_corrupt(folder, kIndex);
+  expect_corrupt_files(folder, kIndex);
 }
 
 TEST(TensorFiles, holds_the_index_to_its_limits) {
@@ -332,13 +333,13 @@ TEST(TensorFiles, holds_the_index_to_its_limits) {
   Json tensors = Json::object();
   for (int i = 0; i <= 65'536; ++i) tensors[std::to_string(i)] = kFirst;
   write_index(folder, tensors);
-  expect_corrupt(folder, "weight_map", "65537 tensors, limit 65536");
+  expect_corrupt_files(folder, "weight_map", "65537 tensors, limit 65536");
   Json shards = Json::object();
   for (int i = 0; i <= 1'024; ++i) shards[std::to_string(i)] = std::to_string(i) + ".safetensors";
   write_index(folder, shards);
-  expect_corrupt(folder, "weight_map", "1025 files, limit 1024");
+  expect_corrupt_files(folder, "weight_map", "1025 files, limit 1024");
   folder.write(kIndex, std::string((size_t{16} << 20) + 1, ' '));
-  expect_error(folder, ErrorCode::kInvalidArgument, (folder.path() / kIndex).string());
+  expect_open_error(folder, ErrorCode::kInvalidArgument, (folder.path() / kIndex).string());
 }
 
 TEST(TensorFiles, survives_mutations_of_the_index) {
@@ -351,14 +352,9 @@ TEST(TensorFiles, survives_mutations_of_the_index) {
     for (uint64_t edits = 1 + random.below(3); edits > 0; --edits) {
       const size_t at = random.below(text.size());
       switch (random.below(3)) {
-        case 0:
-          text[at] = static_cast<char>(random());
-          break;
-        case 1:
-          text.erase(at, 1 + random.below(4));
-          break;
-        default:
-          text.insert(at, text.substr(random.below(text.size()), random.below(30)));
+        case 0: text[at] = static_cast<char>(random()); break;
+        case 1: text.erase(at, 1 + random.below(4)); break;
+        default: text.insert(at, text.substr(random.below(text.size()), random.below(30)));
       }
     }
     folder.write(kIndex, text);

@@ -65,8 +65,8 @@ StackedMatrix random_stack(Random& random, std::vector<int> parts, int k,
 }
 
 // A model that needs no file.
-struct TinyModel {
-  explicit TinyModel(uint64_t seed = 1) {
+struct RandomModel {
+  explicit RandomModel(uint64_t seed = 1) {
     Random random(seed);
     const ModelConfig& c = config;
     weights.embedding = random_matrix(random, c.vocab_size, c.hidden_size, memory);
@@ -122,7 +122,7 @@ TEST(KvLayout, blocks_lie_one_behind_the_other_in_whole_cache_lines) {
 }
 
 TEST(Transformer, gives_the_states_that_are_wanted_slice_by_slice) {
-  TinyModel model;
+  RandomModel model;
   ThreadPool pool(2);
   Transformer transformer = model.transformer(pool);
   Random random(test_seed());
@@ -160,7 +160,7 @@ TEST(Transformer, gives_the_states_that_are_wanted_slice_by_slice) {
 }
 
 TEST(Transformer, without_wanted_states_it_still_writes_k_and_v) {
-  TinyModel model;
+  RandomModel model;
   ThreadPool pool(1);
   Transformer transformer = model.transformer(pool);
   Random random(test_seed());
@@ -173,7 +173,7 @@ TEST(Transformer, without_wanted_states_it_still_writes_k_and_v) {
 }
 
 TEST(Transformer, empty_slices_and_empty_batches_are_nothing) {
-  TinyModel model;
+  RandomModel model;
   ThreadPool pool(2);
   Transformer transformer = model.transformer(pool);
   transformer.forward({}, nullptr);
@@ -192,7 +192,7 @@ TEST(Transformer, empty_slices_and_empty_batches_are_nothing) {
 }
 
 TEST(Transformer, a_slice_writes_its_own_slots_only) {
-  TinyModel model;
+  RandomModel model;
   ThreadPool pool(1);
   Transformer transformer = model.transformer(pool);
   Random random(test_seed());
@@ -212,7 +212,7 @@ TEST(Transformer, a_slice_writes_its_own_slots_only) {
 }
 
 // Which tokens' states change if the token at `changed` is another: those in [changed, last].
-void expect_reach(TinyModel& model, size_t changed, size_t last) {
+void expect_reach(RandomModel& model, size_t changed, size_t last) {
   constexpr size_t kTokens = 200, kWidth = 24;
   ThreadPool pool(1);
   Transformer transformer = model.transformer(pool);
@@ -230,18 +230,18 @@ void expect_reach(TinyModel& model, size_t changed, size_t last) {
 }
 
 TEST(Transformer, every_earlier_token_counts_and_no_later_one) {
-  TinyModel model;
+  RandomModel model;
   for (const size_t changed : {0, 1, 63, 64, 100, 199}) expect_reach(model, changed, 199);
 }
 
 TEST(Transformer, a_window_hides_what_lies_before_it) {
-  TinyModel model;
+  RandomModel model;
   model.config.window = {10, 10};  // each layer reaches back 9 tokens
   for (const size_t changed : {0, 60, 64, 130}) expect_reach(model, changed, changed + 18);
 }
 
 TEST(Transformer, each_layer_has_its_own_window) {
-  TinyModel model;
+  RandomModel model;
   model.config.window = {10, 0};
   expect_reach(model, 60, 199);
   model.config.window = {10, 20};
@@ -251,7 +251,7 @@ TEST(Transformer, each_layer_has_its_own_window) {
 }
 
 TEST(Transformer, the_position_of_a_chain_in_memory_does_not_matter) {
-  TinyModel model;
+  RandomModel model;
   ThreadPool pool(1);
   Transformer transformer = model.transformer(pool);
   Random random(test_seed());
@@ -267,7 +267,7 @@ TEST(Transformer, the_position_of_a_chain_in_memory_does_not_matter) {
 }
 
 TEST(Transformer, logits_are_products_with_the_head_and_nothing_is_written_behind_them) {
-  TinyModel model;
+  RandomModel model;
   ThreadPool pool(2);
   Transformer transformer = model.transformer(pool);
   Random random(test_seed());
@@ -289,7 +289,7 @@ TEST(Transformer, logits_are_products_with_the_head_and_nothing_is_written_behin
 }
 
 TEST(Transformer, a_head_of_its_own_is_used_where_there_is_one) {
-  TinyModel model;
+  RandomModel model;
   Random random(7);
   model.weights.head = random_matrix(random, 50, 24, model.memory);
   ThreadPool pool(1);
@@ -305,7 +305,7 @@ TEST(Transformer, a_head_of_its_own_is_used_where_there_is_one) {
 TEST(TransformerDeath, slices_that_break_their_rules_are_bugs) {
   // An emulated program cannot start itself.
   GTEST_FLAG_SET(death_test_style, kEmulated ? "fast" : "threadsafe");
-  TinyModel model;
+  RandomModel model;
   ThreadPool pool(1);
   Transformer transformer = model.transformer(pool);
   const ChainPages pages(model.layout(), 64);

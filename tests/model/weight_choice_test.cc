@@ -61,7 +61,7 @@ TEST(WeightChoice, says_why) {
   EXPECT_EQ(given.why, "") << "somebody asked for it";
 }
 
-std::unique_ptr<Model> load(const fs::path& path, const ModelOptions& options) {
+std::unique_ptr<Model> load_chosen(const fs::path& path, const ModelOptions& options) {
   static ThreadPool pool(2);
   auto model = load_model(path, options, pool);
   EXPECT_TRUE(model.ok()) << model.error().to_string();
@@ -75,8 +75,8 @@ ModelOptions all_of(WeightType type) {
 }
 
 TEST(WeightChoice, has_folders_of_plain_numbers_as_bf16) {
-  const auto followed = load(demo_model_dir(), kAsInFiles);
-  const auto given = load(demo_model_dir(), all_of(WeightType::kBf16));
+  const auto followed = load_chosen(demo_model_dir(), kAsInFiles);
+  const auto given = load_chosen(demo_model_dir(), all_of(WeightType::kBf16));
   ASSERT_TRUE(followed && given);
   EXPECT_EQ(followed->options.weight_type, WeightType::kBf16);
   EXPECT_EQ(followed->root_key("a"), given->root_key("a")) << "K and V are found again";
@@ -105,9 +105,9 @@ TEST(WeightChoice, takes_over_all_blocks_of_a_file_in_two_types) {
   const TemporaryFolder folder;
   const fs::path file = folder.path() / "model.gguf";
   write_gguf(demo_model_dir(), tensors, with_finer_embedding, file);
-  const auto exact = load(file, all_of(WeightType::kF32));
-  const auto followed = load(file, kAsInFiles);
-  const auto int4 = load(file, all_of(WeightType::kInt4));
+  const auto exact = load_chosen(file, all_of(WeightType::kF32));
+  const auto followed = load_chosen(file, kAsInFiles);
+  const auto int4 = load_chosen(file, all_of(WeightType::kInt4));
   ASSERT_TRUE(exact && followed && int4);
   EXPECT_EQ(followed->options.weight_type, WeightType::kInt4);
   EXPECT_THAT(followed->load.type_why, HasSubstr("Q4_0"));
@@ -136,7 +136,7 @@ TEST(WeightChoice, is_packed_once_and_found_again_beside_other_types) {
   followed.state_dir = int4.state_dir = state.path();
   for (const bool again : {false, true}) {
     for (const ModelOptions& options : {followed, int4}) {
-      const auto model = load(file, options);
+      const auto model = load_chosen(file, options);
       ASSERT_TRUE(model);
       EXPECT_EQ(model->load.from_cache, again);
     }
@@ -149,7 +149,7 @@ TEST(WeightChoice, is_what_the_estimate_is_made_for) {
     const TemporaryFolder folder;
     const fs::path file = folder.path() / "model.gguf";
     write_gguf(demo_model_dir(), tensors, type, file);
-    const auto model = load(file, kAsInFiles);
+    const auto model = load_chosen(file, kAsInFiles);
     const auto tables = open_model_tensors(file);
     ASSERT_TRUE(model && tables.ok());
     const auto bytes = packed_weights_bytes(

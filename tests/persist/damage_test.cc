@@ -17,6 +17,7 @@
 namespace cascade {
 namespace {
 
+using testing::kDatabase;
 using testing::kStateDir;
 using testing::Ledger;
 using testing::MemoryDisk;
@@ -24,7 +25,6 @@ using testing::ok;
 using testing::open_store;
 using testing::test_options;
 
-const std::string kDatabase = "/state/metadata.db";
 const std::string kLog = "/state/metadata.db-wal";
 const std::string kKvFolder = "/state/kv/";
 

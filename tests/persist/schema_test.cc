@@ -16,13 +16,13 @@
 namespace cascade {
 namespace {
 
+using testing::kDatabase;
 using testing::Ledger;
 using testing::make_chunk;
 using testing::MemoryDisk;
 using testing::ok;
 using testing::open_store;
 
-const std::string kDatabase = "/state/metadata.db";
 const std::string kFixtures = std::string(CASCADE_SOURCE_DIR) + "/tests/persist/data/";
 
 // What a fixture holds, whatever the version that wrote it: chunks 0 to 4, sessions 2 and 3, a

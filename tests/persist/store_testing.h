@@ -17,6 +17,7 @@
 namespace cascade::testing {
 
 inline constexpr char kStateDir[] = "/state";
+inline const std::string kDatabase = "/state/metadata.db";
 // No multiple of a block, so that there is padding.
 inline constexpr uint64_t kPageBytes = 5000;
 

@@ -258,14 +258,14 @@ TEST_F(BenchServe, a_daemon_that_ends_is_an_error) {
   EXPECT_TRUE(left_over().empty());
 }
 
-struct Wrong {
+struct WrongWorkload {
   const char* command;
   std::vector<std::string> options;
   const char* error;
 };
 
 TEST_F(BenchServe, wrong_options_are_explained_before_anything_starts) {
-  const std::vector<Wrong> cases = {
+  const std::vector<WrongWorkload> cases = {
       {"chat", {"--weights", "f16"}, "--weights: must be f32, bf16, int8 or int4, got \"f16"},
       {"chat", {"--kv", "int4"}, "--kv: must be f32, bf16, fp16, fp8 or int8, got \"int4"},
       {"chat", {"--turns", "0"}, "--turns: Value 0 not in range 1 to 10000"},

@@ -140,12 +140,12 @@ TEST(BenchSystem, attention_of_one_layer_needs_no_model) {
   }
 }
 
-struct Wrong {
+struct WrongArguments {
   std::vector<std::string> arguments;
   const char* error;
 };
 
-void expect_usage_errors(const std::vector<Wrong>& cases) {
+void expect_usage_errors(const std::vector<WrongArguments>& cases) {
   for (const auto& [arguments, error] : cases) {
     const ProgramResult result = bench(arguments);
     EXPECT_EQ(result.exit_code, 2) << error;

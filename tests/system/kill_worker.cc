@@ -19,7 +19,7 @@ constexpr int64_t kHourMs = 3'600'000;
 constexpr auto kWords = std::to_array<std::string_view>(
     {"Paris", "river", "nine",   "capital", "blue",  "garden", "seven", "market", "stone", "Kenya",
      "water", "light", "France", "winter",  "table", "music",  "three", "garden", "north", "old"});
-constexpr auto kQuestions = std::to_array<std::string_view>(
+constexpr auto kAskedQuestions = std::to_array<std::string_view>(
     {"What is the capital of France?", "What city did we just discuss?", "Calculate 9 + 6.",
      "Please repeat your last answer.", "What is the capital of Kenya?",
      "What was my first question?"});
@@ -265,7 +265,7 @@ bool KillWorker::converse(client::Client& client) {
     });
     if (context != nullptr) request.chunks.push_back({ChunkType::kContext, context->id, ""});
   }
-  const std::string question(kQuestions[random_.below(kQuestions.size())]);
+  const std::string question(kAskedQuestions[random_.below(kAskedQuestions.size())]);
   request.chunks.push_back({ChunkType::kQuery, "", question});
   request.thinking = talk.thinking;
   const std::array<ThinkPolicy, 3> policies = {ThinkPolicy::kReprefill, ThinkPolicy::kKeep,

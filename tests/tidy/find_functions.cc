@@ -8,9 +8,6 @@
 namespace cascade::tidy {
 namespace {
 
-bool is_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-}
 bool is_space(char c) {
   return std::isspace(static_cast<unsigned char>(c)) != 0;
 }

@@ -7,10 +7,6 @@
 namespace cascade::tidy {
 namespace {
 
-bool is_word(char c) {
-  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
-}
-
 // Walks over source and blanks what it passes on request.
 class Blanker {
  public:
@@ -99,6 +95,10 @@ size_t skip_blanks(std::string_view text, size_t at) {
 }
 
 }  // namespace
+
+bool is_word(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+}
 
 std::string blank_comments_and_literals(std::string_view source) {
   return Blanker(source).run();

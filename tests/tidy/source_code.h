@@ -33,6 +33,9 @@ struct Function {
 // on a grammar: enough for code that compiles and is formatted.
 std::vector<Function> find_functions(std::string_view source);
 
+// Whether names may have it.
+bool is_word(char c);
+
 // Number of the line that holds `offset`, from 1.
 int line_at(std::string_view source, size_t offset);
 

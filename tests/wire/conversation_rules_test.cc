@@ -3,16 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/wire/request_rule.h"
 #include "wire/request_rules.h"
 
 namespace cascade::wire {
 namespace {
 
-template <class M>
-std::string rule_of(const M& request) {
-  const Status checked = check_request(request);
-  return checked.ok() ? "none" : checked.error().to_string();
-}
+using testing::rule_of;
 
 TEST(ConversationRules, say_what_an_answer_goes_on_with) {
   GenerateRequest request;

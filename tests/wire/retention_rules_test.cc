@@ -3,15 +3,13 @@
 
 #include <string>
 
+#include "tests/wire/request_rule.h"
 #include "wire/request_rules.h"
 
 namespace cascade::wire {
 namespace {
 
-std::string rule_of(const GenerateRequest& request) {
-  const Status status = check_request(request);
-  return status.ok() ? "none" : status.error().to_string();
-}
+using testing::rule_of;
 
 TEST(RetentionRules, settings_want_what_they_belong_to) {
   GenerateRequest request;

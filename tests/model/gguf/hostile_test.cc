@@ -72,7 +72,7 @@ void read_everything(const fs::path& path, std::string_view file) {
 }
 
 // A number of the format at a random place, or a few bytes: what length fields are made of.
-void mutate(Random& random, std::string& file) {
+void damage(Random& random, std::string& file) {
   constexpr uint64_t kNumbers[] = {0,          1,          7,           31,          255,
                                    0xFFFF,     0x7FFFFFFF, 0x80000000,  0xFFFFFFFF,  1ull << 32,
                                    1ull << 40, 1ull << 61, 1ull << 62,  INT64_MAX,   1ull << 63,
@@ -103,7 +103,7 @@ TEST(GgufHostile, mutated_files_are_read_or_refused) {
     const GgufSeed& seed =
         seeds[random.below(2) == 0 ? random.below(3) : random.below(seeds.size())];
     std::string file = seed.file;
-    for (uint64_t count = 1 + random.below(4); count > 0; --count) mutate(random, file);
+    for (uint64_t count = 1 + random.below(4); count > 0; --count) damage(random, file);
     SCOPED_TRACE(seed.name + ", file " + std::to_string(i));
     read_everything(folder.write("mutated.gguf", file), file);
     if (HasFatalFailure()) return;

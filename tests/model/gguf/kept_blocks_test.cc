@@ -14,11 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-ThreadPool& two_threads() {
-  static ThreadPool pool(2);
-  return pool;
-}
-
 std::unique_ptr<Model> load_as(const fs::path& path, WeightType type,
                                const fs::path& state_dir = {}) {
   ModelOptions options = {.weight_type = type, .kv_type = KvType::kF32};
@@ -29,7 +24,7 @@ std::unique_ptr<Model> load_as(const fs::path& path, WeightType type,
 }
 
 // Logits of the last token of a fixed chain.
-std::vector<float> logits_of(const Model& m) {
+std::vector<float> logits_of_model(const Model& m) {
   Transformer transformer(m.config, m.weights, *m.kernels, m.kv_layout, two_threads());
   Ids ids;
   for (int i = 0; i < 40; ++i) ids.push_back((i * 37 + 11) % m.config.vocab_size);
@@ -111,10 +106,10 @@ TEST_P(KeptBlocks, give_logits_nearer_to_the_files_than_another_rounding_does) {
   const auto rounded_again = load_as(folder.path(), GetParam().weights);
   ASSERT_TRUE(exact && kept && rounded_again);
   EXPECT_FALSE(rounded_again->weights.block_scales);
-  const std::vector<float> expected = logits_of(*exact);
-  const double error = squared_distance(logits_of(*kept), expected);
+  const std::vector<float> expected = logits_of_model(*exact);
+  const double error = squared_distance(logits_of_model(*kept), expected);
   EXPECT_GT(error, 0) << "activations were not rounded";
-  EXPECT_LT(error, squared_distance(logits_of(*rounded_again), expected));
+  EXPECT_LT(error, squared_distance(logits_of_model(*rounded_again), expected));
 }
 
 // Neither packed weights nor pages of one are taken for those of the other.
@@ -128,7 +123,7 @@ TEST_P(KeptBlocks, are_packed_once_and_found_again) {
   ASSERT_TRUE(first && again);
   EXPECT_FALSE(first->load.from_cache);
   EXPECT_TRUE(again->load.from_cache);
-  EXPECT_EQ(logits_of(*again), logits_of(*first));
+  EXPECT_EQ(logits_of_model(*again), logits_of_model(*first));
   EXPECT_EQ(again->root_key("a"), first->root_key("a"));
 }
 
@@ -152,7 +147,7 @@ TEST(MixedBlocks, of_four_bits_give_the_same_bits_in_int8_and_int4) {
   const auto int8 = load_as(file, WeightType::kInt8);
   const auto int4 = load_as(file, WeightType::kInt4);
   ASSERT_TRUE(int8 && int4);
-  EXPECT_EQ(logits_of(*int8), logits_of(*int4));
+  EXPECT_EQ(logits_of_model(*int8), logits_of_model(*int4));
   EXPECT_NE(int8->root_key("a"), int4->root_key("a"));
 }
 

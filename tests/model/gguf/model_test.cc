@@ -15,18 +15,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-ThreadPool& two_threads() {
-  static ThreadPool pool(2);
-  return pool;
-}
-
 ModelOptions exact(WeightType type = WeightType::kF32) {
   return {.weight_type = type, .kv_type = KvType::kF32};
 }
 
 // Logits of the last token of a fixed chain, as bits. Empty, and a failure, if it cannot be loaded.
-std::vector<uint32_t> logits_of(const fs::path& path, const ModelOptions& options,
-                                int tokens = 40) {
+std::vector<uint32_t> logit_bits(const fs::path& path, const ModelOptions& options,
+                                 int tokens = 40) {
   const auto model = load_model(path, options, two_threads());
   EXPECT_TRUE(model.ok()) << model.error().to_string();
   if (!model.ok()) return {};
@@ -51,12 +46,12 @@ TEST(GgufModel, gives_the_bits_of_the_folder_in_every_type) {
     write_folder(demo_model_dir(), rounded(tensors, type), folder.path());
     const fs::path file = folder.path() / "model.gguf";
     write_gguf(demo_model_dir(), tensors, type, file);
-    const auto expected = logits_of(folder.path(), exact());
-    EXPECT_EQ(logits_of(file, exact()), expected);
+    const auto expected = logit_bits(folder.path(), exact());
+    EXPECT_EQ(logit_bits(file, exact()), expected);
     // Packed from the same numbers: as int8, too, unless its blocks are taken over as they are.
     if (type == kGgmlQ8_0 || type == kGgmlQ4_0) continue;
-    EXPECT_EQ(logits_of(file, exact(WeightType::kInt8)),
-              logits_of(folder.path(), exact(WeightType::kInt8)));
+    EXPECT_EQ(logit_bits(file, exact(WeightType::kInt8)),
+              logit_bits(folder.path(), exact(WeightType::kInt8)));
   }
 }
 
@@ -69,11 +64,11 @@ TEST(GgufModel, every_family_gives_the_bits_of_its_folder) {
     TemporaryFolder copy;
     write_folder(folder, read_tensors(folder), copy.path());
     for (const WeightType type : {WeightType::kF32, WeightType::kBf16, WeightType::kInt4}) {
-      const auto expected = logits_of(folder, exact(type), kTokens);
+      const auto expected = logit_bits(folder, exact(type), kTokens);
       ASSERT_FALSE(expected.empty());
-      EXPECT_EQ(logits_of(folder / "model-bf16.gguf", exact(type), kTokens), expected);
-      EXPECT_EQ(logits_of(folder / "model-f32.gguf", exact(type), kTokens),
-                logits_of(copy.path(), exact(type), kTokens));
+      EXPECT_EQ(logit_bits(folder / "model-bf16.gguf", exact(type), kTokens), expected);
+      EXPECT_EQ(logit_bits(folder / "model-f32.gguf", exact(type), kTokens),
+                logit_bits(copy.path(), exact(type), kTokens));
     }
     auto config = load_model_config(folder / "model-f32.gguf");
     ASSERT_TRUE(config.ok()) << config.error().to_string();
@@ -86,8 +81,8 @@ TEST(GgufModel, the_demo_model_in_bf16_is_the_demo_model) {
   TemporaryFolder folder;
   const fs::path file = folder.path() / "demo.gguf";
   write_gguf(demo_model_dir(), read_tensors(demo_model_dir()), kGgmlBf16, file);
-  EXPECT_EQ(logits_of(file, exact(WeightType::kBf16)),
-            logits_of(demo_model_dir(), exact(WeightType::kBf16)));
+  EXPECT_EQ(logit_bits(file, exact(WeightType::kBf16)),
+            logit_bits(demo_model_dir(), exact(WeightType::kBf16)));
   const auto gguf = load_model(file, {}, two_threads());
   const auto folder_model = load_model(demo_model_dir(), {}, two_threads());
   ASSERT_TRUE(gguf.ok() && folder_model.ok());
@@ -112,7 +107,7 @@ TEST_P(GgufFixture, gives_the_bits_of_the_folder) {
     SCOPED_TRACE(type);
     write_folder(source, rounded(tensors, type), folder.path());
     write_gguf(source, tensors, type, file);
-    EXPECT_EQ(logits_of(file, exact()), logits_of(folder.path(), exact()));
+    EXPECT_EQ(logit_bits(file, exact()), logit_bits(folder.path(), exact()));
   }
   ModelConfig config = *load_model_config(file);
   const ModelConfig expected = *load_model_config(source);
@@ -144,8 +139,8 @@ TEST(GgufModel, files_of_another_tool_give_what_their_folder_gives) {
     EXPECT_EQ((*model)->config, (*folder)->config);
   }
   // The tool rounded the folder's numbers to f16 on the way.
-  const auto logits = logits_of(fixtures / "tiny-BF16.gguf", exact());
-  const auto expected = logits_of(fixtures / "hf", exact());
+  const auto logits = logit_bits(fixtures / "tiny-BF16.gguf", exact());
+  const auto expected = logit_bits(fixtures / "hf", exact());
   ASSERT_EQ(logits.size(), expected.size());
   for (size_t i = 0; i < logits.size(); ++i) {
     EXPECT_NEAR(std::bit_cast<float>(logits[i]), std::bit_cast<float>(expected[i]), 1e-5);
@@ -168,7 +163,7 @@ TEST(GgufModel, parts_are_one_model) {
   const auto first = write_part(0, 0, 5, "demo-00001-of-00003.gguf");
   const auto second = write_part(1, 5, 40, "demo-00002-of-00003.gguf");
   const auto third = write_part(2, 40, SIZE_MAX, "demo-00003-of-00003.gguf");
-  EXPECT_EQ(logits_of(first, exact()), logits_of(demo_model_dir(), exact()));
+  EXPECT_EQ(logit_bits(first, exact()), logit_bits(demo_model_dir(), exact()));
   EXPECT_EQ((*load_model(first, {}, two_threads()))->name, "demo");
 
   const auto error_of = [&](const fs::path& path) {

@@ -17,7 +17,7 @@ namespace cascade::testing {
 namespace {
 
 // The parts between lines of `separator`.
-std::vector<std::string> split(const std::string& text, const std::string& separator) {
+std::vector<std::string> split_at(const std::string& text, const std::string& separator) {
   std::vector<std::string> parts;
   size_t begin = 0;
   for (size_t at = text.find(separator); at != text.npos; at = text.find(separator, begin)) {
@@ -42,8 +42,8 @@ TEST_P(GgufVocab, texts_have_the_ids_of_the_reference) {
   const std::string path = (shared_dir() / "fixtures/gguf-vocab" / GetParam()).string();
   const auto text = load_model_text(path);
   ASSERT_TRUE(text.ok()) << text.error().to_string();
-  auto inputs = split(*read_file(path + ".inp", 1 << 20), "\n__ggml_vocab_test__\n");
-  const auto outputs = split(*read_file(path + ".out", 1 << 20), "\n");
+  auto inputs = split_at(*read_file(path + ".inp", 1 << 20), "\n__ggml_vocab_test__\n");
+  const auto outputs = split_at(*read_file(path + ".out", 1 << 20), "\n");
   // The last part of each is what comes after the last end of line.
   ASSERT_GE(inputs.size(), 40u);
   ASSERT_EQ(inputs.size(), outputs.size());

@@ -6,19 +6,9 @@
 #include <string_view>
 
 #include "model/grammar/vocabulary.h"
-#include "model/model.h"
-#include "tests/shared_dir.h"
+#include "tests/model/output_testing.h"
 
 namespace cascade::testing {
-
-inline const Tokenizer& demo_tokenizer() {
-  static const ModelText text = [] {
-    auto loaded = load_model_text(demo_model_dir());
-    EXPECT_TRUE(loaded.ok());
-    return *std::move(loaded);
-  }();
-  return text.tokenizer;
-}
 
 inline int32_t demo_id(std::string_view token) {
   return demo_tokenizer().token_id(token).value_or(-1);

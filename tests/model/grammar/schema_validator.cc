@@ -28,7 +28,7 @@ std::wstring wide(const std::string& text, bool plain_spaces) {
 }
 
 // Whatever the library does not know is not found wanting.
-bool finds(const std::string& pattern, const std::string& text) {
+bool has_match(const std::string& pattern, const std::string& text) {
   if (pattern.find("\\p{") != pattern.npos) return true;
   const std::wregex regex(wide(pattern, false), std::regex::ECMAScript);
   return std::regex_search(wide(text, false), regex) || std::regex_search(wide(text, true), regex);
@@ -140,7 +140,7 @@ class Validator {
     }
     if (schema.contains("patternProperties")) {
       for (const auto& [pattern, inner] : schema["patternProperties"].items()) {
-        if (finds(pattern, name)) must(inner);
+        if (has_match(pattern, name)) must(inner);
       }
     }
     if (!described && schema.contains("additionalProperties")) must(schema["additionalProperties"]);
@@ -226,7 +226,7 @@ class Validator {
     const size_t length = wide(text, false).size();
     if (schema.contains("minLength") && length < schema["minLength"]) return "too short";
     if (schema.contains("maxLength") && length > schema["maxLength"]) return "too long";
-    if (schema.contains("pattern") && !finds(schema["pattern"], text)) {
+    if (schema.contains("pattern") && !has_match(schema["pattern"], text)) {
       return value.dump() + " does not match the pattern";
     }
     return schema.contains("format") ? check_format(text, schema["format"]) : "";

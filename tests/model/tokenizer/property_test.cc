@@ -23,7 +23,7 @@ std::string stream_decode(const Tokenizer& tokenizer, const Ids& ids, bool skip_
   return text;
 }
 
-Ids random_ids(Random& random, const Tokenizer& tokenizer, size_t count) {
+Ids random_token_ids(Random& random, const Tokenizer& tokenizer, size_t count) {
   Ids ids;
   for (size_t i = 0; i < count; ++i) {
     // A few that no token has.
@@ -75,7 +75,7 @@ TEST(TokenizerProperty, streamed_text_equals_the_whole) {
       load_tokenizer(sentence_piece_json({"\u2581", "a", "e"}, {{"\u2581", "a"}, {"a", "e"}})));
   for (const Tokenizer& tokenizer : tokenizers) {
     for (int round = 0; round < 400; ++round) {
-      const Ids ids = random_ids(random, tokenizer, random.below(40));
+      const Ids ids = random_token_ids(random, tokenizer, random.below(40));
       for (const bool skip_special : {false, true}) {
         const std::string whole = tokenizer.decode(ids, skip_special);
         EXPECT_TRUE(is_utf8(whole));
@@ -90,7 +90,7 @@ TEST(TokenizerProperty, streamed_pieces_are_a_prefix_of_the_text) {
   Random random(test_seed());
   const Tokenizer tokenizer = load_demo_tokenizer();
   for (int round = 0; round < 100; ++round) {
-    const Ids ids = random_ids(random, tokenizer, 30);
+    const Ids ids = random_token_ids(random, tokenizer, 30);
     const std::string whole = tokenizer.decode(ids, false);
     Tokenizer::StreamDecoder decoder(tokenizer, false);
     std::string given;

@@ -28,7 +28,7 @@ Json tokenizer_with(const Json& decoder, const std::vector<std::string>& tokens)
             {"end_of_word_suffix", nullptr}}}};
 }
 
-Tokenizer load(const Json& json) {
+Tokenizer load_from(const Json& json) {
   auto tokenizer = Tokenizer::load(json, Json());
   EXPECT_TRUE(tokenizer.ok()) << (tokenizer.ok() ? "" : tokenizer.error().to_string());
   return *std::move(tokenizer);
@@ -43,7 +43,7 @@ const Json kSentencePiece = {
       {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}}}}};
 
 TEST(TokenBytes, joined_are_the_text_of_the_demo_model) {
-  const auto tokenizer = load(read_json(demo_model_dir() / "tokenizer.json"));
+  const auto tokenizer = load_from(read_json(demo_model_dir() / "tokenizer.json"));
   const auto bytes = tokenizer.token_bytes();
   ASSERT_TRUE(bytes.has_value());
   EXPECT_FALSE(bytes->drops_first_space);
@@ -63,7 +63,7 @@ TEST(TokenBytes, joined_are_the_text_of_the_demo_model) {
 TEST(TokenBytes, of_pieces_with_byte_fallback) {
   const std::vector<std::string> tokens = {"\xE2\x96\x81{", "<0x0A>", "a\xE2\x96\x81\xE2\x96\x81",
                                            "<0xC3>",        "<0xA9>", "<0xZZ>"};
-  const auto tokenizer = load(tokenizer_with(kSentencePiece, tokens));
+  const auto tokenizer = load_from(tokenizer_with(kSentencePiece, tokens));
   const auto bytes = tokenizer.token_bytes();
   ASSERT_TRUE(bytes.has_value());
   EXPECT_TRUE(bytes->drops_first_space);
@@ -75,7 +75,7 @@ TEST(TokenBytes, of_pieces_with_byte_fallback) {
 TEST(TokenBytes, are_not_known_where_tokens_are_joined_by_more) {
   const Json strip = {{"type", "Strip"}, {"content", " "}, {"start", 1}, {"stop", 0}};
   for (const Json& decoder : {Json(), strip}) {
-    EXPECT_FALSE(load(tokenizer_with(decoder, {"a", "b"})).token_bytes().has_value());
+    EXPECT_FALSE(load_from(tokenizer_with(decoder, {"a", "b"})).token_bytes().has_value());
   }
 }
 

@@ -7,11 +7,14 @@
 
 #include "base/random.h"
 #include "tests/seed.h"
+#include "tests/wire/openai/reply_json.h"
 #include "wire/openai/completions.h"
 #include "wire/openai/responses.h"
 
 namespace cascade::openai {
 namespace {
+
+using testing::parsed;
 
 Result<ChatCall> decode_with(const std::string& more, const std::string& content = R"("Hi")") {
   return decode_chat(R"({"messages":[{"role":"user","content":)" + content + "}]" + more + "}");
@@ -37,12 +40,6 @@ wire::Final answer_of(const std::string& text) {
 
 std::string reply_of(const ChatCall& call, const Answer& answer) {
   return encode_chat({"id", "demo", "fp", 7}, call, std::span(&answer, 1));
-}
-
-OrderedJson parsed(const std::string& text) {
-  auto json = parse_ordered_json(text, "reply");
-  EXPECT_TRUE(json.ok()) << text;
-  return json.ok() ? *json : OrderedJson();
 }
 
 // The data of each event.

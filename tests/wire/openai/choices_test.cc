@@ -6,22 +6,19 @@
 #include <map>
 
 #include "base/json.h"
+#include "tests/wire/openai/reply_json.h"
 #include "wire/openai/chat.h"
 #include "wire/openai/completions.h"
 
 namespace cascade::openai {
 namespace {
 
-const ReplyContext kContext = {"id", "demo", "fp", 7};
+using testing::parsed;
 
-OrderedJson parsed(const std::string& text) {
-  auto json = parse_ordered_json(text, "reply");
-  EXPECT_TRUE(json.ok()) << text;
-  return json.ok() ? *json : OrderedJson();
-}
+const ReplyContext kReplyContext = {"id", "demo", "fp", 7};
 
 // The data of each event but the last, which is [DONE].
-std::vector<OrderedJson> events_of(const std::string& text) {
+std::vector<OrderedJson> events_before_done(const std::string& text) {
   std::vector<OrderedJson> events;
   size_t begin = 0;
   for (size_t end; (end = text.find("\n\n", begin)) != std::string::npos; begin = end + 2) {
@@ -42,7 +39,7 @@ CompletionCall completion_of(const std::string& prompt, const std::string& more 
   return call.ok() ? *call : CompletionCall();
 }
 
-std::string error_of(const std::string& prompt, const std::string& more = "") {
+std::string wrong_field(const std::string& prompt, const std::string& more = "") {
   const auto call = completion(prompt, more);
   return call.ok() ? "none" : call.error().field;
 }
@@ -76,7 +73,7 @@ TEST(Choices, are_from_one_to_eight) {
     const auto call = decode_chat(head + n + "}");
     ASSERT_FALSE(call.ok()) << n;
     EXPECT_EQ(call.error().field, "n");
-    EXPECT_EQ(error_of(R"("x")", std::string(R"(,"n":)") + n), "n");
+    EXPECT_EQ(wrong_field(R"("x")", std::string(R"(,"n":)") + n), "n");
   }
   const auto call = decode_chat(head + "8}");
   ASSERT_TRUE(call.ok());
@@ -88,7 +85,7 @@ TEST(Choices, of_a_chat_have_an_index_and_count_its_prompt_once) {
   const auto call = decode_chat(R"({"messages":[{"role":"user","content":"Hi"}],"n":2,"seed":5})");
   ASSERT_TRUE(call.ok());
   const std::vector<Answer> answers = {answer("a", 10, 3), answer("b", 10, 4)};
-  const OrderedJson reply = parsed(encode_chat(kContext, *call, answers));
+  const OrderedJson reply = parsed(encode_chat(kReplyContext, *call, answers));
   ASSERT_EQ(reply["choices"].size(), 2u);
   for (size_t i = 0; i < 2; ++i) {
     EXPECT_EQ(reply["choices"][i]["index"], i);
@@ -107,7 +104,7 @@ TEST(Choices, of_a_stream_come_in_any_order_each_with_its_index) {
       "stream_options":{"include_usage":true},
       "tools":[{"type":"function","function":{"name":"f"}}]})");
   ASSERT_TRUE(call.ok());
-  ChatStream stream(kContext, *call);
+  ChatStream stream(kReplyContext, *call);
   std::string text = stream.begin();
   const std::string tool_call = "<tool_call>{\"name\":\"f\"}</tool_call>";
   text += stream.delta(2, {"c", false});
@@ -122,7 +119,7 @@ TEST(Choices, of_a_stream_come_in_any_order_each_with_its_index) {
   std::map<int, std::string> contents, ends;
   OrderedJson usage;
   int roles = 0;
-  for (const OrderedJson& event : events_of(text)) {
+  for (const OrderedJson& event : events_before_done(text)) {
     if (event["choices"].empty()) {
       usage = event["usage"];
       continue;
@@ -157,7 +154,7 @@ TEST(Prompts, are_texts_token_ids_and_arrays_of_them) {
   for (const char* wrong :
        {"null", "[]", "{}", "7", "[[]]", R"([1,"a"])", "[-1]", "[2147483648]", "[1.5]", R"("")",
         R"(["a",""])", "[[[1]]]", "[[1],[1.5]]", "[true]", "[18446744073709551615]"}) {
-    EXPECT_EQ(error_of(wrong), "prompt") << wrong;
+    EXPECT_EQ(wrong_field(wrong), "prompt") << wrong;
   }
 }
 
@@ -167,12 +164,12 @@ TEST(Prompts, are_at_most_so_many_and_so_are_their_choices) {
     for (size_t i = 1; i < count; ++i) text += ",\"a\"";
     return text + "]";
   };
-  EXPECT_EQ(error_of(list(kPromptsMax)), "none");
-  EXPECT_EQ(error_of(list(kPromptsMax + 1)), "prompt");
-  EXPECT_EQ(error_of(list(16), R"(,"n":8)"), "none");
-  EXPECT_EQ(error_of(list(17), R"(,"n":8)"), "n");
-  EXPECT_EQ(error_of(R"("a")", R"(,"n":2,"best_of":2)"), "none");
-  EXPECT_EQ(error_of(R"("a")", R"(,"n":2,"best_of":3)"), "best_of");
+  EXPECT_EQ(wrong_field(list(kPromptsMax)), "none");
+  EXPECT_EQ(wrong_field(list(kPromptsMax + 1)), "prompt");
+  EXPECT_EQ(wrong_field(list(16), R"(,"n":8)"), "none");
+  EXPECT_EQ(wrong_field(list(17), R"(,"n":8)"), "n");
+  EXPECT_EQ(wrong_field(R"("a")", R"(,"n":2,"best_of":2)"), "none");
+  EXPECT_EQ(wrong_field(R"("a")", R"(,"n":2,"best_of":3)"), "best_of");
 }
 
 TEST(Prompts, stand_before_their_answers_if_they_are_echoed) {
@@ -187,20 +184,20 @@ TEST(Prompts, stand_before_their_answers_if_they_are_echoed) {
   const std::vector<Answer> answers = {answer("1", 5, 1), answer("2", 5, 1), answer("3", 7, 1),
                                        answer("4", 7, 1)};
   const std::vector<std::string> echoes = {"a", "b"};
-  const OrderedJson reply = parsed(encode_completion(kContext, call, echoes, answers));
+  const OrderedJson reply = parsed(encode_completion(kReplyContext, call, echoes, answers));
   ASSERT_EQ(reply["choices"].size(), 4u);
   EXPECT_EQ(reply["choices"][1]["text"], "a2");
   EXPECT_EQ(reply["choices"][2]["text"], "b3");
   EXPECT_EQ(reply["choices"][3]["index"], 3);
   EXPECT_EQ(reply["usage"]["prompt_tokens"], 12);
   EXPECT_EQ(reply["usage"]["completion_tokens"], 4);
-  CompletionStream stream(kContext, call, echoes);
-  const auto begin = events_of(stream.begin());
+  CompletionStream stream(kReplyContext, call, echoes);
+  const auto begin = events_before_done(stream.begin());
   ASSERT_EQ(begin.size(), 4u);
   EXPECT_EQ(begin[3]["choices"][0]["index"], 3);
   EXPECT_EQ(begin[3]["choices"][0]["text"], "b");
-  EXPECT_EQ(CompletionStream(kContext, call, {}).begin(), "");
-  EXPECT_EQ(error_of(R"("a")", R"(,"echo":true,"logprobs":1)"), "echo");
+  EXPECT_EQ(CompletionStream(kReplyContext, call, {}).begin(), "");
+  EXPECT_EQ(wrong_field(R"("a")", R"(,"echo":true,"logprobs":1)"), "echo");
 }
 
 }  // namespace

@@ -129,19 +129,20 @@ TEST(OpenAiConstraint, errors_name_the_field_that_asked) {
 }
 
 // What an error of the daemon becomes whose field is grammar.schema.
-ApiError error_of(const std::string& message, const std::string& grammar_param) {
+ApiError schema_error(const std::string& message, const std::string& grammar_param) {
   return grammar_error(api_error(invalid_argument("grammar.schema", message)), grammar_param);
 }
 
 TEST(OpenAiConstraint, errors_in_a_schema_have_the_path_that_the_client_wrote) {
-  const ApiError own = error_of("#/properties/age: not: no", "response_format.json_schema.schema");
+  const ApiError own =
+      schema_error("#/properties/age: not: no", "response_format.json_schema.schema");
   EXPECT_EQ(own.param, "response_format.json_schema.schema");
   EXPECT_EQ(own.message, "response_format.json_schema.schema#/properties/age: not: no");
   const ApiError named =
-      error_of("tools[3].function.parameters#/properties/age: not: no", "response_format");
+      schema_error("tools[3].function.parameters#/properties/age: not: no", "response_format");
   EXPECT_EQ(named.param, "tools[3].function.parameters");
   EXPECT_EQ(named.message, "tools[3].function.parameters#/properties/age: not: no");
-  const ApiError whole = error_of("is too large: see #1", "tools");
+  const ApiError whole = schema_error("is too large: see #1", "tools");
   EXPECT_EQ(whole.param, "tools");
   EXPECT_EQ(whole.message, "tools: is too large: see #1");
 }

@@ -3,11 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/wire/openai/reply_json.h"
 #include "wire/openai/response_stream.h"
 #include "wire/request_rules.h"
 
 namespace cascade::openai {
 namespace {
+
+using testing::parsed;
 
 ResponseCall call_of(const std::string& body) {
   auto call = decode_response(body);
@@ -15,13 +18,7 @@ ResponseCall call_of(const std::string& body) {
   return call.ok() ? *call : ResponseCall();
 }
 
-OrderedJson parsed(const std::string& text) {
-  auto json = parse_ordered_json(text, "reply");
-  EXPECT_TRUE(json.ok()) << text;
-  return json.ok() ? *json : OrderedJson();
-}
-
-const ReplyContext kContext = {"resp_0123", "demo", "fp", 7};
+const ReplyContext kResponseContext = {"resp_0123", "demo", "fp", 7};
 
 TEST(OpenAiResponses, items_become_messages_in_order) {
   ResponseCall call = call_of(R"({"instructions":"Be brief.","input":[
@@ -65,7 +62,7 @@ TEST(OpenAiResponses, what_is_kept_gives_the_turn_back) {
   EXPECT_EQ(stored.previous_id, "resp_1");
   ASSERT_EQ(stored.items.size(), 1u);
   EXPECT_EQ(stored.items[0]["content"][0]["text"], "Hi");
-  const OrderedJson again = parsed(encode_stored(kContext, output, "hm"));
+  const OrderedJson again = parsed(encode_stored(kResponseContext, output, "hm"));
   EXPECT_EQ(again["metadata"]["a"], "b");
   EXPECT_EQ(again["output"][0]["content"][0]["text"], "hm");
   EXPECT_EQ(again["output"][1]["content"][0]["text"], "Hello");
@@ -124,7 +121,7 @@ TEST(OpenAiResponses, a_stream_numbers_its_events_and_repeats_its_items_in_the_e
       {"type":"function","name":"f","parameters":{}}]})");
   ASSERT_TRUE(fill_in(call, {}).ok());
   EXPECT_EQ(call.request.tools, R"([{"type":"function","function":{"name":"f","parameters":{}}}])");
-  ResponseStream stream(kContext, call);
+  ResponseStream stream(kResponseContext, call);
   stream.accept({0, "output_99"});
   wire::Final final;
   final.finish_reason = "stop";
@@ -169,8 +166,8 @@ TEST(OpenAiResponses, tools_that_are_no_functions_are_left_out_and_named) {
   EXPECT_EQ(parsed(call.request.tools).size(), 1u);
   wire::Final final;
   final.finish_reason = "stop";
-  EXPECT_EQ(parsed(encode_response(kContext, call, {final}))["ignored_tools"], named);
-  ResponseStream stream(kContext, call);
+  EXPECT_EQ(parsed(encode_response(kResponseContext, call, {final}))["ignored_tools"], named);
+  ResponseStream stream(kResponseContext, call);
   EXPECT_NE(stream.begin().find(R"("ignored_tools":[{"type":"namespace")"), std::string::npos);
   EXPECT_NE(stream.end(0, {final}).find(R"("ignored_tools":[)"), std::string::npos);
   EXPECT_EQ(call.request.client_data.find("mcp__files"), std::string::npos);
@@ -216,7 +213,7 @@ TEST(OpenAiResponses, an_answer_that_was_cut_is_incomplete) {
   ResponseCall call = call_of(R"({"input":"x"})");
   wire::Final final;
   final.finish_reason = "length";
-  const OrderedJson reply = parsed(encode_response(kContext, call, {final}));
+  const OrderedJson reply = parsed(encode_response(kResponseContext, call, {final}));
   EXPECT_EQ(reply["status"], "incomplete");
   EXPECT_EQ(reply["incomplete_details"]["reason"], "max_output_tokens");
 }

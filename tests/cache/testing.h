@@ -1,0 +1,17 @@
+// What several tests of the cache say in one word.
+#pragma once
+
+#include <cstdint>
+
+#include "base/hash.h"
+
+namespace cascade::testing {
+
+inline constexpr int64_t kSecond = 1'000'000;  // in microseconds
+
+// The key of the page of that number.
+inline Digest page(uint64_t number) {
+  return Hasher().field("n", number).finish();
+}
+
+}  // namespace cascade::testing
