@@ -228,6 +228,7 @@ void StoreActor::work(const wire::StorePages& store, const Send& send) {
   Waiting waiting;
   Status appended = append(store, waiting.written, done.removed, send);
   if (appended.ok()) appended = note(store.uses);
+  if (appended.ok()) appended = note(store.owners);
   if (!appended.ok()) done.error = appended.error();
   waiting.answer = std::move(done);
   waiting_.push_back(std::move(waiting));
@@ -299,7 +300,8 @@ void StoreActor::work(const wire::PrefetchPages& prefetch, const Send&) {
 
 // What cannot be noted costs a page that stays until its place is needed.
 void StoreActor::work(const wire::StoreUses& stored, const Send&) {
-  const Status noted = note(stored.uses);
+  Status noted = note(stored.uses);
+  if (noted.ok()) noted = note(stored.owners);
   if (!noted.ok()) spdlog::warn("texts of pages are not noted: {}", noted.error().to_string());
 }
 
@@ -308,6 +310,14 @@ Status StoreActor::note(const std::vector<wire::PageUse>& uses) {
   for (const wire::PageUse& use : uses) {
     RETURN_IF_ERROR(
         durable_->kv().put_use({digest(use.key), use.tenant, use.chunk_id, use.ends, 0}));
+  }
+  return {};
+}
+
+Status StoreActor::note(const std::vector<wire::PageOwner>& owners) {
+  if (durable_ == nullptr) return {};
+  for (const wire::PageOwner& owner : owners) {
+    RETURN_IF_ERROR(durable_->kv().put_owner({digest(owner.key), owner.tenant, owner.chunk_id}));
   }
   return {};
 }

@@ -1,4 +1,5 @@
-// SQLite's own check, page checksums, row checksums, the search index, then the KV files.
+// SQLite's own check, page checksums, row checksums, the search index, what accounts for pages, then
+// the KV files.
 #include "persist/check.h"
 
 #include <string>
@@ -31,6 +32,9 @@ Status Check::check_database() {
   const auto policies = store_.sessions().load_policies(findings_);
   if (!policies.ok()) note(findings_, "policies", policies.error());
   note(findings_, "search index", store_.chunks().verify_search());
+  const bool repair = mode_ == Mode::kRepair;
+  const Status owners = store_.kv().verify_owners(repair, findings_);
+  if (!owners.ok()) note(findings_, "pages", owners.error());
   return {};
 }
 

@@ -110,6 +110,17 @@ Result<bool> KvStore::compact(uint64_t bytes_max) {
   return next_to_compact().has_value();
 }
 
+Status KvStore::verify_owners(bool repair, Findings& findings) {
+  ASSIGN_OR_RETURN(const std::vector<StoredPage> pages, table_.unaccounted());
+  for (const StoredPage& page : pages) {
+    findings.push_back({page_name(page.place), "has K and V of chunks that are gone"});
+    if (!repair) continue;
+    RETURN_IF_ERROR(forget(page));
+    forgotten_.push_back(page.header.key);
+  }
+  return {};
+}
+
 Result<bool> KvStore::verify(PagePlace& after, uint64_t bytes_max, bool repair,
                              Findings& findings) {
   uint64_t done = 0;

@@ -106,6 +106,7 @@ class KvStore {
   // Which chunks have text in pages: as PageTable.
   Status put_use(const PageUseRow& use) { return table_.put_use(use); }
   Result<std::vector<PageUseRow>> uses(const Digest& model) { return table_.uses(model); }
+  Status put_owner(const PageOwner& owner) { return table_.put_owner(owner); }
   Status remove_uses(const std::string& tenant, const std::string& chunk_id) {
     return table_.remove_uses(tenant, chunk_id);
   }
@@ -144,6 +145,8 @@ class KvStore {
   void committed();
   Status rolled_back();
 
+  // Finds pages that nothing which is kept accounts for, and forgets them if `repair`.
+  Status verify_owners(bool repair, Findings& findings);
   // Reads and verifies pages behind `after`, about `bytes_max` bytes; moves `after` on. Pages that
   // are bad are found, and forgotten if `repair`. True if there are more. Pages that cannot be read
   // (kIo) are found and stay.

@@ -290,6 +290,40 @@ Status PageTable::put_use(const PageUseRow& use) {
   });
 }
 
+Status PageTable::put_owner(const PageOwner& owner) {
+  return database_.change([&]() -> Status {
+    Digest key = owner.end;
+    while (true) {
+      ASSIGN_OR_RETURN(Query put, database_.query("INSERT OR IGNORE INTO page_owners(page, tenant, "
+                                                  "chunk_id) SELECT key, ?, ? FROM pages "
+                                                  "WHERE key=? RETURNING page"));
+      ASSIGN_OR_RETURN(const bool added,
+                       put.bind(owner.tenant, owner.chunk_id, as_blob(key)).next());
+      if (!added) return {};  // it is not stored, or those before it are noted already
+      ASSIGN_OR_RETURN(Query parent, database_.query("SELECT parent_key FROM pages WHERE key=?"));
+      ASSIGN_OR_RETURN(const bool found, parent.bind(as_blob(key)).next());
+      if (!found) return {};
+      key = as_digest(parent.blob(0));
+    }
+  });
+}
+
+Result<std::vector<StoredPage>> PageTable::unaccounted() {
+  ASSIGN_OR_RETURN(
+      Query query,
+      database_.query("WITH RECURSIVE kept(key) AS ("
+                      "SELECT p.key FROM pages p WHERE NOT EXISTS "
+                      "(SELECT 1 FROM page_owners o WHERE o.page=p.key) OR EXISTS "
+                      "(SELECT 1 FROM page_owners o WHERE o.page=p.key AND (o.chunk_id='' OR EXISTS "
+                      "(SELECT 1 FROM chunks c WHERE c.tenant=o.tenant AND c.id=o.chunk_id))) OR "
+                      "EXISTS (SELECT 1 FROM page_uses u JOIN chunks c ON c.tenant=u.tenant AND "
+                      "c.id=u.chunk_id WHERE u.page=p.key) "
+                      "UNION SELECT p.parent_key FROM kept k JOIN pages p ON p.key=k.key) "
+                      CASCADE_PAGE_COLUMNS
+                      "WHERE p.key NOT IN (SELECT key FROM kept) ORDER BY p.position, p.key"));
+  return read_pages(query);
+}
+
 Result<std::vector<PageUseRow>> PageTable::uses(const Digest& model) {
   ASSIGN_OR_RETURN(Query query,
                    database_.query("SELECT u.page, u.tenant, u.chunk_id, u.ends, u.checksum, "

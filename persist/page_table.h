@@ -41,6 +41,14 @@ struct PageUseRow {
   int64_t position = 0;  // of the page's first token; not stored with the use
 };
 
+// The page `end`, and those before it in its chain, were stored for a chunk. That stays said when the
+// chunk is gone, as long as the pages are there.
+struct PageOwner {
+  Digest end;
+  std::string tenant;  // the chunk's
+  std::string chunk_id;  // empty: for a prefix that a client asked to keep
+};
+
 enum class KvFileState {
   kOpen,       // may be appended to
   kAbandoned,  // an fsync failed: what was in it before stays, nothing is added
@@ -94,6 +102,13 @@ class PageTable {
   // The pages that were not used for longest, of equally old ones the last of their chains first,
   // until they take `bytes` together or there are no more. None of the chains that end with `kept`.
   Result<std::vector<Digest>> oldest(uint64_t bytes, std::span<const Digest> kept);
+
+  // Notes whose pages these are, as far as they are stored.
+  Status put_owner(const PageOwner& owner);
+  // Pages that were stored for chunks which are all gone, have no text of another one, and are not
+  // before such a page: of a chunk or prefix, or of a prompt, whose pages have no owner. Parents
+  // before their children.
+  Result<std::vector<StoredPage>> unaccounted();
 
   // Notes a use; nothing if the page is not stored. A page's uses go with it.
   Status put_use(const PageUseRow& use);

@@ -182,7 +182,8 @@ CREATE TABLE state(
 INSERT INTO state VALUES (1, 0, 0);
 )sql";
 
-// Holders of chunks; chains that are known although they are not pending.
+// Holders of chunks; chains that are known although they are not pending; which chunk a page was
+// kept for.
 constexpr char kVersion2[] = R"sql(
 CREATE TABLE holders(
   chunk INTEGER NOT NULL REFERENCES chunks(number) ON DELETE CASCADE,
@@ -198,6 +199,12 @@ CREATE TABLE holders(
 ) STRICT, WITHOUT ROWID;
 ALTER TABLE pending_chains ADD COLUMN pending INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE pending_chains RENAME TO chains;
+CREATE TABLE page_owners(
+  page BLOB NOT NULL REFERENCES pages(key) ON DELETE CASCADE,
+  tenant TEXT NOT NULL,
+  chunk_id TEXT NOT NULL,
+  PRIMARY KEY(page, tenant, chunk_id)
+) STRICT, WITHOUT ROWID;
 )sql";
 
 constexpr const char* kMigrations[] = {kVersion1, kVersion2};

@@ -203,9 +203,17 @@ void fields(A& a, M& m) {
   a.required("ends", m.ends);
 }
 
+template <class A, Is<PageOwner> M>
+void fields(A& a, M& m) {
+  a.required("key", m.key);
+  a.required("tenant", m.tenant);
+  a.required("chunk_id", m.chunk_id);
+}
+
 template <class A, Is<StoreUses> M>
 void fields(A& a, M& m) {
   a.required("uses", m.uses);
+  a.required("owners", m.owners);
 }
 
 template <class A, Is<StorePages> M>
@@ -217,6 +225,7 @@ void fields(A& a, M& m) {
   a.required("position", m.position);
   a.required("pages", m.pages);
   a.required("uses", m.uses);
+  a.required("owners", m.owners);
 }
 
 template <class A, class M>

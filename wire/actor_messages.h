@@ -240,9 +240,17 @@ struct PageUse {
   bool ends = false;
 };
 
+// The page and those before it in its chain are kept for a chunk, or, without one, for a prefix.
+struct PageOwner {
+  std::string key;
+  std::string tenant;
+  std::string chunk_id;
+};
+
 // scheduler -> store: note these, as far as the pages are stored. No answer.
 struct StoreUses {
   std::vector<PageUse> uses;
+  std::vector<PageOwner> owners;
 };
 
 // scheduler -> store: write these pages, which stand behind each other in a chain. Their memory
@@ -255,6 +263,7 @@ struct StorePages {
   int64_t position = 0;  // of the first token
   std::vector<ChainPage> pages;
   std::vector<PageUse> uses;  // of these pages
+  std::vector<PageOwner> owners;
 };
 struct StorePagesDone {
   uint64_t job = 0;

@@ -19,7 +19,10 @@ void SchedulerCore::keep_chain(ChunkEntry& entry) {
   unwritten_[pages.back().key].insert({entry.chunk.tenant, entry.chunk.id});
   const bool written =
       std::ranges::all_of(pages, [&](const NamedPage& page) { return disk_.contains(page.key); });
-  if (written) return note_written(pages.back().key);
+  if (written) {
+    own_pages({entry.chunk.tenant, entry.chunk.id}, pages.back().key);
+    return note_written(pages.back().key);
+  }
   write_behind(owner, entry.chain, StoredName{entry.chunk.tenant, entry.chunk.id});
 }
 

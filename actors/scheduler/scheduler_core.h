@@ -327,6 +327,7 @@ class SchedulerCore {
   // Pages with texts of chunks: scheduler_uses.cc.
   void find_texts(Request& request);
   void note_uses(const Request& request);
+  void own_pages(const StoredName& chunk, const Digest& end);
   std::vector<wire::PageUse> uses_of(const NamedPage& page);
   static wire::PageUse described(const ChunkUses::ChunkName& chunk, const ChunkUses::Use& use);
   void pin_if_pinned(const ChunkUses::ChunkName& chunk, const Digest& page);

@@ -105,7 +105,10 @@ void SchedulerCore::write_pages() {
       index_.acquire(last);
       return send_pages(next, run);
     }
-    if (!pages.empty() && disk_.contains(pages.back().key)) note_written(pages.back().key);
+    if (!pages.empty() && disk_.contains(pages.back().key)) {
+      if (next.chunk) own_pages(*next.chunk, pages.back().key);
+      note_written(pages.back().key);
+    }
     writeback_tokens_ -= next.chain.size();
     writebacks_.pop_front();
   }
@@ -127,7 +130,18 @@ void SchedulerCore::send_pages(const Writeback& writeback, const std::vector<Nam
     writing_->pages.push_back({page.key, page.parent, static_cast<int32_t>(page.tokens.size())});
     for (wire::PageUse& use : uses_of(page)) message.uses.push_back(std::move(use));
   }
+  if (writeback.chunk) {
+    message.owners.push_back({hex(run.back().key), writeback.chunk->tenant, writeback.chunk->id});
+  }
   send(Actor::kStore, std::move(message));
+}
+
+// Says which chunk the chain's pages on disk are kept for: what is there and no chunk's any more is
+// found by a check.
+void SchedulerCore::own_pages(const StoredName& chunk, const Digest& end) {
+  wire::StoreUses stored;
+  stored.owners.push_back({hex(end), chunk.tenant, chunk.id});
+  send(Actor::kStore, std::move(stored));
 }
 
 void SchedulerCore::on(wire::StorePagesDone&& done) {

@@ -83,7 +83,7 @@ void SchedulerCore::erase_chains(const StoredName& name, const Erasure& erasure)
     };
     std::erase_if(writebacks_, [&](const Writeback& writeback) {
       const bool its_own = writeback.chunk == name;
-      const bool a_prompt = !writeback.chunk && writeback.owner == owner;
+      const bool a_prompt = writeback.is_of_prompt() && writeback.owner == owner;
       const bool dropped = its_own || (a_prompt && has_it(writeback.chain));
       if (dropped) writeback_tokens_ -= writeback.chain.size();
       return dropped;

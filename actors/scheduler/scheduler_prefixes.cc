@@ -66,7 +66,8 @@ void SchedulerCore::finish_prefix(Request& request) {
     index_.pin(*hold);
     prefixes_[name] = {*hold, static_cast<int64_t>(request.prompt.size()), {}};
     note_uses(request);
-    write_behind(tenant_id(request.client.tenant), request.prompt);
+    write_behind(tenant_id(request.client.tenant), request.prompt,
+                 StoredName{request.client.tenant, /*id=*/""});
     trim_holds();
   }
   answer_prefix(request, name);

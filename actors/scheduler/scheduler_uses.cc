@@ -134,7 +134,7 @@ void SchedulerCore::forget_use(ChainIndex::Node* node, const ChunkUses::Use& use
   }
   // Prompts that wait to be written; what is a chunk's stays.
   std::erase_if(writebacks_, [&](const Writeback& writeback) {
-    const bool dropped = !writeback.chunk && writeback.owner == owner &&
+    const bool dropped = writeback.is_of_prompt() && writeback.owner == owner &&
                          static_cast<int64_t>(common_prefix(writeback.chain, chain)) > use.position;
     if (dropped) writeback_tokens_ -= writeback.chain.size();
     return dropped;

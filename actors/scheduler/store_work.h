@@ -46,7 +46,10 @@ struct WaitingReply {
 struct Writeback {
   TenantId owner;
   std::vector<int32_t> chain;
-  std::optional<StoredName> chunk;  // whose chain it is; of a prompt: none
+  // Whose chain it is; with an empty id: of a prefix that a client asked to keep; none: of a prompt.
+  std::optional<StoredName> chunk;
+
+  bool is_of_prompt() const { return !chunk || chunk->id.empty(); }
 };
 
 struct NamedPage {

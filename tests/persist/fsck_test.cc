@@ -38,6 +38,38 @@ class FsckTest : public ::testing::Test {
   Ledger ledger_;
 };
 
+// Chains of three pages each, by number: their first page is their own.
+void own(Store& store, uint64_t chain, const std::string& chunk_id) {
+  ASSERT_TRUE(ok(store.kv().put_owner({testing::TestChain(chain).keys[2], "a", chunk_id})));
+}
+
+TEST_F(FsckTest, finds_pages_that_no_chunk_accounts_for) {
+  own(*store_, 0, "output_0");     // there
+  own(*store_, 1, "output_gone");  // not there: nothing but this says that its pages are kept
+  own(*store_, 2, "output_gone");
+  own(*store_, 2, "");  // also of a prefix
+  ASSERT_TRUE(ok(store_->commit()));
+  const auto report = run(false).found();
+  ASSERT_EQ(report.size(), 3u);
+  for (const Fsck::Found& found : report) {
+    EXPECT_THAT(found.finding.what, ::testing::HasSubstr("chunks that are gone"));
+    EXPECT_FALSE(found.repaired);
+  }
+  for (const Fsck::Found& found : run(true).found()) EXPECT_TRUE(found.repaired);
+  EXPECT_TRUE(run(false).found().empty());
+  EXPECT_EQ(read_chain(store_->kv(), testing::TestChain(0)).good, 3u);
+  EXPECT_EQ(read_chain(store_->kv(), testing::TestChain(1)).good, 0u);
+  EXPECT_EQ(read_chain(store_->kv(), testing::TestChain(2)).good, 3u);
+}
+
+TEST_F(FsckTest, pages_of_which_a_kept_chunk_has_text_are_accounted_for) {
+  own(*store_, 1, "output_gone");
+  ASSERT_TRUE(ok(store_->kv().put_use({testing::TestChain(1).keys[1], "a", "output_0", false, 0})));
+  ASSERT_TRUE(ok(store_->commit()));
+  EXPECT_EQ(run(true).found().size(), 1u) << "what is behind the text goes";
+  EXPECT_EQ(read_chain(store_->kv(), testing::TestChain(1)).good, 2u);
+}
+
 TEST_F(FsckTest, counts_what_it_read) {
   const Fsck fsck = run(false);
   EXPECT_TRUE(fsck.found().empty());

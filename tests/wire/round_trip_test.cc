@@ -114,6 +114,7 @@ TEST(Frames, every_member_of_every_struct_is_a_field) {
   EXPECT_ALL_MEMBERS(StoredPages);
   EXPECT_ALL_MEMBERS(PrefetchPages);
   EXPECT_ALL_MEMBERS(PageUse);
+  EXPECT_ALL_MEMBERS(PageOwner);
   EXPECT_ALL_MEMBERS(StoreChain);
   EXPECT_ALL_MEMBERS(PendingChain);
   EXPECT_ALL_MEMBERS(StoreUses);
