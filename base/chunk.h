@@ -109,8 +109,10 @@ struct Chunk {
   std::vector<ThinkSpan> think_spans;
   ThinkPolicy think_policy = ThinkPolicy::kReprefill;
   KvState kv_state = KvState::kNone;
-  int64_t kv_tokens = 0;  // tokens of the chain whose KV is held
-  int64_t kv_bytes = 0;   // bytes of pages that hold this chunk's own tokens
+  int64_t kv_tokens = 0;      // tokens of the chain whose KV is held
+  int64_t kv_bytes = 0;       // bytes of pages in memory that hold this chunk's own tokens
+  int64_t kv_disk_pages = 0;  // pages on disk that hold this chunk's own tokens
+  int64_t kv_disk_bytes = 0;  // the same in bytes, about
   // The chain whose K and V belong to this chunk: the chain key of its last page, in hexadecimal,
   // and how many tokens come before this chunk's own. Empty: there is none, or it is not known yet.
   std::string kv_key;

@@ -56,7 +56,8 @@ bool prompt_goes_first(const PlanInput& input, const SpeedEstimate& speed,
 
 }  // namespace
 
-void SpeedEstimate::add_prefill(int64_t tokens, int64_t compute_us) {
+void SpeedEstimate::add_prefill(int64_t tokens, int64_t compute_us, int64_t position) {
+  prefill_time_.add(position, tokens, compute_us);
   // A few rows take as long as the weights are read: that says nothing about long slices.
   if (tokens <= 0 || (tokens < kRowsMeasured && prefill_token_us_ > 0)) return;
   blend(prefill_token_us_, static_cast<double>(compute_us) / static_cast<double>(tokens));

@@ -6,12 +6,18 @@
 #include <optional>
 #include <vector>
 
+#include "cache/prefill_time.h"
+
 namespace cascade {
 
 // Speeds as measured so far; each job's answer updates them.
 class SpeedEstimate {
  public:
-  void add_prefill(int64_t tokens, int64_t compute_us);
+  // `growth`: as of PrefillTime.
+  explicit SpeedEstimate(double growth = 0) : prefill_time_(growth) {}
+
+  // A slice of so many tokens, whose first one stands at `position` of its prompt.
+  void add_prefill(int64_t tokens, int64_t compute_us, int64_t position = 0);
   // `tokens`: sampled in those steps, all sequences together.
   void add_decode(int32_t steps, int64_t tokens, int64_t compute_us);
   // A request ended at `now_us`.
@@ -20,6 +26,8 @@ class SpeedEstimate {
   double prefill_token_us() const { return prefill_token_us_; }
   double decode_step_us() const { return decode_step_us_; }
   double decode_token_us() const { return decode_token_us_; }
+  // How long tokens take by where they stand in their prompt.
+  const PrefillTime& prefill_time() const { return prefill_time_; }
   // Between the ends of two requests, the last ones and the time since then; 0 until one has ended.
   double end_interval_us(int64_t now_us) const;
 
@@ -27,6 +35,7 @@ class SpeedEstimate {
   // Requests of a batch end together: of fewer ends the mean would follow each burst.
   static constexpr size_t kEnds = 32;
 
+  PrefillTime prefill_time_;
   double prefill_token_us_ = 0;
   double decode_step_us_ = 0;
   double decode_token_us_ = 0;

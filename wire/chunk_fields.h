@@ -96,6 +96,8 @@ void chunk_fields(A& a, M& m) {
   a.required("kv_state", m.kv_state);
   a.required("kv_tokens", m.kv_tokens);
   a.required("kv_bytes", m.kv_bytes);
+  a.optional("kv_disk_pages", m.kv_disk_pages);
+  a.optional("kv_disk_bytes", m.kv_disk_bytes);
   a.optional("kv_key", m.kv_key);
   a.optional("kv_begin", m.kv_begin);
   a.required("generation", m.generation);

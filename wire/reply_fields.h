@@ -170,6 +170,7 @@ void fields(A& a, M& m) {
   a.required("registrations", m.registrations);
   a.required("text_bytes", m.text_bytes);
   a.required("kv_bytes", m.kv_bytes);
+  a.optional("kv_disk_bytes", m.kv_disk_bytes);
 }
 
 template <class A, Is<CacheStats> M>
@@ -195,6 +196,11 @@ void fields(A& a, M& m) {
   a.required("thrash_alarms", m.thrash_alarms);
   a.required("refault_share", m.refault_share);
   a.required("recompute_bonus_s", m.recompute_bonus_s);
+  a.optional("chunk_bytes", m.chunk_bytes);
+  a.optional("chunk_disk_bytes", m.chunk_disk_bytes);
+  a.optional("saved_tokens", m.saved_tokens);
+  a.optional("saved_us", m.saved_us);
+  a.optional("saved_bytes", m.saved_bytes);
 }
 
 template <class A, Is<DiskStats> M>

@@ -167,8 +167,9 @@ struct ChunkGroup {
   int64_t pinned = 0;
   int64_t hits = 0;
   int64_t registrations = 0;
-  int64_t text_bytes = 0;  // texts and token ids, as they count against the tenant's limit
-  int64_t kv_bytes = 0;    // pages of the chunks' own tokens, of each chunk for itself
+  int64_t text_bytes = 0;     // texts and token ids, as they count against the tenant's limit
+  int64_t kv_bytes = 0;       // pages in memory of the chunks' own tokens, each page once
+  int64_t kv_disk_bytes = 0;  // pages on disk of the chunks' own tokens, each page once
 };
 
 // The page pool as a whole. Counts since start.
@@ -194,6 +195,11 @@ struct CacheStats {
   int64_t thrash_alarms = 0;      // times that it began
   double refault_share = 0;       // of latest accesses to pages: evicted shortly before
   double recompute_bonus_s = 0;   // how much later costly pages count as used
+  int64_t chunk_bytes = 0;        // in memory, of all chunks' own tokens, each page once
+  int64_t chunk_disk_bytes = 0;   // the same on disk
+  int64_t saved_tokens = 0;       // of prompts: found, so not computed
+  int64_t saved_us = 0;           // that computing them would have taken, as estimated now
+  int64_t saved_bytes = 0;        // of K and V that were not written anew: in shared pages
 };
 
 // K and V on disk, of the model that is served. Counts since start.

@@ -23,7 +23,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   }
   if (update.touch) use_chunks(client.tenant, {entry.chunk.id});
   if (settings != ChunkSettings{}) store(entry.chunk);
-  refresh(entry);
+  measure(entry);
   if (settings.pinned.value_or(false) && options_.keep_pages && entry.hold && !is_on_disk(entry)) {
     return answer_when_written(client, id, entry);
   }

@@ -149,7 +149,7 @@ void SchedulerCore::chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done)
   Chunk& chunk = (*added)->chunk;
   if (chunk.token_ids.empty()) chunk.token_ids = std::move(put.chunk.token_ids);
   holders_changed(**added);
-  refresh(**added);
+  measure(**added);
   store(chunk);
   if (chunk.id == put.chunk.id) tell_of(chunk, EventKind::kChunkStored);
   reply_when_stored(put.client, put.id, {{chunk.tenant, chunk.id}}, wire::ChunkReply{chunk});
@@ -163,7 +163,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   wire::ChunkListReply answer;
   answer.more = page->more;
   for (ChunkEntry* entry : page->entries) {
-    refresh(*entry);
+    measure(*entry);
     answer.token_counts.push_back(static_cast<int64_t>(entry->chunk.token_ids.size()));
     Chunk shown = entry->chunk;
     shown.token_ids.clear();
@@ -211,7 +211,7 @@ void SchedulerCore::on(wire::StoreFound&& answer) {
 void SchedulerCore::on(const Client& client, const wire::RequestId& id, const wire::ChunkGet& get) {
   const auto found = registry_.find(client.tenant, get.id);
   if (!found.ok()) return reply_error(client, id, found.error());
-  refresh(**found);
+  measure(**found);
   reply(client, id, wire::ChunkReply{(*found)->chunk});
 }
 
@@ -236,7 +236,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
     return reply_when_erased(client, id, {name}, {name}, wire::ChunkReply{std::move(removed)});
   }
   holders_changed(entry);
-  refresh(entry);
+  measure(entry);
   store(entry.chunk);
   reply_when_stored(client, id, {{entry.chunk.tenant, entry.chunk.id}},
                     wire::ChunkReply{entry.chunk});

@@ -80,7 +80,7 @@ void SchedulerCore::dispatch_prefill(Request& request, int64_t slice_end) {
   job.pages = request.sequence->pages();
   const bool whole = slice_end == static_cast<int64_t>(chain.size());
   if (whole && request.resumed.empty() && !request.prefix) job.sample = request.sample;
-  in_flight_ = InFlight{job.job, {request.handle}, false, job.token_ids};
+  in_flight_ = InFlight{job.job, {request.handle}, false, job.token_ids, job.position};
   send(Actor::kPrefill, std::move(job));
 }
 
@@ -92,7 +92,7 @@ void SchedulerCore::dispatch_idle(int64_t slice_end) {
   job.position = idle.sequence->committed();
   job.token_ids.assign(idle.chain.begin() + job.position, idle.chain.begin() + slice_end);
   job.pages = idle.sequence->pages();
-  in_flight_ = InFlight{job.job, {}, true, job.token_ids};
+  in_flight_ = InFlight{job.job, {}, true, job.token_ids, job.position};
   send(Actor::kPrefill, std::move(job));
 }
 
@@ -100,7 +100,7 @@ void SchedulerCore::dispatch_decode(int steps) {
   wire::DecodeJob job;
   job.job = next_job_++;
   job.steps_max = steps;
-  in_flight_ = InFlight{job.job, {}, false, {}};
+  in_flight_ = InFlight{job.job, {}, false, {}, 0};
   const size_t batch = std::min<size_t>(decoding_.size(), options_.planner.batch_max);
   for (size_t i = 0; i < batch; ++i) {
     // Those beyond a batch get their turn next time.
@@ -159,24 +159,40 @@ double SchedulerCore::sampled_token_cost() const {
   return std::max(1.0, speed_.decode_token_us() / speed_.prefill_token_us());
 }
 
-// What is to be prefilled until its first token, if nothing else comes: of its own prompt, of those
+// How much of a prompt that waits is in pages, or worth loading from disk: it will not be computed.
+int64_t SchedulerCore::known_tokens(const Request& request) {
+  const TenantId tenant = tenant_id(request.client.tenant);
+  const std::span<const int32_t> wanted = request.reusable();
+  const ChainIndex::Match found = index_.match(tenant, wanted);
+  const DiskIndex::Match stored = worth_loading(tenant, wanted, found);
+  if (stored.tokens == 0) return found.tokens();
+  return static_cast<int64_t>(found.pages.size()) * kPageTokens + stored.tokens;
+}
+
+// What prefilling takes until its first token, if nothing else comes: of its own prompt, of those
 // that come before it because they are shorter, and, while it waits, of those before it.
-int64_t SchedulerCore::tokens_before_answer(const Request& request) const {
-  const auto left = [](const Request& other) {
-    const int64_t done = other.sequence ? other.sequence->committed() : 0;
-    return static_cast<int64_t>(other.chain().size()) - done;
+double SchedulerCore::us_before_answer(const Request& request) const {
+  const auto done = [](const Request& other) {
+    const int64_t committed = other.sequence ? other.sequence->committed() : 0;
+    const bool more_is_known = other.loading || !other.sequence;
+    return more_is_known ? std::max(committed, other.known_tokens) : committed;
+  };
+  const auto size = [](const Request& other) { return static_cast<int64_t>(other.chain().size()); };
+  const auto left = [&](const Request& other) { return size(other) - done(other); };
+  const auto us = [&](const Request& other) {
+    return speed_.prefill_time().us(done(other), size(other));
   };
   const bool waits = request.state == RequestState::kWaiting;
-  int64_t tokens = left(request);
+  double total_us = us(request);
   for (const uint64_t handle : prefilling_) {
     const Request& other = *requests_.at(handle);
-    if (&other != &request && (waits || left(other) < left(request))) tokens += left(other);
+    if (&other != &request && (waits || left(other) < left(request))) total_us += us(other);
   }
   for (const uint64_t handle : waiting_) {
     if (!waits || handle == request.handle) break;
-    tokens += left(*requests_.at(handle));
+    total_us += us(*requests_.at(handle));
   }
-  return tokens;
+  return total_us;
 }
 
 void SchedulerCore::send_progress(Request& request) {
@@ -186,6 +202,7 @@ void SchedulerCore::send_progress(Request& request) {
   if (request.state == RequestState::kWaiting) {
     const auto place = std::ranges::find(waiting_, request.handle);
     progress.queue_position = static_cast<int32_t>(std::distance(waiting_.begin(), place));
+    request.known_tokens = known_tokens(request);
   }
   const int64_t committed = request.sequence ? request.sequence->committed() : 0;
   progress.prompt_tokens_done = std::min(committed, progress.prompt_tokens);
@@ -194,8 +211,7 @@ void SchedulerCore::send_progress(Request& request) {
     const double us = static_cast<double>(now - request.prefill_start_us);
     progress.tokens_per_s = static_cast<double>(computed) / us * 1e6;
   }
-  progress.eta_us = static_cast<int64_t>(static_cast<double>(tokens_before_answer(request)) *
-                                         speed_.prefill_token_us());
+  progress.eta_us = static_cast<int64_t>(us_before_answer(request));
   request.last_sent_us = now;
   send_to(request, progress);
 }
@@ -203,7 +219,9 @@ void SchedulerCore::send_progress(Request& request) {
 void SchedulerCore::on(wire::PrefillDone&& done) {
   if (!in_flight_ || in_flight_->job != done.job) return;  // of an earlier life
   const InFlight job = *std::exchange(in_flight_, std::nullopt);
-  if (!done.error) speed_.add_prefill(static_cast<int64_t>(job.tokens.size()), done.compute_us);
+  if (!done.error) {
+    speed_.add_prefill(static_cast<int64_t>(job.tokens.size()), done.compute_us, job.position);
+  }
   if (job.idle) return on_idle_done(job, done);
   if (!decoding_.empty()) prompt_budget_.prefilled(done.compute_us);
   Request& request = *requests_.at(job.requests.front());

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "actors/scheduler/attention_growth.h"
 #include "actors/scheduler/chunk_settings.h"
 #include "actors/scheduler/composition.h"
 #include "actors/scheduler/erasures.h"
@@ -148,7 +149,9 @@ class SchedulerCore {
   void send_deltas(Request& request, std::vector<wire::Delta>&& deltas, bool last = false);
   void charge(const Request& request, double tokens);
   double sampled_token_cost() const;
-  int64_t tokens_before_answer(const Request& request) const;
+  int64_t known_tokens(const Request& request);
+  double us_before_answer(const Request& request) const;
+  void count_reused(int64_t begin, int64_t end, int64_t in_shared_pages);
   void send_progress(Request& request);
   void fail_in_flight(Actor actor);
   void give_back_memory();
@@ -169,6 +172,8 @@ class SchedulerCore {
   void forget_histories();
   void use_chunks(const std::string& tenant, const std::vector<std::string>& ids);
   void refresh(ChunkEntry& entry);
+  PagesOfChunk pages_of_chunk(const ChunkEntry& entry) const;
+  void measure(ChunkEntry& entry);
 
   // What clients are told of as it happens: scheduler_events.cc.
   void tell(const std::string& tenant, wire::EventNotice event);
@@ -372,7 +377,7 @@ class SchedulerCore {
   void keep_own(const std::string& tenant, wire::StatusReply& status);
   wire::CacheStats cache_stats() const;
   wire::DiskStats disk_stats() const;
-  std::vector<wire::ChunkGroup> chunk_groups(const std::string& tenant);
+  std::vector<wire::ChunkGroup> chunk_groups(const std::string& tenant, PagesOfChunk& all);
   std::vector<std::string> warnings() const;
   std::string thrash_warning() const;
 
@@ -406,7 +411,7 @@ class SchedulerCore {
   ChunkRegistry registry_;
   SessionRegistry sessions_;
   std::map<std::pair<std::string, ChunkType>, int64_t> ttls_ms_;  // policies, by tenant and type
-  SpeedEstimate speed_;
+  SpeedEstimate speed_{attention_growth(model_.config)};
   PromptBudget prompt_budget_;
 
   uint64_t next_handle_ = 1;

@@ -276,7 +276,8 @@ void SchedulerCore::loaded_pages(Load&& load, size_t good) {
     request->reused_tokens += count;
     request->loaded_tokens += count;
   }
-  counters_.tokens_reused += count;
+  const int64_t end = sequence.committed();
+  count_reused(end - count, end, 0);
   const bool ending = request->pending_error || !request->pending_finish.empty();
   if (more && !ending) return load_ahead(std::move(load), sequence);
   request->loading = false;

@@ -106,11 +106,12 @@ bool SchedulerCore::start(Request& request) {
   request.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_, tenant);
   const int64_t reused =
       request.sequence->reuse(stored.tokens > 0 ? whole : wanted, clock_.wall_us(), first_start);
+  request.known_tokens = static_cast<int64_t>(whole.size()) + stored.tokens;
   request.loading = start_load(*request.sequence, request.handle, wanted, stored);
   if (first_start) {
     request.prefill_start_us = clock_.monotonic_us();
     request.reused_tokens = reused;
-    counters_.tokens_reused += reused;
+    count_reused(0, reused, request.sequence->shared_tokens());
     tell_of(request, EventKind::kRequestStarted);
   }
   count_waiting(request, {});
@@ -226,7 +227,14 @@ void SchedulerCore::catch_up(Request& request) {
   const int64_t found =
       request.sequence->reuse(wanted, clock_.wall_us(), /*observed=*/false) - committed;
   if (request.resumed.empty()) request.reused_tokens += found;
-  counters_.tokens_reused += found;
+  count_reused(committed, committed + found, found / kPageTokens * kPageTokens);
+}
+
+// Tokens [begin, end) of a prompt are not computed, so many of them in pages that were there.
+void SchedulerCore::count_reused(int64_t begin, int64_t end, int64_t in_shared_pages) {
+  counters_.tokens_reused += end - begin;
+  counters_.reused_positions += sum_of_positions(begin, end);
+  counters_.tokens_shared += in_shared_pages;
 }
 
 }  // namespace cascade

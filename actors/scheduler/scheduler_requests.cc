@@ -319,6 +319,7 @@ void SchedulerCore::wait(Request& request) {
   tenants_asked_us_[request.client.tenant] = clock_.monotonic_us();
   count_waiting(request,
                 {1, static_cast<int64_t>(request.prompt.size()), request.counted.text_bytes});
+  request.known_tokens = known_tokens(request);
   waiting_.push_back(request.handle);
 }
 

@@ -167,30 +167,43 @@ wire::CacheStats SchedulerCore::cache_stats() const {
   cache.thrash_alarms = monitor.thrash().alarms();
   cache.refault_share = monitor.thrash().refault_share();
   cache.recompute_bonus_s = monitor.bonus_s(index_.policy());
+  cache.saved_tokens = counters_.tokens_reused;
+  cache.saved_us = static_cast<int64_t>(speed_.prefill_time().us_of(
+      static_cast<double>(counters_.tokens_reused), counters_.reused_positions));
+  cache.saved_bytes = counters_.tokens_shared / kPageTokens * cache.page_bytes;
   return cache;
 }
 
 // Of all tenants for the administrator, of the asking one for others.
-std::vector<wire::ChunkGroup> SchedulerCore::chunk_groups(const std::string& tenant) {
-  std::map<std::pair<std::string, ChunkType>, wire::ChunkGroup> groups;
+std::vector<wire::ChunkGroup> SchedulerCore::chunk_groups(const std::string& tenant,
+                                                          PagesOfChunk& all) {
+  struct Group {
+    wire::ChunkGroup sums;
+    PagesOfChunk pages;  // of all its chunks, each once
+  };
+  std::map<std::pair<std::string, ChunkType>, Group> groups;
   std::optional<std::string_view> whose;
   if (tenant != kLocalTenant) whose = tenant;
   registry_.for_each(whose, [&](ChunkEntry& entry) {
     refresh(entry);
     const Chunk& chunk = entry.chunk;
-    wire::ChunkGroup& group = groups[{chunk.tenant, chunk.type}];
-    ++group.chunks;
-    group.pinned += chunk.pinned ? 1 : 0;
-    group.hits += chunk.hits;
-    group.registrations += chunk.registrations;
-    group.text_bytes += static_cast<int64_t>(entry.bytes);
-    group.kv_bytes += chunk.kv_bytes;
+    auto& [sums, pages] = groups[{chunk.tenant, chunk.type}];
+    ++sums.chunks;
+    sums.pinned += chunk.pinned ? 1 : 0;
+    sums.hits += chunk.hits;
+    sums.registrations += chunk.registrations;
+    sums.text_bytes += static_cast<int64_t>(entry.bytes);
+    pages.add(pages_of_chunk(entry));
   });
+  const auto page_bytes = static_cast<int64_t>(arena_.page_bytes());
   std::vector<wire::ChunkGroup> listed;
   for (auto& [key, group] : groups) {
-    group.tenant = key.first;
-    group.type = key.second;
-    listed.push_back(std::move(group));
+    group.sums.tenant = key.first;
+    group.sums.type = key.second;
+    group.sums.kv_bytes = page_bytes * std::ssize(group.pages.in_memory);
+    group.sums.kv_disk_bytes = page_bytes * std::ssize(group.pages.on_disk);
+    all.add(std::move(group.pages));
+    listed.push_back(std::move(group.sums));
   }
   return listed;
 }
@@ -207,12 +220,15 @@ wire::DiskStats SchedulerCore::disk_stats() const {
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id, const wire::StatsRequest&) {
   wire::StatsReply stats;
-  stats.groups = chunk_groups(client.tenant);
+  PagesOfChunk pages;
+  stats.groups = chunk_groups(client.tenant, pages);
   stats.chunks_max = static_cast<int64_t>(ChunkRegistry::kChunksMax);
   stats.text_bytes_max = static_cast<int64_t>(registry_.bytes_max());
   stats.pages_of_tenant = static_cast<int64_t>(index_.node_count(tenant_id(client.tenant)));
   if (client.tenant == kLocalTenant) {
     stats.cache = cache_stats();
+    stats.cache->chunk_bytes = stats.cache->page_bytes * std::ssize(pages.in_memory);
+    stats.cache->chunk_disk_bytes = stats.cache->page_bytes * std::ssize(pages.on_disk);
     if (options_.keep_pages) stats.disk = disk_stats();
   }
   reply(client, id, std::move(stats));

@@ -92,6 +92,47 @@ std::vector<wire::PageUse> SchedulerCore::uses_of(const NamedPage& page) {
   return described_uses;
 }
 
+// The pages of its own chain, and those of every prompt in which its text stands, each page once.
+PagesOfChunk SchedulerCore::pages_of_chunk(const ChunkEntry& entry) const {
+  PagesOfChunk pages;
+  const Chunk& chunk = entry.chunk;
+  if (entry.hold && index_.is_held(*entry.hold)) {
+    const auto tenant = tenants_.find(chunk.tenant);
+    const ChainIndex::Match match =
+        tenant != tenants_.end() ? index_.match(tenant->second, entry.chain) : ChainIndex::Match();
+    std::vector<ChainIndex::Node*> nodes = ChainIndex::path_to(match.node);
+    if (match.partial != nullptr) nodes.push_back(match.partial);
+    for (size_t i = entry.own_begin / kPageTokens; i < nodes.size(); ++i) {
+      pages.in_memory.insert(nodes[i]);
+    }
+  }
+  if (const auto end = Digest::from_hex(chunk.kv_key); end) {
+    const std::vector<DiskIndex::Step> path = disk_.path(*end);
+    int64_t position = 0;
+    for (const DiskIndex::Step& step : path) position += step.tokens;
+    for (const DiskIndex::Step& step : path) {
+      if (position <= chunk.kv_begin) break;
+      pages.on_disk.insert(step.key);
+      position -= step.tokens;
+    }
+  }
+  for (const ChunkUses::Use& use : uses_.of({chunk.tenant, chunk.id})) {
+    if (const ChainIndex::Node* node = index_.find(use.page)) pages.in_memory.insert(node);
+    if (disk_.contains(use.page)) pages.on_disk.insert(use.page);
+  }
+  return pages;
+}
+
+// What clients are shown of it.
+void SchedulerCore::measure(ChunkEntry& entry) {
+  refresh(entry);
+  const auto page_bytes = static_cast<int64_t>(arena_.page_bytes());
+  const PagesOfChunk pages = pages_of_chunk(entry);
+  entry.chunk.kv_bytes = page_bytes * std::ssize(pages.in_memory);
+  entry.chunk.kv_disk_pages = std::ssize(pages.on_disk);
+  entry.chunk.kv_disk_bytes = page_bytes * entry.chunk.kv_disk_pages;
+}
+
 // Whether a chunk that the prompt has the text of was removed.
 bool SchedulerCore::has_gone_text(const Request& request) {
   return std::ranges::any_of(request.texts, [&](const TextUse& text) {

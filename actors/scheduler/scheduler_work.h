@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@ struct InFlight {
   std::vector<uint64_t> requests;  // handles
   bool idle = false;               // works on the first re-prefill
   std::vector<int32_t> tokens;     // a prefill's slice
+  int64_t position = 0;            // of its first token
 };
 struct ChunkPutJob {
   Client client;
@@ -67,6 +69,20 @@ struct Counters {
   int64_t done = 0, failed = 0, cancelled = 0;
   int64_t preempted = 0;
   int64_t tokens_reused = 0, tokens_prefilled = 0, tokens_reprefilled = 0, tokens_generated = 0;
+  // Of tokens_reused: the sum of their positions, and those in pages that others have as well.
+  double reused_positions = 0;
+  int64_t tokens_shared = 0;
+};
+
+// That hold own tokens of a chunk, or of several.
+struct PagesOfChunk {
+  std::unordered_set<const ChainIndex::Node*> in_memory;
+  std::unordered_set<Digest> on_disk;
+
+  void add(PagesOfChunk&& others) {
+    in_memory.merge(others.in_memory);
+    on_disk.merge(others.on_disk);
+  }
 };
 
 struct Upkeep {

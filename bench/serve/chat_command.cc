@@ -58,6 +58,15 @@ class Conversation {
   }
 
   Result<wire::StatusReply> status() { return service_->status(); }
+  // What reuse has saved so far, as the daemon counts it.
+  Status add_saved(OrderedJson& row) {
+    ASSIGN_OR_RETURN(const wire::StatsReply stats, service_->traffic->stats(service_->control));
+    const wire::CacheStats cache = stats.cache.value_or(wire::CacheStats());
+    row["saved_tokens"] = cache.saved_tokens;
+    row["saved_s"] = static_cast<double>(cache.saved_us) / 1e6;
+    row["saved_mb"] = static_cast<double>(cache.saved_bytes) / 1e6;
+    return {};
+  }
 
  private:
   wire::GenerateRequest request_of(const std::string& query) const {
@@ -199,7 +208,11 @@ Status chat(const ChatOptions& options) {
   for (size_t turn = 0; turn < turns[0].size(); ++turn) {
     for (const auto& way_turns : turns) report.add(way_turns[turn].row);
   }
-  for (size_t way = 0; way < kWays.size(); ++way) report.add(summary_of(kWays[way], turns[way]));
+  for (size_t way = 0; way < kWays.size(); ++way) {
+    OrderedJson summary = summary_of(kWays[way], turns[way]);
+    RETURN_IF_ERROR(conversations[way].add_saved(summary));
+    report.add(std::move(summary));
+  }
   RETURN_IF_ERROR(stage->print(report));
   if (identical) return {};
   return Error{ErrorCode::kInternal, "", "the three ways did not give the same tokens"};

@@ -86,6 +86,7 @@ std::string render_chunks(const std::vector<client::ChunkInfo>& chunks, Ids ids,
                     {chunk.text},
                     {std::to_string(info.tokens)},
                     {format_bytes(chunk.kv_bytes)},
+                    {format_bytes(chunk.kv_disk_bytes)},
                     {std::string(to_string(chunk.kv_state))},
                     {shown_id(chunk.id, ids), Ink::kDim}});
     if (named) rows.back().push_back({chunk.name});
@@ -95,6 +96,7 @@ std::string render_chunks(const std::vector<client::ChunkInfo>& chunks, Ids ids,
                                  {"Preview", Align::kLeft, kPreviewColumns, kTextColumnsMin},
                                  {"Tokens", Align::kRight},
                                  {"Memory", Align::kRight},
+                                 {"On disk", Align::kRight},
                                  {"KV"},
                                  {"ID"}};
   if (named) columns.push_back({"Name"});
@@ -126,6 +128,8 @@ std::string render_chunk(const Chunk& chunk, const Style& style) {
   facts.add("KV cache", std::string(to_string(chunk.kv_state)) + ", " +
                             std::to_string(chunk.kv_tokens) + " tokens, " +
                             format_bytes(chunk.kv_bytes));
+  facts.add("on disk",
+            std::to_string(chunk.kv_disk_pages) + " pages, " + format_bytes(chunk.kv_disk_bytes));
   facts.add("created", format_time(chunk.created_us));
   facts.add("last used", format_time(chunk.last_used_us));
   facts.add("hits", chunk.hits);

@@ -26,12 +26,17 @@ std::string render_cache(const wire::CacheStats& cache, const Style& style) {
   const int64_t accesses = cache.page_hits + cache.page_misses;
   const double hits = accesses > 0 ? static_cast<double>(cache.page_hits) / double(accesses) : 0;
   facts.add("pool", pages(cache.pages_used) + " of " + pages(cache.pages_max));
+  facts.add("of chunks", format_bytes(cache.chunk_bytes) + ", and " +
+                             format_bytes(cache.chunk_disk_bytes) + " on disk");
   facts.add("held by chunks", pages(cache.pages_held) + " of " + number(cache.pages_held_max));
   facts.add("pinned", pages(cache.pages_pinned) + " and " + number(cache.pages_pin_promised) +
                           " promised, of " + number(cache.pages_pinned_max));
   facts.add("working set", format_bytes(cache.working_set_bytes) + " in 10 minutes");
   facts.add("page hits",
             number(cache.page_hits) + " of " + number(accesses) + " (" + percent(hits) + ")");
+  facts.add("saved", number(cache.saved_tokens) + " tokens, some " +
+                         number(cache.saved_us / 1'000'000) + " s of computing, " +
+                         format_bytes(cache.saved_bytes));
   facts.add("evicted", number(cache.evicted) + " pages, " + number(cache.evicted_early) +
                            " of them too early");
   facts.add("removed", number(cache.removed_dead) + " on dead branches, " +
@@ -74,7 +79,8 @@ std::string render_stats(const wire::StatsReply& stats, const Style& style) {
                     {number(group.hits)},
                     {number(group.registrations)},
                     {format_bytes(group.text_bytes)},
-                    {format_bytes(group.kv_bytes)}});
+                    {format_bytes(group.kv_bytes)},
+                    {format_bytes(group.kv_disk_bytes)}});
   }
   std::string text = render_table({{"Tenant"},
                                    {"Type"},
@@ -83,7 +89,8 @@ std::string render_stats(const wire::StatsReply& stats, const Style& style) {
                                    {"Hits", Align::kRight},
                                    {"Registered", Align::kRight},
                                    {"Text", Align::kRight},
-                                   {"KV", Align::kRight}},
+                                   {"KV", Align::kRight},
+                                   {"On disk", Align::kRight}},
                                   rows, style);
   if (stats.cache.has_value()) text += "\n" + render_cache(*stats.cache, style);
   if (stats.disk.has_value()) text += "\n" + render_disk(*stats.disk, style);

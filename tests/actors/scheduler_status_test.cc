@@ -46,5 +46,22 @@ TEST(Status, of_a_tenant_counts_its_own_and_the_administrators_all) {
   EXPECT_EQ(alice.requests_done, 0);
 }
 
+TEST(Status, statistics_say_what_reuse_saved) {
+  SchedulerWorld world;
+  const auto cache = [&] {
+    return *world.one<wire::StatsReply>(world.send(wire::StatsRequest{})).cache;
+  };
+  std::string text = "What is the capital of";
+  for (int i = 0; i < 60; ++i) text += " this and that country,";
+  const auto first = world.one<wire::Final>(world.send(ask({query_text(text)})));
+  EXPECT_EQ(first.usage.reused_tokens, 0);
+  EXPECT_EQ(cache().saved_tokens, 0);
+  EXPECT_EQ(cache().saved_us, 0);
+  EXPECT_EQ(cache().saved_bytes, 0);
+  const auto second = world.one<wire::Final>(world.send(ask({query_text(text)})));
+  EXPECT_EQ(cache().saved_tokens, second.usage.reused_tokens);
+  EXPECT_EQ(cache().saved_bytes, second.usage.reused_tokens / kPageTokens * cache().page_bytes);
+}
+
 }  // namespace
 }  // namespace cascade

@@ -107,6 +107,51 @@ TEST_F(TextUses, a_deleted_context_is_not_found_in_any_conversation) {
   EXPECT_LT(left, 2 * kPageTokens);
 }
 
+TEST_F(TextUses, a_context_shows_the_pages_of_every_prompt_in_which_it_stands) {
+  const std::string id = put(ChunkType::kContext, words("Peru", 40));
+  EXPECT_EQ(world_->chunk(id).kv_bytes, 0);
+  generate(about(id, "Which river?"));
+  const int64_t page_bytes = stats().cache->page_bytes;
+  const int64_t once = world_->chunk(id).kv_bytes;
+  EXPECT_GE(once, 3 * page_bytes);
+  EXPECT_EQ(once % page_bytes, 0);
+  // Another prompt has the same pages, but for the last one, which has the question as well.
+  generate(about(id, "How many?"));
+  EXPECT_LE(world_->chunk(id).kv_bytes, once + page_bytes);
+  remove(id);
+  EXPECT_EQ(stats().groups.size(), 0u);
+  EXPECT_EQ(stats().cache->chunk_bytes, 0);
+}
+
+TEST_F(TextUses, a_context_shows_its_pages_on_disk) {
+  const std::string id = put(ChunkType::kContext, words("Peru", 40));
+  for (const char* question : {"Which river?", "How many?", "Where?"}) {
+    generate(about(id, question));
+  }
+  const Chunk chunk = world_->chunk(id);
+  EXPECT_GE(chunk.kv_disk_pages, 3);
+  EXPECT_EQ(chunk.kv_disk_bytes, chunk.kv_disk_pages * stats().cache->page_bytes);
+  EXPECT_EQ(stats().cache->chunk_disk_bytes, chunk.kv_disk_bytes);
+  kill();
+  EXPECT_EQ(world_->chunk(id).kv_bytes, 0);
+  EXPECT_EQ(world_->chunk(id).kv_disk_pages, chunk.kv_disk_pages);
+}
+
+TEST_F(TextUses, statistics_count_a_page_of_several_chunks_once) {
+  const std::string whole = words("Peru", 40);
+  const std::string id = put(ChunkType::kContext, whole);
+  const std::string same = put(ChunkType::kQuery, whole);
+  generate(about(id, "Which river?"));
+  wire::GenerateRequest request = ask({system_text(kSystem), {ChunkType::kQuery, same, ""}});
+  request.max_tokens = 4;
+  generate(request);
+  const int64_t together = world_->chunk(id).kv_bytes + world_->chunk(same).kv_bytes;
+  const wire::StatsReply all = stats();
+  EXPECT_LT(all.cache->chunk_bytes, together);
+  EXPECT_GE(all.cache->chunk_bytes, world_->chunk(id).kv_bytes);
+  EXPECT_LE(all.cache->chunk_bytes, all.cache->pages_used * all.cache->page_bytes);
+}
+
 TEST_F(TextUses, an_expired_context_neither) {
   const std::string peru = river_facts("Peru", 40);
   const std::string id = put(ChunkType::kContext, peru, 60'000);

@@ -84,6 +84,8 @@ Chunk sample_chunk() {
   chunk.kv_state = KvState::kReady;
   chunk.kv_tokens = 40;
   chunk.kv_bytes = 4096;
+  chunk.kv_disk_pages = 1;
+  chunk.kv_disk_bytes = 4096;
   chunk.kv_key = std::string(64, 'f');
   chunk.kv_begin = 25;
   chunk.generation = {0, 1, 0, 0, 1, 7, 64, "stop", 0.5, -0.25, 2};
@@ -111,7 +113,7 @@ ChunkUpdate sample_update() {
 
 StatsReply sample_stats() {
   StatsReply stats;
-  stats.groups = {{"local", ChunkType::kOutput, 3, 1, 7, 4, 900, 8192}};
+  stats.groups = {{"local", ChunkType::kOutput, 3, 1, 7, 4, 900, 8192, 4096}};
   stats.chunks_max = 100'000;
   stats.text_bytes_max = 1 << 29;
   stats.pages_of_tenant = 5;
@@ -123,6 +125,11 @@ StatsReply sample_stats() {
   cache.evicted = 2;
   cache.working_set_bytes = 16'384;
   cache.refault_share = 0.25;
+  cache.chunk_bytes = 8192;
+  cache.chunk_disk_bytes = 4096;
+  cache.saved_tokens = 128;
+  cache.saved_us = 250'000;
+  cache.saved_bytes = 8192;
   stats.disk = {7, 4096, 8, 3, 0, 1, 2'000'000'000};
   return stats;
 }

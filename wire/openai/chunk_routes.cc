@@ -63,6 +63,8 @@ OrderedJson encode_of(const Chunk& chunk, int64_t tokens) {
   result["kv_state"] = to_string(chunk.kv_state);
   result["kv_tokens"] = chunk.kv_tokens;
   result["kv_bytes"] = chunk.kv_bytes;
+  result["kv_disk_pages"] = chunk.kv_disk_pages;
+  result["kv_disk_bytes"] = chunk.kv_disk_bytes;
   result["kv_key"] = text_or_null(chunk.kv_key);
   result["created_us"] = chunk.created_us;
   result["last_used_us"] = chunk.last_used_us;

@@ -4,9 +4,11 @@ const CHUNKS_AT_ONCE = 100;
 const SURE_MS = 4000; // a second click within it deletes
 let chunks = { rows: new Map(), limit: CHUNKS_AT_ONCE, due: true };
 
-function tier({ kv_state: state, kv_bytes: size, kv_key: found }) {
-  if (state === 'ready') return `memory, ${bytes(size)}`;
+function tier({ kv_state: state, kv_bytes: size, kv_disk_bytes: stored, kv_key: found }) {
   if (state === 'pending') return 'pending';
+  const places = [size > 0 ? `memory, ${bytes(size)}` : '',
+    stored > 0 ? `disk, ${bytes(stored)}` : ''].filter((place) => place !== '');
+  if (places.length > 0) return places.join('; ');
   const keepsNone = status.stats.cache !== undefined && status.stats.disk === undefined;
   return found === null || keepsNone ? '–' : 'disk';
 }

@@ -11,6 +11,7 @@ function tile(id, label, text) {
     at('tiles').append(shown);
   }
   setText(shown.firstChild, text);
+  setText(shown.lastChild, label);
 }
 
 function showTiles({ status: now, stats }) {
@@ -24,6 +25,8 @@ function showTiles({ status: now, stats }) {
     tile('t-decode', 'tokens/s generated', rate(latest?.decode ?? 0));
     tile('t-prefill', 'prompt tokens/s', rate(latest?.prefill ?? 0));
     tile('t-reused', 'of prompts reused', percent(found > 0 ? now.tokens_reused / found : 0));
+    tile('t-saved', `saved: tokens, some ${span((cache.saved_us ?? 0) / 1000)}, ` +
+      bytes(cache.saved_bytes ?? 0), whole(cache.saved_tokens ?? 0));
     tile('t-memory', `of ${bytes(now.kv_bytes_max)} for K, V`,
       percent(now.kv_bytes_max > 0 ? now.kv_bytes_used / now.kv_bytes_max : 0));
   }

@@ -9,12 +9,13 @@ function shares({ groups, cache, pages_of_tenant: own }) {
   const parts = groups.filter((group) => group.kv_bytes > 0).map((group) => ({
     type: group.type, tenant: group.tenant, size: group.kv_bytes,
     title: `${group.tenant} · ${group.type}: ${whole(group.chunks)} chunks, ` +
-      `${whole(group.pinned)} pinned, ${bytes(group.kv_bytes)}`,
+      `${whole(group.pinned)} pinned, ${bytes(group.kv_bytes)}, ` +
+      `${bytes(group.kv_disk_bytes ?? 0)} on disk`,
   }));
   if (pageBytes === 0) {
     return { parts, total: parts.reduce((all, { size }) => all + size, 0), own };
   }
-  // Chunks that share pages count each for itself: together they have no more than there are.
+  // A page counts once in each group of chunks: together they have no more than there are.
   const used = cache.pages_used * pageBytes;
   const ofChunks = parts.reduce((all, { size }) => all + size, 0);
   if (ofChunks > used) for (const part of parts) part.size *= used / ofChunks;

@@ -109,6 +109,8 @@ const chunkFields = {
   kv_state: string,
   kv_tokens: int64,
   kv_bytes: int64,
+  kv_disk_pages: defaulting(int64, 0),
+  kv_disk_bytes: defaulting(int64, 0),
   kv_key: textOrEmpty,
   kv_begin: defaulting(int64, 0),
   generation: GenerationRecord,
@@ -169,6 +171,7 @@ const ChunkGroup = struct({
   registrations: int64,
   text_bytes: int64,
   kv_bytes: int64,
+  kv_disk_bytes: defaulting(int64, 0),
 });
 
 const CacheStats = struct({
@@ -193,6 +196,11 @@ const CacheStats = struct({
   thrash_alarms: int64,
   refault_share: number,
   recompute_bonus_s: number,
+  chunk_bytes: defaulting(int64, 0),
+  chunk_disk_bytes: defaulting(int64, 0),
+  saved_tokens: defaulting(int64, 0),
+  saved_us: defaulting(int64, 0),
+  saved_bytes: defaulting(int64, 0),
 });
 
 const Loading = struct({ done_bytes: int64, total_bytes: int64 });

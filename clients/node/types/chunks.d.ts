@@ -66,6 +66,8 @@ export interface Chunk {
   kvState: KvState;
   kvTokens: number;
   kvBytes: number;
+  kvDiskPages: number;
+  kvDiskBytes: number;
   kvKey: string;
   kvBegin: number;
   generation: GenerationRecord;

@@ -52,6 +52,7 @@ export interface ChunkGroup {
   registrations: number;
   textBytes: number;
   kvBytes: number;
+  kvDiskBytes: number;
 }
 
 export interface CacheStats {
@@ -76,6 +77,12 @@ export interface CacheStats {
   thrashAlarms: number;
   refaultShare: number;
   recomputeBonusS: number;
+  chunkBytes: number;
+  chunkDiskBytes: number;
+  savedTokens: number;
+  /** An estimate. */
+  savedUs: number;
+  savedBytes: number;
 }
 
 export interface DiskStats {

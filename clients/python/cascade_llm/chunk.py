@@ -63,6 +63,8 @@ class ChunkRecord:
     kv_state: KvState
     kv_tokens: Int64
     kv_bytes: Int64
+    kv_disk_pages: Int64 = 0
+    kv_disk_bytes: Int64 = 0
     kv_key: str = ""
     kv_begin: Int64 = 0
     generation: GenerationRecord

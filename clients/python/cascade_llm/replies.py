@@ -199,7 +199,8 @@ class ChunkGroup:
     hits: Int64
     registrations: Int64
     text_bytes: Int64
-    kv_bytes: Int64
+    kv_bytes: Int64  # in memory, each page once
+    kv_disk_bytes: Int64 = 0  # on disk, each page once
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -227,6 +228,11 @@ class CacheStats:
     thrash_alarms: Int64
     refault_share: float
     recompute_bonus_s: float
+    chunk_bytes: Int64 = 0  # in memory, of all chunks, each page once
+    chunk_disk_bytes: Int64 = 0  # the same on disk
+    saved_tokens: Int64 = 0  # of prompts: found, so not computed
+    saved_us: Int64 = 0  # that computing them would have taken, as estimated now
+    saved_bytes: Int64 = 0  # of K and V that were not written anew
 
 
 @dataclass(frozen=True, kw_only=True)

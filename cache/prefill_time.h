@@ -1,0 +1,49 @@
+// How long prompt tokens take to compute: a later token costs more, for it attends to more of them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace cascade {
+
+// A token at position p takes a + b p microseconds; a and b are fitted to the slices that were
+// measured. Measurements are kept by position, so that many short prompts do not make one forget
+// what long ones took, and the latest count most. One slice that took extremely long, or short,
+// changes little. One thread.
+class PrefillTime {
+ public:
+  // `growth`: what b/a is expected to be, as long as measured slices are too close together to tell
+  // (see attention_growth()); at least 0.
+  explicit PrefillTime(double growth = 0) : growth_(growth) {}
+
+  // `tokens` tokens from `position` on were computed in one slice, in `compute_us` microseconds.
+  // Without effect if one of these makes no sense. Slices of fewer than 32 tokens count only until
+  // there is a longer one: they take as long as the weights are read.
+  void add(int64_t position, int64_t tokens, int64_t compute_us);
+
+  // Microseconds that the tokens of positions [begin, end) take; 0 before the first measurement,
+  // and if there are none.
+  double us(int64_t begin, int64_t end) const;
+  // The same of `tokens` tokens, the sum of whose positions is `positions`.
+  double us_of(double tokens, double positions) const;
+
+ private:
+  struct Measured {
+    double position = 0;  // of its tokens, on average
+    double token_us = 0;
+    int count = 0;  // slices; 0: nothing was measured here
+  };
+  void fit();
+
+  // Of positions up to 256, 512, 1024, and so on.
+  std::array<Measured, 24> measured_;
+  const double growth_;
+  bool only_short_ = false;  // what was measured was a slice of a few tokens
+  double first_us_ = 0;      // a
+  double growth_us_ = 0;     // b
+};
+
+// The sum of the positions [begin, end).
+double sum_of_positions(int64_t begin, int64_t end);
+
+}  // namespace cascade
