@@ -11,12 +11,12 @@
 namespace cascade {
 namespace {
 
-// Counted with the demo model and a store: one that serves `local` has 70, and 12 more for each
-// further tenant, 8 for HTTP, 12 for TCP, 4 for each tenant of a key at each of both. A quarter
-// more is for what comes for a moment: files of KV pages, a check or a backup, a reload, a look at
+// Counted with the demo model and a store: a daemon that serves `local` has 54, and 13 more for
+// each further tenant, 7 for HTTP, 10 for TCP, 2 for each tenant of a key at each of both. The rest
+// is for what comes for a moment: files of KV pages, a check or a backup, a reload, a look at
 // /proc.
 constexpr int64_t kOwn = 100, kIpcTenant = 14, kHttp = 12, kTcp = 16, kKeyTenant = 4;
-// Another model has 45. Which are loaded at once only their users know: this is for a few, and what
+// Another model has 25. Which are loaded at once only their users know: this is for a few, and what
 // is missing is seen before one is loaded.
 constexpr int64_t kOtherModels = 200;
 

@@ -78,13 +78,13 @@ TEST(SpeedEstimate, ends_are_as_far_apart_as_the_last_ones_and_the_time_since) {
 }
 
 TEST(Planner, does_nothing_when_nothing_waits) {
-  EXPECT_EQ(plan_next({}, {}, {}).kind, Kind::kNothing);
+  EXPECT_EQ(plan_next({}, SpeedEstimate(), {}).kind, Kind::kNothing);
 }
 
 TEST(Planner, the_first_slice_is_one_page_as_nothing_was_measured) {
-  EXPECT_EQ(plan_next(prompt_input(0, 1000), {}, {}).slice_end, 64);
-  EXPECT_EQ(plan_next(prompt_input(70, 1000), {}, {}).slice_end, 128);
-  EXPECT_EQ(plan_next(prompt_input(0, 10), {}, {}).slice_end, 10);
+  EXPECT_EQ(plan_next(prompt_input(0, 1000), SpeedEstimate(), {}).slice_end, 64);
+  EXPECT_EQ(plan_next(prompt_input(70, 1000), SpeedEstimate(), {}).slice_end, 128);
+  EXPECT_EQ(plan_next(prompt_input(0, 10), SpeedEstimate(), {}).slice_end, 10);
 }
 
 TEST(Planner, a_slice_is_as_long_as_the_time_allows_in_whole_pages) {
@@ -204,7 +204,7 @@ TEST(Planner, a_burst_is_as_long_as_the_time_allows_and_at_least_a_step) {
   const auto steps = [&](const SpeedEstimate& speed) {
     return plan_next(input, speed, {}).decode_steps;
   };
-  EXPECT_EQ(steps({}), 1);
+  EXPECT_EQ(steps(SpeedEstimate()), 1);
   EXPECT_EQ(steps(speed_of(1, 5000)), 2);
   EXPECT_EQ(steps(speed_of(1, 1'000'000)), 1);
   EXPECT_EQ(steps(speed_of(1, 1)), 64);
@@ -216,17 +216,17 @@ TEST(Planner, a_burst_is_as_long_as_the_time_allows_and_at_least_a_step) {
 TEST(Planner, idle_work_is_done_only_when_nothing_else_waits) {
   PlanInput input;
   input.idle_prompt = {0, 1000};
-  const Plan idle = plan_next(input, {}, {});
+  const Plan idle = plan_next(input, SpeedEstimate(), {});
   EXPECT_EQ(idle.kind, Kind::kIdlePrefill);
   EXPECT_EQ(idle.slice_end, 64);
   for (const double budget_us : {0.0, 1e6}) {
     input.prompt_budget_us = budget_us;
     PlanInput with_prompt = input;
     with_prompt.prompt = {0, 10};
-    EXPECT_EQ(plan_next(with_prompt, {}, {}).kind, Kind::kPrefill);
+    EXPECT_EQ(plan_next(with_prompt, SpeedEstimate(), {}).kind, Kind::kPrefill);
     PlanInput with_decode = input;
     with_decode.decoding = 1;
-    EXPECT_EQ(plan_next(with_decode, {}, {}).kind, Kind::kDecode);
+    EXPECT_EQ(plan_next(with_decode, SpeedEstimate(), {}).kind, Kind::kDecode);
   }
 }
 
