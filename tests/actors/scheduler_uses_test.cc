@@ -108,7 +108,7 @@ TEST_F(TextUses, a_deleted_context_is_not_found_in_any_conversation) {
 }
 
 TEST_F(TextUses, a_context_shows_the_pages_of_every_prompt_in_which_it_stands) {
-  const std::string id = put(ChunkType::kContext, words("Peru", 40));
+  const std::string id = put(ChunkType::kContext, river_facts("Peru", 40));
   EXPECT_EQ(world_->chunk(id).kv_bytes, 0);
   generate(about(id, "Which river?"));
   const int64_t page_bytes = stats().cache->page_bytes;
@@ -124,7 +124,7 @@ TEST_F(TextUses, a_context_shows_the_pages_of_every_prompt_in_which_it_stands) {
 }
 
 TEST_F(TextUses, a_context_shows_its_pages_on_disk) {
-  const std::string id = put(ChunkType::kContext, words("Peru", 40));
+  const std::string id = put(ChunkType::kContext, river_facts("Peru", 40));
   for (const char* question : {"Which river?", "How many?", "Where?"}) {
     generate(about(id, question));
   }
@@ -138,11 +138,12 @@ TEST_F(TextUses, a_context_shows_its_pages_on_disk) {
 }
 
 TEST_F(TextUses, statistics_count_a_page_of_several_chunks_once) {
-  const std::string whole = words("Peru", 40);
+  const std::string whole = river_facts("Peru", 40);
   const std::string id = put(ChunkType::kContext, whole);
   const std::string same = put(ChunkType::kQuery, whole);
   generate(about(id, "Which river?"));
-  wire::GenerateRequest request = ask({system_text(kSystem), {ChunkType::kQuery, same, ""}});
+  wire::GenerateRequest request =
+      ask({system_text(kGeographySystem), {ChunkType::kQuery, same, ""}});
   request.max_tokens = 4;
   generate(request);
   const int64_t together = world_->chunk(id).kv_bytes + world_->chunk(same).kv_bytes;
