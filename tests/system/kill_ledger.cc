@@ -112,6 +112,8 @@ void copy_state(const Chunk& from, Chunk& to) {
   to.kv_state = from.kv_state;
   to.kv_tokens = from.kv_tokens;
   to.kv_bytes = from.kv_bytes;
+  to.kv_disk_pages = from.kv_disk_pages;
+  to.kv_disk_bytes = from.kv_disk_bytes;
   to.kv_key = from.kv_key;
   to.kv_begin = from.kv_begin;
   to.last_used_us = std::max(from.last_used_us, to.last_used_us);
