@@ -13,8 +13,8 @@
 namespace cascade {
 
 // Overwrites with zeros what of a b-tree page holds neither header, cell nor pointer. `page`: all
-// of it but the reserved bytes at its end. `number`: from 1; the first page begins with the header of
-// the database. Leaves pages alone that are no b-tree pages, or are damaged. Any thread.
+// of it but the reserved bytes at its end. `number`: from 1; the first page begins with the header
+// of the database. Leaves pages alone that are no b-tree pages, or are damaged. Any thread.
 void clear_unused(std::span<uint8_t> page, uint64_t number);
 
 }  // namespace cascade

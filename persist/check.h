@@ -18,8 +18,9 @@ class Check {
     kRepair,  // forgets what is damaged, corrects counters, makes indexes anew
   };
 
-  // `store` must outlive this.
-  Check(Store& store, Mode mode) : store_(store), mode_(mode) {}
+  // `store` must outlive this. `owners`: also whether something that is kept accounts for every
+  // page, which can be told only where all chunks are as they were written.
+  Check(Store& store, Mode mode, bool owners) : store_(store), mode_(mode), owners_(owners) {}
 
   // The database first, which takes one step; then pages, about `bytes_max` bytes a step. Commits
   // before and after. True if there is more to do.
@@ -34,6 +35,7 @@ class Check {
 
   Store& store_;
   Mode mode_;
+  const bool owners_;
   bool database_done_ = false;
   PagePlace after_;
   Findings findings_;

@@ -9,7 +9,7 @@ namespace cascade {
 Fsck::Fsck(Store& store, bool repair)
     : store_(store),
       repair_(repair),
-      first_(store, repair ? Check::Mode::kRepair : Check::Mode::kReport),
+      first_(store, repair ? Check::Mode::kRepair : Check::Mode::kReport, /*owners=*/true),
       pages_before_(store.kv().counters().pages_verified),
       bytes_before_(store.kv().counters().bytes_verified) {}
 
@@ -20,7 +20,7 @@ Result<bool> Fsck::step(uint64_t bytes_max) {
   bytes_ = store_.kv().counters().bytes_verified - bytes_before_;
   if (more) return true;
   if (!repair_ || first_.findings().empty()) return false;
-  second_.emplace(store_, Check::Mode::kReport);
+  second_.emplace(store_, Check::Mode::kReport, /*owners=*/false);
   return true;
 }
 

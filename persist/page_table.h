@@ -41,8 +41,8 @@ struct PageUseRow {
   int64_t position = 0;  // of the page's first token; not stored with the use
 };
 
-// The page `end`, and those before it in its chain, were stored for a chunk. That stays said when the
-// chunk is gone, as long as the pages are there.
+// The page `end`, and those before it in its chain, were stored for a chunk. That stays said when
+// the chunk is gone, as long as the pages are there.
 struct PageOwner {
   Digest end;
   std::string tenant;  // the chunk's

@@ -46,7 +46,8 @@ struct WaitingReply {
 struct Writeback {
   TenantId owner;
   std::vector<int32_t> chain;
-  // Whose chain it is; with an empty id: of a prefix that a client asked to keep; none: of a prompt.
+  // Whose chain it is; with an empty id: of a prefix that a client asked to keep; none: of a
+  // prompt.
   std::optional<StoredName> chunk;
 
   bool is_of_prompt() const { return !chunk || chunk->id.empty(); }

@@ -20,7 +20,7 @@ using testing::open_store;
 using testing::TestChain;
 
 Findings check(Store& store, Check::Mode mode = Check::Mode::kReport) {
-  Check check(store, mode);
+  Check check(store, mode, /*owners=*/true);
   while (true) {
     const auto more = check.step(20'000);
     EXPECT_TRUE(ok(more));
