@@ -1,4 +1,4 @@
-// accept4() of the whole program, and what it asks.
+// Defines accept4() for the whole program, and decides whom it lets in.
 #include "actors/accept_guard.h"
 
 #include <dlfcn.h>
@@ -19,8 +19,8 @@
 namespace cascade {
 namespace {
 
-// Of connections beyond easy_max: enough for clients that come again after a moment, few enough to
-// be no work for who ends others.
+// The rate at which connections beyond easy_max are let in. It is high enough for clients that try
+// again after a moment, and low enough for the port to end others in their place.
 constexpr double kSlowPerSecond = 200;
 constexpr double kSlowAtOnceMax = 20;
 
@@ -32,8 +32,8 @@ int system_accept(int listener, sockaddr* address, socklen_t* size, int flags) {
   return static_cast<int>(::syscall(SYS_accept4, listener, address, size, flags));
 }
 
-// No descriptor is left, and who waits to be accepted would be told of again and again: a spare one
-// is given up for a moment to let it go.
+// Turns a connection away when no descriptor is left. The kernel would report the waiting connection
+// again and again, so a spare descriptor is given up for a moment to accept and close it.
 class Spare {
  public:
   void turn_away(int listener) {

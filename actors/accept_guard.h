@@ -20,8 +20,8 @@ class AcceptGuard {
  public:
   struct Limits {
     size_t open_max = 0;  // connections at once, >= 1
-    // Beyond so many (<= open_max) new ones are let in slowly, so that there is time to end others
-    // in their place.
+    // Beyond this number (<= open_max) new connections are let in slowly, so that there is time to
+    // end others in their place.
     size_t easy_max = 0;
   };
 
@@ -37,8 +37,9 @@ class AcceptGuard {
   // Let in and not ended.
   size_t open() const;
 
-  // Whatever the limits of listeners: a connection whose descriptor is this or a higher one is
-  // closed. Descriptors are given out from the lowest, so below it all are in use. 0: any.
+  // A connection whose descriptor is `descriptors` or higher is closed, whatever the limits of its
+  // listener. The system gives out the lowest free descriptor, so all below are in use then. 0: no
+  // such limit.
   static void set_descriptors_max(int descriptors);
   // Whether libzmq's calls end up here, as they must: false if the program was linked otherwise.
   static bool works();

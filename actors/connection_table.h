@@ -28,12 +28,13 @@ class ConnectionTable {
 
   bool contains(Id id) const { return entries_.contains(id); }
   size_t size() const { return entries_.size(); }
-  // Of the tenant; of an empty name: those of which nothing was heard.
+  // The tenant's connections. Those that have said nothing yet belong to the tenant "".
   size_t count(const std::string& tenant) const;
 
-  // Of the tenant that has most connections the one that has been idle for longest; those that are
-  // nobody's count as a tenant's. So who fills a door makes room in it, and others keep their
-  // places. Tenants all of whose connections are busy are passed over; nullopt if they all are.
+  // The connection to end when the door is full: the one that has been idle for longest among those
+  // of the tenant with the most connections. So a tenant that fills a door makes room in it, and the
+  // others keep their places. A tenant is passed over while all of its connections are busy; nullopt
+  // if every connection is.
   std::optional<Id> next_to_go() const;
 
  private:

@@ -14,7 +14,8 @@
 namespace cascade {
 namespace {
 
-// Of all connections a door may have, so many are for those who come while others are being ended.
+// A door keeps one in so many of its connections free for clients that come while others are being
+// ended.
 constexpr size_t kComingShare = 8;
 
 // 0 if there is no such socket.
@@ -76,10 +77,10 @@ void DoorGuests::end_peers(int connection) {
   peers_of_.erase(begin, end);
 }
 
-// A descriptor is used again as soon as it is closed. What happened to it before a message was sent
-// on it has been told when the message is there. But a message may be read when its connection has
-// ended and another one has the descriptor: of two peers of one descriptor it is not known which is
-// the one that is gone, so both are until it ends.
+// The system uses a descriptor again as soon as it is closed. ZeroMQ has told what happened to a
+// descriptor by the time it gives us a message that came on it later. But it may give us a message
+// whose connection has ended, when another connection has the descriptor already. Then two peers
+// share the descriptor, nobody knows which one is gone, and both count as there until it ends.
 void DoorGuests::heard(int connection, const std::string& peer, const std::string& tenant) {
   const auto found = connections_.find(connection);
   if (found == connections_.end()) {

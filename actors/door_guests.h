@@ -1,5 +1,5 @@
-// Who is connected to a door of ZeroMQ clients: which peers are behind which connection, who is
-// gone, and who has to go when the door is full.
+// The connections at a door of ZeroMQ clients. This class knows which peers are behind which
+// connection, which peers are gone, and which connection ends when the door is full.
 #pragma once
 
 #include <cstddef>
@@ -17,12 +17,12 @@ namespace cascade {
 // A connection is named by its file descriptor, as ZeroMQ does. One thread: that of the port.
 class DoorGuests {
  public:
-  // `connections_max`: at once, 0: any number. `makes_room`: who came first goes when others come;
-  // else who comes last is turned away.
+  // `connections_max`: at once, 0: any number. `makes_room`: a full door ends an idle connection for
+  // a new one; otherwise it turns the new one away.
   DoorGuests(size_t connections_max, bool makes_room)
       : connections_max_(connections_max), makes_room_(makes_room) {}
 
-  // The door is at this listening descriptor, which nobody accepts from yet.
+  // Bounds what is accepted at this listening descriptor. Nobody has accepted from it yet.
   void guard(int listener);
 
   // What ZeroMQ tells of connections, in this order.
@@ -33,7 +33,8 @@ class DoorGuests {
   // The peer waits for an answer, or does not any more.
   void set_busy(const std::string& peer, bool busy);
 
-  // Ends connections until there are few enough. All that ZeroMQ told was taken.
+  // Ends connections until there are few enough. Precondition: accepted() and ended() were called
+  // for everything that ZeroMQ has told so far.
   void make_room();
   // Peers whose connections have ended; each is told once.
   std::vector<std::string> take_gone();

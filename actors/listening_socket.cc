@@ -17,7 +17,8 @@ namespace cascade {
 namespace {
 
 constexpr std::string_view kIpc = "ipc://", kTcp = "tcp://";
-// Who connects in a burst waits here for the thread that accepts: the system's limit, mostly.
+// Connections of a burst wait here until a thread accepts them. Linux allows 4,096 by default
+// (net.core.somaxconn).
 constexpr int kBacklog = 4096;
 
 Result<int> listen_at(const std::string& endpoint, const sockaddr* address, socklen_t size) {
