@@ -19,7 +19,7 @@ inline constexpr int64_t kLoadingRetryMs = 500;
 // Any thread.
 class ServiceStart {
  public:
-  // Of the load that is under way.
+  // The progress of the load that is under way.
   LoadProgress& progress() { return progress_; }
   wire::Loading loading() const { return {progress_.done_bytes(), progress_.total_bytes()}; }
 

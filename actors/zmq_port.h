@@ -63,10 +63,11 @@ class ZmqPort {
     int linger_ms = 0;          // how long what was sent may be on its way after the end
     bool heartbeats = false;    // find dead peers behind ipc and tcp within 15 s
     bool watch_peers = false;   // watch_peers() will be called
-    // Of one with watch_peers: connections at once, 0: any number. Of a ROUTER that has so many,
-    // those go that were idle for longest; else new ones are turned away.
+    // Connections at once, 0: any number; needs watch_peers. A full ROUTER ends the connection that
+    // has been idle for longest; other sockets turn new connections away.
     size_t connections_max = 0;
-    // Whose a client is, by its user_id(): of tenants that have most, connections go first.
+    // The tenant of a client, by its user_id(). The tenant with the most connections loses one
+    // first.
     std::function<std::string(const std::string&)> tenant_of = {};
     // Z85; not empty: a CURVE server, whose clients a ZapHandler lets in. Without one libzmq lets
     // in everybody, with an empty user_id().
@@ -107,11 +108,11 @@ class ZmqPort {
   // Whether a message could be sent now: somebody is connected, or will be, and has room.
   bool has_peer();
 
-  // Of one that listens on ipc or tcp: calls `on_gone` with the name of every peer that has
-  // sent something and whose connection has ended, once all that it sent was received; keeps
-  // connections_max. Precondition: options.watch_peers. Returns after close().
+  // Calls `on_gone` with the name of every peer that has sent something and whose connection has
+  // ended, once everything that it sent was received. Keeps connections_max. Precondition:
+  // options.watch_peers; the port listens on ipc or tcp. Returns after close().
   Task<> watch_peers(std::function<void(const std::string&)> on_gone);
-  // The peer waits for an answer, or does not any more: one that waits keeps its connection.
+  // Says whether the peer waits for an answer. A peer that waits keeps its connection.
   // Precondition: as above.
   void set_busy(const std::string& peer, bool busy) { guests_->set_busy(peer, busy); }
 
@@ -141,7 +142,7 @@ class ZmqPort {
   std::string user_id_;
   const size_t connections_max_;
   const std::function<std::string(const std::string&)> tenant_of_;
-  // Of watch_peers().
+  // For watch_peers().
   std::unique_ptr<ZmqPort> monitor_;
   std::optional<DoorGuests> guests_;
   std::function<void(const std::string&)> on_gone_;

@@ -12,7 +12,7 @@
 namespace cascade {
 namespace {
 
-// Whose the clients are of a door that is one tenant's.
+// Stands for the tenant at a door where all clients are of one tenant.
 constexpr char kOneTenant[] = "clients";
 
 std::string monitor_endpoint() {

@@ -9,9 +9,9 @@ namespace cascade {
 // Bytes that are read to load it: of the model's files, or of its packed weights. Any thread.
 class LoadProgress {
  public:
-  // So many bytes more are to be read; < 0: so many are not, after all.
+  // Adds `bytes` to what is to be read. A negative number takes them back.
   void expect(int64_t bytes) { total_ += bytes; }
-  // So many of them have been, and what is made of them is made.
+  // Adds `bytes` to what has been read and packed.
   void advance(int64_t bytes) { done_ += bytes; }
 
   int64_t done_bytes() const { return done_; }

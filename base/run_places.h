@@ -14,7 +14,7 @@ namespace cascade {
 // The name of the clients' socket in a run directory.
 inline constexpr char kSocketName[] = "cascaded.sock";
 
-// That of the system's service.
+// The run directory of the system's service.
 inline constexpr char kSystemRunDir[] = "/run/cascaded";
 
 // What the rule depends on.
@@ -22,11 +22,12 @@ struct RunSurroundings {
   uid_t user = 0;
   std::string runtime_directory;  // $RUNTIME_DIRECTORY: systemd made these folders for its service
   std::string xdg_runtime_dir;    // $XDG_RUNTIME_DIR
-  // Whose folder it is; nullopt if it is none, or a link.
+  // The owner of the folder; nullopt if `path` is no folder, or a link.
   std::function<std::optional<uid_t>(const std::string& path)> owner_of;
 };
 
-// Of this process. Reads the environment: not while another thread changes it.
+// The surroundings of this process. Reads the environment, which no other thread may change
+// meanwhile.
 RunSurroundings run_surroundings();
 
 // The places in which a daemon of this user may have its run directory; it takes the first:

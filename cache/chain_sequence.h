@@ -39,7 +39,7 @@ class ChainSequence {
 
   const std::vector<int32_t>& tokens() const { return tokens_; }
   int64_t committed() const { return static_cast<int64_t>(tokens_.size()); }
-  // Of them: those in pages that the index has as well, which nobody wrote for this sequence alone.
+  // The committed tokens in pages that the index shares with other sequences.
   int64_t shared_tokens() const { return static_cast<int64_t>(sealed_) * kPageTokens; }
   // Page i holds positions [64 i, 64 i + 64).
   const std::vector<PageIndex>& pages() const { return pages_; }

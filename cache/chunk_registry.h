@@ -41,7 +41,8 @@ class ChunkRegistry {
  public:
   // A client that never deletes is stopped here, before metadata fills the memory. Of each tenant.
   static constexpr size_t kChunksMax = 100'000;
-  // Of texts and token ids of all chunks; tenants have parts of it (tenant_parts.h).
+  // The bound of the texts and token ids of all chunks. Each tenant has a part of it
+  // (tenant_parts.h).
   static constexpr size_t kBytesMax = size_t{512} << 20;
   // So many removed ids of each tenant are remembered, to say what became of them.
   static constexpr size_t kGoneMax = 1000;

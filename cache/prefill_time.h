@@ -35,7 +35,7 @@ class PrefillTime {
   };
   void fit();
 
-  // Of positions up to 256, 512, 1024, and so on.
+  // One for positions up to 256, one for those up to 512, up to 1024, and so on.
   std::array<Measured, 24> measured_;
   const double growth_;
   bool only_short_ = false;  // what was measured was a slice of a few tokens

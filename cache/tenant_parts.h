@@ -1,4 +1,4 @@
-// Who may take how much of what there is a bounded amount of, so that nobody can take it all.
+// Shares out a bounded amount among tenants, so that no tenant can take all of it from the others.
 #pragma once
 
 #include <cstdint>
@@ -7,35 +7,35 @@
 
 namespace cascade {
 
-// Whatever is counted: places in a queue, tokens, bytes. Who is there alone may take the whole
-// amount. A tenant that finds it taken by others still gets its part: half of what an equal
-// division among those who have some would give it, and one thing of any size if it has nothing.
-// That lies on top of the amount, so that nothing need be taken back from those who came first;
-// most_in_all() says how much it can be. One thread.
+// It counts anything: places in a queue, tokens, bytes. A tenant that is alone may take the whole
+// amount. A tenant that finds the amount taken by others still gets its part: half of what an equal
+// division among the tenants that have some would give it, and one thing of any size if it has
+// nothing. This part comes on top of the amount, so nothing is taken back from the tenants that came
+// first; most_in_all() says how much that can be. One thread.
 class TenantParts {
  public:
   // amount >= 1.
   explicit TenantParts(int64_t amount) : amount_(amount) {}
 
-  // Nothing is taken back from those who have more than is left.
+  // Changes the amount. Takes nothing back from tenants that have more than that.
   void set_amount(int64_t amount) { amount_ = amount; }
   int64_t amount() const { return amount_; }
 
   // Whether the tenant may take `more` (>= 0) beside what it has.
   bool may_take(const std::string& tenant, int64_t more) const;
-  // So much the tenant may have, whatever the others have. At least 1.
+  // What the tenant may have, whatever the others have. At least 1.
   int64_t part_of(const std::string& tenant) const;
 
-  // The tenant has so much more, or less. Precondition: not less than nothing is left to it.
+  // Adds `change` to what the tenant has. Precondition: the sum is not negative.
   void add(const std::string& tenant, int64_t change);
 
   int64_t total() const { return total_; }
   int64_t of(const std::string& tenant) const;
-  // Those who have something.
+  // The number of tenants that have something.
   int64_t tenants() const { return static_cast<int64_t>(taken_.size()); }
 
-  // What `tenants` can have together if none takes what may_take() denies, nor more than `largest`
-  // (<= amount) at once.
+  // The most that `tenants` can have together, if none takes what may_take() denies, and each takes
+  // at most `largest` (<= amount) at once.
   static int64_t most_in_all(int64_t amount, int64_t tenants, int64_t largest);
 
  private:

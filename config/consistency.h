@@ -15,7 +15,7 @@ struct Place {
   std::string run_dir;  // if they give none
   // It has, or may get, the HTTP socket from the service manager: the address is not needed then.
   bool inherits_sockets = false;
-  // That the process can have at most, K and V included; 0: it is not known.
+  // The most that the process can have, K and V included; 0: it is not known.
   int64_t memory_bytes = 0;
 };
 

@@ -26,7 +26,7 @@ class HttpDoor {
                                                 std::vector<int> inherited, size_t connections_max,
                                                 ZmqContext& context,
                                                 std::shared_ptr<const ServiceStart> start);
-  // Of the keys of --http-keys; 0 if they cannot be read: open() says why.
+  // The number of tenants in the file of --http-keys; 0 if it cannot be read: open() says why.
   static size_t count_key_tenants(const DaemonOptions& options);
   // Waits for its thread: the scheduler has stopped, or there never was one.
   ~HttpDoor();

@@ -94,10 +94,8 @@ class ModelKeeper {
     std::string name;
     std::vector<Done> done{};
     Status refusal{};  // of a load that cannot be
-    // Of a load that needs the room of others: it was seen that it will succeed, and who was
-    // unloaded for it.
-    bool checked = false;
-    std::vector<std::string> unloaded{};
+    bool checked = false;                 // a load that needs room was found to be possible
+    std::vector<std::string> unloaded{};  // models that made room for it
     bool restores = false;  // nobody asked: the model is to be where it was
   };
   // Of a load: it begins, or is refused; another model is being unloaded for it; requests of

@@ -51,7 +51,8 @@ auto without_exceptions(const Call& call) -> decltype(call()) {
   }
 }
 
-// Who else has it locked would only be seen when the model is in memory.
+// Finds a lock of another process now: the load itself would find it only when the model is in
+// memory.
 Status check_state_dir(const std::string& path) {
   if (path.empty() || is_absent(path)) return {};
   const auto directory = StateDirectory::open(system_file_calls(), path);

@@ -53,7 +53,7 @@ bool wants_progress(const std::string& door, std::span<const wire::Frame> messag
   return std::get<wire::PrefixCache>(envelope.message).stream;
 }
 
-// Whose requests come from this door.
+// The tenant whose requests come from this door.
 std::string tenant_at(const std::string& door) {
   const auto from = door_of(door);
   return from ? from->tenant : std::string();

@@ -178,7 +178,7 @@ Isa best_isa();
 // What is taken unless somebody says: best_isa(); on a CPU that has the vectors of none of them,
 // `openblas` if that library is there, since the product is what takes the time.
 Isa default_isa();
-// Of these: the pure part.
+// The same, of what was found out about the machine.
 constexpr Isa default_isa(Isa best, bool has_openblas) {
   return best == Isa::kScalar && has_openblas ? Isa::kOpenblas : best;
 }

@@ -121,7 +121,7 @@ Status check_is_folder(const fs::path& path) {
   return not_found(path.string(), "is neither a model folder nor a GGUF file");
 }
 
-// Of either form.
+// Reads a model of either form.
 Result<ModelFiles> read_files(const fs::path& path) {
   if (is_gguf_file(path)) return read_gguf_model(path);
   RETURN_IF_ERROR(check_is_folder(path));

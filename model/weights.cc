@@ -220,7 +220,7 @@ class Loader {
   }
 
   std::span<const NamedTensor> tensors() const { return used_; }
-  // Of all of them, in their files.
+  // The bytes that all of them take in their files.
   int64_t tensor_bytes() const {
     int64_t bytes = 0;
     for (const NamedTensor& named : used_) bytes += static_cast<int64_t>(named.tensor.bytes.size());

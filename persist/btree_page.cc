@@ -15,7 +15,7 @@ size_t number_at(std::span<const uint8_t> page, size_t at) {
   return static_cast<size_t>(page[at]) << 8 | page[at + 1];
 }
 
-// Of the kind of b-tree page that begins with this byte; 0: it is none. Pages of other kinds begin
+// The header of a b-tree page that begins with this byte; 0: it is no b-tree page. Other pages begin
 // with the number of a page, whose first byte is 0 in databases below 64 GiB.
 size_t header_bytes(uint8_t kind) {
   switch (kind) {

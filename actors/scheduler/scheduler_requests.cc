@@ -56,7 +56,7 @@ Status check_token_ids(const std::vector<int32_t>& ids, int32_t vocab_size) {
   return {};
 }
 
-// What of a full queue is the tenant's, where others have some.
+// Says how much of a full queue is the tenant's, if others have places in it, too.
 std::string yours(const TenantParts& parts, const std::string& tenant) {
   const int64_t own = parts.of(tenant);
   if (own == parts.total()) return "";

@@ -63,7 +63,7 @@ struct PinReply {
 // Pages that the store is to remove.
 struct RemovingPages {
   std::vector<std::string> keys;
-  std::optional<StoredName> chunk;  // whose removal waits for it
+  std::optional<StoredName> chunk;  // its removal waits for this
 };
 struct Counters {
   int64_t done = 0, failed = 0, cancelled = 0;
@@ -73,7 +73,7 @@ struct Counters {
   int64_t tokens_shared = 0;    // those of tokens_reused that stand in pages others have as well
 };
 
-// That hold own tokens of a chunk, or of several.
+// The pages that hold own tokens of one or several chunks.
 struct PagesOfChunk {
   std::unordered_set<const ChainIndex::Node*> in_memory;
   std::unordered_set<Digest> on_disk;

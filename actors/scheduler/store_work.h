@@ -46,7 +46,7 @@ struct WaitingReply {
 struct Writeback {
   TenantId owner;
   std::vector<int32_t> chain;
-  // Whose chain it is; with an empty id: of a prefix that a client asked to keep; none: of a
+  // The chunk that the chain belongs to. An empty id: a prefix that a client asked to keep. None: a
   // prompt.
   std::optional<StoredName> chunk;
 

@@ -39,7 +39,7 @@ void add_flags(const CLI::App& app, std::vector<std::string>& flags) {
   }
 }
 
-// That may stand behind the command: its own, and those of the commands around it.
+// The flags that may stand behind the command: its own, and those of the commands around it.
 std::vector<std::string> flags_of(const CLI::App& command) {
   std::vector<std::string> flags;
   for (const CLI::App* app = &command; app != nullptr; app = app->get_parent()) {

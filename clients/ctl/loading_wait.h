@@ -38,7 +38,7 @@ class LoadingWait {
 Result<client::Client> connect_waiting(Screen& screen, const std::string& endpoint,
                                        const std::string& model);
 
-// Of a daemon that is not waited for: "loading, 40 %", or as JSON.
+// Prints "loading, 40 %", or the same as JSON, for a command that does not wait for the daemon.
 void print_loading(Screen& screen, const wire::Loading& loading);
 
 }  // namespace cascade::ctl

@@ -56,7 +56,8 @@ class Elapsed {
   std::thread thread_;
 };
 
-// Of what was given as a name, or as a file. Errors: of the daemon; as model_name_of().
+// The name of the model that `given` names, itself or by its file. Errors: those of the daemon, and
+// as model_name_of().
 Result<std::string> find_name(client::Client& client, const std::string& given) {
   if (!is_model_file(given)) return given;
   ASSIGN_OR_RETURN(const wire::ModelListReply models, client.list_models());

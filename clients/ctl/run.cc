@@ -121,7 +121,8 @@ int run_command(client::Client& client, Screen& screen, const Options& options) 
   return kExitUsage;
 }
 
-// Whose status is asked for is not waited for: `loading` is set if that is what it does.
+// Connects for a look at the status, without waiting for a daemon that loads its model: then it sets
+// `loading` and returns the error.
 Result<client::Client> connect_to_look(const Options& options,
                                        std::optional<wire::Loading>& loading) {
   client::ClientOptions client_options;

@@ -19,8 +19,8 @@ int exit_code_of(const Error& error);
 // kExitFailed of one that was cancelled, kExitCut of one that a limit of tokens ended, else
 // kExitOk.
 int exit_code_of(const client::Generation& generation);
-// Of several requests, from those before and the next one's: that of the first that failed;
-// kExitCut only if none did.
+// The exit code of several requests, from the one so far and the next request's: that of the first
+// request that failed; kExitCut only if none failed.
 int worse_exit_code(int before, int next);
 
 // Says on `screen` what is wrong; exit_code_of() it, for a command to return.

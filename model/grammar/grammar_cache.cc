@@ -10,11 +10,12 @@
 namespace cascade {
 namespace {
 
-// Of an entry beside its text: nodes of the list and of the map.
+// What an entry takes beside its text: nodes of the list and of the map. An estimate.
 constexpr size_t kEntryBytes = 300;
 
-// One grammar may learn so much: some of them use it up, while many have room. With less than the
-// least, a mask of tokens would be computed over and over.
+// The share of the whole that one grammar may learn: a few large ones use up the whole, and many
+// small ones have room. With less than the minimum, a mask of tokens would be computed over and
+// over.
 constexpr size_t kLearnedShare = 16, kLearnedMin = size_t{1} << 20;
 
 }  // namespace

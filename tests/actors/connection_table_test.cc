@@ -1,4 +1,5 @@
-// Who goes when a door is full: of those who have most, who has been idle for longest.
+// The connection that ends when a door is full: the tenant with the most connections loses the one
+// that has been idle for longest.
 #include "actors/connection_table.h"
 
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@ const packages = fileURLToPath(new URL("node_modules/", import.meta.url));
 const limitMs = 300_000;
 
 const arch = process.arch === "x64" ? "x64-baseline" : process.arch;
-// Of packages that are written for Node, what Node is to run; else the program.
+// What starts each agent: Node and a script for packages written for Node, otherwise the program.
 const programs = {
   codex: [process.execPath, join(packages, "@openai/codex/bin/codex.js")],
   cn: [process.execPath, join(packages, "@continuedev/cli/dist/cn.js")],

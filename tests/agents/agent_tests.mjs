@@ -47,7 +47,7 @@ export function testAgent({ name, settings, ask, goOn, shown, call }) {
     return { ...result, turns };
   };
   const told = (exchange) => JSON.stringify(exchange.turns);
-  // That a prompt was computed but for what is new of it.
+  // Asserts that only the new part of a prompt was computed.
   const assertReuse = (later, earlier) => {
     assert.ok(later.usage.cached >= 0.95 * earlier.usage.prompt,
       `${later.usage.cached} of ${later.usage.prompt} tokens were found; there were ` +

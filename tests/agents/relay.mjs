@@ -37,11 +37,11 @@ class Exchange {
   get streamed() {
     return this.asked?.stream === true;
   }
-  // Of a reply that is not streamed.
+  // The body of a reply that was not streamed.
   get reply() {
     return JSON.parse(this.text);
   }
-  // Whether the last event is that which ends an answer that was not cut.
+  // Whether the last event ends a whole answer.
   get complete() {
     if (!this.ended || this.status !== 200) return false;
     if (!this.streamed) return true;

@@ -88,7 +88,7 @@ TEST(TenantParts, jobs_are_counted_by_whose_they_are) {
   EXPECT_FALSE(may_begin(jobs, 8, "light", whose));
 }
 
-// Whoever takes and gives back in whatever order: the part is there, and the bound holds.
+// Tenants take and give back in random order; each finds its part, and the bound holds.
 TEST(TenantParts, at_random_every_tenant_finds_its_part_and_the_whole_stays_bounded) {
   Random random(testing::test_seed());
   for (int round = 0; round < 300; ++round) {

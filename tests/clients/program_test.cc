@@ -240,7 +240,7 @@ TEST(Program, says_where_it_looked_for_a_daemon) {
   Program program({"status"}, folder.path(), Program::On::kPipes);
   ::unsetenv("RUNTIME_DIRECTORY");
   program.start();
-  // Whoever has a daemon in one of the other places has an answer.
+  // A daemon at one of the other places would answer.
   if (program.finish() != kExitUnreachable) GTEST_SKIP() << "there is a daemon";
   EXPECT_NE(program.err().find("Looked at " + folder.endpoint() + ", "), std::string::npos)
       << program.err();

@@ -47,7 +47,7 @@ TEST(DescriptorPlan, a_limit_that_is_too_low_is_an_error_that_says_what_is_neede
   EXPECT_EQ(plan.error().field, "open files");
   EXPECT_THAT(plan.error().message, HasSubstr("the limit is 1024"));
   EXPECT_THAT(plan.error().message, HasSubstr("LimitNOFILE="));
-  // With what it names it is enough.
+  // The limit that the message names is enough.
   const std::string& text = plan.error().message;
   const int64_t least = std::stoll(text.substr(text.find("needs ") + 6));
   EXPECT_TRUE(plan_descriptors(needs, least).ok());

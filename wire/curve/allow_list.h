@@ -19,7 +19,7 @@ class AllowList {
   static Result<AllowList> parse(std::string_view text);
 
   bool empty() const { return tenants_.empty(); }
-  // Of all keys.
+  // The number of tenants that have a key.
   size_t tenant_count() const;
   // The tenant of a public key.
   std::optional<std::string> tenant_of(const std::string& public_key) const;

@@ -22,7 +22,7 @@ class ApiKeys {
   // Whether a key is needed: they were read. Without an entry nobody has one.
   bool are_asked() const { return asked_; }
   bool empty() const { return entries_.empty(); }
-  // Of all keys.
+  // The number of tenants that have a key.
   size_t tenant_count() const;
   // The tenant whose key this is. Takes the same time for every key that is none.
   std::optional<std::string> tenant_of(std::string_view key) const;

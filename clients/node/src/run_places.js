@@ -3,7 +3,7 @@ import { lstatSync } from 'node:fs';
 
 export const SYSTEM_RUN_DIR = '/run/cascaded';
 
-// Whose folder it is; undefined if it is none, or a link.
+// The owner of the folder; undefined if `path` is no folder, or a link.
 export function ownerOf(path) {
   try {
     const info = lstatSync(path);
