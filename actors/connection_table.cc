@@ -8,22 +8,23 @@ void ConnectionTable::add(Id id, int64_t now_us) {
   if (added) list(id, entry->second);
 }
 
-void ConnectionTable::heard(Id id, const std::string& tenant, int64_t now_us) {
+template <class Change>
+void ConnectionTable::change(Id id, int64_t now_us, const Change& what) {
   const auto found = entries_.find(id);
   if (found == entries_.end()) return;
-  unlist(id, found->second);
-  found->second.tenant = tenant;
-  found->second.since_us = now_us;
-  list(id, found->second);
+  Entry& entry = found->second;
+  unlist(id, entry);
+  what(entry);
+  entry.since_us = now_us;
+  list(id, entry);
+}
+
+void ConnectionTable::heard(Id id, const std::string& tenant, int64_t now_us) {
+  change(id, now_us, [&](Entry& entry) { entry.tenant = tenant; });
 }
 
 void ConnectionTable::set_busy(Id id, bool busy, int64_t now_us) {
-  const auto found = entries_.find(id);
-  if (found == entries_.end()) return;
-  unlist(id, found->second);
-  found->second.busy = busy;
-  found->second.since_us = now_us;
-  list(id, found->second);
+  change(id, now_us, [&](Entry& entry) { entry.busy = busy; });
 }
 
 void ConnectionTable::remove(Id id) {

@@ -48,6 +48,8 @@ class ConnectionTable {
     std::set<std::pair<int64_t, Id>> idle;  // since when
   };
 
+  template <class Change>
+  void change(Id id, int64_t now_us, const Change& what);
   void list(Id id, const Entry& entry);
   void unlist(Id id, const Entry& entry);
 

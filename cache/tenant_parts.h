@@ -10,8 +10,8 @@ namespace cascade {
 // It counts anything: places in a queue, tokens, bytes. A tenant that is alone may take the whole
 // amount. A tenant that finds the amount taken by others still gets its part: half of what an equal
 // division among the tenants that have some would give it, and one thing of any size if it has
-// nothing. This part comes on top of the amount, so nothing is taken back from the tenants that came
-// first; most_in_all() says how much that can be. One thread.
+// nothing. This part comes on top of the amount, so nothing is taken back from the tenants that
+// came first; most_in_all() says how much that can be. One thread.
 class TenantParts {
  public:
   // amount >= 1.

@@ -15,8 +15,8 @@ size_t number_at(std::span<const uint8_t> page, size_t at) {
   return static_cast<size_t>(page[at]) << 8 | page[at + 1];
 }
 
-// The header of a b-tree page that begins with this byte; 0: it is no b-tree page. Other pages begin
-// with the number of a page, whose first byte is 0 in databases below 64 GiB.
+// The header of a b-tree page that begins with this byte; 0: it is no b-tree page. Other pages
+// begin with the number of a page, whose first byte is 0 in databases below 64 GiB.
 size_t header_bytes(uint8_t kind) {
   switch (kind) {
     case 2:  // interior, of an index

@@ -31,11 +31,11 @@ struct ClientOptions {
   // The model that all requests are meant for; empty: the daemon's default model. One that is not
   // loaded is loaded by the first request that needs it.
   std::string model = {};
-  // A client that connects while the daemon loads its model waits for it, within timeout_ms. If this
-  // is set, it decides how long the client waits. It is called each time the daemon says how far the
-  // load is, and returns whether to go on waiting; it is called with nullptr when the wait is over.
-  // It runs on the thread of the call that connects. Any call may connect, because a lost connection
-  // is made again.
+  // A client that connects while the daemon loads its model waits for it, within timeout_ms. If
+  // this is set, it decides how long the client waits. It is called each time the daemon says how
+  // far the load is, and returns whether to go on waiting; it is called with nullptr when the wait
+  // is over. It runs on the thread of the call that connects. Any call may connect, because a lost
+  // connection is made again.
   std::function<bool(const wire::Loading*)> on_loading = {};
 };
 

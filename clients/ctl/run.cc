@@ -121,7 +121,7 @@ int run_command(client::Client& client, Screen& screen, const Options& options) 
   return kExitUsage;
 }
 
-// Connects for a look at the status, without waiting for a daemon that loads its model: then it sets
+// Connects for a look at the status. Does not wait for a daemon that loads its model: it sets
 // `loading` and returns the error.
 Result<client::Client> connect_to_look(const Options& options,
                                        std::optional<wire::Loading>& loading) {

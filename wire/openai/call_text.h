@@ -15,8 +15,8 @@ struct CallText {
 // {"name":…,"arguments":…}; nullopt if it is anything else. Without arguments: {}.
 std::optional<CallText> whole_call(std::string_view text);
 
-// The name and the arguments of a call whose JSON cannot be read, without the brace that would close
-// the call. nullopt if it has no name with arguments behind it.
+// The name and the arguments of a call whose JSON cannot be read, without the brace that would
+// close the call. nullopt if it has no name with arguments behind it.
 std::optional<CallText> damaged_call(std::string_view text);
 
 // Whether it may be the beginning of a call: nothing yet, or an object.
