@@ -1,5 +1,5 @@
-// Whether the daemon serves already: what its doors ask before they let anybody in, since they are
-// open before the model is loaded.
+// Whether the daemon serves already. Its doors are open before the model is loaded, and ask this
+// before they pass a request on.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace cascade {
 
-// When clients of a daemon that loads its model do well to ask again.
+// Clients of a daemon that loads its model are told to ask again after this time.
 inline constexpr int64_t kLoadingRetryMs = 500;
 
 // Any thread.

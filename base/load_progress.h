@@ -1,4 +1,4 @@
-// How far the load of a model is: written by the threads that load, read by those who are asked.
+// How far the load of a model is. The threads that load write it; the doors read it.
 #pragma once
 
 #include <atomic>

@@ -36,7 +36,7 @@ RunSurroundings run_surroundings();
 //   3. $XDG_RUNTIME_DIR/cascaded, if $XDG_RUNTIME_DIR is a folder of this user;
 //   4. /run/user/UID/cascaded, if /run/user/UID is one;
 //   5. /tmp/cascaded-UID.
-// Never empty. The last may be somebody else's: who makes it there has to look.
+// Never empty. The last place may be somebody else's; the caller has to check before it is used.
 std::vector<std::string> own_run_dirs(const RunSurroundings& around);
 
 // The places in which a client of this user looks for a daemon, in this order: those above, without

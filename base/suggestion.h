@@ -1,4 +1,4 @@
-// The word that somebody meant who wrote one that there is not.
+// Finds the word that somebody meant who wrote an unknown one.
 #pragma once
 
 #include <optional>
@@ -8,10 +8,10 @@
 
 namespace cascade {
 
-// The one of `words` that is most like `word`: it takes at most one change for every three letters
-// to get from one to the other (a letter more, less, another one, or two in each other's place), or
-// `word` is how it begins. Case, and "_" for "-", make no difference. nullopt: none is. Time: the
-// product of the lengths for each word; of `word` 64 bytes count.
+// The one of `words` that is most like `word`. It begins with `word`, or differs from it by at most
+// one change for every three letters. A change adds, removes or replaces a letter, or swaps two
+// neighbours. Case, and "_" for "-", make no difference. nullopt: no word is like it. The time is
+// the product of the lengths for each word; only the first 64 bytes of `word` count.
 std::optional<std::string> closest_word(std::string_view word, std::span<const std::string> words);
 
 // "; did you mean --max-tokens?", or nothing if no word is like it.

@@ -11,12 +11,12 @@ constexpr int64_t kSliceTokensMin = 32;
 constexpr double kFirstEnd = 256;  // of the positions that are kept as one
 // New measurements count a quarter, as in SpeedEstimate; the first ones are averaged.
 constexpr double kLatestWeight = 0.25;
-// What a measurement may differ from those before it; more counts as so much.
+// A measurement that differs more from those before it counts as if it differed by this factor.
 constexpr double kJumpMax = 2;
-// As many slices make what is known of a place as sure as it gets.
+// After this many slices, what is known of a place does not become surer.
 constexpr int kCountSure = 4;
-// By how much a measured time is usually wrong, and how far b/a may be from what is expected of it,
-// at the least: together they say how much the expectation counts.
+// How wrong a measured time usually is, and how far b/a may be from its expected value at least.
+// Together they say how much the expected value counts.
 constexpr double kNoise = 0.1;
 constexpr double kGrowthDoubt = 2e-4;
 

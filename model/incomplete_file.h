@@ -1,4 +1,4 @@
-// Model files that are not there whole: what somebody sees who has downloaded one the wrong way.
+// Recognises model files that are incomplete because they were downloaded the wrong way.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace cascade {
 
-// What is said of a file that ends before what its header announces.
+// The error of a file that ends before what its header announces.
 inline constexpr std::string_view kCutOffFile =
     "the file is cut off, as by a download that did not end: download it again";
 

@@ -23,7 +23,7 @@ constexpr std::string_view kStampSuffix = ".stamp";
 // changed again without another time.
 constexpr int64_t kTimeStepNs = 2'000'000'000;
 
-// Opening a FIFO must not hang, and what is elsewhere is not ours.
+// Opening a FIFO must not hang, and a link may lead to a file that is not ours.
 constexpr int kRead = O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY;
 
 // Whether `name` is 64 hexadecimal digits and `suffix`: a name that this folder gives.

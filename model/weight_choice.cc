@@ -1,4 +1,4 @@
-// Bytes are counted, since they are what memory and the reading of a step are of.
+// Counts bytes, because memory and the time of a step depend on them.
 #include "model/weight_choice.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// In which number type a model's weights are held when nobody says: as its files have them.
+// Chooses the number type of a model's weights when nobody says it: the type that its files have.
 #pragma once
 
 #include <string>
@@ -23,8 +23,9 @@ struct WeightChoice {
   std::string why;  // "92 % of their bytes are Q4_0"
 };
 
-// The type that holds most of the bytes without loss, or nearly: int4 the blocks of Q4_0; int8 all
-// other blocks, which it takes over or rounds to more bits than they have; bf16 plain numbers.
+// The type that holds most of the bytes without loss, or nearly. int4 holds the blocks of Q4_0;
+// int8 holds all other blocks, as they are or with more bits than they have; bf16 holds plain
+// numbers.
 WeightChoice choose_weights(const TensorFiles& files);
 
 }  // namespace cascade

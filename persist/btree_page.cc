@@ -1,4 +1,4 @@
-// Nothing of the page is believed before it is checked.
+// Checks each number of the page before it is used.
 #include "persist/btree_page.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ void clear_unused(std::span<uint8_t> page, uint64_t number) {
   const size_t cells = number_at(page, begin + 5);
   if (cells < pointers_end || cells > page.size()) return;
   clear(page.subspan(pointers_end, cells - pointers_end));
-  // Freeblocks: in ascending order, within the part that has the cells.
+  // Freeblocks stand in ascending order, within the part that has the cells.
   size_t after = cells;
   for (size_t at = number_at(page, begin + 1); at != 0;) {
     if (at < after || at + kFreeblockHeaderBytes > page.size()) return;

@@ -18,8 +18,8 @@ class Check {
     kRepair,  // forgets what is damaged, corrects counters, makes indexes anew
   };
 
-  // `store` must outlive this. `owners`: also whether something that is kept accounts for every
-  // page, which can be told only where all chunks are as they were written.
+  // `store` must outlive this. `owners`: also checks that something that is kept accounts for every
+  // page. This can be told only where all chunks are as they were written.
   Check(Store& store, Mode mode, bool owners) : store_(store), mode_(mode), owners_(owners) {}
 
   // The database first, which takes one step; then pages, about `bytes_max` bytes a step. Commits

@@ -145,7 +145,7 @@ class KvStore {
   void committed();
   Status rolled_back();
 
-  // Finds pages that nothing which is kept accounts for, and forgets them if `repair`.
+  // Finds pages for which no chunk, prefix or prompt accounts, and forgets them if `repair`.
   Status verify_owners(bool repair, Findings& findings);
   // Reads and verifies pages behind `after`, about `bytes_max` bytes; moves `after` on. Pages that
   // are bad are found, and forgotten if `repair`. True if there are more. Pages that cannot be read

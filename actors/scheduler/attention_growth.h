@@ -5,10 +5,10 @@
 
 namespace cascade {
 
-// By which part of a first token's time the next one takes longer, if attention does its
-// multiplications as fast as matrix products do theirs: the multiplications with one earlier
-// position, as a part of those with all weights. Layers with a window, whose attention stops
-// growing, are left out. 0 for a model without layers.
+// Each token takes longer than the one before it by this part of the first token's time. It is the
+// number of multiplications with one earlier position, divided by that with all weights, as if both
+// took the same time each. Layers with a window are left out, because their attention stops
+// growing. 0 for a model without layers.
 double attention_growth(const ModelConfig& config);
 
 }  // namespace cascade

@@ -72,7 +72,7 @@ struct Request {
   // Of one that was preempted: the tokens that it had fed, all to be found or computed again.
   std::vector<int32_t> resumed;
   std::unique_ptr<ChainSequence> sequence;  // in kPrefilling and kDecoding
-  // What it takes of its tenant's parts while it waits.
+  // The amounts that it takes of its tenant's parts while it waits.
   struct Counted {
     int64_t places = 0;
     int64_t tokens = 0;
@@ -81,7 +81,7 @@ struct Request {
   int64_t pages_promised = 0;    // that the whole generation may take
   int64_t pin_promised = 0;      // of them, to the pin of its output
   int overtaken = 0;             // later requests that started while this one waited for pages
-  int64_t known_tokens = 0;      // that were found when it was looked for them, not taken yet
+  int64_t known_tokens = 0;      // in pages or worth loading when it was admitted
   int64_t reused_tokens = 0;     // of the prompt
   int64_t loaded_tokens = 0;     // of them, from disk
   int64_t written_tokens = 0;    // of the prompt: given to be written to disk

@@ -159,7 +159,8 @@ double SchedulerCore::sampled_token_cost() const {
   return std::max(1.0, speed_.decode_token_us() / speed_.prefill_token_us());
 }
 
-// How much of a prompt that waits is in pages, or worth loading from disk: it will not be computed.
+// The tokens of a waiting prompt that will not be computed: they are in pages, or worth loading
+// from disk.
 int64_t SchedulerCore::known_tokens(const Request& request) {
   const TenantId tenant = tenant_id(request.client.tenant);
   const std::span<const int32_t> wanted = request.reusable();

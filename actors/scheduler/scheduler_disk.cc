@@ -136,8 +136,8 @@ void SchedulerCore::send_pages(const Writeback& writeback, const std::vector<Nam
   send(Actor::kStore, std::move(message));
 }
 
-// Says which chunk the chain's pages on disk are kept for: what is there and no chunk's any more is
-// found by a check.
+// Tells the store which chunk the chain's pages are kept for. fsck finds pages by it that belong to
+// no chunk any more.
 void SchedulerCore::own_pages(const StoredName& chunk, const Digest& end) {
   wire::StoreUses stored;
   stored.owners.push_back({hex(end), chunk.tenant, chunk.id});

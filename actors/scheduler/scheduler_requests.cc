@@ -107,10 +107,11 @@ Status SchedulerCore::find_place(const Client& client, const wire::GenerateReque
   return {};
 }
 
-// A place for the tenant is free when its next running request ends: as often as one ends, divided
-// by those who wait. The first refused one gets the next place, the second the one behind it,
-// within the time in which all that wait have their turn; room for tokens is there when enough of
-// them have been computed. What others are told does not put it off.
+// When the tenant may ask again. Requests end at a measured rate, and the tenants that wait share
+// the places that become free. The tenant's first refused request is told the time of its next
+// place, its second one the time of the place behind that, but never later than all that wait have
+// had their turn. Room for tokens is there when enough of them have been computed. What other
+// tenants are told does not count.
 int64_t SchedulerCore::retry_after_ms(const std::string& tenant) {
   const int64_t now = clock_.monotonic_us();
   const double ends_us = speed_.end_interval_us(now);

@@ -10,7 +10,7 @@
 namespace cascade::client {
 namespace {
 
-// Between two questions to a daemon that loads, whatever it asks for.
+// Bounds of the pause between two questions to a daemon that loads its model.
 constexpr int64_t kLoadingPauseMsMin = 10;
 constexpr int64_t kLoadingPauseMsMax = 1'000;
 
@@ -60,8 +60,8 @@ Status Client::say_hello(bool& waited) {
   }
 }
 
-// Until it is time to ask again. Error: the reply's, if nobody wants to wait any more; the
-// connection's, if it broke; it is given up then.
+// Waits until it is time to ask again. Errors: the reply's, if nobody wants to wait any more; the
+// connection's, if it broke. The connection is given up then.
 Status Client::wait_for_load(const wire::ErrorReply& reply, int64_t deadline_us) {
   int64_t pause_ms = std::clamp(reply.retry_after_ms, kLoadingPauseMsMin, kLoadingPauseMsMax);
   if (options_.on_loading) {
@@ -71,7 +71,7 @@ Status Client::wait_for_load(const wire::ErrorReply& reply, int64_t deadline_us)
     if (left_ms <= 0) return disconnect(from_daemon(reply));
     pause_ms = std::min(pause_ms, left_ms + 1);
   }
-  // Nothing is asked: only its end can come.
+  // Nothing was asked, so only the end of the connection can come.
   const auto received = connection_->receive(pause_ms);
   return received.ok() ? Status() : Status(disconnect(received.error()));
 }

@@ -44,8 +44,7 @@ std::string group_name(gid_t group) {
   return found == nullptr ? std::to_string(group) : found->gr_name;
 }
 
-// For whom the socket is, as far as this user can see: where its folder is closed, for whom that
-// is.
+// Says who may open the socket, or its folder if that is closed to this user.
 std::string who_may_open(const std::string& path) {
   const std::string folder = std::filesystem::path(path).parent_path();
   struct stat info {};

@@ -17,7 +17,7 @@ bool is_unreachable(const Error& error);
 
 // $CASCADE_ENDPOINT; empty if it is not set.
 std::string endpoint_of_environment();
-// Those in which a client without an endpoint looks for a daemon, in this order: the sockets of
+// The endpoints at which a client without one looks for a daemon, in this order: the sockets in
 // client_run_dirs() (base/run_places.h).
 std::vector<std::string> default_endpoints();
 // $CASCADE_ENDPOINT; else that of default_endpoints() at which a daemon listens; else the first

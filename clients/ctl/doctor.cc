@@ -11,6 +11,7 @@
 
 #include "clients/ctl/config_commands.h"
 #include "clients/ctl/diagnosis.h"
+#include "clients/ctl/loading_wait.h"
 #include "clients/ctl/run.h"
 #include "clients/ctl/terminal_text.h"
 #include "clients/ctl/word_wrap.h"
@@ -68,12 +69,7 @@ MachineFacts look_at_machine(const std::string& endpoint) {
 }
 
 void ask_daemon(const std::string& endpoint, DaemonFacts& facts) {
-  client::ClientOptions options;
-  options.on_loading = [&facts](const wire::Loading* loading) {
-    if (loading != nullptr) facts.loading = *loading;
-    return false;
-  };
-  auto client = client::Client::connect(endpoint, options);
+  auto client = connect_to_look(endpoint, /*model=*/"", facts.loading);
   if (!client.ok()) {
     if (!client::is_loading(client.error())) facts.unreachable = client.error();
     return;

@@ -61,6 +61,17 @@ Result<client::Client> connect_waiting(Screen& screen, const std::string& endpoi
   return client::Client::connect(endpoint, options);
 }
 
+Result<client::Client> connect_to_look(const std::string& endpoint, const std::string& model,
+                                       std::optional<wire::Loading>& loading) {
+  client::ClientOptions options;
+  options.model = model;
+  options.on_loading = [&loading](const wire::Loading* now) {
+    if (now != nullptr) loading = *now;
+    return false;
+  };
+  return client::Client::connect(endpoint, options);
+}
+
 void print_loading(Screen& screen, const wire::Loading& loading) {
   if (!screen.json) {
     screen.out << wire::loading_text(loading) << std::endl;

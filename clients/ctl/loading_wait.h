@@ -38,6 +38,11 @@ class LoadingWait {
 Result<client::Client> connect_waiting(Screen& screen, const std::string& endpoint,
                                        const std::string& model);
 
+// Client::connect() for a look at the status. Does not wait for a daemon that loads its model: it
+// sets `loading`, which outlives the client, and returns client::is_loading().
+Result<client::Client> connect_to_look(const std::string& endpoint, const std::string& model,
+                                       std::optional<wire::Loading>& loading);
+
 // Prints "loading, 40 %", or the same as JSON, for a command that does not wait for the daemon.
 void print_loading(Screen& screen, const wire::Loading& loading);
 

@@ -121,19 +121,6 @@ int run_command(client::Client& client, Screen& screen, const Options& options) 
   return kExitUsage;
 }
 
-// Connects for a look at the status. Does not wait for a daemon that loads its model: it sets
-// `loading` and returns the error.
-Result<client::Client> connect_to_look(const Options& options,
-                                       std::optional<wire::Loading>& loading) {
-  client::ClientOptions client_options;
-  client_options.model = options.model;
-  client_options.on_loading = [&loading](const wire::Loading* now) {
-    if (now != nullptr) loading = *now;
-    return false;
-  };
-  return client::Client::connect(options.endpoint, client_options);
-}
-
 int run_completion(Screen& screen, const CompletionOptions& options) {
   const bool daemon = options.program == "cascaded";
   const auto script =
@@ -179,7 +166,7 @@ int run(int argc, char** argv) {
   if (const auto code = run_offline(screen, options)) return *code;
   std::optional<wire::Loading> loading;
   Result<client::Client> client = options.command == Options::Command::kStatus
-                                      ? connect_to_look(options, loading)
+                                      ? connect_to_look(options.endpoint, options.model, loading)
                                       : connect_waiting(screen, options.endpoint, options.model);
   if (loading) {
     print_loading(screen, *loading);

@@ -48,7 +48,7 @@ void GrammarCache::count(Entry& entry) {
 }
 
 void GrammarCache::shrink() {
-  // Those that were used are the first.
+  // The entries that were used stand first.
   for (auto entry = entries_.begin(); entry != entries_.end() && entry->used; ++entry) {
     count(*entry);
   }
@@ -67,8 +67,8 @@ void GrammarCache::shrink() {
   give_back(before - bytes_);
 }
 
-// Grammars are many small pieces between those of others, which malloc keeps; to look for whole
-// pages among them takes milliseconds, so it is done when there is something to find.
+// A grammar is many small pieces of memory among those of others, and malloc keeps what is freed.
+// Looking for whole free pages takes milliseconds, so it is done only when much was freed.
 void GrammarCache::give_back(size_t freed) {
   freed_ += freed;
   if (freed_ == 0 || freed_ < memory_max_ / 4) return;

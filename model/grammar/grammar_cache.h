@@ -16,8 +16,8 @@ namespace cascade {
 // Keeps the grammars that were used last, within a bound of bytes. One thread at a time.
 class GrammarCache {
  public:
-  // A grammar takes some 10 to 200 KB, and some MB with what is learned of it while it is used:
-  // room for those of all generations that run at once by default.
+  // A grammar takes some 10 to 200 KB, and some MB with what is learned of it while it is used.
+  // This has room for the grammars of all generations that run at once by default.
   static constexpr size_t kMemoryMax = size_t{64} << 20;
 
   explicit GrammarCache(size_t memory_max = kMemoryMax) : memory_max_(memory_max) {}
@@ -29,9 +29,9 @@ class GrammarCache {
   Result<std::shared_ptr<SharedGrammar>> get(GrammarKind kind, const std::string& schema,
                                              const GrammarVocabulary& vocabulary);
 
-  // To be called when grammars were used: what they take grows then. Beyond the bound those that
-  // were not used for longest go, but none that somebody has; of these it is forgotten what was
-  // learned of them, which only takes time. Freed memory goes back to the system.
+  // Keeps the bound; to be called when grammars were used, because they grow then. It drops the
+  // grammars that were not used for longest, unless somebody has them. From those it drops what was
+  // learned, which is found out again. Freed memory goes back to the system.
   void shrink();
 
   size_t size() const { return entries_.size(); }

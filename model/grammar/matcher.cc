@@ -16,8 +16,8 @@ size_t hash_of(const GrammarPlaces& places) {
   return hash;
 }
 
-// What a state takes beside its vectors' contents, and a frame, with their nodes of maps and what
-// malloc adds to each piece.
+// The memory that a state and a frame take beside the contents of their vectors: nodes of maps, and
+// what malloc adds to each piece.
 constexpr size_t kStateBytes = 240, kFrameBytes = 144;
 
 }  // namespace

@@ -18,7 +18,7 @@ class SharedGrammar {
                 size_t learned_max = GrammarAutomaton::kMemoryMax);
 
   size_t memory_bytes() const;
-  // What was learned of it, which is found out again.
+  // Drops what was learned of it; it is found out again.
   void forget();
 
  private:

@@ -36,7 +36,8 @@ class TokenMasks {
   std::shared_ptr<const TokenSet> allowed(GrammarAutomaton& automaton,
                                           const std::shared_ptr<MatcherState>& state);
   void clear();
-  // Each set, its places in list and map, and a state that may be nobody else's any more.
+  // Counts each set, its places in the list and the map, and a state that only the set may still
+  // hold.
   size_t memory_bytes() const { return entries_.size() * (tokens_ / 8 + 600); }
 
  private:

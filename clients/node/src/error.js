@@ -4,7 +4,7 @@
 const RETRYABLE_CODES = new Set(['unavailable', 'cancelled']);
 
 export class CascadeError extends Error {
-  // `loading`: of a daemon that loads its model, and does not serve yet, how far it is.
+  // `loading`: how far a daemon has come that loads its model and does not serve yet.
   constructor(code, field, message, retryAfterMs = 0, loading = undefined) {
     super(message);
     this.code = code;

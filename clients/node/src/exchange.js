@@ -11,7 +11,7 @@ import { newRequestId } from './request_id.js';
 
 // How often deadlines are looked at: a part of the shortest of them.
 const LOOKS_PER_DEADLINE = 8;
-// Between two questions to a daemon that loads its model, whatever it asks for.
+// Bounds of the pause between two questions to a daemon that loads its model.
 const LOADING_PAUSE_MS_MIN = 10;
 const LOADING_PAUSE_MS_MAX = 1_000;
 const EVENTS = new Map([

@@ -1,4 +1,4 @@
-"""Whether a daemon serves already: asked again and again by who has started it, or connects."""
+"""Asks a daemon again and again whether it serves already."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .replies import Pong
 from .requests import Ping
 
 _ANSWER_MS = 1_000
-# Between two questions to a daemon that loads, whatever it asks for.
+# Bounds of the pause between two questions to a daemon that loads its model.
 _LOADING_PAUSE_MS_MIN = 10
 _LOADING_PAUSE_MS_MAX = 1_000
 

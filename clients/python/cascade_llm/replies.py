@@ -407,7 +407,7 @@ class ErrorInfo:
 
 @dataclass(frozen=True)
 class Loading:
-    """How far a daemon is that has just been started and loads its model."""
+    """How far a daemon has come with the load of its model."""
 
     done_bytes: Int64
     total_bytes: Int64  # 0: it is not known yet

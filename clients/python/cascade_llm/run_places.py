@@ -10,7 +10,7 @@ SYSTEM_RUN_DIR = "/run/cascaded"
 
 
 def owner_of(path: str) -> int | None:
-    """Whose folder it is; None if it is none, or a link."""
+    """The owner of the folder; None if the path is no folder, or a link."""
     try:
         info = os.lstat(path)
     except OSError:
