@@ -228,6 +228,12 @@ bool Connection::client_is_gone() {
   return ::poll(&state, 1, 0) > 0;
 }
 
+bool Connection::has_input() {
+  if (!socket_.is_open()) return false;
+  pollfd state = {socket_.native_handle(), POLLIN, 0};
+  return ::poll(&state, 1, 0) > 0 && (state.revents & POLLIN) != 0;
+}
+
 void Connection::check_time(Clock::time_point now) {
   if (now >= deadline_) close();
 }

@@ -80,6 +80,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   // Ends the connection if a step has taken too long.
   void check_time(Clock::time_point now);
+  // Whether the client has sent something that was not read yet, or has ended the connection.
+  bool has_input();
   // Waiting for a request.
   bool is_waiting() const { return waiting_; }
   // Whether a reply is being written.

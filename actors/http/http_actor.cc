@@ -126,13 +126,22 @@ class HttpServer {
     }
   }
 
-  // Ends the connection that can best be done without; false if all are being served.
+  // Ends the connection that can best be done without; false if all are being served, or have sent
+  // something that was not read yet.
   bool make_room() {
-    const std::optional<ConnectionTable::Id> next = table_.next_to_go();
-    if (!next) return false;
-    table_.remove(*next);
-    connections_.at(*next)->close();
-    return true;
+    for (size_t tries = table_.size(); tries > 0; --tries) {
+      const std::optional<ConnectionTable::Id> next = table_.next_to_go();
+      if (!next) return false;
+      Connection& connection = *connections_.at(*next);
+      if (connection.has_input()) {
+        table_.set_busy(*next, false, system_clock().monotonic_us());
+        continue;
+      }
+      table_.remove(*next);
+      connection.close();
+      return true;
+    }
+    return false;
   }
 
   // Says why, if the client can be told without waiting.

@@ -2,6 +2,7 @@
 
 CASCADE_FLOOD is how many; 20,000 take a hard limit of descriptors above that for the test."""
 import contextlib
+import http.client
 import os
 import pathlib
 import resource
@@ -119,6 +120,20 @@ class Floods(unittest.TestCase):
             cascade_llm.Client(f"tcp://127.0.0.1:{self.tcp}", options=tcp))
         return stack
 
+    def ask_http(self):
+        """A new connection, which may be ended before its request has come, as those of the flood:
+        clients of OpenAI try three times."""
+        for tries_left in (2, 1, 0):
+            try:
+                status = ask(("127.0.0.1", self.http), "GET", "/v1/models")[0]
+            except (http.client.HTTPException, ConnectionError):
+                if tries_left == 0:
+                    raise
+                continue
+            if status != 503 or tries_left == 0:
+                return status
+            time.sleep(0.05)
+
     def ask_all(self, service):
         """Every client asks, and so does a new one of HTTP; the longest of the answers, in s."""
         longest = 0
@@ -128,7 +143,7 @@ class Floods(unittest.TestCase):
                 self.assertTrue(client.status().state, "serving")
                 longest = max(longest, time.monotonic() - begin)
             begin = time.monotonic()
-            self.assertEqual(ask(("127.0.0.1", self.http), "GET", "/v1/models")[0], 200)
+            self.assertEqual(self.ask_http(), 200)
             longest = max(longest, time.monotonic() - begin)
             self.assertIsNone(service.process.poll(), service.log())
         return longest

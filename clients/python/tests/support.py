@@ -192,7 +192,7 @@ class FakeDaemon:
             self.pings += 1
             if self.loads:
                 what = ErrorInfo("unavailable", "loading", "the daemon is loading")
-                reply(ErrorReply(what, 1, self.loads.pop(0)))
+                reply(ErrorReply(what, 1, loading=self.loads.pop(0)))
             elif self.answers_pings:
                 reply(Pong(self.boot_id, "test"))
             return

@@ -29,7 +29,7 @@ router.bind("ipc://" + run_dir + "/cascaded.sock")
 for done in range(100):
     client, *frames = router.recv_multipart()
     what = ErrorInfo("unavailable", "loading", "the daemon is loading")
-    answer = ErrorReply(what, 1, Loading(done, 3)) if done < 3 else Pong("boot_1", "test")
+    answer = ErrorReply(what, 1, loading=Loading(done, 3)) if done < 3 else Pong("boot_1", "test")
     router.send_multipart([client, *encode(peek_request_id(frames), answer)])
     if done == 3:
         open(os.path.join(run_dir, "served"), "w").close()
