@@ -32,8 +32,9 @@ int system_accept(int listener, sockaddr* address, socklen_t* size, int flags) {
   return static_cast<int>(::syscall(SYS_accept4, listener, address, size, flags));
 }
 
-// Turns a connection away when no descriptor is left. The kernel would report the waiting connection
-// again and again, so a spare descriptor is given up for a moment to accept and close it.
+// Turns a connection away when no descriptor is left. The kernel would report the waiting
+// connection again and again, so a spare descriptor is given up for a moment to accept and close
+// it.
 class Spare {
  public:
   void turn_away(int listener) {

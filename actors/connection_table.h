@@ -32,9 +32,9 @@ class ConnectionTable {
   size_t count(const std::string& tenant) const;
 
   // The connection to end when the door is full: the one that has been idle for longest among those
-  // of the tenant with the most connections. So a tenant that fills a door makes room in it, and the
-  // others keep their places. A tenant is passed over while all of its connections are busy; nullopt
-  // if every connection is.
+  // of the tenant with the most connections. So a tenant that fills a door makes room in it, and
+  // the others keep their places. A tenant is passed over while all of its connections are busy;
+  // nullopt if every connection is.
   std::optional<Id> next_to_go() const;
 
  private:

@@ -17,8 +17,8 @@ namespace cascade {
 // A connection is named by its file descriptor, as ZeroMQ does. One thread: that of the port.
 class DoorGuests {
  public:
-  // `connections_max`: at once, 0: any number. `makes_room`: a full door ends an idle connection for
-  // a new one; otherwise it turns the new one away.
+  // `connections_max`: at once, 0: any number. `makes_room`: a full door ends an idle connection
+  // for a new one; otherwise it turns the new one away.
   DoorGuests(size_t connections_max, bool makes_room)
       : connections_max_(connections_max), makes_room_(makes_room) {}
 

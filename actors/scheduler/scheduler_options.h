@@ -15,8 +15,8 @@ struct SchedulerOptions {
   std::string version;
   int threads = 1;
   uint64_t incarnation = 1;  // of the scheduler actor
-  // Each tenant has a part of the places, bytes and tokens that wait, and of chunk puts, prefixes and
-  // searches (cache/tenant_parts.h).
+  // Each tenant has a part of the places, bytes and tokens that wait, and of chunk puts, prefixes
+  // and searches (cache/tenant_parts.h).
   int requests_waiting_max = 64;  // further ones are refused with retry_after_ms
   int64_t text_bytes_waiting_max = int64_t{64} << 20;  // of all requests that have not started
   int64_t tokens_waiting_max = 131'072;  // of their prompts; one prompt alone may have more
