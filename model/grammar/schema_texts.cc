@@ -130,6 +130,7 @@ Result<CodePointDfa> SchemaTexts::together(const OrderedJson& schema, const char
 
 Status SchemaTexts::add_formats(const Demands& demands, std::optional<CodePointDfa>& all) {
   const bool beside_pattern = all.has_value();
+  std::optional<CodePointDfa> formats;  // all of them, whatever the patterns
   for (const Demands::Named& named : demands.formats) {
     const TextFormat* format = format_named(named.text);
     if (format == nullptr) {
@@ -142,6 +143,16 @@ Status SchemaTexts::add_formats(const Demands& demands, std::optional<CodePointD
     }
     if (!format->pattern) continue;
     ASSIGN_OR_RETURN(const CodePointDfa* dfa, pattern(*named.schema, "format", *format->pattern));
+    if (beside_pattern) {
+      auto both = formats ? combined(*formats, *dfa, Combination::kBoth, kStatesMax, work_)
+                          : Result<CodePointDfa>(*dfa);
+      RETURN_IF_ERROR(document_.spend(0));
+      if (both.ok()) formats = *std::move(both);
+      if (formats && accepts_nothing(*formats)) {  // no text is of both, with or without a pattern
+        all = *std::move(formats);
+        return {};
+      }
+    }
     if (!all) {
       all = *dfa;
       continue;

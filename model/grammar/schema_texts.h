@@ -24,9 +24,10 @@ class SchemaTexts {
     uint32_t max = UINT32_MAX;
     const CodePointDfa* only = nullptr;  // belongs to this object; null: any
   };
-  // Of a text for which `conjunction` holds, apart from listed values. All patterns hold. A format
-  // beside a pattern holds too, unless the two have no text in common that we know of, or take too
-  // many states together. Errors: as add_schema().
+  // The limits of a text for which `conjunction` holds, apart from listed values. All patterns
+  // hold. A format beside a pattern holds too, unless the two have no text in common that we know
+  // of, or take too many states together; formats that contradict each other allow no text. Errors:
+  // as add_schema().
   Result<Limits> limits(const Conjunction& conjunction);
 
   // Whether one schema holds for a given text, apart from what it refers to. Errors: as

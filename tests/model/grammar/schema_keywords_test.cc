@@ -37,6 +37,15 @@ TEST(SchemaKeywords, a_pattern_holds_where_no_text_of_it_is_of_the_format) {
   expect_takes(R"({"format": "starts_with", "pattern": "^ab.*"})", {"\"abc\""}, {"\"a\""});
 }
 
+TEST(SchemaKeywords, formats_that_contradict_each_other_allow_no_text_beside_a_pattern_either) {
+  for (const char* pattern : {"", R"(, "pattern": "^ab")", R"(, "pattern": "^2024")"}) {
+    expect_takes(R"({"anyOf": [{"const": 1}, {"type": "string", "allOf": [{"format": "date"},
+                     {"format": "uuid"}])" +
+                     std::string(pattern) + "}]}",
+                 {"1"}, {"\"2024-02-29\"", "\"abc\"", "\"\""});
+  }
+}
+
 TEST(SchemaKeywords, formats_that_say_nothing_of_the_text_are_any_text) {
   for (const char* format : {"password", "binary", "path", "int64"}) {
     expect_takes(R"({"type": "string", "format": ")" + std::string(format) + "\"}", {"\"x y\""},
