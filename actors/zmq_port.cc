@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <future>
 #include <stdexcept>
+#include <thread>
+#include <utility>
 
 #include "actors/listening_socket.h"
 #include "base/check.h"
@@ -45,7 +48,17 @@ ZmqContext::ZmqContext() : context_(zmq_ctx_new()) {
 }
 
 ZmqContext::~ZmqContext() {
-  zmq_ctx_term(context_);
+  if (context_ != nullptr) zmq_ctx_term(context_);
+}
+
+bool ZmqContext::flush(std::chrono::milliseconds limit) {
+  auto ended = std::make_shared<std::promise<void>>();
+  auto waiting = ended->get_future();
+  std::thread([context = std::exchange(context_, nullptr), ended] {
+    zmq_ctx_term(context);
+    ended->set_value();
+  }).detach();
+  return waiting.wait_for(limit) == std::future_status::ready;
 }
 
 ZmqPort::ZmqPort(asio::io_context& io, ZmqContext& context, const Options& options)

@@ -4,7 +4,7 @@
 #include <zmq.h>
 
 #include <atomic>
-
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -31,6 +31,11 @@ class ZmqContext {
   // Any thread: whoever is still connecting to an inproc endpoint that nobody has bound waits in
   // vain from now on.
   void end_binding() { binding_ended_ = true; }
+
+  // Before the process ends without a destructor: waits until all that was sent has left, or its
+  // sockets lingered long enough, but for `limit` at most. Every port has been destroyed; nobody
+  // makes another. False: it took longer.
+  bool flush(std::chrono::milliseconds limit);
   bool binding_ended() const { return binding_ended_; }
 
  private:

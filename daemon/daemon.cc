@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <climits>
 #include <csignal>
 #include <cstdlib>
@@ -16,6 +17,7 @@
 #include <thread>
 
 #include "actors/accept_guard.h"
+#include "actors/client_queue.h"
 #include "daemon/descriptor_plan.h"
 #include "daemon/doors.h"
 #include "daemon/health.h"
@@ -334,6 +336,15 @@ void say_that_nothing_is_kept(const ParsedOptions& parsed) {
       lost);
 }
 
+// While a thread that cannot be waited for goes on. Clients get what was sent to them.
+[[noreturn]] void end_at_once(ZmqContext& context, int exit_code) {
+  constexpr int kMarginMs = 500;  // for the I/O thread, when the last client's time is up
+  if (!context.flush(std::chrono::milliseconds(kClientLingerMs + kMarginMs))) {
+    spdlog::warn("clients may not have got their last answers");
+  }
+  std::_Exit(exit_code);
+}
+
 }  // namespace
 
 Result<int> run_daemon(const ParsedOptions& parsed, Surroundings& around,
@@ -358,12 +369,12 @@ Result<int> run_daemon(const ParsedOptions& parsed, Surroundings& around,
     service->close_doors();
     if (!loaded.ok()) return loaded.error();
     spdlog::info("stopped before it served");
-    std::_Exit(failed ? kExitFailed : 0);
+    end_at_once(context, failed ? kExitFailed : 0);
   }
   bool still_loading = false;
   const int exit_code = service->serve(still_loading);
   // Only the end of the process ends a load; it leaves nothing half done, as after a kill.
-  if (still_loading) std::_Exit(exit_code);
+  if (still_loading) end_at_once(context, exit_code);
   return exit_code;
 }
 

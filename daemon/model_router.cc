@@ -139,6 +139,7 @@ void ModelRouter::end() {
     doors_->close();
   });
   thread_.join();
+  doors_.reset();  // what it sent may leave
 }
 
 Task<> ModelRouter::receive() {

@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 #include "tests/actors/port_testing.h"
 #include "tests/temporary_folder.h"
@@ -266,6 +268,43 @@ TEST_F(ZmqPortTest, throws_out_of_recv_when_the_context_is_shut_down) {
   ASSERT_TRUE(run_until(io_, [&] { return ended.ended; }));
   ASSERT_TRUE(ended.error);
   EXPECT_THROW(std::rethrow_exception(ended.error), std::runtime_error);
+}
+
+TEST_F(ZmqPortTest, a_context_that_ends_waits_for_what_was_sent) {
+  const testing::TemporaryFolder folder;
+  const std::string endpoint = "ipc://" + (folder.path() / "s").string();
+  constexpr int kLingerMs = 60'000;
+  constexpr int kMessages = 200;
+  ZmqContext ending;
+  ZmqPort::Options options = dealer("a");
+  options.linger_ms = kLingerMs;
+  std::optional<ZmqPort> from(std::in_place, io_, ending, options);
+  ASSERT_TRUE(from->connect(endpoint).ok());
+  for (int i = 0; i < kMessages; ++i) {
+    ASSERT_EQ(from->send({std::string(10'000, 'x'), std::to_string(i)}), SendResult::kSent);
+  }
+  from.reset();
+  // Nobody takes it yet: the time is up first.
+  EXPECT_FALSE(ending.flush(std::chrono::milliseconds(1)));
+  ZmqPort hub(io_, context_, router());
+  ASSERT_TRUE(hub.bind(endpoint).ok());
+  for (int i = 0; i < kMessages; ++i) EXPECT_EQ(receive(io_, hub).back(), std::to_string(i));
+}
+
+TEST_F(ZmqPortTest, a_context_has_nothing_to_wait_for_once_all_was_taken) {
+  const testing::TemporaryFolder folder;
+  const std::string endpoint = "ipc://" + (folder.path() / "s").string();
+  ZmqContext ending;
+  ZmqPort::Options options = dealer("a");
+  options.linger_ms = 60'000;
+  ZmqPort hub(io_, context_, router());
+  ASSERT_TRUE(hub.bind(endpoint).ok());
+  std::optional<ZmqPort> from(std::in_place, io_, ending, options);
+  ASSERT_TRUE(from->connect(endpoint).ok());
+  ASSERT_EQ(from->send({"last"}), SendResult::kSent);
+  from.reset();
+  EXPECT_TRUE(ending.flush(std::chrono::seconds(20)));
+  EXPECT_EQ(receive(io_, hub).back(), "last");
 }
 
 TEST_F(ZmqPortTest, lets_others_have_their_turn_while_messages_flood_in) {

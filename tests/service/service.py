@@ -16,7 +16,8 @@ import time
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("CASCADE_BIN_DIR", SOURCE / "build/release/bin"))
 WAIT_S = 60
-PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT = 17, 0x4206, 0x4207
+PTRACE_CONT, PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT = 7, 17, 0x4206, 0x4207
+WAITING_CALLS = {7, 202, 232, 281}  # poll, futex, epoll_wait, epoll_pwait
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 
@@ -158,16 +159,36 @@ class Service:
 
 
 class Stopped:
-    """One thread of a process stands still while this lasts, the others go on."""
+    """One thread of a daemon stands still while this lasts, the others go on. It stands in code of
+    the daemon's own, or waits: libraries hold locks that the others need, as malloc does."""
 
     def __init__(self, thread):
         self.thread = thread
 
     def __enter__(self):
         self.call(PTRACE_SEIZE)
-        self.call(PTRACE_INTERRUPT)
-        os.waitpid(self.thread, 0x40000000)  # __WALL
-        return self
+        end = time.monotonic() + WAIT_S
+        while time.monotonic() < end:
+            self.call(PTRACE_INTERRUPT)
+            os.waitpid(self.thread, 0x40000000)  # __WALL
+            if self.may_stand_here():
+                return self
+            self.call(PTRACE_CONT)
+        raise RuntimeError(f"thread {self.thread} is in libraries all the time")
+
+    def may_stand_here(self):
+        proc = pathlib.Path(f"/proc/{self.thread}")
+        try:
+            call, *_, at = (proc / "syscall").read_text().split()
+        except ProcessLookupError:
+            return True  # it has ended
+        if int(call) >= 0:
+            return int(call) in WAITING_CALLS
+        for line in (proc / "maps").read_text().splitlines():
+            first, last = (int(end, 16) for end in line.split()[0].split("-"))
+            if first <= int(at, 16) < last:
+                return line.endswith("/cascaded")
+        return False
 
     def __exit__(self, *unused):
         try:
