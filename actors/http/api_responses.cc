@@ -4,6 +4,7 @@
 
 #include "actors/http/answers.h"
 #include "actors/http/api.h"
+#include "actors/http/request_parser.h"
 #include "base/random.h"
 #include "model/conversation.h"
 #include "wire/openai/chunk_routes.h"
@@ -126,14 +127,14 @@ Task<std::optional<Api::Past>> Api::past_of(Exchange& exchange, std::string prev
   co_return past;
 }
 
-// Puts items of earlier responses where the input refers to them. The error of one that is not
-// there; nullopt if the client has gone.
+// Puts items of earlier responses where the input refers to them, as long as these take no more
+// than a body may. The error of one that is not there, or too much; nullopt if the client has gone.
 Task<std::optional<Api::Filled>> Api::resolve_items(Exchange& exchange,
                                                     openai::ResponseCall& response) {
   Filled result;
   std::string known;  // the output whose items these are: references to one stand together
   OrderedJson items = OrderedJson::array();
-  size_t lookups = 0;
+  size_t lookups = 0, bytes = 0;
   for (size_t i = 0; i < response.items.size(); ++i) {
     OrderedJson& item = response.items[i];
     if (item.value("type", "") != "item_reference") continue;
@@ -157,6 +158,15 @@ Task<std::optional<Api::Filled>> Api::resolve_items(Exchange& exchange,
       result.error = about(openai::api_error(not_found(
                                "", "there is no item \"" + id.substr(0, 64) +
                                        "\"; of responses that are not stored, give items whole")),
+                           param.c_str());
+      co_return result;
+    }
+    bytes += found->dump().size();
+    if (bytes > http::kBodyBytesMax) {
+      result.error = about(openai::api_error(invalid_argument(
+                               "", "the items that the input refers to take more than " +
+                                       std::to_string(http::kBodyBytesMax) +
+                                       " bytes together, the limit of a body; refer to fewer")),
                            param.c_str());
       co_return result;
     }

@@ -216,6 +216,14 @@ test("responses: an item by its id", async () => {
     (error) => error.status === 404 && error.param === "input[1].id");
 });
 
+test("responses: items that are referred to take no more than a body may", async () => {
+  const first = await client.responses.create(ask(capital));
+  const item = { type: "item_reference", id: first.output[0].id };
+  await assert.rejects(client.responses.create(ask(new Array(120_000).fill(item))),
+    (error) => error.status === 400 && /^input\[\d+\]\.id$/.test(error.param)
+      && error.message.includes("16777216 bytes"));
+});
+
 const ask = (input, more) => (
   { model: "demo", input, temperature: 0, max_output_tokens: 60, ...more });
 
