@@ -51,7 +51,7 @@ ZmqContext::~ZmqContext() {
   if (context_ != nullptr) zmq_ctx_term(context_);
 }
 
-bool ZmqContext::flush(std::chrono::milliseconds limit) {
+bool ZmqContext::end_within(std::chrono::milliseconds limit) {
   auto ended = std::make_shared<std::promise<void>>();
   auto waiting = ended->get_future();
   std::thread([context = std::exchange(context_, nullptr), ended] {

@@ -31,12 +31,12 @@ class ZmqContext {
   // Any thread: whoever is still connecting to an inproc endpoint that nobody has bound waits in
   // vain from now on.
   void end_binding() { binding_ended_ = true; }
-
-  // Before the process ends without a destructor: waits until all that was sent has left, or its
-  // sockets lingered long enough, but for `limit` at most. Every port has been destroyed; nobody
-  // makes another. False: it took longer.
-  bool flush(std::chrono::milliseconds limit);
   bool binding_ended() const { return binding_ended_; }
+
+  // Ends the context, for a process that ends without its destructor: waits at most `limit` until
+  // what was sent has left, or its sockets have lingered. False: that takes longer; it goes on in
+  // the background. Precondition: every port has been destroyed. Nobody uses the context again.
+  bool end_within(std::chrono::milliseconds limit);
 
  private:
   void* context_;

@@ -339,7 +339,7 @@ void say_that_nothing_is_kept(const ParsedOptions& parsed) {
 // While a thread that cannot be waited for goes on. Clients get what was sent to them.
 [[noreturn]] void end_at_once(ZmqContext& context, int exit_code) {
   constexpr int kMarginMs = 500;  // for the I/O thread, when the last client's time is up
-  if (!context.flush(std::chrono::milliseconds(kClientLingerMs + kMarginMs))) {
+  if (!context.end_within(std::chrono::milliseconds(kClientLingerMs + kMarginMs))) {
     spdlog::warn("clients may not have got their last answers");
   }
   std::_Exit(exit_code);

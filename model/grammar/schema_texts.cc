@@ -128,9 +128,35 @@ Result<CodePointDfa> SchemaTexts::together(const OrderedJson& schema, const char
   return result;
 }
 
+// Whether no text is of all the formats. False where that takes too many states to tell.
+Result<bool> SchemaTexts::formats_contradict(const Demands& demands) {
+  std::optional<CodePointDfa> all;
+  for (const Demands::Named& named : demands.formats) {
+    const TextFormat* format = format_named(named.text);
+    if (format == nullptr || !format->pattern) continue;
+    ASSIGN_OR_RETURN(const CodePointDfa* dfa, pattern(*named.schema, "format", *format->pattern));
+    if (!all) {
+      all = *dfa;
+      continue;
+    }
+    auto both = combined(*all, *dfa, Combination::kBoth, kStatesMax, work_);
+    RETURN_IF_ERROR(document_.spend(0));
+    if (!both.ok()) continue;
+    all = *std::move(both);
+    if (accepts_nothing(*all)) return true;
+  }
+  return false;
+}
+
 Status SchemaTexts::add_formats(const Demands& demands, std::optional<CodePointDfa>& all) {
   const bool beside_pattern = all.has_value();
-  std::optional<CodePointDfa> formats;  // all of them, whatever the patterns
+  if (beside_pattern && demands.formats.size() > 1) {
+    ASSIGN_OR_RETURN(const bool contradict, formats_contradict(demands));
+    if (contradict) {
+      all = these_texts({});
+      return {};
+    }
+  }
   for (const Demands::Named& named : demands.formats) {
     const TextFormat* format = format_named(named.text);
     if (format == nullptr) {
@@ -143,16 +169,6 @@ Status SchemaTexts::add_formats(const Demands& demands, std::optional<CodePointD
     }
     if (!format->pattern) continue;
     ASSIGN_OR_RETURN(const CodePointDfa* dfa, pattern(*named.schema, "format", *format->pattern));
-    if (beside_pattern) {
-      auto both = formats ? combined(*formats, *dfa, Combination::kBoth, kStatesMax, work_)
-                          : Result<CodePointDfa>(*dfa);
-      RETURN_IF_ERROR(document_.spend(0));
-      if (both.ok()) formats = *std::move(both);
-      if (formats && accepts_nothing(*formats)) {  // no text is of both, with or without a pattern
-        all = *std::move(formats);
-        return {};
-      }
-    }
     if (!all) {
       all = *dfa;
       continue;

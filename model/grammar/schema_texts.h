@@ -55,6 +55,7 @@ class SchemaTexts {
   struct Demands;
   Demands demands_of(const Conjunction& conjunction) const;
   Result<const CodePointDfa*> combined_of(const Demands& demands);
+  Result<bool> formats_contradict(const Demands& demands);
   Status add_formats(const Demands& demands, std::optional<CodePointDfa>& all);
   Result<std::optional<CodePointDfa>> plain_language(const Conjunction& conjunction);
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <optional>
 #include <stdexcept>
 #include <thread>
@@ -285,7 +286,7 @@ TEST_F(ZmqPortTest, a_context_that_ends_waits_for_what_was_sent) {
   }
   from.reset();
   // Nobody takes it yet: the time is up first.
-  EXPECT_FALSE(ending.flush(std::chrono::milliseconds(1)));
+  EXPECT_FALSE(ending.end_within(std::chrono::milliseconds(1)));
   ZmqPort hub(io_, context_, router());
   ASSERT_TRUE(hub.bind(endpoint).ok());
   for (int i = 0; i < kMessages; ++i) EXPECT_EQ(receive(io_, hub).back(), std::to_string(i));
@@ -303,7 +304,7 @@ TEST_F(ZmqPortTest, a_context_has_nothing_to_wait_for_once_all_was_taken) {
   ASSERT_TRUE(from->connect(endpoint).ok());
   ASSERT_EQ(from->send({"last"}), SendResult::kSent);
   from.reset();
-  EXPECT_TRUE(ending.flush(std::chrono::seconds(20)));
+  EXPECT_TRUE(ending.end_within(std::chrono::seconds(20)));
   EXPECT_EQ(receive(io_, hub).back(), "last");
 }
 

@@ -17,7 +17,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("CASCADE_BIN_DIR", SOURCE / "build/release/bin"))
 WAIT_S = 60
 PTRACE_CONT, PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT = 7, 17, 0x4206, 0x4207
-WAITING_CALLS = {7, 202, 232, 281}  # poll, futex, epoll_wait, epoll_pwait
+WAITING_CALLS = {7, 202, 232, 281}  # of x86-64: poll, futex, epoll_wait, epoll_pwait
 LIBC = ctypes.CDLL(None, use_errno=True)
 LIBC.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 
@@ -168,13 +168,18 @@ class Stopped:
     def __enter__(self):
         self.call(PTRACE_SEIZE)
         end = time.monotonic() + WAIT_S
-        while time.monotonic() < end:
-            self.call(PTRACE_INTERRUPT)
-            os.waitpid(self.thread, 0x40000000)  # __WALL
-            if self.may_stand_here():
-                return self
+        self.interrupt()
+        while not self.may_stand_here():
+            if time.monotonic() > end:
+                self.call(PTRACE_DETACH)
+                raise RuntimeError(f"thread {self.thread} is in libraries all the time")
             self.call(PTRACE_CONT)
-        raise RuntimeError(f"thread {self.thread} is in libraries all the time")
+            self.interrupt()
+        return self
+
+    def interrupt(self):
+        self.call(PTRACE_INTERRUPT)
+        os.waitpid(self.thread, 0x40000000)  # __WALL
 
     def may_stand_here(self):
         proc = pathlib.Path(f"/proc/{self.thread}")

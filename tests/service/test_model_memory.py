@@ -24,8 +24,8 @@ class Memory(ModelsTest):
         self.add_demo("second")
         with self.service("--weights", "f32") as service:
             self.generate(service)
-            # Its packed weights are in the cache then, and each of malloc's arenas, of which a
-            # thread takes any that is free, keeps what it keeps.
+            # Then its packed weights are in the cache. A thread takes any arena of malloc's that is
+            # free, and each keeps some of what it gave out: several loads, so that all have grown.
             for _ in range(4):
                 self.generate(service, "second")
                 service.ctl("model", "unload", "second")

@@ -277,4 +277,11 @@ std::string violation(const Json& document, const OrderedJson& schema, Formats f
   return Validator(schema, formats).check(document, schema);
 }
 
+std::string violation_but_formats(const Json& document, const OrderedJson& schema,
+                                  int& without_formats) {
+  if (violation(document, schema).empty()) return "";
+  ++without_formats;
+  return violation(document, schema, Formats::kAnnotate);
+}
+
 }  // namespace cascade::testing
