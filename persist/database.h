@@ -99,7 +99,8 @@ class Database {
   void rollback();
   bool has_changes() const { return has_changes_; }
 
-  // Copies what the log holds into the database file, synchronises that and makes the log empty. A
+  // Copies what the log holds into the database file, synchronises that, makes the log empty and
+  // forgets cached pages: no copy of a deleted row is left, nor comes back (btree_page.h). A
   // log whose process died before it was synchronised may be in the system's memory only: so this
   // comes before any commit. Precondition: no change since the last commit.
   Status empty_log();
