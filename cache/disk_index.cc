@@ -37,40 +37,60 @@ DiskIndex::Match DiskIndex::match(const Digest& from, const Digest* tenant,
                                   std::span<const int32_t> tokens) const {
   Match match;
   Digest parent = from;
-  while (true) {
-    const auto siblings = children_.find(parent);
-    if (siblings == children_.end()) return match;
+  while (children_.contains(parent)) {
     const auto rest = tokens.subspan(static_cast<size_t>(match.tokens));
     std::optional<Digest> found;
     if (rest.size() >= kPageTokens) {
       const Digest key = chain_key(parent, tenant, rest.first(kPageTokens));
       if (pages_.contains(key)) found = key;
     }
-    if (found) {
-      match.keys.push_back(*found);
-      match.tokens += kPageTokens;
-      parent = *found;
-      tenant = nullptr;
-      continue;
-    }
-    // The end of another chain: the longest of those that go on as this one does.
-    const auto& short_pages = siblings->second.short_pages;
-    for (auto it = short_pages.rbegin(); it != short_pages.rend(); ++it) {
-      const auto count = static_cast<size_t>(it->first);
-      if (count > rest.size()) continue;
-      const Digest key = chain_key(parent, tenant, rest.first(count));
-      if (!pages_.contains(key)) continue;
-      match.keys.push_back(key);
-      match.tokens += it->first;
+    if (!found) {
+      // The end of another chain: the longest of those that go on as this one does.
+      if (const auto end = short_page(parent, tenant, rest)) {
+        match.keys.push_back(end->keys.front());
+        match.tokens += end->tokens;
+      }
       return match;
     }
-    return match;
+    match.keys.push_back(*found);
+    match.tokens += kPageTokens;
+    parent = *found;
+    tenant = nullptr;
   }
+  return match;
+}
+
+std::optional<DiskIndex::Match> DiskIndex::short_page(const Digest& parent, const Digest* tenant,
+                                                      std::span<const int32_t> tokens) const {
+  const auto siblings = children_.find(parent);
+  if (siblings == children_.end()) return std::nullopt;
+  const auto& lengths = siblings->second.short_pages;
+  for (auto it = lengths.rbegin(); it != lengths.rend(); ++it) {
+    const auto count = static_cast<size_t>(it->first);
+    if (count > tokens.size()) continue;
+    const Digest key = chain_key(parent, tenant, tokens.first(count));
+    if (pages_.contains(key)) return Match{{key}, it->first};
+  }
+  return std::nullopt;
+}
+
+std::vector<Digest> DiskIndex::keys_of(const Digest& from, const Digest* tenant,
+                                       std::span<const int32_t> tokens) const {
+  std::vector<Digest> keys;
+  Digest parent = from;
+  for (; tokens.size() >= kPageTokens; tokens = tokens.subspan(kPageTokens)) {
+    const Digest key = chain_key(parent, tenant, tokens.first(kPageTokens));
+    const auto end = pages_.contains(key) ? std::nullopt : short_page(parent, tenant, tokens);
+    keys.push_back(end ? end->keys.front() : key);
+    parent = key;
+    tenant = nullptr;
+  }
+  if (const auto end = short_page(parent, tenant, tokens)) keys.push_back(end->keys.front());
+  return keys;
 }
 
 std::vector<Digest> DiskIndex::subtree(const Digest& key,
                                        const std::function<bool(const Digest&)>& kept) const {
-  if (!contains(key)) return {};
   std::vector<Digest> pages = {key};  // parents before their children
   // Damaged names may form a circle.
   for (size_t i = 0; i < pages.size() && pages.size() <= pages_.size(); ++i) {
@@ -81,6 +101,7 @@ std::vector<Digest> DiskIndex::subtree(const Digest& key,
   std::set<Digest> stay;
   std::vector<Digest> gone;
   for (auto page = pages.rbegin(); page != pages.rend(); ++page) {
+    if (!contains(*page)) continue;  // the first one, maybe
     if (stay.contains(*page) || kept(*page)) {
       stay.insert(pages_.at(*page).parent);
     } else {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -33,8 +34,15 @@ class DiskIndex {
   // first page.
   Match match(const Digest& from, const Digest* tenant, std::span<const int32_t> tokens) const;
 
-  // The page and all that goes on from it, children before their parents, but for what leads to a
-  // page that is `kept`. Empty if the page is not there.
+  // The keys of a chain's pages, one for each page: also of those behind a page that is missing,
+  // which match() does not find. Parameters as of match(). A whole page that is missing has its
+  // own key, or that of the longest short page in its place; the last page, if it is short, is
+  // there or left out.
+  std::vector<Digest> keys_of(const Digest& from, const Digest* tenant,
+                              std::span<const int32_t> tokens) const;
+
+  // The page, if it is there, and all that goes on from it, children before their parents, but for
+  // what leads to a page that is `kept`.
   std::vector<Digest> subtree(const Digest& key,
                               const std::function<bool(const Digest&)>& kept) const;
 
@@ -57,6 +65,10 @@ class DiskIndex {
     std::vector<Digest> keys;
     std::map<int32_t, int> short_pages;  // of fewer than 64 tokens: how many of each length
   };
+
+  // The longest short page behind `parent` that `tokens` begin with; nullopt: none.
+  std::optional<Match> short_page(const Digest& parent, const Digest* tenant,
+                                  std::span<const int32_t> tokens) const;
 
   std::unordered_map<Digest, Page> pages_;
   std::unordered_map<Digest, Children> children_;  // by parent

@@ -84,6 +84,12 @@ Result<std::vector<StoredPage>> read_pages(Query& query) {
   }
 }
 
+// A page and all that stand on it, the last ones first.
+constexpr char kSubtree[] =
+    "WITH RECURSIVE tree(key) AS (SELECT ? UNION "
+    "SELECT p.key FROM tree t JOIN pages p ON p.parent_key=t.key) "
+    "SELECT p.key, p.length FROM tree t JOIN pages p ON p.key=t.key ORDER BY p.position DESC";
+
 }  // namespace
 
 Status PageTable::put_model(const ModelRecord& model) {
@@ -263,19 +269,30 @@ Result<std::set<Digest>> PageTable::chains_of(std::span<const Digest> ends) {
   return keys;
 }
 
+// A page cannot be found without those before it: so the pages that stand on the oldest one go
+// first, although they may have been used later.
 Result<std::vector<Digest>> PageTable::oldest(uint64_t bytes, std::span<const Digest> kept) {
   ASSIGN_OR_RETURN(const std::set<Digest> kept_keys, chains_of(kept));
-  ASSIGN_OR_RETURN(Query query, database_.query("SELECT key, length FROM pages "
-                                                "ORDER BY last_used_us, position DESC"));
+  ASSIGN_OR_RETURN(Query query,
+                   database_.query("SELECT key FROM pages ORDER BY last_used_us, position DESC"));
   std::vector<Digest> keys;
+  std::set<Digest> taken;
   uint64_t sum = 0;
   while (sum < bytes) {
     ASSIGN_OR_RETURN(const bool more, query.next());
     if (!more) break;
     const Digest key = as_digest(query.blob(0));
-    if (kept_keys.contains(key)) continue;
-    keys.push_back(key);
-    sum += query.bits(1);
+    if (kept_keys.contains(key) || taken.contains(key)) continue;
+    ASSIGN_OR_RETURN(Query subtree, database_.query(kSubtree));
+    subtree.bind(as_blob(key));
+    while (sum < bytes) {
+      ASSIGN_OR_RETURN(const bool more_behind, subtree.next());
+      if (!more_behind) break;
+      const Digest behind = as_digest(subtree.blob(0));
+      if (!taken.insert(behind).second) continue;
+      keys.push_back(behind);
+      sum += subtree.bits(1);
+    }
   }
   return keys;
 }
@@ -311,17 +328,17 @@ Status PageTable::put_owner(const PageOwner& owner) {
 Result<std::vector<StoredPage>> PageTable::unaccounted() {
   ASSIGN_OR_RETURN(
       Query query,
-      database_.query("WITH RECURSIVE kept(key) AS ("
-                      "SELECT p.key FROM pages p WHERE NOT EXISTS "
-                      "(SELECT 1 FROM page_owners o WHERE o.page=p.key) OR EXISTS "
-                      "(SELECT 1 FROM page_owners o WHERE o.page=p.key AND (o.chunk_id='' OR "
-                      "EXISTS (SELECT 1 FROM chunks c "
-                      "WHERE c.tenant=o.tenant AND c.id=o.chunk_id))) OR "
-                      "EXISTS (SELECT 1 FROM page_uses u JOIN chunks c ON c.tenant=u.tenant AND "
-                      "c.id=u.chunk_id WHERE u.page=p.key) "
-                      "UNION SELECT p.parent_key FROM kept k JOIN pages p ON p.key=k.key) "
-                      CASCADE_PAGE_COLUMNS
-                      "WHERE p.key NOT IN (SELECT key FROM kept) ORDER BY p.position, p.key"));
+      database_.query(
+          "WITH RECURSIVE kept(key) AS ("
+          "SELECT p.key FROM pages p WHERE NOT EXISTS "
+          "(SELECT 1 FROM page_owners o WHERE o.page=p.key) OR EXISTS "
+          "(SELECT 1 FROM page_owners o WHERE o.page=p.key AND (o.chunk_id='' OR "
+          "EXISTS (SELECT 1 FROM chunks c "
+          "WHERE c.tenant=o.tenant AND c.id=o.chunk_id))) OR "
+          "EXISTS (SELECT 1 FROM page_uses u JOIN chunks c ON c.tenant=u.tenant AND "
+          "c.id=u.chunk_id WHERE u.page=p.key) "
+          "UNION SELECT p.parent_key FROM kept k JOIN pages p ON p.key=k.key) " CASCADE_PAGE_COLUMNS
+          "WHERE p.key NOT IN (SELECT key FROM kept) ORDER BY p.position, p.key"));
   return read_pages(query);
 }
 

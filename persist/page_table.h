@@ -100,7 +100,8 @@ class PageTable {
   // All pages of a model, parents before their children.
   Result<std::vector<StoredPage>> of_model(const Digest& model);
   // The pages that were not used for longest, of equally old ones the last of their chains first,
-  // until they take `bytes` together or there are no more. None of the chains that end with `kept`.
+  // until they take `bytes` together or there are no more. The pages that stand on one of them come
+  // before it. None of the chains that end with `kept`.
   Result<std::vector<Digest>> oldest(uint64_t bytes, std::span<const Digest> kept);
 
   // Notes whose pages these are, as far as they are stored.

@@ -207,7 +207,12 @@ CREATE TABLE page_owners(
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-constexpr const char* kMigrations[] = {kVersion1, kVersion2};
+// What stands on a page makes room before it does.
+constexpr char kVersion3[] = R"sql(
+CREATE INDEX pages_by_parent ON pages(parent_key);
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1, kVersion2, kVersion3};
 
 Status migrate_step(Database& database, const char* statements, int64_t to) {
   return database.change([&]() -> Status {

@@ -334,7 +334,8 @@ void SchedulerCore::drop_stored(TenantId owner, std::span<const int32_t> chain, 
   }
 }
 
-// The pages of the chain, as far as they are in memory or on disk.
+// The keys of the chain's pages, whether they are in memory, on disk or nowhere: behind one that
+// the disk's budget took, others may be.
 std::vector<Digest> SchedulerCore::stored_path(TenantId owner,
                                                std::span<const int32_t> chain) const {
   std::vector<Digest> path;
@@ -342,10 +343,10 @@ std::vector<Digest> SchedulerCore::stored_path(TenantId owner,
   for (ChainIndex::Node* node : ChainIndex::path_to(match.node)) {
     path.push_back(ChainIndex::key_of(node));
   }
-  const DiskIndex::Match stored =
-      disk_.match(ChainIndex::key_of(match.node), index_.tenant_key_behind(match.node, owner),
-                  chain.subspan(path.size() * kPageTokens));
-  path.insert(path.end(), stored.keys.begin(), stored.keys.end());
+  const std::vector<Digest> behind =
+      disk_.keys_of(ChainIndex::key_of(match.node), index_.tenant_key_behind(match.node, owner),
+                    chain.subspan(path.size() * kPageTokens));
+  path.insert(path.end(), behind.begin(), behind.end());
   return path;
 }
 

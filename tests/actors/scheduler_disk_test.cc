@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 
 #include <memory>
 #include <string>
@@ -96,6 +97,20 @@ class Disk : public ::testing::Test {
                         {.role = "user", .content = "And of Italy?", .reasoning = {}}};
     const auto next = world_->one<wire::Final>(world_->send(request));
     EXPECT_EQ(next.usage.reused_tokens, pages_of_others * kPageTokens);
+  }
+  // Takes pages of all chains from the store, which nobody else uses.
+  void remove_pages_at(int64_t place) {
+    const auto models = store_->kv().models();
+    ASSERT_TRUE(models.ok());
+    for (const ModelRecord& model : *models) {
+      const auto pages = store_->kv().pages(model.digest);
+      ASSERT_TRUE(pages.ok());
+      for (const StoredPage& page : *pages) {
+        if (page.header.position != place * kPageTokens) continue;
+        ASSERT_TRUE(store_->kv().remove(std::array{page.header.key}).ok());
+      }
+    }
+    ASSERT_TRUE(store_->commit().ok());
   }
   wire::DiskStats stats() {
     return world_->one<wire::StatsReply>(world_->send(wire::StatsRequest{}))
@@ -244,6 +259,20 @@ TEST_F(Disk, so_is_what_is_deleted_after_a_restart) {
   EXPECT_EQ(stats().pages, 0);
   restart();
   expect_no_page_of_it();
+}
+
+// Damage, or the budget of an earlier version, may have taken any of its pages.
+TEST_F(Disk, so_is_what_is_deleted_between_pages_that_are_gone) {
+  const std::string output = first_turn();
+  const int64_t pages = stats().pages;
+  world_.reset();
+  remove_pages_at(0);
+  remove_pages_at(pages - 1);
+  restart();
+  ASSERT_EQ(stats().pages, pages - 2);
+  ASSERT_GT(stats().pages, 0);
+  ASSERT_TRUE(world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{output})).durable);
+  EXPECT_EQ(stats().pages, 0);
 }
 
 TEST_F(Disk, a_retained_chunk_keeps_the_pages_that_it_stands_on) {

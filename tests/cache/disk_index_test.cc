@@ -93,6 +93,28 @@ TEST_F(DiskIndexTest, a_page_that_is_missing_ends_the_match) {
   EXPECT_EQ(index_.match(root_, &tenant_, tokens(192)).tokens, 192);
 }
 
+TEST_F(DiskIndexTest, keys_of_a_chain_go_on_behind_a_page_that_is_missing) {
+  const std::vector<int32_t> chain = tokens(200);
+  const auto keys = add_chain(index_, root_, &tenant_, chain);
+  ASSERT_EQ(keys.size(), 4u);
+  EXPECT_EQ(index_.keys_of(root_, &tenant_, chain), keys);
+  for (const size_t gap : {0, 1, 2}) {
+    index_.remove(keys[gap]);
+    EXPECT_EQ(index_.keys_of(root_, &tenant_, chain), keys) << gap;
+  }
+  index_.remove(keys[3]);  // of 8 tokens: a page that is missing has no length
+  EXPECT_EQ(index_.keys_of(root_, &tenant_, chain).size(), 3u);
+  // In the place of a page that is missing: the end of another chain that this one begins with.
+  const auto end = add_chain(index_, keys[0], nullptr, std::span(chain).subspan(64, 20));
+  EXPECT_EQ(index_.keys_of(root_, &tenant_, chain), (std::vector{keys[0], end[0], keys[2]}));
+}
+
+TEST_F(DiskIndexTest, a_subtree_goes_on_from_a_page_that_is_missing) {
+  const auto keys = add_chain(index_, root_, &tenant_, tokens(192));
+  index_.remove(keys[0]);
+  EXPECT_EQ(index_.subtree(keys[0], kNothingKept), (std::vector{keys[2], keys[1]}));
+}
+
 TEST_F(DiskIndexTest, a_subtree_spares_what_leads_to_kept_pages) {
   const auto trunk = add_chain(index_, root_, &tenant_, tokens(192));
   std::vector<int32_t> fork = tokens(192);

@@ -133,6 +133,23 @@ TEST(KvStore, a_damaged_page_is_an_error_once_and_then_not_there) {
   }
 }
 
+// Else what is left could neither be found nor be deleted with its chunk.
+TEST(KvStore, no_page_makes_room_before_those_that_stand_on_it) {
+  MemoryDisk disk;
+  auto store = open_store(disk);
+  const TestChain chain(0), other(1);
+  ASSERT_TRUE(ok(store->kv().append(chain.run(), 1)));
+  ASSERT_TRUE(ok(store->kv().append(other.run(), 5)));
+  ASSERT_TRUE(ok(store->kv().touch(std::span(chain.keys).subspan(1), 9)));  // not the first page
+  const uint64_t page = record_bytes(testing::kPageBytes);
+  EXPECT_THAT(*store->kv().oldest(page, {}), ::testing::ElementsAre(chain.keys[2]));
+  EXPECT_THAT(*store->kv().oldest(4 * page, {}),
+              ::testing::ElementsAre(chain.keys[2], chain.keys[1], chain.keys[0], other.keys[2]));
+  const std::vector<Digest> kept = {chain.keys[1]};
+  EXPECT_THAT(*store->kv().oldest(2 * page, kept),
+              ::testing::ElementsAre(other.keys[2], other.keys[1]));
+}
+
 TEST(KvStore, the_budget_and_free_space_are_kept) {
   MemoryDisk disk;
   StoreOptions options = test_options();
