@@ -7,23 +7,25 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "tests/places.h"
+
 namespace cascade::testing {
 
 // The data of others: $CASCADE_SHARED, or ../shared beside the source tree.
 inline std::filesystem::path shared_dir() {
   if (const char* dir = std::getenv("CASCADE_SHARED")) return dir;
-  return std::filesystem::path(CASCADE_SOURCE_DIR).parent_path() / "shared";
+  return source_dir().parent_path() / "shared";
 }
 
 // The demo model, which is part of the project.
 inline std::filesystem::path demo_model_dir() {
-  return std::filesystem::path(CASCADE_SOURCE_DIR) / "models" / "demo";
+  return source_dir() / "models" / "demo";
 }
 
 // Tiny models, what transformers computes for them, and GGUF files: its README.md says what is
 // there.
 inline std::filesystem::path fixtures_dir() {
-  return std::filesystem::path(CASCADE_SOURCE_DIR) / "tests" / "model" / "fixtures";
+  return source_dir() / "tests" / "model" / "fixtures";
 }
 
 }  // namespace cascade::testing

@@ -11,7 +11,6 @@ namespace cascade::serve {
 namespace {
 
 constexpr const char* kLight = "light";
-constexpr int64_t kSecondUs = 1'000'000;
 constexpr int64_t kRetryMs = 1000;  // where an error does not say when
 // The requests of a tenant that floods share few connections; of many tenants each has one.
 constexpr int64_t kFloodConnections = 4;

@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "tests/places.h"
 
 namespace cascade {
 namespace {
@@ -17,7 +18,7 @@ using Places = std::vector<std::string>;
 
 TEST(RunPlaces, are_those_that_all_clients_know) {
   const auto file =
-      read_file(std::filesystem::path(CASCADE_SOURCE_DIR) / "tests/run_places.json", 1 << 20);
+      read_file(testing::source_dir() / "tests/run_places.json", 1 << 20);
   ASSERT_TRUE(file.ok()) << file.error().to_string();
   const Json cases = Json::parse(*file);
   EXPECT_GT(cases.size(), 10u);

@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/file.h"
+#include "tests/places.h"
 #include "tests/temporary_folder.h"
 
 namespace cascade::config {
@@ -14,7 +15,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const std::filesystem::path kSource = CASCADE_SOURCE_DIR;
+const std::filesystem::path kSource = testing::source_dir();
 constexpr char kDemo[] = "/usr/share/cascaded/models/demo";
 
 std::string shipped(const char* path) {

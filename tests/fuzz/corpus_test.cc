@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "tests/fuzz/targets.h"
+#include "tests/places.h"
 
 namespace cascade::fuzz {
 namespace {
@@ -34,7 +35,7 @@ class Corpus : public ::testing::TestWithParam<Target> {};
 
 TEST_P(Corpus, seeds_are_taken_or_refused_as_their_names_say) {
   const Target& target = GetParam();
-  const fs::path folder = fs::path(CASCADE_SOURCE_DIR) / "tests/fuzz/corpus" / target.name;
+  const fs::path folder = testing::source_dir() / "tests/fuzz/corpus" / target.name;
   int taken = 0, refused = 0;
   for (const fs::path& path : files_in(folder)) {
     const bool wanted = path.filename().string().starts_with("ok-");
@@ -49,7 +50,7 @@ INSTANTIATE_TEST_SUITE_P(Fuzz, Corpus, ::testing::ValuesIn(kTargets),
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(Fuzz, every_message_of_the_vectors_is_read) {
-  for (const fs::path& path : files_in(fs::path(CASCADE_SOURCE_DIR) / "tests/vectors")) {
+  for (const fs::path& path : files_in(testing::source_dir() / "tests/vectors")) {
     EXPECT_TRUE(read_seed(kTargets[0], path)) << path.filename();
   }
 }

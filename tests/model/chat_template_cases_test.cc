@@ -4,13 +4,14 @@
 #include <string>
 
 #include "tests/model/chat_template_testing.h"
+#include "tests/places.h"
 
 namespace cascade::testing {
 namespace {
 
 const OrderedJson& jinja_cases() {
-  static const OrderedJson json = read_ordered_json(std::filesystem::path(CASCADE_SOURCE_DIR) /
-                                                    "tests/model/data/jinja_cases.json");
+  static const OrderedJson json =
+      read_ordered_json(source_dir() / "tests/model/data/jinja_cases.json");
   return json;
 }
 

@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "kernels/packed_matrix.h"
 #include "model/transformer.h"
+#include "tests/places.h"
 #include "tests/shared_dir.h"
 
 namespace cascade::testing {
@@ -19,7 +20,7 @@ namespace {
 using ::testing::HasSubstr;
 
 std::string operations() {
-  const std::filesystem::path source = CASCADE_SOURCE_DIR;
+  const std::filesystem::path source = source_dir();
   const auto text = read_file(source / "docs/operations.md", 1 << 20);
   CHECK(text.ok());
   return *text;

@@ -12,6 +12,7 @@
 #include "tests/failing_file_calls.h"
 #include "tests/persist/ledger.h"
 #include "tests/persist/memory_disk.h"
+#include "tests/places.h"
 
 namespace cascade {
 namespace {
@@ -23,7 +24,7 @@ using testing::MemoryDisk;
 using testing::ok;
 using testing::open_store;
 
-const std::string kFixtures = std::string(CASCADE_SOURCE_DIR) + "/tests/persist/data/";
+const std::string kFixtures = (testing::source_dir() / "tests/persist/data/").string();
 
 // What a fixture holds, whatever the version that wrote it: chunks 0 to 4, sessions 2 and 3, a
 // policy, and chain 0 in a KV file.

@@ -39,7 +39,7 @@ int exit_code_of(int status) {
   redirect(in, O_RDONLY, 0);
   redirect(out, O_WRONLY | O_CREAT | O_TRUNC, 1);
   redirect(err, O_WRONLY | O_CREAT | O_TRUNC, 2);
-  const std::string path = std::string(CASCADE_BIN_DIR) + "/" + program;
+  const std::string path = program_dir() / program;
   std::vector<char*> argv = {const_cast<char*>(path.c_str())};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);

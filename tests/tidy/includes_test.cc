@@ -5,6 +5,7 @@
 #include <map>
 #include <regex>
 
+#include "tests/places.h"
 #include "tests/tidy/source_code.h"
 #include "tests/tidy/source_tree.h"
 
@@ -91,7 +92,7 @@ TEST(Includes, follow_the_arrows) {
 }
 
 TEST(Includes, exist) {
-  const std::filesystem::path root = CASCADE_SOURCE_DIR;
+  const std::filesystem::path root = testing::source_dir();
   Violations violations;
   for (const SourceFile& file : source_files()) {
     if (!file.is_cpp()) continue;

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "tests/places.h"
 #include "tests/tidy/source_code.h"
 
 namespace cascade::tidy {
@@ -40,7 +41,7 @@ SourceFile read(const fs::path& root, const fs::path& path) {
 }
 
 std::vector<SourceFile> read_all() {
-  const fs::path root = CASCADE_SOURCE_DIR;
+  const fs::path root = testing::source_dir();
   std::vector<SourceFile> files;
   for (const std::string& folder : source_folders()) {
     if (!fs::is_directory(root / folder)) continue;

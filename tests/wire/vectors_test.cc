@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/file.h"
+#include "tests/places.h"
 #include "tests/wire/message_archives.h"
 #include "wire/frames.h"
 
@@ -267,7 +268,7 @@ std::vector<Vector> vectors() {
 }
 
 std::filesystem::path vector_path(const char* file) {
-  return std::filesystem::path(CASCADE_SOURCE_DIR) / "tests" / "vectors" /
+  return testing::source_dir() / "tests" / "vectors" /
          (std::string(file) + ".bin");
 }
 

@@ -9,6 +9,7 @@
 #include "model/gguf/tensor_digest.h"
 #include "tests/model/gguf/seeds.h"
 #include "tests/model/gguf/writer.h"
+#include "tests/places.h"
 #include "tests/seed.h"
 #include "tests/temporary_folder.h"
 
@@ -18,7 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 fs::path seed_path(const GgufSeed& seed) {
-  return fs::path(CASCADE_SOURCE_DIR) / "tests/model/data/gguf" / (seed.name + ".gguf");
+  return source_dir() / "tests/model/data/gguf" / (seed.name + ".gguf");
 }
 
 TEST(GgufHostile, every_seed_says_what_is_wrong_with_it) {

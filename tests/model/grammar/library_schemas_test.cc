@@ -8,6 +8,7 @@
 #include "tests/model/grammar/grammar_testing.h"
 #include "tests/model/grammar/random_walk.h"
 #include "tests/model/grammar/schema_validator.h"
+#include "tests/places.h"
 #include "tests/seed.h"
 
 namespace cascade {
@@ -16,8 +17,7 @@ namespace {
 using ::testing::HasSubstr;
 
 OrderedJson schemas_of(const std::string& library) {
-  std::ifstream file(std::string(CASCADE_SOURCE_DIR) + "/tests/model/data/schemas/" + library +
-                     ".json");
+  std::ifstream file(testing::source_dir() / "tests/model/data/schemas" / (library + ".json"));
   EXPECT_TRUE(file.good()) << library;
   return OrderedJson::parse(file);
 }

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tests/model/tokenizer/testing.h"
+#include "tests/places.h"
 
 namespace cascade::testing {
 namespace {
@@ -54,7 +55,7 @@ TEST_P(TokenizerGolden, trust_does_not_matter_for_ordinary_text) {
 TEST_P(TokenizerGolden, documents_come_back) {
   const Tokenizer tokenizer = load_tokenizer(read_json(tokenizer_path()));
   size_t compared = 0;
-  const std::filesystem::path source = CASCADE_SOURCE_DIR;
+  const std::filesystem::path source = source_dir();
   for (const auto& folder : {source, source / "docs"}) {
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
       if (entry.path().extension() != ".md") continue;

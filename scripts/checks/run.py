@@ -1,0 +1,88 @@
+"""One run of steps: it goes on after a failure, and tells everything at its end."""
+import datetime
+import os
+import pathlib
+import subprocess
+import time
+
+from quarantine import read_quarantine
+from report import Step, format_report
+from results import FAILED, merge_repeat, read_junit
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+REPEATS = 2  # of a test that failed
+# Random tests draw the same in every run but that of `./check --long`: a seed that finds an old
+# fault becomes a test, and does not stop a change that has nothing to do with it.
+SEED = "1"
+CORES = len(os.sched_getaffinity(0))
+
+
+class Run:
+    """Steps in turn. Each returns whether it went well, so that the next can depend on it."""
+
+    def __init__(self):
+        self.steps = []
+        self.results = []
+
+    def command(self, title, command, environment=None, **more):
+        """Runs a command, which prints as it likes."""
+        print(f"==> {title}", flush=True)
+        begin = time.monotonic()
+        done = subprocess.run(command, cwd=SOURCE, env={**os.environ, **(environment or {})}, **more)
+        self.steps.append(Step(title, time.monotonic() - begin, done.returncode == 0))
+        return done.returncode == 0
+
+    def build(self, preset, *targets):
+        """Configures and builds a preset, all of it unless targets are named."""
+        what = " ".join(targets) or "everything"
+        if not self.command(f"configure: {preset}", ["cmake", "--preset", preset],
+                            stdout=subprocess.DEVNULL):
+            return False
+        command = ["cmake", "--build", "--preset", preset]
+        if targets:
+            command += ["--target", *targets]
+        # In any order: what else can be built is built, so that all errors are told.
+        return self.command(f"build: {preset}, {what}", command + ["--", "-k", "0"])
+
+    def tests(self, title, preset, *arguments, new_seeds=False, long=False):
+        """Runs those tests of a built preset that the arguments of ctest choose; those that fail are
+        repeated, one at a time."""
+        title = f"test: {preset}, {title}"
+        print(f"==> {title}", flush=True)
+        environment = dict(os.environ)
+        if not new_seeds:
+            environment.setdefault("CASCADE_TEST_SEED", SEED)
+        if long:
+            environment["CASCADE_LONG_TESTS"] = "1"
+        begin = time.monotonic()
+        results = ctest(preset, ["-j", str(CORES), *arguments], environment)
+        for attempt in range(REPEATS):
+            failing = [result for result in results if result.state == FAILED]
+            if not failing:
+                break
+            print(f"==> again, since they failed: {', '.join(r.name for r in failing)}", flush=True)
+            merge_repeat(results, ctest(preset, ["--rerun-failed", *arguments], environment))
+        good = bool(results) and all(result.state != FAILED for result in results)
+        self.steps.append(Step(title, time.monotonic() - begin, good, is_test=bool(results)))
+        self.results += results
+        return good
+
+    def finish(self):
+        """Prints the report; returns the exit status."""
+        today = datetime.date.today().isoformat()
+        quarantine = read_quarantine((SOURCE / "tests/quarantine.txt").read_text())
+        print(format_report(self.steps, self.results, quarantine, today), flush=True)
+        return 0 if all(step.good for step in self.steps) else 1
+
+
+def ctest(preset, arguments, environment):
+    """The results of one call of ctest; none if it could not run or found no test. On a terminal it
+    shows how far it is."""
+    junit = SOURCE / "build" / preset / "Testing/results.xml"
+    junit.unlink(missing_ok=True)
+    on_terminal = os.isatty(1)
+    command = ["ctest", "--preset", preset, "--output-junit", junit,
+               "--test-output-size-passed", "20000", *arguments,
+               "--progress" if on_terminal else "--quiet"]
+    subprocess.run(command, cwd=SOURCE, env=environment, check=False)
+    return read_junit(junit) if junit.exists() else []
