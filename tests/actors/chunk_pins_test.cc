@@ -44,21 +44,21 @@ void evict_others(SchedulerWorld& world, int requests = 10) {
 }
 
 TEST(Pins, keep_the_pages_of_an_output_while_others_are_evicted) {
-  SchedulerWorld world({}, 40);
+  SchedulerWorld world({}, 20);
   const auto kept =
       world.one<wire::Final>(world.send(retained_brief("What is the capital of Peru?")));
   const auto lost =
       world.one<wire::Final>(world.send(retained_brief("What is the capital of Chile?")));
   world.one<wire::ChunkReply>(world.send(pin(kept.output_chunk_id)));
   EXPECT_GT(cache_stats(world).pages_pinned, 0);
-  evict_others(world);
+  evict_others(world, 5);
   EXPECT_GT(cache_stats(world).evicted, 0);
   EXPECT_EQ(world.chunk(kept.output_chunk_id).kv_state, KvState::kReady);
   wire::ChunkUpdate low;
   low.id = lost.output_chunk_id;
   low.priority = 0;
   world.one<wire::ChunkReply>(world.send(low));
-  evict_others(world);
+  evict_others(world, 5);
   EXPECT_EQ(world.chunk(lost.output_chunk_id).kv_state, KvState::kNone);
   EXPECT_EQ(world.chunk(kept.output_chunk_id).kv_state, KvState::kReady);
   world.one<wire::ChunkReply>(world.send(pin(kept.output_chunk_id, false)));
@@ -107,15 +107,15 @@ TEST(Pins, of_an_output_that_is_still_to_be_prefilled_take_effect_afterwards) {
 }
 
 TEST(Pins, of_an_evicted_output_compute_it_again) {
-  SchedulerWorld world({}, 40);
+  SchedulerWorld world({}, 20);
   auto request = retained_brief("What is the capital of Chile?");
   request.output_priority = 0;
   const auto final = world.one<wire::Final>(world.send(request));
-  evict_others(world);
+  evict_others(world, 5);
   ASSERT_EQ(world.chunk(final.output_chunk_id).kv_state, KvState::kNone);
   world.one<wire::ChunkReply>(world.send(pin(final.output_chunk_id)));
   EXPECT_EQ(world.chunk(final.output_chunk_id).kv_state, KvState::kReady);
-  evict_others(world);
+  evict_others(world, 5);
   const auto next = world.one<wire::Final>(
       world.send(ask({system_text(kBriefSystem), output_ref(final.output_chunk_id),
                       query_text("What city did we just discuss?")})));
