@@ -66,10 +66,9 @@ class GuardedBlocks {
 
   // Whether nothing was written beside the blocks.
   bool is_intact() const {
-    const auto is_pattern = [](uint8_t byte) { return byte == kPattern; };
     return std::ranges::all_of(blocks_, [&](const Block& block) {
-      return std::all_of(base_ + block.first, base_ + block.begin, is_pattern) &&
-             std::all_of(base_ + block.begin + block.size, base_ + block.end, is_pattern);
+      const size_t end = block.begin + block.size;
+      return is_pattern(block.first, block.begin) && is_pattern(end, block.end);
     });
   }
 
@@ -85,6 +84,12 @@ class GuardedBlocks {
     size_t size;
     size_t end;
   };
+
+  // Of the offsets [begin, end), which are a page at most.
+  bool is_pattern(size_t begin, size_t end) const {
+    static const std::vector<uint8_t> pattern(page_bytes(), kPattern);
+    return std::memcmp(base_ + begin, pattern.data(), end - begin) == 0;
+  }
 
   void swap(GuardedBlocks& other) {
     std::swap(base_, other.base_);
