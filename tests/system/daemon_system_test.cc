@@ -18,7 +18,7 @@ using testing::DaemonProcess;
 using testing::ScratchDir;
 
 Client connect(const DaemonProcess& daemon) {
-  auto connected = Client::connect(daemon.endpoint());
+  auto connected = Client::connect(daemon.endpoint(), {.timeout_ms = 60'000});
   EXPECT_TRUE(connected.ok()) << connected.error().to_string() << "\n" << daemon.log();
   return *std::move(connected);
 }
