@@ -31,10 +31,14 @@ wire::GenerateRequest retained_brief(const std::string& query) {
   return request;
 }
 
-// Conversations that have nothing in common with others, until everything else is evicted.
-void evict_others(SchedulerWorld& world, int requests = 10) {
+// A pool that a few requests fill.
+constexpr size_t kFewPages = 20;
+
+// Conversations that have nothing in common with others, until everything else is evicted. Each has
+// some five pages.
+void evict_others(SchedulerWorld& world) {
   static int number = 1000;
-  for (int i = 0; i < requests; ++i) {
+  for (int i = 0; i < 5; ++i) {
     std::string text;
     for (int word = 0; word < 60; ++word) text += std::to_string(++number) + " plus ";
     wire::GenerateRequest request = ask({query_text(text)});
@@ -44,7 +48,7 @@ void evict_others(SchedulerWorld& world, int requests = 10) {
 }
 
 TEST(Pins, keep_the_pages_of_an_output_while_others_are_evicted) {
-  SchedulerWorld world({}, 40);
+  SchedulerWorld world({}, kFewPages);
   const auto kept =
       world.one<wire::Final>(world.send(retained_brief("What is the capital of Peru?")));
   const auto lost =
@@ -107,7 +111,7 @@ TEST(Pins, of_an_output_that_is_still_to_be_prefilled_take_effect_afterwards) {
 }
 
 TEST(Pins, of_an_evicted_output_compute_it_again) {
-  SchedulerWorld world({}, 40);
+  SchedulerWorld world({}, kFewPages);
   auto request = retained_brief("What is the capital of Chile?");
   request.output_priority = 0;
   const auto final = world.one<wire::Final>(world.send(request));
@@ -123,7 +127,7 @@ TEST(Pins, of_an_evicted_output_compute_it_again) {
 }
 
 TEST(Pins, of_a_system_prompt_prefill_what_its_conversations_begin_with) {
-  SchedulerWorld world({}, 40);
+  SchedulerWorld world({}, kFewPages);
   wire::ChunkPut put{ChunkType::kSystemPrompt, kBriefSystem};
   put.pinned = true;
   const Chunk chunk = world.one<wire::ChunkReply>(world.send(put)).chunk;
@@ -147,7 +151,7 @@ TEST(Pins, of_a_context_keep_the_pages_of_every_prompt_that_has_it) {
   for (const bool pinned_before : {true, false}) {
     SchedulerOptions options;
     options.eviction = EvictionPolicy::kLru;
-    SchedulerWorld world(options, 40);
+    SchedulerWorld world(options, kFewPages);
     std::string notes = "Notes of the meeting:";
     for (int i = 0; i < 30; ++i) notes += " Ana has " + std::to_string(i) + " plums.";
     const Chunk context =
@@ -243,7 +247,7 @@ TEST(Pins, a_request_that_pins_leave_no_room_for_is_refused_and_does_not_wait_fo
 }
 
 TEST(Priorities, decide_who_is_evicted_and_fall_back) {
-  SchedulerWorld world({}, 40);
+  SchedulerWorld world({}, kFewPages);
   auto request = retained_brief("What is the capital of Peru?");
   request.output_priority = 100;
   request.output_priority_ms = 600'000;
@@ -271,7 +275,7 @@ TEST(Priorities, decide_who_is_evicted_and_fall_back) {
 
 TEST(Priorities, of_a_prompt_keep_its_pages_for_a_while) {
   const auto reused_after_pressure = [](bool keep, int64_t wait_us) {
-    SchedulerWorld world({}, 40);
+    SchedulerWorld world({}, kFewPages);
     std::string text;
     for (int i = 0; i < 40; ++i) text += "Ana likes plums and Ben likes pears. ";
     wire::GenerateRequest request = ask({query_text(text)});

@@ -3,6 +3,7 @@
 
 #include "base/random.h"
 #include "tests/actors/scheduler_world.h"
+#include "tests/long_tests.h"
 #include "tests/persist/memory_disk.h"
 #include "tests/seed.h"
 
@@ -134,7 +135,8 @@ class RandomOperations : public ::testing::TestWithParam<bool> {
 };
 
 TEST_P(RandomOperations, keep_the_limits_and_leave_nothing_behind) {
-  for (int i = 0; i < 1500; ++i) {
+  const int steps = testing::long_or(1500, 500);
+  for (int i = 0; i < steps; ++i) {
     step();
     if (i % 10 != 0) continue;
     const wire::CacheStats now = stats();

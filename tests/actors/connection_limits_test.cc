@@ -30,7 +30,7 @@ constexpr size_t kMax = 16;
 // Also of what happens without a handler of ours: on libzmq's threads.
 template <class Done>
 bool eventually(asio::io_context& io, const Done& done) {
-  for (int i = 0; i < 2000 && !done(); ++i) {
+  for (int i = 0; i < 6000 && !done(); ++i) {
     io.restart();
     io.run_for(std::chrono::milliseconds(10));
   }

@@ -13,6 +13,7 @@
 
 #include "base/random.h"
 #include "tests/actors/scheduler_world.h"
+#include "tests/long_tests.h"
 #include "tests/persist/memory_disk.h"
 #include "tests/seed.h"
 
@@ -450,8 +451,7 @@ class HolderModel : public ::testing::Test {
 };
 
 TEST_F(HolderModel, no_output_is_missing_and_none_is_kept_without_a_holder) {
-  const bool all = std::getenv("CASCADE_LONG_TESTS") != nullptr;
-  const int steps = all ? 100'000 : 5'000;
+  const int steps = testing::long_or(100'000, 2'000);
   for (int i = 0; i < steps; ++i) {
     step();
     if (i % 150 == 149) kill();

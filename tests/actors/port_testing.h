@@ -10,12 +10,12 @@
 
 namespace cascade::testing {
 
-// Runs handlers until `done()`. False if no handler was due for 20 s: what was awaited is lost.
+// Runs handlers until `done()`. False if no handler was due for a minute: what was awaited is lost.
 template <class Done>
 bool run_until(asio::io_context& io, const Done& done) {
   while (!done()) {
     io.restart();
-    if (io.run_one_for(std::chrono::seconds(20)) == 0) return done();
+    if (io.run_one_for(std::chrono::seconds(60)) == 0) return done();
   }
   return true;
 }

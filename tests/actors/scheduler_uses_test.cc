@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "tests/actors/scheduler_world.h"
+#include "tests/long_tests.h"
 #include "tests/persist/memory_disk.h"
 #include "tests/seed.h"
 
@@ -234,7 +235,7 @@ TEST_F(FewPages, whatever_was_computed_evicted_and_read_again_nothing_is_left) {
   const std::vector<std::string> names = {"Peru", "Chile", "Cuba", "Kenya"};
   std::vector<std::string> ids;
   std::vector<std::string> outputs;
-  const int rounds = 80;
+  const int rounds = testing::long_or(80, 30);
   for (int round = 0; round < rounds; ++round) {
     const std::string& name = names[random.below(names.size())];
     const int count = 5 + 15 * static_cast<int>(random.below(3));

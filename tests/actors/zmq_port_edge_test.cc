@@ -14,6 +14,7 @@
 #include "actors/zmq_port.h"
 #include "base/random.h"
 #include "tests/actors/port_testing.h"
+#include "tests/long_tests.h"
 #include "tests/seed.h"
 #include "tests/temporary_folder.h"
 
@@ -88,8 +89,12 @@ class EdgeTest : public ::testing::Test {
 // so many calls take longer.
 constexpr int kCalls = 20'000;
 
+int edge_rounds() {
+  return testing::long_or(10, 4);
+}
+
 TEST_F(EdgeTest, survives_refused_sends) {
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < edge_rounds(); ++round) {
     to_router();
     for (int i = 0; i < kCalls; ++i) ASSERT_EQ(router_.send({"nobody", "x"}), SendResult::kGone);
     ASSERT_TRUE(settle()) << "round " << round;
@@ -102,7 +107,7 @@ TEST_F(EdgeTest, survives_sends_to_full_queues) {
   ASSERT_TRUE(deaf.connect("inproc://router").ok());
   while (router_.send({"narrow", "x"}) == SendResult::kSent) {
   }
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < edge_rounds(); ++round) {
     to_router();
     for (int i = 0; i < kCalls; ++i) ASSERT_NE(router_.send({"narrow", "x"}), SendResult::kSent);
     ASSERT_TRUE(settle()) << "round " << round;
@@ -110,7 +115,7 @@ TEST_F(EdgeTest, survives_sends_to_full_queues) {
 }
 
 TEST_F(EdgeTest, survives_sends) {
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < edge_rounds() / 2; ++round) {
     to_router();
     for (int i = 0; i < kCalls; ++i) to_dealer();
     ASSERT_TRUE(settle()) << "round " << round;
@@ -118,7 +123,7 @@ TEST_F(EdgeTest, survives_sends) {
 }
 
 TEST_F(EdgeTest, survives_questions_for_peers) {
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < edge_rounds(); ++round) {
     to_dealer();
     to_router();
     for (int i = 0; i < kCalls; ++i) ASSERT_TRUE(dealer_.has_peer());
@@ -129,7 +134,8 @@ TEST_F(EdgeTest, survives_questions_for_peers) {
 
 TEST_F(EdgeTest, survives_random_bursts_and_pauses) {
   Random random(testing::test_seed());
-  for (int round = 0; round < 5000; ++round) {
+  const int rounds = testing::long_or(5000, 1500);
+  for (int round = 0; round < rounds; ++round) {
     switch (random.below(6)) {
       case 0:
         for (uint64_t i = random.below(40); i > 0; --i) to_router();
@@ -198,7 +204,8 @@ void run_end(ZmqContext& context, bool is_router, uint64_t seed, std::atomic<int
 
 TEST(EdgeThreads, lose_nothing_between_two_io_contexts) {
   const uint64_t seed = testing::test_seed();
-  for (uint64_t round = 0; round < 5; ++round) {
+  const uint64_t rounds = testing::long_or(5, 2);
+  for (uint64_t round = 0; round < rounds; ++round) {
     ZmqContext context;
     std::atomic<int> complete = 0, ended = 0;
     std::thread other([&] { run_end(context, true, seed + 2 * round, ended, complete); });
@@ -228,14 +235,14 @@ TEST(PeerEvents, do_not_take_messages_edges) {
   spawn(io, Receiver::run(router, received), receiving);
   spawn(io, router.watch_peers([&](const std::string&) { ++gone; }), watching);
   ZmqContext others;
-  constexpr int kConnections = 2000;
-  for (int i = 0; i < kConnections; ++i) {
+  const int connections = testing::long_or(2000, 400);
+  for (int i = 0; i < connections; ++i) {
     ZmqPort client(io, others, {.routing_id = {}});
     ASSERT_TRUE(client.connect(endpoint).ok());
     ASSERT_EQ(client.send({"hello"}), SendResult::kSent);
     ASSERT_TRUE(run_until(io, [&] { return received == i + 1; })) << "connection " << i;
   }
-  EXPECT_TRUE(run_until(io, [&] { return gone == kConnections; }));
+  EXPECT_TRUE(run_until(io, [&] { return gone == connections; }));
   router.close();
   EXPECT_TRUE(run_until(io, [&] { return receiving.ended && watching.ended; }));
 }
@@ -244,13 +251,13 @@ TEST(PeerEvents, do_not_take_messages_edges) {
 class Visitors {
  public:
   static constexpr int kThreads = 8;
-  static constexpr int kConnections = 400;  // of each thread
-  static constexpr int kMessages = 4;       // of each connection
+  static constexpr int kMessages = 4;  // of each connection
 
-  explicit Visitors(const std::string& endpoint) {
+  // `connections`: of each thread.
+  Visitors(const std::string& endpoint, int connections) {
     for (int i = 0; i < kThreads; ++i) {
-      threads_.emplace_back([this, endpoint] {
-        for (int n = 0; n < kConnections; ++n) visit(endpoint);
+      threads_.emplace_back([this, endpoint, connections] {
+        for (int n = 0; n < connections; ++n) visit(endpoint);
         ++done_;
       });
     }
@@ -265,7 +272,7 @@ class Visitors {
   void visit(const std::string& endpoint) {
     const std::unique_ptr<void, int (*)(void*)> socket(zmq_socket(context_.get(), ZMQ_DEALER),
                                                        zmq_close);
-    const int timeout_ms = 20'000, linger_ms = 0;
+    const int timeout_ms = 60'000, linger_ms = 0;
     zmq_setsockopt(socket.get(), ZMQ_RCVTIMEO, &timeout_ms, sizeof timeout_ms);
     zmq_setsockopt(socket.get(), ZMQ_LINGER, &linger_ms, sizeof linger_ms);
     zmq_connect(socket.get(), endpoint.c_str());
@@ -311,14 +318,15 @@ TEST(PeerEvents, do_not_end_the_next_connection_of_the_same_descriptor) {
     early += messages[peer] < Visitors::kMessages ? 1 : 0;
   }),
         watching);
+  const int connections = testing::long_or(400, 100);
   {
-    const Visitors visitors(endpoint);
+    const Visitors visitors(endpoint, connections);
     EXPECT_TRUE(run_until(io, [&] { return visitors.done(); }));
     EXPECT_EQ(visitors.lost(), 0);
   }
   EXPECT_EQ(early, 0);
-  EXPECT_TRUE(run_until(
-      io, [&] { return gone.size() == size_t{Visitors::kThreads} * Visitors::kConnections; }));
+  const auto all = static_cast<size_t>(Visitors::kThreads * connections);
+  EXPECT_TRUE(run_until(io, [&] { return gone.size() == all; }));
   router.close();
   EXPECT_TRUE(run_until(io, [&] { return receiving.ended && watching.ended; }));
 }

@@ -11,6 +11,7 @@
 
 #include "tests/cache/chain_memory.h"
 #include "tests/cache/chain_model.h"
+#include "tests/long_tests.h"
 #include "tests/seed.h"
 
 namespace cascade {
@@ -351,10 +352,11 @@ class Simulation {
 
 // A million steps over all shapes; sanitizers, which are 10 times as slow, do a tenth.
 #ifdef __SANITIZE_ADDRESS__
-constexpr uint64_t kRounds = 7;
+constexpr uint64_t kLongRounds = 7;
 #else
-constexpr uint64_t kRounds = 70;
+constexpr uint64_t kLongRounds = 70;
 #endif
+constexpr uint64_t kRounds = 7;
 constexpr int kSteps = 2'400;
 constexpr int kStepsBetweenChecks = 40;
 
@@ -362,8 +364,9 @@ class ChainRandom : public ::testing::TestWithParam<Shape> {};
 
 TEST_P(ChainRandom, agrees_with_the_naive_model_and_serves_no_wrong_byte) {
   const uint64_t seed = testing::test_seed();
+  const uint64_t rounds = testing::long_or(kLongRounds, kRounds);
   Simulation::Seen all;
-  for (uint64_t round = 0; round < kRounds; ++round) {
+  for (uint64_t round = 0; round < rounds; ++round) {
     Simulation simulation(GetParam(), counter_random(seed, round));
     for (int step = 0; step < kSteps; ++step) {
       simulation.step();
@@ -386,15 +389,15 @@ TEST_P(ChainRandom, agrees_with_the_naive_model_and_serves_no_wrong_byte) {
     for (const auto& [reason, count] : seen.reasons) all.reasons[reason] += count;
   }
   // Several times a round.
-  constexpr auto kOften = static_cast<int64_t>(5 * kRounds);
-  EXPECT_GT(all.whole_pages_reused, kOften);
-  EXPECT_GT(all.parts_copied, kOften);
-  EXPECT_GT(all.evicted, kOften);
-  EXPECT_GT(all.held, kOften);
-  EXPECT_GT(all.pinned, kOften);
-  EXPECT_GT(all.reasons[MissReason::kNone], kOften);
-  EXPECT_GT(all.reasons[MissReason::kEvicted], kOften);
-  EXPECT_TRUE(all.reasons[MissReason::kDiffers] > kOften || GetParam().alphabet == 1);
+  const auto often = static_cast<int64_t>(5 * rounds);
+  EXPECT_GT(all.whole_pages_reused, often);
+  EXPECT_GT(all.parts_copied, often);
+  EXPECT_GT(all.evicted, often);
+  EXPECT_GT(all.held, often);
+  EXPECT_GT(all.pinned, often);
+  EXPECT_GT(all.reasons[MissReason::kNone], often);
+  EXPECT_GT(all.reasons[MissReason::kEvicted], often);
+  EXPECT_TRUE(all.reasons[MissReason::kDiffers] > often || GetParam().alphabet == 1);
   EXPECT_GT(all.subtrees, 10);
   EXPECT_TRUE(all.dropped > 0 || GetParam().alphabet == 1);
   std::cout << "reused " << all.whole_pages_reused << " pages, copied " << all.parts_copied

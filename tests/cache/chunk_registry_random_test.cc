@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "cache/chunk_registry.h"
 #include "cache/holders.h"
+#include "tests/long_tests.h"
 #include "tests/seed.h"
 
 namespace cascade {
@@ -220,7 +221,8 @@ class RegistryModel : public ::testing::Test {
 
 TEST_F(RegistryModel, agrees_with_a_naive_list_under_random_operations) {
   registry_.set_time(now_us_);
-  for (int step = 0; step < 20'000 && !HasFatalFailure(); ++step) {
+  const int steps = testing::long_or(20'000, 4'000);
+  for (int step = 0; step < steps && !HasFatalFailure(); ++step) {
     switch (random_.below(6)) {
       case 0:
       case 1: put(); break;

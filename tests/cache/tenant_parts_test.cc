@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "tests/long_tests.h"
 #include "tests/seed.h"
 
 namespace cascade {
@@ -91,7 +92,8 @@ TEST(TenantParts, jobs_are_counted_by_whose_they_are) {
 // Tenants take and give back in random order; each finds its part, and the bound holds.
 TEST(TenantParts, at_random_every_tenant_finds_its_part_and_the_whole_stays_bounded) {
   Random random(testing::test_seed());
-  for (int round = 0; round < 300; ++round) {
+  const int rounds = testing::long_or(300, 60);
+  for (int round = 0; round < rounds; ++round) {
     const auto amount = static_cast<int64_t>(1 + random.below(200));
     const auto count = static_cast<int64_t>(1 + random.below(70));
     const auto largest = static_cast<int64_t>(1 + random.below(static_cast<uint64_t>(amount)));

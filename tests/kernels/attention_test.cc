@@ -14,38 +14,43 @@
 namespace cascade {
 namespace {
 
+using testing::GuardedArray;
+using testing::GuardedBlocks;
+using testing::GuardedFloats;
 using testing::random_floats;
 using testing::scalar;
 using testing::vector_kernels;
 
-// One layer's one KV head over `keys` random tokens, in pages with a gap before each block.
+// One layer's one KV head over `keys` random tokens, in pages whose two blocks lie apart.
 struct Cache {
-  static constexpr size_t kGap = 64;
-
   Cache(Random& random, KvType kv_type, int dim, int key_count)
       : type(kv_type), head_dim(dim), keys(key_count) {
-    const size_t bytes = 2 * kGap + key_block_bytes(type, dim) + value_block_bytes(type, dim);
     for (int first = 0; first < keys; first += kTileKeys) {
-      memory.push_back(allocate_aligned(bytes));
+      // As in the daemon's pages, blocks begin where they are aligned to 64 bytes.
+      memory.push_back(
+          GuardedBlocks({key_block_bytes(type, dim), value_block_bytes(type, dim)}, 64));
+      const GuardedBlocks& page = memory.back();
       // What lies behind the last key must not matter.
-      std::memset(memory.back().get(), 0x7f, bytes);
-      pages.push_back(memory.back().get());
+      for (const size_t block : {0, 1}) std::memset(page.data(block), 0x7f, page.size(block));
+      pages.push_back(page.base());
     }
     for (int key = 0; key < keys; ++key) {
-      key_rows.push_back(random_floats(random, dim));
-      value_rows.push_back(random_floats(random, dim));
-      uint8_t* page = memory[key / kTileKeys].get();
-      scalar().write_kv(type, dim, key % kTileKeys, key_rows.back().data(),
-                        value_rows.back().data(), page + key_offset(), page + value_offset());
+      const GuardedFloats key_row = random_floats(random, dim);
+      const GuardedFloats value_row = random_floats(random, dim);
+      const GuardedBlocks& page = memory[key / kTileKeys];
+      scalar().write_kv(type, dim, key % kTileKeys, key_row.data(), value_row.data(), page.data(0),
+                        page.data(1));
+      key_rows.emplace_back(key_row.begin(), key_row.end());
+      value_rows.emplace_back(value_row.begin(), value_row.end());
     }
   }
-  size_t key_offset() const { return kGap; }
-  size_t value_offset() const { return 2 * kGap + key_block_bytes(type, head_dim); }
+  size_t key_offset() const { return memory.front().offset(0); }
+  size_t value_offset() const { return memory.front().offset(1); }
 
   KvType type;
   int head_dim;
   int keys;
-  std::vector<AlignedBytes> memory;
+  std::vector<GuardedBlocks> memory;
   std::vector<const uint8_t*> pages;
   std::vector<std::vector<float>> key_rows, value_rows;
 };
@@ -57,41 +62,42 @@ struct Window {
 };
 
 // Attention of the rows in one call; row r reads pages[r].
-std::vector<std::vector<float>> attend(const Kernels& kernels, const Cache& cache, Window window,
-                                       const std::vector<std::vector<float>>& queries,
-                                       const std::vector<int32_t>& positions,
-                                       const std::vector<const uint8_t* const*>& pages) {
+std::vector<GuardedFloats> attend(const Kernels& kernels, const Cache& cache, Window window,
+                                  const std::vector<GuardedFloats>& queries,
+                                  const std::vector<int32_t>& positions,
+                                  const std::vector<const uint8_t* const*>& pages) {
   const size_t rows = queries.size();
-  std::vector<std::vector<float>> outputs(rows, std::vector<float>(cache.head_dim, -1));
-  std::vector<const float*> query_rows;
-  std::vector<float*> output_rows;
+  std::vector<GuardedFloats> outputs(rows, GuardedFloats(cache.head_dim, -1));
+  GuardedArray<const float*> query_rows(rows);
+  GuardedArray<float*> output_rows(rows);
   for (size_t r = 0; r < rows; ++r) {
-    query_rows.push_back(queries[r].data());
-    output_rows.push_back(outputs[r].data());
+    query_rows[r] = queries[r].data();
+    output_rows[r] = outputs[r].data();
   }
-  const AlignedBytes scratch =
-      allocate_aligned(attention_scratch_floats(cache.head_dim) * sizeof(float));
+  const GuardedArray<int32_t> row_positions(positions);
+  const GuardedArray<const uint8_t* const*> row_pages(pages);
+  GuardedFloats scratch(attention_scratch_floats(cache.head_dim), 0, 64);
   kernels.attention({.kv_type = cache.type,
                      .head_dim = cache.head_dim,
                      .scale = 1 / std::sqrt(static_cast<float>(cache.head_dim)),
                      .soft_cap = window.soft_cap,
                      .window = window.size,
                      .sinks = window.sinks,
-                     .pages = pages.data(),
+                     .pages = row_pages.data(),
                      .key_offset = cache.key_offset(),
                      .value_offset = cache.value_offset(),
                      .rows = static_cast<int>(rows),
                      .queries = query_rows.data(),
-                     .positions = positions.data(),
+                     .positions = row_positions.data(),
                      .outputs = output_rows.data(),
-                     .scratch = reinterpret_cast<float*>(scratch.get())});
+                     .scratch = scratch.data()});
   return outputs;
 }
 
 // The same for rows of one sequence.
-std::vector<std::vector<float>> attend(const Kernels& kernels, const Cache& cache, Window window,
-                                       const std::vector<std::vector<float>>& queries,
-                                       const std::vector<int32_t>& positions) {
+std::vector<GuardedFloats> attend(const Kernels& kernels, const Cache& cache, Window window,
+                                  const std::vector<GuardedFloats>& queries,
+                                  const std::vector<int32_t>& positions) {
   return attend(kernels, cache, window, queries, positions,
                 std::vector<const uint8_t* const*>(queries.size(), cache.pages.data()));
 }
@@ -109,7 +115,7 @@ TEST_P(Attention, every_isa_equals_scalar_in_any_grouping_of_rows) {
   const auto& [type, head_dim, keys, window] = GetParam();
   Random random(testing::test_seed());
   const Cache cache(random, type, head_dim, keys);
-  std::vector<std::vector<float>> queries, expected;
+  std::vector<GuardedFloats> queries, expected;
   std::vector<int32_t> positions;
   for (int position = keys > 200 ? keys - 150 : 0; position < keys; ++position) {
     positions.push_back(position);
@@ -168,7 +174,7 @@ TEST_P(Attention, is_the_softmax_over_the_visible_keys) {
   const auto query = random_floats(random, head_dim, 2);
   const auto actual = attend(scalar(), cache, window, {query}, {position})[0];
 
-  std::vector<float> asked = query;
+  std::vector<float> asked(query.begin(), query.end());
   if (type == KvType::kInt8) {
     const float step =
         std::fabs(*std::ranges::max_element(query, {}, [](float x) { return std::fabs(x); })) / 127;
@@ -213,7 +219,7 @@ TEST_P(Attention, sequences_that_share_pages_get_the_bits_they_get_alone) {
     for (size_t page = common; page < page_count; ++page) pages[page] = other.pages[page];
     sequences.push_back(pages);
   }
-  std::vector<std::vector<float>> queries;
+  std::vector<GuardedFloats> queries;
   std::vector<int32_t> positions;
   std::vector<const uint8_t* const*> pages;
   for (const auto& sequence : sequences) {

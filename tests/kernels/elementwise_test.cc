@@ -12,6 +12,7 @@ namespace cascade {
 namespace {
 
 using testing::expect_same_bits;
+using testing::GuardedFloats;
 using testing::random_floats;
 using testing::scalar;
 using testing::vector_kernels;
@@ -38,7 +39,7 @@ TEST(RmsNorm, equals_scalar_on_every_isa) {
     for (const int n : kSizes) {
       for (const int misaligned : {0, 1, 5}) {
         const auto x = random_floats(random, n + misaligned), w = random_floats(random, n);
-        std::vector<float> expected(n), actual(n);
+        GuardedFloats expected(n), actual(n);
         scalar().rms_norm(x.data() + misaligned, w.data(), 1e-6f, n, expected.data());
         kernels->rms_norm(x.data() + misaligned, w.data(), 1e-6f, n, actual.data());
         expect_same_bits(expected, actual);
@@ -50,8 +51,8 @@ TEST(RmsNorm, equals_scalar_on_every_isa) {
 TEST(RmsNorm, normalises_to_unit_mean_square) {
   Random random(testing::test_seed());
   const auto x = random_floats(random, 512, 7);
-  const std::vector<float> ones(512, 1);
-  std::vector<float> out(512);
+  const GuardedFloats ones(512, 1);
+  GuardedFloats out(512);
   scalar().rms_norm(x.data(), ones.data(), 0, 512, out.data());
   double squares = 0;
   for (const float value : out) squares += double(value) * value;
@@ -65,7 +66,7 @@ TEST(Rope, equals_scalar_on_every_isa_and_keeps_lengths) {
          {std::pair(8, 8), {8, 6}, {16, 16}, {16, 2}, {64, 64}, {80, 80}, {128, 128}, {128, 96}}) {
       const int heads = 3;
       const auto x = random_floats(random, heads * head_dim);
-      std::vector<float> cosines(rotary_dim / 2), sines(rotary_dim / 2);
+      GuardedFloats cosines(rotary_dim / 2), sines(rotary_dim / 2);
       for (int i = 0; i < rotary_dim / 2; ++i) {
         const double angle = 6.3 * random.unit();
         cosines[i] = static_cast<float>(std::cos(angle));
@@ -92,7 +93,7 @@ TEST(SiluMul, equals_scalar_on_every_isa) {
   for (const Kernels* kernels : vector_kernels()) {
     for (const int n : kSizes) {
       const auto gate = random_floats(random, n, 10), up = random_floats(random, n);
-      std::vector<float> expected(n), actual(n);
+      GuardedFloats expected(n), actual(n);
       scalar().silu_mul(gate.data(), up.data(), n, expected.data());
       kernels->silu_mul(gate.data(), up.data(), n, actual.data());
       expect_same_bits(expected, actual);
@@ -114,7 +115,7 @@ TEST(GeluTanhMul, equals_scalar_on_every_isa_and_the_real_function) {
       gate[1] = -100.0f;
       gate[2] = NAN;
       gate[3] = -1e-20f;
-      std::vector<float> expected(n), actual(n);
+      GuardedFloats expected(n), actual(n);
       scalar().gelu_tanh_mul(gate.data(), up.data(), n, expected.data());
       kernels->gelu_tanh_mul(gate.data(), up.data(), n, actual.data());
       expect_same_bits(expected, actual);

@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "kernels/kernels.h"
+#include "tests/kernels/guarded_buffer.h"
 
 namespace cascade::testing {
 
@@ -31,8 +32,8 @@ inline std::vector<const Kernels*> vector_kernels() {
 }
 
 // `n` numbers, roughly normal, with some large, tiny and zero ones among them.
-inline std::vector<float> random_floats(Random& random, size_t n, float scale = 1) {
-  std::vector<float> values(n);
+inline GuardedFloats random_floats(Random& random, size_t n, float scale = 1) {
+  GuardedFloats values(n);
   for (float& value : values) {
     const double unit = random.unit() + random.unit() + random.unit() - 1.5;
     const uint64_t kind = random.below(64);
@@ -42,7 +43,7 @@ inline std::vector<float> random_floats(Random& random, size_t n, float scale = 
   return values;
 }
 
-inline void expect_same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+inline void expect_same_bits(const GuardedFloats& a, const GuardedFloats& b) {
   ASSERT_EQ(a.size(), b.size());
   EXPECT_EQ(std::memcmp(a.data(), b.data(), a.size() * sizeof(float)), 0);
 }
@@ -50,9 +51,8 @@ inline void expect_same_bits(const std::vector<float>& a, const std::vector<floa
 // A packed matrix and its memory.
 struct TestMatrix {
   TestMatrix(WeightType type, MatrixLayout layout, int n, int k, bool block_scales = false)
-      : packed(describe_matrix(type, layout, n, k, block_scales)),
-        memory(allocate_aligned(packed.bytes())) {
-    packed.data = memory.get();
+      : packed(describe_matrix(type, layout, n, k, block_scales)), memory(packed.bytes(), 0, 64) {
+    packed.data = memory.data();
   }
   TestMatrix(Random& random, WeightType type, MatrixLayout layout, int n, int k,
              bool block_scales = false)
@@ -61,8 +61,10 @@ struct TestMatrix {
       set_row(packed, channel, random_floats(random, k).data());
     }
   }
+  TestMatrix(TestMatrix&&) = default;
+
   PackedMatrix packed;
-  AlignedBytes memory;
+  GuardedBytes memory;
 };
 
 }  // namespace cascade::testing

@@ -9,41 +9,43 @@
 #include "kernels/quantized_matrix.h"
 #include "kernels/quantized_rows.h"
 #include "tests/kernels/isas.h"
+#include "tests/long_tests.h"
 #include "tests/seed.h"
 
 namespace cascade {
 namespace {
 
+using testing::GuardedBytes;
+using testing::GuardedFloats;
 using testing::random_floats;
 using testing::scalar;
 using testing::TestMatrix;
 using testing::vector_kernels;
 
-AlignedBytes quantize(const Kernels& kernels, const std::vector<float>& x, int begin, int rows,
-                      int k) {
-  AlignedBytes quantized = allocate_aligned(quantized_rows_bytes(rows, k));
+GuardedBytes quantize(const Kernels& kernels, const GuardedFloats& x, int begin, int rows, int k) {
+  GuardedBytes quantized(quantized_rows_bytes(rows, k), 0, 64);
   for (int r = 0; r < rows; ++r) {
-    kernels.quantize_row(x.data() + size_t(begin + r) * k, k, quantized.get(), rows, r);
+    kernels.quantize_row(x.data() + size_t(begin + r) * k, k, quantized.data(), rows, r);
   }
   return quantized;
 }
 
 // y of `rows` rows from row `begin`, quantised and multiplied by `kernels` in two calls that share
 // the panels.
-std::vector<float> quantized_product(const Kernels& kernels, const PackedMatrix& w,
-                                     const std::vector<float>& x, int begin, int rows, int cut) {
-  const AlignedBytes quantized = quantize(kernels, x, begin, rows, w.k);
-  const AlignedBytes scratch = allocate_aligned(quantized_gemm_scratch_bytes(w.k));
-  std::vector<float> y(static_cast<size_t>(rows) * w.n_padded, -1.0f);
+GuardedFloats quantized_product(const Kernels& kernels, const PackedMatrix& w,
+                                const GuardedFloats& x, int begin, int rows, int cut) {
+  const GuardedBytes quantized = quantize(kernels, x, begin, rows, w.k);
+  GuardedBytes scratch(quantized_gemm_scratch_bytes(w.k), 0, 64);
+  GuardedFloats y(static_cast<size_t>(rows) * w.n_padded, -1.0f);
   const size_t stride = w.n_padded;
-  kernels.quantized_gemm({&w, quantized.get(), y.data(), stride, rows, 0, cut, scratch.get()});
+  kernels.quantized_gemm({&w, quantized.data(), y.data(), stride, rows, 0, cut, scratch.data()});
   kernels.quantized_gemm(
-      {&w, quantized.get(), y.data(), stride, rows, cut, w.panels(), scratch.get()});
+      {&w, quantized.data(), y.data(), stride, rows, cut, w.panels(), scratch.data()});
   return y;
 }
 
 // Of the elements [begin, end).
-float largest_magnitude(const std::vector<float>& x, int begin, int end) {
+float largest_magnitude(const GuardedFloats& x, int begin, int end) {
   float largest = 0;
   for (int i = begin; i < end; ++i) largest = std::max(largest, std::fabs(x[i]));
   return largest;
@@ -73,6 +75,7 @@ TEST_P(Quantized, every_isa_equals_scalar_over_odd_shapes) {
       const TestMatrix matrix = random_matrix(random, n, k);
       const PackedMatrix& w = matrix.packed;
       for (const int rows : {1, 2, 3, 4, 5, 8, 9, 12, 17, 24, 25, 97}) {
+        if (!testing::long_tests() && n * k * rows > 1'000'000) continue;  // it has smaller ones
         const auto x = random_floats(random, size_t(rows) * k);
         const auto expected = quantized_product(scalar(), w, x, 0, rows, 0);
         for (const Kernels* kernels : vector_kernels()) {
@@ -112,7 +115,7 @@ TEST_P(Quantized, sums_of_the_largest_numbers_do_not_saturate) {
   const int k = 256;
   for (const bool alternating : {false, true}) {
     TestMatrix matrix(GetParam().type, MatrixLayout::kPanels16, 16, k, GetParam().block_scales);
-    std::vector<float> row(k), x(13 * k);
+    GuardedFloats row(k), x(13 * k);
     for (int i = 0; i < k; ++i) row[i] = alternating && i % 2 == 1 ? -1.0f : 1.0f;
     for (int channel = 0; channel < 16; ++channel) set_row(matrix.packed, channel, row.data());
     for (size_t i = 0; i < x.size(); ++i) x[i] = i / k % 2 == 0 ? 2.0f : -2.0f;
@@ -298,10 +301,10 @@ TEST(QuantizedRows, are_the_same_bytes_on_every_isa_and_odd_numbers_do_no_harm) 
     x[2 * k + 1] = 1e-38f;
     for (int i = 0; i < k; ++i) x[3 * k + i] = 0;
     for (int i = 0; i < k; ++i) x[4 * k + i] = 1e-37f;
-    const AlignedBytes expected = quantize(scalar(), x, 0, 15, k);
+    const GuardedBytes expected = quantize(scalar(), x, 0, 15, k);
     for (const Kernels* kernels : vector_kernels()) {
-      const AlignedBytes actual = quantize(*kernels, x, 0, 15, k);
-      ASSERT_EQ(std::memcmp(expected.get(), actual.get(), quantized_rows_bytes(15, k)), 0)
+      const GuardedBytes actual = quantize(*kernels, x, 0, 15, k);
+      ASSERT_EQ(std::memcmp(expected.data(), actual.data(), quantized_rows_bytes(15, k)), 0)
           << to_string(kernels->isa) << " k=" << k;
     }
   }

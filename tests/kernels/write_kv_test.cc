@@ -14,6 +14,8 @@
 namespace cascade {
 namespace {
 
+using testing::GuardedBytes;
+using testing::GuardedFloats;
 using testing::random_floats;
 using testing::scalar;
 using testing::test_seed;
@@ -23,12 +25,12 @@ struct Blocks {
   Blocks(KvType type, int head_dim)
       : keys(key_block_bytes(type, head_dim), 0xA5),
         values(value_block_bytes(type, head_dim), 0xA5) {}
-  std::vector<uint8_t> keys, values;
+  GuardedBytes keys, values;
   bool operator==(const Blocks&) const = default;
 };
 
 Blocks written(const Kernels& kernels, KvType type, int head_dim, int token,
-               const std::vector<float>& key, const std::vector<float>& value) {
+               const GuardedFloats& key, const GuardedFloats& value) {
   Blocks blocks(type, head_dim);
   kernels.write_kv(type, head_dim, token, key.data(), value.data(), blocks.keys.data(),
                    blocks.values.data());
@@ -49,8 +51,8 @@ TEST(WriteKv, every_instruction_set_writes_the_scalar_bytes) {
     for (const int head_dim : {8, 16, 24, 64, 72, 128, 256, 512}) {
       for (int round = 0; round < 12; ++round) {
         const int token = static_cast<int>(random.below(kKvBlockTokens));
-        std::vector<float> key = random_floats(random, head_dim, round % 3 == 0 ? 1e-5f : 1.0f);
-        std::vector<float> value = random_floats(random, head_dim, round % 4 == 0 ? 300.0f : 1.0f);
+        GuardedFloats key = random_floats(random, head_dim, round % 3 == 0 ? 1e-5f : 1.0f);
+        GuardedFloats value = random_floats(random, head_dim, round % 4 == 0 ? 300.0f : 1.0f);
         if (round >= 6) {
           key[random.below(head_dim)] = odd[round % std::size(odd)];
           value[random.below(head_dim)] = odd[(round + 3) % std::size(odd)];
@@ -71,10 +73,10 @@ TEST(WriteKv, int8_is_off_by_half_a_step_at_most) {
   Random random(seed);
   constexpr int kHeadDim = 64;
   for (int token = 0; token < kKvBlockTokens; ++token) {
-    const std::vector<float> key = random_floats(random, kHeadDim);
-    const std::vector<float> value = random_floats(random, kHeadDim);
+    const GuardedFloats key = random_floats(random, kHeadDim);
+    const GuardedFloats value = random_floats(random, kHeadDim);
     const Blocks blocks = written(scalar(), KvType::kInt8, kHeadDim, token, key, value);
-    const auto scale_of = [&](const std::vector<uint8_t>& block) {
+    const auto scale_of = [&](const GuardedBytes& block) {
       uint16_t bits;
       std::memcpy(&bits, &block[kv_scales_offset(kHeadDim) + token * sizeof bits], sizeof bits);
       return f16_to_f32(bits);

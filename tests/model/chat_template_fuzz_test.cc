@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/utf8.h"
+#include "tests/long_tests.h"
 #include "tests/model/chat_template_testing.h"
 #include "tests/model/random_template.h"
 #include "tests/seed.h"
@@ -60,7 +61,8 @@ TEST(ChatTemplateFuzz, text_of_clients_never_becomes_trusted) {
   size_t printed = 0;
   size_t trusted_bytes = 0;
   size_t untrusted_bytes = 0;
-  for (int round = 0; round < 20'000; ++round) {
+  const auto rounds = long_or<size_t>(20'000, 2'000);
+  for (size_t round = 0; round < rounds; ++round) {
     const std::string source = templates.statements(1);
     const auto text = render(source, variables, small_limits());
     if (!text.ok()) {
@@ -79,9 +81,11 @@ TEST(ChatTemplateFuzz, text_of_clients_never_becomes_trusted) {
       }
     }
   }
-  EXPECT_GT(printed, 10'000u);
-  EXPECT_GT(trusted_bytes, 10'000u);
-  EXPECT_GT(untrusted_bytes, 100'000u);
+  // Fewer rounds differ more.
+  const size_t least = long_or(rounds / 2, rounds / 4);
+  EXPECT_GT(printed, least);
+  EXPECT_GT(trusted_bytes, least);
+  EXPECT_GT(untrusted_bytes, 10 * least);
 }
 
 // A variable may be trusted or not ("x_token"): the text is the same, and with all variables
@@ -95,7 +99,8 @@ TEST(ChatTemplateFuzz, trust_of_variables_does_not_change_the_text) {
   OrderedJson trusted = untrusted;
   trusted["c_token"] = untrusted.at("c");
   size_t printed = 0;
-  for (int round = 0; round < 2'000; ++round) {
+  const auto rounds = long_or<size_t>(2'000, 500);
+  for (size_t round = 0; round < rounds; ++round) {
     const std::string source = templates.statements(1);
     std::string renamed = source;
     for (size_t at = renamed.find("c_token"); at != std::string::npos;
@@ -110,7 +115,7 @@ TEST(ChatTemplateFuzz, trust_of_variables_does_not_change_the_text) {
     ASSERT_EQ(plain_text(*with_trust), plain_text(*without_trust)) << source;
     ASSERT_LE(trusted_size(*without_trust), trusted_size(*with_trust)) << source;
   }
-  EXPECT_GT(printed, 1'000u);
+  EXPECT_GT(printed, long_or(rounds / 2, rounds / 4));
 }
 
 void expect_no_crash(const std::string& source, const OrderedJson& variables) {
@@ -188,7 +193,7 @@ void mutate(Random& random, std::string& source) {
 TEST(ChatTemplateFuzz, changed_templates_do_not_crash) {
   Random random(test_seed());
   const std::vector<RealTemplate> originals = real_templates();
-  for (int round = 0; round < 5'000; ++round) {
+  for (int rounds = long_or(5'000, 500); rounds > 0; --rounds) {
     const auto& [original, goldens] = originals[random.below(originals.size())];
     std::string source = original;
     for (uint64_t i = 0; i <= random.below(4); ++i) mutate(random, source);
@@ -199,7 +204,7 @@ TEST(ChatTemplateFuzz, changed_templates_do_not_crash) {
 TEST(ChatTemplateFuzz, random_bytes_do_not_crash) {
   Random random(test_seed());
   const OrderedJson variables = client_variables();
-  for (int round = 0; round < 20'000; ++round) {
+  for (int rounds = long_or(20'000, 2'000); rounds > 0; --rounds) {
     std::string source;
     for (uint64_t i = random.below(30); i > 0; --i) {
       if (random.below(2) == 0) {
@@ -235,7 +240,7 @@ TEST(ChatTemplateFuzz, random_variables_do_not_crash) {
                                            OrderedJson::object(),
                                            {{"name", "f"}}};
   const auto any = [&] { return values[random.below(values.size())]; };
-  for (int round = 0; round < 5'000; ++round) {
+  for (int rounds = long_or(5'000, 500); rounds > 0; --rounds) {
     OrderedJson messages = OrderedJson::array();
     for (uint64_t i = random.below(4); i > 0; --i) {
       messages.push_back({{"role", any()},

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/utf8.h"
+#include "tests/long_tests.h"
 #include "tests/model/output_testing.h"
 #include "tests/seed.h"
 
@@ -332,7 +333,7 @@ Ids random_output(Random& random) {
 
 TEST(OutputStream, random_tokens_give_what_their_definition_says) {
   Random random(testing::test_seed());
-  for (int round = 0; round < 3000; ++round) {
+  for (int rounds = testing::long_or(3000, 600); rounds > 0; --rounds) {
     const Ids ids = random_output(random);
     const bool inside = random.below(2) == 1;
     OutputStream stream(demo_tokenizer(), inside, {});
@@ -348,7 +349,8 @@ TEST(OutputStream, random_tokens_give_what_their_definition_says) {
 TEST(OutputStream, random_stop_strings_cut_the_answer_where_one_of_them_begins) {
   Random random(testing::test_seed());
   int stopped = 0;
-  for (int round = 0; round < 3000; ++round) {
+  const int rounds = testing::long_or(3000, 600);
+  for (int round = 0; round < rounds; ++round) {
     Ids ids;
     std::string text;
     for (int i = 0; i < 40; ++i) text += "ab\n "[random.below(4)];
@@ -378,7 +380,7 @@ TEST(OutputStream, random_stop_strings_cut_the_answer_where_one_of_them_begins) 
       ASSERT_EQ(stream.answer().find(stop), std::string::npos);
     }
   }
-  EXPECT_GT(stopped, 500);
+  EXPECT_GT(stopped, rounds / 6);
 }
 
 }  // namespace

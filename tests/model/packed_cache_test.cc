@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "tests/failing_file_calls.h"
+#include "tests/long_tests.h"
 #include "tests/model/packed_cache_testing.h"
 
 namespace cascade::testing {
@@ -50,16 +51,30 @@ fs::path packed_file(const fs::path& state_dir) {
 }
 
 // What is there is not used, said once, and replaced.
-void expect_repacked(const fs::path& state_dir, const std::string& what) {
-  const LoadedWeights repacked = load_demo(state_dir);
+void expect_repacked(const fs::path& model_dir, const LoadedWeights& expected,
+                     const fs::path& state_dir, const std::string& what) {
+  const LoadedWeights repacked = load_packed(model_dir, state_dir);
   EXPECT_FALSE(repacked.report.from_cache) << what;
-  EXPECT_TRUE(repacked.same_as(reference())) << what;
+  EXPECT_TRUE(repacked.same_as(expected)) << what;
   EXPECT_EQ(repacked.report.warnings.size(), 1u) << what << repacked.warnings();
   EXPECT_THAT(repacked.warnings(), HasSubstr(".packed: ")) << what;
-  const LoadedWeights again = load_demo(state_dir);
+  const LoadedWeights again = load_packed(model_dir, state_dir);
   EXPECT_TRUE(again.report.from_cache) << what << again.warnings();
-  EXPECT_TRUE(again.same_as(reference())) << what;
+  EXPECT_TRUE(again.same_as(expected)) << what;
 }
+
+void expect_repacked(const fs::path& state_dir, const std::string& what) {
+  expect_repacked(demo_model_dir(), reference(), state_dir, what);
+}
+
+// Where the size does not matter: the demo model in long tests, by default a tiny one.
+class AnyModel {
+ public:
+  fs::path path() const { return long_tests() ? demo_model_dir() : tiny_.path(); }
+
+ private:
+  const TinyModel tiny_;
+};
 
 TEST(PackedCache, gives_the_same_bytes_and_digest_at_the_second_start) {
   for (const WeightType type :
@@ -111,15 +126,17 @@ TEST(PackedCache, is_private) {
 }
 
 TEST(PackedCache, repacks_what_has_a_damaged_header) {
+  const AnyModel model;
   const TemporaryFolder state;
-  load_demo(state.path());
-  const size_t table_bytes = (reference().bytes().size() / kPackedPieceBytes + 1) * 8;
+  const LoadedWeights expected = load_packed(model.path(), {});
+  load_packed(model.path(), state.path());
+  const size_t table_bytes = (expected.bytes().size() / kPackedPieceBytes + 1) * 8;
   for (const size_t offset :
        {size_t{0}, size_t{8}, size_t{12}, size_t{16}, size_t{48}, size_t{80}, size_t{88},
         size_t{96}, size_t{104}, size_t{112}, size_t{200}, kPackedHeaderBytes - 1,
         kPackedHeaderBytes, kPackedHeaderBytes + table_bytes - 1}) {
     flip(packed_file(state.path()), offset);
-    expect_repacked(state.path(), "byte " + std::to_string(offset) + "\n");
+    expect_repacked(model.path(), expected, state.path(), "byte " + std::to_string(offset) + "\n");
   }
 }
 
@@ -138,15 +155,17 @@ TEST(PackedCache, repacks_what_has_a_flipped_bit_in_any_piece) {
 }
 
 TEST(PackedCache, repacks_what_is_too_short_or_too_long) {
+  const AnyModel model;
   const TemporaryFolder state;
-  load_demo(state.path());
+  const LoadedWeights expected = load_packed(model.path(), {});
+  load_packed(model.path(), state.path());
   const uint64_t size = fs::file_size(packed_file(state.path()));
   for (const uint64_t wrong :
        {uint64_t{0}, uint64_t{1}, uint64_t{kPackedHeaderBytes - 1}, uint64_t{kPackedHeaderBytes},
         uint64_t{kPackedHeaderBytes + 8}, kPackedBodyAlignment - 1, kPackedBodyAlignment,
         kPackedBodyAlignment + 1, size - 1, size + 1}) {
     fs::resize_file(packed_file(state.path()), wrong);
-    expect_repacked(state.path(), std::to_string(wrong) + " bytes\n");
+    expect_repacked(model.path(), expected, state.path(), std::to_string(wrong) + " bytes\n");
   }
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/safetensors.h"
+#include "tests/long_tests.h"
 #include "tests/model/safetensors_file.h"
 #include "tests/seed.h"
 #include "tests/shared_dir.h"
@@ -347,7 +348,7 @@ TEST(TensorFiles, survives_mutations_of_the_index) {
   const TemporaryFolder folder;
   write_shards(folder);
   const std::string valid = Json({{"weight_map", good_map()}}).dump();
-  for (int round = 0; round < 2'000; ++round) {
+  for (int rounds = testing::long_or(2'000, 400); rounds > 0; --rounds) {
     std::string text = valid;
     for (uint64_t edits = 1 + random.below(3); edits > 0; --edits) {
       const size_t at = random.below(text.size());

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "model/model.h"
+#include "tests/long_tests.h"
 #include "tests/model/gguf/convert.h"
 #include "tests/model/stepping.h"
 #include "tests/temporary_folder.h"
@@ -144,11 +145,12 @@ TEST(WeightChoice, is_packed_once_and_found_again_beside_other_types) {
 }
 
 TEST(WeightChoice, is_what_the_estimate_is_made_for) {
-  const PlainTensors tensors = read_tensors(demo_model_dir());
+  const fs::path source = long_tests() ? demo_model_dir() : fixtures_dir() / "qwen3-gqa";
+  const PlainTensors tensors = read_tensors(source);
   for (const GgmlType type : {kGgmlQ4_0, kGgmlQ8_0, kGgmlF16}) {
     const TemporaryFolder folder;
     const fs::path file = folder.path() / "model.gguf";
-    write_gguf(demo_model_dir(), tensors, type, file);
+    write_gguf(source, tensors, type, file);
     const auto model = load_chosen(file, kAsInFiles);
     const auto tables = open_model_tensors(file);
     ASSERT_TRUE(model && tables.ok());

@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "persist/database.h"
 #include "persist/sqlite_vfs.h"
+#include "tests/long_tests.h"
 #include "tests/persist/store_testing.h"
 #include "tests/seed.h"
 #include "tests/temporary_folder.h"
@@ -105,7 +106,8 @@ class MovedRows : public ::testing::Test {
 };
 
 TEST_F(MovedRows, leave_nothing_behind_when_they_are_deleted) {
-  for (int round = 0; round < 30; ++round) {
+  const int rounds = testing::long_or(30, 12);
+  for (int round = 0; round < rounds; ++round) {
     for (int i = 0; i < 60; ++i) {
       insert(random_bytes(random_, 8), random_bytes(random_, kMarkBytes));
       if (random_.below(3) == 0) {
@@ -124,7 +126,8 @@ TEST_F(MovedRows, leave_nothing_behind_when_they_are_deleted) {
 
 // The pages in SQLite's cache have the copies, too, and a change logs whole pages.
 TEST_F(MovedRows, do_not_come_back_in_the_log_of_later_changes) {
-  for (int round = 0; round < 100; ++round) {
+  const int rounds = testing::long_or(100, 30);
+  for (int round = 0; round < rounds; ++round) {
     for (int i = 0; i < 6; ++i) {
       insert(random_bytes(random_, 8), random_bytes(random_, kMarkBytes));
       const auto any = there_.lower_bound(random_bytes(random_, 2));
@@ -141,7 +144,7 @@ TEST_F(MovedRows, do_not_come_back_in_the_log_of_later_changes) {
 
 TEST(ClearUnused, leaves_what_is_no_page_of_a_tree_alone) {
   Random random(testing::test_seed());
-  for (int i = 0; i < 20'000; ++i) {
+  for (int rounds = testing::long_or(20'000, 4'000); rounds > 0; --rounds) {
     std::vector<uint8_t> page(random.below(2) == 0 ? 4088 : random.below(200));
     for (uint8_t& byte : page) byte = static_cast<uint8_t>(random.below(256));
     std::vector<uint8_t> before = page;

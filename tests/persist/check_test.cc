@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "persist/backup.h"
+#include "tests/long_tests.h"
 #include "tests/persist/ledger.h"
 #include "tests/persist/memory_disk.h"
 #include "tests/seed.h"
@@ -89,7 +90,7 @@ TEST(Check, finds_rows_that_somebody_changed) {
 
 TEST(Backup, has_everything_although_the_store_changes_meanwhile) {
   Random random(testing::test_seed());
-  for (int round = 0; round < 20; ++round) {
+  for (int rounds = testing::long_or(20, 6); rounds > 0; --rounds) {
     MemoryDisk disk;
     auto store = open_store(disk);
     Ledger ledger;

@@ -9,6 +9,7 @@
 
 #include "persist/check.h"
 #include "tests/failing_file_calls.h"
+#include "tests/long_tests.h"
 #include "tests/persist/ledger.h"
 #include "tests/persist/memory_disk.h"
 #include "tests/seed.h"
@@ -111,22 +112,24 @@ void damage_many(int rounds, const std::function<bool(const std::string&)>& want
 
 TEST(Damage, of_kv_files) {
   damage_many(
-      5000, [](const std::string& path) { return path.starts_with(kKvFolder); }, false);
+      testing::long_or(5000, 800),
+      [](const std::string& path) { return path.starts_with(kKvFolder); }, false);
 }
 
 TEST(Damage, of_the_database) {
   damage_many(
-      2500, [](const std::string& path) { return path == kDatabase; }, false);
+      testing::long_or(2500, 350), [](const std::string& path) { return path == kDatabase; },
+      false);
 }
 
 TEST(Damage, of_the_log_of_a_killed_process) {
   damage_many(
-      1500, [](const std::string& path) { return path == kLog; }, true);
+      testing::long_or(1500, 250), [](const std::string& path) { return path == kLog; }, true);
 }
 
 TEST(Damage, of_any_file_of_a_killed_process) {
   damage_many(
-      1500, [](const std::string&) { return true; }, true);
+      testing::long_or(1500, 250), [](const std::string&) { return true; }, true);
 }
 
 TEST(Damage, a_page_of_the_database_rarely_costs_more_than_its_rows) {
@@ -246,7 +249,7 @@ TEST(Damage, a_kill_while_the_database_is_made_anew_loses_nothing_more) {
     chunks = open_store(whole)->load()->size();
     EXPECT_GE(chunks, Ledger::kChunks - 6);
   }
-  for (int n = 1;; ++n) {
+  for (int n = 1;; n += testing::long_or(1, 3)) {
     MemoryDisk disk = image.disk.copy();
     testing::FailingFileCalls calls(n, true, EIO, disk);
     (void)Store::open(calls, kStateDir, test_options()).ok();

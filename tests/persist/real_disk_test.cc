@@ -11,6 +11,7 @@
 
 #include "persist/backup.h"
 #include "persist/check.h"
+#include "tests/long_tests.h"
 #include "tests/persist/store_testing.h"
 #include "tests/temporary_folder.h"
 
@@ -108,7 +109,7 @@ TEST(RealDisk, a_backup_is_read_by_other_programs_that_use_sqlite) {
 
 // Chunks as a service has them: CASCADE_TEST_CHUNKS sets how many.
 TEST(RealDisk, many_chunks_are_opened_loaded_and_searched) {
-  const uint64_t chunks = number_from("CASCADE_TEST_CHUNKS", 3000);
+  const uint64_t chunks = number_from("CASCADE_TEST_CHUNKS", testing::long_or(3000, 1000));
   const TemporaryFolder folder;
   const std::string path = folder.path() / "state";
   std::cout << chunks << " chunks\n";

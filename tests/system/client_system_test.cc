@@ -18,7 +18,9 @@ const char* const kFrance = "What is the capital of France?";
 
 class ClientSystem : public ::testing::Test {
  protected:
-  ClientSystem() : daemon_(scratch_.path() / "run"), client_(Client::connect(daemon_.endpoint())) {}
+  ClientSystem()
+      : daemon_(scratch_.path() / "run"),
+        client_(Client::connect(daemon_.endpoint(), {.timeout_ms = 60'000})) {}
   void SetUp() override {
     ASSERT_TRUE(client_.ok()) << client_.error().to_string() << "\n" << daemon_.log();
   }

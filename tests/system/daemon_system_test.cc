@@ -18,7 +18,7 @@ using testing::DaemonProcess;
 using testing::ScratchDir;
 
 Client connect(const DaemonProcess& daemon) {
-  auto connected = Client::connect(daemon.endpoint());
+  auto connected = Client::connect(daemon.endpoint(), {.timeout_ms = 60'000});
   EXPECT_TRUE(connected.ok()) << connected.error().to_string() << "\n" << daemon.log();
   return *std::move(connected);
 }
@@ -41,12 +41,12 @@ wire::GenerateRequest ask(std::vector<wire::ChunkRef> chunks, const std::string&
 
 // Idle work has caught up: nothing runs and nothing is pending.
 void wait_until_idle(Client& client) {
-  for (int i = 0; i < 2000; ++i) {
+  const auto rests = [&] {
     const auto status = client.status();
-    ASSERT_TRUE(status.ok()) << status.error().to_string();
-    if (status->reprefills_pending == 0 && status->requests_running == 0) return;
-  }
-  FAIL() << "the daemon does not come to rest";
+    EXPECT_TRUE(status.ok()) << status.error().to_string();
+    return !status.ok() || (status->reprefills_pending == 0 && status->requests_running == 0);
+  };
+  EXPECT_TRUE(testing::wait_until(rests)) << "the daemon does not come to rest";
 }
 
 const char* const kSystem = "You are a helpful assistant.";
@@ -69,9 +69,7 @@ TEST(DaemonSystem, a_client_that_goes_away_takes_its_prefixes_along) {
     ASSERT_TRUE(leaves.cache_prefix(prefix).ok());
     EXPECT_GT(pinned(), 0);
   }
-  for (int i = 0; i < 2000 && pinned() > 0; ++i) {
-  }
-  EXPECT_EQ(pinned(), 0);
+  EXPECT_TRUE(testing::wait_until([&] { return pinned() == 0; }));
 }
 
 TEST(DaemonSystem, six_turns_with_retained_outputs_equal_six_cold_prompts) {

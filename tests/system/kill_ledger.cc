@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "cache/holders.h"
@@ -19,29 +20,59 @@ bool is_in(int64_t seen_us, int64_t span_ms, const Pending& pending) {
   return seen_us >= pending.begin_us + span_ms * 1000 && seen_us <= pending.end_us + span_ms * 1000;
 }
 
-// The time among `seen`'s holders that a span of the operation can have become; -1: none can.
-int64_t time_of(const Chunk& seen, int64_t span_ms, const Pending& pending,
-                int64_t Holder::*member) {
+// The times that an operation has set.
+struct Times {
+  int64_t expires_us = 0;
+  int64_t priority_until_us = 0;
+};
+
+// The times among `seen`'s holders that a span of the operation can have become; -1: none can.
+std::vector<int64_t> times_of(const Chunk& seen, int64_t span_ms, const Pending& pending,
+                              int64_t Holder::*member) {
+  if (span_ms == 0) return {0};
+  std::vector<int64_t> times;
   for (const Holder& holder : seen.holders) {
-    if (is_in(holder.*member, span_ms, pending)) return holder.*member;
+    if (is_in(holder.*member, span_ms, pending)) times.push_back(holder.*member);
   }
-  return -1;
+  if (times.empty()) times.push_back(-1);
+  return times;
 }
 
-// What the settings make of `chunk`; times are taken from `seen` if they can be right. The rules of
-// holders are the daemon's own (tests/cache/holders_test.cc): here it is whether they were kept.
-void apply(const Pending& pending, const Chunk& seen, Chunk& chunk) {
+// Nobody says when exactly the operation was done, so its times are taken from `seen`. Several can
+// be right: another holder may happen to end in the same milliseconds.
+std::vector<Times> possible_times(const Pending& pending, const Chunk& seen) {
+  const wire::ChunkUpdate& settings = pending.settings;
+  std::vector<Times> all;
+  for (const int64_t expires_us :
+       times_of(seen, settings.ttl_ms.value_or(0), pending, &Holder::expires_us)) {
+    for (const int64_t until_us :
+         times_of(seen, settings.priority_ms.value_or(0), pending, &Holder::priority_until_us)) {
+      all.push_back({.expires_us = expires_us, .priority_until_us = until_us});
+    }
+  }
+  return all;
+}
+
+// Moments at which the operation can have been done and each of which makes something else of
+// `chunk`: between its begin and its end, before and after each holder's time.
+std::vector<int64_t> possible_moments(const Pending& pending, const Chunk& chunk) {
+  std::vector<int64_t> moments = {pending.begin_us, pending.end_us};
+  for (const Holder& holder : chunk.holders) {
+    for (const int64_t time_us : {holder.expires_us, holder.priority_until_us}) {
+      if (time_us > pending.begin_us && time_us < pending.end_us) moments.push_back(time_us);
+    }
+  }
+  return moments;
+}
+
+// What the settings make of `chunk`. The rules of holders are the daemon's own
+// (tests/cache/holders_test.cc): here it is whether they were kept.
+void apply(const Pending& pending, const Times& times, Chunk& chunk) {
   const wire::ChunkUpdate& settings = pending.settings;
   HolderTerms terms;
-  if (settings.ttl_ms) {
-    terms.expires_us =
-        *settings.ttl_ms == 0 ? 0 : time_of(seen, *settings.ttl_ms, pending, &Holder::expires_us);
-  }
+  if (settings.ttl_ms) terms.expires_us = times.expires_us;
   terms.priority = settings.priority;
-  if (settings.priority && settings.priority_ms) {
-    terms.priority_until_us =
-        time_of(seen, *settings.priority_ms, pending, &Holder::priority_until_us);
-  }
+  if (settings.priority) terms.priority_until_us = times.priority_until_us;
   terms.pinned = settings.pinned;
   const std::string name = settings.name.value_or("");
   chunk.published = settings.published.value_or(chunk.published);
@@ -355,19 +386,22 @@ bool Ledger::may_have_parents(const Chunk& before, const Pending& change, const 
 }
 
 std::string Ledger::compare(const Entry& entry, const Pending* change, const Chunk& seen) const {
-  if (change == nullptr) return compare_at(0, entry, nullptr, seen);
-  // The change was made at some moment between the two.
-  const std::string wrong = compare_at(change->begin_us, entry, change, seen);
-  return wrong.empty() ? wrong : compare_at(change->end_us, entry, change, seen);
+  if (change == nullptr) return compare_with(entry, nullptr, seen, entry.chunk);
+  std::string wrong;
+  for (const int64_t moment_us : possible_moments(*change, entry.chunk)) {
+    for (const Times& times : possible_times(*change, seen)) {
+      Chunk want = entry.chunk;
+      pass_holders_time(want, moment_us);
+      apply(*change, times, want);
+      wrong = compare_with(entry, change, seen, std::move(want));
+      if (wrong.empty()) return wrong;
+    }
+  }
+  return wrong;
 }
 
-std::string Ledger::compare_at(int64_t changed_us, const Entry& entry, const Pending* change,
-                               const Chunk& seen) const {
-  Chunk want = entry.chunk;
-  if (change != nullptr) {
-    pass_holders_time(want, changed_us);
-    apply(*change, seen, want);
-  }
+std::string Ledger::compare_with(const Entry& entry, const Pending* change, const Chunk& seen,
+                                 Chunk want) const {
   if (change != nullptr && may_have_parents(want, *change, seen)) want.parent_ids = seen.parent_ids;
   std::string wrong = count_error("hits", seen.hits, entry.chunk.hits, entry.hits_max);
   const int64_t more = change != nullptr && change->query ? 1 : 0;
@@ -385,13 +419,13 @@ std::string Ledger::check_missing(const std::string& id) {
   bool over = is_over(chunk, now_us());
   if (may_change(entries_.at(id))) {
     // What was under way may have given it a time that is over, or taken its pin.
-    Chunk latest;  // the time that it can have at most
-    latest.holders.emplace_back().expires_us =
-        pending_->begin_us + pending_->settings.ttl_ms.value_or(0) * 1000;
-    for (const int64_t changed_us : {pending_->begin_us, pending_->end_us}) {
+    const int64_t ttl_ms = pending_->settings.ttl_ms.value_or(0);
+    Times earliest;
+    if (ttl_ms != 0) earliest.expires_us = pending_->begin_us + ttl_ms * 1000;
+    for (const int64_t changed_us : possible_moments(*pending_, chunk)) {
       Chunk changed = chunk;
       pass_holders_time(changed, changed_us);
-      apply(*pending_, latest, changed);
+      apply(*pending_, earliest, changed);
       pass_holders_time(changed, now_us());
       over = over || changed.holders.empty();
     }
@@ -419,13 +453,17 @@ bool Ledger::may_make(const Chunk& seen) const {
 
 std::string Ledger::adopt(const Chunk& seen) {
   if (!may_make(seen)) return seen.id + " was not asked for";
-  Chunk want = seen;
   const bool output = seen.type == ChunkType::kOutput;
-  want.published = false;
-  want.holders.clear();
-  if (output || pending_->puts) apply(*pending_, seen, want);
-  pass_unsaid(seen, /*again=*/false, want);
-  std::string wrong = difference(want, seen);
+  std::string wrong;
+  for (const Times& times : possible_times(*pending_, seen)) {
+    Chunk want = seen;
+    want.published = false;
+    want.holders.clear();
+    if (output || pending_->puts) apply(*pending_, times, want);
+    pass_unsaid(seen, /*again=*/false, want);
+    wrong = difference(want, seen);
+    if (wrong.empty()) break;
+  }
   if (seen.token_ids.empty()) wrong += " no token ids";
   if (!wrong.empty()) return seen.id + " was not made wholly:" + wrong;
   keep(seen);

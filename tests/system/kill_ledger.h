@@ -89,8 +89,8 @@ class Ledger {
   bool may_change(const Entry& entry) const;
   bool may_make(const Chunk& seen) const;
   std::string compare(const Entry& entry, const Pending* change, const Chunk& seen) const;
-  std::string compare_at(int64_t changed_us, const Entry& entry, const Pending* change,
-                         const Chunk& seen) const;
+  std::string compare_with(const Entry& entry, const Pending* change, const Chunk& seen,
+                           Chunk want) const;
   void keep(const Chunk& seen);
   void note(const std::string& what);
 

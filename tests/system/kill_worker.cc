@@ -83,7 +83,7 @@ const Chunk* KillWorker::any(const std::function<bool(const Chunk&)>& fits) {
 }
 
 void KillWorker::work(const std::string& endpoint, const std::atomic<bool>& stop) {
-  auto connected = client::Client::connect(endpoint);
+  auto connected = client::Client::connect(endpoint, kPatientClient);
   if (!connected.ok()) return;
   while (!stop && faults_.empty() && step(*connected)) {
   }

@@ -16,6 +16,11 @@
 
 namespace cascade::testing {
 
+// The disk and the processors may be busy with something else. A client that gives up while the
+// daemon still works would have to expect its changes at any later time.
+inline const client::ClientOptions kPatientClient = {.timeout_ms = 60'000,
+                                                     .heartbeat_timeout_ms = 60'000};
+
 struct KillCounts {
   int64_t acknowledged = 0;  // operations
   int64_t refused = 0;

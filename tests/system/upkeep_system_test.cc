@@ -38,7 +38,7 @@ class UpkeepSystem : public ::testing::Test {
   }
   // A turn of a conversation that fills some pages, retained; the daemon has come to rest then.
   client::Generation generate(const DaemonProcess& daemon) {
-    Client client = *Client::connect(daemon.endpoint());
+    Client client = *Client::connect(daemon.endpoint(), {.timeout_ms = 60'000});
     wire::GenerateRequest request;
     std::string question = "What is the capital of France?";
     while (question.size() < 2000) question += " What is the capital of France?";
@@ -157,7 +157,7 @@ TEST_F(UpkeepSystem, a_backup_is_a_state_directory) {
   for (const char* copy : {"copy", "copy2"}) {
     EXPECT_THAT(fsck({}, copy).out, HasSubstr("all is well"));
     daemon = start(copy);
-    Client client = *Client::connect(daemon->endpoint());
+    Client client = *Client::connect(daemon->endpoint(), {.timeout_ms = 60'000});
     EXPECT_TRUE(client.get_chunk(first.output_chunk_id).ok());
     wire::GenerateRequest next;
     next.chunks = {{ChunkType::kOutput, first.output_chunk_id, ""},

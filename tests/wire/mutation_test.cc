@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "tests/long_tests.h"
 #include "tests/wire/random_message.h"
 
 namespace cascade::wire {
@@ -11,7 +12,7 @@ namespace {
 // $CASCADE_TEST_MUTATIONS: how many, for long runs by hand.
 int mutation_count() {
   const char* given = std::getenv("CASCADE_TEST_MUTATIONS");
-  return given != nullptr ? std::atoi(given) : 60'000;
+  return given != nullptr ? std::atoi(given) : cascade::testing::long_or(60'000, 12'000);
 }
 
 void expect_clear(const Result<Envelope>& result, const Frames& frames) {

@@ -3,6 +3,7 @@
 
 #include <cstdlib>
 
+#include "tests/long_tests.h"
 #include "tests/wire/random_message.h"
 
 namespace cascade::wire {
@@ -15,8 +16,9 @@ constexpr size_t kTypes = std::variant_size_v<AnyMessage>;
 
 TEST(Frames, every_message_round_trips) {
   Random random(testing::test_seed());
+  const int rounds = cascade::testing::long_or(300, 60);
   for (size_t type = 0; type < kTypes; ++type) {
-    for (int i = 0; i < 300; ++i) {
+    for (int i = 0; i < rounds; ++i) {
       const Envelope sent = testing::random_envelope(random, type);
       const Frames frames = encode(sent);
       const Result<Envelope> received = decode(frames);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "tests/long_tests.h"
 #include "tests/seed.h"
 
 namespace cascade::http {
@@ -135,7 +136,7 @@ TEST(RequestParser, a_length_is_given_once) {
 
 TEST(RequestParser, damaged_requests_are_read_or_refused) {
   Random random(testing::test_seed());
-  for (int round = 0; round < 20'000; ++round) {
+  for (int rounds = testing::long_or(20'000, 4'000); rounds > 0; --rounds) {
     std::string bytes = kPost;
     for (uint64_t n = 1 + random.below(4); n > 0; --n) {
       const size_t at = random.below(bytes.size());

@@ -11,6 +11,7 @@
 #include "bench/eval/identity_run.h"
 #include "bench/eval/trace.h"
 #include "kernels/kv_format.h"
+#include "tests/long_tests.h"
 #include "tests/seed.h"
 #include "tests/shared_dir.h"
 
@@ -105,7 +106,8 @@ TEST(IdentityRunner, cases_hold) {
         std::pair(WeightType::kInt4, KvType::kFp8)}) {
     const auto model = demo_model(weights, kv);
     IdentityRunner runner(*model);
-    for (uint64_t i = 0; i < 8; ++i) {
+    const uint64_t cases = testing::long_or(8, 3);
+    for (uint64_t i = 0; i < cases; ++i) {
       const IdentityCase drawn = draw_case(case_seed(seed, i), {300, 2, 8192, 16384});
       const auto reference = runner.reference(drawn, true);
       const auto variant = runner.variant(drawn, true);

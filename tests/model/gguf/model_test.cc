@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "model/gguf/model.h"
+#include "tests/long_tests.h"
 #include "tests/model/gguf/convert.h"
 #include "tests/model/gguf/small_model.h"
 #include "tests/model/stepping.h"
@@ -19,13 +20,8 @@ ModelOptions exact(WeightType type = WeightType::kF32) {
   return {.weight_type = type, .kv_type = KvType::kF32};
 }
 
-// Logits of the last token of a fixed chain, as bits. Empty, and a failure, if it cannot be loaded.
-std::vector<uint32_t> logit_bits(const fs::path& path, const ModelOptions& options,
-                                 int tokens = 40) {
-  const auto model = load_model(path, options, two_threads());
-  EXPECT_TRUE(model.ok()) << model.error().to_string();
-  if (!model.ok()) return {};
-  const Model& m = **model;
+// Logits of the last token of a fixed chain, as bits.
+std::vector<uint32_t> logit_bits(const Model& m, int tokens = 40) {
   Transformer transformer(m.config, m.weights, *m.kernels, m.kv_layout, two_threads());
   Ids ids;
   for (int i = 0; i < tokens; ++i) ids.push_back((i * 37 + 11) % m.config.vocab_size);
@@ -38,14 +34,25 @@ std::vector<uint32_t> logit_bits(const fs::path& path, const ModelOptions& optio
   return bits;
 }
 
+// The same. Empty, and a failure, if it cannot be loaded.
+std::vector<uint32_t> logit_bits(const fs::path& path, const ModelOptions& options,
+                                 int tokens = 40) {
+  const auto model = load_model(path, options, two_threads());
+  EXPECT_TRUE(model.ok()) << model.error().to_string();
+  if (!model.ok()) return {};
+  return logit_bits(**model, tokens);
+}
+
+// The demo model in long tests; by default a small one that is of the same family.
 TEST(GgufModel, gives_the_bits_of_the_folder_in_every_type) {
-  const PlainTensors tensors = read_tensors(demo_model_dir());
+  const fs::path source = long_tests() ? demo_model_dir() : model_dir("qwen3-gqa");
+  const PlainTensors tensors = read_tensors(source);
   for (const GgmlType type : {kGgmlF32, kGgmlF16, kGgmlBf16, kGgmlQ8_0, kGgmlQ4_0}) {
     SCOPED_TRACE(type);
     TemporaryFolder folder;
-    write_folder(demo_model_dir(), rounded(tensors, type), folder.path());
+    write_folder(source, rounded(tensors, type), folder.path());
     const fs::path file = folder.path() / "model.gguf";
-    write_gguf(demo_model_dir(), tensors, type, file);
+    write_gguf(source, tensors, type, file);
     const auto expected = logit_bits(folder.path(), exact());
     EXPECT_EQ(logit_bits(file, exact()), expected);
     // Packed from the same numbers: as int8, too, unless its blocks are taken over as they are.
@@ -81,11 +88,10 @@ TEST(GgufModel, the_demo_model_in_bf16_is_the_demo_model) {
   TemporaryFolder folder;
   const fs::path file = folder.path() / "demo.gguf";
   write_gguf(demo_model_dir(), read_tensors(demo_model_dir()), kGgmlBf16, file);
-  EXPECT_EQ(logit_bits(file, exact(WeightType::kBf16)),
-            logit_bits(demo_model_dir(), exact(WeightType::kBf16)));
-  const auto gguf = load_model(file, {}, two_threads());
-  const auto folder_model = load_model(demo_model_dir(), {}, two_threads());
+  const auto gguf = load_model(file, exact(WeightType::kBf16), two_threads());
+  const auto folder_model = load_model(demo_model_dir(), exact(WeightType::kBf16), two_threads());
   ASSERT_TRUE(gguf.ok() && folder_model.ok());
+  EXPECT_EQ(logit_bits(**gguf), logit_bits(**folder_model));
   EXPECT_EQ((*gguf)->name, "demo");
   EXPECT_EQ((*gguf)->config, (*folder_model)->config);
   EXPECT_EQ((*gguf)->generation.end_tokens, (*folder_model)->generation.end_tokens);
@@ -163,8 +169,11 @@ TEST(GgufModel, parts_are_one_model) {
   const auto first = write_part(0, 0, 5, "demo-00001-of-00003.gguf");
   const auto second = write_part(1, 5, 40, "demo-00002-of-00003.gguf");
   const auto third = write_part(2, 40, SIZE_MAX, "demo-00003-of-00003.gguf");
-  EXPECT_EQ(logit_bits(first, exact()), logit_bits(demo_model_dir(), exact()));
-  EXPECT_EQ((*load_model(first, {}, two_threads()))->name, "demo");
+  const ModelOptions bf16 = exact(WeightType::kBf16);
+  const auto in_parts = load_model(first, bf16, two_threads());
+  ASSERT_TRUE(in_parts.ok()) << in_parts.error().to_string();
+  EXPECT_EQ(logit_bits(**in_parts), logit_bits(demo_model_dir(), bf16));
+  EXPECT_EQ((*in_parts)->name, "demo");
 
   const auto error_of = [&](const fs::path& path) {
     const auto model = read_gguf_model(path);

@@ -8,6 +8,7 @@
 
 #include "base/random.h"
 #include "model/grammar/compile.h"
+#include "tests/long_tests.h"
 #include "tests/model/grammar/demo_vocabulary.h"
 #include "tests/seed.h"
 
@@ -119,28 +120,33 @@ TEST(GrammarCache, a_generation_goes_on_when_what_was_learned_is_forgotten) {
   }
 }
 
-TEST(GrammarCache, of_1200_schemas_it_keeps_as_many_as_there_is_memory_for) {
+TEST(GrammarCache, of_many_schemas_it_keeps_as_many_as_there_is_memory_for) {
   Random random(testing::test_seed());
-  constexpr size_t kMax = size_t{8} << 20;
-  GrammarCache cache(kMax);
+  const size_t megabytes = testing::long_or(8, 2);
+  const size_t bytes_max = megabytes << 20;
+  const size_t schemas = 150 * megabytes;
+  GrammarCache cache(bytes_max);
   use(get(cache, schema_of(0)), random, 30);
   const size_t before = resident_bytes();
   size_t most = 0, most_resident = before;
-  for (int i = 1; i <= 1200; ++i) {
-    use(get(cache, schema_of(i)), random, 12);
+  for (size_t i = 1; i <= schemas; ++i) {
+    use(get(cache, schema_of(static_cast<int>(i))), random, 12);
     cache.shrink();
-    ASSERT_LE(cache.memory_bytes(), kMax) << i;
+    ASSERT_LE(cache.memory_bytes(), bytes_max) << i;
     most = std::max(most, cache.memory_bytes());
     most_resident = std::max(most_resident, resident_bytes());
   }
   // The bound is used, and there are fewer than came.
-  EXPECT_GT(most, kMax / 2);
-  EXPECT_LT(cache.size(), 1000u);
+  EXPECT_GT(most, bytes_max / 2);
+  EXPECT_LT(cache.size(), schemas * 5 / 6);
   const size_t grown = most_resident - before;
   std::cout << cache.size() << " grammars, " << (most >> 10) << " KiB counted, " << (grown >> 10)
             << " KiB more resident\n";
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // these keep freed memory
-  EXPECT_LT(grown, 2 * kMax);
+  // What malloc keeps is up to the machine.
+  if (testing::long_tests()) {
+    EXPECT_LT(grown, 2 * bytes_max);
+  }
 #endif
 }
 

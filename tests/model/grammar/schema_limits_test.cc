@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "base/utf8.h"
+#include "tests/long_tests.h"
 #include "tests/model/grammar/grammar_testing.h"
 #include "tests/model/grammar/random_schema.h"
 #include "tests/seed.h"
@@ -220,7 +221,8 @@ void damage(OrderedJson& json, Random& random) {
 TEST(SchemaLimits, damaged_schemas_are_refused_or_give_grammars) {
   Random random(testing::test_seed());
   int compiled = 0, refused = 0;
-  for (int i = 0; i < 1500; ++i) {
+  const int schemas = testing::long_or(1500, 300);
+  for (int i = 0; i < schemas; ++i) {
     OrderedJson schema = testing::random_schema(random);
     for (uint64_t n = random.below(4); n > 0; --n) damage(schema, random);
     std::string text = schema.dump();
@@ -235,8 +237,8 @@ TEST(SchemaLimits, damaged_schemas_are_refused_or_give_grammars) {
       ++refused;
     }
   }
-  EXPECT_GT(compiled, 100);
-  EXPECT_GT(refused, 100);
+  EXPECT_GT(compiled, schemas / 15);
+  EXPECT_GT(refused, schemas / 15);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <bit>
 
 #include "base/random.h"
+#include "tests/long_tests.h"
 #include "tests/model/grammar/grammar_testing.h"
 #include "tests/model/grammar/random_schema.h"
 #include "tests/seed.h"
@@ -53,7 +54,8 @@ TEST(TokenMask, allows_exactly_the_tokens_that_a_matcher_takes) {
   const std::vector<std::string> tokens = vocabulary(random);
   const TokenTrie trie(tokens);
   int states = 0;
-  for (int i = 0; i < 120; ++i) {
+  const int schemas = testing::long_or(120, 30);
+  for (int i = 0; i < schemas; ++i) {
     const OrderedJson schema = testing::random_schema(random);
     auto grammar = compile_grammar(GrammarKind::kJsonSchema, schema.dump(), "schema");
     if (!grammar.ok()) continue;
@@ -78,7 +80,7 @@ TEST(TokenMask, allows_exactly_the_tokens_that_a_matcher_takes) {
       ASSERT_TRUE(matcher.accept(tokens[static_cast<size_t>(ids[random.below(ids.size())])]));
     }
   }
-  EXPECT_GT(states, 500);
+  EXPECT_GT(states, testing::long_or(500, schemas));
 }
 
 TEST(TokenMask, too_much_work_leaves_out_long_tokens_and_the_same_ones_each_time) {

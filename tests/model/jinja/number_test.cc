@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/random.h"
+#include "tests/long_tests.h"
 #include "tests/seed.h"
 
 namespace cascade::jinja {
@@ -46,7 +47,7 @@ TEST(JinjaNumber, floats_are_written_as_python_writes_them) {
 
 TEST(JinjaNumber, written_floats_read_back) {
   Random random(testing::test_seed());
-  for (int round = 0; round < 100'000; ++round) {
+  for (int rounds = testing::long_or(100'000, 20'000); rounds > 0; --rounds) {
     const double number = std::bit_cast<double>(random());
     if (std::isnan(number)) continue;
     const std::string text = float_text(number);
