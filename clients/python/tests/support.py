@@ -7,6 +7,7 @@ import random
 import struct
 import tempfile
 import threading
+import time
 import unittest
 from collections.abc import Callable
 from pathlib import Path
@@ -31,12 +32,24 @@ if "CASCADED" in os.environ:
 # Long enough for a machine that does much else; a test that waits this long has failed.
 PATIENCE_S = 60
 
+# All sizes and rounds, as ./check --long asks for them. Without it: fewer.
+LONG = os.environ.get("CASCADE_LONG_TESTS") == "1"
+
 
 def new_seed() -> int:
     """Of a random test: $CASCADE_TEST_SEED, or a new one; printed."""
     seed = int(os.environ.get("CASCADE_TEST_SEED", 0)) or random.SystemRandom().getrandbits(32)
     print(f"CASCADE_TEST_SEED={seed}", flush=True)
     return seed
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Waits for it."""
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"it did not come within {PATIENCE_S} s")
+        time.sleep(0.01)
 
 
 def vector_frames(path: Path) -> list[bytes]:
