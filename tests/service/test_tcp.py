@@ -1,7 +1,6 @@
 """ZeroMQ over TCP: who has a key is served as the key's tenant, nobody else gets in."""
 import os
 import pathlib
-import socket
 import subprocess
 import sys
 import tempfile
@@ -10,16 +9,10 @@ import unittest
 import zmq
 import zmq.auth
 
-from service import BIN, SOURCE, Service
+from service import BIN, SOURCE, WAIT_S, Service, reserved_port
 
 sys.path.insert(0, str(SOURCE / "clients/python"))
 import cascade_llm  # noqa: E402
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def key(*arguments, check=True):
@@ -34,9 +27,10 @@ class Tcp(unittest.TestCase):
         self.folder = pathlib.Path(scratch.name)
         self.clients = self.folder / "clients"
         self.server_key = self.new("server")
-        self.port = free_port()
-        self.endpoint = f"tcp://127.0.0.1:{self.port}"
-        self.options = ["--tcp", str(self.port), "--tcp-key", str(self.folder / "server"),
+        held, port = reserved_port()
+        self.addCleanup(held.close)
+        self.endpoint = f"tcp://127.0.0.1:{port}"
+        self.options = ["--tcp", str(port), "--tcp-key", str(self.folder / "server"),
                         "--tcp-clients", str(self.clients)]
 
     def new(self, name):
