@@ -1,4 +1,4 @@
-"""Connections by the hundred, at every door: others are served, and the daemon goes on.
+"""Connections by the thousand, at every door: others are served, and the daemon goes on.
 
 With CASCADE_LONG_TESTS=1 they are 3,000. CASCADE_FLOOD is how many, if it is set; 20,000 take a
 hard limit of descriptors above that for the test."""
@@ -21,7 +21,7 @@ from service import BIN, LONG, SOURCE, WAIT_S, Service, ask, reserved_port
 sys.path.insert(0, str(SOURCE / "clients/python"))
 import cascade_llm  # noqa: E402
 
-FLOOD = int(os.environ.get("CASCADE_FLOOD", "3000" if LONG else "300"))
+FLOOD = int(os.environ.get("CASCADE_FLOOD", "3000" if LONG else "1200"))
 ROUNDS = 20 if LONG else 3
 
 # ZMTP 3.0, mechanism NULL: a client that greets, says what it is, and then nothing any more.
@@ -142,11 +142,12 @@ class Floods(unittest.TestCase):
 
     def ask_late(self, service):
         """A client that comes now finds a place, at the same door, too. Before it those are turned
-        away that wait to be let in, and it may be among them."""
+        away that wait to be let in, and it may be among them: then it comes again."""
         end = time.monotonic() + WAIT_S
+        options = cascade_llm.ClientOptions(timeout_ms=2000)
         while True:
             try:
-                with cascade_llm.Client(service.endpoint) as late:
+                with cascade_llm.Client(service.endpoint, options=options) as late:
                     return self.assertEqual(late.status().state, "serving")
             except cascade_llm.CascadeError as error:
                 self.assertEqual(error.code, "unavailable")
