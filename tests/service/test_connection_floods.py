@@ -161,7 +161,10 @@ class Floods(unittest.TestCase):
                         self.ask_all(service)
                         flood.thread.join()
                         self.ask_all(service)
-                        self.ask_late(service)
+                        # Clients that have greeted may keep all places until they miss a heartbeat.
+                        if LONG or not words:
+                            self.ask_late(service)
+                    self.ask_late(service)
                     open_now = len(os.listdir(f"/proc/{service.process.pid}/fd"))
                     self.assertLess(open_now, descriptors)
             self.assertEqual(service.stop(), 0, service.log())
