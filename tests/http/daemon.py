@@ -11,7 +11,7 @@ import tempfile
 import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "service"))
-from service import BIN, LONG, SOURCE, WAIT_S  # noqa: E402, F401
+from service import BIN, LONG, SOURCE, WAIT_S, wait_until  # noqa: E402, F401
 
 
 class Daemon:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import zmq
 
-from cascade_llm import GenerateRequest, PrivateDaemon, Timings, Usage
+from cascade_llm import ClientOptions, GenerateRequest, PrivateDaemon, Timings, Usage
 from cascade_llm.errors import CascadeError
 from cascade_llm.frames import Envelope, decode, encode, peek_request_id
 from cascade_llm.replies import ErrorInfo, ErrorReply, Final, Loading, Pong
@@ -31,9 +31,7 @@ if "CASCADED" in os.environ:
 
 # Long enough for a machine that does much else; a test that waits this long has failed.
 PATIENCE_S = 60
-
-# All sizes and rounds, as ./check --long asks for them. Without it: fewer.
-LONG = os.environ.get("CASCADE_LONG_TESTS") == "1"
+PATIENT = ClientOptions(timeout_ms=60_000, silence_ms=60_000, lost_ms=60_000)
 
 
 def new_seed() -> int:

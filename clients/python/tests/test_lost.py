@@ -9,7 +9,7 @@ import threading
 import unittest
 from collections.abc import Callable
 
-from cascade_llm import Client, ClientOptions, GenerateRequest, PrefixCache
+from cascade_llm import Client, GenerateRequest, PrefixCache
 from cascade_llm.errors import CascadeError
 from cascade_llm.frames import Envelope, encode
 from cascade_llm.replies import (
@@ -25,10 +25,8 @@ from cascade_llm.replies import (
 )
 from cascade_llm.requests import CancelRequest, FsckRequest, SessionListRequest
 from fake_client import ClientTest, echo, silent
-from support import PATIENCE_S, Reply, final_of, new_seed, prompt, until
+from support import PATIENCE_S, PATIENT, Reply, final_of, new_seed, prompt, until
 
-# What must come in time has a minute for it.
-PATIENT = ClientOptions(timeout_ms=60_000, silence_ms=60_000, lost_ms=60_000)
 
 
 def be(client: Client, **options: int) -> None:
