@@ -60,6 +60,8 @@ class Loading(unittest.TestCase):
                 with self.stop_loading(service):
                     shares.append(self.seen(service))
                     self.assertEqual(shares[-1]["state"], "loading")
+                    if len(shares) > 1 and shares[-1]["total_bytes"] == 0:
+                        continue  # as before
                     status = service.ctl("status")
                     self.assertEqual(status.returncode, 0)
                     self.assertRegex(status.stdout, r"^loading(, [0-9]+ %)?\n$")

@@ -1,5 +1,5 @@
-"""What is installed: by prefix, and, with CASCADE_LONG_TESTS=1, by Debian packages in a copy of this
-machine, and what a program that is built against it says. These take a compiler and ten seconds."""
+"""What is installed: by prefix; with CASCADE_LONG_TESTS=1 by Debian packages in a copy of this
+machine, too, and what a program says that is built against it: these take longer."""
 import os
 import pathlib
 import re

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import random
 import threading
 import unittest
 from collections.abc import Callable
 
-from cascade_llm import Client, GenerateRequest, PrefixCache
+from cascade_llm import GenerateRequest, PrefixCache
 from cascade_llm.errors import CascadeError
 from cascade_llm.frames import Envelope, encode
 from cascade_llm.replies import (
@@ -24,16 +23,8 @@ from cascade_llm.replies import (
     SessionListReply,
 )
 from cascade_llm.requests import CancelRequest, FsckRequest, SessionListRequest
-from fake_client import ClientTest, echo, silent
+from fake_client import ClientTest, be, echo, silent
 from support import PATIENCE_S, PATIENT, Reply, final_of, new_seed, prompt, until
-
-
-
-def be(client: Client, **options: int) -> None:
-    """From now on it waits so long. Before, while it connected, it was patient."""
-    connection = client._client._connection
-    assert connection is not None
-    connection._options = dataclasses.replace(connection._options, **options)
 
 
 class LostTest(ClientTest):
