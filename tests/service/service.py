@@ -162,10 +162,15 @@ class Service:
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def thread(self, name):
-        for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
-            if (task / "comm").read_text().strip() == name:
-                return int(task.name)
-        raise RuntimeError("there is no thread " + name)
+        """Its number. Threads name themselves: one may be about to, also when the daemon serves."""
+        end = time.monotonic() + WAIT_S
+        while time.monotonic() < end and self.process.poll() is None:
+            with contextlib.suppress(OSError):  # another one has ended meanwhile
+                for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
+                    if (task / "comm").read_text().strip() == name:
+                        return int(task.name)
+            time.sleep(0.0002)
+        raise RuntimeError(f"there is no thread {name}: " + self.log())
 
     def stop(self, how=signal.SIGTERM):
         if self.process.poll() is None:
