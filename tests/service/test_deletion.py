@@ -23,7 +23,7 @@ from cascade_llm import ChunkRef, ChunkType, GenerateRequest, Sampling  # noqa: 
 KV_TYPES = ("int8", "bf16", "fp8", "fp16", "f32") if LONG else ("int8",)
 DELETES = 2000 if LONG else 8  # of all types together
 KILL_EVERY = 20 if LONG else 4
-WORDS = (5, 30, 100, 300, 700) if LONG else (5, 30, 100, 300)
+WORDS = (5, 30, 100, 300, 700) if LONG else (5, 30, 100, 200)
 # What is deleted, in turn.
 WAYS = ("a context while a prompt runs", "a context", "an output", "an output that was pinned")
 PAGE_TOKENS = 64
@@ -165,7 +165,7 @@ class Deletion(unittest.TestCase):
         with Service("--kv-memory", "256M") as service:
             with cascade_llm.Client(service.endpoint) as client:
                 for delay_s in (0, 0.003, 0.02, 0.3):
-                    _, text = self.text(400 if LONG else 150)
+                    _, text = self.text(400 if LONG else 100)
                     request = GenerateRequest(max_tokens=2, retain_output=True)
                     request.chunks = [ChunkRef(ChunkType.QUERY, text=text)]
                     final = client.generate(request)

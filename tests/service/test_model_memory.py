@@ -27,7 +27,7 @@ class Memory(ModelsTest):
             self.assertEqual(before, second["total_bytes"], "the default model is the same")
             for _ in range(2):
                 service.ctl("--model-name", "second", "generate", "--max-tokens", "12",
-                            "--context", "word " * 400, PROMPT)
+                            "--context", "word " * 100, PROMPT)
                 loaded = self.models_of(service)["second"]
                 for part in ("weights_bytes", "kv_bytes", "other_bytes", "total_bytes"):
                     self.assertEqual(loaded[part], second[part], part)
