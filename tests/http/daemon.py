@@ -1,18 +1,17 @@
 """A cascaded process with HTTP, for tests: its own folders, a free port, the demo model."""
 import http.client
 import json
-import os
 import pathlib
 import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
-SOURCE = pathlib.Path(__file__).resolve().parents[2]
-BIN = pathlib.Path(os.environ.get("CASCADE_BIN_DIR", SOURCE / "build/release/bin"))
-START_S = 60
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "service"))
+from service import BIN, LONG, SOURCE, WAIT_S, wait_until  # noqa: E402, F401
 
 
 class Daemon:
@@ -29,6 +28,14 @@ class Daemon:
              *([] if "--kv-memory" in options else ["--kv-memory", "256M"]), *options],
             stdout=log, stderr=log)
         log.close()
+        try:
+            self.wait_until_it_serves(wait)
+        except BaseException:
+            self.process.kill()
+            raise
+
+    def wait_until_it_serves(self, wait):
+        """Or only until it listens."""
         found = self.wait_for_log(r"HTTP at http://127\.0\.0\.1:(\d+)")
         self.port = int(found.group(1))
         if wait:
@@ -37,7 +44,7 @@ class Daemon:
                 time.sleep(0.02)
 
     def wait_for_log(self, pattern):
-        end = time.monotonic() + START_S
+        end = time.monotonic() + WAIT_S
         while time.monotonic() < end:
             found = re.search(pattern, self.log_path.read_text())
             if found:
@@ -50,7 +57,7 @@ class Daemon:
     def stop(self, how=signal.SIGTERM):
         if self.process.poll() is None:
             self.process.send_signal(how)
-        return self.process.wait(timeout=60)
+        return self.process.wait(timeout=WAIT_S)
 
     def __enter__(self):
         return self
@@ -64,7 +71,7 @@ class Daemon:
 
     def ask(self, method, path, body=None, key=None, headers=None):
         """One request on a connection of its own."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_S)
         sent = dict(headers or {})
         if key:
             sent["Authorization"] = "Bearer " + key

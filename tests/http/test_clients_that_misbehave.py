@@ -2,14 +2,13 @@
 import http.client
 import json
 import socket
-import threading
 import time
 import unittest
 
-from daemon import Daemon, question
+from daemon import LONG, WAIT_S, Daemon, question
 
-CROWD = 1000
-ROUNDS = 60
+CROWD = 1000 if LONG else 200
+ROUNDS = 60 if LONG else 4
 
 
 def endless(**more):
@@ -23,25 +22,21 @@ class Misbehaving(unittest.TestCase):
     def tearDown(self):
         self.daemon.__exit__()
 
-    def metric(self, name):
-        for line in self.daemon.get("/metrics").text.splitlines():
-            if line.startswith(name + " "):
-                return float(line.split(" ")[1])
-        raise AssertionError(name)
-
-    def wait_for(self, name, value):
-        for _ in range(3000):
-            if self.metric(name) == value:
-                return
+    def wait_for(self, name, value, daemon=None):
+        """Until the metric has the value."""
+        line = f"\n{name} {value}\n"
+        end = time.monotonic() + WAIT_S
+        while line not in (daemon or self.daemon).get("/metrics").text:
+            self.assertLess(time.monotonic(), end, f"not in the metrics: {line}")
             time.sleep(0.01)
-        self.fail(f"{name} is not {value}")
 
-    def connect(self):
-        return socket.create_connection(("127.0.0.1", self.daemon.port), timeout=60)
+    def connect(self, daemon=None):
+        port = (daemon or self.daemon).port
+        return socket.create_connection(("127.0.0.1", port), timeout=WAIT_S)
 
-    def begin(self, body):
+    def begin(self, body, daemon=None):
         data = json.dumps(body).encode()
-        connection = self.connect()
+        connection = self.connect(daemon)
         connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\n"
                            b"Content-Length: %d\r\n\r\n" % len(data) + data)
         return connection
@@ -52,15 +47,7 @@ class Misbehaving(unittest.TestCase):
             self.wait_for("cascaded_requests_running", 1)
             connection.close()
             self.wait_for("cascaded_requests_running", 0)
-        self.wait_for_cancelled(2)
-
-    def wait_for_cancelled(self, count):
-        line = f'cascaded_requests_total{{code="cancelled",finish_reason=""}} {count}\n'
-        for _ in range(3000):
-            if line in self.daemon.get("/metrics").text:
-                return
-            time.sleep(0.01)
-        self.fail(f"not in the metrics: {line}")
+        self.wait_for('cascaded_requests_total{code="cancelled",finish_reason=""}', 2)
 
     def test_a_client_that_has_sent_more_and_goes_away_cancels(self):
         connection = self.begin(endless())
@@ -69,20 +56,17 @@ class Misbehaving(unittest.TestCase):
         connection.close()
         self.wait_for("cascaded_requests_running", 0)
 
-    def p95(self):
-        """Seconds of a short request on a connection that is kept."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.daemon.port, timeout=60)
-        times = []
+    def others_are_answered(self):
+        """Short requests on a connection that is kept."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.daemon.port, timeout=WAIT_S)
         for _ in range(ROUNDS):
-            begin = time.perf_counter()
             connection.request("POST", "/v1/chat/completions", json.dumps(question()))
-            self.assertEqual(connection.getresponse().read()[:1], b"{")
-            times.append(time.perf_counter() - begin)
+            answer = connection.getresponse()
+            self.assertEqual((answer.status, answer.read()[:1]), (200, b"{"))
         connection.close()
-        return sorted(times)[ROUNDS * 95 // 100]
 
     def test_crowds_of_slow_clients_do_not_stop_others(self):
-        """What they do is measured by docs/HTTP.md; here it is that all others are answered."""
+        """How long others take then is measured by docs/HTTP.md."""
         attacks = {
             "nothing": b"",
             "slow heads": b"POST /v1/chat/completions HTTP/1.1\r\nHost: local",
@@ -94,13 +78,13 @@ class Misbehaving(unittest.TestCase):
                 crowd = [self.connect() for _ in range(CROWD)]
                 for connection in crowd:
                     connection.sendall(data)
-                self.p95()
+                self.others_are_answered()
                 for connection in crowd:
                     connection.close()
 
     def test_slow_readers_do_not_stop_others(self):
         readers = [self.begin(question("Hello", stream=True)) for _ in range(32)]
-        self.p95()
+        self.others_are_answered()
         for connection in readers:
             answer = b""
             while b"[DONE]" not in answer:
@@ -111,23 +95,20 @@ class Misbehaving(unittest.TestCase):
 
     def test_a_full_queue_is_refused_with_a_time_to_try_again(self):
         with Daemon("--max-waiting", "1", "--max-running", "1") as small:
-            answers = []
-
-            def ask():
-                answers.append(small.post("/v1/chat/completions", question(
-                    max_tokens=300, ignore_eos=True)))
-
-            threads = [threading.Thread(target=ask) for _ in range(8)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
-            refused = [a for a in answers if a.status == 503]
-            self.assertTrue(refused)
-            self.assertEqual(len(refused) + sum(a.status == 200 for a in answers), 8)
-            for answer in refused:
-                self.assertEqual(answer.error["code"], "resource_exhausted")
+            held = [self.begin(endless(), small)]
+            self.wait_for("cascaded_requests_running", 1, small)
+            held.append(self.begin(endless(), small))
+            self.wait_for("cascaded_requests_waiting", 1, small)
+            for _ in range(8):
+                answer = small.post("/v1/chat/completions", question())
+                self.assertEqual((answer.status, answer.error["code"]), (503, "resource_exhausted"))
                 self.assertGreaterEqual(int(answer.headers["Retry-After"]), 1)
+            for connection in held:
+                connection.close()
+            for name in ("cascaded_requests_waiting", "cascaded_requests_running"):
+                self.wait_for(name, 0, small)
+            answer = small.post("/v1/chat/completions", question())
+            self.assertEqual(answer.status, 200, answer.text)
 
 
 if __name__ == "__main__":

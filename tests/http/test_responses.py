@@ -1,10 +1,9 @@
 """Responses: conversations that the daemon remembers, over restarts too."""
 import shutil
 import tempfile
-import time
 import unittest
 
-from daemon import Daemon
+from daemon import Daemon, wait_until
 
 QUESTIONS = ["What is the capital of France?", "What city did we just discuss?",
              "Please repeat your last answer."]
@@ -24,11 +23,7 @@ def text_of(response):
 def wait_for_kv(daemon, response):
     """The K and V of a turn are made exact in idle time."""
     path = "/v1/chunks/output_" + response["id"].removeprefix("resp_")
-    for _ in range(3000):
-        if daemon.get(path).json["kv_state"] == "ready":
-            return
-        time.sleep(0.01)
-    raise AssertionError("the turn's K and V do not get ready")
+    wait_until(lambda: daemon.get(path).json["kv_state"] == "ready", "the K and V of the turn")
 
 
 class Responses(unittest.TestCase):

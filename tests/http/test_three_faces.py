@@ -3,10 +3,9 @@ import json
 import os
 import subprocess
 import sys
-import time
 import unittest
 
-from daemon import BIN, SOURCE, Daemon
+from daemon import BIN, SOURCE, Daemon, wait_until
 
 try:
     sys.path.insert(0, str(SOURCE / "clients/python"))
@@ -45,9 +44,7 @@ class ThreeFaces(unittest.TestCase):
 
     def wait_for_kv(self, chunk):
         with Client.connect(self.endpoint) as client:
-            end = time.monotonic() + 60
-            while client.get_chunk(chunk).kv_state != "ready" and time.monotonic() < end:
-                time.sleep(0.02)
+            wait_until(lambda: client.get_chunk(chunk).kv_state == "ready", "the K and V of it")
 
     def test_a_conversation_goes_from_door_to_door(self):
         first = self.respond(CAPITAL)

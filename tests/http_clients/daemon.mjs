@@ -8,6 +8,9 @@ import { fileURLToPath } from "node:url";
 const source = fileURLToPath(new URL("../..", import.meta.url));
 const bin = process.env.CASCADE_BIN_DIR ?? join(source, "build/release/bin");
 
+// All cases and rounds, as ./check --long asks for them. Without it: fewer.
+export const LONG = process.env.CASCADE_LONG_TESTS === "1";
+
 // `tenants`: each has a key, and who has none is refused. `more`: arguments. `model`: a folder.
 export async function startDaemon(
   { tenants = [], more = [], model = join(source, "models/demo") } = {}) {

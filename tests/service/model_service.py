@@ -54,3 +54,9 @@ class ModelsTest(unittest.TestCase):
         done = service.ctl(*named, "generate", "--json", "--raw", "--max-tokens", "12",
                            "--temperature", "0", *more, PROMPT)
         return json.loads(done.stdout)
+
+    def budget_for(self, count):
+        """Room for the default model and so many more of its size."""
+        with self.service() as service:
+            one = self.models_of(service)["demo"]["total_bytes"]
+        return str(one * (count + 1) + one // 2)

@@ -16,6 +16,8 @@ import time
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 BIN = pathlib.Path(os.environ.get("CASCADE_BIN_DIR", SOURCE / "build/release/bin"))
 WAIT_S = 60
+# All cases, sizes and rounds, as ./check --long asks for them. Without it: fewer, in seconds.
+LONG = os.environ.get("CASCADE_LONG_TESTS") == "1"
 PTRACE_CONT, PTRACE_DETACH, PTRACE_SEIZE, PTRACE_INTERRUPT = 7, 17, 0x4206, 0x4207
 WAITING_CALLS = {7, 202, 232, 281}  # of x86-64: poll, futex, epoll_wait, epoll_pwait
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -57,6 +59,27 @@ class Manager:
             pass
         self.socket.settimeout(WAIT_S)
         return messages
+
+
+def reserved_port():
+    """A port of this machine that the kernel gives to nobody else as long as the socket is open.
+    The daemon can listen there all the same: both sockets say SO_REUSEADDR, and one listens."""
+    held = socket.socket()
+    held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    held.bind(("127.0.0.1", 0))
+    return held, held.getsockname()[1]
+
+
+def wait_until(condition, what="it"):
+    """The first value of the condition that is something; patient, so that only a bug fails."""
+    end = time.monotonic() + WAIT_S
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > end:
+            raise AssertionError(f"{what} does not come within {WAIT_S} s")
+        time.sleep(0.02)
 
 
 def is_sanitized():
@@ -121,6 +144,10 @@ class Service:
             time.sleep(0.02)
         raise RuntimeError(f"{pattern} is not in the log: " + self.log())
 
+    def http_address(self):
+        """Where it serves HTTP, if it was told to choose the port."""
+        return "127.0.0.1", int(self.wait_for_log(r"HTTP at http://127\.0\.0\.1:(\d+)")[0])
+
     def ctl(self, *arguments, check=True, **more):
         done = subprocess.run([BIN / "cascadectl", "--endpoint", self.endpoint, *arguments],
                               capture_output=True, text=True, timeout=WAIT_S, **more)
@@ -135,10 +162,15 @@ class Service:
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     def thread(self, name):
-        for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
-            if (task / "comm").read_text().strip() == name:
-                return int(task.name)
-        raise RuntimeError("there is no thread " + name)
+        """Its number. Threads name themselves: one may be about to, also when the daemon serves."""
+        end = time.monotonic() + WAIT_S
+        while time.monotonic() < end and self.process.poll() is None:
+            with contextlib.suppress(OSError):  # another one has ended meanwhile
+                for task in pathlib.Path(f"/proc/{self.process.pid}/task").iterdir():
+                    if (task / "comm").read_text().strip() == name:
+                        return int(task.name)
+            time.sleep(0.0002)
+        raise RuntimeError(f"there is no thread {name}: " + self.log())
 
     def stop(self, how=signal.SIGTERM):
         if self.process.poll() is None:
@@ -174,6 +206,8 @@ class Stopped:
                 self.call(PTRACE_DETACH)
                 raise RuntimeError(f"thread {self.thread} is in libraries all the time")
             self.call(PTRACE_CONT)
+            # Without time to get on it would be found at the same place again and again.
+            time.sleep(0.001)
             self.interrupt()
         return self
 

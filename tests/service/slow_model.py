@@ -21,7 +21,7 @@ def tensors_of(folder):
     return shapes
 
 
-def make_slow_model(folder, vocab_size=400_000):
+def make_slow_model(folder, vocab_size=200_000):
     """Writes it; returns how many bytes its tensors have. The file has holes: it takes no disk."""
     folder.mkdir()
     for path in DEMO.iterdir():

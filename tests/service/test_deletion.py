@@ -1,6 +1,7 @@
 """Deleted means gone: at whatever moment a delete comes, when it is answered nothing of it is
 left in the state directory – no text, no six token ids behind each other – nor after kill -9 and a
-restart, and nothing of it is reused. $CASCADE_LONG_TESTS: 2,000 deletes, five types of K and V."""
+restart, and nothing of it is reused. $CASCADE_LONG_TESTS: 2,000 deletes, longer texts, five types
+of K and V."""
 import json
 import os
 import pathlib
@@ -13,16 +14,18 @@ import threading
 import time
 import unittest
 
-from service import SOURCE, Service
+from service import LONG, SOURCE, Service
 
 sys.path.insert(0, str(SOURCE / "clients/python"))
 import cascade_llm  # noqa: E402
 from cascade_llm import ChunkRef, ChunkType, GenerateRequest, Sampling  # noqa: E402
 
-LONG = bool(os.environ.get("CASCADE_LONG_TESTS"))
 KV_TYPES = ("int8", "bf16", "fp8", "fp16", "f32") if LONG else ("int8",)
-DELETES = 2000 if LONG else 30  # of all types together
-KILL_EVERY = 20 if LONG else 15
+DELETES = 2000 if LONG else 8  # of all types together
+KILL_EVERY = 20 if LONG else 4
+WORDS = (5, 30, 100, 300, 700) if LONG else (5, 30, 100, 200)
+# What is deleted, in turn.
+WAYS = ("a context while a prompt runs", "a context", "an output", "an output that was pinned")
 PAGE_TOKENS = 64
 IDS = 6  # that stand behind each other
 
@@ -71,18 +74,18 @@ class Deletion(unittest.TestCase):
 
     def delete_one(self, client):
         """Something is generated, or registered and used, and deleted at a random moment."""
-        words = self.random.choice([5, 30, 100, 300, 700])
-        name, text = self.text(words)
+        way = WAYS[self.number % len(WAYS)]
+        name, text = self.text(self.random.choice(WORDS))
         request = GenerateRequest(max_tokens=self.random.choice([1, 4, 16]))
         request.sampling = Sampling(temperature=0)
         delay_s = self.random.choice([0, 0, 0.001, 0.003, 0.02, 0.08, 0.3, 1.0]) * \
             self.random.random() * 2
         ids = client.tokenize(text)
-        if self.random.random() < 0.4:  # a context that a prompt names
+        if way.startswith("a context"):
             chunk = client.put_chunk(ChunkType.CONTEXT, text)
             request.chunks = [ChunkRef(ChunkType.CONTEXT, id=chunk.id),
                               ChunkRef(ChunkType.QUERY, text="Which?")]
-            if self.random.random() < 0.5:  # deleted while the prompt runs
+            if way == "a context while a prompt runs":
                 running = client.stream(request)
                 time.sleep(delay_s / 4)
                 deleted = client.delete_chunk(chunk.id)
@@ -94,7 +97,7 @@ class Deletion(unittest.TestCase):
         else:
             request.retain_output = True
             request.chunks = [ChunkRef(ChunkType.QUERY, text=text)]
-            if self.random.random() < 0.2:
+            if way == "an output that was pinned":
                 request.output_pinned = True
             final = client.generate(request)
             time.sleep(delay_s)
@@ -109,7 +112,7 @@ class Deletion(unittest.TestCase):
         words = random.Random(self.seed + 1)
         with cascade_llm.Client(endpoint) as client:
             while not stop.is_set():
-                text = some_words(words, words.choice([3, 100, 700]))
+                text = some_words(words, words.choice([3, *WORDS[2:]]))
                 request = GenerateRequest(max_tokens=4, retain_output=words.random() < 0.7)
                 request.chunks = [ChunkRef(ChunkType.QUERY, text="Beside: " + text)]
                 request.output_ttl_ms = 2000 if request.retain_output else None
@@ -121,31 +124,37 @@ class Deletion(unittest.TestCase):
 
     def rounds(self, folder, kv, deletes):
         gone = []
-        while deletes > 0:
+        while True:
             with Service("--kv", kv, "--kv-memory", "256M", "--max-disk", "24M",
                          folder=folder) as service:
-                with cascade_llm.Client(service.endpoint) as client:
-                    for traces in gone:  # behind kill -9 and a restart
-                        self.assertIsNone(traces.found_in(service.folder / "state"))
-                    if gone:
-                        done = service.ctl("fsck", "--json", check=False)
-                        self.assertEqual(json.loads(done.stdout)["found"], 0, done.stdout)
-                    stop = threading.Event()
-                    beside = threading.Thread(target=self.work_beside,
-                                              args=(service.endpoint, stop))
-                    beside.start()
-                    try:
-                        for _ in range(min(deletes, KILL_EVERY)):
-                            traces = self.delete_one(client)
-                            found = traces.found_in(service.folder / "state")
-                            self.assertIsNone(found, f"{kv}, {deletes} deletes left")
-                            gone.append(traces)
-                            deletes -= 1
-                    finally:
-                        stop.set()
-                        service.stop(signal.SIGKILL)
-                        beside.join()
-            gone = gone[-KILL_EVERY:]
+                for traces in gone:  # behind kill -9 and a restart
+                    self.assertIsNone(traces.found_in(service.folder / "state"))
+                if gone:
+                    done = service.ctl("fsck", "--json", check=False)
+                    self.assertEqual(json.loads(done.stdout)["found"], 0, done.stdout)
+                if deletes == 0:
+                    return
+                now = min(deletes, KILL_EVERY)
+                gone = self.round(service, kv, now)
+                deletes -= now
+
+    def round(self, service, kv, deletes):
+        """So many deletes and a kill; the traces of what was deleted."""
+        gone = []
+        stop = threading.Event()
+        beside = threading.Thread(target=self.work_beside, args=(service.endpoint, stop))
+        with cascade_llm.Client(service.endpoint) as client:
+            beside.start()
+            try:
+                for _ in range(deletes):
+                    gone.append(self.delete_one(client))
+                    found = gone[-1].found_in(service.folder / "state")
+                    self.assertIsNone(found, f"{kv}, behind {self.number} texts")
+            finally:
+                stop.set()
+                service.stop(signal.SIGKILL)
+                beside.join()
+        return gone
 
     def test_leaves_nothing_behind_at_any_moment(self):
         for kv in KV_TYPES:
@@ -156,7 +165,7 @@ class Deletion(unittest.TestCase):
         with Service("--kv-memory", "256M") as service:
             with cascade_llm.Client(service.endpoint) as client:
                 for delay_s in (0, 0.003, 0.02, 0.3):
-                    _, text = self.text(400)
+                    _, text = self.text(400 if LONG else 100)
                     request = GenerateRequest(max_tokens=2, retain_output=True)
                     request.chunks = [ChunkRef(ChunkType.QUERY, text=text)]
                     final = client.generate(request)

@@ -5,10 +5,9 @@ import pathlib
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
-from service import Service
+from service import Service, wait_until
 
 # The state directory is a small file system of the daemon's own.
 MOUNT = 'mount -t tmpfs -o size=6m,mode=0700 tmpfs "$0" && exec "$@"'
@@ -29,7 +28,7 @@ class FullDisk(unittest.TestCase):
                 filler = inside / "filler"
                 self.fill(filler)
                 service.ctl("chunk", "put", input="text " * 50_000, check=False)
-                self.wait_until(lambda: self.warnings(service))
+                wait_until(lambda: self.warnings(service))
                 answer = service.ctl("generate", "--temperature", "0",
                                      "What is the capital of France?")
                 self.assertIn("Paris", answer.stdout)
@@ -42,18 +41,12 @@ class FullDisk(unittest.TestCase):
                 for _ in range(4):
                     service.manager.wait_for("WATCHDOG", "1")
                 filler.unlink()
-                self.wait_until(lambda: not self.warnings(service))
+                wait_until(lambda: not self.warnings(service))
                 service.ctl("chunk", "put", "a text from afterwards")
                 self.assertEqual(service.stop(), 0)
 
     def warnings(self, service):
         return json.loads(service.ctl("status", "--json").stdout)["warnings"]
-
-    def wait_until(self, condition):
-        end = time.monotonic() + 60
-        while not condition():
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.05)
 
     def fill(self, path):
         with open(path, "wb", buffering=0) as file:

@@ -1,23 +1,13 @@
 """Several models: listed, loaded when they are asked for, unloaded, each with its own chunks."""
-import asyncio
 import concurrent.futures
 import json
 import os
 import shutil
-import signal
-import socket
-import sys
 import unittest
 
-from model_service import DEMO, FIXTURES, PROMPT, ModelsTest
-from service import SOURCE, WAIT_S, Service, Stopped, ask
+from model_service import DEMO, FIXTURES, ModelsTest
+from service import Service, ask
 
-try:
-    sys.path.insert(0, str(SOURCE / "clients/python"))
-    from cascade_llm import AsyncClient, CascadeError, ClientOptions, GenerateRequest
-except ImportError as missing:
-    print("SKIPPED: the Python client cannot be used here:", missing, file=sys.stderr)
-    sys.exit(77)
 
 class Listing(ModelsTest):
     def test_folders_and_files_are_listed_with_what_they_take(self):
@@ -231,129 +221,41 @@ class Separation(ModelsTest):
             self.assertTrue(self.generate(service, "second")["text"])
 
 
-class Interrupted(ModelsTest):
-    """While a model is loaded: the thread that does it stands still."""
-
-    def hold_loader(self, service):
-        client = service.start_ctl("--model-name", "slow", "generate", "hi")
-        self.addCleanup(client.communicate)
-        service.wait_for_log("loading slow")
-        held = Stopped(service.thread("loader")).__enter__()
-        self.assertEqual(self.state(service, "slow"), "loading")
-        return client, held
-
-    def wait_for_end(self, held):
-        """The thread ends with its process, though it does not move: who traces it must see that
-        before others hear of the process's end."""
-        os.waitpid(held.thread, 0x40000000)  # __WALL
-
-    def test_a_service_stops(self):
-        self.add_slow("slow")
-        with self.service() as service:
-            client, held = self.hold_loader(service)
-            service.process.send_signal(signal.SIGTERM)
-            self.wait_for_end(held)
-            self.assertEqual(service.stop(), 0)
-            self.assertIn("stopping", client.communicate(timeout=WAIT_S)[1])
-            self.assertFalse((service.folder / "run/cascaded.sock").exists())
-
-    def test_a_kill_loses_nothing(self):
-        self.add_slow("slow")
-        folder = self.folder / "service"
-        folder.mkdir()
-        with self.service(folder=folder) as service:
-            kept = json.loads(service.ctl("chunk", "put", "--json", "--type", "context",
-                                          "a text").stdout)["id"]
-            _, held = self.hold_loader(service)
-            service.process.send_signal(signal.SIGKILL)
-            self.wait_for_end(held)
-            service.stop()
-        with self.service(folder=folder) as service:
-            self.assertIn(kept, service.ctl("chunk", "list", "--json").stdout)
-            self.assertTrue(self.generate(service, "slow")["text"])
-
-    def test_others_are_answered_and_who_waits_can_cancel(self):
-        self.add_slow("slow")
-        with self.service() as service:
-            client, held = self.hold_loader(service)
-            self.assertTrue(self.generate(service)["text"])
-            client.send_signal(signal.SIGINT)
-            client.communicate(timeout=WAIT_S)
-            unload = service.start_ctl("model", "unload", "slow")
-            held.__exit__()
-            self.assertEqual(unload.wait(timeout=WAIT_S), 0)
-            unload.communicate()
-            self.assertEqual(self.loaded(service), {"demo"})
-
-
-    def test_so_many_wait_for_it_and_others_come_back_later(self):
-        self.add_slow("slow")
-        count = 70  # 64 may wait, the one of hold_loader() among them
-        with self.service() as service:
-            client, held = self.hold_loader(service)
-
-            async def ask_all():
-                options = ClientOptions(model="slow")
-                request = GenerateRequest(prompt=PROMPT, max_tokens=1)
-                async with await AsyncClient.connect(service.endpoint, options=options) as many:
-                    asked = [asyncio.ensure_future(many.generate(request)) for _ in range(count)]
-                    refused, _ = await asyncio.wait(asked, timeout=WAIT_S,
-                                                    return_when=asyncio.FIRST_EXCEPTION)
-                    while len(refused) < count - 63:
-                        refused, _ = await asyncio.wait(asked, timeout=0.1)
-                    held.__exit__()
-                    return await asyncio.gather(*asked, return_exceptions=True)
-
-            answers = asyncio.run(ask_all())
-            refused = [answer for answer in answers if isinstance(answer, CascadeError)]
-            self.assertEqual(len(refused), count - 63, answers)
-            for error in refused:
-                self.assertEqual((error.code, error.field), ("resource_exhausted", "model"))
-                self.assertGreater(error.retry_after_ms, 0)
-            self.assertEqual(sum(answer.finish_reason == "length" for answer in answers
-                                 if answer not in refused), 63)
-            client.wait(timeout=WAIT_S)
-
-
 class Http(ModelsTest):
-    def setUp(self):
-        super().setUp()
-        with socket.create_server(("127.0.0.1", 0)) as free:
-            self.address = ("127.0.0.1", free.getsockname()[1])
-
     def test_bodies_and_queries_name_models(self):
         self.add_demo("second")
-        with self.service("--http", str(self.address[1])) as service:
-            status, models = ask(self.address, "GET", "/v1/models")
+        with self.service("--http", "127.0.0.1:0") as service:
+            address = service.http_address()
+            status, models = ask(address, "GET", "/v1/models")
             self.assertEqual(status, 200)
             self.assertEqual({m["id"]: m["loaded"] for m in models["data"]},
                              {"demo": True, "second": False})
             question = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 4,
                         "temperature": 0, "model": "second"}
-            status, answer = ask(self.address, "POST", "/v1/chat/completions", question)
+            status, answer = ask(address, "POST", "/v1/chat/completions", question)
             self.assertEqual(status, 200)
             self.assertEqual(answer["model"], "second")
-            default = ask(self.address, "POST", "/v1/chat/completions",
+            default = ask(address, "POST", "/v1/chat/completions",
                           {**question, "model": "demo"})[1]
             self.assertEqual(default["choices"], answer["choices"])
             self.assertNotEqual(default["system_fingerprint"], answer["system_fingerprint"])
-            self.assertTrue(ask(self.address, "GET", "/v1/models/second")[1]["loaded"])
-            status, chunk = ask(self.address, "POST", "/v1/chunks?model=second",
+            self.assertTrue(ask(address, "GET", "/v1/models/second")[1]["loaded"])
+            status, chunk = ask(address, "POST", "/v1/chunks?model=second",
                                 {"type": "CONTEXT", "text": "a text"})
             self.assertEqual(status, 200)
             path = f"/v1/chunks/{chunk['id']}"
-            self.assertEqual(ask(self.address, "GET", path + "?model=second")[0], 200)
-            self.assertEqual(ask(self.address, "GET", path)[0], 404)
-            self.assertEqual(ask(self.address, "POST", "/tokenize?model=second",
+            self.assertEqual(ask(address, "GET", path + "?model=second")[0], 200)
+            self.assertEqual(ask(address, "GET", path)[0], 404)
+            self.assertEqual(ask(address, "POST", "/tokenize?model=second",
                                  {"content": "Hi"})[0], 200)
-            status, error = ask(self.address, "POST", "/v1/chat/completions",
+            status, error = ask(address, "POST", "/v1/chat/completions",
                                 {**question, "model": "third"})
             self.assertEqual(status, 404)
             self.assertEqual(error["error"]["code"], "model_not_found")
             self.assertIn("demo, second", error["error"]["message"])
             for name in ("..%2Fdemo", "a%20b"):
                 path = f"/v1/chunks?model={name}"
-                self.assertEqual(ask(self.address, "GET", path)[0], 404)
+                self.assertEqual(ask(address, "GET", path)[0], 404)
             self.assertEqual(self.loaded(service), {"demo", "second"})
 
 

@@ -1,4 +1,5 @@
-"""What is installed: by prefix, and by Debian packages in a copy of this machine."""
+"""What is installed: by prefix; with CASCADE_LONG_TESTS=1 by Debian packages in a copy of this
+machine, too, and what a program says that is built against it: these take longer."""
 import os
 import pathlib
 import re
@@ -8,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-from service import BIN, SOURCE, WAIT_S, Manager, is_sanitized
+from service import BIN, LONG, SOURCE, WAIT_S, Manager, is_sanitized
 
 BUILD = BIN.parent
 # In a mount namespace of its own, a throwaway layer over this machine's files.
@@ -128,7 +129,7 @@ class Prefix(unittest.TestCase):
             daemon = subprocess.Popen(command, env=env, stdout=log, stderr=log)
         try:
             manager.wait_for("READY", "1")
-            self.assertEqual(run(self.build_user(folder), env=env), "demo\n")
+            self.check_user(folder, env)
             self.assertTrue(list((folder / "cache").rglob("*.packed")))
             self.assertFalse(list((folder / "state").rglob("*.packed")))
         finally:
@@ -136,13 +137,16 @@ class Prefix(unittest.TestCase):
             self.assertEqual(daemon.wait(WAIT_S), 0, (folder / "log").read_text())
             manager.socket.close()
 
-    def build_user(self, folder):
-        """A program that finds the client by find_package()."""
+    def check_user(self, folder, env):
+        """A program that finds the client by find_package(), and asks the daemon."""
         run("cmake", "-S", SOURCE / "tests/service/find_package", "-B", folder / "user",
             "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={self.prefix}",
             "-DCMAKE_BUILD_TYPE=Debug")
+        if not LONG:
+            print("not built, since CASCADE_LONG_TESTS is not set: a program that uses the client")
+            return
         run("cmake", "--build", folder / "user")
-        return folder / "user/user"
+        self.assertEqual(run(folder / "user/user", env=env), "demo\n")
 
     def test_manual_settings_and_completions_are_there(self):
         for path in ("share/man/man8/cascaded.8", "share/man/man1/cascadectl.1",
@@ -156,6 +160,16 @@ class Prefix(unittest.TestCase):
             self.prefix / "etc/cascaded/cascaded.toml")
 
 
+class Scripts(unittest.TestCase):
+    def test_what_dpkg_runs_can_be_read_by_the_shell(self):
+        names = {"preinst", "postinst", "prerm", "postrm"}
+        scripts = [path for path in (SOURCE / "packaging/debian").iterdir() if path.name in names]
+        self.assertTrue(scripts)
+        for path in scripts:
+            run("sh", "-n", path)
+
+
+@unittest.skipUnless(LONG, "packages are built and installed if CASCADE_LONG_TESTS=1")
 @unittest.skipUnless(os.geteuid() == 0, "packages are installed by root only")
 class Packages(unittest.TestCase):
     def need_layers(self, layer, packages):
@@ -196,4 +210,4 @@ def is_for_packages():
 if __name__ == "__main__":
     if not is_for_packages():
         sys.exit(77)
-    unittest.main()
+    unittest.main(verbosity=2)  # says what is skipped, and why

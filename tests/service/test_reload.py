@@ -7,7 +7,7 @@ import tempfile
 import time
 import unittest
 
-from service import BIN, SOURCE, Service, ask
+from service import BIN, SOURCE, WAIT_S, Service, Stopped, ask, wait_until
 
 
 class Reload(unittest.TestCase):
@@ -20,12 +20,6 @@ class Reload(unittest.TestCase):
         self.assertLessEqual(int(reloading["MONOTONIC_USEC"]), time.monotonic_ns() // 1000)
         service.manager.wait_for("READY", "1")
 
-    def wait_until(self, condition):
-        end = time.monotonic() + 60
-        while not condition():
-            self.assertLess(time.monotonic(), end)
-            time.sleep(0.02)
-
     def status(self, service):
         return json.loads(service.ctl("status", "--json").stdout)
 
@@ -34,7 +28,7 @@ class Reload(unittest.TestCase):
             self.assertEqual(self.status(service)["requests_waiting_max"], 7)
             service.config_path.write_text('max_waiting = 9\nlog_level = "debug"\nkv = "bf16"\n')
             self.reload(service)
-            self.wait_until(lambda: self.status(service)["requests_waiting_max"] == 9)
+            wait_until(lambda: self.status(service)["requests_waiting_max"] == 9)
             self.assertEqual(self.status(service)["kv_type"], "int8")
             log = service.log()
             self.assertIn(f"changed: --max-waiting ({service.config_path}:1: max_waiting)", log)
@@ -57,10 +51,13 @@ class Reload(unittest.TestCase):
 
     def test_running_requests_go_on(self):
         with Service(config="") as service:
-            running = service.start_ctl("generate", "--ignore-eos", "--max-tokens", "1000", "Count")
-            service.manager.wait_for("STATUS", "demo: 1 requests running, 0 waiting")
-            self.reload(service)
-            out, errors = running.communicate(timeout=120)
+            # Until the decode loop goes on the request runs, and does not end.
+            with Stopped(service.thread("decode")):
+                running = service.start_ctl("generate", "--ignore-eos", "--max-tokens", "100",
+                                            "Count")
+                service.manager.wait_for("STATUS", "demo: 1 requests running, 0 waiting")
+                self.reload(service)
+            _, errors = running.communicate(timeout=WAIT_S)
             self.assertEqual(running.returncode, 4, errors)  # by --max-tokens
 
     def new_key(self, tenant, path):

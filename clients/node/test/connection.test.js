@@ -233,6 +233,29 @@ test('what the daemon said before the connection broke is heard', async (t) => {
   assert.equal(deltas, count);
 });
 
+test('room is made for more text as it is read', async (t) => {
+  const grants = [];
+  let running;
+  const say = (count) => {
+    for (let i = 0; i < count; ++i) running.reply('Delta', { text: 'x', reasoning: false });
+  };
+  const daemon = await FalseDaemon.start(t, (request) => {
+    if (request.name === 'GenerateRequest') {
+      running = request;
+      return say(request.message.deltaCredit);
+    }
+    grants.push(request.message);
+    say(request.message.deltas);
+    if (grants.length === 2) running.reply('Final', FINAL);
+  });
+  const client = await connected(t, daemon);
+  let deltas = 0;
+  for await (const { type } of client.stream({ prompt: 'x' })) if (type === 'delta') ++deltas;
+  assert.equal(deltas, 64 + 2 * 32);
+  assert.deepEqual(grants.slice(0, 2).map(({ target }) => Buffer.from(target)),
+    [running.id, running.id].map((id) => Buffer.from(id)));
+});
+
 test('a daemon that was restarted has lost what is in flight', async (t) => {
   const daemon = await FalseDaemon.start(t);
   const client = await connected(t, daemon);

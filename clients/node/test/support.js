@@ -86,6 +86,9 @@ export class Daemon {
 // As patient as a build with sanitizers needs it.
 export const TIMEOUT_MS = 60_000;
 
+// All sizes and rounds, as ./check --long asks for them. Without it: fewer.
+export const LONG = process.env.CASCADE_LONG_TESTS === '1';
+
 // A daemon and a client of it for all tests of a file. end() ends both.
 export async function daemonForAll() {
   const cleanups = [];

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import unittest
 from collections.abc import Callable
 
@@ -40,6 +41,13 @@ def until_cancelled() -> Callable[[Envelope, Reply], None]:
 
 def silent(envelope: Envelope, reply: Reply) -> None:
     """Never answers."""
+
+
+def be(client: Client, **options: int) -> None:
+    """From now on it waits so long. Before, while it connected, it was patient."""
+    connection = client._client._connection
+    assert connection is not None
+    connection._options = dataclasses.replace(connection._options, **options)
 
 
 class ClientTest(unittest.TestCase):

@@ -7,13 +7,14 @@ import random
 import struct
 import tempfile
 import threading
+import time
 import unittest
 from collections.abc import Callable
 from pathlib import Path
 
 import zmq
 
-from cascade_llm import GenerateRequest, PrivateDaemon, Timings, Usage
+from cascade_llm import ClientOptions, GenerateRequest, PrivateDaemon, Timings, Usage
 from cascade_llm.errors import CascadeError
 from cascade_llm.frames import Envelope, decode, encode, peek_request_id
 from cascade_llm.replies import ErrorInfo, ErrorReply, Final, Loading, Pong
@@ -30,6 +31,7 @@ if "CASCADED" in os.environ:
 
 # Long enough for a machine that does much else; a test that waits this long has failed.
 PATIENCE_S = 60
+PATIENT = ClientOptions(timeout_ms=60_000, silence_ms=60_000, lost_ms=60_000)
 
 
 def new_seed() -> int:
@@ -37,6 +39,15 @@ def new_seed() -> int:
     seed = int(os.environ.get("CASCADE_TEST_SEED", 0)) or random.SystemRandom().getrandbits(32)
     print(f"CASCADE_TEST_SEED={seed}", flush=True)
     return seed
+
+
+def until(condition: Callable[[], object]) -> None:
+    """Waits for it."""
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"it did not come within {PATIENCE_S} s")
+        time.sleep(0.01)
 
 
 def vector_frames(path: Path) -> list[bytes]:

@@ -10,6 +10,8 @@ import unittest
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+import zmq
+
 from cascade_llm import AsyncClient, ClientOptions, GenerateRequest, PrefixCache
 from cascade_llm.errors import CascadeError
 from cascade_llm.frames import Envelope
@@ -25,7 +27,7 @@ from cascade_llm.replies import (
     SessionListReply,
 )
 from cascade_llm.requests import CancelRequest, DeltaCredit, SessionListRequest
-from support import PATIENCE_S, FakeDaemon, Reply, final_of, prompt
+from support import PATIENCE_S, PATIENT, FakeDaemon, Reply, final_of, prompt, until
 
 
 class Generator:
@@ -199,14 +201,18 @@ class AioTest(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(generator.cancelled[-1], request_id)
 
     async def test_a_loop_that_was_busy_finds_what_came_meanwhile(self) -> None:
-        # Longer than every limit: what came in time is not taken for late.
-        options = ClientOptions(timeout_ms=1000, silence_ms=200, lost_ms=300)
-        async with started(Generator(), options) as (_, client):
+        async with started(Generator(), PATIENT) as (_, client):
+            connection = client._connection
+            assert connection is not None
+            connection._options = ClientOptions(timeout_ms=100, silence_ms=20, lost_ms=30)
             task = asyncio.create_task(client.generate(prompt("x")))
             await asyncio.sleep(0)
-            block = threading.Event()
-            block.wait(1.2)
+            # Longer than every limit, and than it takes to the next look at them: what has come is
+            # not taken for late.
+            threading.Event().wait(0.7)
+            until(lambda: connection._link._arrived.getsockopt(zmq.EVENTS) & zmq.POLLIN)
             self.assertEqual((await task).text, "x")
+            connection._options = PATIENT
             self.assertEqual(await client.list_sessions(), [])
 
     async def test_a_broken_connection_is_noticed_before_the_next_request(self) -> None:

@@ -15,8 +15,8 @@ from cascade_llm.errors import CascadeError
 from cascade_llm.frames import Envelope
 from cascade_llm.replies import Accepted, Delta, ErrorInfo, ErrorReply, Final, Progress
 from cascade_llm.requests import CancelRequest
-from fake_client import ClientTest, echo, silent, until_cancelled
-from support import PATIENCE_S, ROOT, FakeDaemon, Reply, final_of, prompt
+from fake_client import ClientTest, be, echo, silent, until_cancelled
+from support import PATIENCE_S, PATIENT, ROOT, FakeDaemon, Reply, final_of, prompt
 
 
 class StreamTest(ClientTest):
@@ -208,7 +208,8 @@ class CancelTest(ClientTest):
         def handle(envelope: Envelope, reply: Reply) -> None:
             reply(Accepted(0))
 
-        _, client = self.start(handle, ClientOptions(timeout_ms=1500))
+        _, client = self.start(handle, PATIENT)
+        be(client, timeout_ms=100)
         stream = client.stream(prompt("x"))
         stream.cancel()
         self.assert_fails(stream.result, "unavailable", "endpoint", "confirm a cancellation")

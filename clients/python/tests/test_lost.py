@@ -8,7 +8,7 @@ import threading
 import unittest
 from collections.abc import Callable
 
-from cascade_llm import ClientOptions, GenerateRequest, PrefixCache
+from cascade_llm import GenerateRequest, PrefixCache
 from cascade_llm.errors import CascadeError
 from cascade_llm.frames import Envelope, encode
 from cascade_llm.replies import (
@@ -23,11 +23,8 @@ from cascade_llm.replies import (
     SessionListReply,
 )
 from cascade_llm.requests import CancelRequest, FsckRequest, SessionListRequest
-from fake_client import ClientTest, echo, silent
-from support import PATIENCE_S, Reply, final_of, new_seed, prompt
-
-# Of daemons that are meant to be found silent. What must come in time has seconds for it.
-IMPATIENT = ClientOptions(timeout_ms=1500, silence_ms=30, lost_ms=60_000)
+from fake_client import ClientTest, be, echo, silent
+from support import PATIENCE_S, PATIENT, Reply, final_of, new_seed, prompt, until
 
 
 class LostTest(ClientTest):
@@ -74,27 +71,30 @@ class LostTest(ClientTest):
         self.assertEqual(client.boot_id, "boot_2")
 
     def test_silence_is_asked_after_and_a_restart_found(self) -> None:
-        daemon, client = self.start(silent, IMPATIENT)
+        daemon, client = self.start(silent, PATIENT)
+        be(client, silence_ms=30)
         stream = client.stream(prompt("x"))
         daemon.boot_id = "boot_2"
         self.assert_fails(stream.result, "unavailable", "endpoint", "was restarted")
 
     def test_a_daemon_that_is_silent_is_lost(self) -> None:
-        daemon, client = self.start(silent, IMPATIENT)
-        stream = client.stream(prompt("x"))
+        daemon, client = self.start(silent, PATIENT)
         daemon.answers_pings = False
+        be(client, silence_ms=30, timeout_ms=100)
+        stream = client.stream(prompt("x"))
         self.assert_fails(stream.result, "unavailable", "endpoint", "did not answer")
 
     def test_a_generation_that_the_daemon_forgot_is_lost(self) -> None:
-        options = ClientOptions(timeout_ms=5000, silence_ms=30, lost_ms=400)
-        _, client = self.start(silent, options)
+        daemon, client = self.start(silent, PATIENT)
+        be(client, silence_ms=10, lost_ms=200)
         self.assert_fails(
             lambda: client.generate(prompt("x")), "unavailable", "endpoint", "has lost it"
         )
 
     def test_a_call_without_an_answer_fails(self) -> None:
-        _, client = self.start(silent, ClientOptions(timeout_ms=1500))
-        self.assert_fails(client.status, "unavailable", "endpoint", "within 1500 ms")
+        _, client = self.start(silent, PATIENT)
+        be(client, timeout_ms=100)
+        self.assert_fails(client.status, "unavailable", "endpoint", "within 100 ms")
 
     def test_a_call_without_an_answer_leaves_others_alone(self) -> None:
         running: list[Reply] = []
@@ -105,10 +105,24 @@ class LostTest(ClientTest):
             elif running:
                 running[0](Delta("alive", False))
 
-        _, client = self.start(handle, ClientOptions(timeout_ms=1500))
+        _, client = self.start(handle, PATIENT)
         stream = client.stream(prompt("x"))
-        self.assert_fails(client.status, "unavailable", "endpoint", "within 1500 ms")
-        self.assertEqual(next(stream), Delta("alive", False))
+        failed: list[CascadeError] = []
+
+        def call() -> None:
+            try:
+                client.status()
+            except CascadeError as error:
+                failed.append(error)
+
+        calling = threading.Thread(target=call)
+        calling.start()
+        self.assertEqual(next(stream), Delta("alive", False))  # since the call was sent
+        be(client, timeout_ms=1)
+        calling.join(PATIENCE_S)
+        self.assertEqual([error.message for error in failed],
+                         ["the daemon did not answer within 1 ms"])
+        be(client, timeout_ms=PATIENT.timeout_ms)
         running[0](final_of("end"))
         self.assertEqual(stream.result().text, "end")
 
@@ -121,11 +135,18 @@ class LostTest(ClientTest):
                 reply(SessionListReply([]))
 
         slow: list[Reply] = []
-        _, client = self.start(handle, ClientOptions(timeout_ms=1500, silence_ms=20))
+        daemon, client = self.start(handle, PATIENT)
         answers: list[FsckReply] = []
         fsck = threading.Thread(target=lambda: answers.append(client.fsck()))
         fsck.start()
-        fsck.join(1.8)
+        until(lambda: slow)
+        # A call would fail at the next look at it, of which there are two in a second.
+        be(client, timeout_ms=1)
+        fsck.join(0.8)
+        self.assertTrue(fsck.is_alive())
+        be(client, timeout_ms=PATIENT.timeout_ms, silence_ms=20)
+        before = daemon.pings
+        until(lambda: daemon.pings >= before + 3)
         self.assertTrue(fsck.is_alive())
         client.list_sessions()
         fsck.join(PATIENCE_S)
