@@ -5,8 +5,8 @@
 
 namespace cascade::testing {
 
-// Both are absolute. Only places.cc is compiled with them, so that every other source gives the same
-// object in every clone, and ccache finds it.
+// Both are absolute. Only places.cc is compiled with them, so that every other source gives the
+// same object in every clone, and ccache finds it.
 
 // The root of the source tree.
 std::filesystem::path source_dir();

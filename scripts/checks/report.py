@@ -32,7 +32,8 @@ def format_report(steps, results, quarantine, today):
     a step that failed and is no test counts as one failure."""
     text = ["", "==> steps"]
     for step in steps:
-        text.append(f"  {clock(step.seconds):>6}  {'ok    ' if step.good else 'FAILED'}  {step.title}")
+        state = "ok    " if step.good else "FAILED"
+        text.append(f"  {clock(step.seconds):>6}  {state}  {step.title}")
     text.append(f"  {clock(sum(step.seconds for step in steps)):>6}          in all")
 
     text += ["", f"==> the {SLOWEST} slowest tests"]

@@ -8,7 +8,8 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 @dataclasses.dataclass
 class Result:
-    """One test. `output` is what it printed last; `failures` what each try printed that failed."""
+    """One test. `output` is what its last try printed; `failures` what each try printed that
+    failed."""
     name: str
     state: str
     seconds: float
@@ -20,35 +21,31 @@ class Result:
         return self.state == PASSED and bool(self.failures)
 
 
-def read_junit(path):
-    """The results in ctest's JUnit file, in its order. A test that could not be started, or whose
-    program was not built, has failed."""
+def read_junit(text):
+    """The results in ctest's JUnit text, in its order. A test that could not be started has failed,
+    for example because its program was not built."""
     results = []
-    for case in xml.etree.ElementTree.parse(path).getroot().iter("testcase"):
-        # gtest's values of parameters would be a part of the name; they say nothing here.
-        name = case.get("name").split("  # GetParam()")[0]
+    for case in xml.etree.ElementTree.fromstring(text).iter("testcase"):
         output = case.findtext("system-out") or ""
-        if case.find("skipped") is not None and case.get("status") != "fail":
-            state = SKIPPED if ran(case) else FAILED
-        else:
-            state = PASSED if case.get("status") == "run" else FAILED
-        result = Result(name, state, float(case.get("time") or 0), output)
-        if state == FAILED:
-            result.output = output or (case.find("skipped").get("message", "")
-                                       if case.find("skipped") is not None else "")
-            result.failures.append(result.output)
-        results.append(result)
+        state = state_of(case)
+        # gtest adds the value of the parameter, which its name says already.
+        name = case.get("name").split("  # GetParam()")[0]
+        results.append(Result(name, state, float(case.get("time") or 0), output,
+                              [output] if state == FAILED else []))
     return results
 
 
-def ran(case):
-    """Whether a case that ctest calls skipped has said so itself; else it could not be run."""
-    message = case.find("skipped").get("message", "")
-    return message.startswith("SKIP") or message == ""
+def state_of(case):
+    if case.get("status") == "run":
+        return PASSED
+    skipped = case.find("skipped")
+    # SKIP_RETURN_CODE or SKIP_REGULAR_EXPRESSION: the test has said so itself.
+    says_so = skipped is not None and skipped.get("message", "").startswith("SKIP_")
+    return SKIPPED if says_so or case.get("status") == "disabled" else FAILED
 
 
 def merge_repeat(results, repeated):
-    """Takes over what the repeated tests came to; what they printed before they passed stays."""
+    """Takes over what the repeated tests came to. What their first tries printed stays."""
     by_name = {result.name: result for result in results}
     for again in repeated:
         first = by_name[again.name]
@@ -59,10 +56,10 @@ def merge_repeat(results, repeated):
 
 
 def skip_reason(result):
-    """The line in which a skipped test says why, as far as it can be found."""
+    """The line in which a skipped test says why; its last line if none does."""
     lines = [line.strip() for line in result.output.splitlines() if line.strip()]
     for line in lines:
-        found = re.search(r"skipped[:,]? (.*)", line, re.I)
-        if found and not line.startswith("["):
+        found = re.search(r"skipped[:,] .*|skipped ['\"].*", line, re.I)
+        if found:
             return found.group(0)
     return lines[-1] if lines else "it does not say why"

@@ -28,7 +28,8 @@ class Run:
         """Runs a command, which prints as it likes."""
         print(f"==> {title}", flush=True)
         begin = time.monotonic()
-        done = subprocess.run(command, cwd=SOURCE, env={**os.environ, **(environment or {})}, **more)
+        environment = {**os.environ, **(environment or {})}
+        done = subprocess.run(command, cwd=SOURCE, env=environment, check=False, **more)
         self.steps.append(Step(title, time.monotonic() - begin, done.returncode == 0))
         return done.returncode == 0
 
@@ -41,12 +42,13 @@ class Run:
         command = ["cmake", "--build", "--preset", preset]
         if targets:
             command += ["--target", *targets]
-        # In any order: what else can be built is built, so that all errors are told.
-        return self.command(f"build: {preset}, {what}", command + ["--", "-k", "0"])
+        # After an error what else can be built is built, so that all errors are told.
+        return self.command(f"build: {preset}, {what}",
+                            command + ["--parallel", str(CORES), "--", "-k", "0"])
 
     def tests(self, title, preset, *arguments, new_seeds=False, long=False):
-        """Runs those tests of a built preset that the arguments of ctest choose; those that fail are
-        repeated, one at a time."""
+        """Runs those tests of a built preset that the arguments of ctest choose. Those that fail are
+        repeated, one at a time. `new_seeds`: of random tests. `long`: with all cases and sizes."""
         title = f"test: {preset}, {title}"
         print(f"==> {title}", flush=True)
         environment = dict(os.environ)
@@ -85,4 +87,4 @@ def ctest(preset, arguments, environment):
                "--test-output-size-passed", "20000", *arguments,
                "--progress" if on_terminal else "--quiet"]
     subprocess.run(command, cwd=SOURCE, env=environment, check=False)
-    return read_junit(junit) if junit.exists() else []
+    return read_junit(junit.read_text(errors="replace")) if junit.exists() else []

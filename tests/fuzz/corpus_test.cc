@@ -11,6 +11,12 @@
 #include "tests/places.h"
 
 namespace cascade::fuzz {
+
+// For gtest: its bytes would be a part of the test's name, and other ones in each process.
+void PrintTo(const Target& target, std::ostream* out) {
+  *out << target.name;
+}
+
 namespace {
 
 namespace fs = std::filesystem;

@@ -54,7 +54,8 @@ constexpr int64_t kPaceMax = 100;
 constexpr int64_t kPatientUs = 60'000'000;
 
 // Small files and a small budget, so that files are compacted and pages make room for others.
-const std::vector<std::string> kSmallDisk = {"--max-disk", "40M", "--kv-memory", "64M"};
+const std::vector<std::string> kSmallDisk = {"--max-disk", "40M", "--kv-memory", "64M",
+                                             "--threads", "2"};
 
 // CASCADE_KILL_ROUNDS, if it is set.
 int asked_rounds() {

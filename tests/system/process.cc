@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <sstream>
@@ -125,6 +126,10 @@ DaemonProcess::DaemonProcess(const std::filesystem::path& run_dir,
   std::vector<std::string> arguments = {"--model",        model.string(), "--run-dir",
                                         run_dir.string(), "--state-dir",  state.string()};
   arguments.insert(arguments.end(), more.begin(), more.end());
+  // One is enough for the demo model, and leaves a core to the test on small machines.
+  if (std::ranges::find(more, "--threads") == more.end()) {
+    arguments.insert(arguments.end(), {"--threads", "1"});
+  }
   pid_ = ::fork();
   if (pid_ == 0) {
     if (!failpoint.empty()) ::setenv("CASCADE_FAILPOINT", failpoint.c_str(), 1);

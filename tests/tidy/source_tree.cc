@@ -63,7 +63,8 @@ std::vector<SourceFile> read_all() {
 const std::vector<std::string>& source_folders() {
   static const std::vector<std::string> folders = {"base",   "config",  "kernels", "model",
                                                    "cache",  "persist", "wire",    "actors",
-                                                   "daemon", "clients", "bench",   "tests"};
+                                                   "daemon", "clients", "bench",   "tests",
+                                                   "scripts"};
   return folders;
 }
 

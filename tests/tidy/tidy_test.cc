@@ -179,6 +179,40 @@ TEST(Tidy, tests_do_not_sleep) {
                   .none());
 }
 
+// Other machines are slower, or busy: a test compares counts, states, orders, and bytes that we count
+// ourselves. Where a process waits patiently for another, these files do it for all.
+TEST(Tidy, tests_do_not_measure_time) {
+  const std::set<std::string> wait = {"tests/system/process.cc", "tests/persist/real_disk_test.cc"};
+  EXPECT_TRUE(find_matches(&SourceFile::code,
+                           "\\b(perf_counter|high_resolution_clock|steady_clock|getrusage)\\b",
+                           "what can only be measured belongs into cascade-bench",
+                           [&](const SourceFile& file) {
+                             return file.folder == "tests" && !wait.contains(file.path);
+                           })
+                  .none());
+  EXPECT_TRUE(find_matches(&SourceFile::text, "\\b(perf_counter|performance\\.now)\\b",
+                           "what can only be measured belongs into cascade-bench",
+                           [](const SourceFile& file) { return !file.is_cpp(); })
+                  .none());
+}
+
+// malloc keeps more where there are more cores.
+TEST(Tidy, only_long_tests_look_at_resident_memory) {
+  const auto is_short = [](const SourceFile& file) {
+    return file.folder == "tests" && file.path != "tests/bench/serve/process_test.cc" &&
+           file.text.find("long_tests()") == std::string::npos &&
+           !std::regex_search(file.text, std::regex("\\bLONG\\b"));
+  };
+  // The words are spelled so that this file does not contain them.
+  EXPECT_TRUE(find_matches(&SourceFile::text,
+                           "Vm"
+                           "RSS|/stat"
+                           "m\\b|ru_max"
+                           "rss",
+                           "compare bytes of our own accounting", is_short)
+                  .none());
+}
+
 // What a fresh clone lacks is data of others only; tests that need more than that would be skipped.
 TEST(Tidy, tests_read_no_data_of_ours_from_beside_the_project) {
   EXPECT_TRUE(find_matches(&SourceFile::text,

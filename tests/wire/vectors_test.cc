@@ -268,8 +268,7 @@ std::vector<Vector> vectors() {
 }
 
 std::filesystem::path vector_path(const char* file) {
-  return testing::source_dir() / "tests" / "vectors" /
-         (std::string(file) + ".bin");
+  return cascade::testing::source_dir() / "tests/vectors" / (std::string(file) + ".bin");
 }
 
 std::string joined(const Frames& frames) {

@@ -60,7 +60,8 @@ export class Daemon {
     this.stateDir = join(folder, 'state');
     this.#child = spawn(program('cascaded'), [
       '--model', model, '--run-dir', this.runDir,
-      '--state-dir', this.stateDir, '--kv-memory', '256M', ...more,
+      '--state-dir', this.stateDir, '--kv-memory', '256M',
+      ...(more.includes('--threads') ? [] : ['--threads', '1']), ...more,
     ], { stdio: ['ignore', 'ignore', 'pipe'] });
   }
 

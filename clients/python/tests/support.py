@@ -218,7 +218,7 @@ class DaemonTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls) -> None:
-        cls.daemon = PrivateDaemon(DEMO_MODEL, arguments=["--threads", "2", "--tenant", "guest"])
+        cls.daemon = PrivateDaemon(DEMO_MODEL, arguments=["--threads", "1", "--tenant", "guest"])
 
     @classmethod
     def tearDownClass(cls) -> None:

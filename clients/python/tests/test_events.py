@@ -59,7 +59,7 @@ def asking(id: str) -> GenerateRequest:
 
 class EventsTest(unittest.TestCase):
     def setUp(self) -> None:
-        self.daemon = PrivateDaemon(DEMO_MODEL, arguments=["--threads", "2"])
+        self.daemon = PrivateDaemon(DEMO_MODEL, arguments=["--threads", "1"])
         self.addCleanup(self.daemon.stop)
         self.client = Client(self.daemon.endpoint)
         self.addCleanup(self.client.close)
@@ -175,7 +175,7 @@ class EventsTest(unittest.TestCase):
 
 class RestartTest(unittest.TestCase):
     def serve(self, folder: Path) -> subprocess.Popen[bytes]:
-        command = [os.environ["CASCADED"], "--model", str(DEMO_MODEL), "--threads", "2"]
+        command = [os.environ["CASCADED"], "--model", str(DEMO_MODEL), "--threads", "1"]
         command += ["--run-dir", str(folder / "run"), "--state-dir", str(folder / "state")]
         daemon = subprocess.Popen(command, stderr=subprocess.PIPE)
         self.addCleanup(self.stop, daemon)
