@@ -2,10 +2,9 @@
 import subprocess
 import sys
 
-from run import Run, SOURCE
+from run import Run
 
 PRESETS = ("release", "debug", "asan", "asan-all", "tsan")
-PROGRAMS = ("cascaded", "cascadectl", "cascade-eval", "cascade-bench")
 USAGE = f"""\
 usage: ./check [PRESET]          every test but the long ones
        ./check fast [REGEX]      those that start no program, or of them those that match
@@ -17,7 +16,7 @@ PRESET: {', '.join(PRESETS)}; release unless given."""
 def install(run, with_node=True):
     run.command("packages", ["scripts/install-packages"])
     if with_node:
-        run.command("packages of Node", ["scripts/install-node-packages"])
+        run.command("packages for Node", ["scripts/install-node-packages"])
 
 
 def quick(run, preset):
@@ -26,6 +25,7 @@ def quick(run, preset):
 
 
 def fast(run, regex):
+    install(run, with_node=False)
     chosen = ["-R", regex] if regex else []
     if run.build("release", "tidy_test", "unit_tests"):
         run.tests("no programs", "release", "-L", "unit|quick", *chosen)
@@ -42,7 +42,7 @@ def ci(run):
     """Every test once, in the build that finds most with it."""
     install(run)
     quick(run, "release")
-    if run.build("release", *PROGRAMS, "release_tests"):
+    if run.build("release", "release_tests"):
         run.tests("programs and bits", "release", "-L", "whole|bits|tools")
     if run.build("asan", "sanitized_tests"):
         run.tests("units", "asan", "-L", "unit", "-LE", "tools")
@@ -52,32 +52,31 @@ def ci(run):
 def long(run, preset):
     """Hours: new seeds, all sizes, all sanitizer checks, other machines, fuzzers, agents."""
     install(run)
-    all_long = {"new_seeds": True, "long": True}
-    # These have steps of their own below.
-    others = ["-E", r"^Agents\.|^Kill\.loses|^Service\.test_fresh_root$"]
+    own_steps = r"^Agents\.|^Service\.test_fresh_root$"
     if run.build(preset):
-        run.tests("all", preset, *others, **all_long)
+        run.tests("all", preset, "-E", own_steps + r"|^Kill\.loses")
     if run.build("asan-all"):
-        run.tests("all", "asan-all", *others, **all_long)
-    run.command("packages of the fuzzers", ["scripts/install-packages", "clang", "libclang-rt-dev"])
+        run.tests("all", "asan-all", "-E", own_steps)
+    run.command("packages for the fuzzers",
+                ["scripts/install-packages", "clang", "libclang-rt-dev"])
     run.command("fuzz: every reader of what others write", ["scripts/fuzz"])
     run.command("other machines", ["scripts/test-machines"])
-    run.command("packages of the agents", ["scripts/install-packages", "iproute2"])
+    run.command("packages for the agents", ["scripts/install-packages", "iproute2"])
     run.command("the agents", ["scripts/install-node-packages", "tests/agents"])
-    run.tests("coding agents", preset, "-R", r"^Agents\.", **all_long)
+    run.tests("coding agents", preset, "-R", r"^Agents\.")
     run.command("10,000 kills", [f"build/{preset}/bin/system_test", "--gtest_filter=Kill.loses*"],
                 environment={"CASCADE_KILL_ROUNDS": "10000"})
-    run.command("packages of a fresh Debian", ["scripts/install-packages", "debootstrap"])
-    run.tests("the packages on a fresh Debian", preset, "-R", r"^Service\.test_fresh_root$",
-              **all_long)
+    run.command("packages for a fresh Debian", ["scripts/install-packages", "debootstrap"])
+    run.tests("the packages on a fresh Debian", preset, "-R", r"^Service\.test_fresh_root$")
 
 
 def main(arguments):
-    run = Run()
-    rest = arguments[1:]
+    run = Run(long=arguments[:1] == ["--long"])
     match arguments:
-        case ["fast"] | ["fast", _]:
-            fast(run, rest[0] if rest else None)
+        case ["fast"]:
+            fast(run, None)
+        case ["fast", regex]:
+            fast(run, regex)
         case ["ci"]:
             ci(run)
         case ["--long"]:

@@ -15,12 +15,17 @@ REPEATS = 2  # of a test that failed
 # fault becomes a test, and does not stop a change that has nothing to do with it.
 SEED = "1"
 CORES = len(os.sched_getaffinity(0))
+# After so long a test is taken to hang.
+TIMEOUT_S = 300
+LONG_TIMEOUT_S = 7200
 
 
 class Run:
-    """Steps in turn. Each returns whether it went well, so that the next can depend on it."""
+    """Steps in turn. Each returns whether it went well, so that the next can depend on it.
+    `long`: tests do all their cases and sizes, and random ones draw new seeds."""
 
-    def __init__(self):
+    def __init__(self, long=False):
+        self.long = long
         self.steps = []
         self.results = []
 
@@ -36,7 +41,9 @@ class Run:
     def build(self, preset, *targets):
         """Configures and builds a preset, all of it unless targets are named."""
         what = " ".join(targets) or "everything"
-        if not self.command(f"configure: {preset}", ["cmake", "--preset", preset],
+        timeout_s = LONG_TIMEOUT_S if self.long else TIMEOUT_S
+        if not self.command(f"configure: {preset}", ["cmake", "--preset", preset,
+                                                     f"-DCASCADE_TEST_TIMEOUT={timeout_s}"],
                             stdout=subprocess.DEVNULL):
             return False
         command = ["cmake", "--build", "--preset", preset]
@@ -46,16 +53,16 @@ class Run:
         return self.command(f"build: {preset}, {what}",
                             command + ["--parallel", str(CORES), "--", "-k", "0"])
 
-    def tests(self, title, preset, *arguments, new_seeds=False, long=False):
-        """Runs those tests of a built preset that the arguments of ctest choose. Those that fail are
-        repeated, one at a time. `new_seeds`: of random tests. `long`: with all cases and sizes."""
+    def tests(self, title, preset, *arguments):
+        """Runs those tests of a built preset that the arguments of ctest choose. Those that fail
+        are repeated, one at a time."""
         title = f"test: {preset}, {title}"
         print(f"==> {title}", flush=True)
         environment = dict(os.environ)
-        if not new_seeds:
-            environment.setdefault("CASCADE_TEST_SEED", SEED)
-        if long:
+        if self.long:
             environment["CASCADE_LONG_TESTS"] = "1"
+        else:
+            environment.setdefault("CASCADE_TEST_SEED", SEED)
         begin = time.monotonic()
         results = ctest(preset, ["-j", str(CORES), *arguments], environment)
         for attempt in range(REPEATS):

@@ -451,7 +451,7 @@ class HolderModel : public ::testing::Test {
 };
 
 TEST_F(HolderModel, no_output_is_missing_and_none_is_kept_without_a_holder) {
-  const int steps = testing::long_or(100'000, 2'000);
+  const int steps = testing::long_or(100'000, 1'000);
   for (int i = 0; i < steps; ++i) {
     step();
     if (i % 150 == 149) kill();

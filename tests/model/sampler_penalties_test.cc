@@ -8,6 +8,7 @@
 #include <numeric>
 #include <vector>
 
+#include "tests/long_tests.h"
 #include "tests/model/sampler_testing.h"
 #include "tests/seed.h"
 
@@ -113,7 +114,7 @@ TEST(SamplerPenalties, change_the_logits_as_their_definitions_say) {
 
 TEST(SamplerPenalties, draws_have_the_distribution_of_the_changed_logits) {
   Random random(20260103);  // fixed, so that the result is as well
-  for (int round = 0; round < 5; ++round) {
+  for (int round = 0; round < testing::long_or(5, 2); ++round) {
     ChoiceInput c = random_case(random);
     c.logits = random_logits(random, 8);
     c.prompt = {1, 2, 2};

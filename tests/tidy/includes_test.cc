@@ -33,6 +33,7 @@ const std::map<std::string, std::vector<std::string>>& arrows() {
       {"tests",
        {"actors/", "base/", "bench/", "cache/", "clients/", "config/", "daemon/", "kernels/",
         "model/", "persist/", "wire/"}},
+      {"scripts", {}},
   };
   return allowed;
 }

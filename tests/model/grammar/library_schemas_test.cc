@@ -5,6 +5,7 @@
 #include <fstream>
 
 #include "base/random.h"
+#include "tests/long_tests.h"
 #include "tests/model/grammar/grammar_testing.h"
 #include "tests/model/grammar/random_walk.h"
 #include "tests/model/grammar/schema_validator.h"
@@ -26,7 +27,7 @@ OrderedJson schemas_of(const std::string& library) {
 int hold(const OrderedJson& schema, Random& random) {
   testing::Accepting grammar(schema.dump());
   int documents = 0;
-  for (int i = 0; i < 12; ++i) {
+  for (int i = 0; i < testing::long_or(12, 4); ++i) {
     const auto text = testing::random_walk(grammar.automaton(), random);
     if (!text) continue;
     ++documents;
@@ -48,7 +49,7 @@ TEST(LibrarySchemas, all_of_zod_are_held) {
     documents += hold(schema, random);
   }
   EXPECT_GT(schemas.size(), 120u);
-  EXPECT_GT(documents, 1000);
+  EXPECT_GT(documents, testing::long_or(1000, 300));
 }
 
 TEST(LibrarySchemas, all_of_pydantic_are_held_but_sets_of_anything) {
@@ -64,7 +65,7 @@ TEST(LibrarySchemas, all_of_pydantic_are_held_but_sets_of_anything) {
     }
   }
   EXPECT_GT(schemas.size(), 75u);
-  EXPECT_GT(documents, 600);
+  EXPECT_GT(documents, testing::long_or(600, 180));
 }
 
 TEST(LibrarySchemas, what_people_write_is_taken) {
