@@ -64,8 +64,10 @@ def format_report(steps, results, quarantine, today):
         text += [f"  {title}" for title in bad_steps]
         for result in failed:
             text += [f"  {result.name}", last_lines(result.output)]
-        text += ["", "The following FAILED:"]
-        text += [f"  {name}" for name in bad_steps + [result.name for result in failed]]
+        # As ctest ends, for those who look for that.
+        text += ["", "The following tests FAILED:"]
+        names = bad_steps + [result.name for result in failed]
+        text += [f"\t{number} - {name} (Failed)" for number, name in enumerate(names, 1)]
 
     passed = sum(result.state == PASSED for result in results)
     text += ["", f"{passed} passed, {len(failed) + len(bad_steps)} failed, {len(skipped)} skipped"]

@@ -3,11 +3,12 @@
 
 #include <gtest/gtest.h>
 
-#include <random>
 #include <sstream>
 
+#include "base/random.h"
 #include "base/utf8.h"
 #include "clients/ctl/terminal_text.h"
+#include "tests/seed.h"
 
 namespace cascade::ctl {
 namespace {
@@ -137,16 +138,14 @@ int widest_line(const std::string& text) {
 }
 
 TEST(WordWrap, keeps_every_character_in_its_order_and_every_line_in_the_window) {
-  const uint32_t seed = std::random_device()();
-  SCOPED_TRACE("seed " + std::to_string(seed));
-  std::mt19937 random(seed);
+  Random random(testing::test_seed());
   const std::vector<std::string> words = {"a", "word",      "wörter", "世界", "東京。", "「首都」",
                                           "😀", "e\u0301té", "(x)",    "-",    "日",     "안녕"};
   for (int run = 0; run < 300; ++run) {
     std::string text;
     for (int i = 0; i < 60; ++i)
-      text += words[random() % words.size()] + (random() % 9 ? " " : "\n");
-    const int columns = 8 + static_cast<int>(random() % 60);
+      text += words[random.below(words.size())] + (random.below(9) > 0 ? " " : "\n");
+    const int columns = 8 + static_cast<int>(random.below(60));
     const std::string out = wrapped(text, columns);
     EXPECT_LE(widest_line(out), columns) << out;
     const auto letters = [](std::string all) {
