@@ -138,7 +138,7 @@ int widest_line(const std::string& text) {
 }
 
 TEST(WordWrap, keeps_every_character_in_its_order_and_every_line_in_the_window) {
-  Random random(testing::test_seed());
+  Random random(cascade::testing::test_seed());
   const std::vector<std::string> words = {"a", "word",      "wörter", "世界", "東京。", "「首都」",
                                           "😀", "e\u0301té", "(x)",    "-",    "日",     "안녕"};
   for (int run = 0; run < 300; ++run) {

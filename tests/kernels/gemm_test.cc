@@ -37,7 +37,7 @@ TEST_P(GemmTypes, every_isa_equals_scalar_over_odd_shapes) {
         const PackedMatrix& w = matrix.packed;
         const size_t stride = k + 3;  // rows are not aligned
         for (const int rows : {1, 2, 3, 4, 5, 7, 11, 12, 13, 25, 97}) {
-          if (!testing::long_tests() && n * k * rows > 1'000'000) continue;  // it has smaller ones
+          if (!testing::long_tests() && n * k * rows > 1'000'000) continue;  // too long
           const auto x = random_floats(random, rows * stride);
           SCOPED_TRACE(::testing::Message()
                        << to_string(kernels->isa) << " n=" << n << " k=" << k << " rows=" << rows);

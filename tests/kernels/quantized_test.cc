@@ -75,7 +75,7 @@ TEST_P(Quantized, every_isa_equals_scalar_over_odd_shapes) {
       const TestMatrix matrix = random_matrix(random, n, k);
       const PackedMatrix& w = matrix.packed;
       for (const int rows : {1, 2, 3, 4, 5, 8, 9, 12, 17, 24, 25, 97}) {
-        if (!testing::long_tests() && n * k * rows > 1'000'000) continue;  // it has smaller ones
+        if (!testing::long_tests() && n * k * rows > 1'000'000) continue;  // too long
         const auto x = random_floats(random, size_t(rows) * k);
         const auto expected = quantized_product(scalar(), w, x, 0, rows, 0);
         for (const Kernels* kernels : vector_kernels()) {
