@@ -53,14 +53,18 @@ def long(run, preset):
     """Hours: new seeds, all sizes, all sanitizer checks, other machines, fuzzers, agents."""
     install(run)
     own_steps = r"^Agents\.|^Service\.test_fresh_root$"
-    if run.build(preset):
+    is_built = run.build(preset)
+    if is_built:
         run.tests("all", preset, "-E", own_steps + r"|^Kill\.loses")
     if run.build("asan-all"):
         run.tests("all", "asan-all", "-E", own_steps)
     run.command("packages for the fuzzers",
                 ["scripts/install-packages", "clang", "libclang-rt-dev"])
     run.command("fuzz: every reader of what others write", ["scripts/fuzz"])
-    run.command("other machines", ["scripts/test-machines"])
+    run.command("other machines", ["scripts/test-machines"],
+                environment={"CASCADE_LONG_TESTS": "1"})
+    if not is_built:
+        return
     run.command("packages for the agents", ["scripts/install-packages", "iproute2"])
     run.command("the agents", ["scripts/install-node-packages", "tests/agents"])
     run.tests("coding agents", preset, "-R", r"^Agents\.")

@@ -13,12 +13,13 @@ class Entry:
 
 
 def read_quarantine(text):
-    """The entries of the file, a line each: "name | date | what is known". "#" begins a comment.
+    """The entries of the file, a line each: "name | date | what is known". Lines that begin with
+    "#" are comments.
     Raises ValueError, with the line's number and what is wrong with it."""
     entries = []
     for number, line in enumerate(text.splitlines(), 1):
-        line = line.split("#")[0].strip()
-        if not line:
+        line = line.strip()
+        if not line or line.startswith("#"):
             continue
         parts = [part.strip() for part in line.split("|", 2)]
         if len(parts) != 3 or not all(parts):

@@ -1,7 +1,7 @@
 """The end of a run as text: steps, slow tests, what was skipped, what was flaky, what failed."""
 import dataclasses
 
-from results import FAILED, PASSED, SKIPPED, skip_reason
+from results import FAILED, PASSED, SKIPPED, skip_reason, skipped_parts
 
 SLOWEST = 10
 OUTPUT_LINES = 60  # of a failure: its end
@@ -38,12 +38,14 @@ def format_report(steps, results, quarantine, today):
 
     text += ["", f"==> the {SLOWEST} slowest tests"]
     for result in sorted(results, key=lambda result: -result.seconds)[:SLOWEST]:
-        text.append(f"  {result.seconds:6.1f} s  {result.name}")
+        text.append(f"  {result.seconds:6.1f} s  {result.title}")
 
     skipped = [result for result in results if result.state == SKIPPED]
-    if skipped:
+    parts = [(result, part) for result in results for part in skipped_parts(result)]
+    if skipped or parts:
         text += ["", "==> skipped"]
-        text += [f"  {result.name}: {skip_reason(result)}" for result in skipped]
+        text += [f"  {result.title}: {skip_reason(result)}" for result in skipped]
+        text += [f"  {result.title}, a part: {part}" for result, part in parts]
 
     flaky = [result for result in results if result.is_flaky]
     known = {entry.name: entry for entry in quarantine}
@@ -51,7 +53,7 @@ def format_report(steps, results, quarantine, today):
         text += ["", "==> flaky: these passed only when they were repeated"]
     for result in flaky:
         entry = known.get(result.name)
-        text.append(f"  {result.name}: " +
+        text.append(f"  {result.title}: " +
                     (f"in quarantine since {entry.date}: {entry.known}" if entry else
                      f"new; mend it, or add to tests/quarantine.txt: {result.name} | {today} | "
                      "what is known"))
@@ -63,10 +65,10 @@ def format_report(steps, results, quarantine, today):
         text += ["", "==> FAILED"]
         text += [f"  {title}" for title in bad_steps]
         for result in failed:
-            text += [f"  {result.name}", last_lines(result.output)]
+            text += [f"  {result.title}", last_lines(result.output)]
         # As ctest ends, for those who look for that.
         text += ["", "The following tests FAILED:"]
-        names = bad_steps + [result.name for result in failed]
+        names = bad_steps + [result.title for result in failed]
         text += [f"\t{number} - {name} (Failed)" for number, name in enumerate(names, 1)]
 
     passed = sum(result.state == PASSED for result in results)

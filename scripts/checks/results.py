@@ -9,12 +9,18 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 @dataclasses.dataclass
 class Result:
     """One test. `output` is what its last try printed; `failures` what each try printed that
-    failed."""
+    failed; `build` the preset whose build it ran in."""
     name: str
     state: str
     seconds: float
     output: str = ""
     failures: list = dataclasses.field(default_factory=list)
+    build: str = ""
+
+    @property
+    def title(self):
+        """Its name, with the build if that is not the release."""
+        return self.name if self.build in ("", "release") else f"{self.name} ({self.build})"
 
     @property
     def is_flaky(self):
@@ -26,8 +32,10 @@ def read_junit(text):
     for example because its program was not built."""
     results = []
     for case in xml.etree.ElementTree.fromstring(text).iter("testcase"):
-        output = case.findtext("system-out") or ""
         state = state_of(case)
+        output = case.findtext("system-out") or ""
+        if state == FAILED and not output.strip():
+            output = f"It printed nothing, and hung or crashed after {case.get('time')} s."
         # gtest adds the value of the parameter, which its name says already.
         name = case.get("name").split("  # GetParam()")[0]
         results.append(Result(name, state, float(case.get("time") or 0), output,
@@ -45,14 +53,25 @@ def state_of(case):
 
 
 def merge_repeat(results, repeated):
-    """Takes over what the repeated tests came to. What their first tries printed stays."""
+    """Takes over what the repeated tests came to. What their first tries printed stays, and so does
+    the failure of a test that then skips itself."""
     by_name = {result.name: result for result in results}
     for again in repeated:
+        if again.state == SKIPPED:
+            continue
         first = by_name[again.name]
         first.state = again.state
         first.seconds = again.seconds
         first.output = again.output
         first.failures += again.failures
+
+
+def skipped_parts(result):
+    """The lines in which a test that passed says that it left parts out."""
+    if result.state != PASSED:
+        return []
+    lines = (line.strip() for line in result.output.splitlines())
+    return [line for line in lines if re.search(r"\.\.\. skipped '|# SKIP\b", line)]
 
 
 def skip_reason(result):

@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import time
+import xml.etree.ElementTree
 
 from quarantine import read_quarantine
 from report import Step, format_report
@@ -35,9 +36,14 @@ class Run:
         print(f"==> {title}", flush=True)
         begin = time.monotonic()
         environment = {**os.environ, **(environment or {})}
-        done = subprocess.run(command, cwd=SOURCE, env=environment, check=False, **more)
-        self.steps.append(Step(title, time.monotonic() - begin, done.returncode == 0))
-        return done.returncode == 0
+        try:
+            good = subprocess.run(command, cwd=SOURCE, env=environment, check=False,
+                                  **more).returncode == 0
+        except OSError as error:  # the program is not there
+            print(error, flush=True)
+            good = False
+        self.steps.append(Step(title, time.monotonic() - begin, good))
+        return good
 
     def build(self, preset, *targets):
         """Configures and builds a preset, all of it unless targets are named."""
@@ -72,6 +78,8 @@ class Run:
                 break
             print(f"==> again, since they failed: {', '.join(failing)}", flush=True)
             merge_repeat(results, ctest(preset, ["--rerun-failed", *arguments], environment))
+        for result in results:
+            result.build = preset
         good = bool(results) and all(result.state != FAILED for result in results)
         self.steps.append(Step(title, time.monotonic() - begin, good, is_test=bool(results)))
         self.results += results
@@ -80,19 +88,27 @@ class Run:
     def finish(self):
         """Prints the report; returns the exit status."""
         today = datetime.date.today().isoformat()
-        quarantine = read_quarantine((SOURCE / "tests/quarantine.txt").read_text())
+        try:
+            quarantine = read_quarantine((SOURCE / "tests/quarantine.txt").read_text())
+        except (OSError, ValueError) as error:
+            quarantine = []
+            self.steps.append(Step(f"tests/quarantine.txt: {error}", 0, False))
         print(format_report(self.steps, self.results, quarantine, today), flush=True)
         return 0 if all(step.good for step in self.steps) else 1
 
 
 def ctest(preset, arguments, environment):
-    """The results of one call of ctest; none if it could not run or found no test. On a terminal it
-    shows how far it is."""
+    """The results of one call of ctest; none if it could not run, was killed or found no test. On a
+    terminal it shows how far it is."""
     junit = SOURCE / "build" / preset / "Testing/results.xml"
     junit.unlink(missing_ok=True)
     on_terminal = os.isatty(1)
     command = ["ctest", "--preset", preset, "--output-junit", junit,
-               "--test-output-size-passed", "20000", *arguments,
-               "--progress" if on_terminal else "--quiet"]
-    subprocess.run(command, cwd=SOURCE, env=environment, check=False)
-    return read_junit(junit.read_text(errors="replace")) if junit.exists() else []
+               "--test-output-size-passed", "20000", "--test-output-truncation", "head",
+               *arguments, "--progress" if on_terminal else "--quiet"]
+    try:
+        subprocess.run(command, cwd=SOURCE, env=environment, check=False)
+        return read_junit(junit.read_text(errors="replace"))
+    except (OSError, xml.etree.ElementTree.ParseError) as error:
+        print(error, flush=True)
+        return []

@@ -5,7 +5,10 @@ import sys
 from report import last_lines
 from results import FAILED, PASSED, read_junit
 
-results = read_junit(pathlib.Path(sys.argv[1]).read_text(errors="replace"))
+try:
+    results = read_junit(pathlib.Path(sys.argv[1]).read_text(errors="replace"))
+except OSError:
+    sys.exit("ctest has not run")
 failed = [result for result in results if result.state == FAILED]
 for result in failed:
     print(f"FAILED: {result.name}\n{last_lines(result.output)}")

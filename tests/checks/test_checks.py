@@ -53,11 +53,20 @@ class Results(unittest.TestCase):
         self.assertEqual(bad.failures, ["broken", "again"])
         self.assertFalse(results[0].is_flaky)
 
+    def test_a_repeat_that_skips_itself_is_no_pass(self):
+        results = read_junit(JUNIT)
+        merge_repeat(results, [Result("Bad.breaks", SKIPPED, 0, "skipped: not now")])
+        self.assertEqual(results[1].state, FAILED)
+
+    def test_a_crash_without_a_word_is_told_as_one(self):
+        text = JUNIT.replace("<system-out>broken</system-out>", "<system-out></system-out>")
+        self.assertIn("hung or crashed after 0.25 s", read_junit(text)[1].output)
+
 
 class Quarantine(unittest.TestCase):
     def test_has_a_name_a_date_and_what_is_known(self):
-        entries = read_quarantine("# a comment\n\nA.b | 2026-12-31 | waits | for a clock\n")
-        self.assertEqual(entries, [Entry("A.b", "2026-12-31", "waits | for a clock")])
+        entries = read_quarantine("# a comment\n\nA.b | 2026-12-31 | waits | for #2\n")
+        self.assertEqual(entries, [Entry("A.b", "2026-12-31", "waits | for #2")])
 
     def test_refuses_what_is_not_complete(self):
         for line, message in [("A.b", "write"), ("A.b | 2026-12-31 |", "write"),
@@ -82,6 +91,13 @@ class Report(unittest.TestCase):
         self.assertEqual(text.splitlines()[-1], "1 passed, 2 failed, 3 skipped")
         self.assertIn("1:01  ok      build", text)
         self.assertIn("  Bad.breaks\n    broken\n", text)
+
+    def test_tells_what_a_test_that_passed_has_left_out(self):
+        output = "test_build (Packages.test_build) ... skipped 'takes minutes'\nOK (skipped=1)"
+        text = format_report([], [Result("Service.package", PASSED, 1, output)], [], "2026-11-30")
+        self.assertIn("  Service.package, a part: test_build (Packages.test_build) ... skipped "
+                      "'takes minutes'", text)
+        self.assertEqual(text.splitlines()[-1], "1 passed, 0 failed, 0 skipped")
 
     def test_counts_a_step_that_failed_before_its_tests(self):
         text = format_report([Step("build", 61, False)], [], [], "2026-11-30")

@@ -58,7 +58,7 @@ void expect_kept(const MemoryDisk& disk, const Ledger& ledger, bool cut) {
   EXPECT_TRUE(expected.verify(**store));
 }
 
-// By default not each of the operations, but of every kind some.
+// By default every fifth of the operations.
 void fail_each(Fault fault, int error, bool all_later) {
   const int step = testing::long_or(1, 5);
   int n = 1;

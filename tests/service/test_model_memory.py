@@ -112,4 +112,4 @@ class Memory(ModelsTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    unittest.main(verbosity=2)  # says what is skipped, and why

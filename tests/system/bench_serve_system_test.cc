@@ -106,6 +106,7 @@ TEST_F(BenchServe, overload_tells_goodput_from_refusals) {
   ASSERT_EQ(phases.size(), 3u);
   EXPECT_EQ(phases[0]["refused_per_s"], 0);
   const auto refusals = rows_with(overload, "error");
+  EXPECT_LE(refusals.size(), 1u);
   for (const Json& refusal : refusals) {
     EXPECT_EQ(refusal["error"], "resource_exhausted");
     EXPECT_EQ(refusal["with_retry_after"], refusal["count"]);

@@ -170,10 +170,10 @@ export class FalseDaemon {
   }
 }
 
-// A generator of numbers (xorshift) from a seed that is printed: CASCADE_SEED repeats it.
+// A generator of numbers (xorshift) from a seed that is printed: CASCADE_TEST_SEED repeats it.
 export function random(t) {
-  let state = Number(process.env.CASCADE_SEED ?? Math.floor(Math.random() * 2 ** 31)) | 1;
-  t.diagnostic(`CASCADE_SEED=${state}`);
+  let state = Number(process.env.CASCADE_TEST_SEED ?? Math.floor(Math.random() * 2 ** 31)) | 1;
+  t.diagnostic(`CASCADE_TEST_SEED=${state}`);
   return (below) => {
     state ^= state << 13;
     state ^= state >>> 17;
