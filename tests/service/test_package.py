@@ -143,7 +143,7 @@ class Prefix(unittest.TestCase):
             "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={self.prefix}",
             "-DCMAKE_BUILD_TYPE=Debug")
         if not LONG:
-            print("# SKIP a program that uses the client is not built: CASCADE_LONG_TESTS is not set")
+            print("# SKIP a program that uses the client is built with CASCADE_LONG_TESTS=1 only")
             return
         run("cmake", "--build", folder / "user")
         self.assertEqual(run(folder / "user/user", env=env), "demo\n")
