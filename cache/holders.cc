@@ -154,7 +154,7 @@ void unpin_one(Chunk& chunk) {
   }
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   return '"' + std::string(text) + '"';
 }
 
@@ -199,7 +199,7 @@ Status add_holder(Chunk& chunk, Holder holder) {
   const bool labelled = holder.kind == HolderKind::kName || holder.kind == HolderKind::kSession;
   if (labelled && holders.size() >= kHoldersMax) {
     return resource_exhausted(std::string(to_string(holder.kind)),
-                              "the chunk " + quoted(chunk.id) + " has " +
+                              "the chunk " + in_quotes(chunk.id) + " has " +
                                   std::to_string(holders.size()) + " holders; the limit is " +
                                   std::to_string(kHoldersMax) + ": delete names or sessions of it");
   }
@@ -298,7 +298,7 @@ Status give_up_unnamed(Chunk& chunk) {
     if (count == 0) continue;
     const bool labelled = kind == HolderKind::kName || kind == HolderKind::kSession;
     if (labelled && count > 1) {
-      return conflict("chunk " + quoted(chunk.id) + " is held by " + describe_holders(chunk) +
+      return conflict("chunk " + in_quotes(chunk.id) + " is held by " + describe_holders(chunk) +
                       ": say by \"name\" which of them, delete the sessions, or give up \"all\"");
     }
     given_up = first_to_end(chunk, kind, /*pinned=*/false);
@@ -308,7 +308,7 @@ Status give_up_unnamed(Chunk& chunk) {
   const bool only_pins_left = given_up != nullptr && given_up->count == 1 && pins > 0 &&
                               std::ssize(chunk.holders) == 1 + pins;
   if (given_up == nullptr || only_pins_left) {
-    return conflict("chunk " + quoted(chunk.id) + " is pinned; unpin it first");
+    return conflict("chunk " + in_quotes(chunk.id) + " is pinned; unpin it first");
   }
   split(chunk, given_up);
   // Nobody asked to keep what requests brought along.
@@ -377,8 +377,8 @@ std::string describe_holders(const Chunk& chunk) {
         text += holder.count == 1 ? "a retention" : std::to_string(holder.count) + " retentions";
         break;
       case HolderKind::kRequest: text += "a request that brought it along"; break;
-      case HolderKind::kName: text += "the name " + quoted(holder.label); break;
-      case HolderKind::kSession: text += "a turn of the session " + quoted(holder.label); break;
+      case HolderKind::kName: text += "the name " + in_quotes(holder.label); break;
+      case HolderKind::kSession: text += "a turn of the session " + in_quotes(holder.label); break;
       case HolderKind::kPin: text += "a pin"; break;
     }
   }

@@ -52,14 +52,18 @@ class Message : public AnyMessage {
  public:
   Message() = default;
   template <class M>
-  requires kIsOneOf<std::remove_cvref_t<M>, AnyMessage> Message(
-      M&& message)  // NOLINT(google-explicit-constructor): it stands for any of them
-      : AnyMessage(std::in_place_type<std::remove_cvref_t<M>>, std::forward<M>(message)) {}
+  requires kIsOneOf<M, AnyMessage> Message(
+      M message)  // NOLINT(google-explicit-constructor): it stands for any of them
+      : Message(kTypeOf<M>, &message) {}
   Message(const Message&);
   Message(Message&&) noexcept;
   Message& operator=(const Message&);
   Message& operator=(Message&&) noexcept;
   ~Message();
+
+ private:
+  // Takes what `message` points at, which is of that type.
+  Message(size_t type, void* message);
 };
 
 // Whether messages of this type are about the daemon's models, which no model answers.

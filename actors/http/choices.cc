@@ -14,11 +14,6 @@ constexpr size_t kAtOnce = 8;
 // A choice that finds no place in the queue tries so long; then the call has failed.
 constexpr std::chrono::seconds kPatience{60};
 
-bool ends_request(const wire::Message& message) {
-  return std::holds_alternative<wire::Final>(message) ||
-         std::holds_alternative<wire::ErrorReply>(message);
-}
-
 }  // namespace
 
 Choices::Choices(SchedulerLink& link, const std::string& tenant, const std::string& model,
@@ -84,7 +79,7 @@ std::optional<Choices::News> Choices::take() {
     }
     if (put_back(choice, *message)) continue;
     next_ = index + 1;
-    if (ends_request(*message)) {
+    if (!wire::is_on_the_way(message->index())) {
       choice.open = false;
       --open_;
       ++ended_;

@@ -16,12 +16,6 @@ namespace {
 // context of a million tokens is some 5 MiB.
 constexpr size_t kInboxBytesMax = size_t{16} << 20;
 
-bool ends_request(const wire::Message& message) {
-  return !std::holds_alternative<wire::Accepted>(message) &&
-         !std::holds_alternative<wire::Progress>(message) &&
-         !std::holds_alternative<wire::Delta>(message);
-}
-
 const Error& unreachable() {
   static const Error error = {ErrorCode::kUnavailable, "",
                               "the scheduler is not ready or was restarted; try again"};
@@ -73,7 +67,7 @@ Status Exchange::transmit(const wire::Envelope& envelope) {
 
 void Exchange::deliver(const wire::RequestId& id, wire::Message&& message) {
   if (!open_ || id != request_) return;
-  if (ends_request(message)) open_ = false;
+  if (!wire::is_on_the_way(message.index())) open_ = false;
   if (std::holds_alternative<wire::Progress>(message) && !inbox_.empty()) return;
   if (auto* delta = std::get_if<wire::Delta>(&message)) {
     inbox_bytes_ += delta->text.size();
@@ -116,7 +110,7 @@ Task<std::optional<wire::Message>> Exchange::call(wire::Message message) {
   send(std::move(message));
   while (true) {
     std::optional<wire::Message> answer = co_await next();
-    if (!answer || ends_request(*answer)) co_return answer;
+    if (!answer || !wire::is_on_the_way(answer->index())) co_return answer;
   }
 }
 

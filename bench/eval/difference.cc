@@ -28,7 +28,7 @@ auto order(const Difference& d) {
   return std::tuple(layer, tensor, d.position, d.head, is_scale(d.tensor), d.channel);
 }
 
-std::string text_of(const Element& element) {
+std::string shown(const Element& element) {
   char text[64];
   std::snprintf(text, sizeof text, "%.9g (0x%x)", element.value, element.bits);
   return text;
@@ -108,8 +108,7 @@ std::string Difference::to_string() const {
   if (channel >= 0) {
     text += (tensor == Tensor::kLogits ? ", token id " : ", channel ") + std::to_string(channel);
   }
-  return text + ": " + text_of(reference) + " in the reference, " + text_of(other) +
-         " in the variant";
+  return text + ": " + shown(reference) + " in the reference, " + shown(other) + " in the variant";
 }
 
 Json Difference::to_json() const {

@@ -12,7 +12,7 @@ namespace {
 // Tokens that both models take in turn; and rows of logits at once of either, which are tens of MB
 // with the largest vocabularies.
 constexpr int kSliceTokens = 512;
-constexpr int kLogitRows = 32;
+constexpr int kComparedRows = 32;
 
 // Two models that predict the same text.
 struct Pair {
@@ -40,9 +40,9 @@ Status compare_slice(const Pair& pair, std::span<const int32_t> inputs,
   ASSIGN_OR_RETURN(const auto tested_hidden, pair.tested->append(inputs));
   const ModelConfig& config = pair.reference->model().config;
   const size_t vocab = config.vocab_size, width = config.hidden_size;
-  std::vector<float> reference(kLogitRows * vocab), tested(kLogitRows * vocab);
-  for (size_t begin = 0; begin < inputs.size(); begin += kLogitRows) {
-    const int rows = static_cast<int>(std::min<size_t>(kLogitRows, inputs.size() - begin));
+  std::vector<float> reference(kComparedRows * vocab), tested(kComparedRows * vocab);
+  for (size_t begin = 0; begin < inputs.size(); begin += kComparedRows) {
+    const int rows = static_cast<int>(std::min<size_t>(kComparedRows, inputs.size() - begin));
     pair.reference->logits(reference_hidden.data() + begin * width, rows, reference.data());
     pair.tested->logits(tested_hidden.data() + begin * width, rows, tested.data());
     const size_t first = positions.size();

@@ -7,7 +7,7 @@
 namespace cascade::serve {
 namespace {
 
-constexpr int64_t kLookUs = 1'000;  // between two looks at the daemon's idle work
+constexpr int64_t kIdleLookUs = 1'000;  // between two looks at the daemon's idle work
 constexpr double kIdleSecondsMax = 600;
 
 enum class Way { kRetained, kPrefixOnly, kNoReuse };
@@ -111,7 +111,7 @@ class Conversation {
       if (passed_ms > kIdleSecondsMax * 1e3) {
         return Error{ErrorCode::kDeadlineExceeded, "", "outputs are still prefilled after 600 s"};
       }
-      for (const int64_t until = now_us() + kLookUs; now_us() < until;) {
+      for (const int64_t until = now_us() + kIdleLookUs; now_us() < until;) {
         RETURN_IF_ERROR(service_->traffic->pump(until));
       }
     }

@@ -8,12 +8,6 @@
 namespace cascade::serve {
 namespace {
 
-constexpr int64_t kSecondUs = 1'000'000;
-constexpr int64_t kLookUs = 20'000;
-constexpr int64_t kPromptTokensDefault = 16'000;
-constexpr int64_t kDecodePromptTokens = 64;
-// Behind the long prompt: its one token, and what the tokenizer may add.
-constexpr int64_t kRoomTokens = 64;
 // A prefill is cancelled at some moment within this share of its time from its middle on: several
 // slices, so that the moment says nothing about what is being computed.
 constexpr double kCancelShare = 0.1;

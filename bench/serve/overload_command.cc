@@ -10,7 +10,6 @@
 namespace cascade::serve {
 namespace {
 
-constexpr int64_t kSecondUs = 1'000'000;
 // Before each measurement, so that it begins with the queue as it will stay: a share of its time,
 // and until so many times as many requests as run together were answered.
 constexpr double kWarmupShare = 0.2;

@@ -9,12 +9,8 @@
 namespace cascade::serve {
 namespace {
 
-constexpr int64_t kSecondUs = 1'000'000;
-constexpr int64_t kPromptTokensDefault = 16'000;
-constexpr int64_t kRoomTokens = 64;  // the answer, and what the tokenizer may add
 constexpr int64_t kAnswerTokens = 8;
 constexpr int64_t kWriteSecondsMax = 120;
-constexpr int64_t kDecodePromptTokens = 64;
 
 // The same prompts before and after the daemon was killed.
 struct Restart {

@@ -21,6 +21,15 @@ namespace cascade::serve {
 
 // Tokens that a chat template adds to a message, generously.
 inline constexpr int64_t kTemplateTokens = 16;
+// Times are in microseconds.
+inline constexpr int64_t kSecondUs = 1'000'000;
+// How long a command waits for messages before it looks at what else is due.
+inline constexpr int64_t kLookUs = 20'000;
+// What commands ask that time one long prompt: its tokens, room for its answer and for what the
+// tokenizer may add, and the prompts of the streams beside it.
+inline constexpr int64_t kPromptTokensDefault = 16'000;
+inline constexpr int64_t kRoomTokens = 64;
+inline constexpr int64_t kDecodePromptTokens = 64;
 
 // A daemon and what is sent to it. The connection `control` asks for its status.
 struct Service {

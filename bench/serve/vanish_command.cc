@@ -10,8 +10,6 @@
 namespace cascade::serve {
 namespace {
 
-constexpr int64_t kLookUs = 20'000;
-
 // When a client closes its socket: at once, when it was accepted (with and without a stream), after
 // one Delta or two.
 enum class Leaves { kAtOnce, kAccepted, kAcceptedStream, kOneDelta, kTwoDeltas };
@@ -39,7 +37,7 @@ struct LeaverCounts {
   int64_t clients = 0, left = 0, answered = 0, failed = 0, refusals = 0;
 };
 
-struct Steady {
+struct SteadyClient {
   int connection = 0;
   std::string prompt;
   std::vector<int32_t> expected;
@@ -54,7 +52,7 @@ class Crowd {
   // What each steady client gets when nobody else is there.
   Status compute_alone() {
     for (int64_t i = 0; i < options_.steady; ++i) {
-      Steady steady;
+      SteadyClient steady;
       ASSIGN_OR_RETURN(steady.prompt, stage_.texts().words(i, options_.prompt_tokens));
       ASSIGN_OR_RETURN(steady.connection, traffic_.connect(service_.daemon->endpoint()));
       ASSIGN_OR_RETURN(const ExchangePtr alone, traffic_.run(steady.connection, ask(steady)));
@@ -102,13 +100,13 @@ class Crowd {
     }
   }
 
-  const std::vector<Steady>& steady() const { return steady_; }
+  const std::vector<SteadyClient>& steady() const { return steady_; }
   const std::array<LeaverCounts, kLeaves.size()>& counts() const { return counts_; }
   double rss_mb() const { return static_cast<double>(service_.memory().resident_bytes) / 1e6; }
   double rss_mb_max() const { return rss_mb_max_; }
 
  private:
-  wire::GenerateRequest ask(const Steady& steady) const {
+  wire::GenerateRequest ask(const SteadyClient& steady) const {
     return raw_request(steady.prompt, options_.steady_tokens);
   }
 
@@ -121,7 +119,7 @@ class Crowd {
   Status take(const std::vector<ExchangePtr>& ended, bool again) {
     for (const ExchangePtr& exchange : ended) {
       if (exchange->tag >= steady_.size()) continue;
-      Steady& steady = steady_[exchange->tag];
+      SteadyClient& steady = steady_[exchange->tag];
       const int64_t retry_after_ms = exchange->error ? exchange->error->retry_after_ms : 0;
       if (retry_after_ms > 0) {
         ++steady.refused;
@@ -190,7 +188,7 @@ class Crowd {
   const VanishOptions& options_;
   Service& service_;
   Traffic& traffic_;
-  std::vector<Steady> steady_;
+  std::vector<SteadyClient> steady_;
   Timers retries_;  // of refused steady requests
   std::vector<Leaver> here_;
   std::array<LeaverCounts, kLeaves.size()> counts_;
@@ -207,7 +205,7 @@ Status print(const Stage& stage, const wire::StatusReply& status, const Crowd& c
              const Memory& memory, const std::optional<double>& settled_s) {
   OrderedJson header = stage.header("vanish", status);
   int64_t outputs = 0, wrong = 0;
-  for (const Steady& steady : crowd.steady()) {
+  for (const SteadyClient& steady : crowd.steady()) {
     outputs += steady.outputs;
     wrong += steady.different + steady.errors;
   }
@@ -233,7 +231,7 @@ Status print(const Stage& stage, const wire::StatusReply& status, const Crowd& c
     report.add(std::move(row));
   }
   for (size_t i = 0; i < crowd.steady().size(); ++i) {
-    const Steady& steady = crowd.steady()[i];
+    const SteadyClient& steady = crowd.steady()[i];
     OrderedJson row;
     row["steady"] = i;
     row["outputs"] = steady.outputs;

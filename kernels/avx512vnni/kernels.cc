@@ -1,9 +1,8 @@
-// The generic kernels, instantiated with AVX-512 vectors and VNNI dot products.
+// The generic kernels that multiply integers, instantiated with AVX-512 vectors and VNNI dot
+// products. The others are those of plain AVX-512.
 #include "kernels/avx512/v16.h"
 #include "kernels/avx512vnni/vnni_dot.h"
 #include "kernels/generic/attention.h"
-#include "kernels/generic/elementwise.h"
-#include "kernels/generic/gemm.h"
 #include "kernels/generic/quantized.h"
 #include "kernels/generic/write_kv.h"
 #include "kernels/table.h"
@@ -13,23 +12,15 @@ namespace cascade {
 const Kernels& avx512vnni_kernels() {
   using V = avx512::V16;
   using D = avx512vnni::VnniDot;
-  static constexpr Kernels kTable = {
-      .isa = Isa::kAvx512Vnni,
-      .matrix_layout = MatrixLayout::kPanels16,
-      .gemm = generic::gemm<V>,
-      .quantized_gemm = generic::quantized_gemm<V, D>,
-      .quantize_row = generic::quantize_row<V, D>,
-      .rms_norm = generic::rms_norm<V>,
-      .rope = generic::rope<V>,
-      .silu_mul = generic::silu_mul<V>,
-      .gelu_tanh_mul = generic::gelu_tanh_mul<V>,
-      .add = generic::add<V>,
-      .multiply = generic::multiply<V>,
-      .soft_cap = generic::soft_cap_row<V>,
-      .write_kv = generic::write_kv<V, D>,
-      .attention = generic::attention<V, D>,
-      .log_sum_exp = generic::log_sum_exp<V>,
-  };
+  static const Kernels kTable = [] {
+    Kernels table = avx512_kernels();
+    table.isa = Isa::kAvx512Vnni;
+    table.quantized_gemm = generic::quantized_gemm<V, D>;
+    table.quantize_row = generic::quantize_row<V, D>;
+    table.write_kv = generic::write_kv<V, D>;
+    table.attention = generic::attention<V, D>;
+    return table;
+  }();
   return kTable;
 }
 

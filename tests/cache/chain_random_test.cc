@@ -11,6 +11,7 @@
 
 #include "tests/cache/chain_memory.h"
 #include "tests/cache/chain_model.h"
+#include "tests/sanitized_build.h"
 #include "tests/seed.h"
 
 namespace cascade {
@@ -349,12 +350,8 @@ class Simulation {
   int64_t now_us_ = 1'800'000'000'000'000;
 };
 
-// A million steps over all shapes; sanitizers, which are 10 times as slow, do a tenth.
-#ifdef __SANITIZE_ADDRESS__
-constexpr uint64_t kRounds = 7;
-#else
-constexpr uint64_t kRounds = 70;
-#endif
+// A million steps over all shapes.
+constexpr uint64_t kRounds = testing::kSanitized ? 7 : 70;
 constexpr int kSteps = 2'400;
 constexpr int kStepsBetweenChecks = 40;
 

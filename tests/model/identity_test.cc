@@ -12,6 +12,7 @@
 #include "tests/emulated.h"
 #include "tests/model/gguf/convert.h"
 #include "tests/model/stepping.h"
+#include "tests/sanitized_build.h"
 #include "tests/seed.h"
 #include "tests/temporary_folder.h"
 
@@ -29,7 +30,8 @@ constexpr Types kAllTypes[] = {
     {WeightType::kBf16, KvType::kFp16}, {WeightType::kInt8, KvType::kInt8},
     {WeightType::kInt4, KvType::kInt8}, {WeightType::kInt8, KvType::kFp8}};
 
-// How many tokens a chain may have, so that the whole file takes seconds, or minutes if emulated.
+// How many tokens a chain may have, so that the whole file takes seconds, or minutes if emulated or
+// sanitized.
 struct Sizes {
   size_t chain;   // computed in slices
   size_t decode;  // computed one by one
@@ -37,8 +39,9 @@ struct Sizes {
 };
 
 Sizes sizes_for(const std::string& name) {
-  if (name == "demo") return kEmulated ? Sizes{40, 10, 5} : Sizes{200, 40, 10};
-  return kEmulated ? Sizes{140, 70, 35} : Sizes{700, 700, 150};
+  constexpr bool kSlow = kEmulated || kSanitized;
+  if (name == "demo") return kSlow ? Sizes{40, 10, 5} : Sizes{200, 40, 10};
+  return kSlow ? Sizes{140, 70, 35} : Sizes{700, 700, 150};
 }
 
 // The first `tokens` tokens of a trace.

@@ -11,6 +11,7 @@
 #include "tests/failing_file_calls.h"
 #include "tests/persist/ledger.h"
 #include "tests/persist/memory_disk.h"
+#include "tests/sanitized_build.h"
 #include "tests/seed.h"
 #include "tests/temporary_folder.h"
 
@@ -25,6 +26,7 @@ using testing::ok;
 using testing::open_store;
 using testing::test_options;
 
+constexpr int kRounds = testing::kSanitized ? 1000 : 5000;
 const std::string kLog = "/state/metadata.db-wal";
 const std::string kKvFolder = "/state/kv/";
 
@@ -111,22 +113,22 @@ void damage_many(int rounds, const std::function<bool(const std::string&)>& want
 
 TEST(Damage, of_kv_files) {
   damage_many(
-      5000, [](const std::string& path) { return path.starts_with(kKvFolder); }, false);
+      kRounds, [](const std::string& path) { return path.starts_with(kKvFolder); }, false);
 }
 
 TEST(Damage, of_the_database) {
   damage_many(
-      2500, [](const std::string& path) { return path == kDatabase; }, false);
+      kRounds / 2, [](const std::string& path) { return path == kDatabase; }, false);
 }
 
 TEST(Damage, of_the_log_of_a_killed_process) {
   damage_many(
-      1500, [](const std::string& path) { return path == kLog; }, true);
+      kRounds * 3 / 10, [](const std::string& path) { return path == kLog; }, true);
 }
 
 TEST(Damage, of_any_file_of_a_killed_process) {
   damage_many(
-      1500, [](const std::string&) { return true; }, true);
+      kRounds * 3 / 10, [](const std::string&) { return true; }, true);
 }
 
 TEST(Damage, a_page_of_the_database_rarely_costs_more_than_its_rows) {

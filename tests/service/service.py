@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -174,6 +175,8 @@ class Stopped:
                 self.call(PTRACE_DETACH)
                 raise RuntimeError(f"thread {self.thread} is in libraries all the time")
             self.call(PTRACE_CONT)
+            # On a busy machine it would be interrupted again before it has moved at all.
+            time.sleep(random.uniform(0, 0.002))
             self.interrupt()
         return self
 

@@ -20,6 +20,8 @@ from service import BIN, SOURCE, WAIT_S, Service, ask
 sys.path.insert(0, str(SOURCE / "clients/python"))
 import cascade_llm  # noqa: E402
 
+# Of a daemon with AddressSanitizer.
+LEAKS_OF_LIBZMQ = pathlib.Path(__file__).parent / "floods.lsan"
 FLOOD = int(os.environ.get("CASCADE_FLOOD", "3000"))
 ROUNDS = 20
 
@@ -99,7 +101,8 @@ class Floods(unittest.TestCase):
         service = Service("--tenant", "other", "--http", str(self.http), "--tcp", str(self.tcp),
                           "--tcp-key", str(self.folder / "server"), "--tcp-clients",
                           str(self.folder / "clients"), folder=self.folder,
-                          prefix=["prlimit", f"--nofile={descriptors}:{descriptors}"])
+                          prefix=["prlimit", f"--nofile={descriptors}:{descriptors}"],
+                          environment={"LSAN_OPTIONS": f"suppressions={LEAKS_OF_LIBZMQ}"})
         self.doors = {
             "ipc": str(self.folder / "run/cascaded.sock"),
             "events": str(self.folder / "run/cascaded.sock.events"),

@@ -12,6 +12,7 @@
 
 #include "base/failpoint.h"
 #include "clients/cpp/endpoint.h"
+#include "tests/sanitized_build.h"
 #include "tests/seed.h"
 #include "tests/system/kill_worker.h"
 #include "tests/system/process.h"
@@ -26,11 +27,7 @@ using testing::ScratchDir;
 
 constexpr int kWorkers = 3;
 constexpr int kKilled = 128 + SIGKILL;
-#ifdef __SANITIZE_ADDRESS__
-constexpr int kRounds = 20;
-#else
-constexpr int kRounds = 100;
-#endif
+constexpr int kRounds = testing::kSanitized ? 20 : 100;
 constexpr int kLongRounds = 10'000;
 
 // Rounds more, at most, until all kinds of work were seen.
