@@ -85,7 +85,7 @@ class GuardedBlocks {
     size_t end;
   };
 
-  // Of the offsets [begin, end), which are a page at most.
+  // Whether the offsets [begin, end), a page at most, have the pattern.
   bool is_pattern(size_t begin, size_t end) const {
     static const std::vector<uint8_t> pattern(page_bytes(), kPattern);
     return std::memcmp(base_ + begin, pattern.data(), end - begin) == 0;

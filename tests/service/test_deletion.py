@@ -24,7 +24,7 @@ KV_TYPES = ("int8", "bf16", "fp8", "fp16", "f32") if LONG else ("int8",)
 DELETES = 2000 if LONG else 8  # of all types together
 KILL_EVERY = 20 if LONG else 4
 WORDS = (5, 30, 100, 300, 700) if LONG else (5, 30, 100, 200)
-# What is deleted, in turn.
+# The kinds of chunks that are deleted take turns.
 WAYS = ("a context while a prompt runs", "a context", "an output", "an output that was pinned")
 PAGE_TOKENS = 64
 IDS = 6  # that stand behind each other

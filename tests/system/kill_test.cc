@@ -134,7 +134,7 @@ class KillLoop {
     return round;
   }
 
-  // Of rounds that go on until all kinds of work were seen, number `more`, from 0.
+  // The round number `more`, from 0, of those that go on until all kinds of work were seen.
   Round next_of_more(int more) const {
     const int64_t work_us = std::min((kMoreWorkUs << more) * pace_, kPatientUs);
     return {.failpoint = "", .work_us = work_us, .stores = true};
