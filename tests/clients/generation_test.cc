@@ -173,7 +173,7 @@ void accept_only(const wire::Envelope& envelope, const FakeDaemon::Reply& reply)
   if (is_generate(envelope)) reply(wire::Accepted{});
 }
 
-// Of those two waits the first is for daemons that never answer; others may take their time.
+// The first of those two waits is for daemons that never answer; the others may take their time.
 ClientOptions short_waits(int64_t timeout_ms = 60'000) {
   ClientOptions options;
   options.timeout_ms = timeout_ms;

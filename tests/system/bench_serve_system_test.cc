@@ -338,7 +338,7 @@ TEST_P(BenchServeRestore, gives_the_same_answers_after_kill_9) {
   int64_t prompts = 0;
   for (const Json& row : restored["rows"]) {
     if (!row.contains("loaded_tokens")) continue;
-    // What is quicker than reading, by then measured speeds, is computed; the first is read.
+    // Only the first prompt must be read: the daemon computes what it has measured to be quicker.
     if (prompts++ == 0) {
       EXPECT_GE(row["loaded_tokens"].get<int64_t>(), 576);
     }

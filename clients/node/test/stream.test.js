@@ -47,7 +47,7 @@ test('the deltas, joined, are the text of the end', async () => {
 });
 
 test('of a stream that is not read the daemon joins the text', async () => {
-  // Of more bursts than there is room for deltas; the last one has all that was left.
+  // There were more bursts than room for deltas, so the last delta has all that was left.
   const [maxTokens, deltaCredit] = LONG ? [5_000, undefined] : [400, 4];
   const request = { ...GREEDY, prompt: 'Count: 1, 2, 3,', ignoreEos: true, maxTokens, deltaCredit };
   const stream = client.stream(request);
