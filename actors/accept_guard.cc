@@ -3,18 +3,27 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
+#include <deque>
 #include <map>
 #include <mutex>
+#include <system_error>
+#include <thread>
 
 #include "base/check.h"
+#include "base/clock.h"
+#include "base/token_bucket.h"
 
 namespace cascade {
 namespace {
@@ -24,12 +33,27 @@ namespace {
 constexpr double kSlowPerSecond = 200;
 constexpr double kSlowAtOnceMax = 20;
 
-using Steady = std::chrono::steady_clock;
+// Connections that come faster than this have a pause before each: without pauses a flood of
+// connections keeps libzmq's thread, which has the messages of all clients, busy with itself.
+constexpr double kAtFullSpeedPerSecond = 1000;
+constexpr double kAtFullSpeedAtOnceMax = 200;
+constexpr std::chrono::microseconds kPause{250};
+
+// libzmq hears at most so often that connections were turned away.
+constexpr int64_t kKnockUs = 10'000;
+// After an error of the listener, which may stay.
+constexpr std::chrono::milliseconds kErrorPause{10};
 
 std::atomic<int> descriptors_max{0};
 
 int system_accept(int listener, sockaddr* address, socklen_t* size, int flags) {
   return static_cast<int>(::syscall(SYS_accept4, listener, address, size, flags));
+}
+
+// Throws std::system_error for -1.
+int checked(int descriptor, const char* call) {
+  if (descriptor < 0) throw std::system_error(errno, std::generic_category(), call);
+  return descriptor;
 }
 
 // Turns a connection away when no descriptor is left. The kernel would report the waiting
@@ -57,41 +81,95 @@ Spare& spare() {
   return one;
 }
 
+int64_t now_us() {
+  return system_clock().monotonic_us();
+}
+
 }  // namespace
 
+// What the thread that accepts, libzmq's and the port's have in common.
 struct AcceptGuard::Gate {
-  explicit Gate(const Limits& given) : limits(given) {}
-
-  // Called by the thread that accepts.
-  bool let_in() {
-    const size_t now_open = open;
-    if (now_open >= limits.open_max) return false;
-    if (now_open >= limits.easy_max && !take_slow_place()) return false;
-    ++open;
-    return true;
+  Gate(int given_listener, const Limits& given_limits)
+      : limits(given_limits),
+        listener(given_listener),
+        counter(checked(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE), "eventfd")),
+        stop(checked(::eventfd(0, EFD_CLOEXEC), "eventfd")) {}
+  ~Gate() {
+    for (const int connection : let_in) ::close(connection);
+    for (const int descriptor : {listener, counter, stop}) ::close(descriptor);
   }
+  Gate(const Gate&) = delete;
+  Gate& operator=(const Gate&) = delete;
 
-  bool take_slow_place() {
+  // The thread that accepts. Returns when `stop` is written.
+  void run() {
+    std::array<pollfd, 2> waits = {{{listener, POLLIN, 0}, {stop, POLLIN, 0}}};
+    while (waits[1].revents == 0) {
+      if (::poll(waits.data(), waits.size(), -1) > 0 && waits[0].revents != 0) accept_one();
+    }
+  }
+  void accept_one() {
+    const int connection = system_accept(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    if (connection < 0) return accept_failed();
+    if (!full_speed.take(now_us())) std::this_thread::sleep_for(kPause);
+    const int highest = descriptors_max;
+    if ((highest == 0 || connection < highest) && has_place()) {
+      ++open;
+      const std::lock_guard lock(mutex);
+      let_in.push_back(connection);
+      return call_libzmq();
+    }
+    ::close(connection);
+    knock();
+  }
+  void accept_failed() {
+    if (errno == EMFILE || errno == ENFILE) {
+      spare().turn_away(listener);
+      knock();
+    } else if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED) {
+      std::this_thread::sleep_for(kErrorPause);
+    }
+  }
+  bool has_place() {
+    const size_t now_open = open;
+    if (now_open < limits.easy_max) return true;
+    return now_open < limits.open_max && slow_places.take(now_us());
+  }
+  // libzmq finds nobody, and its monitor says so.
+  void knock() {
+    if (now_us() < next_knock_us) return;
+    next_knock_us = now_us() + kKnockUs;
+    call_libzmq();
+  }
+  void call_libzmq() const { CHECK(::eventfd_write(counter, 1) == 0); }
+
+  // Any thread: the next one for libzmq, or -1.
+  int take() {
+    eventfd_t one = 0;
+    ::eventfd_read(counter, &one);
     const std::lock_guard lock(mutex);
-    const Steady::time_point now = Steady::now();
-    const double passed_s = std::chrono::duration<double>(now - filled).count();
-    slow_places = std::min(kSlowAtOnceMax, slow_places + passed_s * kSlowPerSecond);
-    filled = now;
-    if (slow_places < 1) return false;
-    slow_places -= 1;
-    return true;
+    if (let_in.empty()) return -1;
+    const int connection = let_in.front();
+    let_in.pop_front();
+    return connection;
   }
 
   const Limits limits;
+  const int listener;
+  const int counter;  // how often libzmq has to come
+  const int stop;
   std::atomic<size_t> open{0};
   std::mutex mutex;
-  double slow_places = kSlowAtOnceMax;
-  Steady::time_point filled = Steady::now();
+  std::deque<int> let_in;  // what libzmq has not taken yet
+  // Of the thread that accepts.
+  TokenBucket slow_places{kSlowPerSecond, kSlowAtOnceMax};
+  TokenBucket full_speed{kAtFullSpeedPerSecond, kAtFullSpeedAtOnceMax};
+  int64_t next_knock_us = 0;
 };
 
 struct AcceptGuard::Gates {
   std::mutex mutex;
-  std::map<int, std::shared_ptr<Gate>> by_listener;
+  std::map<int, std::shared_ptr<Gate>> by_door;
 };
 
 AcceptGuard::Gates& AcceptGuard::gates() {
@@ -100,21 +178,39 @@ AcceptGuard::Gates& AcceptGuard::gates() {
 }
 
 AcceptGuard::AcceptGuard(int listener, const Limits& limits)
-    : listener_(listener), gate_(std::make_shared<Gate>(limits)) {
+    : gate_(std::make_shared<Gate>(listener, limits)),
+      door_(checked(::fcntl(gate_->counter, F_DUPFD_CLOEXEC, 0), "fcntl")) {
   CHECK(works());
   CHECK(limits.open_max >= 1 && limits.easy_max <= limits.open_max);
+  // Whoever waits may be gone when it is accepted.
+  checked(::fcntl(listener, F_SETFL, ::fcntl(listener, F_GETFL) | O_NONBLOCK), "fcntl");
   spare();
+  try {
+    thread_ = std::thread([gate = gate_] {
+      pthread_setname_np(pthread_self(), "accept");
+      gate->run();
+    });
+  } catch (const std::system_error&) {
+    ::close(door_);
+    throw;
+  }
   Gates& all = gates();
   const std::lock_guard lock(all.mutex);
-  all.by_listener[listener] = gate_;
+  all.by_door[door_] = gate_;
 }
 
 AcceptGuard::~AcceptGuard() {
-  Gates& all = gates();
-  const std::lock_guard lock(all.mutex);
-  const auto found = all.by_listener.find(listener_);
-  // The descriptor may have been closed and be another listener's by now.
-  if (found != all.by_listener.end() && found->second == gate_) all.by_listener.erase(found);
+  CHECK(::eventfd_write(gate_->stop, 1) == 0);
+  thread_.join();
+  {
+    Gates& all = gates();
+    const std::lock_guard lock(all.mutex);
+    const auto found = all.by_door.find(door_);
+    // libzmq may have closed the descriptor, and it may be another guard's by now.
+    if (found != all.by_door.end() && found->second == gate_) all.by_door.erase(found);
+  }
+  // libzmq, which may have the door still, finds that there is nothing to come for.
+  for (eventfd_t one = 0; ::eventfd_read(gate_->counter, &one) == 0;) continue;
 }
 
 void AcceptGuard::ended() {
@@ -139,22 +235,22 @@ int AcceptGuard::accept(int listener, sockaddr* address, socklen_t* size, int fl
   {
     Gates& all = gates();
     const std::lock_guard lock(all.mutex);
-    const auto found = all.by_listener.find(listener);
-    if (found != all.by_listener.end()) gate = found->second;
+    const auto found = all.by_door.find(listener);
+    if (found != all.by_door.end()) gate = found->second;
   }
-  const int connection = system_accept(listener, address, size, flags);
-  if (!gate) return connection;
+  if (!gate) {
+    const int connection = system_accept(listener, address, size, flags);
+    // The door of a guard that has just gone: libzmq ends the process for any other error.
+    if (connection < 0 && errno == ENOTSOCK) errno = ECONNABORTED;
+    return connection;
+  }
+  const int connection = gate->take();
   if (connection < 0) {
-    const bool none_left = errno == EMFILE || errno == ENFILE;
-    if (none_left) spare().turn_away(listener);
-    if (none_left) errno = ECONNABORTED;
+    errno = ECONNABORTED;
     return -1;
   }
-  const int highest = descriptors_max;
-  if ((highest == 0 || connection < highest) && gate->let_in()) return connection;
-  ::close(connection);
-  errno = ECONNABORTED;
-  return -1;
+  if (address != nullptr && ::getpeername(connection, address, size) != 0) *size = 0;
+  return connection;
 }
 
 }  // namespace cascade

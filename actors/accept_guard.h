@@ -1,17 +1,18 @@
-// How many connections a listening socket of libzmq lets in.
+// How many connections a listening socket of libzmq lets in, and how fast.
 //
-// libzmq accepts whoever comes, on a thread of its own, and ends the process when there is no
-// descriptor left for one more. What it offers (a monitor, which tells of connections afterwards)
-// comes too late for that. So the system call that it accepts with, accept4, is defined in
-// accept_guard.cc: the linker lets a program's own definition go before the C library's, also for
-// the libraries that it loads. A connection that is too many is accepted and closed at once, and
-// libzmq hears that it was given up by its client.
+// libzmq accepts whoever comes, on the thread that has the messages of all clients, and ends the
+// process when there is no descriptor left for one more. What it offers (a monitor, which tells of
+// connections afterwards) comes too late for that. So a thread of the guard accepts in its place.
+// libzmq listens at an eventfd(2), which counts those that are let in, and the system call that it
+// accepts with, accept4, is defined in accept_guard.cc and hands them over: the linker lets a
+// program's own definition go before the C library's, also for the libraries that it loads.
 #pragma once
 
 #include <sys/socket.h>
 
 #include <cstddef>
 #include <memory>
+#include <thread>
 
 namespace cascade {
 
@@ -25,13 +26,19 @@ class AcceptGuard {
     size_t easy_max = 0;
   };
 
-  // Guards the descriptor from now on, before libzmq has it.
+  // Accepts at the listening descriptor from now on. It is the guard's, which closes it, and is set
+  // not to block. Connections that come faster than some 1,000 a second are taken with pauses.
+  // Throws std::system_error if the system has no descriptor or thread left.
   AcceptGuard(int listener, const Limits& limits);
-  // The descriptor is not guarded any more.
+  // Nobody is let in any more. Those that libzmq has not taken yet are closed.
   ~AcceptGuard();
   AcceptGuard(const AcceptGuard&) = delete;
   AcceptGuard& operator=(const AcceptGuard&) = delete;
 
+  // What libzmq listens at in place of the listener (ZMQ_USE_FD). It is libzmq's from the bind on;
+  // before that, the caller's to close. When connections are turned away libzmq hears that one was
+  // given up by its client, but not more often than every 10 ms.
+  int door() const { return door_; }
   // One that was let in has ended.
   void ended();
   // Let in and not ended.
@@ -51,8 +58,9 @@ class AcceptGuard {
   struct Gates;
   static Gates& gates();
 
-  const int listener_;
   const std::shared_ptr<Gate> gate_;
+  const int door_;
+  std::thread thread_;
 };
 
 }  // namespace cascade

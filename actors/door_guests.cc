@@ -18,6 +18,15 @@ namespace {
 // ended.
 constexpr size_t kComingShare = 8;
 
+// A connection is not ended for so long after its client came, a message of it did or an answer to
+// it was given to ZeroMQ's thread: what is on its way would be lost. Clients that are turned away
+// meanwhile lose nothing, and come again after as long (ZMQ_RECONNECT_IVL).
+constexpr int64_t kInUseUs = 100'000;
+
+int64_t in_use_until() {
+  return system_clock().monotonic_us() + kInUseUs;
+}
+
 // 0 if there is no such socket.
 uint64_t cookie_of(int socket) {
   uint64_t cookie = 0;
@@ -39,9 +48,10 @@ bool end_connection(int connection, uint64_t cookie) {
 
 }  // namespace
 
-void DoorGuests::guard(int listener) {
-  if (connections_max_ > 0)
-    guard_.emplace(listener, AcceptGuard::Limits{connections_max_, easy_max()});
+int DoorGuests::guard(int listener) {
+  if (connections_max_ == 0) return listener;
+  guard_.emplace(listener, AcceptGuard::Limits{connections_max_, easy_max()});
+  return guard_->door();
 }
 
 size_t DoorGuests::easy_max() const {
@@ -54,7 +64,7 @@ void DoorGuests::accepted(int connection) {
   const Connection added = {next_id_++, cookie_of(connection)};
   connections_[connection] = added;
   by_id_[added.id] = connection;
-  table_.add(added.id, system_clock().monotonic_us());
+  table_.add(added.id, in_use_until());
 }
 
 void DoorGuests::ended(int connection) {
@@ -87,7 +97,7 @@ void DoorGuests::heard(int connection, const std::string& peer, const std::strin
     gone_.push_back(peer);  // it ended before its message was read
     return;
   }
-  table_.heard(found->second.id, tenant, system_clock().monotonic_us());
+  table_.heard(found->second.id, tenant, in_use_until());
   last_heard_on_[peer] = connection;
   const auto [begin, end] = peers_of_.equal_range(connection);
   const bool known = std::any_of(begin, end, [&](const auto& p) { return p.second == peer; });
@@ -97,13 +107,13 @@ void DoorGuests::heard(int connection, const std::string& peer, const std::strin
 void DoorGuests::set_busy(const std::string& peer, bool busy) {
   const auto last = last_heard_on_.find(peer);
   if (last == last_heard_on_.end()) return;
-  table_.set_busy(connections_.at(last->second).id, busy, system_clock().monotonic_us());
+  table_.set_busy(connections_.at(last->second).id, busy, in_use_until());
 }
 
 void DoorGuests::make_room() {
   if (!guard_ || !makes_room_) return;
   while (table_.size() > easy_max()) {
-    const std::optional<ConnectionTable::Id> next = table_.next_to_go();
+    const auto next = table_.next_to_go(system_clock().monotonic_us());
     if (!next) return;
     show_out(*next);
   }

@@ -22,8 +22,9 @@ class DoorGuests {
   DoorGuests(size_t connections_max, bool makes_room)
       : connections_max_(connections_max), makes_room_(makes_room) {}
 
-  // Bounds what is accepted at this listening descriptor. Nobody has accepted from it yet.
-  void guard(int listener);
+  // Bounds what is accepted at this listening descriptor, if connections are bounded. Returns the
+  // descriptor that ZeroMQ listens at instead, which is the caller's; the listener is not any more.
+  int guard(int listener);
 
   // What ZeroMQ tells of connections, in this order.
   void accepted(int connection);

@@ -85,7 +85,11 @@ ZmqPort::ZmqPort(asio::io_context& io, ZmqContext& context, const Options& optio
     set(ZMQ_HEARTBEAT_TIMEOUT, 15000);
     set(ZMQ_HANDSHAKE_IVL, 5000);
   }
-  if (!options.curve_secret_key.empty()) set_curve(options.curve_secret_key);
+  if (!options.curve_secret_key.empty()) {
+    set_curve(options.curve_secret_key);
+  } else if (options.watch_peers) {
+    set(ZMQ_ZAP_DOMAIN, kOpenZapDomain);
+  }
   int fd = -1;
   size_t size = sizeof fd;
   if (zmq_getsockopt(socket_.get(), ZMQ_FD, &fd, &size) != 0) fail("ZMQ_FD");
@@ -103,16 +107,15 @@ void ZmqPort::set(int option, int value) {
   if (zmq_setsockopt(socket_.get(), option, &value, sizeof value) != 0) fail("zmq_setsockopt");
 }
 
+void ZmqPort::set(int option, const std::string& text) {
+  if (zmq_setsockopt(socket_.get(), option, text.c_str(), text.size()) != 0) fail("zmq_setsockopt");
+}
+
 void ZmqPort::set_curve(const std::string& secret_key) {
   curve_ = true;
   set(ZMQ_CURVE_SERVER, 1);
-  const auto set_text = [this](int option, const std::string& text) {
-    if (zmq_setsockopt(socket_.get(), option, text.c_str(), text.size()) != 0) {
-      fail("zmq_setsockopt");
-    }
-  };
-  set_text(ZMQ_CURVE_SECRETKEY, secret_key);
-  set_text(ZMQ_ZAP_DOMAIN, kZapDomain);
+  set(ZMQ_CURVE_SECRETKEY, secret_key);
+  set(ZMQ_ZAP_DOMAIN, kZapDomain);
 }
 
 Status ZmqPort::bind(const std::string& endpoint) {
@@ -127,12 +130,12 @@ Status ZmqPort::adopt(const std::string& endpoint, int descriptor) {
   return give_listener(endpoint, duplicate);
 }
 
-// The descriptor is ZeroMQ's from then on, or closed.
+// The descriptor is ZeroMQ's or the guard's from then on, or closed.
 Status ZmqPort::give_listener(const std::string& endpoint, int descriptor) {
-  if (guests_) guests_->guard(descriptor);
-  set(ZMQ_USE_FD, descriptor);
+  const int listener = guests_ ? guests_->guard(descriptor) : descriptor;
+  set(ZMQ_USE_FD, listener);
   Status bound = bind_socket(endpoint);
-  if (!bound.ok()) ::close(descriptor);
+  if (!bound.ok()) ::close(listener);
   return bound;
 }
 

@@ -45,6 +45,10 @@ class ZmqContext {
 
 // The domain of our CURVE sockets, which the ZapHandler is asked about.
 inline constexpr char kZapDomain[] = "cascade";
+// The domain of our other doors: the ZapHandler, where there is one, lets everybody in. A socket
+// that has a domain does not speak ZMTP 1.0 and 2.0. libzmq 4.3.4 ends the process when a client
+// speaks them while the socket is being closed (zmtp_engine.cpp, process_routing_id_msg).
+inline constexpr char kOpenZapDomain[] = "cascade-open";
 
 enum class SendResult {
   kSent,
@@ -137,6 +141,7 @@ class ZmqPort {
   Task<> wait_for_edge();
   bool readable() { return (events() & ZMQ_POLLIN) != 0; }
   void set(int option, int value);
+  void set(int option, const std::string& text);
 
   asio::io_context& io_;
   std::unique_ptr<void, int (*)(void*)> socket_;

@@ -24,7 +24,8 @@ std::string monitor_endpoint() {
 
 // zmq_socket_monitor(3): 16 bits say what happened, 32 on which connection. All that is there, at
 // once: what happened before a message was sent on a connection has been told when the message is
-// there.
+// there. A connection that was turned away (ZMQ_EVENT_ACCEPT_FAILED) has no descriptor. It is told
+// so that this port looks for room again: there may be some by now.
 void ZmqPort::take_events() {
   while (const auto frames = monitor_->try_recv()) {
     const wire::Frame& event = frames->front();
@@ -33,11 +34,8 @@ void ZmqPort::take_events() {
     CHECK(event.size() == sizeof what + sizeof connection);
     std::memcpy(&what, event.data(), sizeof what);
     std::memcpy(&connection, event.data() + sizeof what, sizeof connection);
-    if (what == ZMQ_EVENT_ACCEPTED) {
-      guests_->accepted(connection);
-    } else {
-      guests_->ended(connection);
-    }
+    if (what == ZMQ_EVENT_ACCEPTED) guests_->accepted(connection);
+    if (what == ZMQ_EVENT_DISCONNECTED) guests_->ended(connection);
   }
 }
 
@@ -46,6 +44,7 @@ void ZmqPort::note_connection(const char* connection, const std::string& peer) {
   take_events();
   const std::string tenant = tenant_of_ ? tenant_of_(user_id_) : kOneTenant;
   guests_->heard(std::atoi(connection), peer, tenant);
+  guests_->make_room();  // watch_peers() does not hear of what was taken here
 }
 
 void ZmqPort::report_gone() {
@@ -54,8 +53,8 @@ void ZmqPort::report_gone() {
 
 void ZmqPort::start_monitor(ZmqContext& context) {
   const std::string endpoint = monitor_endpoint();
-  if (zmq_socket_monitor(socket_.get(), endpoint.c_str(),
-                         ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED) != 0) {
+  constexpr int kEvents = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_ACCEPT_FAILED;
+  if (zmq_socket_monitor(socket_.get(), endpoint.c_str(), kEvents) != 0) {
     throw std::runtime_error(std::string("zmq_socket_monitor: ") + zmq_strerror(zmq_errno()));
   }
   monitor_ = std::make_unique<ZmqPort>(io_, context, Options{.type = ZMQ_PAIR, .routing_id = {}});

@@ -130,7 +130,7 @@ class HttpServer {
   // something that was not read yet.
   bool make_room() {
     for (size_t tries = table_.size(); tries > 0; --tries) {
-      const std::optional<ConnectionTable::Id> next = table_.next_to_go();
+      const auto next = table_.next_to_go(system_clock().monotonic_us());
       if (!next) return false;
       Connection& connection = *connections_.at(*next);
       if (connection.has_input()) {

@@ -30,11 +30,12 @@ constexpr size_t kMax = 16;
 // Also of what happens without a handler of ours: on libzmq's threads.
 template <class Done>
 bool eventually(asio::io_context& io, const Done& done) {
-  for (int i = 0; i < 6000 && !done(); ++i) {
+  for (int i = 0; i < 6000; ++i) {
+    if (done()) return true;
     io.restart();
     io.run_for(std::chrono::milliseconds(10));
   }
-  return done();
+  return false;
 }
 
 // Connections that say nothing. Closed in the end.
@@ -58,6 +59,21 @@ class Silent {
     ASSERT_EQ(::connect(socket, reinterpret_cast<const sockaddr*>(&name), sizeof name), 0);
     sockets_.push_back(socket);
   }
+  // On all of them.
+  void say(const std::string& bytes) const {
+    for (const int socket : sockets_) {
+      EXPECT_EQ(::send(socket, bytes.data(), bytes.size(), MSG_NOSIGNAL), std::ssize(bytes));
+    }
+  }
+  // Those that the other side has taken: it speaks first (ZMTP 3.1, greeting).
+  size_t greeted() const {
+    size_t count = 0;
+    for (const int socket : sockets_) {
+      pollfd one = {socket, POLLIN, 0};
+      count += ::poll(&one, 1, 0) == 1 ? 1 : 0;
+    }
+    return count;
+  }
   // Those that the other side has not ended.
   size_t open() const {
     size_t count = 0;
@@ -72,6 +88,13 @@ class Silent {
  private:
   std::vector<int> sockets_;
 };
+
+ZmqPort::Options with_limit() {
+  ZmqPort::Options options{.type = ZMQ_ROUTER, .routing_id = {}};
+  options.watch_peers = true;
+  options.connections_max = kMax;
+  return options;
+}
 
 class ConnectionLimits : public ::testing::Test {
  protected:
@@ -89,12 +112,6 @@ class ConnectionLimits : public ::testing::Test {
 
   static Task<> echo(ZmqPort& port) {
     while (const auto frames = co_await port.recv()) (void)port.send(*frames);
-  }
-  static ZmqPort::Options with_limit() {
-    ZmqPort::Options options{.type = ZMQ_ROUTER, .routing_id = {}};
-    options.watch_peers = true;
-    options.connections_max = kMax;
-    return options;
   }
   // Whether the client's words come back.
   bool is_served(ZmqPort& client) {
@@ -132,6 +149,17 @@ TEST_F(ConnectionLimits, a_crowd_of_silent_ones_does_not_end_a_client_that_speak
   EXPECT_TRUE(gone_.empty());
 }
 
+// ZMTP 1.0, 23/ZMTP "Backwards interoperability": a message of one byte, and no greeting.
+TEST_F(ConnectionLimits, old_protocols_are_not_spoken) {
+  Silent old;
+  ASSERT_NO_FATAL_FAILURE(old.connect(path_));
+  old.say(std::string("\x01\x00", 2));
+  EXPECT_TRUE(eventually(io_, [&] { return old.open() == 0; }));
+  ZmqPort client(io_, others_, {.routing_id = {}});
+  ASSERT_TRUE(client.connect(endpoint_).ok());
+  EXPECT_TRUE(is_served(client));
+}
+
 TEST_F(ConnectionLimits, who_comes_when_the_door_is_full_finds_a_place) {
   Silent crowd;
   for (size_t i = 0; i < 3 * kMax; ++i) {
@@ -155,6 +183,79 @@ TEST_F(ConnectionLimits, who_waits_for_an_answer_keeps_its_connection) {
   }
   EXPECT_TRUE(eventually(io_, [&] { return gone_.size() > kMax; }));
   EXPECT_FALSE(gone_.contains("client0"));
+}
+
+// Takes messages before ZeroMQ's news of connections are looked at, as a busy port does.
+class DoorThatFills : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(router_.bind("ipc://" + path_).ok());
+    spawn(io_, router_.watch_peers([this](const std::string& peer) { gone_.insert(peer); }),
+          watching_);
+    io_.poll();
+  }
+  void TearDown() override {
+    router_.close();
+    EXPECT_TRUE(run_until(io_, [&] { return watching_.ended; }));
+  }
+
+  std::unique_ptr<ZmqPort> connected(const std::string& name) {
+    auto client = std::make_unique<ZmqPort>(io_, others_, ZmqPort::Options{.routing_id = name});
+    EXPECT_TRUE(client->connect("ipc://" + path_).ok());
+    EXPECT_EQ(client->send({"hello"}), SendResult::kSent);
+    return client;
+  }
+  bool takes_message() {
+    return eventually(idle_, [&] { return router_.try_recv().has_value(); });
+  }
+
+  const testing::TemporaryFolder folder_;
+  const std::string path_ = (folder_.path() / "socket").string();
+  ZmqContext context_;
+  ZmqContext others_;
+  asio::io_context io_{1};
+  asio::io_context idle_;  // it has nothing to do, and takes its time
+  const asio::executor_work_guard<asio::io_context::executor_type> waits_{idle_.get_executor()};
+  ZmqPort router_{io_, context_, with_limit()};
+  Ended watching_;
+  std::set<std::string> gone_;
+};
+
+TEST_F(DoorThatFills, makes_room_while_messages_come_all_the_time) {
+  const auto client = connected("client");
+  ASSERT_TRUE(takes_message());
+  Silent crowd;
+  for (size_t i = 1; i < kMax; ++i) ASSERT_NO_FATAL_FAILURE(crowd.connect(path_));
+  ASSERT_TRUE(eventually(idle_, [&] { return crowd.greeted() == kMax - 1; }));
+  const auto late = connected("late");
+  const auto comes = [&] {
+    EXPECT_EQ(client->send({"hello"}), SendResult::kSent);
+    const auto frames = router_.try_recv();
+    return frames && frames->front() == "late";
+  };
+  EXPECT_TRUE(eventually(idle_, comes));
+  EXPECT_LT(crowd.open(), kMax - 1);
+}
+
+TEST_F(DoorThatFills, full_of_clients_that_wait_has_room_when_some_are_answered) {
+  std::vector<std::unique_ptr<ZmqPort>> clients;
+  for (size_t i = 0; i < kMax; ++i) {
+    const std::string name = "client" + std::to_string(i);
+    clients.push_back(connected(name));
+    ASSERT_TRUE(takes_message());
+    router_.set_busy(name, true);
+  }
+  io_.restart();
+  io_.poll();
+  EXPECT_TRUE(gone_.empty()) << "each had just sent something when it was looked at";
+  const auto next = connected("next");
+  for (size_t i = 0; i < kMax / 4; ++i) router_.set_busy("client" + std::to_string(i), false);
+  const auto comes = [&] {
+    const auto frames = router_.try_recv();
+    return frames && frames->front() == "next";
+  };
+  EXPECT_TRUE(eventually(io_, comes));
+  EXPECT_TRUE(eventually(io_, [&] { return !gone_.empty(); }));
 }
 
 // What libzmq does when no descriptor is left, it does not come to.

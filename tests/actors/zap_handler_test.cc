@@ -23,6 +23,14 @@ TEST(ZapHandler, lets_in_whose_key_is_allowed_and_names_the_key) {
   EXPECT_EQ(answer[4].size(), 40u);
 }
 
+TEST(ZapHandler, lets_everybody_in_at_a_door_without_keys) {
+  const wire::Frames answer = zap_answer({"1.0", "id", kOpenZapDomain, "", "", "NULL"}, kNone);
+  EXPECT_EQ(answer, (wire::Frames{"1.0", "id", "200", "OK", "", ""}));
+  wire::Frames curve = zap_request();
+  curve[2] = kOpenZapDomain;
+  EXPECT_EQ(zap_answer(curve, kNone)[2], "400");
+}
+
 TEST(ZapHandler, refuses_everybody_else) {
   EXPECT_EQ(zap_answer(zap_request(), kNone)[2], "400");
   const auto changed = [](size_t frame, const std::string& text) {

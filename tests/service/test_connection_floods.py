@@ -21,6 +21,8 @@ from service import BIN, LONG, SOURCE, WAIT_S, Service, ask, reserved_port
 sys.path.insert(0, str(SOURCE / "clients/python"))
 import cascade_llm  # noqa: E402
 
+# Of a daemon with AddressSanitizer.
+LEAKS_OF_LIBZMQ = pathlib.Path(__file__).parent / "floods.lsan"
 FLOOD = int(os.environ.get("CASCADE_FLOOD", "3000" if LONG else "1200"))
 ROUNDS = 20 if LONG else 3
 
@@ -95,7 +97,8 @@ class Floods(unittest.TestCase):
         service = Service("--tenant", "other", "--http", "127.0.0.1:0", "--tcp", str(self.tcp),
                           "--tcp-key", str(self.folder / "server"), "--tcp-clients",
                           str(self.folder / "clients"), folder=self.folder,
-                          prefix=["prlimit", f"--nofile={descriptors}:{descriptors}"])
+                          prefix=["prlimit", f"--nofile={descriptors}:{descriptors}"],
+                          environment={"LSAN_OPTIONS": f"suppressions={LEAKS_OF_LIBZMQ}"})
         self.http = service.http_address()
         self.doors = {
             "ipc": str(self.folder / "run/cascaded.sock"),

@@ -163,7 +163,7 @@ TEST(Tidy, asio_is_used_without_its_experiments) {
 }
 
 TEST(Tidy, actors_do_not_lock) {
-  // The guard is no actor: a thread of libzmq calls it.
+  // The guard is no actor: it has a thread, and one of libzmq calls it.
   const auto is_actor = [](const SourceFile& file) {
     return file.folder == "actors" && file.path != "actors/accept_guard.cc";
   };
