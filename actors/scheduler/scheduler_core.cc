@@ -237,10 +237,10 @@ bool SchedulerCore::stopped() const {
   if (!stopping_since_us_ || !requests_.empty() || in_flight_) return false;
   if (may_reprefill() && !(histories_.empty() && reprefills_.empty())) return false;
   if (!saving_.empty() || !removing_.empty()) return false;
-  if (!erasures_.empty() && !store_error_) return false;
-  // What is to be written may take its time, but not for ever.
+  // A stop waits for writes and erasures, but only for a share of its time.
   const auto write_us = static_cast<int64_t>(static_cast<double>(options_.stop_us) * kWriteShare);
   const bool late = clock_.monotonic_us() - *stopping_since_us_ >= write_us;
+  if (!erasures_.empty() && !store_error_ && !late) return false;
   return (writebacks_.empty() && !writing_) || disk_error_ || late;
 }
 

@@ -313,6 +313,7 @@ class SchedulerCore {
   Chunk remove_chunk(ChunkEntry& entry, Removal why);
   void note_work_of(const StoredName& name, Erasure& erasure);
   bool idle_is_computed() const;
+  bool idle_is_gone();
   void erase_chains(const StoredName& name, const Erasure& erasure);
   void end_erasure_piece(const StoredName& name, std::vector<ErasedChain> found = {});
   void advance_erasure(const StoredName& name);

@@ -268,8 +268,9 @@ void SchedulerCore::loaded_pages(Load&& load, size_t good) {
   const bool more = good == load.asked && load.done + good < load.keys.size();
   load.done += good;
   if (request == nullptr) {
-    idle_loading_ = more;
-    if (more) load_ahead(std::move(load), sequence);
+    idle_loading_ = more && !idle_is_gone();
+    if (idle_loading_) return load_ahead(std::move(load), sequence);
+    if (idle_is_gone()) finish_idle(/*complete=*/false);
     return;
   }
   if (request->resumed.empty()) {

@@ -69,6 +69,12 @@ bool SchedulerCore::idle_is_computed() const {
   return (in_flight_ && in_flight_->idle) || idle_loading_;
 }
 
+// The chunk of the first re-prefill was deleted: there is nothing to compute any more.
+bool SchedulerCore::idle_is_gone() {
+  const Reprefill& idle = reprefills_.front();
+  return !registry_.find_own(idle.tenant, idle.chunk_id).ok();
+}
+
 // Frees what there is of its chains now, in memory and on disk, and takes them from what is to be
 // written.
 void SchedulerCore::erase_chains(const StoredName& name, const Erasure& erasure) {

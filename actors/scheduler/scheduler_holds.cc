@@ -70,8 +70,8 @@ Status SchedulerCore::check_pin_room(std::string_view field, int64_t pages) cons
 
 void SchedulerCore::set_pinned(ChunkEntry& entry, bool pinned) {
   if (pinned) {
-    pin_texts(entry);
-    return pin_or_wait(entry);
+    pin_or_wait(entry);
+    return pin_texts(entry);
   }
   unpin_texts({entry.chunk.tenant, entry.chunk.id});
   if (entry.hold) index_.unpin(*entry.hold);

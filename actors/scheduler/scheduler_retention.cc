@@ -202,7 +202,7 @@ void SchedulerCore::start_idle_sequence(Reprefill& idle) {
 
 void SchedulerCore::on_idle_done(const InFlight& job, const wire::PrefillDone& done) {
   Reprefill& idle = reprefills_.front();
-  if (done.error) return finish_idle(false);
+  if (done.error || idle_is_gone()) return finish_idle(false);
   idle.sequence->commit(job.tokens, clock_.wall_us());
   counters_.tokens_reprefilled += static_cast<int64_t>(job.tokens.size());
   if (idle.sequence->committed() == static_cast<int64_t>(idle.chain.size())) finish_idle(true);

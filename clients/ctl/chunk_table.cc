@@ -125,9 +125,11 @@ std::string render_chunk(const Chunk& chunk, const Style& style) {
   facts.add("tenant", chunk.tenant);
   facts.add("content hash", chunk.content_hash);
   facts.add("tokens", std::to_string(chunk.token_ids.size()));
-  facts.add("KV cache", std::string(to_string(chunk.kv_state)) + ", " +
-                            std::to_string(chunk.kv_tokens) + " tokens, " +
-                            format_bytes(chunk.kv_bytes));
+  // A text has no chain of its own, but those of the prompts in which it stands.
+  const std::string tokens =
+      chunk.kv_tokens > 0 ? std::to_string(chunk.kv_tokens) + " tokens, " : "";
+  facts.add("KV cache",
+            std::string(to_string(chunk.kv_state)) + ", " + tokens + format_bytes(chunk.kv_bytes));
   facts.add("on disk",
             std::to_string(chunk.kv_disk_pages) + " pages, " + format_bytes(chunk.kv_disk_bytes));
   facts.add("created", format_time(chunk.created_us));

@@ -127,6 +127,14 @@ class SchedulerWorld {
     for (const auto& job : jobs_) count += job.to == actor;
     return count;
   }
+  // The oldest job of that type that was not done yet.
+  template <class Job>
+  const Job* next_job() const {
+    for (const auto& job : jobs_) {
+      if (const auto* found = std::get_if<Job>(&job.envelope.message)) return found;
+    }
+    return nullptr;
+  }
 
   // All messages of type M that answered request `number`, oldest first.
   template <class M>

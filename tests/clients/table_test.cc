@@ -213,6 +213,15 @@ TEST(FsckText, has_a_line_for_each_finding_and_one_for_all) {
             "left\n");
 }
 
+TEST(ChunkTable, shows_no_tokens_of_a_text_that_has_no_chain_of_its_own) {
+  Chunk chunk;
+  chunk.kv_state = KvState::kReady;
+  chunk.kv_bytes = 2048;
+  EXPECT_NE(render_chunk(chunk, kPlain).find("ready, 2.0 KiB\n"), std::string::npos);
+  chunk.kv_tokens = 7;
+  EXPECT_NE(render_chunk(chunk, kPlain).find("ready, 7 tokens, 2.0 KiB\n"), std::string::npos);
+}
+
 TEST(ChunkTable, shows_one_chunk_and_its_text) {
   Chunk chunk = output_info().chunk;
   chunk.query_text = "What is\x1b[2J 2+2?";
