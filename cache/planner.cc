@@ -96,8 +96,10 @@ Plan plan_next(const PlanInput& input, const SpeedEstimate& speed, const Planner
     const bool beside = input.decoding > 0 && !input.prompt_is_owed;
     int64_t limit_us =
         beside ? static_cast<int64_t>(input.prompt_budget_us) : limits.slice_alone_us;
-    if (input.contended && !input.prompt_is_owed) {
-      limit_us = std::min(limit_us, limits.job_contended_us);
+    if (input.contended) {
+      const int64_t job_us =
+          input.prompt_is_owed ? limits.job_contended_owed_us : limits.job_contended_us;
+      limit_us = std::min(limit_us, job_us);
     }
     plan.kind = Plan::Kind::kPrefill;
     plan.slice_end = slice_end(*input.prompt, limit_us, speed, limits);

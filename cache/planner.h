@@ -58,6 +58,8 @@ struct PlannerLimits {
   int64_t slice_beside_decode_us = 250'000;
   // While several tenants have work now and then, jobs are shorter: the next may be another's.
   int64_t job_contended_us = 5'000;
+  // A prompt that is owed its time gets slices of this length then: they end it sooner.
+  int64_t job_contended_owed_us = 10'000;
   // A slice when nothing else runs: bounds how long a cancel, or another request, waits.
   int64_t slice_alone_us = 100'000;
   // The same of work that nobody waits for.

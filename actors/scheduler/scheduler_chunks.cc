@@ -23,6 +23,21 @@ std::string shortened(const std::string& text) {
   return std::string(head.substr(0, head.size() - utf8_incomplete_suffix(head)));
 }
 
+Status give_up_holders(const wire::ChunkDelete& request, Chunk& chunk) {
+  if (request.all.value_or(false)) {
+    if (chunk.pinned) {
+      return Error{ErrorCode::kConflict, "id",
+                   "chunk \"" + chunk.id + "\" is pinned; unpin it first"};
+    }
+    chunk.holders.clear();
+    return {};
+  }
+  if (request.name.empty()) return give_up_unnamed(chunk);
+  if (give_up(chunk, HolderKind::kName, request.name)) return {};
+  return not_found("name", "chunk \"" + chunk.id + "\" is not held by the name \"" + request.name +
+                               "\", but by " + describe_holders(chunk));
+}
+
 }  // namespace
 
 // Registers a chunk that a request brought along as text, and asks for its token ids; returns its
@@ -240,21 +255,6 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   store(entry.chunk);
   reply_when_stored(client, id, {{entry.chunk.tenant, entry.chunk.id}},
                     wire::ChunkReply{entry.chunk});
-}
-
-Status SchedulerCore::give_up_holders(const wire::ChunkDelete& request, Chunk& chunk) {
-  if (request.all.value_or(false)) {
-    if (chunk.pinned) {
-      return Error{ErrorCode::kConflict, "id",
-                   "chunk \"" + chunk.id + "\" is pinned; unpin it first"};
-    }
-    chunk.holders.clear();
-    return {};
-  }
-  if (request.name.empty()) return give_up_unnamed(chunk);
-  if (give_up(chunk, HolderKind::kName, request.name)) return {};
-  return not_found("name", "chunk \"" + chunk.id + "\" is not held by the name \"" + request.name +
-                               "\", but by " + describe_holders(chunk));
 }
 
 }  // namespace cascade

@@ -135,7 +135,7 @@ bool SchedulerCore::prompt_advanced(Request& request, std::span<const int32_t> t
   const auto count = static_cast<int64_t>(tokens.size());
   if (request.resumed.empty()) request.prefilled_tokens += count;
   counters_.tokens_prefilled += count;
-  charge(request, static_cast<double>(tokens.size()));
+  share_.charge(request.client.tenant, static_cast<double>(tokens.size()));
   if (request.pending_error) {
     fail(request, *request.pending_error);
     return false;
@@ -147,10 +147,6 @@ bool SchedulerCore::prompt_advanced(Request& request, std::span<const int32_t> t
   write_prompt_behind(request);
   if (request.params.stream) send_progress(request);
   return true;
-}
-
-void SchedulerCore::charge(const Request& request, double tokens) {
-  share_.charge(request.client.tenant, tokens);
 }
 
 // In prompt tokens that could have been computed in its time.
@@ -263,7 +259,8 @@ void SchedulerCore::on(wire::DecodeDone&& done) {
     std::vector<int32_t> fed = {request.sampled.back()};
     fed.insert(fed.end(), result.token_ids.begin(), result.token_ids.end() - 1);
     request.sequence->commit(fed, clock_.wall_us());
-    charge(request, static_cast<double>(fed.size()) * sampled_token_cost());
+    const double cost = static_cast<double>(fed.size()) * sampled_token_cost();
+    share_.charge(request.client.tenant, cost);
     if (request.pending_error) {
       fail(request, *request.pending_error);
       continue;

@@ -4,6 +4,13 @@
 #include "actors/scheduler/scheduler_core.h"
 
 namespace cascade {
+namespace {
+
+OnMissing on_missing(const Request& request) {
+  return request.params.on_missing.value_or(OnMissing::kError);
+}
+
+}  // namespace
 
 // The outputs of its session's turns. Without one of them the answer would be to another
 // conversation: unless the request says so, it is refused.
@@ -27,10 +34,6 @@ Result<Earlier> SchedulerCore::turns_of_session(Request& request) {
     earlier.missing.push_back({turn.output_id, lost});
   }
   return earlier;
-}
-
-OnMissing SchedulerCore::on_missing(const Request& request) {
-  return request.params.on_missing.value_or(OnMissing::kError);
 }
 
 // What stands before the request's own chunks or messages.

@@ -140,6 +140,7 @@ bool SchedulerCore::repeats(const Client& client, const wire::RequestId& id,
 void SchedulerCore::on_client(const Client& client, wire::Envelope envelope) {
   const wire::RequestId id = envelope.request;
   pass_time();
+  answer_refused();
   std::visit(
       [&](auto&& message) {
         using M = std::decay_t<decltype(message)>;
@@ -162,6 +163,7 @@ void SchedulerCore::on_client(const Client& client, wire::Envelope envelope) {
 
 void SchedulerCore::on_answer(wire::Message message) {
   pass_time();
+  answer_refused();
   std::visit(
       [&](auto&& answer) {
         if constexpr (requires { this->on(std::move(answer)); }) {
@@ -204,6 +206,7 @@ void SchedulerCore::on_tick() {
   heal_pins();
   look_for_evictions();
   retry_store();
+  answer_refused();
   plan();
 }
 
@@ -222,6 +225,7 @@ void SchedulerCore::give_back_memory() {
 void SchedulerCore::stop() {
   if (!stopping_since_us_) stopping_since_us_ = clock_.monotonic_us();
   refuse_upkeep("the daemon is stopping");
+  answer_refused();
 }
 
 // When the daemon stops, only what will be on disk is worth it: who asked a moment ago is to find

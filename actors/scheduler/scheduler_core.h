@@ -19,6 +19,7 @@
 #include "actors/scheduler/erasures.h"
 #include "actors/scheduler/event_log.h"
 #include "actors/scheduler/mutation_log.h"
+#include "actors/scheduler/paced_refusals.h"
 #include "actors/scheduler/request.h"
 #include "actors/scheduler/scheduler_load.h"
 #include "actors/scheduler/scheduler_options.h"
@@ -34,6 +35,7 @@
 #include "cache/planner.h"
 #include "cache/session_registry.h"
 #include "cache/tenant_parts.h"
+#include "cache/tenant_turn.h"
 #include "model/model.h"
 #include "wire/frames.h"
 
@@ -108,6 +110,8 @@ class SchedulerCore {
   Status promise_pages(Request& request, int64_t tokens) const;
   void wait(Request& request);
   Status find_place(const Client& client, const wire::GenerateRequest& params) const;
+  void refuse(const Client& client, const wire::RequestId& id, const Error& error);
+  void answer_refused();
   int64_t retry_after_ms(const std::string& tenant);
   void count_waiting(Request& request, const Request::Counted& now);
   void end(Request& request, const std::string& finish_reason);
@@ -122,7 +126,7 @@ class SchedulerCore {
   bool start(Request& request);
   bool start_of(const std::string& tenant);
   std::vector<std::string> tenants_waiting() const;
-  int64_t running_of(const std::string& tenant) const;
+  TenantTurn turn_of(const std::string& tenant) const;
   size_t running_max() const;
   bool make_room_for(const std::string& tenant);
   void preempt(Request& request);
@@ -147,7 +151,6 @@ class SchedulerCore {
   void on_idle_done(const InFlight& job, const wire::PrefillDone& done);
   bool take_token(Request& request, int32_t token, float logprob, std::vector<wire::Delta>& deltas);
   void send_deltas(Request& request, std::vector<wire::Delta>&& deltas, bool last = false);
-  void charge(const Request& request, double tokens);
   double sampled_token_cost() const;
   int64_t known_tokens(const Request& request);
   double us_before_answer(const Request& request) const;
@@ -200,7 +203,6 @@ class SchedulerCore {
 
   // What a prompt is made of: scheduler_conversation.cc.
   Result<Earlier> turns_of_session(Request& request);
-  static OnMissing on_missing(const Request& request);
   Result<Earlier> earlier_of(Request& request);
   Status compose_chunks(Request& request);
   Status take_messages(Request& request);
@@ -335,7 +337,6 @@ class SchedulerCore {
   void note_uses(const Request& request);
   void own_pages(const StoredName& chunk, const Digest& end);
   std::vector<wire::PageUse> uses_of(const NamedPage& page);
-  static wire::PageUse described(const ChunkUses::ChunkName& chunk, const ChunkUses::Use& use);
   void pin_if_pinned(const ChunkUses::ChunkName& chunk, const Digest& page);
   bool has_gone_text(const Request& request);
   void drop_gone_texts(const Request& request);
@@ -359,7 +360,6 @@ class SchedulerCore {
   Status change_holders(const ChunkSettings& settings, ChunkEntry& entry);
   void holders_changed(ChunkEntry& entry);
   void answer_when_written(const Client& client, const wire::RequestId& id, ChunkEntry& entry);
-  static Status give_up_holders(const wire::ChunkDelete& request, Chunk& chunk);
 
   // Beginnings that clients keep: scheduler_prefixes.cc.
   void on(const Client& client, const wire::RequestId& id, wire::PrefixCache&& params);
@@ -369,7 +369,6 @@ class SchedulerCore {
   void finish_prefix(Request& request);
   void answer_prefix(Request& request, const PrefixName& name);
   void release_prefixes(const Client& client);
-  static wire::PrefixReply describe(const std::string& id, const Prefix& prefix);
   PrefixName prefix_name(const Request& request) const;
 
   // Status and statistics: scheduler_status.cc.
@@ -426,6 +425,7 @@ class SchedulerCore {
   TenantParts tokens_waiting_{options_.tokens_waiting_max};  // estimated until they are tokenized
   TenantParts text_bytes_waiting_{options_.text_bytes_waiting_max};
   std::map<std::string, int64_t> next_place_us_;  // when who was refused last may come again
+  PacedRefusals refusals_{PacedRefusals::kPerCore * options_.threads};
   FairShare share_;
   std::map<std::string, int64_t> tenants_asked_us_;  // when each last had a request ready
 

@@ -2,14 +2,17 @@
 #include "actors/scheduler/scheduler_core.h"
 
 namespace cascade {
+namespace {
 
-wire::PrefixReply SchedulerCore::describe(const std::string& id, const Prefix& prefix) {
+wire::PrefixReply describe(const std::string& id, const Prefix& prefix) {
   wire::PrefixReply answer;
   answer.id = id;
   answer.tokens = prefix.tokens;
   for (const auto& [client, count] : prefix.references) answer.references += count;
   return answer;
 }
+
+}  // namespace
 
 // The same tokens of the same tenant are the same prefix.
 PrefixName SchedulerCore::prefix_name(const Request& request) const {

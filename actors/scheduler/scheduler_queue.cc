@@ -14,6 +14,24 @@ constexpr int kOvertakenMax = 16;
 // Longer than the pauses of somebody who reads the answers.
 constexpr int64_t kContendedUs = int64_t{120} * 1'000'000;
 
+// The reserve is one place for each eight. A decode step with a few sequences more takes hardly
+// longer.
+constexpr size_t kReserveDivisor = 8;
+
+// Whether the tenant may start a request although all `places` are taken. Tenants that have nothing
+// running may take one in reserve if they ask for one thing at a time. So may one that starves:
+// those that ask singly can hold all places and the reserve for ever.
+bool has_reserve(const TenantTurn& turn, size_t running, size_t places) {
+  const size_t reserve = std::max<size_t>(1, places / kReserveDivisor);
+  const bool may_use_it = turn.asks_singly || turn.starves();
+  return may_use_it && turn.running == 0 && running < places + reserve;
+}
+
+// Tokens of the request's prompt that are not computed yet.
+int64_t tokens_left(const Request& request) {
+  return static_cast<int64_t>(request.chain().size()) - request.sequence->committed();
+}
+
 }  // namespace
 
 // Pages that a new request could be promised.
@@ -34,37 +52,46 @@ size_t SchedulerCore::running_max() const {
   return index_.monitor().thrash().alarm() ? std::max<size_t>(1, most / 2) : most;
 }
 
-int64_t SchedulerCore::running_of(const std::string& tenant) const {
-  int64_t count = 0;
+TenantTurn SchedulerCore::turn_of(const std::string& tenant) const {
+  TenantTurn turn;
   for (const auto* running : {&prefilling_, &decoding_}) {
-    count += std::ranges::count_if(
+    turn.running += std::ranges::count_if(
         *running, [&](uint64_t handle) { return requests_.at(handle)->client.tenant == tenant; });
   }
-  return count;
+  const auto again = next_place_us_.find(tenant);
+  const bool was_refused = again != next_place_us_.end() && again->second > clock_.monotonic_us();
+  const bool has_more = was_refused || refusals_.has_waiting(tenant);
+  turn.asks_singly = turn.running + places_.of(tenant) <= 1 && !has_more;
+  turn.credit_tokens = share_.credit(tenant);
+  return turn;
 }
 
-// Those with waiting requests: who runs least first, then who is furthest below its share.
+// Returns the tenants with waiting requests, in the order in which they start.
 std::vector<std::string> SchedulerCore::tenants_waiting() const {
-  std::vector<std::string> tenants;
+  std::vector<std::pair<std::string, TenantTurn>> turns;
   for (const uint64_t handle : waiting_) {
     const std::string& tenant = requests_.at(handle)->client.tenant;
-    if (std::ranges::find(tenants, tenant) == tenants.end()) tenants.push_back(tenant);
+    const auto known = std::ranges::find(turns, tenant, &decltype(turns)::value_type::first);
+    if (known == turns.end()) turns.emplace_back(tenant, turn_of(tenant));
   }
-  std::ranges::stable_sort(tenants, [&](const std::string& a, const std::string& b) {
-    const int64_t running_a = running_of(a), running_b = running_of(b);
-    if (running_a != running_b) return running_a < running_b;
-    return share_.credit(a) > share_.credit(b);
-  });
+  std::ranges::stable_sort(
+      turns, [](const auto& a, const auto& b) { return a.second.goes_before(b.second); });
+  std::vector<std::string> tenants;
+  for (auto& [tenant, turn] : turns) tenants.push_back(std::move(tenant));
   return tenants;
 }
 
 void SchedulerCore::start_waiting() {
   while (!waiting_.empty()) {
     const std::vector<std::string> tenants = tenants_waiting();
-    const bool full = prefilling_.size() + decoding_.size() >= running_max();
-    if (full && !make_room_for(tenants.front())) return;
+    const size_t running = prefilling_.size() + decoding_.size();
+    const bool has_place = running < running_max() || make_room_for(tenants.front());
     // Each start changes who comes next.
-    if (std::ranges::none_of(tenants, [&](const std::string& t) { return start_of(t); })) return;
+    const bool none = std::ranges::none_of(tenants, [&](const std::string& tenant) {
+      const bool may_start = has_place || has_reserve(turn_of(tenant), running, running_max());
+      return may_start && start_of(tenant);
+    });
+    if (none) return;
   }
 }
 
@@ -178,16 +205,16 @@ void SchedulerCore::preempt(Request& request) {
   ++counters_.preempted;
 }
 
-// Of the tenant furthest below its share, the one with least to compute: short prompts do not wait
-// behind a long one. For what it has waited already, a prompt counts as shorter, so that no stream
-// of short ones keeps a long one from its turn.
+// Picks a prompt of the tenant whose turn it is: the one with least to compute, so that short
+// prompts do not wait behind a long one. For what it has waited already, a prompt counts as
+// shorter, so that no stream of short ones keeps a long one from its turn.
 Request* SchedulerCore::next_to_prefill() {
   const int64_t now = clock_.monotonic_us();
   const auto order = [&](const Request& request) {
-    const auto left = static_cast<int64_t>(request.chain().size()) - request.sequence->committed();
+    const int64_t left = tokens_left(request);
     const double left_us = static_cast<double>(left) * speed_.prefill_token_us();
     const auto waited_us = static_cast<double>(now - request.prefill_start_us);
-    return std::pair(-share_.credit(request.client.tenant), left_us - waited_us);
+    return std::pair(turn_of(request.client.tenant).prompt_order(left), left_us - waited_us);
   };
   Request* next = nullptr;
   for (const uint64_t handle : prefilling_) {
@@ -206,11 +233,12 @@ bool SchedulerCore::contended() const {
                                    [&](const auto& asked) { return asked.second >= since_us; });
 }
 
-// Whether everybody who decodes has had more than this request's tenant.
+// Whether the turn of this request's tenant comes before those of all that decode.
 bool SchedulerCore::is_owed(const Request& request) const {
-  const double credit = share_.credit(request.client.tenant);
-  return std::ranges::none_of(decoding_, [&](uint64_t handle) {
-    return share_.credit(requests_.at(handle)->client.tenant) >= credit;
+  const int64_t left = tokens_left(request);
+  const auto order = turn_of(request.client.tenant).prompt_order(left);
+  return std::ranges::all_of(decoding_, [&](uint64_t handle) {
+    return order < turn_of(requests_.at(handle)->client.tenant).prompt_order(0);
   });
 }
 

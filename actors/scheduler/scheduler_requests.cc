@@ -69,7 +69,7 @@ std::string yours(const TenantParts& parts, const std::string& tenant) {
 Status SchedulerCore::admit(const Client& client, const wire::RequestId& id,
                             const wire::GenerateRequest& params) const {
   if (stopping_since_us_) return Error{ErrorCode::kUnavailable, "", "the daemon is stopping"};
-  if (by_client_.contains({client, id})) {
+  if (by_client_.contains({client, id}) || refusals_.has_waiting(client, id)) {
     return Error{ErrorCode::kConflict, "request_id", "is in use by another request"};
   }
   RETURN_IF_ERROR(find_place(client, params));
@@ -115,10 +115,13 @@ Status SchedulerCore::find_place(const Client& client, const wire::GenerateReque
 int64_t SchedulerCore::retry_after_ms(const std::string& tenant) {
   const int64_t now = clock_.monotonic_us();
   const double ends_us = speed_.end_interval_us(now);
-  if (ends_us <= 0) return kRetryAfterMs;
+  int64_t& next_us = next_place_us_[tenant];
+  if (ends_us <= 0) {
+    next_us = std::max(next_us, now + kRetryAfterMs * 1000);
+    return kRetryAfterMs;
+  }
   const double interval_us = ends_us * static_cast<double>(std::max<int64_t>(1, places_.tenants()));
   const auto turn_us = static_cast<int64_t>(ends_us * static_cast<double>(places_.amount()));
-  int64_t& next_us = next_place_us_[tenant];
   next_us = std::max(now, next_us) + static_cast<int64_t>(interval_us);
   next_us = std::min(next_us, now + turn_us);
   const int64_t excess = std::max<int64_t>(0, tokens_waiting_.total() - tokens_waiting_.amount());
@@ -126,6 +129,25 @@ int64_t SchedulerCore::retry_after_ms(const std::string& tenant) {
                              static_cast<double>(excess) * speed_.prefill_token_us());
   return static_cast<int64_t>(std::clamp(us / 1000, static_cast<double>(kRetryAfterMsMin),
                                          static_cast<double>(kRetryAfterMsMax)));
+}
+
+// The client hears of it now or, if refusals come too fast, when its turn has come.
+void SchedulerCore::refuse(const Client& client, const wire::RequestId& id, const Error& error) {
+  if (error.code == ErrorCode::kResourceExhausted &&
+      !refusals_.may_answer(client.tenant, clock_.monotonic_us())) {
+    return refusals_.hold({client, id, error});
+  }
+  const bool later =
+      error.code == ErrorCode::kResourceExhausted || error.code == ErrorCode::kUnavailable;
+  reply_error(client, id, error, later ? retry_after_ms(client.tenant) : 0);
+}
+
+// Answers the refusals whose turn has come, or all of them if the daemon stops.
+void SchedulerCore::answer_refused() {
+  for (const Refusal& refusal :
+       stopping_since_us_ ? refusals_.release_all() : refusals_.release(clock_.monotonic_us())) {
+    reply_error(refusal.client, refusal.id, refusal.error, retry_after_ms(refusal.client.tenant));
+  }
 }
 
 void SchedulerCore::count_waiting(Request& request, const Request::Counted& now) {
@@ -144,10 +166,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
 void SchedulerCore::accept(const Client& client, const wire::RequestId& id,
                            wire::GenerateRequest&& params, bool prefix) {
   if (const Status admitted = admit(client, id, params); !admitted.ok()) {
-    const bool later = admitted.error().code == ErrorCode::kResourceExhausted ||
-                       admitted.error().code == ErrorCode::kUnavailable;
-    reply_error(client, id, admitted.error(), later ? retry_after_ms(client.tenant) : 0);
-    return;
+    return refuse(client, id, admitted.error());
   }
   auto owned = std::make_unique<Request>();
   Request& request = *owned;
@@ -352,6 +371,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
 
 void SchedulerCore::on_client_gone(const Client& client) {
   release_prefixes(client);
+  refusals_.forget(client);
   std::vector<uint64_t> handles;
   for (const auto& [handle, request] : requests_) {
     if (request->client == client) handles.push_back(handle);

@@ -25,6 +25,10 @@ TokenSpan find_text(std::span<const int32_t> prompt, std::span<const int32_t> te
   return {std::max<int64_t>(0, begin), std::min<int64_t>(end, std::ssize(prompt))};
 }
 
+wire::PageUse described(const ChunkUses::ChunkName& chunk, const ChunkUses::Use& use) {
+  return {use.page.hex(), use.position, chunk.first, chunk.second, use.ends};
+}
+
 }  // namespace
 
 // The prompt is known: where it has texts of chunks.
@@ -69,11 +73,6 @@ void SchedulerCore::note_uses(const Request& request) {
 void SchedulerCore::pin_if_pinned(const ChunkUses::ChunkName& chunk, const Digest& page) {
   const auto found = registry_.find_own(chunk.first, chunk.second);
   if (found.ok() && (*found)->chunk.pinned) pin_text(**found, page);
-}
-
-wire::PageUse SchedulerCore::described(const ChunkUses::ChunkName& chunk,
-                                       const ChunkUses::Use& use) {
-  return {use.page.hex(), use.position, chunk.first, chunk.second, use.ends};
 }
 
 // What is to be written with the page, which is called `key` on disk.

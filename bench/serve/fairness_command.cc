@@ -30,6 +30,7 @@ std::string flood_name(int64_t number) {
 struct Sample {
   double first_text_ms = 0;  // from the first try
   double total_ms = 0;
+  double queue_ms = 0;  // from its arrival in the daemon to its place
   int64_t refusals = 0;
 };
 
@@ -161,7 +162,7 @@ class Tenants {
       if (!exchange->error) {
         const double tries_ms = static_cast<double>(exchange->sent_us - begin) / 1e3;
         return Sample{tries_ms + exchange->first_text_ms(), tries_ms + exchange->total_ms(),
-                      refusals};
+                      static_cast<double>(exchange->final->timings.queue_us) / 1e3, refusals};
       }
       if (exchange->error->retry_after_ms == 0) return exchange->error->error;
       RETURN_IF_ERROR(pass(now_us() + exchange->error->retry_after_ms * 1000));
@@ -192,11 +193,12 @@ struct Phase {
 };
 
 Phase describe(const char* name, const std::vector<Sample>& samples) {
-  std::vector<double> first_ms, total_ms;
+  std::vector<double> first_ms, total_ms, queue_ms;
   int64_t refusals = 0;
   for (const Sample& sample : samples) {
     first_ms.push_back(sample.first_text_ms);
     total_ms.push_back(sample.total_ms);
+    queue_ms.push_back(sample.queue_ms);
     refusals += sample.refusals;
   }
   Phase phase;
@@ -204,6 +206,7 @@ Phase describe(const char* name, const std::vector<Sample>& samples) {
   phase.row["samples"] = samples.size();
   add_percentiles(phase.row, "first_text_ms", first_ms);
   add_percentiles(phase.row, "total_ms", total_ms);
+  add_percentiles(phase.row, "queue_ms", queue_ms);
   phase.row["refusals"] = refusals;
   phase.first_text_p95_ms = percentile(first_ms, 0.95);
   return phase;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "tests/actors/scheduler_world.h"
 
@@ -37,6 +38,13 @@ int send_until_refused(SchedulerWorld& world, const std::string& tenant,
   }
   ADD_FAILURE() << "nothing was refused";
   return 0;
+}
+
+SchedulerOptions places(int waiting, int running) {
+  SchedulerOptions options;
+  options.requests_waiting_max = waiting;
+  options.requests_running_max = running;
+  return options;
 }
 
 TEST(Floods, a_tenant_finds_its_part_of_a_queue_that_another_has_filled) {
@@ -80,10 +88,7 @@ TEST(Floods, of_long_prompts_leave_tokens_and_bytes_to_others) {
 // The light tenant asks for one thing at a time while the other has far more requests in flight
 // than places and asks again at once, whatever it is told.
 TEST(Floods, that_come_back_at_once_do_not_keep_others_out) {
-  SchedulerOptions options;
-  options.requests_waiting_max = 8;
-  options.requests_running_max = 4;
-  SchedulerWorld world(options);
+  SchedulerWorld world(places(8, 4));
   set_speeds(world);
   std::vector<uint64_t> flood(12);
   for (uint64_t& number : flood)
@@ -104,6 +109,105 @@ TEST(Floods, that_come_back_at_once_do_not_keep_others_out) {
   }
   EXPECT_EQ(served, 4);
   EXPECT_EQ(refusals, 0);
+}
+
+// There are more tenants with much to do than places. Another one asks for one thing at a time. It
+// has had more than its share already, but it waits for none of them.
+TEST(Floods, of_more_tenants_than_places_do_not_keep_out_one_that_asks_singly) {
+  SchedulerWorld world(places(8, 2));
+  set_speeds(world);
+  for (int i = 0; i < 6; ++i) {
+    const auto message = prompt_request(long_text("One", 20), 2000);
+    send_until_refused(world, kFlood + std::to_string(i), message);
+  }
+  while (world.status_now().requests_running < 2) ASSERT_EQ(world.pump(1), 1u);
+  for (int i = 0; i < 10; ++i) {
+    const std::string text = long_text("Lake" + std::to_string(i), 100);
+    const uint64_t light = post(world, kLight, prompt_request(text, 1));
+    size_t jobs = 0;
+    while (world.all<wire::Final>(light).empty()) ASSERT_LT(jobs += world.pump(1), 40u) << i;
+  }
+  EXPECT_EQ(world.status_now().requests_done, 10) << "the others have not ended yet";
+}
+
+// Tenants that ask for one thing at a time, again at once, take every place and those in reserve:
+// the tenant with much to do gets its share all the same.
+TEST(Floods, of_tenants_that_ask_singly_do_not_starve_one_with_much_to_do) {
+  SchedulerWorld world(places(64, 1));
+  // Sampled tokens are charged as 10 to 20 tokens of a prompt each, so that fewer are needed.
+  world.tamper = [](wire::Message& answer) {
+    if (auto* prefill = std::get_if<wire::PrefillDone>(&answer)) prefill->compute_us = 50;
+    if (auto* decode = std::get_if<wire::DecodeDone>(&answer)) {
+      decode->compute_us = 1000 * decode->steps;
+    }
+  };
+  std::vector<uint64_t> much;
+  for (int i = 0; i < 12; ++i) much.push_back(post(world, "much", prompt_request("One", 60)));
+  std::map<std::string, uint64_t> singly = {{"a", 0}, {"b", 0}, {"c", 0}};
+  int served = 0;
+  while (served < 100 && world.all<wire::Final>(much[1]).empty()) {
+    for (auto& [tenant, number] : singly) {
+      if (number != 0 && world.all<wire::Final>(number).empty()) continue;
+      served += number != 0;
+      number = post(world, tenant, prompt_request("Lake", 60));
+    }
+    ASSERT_EQ(world.pump(1), 1u);
+  }
+  EXPECT_FALSE(world.all<wire::Final>(much[1]).empty()) << "while others were served " << served;
+}
+
+TEST(Floods, whose_clients_are_gone_do_not_put_off_the_refusals_of_others) {
+  SchedulerWorld world;
+  const auto message = prompt_request("One", 4);
+  send_until_refused(world, kFlood, message);
+  for (int i = 0; i < 5000; ++i) world.post(message, "gone", kFlood);
+  const uint64_t living = post(world, kFlood, message);
+  world.core().on_client({kFlood, "gone"}, {{}, wire::ClientGone{}});
+  world.clock.advance_us(100'000);
+  world.core().on_tick();
+  world.pump(0);
+  EXPECT_TRUE(was_refused(world, living));
+}
+
+TEST(Floods, that_are_refused_more_often_than_the_machine_bears_hear_of_it_later) {
+  SchedulerWorld world;
+  const auto message = prompt_request("One", 4);
+  send_until_refused(world, kFlood, message);
+  std::vector<uint64_t> numbers;
+  for (int i = 0; i < 600; ++i) numbers.push_back(post(world, kFlood, message));
+  const auto answered = [&] {
+    return std::ranges::count_if(numbers, [&](uint64_t n) { return was_refused(world, n); });
+  };
+  EXPECT_EQ(answered(), PacedRefusals::kPerCore - 1) << "one was refused before";
+  EXPECT_FALSE(was_refused(world, post(world, kLight, message))) << "it has a place";
+  world.clock.advance_us(1'000'000);
+  world.core().on_tick();
+  world.pump(0);
+  EXPECT_EQ(answered(), 600);
+  EXPECT_GT(world.all<wire::ErrorReply>(numbers.back())[0].retry_after_ms, 0);
+}
+
+TEST(Floods, that_wait_to_be_refused_keep_their_request_ids) {
+  SchedulerWorld world;
+  const auto message = prompt_request("One", 4);
+  send_until_refused(world, kFlood, message);
+  uint64_t last = 0;
+  for (int i = 0; i < 600; ++i) last = post(world, kFlood, message);
+  world.core().on_client({kFlood, std::string("client of ") + kFlood},
+                         {testing::request_id(last), message});
+  world.pump(0);
+  EXPECT_EQ(world.error(last).code, ErrorCode::kConflict);
+}
+
+TEST(Floods, that_wait_to_be_refused_hear_of_it_when_the_daemon_stops) {
+  SchedulerWorld world;
+  send_until_refused(world, kFlood, prompt_request("One", 4));
+  uint64_t last = 0;
+  for (int i = 0; i < 600; ++i) last = post(world, kFlood, prompt_request("One", 4));
+  EXPECT_FALSE(was_refused(world, last));
+  world.core().stop();
+  world.pump(0);
+  EXPECT_TRUE(was_refused(world, last));
 }
 
 // Each refusal tells a later time, so that not all come at once; but only to whom is refused.

@@ -1,0 +1,69 @@
+// Refusals that wait, so that clients which ask again at once do not take the machine from the
+// requests that run.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/scheduler/request.h"
+#include "base/result.h"
+#include "base/token_bucket.h"
+#include "wire/messages.h"
+
+namespace cascade {
+
+// A request that is refused.
+struct Refusal {
+  Client client;
+  wire::RequestId id;
+  Error error;
+};
+
+// Answering costs the daemon some 0.1 ms of a core, with all that passes a message on. A client
+// waits for its answer before it asks again, so whoever is answered later asks less often. Up to a
+// rate refusals are answered at once; beyond it they wait, and tenants take turns. One thread.
+class PacedRefusals {
+ public:
+  // Refusals a second for each core that computes. They take a twentieth of the core.
+  static constexpr double kPerCore = 500;
+  // When so many wait, further ones are answered at once: their clients do not wait for answers.
+  static constexpr size_t kWaitingMax = 65'536;
+
+  // per_s > 0: refusals a second. As many as come in a second may be answered at once.
+  explicit PacedRefusals(double per_s) : bucket_(per_s, per_s) {}
+
+  // Whether a refusal of the tenant is to be answered now. The caller holds it if not.
+  bool may_answer(const std::string& tenant, int64_t now_us);
+  void hold(Refusal&& refusal);
+  // The client is gone: nobody is to be told of its refusals any more.
+  void forget(const Client& client);
+  // Takes out the refusals whose time has come, in the order in which they are to be answered.
+  std::vector<Refusal> release(int64_t now_us);
+  // Takes out all.
+  std::vector<Refusal> release_all();
+
+  size_t waiting() const { return names_.size(); }
+  bool has_waiting(const std::string& tenant) const { return held_.contains(tenant); }
+  // Whether the client's request `id` waits to be refused.
+  bool has_waiting(const Client& client, const wire::RequestId& id) const {
+    return names_.contains({client, id});
+  }
+
+ private:
+  Refusal take_next();
+  void drop_all();
+
+  TokenBucket bucket_;
+  std::map<std::string, std::deque<Refusal>> held_;     // by tenant; none is empty
+  std::set<std::pair<Client, wire::RequestId>> names_;  // of those that are held
+  std::string last_;                                    // the tenant that was answered last
+  size_t stored_ = 0;  // in held_, with those of clients that are gone
+};
+
+}  // namespace cascade
