@@ -122,12 +122,12 @@ Admission admit(std::span<const wire::Frame> message, const std::string& default
   auto envelope = wire::decode(message);
   if (!envelope.ok()) {
     admission.refusal =
-        wire::encode({wire::peek_request_id(message), wire::ErrorReply{envelope.error(), 0}});
+        *wire::encode({wire::peek_request_id(message), wire::ErrorReply{envelope.error(), 0}});
     return admission;
   }
   const size_t type = envelope->message.index();
   if (!wire::is_from_client(type)) {
-    admission.refusal = wire::encode(
+    admission.refusal = *wire::encode(
         {envelope->request,
          wire::ErrorReply{unsupported("type", "this message is not for the daemon"), 0}});
     return admission;
@@ -146,7 +146,7 @@ wire::Frames for_models(const std::string& model, wire::Frames frames) {
 }
 
 wire::Frames scheduler_not_ready(std::span<const wire::Frame> message) {
-  return wire::encode(
+  return *wire::encode(
       {wire::peek_request_id(message),
        wire::ErrorReply{{ErrorCode::kUnavailable, "", "the scheduler is not ready; try again"},
                         kSchedulerRetryMs}});

@@ -224,6 +224,10 @@ wire::EncodeDone run_encode(const Model& model, const wire::EncodeJob& job) {
       break;
     }
   }
+  if (done.token_ids.size() > wire::kNumbersMax) {
+    done.tokens_left_out = std::ssize(done.token_ids);
+    done.token_ids = {};
+  }
   return done;
 }
 

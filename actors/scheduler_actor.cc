@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "actors/failed_answer.h"
 #include "actors/worker.h"
 
 namespace cascade {
@@ -121,7 +122,10 @@ class SchedulerActor {
       rest = rest.subspan(1);
     }
     auto envelope = wire::decode(rest);
-    CHECK(envelope.ok());  // the gateway has checked it; the others are our own
+    if (!envelope.ok()) {
+      if (!from) throw std::runtime_error(sender + ": " + envelope.error().to_string());
+      return answer(client, {wire::peek_request_id(rest), wire::ErrorReply{envelope.error(), 0}});
+    }
     if (const auto* hello = std::get_if<wire::ActorHello>(&envelope->message)) {
       greet(hello->actor, from);
     } else if (std::holds_alternative<wire::Stop>(envelope->message)) {
@@ -144,16 +148,38 @@ class SchedulerActor {
   }
 
   void flush() {
-    for (SchedulerCore::Outgoing& outgoing : core_.take_outgoing()) {
-      wire::Frames frames = wire::encode(outgoing.envelope);
-      if (outgoing.to == Actor::kGateway) {
-        const auto& [tenant, route] = outgoing.client;
-        frames.insert(frames.begin(), route.substr(1));
-        send(door_name(door_of_route(route.front()).door, tenant), std::move(frames));
+    for (auto outgoing = core_.take_outgoing(); !outgoing.empty();
+         outgoing = core_.take_outgoing()) {
+      for (const SchedulerCore::Outgoing& message : outgoing) {
+        message.to == Actor::kGateway ? answer(message.client, message.envelope)
+                                      : give(message.to, message.envelope);
       }
-      for (const auto& [worker, name] : kWorkers) {
-        if (outgoing.to == worker) send(name, std::move(frames));
-      }
+    }
+  }
+
+  // A client whose answer is larger than a message may be hears that it is.
+  void answer(const Client& client, const wire::Envelope& envelope) {
+    auto frames = wire::encode(envelope);
+    if (!frames.ok()) {
+      Error error = frames.error();
+      error.message = "of the answer " + error.message;
+      frames = wire::encode({envelope.request, wire::ErrorReply{std::move(error), 0}});
+    }
+    const std::string& route = client.route;
+    frames->insert(frames->begin(), route.substr(1));
+    send(door_name(door_of_route(route.front()).door, client.tenant), *std::move(frames));
+  }
+
+  // A job that is larger than a message may be has failed.
+  void give(Actor to, const wire::Envelope& envelope) {
+    auto frames = wire::encode(envelope);
+    if (!frames.ok()) {
+      auto failed = failed_answer(envelope.message, frames.error());
+      if (failed) return core_.on_answer(*std::move(failed));
+      return spdlog::error("a message is not sent: {}", frames.error().to_string());
+    }
+    for (const auto& [worker, name] : kWorkers) {
+      if (to == worker) send(name, *frames);
     }
   }
 
@@ -169,7 +195,7 @@ class SchedulerActor {
   void finish() {
     if (finished_) return;
     finished_ = true;
-    const wire::Frames stop = wire::encode({{}, wire::Stop{}});
+    const wire::Frames stop = *wire::encode({{}, wire::Stop{}});
     for (const auto& [worker, name] : kWorkers) send(name, stop);
     for (const std::string& gateway : gateways_) {
       wire::Frames frames = stop;

@@ -11,7 +11,7 @@ wire::Frames still_loading(std::span<const wire::Frame> message, const ServiceSt
                           "the daemon does not serve yet: it is " + wire::loading_text(loading)},
                          kLoadingRetryMs};
   reply.loading = loading;
-  return wire::encode({wire::peek_request_id(message), std::move(reply)});
+  return *wire::encode({wire::peek_request_id(message), std::move(reply)});
 }
 
 }  // namespace cascade

@@ -12,6 +12,7 @@
 #include "cache/chain_key.h"
 #include "cache/kv_view.h"
 #include "persist/kv_format.h"
+#include "wire/chunk_size.h"
 
 namespace cascade {
 namespace {
@@ -19,6 +20,8 @@ namespace {
 // Chunks of one message: their texts take memory twice while it is under way.
 constexpr size_t kChunksAtOnceMax = 1000;
 constexpr size_t kTextBytesAtOnceMax = size_t{8} << 20;
+// Pages that make room at once: a large part of a large disk would be more than a message can name.
+constexpr uint64_t kPagesRemovedAtOnceMax = 100'000;
 constexpr size_t kPagesAtOnceMax = 10'000;
 constexpr size_t kTurnsAtOnceMax = 10'000;
 constexpr size_t kBeginningsMax = 10'000;
@@ -41,14 +44,25 @@ size_t text_bytes(const Chunk& chunk) {
          chunk.client_data.size() + chunk.token_ids.size() * sizeof(int32_t);
 }
 
+// Whether a message can have the chunk. What an earlier version kept may be larger.
+bool can_be_sent(const Chunk& chunk) {
+  const Status fits = wire::check_size(chunk);
+  if (fits.ok()) return true;
+  spdlog::error("chunk {} of tenant {} stays on disk and is not used: {}", chunk.id, chunk.tenant,
+                fits.error().to_string());
+  return false;
+}
+
 void send_chunks(uint64_t job, std::vector<Chunk>&& chunks, const StoreActor::Send& send) {
+  std::erase_if(chunks, [](const Chunk& chunk) { return !can_be_sent(chunk); });
   auto next = chunks.begin();
   do {
     wire::StoreChunks message;
     message.job = job;
+    wire::ChunkRoom room;
     size_t bytes = 0;
     while (next != chunks.end() && message.chunks.size() < kChunksAtOnceMax &&
-           bytes < kTextBytesAtOnceMax) {
+           bytes < kTextBytesAtOnceMax && room.takes(*next)) {
       bytes += text_bytes(*next);
       message.chunks.push_back(std::move(*next++));
     }
@@ -260,7 +274,8 @@ Status StoreActor::append(const wire::StorePages& store, std::vector<Digest>& wr
 // More than is needed now, so that not every write waits for a commit of what it takes the place
 // of.
 Status StoreActor::make_room(uint64_t bytes, std::vector<std::string>& removed, const Send& send) {
-  const uint64_t share = durable_->kv().options().disk_bytes_max / kRoomShare;
+  const uint64_t share = std::min(durable_->kv().options().disk_bytes_max / kRoomShare,
+                                  arena_->page_bytes() * kPagesRemovedAtOnceMax);
   ASSIGN_OR_RETURN(const std::vector<Digest> oldest,
                    durable_->oldest_pages(std::max(bytes, share)));
   RETURN_IF_ERROR(durable_->kv().remove(oldest));
@@ -407,7 +422,10 @@ void StoreActor::work(const wire::StoreBackup& backup, const Send& send) {
 
 void StoreActor::tell_forgotten(const Send& send) {
   wire::PagesForgotten forgotten;
-  for (const Digest& key : durable_->kv().take_forgotten()) forgotten.keys.push_back(key.hex());
+  for (const Digest& key : durable_->kv().take_forgotten()) {
+    forgotten.keys.push_back(key.hex());
+    if (forgotten.keys.size() == kPagesAtOnceMax) send(std::exchange(forgotten, {}));
+  }
   if (!forgotten.keys.empty()) send(std::move(forgotten));
 }
 

@@ -112,7 +112,7 @@ class TcpGateway {
 
   void refuse(const std::string& client, std::span<const wire::Frame> message, Error error) {
     answer(client,
-           wire::encode({wire::peek_request_id(message), wire::ErrorReply{std::move(error), 0}}));
+           *wire::encode({wire::peek_request_id(message), wire::ErrorReply{std::move(error), 0}}));
   }
 
   void answer(const std::string& client, wire::Frames message) {
@@ -154,7 +154,7 @@ class TcpGateway {
   void report_gone(const std::string& client) {
     const auto known = tenant_of_client_.find(client);
     if (known == tenant_of_client_.end()) return;
-    wire::Frames frames = wire::encode({{}, wire::ClientGone{}});
+    wire::Frames frames = *wire::encode({{}, wire::ClientGone{}});
     frames.insert(frames.begin(), client);
     scheduler_.send(known->second, frames);
     models_.send(known->second, for_models("", std::move(frames)));

@@ -26,7 +26,7 @@ bool TenantPorts::add(const std::string& tenant) {
   link.watch = std::make_unique<PeerWatch>(io_, context_, *link.port);
   const Status connected = link.port->connect(to_models ? kModelsEndpoint : kSchedulerEndpoint);
   if (!connected.ok()) throw std::runtime_error(connected.error().to_string());
-  wire::Frames hello = wire::encode({{}, wire::ActorHello{name, incarnation_}});
+  wire::Frames hello = *wire::encode({{}, wire::ActorHello{name, incarnation_}});
   hello.insert(hello.begin(), "");
   link.port->send(to_models ? for_models("", std::move(hello)) : hello);
   links_.emplace(tenant, std::move(link));

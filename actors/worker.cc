@@ -5,17 +5,29 @@
 #include <exception>
 #include <stdexcept>
 
+#include <spdlog/spdlog.h>
+
+#include "actors/failed_answer.h"
 #include "actors/peer_watch.h"
 #include "base/check.h"
 
 namespace cascade {
 namespace {
 
-// Our own messages: anything else is a bug.
+// An actor that cannot read what it is sent cannot go on.
 wire::Envelope decoded(const wire::Frames& frames) {
   auto envelope = wire::decode(frames);
-  CHECK(envelope.ok());
+  if (!envelope.ok()) throw std::runtime_error("a job: " + envelope.error().to_string());
   return *std::move(envelope);
+}
+
+// Sends the answer or, if it is larger than a message may be, that it is.
+void send_answer(ZmqPort& port, const wire::Envelope& answer) {
+  const auto frames = wire::encode(answer);
+  if (frames.ok()) return (void)port.send(*frames);
+  const auto failed = failed_answer(answer.message, frames.error());
+  if (failed) return (void)port.send(*wire::encode({answer.request, *failed}));
+  spdlog::error("a message to the scheduler is left out: {}", frames.error().to_string());
 }
 
 // Receives until Stop; calls `idle` when nothing came for a while.
@@ -70,7 +82,7 @@ class BatchLoop {
   ZmqPort& port_;
   const BatchHandle& handle_;
   const Send send_ = [this](wire::Message message) {
-    port_.send(wire::encode({{}, std::move(message)}));
+    send_answer(port_, {{}, std::move(message)});
   };
   bool came_ = false;
   bool busy_ = false;  // there is more to do
@@ -86,7 +98,7 @@ Task<> serve(ZmqPort& port, PeerWatch& watch, const Handle& handle) {
     const wire::Envelope envelope = decoded(*frames);
     if (std::holds_alternative<wire::Stop>(envelope.message)) break;
     std::optional<wire::Message> answer = handle(envelope.message);
-    if (answer) port.send(wire::encode({envelope.request, std::move(*answer)}));
+    if (answer) send_answer(port, {envelope.request, std::move(*answer)});
   }
   watch.close();
 }
@@ -103,7 +115,7 @@ void run_connected(
   ZmqPort port(io, context, options);
   const Status connected = port.connect(kSchedulerEndpoint);
   if (!connected.ok()) throw std::runtime_error(connected.error().to_string());
-  port.send(wire::encode({{}, wire::ActorHello{name, incarnation}}));
+  port.send(*wire::encode({{}, wire::ActorHello{name, incarnation}}));
   PeerWatch watch(io, context, port);
   std::exception_ptr failure;
   const std::function<void(std::exception_ptr)> on_end = [&](std::exception_ptr error) {

@@ -253,7 +253,7 @@ void ModelHost::ask_to_stop() {
   ZmqPort::Options port_options;
   port_options.routing_id = kMainActor;
   ZmqPort port(io, context_, port_options);
-  if (port.connect(kSchedulerEndpoint).ok()) port.send(wire::encode({{}, wire::Stop{}}));
+  if (port.connect(kSchedulerEndpoint).ok()) port.send(*wire::encode({{}, wire::Stop{}}));
 }
 
 void ModelHost::give_up() {

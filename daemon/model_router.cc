@@ -29,7 +29,7 @@ constexpr auto kProgress = std::chrono::seconds(1);
 
 wire::Envelope decoded(std::span<const wire::Frame> message) {
   auto envelope = wire::decode(message);
-  CHECK(envelope.ok());
+  if (!envelope.ok()) throw std::runtime_error("a message: " + envelope.error().to_string());
   return *std::move(envelope);
 }
 
@@ -193,7 +193,7 @@ void ModelRouter::greet(const std::string& door) {
     const auto ended =
         std::erase_if(line.open, [&](const auto& open) { return open.door == door; });
     for (size_t i = 0; i < ended; ++i) keeper_.end_request(model);
-    wire::Frames hello = wire::encode({{}, wire::ActorHello{door, 0}});
+    wire::Frames hello = *wire::encode({{}, wire::ActorHello{door, 0}});
     hello.insert(hello.begin(), "");
     port->second->port->send(hello);
   }
@@ -207,7 +207,7 @@ void ModelRouter::forget(const std::string& door, const std::string& client) {
     std::erase_if(line.waiting, [&](const Waiting& waiting) { return is_his(waiting.from); });
     const auto port = line.ports.find(door);
     if (port == line.ports.end()) continue;
-    wire::Frames gone = wire::encode({{}, wire::ClientGone{}});
+    wire::Frames gone = *wire::encode({{}, wire::ClientGone{}});
     gone.insert(gone.begin(), client);
     port->second->port->send(gone);
     const auto ended = std::erase_if(line.open, is_his);
@@ -322,7 +322,7 @@ std::shared_ptr<ModelRouter::Port> ModelRouter::port_to(const std::string& model
   port->watch = std::make_unique<PeerWatch>(io_, context, *port->port);
   const Status connected = port->port->connect(kSchedulerEndpoint);
   if (!connected.ok()) throw std::runtime_error(connected.error().to_string());
-  wire::Frames hello = wire::encode({{}, wire::ActorHello{door, 1}});
+  wire::Frames hello = *wire::encode({{}, wire::ActorHello{door, 1}});
   hello.insert(hello.begin(), "");
   port->port->send(hello);
   const auto on_end = [](const std::exception_ptr& error) {
@@ -417,9 +417,10 @@ void ModelRouter::host_ended(const std::string& model) {
 }
 
 void ModelRouter::answer(const Requester& to, wire::Message message) {
-  wire::Frames frames = wire::encode({to.request, std::move(message)});
-  frames.insert(frames.begin(), to.client);
-  send(to.door, std::move(frames));
+  auto frames = wire::encode({to.request, std::move(message)});
+  if (!frames.ok()) frames = wire::encode({to.request, wire::ErrorReply{frames.error(), 0}});
+  frames->insert(frames->begin(), to.client);
+  send(to.door, *std::move(frames));
 }
 
 void ModelRouter::refuse(const Requester& to, Error error, int64_t retry_after_ms) {

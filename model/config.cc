@@ -215,6 +215,7 @@ Result<ModelConfig> read_model_config(const Json& config) {
 Result<ModelConfig> parse_model_config(const Json& config) {
   Result<ModelConfig> read = read_model_config(config);
   if (!read.ok()) return in_file(std::move(read).error(), kConfigFile);
+  read->context_tokens_max = std::min(read->context_tokens_max, kContextServedMax);
   return read;
 }
 

@@ -45,6 +45,9 @@ enum class QkNorm : uint8_t { kNone, kHead, kWhole };
 enum class LayerRope : uint8_t { kNone, kMain, kLocal };
 
 // One decoder covers all families (model/config_family.h) by these switches.
+// Of longer contexts this much is used: so many token ids one message can have (wire/limits.h).
+inline constexpr int kContextServedMax = 1 << 22;
+
 struct ModelConfig {
   std::string model_type;      // a family's name
   int layers = 0;              // num_hidden_layers
@@ -54,7 +57,7 @@ struct ModelConfig {
   int kv_heads = 0;            // num_key_value_heads; divides query_heads
   int head_dim = 0;            // even; need not be hidden_size / query_heads
   int vocab_size = 0;          // rows of the embedding (may exceed the tokenizer's ids)
-  int context_tokens_max = 0;  // max_position_embeddings
+  int context_tokens_max = 0;  // max_position_embeddings, at most kContextServedMax
   float rms_norm_eps = 0;
   Activation activation = Activation::kSilu;
   QkNorm qk_norm = QkNorm::kNone;

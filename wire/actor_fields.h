@@ -35,6 +35,7 @@ void fields(A& a, M& m) {
   a.required("job", m.job);
   a.optional("error", m.error);
   a.numbers("token_ids", m.token_ids);
+  a.required("tokens_left_out", m.tokens_left_out);
   a.required("generation_prefix", m.generation_prefix);
   a.required("inside_think", m.inside_think);
   a.optional("text", m.text);

@@ -47,6 +47,7 @@ struct EncodeDone {
   uint64_t job = 0;
   std::optional<Error> error;
   std::vector<int32_t> token_ids;
+  int64_t tokens_left_out = 0;  // so many, in place of more token_ids than a message can have
   // kPrompt: text and ids that the generation prompt adds behind what history would show, e.g. an
   // empty think block; and whether the model starts inside a think block.
   std::string generation_prefix;

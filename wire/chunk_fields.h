@@ -136,15 +136,26 @@ void fields(A& a, M& m) {
   a.required("token_count", m.token_count);
 }
 
+// The same, to write a chunk from where it is.
+struct ShownChunk {
+  const Chunk* chunk = nullptr;
+};
+
+template <class A, Is<ShownChunk> M>
+void fields(A& a, M& m) {
+  chunk_fields(a, *m.chunk);
+  a.required("token_count", static_cast<uint32_t>(m.chunk->token_ids.size()));
+}
+
 template <class A>
 void write_chunk_list(A& a, const std::vector<Chunk>& chunks) {
-  std::vector<ListedChunk> listed;
+  std::vector<ShownChunk> listed;
   std::vector<int32_t> token_ids;
   listed.reserve(chunks.size());
   for (const Chunk& chunk : chunks) {
     const std::vector<int32_t>& ids = chunk.token_ids;
     token_ids.insert(token_ids.end(), ids.begin(), ids.end());
-    listed.push_back({chunk, static_cast<uint32_t>(ids.size())});
+    listed.push_back({&chunk});
   }
   a.required("chunks", listed);
   a.numbers("token_ids", token_ids);

@@ -50,6 +50,11 @@ const Frame* ReadState::take_array(const FieldPath& path, const Value& reference
                    " bytes, which is not a multiple of 4");
     return nullptr;
   }
+  if (frame.size() / sizeof(int32_t) > kNumbersMax) {
+    fail(path, "has " + std::to_string(frame.size() / sizeof(int32_t)) +
+                   " numbers, more than the limit of " + std::to_string(kNumbersMax));
+    return nullptr;
+  }
   return &frame;
 }
 

@@ -73,6 +73,18 @@ void pack_bytes(std::string& out, std::string_view value) {
   });
 }
 
+Error shortened(const Error& error) {
+  // Errors quote what clients sent, which may have 16 MiB. Ours have some hundred bytes.
+  constexpr size_t kFieldBytes = 256, kMessageBytes = 4096;
+  const auto beginning = [](const std::string& text, size_t bytes_max) {
+    if (text.size() <= bytes_max) return text;
+    constexpr std::string_view kCut = "...";
+    const std::string_view head = std::string_view(text).substr(0, bytes_max - kCut.size());
+    return std::string(head.substr(0, head.size() - utf8_incomplete_suffix(head))).append(kCut);
+  };
+  return {error.code, beginning(error.field, kFieldBytes), beginning(error.message, kMessageBytes)};
+}
+
 std::string words_of(const void* numbers, size_t count) {
   return std::string(static_cast<const char*>(numbers), count * 4);
 }

@@ -25,6 +25,8 @@ void pack_double(std::string& out, double value);
 // Malformed UTF-8 is replaced by U+FFFD: a receiver would refuse it.
 void pack_string(std::string& out, std::string_view value);
 void pack_bytes(std::string& out, std::string_view value);
+// An error as messages carry it: with the beginnings of its field and its text.
+Error shortened(const Error& error);
 // Numbers as 32-bit little-endian words.
 std::string words_of(const void* numbers, size_t count);
 
@@ -131,6 +133,8 @@ class FieldWriter {
       pack_bytes(body_, {reinterpret_cast<const char*>(value.data()), value.size()});
     } else if constexpr (std::is_enum_v<T>) {
       pack_string(body_, enum_name(value));
+    } else if constexpr (std::same_as<T, Error>) {
+      structure(shortened(value));
     } else {
       structure(value);
     }

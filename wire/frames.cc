@@ -9,6 +9,7 @@
 #include "wire/actor_fields.h"
 #include "wire/field_reader.h"
 #include "wire/field_writer.h"
+#include "wire/message_size.h"
 #include "wire/reply_fields.h"
 #include "wire/request_fields.h"
 #include "wire/request_rules.h"
@@ -97,9 +98,25 @@ Result<size_t> check_header(const Frame& header) {
   return type;
 }
 
+// Whether a message can be sent, and how much room its body needs. Most messages are small: only
+// those that might be too large have their texts read for it.
+Result<size_t> body_bytes_of(const Envelope& envelope) {
+  MessageSizer at_most(MessageSizer::Texts::kAtMost);
+  std::visit([&](const auto& message) { at_most.request(message, envelope.model); },
+             envelope.message);
+  constexpr size_t kReservedMax = 4096;  // three times its texts may be far more than it needs
+  if (!at_most.problem()) return std::min(at_most.body_bytes(), kReservedMax);
+  MessageSizer exact(MessageSizer::Texts::kExactly);
+  std::visit([&](const auto& message) { exact.request(message, envelope.model); },
+             envelope.message);
+  if (const auto problem = exact.problem()) return *problem;
+  return exact.body_bytes();
+}
+
 }  // namespace
 
-Frames encode(const Envelope& envelope) {
+Result<Frames> encode(const Envelope& envelope) {
+  ASSIGN_OR_RETURN(const size_t body_bytes, body_bytes_of(envelope));
   Frame header(kMagic);
   header.push_back(static_cast<char>(kProtocolVersion));
   header.push_back(static_cast<char>(envelope.message.index()));
@@ -108,6 +125,7 @@ Frames encode(const Envelope& envelope) {
   frames[0] = std::move(header);
   frames[1].assign(envelope.request.begin(), envelope.request.end());
   std::string body;
+  body.reserve(body_bytes);
   FieldWriter writer(body, frames);
   std::visit([&](const auto& message) { writer.request(message, envelope.model); },
              envelope.message);

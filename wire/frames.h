@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "wire/limits.h"
 #include "wire/messages.h"
 
 namespace cascade::wire {
@@ -18,9 +19,6 @@ namespace cascade::wire {
 // frame 2  a MessagePack map with string keys: the message's fields (unknown keys are ignored)
 // frame 3… arrays of the message (token ids, pages: 32-bit little-endian), referred to by number
 inline constexpr uint8_t kProtocolVersion = 1;
-inline constexpr size_t kFrameCountMax = 4096;  // a decode batch has 5 arrays a sequence
-inline constexpr size_t kMessageBytesMax = size_t{64} << 20;  // all frames together
-inline constexpr size_t kTextBytesMax = size_t{16} << 20;     // any one string: 4 M tokens of text
 
 using Frame = std::string;
 using Frames = std::vector<Frame>;
@@ -33,13 +31,15 @@ struct Envelope {
   std::string model{};
 };
 
-// Never fails: a Message that we build fits the format.
-Frames encode(const Envelope& envelope);
+// Errors are shortened, so that a message of one always fits. Error kInvalidArgument: a limit of
+// limits.h exceeded; the field is the innermost one that does not fit, or "frames" for the message
+// as a whole.
+Result<Frames> encode(const Envelope& envelope);
 
 // Errors, all kInvalidArgument but for kUnsupported (field "version": another protocol version,
 // field "type": unknown type number), with the field: not our magic, wrong frame count or sizes,
-// malformed MessagePack (depth > 16, map > 256 keys, array > 1 Mi elements), a missing or ill-typed
-// field, an unknown enum name, a string that is not UTF-8, a limit exceeded.
+// malformed MessagePack, a missing or ill-typed field, an unknown enum name, a string that is not
+// UTF-8, a limit of limits.h exceeded.
 // Ranges that depend on the model (max_tokens, token ids) are the receiver's to check.
 Result<Envelope> decode(std::span<const Frame> frames);
 

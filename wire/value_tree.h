@@ -8,15 +8,9 @@
 #include <vector>
 
 #include "base/result.h"
+#include "wire/limits.h"
 
 namespace cascade::wire {
-
-inline constexpr int kDepthMax = 16;          // our messages nest 5 deep
-inline constexpr uint32_t kMapKeysMax = 256;  // StatusReply has 35
-inline constexpr uint32_t kArrayElementsMax = uint32_t{1} << 20;
-// All values of a document together: one byte of input makes one Value of 24 bytes, so this bounds
-// what a document of 64 MiB can make of itself. 30,000 chunks fit.
-inline constexpr size_t kValuesMax = size_t{2} << 20;
 
 enum class ValueType : uint8_t {
   kNil,

@@ -54,8 +54,8 @@ void Exchange::send(wire::Message message) {
 }
 
 Status Exchange::transmit(const wire::Envelope& envelope) {
-  wire::Frames frames = wire::encode(envelope);
-  // As of a client's own message: the scheduler takes it for granted that it can be read.
+  ASSIGN_OR_RETURN(wire::Frames frames, wire::encode(envelope));
+  // What a request may not ask for, decode() knows: as of a client's own message.
   const auto readable = wire::decode(frames);
   if (!readable.ok()) return readable.error();
   frames.insert(frames.begin(), route_);
@@ -161,7 +161,7 @@ Task<> SchedulerLink::run_models(std::string tenant) {
 // frames: [route][message…].
 void SchedulerLink::deliver(const wire::Frames& frames) {
   auto envelope = wire::decode(std::span(frames).subspan(1));
-  CHECK(envelope.ok());
+  if (!envelope.ok()) throw std::runtime_error("an answer: " + envelope.error().to_string());
   const auto exchange = exchanges_.find(frames.front());
   if (exchange == exchanges_.end()) return;
   exchange->second->deliver(envelope->request, std::move(envelope->message));

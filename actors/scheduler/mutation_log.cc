@@ -6,9 +6,11 @@
 namespace cascade {
 namespace {
 
+// `message` came as one: a change has a text or token ids, which fit again.
 Digest digest_of(const wire::Message& message) {
   Hasher hasher;
-  for (const wire::Frame& frame : wire::encode({{}, message})) hasher.field("frame", frame);
+  const auto frames = wire::encode({{}, message});
+  for (const wire::Frame& frame : *frames) hasher.field("frame", frame);
   return hasher.finish();
 }
 
@@ -43,12 +45,13 @@ std::vector<Client> MutationLog::end(const std::string& tenant_name, const wire:
   if (known == tenant.by_id.end() || known->second->answer) return {};
   Change& change = *known->second;
   std::vector<Client> clients = std::move(change.clients);
-  if (std::holds_alternative<wire::ErrorReply>(answer)) {
+  const auto frames = wire::encode({id, answer});
+  if (std::holds_alternative<wire::ErrorReply>(answer) || !frames.ok()) {
     forget(tenant, known->second);
     return clients;
   }
   change.answer = answer;
-  change.answer_bytes = wire::bytes_of(wire::encode({id, answer}));
+  change.answer_bytes = wire::bytes_of(*frames);
   tenant.answer_bytes += change.answer_bytes;
   // The new one goes last, and alone if it is too large by itself.
   for (auto oldest = tenant.changes.begin();

@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "base/utf8.h"
 #include "cache/holders.h"
+#include "wire/chunk_size.h"
 
 namespace cascade {
 namespace {
@@ -177,15 +178,21 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   if (!page.ok()) return reply_error(client, id, page.error());
   wire::ChunkListReply answer;
   answer.more = page->more;
+  wire::ChunkRoom room;
   for (ChunkEntry* entry : page->entries) {
     measure(*entry);
-    answer.token_counts.push_back(static_cast<int64_t>(entry->chunk.token_ids.size()));
     Chunk shown = entry->chunk;
     shown.token_ids.clear();
     shown.text = shortened(shown.text);
     shown.query_text = shortened(shown.query_text);
     shown.raw_text = shortened(shown.raw_text);
     shown.client_data.clear();
+    // A chunk may have so many holders that not all fit: the client goes on after the last one.
+    if (!room.takes(shown)) {
+      answer.more = true;
+      break;
+    }
+    answer.token_counts.push_back(static_cast<int64_t>(entry->chunk.token_ids.size()));
     answer.chunks.push_back(std::move(shown));
   }
   reply(client, id, std::move(answer));

@@ -1,6 +1,7 @@
 // One job at a time: slices of prompts, bursts of decode steps, idle work.
 #include <algorithm>
 
+#include "actors/scheduler/answer_limits.h"
 #include "actors/scheduler/scheduler_core.h"
 
 namespace cascade {
@@ -14,6 +15,24 @@ void take_top_logprobs(Request& request, const wire::DecodedSequence& result, si
   const auto n = static_cast<ptrdiff_t>(count);
   request.top_token_ids.insert(request.top_token_ids.end(), tokens, tokens + n);
   request.top_logprobs.insert(request.top_logprobs.end(), logprobs, logprobs + n);
+}
+
+// Of the sequences of one decode job, besides the first: half of what a message may have. With
+// penalties each brings the tokens of its prompt.
+constexpr size_t kDecodeBytesMax = wire::kMessageBytesMax / 2;
+
+// What a sequence takes of a decode job, about.
+size_t decode_bytes(const Request& request) {
+  constexpr size_t kOtherBytes = 1024;
+  const wire::SampleSpec& sample = request.sample;
+  size_t numbers = request.sequence->pages().size() + request.end_tokens.size() +
+                   sample.history.size() + 2 * sample.bias_tokens.size();
+  size_t bytes = kOtherBytes;
+  if (sample.constraint) {
+    numbers += sample.constraint->tokens.size();
+    bytes += sample.constraint->grammar.schema.size();
+  }
+  return bytes + numbers * sizeof(int32_t);
 }
 
 }  // namespace
@@ -102,11 +121,14 @@ void SchedulerCore::dispatch_decode(int steps) {
   job.steps_max = steps;
   in_flight_ = InFlight{job.job, {}, false, {}, 0};
   const size_t batch = std::min<size_t>(decoding_.size(), options_.planner.batch_max);
+  size_t bytes = 0;
   for (size_t i = 0; i < batch; ++i) {
-    // Those beyond a batch get their turn next time.
+    // Those beyond a batch, or beyond a message, get their turn next time.
     const uint64_t handle = decoding_.front();
-    decoding_.splice(decoding_.end(), decoding_, decoding_.begin());
     Request& request = *requests_.at(handle);
+    bytes += decode_bytes(request);
+    if (i > 0 && bytes > kDecodeBytesMax) break;
+    decoding_.splice(decoding_.end(), decoding_, decoding_.begin());
     wire::DecodeSequence sequence;
     sequence.sequence = handle;
     sequence.token = request.sampled.back();
@@ -293,7 +315,8 @@ bool SchedulerCore::take_token(Request& request, int32_t token, float logprob,
   }
   if (request.output->stopped()) {
     request.pending_finish = "stop";
-  } else if (static_cast<int32_t>(request.sampled.size()) >= request.max_tokens) {
+  } else if (static_cast<int32_t>(request.sampled.size()) >= request.max_tokens ||
+             is_full(request)) {
     request.pending_finish = "length";
   }
   return !request.pending_finish.empty();

@@ -1,6 +1,7 @@
 // A request from admission to its last message.
 #include <algorithm>
 
+#include "actors/scheduler/answer_limits.h"
 #include "actors/scheduler/prompt_size.h"
 #include "actors/scheduler/scheduler_core.h"
 #include "base/random.h"
@@ -18,9 +19,6 @@ constexpr size_t kChunksMax = 4096;
 // When to try again, before anything was measured, and at the least and most.
 constexpr int64_t kRetryAfterMs = 1000, kRetryAfterMsMin = 20, kRetryAfterMsMax = 60'000;
 
-// Of one answer, ids and log-probabilities: half of what a message may hold.
-constexpr int64_t kTopLogprobsTotalMax = static_cast<int64_t>(wire::kMessageBytesMax) / 2 / 8;
-
 Status check_count(const char* field, size_t count, size_t limit) {
   if (count <= limit) return {};
   return invalid_argument(
@@ -35,13 +33,6 @@ Status check_logit_bias(const std::vector<wire::LogitBias>& biases, int32_t voca
         "the token is not in the vocabulary; the limit is " + std::to_string(vocab_size - 1));
   }
   return {};
-}
-
-Status check_top_logprobs(int64_t top_logprobs, int64_t max_tokens) {
-  if (top_logprobs * max_tokens <= kTopLogprobsTotalMax) return {};
-  return invalid_argument("top_logprobs", "for an answer of up to " + std::to_string(max_tokens) +
-                                              " tokens the limit is " +
-                                              std::to_string(kTopLogprobsTotalMax / max_tokens));
 }
 
 // Ids that a client gave in place of a text.
@@ -205,6 +196,7 @@ Status SchedulerCore::prepare(Request& request) {
     request.begun = std::move(request.messages.back().content);
     request.begun_verbatim = request.messages.back().verbatim;
     request.messages.pop_back();
+    RETURN_IF_ERROR(check_begun(request.begun));
   }
   set_sampling(request);
   return check_text_bytes(request);
@@ -286,7 +278,14 @@ void SchedulerCore::on(wire::EncodeDone&& done) {
     const uint64_t handle = it->second;
     encoding_requests_.erase(it);
     if (Request* request = find_request(handle)) prompt_ready(*request, std::move(done));
-  } else if (histories_.contains(done.job)) {
+    return;
+  }
+  if (done.tokens_left_out > 0) {
+    done.error = invalid_argument("", "the text has " + std::to_string(done.tokens_left_out) +
+                                          " tokens; the limit is " +
+                                          std::to_string(wire::kNumbersMax));
+  }
+  if (histories_.contains(done.job)) {
     history_ready(std::move(done));
   } else if (const auto put = encoding_puts_.find(done.job); put != encoding_puts_.end()) {
     ChunkPutJob job = std::move(put->second);
@@ -301,7 +300,7 @@ void SchedulerCore::on(wire::EncodeDone&& done) {
 
 void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
   if (done.error) return fail(request, *done.error);
-  const auto tokens = static_cast<int64_t>(done.token_ids.size());
+  const int64_t tokens = std::ssize(done.token_ids) + done.tokens_left_out;
   const int64_t context = model_.config.context_tokens_max;
   if (tokens + 1 > context) {
     return fail(request, too_many_tokens(request, tokens, context, /*of_memory=*/false));

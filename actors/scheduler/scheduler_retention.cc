@@ -6,6 +6,7 @@
 #include "actors/scheduler/scheduler_core.h"
 #include "base/random.h"
 #include "model/conversation.h"
+#include "wire/chunk_size.h"
 
 namespace cascade {
 namespace {
@@ -68,7 +69,8 @@ Chunk SchedulerCore::output_chunk(const Request& request, const std::string& fin
 std::string SchedulerCore::retain(Request& request, const std::string& finish_reason) {
   const Chunk chunk = output_chunk(request, finish_reason);
   const bool computed_later = chunk.think_policy != ThinkPolicy::kDrop;
-  auto added = registry_.add(chunk);
+  const Status fits = wire::check_size(chunk);
+  auto added = fits.ok() ? registry_.add(chunk) : Result<ChunkEntry*>(fits.error());
   if (!added.ok()) {
     spdlog::warn("an output was not retained: {}", added.error().message);
     return "";

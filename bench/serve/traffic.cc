@@ -107,7 +107,7 @@ wire::RequestId Traffic::next_id() {
 }
 
 Status Traffic::post(int connection, const wire::RequestId& id, wire::Message message) {
-  const wire::Frames frames = wire::encode({id, std::move(message)});
+  const wire::Frames frames = *wire::encode({id, std::move(message)});
   try {
     zmq::socket_t& socket = *sockets_->all.at(connection);
     for (size_t i = 0; i < frames.size(); ++i) {

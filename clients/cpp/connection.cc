@@ -112,8 +112,9 @@ Result<std::unique_ptr<Connection>> Connection::open(const std::string& endpoint
 
 Status Connection::send(const wire::RequestId& request, wire::Message message) {
   const bool about_models = wire::is_about_models(message.index());
-  const wire::Frames frames =
-      wire::encode({request, std::move(message), about_models ? std::string() : model_});
+  ASSIGN_OR_RETURN(
+      const wire::Frames frames,
+      wire::encode({request, std::move(message), about_models ? std::string() : model_}));
   try {
     for (size_t i = 0; i < frames.size(); ++i) {
       const bool last = i + 1 == frames.size();

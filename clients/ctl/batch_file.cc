@@ -93,7 +93,7 @@ bool is_array(std::string_view line) {
 
 // `given` laid over `base`, by the way of their MessagePack.
 Result<wire::GenerateRequest> overlay(const wire::GenerateRequest& base, const Json& given) {
-  wire::Frames frames = wire::encode({{}, base});
+  ASSIGN_OR_RETURN(wire::Frames frames, wire::encode({{}, base}));
   constexpr size_t kBody = 2;
   Json merged = Json::from_msgpack(frames[kBody], /*strict=*/true, /*allow_exceptions=*/false);
   CHECK(merged.is_object());

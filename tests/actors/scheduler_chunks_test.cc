@@ -1,7 +1,11 @@
 // Chunks by name: registering, listing, showing, deleting, restoring; how they compose.
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "actors/scheduler/composition.h"
+#include "cache/holders.h"
+#include "tests/actors/chunk_with_names.h"
 #include "tests/actors/scheduler_world.h"
 
 namespace cascade {
@@ -51,6 +55,28 @@ TEST(Chunks, are_listed_newest_first_page_by_page) {
   EXPECT_EQ(texts, (std::vector<std::string>{"text 4", "text 3", "text 2", "text 1", "text 0"}));
   request.after = "chunk_that_is_not_there";
   EXPECT_EQ(world.error(world.send(request)).code, ErrorCode::kNotFound);
+}
+
+// A thousand chunks with all the holders that they may have are more than one message can have.
+TEST(Chunks, are_listed_in_smaller_pages_if_they_have_many_holders) {
+  SchedulerWorld world;
+  wire::StoreChunks stored;
+  for (int i = 0; i < 1000; ++i) stored.chunks.push_back(testing::chunk_with_names(i, kHoldersMax));
+  world.core().on_answer(std::move(stored));
+  wire::ChunkListRequest request;
+  std::set<std::string> ids;
+  int pages = 0;
+  for (bool more = true; more; ++pages) {
+    const auto page = world.one<wire::ChunkListReply>(world.send(request));
+    ASSERT_FALSE(page.chunks.empty());
+    EXPECT_EQ(page.token_counts.size(), page.chunks.size());
+    EXPECT_TRUE(wire::decode(*wire::encode({{}, page})).ok());
+    for (const Chunk& chunk : page.chunks) ids.insert(chunk.id);
+    request.after = page.chunks.back().id;
+    more = page.more;
+  }
+  EXPECT_EQ(ids.size(), 1000u);
+  EXPECT_GT(pages, 1);
 }
 
 TEST(Chunks, a_deletion_that_comes_again_is_answered_as_the_first_time) {

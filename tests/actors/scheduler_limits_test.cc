@@ -62,56 +62,141 @@ TEST(Limits, bound_the_text_of_a_chunk_that_is_named_often) {
   EXPECT_THAT(error.message, HasSubstr("the limit is"));
 }
 
-// A Final that a message cannot hold would take the answer with it. Only a model of a long context
-// gets there.
-TEST(Limits, bound_the_log_probabilities_of_an_answer) {
-  ThreadPool pool(1);
-  auto model = load_model(testing::demo_model_dir(), testing::demo_model().options, pool);
-  ASSERT_TRUE(model.ok());
-  (*model)->config.context_tokens_max = 1'000'000;
-  auto arena = PageArena::create((*model)->kv_layout.page_bytes(), 8'000);
-  ASSERT_TRUE(arena.ok());
-  const FakeClock clock;
-  SchedulerCore core({}, **model, *arena, clock);
-  core.on_actor_started(testing::Actor::kPrefill);
-  core.on_actor_started(testing::Actor::kGateway, kLocalTenant);
-  core.on_answer(wire::StoreChunks{});
-  core.on_answer(wire::StoredPages{});
+// A scheduler of a model with a long context; the test is its actors.
+class LongContext : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ThreadPool pool(1);
+    auto loaded = load_model(testing::demo_model_dir(), testing::demo_model().options, pool);
+    ASSERT_TRUE(loaded.ok());
+    model_ = *std::move(loaded);
+    model_->config.context_tokens_max = 1'000'000;
+    auto arena = PageArena::create(model_->kv_layout.page_bytes(), 8'000);
+    ASSERT_TRUE(arena.ok());
+    arena_ = std::make_unique<PageArena>(*std::move(arena));
+    core_ = std::make_unique<SchedulerCore>(SchedulerOptions{}, *model_, *arena_, clock_);
+    for (const auto actor :
+         {testing::Actor::kStore, testing::Actor::kPrefill, testing::Actor::kDecode}) {
+      core_->on_actor_started(actor);
+    }
+    core_->on_actor_started(testing::Actor::kGateway, kLocalTenant);
+    core_->on_answer(wire::StoreChunks{});
+    core_->on_answer(wire::StoredPages{});
+  }
+  void ask(wire::GenerateRequest request) {
+    core_->on_client({kLocalTenant, "client"}, {testing::request_id(++asked_), std::move(request)});
+  }
+  // What was sent since the last call; nothing if none of it is an M.
+  template <class M>
+  std::optional<M> sent() {
+    std::optional<M> found;
+    for (const auto& message : core_->take_outgoing()) {
+      EXPECT_TRUE(wire::encode(message.envelope).ok());
+      if (const auto* typed = std::get_if<M>(&message.envelope.message)) found = *typed;
+    }
+    return found;
+  }
+  void encode(std::vector<int32_t> token_ids) {
+    const auto job = sent<wire::EncodeJob>();
+    ASSERT_TRUE(job.has_value());
+    wire::EncodeDone done;
+    done.job = job->job;
+    done.token_ids = std::move(token_ids);
+    core_->on_answer(std::move(done));
+  }
+
+  FakeClock clock_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<PageArena> arena_;
+  std::unique_ptr<SchedulerCore> core_;
+  uint64_t asked_ = 0;
+};
+
+// A Final that a message cannot hold would take the answer with it.
+TEST_F(LongContext, bounds_the_log_probabilities_of_an_answer) {
   const auto error_of = [&](int32_t max_tokens) {
     wire::GenerateRequest request;
     request.prompt = "x";
     request.logprobs = true;
     request.top_logprobs = 20;
     request.max_tokens = max_tokens;
-    core.on_client({kLocalTenant, "client"},
-                   {testing::request_id(static_cast<uint64_t>(max_tokens)), request});
-    wire::EncodeDone encoded;
-    for (const auto& sent : core.take_outgoing()) {
-      const auto* job = std::get_if<wire::EncodeJob>(&sent.envelope.message);
-      if (job != nullptr) encoded.job = job->job;
-    }
-    encoded.token_ids = {1, 2, 3};
-    core.on_answer(std::move(encoded));
-    for (const auto& sent : core.take_outgoing()) {
-      const auto* reply = std::get_if<wire::ErrorReply>(&sent.envelope.message);
-      if (reply != nullptr) return reply->error;
-    }
-    return Error{};
+    ask(request);
+    encode({1, 2, 3});
+    const auto reply = sent<wire::ErrorReply>();
+    return reply ? reply->error : Error{};
   };
   const Error error = error_of(300'000);
   EXPECT_EQ(error.to_string(),
-            "invalid_argument: top_logprobs: for an answer of up to 300000 tokens the limit is 13");
-  EXPECT_EQ(error_of(209'715).message, "");
+            "invalid_argument: top_logprobs: for an answer of up to 300000 tokens the limit is 19");
+  EXPECT_EQ(error_of(299'593).message, "");
 }
 
-// What the limits let through must reach the tokenizer: a message between actors that does not
-// fit the format is taken for a bug and ends the process.
+wire::GenerateRequest going_on_with(size_t bytes) {
+  wire::GenerateRequest request;
+  request.messages = {{.role = "user", .content = "Go on.", .reasoning = {}},
+                      {.role = "assistant", .content = std::string(bytes, 'x'), .reasoning = {}}};
+  request.continue_final_message = true;
+  request.max_tokens = 100'000;
+  request.ignore_eos = true;
+  request.retain_output = true;
+  return request;
+}
+
+// The reply and the chunk have the text, and a message has a limit.
+TEST_F(LongContext, ends_an_answer_that_is_as_long_as_it_may_become) {
+  ask(going_on_with(wire::kAnswerBytesMax - 100));
+  encode({1, 2, 3});
+  const auto prefill = sent<wire::PrefillJob>();
+  ASSERT_TRUE(prefill.has_value());
+  const auto word = model_->tokenizer.encode(" word", /*trusted=*/false, /*with_template=*/false);
+  ASSERT_TRUE(word.ok());
+  wire::PrefillDone done;
+  done.job = prefill->job;
+  done.token = word->front();
+  core_->on_answer(std::move(done));
+  std::optional<wire::Final> final;
+  const auto take = [&](const wire::Message& message) {
+    if (const auto* end = std::get_if<wire::Final>(&message)) final = *end;
+    if (const auto* put = std::get_if<wire::StorePut>(&message)) {
+      core_->on_answer(wire::StoreAck{put->job, std::nullopt});
+    }
+    const auto* decode = std::get_if<wire::DecodeJob>(&message);
+    if (decode == nullptr) return;
+    wire::DecodeDone step;
+    step.job = decode->job;
+    step.steps = 1;
+    step.sequences.push_back(
+        {decode->sequences.front().sequence, {word->front()}, {0}, {}, {}, {}});
+    core_->on_answer(std::move(step));
+  };
+  for (int rounds = 0; rounds < 200 && !final; ++rounds) {
+    for (const auto& message : core_->take_outgoing()) {
+      EXPECT_TRUE(wire::encode(message.envelope).ok());
+      take(message.envelope.message);
+    }
+  }
+  ASSERT_TRUE(final.has_value());
+  EXPECT_EQ(final->finish_reason, "length");
+  EXPECT_GE(final->text.size(), 99u);
+  EXPECT_LT(final->text.size(), 200u);
+  EXPECT_FALSE(final->output_chunk_id.empty()) << "it is kept";
+}
+
+TEST_F(LongContext, refuses_to_go_on_with_a_text_that_is_as_long_as_an_answer_may_become) {
+  ask(going_on_with(wire::kAnswerBytesMax));
+  const auto reply = sent<wire::ErrorReply>();
+  ASSERT_TRUE(reply.has_value());
+  EXPECT_EQ(reply->error.field, "messages");
+  EXPECT_THAT(reply->error.message, HasSubstr("8388608 bytes; the limit is 8388607"));
+}
+
+// What the limits let through reaches the tokenizer.
 TEST(Limits, leave_what_fits_the_message_to_the_tokenizer) {
   wire::EncodeJob job;
   job.messages.assign(kMessagesMax, {.role = "assistant", .content = "", .reasoning = "r"});
   job.messages.front().content.assign(wire::kTextBytesMax, 'a');
   job.thinking = true;
-  const auto decoded = wire::decode(wire::encode({{}, job}));
+  const auto decoded = wire::decode(*wire::encode({{}, job}));
   EXPECT_TRUE(decoded.ok()) << decoded.error().to_string();
 }
 

@@ -180,6 +180,7 @@ class SchedulerWorld {
  private:
   void collect() {
     for (SchedulerCore::Outgoing& outgoing : core_->take_outgoing()) {
+      EXPECT_TRUE(wire::encode(outgoing.envelope).ok());
       const auto* event = std::get_if<wire::EventNotice>(&outgoing.envelope.message);
       if (event != nullptr) {
         EXPECT_EQ(outgoing.client.route, std::string(1, kIpcRoute));

@@ -43,7 +43,7 @@ class WorkerTest : public ::testing::Test {
     return wire::StoreAck{load->job, std::nullopt};
   }
   SendResult send(wire::Message message, const wire::RequestId& request) {
-    wire::Frames frames = wire::encode({request, std::move(message)});
+    wire::Frames frames = *wire::encode({request, std::move(message)});
     frames.insert(frames.begin(), kStoreActor);
     return scheduler_->send(frames);
   }
@@ -89,6 +89,32 @@ TEST_F(WorkerTest, greets_answers_and_stops) {
   tell(wire::Stop{});
   worker.get();
   EXPECT_EQ(handled_, 1000);  // Stop is not the handler's
+}
+
+TEST_F(WorkerTest, says_so_if_its_answer_is_larger_than_a_message) {
+  listen();
+  std::future<void> worker = std::async(std::launch::async, [&] {
+    run_worker(context_, kStoreActor, 1, [](const wire::Message& message) {
+      wire::EncodeDone done;
+      done.job = std::get<wire::EncodeJob>(message).job;
+      done.text.assign(wire::kTextBytesMax + 1, 'x');
+      return done;
+    });
+  });
+  hear_hello(1);
+  wire::EncodeJob job;
+  job.job = 5;
+  tell(job, kRequest);
+  const wire::Envelope envelope = heard();
+  const auto* done = std::get_if<wire::EncodeDone>(&envelope.message);
+  ASSERT_NE(done, nullptr);
+  EXPECT_EQ(envelope.request, kRequest);
+  EXPECT_EQ(done->job, 5u);
+  ASSERT_TRUE(done->error.has_value());
+  EXPECT_EQ(done->error->to_string(),
+            "invalid_argument: text: has 16777217 bytes, more than the limit of 16777216");
+  tell(wire::Stop{});
+  worker.get();
 }
 
 TEST_F(WorkerTest, is_called_again_while_it_has_more_to_do_and_hears_messages_meanwhile) {

@@ -35,7 +35,7 @@ class FakeDaemon {
     void operator()(wire::Message message) const { to(request_, std::move(message)); }
     // Answers an earlier request of the same client.
     void to(const wire::RequestId& request, wire::Message message) const {
-      daemon_.send(client_, wire::encode({request, std::move(message)}));
+      daemon_.send(client_, *wire::encode({request, std::move(message)}));
     }
 
    private:
@@ -106,7 +106,7 @@ class FakeDaemon {
     const Result<wire::Envelope> envelope = wire::decode(frames);
     if (!envelope.ok()) {
       send(client,
-           wire::encode({wire::peek_request_id(frames), wire::ErrorReply{envelope.error(), 0}}));
+           *wire::encode({wire::peek_request_id(frames), wire::ErrorReply{envelope.error(), 0}}));
       return true;
     }
     answer(client, *envelope);
@@ -121,10 +121,10 @@ class FakeDaemon {
         wire::ErrorReply reply{{ErrorCode::kUnavailable, "loading", "it is loading"}, 1};
         reply.loading = loading_.front();
         loading_.pop_front();
-        return send(client, wire::encode({envelope.request, std::move(reply)}));
+        return send(client, *wire::encode({envelope.request, std::move(reply)}));
       }
       if (!answers_pings_) return;
-      return send(client, wire::encode({envelope.request, wire::Pong{boot_id_, "test"}}));
+      return send(client, *wire::encode({envelope.request, wire::Pong{boot_id_, "test"}}));
     }
     {
       const std::lock_guard lock(mutex_);

@@ -38,10 +38,10 @@ bool read_frames(Bytes input) {
     CHECK(!read.error().field.empty());
     return false;
   }
-  const wire::Frames written = wire::encode(*read);
+  const wire::Frames written = *wire::encode(*read);
   const auto again = wire::decode(written);
   CHECK(again.ok());
-  CHECK(wire::encode(*again) == written);
+  CHECK(*wire::encode(*again) == written);
   return true;
 }
 

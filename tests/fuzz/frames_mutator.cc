@@ -23,7 +23,7 @@ void mutate_frame(wire::Frame& frame) {
 std::string mutated(Bytes input, Random& random) {
   wire::Frames frames = split_frames(input);
   if (frames.empty() || random.below(64) == 0) {
-    return join_frames(wire::encode(wire::testing::random_envelope(random)));
+    return join_frames(*wire::encode(wire::testing::random_envelope(random)));
   }
   if (random.below(4) == 0) {
     wire::testing::damage(random, frames);

@@ -54,7 +54,7 @@ bool same(const http::Request& a, const http::Request& b) {
 template <class M>
 void check_sendable(const Result<M>& message) {
   if (!is_ok(message)) return;
-  const auto read = wire::decode(wire::encode({{}, *message}));
+  const auto read = wire::decode(*wire::encode({{}, *message}));
   CHECK(read.ok());
 }
 

@@ -19,7 +19,7 @@ const openai::ReplyContext kContext = {"resp_0123456789abcdef0123456789abcdef", 
 
 // What is sent to the scheduler can be read there.
 void check_sendable(wire::Message message) {
-  const auto read = wire::decode(wire::encode({{}, std::move(message)}));
+  const auto read = wire::decode(*wire::encode({{}, std::move(message)}));
   CHECK(read.ok());
 }
 

@@ -86,7 +86,7 @@ void expect_serving(const DaemonProcess& daemon) {
 }
 
 wire::Frames valid(wire::Message message) {
-  return wire::encode({{1, 2, 3}, std::move(message)});
+  return *wire::encode({{1, 2, 3}, std::move(message)});
 }
 
 TEST(HostileFrames, malformed_messages_are_answered_one_by_one) {
@@ -179,7 +179,7 @@ wire::Frames hostile_frames(Random& random) {
   }
   wire::Envelope envelope = wire::testing::random_envelope(random);
   while (!is_cheap(envelope.message)) envelope = wire::testing::random_envelope(random);
-  wire::Frames frames = wire::encode(envelope);
+  wire::Frames frames = *wire::encode(envelope);
   for (uint64_t n = random.below(4); n > 0 && !frames.empty(); --n) {
     wire::testing::damage(random, frames);
   }

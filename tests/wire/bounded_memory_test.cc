@@ -47,7 +47,7 @@ namespace {
 
 // The largest single allocation while `body` is refused.
 size_t allocation_for(const std::string& body) {
-  Frames frames = encode({{}, GenerateRequest{}});
+  Frames frames = *encode({{}, GenerateRequest{}});
   frames[2] = body;
   largest_allocation = 0;
   EXPECT_FALSE(decode(frames).ok());

@@ -12,7 +12,7 @@ namespace {
 // Frames of the message type of M with the given body and arrays.
 template <class M>
 Frames frames_of(std::string body, std::vector<Frame> arrays = {}) {
-  Frames frames = encode({{}, M{}});
+  Frames frames = *encode({{}, M{}});
   frames.resize(3);
   frames[2] = std::move(body);
   frames.insert(frames.end(), arrays.begin(), arrays.end());
@@ -42,11 +42,11 @@ std::string error_of_frames(const Frames& frames) {
 
 template <class M>
 std::string error_of_message(const M& message) {
-  return error_of_frames(encode({{}, message}));
+  return error_of_frames(*encode({{}, message}));
 }
 
 TEST(Envelope, names_what_is_wrong_with_the_header) {
-  const Frames good = encode({{}, Ping{}});
+  const Frames good = *encode({{}, Ping{}});
   ASSERT_EQ(error_of_frames(good), "none");
   Frames frames = good;
   frames[0][0] = 'X';
@@ -75,7 +75,7 @@ TEST(Envelope, names_what_is_wrong_with_the_header) {
 }
 
 TEST(Envelope, limits_frames_and_bytes) {
-  Frames frames = encode({{}, Ping{}});
+  Frames frames = *encode({{}, Ping{}});
   frames.resize(kFrameCountMax);
   EXPECT_EQ(error_of_frames(frames), "none");
   frames.resize(kFrameCountMax + 1);
@@ -91,7 +91,7 @@ TEST(Envelope, limits_frames_and_bytes) {
 TEST(Envelope, peeks_at_the_request_id_of_any_frames) {
   RequestId id{};
   id.fill(7);
-  Frames frames = encode({id, Ping{}});
+  Frames frames = *encode({id, Ping{}});
   frames[0] = "nonsense";
   EXPECT_EQ(peek_request_id(frames), id);
   EXPECT_EQ(peek_request_id({}), RequestId{});
@@ -236,7 +236,7 @@ TEST(Arrays, are_referred_to_once_and_hold_whole_words) {
   Final final;
   final.token_ids = {1, 2, 3};
   final.logprobs = {-1, -2, -3};
-  const Frames good = encode({{}, final});
+  const Frames good = *encode({{}, final});
   ASSERT_EQ(good.size(), 5u);
   Frames frames = good;
   frames.pop_back();
@@ -261,7 +261,7 @@ TEST(Arrays, of_a_chunk_list_must_add_up) {
   message.chunks.resize(2);
   message.chunks[0].token_ids = {1};
   message.chunks[1].token_ids = {2, 3};
-  Frames frames = encode({{}, message});
+  Frames frames = *encode({{}, message});
   frames[3].resize(8);
   EXPECT_EQ(error_of_frames(frames),
             "invalid_argument: token_ids: has fewer ids than the chunks count");

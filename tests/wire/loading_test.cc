@@ -24,7 +24,7 @@ TEST(Loading, is_a_share_that_is_never_whole) {
 TEST(Loading, travels_with_an_error_and_is_absent_from_others) {
   const Error error = {ErrorCode::kUnavailable, std::string(kLoadingField), "it loads"};
   const auto sent = [](const ErrorReply& reply) {
-    const auto envelope = decode(encode({{}, reply}));
+    const auto envelope = decode(*encode({{}, reply}));
     return std::get<ErrorReply>(envelope->message);
   };
   ErrorReply loading = {error, 500};

@@ -17,6 +17,7 @@
 #include "base/utf8.h"
 #include "wire/actor_fields.h"
 #include "wire/enum_names.h"
+#include "wire/field_writer.h"
 #include "wire/reply_fields.h"
 #include "wire/request_fields.h"
 
@@ -101,6 +102,7 @@ class RandomFill {
     } else {
       RandomFill inner(random_);
       fields(inner, value);
+      if constexpr (std::same_as<T, Error>) value = shortened(value);
     }
   }
   template <class T>

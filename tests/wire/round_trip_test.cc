@@ -20,13 +20,13 @@ TEST(Frames, every_message_round_trips) {
   for (size_t type = 0; type < kTypes; ++type) {
     for (int i = 0; i < rounds; ++i) {
       const Envelope sent = testing::random_envelope(random, type);
-      const Frames frames = encode(sent);
+      const Frames frames = *encode(sent);
       const Result<Envelope> received = decode(frames);
       ASSERT_TRUE(received.ok()) << received.error().to_string() << "\n" << dump(sent.message);
       ASSERT_EQ(received->request, sent.request);
       ASSERT_EQ(dump(received->message), dump(sent.message));
       ASSERT_EQ(received->model, sent.model);
-      ASSERT_EQ(encode(*received), frames);
+      ASSERT_EQ(*encode(*received), frames);
     }
   }
 }
@@ -186,7 +186,7 @@ TEST(Frames, chunk_lists_share_one_array_of_token_ids) {
     message.chunks[i].id = "chunk_" + std::to_string(i);
     message.chunks[i].token_ids.assign(i % 4, static_cast<int32_t>(i));
   }
-  const Frames frames = encode({{}, message});
+  const Frames frames = *encode({{}, message});
   EXPECT_EQ(frames.size(), 4u);
   const Result<Envelope> received = decode(frames);
   ASSERT_TRUE(received.ok()) << received.error().to_string();
@@ -200,8 +200,8 @@ TEST(Frames, numbers_keep_their_exact_value) {
   Final final;
   final.seed = UINT64_MAX;
   final.logprobs = {-0.0F, 1e-45F};
-  const Result<Envelope> first = decode(encode({{}, done}));
-  const Result<Envelope> second = decode(encode({{}, final}));
+  const Result<Envelope> first = decode(*encode({{}, done}));
+  const Result<Envelope> second = decode(*encode({{}, final}));
   ASSERT_TRUE(first.ok() && second.ok());
   EXPECT_EQ(std::get<PrefillDone>(first->message).logprob, done.logprob);
   EXPECT_EQ(std::get<PrefillDone>(first->message).compute_us, INT64_MIN);
@@ -212,7 +212,7 @@ TEST(Frames, numbers_keep_their_exact_value) {
 // Fields that came later than version 1 are absent in what older clients and stores have written.
 TEST(Frames, newer_fields_may_be_absent) {
   const auto without = [](Message message, std::initializer_list<std::string_view> keys) {
-    Frames frames = encode({{}, std::move(message)});
+    Frames frames = *encode({{}, std::move(message)});
     for (const std::string_view key : keys) {
       const size_t at = frames[2].find(key);
       EXPECT_NE(at, std::string::npos) << key;
@@ -242,7 +242,7 @@ TEST(Frames, newer_fields_may_be_absent) {
 TEST(Frames, malformed_text_is_sent_with_replacement_characters) {
   Delta delta;
   delta.text = "a\xFFz";
-  const Result<Envelope> received = decode(encode({{}, delta}));
+  const Result<Envelope> received = decode(*encode({{}, delta}));
   ASSERT_TRUE(received.ok()) << received.error().to_string();
   EXPECT_EQ(std::get<Delta>(received->message).text, "a\xEF\xBF\xBDz");
 }

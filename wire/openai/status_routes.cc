@@ -23,7 +23,7 @@ bool is_of_everyone(std::string_view key) {
 
 OrderedJson json_of(wire::Message message) {
   constexpr size_t kBody = 2;  // behind the header and the request id
-  return OrderedJson::from_msgpack(wire::encode({{}, std::move(message)}).at(kBody));
+  return OrderedJson::from_msgpack(wire::encode({{}, std::move(message)})->at(kBody));
 }
 
 Status read_integer(const std::string& key, const std::string& value, auto& number) {
