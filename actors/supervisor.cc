@@ -44,9 +44,11 @@ Supervisor::~Supervisor() {
 void Supervisor::start(const std::string& name, std::function<void(uint64_t)> run) {
   try {
     threads_.emplace_back([this, name, run = std::move(run)] { supervise(name, run); });
-  } catch (const std::exception& error) {  // the system has no more threads, or no memory for one
-    spdlog::error("actor {} was not started: {}", name, error.what());
-    on_escalation_(name, error.what());
+  } catch (const std::exception& error) {
+    constexpr std::string_view kLimits = " (see ulimit -u, ulimit -v, TasksMax= of the unit)";
+    const std::string why = error.what() + std::string(kLimits);
+    spdlog::error("actor {} was not started: {}", name, why);
+    on_escalation_(name, why);
   }
 }
 

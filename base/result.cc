@@ -72,7 +72,9 @@ Error resource_exhausted(std::string field, std::string message) {
 
 Error io_error(std::string what, int errno_value) {
   const ErrorCode code = errno_value == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
-  return {code, std::move(what), std::error_code(errno_value, std::generic_category()).message()};
+  std::string why = std::error_code(errno_value, std::generic_category()).message();
+  if (errno_value == ENOMEM) why += ": see the limits of the process (ulimit -v, MemoryMax=)";
+  return {code, std::move(what), std::move(why)};
 }
 
 }  // namespace cascade

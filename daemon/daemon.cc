@@ -14,6 +14,7 @@
 #include <mutex>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <thread>
 
 #include "actors/accept_guard.h"
@@ -27,6 +28,7 @@
 #include "daemon/reload.h"
 #include "daemon/run_dir.h"
 #include "daemon/tcp_door.h"
+#include "daemon/thread_room.h"
 #include "wire/loading.h"
 
 namespace cascade {
@@ -130,7 +132,7 @@ class Service {
   Result<bool> load() {
     Result<std::unique_ptr<ModelHost>> loaded = std::unique_ptr<ModelHost>();
     bool ended = false;
-    std::thread loader([&] {
+    const auto work = [&] {
       pthread_setname_np(pthread_self(), "load");
       auto host = ModelHost::load(options_, {options_.model_dir, options_.state_dir, /*label=*/""},
                                   context_, compute_, compute_.pool, &start_->progress());
@@ -139,7 +141,14 @@ class Service {
         ended = true;
         signals_io_.stop();
       });
-    });
+    };
+    std::thread loader;
+    try {
+      loader = std::thread(work);
+    } catch (const std::system_error& error) {
+      return resource_exhausted(
+          "threads", std::string("there is none to load the model with: ") + error.what());
+    }
     take_signal();
     tell_progress();
     signals_io_.run();
@@ -173,7 +182,11 @@ class Service {
                     [this](const std::string& why) { on_failure("models", why); });
     host_->start(
         [this](const std::string& actor, const std::string& why) { on_failure(actor, why); });
-    models_->start();
+    try {
+      models_->start();
+    } catch (const std::exception& error) {  // the system has no thread or no descriptor for it
+      on_failure("models", error.what());
+    }
     start_->serve(host_->model().name);
     open("model");
     set_blocked(SIGHUP, false);
@@ -359,6 +372,7 @@ Result<int> run_daemon(const ParsedOptions& parsed, Surroundings& around,
   }
   ::umask(0077);  // what is made is for this user alone
   if (options.state_dir.empty()) say_that_nothing_is_kept(parsed);
+  RETURN_IF_ERROR(check_thread_room(threads_needed(options)));
   Compute compute(options.threads);
   ZmqContext context;
   auto service = std::make_unique<Service>(parsed, context, compute, around, on_ready);

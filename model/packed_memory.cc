@@ -12,7 +12,9 @@ Result<PackedMemory> PackedMemory::allocate(size_t bytes) {
   void* data = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) {
     return resource_exhausted(
-        "weights", "there is no memory for " + std::to_string(bytes) + " bytes of packed weights");
+        "weights", "there is no memory for " + std::to_string(bytes) +
+                       " bytes of packed weights: see the limits of the process (ulimit -v, "
+                       "MemoryMax=)");
   }
   ::madvise(data, bytes, MADV_HUGEPAGE);  // best effort
   return PackedMemory(static_cast<uint8_t*>(data), bytes);

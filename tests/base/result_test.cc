@@ -99,6 +99,9 @@ TEST(Error, tells_a_missing_file_from_other_io_errors) {
   EXPECT_EQ(io_error("a/b", ENOENT).code, ErrorCode::kNotFound);
   EXPECT_EQ(io_error("a/b", EACCES).code, ErrorCode::kIo);
   EXPECT_EQ(io_error("a/b", EACCES).to_string(), "io: a/b: Permission denied");
+  EXPECT_EQ(io_error("a/b", ENOMEM).to_string(),
+            "io: a/b: Cannot allocate memory: see the limits of the process (ulimit -v, "
+            "MemoryMax=)");
 }
 
 TEST(ErrorCode, names_are_stable_unique_and_invertible) {
