@@ -21,7 +21,7 @@ namespace {
 constexpr size_t kChunksAtOnceMax = 1000;
 constexpr size_t kTextBytesAtOnceMax = size_t{8} << 20;
 // Pages that make room at once: a large part of a large disk would be more than a message can name.
-constexpr uint64_t kPagesRemovedAtOnceMax = 100'000;
+constexpr size_t kPagesRemovedAtOnceMax = 100'000;
 constexpr size_t kPagesAtOnceMax = 10'000;
 constexpr size_t kTurnsAtOnceMax = 10'000;
 constexpr size_t kBeginningsMax = 10'000;
@@ -211,11 +211,12 @@ void StoreActor::send_stored_uses(uint64_t job, const Digest& model, const Send&
   }
   wire::StoredPages message = {job, {}, {}, {}, true};
   for (const PageUseRow& use : *uses) {
-    message.uses.push_back({use.page.hex(), use.position, use.tenant, use.chunk_id, use.ends});
+    message.uses.add(
+        {use.page.hex(), static_cast<int32_t>(use.position), use.tenant, use.chunk_id, use.ends});
     if (message.uses.size() < kPagesAtOnceMax) continue;
     send(std::exchange(message, {job, {}, {}, {}, true}));
   }
-  if (!message.uses.empty()) send(std::move(message));
+  if (message.uses.size() > 0) send(std::move(message));
 }
 
 // To explain misses by; so an error is no reason to stop.
@@ -274,10 +275,10 @@ Status StoreActor::append(const wire::StorePages& store, std::vector<Digest>& wr
 // More than is needed now, so that not every write waits for a commit of what it takes the place
 // of.
 Status StoreActor::make_room(uint64_t bytes, std::vector<std::string>& removed, const Send& send) {
-  const uint64_t share = std::min(durable_->kv().options().disk_bytes_max / kRoomShare,
-                                  arena_->page_bytes() * kPagesRemovedAtOnceMax);
-  ASSIGN_OR_RETURN(const std::vector<Digest> oldest,
-                   durable_->oldest_pages(std::max(bytes, share)));
+  const uint64_t share = durable_->kv().options().disk_bytes_max / kRoomShare;
+  ASSIGN_OR_RETURN(std::vector<Digest> oldest, durable_->oldest_pages(std::max(bytes, share)));
+  // Those at the end of chains come first.
+  if (oldest.size() > kPagesRemovedAtOnceMax) oldest.resize(kPagesRemovedAtOnceMax);
   RETURN_IF_ERROR(durable_->kv().remove(oldest));
   RETURN_IF_ERROR(commit(send));
   for (const Digest& key : oldest) removed.push_back(key.hex());
@@ -320,9 +321,10 @@ void StoreActor::work(const wire::StoreUses& stored, const Send&) {
   if (!noted.ok()) spdlog::warn("texts of pages are not noted: {}", noted.error().to_string());
 }
 
-Status StoreActor::note(const std::vector<wire::PageUse>& uses) {
+Status StoreActor::note(const wire::PageUses& uses) {
   if (durable_ == nullptr) return {};
-  for (const wire::PageUse& use : uses) {
+  for (size_t i = 0; i < uses.size(); ++i) {
+    const wire::PageUse use = uses.at(i);
     RETURN_IF_ERROR(
         durable_->kv().put_use({digest(use.key), use.tenant, use.chunk_id, use.ends, 0}));
   }

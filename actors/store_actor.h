@@ -77,7 +77,7 @@ class StoreActor {
   void send_stored_uses(uint64_t job, const Digest& model, const Send& send);
   void send_pending_chains(uint64_t job, const Digest& model, const Send& send);
   std::vector<int32_t> tokens_of_pages(Digest key);
-  Status note(const std::vector<wire::PageUse>& uses);
+  Status note(const wire::PageUses& uses);
   Status note(const std::vector<wire::PageOwner>& owners);
   std::vector<std::string> beginnings_of_others(const Digest& model);
   Status commit(const Send& send);

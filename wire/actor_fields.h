@@ -195,13 +195,13 @@ void fields(A& a, M& m) {
   a.required("page", m.page);
 }
 
-template <class A, Is<PageUse> M>
+template <class A, Is<PageUses> M>
 void fields(A& a, M& m) {
-  a.required("key", m.key);
-  a.required("position", m.position);
-  a.required("tenant", m.tenant);
-  a.required("chunk_id", m.chunk_id);
-  a.required("ends", m.ends);
+  a.required("keys", m.keys);
+  a.numbers("positions", m.positions);
+  a.required("tenants", m.tenants);
+  a.required("chunk_ids", m.chunk_ids);
+  a.numbers("ends", m.ends);
 }
 
 template <class A, Is<PageOwner> M>

@@ -235,10 +235,23 @@ struct ChainPage {
 // the chunk.
 struct PageUse {
   std::string key;
-  int64_t position = 0;  // of the page's first token
+  int32_t position = 0;  // of the page's first token
   std::string tenant;    // whose chunk it is, maybe not whose page
   std::string chunk_id;
   bool ends = false;
+};
+// A list of them, field by field, and as long as its shortest field: so that all that a scheduler
+// notes (SchedulerOptions::page_uses_max) fit one message.
+struct PageUses {
+  std::vector<std::string> keys;
+  std::vector<int32_t> positions;
+  std::vector<std::string> tenants;
+  std::vector<std::string> chunk_ids;
+  std::vector<uint32_t> ends;  // 1: true
+
+  void add(PageUse use);
+  size_t size() const;
+  PageUse at(size_t i) const;
 };
 
 // The page and those before it in its chain are kept for a chunk, or, without one, for a prefix.
@@ -250,7 +263,7 @@ struct PageOwner {
 
 // scheduler -> store: note these, as far as the pages are stored. No answer.
 struct StoreUses {
-  std::vector<PageUse> uses;
+  PageUses uses;
   std::vector<PageOwner> owners;
 };
 
@@ -263,7 +276,7 @@ struct StorePages {
   std::string parent;    // the key of the page before the first, or the model's root key
   int64_t position = 0;  // of the first token
   std::vector<ChainPage> pages;
-  std::vector<PageUse> uses;  // of these pages
+  PageUses uses;  // of these pages
   std::vector<PageOwner> owners;
 };
 struct StorePagesDone {
@@ -300,7 +313,7 @@ struct StoredPage {
 struct StoredPages {
   uint64_t job = 0;
   std::vector<StoredPage> pages;
-  std::vector<PageUse> uses;
+  PageUses uses;
   // Digests of tenant and tokens of whole first pages that are stored of other models.
   std::vector<std::string> other_models;
   bool more = false;  // others follow

@@ -11,10 +11,11 @@ namespace {
 
 static_assert(kContextServedMax <= wire::kNumbersMax, "the tokens of a context go as one array");
 
-// Ids and log-probabilities, of the sampled tokens and of the likeliest ones. Text has an eighth of
-// the message (kAnswerBytesMax), and all that is left has another one.
-constexpr int64_t kLogprobBytesMax = static_cast<int64_t>(wire::kMessageBytesMax) / 8 * 6;
-constexpr int64_t kLogprobBytes = sizeof(int32_t) + sizeof(float);
+// The ids of the likeliest tokens are one array, and so are their log-probabilities.
+constexpr auto kLikeliestMax = static_cast<int64_t>(wire::kNumbersMax);
+// With one of the likeliest at each place, so many tokens take three quarters of a message, with
+// all ids and log-probabilities; text takes an eighth (kAnswerBytesMax).
+constexpr int64_t kTokensMax = kLikeliestMax / 4 * 3;
 
 // Each is a map of three fields: all together take a thirtieth of a message's values.
 constexpr size_t kThinkSpansMax = 10'000;
@@ -22,7 +23,7 @@ constexpr size_t kThinkSpansMax = 10'000;
 }  // namespace
 
 Status check_top_logprobs(int64_t top_logprobs, int64_t max_tokens) {
-  const int64_t most = std::max<int64_t>(0, kLogprobBytesMax / kLogprobBytes / max_tokens - 1);
+  const int64_t most = max_tokens > kTokensMax ? 0 : kLikeliestMax / max_tokens;
   if (top_logprobs <= most) return {};
   return invalid_argument("top_logprobs", "for an answer of up to " + std::to_string(max_tokens) +
                                               " tokens the limit is " + std::to_string(most));
@@ -33,6 +34,14 @@ Status check_begun(const std::string& begun) {
   return invalid_argument("messages", "the last one, which the answer is to go on with, has " +
                                           std::to_string(begun.size()) + " bytes; the limit is " +
                                           std::to_string(wire::kAnswerBytesMax - 1));
+}
+
+Status check_kept_prompt(const std::string& text) {
+  if (text.size() <= wire::kTextBytesMax) return {};
+  return invalid_argument("prompt_token_ids",
+                          "have a text of " + std::to_string(text.size()) +
+                              " bytes, which is kept with a retained output; the limit is " +
+                              std::to_string(wire::kTextBytesMax));
 }
 
 bool is_full(const Request& request) {

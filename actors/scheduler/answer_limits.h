@@ -18,6 +18,10 @@ Status check_top_logprobs(int64_t top_logprobs, int64_t max_tokens);
 // the answer. Error kInvalidArgument, field "messages".
 Status check_begun(const std::string& begun);
 
+// Whether the text of a prompt that came as token ids can be kept with the output. Error
+// kInvalidArgument, field "prompt_token_ids".
+Status check_kept_prompt(const std::string& text);
+
 // Whether the answer, which has begun, has as much text as it may have. It ends then.
 bool is_full(const Request& request);
 

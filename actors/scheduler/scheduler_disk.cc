@@ -14,6 +14,7 @@ namespace {
 // behind a write.
 constexpr size_t kPagesWrittenAtOnceMax = 16;
 constexpr size_t kPagesLoadedAtOnceMax = 128;
+constexpr size_t kPagesRemovedAtOnceMax = 100'000;  // a message has room for a million
 
 // Tokens of chains that wait to be written: 16 MB of ids. What is beyond is not written.
 constexpr size_t kWritebackTokensMax = size_t{4} << 20;
@@ -128,7 +129,7 @@ void SchedulerCore::send_pages(const Writeback& writeback, const std::vector<Nam
     message.pages.push_back(
         {hex(page.key), {page.tokens.begin(), page.tokens.end()}, ChainIndex::page_of(page.node)});
     writing_->pages.push_back({page.key, page.parent, static_cast<int32_t>(page.tokens.size())});
-    for (wire::PageUse& use : uses_of(page)) message.uses.push_back(std::move(use));
+    for (wire::PageUse& use : uses_of(page)) message.uses.add(std::move(use));
   }
   if (writeback.chunk) {
     message.owners.push_back({hex(run.back().key), writeback.chunk->tenant, writeback.chunk->id});
@@ -315,11 +316,15 @@ void SchedulerCore::drop_stored_from(const Digest& key) {
 }
 
 void SchedulerCore::send_removals(std::vector<std::string>&& keys) {
-  if (keys.empty()) return;
-  const uint64_t job = next_job_++;
-  send(Actor::kStore, wire::RemovePages{job, keys});
-  if (erasing_) ++erasures_.find(*erasing_)->pieces;
-  removing_[job] = {std::move(keys), erasing_};
+  for (size_t begin = 0; begin < keys.size(); begin += kPagesRemovedAtOnceMax) {
+    const size_t end = std::min(keys.size(), begin + kPagesRemovedAtOnceMax);
+    std::vector<std::string> part(keys.begin() + static_cast<ptrdiff_t>(begin),
+                                  keys.begin() + static_cast<ptrdiff_t>(end));
+    const uint64_t job = next_job_++;
+    send(Actor::kStore, wire::RemovePages{job, part});
+    if (erasing_) ++erasures_.find(*erasing_)->pieces;
+    removing_[job] = {std::move(part), erasing_};
+  }
 }
 
 // What is on disk of the chain behind its first `keep` tokens, as end_branch() does it in memory.
@@ -404,7 +409,8 @@ void SchedulerCore::on(wire::StoredPages&& stored) {
   for (const wire::StoredPage& page : stored.pages) {
     disk_.add(*Digest::from_hex(page.key), *Digest::from_hex(page.parent), page.tokens);
   }
-  for (const wire::PageUse& use : stored.uses) {
+  for (size_t i = 0; i < stored.uses.size(); ++i) {
+    const wire::PageUse use = stored.uses.at(i);
     uses_.add({use.tenant, use.chunk_id}, {*Digest::from_hex(use.key), use.position, use.ends});
   }
   for (const std::string& beginning : stored.other_models) {

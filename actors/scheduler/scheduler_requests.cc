@@ -211,6 +211,7 @@ Status SchedulerCore::take_token_ids(Request& request) {
   if (tokens + 1 > context) return too_many_tokens(request, tokens, context, /*of_memory=*/false);
   if (params.retain_output) {
     params.prompt = model_.tokenizer.decode(params.prompt_token_ids, /*skip_special=*/false);
+    return check_kept_prompt(*params.prompt);
   }
   return {};
 }
@@ -281,9 +282,9 @@ void SchedulerCore::on(wire::EncodeDone&& done) {
     return;
   }
   if (done.tokens_left_out > 0) {
-    done.error = invalid_argument("", "the text has " + std::to_string(done.tokens_left_out) +
-                                          " tokens; the limit is " +
-                                          std::to_string(wire::kNumbersMax));
+    done.error =
+        invalid_argument("", "the text has " + std::to_string(done.tokens_left_out) +
+                                 " tokens; the limit is " + std::to_string(wire::kNumbersMax));
   }
   if (histories_.contains(done.job)) {
     history_ready(std::move(done));

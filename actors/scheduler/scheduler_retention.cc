@@ -72,7 +72,7 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   const Status fits = wire::check_size(chunk);
   auto added = fits.ok() ? registry_.add(chunk) : Result<ChunkEntry*>(fits.error());
   if (!added.ok()) {
-    spdlog::warn("an output was not retained: {}", added.error().message);
+    spdlog::warn("an output was not retained: {}", added.error().to_string());
     return "";
   }
   ChunkEntry& entry = **added;

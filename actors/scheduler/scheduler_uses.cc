@@ -26,7 +26,7 @@ TokenSpan find_text(std::span<const int32_t> prompt, std::span<const int32_t> te
 }
 
 wire::PageUse described(const ChunkUses::ChunkName& chunk, const ChunkUses::Use& use) {
-  return {use.page.hex(), use.position, chunk.first, chunk.second, use.ends};
+  return {use.page.hex(), static_cast<int32_t>(use.position), chunk.first, chunk.second, use.ends};
 }
 
 }  // namespace
@@ -62,11 +62,11 @@ void SchedulerCore::note_uses(const Request& request) {
       const ChunkUses::Use use = {key, i * kPageTokens, i == last};
       if (use.ends) pin_if_pinned(text.chunk, key);
       if (uses_.add(text.chunk, use) && disk_.contains(key)) {
-        stored.uses.push_back(described(text.chunk, use));
+        stored.uses.add(described(text.chunk, use));
       }
     }
   }
-  if (!stored.uses.empty()) send(Actor::kStore, std::move(stored));
+  if (stored.uses.size() > 0) send(Actor::kStore, std::move(stored));
 }
 
 // The chunk's text ends in the page.

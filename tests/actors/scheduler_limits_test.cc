@@ -127,8 +127,8 @@ TEST_F(LongContext, bounds_the_log_probabilities_of_an_answer) {
   };
   const Error error = error_of(300'000);
   EXPECT_EQ(error.to_string(),
-            "invalid_argument: top_logprobs: for an answer of up to 300000 tokens the limit is 19");
-  EXPECT_EQ(error_of(299'593).message, "");
+            "invalid_argument: top_logprobs: for an answer of up to 300000 tokens the limit is 13");
+  EXPECT_EQ(error_of(209'715).message, "");
 }
 
 wire::GenerateRequest going_on_with(size_t bytes) {
