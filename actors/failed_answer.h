@@ -8,9 +8,8 @@
 
 namespace cascade {
 
-// The answer that tells of `error`. `message`: a job that cannot be sent, or the answer to one that
-// cannot. None for messages that nobody waits for, or whose answer has no place for an error and no
-// job.
+// The answer that tells of `error`. `message`: a job that cannot be sent, or an answer that cannot.
+// None for a message that nobody waits for, and for a part of the list of what is stored.
 std::optional<wire::Message> failed_answer(const wire::Message& message, const Error& error);
 
 }  // namespace cascade

@@ -45,7 +45,7 @@ enum class QkNorm : uint8_t { kNone, kHead, kWhole };
 enum class LayerRope : uint8_t { kNone, kMain, kLocal };
 
 // One decoder covers all families (model/config_family.h) by these switches.
-// Of longer contexts this much is used: so many token ids one message can have (wire/limits.h).
+// A longer context is used up to this: one message can have so many token ids (wire/limits.h).
 inline constexpr int kContextServedMax = 1 << 22;
 
 struct ModelConfig {

@@ -18,7 +18,7 @@
 namespace cascade::wire {
 
 // The archive (see FieldWriter) that counts what FieldWriter would write, byte for byte, and finds
-// the first part that is beyond a limit. It copies nothing. One thread.
+// the first part that is beyond a limit. One thread.
 class MessageSizer {
  public:
   static constexpr bool kReads = false;

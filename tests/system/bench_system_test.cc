@@ -212,12 +212,12 @@ TEST(BenchSystem, wrong_options_of_models_are_explained) {
 }
 
 TEST(BenchSystem, sequences_that_memory_cannot_hold_are_refused) {
-  // The demo model with a longer context: 512 sequences of 16 Mi tokens would take 140 TB in f32.
+  // The demo model with a longer context: 512 sequences of 4 Mi tokens would take 35 TB in f32.
   const testing::ScratchDir dir;
-  const std::string model = demo_with_context(dir, 1 << 24);
-  expect_usage_errors({{{"decode", "--model", model, "--kv", "f32", "--depth", "16777000",
+  const std::string model = demo_with_context(dir, 1 << 22);
+  expect_usage_errors({{{"decode", "--model", model, "--kv", "f32", "--depth", "4194000",
                          "--batch", "1,512", "--threads", "1"},
-                        "--batch: measuring 512 x 16777016 tokens takes 70"}});
+                        "--batch: measuring 512 x 4194016 tokens takes 17"}});
 }
 
 TEST(BenchSystem, libraries_that_were_not_built_in_are_refused) {
