@@ -161,7 +161,7 @@ struct AcceptGuard::Gate {
   std::atomic<size_t> open{0};
   std::mutex mutex;
   std::deque<int> let_in;  // what libzmq has not taken yet
-  // Of the thread that accepts.
+  // Only the thread that accepts uses these.
   TokenBucket slow_places{kSlowPerSecond, kSlowAtOnceMax};
   TokenBucket full_speed{kAtFullSpeedPerSecond, kAtFullSpeedAtOnceMax};
   int64_t next_knock_us = 0;

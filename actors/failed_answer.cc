@@ -6,51 +6,41 @@
 namespace cascade {
 namespace {
 
-// The message that answers a job of type M.
-template <class M>
-struct AnswerOf {
-  using Type = wire::StoreAck;
-};
-template <>
-struct AnswerOf<wire::EncodeJob> {
-  using Type = wire::EncodeDone;
-};
-template <>
-struct AnswerOf<wire::PrefillJob> {
-  using Type = wire::PrefillDone;
-};
-template <>
-struct AnswerOf<wire::DecodeJob> {
-  using Type = wire::DecodeDone;
-};
-template <>
-struct AnswerOf<wire::StorePages> {
-  using Type = wire::StorePagesDone;
-};
-template <>
-struct AnswerOf<wire::LoadPages> {
-  using Type = wire::LoadPagesDone;
-};
-template <>
-struct AnswerOf<wire::ReadChain> {
-  using Type = wire::StoredChain;
-};
-template <>
-struct AnswerOf<wire::StoreSearch> {
-  using Type = wire::StoreFound;
-};
-template <>
-struct AnswerOf<wire::StoreCheck> {
-  using Type = wire::StoreChecked;
-};
-template <>
-struct AnswerOf<wire::StoreBackup> {
-  using Type = wire::StoreBackedUp;
-};
+// The message that answers a job; most jobs of the store have the same.
+template <class Job>
+wire::StoreAck answer_to(const Job&) {
+  return {};
+}
+wire::EncodeDone answer_to(const wire::EncodeJob&) {
+  return {};
+}
+wire::PrefillDone answer_to(const wire::PrefillJob&) {
+  return {};
+}
+wire::DecodeDone answer_to(const wire::DecodeJob&) {
+  return {};
+}
+wire::StorePagesDone answer_to(const wire::StorePages&) {
+  return {};
+}
+wire::LoadPagesDone answer_to(const wire::LoadPages&) {
+  return {};
+}
+wire::StoredChain answer_to(const wire::ReadChain&) {
+  return {};
+}
+wire::StoreFound answer_to(const wire::StoreSearch&) {
+  return {};
+}
+wire::StoreChecked answer_to(const wire::StoreCheck&) {
+  return {};
+}
+wire::StoreBackedUp answer_to(const wire::StoreBackup&) {
+  return {};
+}
 
-// Lists of what is stored: several answer one job, and what else they bring matters more.
 template <class M>
-constexpr bool kIsOneOfMany =
+constexpr bool kIsList =
     std::is_same_v<M, wire::StoreChunks> || std::is_same_v<M, wire::StoredSettings> ||
     std::is_same_v<M, wire::PendingChain> || std::is_same_v<M, wire::StoredPages>;
 
@@ -62,13 +52,17 @@ constexpr bool kIsAnswer = requires(M m) {
 
 template <class M>
 std::optional<wire::Message> failed(const M& message, const Error& error) {
-  if constexpr (!requires { message.job; } || kIsOneOfMany<M>) {
+  if constexpr (!requires { message.job; } || kIsList<M>) {
     return std::nullopt;
-  } else {
-    std::conditional_t<kIsAnswer<M>, M, typename AnswerOf<M>::Type> answer;
+  } else if constexpr (kIsAnswer<M>) {
+    M answer;
     answer.job = message.job;
     if constexpr (requires { answer.error; }) answer.error = error;
     return answer;
+  } else {
+    auto answer = answer_to(message);
+    answer.job = message.job;
+    return failed(answer, error);
   }
 }
 

@@ -1,4 +1,4 @@
-// What stands in the place of an answer that cannot be given.
+// The answer to a job that cannot be done, or whose own answer cannot be sent.
 #pragma once
 
 #include <optional>
@@ -8,8 +8,9 @@
 
 namespace cascade {
 
-// The answer that tells of `error`. `message`: a job that cannot be sent, or an answer that cannot.
-// None for a message that nobody waits for, and for a part of the list of what is stored.
+// Returns an answer that has `error`. `message` is a job that cannot be sent, or an answer that
+// cannot. Returns nothing if nobody waits for an answer, and for lists of what is stored: several
+// of them answer one job.
 std::optional<wire::Message> failed_answer(const wire::Message& message, const Error& error);
 
 }  // namespace cascade

@@ -8,7 +8,6 @@
 #include "actors/client_queue.h"
 #include "actors/peer_watch.h"
 #include "actors/worker.h"
-#include "base/check.h"
 
 namespace cascade {
 namespace {

@@ -1,4 +1,4 @@
-// Tries it.
+// Starts as many threads as the daemon will need, to see whether it can.
 #include "daemon/thread_room.h"
 
 #include <sys/resource.h>
@@ -13,7 +13,7 @@
 namespace cascade {
 namespace {
 
-// "none" or the number, divided by `unit`.
+// Returns the limit in units of `unit` bytes or threads, or "none".
 std::string limit_text(__rlimit_resource_t resource, rlim_t unit, const char* unit_name) {
   rlimit limit{};
   if (::getrlimit(resource, &limit) != 0) return "not known";

@@ -240,8 +240,8 @@ struct PageUse {
   std::string chunk_id;
   bool ends = false;
 };
-// A list of them, field by field, and as long as its shortest field: so that all that a scheduler
-// notes (SchedulerOptions::page_uses_max) fit one message.
+// A list of PageUse that is kept field by field; it is as long as its shortest field. So one
+// message has room for all that a scheduler notes (SchedulerOptions::page_uses_max).
 struct PageUses {
   std::vector<std::string> keys;
   std::vector<int32_t> positions;

@@ -11,23 +11,23 @@ namespace cascade::wire {
 inline constexpr size_t kMessageBytesMax = size_t{64} << 20;
 inline constexpr size_t kFrameCountMax = 4096;  // a decode batch has 5 arrays a sequence
 
-// The largest message of parts that grow is that of a chunk: its text, the text of the question,
-// the text with thoughts, and the token ids. Each may take a quarter; answers (kAnswerBytesMax)
-// leave room for the rest.
+// A chunk makes the largest message. It has its text, the text of the question, the text with
+// thoughts, and the token ids. Each may take a quarter; answers (kAnswerBytesMax) are shorter,
+// which leaves room for the rest.
 inline constexpr size_t kTextBytesMax = kMessageBytesMax / 4;  // any one string: 4 M tokens of text
 inline constexpr size_t kNumbersMax = kMessageBytesMax / 4 / 4;  // of an array of 32-bit numbers
 
-// What a model writes for one request, thoughts included, and what the client had it go on with:
-// a generation that reaches it ends.
+// An answer may have so much text, with its thoughts and with the text that it goes on with. A
+// generation that reaches the limit ends.
 inline constexpr size_t kAnswerBytesMax = kTextBytesMax / 2;
 
-// Of the MessagePack map.
+// These bound the MessagePack map.
 inline constexpr int kDepthMax = 16;          // our messages nest 5 deep
 inline constexpr uint32_t kMapKeysMax = 256;  // StatusReply has 35
 inline constexpr uint32_t kArrayElementsMax = uint32_t{1} << 20;
-// All values together: one byte of input makes one Value of 24 bytes, so this bounds what a map of
-// 64 MiB can make of itself. 30,000 chunks with a holder or two fit, or 500 with all the holders
-// that a chunk can have.
+// This bounds all values together: one byte of input makes one Value of 24 bytes, so a map of 64
+// MiB could make much of itself. 30,000 chunks with a holder or two fit, or 500 with all the
+// holders that a chunk can have.
 inline constexpr size_t kValuesMax = size_t{2} << 20;
 
 }  // namespace cascade::wire

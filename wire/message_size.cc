@@ -6,7 +6,7 @@
 namespace cascade::wire {
 namespace {
 
-// Bytes of the number that says how long something is, when `fixed` sizes fit its first byte.
+// Returns how many bytes say how long something is. Sizes below `fixed` are part of the first byte.
 size_t size_bytes(size_t size, size_t fixed, bool has_one_byte_form) {
   if (size < fixed) return 1;
   if (has_one_byte_form && size <= UINT8_MAX) return 2;

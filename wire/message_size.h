@@ -72,8 +72,8 @@ class MessageSizer {
   size_t numbers() const { return numbers_; }  // of all arrays together
   // Body and arrays.
   size_t bytes() const { return body_bytes_ + numbers_ * sizeof(int32_t); }
-  // The first part beyond a limit: what comes after it was not counted. Otherwise what the whole
-  // has too much of, besides a header and a request id; or nothing.
+  // Returns the first part that is beyond a limit; what comes after it was not counted. Without
+  // such a part, returns what the whole message has too much of. nullopt if it fits.
   std::optional<Error> problem() const;
 
  private:

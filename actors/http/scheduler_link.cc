@@ -6,7 +6,6 @@
 #include <stdexcept>
 
 #include "actors/client_queue.h"
-#include "base/check.h"
 #include "base/random.h"
 
 namespace cascade {

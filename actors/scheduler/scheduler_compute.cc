@@ -17,11 +17,11 @@ void take_top_logprobs(Request& request, const wire::DecodedSequence& result, si
   request.top_logprobs.insert(request.top_logprobs.end(), logprobs, logprobs + n);
 }
 
-// Of the sequences of one decode job, besides the first: half of what a message may have. With
+// The sequences of one decode job take at most half of a message, unless there is only one. With
 // penalties each brings the tokens of its prompt.
 constexpr size_t kDecodeBytesMax = wire::kMessageBytesMax / 2;
 
-// What a sequence takes of a decode job, about.
+// Returns about how many bytes the request's sequence takes in a decode job.
 size_t decode_bytes(const Request& request) {
   constexpr size_t kOtherBytes = 1024;
   const wire::SampleSpec& sample = request.sample;

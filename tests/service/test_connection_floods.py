@@ -21,7 +21,7 @@ from service import BIN, LONG, SOURCE, WAIT_S, Service, ask, reserved_port
 sys.path.insert(0, str(SOURCE / "clients/python"))
 import cascade_llm  # noqa: E402
 
-# Of a daemon with AddressSanitizer.
+# AddressSanitizer does not report these leaks of libzmq.
 LEAKS_OF_LIBZMQ = pathlib.Path(__file__).parent / "floods.lsan"
 FLOOD = int(os.environ.get("CASCADE_FLOOD", "3000" if LONG else "1200"))
 ROUNDS = 20 if LONG else 3

@@ -1,4 +1,4 @@
-// What is counted of a message is what is written, and nothing can be sent that is not received.
+// The size that is counted is the size that is written. What can be sent can be received.
 #include "wire/message_size.h"
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ TEST(Encode, refuses_a_text_that_is_too_long) {
   reply.text += 'x';
   EXPECT_EQ(error_of(reply),
             "invalid_argument: text: has 16777217 bytes, more than the limit of 16777216");
-  // A third of it, which becomes too long when it is written.
+  // Each byte that is not UTF-8 becomes three bytes.
   reply.text.assign(kTextBytesMax / 3 + 1, '\xFF');
   EXPECT_EQ(error_of(reply),
             "invalid_argument: text: has 16777218 bytes, more than the limit of 16777216");
@@ -90,7 +90,7 @@ TEST(Encode, refuses_a_list_that_is_too_long) {
             "invalid_argument: pieces: has 1048577 elements, more than the limit of 1048576");
 }
 
-// As lists of chunks with all the holders that they may have.
+// A list of chunks with many parents has as many values as one with many holders.
 TEST(Encode, refuses_too_many_values) {
   StoreChunks list;
   list.chunks.resize(1000);
@@ -102,7 +102,7 @@ TEST(Encode, refuses_too_many_values) {
   list.chunks.resize(2);
   list.chunks.back() = list.chunks.front();
   const size_t chunk = size_of({{}, list}, MessageSizer::Texts::kExactly).values() - others;
-  // Key and array of the parents of both; then as many as fit.
+  // Four values are the keys and arrays of both lists of parents.
   const size_t parents = kValuesMax - others - chunk - 4;
   for (Chunk& one : list.chunks) one.parent_ids.resize(parents / 2);
   list.chunks.back().parent_ids.resize(parents - parents / 2);
