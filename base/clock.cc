@@ -1,7 +1,11 @@
 // clock_gettime(2) behind the Clock seam.
 #include "base/clock.h"
 
+#include <time.h>
+
 #include <chrono>
+
+#include "base/check.h"
 
 namespace cascade {
 namespace {
@@ -19,10 +23,25 @@ class SystemClock : public Clock {
   }
 };
 
+class ThreadClock : public Clock {
+ public:
+  int64_t monotonic_us() const override {
+    timespec used{};
+    CHECK(clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used) == 0);
+    return int64_t{used.tv_sec} * 1'000'000 + used.tv_nsec / 1'000;
+  }
+  int64_t wall_us() const override { return system_clock().wall_us(); }
+};
+
 }  // namespace
 
 const Clock& system_clock() {
   static const SystemClock clock;
+  return clock;
+}
+
+const Clock& thread_clock() {
+  static const ThreadClock clock;
   return clock;
 }
 

@@ -17,6 +17,11 @@ class Clock {
 // The operating system's clocks. Any thread.
 const Clock& system_clock();
 
+// Its monotonic_us() is the processor time that the calling thread has used, so that a budget of
+// time does not depend on what else the machine does. Any thread; compare readings of one thread
+// only.
+const Clock& thread_clock();
+
 // A clock that moves only when told to. One thread.
 class FakeClock : public Clock {
  public:

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/suggestion.h"
 #include "config/configuration.h"
+#include "config/file_writers.h"
 
 namespace cascade::config {
 namespace {
@@ -146,6 +147,9 @@ void add_file(Configuration& configuration, const std::string& path) {
   if (!text.ok()) {
     configuration.problems.push_back(text.error());
     return;
+  }
+  for (std::string& warning : warnings_of_writers(path)) {
+    configuration.warnings.push_back(std::move(warning));
   }
   try {
     const toml::table table = toml::parse(std::string_view(*text), std::string_view(path));

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/file.h"
+#include "config/file_writers.h"
 
 namespace cascade {
 namespace {
@@ -26,6 +27,13 @@ Result<http::ApiKeys> read_keys(const std::string& path) {
                             path + ": " + keys.error().field + ": " + keys.error().message);
   }
   return keys;
+}
+
+void warn_of_writers(const std::string& file) {
+  if (file.empty()) return;
+  for (const std::string& warning : config::warnings_of_writers(file)) {
+    spdlog::warn("--http-keys: {}", warning);
+  }
 }
 
 // An inherited socket, of which there may be one, stands for the address. Takes all of them.
@@ -54,6 +62,7 @@ Result<std::unique_ptr<HttpDoor>> HttpDoor::open(const DaemonOptions& options,
   HttpOptions http_options;
   http_options.limits.connections_max = connections_max;
   auto keys = read_keys(options.http_keys_file);
+  warn_of_writers(options.http_keys_file);
   if (keys.ok() && keys->are_asked() && keys->empty()) {
     keys = invalid_argument("--http-keys",
                             options.http_keys_file + " has no key: see cascadectl key new");
@@ -110,6 +119,7 @@ void HttpDoor::when_serving(std::function<void()> on_serving) {
 
 Status HttpDoor::reload_keys(const std::string& file) {
   ASSIGN_OR_RETURN(http::ApiKeys keys, read_keys(file));
+  warn_of_writers(file);
   if (!keys.are_asked() && !listener_.is_local()) {
     return invalid_argument(
         "--http-keys", "is needed: " + listener_.address() + " can be reached from other machines");

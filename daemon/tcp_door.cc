@@ -8,6 +8,7 @@
 
 #include "actors/http/listener.h"
 #include "base/file.h"
+#include "config/file_writers.h"
 #include "wire/curve/key_pair.h"
 
 namespace cascade {
@@ -30,6 +31,9 @@ Result<curve::KeyPair> read_key(const std::string& path) {
 }
 
 Result<curve::AllowList> read_clients(const std::string& path) {
+  for (const std::string& warning : config::warnings_of_writers(path)) {
+    spdlog::warn("--tcp-clients: {}", warning);
+  }
   const auto text = read_file(path, kListBytesMax);
   if (!text.ok()) return Error{text.error().code, "--tcp-clients", text.error().to_string()};
   auto list = curve::AllowList::parse(*text);

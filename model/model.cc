@@ -5,6 +5,7 @@
 #include "base/file.h"
 #include "base/utf8.h"
 #include "kernels/kv_format.h"
+#include "model/folder_file.h"
 #include "model/gguf/model.h"
 #include "model/grammar/vocabulary.h"
 #include "model/incomplete_file.h"
@@ -23,7 +24,7 @@ constexpr size_t kSmallFileBytesMax = size_t{4} << 20;
 
 // The file as JSON; null if it does not exist and need not.
 Result<Json> read_json(const fs::path& path, size_t bytes_max, bool required) {
-  auto text = read_file(path, bytes_max);
+  auto text = read_folder_file(path, bytes_max);
   if (!text.ok()) {
     if (!required && text.error().code == ErrorCode::kNotFound) return Json();
     return std::move(text).error();
@@ -55,7 +56,7 @@ OrderedJson template_tokens(const Json& config) {
 
 // The template's source: a string, or a list of named ones of which "default" counts.
 Result<std::optional<std::string>> template_source(const fs::path& dir, const Json& config) {
-  auto file = read_file(dir / "chat_template.jinja", kSmallFileBytesMax);
+  auto file = read_folder_file(dir / "chat_template.jinja", kSmallFileBytesMax);
   if (file.ok()) return std::optional(*std::move(file));
   if (file.error().code != ErrorCode::kNotFound) return std::move(file).error();
   if (!config.contains("chat_template") || config["chat_template"].is_null()) {

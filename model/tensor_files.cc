@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "model/folder_file.h"
 #include "model/incomplete_file.h"
 #include "model/json_fields.h"
 #include "model/safetensors.h"
@@ -43,7 +44,7 @@ bool is_plain_file_name(std::string_view name) {
 }
 
 Result<WeightMap> read_index(const std::filesystem::path& path) {
-  ASSIGN_OR_RETURN(const std::string text, read_file(path, kIndexBytesMax));
+  ASSIGN_OR_RETURN(const std::string text, read_folder_file(path, kIndexBytesMax));
   const JsonLimits limits = {.bytes_max = kIndexBytesMax, .depth_max = kIndexDepthMax};
   ASSIGN_OR_RETURN(const Json index, parse_unique_json(text, kIndexFile, limits, kIndexValuesMax));
   const Json* weights = find_field(index, "weight_map");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <utility>
 
 #include "model/tokenizer/decoder_stream.h"
@@ -68,10 +69,19 @@ Result<std::vector<int32_t>> Tokenizer::encode(std::string_view text, bool trust
 }
 
 std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special) const {
+  return *decode(ids, skip_special, SIZE_MAX);
+}
+
+std::optional<std::string> Tokenizer::decode(std::span<const int32_t> ids, bool skip_special,
+                                             size_t bytes_max) const {
   StreamDecoder decoder(*this, skip_special);
   std::string text;
-  for (const int32_t id : ids) text += decoder.push(id);
+  for (const int32_t id : ids) {
+    text += decoder.push(id);
+    if (text.size() > bytes_max) return std::nullopt;
+  }
   text += decoder.finish();
+  if (text.size() > bytes_max) return std::nullopt;
   return text;
 }
 

@@ -1,6 +1,7 @@
 // tokenizer.json of Hugging Face: byte-level BPE and SentencePiece-style BPE with byte fallback.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -53,8 +54,8 @@ class Tokenizer {
   // it: a single character, a byte token, or the unknown token. Merges that spell one are left out.
   // `with_template` adds what the post-processor adds to a single sequence (BOS).
   // Malformed UTF-8 is replaced by U+FFFD. Takes O(n log n) time, and for a word of n bytes up to
-  // some 24 n bytes of memory. Errors: kInvalidArgument if the text is over 64 MiB, its normalised
-  // form is over 256 MiB, or the match limit of a regular expression is reached.
+  // some 24 n bytes of memory. Errors: kInvalidArgument if the text is over 64 MiB, or costs more
+  // memory, or more time in regular expressions, than text_budget.h allows.
   Result<std::vector<int32_t>> encode(std::span<const TextSpan> text, bool with_template) const;
   // The same for text that is all trusted, or all not.
   Result<std::vector<int32_t>> encode(std::string_view text, bool trusted,
@@ -63,6 +64,10 @@ class Tokenizer {
   // The text of `ids` as Hugging Face's decode gives it (clean_up_tokenization_spaces off).
   // Unknown ids give nothing. `skip_special` leaves out special added tokens.
   std::string decode(std::span<const int32_t> ids, bool skip_special) const;
+  // The same; nullopt if the text has more than `bytes_max`. It stops there, so that many long
+  // tokens take no more time and memory.
+  std::optional<std::string> decode(std::span<const int32_t> ids, bool skip_special,
+                                    size_t bytes_max) const;
 
   // The bytes that each token stands for by itself, by id; nullopt if the decoder joins tokens by
   // more than putting these one after another. Takes some 20 ms for 150,000 tokens.

@@ -36,12 +36,12 @@ Status check_begun(const std::string& begun) {
                                           std::to_string(wire::kAnswerBytesMax - 1));
 }
 
-Status check_kept_prompt(const std::string& text) {
-  if (text.size() <= wire::kTextBytesMax) return {};
+Result<std::string> kept_prompt(const Tokenizer& tokenizer, std::span<const int32_t> token_ids) {
+  auto text = tokenizer.decode(token_ids, /*skip_special=*/false, wire::kTextBytesMax);
+  if (text) return std::move(*text);
   return invalid_argument("prompt_token_ids",
-                          "have a text of " + std::to_string(text.size()) +
-                              " bytes, which is kept with a retained output; the limit is " +
-                              std::to_string(wire::kTextBytesMax));
+                          "have a text of more than " + std::to_string(wire::kTextBytesMax) +
+                              " bytes, the limit of what is kept with a retained output");
 }
 
 bool is_full(const Request& request) {

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 
 #include "actors/scheduler/request.h"
 #include "base/result.h"
+#include "model/tokenizer.h"
 
 namespace cascade {
 
@@ -18,9 +20,9 @@ Status check_top_logprobs(int64_t top_logprobs, int64_t max_tokens);
 // the answer. Error kInvalidArgument, field "messages".
 Status check_begun(const std::string& begun);
 
-// Whether the text of a prompt that came as token ids can be kept with the output. Error
-// kInvalidArgument, field "prompt_token_ids".
-Status check_kept_prompt(const std::string& text);
+// The text of a prompt that came as token ids, as it is kept with the output. Error
+// kInvalidArgument, field "prompt_token_ids", if it is too long to be kept.
+Result<std::string> kept_prompt(const Tokenizer& tokenizer, std::span<const int32_t> token_ids);
 
 // Whether the answer, which has begun, has as much text as it may have. It ends then.
 bool is_full(const Request& request);

@@ -102,9 +102,15 @@ Status SchedulerCore::read_text(wire::ChunkPut& put, Chunk& chunk) const {
                                          ": the text of a chunk has none");
     }
   }
-  chunk.text = model_.tokenizer.decode(put.token_ids, /*skip_special=*/false);
-  if (chunk.text.empty()) return invalid_argument("token_ids", "decode to an empty text");
-  return check_text_bytes("token_ids", static_cast<int64_t>(chunk.text.size()));
+  const auto bytes_max = static_cast<size_t>(text_bytes_max());
+  auto text = model_.tokenizer.decode(put.token_ids, /*skip_special=*/false, bytes_max);
+  if (!text) {
+    return invalid_argument(
+        "token_ids", "decode to more than the limit of " + std::to_string(bytes_max) + " bytes");
+  }
+  if (text->empty()) return invalid_argument("token_ids", "decode to an empty text");
+  chunk.text = std::move(*text);
+  return {};
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id, wire::ChunkPut&& put) {

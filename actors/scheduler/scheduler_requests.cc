@@ -210,8 +210,7 @@ Status SchedulerCore::take_token_ids(Request& request) {
   const int64_t context = model_.config.context_tokens_max;
   if (tokens + 1 > context) return too_many_tokens(request, tokens, context, /*of_memory=*/false);
   if (params.retain_output) {
-    params.prompt = model_.tokenizer.decode(params.prompt_token_ids, /*skip_special=*/false);
-    return check_kept_prompt(*params.prompt);
+    ASSIGN_OR_RETURN(params.prompt, kept_prompt(model_.tokenizer, params.prompt_token_ids));
   }
   return {};
 }

@@ -1,5 +1,9 @@
 // What clients ask about texts and token ids: nothing is computed, nothing is kept.
+#include <span>
+#include <utility>
+
 #include "actors/scheduler/scheduler_core.h"
+#include "wire/limits.h"
 
 namespace cascade {
 namespace {
@@ -51,6 +55,35 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   encode_text(client, id, std::move(job));
 }
 
+namespace {
+
+// Error: kInvalidArgument if one message cannot have the texts. Long tokens are not decoded first:
+// a context of them has hundreds of MiB.
+Result<wire::DetokenizeReply> detokenized(const Tokenizer& tokenizer,
+                                          const wire::DetokenizeRequest& request) {
+  const auto too_long = [](size_t bytes_max) {
+    return invalid_argument("token_ids", "decode to more than the limit of " +
+                                             std::to_string(bytes_max) +
+                                             " bytes; ask for fewer at a time");
+  };
+  wire::DetokenizeReply answer;
+  auto text = tokenizer.decode(request.token_ids, request.skip_special, wire::kTextBytesMax);
+  if (!text) return too_long(wire::kTextBytesMax);
+  answer.text = std::move(*text);
+  if (!request.pieces) return answer;
+  constexpr size_t kPiecesBytesMax = wire::kMessageBytesMax / 2;
+  size_t left = kPiecesBytesMax;
+  for (const int32_t token : request.token_ids) {
+    auto piece = tokenizer.decode(std::span(&token, 1), request.skip_special, left);
+    if (!piece) return too_long(kPiecesBytesMax);
+    left -= piece->size();
+    answer.pieces.push_back(std::move(*piece));
+  }
+  return answer;
+}
+
+}  // namespace
+
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        const wire::DetokenizeRequest& request) {
   const auto limit = static_cast<size_t>(model_.config.context_tokens_max);
@@ -69,14 +102,8 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                                             ", which is not in the vocabulary; the limit is " +
                                             std::to_string(model_.config.vocab_size - 1)));
   }
-  wire::DetokenizeReply answer;
-  answer.text = model_.tokenizer.decode(request.token_ids, request.skip_special);
-  if (request.pieces) {
-    for (const int32_t token : request.token_ids) {
-      answer.pieces.push_back(model_.tokenizer.decode(std::span(&token, 1), request.skip_special));
-    }
-  }
-  reply(client, id, std::move(answer));
+  auto answer = detokenized(model_.tokenizer, request);
+  answer.ok() ? reply(client, id, std::move(*answer)) : reply_error(client, id, answer.error());
 }
 
 void SchedulerCore::text_ready(const TextJob& text, wire::EncodeDone&& done) {

@@ -93,7 +93,9 @@ std::optional<Set> look_up(const std::string& pattern) {
   const auto regex = TokenizerRegex::compile(pattern + "+", "property");
   if (!regex.ok()) return std::nullopt;
   const std::string text = all_code_points();
-  RegexScratch scratch;
+  // The pattern is our own, so the budget has room for any machine.
+  TextBudget budget(100 * text.size());
+  RegexScratch scratch(budget);
   TokenizerRegex::Matches matches(*regex, text, scratch);
   Set set;
   for (;;) {

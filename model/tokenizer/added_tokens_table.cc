@@ -135,7 +135,10 @@ Status AddedTokens::build_matchers(const Normalizer& normalizer) {
   std::vector<AddedTokensMatcher::Literal> raw;
   std::vector<AddedTokensMatcher::Literal> normalized;
   std::vector<std::string> texts(tokens_.size());
-  RegexScratch scratch;
+  size_t bytes = 0;
+  for (const AddedToken& token : tokens_) bytes += token.content.size();
+  TextBudget budget(bytes);
+  RegexScratch scratch(budget);
   for (const size_t i : special_first(tokens_)) {
     const AddedToken& token = tokens_[i];
     texts[i] = token.content;

@@ -31,6 +31,10 @@ Status BpeVocabulary::add(std::string_view text, int32_t id, const std::string& 
   CHECK(id >= 0 && id < kTokenIdEnd);
   if (!is_utf8(text)) return invalid_argument(field, "a token is not UTF-8");
   const std::string name = quote_text(text);
+  if (text.size() > kBpeTokenBytesMax) {
+    return invalid_argument(field, "token " + name + " has " + std::to_string(text.size()) +
+                                       " bytes; the limit is " + std::to_string(kBpeTokenBytesMax));
+  }
   if (const std::string* other = this->text(id)) {
     return invalid_argument(
         field, "id " + std::to_string(id) + " of " + name + " is taken by " + quote_text(*other));

@@ -1,6 +1,7 @@
 // The two-way map between token texts and ids.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -16,6 +17,8 @@ namespace cascade {
 // Ids are below this: 2^21 is eight times the largest vocabulary in use, and keeps the table by id
 // small whatever a file says.
 inline constexpr int64_t kTokenIdEnd = int64_t{1} << 21;
+// The longest tokens in use, runs of blanks, have some 512 bytes as they are spelled.
+inline constexpr size_t kBpeTokenBytesMax = 8192;
 
 // A token id as JSON; nullopt unless it is a whole number in [0, kTokenIdEnd).
 std::optional<int32_t> token_id_from(const Json& value);
@@ -25,8 +28,8 @@ class BpeVocabulary {
  public:
   BpeVocabulary();
 
-  // Adds a token. Errors: kInvalidArgument with `field` if the text is not UTF-8, or the text or
-  // the id is taken. Precondition: 0 <= id < kTokenIdEnd.
+  // Adds a token. Errors: kInvalidArgument with `field` if the text is not UTF-8 or has more than
+  // kBpeTokenBytesMax, or the text or the id is taken. Precondition: 0 <= id < kTokenIdEnd.
   Status add(std::string_view text, int32_t id, const std::string& field);
 
   std::optional<int32_t> find(std::string_view text) const;

@@ -12,6 +12,9 @@ constexpr size_t kDecodeStepsMax = 32;  // real files have up to 4
 constexpr int kDecodeNestingMax = 8;    // of Sequence in Sequence; real files have 1
 constexpr size_t kDecodeLiteralBytesMax = 1024;
 constexpr int64_t kStripMax = 1024;  // real files have 1
+// Real files have 1: what they replace is U+2581 by a space. Each token of an answer may become so
+// many times as long, so the limit bounds the work and the memory that a token takes.
+constexpr size_t kDecodeGrowthMax = 8;
 
 Result<ReplaceDecode> load_replace_decode(const JsonPart& part) {
   RETURN_IF_ERROR(part.only({"type", "pattern", "content"}));
@@ -95,6 +98,23 @@ Status load_steps(const JsonPart& part, int nesting, std::vector<DecodeStep>& st
   return {};
 }
 
+// Only Replace makes a text longer in each step: what ByteLevel and ByteFallback write for
+// malformed bytes, and the spaces between tokens, come once.
+Status check_growth(const std::vector<DecodeStep>& steps, const std::string& path) {
+  size_t growth = 1;
+  for (const DecodeStep& step : steps) {
+    const auto* replace = std::get_if<ReplaceDecode>(&step);
+    if (replace == nullptr || replace->content.size() <= replace->pattern.size()) continue;
+    growth *= (replace->content.size() + replace->pattern.size() - 1) / replace->pattern.size();
+    if (growth > kDecodeGrowthMax) {
+      return invalid_argument(path, "has Replace steps that can make a text " +
+                                        std::to_string(growth) + " times as long; the limit is " +
+                                        std::to_string(kDecodeGrowthMax) + " times");
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::vector<DecodeStep>> load_decode_steps(const Json* json, const std::string& path) {
@@ -105,6 +125,7 @@ Result<std::vector<DecodeStep>> load_decode_steps(const Json* json, const std::s
   }
   ASSIGN_OR_RETURN(const JsonPart part, JsonPart::of(*json, path));
   RETURN_IF_ERROR(load_steps(part, 0, steps));
+  RETURN_IF_ERROR(check_growth(steps, path));
   return steps;
 }
 

@@ -45,7 +45,8 @@ using DecodeStep = std::variant<ByteLevelDecode, ByteFallbackDecode, FuseDecode,
 
 // `json` is the member "decoder", or null for none. Errors, with the path of the field:
 // kUnsupported for an unknown type or field, or a regular expression; kInvalidArgument for a
-// malformed field, and more than 32 steps.
+// malformed field, more than 32 steps, and Replace steps that together can make a text more than
+// eight times as long.
 Result<std::vector<DecodeStep>> load_decode_steps(const Json* json, const std::string& path);
 
 }  // namespace cascade

@@ -13,11 +13,6 @@
 namespace cascade {
 namespace {
 
-Error too_long() {
-  return invalid_argument(
-      "text", "has more than " + std::to_string(Normalizer::kBytesMax) + " bytes when normalised");
-}
-
 bool is_ascii(char c) {
   return static_cast<uint8_t>(c) < 0x80;
 }
@@ -26,7 +21,11 @@ bool is_ascii(char c) {
 class Rewrite {
  public:
   Rewrite(std::string& text, std::vector<TextMark>& marks, RegexScratch& scratch)
-      : text_(text), marks_(marks), mover_(marks), scratch_(scratch) {}
+      : text_(text),
+        marks_(marks),
+        mover_(marks),
+        scratch_(scratch),
+        bytes_max_(scratch.budget().bytes_left()) {}
 
   // An ASCII character never combines with what is before it, so the text is normalised in
   // stretches from one to the next, and stretches of ASCII only stay as they are.
@@ -41,9 +40,9 @@ class Rewrite {
     if (begin == text_.size()) return {};
     while (begin < text_.size()) {
       begin = std::max(begin, copied_ + 1) - 1;
-      if (!copy_until(begin)) return too_long();
+      if (!copy_until(begin)) return scratch_.budget().too_long();
       const size_t end = next(next(begin, false), true);
-      if (!normalize_until(end, form)) return too_long();
+      if (!normalize_until(end, form)) return scratch_.budget().too_long();
       begin = next(end, false);
     }
     return finish();
@@ -51,7 +50,7 @@ class Rewrite {
 
   Status operator()(const PrependStep& step) {
     if (text_.empty()) return {};
-    if (text_.size() + step.text.size() > Normalizer::kBytesMax) return too_long();
+    if (text_.size() + step.text.size() > bytes_max_) return scratch_.budget().too_long();
     for (TextMark& mark : marks_) {
       if (mark.offset > 0) mark.offset += step.text.size();
     }
@@ -63,7 +62,7 @@ class Rewrite {
     if (const auto* literal = std::get_if<std::string>(&step.pattern)) {
       for (size_t at = text_.find(*literal); at != std::string::npos;
            at = text_.find(*literal, at + literal->size())) {
-        if (!replace({at, at + literal->size()}, step.content)) return too_long();
+        if (!replace({at, at + literal->size()}, step.content)) return scratch_.budget().too_long();
       }
       return finish();
     }
@@ -71,7 +70,7 @@ class Rewrite {
     for (;;) {
       ASSIGN_OR_RETURN(const std::optional<ByteRange> match, matches.next());
       if (!match) return finish();
-      if (!replace(*match, step.content)) return too_long();
+      if (!replace(*match, step.content)) return scratch_.budget().too_long();
     }
   }
 
@@ -98,7 +97,7 @@ class Rewrite {
 
   // Copies the text from where the last stretch ended. These three return false at the limit.
   bool copy_until(size_t end) {
-    if (out_.size() + (end - copied_) > Normalizer::kBytesMax) return false;
+    if (out_.size() + (end - copied_) > bytes_max_) return false;
     out_.append(text_, copied_, end - copied_);
     copied_ = end;
     mover_.copied(end, out_.size());
@@ -107,7 +106,7 @@ class Rewrite {
 
   bool replace(ByteRange match, const std::string& content) {
     if (!copy_until(match.begin)) return false;
-    if (out_.size() + content.size() > Normalizer::kBytesMax) return false;
+    if (out_.size() + content.size() > bytes_max_) return false;
     out_ += content;
     copied_ = match.end;
     mover_.replaced(match.end, out_.size());
@@ -134,7 +133,7 @@ class Rewrite {
     std::string parts;
     for (size_t i = 0, begin = copied_; i < edges.size(); begin = edges[i++]) {
       const std::string_view part = std::string_view(text_).substr(begin, edges[i] - begin);
-      if (!append_normalized(parts, part, form, Normalizer::kBytesMax)) return;
+      if (!append_normalized(parts, part, form, bytes_max_)) return;
       new_edges.push_back(out_begin + parts.size());
     }
     if (parts != whole) return;
@@ -143,11 +142,11 @@ class Rewrite {
 
   bool append_stretch(size_t begin, size_t end, UnicodeForm form) {
     return append_normalized(out_, std::string_view(text_).substr(begin, end - begin), form,
-                             Normalizer::kBytesMax);
+                             bytes_max_);
   }
 
   Status finish() {
-    if (!copy_until(text_.size())) return too_long();
+    if (!copy_until(text_.size())) return scratch_.budget().too_long();
     mover_.finish();
     text_ = std::move(out_);
     return {};
@@ -157,6 +156,7 @@ class Rewrite {
   std::vector<TextMark>& marks_;
   MarkMover mover_;
   RegexScratch& scratch_;
+  const size_t bytes_max_;
   std::string out_;
   size_t copied_ = 0;  // how much of the old text is done
 };
@@ -168,6 +168,7 @@ Status Normalizer::apply(std::string& text, std::vector<TextMark>& marks,
   for (const NormalizerStep& step : steps_) {
     RETURN_IF_ERROR(std::visit(Rewrite(text, marks, scratch), step));
   }
+  if (!scratch.budget().take_bytes(text.size())) return scratch.budget().too_long();
   return {};
 }
 

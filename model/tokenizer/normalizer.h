@@ -39,10 +39,6 @@ using NormalizerStep = std::variant<UnicodeForm, PrependStep, ReplaceStep, TrimS
 // Immutable after load; any thread.
 class Normalizer {
  public:
-  // A normalised text is not longer than this: four times the longest text to encode, while the
-  // longest growth of real normalizers is from a space to the three bytes of U+2581.
-  static constexpr size_t kBytesMax = size_t{256} << 20;
-
   // `json` is the member "normalizer", or null for none. Errors, with the path of the field:
   // kUnsupported for an unknown type or field, a regular expression that we cannot take, or "$" in
   // what replaces a match of one; kInvalidArgument for a malformed field, and more than 32 steps.
@@ -53,8 +49,9 @@ class Normalizer {
   bool is_identity() const { return steps_.empty(); }
 
   // Rewrites `text`, which is well-formed UTF-8, and moves `marks`, which are in ascending order of
-  // their offsets and lie at starts of code points. Errors: kInvalidArgument if the text comes to
-  // have more than kBytesMax, or a match limit is reached.
+  // their offsets and lie at starts of code points. Takes the size of the result from the budget of
+  // `scratch`. Errors: kInvalidArgument if the budget does not reach, or a match fails; `text` is
+  // then in part rewritten.
   Status apply(std::string& text, std::vector<TextMark>& marks, RegexScratch& scratch) const;
 
  private:

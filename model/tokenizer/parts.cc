@@ -33,7 +33,11 @@ std::vector<bool> guarded_ids(const AddedTokens& added_tokens) {
 class EncodeJob : public PieceSink {
  public:
   EncodeJob(const TokenizerParts& parts, const TrustedText& text, std::vector<int32_t>& out)
-      : parts_(parts), text_(text), out_(out), encoder_(parts.model, text.text.size(), out) {}
+      : parts_(parts),
+        text_(text),
+        out_(out),
+        encoder_(parts.model, text.text.size(), out),
+        budget_(text.text.size()) {}
 
   Status run() {
     AddedTokensScan scan(parts_.added_tokens, parts_.added_tokens.raw_matcher(), text_.text,
@@ -86,7 +90,8 @@ class EncodeJob : public PieceSink {
   const TrustedText& text_;
   std::vector<int32_t>& out_;
   BpeEncoder encoder_;
-  RegexScratch scratch_;
+  TextBudget budget_;
+  RegexScratch scratch_{budget_};
 };
 
 }  // namespace

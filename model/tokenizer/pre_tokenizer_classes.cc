@@ -33,7 +33,9 @@ const CharacterClasses& CharacterClasses::instance() {
 
 CharacterClasses::CharacterClasses() : classes_(kCodePoints, CharacterClass::kOther) {
   const std::string text = all_code_points();
-  RegexScratch scratch;
+  // The patterns are our own, so the budget has room for any machine.
+  TextBudget budget(100 * text.size());
+  RegexScratch scratch(budget);
   const auto mark = [&](std::string_view pattern, CharacterClass value) {
     const auto regex = TokenizerRegex::compile(pattern, "class");
     CHECK(regex.ok());

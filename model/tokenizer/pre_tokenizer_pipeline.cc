@@ -44,6 +44,12 @@ class PreTokenizerJob {
     bool is_start;
   };
 
+  // Takes what a step has written from the budget.
+  bool take(const std::string& written) {
+    if (scratch_.budget().take_bytes(written.size())) return true;
+    error_ = scratch_.budget().too_long();
+    return false;
+  }
   // Hands a part of the piece to the next step.
   bool descend(const Position& at, ByteRange part) {
     return run(at.index + 1, at.piece.substr(part.begin, part.end - part.begin),
@@ -115,6 +121,7 @@ class PreTokenizerJob {
       prefixed.reserve(at.piece.size() + 1);
       prefixed += ' ';
       prefixed += at.piece;
+      if (!take(prefixed)) return false;
       at.piece = prefixed;
     }
     if (!step.splits_words) return give_bytes(at, {0, at.piece.size()});
@@ -131,6 +138,7 @@ class PreTokenizerJob {
     if (is_last && pre_tokenizer_.gives_raw_bytes_) return descend(at, part);
     const std::string spelling =
         byte_level_spelling(at.piece.substr(part.begin, part.end - part.begin));
+    if (!take(spelling)) return false;
     return run(at.index + 1, spelling, at.is_start && part.begin == 0);
   }
 
@@ -161,6 +169,7 @@ class PreTokenizerJob {
     const bool prepends = step.prepend == MetaspaceStep::Prepend::kAlways ||
                           (step.prepend == MetaspaceStep::Prepend::kFirst && at.is_start);
     if (prepends && !text.starts_with(step.replacement)) text.insert(0, step.replacement);
+    if (!take(text)) return false;
     at.piece = text;
     if (!step.splits_words) return descend(at, {0, text.size()});
     SplitAssembler parts = assembler(at, SplitBehavior::kMergedWithNext, false);

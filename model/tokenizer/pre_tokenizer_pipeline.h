@@ -67,7 +67,8 @@ class PreTokenizer {
   void give_raw_bytes() { gives_raw_bytes_ = true; }
 
   // Gives the pieces of `text` to `sink`. `is_text_start`: it begins where the whole text does.
-  // Precondition: well-formed UTF-8. Error kInvalidArgument: a match limit is reached.
+  // What steps write is taken from the budget of `scratch`. Precondition: well-formed UTF-8. Error
+  // kInvalidArgument: the budget does not reach, or a match fails.
   Status split(std::string_view text, bool is_text_start, RegexScratch& scratch,
                PieceSink& sink) const;
 

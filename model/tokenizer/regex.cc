@@ -4,6 +4,7 @@
 
 #include <pcre2.h>
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -17,11 +18,18 @@ namespace {
 
 constexpr size_t kPatternBytesMax = 16 * 1024;  // the longest in use has some 500
 
-// Limits of one attempt. Backtracking over a run of white space costs one step a character, so the
-// steps allow runs of ten million; a pattern that explodes ends within a second.
+// Limits of the search at one start. Backtracking over a run of white space costs one step a
+// character, so the steps allow runs of ten million.
 constexpr uint32_t kMatchStepsMax = 10'000'000;
 constexpr uint32_t kMatchDepthMax = 1'000'000;
 constexpr uint32_t kMatchHeapKiB = 64 * 1024;
+
+// PCRE2 cannot be interrupted, and each step may read the rest of the text. So a call gets few
+// steps and few starts at first, and more of them only while there is time.
+constexpr uint32_t kFirstSteps = 64;  // a word takes 1 to 10
+constexpr uint32_t kStepsGrowth = 4;
+// A call may begin with a search for a character that the pattern needs, through the whole text.
+constexpr size_t kStartsMax = 4096;
 
 template <auto Free>
 struct Freer {
@@ -47,6 +55,12 @@ PCRE2_SPTR units(std::string_view text) {
   return reinterpret_cast<PCRE2_SPTR>(text.data());
 }
 
+// The first offset from `offset` on where a character begins, or the end.
+size_t character_from(std::string_view text, size_t offset) {
+  while (offset < text.size() && (static_cast<uint8_t>(text[offset]) & 0xC0) == 0x80) ++offset;
+  return offset;
+}
+
 }  // namespace
 
 struct RegexScratch::Data {
@@ -54,9 +68,8 @@ struct RegexScratch::Data {
   MatchContextPtr context{pcre2_match_context_create(nullptr)};
 };
 
-RegexScratch::RegexScratch() : data_(std::make_unique<Data>()) {
+RegexScratch::RegexScratch(TextBudget& budget) : budget_(budget), data_(std::make_unique<Data>()) {
   CHECK(data_->match != nullptr && data_->context != nullptr);
-  pcre2_set_match_limit(data_->context.get(), kMatchStepsMax);
   pcre2_set_depth_limit(data_->context.get(), kMatchDepthMax);
   pcre2_set_heap_limit(data_->context.get(), kMatchHeapKiB);
 }
@@ -83,9 +96,10 @@ Result<TokenizerRegex> TokenizerRegex::compile(std::string_view pattern, const s
   pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
   int error = 0;
   PCRE2_SIZE offset = 0;
-  CodePtr code(pcre2_compile(units(translated), translated.size(),
-                             PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &offset,
-                             context.get()));
+  CodePtr code(
+      pcre2_compile(units(translated), translated.size(),
+                    PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C | PCRE2_USE_OFFSET_LIMIT,
+                    &error, &offset, context.get()));
   if (code == nullptr) {
     return unsupported(field, "cannot be compiled: " + error_text(error) + " at byte " +
                                   std::to_string(offset) + " of " + quote_text(translated));
@@ -95,20 +109,53 @@ Result<TokenizerRegex> TokenizerRegex::compile(std::string_view pattern, const s
   return TokenizerRegex(std::make_unique<Code>(Code{std::move(code), field}));
 }
 
+int TokenizerRegex::attempt(std::string_view text, size_t from, size_t starts, uint32_t steps,
+                            RegexScratch& scratch) const {
+  pcre2_match_context* context = scratch.data_->context.get();
+  pcre2_set_match_limit(context, steps);
+  pcre2_set_offset_limit(context, from + starts - 1);
+  const auto match = [&](uint32_t options) {
+    return pcre2_match(code_->code.get(), units(text), text.size(), from,
+                       PCRE2_NO_UTF_CHECK | options, scratch.data_->match.get(), context);
+  };
+  const int result = match(0);
+  // Compiled code has a small stack; the interpreter takes heap memory up to its limit.
+  return result == PCRE2_ERROR_JIT_STACKLIMIT ? match(PCRE2_NO_JIT) : result;
+}
+
+Error TokenizerRegex::error_of(int result) const {
+  return invalid_argument(code_->field, "fails on this text: " + error_text(result));
+}
+
 Result<std::optional<ByteRange>> TokenizerRegex::find(std::string_view text, size_t from,
                                                       RegexScratch& scratch) const {
-  pcre2_match_data* match = scratch.data_->match.get();
-  const auto attempt = [&](uint32_t options) {
-    return pcre2_match(code_->code.get(), units(text), text.size(), from,
-                       PCRE2_NO_UTF_CHECK | options, match, scratch.data_->context.get());
-  };
-  int count = attempt(0);
-  // Compiled code has a small stack; the interpreter takes heap memory up to its limit.
-  if (count == PCRE2_ERROR_JIT_STACKLIMIT) count = attempt(PCRE2_NO_JIT);
-  if (count == PCRE2_ERROR_NOMATCH) return std::optional<ByteRange>();
-  if (count < 0) return invalid_argument(code_->field, "fails on this text: " + error_text(count));
-  const PCRE2_SIZE* range = pcre2_get_ovector_pointer(match);
-  return std::optional(ByteRange{range[0], range[1]});
+  TextBudget& budget = scratch.budget();
+  size_t starts = 1;
+  uint32_t steps = kFirstSteps;
+  bool has_time = budget.has_time_for_call();
+  for (; has_time; has_time = budget.has_time()) {
+    const int result = attempt(text, from, starts, steps, scratch);
+    if (result >= 0) {  // 0 if the pattern has groups, whose ranges are not kept
+      const PCRE2_SIZE* range = pcre2_get_ovector_pointer(scratch.data_->match.get());
+      return std::optional(ByteRange{range[0], range[1]});
+    }
+    if (result == PCRE2_ERROR_NOMATCH) {
+      if (starts > text.size() - from) return std::optional<ByteRange>();
+      from = character_from(text, from + starts);
+      starts = std::min(2 * starts, kStartsMax);
+      steps = kFirstSteps;
+    } else if (result != PCRE2_ERROR_MATCHLIMIT) {
+      return error_of(result);
+    } else if (starts > 1) {
+      starts = 1;  // one of them needs more steps
+    } else if (steps < kMatchStepsMax) {
+      steps = std::min(kStepsGrowth * steps, kMatchStepsMax);
+    } else {
+      return error_of(result);
+    }
+  }
+  return invalid_argument(code_->field, "takes more than " + std::to_string(budget.time_max_us()) +
+                                            " us of a processor for this text");
 }
 
 Result<std::optional<ByteRange>> TokenizerRegex::Matches::next() {

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "model/tokenizer/text_budget.h"
 
 namespace cascade {
 
@@ -18,17 +20,21 @@ struct ByteRange {
   bool operator==(const ByteRange&) const = default;
 };
 
-// The memory that a match needs. One thread at a time.
+// The memory that a match needs, and the time that all matches in a text may take. One thread.
 class RegexScratch {
  public:
-  RegexScratch();
+  // `budget` must outlive the scratch.
+  explicit RegexScratch(TextBudget& budget);
   ~RegexScratch();
   RegexScratch(const RegexScratch&) = delete;
   RegexScratch& operator=(const RegexScratch&) = delete;
 
+  TextBudget& budget() { return budget_; }
+
  private:
   friend class TokenizerRegex;
   struct Data;
+  TextBudget& budget_;
   std::unique_ptr<Data> data_;
 };
 
@@ -50,7 +56,8 @@ class TokenizerRegex {
     // Preconditions: `text` is well-formed UTF-8.
     Matches(const TokenizerRegex& regex, std::string_view text, RegexScratch& scratch)
         : regex_(regex), text_(text), scratch_(scratch) {}
-    // nullopt after the last match. Error kInvalidArgument: the match limit is reached.
+    // nullopt after the last match. Error kInvalidArgument: this match takes more steps than one
+    // may, or the matches take more time than the budget has.
     Result<std::optional<ByteRange>> next();
 
    private:
@@ -64,9 +71,14 @@ class TokenizerRegex {
  private:
   struct Code;
   explicit TokenizerRegex(std::unique_ptr<Code> code);
-  // The first match at or after `from`.
+  // The first match at or after `from`. Errors as next().
   Result<std::optional<ByteRange>> find(std::string_view text, size_t from,
                                         RegexScratch& scratch) const;
+  // The first match that begins at one of `starts` offsets from `from` on, as PCRE2's result: at
+  // least 0, or an error.
+  int attempt(std::string_view text, size_t from, size_t starts, uint32_t steps,
+              RegexScratch& scratch) const;
+  Error error_of(int result) const;
 
   std::unique_ptr<Code> code_;
 };

@@ -51,7 +51,7 @@ class LargestRequests(unittest.TestCase):
         options = cascade_llm.ClientOptions(timeout_ms=300_000)
         with cascade_llm.Client(service.endpoint, options=options) as client:
             self.refused("text", client.apply_template, long_text)
-            self.refused("text", client.detokenize, [self.longest_token()] * CONTEXT)
+            self.refused("token_ids", client.detokenize, [self.longest_token()] * CONTEXT)
             self.assertEqual(len(client.detokenize([5] * CONTEXT, pieces=True).pieces), CONTEXT)
             if LONG:
                 digits = "1" * TEXT_MAX  # a token each

@@ -256,5 +256,43 @@ TEST(TokenizerDecode, malformed_files_are_refused) {
   }
 }
 
+// Thirty steps that each make a byte a kilobyte would make a token of one byte 2^300 bytes long.
+TEST(TokenizerDecode, growth_is_limited) {
+  const std::string kilobyte(1024, 'a');
+  const auto growth_of = [](const std::vector<Json>& row) {
+    const Json json = sequence(row);
+    return load_decode_steps(&json, "decoder");
+  };
+  const std::vector<std::vector<Json>> rows = {
+      std::vector<Json>(30, replace("a", kilobyte.c_str())),
+      {replace("a", kilobyte.c_str())},
+      {replace("ab", "abababab"), kFuse, replace("b", "bbb")},
+      std::vector<Json>(4, replace("a", "aa")),
+      {replace("abcdefg", kilobyte.c_str())},
+  };
+  for (const auto& row : rows) {
+    const auto steps = growth_of(row);
+    ASSERT_FALSE(steps.ok()) << Json(row).dump();
+    EXPECT_EQ(steps.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(steps.error().field, "decoder");
+  }
+  EXPECT_TRUE(growth_of({replace("a", "aaaaaaaa")}).ok());
+  EXPECT_TRUE(growth_of({replace(" ", "\u2581"), replace("\u2581", " ")}).ok());
+  EXPECT_TRUE(growth_of(std::vector<Json>(32, replace(kilobyte.c_str(), kilobyte.c_str()))).ok());
+}
+
+TEST(TokenizerDecode, ends_where_the_text_becomes_too_long) {
+  Json json = byte_level_json({{"a", "a"}});
+  const Tokenizer tokenizer = load_tokenizer(json);
+  const Ids ids(100, 256);  // "aa"
+  EXPECT_EQ(tokenizer.decode(ids, false, 200), std::string(200, 'a'));
+  EXPECT_EQ(tokenizer.decode(ids, false, 199), std::nullopt);
+  EXPECT_EQ(tokenizer.decode({}, false, 0), "");
+  // What is held back until the end counts too.
+  const Ids part_of_a_character = {0xE6, 0x97};
+  EXPECT_EQ(tokenizer.decode(part_of_a_character, false, 3), "\uFFFD");
+  EXPECT_EQ(tokenizer.decode(part_of_a_character, false, 2), std::nullopt);
+}
+
 }  // namespace
 }  // namespace cascade::testing

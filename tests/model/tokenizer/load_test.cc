@@ -83,6 +83,8 @@ TEST(TokenizerLoad, ids_of_the_vocabulary) {
          {"null", set(nullptr), kInvalid, "model.vocab"},
          {"taken", set(3), kInvalid, "model.vocab"},
          {"not UTF-8", [](Json& j) { j["model"]["vocab"]["\xFF"] = 999; }, kInvalid, "model.vocab"},
+         {"long text", [](Json& j) { j["model"]["vocab"][std::string(8193, 'x')] = 999; }, kInvalid,
+          "model.vocab"},
          {"long text, taken", [](Json& j) { j["model"]["vocab"][std::string(100'000, 'x')] = 3; },
           kInvalid, "model.vocab"}});
   Json json = byte_level_json({});
@@ -127,6 +129,21 @@ TEST(TokenizerLoad, fallbacks) {
   Json json = sentence_piece_json({"\u2581", "a"}, {});
   json["model"]["unk_token"] = "<none>";
   EXPECT_TRUE(Tokenizer::load(json, {}).ok());
+}
+
+// A megabyte for each of some hundred thousand tokens would be a hundred gigabytes.
+TEST(TokenizerLoad, normalised_added_tokens_are_bounded) {
+  Json json = byte_level_json({});
+  json["normalizer"] = {
+      {"type", "Replace"}, {"pattern", {{"String", "x"}}}, {"content", std::string(1000, 'y')}};
+  for (int32_t i = 0; i < 100; ++i) {
+    Json token = added_token(300 + i, std::string(100, 'x') + std::to_string(i), false);
+    token["normalized"] = true;
+    json["added_tokens"].push_back(token);
+  }
+  const auto loaded = Tokenizer::load(json, {});
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_EQ(loaded.error().code, kInvalid);
 }
 
 TEST(TokenizerLoad, added_tokens) {

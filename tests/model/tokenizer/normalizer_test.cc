@@ -17,7 +17,8 @@ std::string normalize(const Json& json, std::string text, std::vector<TextMark>*
   const auto normalizer = Normalizer::load(&json, "normalizer");
   EXPECT_TRUE(normalizer.ok()) << normalizer.error().to_string();
   std::vector<TextMark> no_marks;
-  RegexScratch scratch;
+  TextBudget budget(text.size());
+  RegexScratch scratch(budget);
   const Status status = normalizer->apply(text, marks == nullptr ? no_marks : *marks, scratch);
   EXPECT_TRUE(status.ok()) << status.error().to_string();
   return text;
@@ -108,12 +109,30 @@ TEST(TokenizerNormalizer, growth_is_limited) {
   const auto normalizer = Normalizer::load(&json, "normalizer");
   ASSERT_TRUE(normalizer.ok());
   std::vector<TextMark> marks;
-  RegexScratch scratch;
   std::string text = "a";
+  TextBudget budget(text.size());
+  RegexScratch scratch(budget);
   const Status status = normalizer->apply(text, marks, scratch);
   ASSERT_FALSE(status.ok());
   EXPECT_EQ(status.error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(status.error().field, "text");
+}
+
+// What is before each section of a text counts for the text as a whole.
+TEST(TokenizerNormalizer, all_sections_share_the_budget) {
+  const Json json = {{"type", "Prepend"}, {"prepend", std::string(1000, 'a')}};
+  const auto normalizer = Normalizer::load(&json, "normalizer");
+  ASSERT_TRUE(normalizer.ok());
+  std::vector<TextMark> marks;
+  TextBudget budget(1000);
+  RegexScratch scratch(budget);
+  const size_t sections = budget.bytes_left() / 1001;
+  for (size_t i = 0; i < sections; ++i) {
+    std::string text = "b";
+    ASSERT_TRUE(normalizer->apply(text, marks, scratch).ok());
+  }
+  std::string text = "b";
+  EXPECT_FALSE(normalizer->apply(text, marks, scratch).ok());
 }
 
 std::vector<TextMark> moved(const Json& json, const std::string& text,

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/tokenizer/pre_tokenizer_classes.h"
@@ -24,7 +25,8 @@ class Collector : public PieceSink {
 Pieces split(const Json& json, std::string_view text, bool is_start = true) {
   const auto pre_tokenizer = PreTokenizer::load(&json, "pre_tokenizer");
   EXPECT_TRUE(pre_tokenizer.ok()) << pre_tokenizer.error().to_string();
-  RegexScratch scratch;
+  TextBudget budget(text.size());
+  RegexScratch scratch(budget);
   Collector collector;
   const Status status = pre_tokenizer->split(text, is_start, scratch, collector);
   EXPECT_TRUE(status.ok()) << status.error().to_string();
@@ -150,9 +152,35 @@ TEST(TokenizerPreTokenizer, steps_of_a_sequence_cut_what_the_ones_before_gave) {
                                            "b"}));
 }
 
+// Each pair of steps doubles a text, so twenty would make a terabyte of a megabyte.
+TEST(TokenizerPreTokenizer, what_steps_write_is_limited) {
+  const Json byte_level = {{"type", "ByteLevel"}, {"add_prefix_space", false}};
+  const Json prefix = {{"type", "ByteLevel"}, {"add_prefix_space", true}, {"use_regex", false}};
+  const Json singles = split_json("Regex", ".", "Isolated");
+  for (const auto& [step, other] :
+       {std::pair(byte_level, byte_level), std::pair(singles, prefix)}) {
+    std::vector<Json> steps;
+    for (int i = 0; i < 16; ++i) steps.insert(steps.end(), {step, other});
+    const Json json = {{"type", "Sequence"}, {"pretokenizers", steps}};
+    const auto pre_tokenizer = PreTokenizer::load(&json, "pre_tokenizer");
+    ASSERT_TRUE(pre_tokenizer.ok()) << pre_tokenizer.error().to_string();
+    TextBudget budget(1);
+    const size_t bytes_max = budget.bytes_left();
+    RegexScratch scratch(budget);
+    Collector collector;
+    const Status status = pre_tokenizer->split("\u00E9\u00E9", true, scratch, collector);
+    ASSERT_FALSE(status.ok()) << json.dump();
+    EXPECT_EQ(status.error().field, "text");
+    size_t bytes = 0;
+    for (const std::string& piece : collector.pieces) bytes += piece.size();
+    EXPECT_LE(bytes, bytes_max);
+  }
+}
+
 TEST(TokenizerPreTokenizer, hand_written_patterns_equal_their_regular_expressions) {
   Random random(test_seed());
-  RegexScratch scratch;
+  TextBudget budget(size_t{1} << 30);
+  RegexScratch scratch(budget);
   for (const KnownPattern pattern :
        {KnownPattern::kGpt2, KnownPattern::kLlama3, KnownPattern::kQwen2}) {
     const auto regex = TokenizerRegex::compile(known_pattern_text(pattern), "pattern");

@@ -1,7 +1,9 @@
 // Regular expressions: the dialect, the walk over matches, and the limits.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/tokenizer/regex.h"
@@ -16,7 +18,8 @@ using Ranges = std::vector<ByteRange>;
 Ranges matches_of(std::string_view pattern, std::string_view text) {
   const auto regex = TokenizerRegex::compile(pattern, "pattern");
   EXPECT_TRUE(regex.ok()) << regex.error().to_string();
-  RegexScratch scratch;
+  TextBudget budget(text.size());
+  RegexScratch scratch(budget);
   TokenizerRegex::Matches matches(*regex, text, scratch);
   Ranges ranges;
   for (;;) {
@@ -119,13 +122,70 @@ TEST(TokenizerRegex, an_exploding_pattern_reaches_the_limit) {
   for (const char* pattern : {R"((?:a|a)+(?=b))", R"((?:a+)+(?=[bc]))", R"((?:a|aa)+(?=\d))"}) {
     const auto regex = TokenizerRegex::compile(pattern, "where");
     ASSERT_TRUE(regex.ok()) << pattern;
-    RegexScratch scratch;
     const std::string text = std::string(60, 'a') + "!";
+    TextBudget budget(text.size());
+    RegexScratch scratch(budget);
     TokenizerRegex::Matches matches(*regex, text, scratch);
     const auto match = matches.next();
     ASSERT_FALSE(match.ok()) << pattern;
     EXPECT_EQ(match.error().code, ErrorCode::kInvalidArgument);
     EXPECT_EQ(match.error().field, "where");
+  }
+}
+
+// A clock on which a fifth of a second passes between two readings.
+class PassingClock : public Clock {
+ public:
+  int64_t monotonic_us() const override { return 200'000 * ++readings_; }
+  int64_t wall_us() const override { return monotonic_us(); }
+
+ private:
+  mutable int64_t readings_ = 0;
+};
+
+// Each of these patterns needs far fewer steps at each start than the limit, or counts few steps
+// while it reads the text again and again, so only the time of all matches together bounds it.
+TEST(TokenizerRegex, all_matches_in_a_text_share_its_time) {
+  std::string english;
+  while (english.size() < 5000) english += "the quick brown fox jumps over lazy dogs ";
+  const std::string spaces(100'000, ' ');
+  const std::pair<const char*, std::string> cases[] = {
+      {R"((?:\p{L}|\p{Ll}|[a-z])*[\u4e00\u4e01])", english},
+      {R"(\s+x)", spaces},
+      {R"(\s++x)", spaces},
+      {R"((?>\s+)x)", spaces},
+      {R"((?:(?=\s++x)|\s)*y)", spaces},
+      {R"((?=\s*+x)\s|\s)", spaces},
+  };
+  for (const auto& [pattern, text] : cases) {
+    const auto regex = TokenizerRegex::compile(pattern, "where");
+    ASSERT_TRUE(regex.ok()) << pattern;
+    const PassingClock clock;
+    TextBudget budget(0, clock);  // five readings
+    RegexScratch scratch(budget);
+    TokenizerRegex::Matches matches(*regex, text, scratch);
+    auto match = matches.next();
+    while (match.ok() && match->has_value()) match = matches.next();
+    ASSERT_FALSE(match.ok()) << pattern;
+    EXPECT_EQ(match.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_EQ(match.error().field, "where");
+  }
+}
+
+// A search that gets few steps and few starts at first finds what one with all of them finds.
+TEST(TokenizerRegex, far_matches_and_those_of_many_steps_are_found) {
+  const std::string many(20'000, 'a');
+  const std::string kanji = "\u65E5";
+  for (const size_t gap : {0, 1, 2, 3, 7, 100, 4095, 4096, 4097, 20'000}) {
+    std::string text;
+    for (size_t i = 0; i < gap; ++i) text += kanji;
+    const size_t begin = text.size();
+    text += many + "b";
+    EXPECT_EQ(matches_of("(?:a|b)+", text), (Ranges{{begin, text.size()}})) << gap;
+    EXPECT_EQ(matches_of("(?:a|aa)*b", text), (Ranges{{begin, text.size()}})) << gap;
+    EXPECT_EQ(matches_of("b", text), (Ranges{{text.size() - 1, text.size()}})) << gap;
+    EXPECT_EQ(matches_of("c", text), Ranges()) << gap;
+    EXPECT_EQ(matches_of("(?!.)", text), (Ranges{{text.size(), text.size()}})) << gap;
   }
 }
 

@@ -1,0 +1,14 @@
+// Who may change a file that the daemon trusts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace cascade::config {
+
+// A sentence for each way in which everybody on this machine may change what `path` says: by
+// writing the file, or by putting another in its place. Whose keys open the daemon, and what the
+// daemon is told to do, would then be anybody's choice. Empty for a file that cannot be looked at.
+std::vector<std::string> warnings_of_writers(const std::string& path);
+
+}  // namespace cascade::config

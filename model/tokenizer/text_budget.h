@@ -1,0 +1,46 @@
+// What the encoding of one text may cost, whatever steps the tokenizer's file asks for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace cascade {
+
+// Real tokenizers need under a tenth of each limit. One thread.
+class TextBudget {
+ public:
+  // For `text_bytes` of text. `clock` gives the processor time of the thread that encodes.
+  explicit TextBudget(size_t text_bytes, const Clock& clock = thread_clock());
+
+  // What steps may still write. The longest growth of real tokenizers is from a space to the three
+  // bytes of U+2581.
+  size_t bytes_left() const { return bytes_left_; }
+  // Takes `bytes` of them. False, and nothing is taken, if fewer are left.
+  [[nodiscard]] bool take_bytes(size_t bytes);
+  // kInvalidArgument with the limit, field "text".
+  Error too_long() const;
+
+  // Whether time is left, as the clock says now.
+  [[nodiscard]] bool has_time() const;
+  // The same, but most calls do not read the clock.
+  [[nodiscard]] bool has_time_for_call() { return ++calls_ % kCallsPerReading != 0 || has_time(); }
+
+  int64_t time_max_us() const { return time_max_us_; }
+
+ private:
+  // A reading costs as much as three matches of a word. One match that succeeds at once reads the
+  // text a few dozen times at most (regex.cc), so the time between readings is bounded.
+  static constexpr uint32_t kCallsPerReading = 16;
+
+  const Clock& clock_;
+  const size_t bytes_max_;
+  const int64_t time_max_us_;
+  const int64_t begin_us_;
+  size_t bytes_left_;
+  uint32_t calls_ = 0;
+};
+
+}  // namespace cascade
