@@ -2,7 +2,7 @@
 //   parse    source -- lexer.h --> tokens -- parser.h --> syntax tree (ast.h)
 //   render   tree and variables -- interpreter.h --> marked text (text.h)
 // What the interpreter applies to values (value.h) is in operators, access, compare, filters,
-// tests, methods and functions; runtime.h holds the bounds.
+// tests, methods and functions; runtime.h holds the bounds, and paid.h makes memory pay for itself.
 #include "model/chat_template.h"
 
 #include <utility>
@@ -31,6 +31,8 @@ Result<SpannedText> ChatTemplate::render(const OrderedJson& variables, int64_t n
   jinja::Runtime runtime(impl_->limits, now_unix_s);
   ASSIGN_OR_RETURN(const jinja::MarkedText text,
                    jinja::Interpreter(impl_->tree, runtime).run(variables));
+  const Status paid = runtime.charge_bytes(text.span_bytes());
+  if (!paid.ok()) return jinja::without_line(paid.error());
   return text.spans();
 }
 

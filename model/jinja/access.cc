@@ -18,7 +18,7 @@ namespace {
 
 Error undefined_object(const Value& object) {
   const auto& missing = std::get<Undefined>(object.storage());
-  return template_error(missing.reason ? *missing.reason : "the value is undefined");
+  return template_error(missing.reason ? std::string(*missing.reason) : "the value is undefined");
 }
 
 Value missing(const Value& object, const std::string& what) {
@@ -26,10 +26,9 @@ Value missing(const Value& object, const std::string& what) {
 }
 
 // The method, or undefined if it would change the object; nullopt if there is none.
-Result<std::optional<Value>> method_of(Runtime& runtime, const Value& object,
-                                       std::string_view name) {
+Result<std::optional<Value>> method_of(const Value& object, std::string_view name) {
   if (const Method* method = find_method(object, name)) {
-    ASSIGN_OR_RETURN(Value bound, make_bound_method(runtime, object, *method));
+    ASSIGN_OR_RETURN(Value bound, make_bound_method(object, *method));
     return std::optional<Value>(std::move(bound));
   }
   if (!is_mutating_method(object, name)) return std::optional<Value>();
@@ -118,7 +117,8 @@ Result<Value> slice_string(const String& string, const Selection& selection) {
     const size_t size = offset_of(view.substr(begin), static_cast<size_t>(selection.count));
     text = string.text.slice(begin, begin + size);
   } else {
-    std::vector<size_t> offsets;
+    PaidVector<size_t> offsets;
+    offsets.reserve(code_point_count(view));
     for (size_t offset = 0; offset < view.size(); offset += utf8_decode(view, offset).size) {
       offsets.push_back(offset);
     }
@@ -130,27 +130,26 @@ Result<Value> slice_string(const String& string, const Selection& selection) {
   return with_markup_of(string, std::move(text));
 }
 
-Result<Value> slice_sequence(Runtime& runtime, const Sequence& sequence,
-                             const Selection& selection) {
-  std::vector<Value> items;
+Result<Value> slice_sequence(const Sequence& sequence, const Selection& selection) {
+  PaidVector<Value> items;
+  items.reserve(static_cast<size_t>(selection.count));
   for (int64_t i = 0; i < selection.count; ++i) {
     items.push_back(sequence.items[static_cast<size_t>(selection.first + i * selection.step)]);
   }
-  return sequence.is_tuple ? make_tuple(runtime, std::move(items))
-                           : make_list(runtime, std::move(items));
+  return sequence.is_tuple ? make_tuple(std::move(items)) : make_list(std::move(items));
 }
 
 }  // namespace
 
 Result<Value> get_attribute(Runtime& runtime, const Value& object, std::string_view name) {
   if (object.is_undefined()) return undefined_object(object);
-  ASSIGN_OR_RETURN(const auto method, method_of(runtime, object, name));
+  ASSIGN_OR_RETURN(const auto method, method_of(object, name));
   if (method.has_value()) return *method;
   if (const Dict* dict = object.dict()) {
-    RETURN_IF_ERROR(runtime.charge_items(dict->entries.size() / 4));
+    RETURN_IF_ERROR(runtime.charge_lookup(dict->entries.size(), name.size()));
     if (const Value* value = dict->find(name)) return *value;
   } else if (const Namespace* space = object.name_space()) {
-    RETURN_IF_ERROR(runtime.charge_items(space->attributes.size() / 4));
+    RETURN_IF_ERROR(runtime.charge_lookup(space->attributes.size(), name.size()));
     if (const Value* value = space->find(name)) return *value;
   } else if (Loop* loop = object.loop()) {
     return loop->attribute(name);
@@ -187,9 +186,9 @@ Result<Value> get_slice(Runtime& runtime, const Value& object, const Value& star
   }
   ASSIGN_OR_RETURN(const int64_t size, length_of(runtime, object));
   ASSIGN_OR_RETURN(const Selection selection, selection_of(size, start, stop, step));
-  if (sequence != nullptr) return slice_sequence(runtime, *sequence, selection);
-  const size_t offsets = selection.step == 1 ? 0 : static_cast<size_t>(size) * sizeof(size_t);
-  RETURN_IF_ERROR(runtime.charge_bytes(offsets));
+  if (sequence != nullptr) return slice_sequence(*sequence, selection);
+  // A step other than 1 takes the characters one by one.
+  if (selection.step != 1) RETURN_IF_ERROR(runtime.charge(static_cast<uint64_t>(size)));
   return slice_string(*string, selection);
 }
 
@@ -209,7 +208,7 @@ Result<Value> get_path(Runtime& runtime, const Value& object, const Value& path)
     const auto parsed = std::from_chars(part.data(), end, index);
     const bool is_index =
         !part.empty() && is_ascii_digit(part[0]) && parsed.ptr == end && parsed.ec == std::errc();
-    const Value key = is_index ? Value(index) : untrusted_string(std::string(part));
+    const Value key = is_index ? Value(index) : untrusted_string(part);
     ASSIGN_OR_RETURN(value, get_item(runtime, value, key));
   }
   return value;

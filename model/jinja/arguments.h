@@ -14,8 +14,8 @@
 namespace cascade::jinja {
 
 struct Arguments {
-  std::vector<Value> positional;
-  std::vector<std::pair<std::string, Value>> named;  // names differ
+  PaidVector<Value> positional;
+  PaidVector<std::pair<PaidString, Value>> named;  // names differ
 
   // The named argument, or nullptr.
   const Value* find(std::string_view name) const;

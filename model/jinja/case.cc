@@ -158,14 +158,16 @@ void append_lower(std::string& out, uint32_t c, std::string_view text, size_t of
 template <class Append>
 MarkedText map_characters(const MarkedText& text, Append append) {
   MarkedText mapped;
+  mapped.reserve(text.size());
+  std::string character;
   text.for_each_run(0, text.size(), [&](size_t begin, size_t end, bool trusted) {
-    std::string run;
     for (size_t offset = begin; offset < end;) {
       const CodePoint code_point = utf8_decode(text.view(), offset);
-      append(run, code_point.value, offset);
+      character.clear();
+      append(character, code_point.value, offset);
+      mapped.append(character, trusted);
       offset += code_point.size;
     }
-    mapped.append(run, trusted);
   });
   return mapped;
 }

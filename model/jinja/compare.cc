@@ -11,8 +11,7 @@
 namespace cascade::jinja {
 namespace {
 
-Result<bool> equal_items(Runtime& runtime, const std::vector<Value>& a,
-                         const std::vector<Value>& b) {
+Result<bool> equal_items(Runtime& runtime, const PaidVector<Value>& a, const PaidVector<Value>& b) {
   if (a.size() != b.size()) return false;
   for (size_t i = 0; i < a.size(); ++i) {
     ASSIGN_OR_RETURN(const bool equal, equals(runtime, a[i], b[i]));
@@ -85,8 +84,7 @@ Result<bool> equal_values(Runtime& runtime, const std::shared_ptr<const BoundMet
   return equals(runtime, a->object, b->object);
 }
 
-Result<bool> less_items(Runtime& runtime, const std::vector<Value>& a,
-                        const std::vector<Value>& b) {
+Result<bool> less_items(Runtime& runtime, const PaidVector<Value>& a, const PaidVector<Value>& b) {
   for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
     ASSIGN_OR_RETURN(const bool equal, equals(runtime, a[i], b[i]));
     if (!equal) return less(runtime, a[i], b[i]);
@@ -94,7 +92,7 @@ Result<bool> less_items(Runtime& runtime, const std::vector<Value>& a,
   return a.size() < b.size();
 }
 
-Result<bool> contains_item(Runtime& runtime, const std::vector<Value>& items, const Value& item) {
+Result<bool> contains_item(Runtime& runtime, const PaidVector<Value>& items, const Value& item) {
   for (const Value& candidate : items) {
     ASSIGN_OR_RETURN(const bool equal, equals(runtime, candidate, item));
     if (equal) return true;
@@ -179,7 +177,7 @@ Result<bool> less(Runtime& runtime, const Value& a, const Value& b) {
   }
   for (const Value* value : {&a, &b}) {
     const auto* missing = std::get_if<Undefined>(&value->storage());
-    if (missing != nullptr && missing->reason) return template_error(*missing->reason);
+    if (missing != nullptr && missing->reason) return template_error(std::string(*missing->reason));
   }
   return template_error("cannot order " + std::string(a.type_name()) + " and " +
                         std::string(b.type_name()));
@@ -200,14 +198,14 @@ Result<bool> contains(Runtime& runtime, const Value& container, const Value& ite
     return contains_item(runtime, items->items, item);
   }
   if (Iterator* iterator = container.iterator()) return draws(runtime, *iterator, item);
-  ASSIGN_OR_RETURN(const std::vector<Value> items, items_of(runtime, container));
+  ASSIGN_OR_RETURN(const PaidVector<Value> items, items_of(container));
   return contains_item(runtime, items, item);
 }
 
 Result<const Value*> find_key(Runtime& runtime, const Dict& dict, const Value& key) {
   RETURN_IF_ERROR(check_hashable(runtime, key));
   if (const MarkedText* text = key.text()) {
-    RETURN_IF_ERROR(runtime.charge_items(dict.entries.size() / 4));
+    RETURN_IF_ERROR(runtime.charge_lookup(dict.entries.size(), text->size()));
     return dict.find(text->view());
   }
   for (const auto& [candidate, value] : dict.entries) {
@@ -231,12 +229,12 @@ Status put(Runtime& runtime, Dict::Entries& entries, Value key, Value value) {
 }
 
 // Merges ever longer sorted runs; an own sort because comparing may fail.
-Result<std::vector<size_t>> sorted_order(Runtime& runtime, const std::vector<Value>& keys,
-                                         bool descending) {
+Result<PaidVector<size_t>> sorted_order(Runtime& runtime, const PaidVector<Value>& keys,
+                                        bool descending) {
   const size_t count = keys.size();
-  std::vector<size_t> order(count);
+  PaidVector<size_t> order(count);
   std::iota(order.begin(), order.end(), size_t{0});
-  std::vector<size_t> merged(count);
+  PaidVector<size_t> merged(count);
   RETURN_IF_ERROR(runtime.charge_items(2 * count));
   for (size_t width = 1; width < count; width *= 2) {
     for (size_t begin = 0; begin < count; begin += 2 * width) {

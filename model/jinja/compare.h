@@ -30,8 +30,8 @@ Status check_hashable(Runtime& runtime, const Value& key);
 Status put(Runtime& runtime, Dict::Entries& entries, Value key, Value value);
 
 // Sorts stably by less() of `keys`; gives the order as indices.
-Result<std::vector<size_t>> sorted_order(Runtime& runtime, const std::vector<Value>& keys,
-                                         bool descending);
+Result<PaidVector<size_t>> sorted_order(Runtime& runtime, const PaidVector<Value>& keys,
+                                        bool descending);
 
 // The number, if the value is an int or bool.
 std::optional<int64_t> as_integer(const Value& value);

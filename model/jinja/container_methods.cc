@@ -23,7 +23,7 @@ Result<Value> view(Runtime& runtime, const Value& object, const Arguments& argum
   RETURN_IF_ERROR(bind(arguments, {}));
   RETURN_IF_ERROR(runtime.charge(1));
   const auto& dict = std::get<std::shared_ptr<const Dict>>(object.storage());
-  return Value(std::make_shared<const DictView>(DictView{dict, kPart}));
+  return Value(make_paid<const DictView>(DictView{dict, kPart}));
 }
 
 // Values do not change, so the copy may be the object itself.
@@ -33,7 +33,7 @@ Result<Value> copy(Runtime&, const Value& object, const Arguments& arguments) {
 }
 
 // Precondition: `list` is a list or tuple.
-const std::vector<Value>& items_in(const Value& list) {
+const PaidVector<Value>& items_in(const Value& list) {
   return std::get<std::shared_ptr<const Sequence>>(list.storage())->items;
 }
 
@@ -49,7 +49,7 @@ Result<Value> count_in_list(Runtime& runtime, const Value& object, const Argumen
 
 Result<Value> index(Runtime& runtime, const Value& object, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"value"}, 1));
-  const std::vector<Value>& items = items_in(object);
+  const PaidVector<Value>& items = items_in(object);
   for (size_t i = 0; i < items.size(); ++i) {
     ASSIGN_OR_RETURN(const bool equal, equals(runtime, items[i], parameters[0]));
     if (equal) return Value(static_cast<int64_t>(i));
@@ -58,7 +58,7 @@ Result<Value> index(Runtime& runtime, const Value& object, const Arguments& argu
 }
 
 Result<Value> cycle(Runtime&, const Value& object, const Arguments& arguments) {
-  const std::vector<Value>& values = arguments.positional;
+  const PaidVector<Value>& values = arguments.positional;
   if (values.empty() || !arguments.named.empty()) {
     return template_error("loop.cycle() needs values, without names");
   }

@@ -13,30 +13,39 @@
 #include "model/jinja/tests.h"
 
 namespace cascade::jinja {
+namespace {
+
+// Scopes in which a variable is looked for in the time of a step.
+constexpr uint64_t kScopesPerStep = 4;
+
+}  // namespace
 
 Result<Value> Interpreter::evaluate(const Expression& expression) {
   const Nesting nesting = runtime_.nest();
   if (!nesting.ok()) return at_line(runtime_.too_deep(), expression.line);
   const Status paid = runtime_.charge(1);
   if (!paid.ok()) return at_line(paid.error(), expression.line);
-  auto value = std::visit([this](const auto& node) { return evaluate(node); }, expression.node);
+  auto value = runtime_.within_steps([&] {
+    return std::visit([this](const auto& node) { return evaluate(node); }, expression.node);
+  });
   if (!value.ok()) return at_line(std::move(value).error(), expression.line);
   return value;
 }
 
 Result<Value> Interpreter::evaluate(const Name& name) {
+  RETURN_IF_ERROR(runtime_.charge(static_cast<uint64_t>(scope_->depth) / kScopesPerStep));
   if (const Value* value = scope_->find(name.symbol)) return *value;
   return undefined(in_quotes(name_of(name.symbol)) + " is undefined");
 }
 
 Result<Value> Interpreter::evaluate(const SequenceDisplay& display) {
-  std::vector<Value> items;
+  PaidVector<Value> items;
+  items.reserve(display.items.size());
   for (const ExpressionPtr& item : display.items) {
     ASSIGN_OR_RETURN(Value value, evaluate(*item));
     items.push_back(std::move(value));
   }
-  return display.is_tuple ? make_tuple(runtime_, std::move(items))
-                          : make_list(runtime_, std::move(items));
+  return display.is_tuple ? make_tuple(std::move(items)) : make_list(std::move(items));
 }
 
 Result<Value> Interpreter::evaluate(const DictDisplay& display) {
@@ -46,7 +55,7 @@ Result<Value> Interpreter::evaluate(const DictDisplay& display) {
     ASSIGN_OR_RETURN(Value value, evaluate(*entry.second));
     RETURN_IF_ERROR(put(runtime_, entries, std::move(key), std::move(value)));
   }
-  return make_dict(runtime_, std::move(entries));
+  return make_dict(std::move(entries));
 }
 
 Result<Value> Interpreter::evaluate(const Unary& unary) {
@@ -179,7 +188,7 @@ Result<Value> Interpreter::take(const Value& subject, const Call& call) {
   }
   if (const Macro* macro = subject.macro()) return call_macro(*macro, arguments);
   const auto* missing = std::get_if<Undefined>(&subject.storage());
-  if (missing != nullptr && missing->reason) return template_error(*missing->reason);
+  if (missing != nullptr && missing->reason) return template_error(std::string(*missing->reason));
   return template_error("a value of type " + std::string(subject.type_name()) +
                         " cannot be called");
 }
@@ -204,15 +213,14 @@ Result<Arguments> Interpreter::evaluate_arguments(const CallArguments& call) {
     } else if (argument.kind == CallArgument::Kind::kNamed) {
       arguments.named.emplace_back(argument.name, value);
     } else if (argument.kind == CallArgument::Kind::kUnpackedList) {
-      ASSIGN_OR_RETURN(const std::vector<Value> items, items_of(runtime_, value));
+      ASSIGN_OR_RETURN(const PaidVector<Value> items, items_of(value));
       arguments.positional.insert(arguments.positional.end(), items.begin(), items.end());
     } else {
       const Dict* dict = value.dict();
       if (dict == nullptr) return template_error("** needs a dict");
       for (const auto& [key, item] : dict->entries) {
         if (key.text() == nullptr) return template_error("** needs strings as keys");
-        RETURN_IF_ERROR(runtime_.charge_items(arguments.named.size() / 4));
-        RETURN_IF_ERROR(runtime_.charge_bytes(key.text()->size()));
+        RETURN_IF_ERROR(runtime_.charge_lookup(arguments.named.size(), key.text()->size()));
         if (arguments.find(key.text()->view()) != nullptr) {
           return template_error("the argument " + in_quotes(key.text()->view()) +
                                 " is given twice");

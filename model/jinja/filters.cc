@@ -27,7 +27,7 @@ Result<Value> apply_filter(Runtime& runtime, const Filter& filter, const Value& 
   const Nesting nesting = runtime.nest();
   if (!nesting.ok()) return runtime.too_deep();
   RETURN_IF_ERROR(runtime.charge(1));
-  auto result = filter.apply(runtime, subject, arguments);
+  auto result = runtime.within_steps([&] { return filter.apply(runtime, subject, arguments); });
   if (result.ok() || !result.error().field.empty()) return result;
   Error error = std::move(result).error();
   if (error.message.starts_with(kPrefix)) return error;  // the filter that `map` applied

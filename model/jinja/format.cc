@@ -33,7 +33,8 @@ class Formatter {
     ASSIGN_OR_RETURN(MarkedText text,
                      as_repr ? to_repr(runtime_, value) : to_text(runtime_, value));
     const bool is_safe = !is_markup_ || (value.string() != nullptr && value.string()->is_markup);
-    return is_safe ? text : escape_html(text);
+    if (is_safe) return text;
+    return escape_html(runtime_, text);
   }
 
   Result<Value> finish() {
@@ -98,7 +99,9 @@ class PercentFormatter : private Formatter {
     if (end == std::string_view::npos || dict == nullptr) {
       return template_error("'%(' in a format string needs ')' and a dict of values");
     }
-    const Value* value = dict->find(view().substr(pos_ + 1, end - pos_ - 1));
+    const std::string_view name = view().substr(pos_ + 1, end - pos_ - 1);
+    RETURN_IF_ERROR(runtime_.charge_lookup(dict->entries.size(), name.size()));
+    const Value* value = dict->find(name);
     if (value == nullptr) return template_error("a value that the format string names is missing");
     pos_ = end + 1;
     return *value;
@@ -234,6 +237,7 @@ class BraceFormatter : private Formatter {
     if (name.empty()) index = next_++;
     const Value* value = nullptr;
     if (!index.has_value()) {
+      RETURN_IF_ERROR(runtime_.charge_lookup(arguments_.named.size(), name.size()));
       value = arguments_.find(name);
     } else if (static_cast<size_t>(*index) < arguments_.positional.size()) {
       value = &arguments_.positional[static_cast<size_t>(*index)];

@@ -140,12 +140,13 @@ Result<FormatSpec> parse_format_spec(std::string_view text) {
 
 Result<MarkedText> padded(Runtime& runtime, const MarkedText& text, std::string_view fill,
                           char align, int64_t width) {
-  RETURN_IF_ERROR(runtime.charge_bytes(text.bytes_held()));
+  RETURN_IF_ERROR(runtime.charge_bytes(text.size()));
   const int64_t missing = width - static_cast<int64_t>(code_point_count(text.view()));
   if (missing <= 0) return text;
   RETURN_IF_ERROR(runtime.charge(static_cast<uint64_t>(missing)));
   const int64_t left = align == '<' ? 0 : align == '>' ? missing : missing / 2;
   MarkedText field;
+  field.reserve(text.size() + static_cast<size_t>(missing) * fill.size());
   for (int64_t i = 0; i < left; ++i) field.append(fill, false);
   field.append(text);
   for (int64_t i = left; i < missing; ++i) field.append(fill, false);
@@ -154,7 +155,6 @@ Result<MarkedText> padded(Runtime& runtime, const MarkedText& text, std::string_
 
 Result<MarkedText> format_string(Runtime& runtime, const MarkedText& text, const FormatSpec& spec) {
   if (spec.type != 's' && spec.type != '\0') return wrong_type(spec.type, "a string");
-  RETURN_IF_ERROR(runtime.charge_bytes(text.bytes_held()));
   MarkedText shown = text;
   if (spec.precision.has_value()) {
     shown = text.slice(0, offset_of(text.view(), static_cast<size_t>(*spec.precision)));

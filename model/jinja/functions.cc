@@ -13,14 +13,13 @@
 namespace cascade::jinja {
 namespace {
 
-Result<Value> range(Runtime& runtime, const Arguments& arguments) {
+Result<Value> range(Runtime&, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"start", "stop", "step"}, 1));
   for (const Value& value : arguments.positional) {
     if (!as_integer(value).has_value()) {
       return template_error("range() needs integers, not " + std::string(value.type_name()));
     }
   }
-  RETURN_IF_ERROR(runtime.charge(1));
   Range numbers;
   ASSIGN_OR_RETURN(const int64_t first, parameters.integer(0, 0));
   if (arguments.positional.size() == 1) {
@@ -34,7 +33,7 @@ Result<Value> range(Runtime& runtime, const Arguments& arguments) {
   if (numbers.size() > kRangeMax) {
     return limit_error("range() gives more than " + std::to_string(kRangeMax) + " numbers");
   }
-  return Value(std::make_shared<const Range>(numbers));
+  return Value(make_paid<const Range>(numbers));
 }
 
 // Puts the entries of a dict, or of a list of pairs, into `entries`.
@@ -45,9 +44,9 @@ Status put_entries(Runtime& runtime, Dict::Entries& entries, const Value& source
     }
     return {};
   }
-  ASSIGN_OR_RETURN(const std::vector<Value> pairs, items_of(runtime, source));
+  ASSIGN_OR_RETURN(const PaidVector<Value> pairs, items_of(source));
   for (const Value& pair : pairs) {
-    ASSIGN_OR_RETURN(const std::vector<Value> parts, items_of(runtime, pair));
+    ASSIGN_OR_RETURN(const PaidVector<Value> parts, items_of(pair));
     if (parts.size() != 2) return template_error("dict() needs pairs of key and value");
     RETURN_IF_ERROR(put(runtime, entries, parts[0], parts[1]));
   }
@@ -70,13 +69,13 @@ Result<Dict::Entries> entries_of(Runtime& runtime, const Arguments& arguments) {
 
 Result<Value> dict(Runtime& runtime, const Arguments& arguments) {
   ASSIGN_OR_RETURN(Dict::Entries entries, entries_of(runtime, arguments));
-  return make_dict(runtime, std::move(entries));
+  return make_dict(std::move(entries));
 }
 
 Result<Value> make_namespace(Runtime& runtime, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Dict::Entries entries, entries_of(runtime, arguments));
-  RETURN_IF_ERROR(runtime.charge_items(2 * entries.size() + 1));
-  auto space = std::make_shared<Namespace>();
+  auto space = make_paid<Namespace>();
+  space->attributes.reserve(entries.size());
   for (const auto& [key, value] : entries) {
     if (key.text() == nullptr) return template_error("namespace() needs strings as names");
     space->attributes.emplace_back(key.text()->view(), value);
@@ -88,6 +87,8 @@ Result<Value> make_namespace(Runtime& runtime, const Arguments& arguments) {
 Result<Value> raise_exception(Runtime& runtime, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"message"}, 1));
   ASSIGN_OR_RETURN(const MarkedText message, to_text(runtime, parameters[0]));
+  // The message, and a copy of it on its way.
+  RETURN_IF_ERROR(runtime.charge_bytes(2 * message.size()));
   return raised_error(std::string(message.view()));
 }
 
@@ -108,6 +109,10 @@ constexpr std::array kFunctions = {
 };
 
 }  // namespace
+
+std::span<const Function> functions() {
+  return kFunctions;
+}
 
 const Function* find_function(std::string_view name) {
   const auto found = std::ranges::find(kFunctions, name, &Function::name);

@@ -9,28 +9,12 @@
 #include "model/jinja/functions.h"
 #include "model/jinja/json.h"
 #include "model/jinja/print.h"
+#include "model/jinja/replaced.h"
 
 namespace cascade::jinja {
 namespace {
 
-// Steps for a scope and its variables.
-constexpr uint64_t kScopeSteps = 8;
-
 constexpr std::string_view kTrustedSuffix = "_token";
-
-// Replaces a member for as long as it lives.
-template <class T>
-class Replaced {
- public:
-  Replaced(T& member, T value) : member_(member), old_(std::exchange(member, std::move(value))) {}
-  ~Replaced() { member_ = std::move(old_); }
-  Replaced(const Replaced&) = delete;
-  Replaced& operator=(const Replaced&) = delete;
-
- private:
-  T& member_;
-  T old_;
-};
 
 // Ends a loop however its block is left.
 class LoopGuard {
@@ -47,10 +31,8 @@ class LoopGuard {
 }  // namespace
 
 Result<MarkedText> Interpreter::run(const OrderedJson& variables) {
-  scope_ = std::make_shared<Scope>(nullptr);
-  if (const Status defined = define_variables(variables); !defined.ok()) {
-    return without_line(defined.error());
-  }
+  const Status defined = runtime_.within_steps([&] { return define_variables(variables); });
+  if (!defined.ok()) return without_line(defined.error());
   MarkedText output;
   out_ = &output;
   RETURN_IF_ERROR(execute(tree_.body));
@@ -60,6 +42,7 @@ Result<MarkedText> Interpreter::run(const OrderedJson& variables) {
 // Only names that the template uses; variables hide functions of the same name.
 Status Interpreter::define_variables(const OrderedJson& variables) {
   if (!variables.is_object()) return template_error("the variables must be a JSON object");
+  scope_ = make_paid<Scope>(nullptr);
   for (size_t i = 0; i < tree_.names.size(); ++i) {
     const std::string& name = tree_.names[i];
     const int symbol = static_cast<int>(i);
@@ -89,13 +72,14 @@ Result<Interpreter::Flow> Interpreter::execute(const Block& block) {
 Result<Interpreter::Flow> Interpreter::execute(const Statement& statement) {
   const Status paid = runtime_.charge(1);
   if (!paid.ok()) return at_line(paid.error(), statement.line);
-  auto flow = std::visit([this](const auto& node) { return execute(node); }, statement.node);
+  auto flow = runtime_.within_steps([&] {
+    return std::visit([this](const auto& node) { return execute(node); }, statement.node);
+  });
   if (!flow.ok()) return at_line(std::move(flow).error(), statement.line);
   return flow;
 }
 
 Result<Interpreter::Flow> Interpreter::execute(const Text& text) {
-  RETURN_IF_ERROR(runtime_.charge_bytes(text.text.bytes_held()));
   out_->append(text.text);
   RETURN_IF_ERROR(check_output());
   return Flow::kNext;
@@ -118,16 +102,16 @@ Result<Interpreter::Flow> Interpreter::execute(const If& statement) {
 
 Result<Interpreter::Flow> Interpreter::execute(const For& statement) {
   ASSIGN_OR_RETURN(const Value iterable, evaluate(*statement.iterable));
-  ASSIGN_OR_RETURN(std::vector<Value> items, items_of(runtime_, iterable));
+  ASSIGN_OR_RETURN(PaidVector<Value> items, items_of(iterable));
   Loop::Accepts filter;
   if (statement.filter != nullptr) {
     filter = [this, &statement](const Value& item) { return accepts(statement, item); };
   }
-  const auto loop = std::make_shared<Loop>(std::move(items), std::move(filter));
+  const auto loop = make_paid<Loop>(std::move(items), std::move(filter));
   const LoopGuard guard(*loop);
   ASSIGN_OR_RETURN(const bool runs_else, run_loop(statement, loop));
   if (!runs_else) return Flow::kNext;
-  const Replaced<std::shared_ptr<Scope>> inner(scope_, std::make_shared<Scope>(scope_));
+  const Replaced<std::shared_ptr<Scope>> inner(scope_, make_paid<Scope>(scope_));
   return execute(statement.otherwise);
 }
 
@@ -138,8 +122,7 @@ Result<bool> Interpreter::run_loop(const For& statement, const std::shared_ptr<L
   while (true) {
     ASSIGN_OR_RETURN(const bool has_item, loop->advance());
     if (!has_item) return runs_else;
-    RETURN_IF_ERROR(runtime_.charge(kScopeSteps));
-    const Replaced<std::shared_ptr<Scope>> inner(scope_, std::make_shared<Scope>(scope_));
+    const Replaced<std::shared_ptr<Scope>> inner(scope_, make_paid<Scope>(scope_));
     RETURN_IF_ERROR(assign(statement.target, loop->current()));
     if (loop_symbol_ >= 0) scope_->set(loop_symbol_, loop);
     ASSIGN_OR_RETURN(const Flow flow, execute(statement.body));
@@ -150,8 +133,7 @@ Result<bool> Interpreter::run_loop(const For& statement, const std::shared_ptr<L
 
 // Whether the `if` of a for block holds for `item`. It may be asked from within the block.
 Result<bool> Interpreter::accepts(const For& statement, const Value& item) {
-  RETURN_IF_ERROR(runtime_.charge(kScopeSteps));
-  const Replaced<std::shared_ptr<Scope>> inner(scope_, std::make_shared<Scope>(scope_));
+  const Replaced<std::shared_ptr<Scope>> inner(scope_, make_paid<Scope>(scope_));
   RETURN_IF_ERROR(assign(statement.target, item));
   ASSIGN_OR_RETURN(const Value accepted, evaluate(*statement.filter));
   return accepted.is_true();
@@ -170,10 +152,9 @@ Result<Interpreter::Flow> Interpreter::execute(const SetAttribute& statement) {
 }
 
 Result<Interpreter::Flow> Interpreter::execute(const Capture& capture) {
-  RETURN_IF_ERROR(runtime_.charge(kScopeSteps));
   Value value;
   {
-    const Replaced<std::shared_ptr<Scope>> inner(scope_, std::make_shared<Scope>(scope_));
+    const Replaced<std::shared_ptr<Scope>> inner(scope_, make_paid<Scope>(scope_));
     Flow flow = Flow::kNext;
     ASSIGN_OR_RETURN(MarkedText text, this->capture(capture.body, flow));
     if (flow != Flow::kNext) return flow;
@@ -203,13 +184,13 @@ Result<MarkedText> Interpreter::capture(const Block& body, Flow& flow) {
 
 // The values are evaluated before any of the variables is there.
 Result<Interpreter::Flow> Interpreter::execute(const With& with) {
-  RETURN_IF_ERROR(runtime_.charge(kScopeSteps));
-  std::vector<Value> values;
+  PaidVector<Value> values;
+  values.reserve(with.variables.size());
   for (const auto& variable : with.variables) {
     ASSIGN_OR_RETURN(Value value, evaluate(*variable.second));
     values.push_back(std::move(value));
   }
-  const Replaced<std::shared_ptr<Scope>> inner(scope_, std::make_shared<Scope>(scope_));
+  const Replaced<std::shared_ptr<Scope>> inner(scope_, make_paid<Scope>(scope_));
   for (size_t i = 0; i < values.size(); ++i) {
     RETURN_IF_ERROR(assign(with.variables[i].first, values[i]));
   }
@@ -217,9 +198,8 @@ Result<Interpreter::Flow> Interpreter::execute(const With& with) {
 }
 
 Result<Interpreter::Flow> Interpreter::execute(const MacroStatement& macro) {
-  RETURN_IF_ERROR(runtime_.charge(kScopeSteps));
   runtime_.own(scope_);
-  scope_->set(macro.symbol, std::make_shared<const Macro>(Macro{&macro, scope_}));
+  scope_->set(macro.symbol, make_paid<const Macro>(Macro{&macro, scope_}));
   return Flow::kNext;
 }
 
@@ -228,7 +208,7 @@ Status Interpreter::assign(const Target& target, const Value& value) {
     scope_->set(target.symbol, value);
     return {};
   }
-  ASSIGN_OR_RETURN(const std::vector<Value> items, items_of(runtime_, value));
+  ASSIGN_OR_RETURN(const PaidVector<Value> items, items_of(value));
   if (items.size() != target.items.size()) {
     return template_error("cannot unpack " + std::to_string(items.size()) + " values into " +
                           std::to_string(target.items.size()) + " variables");
@@ -246,7 +226,7 @@ Status Interpreter::assign_attribute(int symbol, std::string_view name, const Va
     return template_error("cannot assign to an attribute of " + in_quotes(name_of(symbol)) +
                           ": it is no namespace");
   }
-  RETURN_IF_ERROR(runtime_.charge_items(1 + space->attributes.size() / 4));
+  RETURN_IF_ERROR(runtime_.charge_lookup(space->attributes.size(), name.size()));
   space->set(name, value);
   return {};
 }

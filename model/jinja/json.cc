@@ -36,7 +36,7 @@ Result<Value> JsonReader::read(const OrderedJson& json) {
     return limit_error("a variable is nested deeper than " + std::to_string(kValueDepthMax) +
                        " levels");
   }
-  RETURN_IF_ERROR(runtime_.charge_items(1));
+  RETURN_IF_ERROR(runtime_.charge(1));
   switch (json.type()) {
     case OrderedJson::value_t::null:
       return Value(None());
@@ -65,28 +65,29 @@ Result<Value> JsonReader::read(const OrderedJson& json) {
 }
 
 Result<Value> JsonReader::read_string(const std::string& text) {
-  RETURN_IF_ERROR(runtime_.charge_bytes(text.size() + sizeof(String)));
   if (!is_utf8(text)) return template_error("a string in the variables is not UTF-8");
   return make_string(MarkedText(text, trusted_));
 }
 
 Result<Value> JsonReader::read_array(const OrderedJson& json) {
-  std::vector<Value> items;
+  PaidVector<Value> items;
+  items.reserve(json.size());
   for (const OrderedJson& element : json) {
     ASSIGN_OR_RETURN(Value item, read(element));
     items.push_back(std::move(item));
   }
-  return make_list(runtime_, std::move(items));
+  return make_list(std::move(items));
 }
 
 Result<Value> JsonReader::read_object(const OrderedJson& json) {
   Dict::Entries entries;
+  entries.reserve(json.size());
   for (const auto& [name, element] : json.items()) {
     ASSIGN_OR_RETURN(Value key, read_string(name));
     ASSIGN_OR_RETURN(Value value, read(element));
     entries.emplace_back(std::move(key), std::move(value));
   }
-  return make_dict(runtime_, std::move(entries));
+  return make_dict(std::move(entries));
 }
 
 // "\u1234"; a surrogate pair beyond U+FFFF.
@@ -123,7 +124,7 @@ class JsonWriter {
 
  private:
   Status write_string(const MarkedText& text);
-  Status write_list(const std::vector<Value>& items, int level);
+  Status write_list(const PaidVector<Value>& items, int level);
   Status write_dict(const Dict& dict, int level);
   Status write_key(const Value& key);
   Status begin_item(bool is_first, int level);
@@ -172,7 +173,7 @@ Status JsonWriter::write_string(const MarkedText& text) {
   return add("\"");
 }
 
-Status JsonWriter::write_list(const std::vector<Value>& items, int level) {
+Status JsonWriter::write_list(const PaidVector<Value>& items, int level) {
   if (items.empty()) return add("[]");
   RETURN_IF_ERROR(add("["));
   for (size_t i = 0; i < items.size(); ++i) {
@@ -185,9 +186,10 @@ Status JsonWriter::write_list(const std::vector<Value>& items, int level) {
 
 Status JsonWriter::write_dict(const Dict& dict, int level) {
   if (dict.entries.empty()) return add("{}");
-  std::vector<Value> keys;
+  PaidVector<Value> keys;
+  keys.reserve(dict.entries.size());
   for (const auto& entry : dict.entries) keys.push_back(entry.first);
-  std::vector<size_t> order(keys.size());
+  PaidVector<size_t> order(keys.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   if (style_.sort_keys) {
     ASSIGN_OR_RETURN(order, sorted_order(runtime_, keys, false));

@@ -10,7 +10,7 @@
 
 namespace cascade::jinja {
 
-Loop::Loop(std::vector<Value> items, Accepts accepts)
+Loop::Loop(PaidVector<Value> items, Accepts accepts)
     : items_(std::move(items)), accepts_(std::move(accepts)) {
   for (const Value& item : items_) depth_ = std::max(depth_, item.depth() + 1);
 }
@@ -56,7 +56,7 @@ Result<Value> Loop::next_item() {
 
 Result<int64_t> Loop::length() {
   if (length_.has_value()) return *length_;
-  std::vector<Value> rest;
+  PaidVector<Value> rest;
   while (next_ < items_.size()) {
     ASSIGN_OR_RETURN(std::optional<Value> item, draw());
     if (item.has_value()) rest.push_back(std::move(*item));
@@ -89,7 +89,7 @@ Result<Value> Loop::attribute(std::string_view name) {
   return undefined("'loop' has no attribute " + in_quotes(name));
 }
 
-Result<bool> Loop::changed(Runtime& runtime, std::vector<Value> values) {
+Result<bool> Loop::changed(Runtime& runtime, PaidVector<Value> values) {
   if (is_finished_) return template_error("loop.changed() is called after the end of the loop");
   bool same = last_changed_.has_value() && last_changed_->size() == values.size();
   for (size_t i = 0; same && i < values.size(); ++i) {

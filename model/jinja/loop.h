@@ -18,7 +18,7 @@ class Loop {
   using Accepts = std::function<Result<bool>(const Value&)>;
 
   // `accepts` (may be empty) is the filter; it must stay valid until finish().
-  Loop(std::vector<Value> items, Accepts accepts);
+  Loop(PaidVector<Value> items, Accepts accepts);
 
   // Moves to the next item; false behind the last one. Errors: those of the filter.
   Result<bool> advance();
@@ -35,7 +35,7 @@ class Loop {
   int64_t index0() const { return index0_; }
   // loop.changed(*values): whether they differ from those of the last call.
   // Errors: template_error after finish(); steps.
-  Result<bool> changed(Runtime& runtime, std::vector<Value> values);
+  Result<bool> changed(Runtime& runtime, PaidVector<Value> values);
 
   int depth() const { return depth_; }
 
@@ -44,7 +44,7 @@ class Loop {
   Result<bool> is_last();
   Result<Value> next_item();
 
-  std::vector<Value> items_;
+  PaidVector<Value> items_;
   size_t next_ = 0;  // the first of items_ that is not drawn yet
   Accepts accepts_;
   int64_t index0_ = -1;
@@ -52,7 +52,7 @@ class Loop {
   std::optional<Value> current_;
   std::optional<Value> after_;  // drawn by looking ahead
   std::optional<int64_t> length_;
-  std::optional<std::vector<Value>> last_changed_;
+  std::optional<PaidVector<Value>> last_changed_;
   bool is_finished_ = false;
   int depth_ = 1;
 };

@@ -4,6 +4,7 @@
 
 #include "model/jinja/error.h"
 #include "model/jinja/interpreter.h"
+#include "model/jinja/replaced.h"
 
 namespace cascade::jinja {
 
@@ -15,13 +16,10 @@ Result<Value> Interpreter::call_macro(const Macro& macro, const Arguments& argum
   if (!nesting.ok()) {
     return limit_error("more than " + std::to_string(calls_max) + " calls of macros in each other");
   }
-  RETURN_IF_ERROR(runtime_.charge_items(4 + macro.statement->parameters.size()));
-  const std::shared_ptr<Scope> caller = std::exchange(scope_, std::make_shared<Scope>(macro.scope));
+  const Replaced<std::shared_ptr<Scope>> inner(scope_, make_paid<Scope>(macro.scope));
+  RETURN_IF_ERROR(bind_parameters(*macro.statement, arguments));
   Flow flow = Flow::kNext;
-  const Status bound = bind_parameters(*macro.statement, arguments);
-  Result<MarkedText> text = bound.ok() ? capture(macro.statement->body, flow) : bound.error();
-  scope_ = caller;
-  ASSIGN_OR_RETURN(MarkedText printed, std::move(text));
+  ASSIGN_OR_RETURN(MarkedText printed, capture(macro.statement->body, flow));
   return make_string(std::move(printed));
 }
 
@@ -36,6 +34,7 @@ Status Interpreter::bind_parameters(const MacroStatement& macro, const Arguments
   size_t named_used = 0;
   for (size_t i = 0; i < macro.parameters.size(); ++i) {
     const MacroStatement::Parameter& parameter = macro.parameters[i];
+    RETURN_IF_ERROR(runtime_.charge_lookup(arguments.named.size(), parameter.name.size()));
     const Value* named = arguments.find(parameter.name);
     if (named != nullptr) ++named_used;
     if (i < arguments.positional.size()) {

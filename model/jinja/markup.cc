@@ -21,10 +21,21 @@ std::string_view reference_of(char c) {
   }
 }
 
+size_t escaped_size(std::string_view text) {
+  size_t size = text.size();
+  for (const char c : text) {
+    const size_t reference = reference_of(c).size();
+    if (reference > 0) size += reference - 1;
+  }
+  return size;
+}
+
 }  // namespace
 
-MarkedText escape_html(const MarkedText& text) {
+Result<MarkedText> escape_html(Runtime& runtime, const MarkedText& text) {
+  RETURN_IF_ERROR(runtime.charge_bytes(text.bytes_held()));
   MarkedText escaped;
+  escaped.reserve(escaped_size(text.view()));
   size_t copied = 0;
   for (size_t i = 0; i < text.size(); ++i) {
     const std::string_view reference = reference_of(text.view()[i]);
@@ -38,15 +49,19 @@ MarkedText escape_html(const MarkedText& text) {
 }
 
 Value make_markup(MarkedText text) {
-  return std::make_shared<const String>(String{std::move(text), true});
+  return make_paid<const String>(String{std::move(text), true});
 }
 
 Result<Value> add_markup(Runtime& runtime, const String& a, const String& b) {
-  constexpr size_t kReferenceBytesMax = 5;
-  const size_t bytes = a.text.bytes_held() + b.text.bytes_held();
-  RETURN_IF_ERROR(runtime.charge_bytes(kReferenceBytesMax * bytes));
-  MarkedText sum = a.is_markup ? a.text : escape_html(a.text);
-  sum.append(b.is_markup ? b.text : escape_html(b.text));
+  MarkedText sum;
+  for (const String* part : {&a, &b}) {
+    if (part->is_markup) {
+      sum.append(part->text);
+    } else {
+      ASSIGN_OR_RETURN(const MarkedText escaped, escape_html(runtime, part->text));
+      sum.append(escaped);
+    }
+  }
   return make_markup(std::move(sum));
 }
 

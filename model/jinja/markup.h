@@ -5,8 +5,8 @@
 
 namespace cascade::jinja {
 
-// `text` with & < > " ' as character references. References are untrusted.
-MarkedText escape_html(const MarkedText& text);
+// `text` with & < > " ' as character references. References are untrusted. Errors: steps.
+Result<MarkedText> escape_html(Runtime& runtime, const MarkedText& text);
 
 Value make_markup(MarkedText text);
 

@@ -34,19 +34,20 @@ Result<Value> as_markup(Runtime& runtime, const Value& value) {
   if (const MarkedText* text = value.text()) return make_markup(*text);
   const Sequence* sequence = value.sequence();
   if (sequence == nullptr) return value;
-  std::vector<Value> items;
+  PaidVector<Value> items;
+  items.reserve(sequence->items.size());
   for (const Value& item : sequence->items) {
     ASSIGN_OR_RETURN(Value marked, as_markup(runtime, item));
     items.push_back(std::move(marked));
   }
-  return sequence->is_tuple ? make_tuple(runtime, std::move(items))
-                            : make_list(runtime, std::move(items));
+  return sequence->is_tuple ? make_tuple(std::move(items)) : make_list(std::move(items));
 }
 
-Value escaped_if_plain(const Value& value) {
+Result<Value> escaped_if_plain(Runtime& runtime, const Value& value) {
   const String* string = value.string();
   if (string == nullptr || string->is_markup) return value;
-  return make_string(escape_html(string->text));
+  ASSIGN_OR_RETURN(MarkedText text, escape_html(runtime, string->text));
+  return make_string(std::move(text));
 }
 
 }  // namespace
@@ -82,12 +83,10 @@ Result<Value> call_method(Runtime& runtime, const BoundMethod& method, const Arg
   if (!is_markup) return method.method->call(runtime, method.object, arguments);
   Arguments escaped = arguments;
   for (Value& value : escaped.positional) {
-    RETURN_IF_ERROR(charge_reading(runtime, value));
-    value = escaped_if_plain(value);
+    ASSIGN_OR_RETURN(value, escaped_if_plain(runtime, value));
   }
   for (auto& [name, value] : escaped.named) {
-    RETURN_IF_ERROR(charge_reading(runtime, value));
-    value = escaped_if_plain(value);
+    ASSIGN_OR_RETURN(value, escaped_if_plain(runtime, value));
   }
   const bool escapes_itself = method.method->name == "format" || method.method->name == "split" ||
                               method.method->name == "rsplit";

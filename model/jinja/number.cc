@@ -17,11 +17,11 @@ std::string_view stripped(std::string_view text) {
 }
 
 // `text` without its underscores; nullopt if one does not stand between two digits (or letters).
-std::optional<std::string> without_underscores(std::string_view text) {
+std::optional<PaidString> without_underscores(std::string_view text) {
   const auto is_digit_or_letter = [&](size_t at) {
     return at < text.size() && (is_ascii_digit(text[at]) || is_ascii_alpha(text[at]));
   };
-  std::string kept;
+  PaidString kept;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '_') {
       kept += text[i];
@@ -78,7 +78,7 @@ double beyond_range(std::string_view text) {
 }
 
 std::optional<double> named_float(std::string_view text) {
-  std::string lower;
+  PaidString lower;
   for (const char c : text) lower += is_ascii_alpha(c) ? static_cast<char>(c | 0x20) : c;
   if (lower == "inf" || lower == "infinity") return std::numeric_limits<double>::infinity();
   if (lower == "nan") return std::numeric_limits<double>::quiet_NaN();
@@ -133,7 +133,7 @@ Result<std::optional<int64_t>> int_from_text(std::string_view text, int64_t base
       plain->find_first_not_of('0') != std::string::npos) {
     return std::optional<int64_t>();  // "010" is ambiguous
   }
-  const std::string signed_digits = (negative ? "-" : "") + *plain;
+  const PaidString signed_digits = (negative ? "-" : "") + *plain;
   const char* end = signed_digits.data() + signed_digits.size();
   int64_t number = 0;
   const auto parsed = std::from_chars(signed_digits.data(), end, number, radix);

@@ -20,7 +20,7 @@ constexpr uint64_t kFilterPrintingSteps = 100;
 
 Error undefined_number(const Value& subject) {
   const auto& missing = std::get<Undefined>(subject.storage());
-  return template_error(missing.reason ? *missing.reason : "the value is undefined");
+  return template_error(missing.reason ? std::string(*missing.reason) : "the value is undefined");
 }
 
 Error too_large() {

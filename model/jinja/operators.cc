@@ -35,7 +35,7 @@ Error division_by_zero() {
 Error wrong_types(ArithmeticOp op, const Value& a, const Value& b) {
   for (const Value* value : {&a, &b}) {
     const auto* missing = std::get_if<Undefined>(&value->storage());
-    if (missing != nullptr && missing->reason) return template_error(*missing->reason);
+    if (missing != nullptr && missing->reason) return template_error(std::string(*missing->reason));
   }
   return template_error("'" + std::string(symbol_of(op)) + "' does not work between " +
                         std::string(a.type_name()) + " and " + std::string(b.type_name()));
@@ -151,17 +151,19 @@ Result<Value> real_arithmetic(ArithmeticOp op, double a, double b) {
 
 Result<Value> add_strings(Runtime& runtime, const String& a, const String& b) {
   if (a.is_markup || b.is_markup) return add_markup(runtime, a, b);
-  RETURN_IF_ERROR(runtime.charge_bytes(a.text.bytes_held() + b.text.bytes_held()));
-  MarkedText sum = a.text;
+  MarkedText sum;
+  sum.reserve(a.text.size() + b.text.size());
+  sum.append(a.text);
   sum.append(b.text);
   return make_string(std::move(sum));
 }
 
-Result<Value> add_sequences(Runtime& runtime, const Sequence& a, const Sequence& b) {
-  RETURN_IF_ERROR(runtime.charge_items(a.items.size() + b.items.size()));
-  std::vector<Value> items = a.items;
+Result<Value> add_sequences(const Sequence& a, const Sequence& b) {
+  PaidVector<Value> items;
+  items.reserve(a.items.size() + b.items.size());
+  items.insert(items.end(), a.items.begin(), a.items.end());
   items.insert(items.end(), b.items.begin(), b.items.end());
-  return a.is_tuple ? make_tuple(runtime, std::move(items)) : make_list(runtime, std::move(items));
+  return a.is_tuple ? make_tuple(std::move(items)) : make_list(std::move(items));
 }
 
 // The size of `count` copies; so large that every limit is exceeded if it does not fit.
@@ -174,9 +176,8 @@ uint64_t repeated(size_t size, int64_t count) {
 Result<Value> repeat_string(Runtime& runtime, const String& string, int64_t count) {
   MarkedText text;
   if (!string.text.empty()) {
-    // Each seam may flip the mark once more.
-    const size_t bytes = string.text.bytes_held() + sizeof(size_t);
-    RETURN_IF_ERROR(runtime.charge_bytes(repeated(bytes, count)));
+    RETURN_IF_ERROR(runtime.charge_bytes(repeated(string.text.bytes_held(), count)));
+    text.reserve(repeated(string.text.size(), count));
     for (int64_t i = 0; i < count; ++i) text.append(string.text);
   }
   return string.is_markup ? make_markup(std::move(text)) : make_string(std::move(text));
@@ -184,14 +185,14 @@ Result<Value> repeat_string(Runtime& runtime, const String& string, int64_t coun
 
 Result<Value> repeat_sequence(Runtime& runtime, const Sequence& sequence, int64_t count) {
   RETURN_IF_ERROR(runtime.charge_items(repeated(sequence.items.size(), count)));
-  std::vector<Value> items;
+  PaidVector<Value> items;
   if (!sequence.items.empty()) {
+    items.reserve(repeated(sequence.items.size(), count));
     for (int64_t i = 0; i < count; ++i) {
       items.insert(items.end(), sequence.items.begin(), sequence.items.end());
     }
   }
-  return sequence.is_tuple ? make_tuple(runtime, std::move(items))
-                           : make_list(runtime, std::move(items));
+  return sequence.is_tuple ? make_tuple(std::move(items)) : make_list(std::move(items));
 }
 
 Result<Value> multiply_container(Runtime& runtime, const Value& a, const Value& b) {
@@ -227,7 +228,7 @@ Result<Value> apply(Runtime& runtime, ArithmeticOp op, const Value& a, const Val
     const Sequence* sequence_b = b.sequence();
     if (sequence_a != nullptr && sequence_b != nullptr &&
         sequence_a->is_tuple == sequence_b->is_tuple) {
-      return add_sequences(runtime, *sequence_a, *sequence_b);
+      return add_sequences(*sequence_a, *sequence_b);
     }
   }
   if (op == ArithmeticOp::kMultiply) return multiply_container(runtime, a, b);

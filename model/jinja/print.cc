@@ -84,16 +84,18 @@ Status ReprWriter::write_string(const String& string) {
   const bool has_double = text.view().find('"') != std::string_view::npos;
   const char quote = has_single && !has_double ? '"' : '\'';
   RETURN_IF_ERROR(add({&quote, 1}));
+  size_t copied = 0;
   for (size_t offset = 0; offset < text.size();) {
     const CodePoint code_point = utf8_decode(text.view(), offset);
     const std::string escape = quoted_escape_of(code_point.value, quote);
-    if (escape.empty()) {
-      out_.append(text, offset, offset + code_point.size);
-    } else {
+    if (!escape.empty()) {
+      out_.append(text, copied, offset);
       RETURN_IF_ERROR(add(escape));
+      copied = offset + code_point.size;
     }
     offset += code_point.size;
   }
+  out_.append(text, copied, text.size());
   return add(string.is_markup ? std::string(1, quote) + ")" : std::string(1, quote));
 }
 
@@ -121,8 +123,7 @@ Status ReprWriter::write_dict(const Dict& dict) {
 }
 
 Status ReprWriter::write_view(const DictView& view) {
-  ASSIGN_OR_RETURN(std::vector<Value> items,
-                   items_of(runtime_, std::make_shared<const DictView>(view)));
+  ASSIGN_OR_RETURN(PaidVector<Value> items, items_of(make_paid<const DictView>(view)));
   const std::string_view name = view.part == DictPart::kKeys     ? "dict_keys("
                                 : view.part == DictPart::kValues ? "dict_values("
                                                                  : "dict_items(";
@@ -147,7 +148,6 @@ Result<MarkedText> to_text(Runtime& runtime, const Value& value) {
 Status append_text(Runtime& runtime, MarkedText& out, const Value& value) {
   if (value.is_undefined()) return {};
   if (const MarkedText* text = value.text()) {
-    RETURN_IF_ERROR(runtime.charge_bytes(text->bytes_held()));
     out.append(*text);
     return {};
   }

@@ -1,6 +1,7 @@
 // Paying for steps, and taking circles of values apart.
 #include "model/jinja/runtime.h"
 
+#include <algorithm>
 #include <limits>
 #include <string>
 
@@ -11,6 +12,11 @@
 namespace cascade::jinja {
 namespace {
 
+// What the allocator keeps beside each piece of memory, and the time that it takes.
+constexpr uint64_t kAllocationSteps = 1;
+
+thread_local Runtime* paying_runtime = nullptr;
+
 int levels(int recursion_max) {
   const int64_t levels = int64_t{recursion_max} * kLevelsPerRecursion;
   return static_cast<int>(std::min<int64_t>(levels, std::numeric_limits<int>::max()));
@@ -19,22 +25,36 @@ int levels(int recursion_max) {
 }  // namespace
 
 Runtime::Runtime(const TemplateLimits& limits, int64_t now_unix_s)
-    : limits_(limits), now_unix_s_(now_unix_s), depth_max_(levels(limits.recursion_max)) {}
+    : outer_(std::exchange(paying_runtime, this)),
+      limits_(limits),
+      now_unix_s_(now_unix_s),
+      depth_max_(levels(limits.recursion_max)) {}
 
 Runtime::~Runtime() {
   // Each is emptied while all are still held, so that no destructor runs down a chain of them.
   for (const auto& space : namespaces_) space->attributes.clear();
   for (const auto& scope : scopes_) scope->variables.clear();
+  paying_runtime = outer_;
+}
+
+bool Runtime::pay(uint64_t steps) {
+  const bool is_enough = steps <= limits_.steps_max - steps_;
+  steps_ = is_enough ? steps_ + steps : limits_.steps_max;
+  return is_enough;
+}
+
+Error Runtime::out_of_steps() const {
+  return limit_error("the template takes more than " + std::to_string(limits_.steps_max) +
+                     " steps");
+}
+
+void pay_for_allocation(size_t bytes) {
+  if (paying_runtime == nullptr) return;
+  if (!paying_runtime->pay(kAllocationSteps + bytes / kBytesPerStep)) throw OutOfSteps();
 }
 
 Status Runtime::charge(uint64_t steps) {
-  const uint64_t left = limits_.steps_max - std::min(steps_, limits_.steps_max);
-  if (steps > left) {
-    steps_ = limits_.steps_max;
-    return limit_error("the template takes more than " + std::to_string(limits_.steps_max) +
-                       " steps");
-  }
-  steps_ += steps;
+  if (!pay(steps)) return out_of_steps();
   return {};
 }
 
@@ -46,6 +66,20 @@ Status Runtime::charge_items(uint64_t count) {
   // A larger count exceeds every limit anyway.
   constexpr uint64_t kCountMax = std::numeric_limits<uint64_t>::max() / sizeof(Value);
   return charge_bytes(std::min(count, kCountMax) * sizeof(Value));
+}
+
+Status Runtime::charge_characters(uint64_t bytes) {
+  constexpr uint64_t kBytesOfCharactersPerStep = 2;
+  return charge(1 + bytes / kBytesOfCharactersPerStep);
+}
+
+Status Runtime::charge_lookup(uint64_t count, uint64_t name_bytes) {
+  // Names of one length are compared up to the byte in which they differ.
+  constexpr uint64_t kComparedBytesPerStep = 64;
+  constexpr uint64_t kNamesPerStep = 2;
+  constexpr uint64_t kLongNamesPerStep = 8;
+  const uint64_t compared = name_bytes / kComparedBytesPerStep;
+  return charge(1 + count / kNamesPerStep + count * compared / kLongNamesPerStep);
 }
 
 Error Runtime::too_deep() const {

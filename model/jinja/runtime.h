@@ -3,11 +3,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "base/result.h"
 #include "model/chat_template.h"
+#include "model/jinja/error.h"
 #include "model/jinja/nesting.h"
+#include "model/jinja/paid.h"
 
 namespace cascade::jinja {
 
@@ -15,7 +16,8 @@ struct Namespace;
 struct Scope;
 
 // One step pays for one evaluation, or for this many bytes copied, compared or allocated. So
-// memory is bounded too: all that a rendering allocates is at most steps_max times this.
+// memory is bounded too: all that a rendering allocates, what it has freed again included, is at
+// most steps_max times this.
 inline constexpr uint64_t kBytesPerStep = 16;
 
 // Real macros nest blocks and expressions about this deep per call.
@@ -25,7 +27,8 @@ inline constexpr int kLevelsPerRecursion = 10;
 // printing, comparing and destroying a value may recurse.
 inline constexpr int kValueDepthMax = 100;
 
-// The state of one rendering that all operations share. Not thread-safe; one per render().
+// The state of one rendering that all operations share. Not thread-safe; one per render(). What its
+// thread allocates by paid.h while it lives, it pays for.
 class Runtime {
  public:
   Runtime(const TemplateLimits& limits, int64_t now_unix_s);
@@ -34,10 +37,25 @@ class Runtime {
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  // Each pays, or says that the limit is reached (kResourceExhausted). Called before the work.
+  // Each pays for work, or says that the limit is reached (kResourceExhausted). Called before the
+  // work. What it allocates pays for itself.
   Status charge(uint64_t steps);
   Status charge_bytes(uint64_t bytes);
   Status charge_items(uint64_t count);  // values put into or read from a container
+  // Bytes that are decoded to characters, whose classes are looked up.
+  Status charge_characters(uint64_t bytes);
+  // A search for a name of `name_bytes` among `count` others.
+  Status charge_lookup(uint64_t count, uint64_t name_bytes);
+
+  // What work() gives; the error of a limit if an allocation has no steps left.
+  template <class Work>
+  auto within_steps(Work work) -> decltype(work()) {
+    try {
+      return work();
+    } catch (const OutOfSteps&) {
+      return out_of_steps();
+    }
+  }
 
   // One level of evaluation on the C++ stack; check ok(), else answer too_deep().
   Nesting nest() { return Nesting(depth_, depth_max_); }
@@ -50,13 +68,20 @@ class Runtime {
   void own(std::shared_ptr<Scope> scope) { scopes_.push_back(std::move(scope)); }
 
  private:
+  friend void pay_for_allocation(size_t bytes);
+
+  // Whether there were so many left.
+  bool pay(uint64_t steps);
+  Error out_of_steps() const;
+
+  Runtime* const outer_;  // that the thread had before
   const TemplateLimits limits_;
   const int64_t now_unix_s_;
   const int depth_max_;
   uint64_t steps_ = 0;
   int depth_ = 0;
-  std::vector<std::shared_ptr<Namespace>> namespaces_;
-  std::vector<std::shared_ptr<Scope>> scopes_;
+  PaidVector<std::shared_ptr<Namespace>> namespaces_;
+  PaidVector<std::shared_ptr<Scope>> scopes_;
 };
 
 }  // namespace cascade::jinja

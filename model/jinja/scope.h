@@ -1,6 +1,7 @@
 // Variables: one Scope per loop pass, macro call or block that has its own.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <utility>
@@ -26,7 +27,8 @@ struct Scope {
   void set(int symbol, Value value) { variables.insert_or_assign(symbol, std::move(value)); }
 
   std::shared_ptr<Scope> parent;
-  std::map<int, Value> variables;
+  const int depth = parent == nullptr ? 0 : parent->depth + 1;  // scopes around it
+  std::map<int, Value, std::less<>, PaidAllocator<std::pair<const int, Value>>> variables;
 };
 
 }  // namespace cascade::jinja

@@ -66,6 +66,7 @@ Result<Value> count(Runtime& runtime, const Value& object, const Arguments& argu
   size_t at = find_first(window->text, needle->view(), 0);
   while (at != std::string_view::npos) {
     ++occurrences;
+    RETURN_IF_ERROR(runtime.charge(1));
     at = find_first(window->text, needle->view(), at + needle->size());
   }
   return Value(occurrences);
@@ -75,7 +76,7 @@ Result<Value> count(Runtime& runtime, const Value& object, const Arguments& argu
 template <bool kPrefix>
 Result<Value> has_affix(Runtime& runtime, const Value& object, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"affix", "start", "end"}, 1));
-  std::vector<Value> affixes = {parameters[0]};
+  PaidVector<Value> affixes = {parameters[0]};
   if (const Sequence* tuple = parameters[0].tuple()) affixes = tuple->items;
   std::optional<Window> window = Window{0, object.text()->view()};
   if (parameters.get(1) != nullptr || parameters.get(2) != nullptr) {
@@ -101,8 +102,8 @@ Result<Value> has_affix(Runtime& runtime, const Value& object, const Arguments& 
 template <bool (*kPredicate)(uint32_t)>
 Result<Value> all_are(Runtime& runtime, const Value& object, const Arguments& arguments) {
   RETURN_IF_ERROR(bind(arguments, {}));
-  RETURN_IF_ERROR(charge_reading(runtime, object));
   const std::string_view text = object.text()->view();
+  RETURN_IF_ERROR(runtime.charge_characters(text.size()));
   for (size_t offset = 0; offset < text.size();) {
     const CodePoint code_point = utf8_decode(text, offset);
     if (!kPredicate(code_point.value)) return Value(false);
@@ -122,8 +123,8 @@ Result<Value> is_ascii(Runtime& runtime, const Value& object, const Arguments& a
 template <bool (*kIsWanted)(uint32_t), bool (*kIsOther)(uint32_t)>
 Result<Value> has_case(Runtime& runtime, const Value& object, const Arguments& arguments) {
   RETURN_IF_ERROR(bind(arguments, {}));
-  RETURN_IF_ERROR(charge_reading(runtime, object));
   const std::string_view text = object.text()->view();
+  RETURN_IF_ERROR(runtime.charge_characters(text.size()));
   bool found = false;
   for (size_t offset = 0; offset < text.size();) {
     const CodePoint code_point = utf8_decode(text, offset);

@@ -25,21 +25,22 @@ Result<std::string_view> name_at(const Arguments& arguments, size_t index) {
   return name->view();
 }
 
-Result<Value> map_attribute(Runtime& runtime, const std::vector<Value>& items,
+Result<Value> map_attribute(Runtime& runtime, const PaidVector<Value>& items,
                             const Arguments& arguments) {
   if (!arguments.positional.empty()) return template_error("takes a filter or an attribute");
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"attribute", "default"}, 1));
-  std::vector<Value> mapped;
+  PaidVector<Value> mapped;
+  mapped.reserve(items.size());
   for (const Value& item : items) {
     ASSIGN_OR_RETURN(Value value, get_path(runtime, item, parameters[0]));
     if (value.is_undefined() && parameters.get(1) != nullptr) value = parameters[1];
     mapped.push_back(std::move(value));
   }
-  return make_iterator(runtime, std::move(mapped));
+  return make_iterator(std::move(mapped));
 }
 
 Result<Value> map(Runtime& runtime, const Value& subject, const Arguments& arguments) {
-  ASSIGN_OR_RETURN(const std::vector<Value> items, items_of(runtime, subject));
+  ASSIGN_OR_RETURN(const PaidVector<Value> items, items_of(subject));
   if (arguments.find("attribute") != nullptr) return map_attribute(runtime, items, arguments);
   if (arguments.positional.empty()) return template_error("needs a filter or an attribute");
   ASSIGN_OR_RETURN(const std::string_view name, name_at(arguments, 0));
@@ -48,13 +49,14 @@ Result<Value> map(Runtime& runtime, const Value& subject, const Arguments& argum
     return template_error("the filter " + in_quotes(name) + " is not supported");
   }
   const Arguments rest = rest_of(arguments, 1);
-  std::vector<Value> mapped;
+  PaidVector<Value> mapped;
+  mapped.reserve(items.size());
   for (const Value& item : items) {
     RETURN_IF_ERROR(runtime.charge_items(rest.positional.size() + rest.named.size()));
     ASSIGN_OR_RETURN(Value value, apply_filter(runtime, *filter, item, rest));
     mapped.push_back(std::move(value));
   }
-  return make_iterator(runtime, std::move(mapped));
+  return make_iterator(std::move(mapped));
 }
 
 // The items for which a test holds (does not hold); with kAttribute, the test is of an attribute
@@ -63,7 +65,7 @@ template <bool kAttribute, bool kHolds>
 Result<Value> select(Runtime& runtime, const Value& subject, const Arguments& arguments) {
   constexpr size_t kTestIndex = kAttribute ? 1 : 0;
   if (arguments.positional.size() < kTestIndex) return template_error("needs an attribute");
-  ASSIGN_OR_RETURN(const std::vector<Value> items, items_of(runtime, subject));
+  ASSIGN_OR_RETURN(const PaidVector<Value> items, items_of(subject));
   const Test* test = nullptr;
   Arguments rest;
   if (arguments.positional.size() > kTestIndex) {
@@ -72,7 +74,7 @@ Result<Value> select(Runtime& runtime, const Value& subject, const Arguments& ar
     if (test == nullptr) return template_error("the test " + in_quotes(name) + " is not supported");
     rest = rest_of(arguments, kTestIndex + 1);
   }
-  std::vector<Value> selected;
+  PaidVector<Value> selected;
   for (const Value& item : items) {
     Value tested = item;
     if (kAttribute) {
@@ -84,7 +86,7 @@ Result<Value> select(Runtime& runtime, const Value& subject, const Arguments& ar
     }
     if (holds == kHolds) selected.push_back(item);
   }
-  return make_iterator(runtime, std::move(selected));
+  return make_iterator(std::move(selected));
 }
 
 constexpr std::array kSelectionFilters = {

@@ -30,28 +30,28 @@ Result<Value> length(Runtime& runtime, const Value& subject, const Arguments& ar
   return Value(size);
 }
 
-Result<Value> list(Runtime& runtime, const Value& subject, const Arguments& arguments) {
+Result<Value> list(Runtime&, const Value& subject, const Arguments& arguments) {
   RETURN_IF_ERROR(bind(arguments, {}));
-  ASSIGN_OR_RETURN(std::vector<Value> items, items_of(runtime, subject));
-  return make_list(runtime, std::move(items));
+  ASSIGN_OR_RETURN(PaidVector<Value> items, items_of(subject));
+  return make_list(std::move(items));
 }
 
-Result<Value> first(Runtime& runtime, const Value& subject, const Arguments& arguments) {
+Result<Value> first(Runtime&, const Value& subject, const Arguments& arguments) {
   RETURN_IF_ERROR(bind(arguments, {}));
   if (Iterator* iterator = subject.iterator()) {
     if (iterator->next < iterator->items.size()) return iterator->items[iterator->next++];
     return undefined("there is no first item");
   }
-  ASSIGN_OR_RETURN(const std::vector<Value> items, items_of(runtime, subject));
+  ASSIGN_OR_RETURN(const PaidVector<Value> items, items_of(subject));
   return items.empty() ? undefined("there is no first item") : items.front();
 }
 
-Result<Value> last(Runtime& runtime, const Value& subject, const Arguments& arguments) {
+Result<Value> last(Runtime&, const Value& subject, const Arguments& arguments) {
   RETURN_IF_ERROR(bind(arguments, {}));
   if (subject.iterator() != nullptr) {
     return template_error("needs a list: a generator has no last item until it is read");
   }
-  ASSIGN_OR_RETURN(const std::vector<Value> items, items_of(runtime, subject));
+  ASSIGN_OR_RETURN(const PaidVector<Value> items, items_of(subject));
   return items.empty() ? undefined("there is no last item") : items.back();
 }
 
@@ -61,27 +61,27 @@ Result<Value> reverse(Runtime& runtime, const Value& subject, const Arguments& a
   if (subject.text() != nullptr) {
     return get_slice(runtime, subject, None(), None(), Value(int64_t{-1}));
   }
-  ASSIGN_OR_RETURN(std::vector<Value> items, items_of(runtime, subject));
+  ASSIGN_OR_RETURN(PaidVector<Value> items, items_of(subject));
   std::ranges::reverse(items);
-  return subject.iterator() != nullptr ? make_list(runtime, std::move(items))
-                                       : make_iterator(runtime, std::move(items));
+  return subject.iterator() != nullptr ? make_list(std::move(items))
+                                       : make_iterator(std::move(items));
 }
 
-Result<Value> items(Runtime& runtime, const Value& subject, const Arguments& arguments) {
+Result<Value> items(Runtime&, const Value& subject, const Arguments& arguments) {
   RETURN_IF_ERROR(bind(arguments, {}));
-  if (subject.is_undefined()) return make_iterator(runtime, {});
+  if (subject.is_undefined()) return make_iterator({});
   if (subject.dict() == nullptr) {
     return template_error("needs a dict, not " + std::string(subject.type_name()));
   }
   const auto& dict = std::get<std::shared_ptr<const Dict>>(subject.storage());
-  const Value view = std::make_shared<const DictView>(DictView{dict, DictPart::kItems});
-  ASSIGN_OR_RETURN(std::vector<Value> pairs, items_of(runtime, view));
-  return make_iterator(runtime, std::move(pairs));
+  const Value view = make_paid<const DictView>(DictView{dict, DictPart::kItems});
+  ASSIGN_OR_RETURN(PaidVector<Value> pairs, items_of(view));
+  return make_iterator(std::move(pairs));
 }
 
 // `items`, or what `attribute` names in each.
-Result<std::vector<Value>> attributes_of(Runtime& runtime, std::vector<Value> items,
-                                         const Value* attribute) {
+Result<PaidVector<Value>> attributes_of(Runtime& runtime, PaidVector<Value> items,
+                                        const Value* attribute) {
   if (attribute == nullptr) return items;
   for (Value& item : items) {
     ASSIGN_OR_RETURN(item, get_path(runtime, item, *attribute));
@@ -91,22 +91,22 @@ Result<std::vector<Value>> attributes_of(Runtime& runtime, std::vector<Value> it
 
 // What sorting and the like compare: `items`, or what `attribute` names in each; strings in lower
 // case unless `case_sensitive`.
-Result<std::vector<Value>> keys_of(Runtime& runtime, const std::vector<Value>& items,
-                                   const Value* attribute, bool case_sensitive) {
-  ASSIGN_OR_RETURN(std::vector<Value> keys, attributes_of(runtime, items, attribute));
+Result<PaidVector<Value>> keys_of(Runtime& runtime, const PaidVector<Value>& items,
+                                  const Value* attribute, bool case_sensitive) {
+  ASSIGN_OR_RETURN(PaidVector<Value> keys, attributes_of(runtime, items, attribute));
   for (Value& key : keys) {
     const MarkedText* text = key.text();
     if (case_sensitive || text == nullptr) continue;
-    RETURN_IF_ERROR(runtime.charge_bytes(text->bytes_held() + sizeof(String)));
+    RETURN_IF_ERROR(runtime.charge_characters(text->size()));
     key = make_string(to_lower(*text));
   }
   return keys;
 }
 
 // The same as a list per item, because `attribute` may name several ("role,name").
-Result<std::vector<Value>> sort_keys(Runtime& runtime, const std::vector<Value>& items,
-                                     const Value* attribute, bool case_sensitive) {
-  std::vector<std::optional<Value>> paths(1);
+Result<PaidVector<Value>> sort_keys(Runtime& runtime, const PaidVector<Value>& items,
+                                    const Value* attribute, bool case_sensitive) {
+  PaidVector<std::optional<Value>> paths(1);
   if (attribute != nullptr) paths[0] = *attribute;
   if (attribute != nullptr && attribute->text() != nullptr) {
     ASSIGN_OR_RETURN(const auto names,
@@ -114,15 +114,16 @@ Result<std::vector<Value>> sort_keys(Runtime& runtime, const std::vector<Value>&
     paths.assign(names.size(), std::nullopt);
     for (size_t i = 0; i < names.size(); ++i) paths[i] = make_string(names[i]);
   }
-  std::vector<std::vector<Value>> parts(items.size());
+  PaidVector<PaidVector<Value>> parts(items.size());
   for (const std::optional<Value>& path : paths) {
     ASSIGN_OR_RETURN(const auto column,
                      keys_of(runtime, items, path.has_value() ? &*path : nullptr, case_sensitive));
     for (size_t i = 0; i < items.size(); ++i) parts[i].push_back(column[i]);
   }
-  std::vector<Value> keys;
-  for (std::vector<Value>& part : parts) {
-    ASSIGN_OR_RETURN(Value key, make_list(runtime, std::move(part)));
+  PaidVector<Value> keys;
+  keys.reserve(parts.size());
+  for (PaidVector<Value>& part : parts) {
+    ASSIGN_OR_RETURN(Value key, make_list(std::move(part)));
     keys.push_back(std::move(key));
   }
   return keys;
@@ -131,14 +132,15 @@ Result<std::vector<Value>> sort_keys(Runtime& runtime, const std::vector<Value>&
 Result<Value> sort(Runtime& runtime, const Value& subject, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters,
                    bind(arguments, {"reverse", "case_sensitive", "attribute"}));
-  ASSIGN_OR_RETURN(const std::vector<Value> unsorted, items_of(runtime, subject));
-  ASSIGN_OR_RETURN(const std::vector<Value> keys,
+  ASSIGN_OR_RETURN(const PaidVector<Value> unsorted, items_of(subject));
+  ASSIGN_OR_RETURN(const PaidVector<Value> keys,
                    sort_keys(runtime, unsorted, parameters.get(2), parameters.flag(1, false)));
-  ASSIGN_OR_RETURN(const std::vector<size_t> order,
+  ASSIGN_OR_RETURN(const PaidVector<size_t> order,
                    sorted_order(runtime, keys, parameters.flag(0, false)));
-  std::vector<Value> sorted;
+  PaidVector<Value> sorted;
+  sorted.reserve(order.size());
   for (const size_t index : order) sorted.push_back(unsorted[index]);
-  return make_list(runtime, std::move(sorted));
+  return make_list(std::move(sorted));
 }
 
 Result<Value> dictsort(Runtime& runtime, const Value& subject, const Arguments& arguments) {
@@ -151,24 +153,25 @@ Result<Value> dictsort(Runtime& runtime, const Value& subject, const Arguments& 
   }
   ASSIGN_OR_RETURN(const Value iterator, items(runtime, subject, {}));
   if (subject.is_undefined()) return template_error("needs a dict, not Undefined");
-  const std::vector<Value>& pairs = iterator.iterator()->items;
+  const PaidVector<Value>& pairs = iterator.iterator()->items;
   const Value position(int64_t{by_value ? 1 : 0});
-  ASSIGN_OR_RETURN(const std::vector<Value> keys,
+  ASSIGN_OR_RETURN(const PaidVector<Value> keys,
                    keys_of(runtime, pairs, &position, parameters.flag(0, false)));
-  ASSIGN_OR_RETURN(const std::vector<size_t> order,
+  ASSIGN_OR_RETURN(const PaidVector<size_t> order,
                    sorted_order(runtime, keys, parameters.flag(2, false)));
-  std::vector<Value> sorted;
+  PaidVector<Value> sorted;
+  sorted.reserve(order.size());
   for (const size_t index : order) sorted.push_back(pairs[index]);
-  return make_list(runtime, std::move(sorted));
+  return make_list(std::move(sorted));
 }
 
 Result<Value> unique(Runtime& runtime, const Value& subject, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"case_sensitive", "attribute"}));
-  ASSIGN_OR_RETURN(const std::vector<Value> all, items_of(runtime, subject));
-  ASSIGN_OR_RETURN(const std::vector<Value> keys,
+  ASSIGN_OR_RETURN(const PaidVector<Value> all, items_of(subject));
+  ASSIGN_OR_RETURN(const PaidVector<Value> keys,
                    keys_of(runtime, all, parameters.get(1), parameters.flag(0, false)));
-  std::vector<Value> kept;
-  std::vector<Value> seen;
+  PaidVector<Value> kept;
+  PaidVector<Value> seen;
   for (size_t i = 0; i < all.size(); ++i) {
     RETURN_IF_ERROR(check_hashable(runtime, keys[i]));
     bool is_new = true;
@@ -180,16 +183,16 @@ Result<Value> unique(Runtime& runtime, const Value& subject, const Arguments& ar
     kept.push_back(all[i]);
     seen.push_back(keys[i]);
   }
-  return make_iterator(runtime, std::move(kept));
+  return make_iterator(std::move(kept));
 }
 
 // The first of the smallest (largest) items.
 template <bool kLargest>
 Result<Value> extreme(Runtime& runtime, const Value& subject, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"case_sensitive", "attribute"}));
-  ASSIGN_OR_RETURN(const std::vector<Value> all, items_of(runtime, subject));
+  ASSIGN_OR_RETURN(const PaidVector<Value> all, items_of(subject));
   if (all.empty()) return undefined("the sequence has no items");
-  ASSIGN_OR_RETURN(const std::vector<Value> keys,
+  ASSIGN_OR_RETURN(const PaidVector<Value> keys,
                    keys_of(runtime, all, parameters.get(1), parameters.flag(0, false)));
   size_t best = 0;
   for (size_t i = 1; i < all.size(); ++i) {
@@ -202,7 +205,7 @@ Result<Value> extreme(Runtime& runtime, const Value& subject, const Arguments& a
 
 Result<Value> sum(Runtime& runtime, const Value& subject, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"attribute", "start"}));
-  ASSIGN_OR_RETURN(std::vector<Value> all, items_of(runtime, subject));
+  ASSIGN_OR_RETURN(PaidVector<Value> all, items_of(subject));
   ASSIGN_OR_RETURN(all, attributes_of(runtime, std::move(all), parameters.get(0)));
   Value total = parameters.get(1) != nullptr ? *parameters.get(1) : Value(int64_t{0});
   if (total.text() != nullptr) return template_error("strings are joined, not summed");
@@ -214,19 +217,19 @@ Result<Value> sum(Runtime& runtime, const Value& subject, const Arguments& argum
 
 Result<Value> join(Runtime& runtime, const Value& subject, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"d", "attribute"}));
-  ASSIGN_OR_RETURN(std::vector<Value> all, items_of(runtime, subject));
+  ASSIGN_OR_RETURN(PaidVector<Value> all, items_of(subject));
   ASSIGN_OR_RETURN(all, attributes_of(runtime, std::move(all), parameters.get(1)));
   MarkedText separator;
   if (parameters.get(0) != nullptr) {
     ASSIGN_OR_RETURN(separator, to_text(runtime, parameters[0]));
   }
-  std::vector<MarkedText> texts;
+  PaidVector<MarkedText> texts;
+  texts.reserve(all.size());
   for (const Value& item : all) {
     ASSIGN_OR_RETURN(MarkedText text, to_text(runtime, item));
     texts.push_back(std::move(text));
   }
-  ASSIGN_OR_RETURN(MarkedText text, joined(runtime, texts, separator));
-  return make_string(std::move(text));
+  return make_string(joined(texts, separator));
 }
 
 // Lists of `linecount` items each; the last one is filled up if `fill_with` is given.
@@ -234,22 +237,22 @@ Result<Value> batch(Runtime& runtime, const Value& subject, const Arguments& arg
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"linecount", "fill_with"}, 1));
   ASSIGN_OR_RETURN(const int64_t size, parameters.integer(0, 0));
   if (size < 1) return template_error("the argument 'linecount' must be at least 1");
-  ASSIGN_OR_RETURN(const std::vector<Value> all, items_of(runtime, subject));
-  std::vector<Value> batches;
+  ASSIGN_OR_RETURN(const PaidVector<Value> all, items_of(subject));
+  PaidVector<Value> batches;
   const auto count = static_cast<size_t>(size);
   for (size_t begin = 0; begin < all.size();) {
     const size_t end = begin + std::min(count, all.size() - begin);
-    std::vector<Value> line(all.begin() + static_cast<std::ptrdiff_t>(begin),
-                            all.begin() + static_cast<std::ptrdiff_t>(end));
+    PaidVector<Value> line(all.begin() + static_cast<std::ptrdiff_t>(begin),
+                           all.begin() + static_cast<std::ptrdiff_t>(end));
     if (parameters.get(1) != nullptr && line.size() < count) {
       RETURN_IF_ERROR(runtime.charge_items(count));
       line.resize(count, parameters[1]);
     }
-    ASSIGN_OR_RETURN(Value list, make_list(runtime, std::move(line)));
+    ASSIGN_OR_RETURN(Value list, make_list(std::move(line)));
     batches.push_back(std::move(list));
     begin = end;
   }
-  return make_iterator(runtime, std::move(batches));
+  return make_iterator(std::move(batches));
 }
 
 constexpr std::array kSequenceFilters = {

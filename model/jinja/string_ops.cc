@@ -14,25 +14,21 @@ struct Piece {
   size_t end;
 };
 
-// Memory of one more string, its text not counted.
-constexpr size_t kStringBytes = sizeof(String) + sizeof(Value) + sizeof(Piece);
-
 std::optional<std::string_view> view_of(const MarkedText* chars) {
   if (chars == nullptr) return std::nullopt;
   return chars->view();
 }
 
-Result<std::vector<MarkedText>> slices(Runtime& runtime, const MarkedText& text,
-                                       const std::vector<Piece>& pieces) {
-  RETURN_IF_ERROR(runtime.charge_bytes(text.bytes_held() + pieces.size() * kStringBytes));
-  std::vector<MarkedText> parts;
+PaidVector<MarkedText> slices(const MarkedText& text, const PaidVector<Piece>& pieces) {
+  PaidVector<MarkedText> parts;
+  parts.reserve(pieces.size());
   for (const Piece& piece : pieces) parts.push_back(text.slice(piece.begin, piece.end));
   return parts;
 }
 
 // Where `separator` begins, not overlapping, from the left.
-std::vector<size_t> occurrences(std::string_view view, std::string_view separator, int64_t limit) {
-  std::vector<size_t> found;
+PaidVector<size_t> occurrences(std::string_view view, std::string_view separator, int64_t limit) {
+  PaidVector<size_t> found;
   size_t from = 0;
   while (limit == kNoLimit || static_cast<int64_t>(found.size()) < limit) {
     const size_t at = find_first(view, separator, from);
@@ -44,21 +40,21 @@ std::vector<size_t> occurrences(std::string_view view, std::string_view separato
 }
 
 // The same from the right, in ascending order.
-std::vector<size_t> occurrences_from_right(std::string_view view, std::string_view separator,
-                                           int64_t limit) {
-  const std::string reversed(view.rbegin(), view.rend());
-  const std::string reversed_separator(separator.rbegin(), separator.rend());
-  std::vector<size_t> found = occurrences(reversed, reversed_separator, limit);
+PaidVector<size_t> occurrences_from_right(std::string_view view, std::string_view separator,
+                                          int64_t limit) {
+  const PaidString reversed(view.rbegin(), view.rend());
+  const PaidString reversed_separator(separator.rbegin(), separator.rend());
+  PaidVector<size_t> found = occurrences(reversed, reversed_separator, limit);
   std::ranges::reverse(found);
   for (size_t& at : found) at = view.size() - at - separator.size();
   return found;
 }
 
-std::vector<Piece> words(std::string_view view) {
-  std::vector<Piece> pieces;
+PaidVector<Piece> words(std::string_view view) {
+  PaidVector<Piece> pieces;
   bool in_word = false;
   for (size_t offset = 0; offset < view.size();) {
-    const CodePoint code_point = utf8_decode(view, offset);
+    const CodePoint code_point = code_point_at(view, offset);
     const bool is_word = !is_space(code_point.value);
     if (is_word && !in_word) pieces.push_back({offset, view.size()});
     if (!is_word && in_word) pieces.back().end = offset;
@@ -72,9 +68,11 @@ std::vector<Piece> words(std::string_view view) {
 Result<MarkedText> interleaved(Runtime& runtime, const MarkedText& text, const MarkedText& to,
                                int64_t limit) {
   const size_t characters = code_point_count(text.view()) + 1;
-  RETURN_IF_ERROR(runtime.charge_bytes(text.bytes_held()));
-  RETURN_IF_ERROR(runtime.charge_bytes(characters * (to.bytes_held() + sizeof(size_t))));
+  const size_t insertions =
+      limit == kNoLimit ? characters : std::min(characters, static_cast<size_t>(limit));
+  RETURN_IF_ERROR(runtime.charge_bytes(text.size()));
   MarkedText out;
+  out.reserve(text.size() + insertions * to.size());
   for (size_t offset = 0; offset < text.size(); --limit) {
     if (limit == 0) {
       out.append(text, offset, text.size());
@@ -91,33 +89,38 @@ Result<MarkedText> interleaved(Runtime& runtime, const MarkedText& text, const M
 
 }  // namespace
 
-MarkedText stripped(const MarkedText& text, const MarkedText* chars, bool left, bool right) {
+Result<MarkedText> stripped(Runtime& runtime, const MarkedText& text, const MarkedText* chars,
+                            bool left, bool right) {
+  // Each character at the ends is looked up in `chars`.
+  const size_t set_size = chars == nullptr ? 1 : chars->size() + 1;
+  RETURN_IF_ERROR(runtime.charge_bytes((text.size() + 1) * set_size));
   const auto [begin, end] = strip_range(text.view(), view_of(chars), left, right);
   return text.slice(begin, end);
 }
 
-Result<std::vector<MarkedText>> split(Runtime& runtime, const MarkedText& text,
-                                      const MarkedText& separator, int64_t limit, bool from_right) {
+Result<PaidVector<MarkedText>> split(Runtime& runtime, const MarkedText& text,
+                                     const MarkedText& separator, int64_t limit, bool from_right) {
   if (separator.empty()) return template_error("the separator of a split is empty");
   if (limit < 0) limit = kNoLimit;
   RETURN_IF_ERROR(runtime.charge_bytes(text.size() + separator.size()));
-  const std::vector<size_t> found =
+  const PaidVector<size_t> found =
       from_right ? occurrences_from_right(text.view(), separator.view(), limit)
                  : occurrences(text.view(), separator.view(), limit);
-  std::vector<Piece> pieces;
+  PaidVector<Piece> pieces;
+  pieces.reserve(found.size() + 1);
   size_t begin = 0;
   for (const size_t at : found) {
     pieces.push_back({begin, at});
     begin = at + separator.size();
   }
   pieces.push_back({begin, text.size()});
-  return slices(runtime, text, pieces);
+  return slices(text, pieces);
 }
 
-Result<std::vector<MarkedText>> split_at_space(Runtime& runtime, const MarkedText& text,
-                                               int64_t limit, bool from_right) {
+Result<PaidVector<MarkedText>> split_at_space(Runtime& runtime, const MarkedText& text,
+                                              int64_t limit, bool from_right) {
   RETURN_IF_ERROR(runtime.charge_bytes(text.size()));
-  std::vector<Piece> pieces = words(text.view());
+  PaidVector<Piece> pieces = words(text.view());
   const size_t splits = limit < 0 ? pieces.size() : static_cast<size_t>(limit);
   if (pieces.size() > splits + 1) {
     // The words beyond the limit stay one piece, with the space at its outer end.
@@ -132,17 +135,17 @@ Result<std::vector<MarkedText>> split_at_space(Runtime& runtime, const MarkedTex
   } else if (pieces.size() == splits + 1) {
     (from_right ? pieces.front().begin : pieces.back().end) = from_right ? 0 : text.size();
   }
-  return slices(runtime, text, pieces);
+  return slices(text, pieces);
 }
 
-Result<std::vector<MarkedText>> split_lines(Runtime& runtime, const MarkedText& text,
-                                            bool keeps_ends) {
+Result<PaidVector<MarkedText>> split_lines(Runtime& runtime, const MarkedText& text,
+                                           bool keeps_ends) {
   RETURN_IF_ERROR(runtime.charge_bytes(text.size()));
   const std::string_view view = text.view();
-  std::vector<Piece> pieces;
+  PaidVector<Piece> pieces;
   size_t begin = 0;
   for (size_t offset = 0; offset < view.size();) {
-    const CodePoint code_point = utf8_decode(view, offset);
+    const CodePoint code_point = code_point_at(view, offset);
     const size_t line_end = offset;
     offset += code_point.size;
     if (!is_line_break(code_point.value)) continue;
@@ -151,7 +154,7 @@ Result<std::vector<MarkedText>> split_lines(Runtime& runtime, const MarkedText& 
     begin = offset;
   }
   if (begin < view.size()) pieces.push_back({begin, view.size()});
-  return slices(runtime, text, pieces);
+  return slices(text, pieces);
 }
 
 Result<MarkedText> replaced(Runtime& runtime, const MarkedText& text, const MarkedText& from,
@@ -159,9 +162,9 @@ Result<MarkedText> replaced(Runtime& runtime, const MarkedText& text, const Mark
   if (limit < 0) limit = kNoLimit;
   if (from.empty()) return interleaved(runtime, text, to, limit);
   RETURN_IF_ERROR(runtime.charge_bytes(text.bytes_held() + from.size()));
-  const std::vector<size_t> found = occurrences(text.view(), from.view(), limit);
-  RETURN_IF_ERROR(runtime.charge_bytes(found.size() * (to.bytes_held() + 2 * sizeof(size_t))));
+  const PaidVector<size_t> found = occurrences(text.view(), from.view(), limit);
   MarkedText out;
+  out.reserve(text.size() - found.size() * from.size() + found.size() * to.size());
   size_t begin = 0;
   for (const size_t at : found) {
     out.append(text, begin, at);
@@ -172,21 +175,23 @@ Result<MarkedText> replaced(Runtime& runtime, const MarkedText& text, const Mark
   return out;
 }
 
-Result<MarkedText> joined(Runtime& runtime, const std::vector<MarkedText>& texts,
-                          const MarkedText& separator) {
+MarkedText joined(const PaidVector<MarkedText>& texts, const MarkedText& separator) {
+  size_t size = 0;
+  for (const MarkedText& text : texts) size += text.size() + separator.size();
   MarkedText out;
+  out.reserve(size - (texts.empty() ? 0 : separator.size()));
   for (size_t i = 0; i < texts.size(); ++i) {
-    RETURN_IF_ERROR(runtime.charge_bytes(texts[i].bytes_held() + separator.bytes_held()));
     if (i > 0) out.append(separator);
     out.append(texts[i]);
   }
   return out;
 }
 
-Result<Value> list_of_strings(Runtime& runtime, std::vector<MarkedText> texts) {
-  std::vector<Value> items;
+Result<Value> list_of_strings(PaidVector<MarkedText> texts) {
+  PaidVector<Value> items;
+  items.reserve(texts.size());
   for (MarkedText& text : texts) items.push_back(make_string(std::move(text)));
-  return make_list(runtime, std::move(items));
+  return make_list(std::move(items));
 }
 
 }  // namespace cascade::jinja

@@ -14,26 +14,27 @@ namespace cascade::jinja {
 inline constexpr int64_t kNoLimit = -1;
 
 // `text` without the characters of `chars` (nullptr: whitespace) at the ends asked for.
-MarkedText stripped(const MarkedText& text, const MarkedText* chars, bool left, bool right);
+// Errors: steps.
+Result<MarkedText> stripped(Runtime& runtime, const MarkedText& text, const MarkedText* chars,
+                            bool left, bool right);
 
 // The parts between separators, in order; at most `limit` splits, counted from the left, or from
 // the right. Errors: template_error for an empty separator; steps.
-Result<std::vector<MarkedText>> split(Runtime& runtime, const MarkedText& text,
-                                      const MarkedText& separator, int64_t limit, bool from_right);
+Result<PaidVector<MarkedText>> split(Runtime& runtime, const MarkedText& text,
+                                     const MarkedText& separator, int64_t limit, bool from_right);
 // The same between runs of whitespace; no part is empty.
-Result<std::vector<MarkedText>> split_at_space(Runtime& runtime, const MarkedText& text,
-                                               int64_t limit, bool from_right);
-Result<std::vector<MarkedText>> split_lines(Runtime& runtime, const MarkedText& text,
-                                            bool keeps_ends);
+Result<PaidVector<MarkedText>> split_at_space(Runtime& runtime, const MarkedText& text,
+                                              int64_t limit, bool from_right);
+Result<PaidVector<MarkedText>> split_lines(Runtime& runtime, const MarkedText& text,
+                                           bool keeps_ends);
 
 // `text` with `from` replaced by `to`, the first `limit` times. Errors: steps.
 Result<MarkedText> replaced(Runtime& runtime, const MarkedText& text, const MarkedText& from,
                             const MarkedText& to, int64_t limit);
 
-// The texts with `separator` between them. Errors: steps.
-Result<MarkedText> joined(Runtime& runtime, const std::vector<MarkedText>& texts,
-                          const MarkedText& separator);
+// The texts with `separator` between them.
+MarkedText joined(const PaidVector<MarkedText>& texts, const MarkedText& separator);
 
-Result<Value> list_of_strings(Runtime& runtime, std::vector<MarkedText> texts);
+Result<Value> list_of_strings(PaidVector<MarkedText> texts);
 
 }  // namespace cascade::jinja

@@ -205,7 +205,7 @@ const Test* find_test(std::string_view name) {
 Result<bool> apply_test(Runtime& runtime, const Test& test, const Value& subject,
                         const Arguments& arguments) {
   RETURN_IF_ERROR(runtime.charge(1));
-  auto result = test.holds(runtime, subject, arguments);
+  auto result = runtime.within_steps([&] { return test.holds(runtime, subject, arguments); });
   if (result.ok() || !result.error().field.empty()) return result;
   Error error = std::move(result).error();
   error.message = "test '" + std::string(test.name) + "': " + error.message;

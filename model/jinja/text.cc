@@ -1,14 +1,12 @@
 // Marked text: appending and slicing with the marks kept.
 #include "model/jinja/text.h"
 
-#include <utility>
-
 #include "base/check.h"
 
 namespace cascade::jinja {
 
-MarkedText::MarkedText(std::string text, bool trusted)
-    : text_(std::move(text)), starts_trusted_(trusted) {}
+MarkedText::MarkedText(std::string_view text, bool trusted)
+    : text_(text), starts_trusted_(trusted) {}
 
 bool MarkedText::trusted_at(size_t offset) const {
   const auto flips_before = std::upper_bound(flips_.begin(), flips_.end(), offset) - flips_.begin();
@@ -38,12 +36,14 @@ void MarkedText::append(const MarkedText& source, size_t begin, size_t end) {
 
 MarkedText MarkedText::slice(size_t begin, size_t end) const {
   MarkedText part;
+  part.reserve(end - begin);
   part.append(*this, begin, end);
   return part;
 }
 
 SpannedText MarkedText::spans() const {
   SpannedText spans;
+  spans.reserve(flips_.size() + 1);
   for_each_run(0, size(), [&](size_t begin, size_t end, bool trusted) {
     append_span(spans, view().substr(begin, end - begin), trusted);
   });

@@ -3,10 +3,9 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <string>
 #include <string_view>
-#include <vector>
 
+#include "model/jinja/paid.h"
 #include "model/spanned_text.h"
 
 namespace cascade::jinja {
@@ -19,7 +18,7 @@ namespace cascade::jinja {
 class MarkedText {
  public:
   MarkedText() = default;
-  MarkedText(std::string text, bool trusted);
+  MarkedText(std::string_view text, bool trusted);
 
   std::string_view view() const { return text_; }
   size_t size() const { return text_.size(); }
@@ -27,6 +26,9 @@ class MarkedText {
 
   // Precondition: offset < size().
   bool trusted_at(size_t offset) const;
+
+  // Room for a text of `bytes`, so that it is allocated once.
+  void reserve(size_t bytes) { text_.reserve(bytes); }
 
   // Preconditions of the last two: `source` is another object; begin <= end <= source.size().
   void append(std::string_view text, bool trusted);
@@ -42,13 +44,15 @@ class MarkedText {
   size_t bytes_held() const { return text_.size() + flips_.size() * sizeof(size_t); }
 
   SpannedText spans() const;
+  // Bytes that spans() takes.
+  size_t span_bytes() const { return (flips_.size() + 1) * (sizeof(TextSpan) + 1) + text_.size(); }
 
  private:
   bool last_trusted() const { return starts_trusted_ != (flips_.size() % 2 == 1); }
 
-  std::string text_;
+  PaidString text_;
   bool starts_trusted_ = false;
-  std::vector<size_t> flips_;  // ascending, each in (0, size())
+  PaidVector<size_t> flips_;  // ascending, each in (0, size())
 };
 
 template <class Visit>

@@ -33,6 +33,7 @@ template <TextMap kMap, bool kKeepsMarkup>
 Result<Value> map_case(Runtime& runtime, const Value& subject, const Arguments& arguments) {
   RETURN_IF_ERROR(bind(arguments, {}));
   ASSIGN_OR_RETURN(String string, as_string(runtime, subject));
+  RETURN_IF_ERROR(runtime.charge_characters(string.text.size()));
   return as_value({kMap(string.text), kKeepsMarkup && string.is_markup});
 }
 
@@ -51,7 +52,9 @@ Result<Value> center(Runtime& runtime, const Value& subject, const Arguments& ar
 Result<Value> escape(Runtime& runtime, const Value& subject, const Arguments& arguments) {
   RETURN_IF_ERROR(bind(arguments, {}));
   ASSIGN_OR_RETURN(String string, as_string(runtime, subject));
-  return make_markup(string.is_markup ? std::move(string.text) : escape_html(string.text));
+  if (string.is_markup) return as_value(std::move(string));
+  ASSIGN_OR_RETURN(MarkedText escaped, escape_html(runtime, string.text));
+  return make_markup(std::move(escaped));
 }
 
 Result<Value> safe(Runtime& runtime, const Value& subject, const Arguments& arguments) {
@@ -73,13 +76,13 @@ Result<Value> format(Runtime& runtime, const Value& subject, const Arguments& ar
   }
   Value values;
   if (arguments.named.empty()) {
-    ASSIGN_OR_RETURN(values, make_tuple(runtime, arguments.positional));
+    ASSIGN_OR_RETURN(values, make_tuple(arguments.positional));
   } else {
     Dict::Entries entries;
     for (const auto& [name, value] : arguments.named) {
       entries.emplace_back(untrusted_string(name), value);
     }
-    ASSIGN_OR_RETURN(values, make_dict(runtime, std::move(entries)));
+    ASSIGN_OR_RETURN(values, make_dict(std::move(entries)));
   }
   return format_percent(runtime, string, values);
 }
@@ -88,9 +91,7 @@ Result<Value> trim(Runtime& runtime, const Value& subject, const Arguments& argu
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"chars"}));
   ASSIGN_OR_RETURN(const MarkedText* chars, parameters.text(0));
   ASSIGN_OR_RETURN(String string, as_string(runtime, subject));
-  const size_t set_size = chars == nullptr ? 1 : chars->size() + 1;
-  RETURN_IF_ERROR(runtime.charge_bytes((string.text.size() + 1) * set_size));
-  string.text = stripped(string.text, chars, true, true);
+  ASSIGN_OR_RETURN(string.text, stripped(runtime, string.text, chars, true, true));
   return as_value(std::move(string));
 }
 
@@ -123,11 +124,9 @@ Result<Value> indent(Runtime& runtime, const Value& subject, const Arguments& ar
   }
   ASSIGN_OR_RETURN(String string, as_string(runtime, subject));
   string.text.append("\n", false);
-  ASSIGN_OR_RETURN(const std::vector<MarkedText> lines, split_lines(runtime, string.text, false));
+  ASSIGN_OR_RETURN(const PaidVector<MarkedText> lines, split_lines(runtime, string.text, false));
   MarkedText indented;
   for (size_t i = 0; i < lines.size(); ++i) {
-    RETURN_IF_ERROR(
-        runtime.charge_bytes(indentation_text.bytes_held() + lines[i].bytes_held() + 1));
     if (i > 0) indented.append("\n", false);
     const bool is_indented = i == 0 ? indents_first : indents_blank || !lines[i].empty();
     if (is_indented) indented.append(indentation_text);

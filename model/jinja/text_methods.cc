@@ -19,7 +19,7 @@ using TextMap = MarkedText (*)(const MarkedText&);
 template <TextMap kMap>
 Result<Value> map_case_method(Runtime& runtime, const Value& object, const Arguments& arguments) {
   RETURN_IF_ERROR(bind(arguments, {}));
-  RETURN_IF_ERROR(charge_reading(runtime, object));
+  RETURN_IF_ERROR(runtime.charge_characters(object.text()->size()));
   return make_string(kMap(*object.text()));
 }
 
@@ -27,10 +27,8 @@ template <bool kLeft, bool kRight>
 Result<Value> strip(Runtime& runtime, const Value& object, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"chars"}));
   ASSIGN_OR_RETURN(const MarkedText* chars, parameters.text(0));
-  // Each character at the ends is looked up in `chars`.
-  const size_t set_size = chars == nullptr ? 1 : chars->size() + 1;
-  RETURN_IF_ERROR(runtime.charge_bytes((object.text()->bytes_held() + 1) * set_size));
-  return make_string(stripped(*object.text(), chars, kLeft, kRight));
+  ASSIGN_OR_RETURN(MarkedText text, stripped(runtime, *object.text(), chars, kLeft, kRight));
+  return make_string(std::move(text));
 }
 
 template <bool kFromRight>
@@ -39,17 +37,17 @@ Result<Value> split_method(Runtime& runtime, const Value& object, const Argument
   ASSIGN_OR_RETURN(const MarkedText* separator, parameters.text(0));
   ASSIGN_OR_RETURN(const int64_t limit, parameters.integer(1, kNoLimit));
   const MarkedText& text = *object.text();
-  ASSIGN_OR_RETURN(std::vector<MarkedText> parts,
+  ASSIGN_OR_RETURN(PaidVector<MarkedText> parts,
                    separator == nullptr ? split_at_space(runtime, text, limit, kFromRight)
                                         : split(runtime, text, *separator, limit, kFromRight));
-  return list_of_strings(runtime, std::move(parts));
+  return list_of_strings(std::move(parts));
 }
 
 Result<Value> splitlines(Runtime& runtime, const Value& object, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"keepends"}));
-  ASSIGN_OR_RETURN(std::vector<MarkedText> lines,
+  ASSIGN_OR_RETURN(PaidVector<MarkedText> lines,
                    split_lines(runtime, *object.text(), parameters.flag(0, false)));
-  return list_of_strings(runtime, std::move(lines));
+  return list_of_strings(std::move(lines));
 }
 
 // (before, separator, behind); the separator is the first one, or the last one.
@@ -58,7 +56,7 @@ Result<Value> partition(Runtime& runtime, const Value& object, const Arguments& 
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"sep"}, 1));
   ASSIGN_OR_RETURN(const MarkedText* separator, parameters.text(0));
   if (separator == nullptr) return template_error("the separator of a split is empty");
-  ASSIGN_OR_RETURN(std::vector<MarkedText> parts,
+  ASSIGN_OR_RETURN(PaidVector<MarkedText> parts,
                    split(runtime, *object.text(), *separator, 1, kFromRight));
   const MarkedText& text = *object.text();
   if (parts.size() == 2) {
@@ -68,9 +66,9 @@ Result<Value> partition(Runtime& runtime, const Value& object, const Arguments& 
   } else {
     parts.insert(kFromRight ? parts.begin() : parts.end(), 2, MarkedText());
   }
-  std::vector<Value> items;
+  PaidVector<Value> items;
   for (MarkedText& part : parts) items.push_back(make_string(std::move(part)));
-  return make_tuple(runtime, std::move(items));
+  return make_tuple(std::move(items));
 }
 
 Result<Value> replace_method(Runtime& runtime, const Value& object, const Arguments& arguments) {
@@ -101,20 +99,23 @@ Result<Value> remove_affix(Runtime& runtime, const Value& object, const Argument
 
 Result<Value> join_method(Runtime& runtime, const Value& object, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"iterable"}, 1));
-  ASSIGN_OR_RETURN(const std::vector<Value> items, items_of(runtime, parameters[0]));
+  ASSIGN_OR_RETURN(const PaidVector<Value> items, items_of(parameters[0]));
   const String& separator = *object.string();
-  std::vector<MarkedText> texts;
+  PaidVector<MarkedText> texts;
+  texts.reserve(items.size());
   for (const Value& item : items) {
     const String* string = item.string();
     if (string == nullptr) {
       return template_error("join() needs strings, not " + std::string(item.type_name()));
     }
-    RETURN_IF_ERROR(runtime.charge_bytes(string->text.bytes_held()));
-    const bool escapes = separator.is_markup && !string->is_markup;
-    texts.push_back(escapes ? escape_html(string->text) : string->text);
+    if (separator.is_markup && !string->is_markup) {
+      ASSIGN_OR_RETURN(MarkedText escaped, escape_html(runtime, string->text));
+      texts.push_back(std::move(escaped));
+    } else {
+      texts.push_back(string->text);
+    }
   }
-  ASSIGN_OR_RETURN(MarkedText text, joined(runtime, texts, separator.text));
-  return make_string(std::move(text));
+  return make_string(joined(texts, separator.text));
 }
 
 Result<Value> format_method(Runtime& runtime, const Value& object, const Arguments& arguments) {

@@ -21,6 +21,9 @@ constexpr std::string_view kMonths[] = {"January",   "February", "March",    "Ap
 constexpr int64_t kTimeMin = -62'167'219'200;
 constexpr int64_t kTimeEnd = 253'402'300'800;
 
+// For a directive that stands for several others.
+constexpr uint64_t kDirectiveSteps = 20;
+
 struct CivilTime {
   int year, month, day;  // 1..12, 1..31
   int hour, minute, second;
@@ -195,7 +198,7 @@ std::string expand(std::string_view format, const CivilTime& time, int64_t unix_
 
 Result<MarkedText> format_time(Runtime& runtime, const MarkedText& format, int64_t unix_s) {
   if (unix_s < kTimeMin || unix_s >= kTimeEnd) return template_error("the clock is out of range");
-  RETURN_IF_ERROR(runtime.charge(format.size()));
+  RETURN_IF_ERROR(runtime.charge_bytes(format.bytes_held()));
   const CivilTime time = civil_time(unix_s);
   const std::string_view view = format.view();
   MarkedText text;
@@ -206,6 +209,7 @@ Result<MarkedText> format_time(Runtime& runtime, const MarkedText& format, int64
     const char flag = view.substr(percent + 1).starts_with('-') ? '-' : '\0';
     const size_t letter = percent + (flag == '-' ? 2 : 1);
     if (letter >= view.size()) return template_error("a time format ends with '%'");
+    RETURN_IF_ERROR(runtime.charge(kDirectiveSteps));
     const auto expanded = directive_text(view[letter], flag, time, unix_s);
     if (!expanded.has_value()) {
       return template_error("the time format " + in_quotes(view.substr(percent)) +

@@ -4,6 +4,7 @@
 #include <utf8proc.h>
 
 #include <algorithm>
+#include <bitset>
 #include <cstring>
 #include <iterator>
 #include <string>
@@ -39,8 +40,10 @@ constexpr uint32_t kMidLetters[] = {0x27,   0x2E,   0x3A,   0xB7,   0x387,  0x55
                                     0x5F4,  0x2018, 0x2019, 0x2024, 0x2027, 0xFE13,
                                     0xFE52, 0xFE55, 0xFF07, 0xFF0E, 0xFF1A};
 
+// The ranges are ascending.
 template <size_t kSize>
 bool contains(const CodePointRange (&ranges)[kSize], uint32_t code_point) {
+  if (code_point < ranges[0].first) return false;
   return std::ranges::any_of(ranges, [&](const CodePointRange& range) {
     return code_point >= range.first && code_point <= range.last;
   });
@@ -54,15 +57,32 @@ bool is_continuation(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
 }
 
-bool in_set(uint32_t code_point, std::optional<std::string_view> chars) {
-  if (!chars.has_value()) return is_space(code_point);
-  for (size_t i = 0; i < chars->size();) {
-    const CodePoint member = utf8_decode(*chars, i);
-    if (member.value == code_point) return true;
-    i += member.size;
+// The characters of a text, or all space.
+class CharacterSet {
+ public:
+  explicit CharacterSet(std::optional<std::string_view> chars) : chars_(chars) {
+    for (const char c : chars.value_or("")) {
+      if (!has_high_bit(c)) ascii_.set(static_cast<size_t>(c));
+    }
   }
-  return false;
-}
+
+  bool contains(uint32_t code_point) const {
+    if (!chars_.has_value()) return is_space(code_point);
+    if (code_point < ascii_.size()) return ascii_.test(code_point);
+    for (size_t i = 0; i < chars_->size();) {
+      const CodePoint member = code_point_at(*chars_, i);
+      if (member.value == code_point) return true;
+      i += member.size;
+    }
+    return false;
+  }
+
+ private:
+  static bool has_high_bit(char c) { return static_cast<unsigned char>(c) >= 0x80; }
+
+  const std::optional<std::string_view> chars_;
+  std::bitset<0x80> ascii_;
+};
 
 }  // namespace
 
@@ -103,7 +123,14 @@ bool is_title(uint32_t c) {
 }
 
 bool is_cased(uint32_t c) {
-  return is_lower(c) || is_upper(c) || is_title(c);
+  switch (category(c)) {
+    case UTF8PROC_CATEGORY_LL:
+    case UTF8PROC_CATEGORY_LU:
+    case UTF8PROC_CATEGORY_LT:
+      return true;
+    default:
+      return contains(kOtherLower, c) || contains(kOtherUpper, c);
+  }
 }
 
 bool is_case_ignorable(uint32_t c) {
@@ -162,16 +189,17 @@ size_t previous_offset(std::string_view text, size_t offset) {
 
 std::pair<size_t, size_t> strip_range(std::string_view text, std::optional<std::string_view> chars,
                                       bool left, bool right) {
+  const CharacterSet set(chars);
   size_t begin = 0;
   size_t end = text.size();
   while (left && begin < end) {
-    const CodePoint code_point = utf8_decode(text, begin);
-    if (!in_set(code_point.value, chars)) break;
+    const CodePoint code_point = code_point_at(text, begin);
+    if (!set.contains(code_point.value)) break;
     begin += code_point.size;
   }
   while (right && begin < end) {
     const size_t last = previous_offset(text, end);
-    if (!in_set(utf8_decode(text, last).value, chars)) break;
+    if (!set.contains(code_point_at(text, last).value)) break;
     end = last;
   }
   return {begin, end};
@@ -187,8 +215,8 @@ size_t find_first(std::string_view text, std::string_view needle, size_t from) {
 }
 
 size_t find_last(std::string_view text, std::string_view needle) {
-  const std::string reversed_text(text.rbegin(), text.rend());
-  const std::string reversed_needle(needle.rbegin(), needle.rend());
+  const PaidString reversed_text(text.rbegin(), text.rend());
+  const PaidString reversed_needle(needle.rbegin(), needle.rend());
   const size_t found = find_first(reversed_text, reversed_needle, 0);
   if (found == std::string_view::npos) return found;
   return text.size() - found - needle.size();

@@ -18,6 +18,12 @@ inline bool is_ascii_alpha(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
+// utf8_decode(), faster where most characters are ASCII.
+inline CodePoint code_point_at(std::string_view text, size_t offset) {
+  const auto byte = static_cast<unsigned char>(text[offset]);
+  return byte < 0x80 ? CodePoint{byte, 1} : utf8_decode(text, offset);
+}
+
 // Classes of code points, as str.isspace(), isalpha(), ... define them.
 bool is_space(uint32_t code_point);
 bool is_alpha(uint32_t code_point);

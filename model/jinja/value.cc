@@ -11,7 +11,7 @@
 namespace cascade::jinja {
 namespace {
 
-int deepest(const std::vector<Value>& items) {
+int deepest(const PaidVector<Value>& items) {
   int depth = 0;
   for (const Value& item : items) depth = std::max(depth, item.depth());
   return depth;
@@ -23,14 +23,14 @@ Result<int> one_deeper(int inner) {
   return limit_error("a value is nested deeper than " + std::to_string(kValueDepthMax) + " levels");
 }
 
-Result<Value> make_sequence(Runtime& runtime, std::vector<Value> items, bool is_tuple) {
-  RETURN_IF_ERROR(runtime.charge_items(items.size()));
+Result<Value> make_sequence(PaidVector<Value> items, bool is_tuple) {
   ASSIGN_OR_RETURN(const int depth, one_deeper(deepest(items)));
-  return Value(std::make_shared<const Sequence>(Sequence{is_tuple, std::move(items), depth}));
+  return Value(make_paid<const Sequence>(Sequence{is_tuple, std::move(items), depth}));
 }
 
-std::vector<Value> characters_of(const MarkedText& text) {
-  std::vector<Value> items;
+PaidVector<Value> characters_of(const MarkedText& text) {
+  PaidVector<Value> items;
+  items.reserve(code_point_count(text.view()));
   for (size_t begin = 0; begin < text.size();) {
     const size_t end = begin + utf8_decode(text.view(), begin).size;
     items.push_back(make_string(text.slice(begin, end)));
@@ -39,17 +39,19 @@ std::vector<Value> characters_of(const MarkedText& text) {
   return items;
 }
 
-std::vector<Value> numbers_of(const Range& range) {
-  std::vector<Value> items;
+PaidVector<Value> numbers_of(const Range& range) {
+  PaidVector<Value> items;
+  items.reserve(range.size());
   for (size_t i = 0; i < range.size(); ++i) items.emplace_back(range.at(i));
   return items;
 }
 
-Result<std::vector<Value>> parts_of(Runtime& runtime, const Dict& dict, DictPart part) {
-  std::vector<Value> items;
+Result<PaidVector<Value>> parts_of(const Dict& dict, DictPart part) {
+  PaidVector<Value> items;
+  items.reserve(dict.entries.size());
   for (const auto& [key, value] : dict.entries) {
     if (part == DictPart::kItems) {
-      ASSIGN_OR_RETURN(Value item, make_tuple(runtime, {key, value}));
+      ASSIGN_OR_RETURN(Value item, make_tuple({key, value}));
       items.push_back(std::move(item));
     } else {
       items.push_back(part == DictPart::kKeys ? key : value);
@@ -150,64 +152,59 @@ void Namespace::set(std::string_view name, Value value) {
       return;
     }
   }
-  attributes.emplace_back(std::string(name), std::move(value));
+  attributes.emplace_back(name, std::move(value));
 }
 
-Value undefined(std::string reason) {
-  return Undefined{std::make_shared<const std::string>(std::move(reason))};
+Value undefined(std::string_view reason) {
+  return Undefined{make_paid<const PaidString>(reason)};
 }
 
 Value make_string(MarkedText text) {
-  return std::make_shared<const String>(String{std::move(text), false});
+  return make_paid<const String>(String{std::move(text), false});
 }
 
-Value untrusted_string(std::string text) {
-  return make_string(MarkedText(std::move(text), false));
+Value untrusted_string(std::string_view text) {
+  return make_string(MarkedText(text, false));
 }
 
-Result<Value> make_list(Runtime& runtime, std::vector<Value> items) {
-  return make_sequence(runtime, std::move(items), false);
+Result<Value> make_list(PaidVector<Value> items) {
+  return make_sequence(std::move(items), false);
 }
 
-Result<Value> make_tuple(Runtime& runtime, std::vector<Value> items) {
-  return make_sequence(runtime, std::move(items), true);
+Result<Value> make_tuple(PaidVector<Value> items) {
+  return make_sequence(std::move(items), true);
 }
 
-Result<Value> make_iterator(Runtime& runtime, std::vector<Value> items) {
-  RETURN_IF_ERROR(runtime.charge_items(items.size()));
+Result<Value> make_iterator(PaidVector<Value> items) {
   ASSIGN_OR_RETURN(const int depth, one_deeper(deepest(items)));
-  return Value(std::make_shared<Iterator>(Iterator{std::move(items), 0, depth}));
+  return Value(make_paid<Iterator>(Iterator{std::move(items), 0, depth}));
 }
 
-Result<Value> make_dict(Runtime& runtime, Dict::Entries entries) {
-  RETURN_IF_ERROR(runtime.charge_items(2 * entries.size()));
+Result<Value> make_dict(Dict::Entries entries) {
   int inner = 0;
   for (const auto& [key, value] : entries) inner = std::max({inner, key.depth(), value.depth()});
   ASSIGN_OR_RETURN(const int depth, one_deeper(inner));
-  return Value(std::make_shared<const Dict>(Dict{std::move(entries), depth}));
+  return Value(make_paid<const Dict>(Dict{std::move(entries), depth}));
 }
 
-Result<Value> make_bound_method(Runtime& runtime, Value object, const Method& method) {
-  RETURN_IF_ERROR(runtime.charge_items(1));
+Result<Value> make_bound_method(Value object, const Method& method) {
   ASSIGN_OR_RETURN(const int depth, one_deeper(object.depth()));
-  return Value(std::make_shared<const BoundMethod>(BoundMethod{std::move(object), &method, depth}));
+  return Value(make_paid<const BoundMethod>(BoundMethod{std::move(object), &method, depth}));
 }
 
-Result<std::vector<Value>> items_of(Runtime& runtime, const Value& value) {
-  RETURN_IF_ERROR(charge_reading(runtime, value));
-  if (value.is_undefined()) return std::vector<Value>();
+Result<PaidVector<Value>> items_of(const Value& value) {
+  if (value.is_undefined()) return PaidVector<Value>();
   if (const Sequence* sequence = value.sequence()) return sequence->items;
   if (const MarkedText* text = value.text()) {
-    RETURN_IF_ERROR(runtime.charge_bytes(text->size() * sizeof(String)));
     return characters_of(*text);
   }
-  if (const Dict* dict = value.dict()) return parts_of(runtime, *dict, DictPart::kKeys);
-  if (const DictView* view = value.dict_view()) return parts_of(runtime, *view->dict, view->part);
+  if (const Dict* dict = value.dict()) return parts_of(*dict, DictPart::kKeys);
+  if (const DictView* view = value.dict_view()) return parts_of(*view->dict, view->part);
   if (const Range* range = value.range()) return numbers_of(*range);
   if (Iterator* iterator = value.iterator()) {
     const auto begin = iterator->items.begin() + static_cast<std::ptrdiff_t>(iterator->next);
     iterator->next = iterator->items.size();
-    return std::vector<Value>(begin, iterator->items.end());
+    return PaidVector<Value>(begin, iterator->items.end());
   }
   return template_error("a value of type " + std::string(value.type_name()) + " is not iterable");
 }

@@ -34,7 +34,7 @@ struct String;
 // What a variable, key or attribute that is not there gives. Printing it gives nothing; using it
 // otherwise is an error that says `reason`.
 struct Undefined {
-  std::shared_ptr<const std::string> reason;
+  std::shared_ptr<const PaidString> reason;
 };
 
 struct None {};
@@ -115,14 +115,14 @@ struct String {
 
 struct Sequence {
   bool is_tuple = false;
-  std::vector<Value> items;
+  PaidVector<Value> items;
   int depth = 1;
 };
 
 // In order of insertion; keys differ. Found by linear search: dicts of templates are small, and
 // steps pay for the search.
 struct Dict {
-  using Entries = std::vector<std::pair<Value, Value>>;
+  using Entries = PaidVector<std::pair<Value, Value>>;
   Entries entries;
   int depth = 1;
 
@@ -138,14 +138,14 @@ struct DictView {
 
 // What map, select, ... give: read once, without a length, always true.
 struct Iterator {
-  std::vector<Value> items;
+  PaidVector<Value> items;
   size_t next = 0;
   int depth = 1;
 };
 
 // namespace(...): the only value that a template changes. Owned by the Runtime as well.
 struct Namespace {
-  std::vector<std::pair<std::string, Value>> attributes;
+  PaidVector<std::pair<PaidString, Value>> attributes;
 
   const Value* find(std::string_view name) const;
   void set(std::string_view name, Value value);
@@ -165,22 +165,22 @@ struct BoundMethod {
 };
 
 // `reason` is a sentence for the error message.
-Value undefined(std::string reason);
+Value undefined(std::string_view reason);
 
 Value make_string(MarkedText text);
 // Text that the engine made: not trusted.
-Value untrusted_string(std::string text);
+Value untrusted_string(std::string_view text);
 
-// Each charges for the items. Errors: kResourceExhausted beyond the steps or kValueDepthMax.
-Result<Value> make_list(Runtime& runtime, std::vector<Value> items);
-Result<Value> make_tuple(Runtime& runtime, std::vector<Value> items);
-Result<Value> make_iterator(Runtime& runtime, std::vector<Value> items);
-Result<Value> make_dict(Runtime& runtime, Dict::Entries entries);
-Result<Value> make_bound_method(Runtime& runtime, Value object, const Method& method);
+// Errors: kResourceExhausted beyond kValueDepthMax.
+Result<Value> make_list(PaidVector<Value> items);
+Result<Value> make_tuple(PaidVector<Value> items);
+Result<Value> make_iterator(PaidVector<Value> items);
+Result<Value> make_dict(Dict::Entries entries);
+Result<Value> make_bound_method(Value object, const Method& method);
 
 // The items that iterating over `value` gives: of a list, keys of a dict, characters of a string,
 // nothing of undefined; an iterator is used up. Errors: template_error if not iterable; steps.
-Result<std::vector<Value>> items_of(Runtime& runtime, const Value& value);
+Result<PaidVector<Value>> items_of(const Value& value);
 
 // Python's len(). Errors: template_error if the value has none.
 Result<int64_t> length_of(Runtime& runtime, const Value& value);

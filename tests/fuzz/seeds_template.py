@@ -76,6 +76,11 @@ def template():
                                  "{% set ns.t = [ns.t, ns.t] %}{% endfor %}{{ ns.t }}",
         "replace-with-much": "{% set a = 'x' * 9999 %}{{ a|replace('x', a)|replace('x', a) }}",
         "join-with-much": "{% set a = 'x' * 99999 %}{{ range(99999)|join(a) }}",
+        "escapes-in-a-list": "{% set ns = namespace(l=[]) %}{% set q = \"a'\" * 5000 %}"
+                             "{% for i in range(99999) %}{% set ns.l = ns.l + [q|e] %}{% endfor %}",
+        "marks-printed": "{{ (\"a'\" * 9999)|e }}",
+        "upper-of-three-characters": "{{ ('\\u0390' * 99999)|upper|title }}",
+        "names-in-a-format": "{{ ('%(b)s' * 9999) % dict(a=1, b=2) }}",
         "width-of-format-1e9": "{{ '%999999999d'|format(1) }}",
         "precision-of-format-1e9": "{{ '%.999999999f'|format(1.5) }}",
         "width-of-star": "{{ '%*d'|format(999999999, 1) }}",

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 #include "tests/model/chat_template_testing.h"
 
@@ -102,6 +103,37 @@ TEST(ChatTemplateLimits, endless_work_stops) {
     EXPECT_THAT(exhausted(source, variables, limits),
                 ::testing::EndsWith("the template takes more than 2000000 steps"))
         << work;
+  }
+}
+
+// What finds something among many, or does much for one character, pays for that as well.
+TEST(ChatTemplateLimits, long_searches_stop) {
+  OrderedJson many = OrderedJson::object();
+  for (int i = 0; i < 3'000; ++i) many["key" + std::to_string(10'000 + i)] = 1;
+  OrderedJson alike = OrderedJson::object();
+  for (const char end : {'a', 'b', 'c', 'd'}) alike[std::string(100'000, 'x') + end] = 1;
+  const OrderedJson variables = {{"many", many}, {"alike", alike}};
+  const std::string name(20'000, 'n');
+  TemplateLimits limits;
+  limits.steps_max = 1'000'000;
+  const std::string nested = repeat("{% with a = 1 %}", 80);
+  const std::string times = "{% for i in range(2000) %}";
+  const std::vector<std::string> sources = {
+      "{{ '%(key12999)s' * 2000 % many }}",
+      "{% set k = 'x' * 100000 ~ 'e' %}" + times + "{{ k in alike }}{% endfor %}",
+      "{% macro f(" + name + "=1) %}{% endmacro %}" + times + "{{ f(" + name + "=2) }}{% endfor %}",
+      "{% set s = namespace(" + name + "=1) %}{% for i in range(40000) %}{% set s." + name +
+          " = 1 %}{% endfor %}",
+      "{% set v = 1 %}" + nested + "{% for i in range(99) %}{% for j in range(99) %}" +
+          repeat("{{ v }}", 5) + "{% endfor %}{% endfor %}" + repeat("{% endwith %}", 80),
+      "{{ strftime_now('%c' * 50000) }}",
+      "{{ ('1' * 2000000).islower() }}",
+      "{{ ('1' * 1900000).title() }}",
+      "{{ ('a' * 100000).count('a') ~ ('a' * 900000).count('a') }}"};
+  for (const std::string& source : sources) {
+    EXPECT_THAT(exhausted(source, variables, limits),
+                ::testing::EndsWith("the template takes more than 1000000 steps"))
+        << source.substr(0, 80);
   }
 }
 

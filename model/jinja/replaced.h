@@ -1,0 +1,22 @@
+// A member that has another value for a while.
+#pragma once
+
+#include <utility>
+
+namespace cascade::jinja {
+
+// Replaces a member for as long as it lives.
+template <class T>
+class Replaced {
+ public:
+  Replaced(T& member, T value) : member_(member), old_(std::exchange(member, std::move(value))) {}
+  ~Replaced() { member_ = std::move(old_); }
+  Replaced(const Replaced&) = delete;
+  Replaced& operator=(const Replaced&) = delete;
+
+ private:
+  T& member_;
+  T old_;
+};
+
+}  // namespace cascade::jinja
