@@ -17,19 +17,25 @@ int64_t checksum(const ChunkChain& chain) {
       .value();
 }
 
+// nullopt if the row is not as it was written.
+std::optional<ChunkChain> read_row(const Query& query, const Digest& model) {
+  ChunkChain chain = {model, query.text(0),    query.text(1),
+                      {},    query.integer(2), query.integer(5) != 0};
+  const Blob ids = query.blob(4);
+  chain.token_ids.resize(ids.size() / sizeof(int32_t));
+  if (!chain.token_ids.empty()) {
+    std::memcpy(chain.token_ids.data(), ids.data(), chain.token_ids.size() * sizeof(int32_t));
+  }
+  if (query.integer(3) != checksum(chain)) return std::nullopt;
+  return chain;
+}
+
 Result<std::vector<ChunkChain>> read_rows(Query& query, const Digest& model) {
   std::vector<ChunkChain> chains;
   while (true) {
     ASSIGN_OR_RETURN(const bool more, query.next());
     if (!more) return chains;
-    ChunkChain chain = {model, query.text(0),    query.text(1),
-                        {},    query.integer(2), query.integer(5) != 0};
-    const Blob ids = query.blob(4);
-    chain.token_ids.resize(ids.size() / sizeof(int32_t));
-    if (!chain.token_ids.empty()) {
-      std::memcpy(chain.token_ids.data(), ids.data(), chain.token_ids.size() * sizeof(int32_t));
-    }
-    if (query.integer(3) == checksum(chain)) chains.push_back(std::move(chain));
+    if (auto chain = read_row(query, model)) chains.push_back(std::move(*chain));
   }
 }
 
@@ -81,6 +87,23 @@ Result<std::vector<ChunkChain>> ChainTable::load(const Digest& model) {
                       "ORDER BY c.number"));
   query.bind(Blob(model.bytes));
   return read_rows(query, model);
+}
+
+std::vector<ChunkChain> ChainTable::salvage() {
+  std::vector<ChunkChain> chains;
+  auto query = database_.query(
+      "SELECT tenant, chunk_id, begin_token, checksum, token_ids, pending, "
+      "model FROM chains ORDER BY number");
+  if (!query.ok()) return chains;
+  while (true) {
+    const auto more = query->next();
+    if (!more.ok() || !*more) return chains;
+    Digest model;
+    const Blob bytes = query->blob(6);
+    if (bytes.size() != model.bytes.size()) continue;
+    std::memcpy(model.bytes.data(), bytes.data(), bytes.size());
+    if (auto chain = read_row(*query, model)) chains.push_back(std::move(*chain));
+  }
 }
 
 }  // namespace cascade

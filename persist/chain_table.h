@@ -36,6 +36,8 @@ class ChainTable {
   // All chains of the model that are pending, or of pinned chunks. Rows that are not as they were
   // written are left out: they cost a computation that is done when somebody asks for it.
   Result<std::vector<ChunkChain>> load(const Digest& model);
+  // The chains of a damaged database that are as they were written and can be read.
+  std::vector<ChunkChain> salvage();
 
  private:
   Database& database_;

@@ -21,16 +21,17 @@ std::string file_name(int64_t number) {
 }  // namespace
 
 Result<std::unique_ptr<KvStore>> KvStore::open(FileCalls& calls, Database& database,
-                                               std::string folder, const KvOptions& options) {
+                                               std::string folder, const KvOptions& options,
+                                               UnnamedPages unnamed) {
   std::unique_ptr<KvStore> store(new KvStore(calls, database, std::move(folder), options));
   RETURN_IF_ERROR(store->load_rows());
-  RETURN_IF_ERROR(store->reconcile());
+  RETURN_IF_ERROR(store->reconcile(unnamed));
   return store;
 }
 
 // Makes what is in memory what the rows say, after an open or when changes were undone. What was
 // written behind the rows' ends is taken back as far as possible; records that stay are overwritten
-// or, at the next start, found.
+// or, at the next start, cut off.
 Status KvStore::load_rows() {
   ASSIGN_OR_RETURN(const std::vector<KvFileRow> rows, table_.files());
   ASSIGN_OR_RETURN(const auto live, table_.live_bytes());
@@ -64,7 +65,7 @@ Status KvStore::load_rows() {
   return {};
 }
 
-Status KvStore::reconcile() {
+Status KvStore::reconcile(UnnamedPages unnamed) {
   std::vector<std::string> names;
   if (calls_.list(folder_, names) != 0) return io_error(folder_, errno);
   std::vector<int64_t> without_rows;
@@ -76,13 +77,13 @@ Status KvStore::reconcile() {
   }
   std::vector<int64_t> numbers;
   for (const auto& [number, file] : files_) numbers.push_back(number);
-  for (const int64_t number : numbers) RETURN_IF_ERROR(reconcile_file(number));
-  for (const int64_t number : without_rows) RETURN_IF_ERROR(adopt_file(number));
+  for (const int64_t number : numbers) RETURN_IF_ERROR(reconcile_file(number, unnamed));
+  for (const int64_t number : without_rows) RETURN_IF_ERROR(take_file(number, unnamed));
   return {};
 }
 
 // A file that has a row.
-Status KvStore::reconcile_file(int64_t number) {
+Status KvStore::reconcile_file(int64_t number, UnnamedPages unnamed) {
   File& state = files_.at(number);
   if (state.state == KvFileState::kRemoving) {  // the next commit goes on with it
     struct stat info = {};
@@ -113,8 +114,9 @@ Status KvStore::reconcile_file(int64_t number) {
          "is missing or cut off: " + std::to_string(lost.size()) + " pages of it are forgotten"});
     return {};
   }
-  if (length == state.bytes || state.state == KvFileState::kAbandoned) return {};
-  return adopt_tail(**opened, state);
+  if (length == state.bytes) return {};
+  if (unnamed == UnnamedPages::kRemove) return cut_tail(**opened, state, length);
+  return state.state == KvFileState::kAbandoned ? Status() : adopt_tail(**opened, state);
 }
 
 // K and V can be computed again, so what is in the place of a KV file and cannot be one stops
@@ -129,8 +131,8 @@ void KvStore::put_aside(int64_t number, const std::string& what_it_is) {
   folder_dirty_ |= moved.ok();
 }
 
-// A file without a row: of a database that is made anew, or of a commit that did not come.
-Status KvStore::adopt_file(int64_t number) {
+// A file without a row: the row is lost, or it is of a commit that did not come.
+Status KvStore::take_file(int64_t number, UnnamedPages unnamed) {
   auto opened = KvFile::open(calls_, folder_, number);
   if (!opened.ok() && opened.error().code == ErrorCode::kDataCorrupt) {
     put_aside(number, opened.error().message);
@@ -142,16 +144,32 @@ Status KvStore::adopt_file(int64_t number) {
   }
   ASSIGN_OR_RETURN(const std::vector<uint8_t> header, (*opened)->read_block(0));
   const auto file_id = decode_kv_file_header(header);
+  const bool goes = unnamed == UnnamedPages::kRemove;
   files_[number] = {.file_id = file_id.value_or(0),
-                    .state = file_id ? KvFileState::kOpen : KvFileState::kAbandoned,
+                    .state = goes      ? KvFileState::kRemoving  // by the next commit
+                             : file_id ? KvFileState::kOpen
+                                       : KvFileState::kAbandoned,
                     .bytes = kKvBlockBytes};
   RETURN_IF_ERROR(table_.put_file(row_of(number)));
   const uint64_t adopted_before = counters_.pages_adopted;
-  RETURN_IF_ERROR(adopt_tail(**opened, files_.at(number)));
+  if (!goes) RETURN_IF_ERROR(adopt_tail(**opened, files_.at(number)));
   if (!file_id && counters_.pages_adopted == adopted_before) {
     findings_.push_back({file_name(number), "is no KV file: nothing of it can be used"});
   }
   return {};
+}
+
+// Cuts off what no row names. What it is of was not acknowledged, and nothing would account for it:
+// it would outlive the chunk that it may be of.
+Status KvStore::cut_tail(KvFile& file, File& state, uint64_t length) {
+  state.dirty = true;
+  if (file.truncate(state.bytes).ok()) return table_.put_file(row_of(file.number()));
+  // It is overwritten then, so nothing may be appended there.
+  state.state = KvFileState::kAbandoned;
+  const Scrub scrub = {file.number(), state.bytes, length - state.bytes};
+  RETURN_IF_ERROR(table_.put_scrub(scrub));
+  scrubs_.push_back(scrub);
+  return table_.put_file(row_of(file.number()));
 }
 
 // Finds the pages behind the end that the row says, and cuts off what is behind the last.
@@ -191,7 +209,8 @@ Status KvStore::adopt_page(const KvPageHeader& header, const PagePlace& place) {
   failpoint(Failpoint::kRecoverAdopt);
   ++counters_.pages_adopted;
   files_.at(place.file).live_bytes += place.length;
-  return table_.put({header, place, 0, false});
+  RETURN_IF_ERROR(table_.put({header, place, 0, false}));
+  return table_.put_found(header.key);
 }
 
 }  // namespace cascade

@@ -213,6 +213,17 @@ Status KvStore::remove(std::span<const Digest> keys) {
   return {};
 }
 
+Status KvStore::remove_found() {
+  if (!may_have_found_) return {};
+  ASSIGN_OR_RETURN(const std::vector<StoredPage> pages, table_.found());
+  may_have_found_ = false;
+  for (const StoredPage& page : pages) {
+    RETURN_IF_ERROR(forget(page));
+    deleted_.push_back(page.header.key);
+  }
+  return {};
+}
+
 Status KvStore::touch(std::span<const Digest> keys, int64_t now_us) {
   for (const Digest& key : keys) RETURN_IF_ERROR(table_.touch(key, now_us));
   return {};
@@ -249,6 +260,7 @@ Status KvStore::abandon(int64_t number) {
   const uint64_t end = std::max(file.bytes_committed, uint64_t{kKvBlockBytes});
   ASSIGN_OR_RETURN(const std::vector<Digest> lost, table_.remove_from(number, end));
   unwritten_.insert(unwritten_.end(), lost.begin(), lost.end());
+  if (file.bytes > end) RETURN_IF_ERROR(table_.put_scrub({number, end, file.bytes - end}));
   file.state = KvFileState::kAbandoned;
   file.bytes = end;
   file.dirty = false;
@@ -346,6 +358,8 @@ Status KvStore::rolled_back() {
   moves_.clear();
   scrubbed_.clear();
   removed_files_.clear();
+  deleted_.clear();
+  may_have_found_ = true;
   return load_rows();
 }
 

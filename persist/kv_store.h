@@ -68,6 +68,12 @@ struct KvCounters {
   uint64_t pages_not_copied = 0;  // bad ones
 };
 
+// What becomes of pages in files that no row names.
+enum class UnnamedPages {
+  kRemove,  // they are of a commit that did not come: nothing could account for them
+  kFind,    // the rows are lost: the pages are found again
+};
+
 // Appends, removals and moves are part of the database's group: they are durable when
 // Store::commit() returned success, and are as if they had not been if it did not. One thread.
 // Errors of all functions: as Database and KvFile.
@@ -76,7 +82,8 @@ class KvStore {
   // Opens the pages in `folder`: rows and files are made to agree, without reading pages. What was
   // found is in findings(). `calls` and `database` must outlive this.
   static Result<std::unique_ptr<KvStore>> open(FileCalls& calls, Database& database,
-                                               std::string folder, const KvOptions& options);
+                                               std::string folder, const KvOptions& options,
+                                               UnnamedPages unnamed);
 
   // Stores the pages of a run that are not stored yet, `now_us` being their last use. Readable at
   // once. Errors, after which none of them is stored: kInvalidArgument, field = what is wrong with
@@ -107,6 +114,7 @@ class KvStore {
   Status put_use(const PageUseRow& use) { return table_.put_use(use); }
   Result<std::vector<PageUseRow>> uses(const Digest& model) { return table_.uses(model); }
   Status put_owner(const PageOwner& owner) { return table_.put_owner(owner); }
+  Status put_chunk_owners() { return table_.put_chunk_owners(); }
   Status remove_uses(const std::string& tenant, const std::string& chunk_id) {
     return table_.remove_uses(tenant, chunk_id);
   }
@@ -114,6 +122,9 @@ class KvStore {
   // Forgets pages; those that are not stored are no error. After the commit their bytes, token ids
   // included, are overwritten or given back.
   Status remove(std::span<const Digest> keys);
+  // Forgets the pages that were found, but for those that were stored for a chunk or prefix since.
+  // Nobody knows whose text they have: so they end with the first chunk that is deleted.
+  Status remove_found();
 
   // Whether the bytes of the pages that the last commit removed are gone. False if a call failed:
   // that is tried again with the next commit, and at the next open().
@@ -138,6 +149,8 @@ class KvStore {
   std::vector<Digest> take_unwritten();
   // Pages that were found to be bad, and are forgotten, since the last call.
   std::vector<Digest> take_forgotten() { return std::exchange(forgotten_, {}); }
+  // Pages that remove_found() forgot since the last call.
+  std::vector<Digest> take_deleted() { return std::exchange(deleted_, {}); }
 
   // For Store::commit(), in this order: before the database commits; after it did; or after it
   // failed.
@@ -185,9 +198,10 @@ class KvStore {
 
   // kv_recovery.cc: rows and files.
   Status load_rows();
-  Status reconcile();
-  Status reconcile_file(int64_t number);
-  Status adopt_file(int64_t number);
+  Status reconcile(UnnamedPages unnamed);
+  Status reconcile_file(int64_t number, UnnamedPages unnamed);
+  Status take_file(int64_t number, UnnamedPages unnamed);
+  Status cut_tail(KvFile& file, File& state, uint64_t length);
   void put_aside(int64_t number, const std::string& what_it_is);
   Status adopt_tail(KvFile& file, File& state);
   Status adopt_page(const KvPageHeader& header, const PagePlace& place);
@@ -237,6 +251,8 @@ class KvStore {
   std::vector<int64_t> removed_files_;  // deleted, but not synchronised
   std::vector<Digest> unwritten_;
   std::vector<Digest> forgotten_;
+  std::vector<Digest> deleted_;
+  bool may_have_found_ = true;  // pages that were found and nothing accounts for
   KvCounters counters_;
   Findings findings_;
 };

@@ -317,12 +317,47 @@ Status PageTable::put_owner(const PageOwner& owner) {
       ASSIGN_OR_RETURN(const bool added,
                        put.bind(owner.tenant, owner.chunk_id, as_blob(key)).next());
       if (!added) return {};  // it is not stored, or those before it are noted already
+      ASSIGN_OR_RETURN(Query known, database_.query("DELETE FROM page_owners WHERE page=? AND "
+                                                    "tenant='' AND chunk_id='?'"));
+      RETURN_IF_ERROR(known.bind(as_blob(key)).run());
       ASSIGN_OR_RETURN(Query parent, database_.query("SELECT parent_key FROM pages WHERE key=?"));
       ASSIGN_OR_RETURN(const bool found, parent.bind(as_blob(key)).next());
       if (!found) return {};
       key = as_digest(parent.blob(0));
     }
   });
+}
+
+Status PageTable::put_chunk_owners() {
+  std::vector<PageOwner> owners;
+  {
+    ASSIGN_OR_RETURN(Query query, database_.query("SELECT kv_key, tenant, id FROM chunks "
+                                                  "WHERE kv_key!=''"));
+    while (true) {
+      ASSIGN_OR_RETURN(const bool more, query.next());
+      if (!more) break;
+      const auto end = Digest::from_hex(query.text(0));
+      if (end) owners.push_back({*end, query.text(1), query.text(2)});
+    }
+  }
+  for (const PageOwner& owner : owners) RETURN_IF_ERROR(put_owner(owner));
+  return {};
+}
+
+Status PageTable::put_found(const Digest& key) {
+  return database_.change([&]() -> Status {
+    ASSIGN_OR_RETURN(Query put,
+                     database_.query("INSERT OR IGNORE INTO page_owners(page, tenant, chunk_id) "
+                                     "VALUES (?, '', ?)"));
+    return put.bind(as_blob(key), kFoundPage).run();
+  });
+}
+
+Result<std::vector<StoredPage>> PageTable::found() {
+  ASSIGN_OR_RETURN(Query query, database_.query(CASCADE_PAGE_COLUMNS
+                                                "JOIN page_owners o ON o.page=p.key "
+                                                "WHERE o.chunk_id='?' ORDER BY p.position, p.key"));
+  return read_pages(query);
 }
 
 Result<std::vector<StoredPage>> PageTable::unaccounted() {
@@ -332,7 +367,7 @@ Result<std::vector<StoredPage>> PageTable::unaccounted() {
           "WITH RECURSIVE kept(key) AS ("
           "SELECT p.key FROM pages p WHERE NOT EXISTS "
           "(SELECT 1 FROM page_owners o WHERE o.page=p.key) OR EXISTS "
-          "(SELECT 1 FROM page_owners o WHERE o.page=p.key AND (o.chunk_id='' OR "
+          "(SELECT 1 FROM page_owners o WHERE o.page=p.key AND (o.chunk_id IN ('', '?') OR "
           "EXISTS (SELECT 1 FROM chunks c "
           "WHERE c.tenant=o.tenant AND c.id=o.chunk_id))) OR "
           "EXISTS (SELECT 1 FROM page_uses u JOIN chunks c ON c.tenant=u.tenant AND "
@@ -355,6 +390,19 @@ Result<std::vector<PageUseRow>> PageTable::uses(const Digest& model) {
     PageUseRow use = {as_digest(query.blob(0)), query.text(1), query.text(2), query.integer(3) != 0,
                       query.integer(5)};
     if (query.integer(4) == checksum(use)) uses.push_back(std::move(use));
+  }
+}
+
+std::vector<PageUseRow> PageTable::salvage_uses() {
+  std::vector<PageUseRow> uses;
+  auto query = database_.query("SELECT page, tenant, chunk_id, ends, checksum FROM page_uses");
+  if (!query.ok()) return uses;
+  while (true) {
+    const auto more = query->next();
+    if (!more.ok() || !*more) return uses;
+    PageUseRow use = {as_digest(query->blob(0)), query->text(1), query->text(2),
+                      query->integer(3) != 0, 0};
+    if (query->integer(4) == checksum(use)) uses.push_back(std::move(use));
   }
 }
 

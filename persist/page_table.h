@@ -45,9 +45,12 @@ struct PageUseRow {
 // the chunk is gone, as long as the pages are there.
 struct PageOwner {
   Digest end;
-  std::string tenant;  // the chunk's
+  std::string tenant;    // the chunk's
   std::string chunk_id;  // empty: for a prefix that a client asked to keep
 };
+
+// In place of a chunk's id: the page was found in a file, and nobody knows what it was stored for.
+inline constexpr char kFoundPage[] = "?";
 
 enum class KvFileState {
   kOpen,       // may be appended to
@@ -104,11 +107,19 @@ class PageTable {
   // before it. None of the chains that end with `kept`.
   Result<std::vector<Digest>> oldest(uint64_t bytes, std::span<const Digest> kept);
 
-  // Notes whose pages these are, as far as they are stored.
+  // Notes whose pages these are, as far as they are stored. Nobody needs to know then whether they
+  // were found.
   Status put_owner(const PageOwner& owner);
+  // Notes that chunks account for the pages of the chains that their rows name.
+  Status put_chunk_owners();
+  // Notes that the page was found (kFoundPage).
+  Status put_found(const Digest& key);
+  // Pages that were found and that nothing accounts for: nobody knows whose text they have.
+  // Parents before their children.
+  Result<std::vector<StoredPage>> found();
   // Pages that were stored for chunks which are all gone, have no text of another one, and are not
-  // before such a page: of a chunk or prefix, or of a prompt, whose pages have no owner. Parents
-  // before their children.
+  // before such a page: of a chunk or prefix, of a prompt, whose pages have no owner, or one that
+  // was found. Parents before their children.
   Result<std::vector<StoredPage>> unaccounted();
 
   // Notes a use; nothing if the page is not stored. A page's uses go with it.
@@ -116,6 +127,8 @@ class PageTable {
   // Of pages of the model; rows that were damaged are left out.
   Result<std::vector<PageUseRow>> uses(const Digest& model);
   Status remove_uses(const std::string& tenant, const std::string& chunk_id);
+  // The uses of a damaged database that are as they were written and can be read.
+  std::vector<PageUseRow> salvage_uses();
 
   Status put_scrub(const Scrub& scrub);
   Status remove_scrub(const Scrub& scrub);

@@ -99,6 +99,23 @@ Status salvage(const StateDirectory& directory, ChunkTable& chunks, SessionTable
   return {};
 }
 
+Status salvage_pages(const StateDirectory& directory, ChainTable& chains, KvStore& kv) {
+  const std::string path = damaged_path(directory);
+  const SqliteVfs vfs(directory.calls(), SqliteVfs::Damaged::kRead);
+  auto damaged = exists(directory.calls(), path)
+                     ? Database::open_damaged(vfs, path)
+                     : Result<std::unique_ptr<Database>>(not_found(path, "is not there"));
+  if (damaged.ok()) {
+    for (const ChunkChain& chain : ChainTable(**damaged).salvage()) {
+      RETURN_IF_ERROR(chains.put(chain));
+    }
+    for (const PageUseRow& use : PageTable(**damaged).salvage_uses()) {
+      RETURN_IF_ERROR(kv.put_use(use));
+    }
+  }
+  return kv.put_chunk_owners();
+}
+
 Status finish_salvage(const StateDirectory& directory) {
   FileCalls& calls = directory.calls();
   const std::string damaged = damaged_path(directory);

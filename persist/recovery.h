@@ -4,9 +4,11 @@
 #include <memory>
 #include <string>
 
+#include "persist/chain_table.h"
 #include "persist/chunk_table.h"
 #include "persist/database.h"
 #include "persist/finding.h"
+#include "persist/kv_store.h"
 #include "persist/session_table.h"
 #include "persist/state_directory.h"
 
@@ -23,6 +25,9 @@ Result<std::unique_ptr<Database>> open_metadata(const StateDirectory& directory,
 // one, to the tables of the new one.
 Status salvage(const StateDirectory& directory, ChunkTable& chunks, SessionTable& sessions,
                Findings& findings);
+// The same of what says whose pages are whose, for the pages that were found: chains, uses, and
+// that chunks account for the pages of their chains. Follows salvage(), when the pages are known.
+Status salvage_pages(const StateDirectory& directory, ChainTable& chains, KvStore& kv);
 // What was set aside is not needed any more: it is kept for people under another name, instead of
 // the one before. Must succeed before the new database is used: what is set aside under the first
 // name counts for more than a database that is not complete. Errors: kIo.

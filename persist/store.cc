@@ -36,12 +36,16 @@ Status Store::start(const KvOptions& options) {
   ASSIGN_OR_RETURN(const int64_t complete, database_->number("SELECT complete FROM state"));
   ASSIGN_OR_RETURN(commits_, database_->number("SELECT commits FROM state"));
   if (complete == 0) RETURN_IF_ERROR(fill_new_database());
-  failpoint(Failpoint::kRecoverBegin);
-  ASSIGN_OR_RETURN(
-      kv_, KvStore::open(directory_->calls(), *database_, directory_->kv_folder(), options));
-  for (const Finding& finding : kv_->findings()) findings_.push_back(finding);
   const int64_t noted = commit_count_.read().value_or(0);
-  if (complete != 0 && noted > commits_) {
+  const bool lacks_commits = complete != 0 && noted > commits_;
+  const bool lacks_rows = complete == 0 || lacks_commits;
+  failpoint(Failpoint::kRecoverBegin);
+  ASSIGN_OR_RETURN(kv_,
+                   KvStore::open(directory_->calls(), *database_, directory_->kv_folder(), options,
+                                 lacks_rows ? UnnamedPages::kFind : UnnamedPages::kRemove));
+  if (lacks_rows) RETURN_IF_ERROR(salvage_pages(*directory_, chains_, *kv_));
+  for (const Finding& finding : kv_->findings()) findings_.push_back(finding);
+  if (lacks_commits) {
     findings_.push_back({directory_->database_path(),
                          "the last " + std::to_string(noted - commits_) +
                              " commits are missing: its log was damaged, or it is an older copy"});
@@ -54,6 +58,7 @@ Status Store::start(const KvOptions& options) {
 
 Status Store::remove(const std::string& tenant, const std::string& id) {
   RETURN_IF_ERROR(kv_->remove_uses(tenant, id));
+  RETURN_IF_ERROR(kv_->remove_found());
   return chunks_.remove(tenant, id);
 }
 

@@ -47,7 +47,7 @@ class Store : public ChunkStore {
                int64_t registrations, int64_t last_used_us) override {
     return chunks_.touch(tenant, id, hits, registrations, last_used_us);
   }
-  // Also which pages have text of it.
+  // Also which pages have text of it, and the pages that were found (KvStore::remove_found()).
   Status remove(const std::string& tenant, const std::string& id) override;
   Result<std::vector<Chunk>> load() override { return chunks_.load(findings_); }
   // Sessions and policies, as SessionTable; the same of rows that are left out.

@@ -19,6 +19,7 @@ enum class Fault {
   kShortWrite,  // a write: half of the bytes are written, and no error is reported
   kTornWrite,   // a write: half of the bytes are written, and the error is reported
   kSync,        // fsync or fdatasync: the error
+  kTruncate,    // ftruncate: the error
 };
 
 // The n-th call that `fault` is about fails (from 1; 0: none), and all later ones if `all_later`;
@@ -72,7 +73,9 @@ class FailingFileCalls : public FileCalls {
   }
   int sync(int fd) override { return sync_fails(fd) ? -1 : to_.sync(fd); }
   int sync_data(int fd) override { return sync_fails(fd) ? -1 : to_.sync_data(fd); }
-  int truncate(int fd, uint64_t bytes) override { return fails() ? -1 : to_.truncate(fd, bytes); }
+  int truncate(int fd, uint64_t bytes) override {
+    return fails() || fails_of(Fault::kTruncate) ? -1 : to_.truncate(fd, bytes);
+  }
   int punch(int fd, uint64_t offset, uint64_t bytes) override {
     return fails() ? -1 : to_.punch(fd, offset, bytes);
   }

@@ -368,6 +368,7 @@ void fields(A& a, M& m) {
 template <class A, Is<PagesForgotten> M>
 void fields(A& a, M& m) {
   a.required("keys", m.keys);
+  a.optional("deleted", m.deleted);
 }
 
 template <class A, Is<ClientGone> M>

@@ -381,6 +381,7 @@ struct StoreBackedUp {
 // store -> scheduler: these pages were damaged, and are not stored any more.
 struct PagesForgotten {
   std::vector<std::string> keys;
+  bool deleted = false;  // they went with a chunk: what is in memory of them goes, too
 };
 
 // gateway -> scheduler: the client behind the frame's client id is gone.

@@ -125,7 +125,8 @@ class Api {
   Task<std::optional<FoundOutput>> find_output(Exchange& exchange, std::string id,
                                                const char* param);
   Task<std::optional<std::string>> reasoning_of(Exchange& exchange, const Chunk& output);
-  Task<std::optional<Past>> past_of(Exchange& exchange, std::string previous_id);
+  Task<std::optional<Past>> past_of(Exchange& exchange, std::string previous_id,
+                                    bool skips_missing);
 
   // api_text.cc
   Task<bool> tokenize(HttpCall& call);

@@ -35,6 +35,15 @@ ApiError no_response(const std::string& id, const char* param) {
                param);
 }
 
+constexpr int kGoneStatus = 404;
+
+// The response before the output `id` among `outputs`, oldest first; empty: none is known.
+std::string before_of(const std::vector<std::string>& outputs, const std::string& id) {
+  const auto found = std::ranges::find(outputs, id);
+  if (found == outputs.end() || found == outputs.begin()) return "";
+  return openai::response_id_of(*std::prev(found));
+}
+
 }  // namespace
 
 // The output that is called `id`; nullopt if the client has gone.
@@ -85,10 +94,13 @@ Task<std::optional<std::string>> Api::reasoning_of(Exchange& exchange, const Chu
   co_return reply->text.substr(begin, reply->text.find_last_not_of('\n') + 1 - begin);
 }
 
-// The turns before a response, oldest first. `error` is set if one of them is not there.
-Task<std::optional<Api::Past>> Api::past_of(Exchange& exchange, std::string previous_id) {
+// The turns before a response, oldest first. `error` is set if one of them is not there, unless
+// such ones are to be skipped: then those before it go on, as far as a later turn names them.
+Task<std::optional<Api::Past>> Api::past_of(Exchange& exchange, std::string previous_id,
+                                            bool skips_missing) {
   Past past;
   std::set<std::string> seen;
+  std::vector<std::string> known;  // outputs before the oldest turn that was found, oldest first
   while (!previous_id.empty()) {
     const bool again = !seen.insert(previous_id).second;
     if (again || past.before.turns.size() >= kTurnsMax) {
@@ -100,11 +112,17 @@ Task<std::optional<Api::Past>> Api::past_of(Exchange& exchange, std::string prev
     std::optional<FoundOutput> found =
         co_await find_output(exchange, previous_id, "previous_response_id");
     if (!found) co_return std::nullopt;
+    if (found->error && skips_missing && found->error->status == kGoneStatus) {
+      past.before.missing.push_back({previous_id, found->error->message});
+      previous_id = before_of(known, openai::output_id_of(previous_id));
+      continue;
+    }
     if (found->error) {
       past.error = found->error;
       break;
     }
     const Chunk& output = found->output;
+    known = output.parent_ids;
     openai::StoredResponse stored = openai::stored_response(output);
     if (!stored.by_this_api) {
       past.before.base = output.id;
@@ -181,7 +199,8 @@ Task<std::optional<Api::Filled>> Api::fill_response(HttpCall& call,
                                                     openai::ResponseCall& response) {
   Exchange exchange(link_, call.tenant, call.model);
   const WatchedExchange watched(call.connection, exchange);
-  const std::optional<Past> past = co_await past_of(exchange, response.previous_id);
+  const std::optional<Past> past = co_await past_of(
+      exchange, response.previous_id, response.request.on_missing == OnMissing::kSkip);
   if (!past) co_return std::nullopt;
   Filled result = {past->error};
   if (result.error) co_return result;

@@ -187,6 +187,10 @@ Result<Earlier> conversation_of(const std::string& output, std::string_view tena
                                 ChunkRegistry& registry, OnMissing on_missing) {
   constexpr const char* kField = "previous_output";
   const auto found = registry.find(tenant, output);
+  const bool is_gone = !found.ok() && found.error().code == ErrorCode::kNotFound;
+  if (is_gone && on_missing == OnMissing::kSkip) {
+    return Earlier{{}, kField, {{output, found.error().message}}};
+  }
   if (!found.ok()) return Error{found.error().code, kField, found.error().message};
   const Chunk& last = (*found)->chunk;
   if (last.type != ChunkType::kOutput) {

@@ -163,7 +163,13 @@ void SchedulerCore::save_again() {
     }
     const auto found = registry_.find_own(names[i].tenant, names[i].id);
     if (found.ok()) {
-      store((*found)->chunk);
+      const ChunkEntry& entry = **found;
+      store(entry.chunk);
+      // Its chain may be what could not be kept.
+      if (!entry.chain.empty()) {
+        const bool pending = entry.chunk.kv_state == KvState::kPending;
+        store_chain(entry.chunk, entry.chain, entry.own_begin, pending);
+      }
     } else {
       store_removal(names[i]);
     }

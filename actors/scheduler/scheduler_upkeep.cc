@@ -83,9 +83,15 @@ void SchedulerCore::on(wire::StoreBackedUp&& backed_up) {
 void SchedulerCore::on(const wire::PagesForgotten& forgotten) {
   for (const std::string& key : forgotten.keys) {
     const auto page = Digest::from_hex(key);
-    if (!page || !disk_.contains(*page)) continue;
-    ++disk_counters_.pages_bad;
-    forget_stored(*page);
+    if (!page) continue;
+    if (disk_.contains(*page)) {
+      if (!forgotten.deleted) ++disk_counters_.pages_bad;
+      forget_stored(*page);
+    }
+    ChainIndex::Node* node = forgotten.deleted ? index_.find(*page) : nullptr;
+    if (node != nullptr) {
+      forget_use(node, {*page, ChainIndex::name_of(node).position, true}, Removal::kDeleted);
+    }
   }
 }
 

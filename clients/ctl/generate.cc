@@ -31,7 +31,8 @@ Status check_text(const std::string& field, const std::string& text) {
   return invalid_argument(field, "is not UTF-8 at byte " + std::to_string(valid));
 }
 
-Result<ResolvedContext> resolve(client::Client& client, const ContextArgument& argument) {
+Result<ResolvedContext> resolve(client::Client& client, const ContextArgument& argument,
+                                bool skips_missing) {
   using Kind = ContextArgument::Kind;
   if (argument.kind == Kind::kText) return ResolvedContext{ChunkType::kContext, "", argument.value};
   if (argument.kind == Kind::kFile) {
@@ -39,7 +40,11 @@ Result<ResolvedContext> resolve(client::Client& client, const ContextArgument& a
     RETURN_IF_ERROR(check_text(argument.value, text));
     return ResolvedContext{ChunkType::kContext, "", std::move(text)};
   }
-  ASSIGN_OR_RETURN(const Chunk chunk, client.get_chunk(argument.value));
+  const Result<Chunk> found = client.get_chunk(argument.value);
+  const bool is_gone = !found.ok() && found.error().code == ErrorCode::kNotFound;
+  // The daemon leaves it out, and says so.
+  if (is_gone && skips_missing) return ResolvedContext{ChunkType::kContext, argument.value, ""};
+  ASSIGN_OR_RETURN(const Chunk chunk, found);
   return ResolvedContext{chunk.type, chunk.id, ""};
 }
 
@@ -128,9 +133,10 @@ void print_answer(Screen& screen, const std::string& text) {
 
 Result<std::vector<ResolvedContext>> resolve_contexts(client::Client& client,
                                                       const GenerateOptions& options) {
+  const bool skips_missing = options.params.on_missing == OnMissing::kSkip;
   std::vector<ResolvedContext> contexts;
   for (const ContextArgument& argument : options.contexts) {
-    ASSIGN_OR_RETURN(ResolvedContext context, resolve(client, argument));
+    ASSIGN_OR_RETURN(ResolvedContext context, resolve(client, argument, skips_missing));
     contexts.push_back(std::move(context));
   }
   return contexts;

@@ -136,6 +136,21 @@ TEST_F(GoingOn, what_is_gone_is_an_error_and_no_shorter_conversation) {
   EXPECT_NE(gone.error.message.find(first_), std::string::npos) << gone.error.message;
 }
 
+TEST_F(GoingOn, what_is_gone_is_left_out_if_the_request_says_so) {
+  wire::GenerateRequest request = behind("output_none", {query_text("?")});
+  request.on_missing = OnMissing::kSkip;
+  const wire::Final alone = answer(request);
+  ASSERT_EQ(alone.missing.size(), 1u);
+  EXPECT_EQ(alone.missing[0].id, "output_none");
+  world_.send(wire::ChunkDelete{first_});
+  world_.pump();
+  request.previous_output = second_;
+  const wire::Final after = answer(request);
+  ASSERT_EQ(after.missing.size(), 1u);
+  EXPECT_EQ(after.missing[0].id, first_);
+  EXPECT_GT(after.usage.prompt_tokens, alone.usage.prompt_tokens);
+}
+
 TEST_F(GoingOn, only_outputs_have_something_before_them) {
   const std::string fact = chunk(first_).parent_ids.at(1);
   const wire::ErrorReply wrong = error(behind(fact, {query_text("?")}));

@@ -115,6 +115,33 @@ class Responses(unittest.TestCase):
         answer = self.daemon.post("/v1/responses", asked("x", previous_response_id=second["id"]))
         self.assertEqual((answer.status, answer.error["param"]), (404, "previous_response_id"))
 
+    def test_a_conversation_goes_on_without_the_turns_that_are_gone_if_asked_to(self):
+        first = self.respond(**asked("Hello"))
+        second = self.respond(**asked("Hello again", previous_response_id=first["id"]))
+        third = self.respond(**asked("And again", previous_response_id=second["id"]))
+        self.assertEqual(self.daemon.ask("DELETE", "/v1/responses/" + second["id"]).status, 200)
+        last = asked("x", previous_response_id=third["id"], on_missing="skip")
+        without_second = self.respond(**last)
+        missing = without_second["missing"]
+        self.assertEqual([turn["id"] for turn in missing], [second["id"]])
+        self.assertIn("there is no response", missing[0]["reason"])
+        # The turn before it is still there.
+        alone = self.respond(**asked("x"))["usage"]["input_tokens"]
+        self.assertEqual(self.daemon.ask("DELETE", "/v1/responses/" + first["id"]).status, 200)
+        without_both = self.respond(**last)
+        self.assertEqual([turn["id"] for turn in without_both["missing"]],
+                         [second["id"], first["id"]])
+        self.assertGreater(without_second["usage"]["input_tokens"],
+                           without_both["usage"]["input_tokens"])
+        self.assertGreater(without_both["usage"]["input_tokens"], alone)
+        *_, (_, end) = self.daemon.post("/v1/responses", {**last, "stream": True}).events()
+        self.assertEqual(end["response"]["missing"], without_both["missing"])
+        # All of it is gone.
+        self.assertEqual(self.daemon.ask("DELETE", "/v1/responses/" + third["id"]).status, 200)
+        nothing = self.respond(**last)
+        self.assertEqual([turn["id"] for turn in nothing["missing"]], [third["id"]])
+        self.assertEqual(nothing["usage"]["input_tokens"], alone)
+
     def test_what_is_not_stored_is_not_found(self):
         response = self.respond(**asked("Hello", store=False))
         self.assertFalse(response["store"])

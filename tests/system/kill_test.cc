@@ -54,8 +54,8 @@ constexpr int64_t kPaceMax = 100;
 constexpr int64_t kPatientUs = 60'000'000;
 
 // Small files and a small budget, so that files are compacted and pages make room for others.
-const std::vector<std::string> kSmallDisk = {"--max-disk", "40M", "--kv-memory", "64M",
-                                             "--threads", "2"};
+const std::vector<std::string> kSmallDisk = {"--max-disk", "40M",       "--kv-memory",
+                                             "64M",        "--threads", "2"};
 
 // CASCADE_KILL_ROUNDS, if it is set.
 int asked_rounds() {
@@ -419,9 +419,11 @@ TEST(Kill, happens_at_every_failpoint) {
     if (name == adopt) continue;
     kept = die_at(std::string(name), scratch.path() / "run", scratch.path() / "state", kept);
   }
-  // Pages without rows are there after a kill between the two, and it is the first pages that it
-  // comes behind: nothing was moved yet.
+  // Pages are found where their rows are lost.
   die_at("kv_write_after", scratch.path() / "run", scratch.path() / "new_state", {});
+  for (const char* file : {"metadata.db", "metadata.db-wal"}) {
+    std::filesystem::remove(scratch.path() / "new_state" / file);
+  }
   die_at(adopt, scratch.path() / "run", scratch.path() / "new_state", {});
 }
 

@@ -110,6 +110,21 @@ TEST_F(SessionSystem, a_turn_whose_output_is_deleted_is_shown_as_gone_and_told) 
   EXPECT_GT(answer["usage"]["prompt_tokens"], alone["usage"]["prompt_tokens"]);
 }
 
+TEST_F(SessionSystem, a_chunk_that_is_gone_is_left_out_if_asked_to) {
+  start();
+  const std::string first = say("What is the capital of France?")["output_chunk_id"];
+  ASSERT_EQ(ctl({"chunk", "delete", first}).exit_code, 0);
+  for (const char* option : {"--chunk", "--previous-output"}) {
+    std::vector<std::string> line = {"generate", "And of Italy?", option, first};
+    const ProgramResult refused = ctl(line);
+    EXPECT_EQ(refused.exit_code, 1) << option;
+    EXPECT_THAT(refused.err, HasSubstr("not_found")) << option;
+    line.insert(line.end(), {"--on-missing", "skip"});
+    EXPECT_THAT(ctl(line).err, HasSubstr("warning: answered without " + first)) << option;
+    EXPECT_EQ(json_of(line)["missing"][0]["id"], first) << option;
+  }
+}
+
 TEST_F(SessionSystem, a_policy_survives_a_kill_and_gives_new_chunks_their_time) {
   start();
   EXPECT_THAT(ctl({"policy", "set", "output", "--ttl", "2h"}).out,

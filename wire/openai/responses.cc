@@ -173,6 +173,10 @@ Status fill_in(ResponseCall& call, const PastTurns& past) {
                                            " KiB of input cannot be stored: set store to false");
     }
   }
+  // Not kept with the response: the next one finds out for itself.
+  for (const wire::MissingChunk& missing : past.missing) {
+    call.echo["missing"].push_back({{"id", missing.id}, {"reason", missing.reason}});
+  }
   Status checked = check_generation(request, call.grammar_param);
   if (checked.ok()) return {};
   const bool of_input = checked.error().field.starts_with("messages");

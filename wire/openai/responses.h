@@ -39,7 +39,8 @@ struct PastTurn {
 // by other means than this API, so that the daemon knows what it was made of; empty: none.
 struct PastTurns {
   std::string base;
-  std::vector<PastTurn> turns;  // oldest first
+  std::vector<PastTurn> turns;                   // oldest first
+  std::vector<wire::MissingChunk> missing = {};  // that are gone, and are left out; newest first
 };
 
 // Errors: the field is the param.

@@ -1,0 +1,168 @@
+// What the store gives at a start: chunks, sessions, policies, and which pages there are.
+#include <spdlog/spdlog.h>
+
+#include <utility>
+
+#include "actors/store_actor.h"
+#include "base/check.h"
+#include "cache/chain_key.h"
+#include "cache/kv_view.h"
+#include "wire/chunk_size.h"
+
+namespace cascade {
+namespace {
+
+// Chunks of one message: their texts take memory twice while it is under way.
+constexpr size_t kChunksAtOnceMax = 1000;
+constexpr size_t kTextBytesAtOnceMax = size_t{8} << 20;
+constexpr size_t kRowsAtOnceMax = 10'000;
+constexpr size_t kTurnsAtOnceMax = 10'000;
+constexpr size_t kBeginningsMax = 10'000;
+
+// Of our own messages; anything else is a bug.
+Digest model_of(const std::string& hex) {
+  const auto parsed = Digest::from_hex(hex);
+  CHECK(parsed.has_value());
+  return *parsed;
+}
+
+size_t text_bytes(const Chunk& chunk) {
+  return chunk.text.size() + chunk.query_text.size() + chunk.raw_text.size() +
+         chunk.client_data.size() + chunk.token_ids.size() * sizeof(int32_t);
+}
+
+// Whether a message can have the chunk. What an earlier version kept may be larger.
+bool can_be_sent(const Chunk& chunk) {
+  const Status fits = wire::check_size(chunk);
+  if (fits.ok()) return true;
+  spdlog::error("chunk {} of tenant {} stays on disk and is not used: {}", chunk.id, chunk.tenant,
+                fits.error().to_string());
+  return false;
+}
+
+void send_chunks(uint64_t job, std::vector<Chunk>&& chunks, const StoreActor::Send& send) {
+  std::erase_if(chunks, [](const Chunk& chunk) { return !can_be_sent(chunk); });
+  auto next = chunks.begin();
+  do {
+    wire::StoreChunks message;
+    message.job = job;
+    wire::ChunkRoom room;
+    size_t bytes = 0;
+    while (next != chunks.end() && message.chunks.size() < kChunksAtOnceMax &&
+           bytes < kTextBytesAtOnceMax && room.takes(*next)) {
+      bytes += text_bytes(*next);
+      message.chunks.push_back(std::move(*next++));
+    }
+    message.more = next != chunks.end();
+    send(std::move(message));
+  } while (next != chunks.end());
+}
+
+template <class T>
+Status status_of(const Result<T>& result) {
+  return result.ok() ? Status() : Status(result.error());
+}
+
+void send_settings(uint64_t job, std::vector<Session>&& sessions,
+                   const std::vector<Policy>& policies, const StoreActor::Send& send) {
+  wire::StoredSettings message;
+  message.job = job;
+  for (const Policy& policy : policies) {
+    message.policies.push_back({policy.tenant, policy.key, policy.value});
+  }
+  size_t turns = 0;
+  for (Session& session : sessions) {
+    turns += session.turns.size() + 1;
+    message.sessions.push_back(std::move(session));
+    if (turns < kTurnsAtOnceMax) continue;
+    send(std::exchange(message, {job, {}, {}}));
+    turns = 0;
+  }
+  send(std::move(message));
+}
+
+}  // namespace
+
+void StoreActor::work(const wire::StoreLoad& load, const Send& send) {
+  auto chunks = chunks_.load();
+  auto sessions = chunks_.load_sessions();
+  auto policies = chunks_.load_policies();
+  // A store that cannot be read is a reason to stop, not to go on with nothing.
+  for (const Status& status : {status_of(chunks), status_of(sessions), status_of(policies)}) {
+    if (!status.ok()) return send(wire::StoreAck{load.job, status.error()});
+  }
+  send_chunks(load.job, *std::move(chunks), send);
+  send_settings(load.job, *std::move(sessions), *std::move(policies), send);
+  send_pending_chains(load.job, model_of(load.model), send);
+  send_stored_pages(load.job, load.model, send);
+}
+
+// An error is no reason to stop: what is not known of is computed when somebody asks for it.
+void StoreActor::send_pending_chains(uint64_t job, const Digest& model, const Send& send) {
+  if (durable_ == nullptr) return;
+  auto chains = durable_->chains().load(model);
+  if (!chains.ok()) {
+    return spdlog::warn("chains to compute are not known: {}", chains.error().to_string());
+  }
+  for (ChunkChain& chain : *chains) {
+    send(wire::PendingChain{job, std::move(chain.tenant), std::move(chain.chunk_id),
+                            std::move(chain.token_ids), chain.begin});
+  }
+}
+
+void StoreActor::send_stored_pages(uint64_t job, const std::string& model, const Send& send) {
+  std::vector<StoredPage> pages;
+  if (durable_ != nullptr) {
+    auto found = durable_->kv().pages(model_of(model));
+    if (!found.ok()) return send(wire::StoreAck{job, found.error()});
+    pages = *std::move(found);
+  }
+  for (size_t next = 0; next < pages.size();) {
+    wire::StoredPages message = {job, {}, {}, {}, true};
+    for (; next < pages.size() && message.pages.size() < kRowsAtOnceMax; ++next) {
+      const KvPageHeader& header = pages[next].header;
+      message.pages.push_back(
+          {header.key.hex(), header.parent.hex(), static_cast<int32_t>(header.token_ids.size())});
+    }
+    send(std::move(message));
+  }
+  send_stored_uses(job, model_of(model), send);
+  send(wire::StoredPages{job, {}, {}, beginnings_of_others(model_of(model)), false});
+}
+
+// An error is no reason to stop: what is not known of is kept longer.
+void StoreActor::send_stored_uses(uint64_t job, const Digest& model, const Send& send) {
+  if (durable_ == nullptr) return;
+  auto uses = durable_->kv().uses(model);
+  if (!uses.ok()) {
+    return spdlog::warn("texts of pages are not known: {}", uses.error().to_string());
+  }
+  wire::StoredPages message = {job, {}, {}, {}, true};
+  for (const PageUseRow& use : *uses) {
+    message.uses.add(
+        {use.page.hex(), static_cast<int32_t>(use.position), use.tenant, use.chunk_id, use.ends});
+    if (message.uses.size() < kRowsAtOnceMax) continue;
+    send(std::exchange(message, {job, {}, {}, {}, true}));
+  }
+  if (message.uses.size() > 0) send(std::move(message));
+}
+
+// To explain misses by; so an error is no reason to stop.
+std::vector<std::string> StoreActor::beginnings_of_others(const Digest& model) {
+  std::vector<std::string> beginnings;
+  if (durable_ == nullptr) return beginnings;
+  const auto models = durable_->kv().models();
+  for (const ModelRecord& other : models.ok() ? *models : std::vector<ModelRecord>()) {
+    if (other.digest == model) continue;
+    const auto pages = durable_->kv().pages(other.digest);
+    for (const StoredPage& page : pages.ok() ? *pages : std::vector<StoredPage>()) {
+      const KvPageHeader& header = page.header;
+      if (header.position > 0 || beginnings.size() >= kBeginningsMax) break;
+      if (header.token_ids.size() < kPageTokens) continue;
+      beginnings.push_back(beginning_digest(header.tenant, header.token_ids).hex());
+    }
+  }
+  return beginnings;
+}
+
+}  // namespace cascade
