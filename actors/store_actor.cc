@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "base/check.h"
+#include "base/checked.h"
 #include "cache/kv_view.h"
 #include "persist/kv_format.h"
 
@@ -124,21 +125,37 @@ Status StoreActor::append(const wire::StorePages& store, std::vector<Digest>& wr
   const Status appended = durable_->kv().append(run, clock_.wall_us());
   const bool full = !appended.ok() && appended.error().code == ErrorCode::kResourceExhausted;
   if (!full || appended.error().field != "max_disk") return appended;
-  RETURN_IF_ERROR(make_room((run.page_bytes + 2 * kKvBlockBytes) * pages.size(), removed, send));
+  const uint64_t record = kKvBlockBytes + round_up(run.page_bytes, uint64_t{kKvBlockBytes});
+  uint64_t bytes = 0;
+  for (const RunPage& page : pages) {
+    ASSIGN_OR_RETURN(const auto stored, durable_->kv().find(page.key));
+    if (!stored) bytes += record;
+  }
+  ASSIGN_OR_RETURN(const bool made, make_room(bytes, removed, send));
+  if (!made) return appended;
   return durable_->kv().append(run, clock_.wall_us());
 }
 
 // More than is needed now, so that not every write waits for a commit of what it takes the place
-// of.
-Status StoreActor::make_room(uint64_t bytes, std::vector<std::string>& removed, const Send& send) {
-  const uint64_t share = durable_->kv().options().disk_bytes_max / kRoomShare;
-  ASSIGN_OR_RETURN(std::vector<Digest> oldest, durable_->oldest_pages(std::max(bytes, share)));
+// of. False, and nothing is removed, if that would not be enough: the rest is pinned.
+Result<bool> StoreActor::make_room(uint64_t bytes, std::vector<std::string>& removed,
+                                   const Send& send) {
+  KvStore& kv = durable_->kv();
+  const uint64_t max = kv.options().disk_bytes_max;
+  ASSIGN_OR_RETURN(std::vector<Digest> oldest,
+                   durable_->oldest_pages(std::max(bytes, max / kRoomShare)));
   // Those at the end of chains come first.
   if (oldest.size() > kPagesRemovedAtOnceMax) oldest.resize(kPagesRemovedAtOnceMax);
-  RETURN_IF_ERROR(durable_->kv().remove(oldest));
+  uint64_t room = max - std::min(max, kv.bytes_on_disk());
+  for (const Digest& key : oldest) {
+    ASSIGN_OR_RETURN(const auto page, kv.find(key));
+    if (page) room += page->place.length;
+  }
+  if (room < bytes) return false;
+  RETURN_IF_ERROR(kv.remove(oldest));
   RETURN_IF_ERROR(commit(send));
   for (const Digest& key : oldest) removed.push_back(key.hex());
-  return {};
+  return true;
 }
 
 void StoreActor::work(const wire::LoadPages& load, const Send& send) {

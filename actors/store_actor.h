@@ -72,7 +72,7 @@ class StoreActor {
   void forget_more(const Send& send);
   Status append(const wire::StorePages& store, std::vector<Digest>& written,
                 std::vector<std::string>& removed, const Send& send);
-  Status make_room(uint64_t bytes, std::vector<std::string>& removed, const Send& send);
+  Result<bool> make_room(uint64_t bytes, std::vector<std::string>& removed, const Send& send);
   void send_stored_pages(uint64_t job, const std::string& model, const Send& send);
   void send_stored_uses(uint64_t job, const Digest& model, const Send& send);
   void send_pending_chains(uint64_t job, const Digest& model, const Send& send);

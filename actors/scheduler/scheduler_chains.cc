@@ -60,7 +60,7 @@ void SchedulerCore::note_written(const Digest& key) {
   const auto found = unwritten_.extract(key);
   if (found.empty()) return;
   for (const StoredName& name : found.mapped()) settle_chain(name);
-  answer_pins(key, std::nullopt);
+  answer_pins();
 }
 
 // Of a chunk from before the start: computed in idle time, or sooner if somebody asks.

@@ -25,25 +25,10 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   if (settings != ChunkSettings{}) store(entry.chunk);
   measure(entry);
   if (settings.pinned.value_or(false) && options_.keep_pages && entry.hold && !is_on_disk(entry)) {
-    return answer_when_written(client, id, entry);
+    return answer_when_written(client, id, {entry.chunk.tenant, entry.chunk.id});
   }
   reply_when_stored(client, id, {{entry.chunk.tenant, entry.chunk.id}},
                     wire::ChunkReply{entry.chunk});
-}
-
-// A pin outlives the daemon: what the disk does not have any more of its pages is written first, in
-// the place of others.
-void SchedulerCore::answer_when_written(const Client& client, const wire::RequestId& id,
-                                        ChunkEntry& entry) {
-  const StoredName name = {entry.chunk.tenant, entry.chunk.id};
-  keep_chain(entry);
-  const auto end = Digest::from_hex(entry.chunk.kv_key);
-  if (!end || is_on_disk(entry)) {
-    return reply_when_stored(client, id, {name}, wire::ChunkReply{entry.chunk});
-  }
-  pin_replies_.push_back({*end, name, client, id});
-  write_behind(tenant_id(name.tenant), entry.chain, name);
-  write_after_us_ = 0;
 }
 
 // Whether the settings can be applied to `entry`, or if that is null, to `chunk` once it is there.

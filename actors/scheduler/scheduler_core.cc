@@ -204,6 +204,7 @@ void SchedulerCore::on_tick() {
   give_back_memory();
   retry_pins();
   heal_pins();
+  answer_pins();
   look_for_evictions();
   retry_store();
   answer_refused();
@@ -225,6 +226,7 @@ void SchedulerCore::give_back_memory() {
 void SchedulerCore::stop() {
   if (!stopping_since_us_) stopping_since_us_ = clock_.monotonic_us();
   refuse_upkeep("the daemon is stopping");
+  answer_pins();
   answer_refused();
 }
 

@@ -247,7 +247,6 @@ class SchedulerCore {
   void write_pages();
   void send_pages(const Writeback& writeback, const std::vector<NamedPage>& run);
   void on(wire::StorePagesDone&& done);
-  std::optional<Digest> awaited_pin(const Writing& writing);
   void end_writing();
   DiskIndex::Match worth_loading(TenantId owner, std::span<const int32_t> wanted,
                                  const ChainIndex::Match& found) const;
@@ -275,7 +274,7 @@ class SchedulerCore {
   void on(wire::StoredChain&& chain);
   void on(wire::StoredPages&& stored);
 
-  // Holds, pins and the room for them: scheduler_holds.cc.
+  // Holds, pins and the room for them: scheduler_holds.cc, scheduler_pin_replies.cc.
   void take_hold(ChunkEntry& entry);
   void clear_hold(ChunkEntry& entry);
   void follow_priority(const ChunkEntry& entry);
@@ -292,7 +291,9 @@ class SchedulerCore {
   void heal_pins();
   void heal_pins_of(const Request& request, const Composition& composition);
   bool is_on_disk(const ChunkEntry& entry) const;
-  void answer_pins(const Digest& end, const std::optional<Error>& error);
+  void answer_when_written(const Client& client, const wire::RequestId& id, StoredName chunk);
+  void answer_pins();
+  void refuse_pins(const Error& why, const std::optional<StoredName>& chunk = {});
   bool is_reprefill_queued(const ChunkEntry& entry) const;
   void recompute(ChunkEntry& entry);
   void start_prefix(ChunkEntry& entry);
@@ -359,7 +360,6 @@ class SchedulerCore {
                                  const ChunkSettings& settings, const std::string& session) const;
   Status change_holders(const ChunkSettings& settings, ChunkEntry& entry);
   void holders_changed(ChunkEntry& entry);
-  void answer_when_written(const Client& client, const wire::RequestId& id, ChunkEntry& entry);
 
   // Beginnings that clients keep: scheduler_prefixes.cc.
   void on(const Client& client, const wire::RequestId& id, wire::PrefixCache&& params);

@@ -43,12 +43,20 @@ std::string hex(const Digest& key) {
 void SchedulerCore::write_behind(TenantId owner, std::span<const int32_t> chain,
                                  std::optional<StoredName> chunk) {
   if (!options_.keep_pages || chain.empty()) return;
-  const bool awaited = chunk && std::ranges::any_of(pin_replies_, [&](const PinReply& reply) {
-                         return reply.chunk == *chunk;
-                       });
+  const bool awaited =
+      chunk && std::ranges::find(pin_replies_, *chunk, &PinReply::chunk) != pin_replies_.end();
+  const auto queued = std::ranges::find_if(writebacks_, [&](const Writeback& writeback) {
+    return writeback.owner == owner && writeback.chunk == chunk &&
+           std::ranges::equal(writeback.chain, chain);
+  });
+  if (queued != writebacks_.end()) {
+    if (awaited) std::rotate(writebacks_.begin(), queued, std::next(queued));
+    return;
+  }
   if (!awaited && writeback_tokens_ + chain.size() > kWritebackTokensMax) return;
   writeback_tokens_ += chain.size();
-  writebacks_.push_back({owner, {chain.begin(), chain.end()}, std::move(chunk)});
+  const auto place = awaited ? writebacks_.begin() : writebacks_.end();
+  writebacks_.insert(place, {owner, {chain.begin(), chain.end()}, std::move(chunk)});
 }
 
 // Of a prompt that took long to compute, what is new since the last time.
@@ -151,8 +159,21 @@ void SchedulerCore::on(wire::StorePagesDone&& done) {
   if (done.error) {
     if (!disk_error_) spdlog::warn("K and V are not written: {}", done.error->to_string());
     disk_error_ = done.error;
-    if (const auto pin = awaited_pin(*writing_)) answer_pins(*pin, done.error);
-    write_after_us_ = clock_.monotonic_us() + kWriteRetryUs;
+    if (done.error->field == "max_disk") {
+      // Beside what is pinned there is no room for this chain; for another there may be.
+      const auto failed = std::ranges::find_if(writebacks_, [&](const Writeback& writeback) {
+        return writeback.owner == writing_->owner && writeback.chain == writing_->chain;
+      });
+      if (failed != writebacks_.end()) {
+        const std::optional<StoredName> chunk = failed->chunk;
+        writeback_tokens_ -= failed->chain.size();
+        writebacks_.erase(failed);
+        if (chunk) refuse_pins(*done.error, chunk);
+      }
+    } else {
+      write_after_us_ = clock_.monotonic_us() + kWriteRetryUs;
+      refuse_pins(*done.error);
+    }
   } else {
     if (disk_error_) spdlog::info("K and V are written again");
     disk_error_.reset();
@@ -160,15 +181,6 @@ void SchedulerCore::on(wire::StorePagesDone&& done) {
     disk_counters_.pages_written += static_cast<int64_t>(writing_->pages.size());
   }
   end_writing();
-}
-
-// The end of the chain that is being written, if a client waits for its pin.
-std::optional<Digest> SchedulerCore::awaited_pin(const Writing& writing) {
-  for (const PinReply& reply : pin_replies_) {
-    const auto entry = registry_.find_own(reply.chunk.tenant, reply.chunk.id);
-    if (entry.ok() && (*entry)->chain == writing.chain) return reply.end;
-  }
-  return std::nullopt;
 }
 
 // What was deleted while it was being written goes now.

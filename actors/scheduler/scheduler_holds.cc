@@ -45,6 +45,7 @@ int64_t SchedulerCore::pages_of_pin(const ChunkEntry& entry) const {
   if (const auto end = Digest::from_hex(entry.chunk.kv_key)) {
     const size_t stored = disk_.path(*end).size();
     if (stored > 0) return static_cast<int64_t>(stored);
+    return chain_pages(static_cast<size_t>(entry.chunk.kv_begin) + entry.chunk.token_ids.size());
   }
   for (const auto& [job, history] : histories_) {
     const bool its_own = history.chunk_id == entry.chunk.id && history.tenant == entry.chunk.tenant;
@@ -164,7 +165,8 @@ void SchedulerCore::retry_pins() {
     if (held != held_chunks_.end() && index_.is_held(*held->second->hold)) {
       pin_held(*held->second);
     } else {
-      pins_without_room_.erase(sequence);  // evicted: it is pinned when it is used again
+      if (held != held_chunks_.end()) refresh(*held->second);
+      pins_without_room_.erase(sequence);  // evicted: heal_pins() pins it when there is room
     }
   }
 }
@@ -176,15 +178,24 @@ bool SchedulerCore::is_reprefill_queued(const ChunkEntry& entry) const {
 }
 
 // What could not be computed for a pin, for want of room or because an actor failed, is computed
-// when that is possible.
+// when that is possible; what is not on disk, because another pin took its place there or the disk
+// failed, is written again.
 void SchedulerCore::heal_pins() {
   const int64_t now = clock_.monotonic_us();
-  if (pins_waiting_.empty() || now - pins_healed_us_ < kHealUs) return;
+  if (now - pins_healed_us_ < kHealUs) return;
   pins_healed_us_ = now;
+  for (const auto& [sequence, held] : held_chunks_) {
+    const bool lacks = held->chunk.pinned && options_.keep_pages && !is_on_disk(*held);
+    if (lacks && index_.is_held(*held->hold)) keep_chain(*held);
+  }
+  if (pins_waiting_.empty()) return;
   registry_.for_each(std::nullopt, [&](ChunkEntry& entry) {
     const bool lost = entry.chunk.pinned && !entry.hold && !entry.chain.empty() &&
                       pins_waiting_.contains(entry.sequence) && !is_reprefill_queued(entry);
-    if (lost) recompute(entry);
+    if (!lost) return;
+    // Without room it would be computed only to be evicted again.
+    const bool promised = pins_waiting_.at(entry.sequence) > 0;
+    if (promised || check_pin_room("pinned", pages_of_pin(entry)).ok()) recompute(entry);
   });
 }
 
@@ -213,42 +224,6 @@ void SchedulerCore::heal_pins_of(const Request& request, const Composition& comp
     next.chunk_id = id;
     histories_[job.job] = std::move(next);
     send(Actor::kPrefill, std::move(job));
-  }
-}
-
-// Whether all of the chunk's chain is in files, as far as it is in memory.
-bool SchedulerCore::is_on_disk(const ChunkEntry& entry) const {
-  const auto end = Digest::from_hex(entry.chunk.kv_key);
-  return end && disk_.contains(*end) &&
-         disk_.path(*end).size() == static_cast<size_t>(chain_pages(entry.chain.size()));
-}
-
-// The pages that pins waited for are written, or cannot be: then they are no pins.
-void SchedulerCore::answer_pins(const Digest& end, const std::optional<Error>& error) {
-  std::vector<PinReply> ready;
-  std::erase_if(pin_replies_, [&](const PinReply& reply) {
-    if (reply.end == end) ready.push_back(reply);
-    return reply.end == end;
-  });
-  for (const PinReply& pin : ready) {
-    const auto found = registry_.find_own(pin.chunk.tenant, pin.chunk.id);
-    if (!found.ok()) {
-      reply_error(pin.client, pin.id, found.error());
-      continue;
-    }
-    ChunkEntry& entry = **found;
-    if (error) {
-      change_unnamed(entry.chunk, {.pinned = false});
-      holders_changed(entry);
-      store(entry.chunk);
-      reply_error(
-          pin.client, pin.id,
-          {error->code, "pinned",
-           "its pages cannot be written, and a pin is to outlive the daemon: " + error->message});
-      continue;
-    }
-    refresh(entry);
-    reply_when_stored(pin.client, pin.id, {pin.chunk}, wire::ChunkReply{entry.chunk});
   }
 }
 

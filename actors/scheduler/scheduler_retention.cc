@@ -286,7 +286,9 @@ void SchedulerCore::forget_histories() {
 void SchedulerCore::refresh(ChunkEntry& entry) {
   if (entry.hold && !index_.is_held(*entry.hold)) {
     clear_hold(entry);
-    entry.chunk.kv_state = KvState::kNone;
+    const bool comes_back = entry.chunk.pinned && !entry.chain.empty();  // by heal_pins()
+    entry.chunk.kv_state = comes_back ? KvState::kPending : KvState::kNone;
+    if (comes_back) pins_waiting_.try_emplace(entry.sequence, 0);
     tell_of(entry.chunk, EventKind::kChunkEvicted);
   }
   // A context has no chain of its own, but those of the prompts that it stands in.

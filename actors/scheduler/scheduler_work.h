@@ -55,7 +55,6 @@ struct BranchEnd {
 };
 // A client's pin of a chunk whose pages are being written.
 struct PinReply {
-  Digest end;  // of the chunk's chain
   StoredName chunk;
   Client client;
   wire::RequestId id;

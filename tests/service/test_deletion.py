@@ -1,100 +1,32 @@
 """Deleted means gone: at whatever moment a delete comes, when it is answered nothing of it is
 left in the state directory – no text, no six token ids behind each other – nor after kill -9 and a
-restart, and nothing of it is reused; also of what a kill -9 interrupted before the delete.
-$CASCADE_LONG_TESTS: 2,500 deletes, longer texts, five types of K and V."""
+restart, and nothing of it is reused. $CASCADE_LONG_TESTS: 2,000 deletes, longer texts, five types
+of K and V."""
 import json
-import os
-import pathlib
 import random
 import signal
-import struct
-import subprocess
 import sys
 import tempfile
 import threading
 import time
 import unittest
 
-from service import BIN, LONG, SOURCE, Service
+from deletion import DeletionCase, Traces, some_words
+from service import LONG, SOURCE, Service
 
 sys.path.insert(0, str(SOURCE / "clients/python"))
 import cascade_llm  # noqa: E402
 from cascade_llm import ChunkRef, ChunkType, GenerateRequest, Sampling  # noqa: E402
 
 KV_TYPES = ("int8", "bf16", "fp8", "fp16", "f32") if LONG else ("int8",)
-DELETES = 2000 if LONG else 8  # of all types together
-KILL_EVERY = 20 if LONG else 4
-KILLS = 500 if LONG else 20  # before a delete
+DELETES = 2000 if LONG else 24  # of all types together
+KILL_EVERY = 20 if LONG else 12
 WORDS = (5, 30, 100, 300, 700) if LONG else (5, 30, 100, 200)
 # The kinds of chunks that are deleted take turns.
 WAYS = ("a context while a prompt runs", "a context", "an output", "an output that was pinned")
-# What is deleted after a kill -9, and how, takes turns.
-LATE_WAYS = ("an output", "a session", "an output that expires", "a context", "an output, rebuilt")
-PAGE_TOKENS = 64
-IDS = 6  # that stand behind each other
 
 
-def some_words(source, count):
-    """Words that hardly anybody else says."""
-    letters = "bdfgklmnprstv", "aeiou"
-    return " ".join("".join(source.choice(letters[i % 2]) for i in range(source.choice([4, 6, 8])))
-                    for _ in range(count))
-
-
-def packed(ids):
-    return struct.pack(f"<{len(ids)}i", *ids)
-
-
-class Traces:
-    """What must not be found any more."""
-
-    def __init__(self, word, text, ids):
-        self.word = word.encode()
-        self.text = text
-        # Some of each page of the text: what stays is a page, or a chain.
-        self.windows = [packed(ids[i:i + IDS])
-                        for i in range(0, max(0, len(ids) - IDS), PAGE_TOKENS // 2)]
-
-    def found_in(self, folder):
-        """What is found of it, and where."""
-        for path in sorted(pathlib.Path(folder).rglob("*")):
-            if not path.is_file() or "weights" in str(path):
-                continue
-            data = path.read_bytes()
-            for trace in [self.word, *self.windows]:
-                if trace in data:
-                    return trace, path
-        return None
-
-
-class Deletion(unittest.TestCase):
-    def setUp(self):
-        self.seed = int(os.environ.get("CASCADE_TEST_SEED", time.time_ns() % 2**32))
-        print("CASCADE_TEST_SEED", self.seed, flush=True)
-        self.random = random.Random(self.seed)
-        self.number = 0
-        self.texts = []  # of everybody
-
-    def text(self, words):
-        """Words in an order of their own, and one that no other text has."""
-        self.number += 1
-        name = "zq" + "".join(self.random.choice("bcdfghjklmnp") for _ in range(8))
-        text = f"About {name}: {some_words(self.random, words)}."
-        self.texts.append(text)
-        return name, text
-
-    def check_gone(self, client, traces, service, what):
-        """Nothing of it is found. Six ids in a row stand in another text by chance once in some
-        thousand times: such a find does not count."""
-        others = None
-        while found := traces.found_in(service.folder / "state"):
-            trace, path = found
-            if others is None:
-                texts = [text for text in list(self.texts) if text != traces.text]
-                others = [packed(client.tokenize(text)) for text in texts]
-            self.assertTrue(any(trace in ids for ids in others), f"{what}: {trace} is in {path}")
-            traces.windows.remove(trace)
-
+class Deletion(DeletionCase):
     def delete_one(self, client):
         """Something is generated, or registered and used, and deleted at a random moment."""
         way = WAYS[self.number % len(WAYS)]
@@ -149,7 +81,7 @@ class Deletion(unittest.TestCase):
     def rounds(self, folder, kv, deletes):
         gone = []
         while True:
-            with Service("--kv", kv, "--kv-memory", "256M", "--max-disk", "24M",
+            with Service("--kv", kv, "--kv-memory", "256M", "--max-disk", "24M" if LONG else "8M",
                          folder=folder) as service:
                 if gone:
                     with cascade_llm.Client(service.endpoint) as client:
@@ -184,76 +116,6 @@ class Deletion(unittest.TestCase):
         for kv in KV_TYPES:
             with tempfile.TemporaryDirectory(prefix="cascade-deletion-") as folder:
                 self.rounds(folder, kv, DELETES // len(KV_TYPES))
-
-    def make_and_kill(self, service, way):
-        """Something is generated, and the daemon killed at a random moment; how to delete it, its
-        traces, and the request."""
-        name, text = self.text(self.random.choice(WORDS))
-        query = ChunkRef(ChunkType.QUERY, text=text)
-        request = GenerateRequest(max_tokens=self.random.choice([1, 4, 16]), chunks=[query])
-        request.sampling = Sampling(temperature=0)
-        delay_s = self.random.choice([0, 0, 0, 0.001, 0.01, 0.1, 1.0]) * self.random.random()
-        with cascade_llm.Client(service.endpoint) as client:
-            ids = client.tokenize(text)
-            if way == "a context":
-                chunk_id = client.put_chunk(ChunkType.CONTEXT, text).id
-                request.chunks = [ChunkRef(ChunkType.CONTEXT, id=chunk_id),
-                                  ChunkRef(ChunkType.QUERY, text="Which?")]
-            elif way == "a session":
-                request.session = "killed"
-            else:
-                request.retain_output = True
-                request.output_ttl_ms = 1 if way == "an output that expires" else None
-            final = client.generate(request)
-            time.sleep(delay_s)
-            service.stop(signal.SIGKILL)
-        if way != "a context":
-            chunk_id = final.output_chunk_id
-        again = GenerateRequest(max_tokens=1, chunks=[query])
-        return way, chunk_id, Traces(name, text, ids), again
-
-    def delete_late(self, client, way, chunk_id):
-        """Deletes what a kill may have left, or not."""
-        try:
-            if way == "a session":
-                client.delete_session("killed", outputs=True)
-            elif way == "an output that expires":
-                deadline = time.monotonic() + 20
-                while time.monotonic() < deadline:
-                    client.get_chunk(chunk_id)
-                    time.sleep(0.01)
-                self.fail("it does not expire")
-            else:
-                client.delete_chunk(chunk_id)
-        except cascade_llm.CascadeError as error:
-            self.assertEqual(error.code, cascade_llm.ErrorCode.NOT_FOUND, error)
-
-    def test_of_what_a_kill_left_leaves_nothing_behind(self):
-        with tempfile.TemporaryDirectory(prefix="cascade-deletion-") as folder:
-            left = None
-            for number in range(KILLS + 1):
-                if left and left[0].endswith("rebuilt"):
-                    subprocess.run([BIN / "cascadectl", "fsck", "--rebuild", "--state-dir",
-                                    pathlib.Path(folder) / "state"], capture_output=True)
-                    for copy in pathlib.Path(folder).glob("state/metadata.salvaged.db*"):
-                        copy.unlink()  # it is for people, and keeps what was
-                with Service("--kv-memory", "64M", "--max-disk", "12M", folder=folder) as service:
-                    if left:
-                        self.finish(service, *left)
-                    if number < KILLS:
-                        left = self.make_and_kill(service, LATE_WAYS[number % len(LATE_WAYS)])
-
-    def finish(self, service, way, chunk_id, traces, again):
-        with cascade_llm.Client(service.endpoint) as client:
-            self.delete_late(client, way, chunk_id)
-            if way == "an output that expires":  # nobody is told when it is gone
-                deadline = time.monotonic() + 20
-                while traces.found_in(service.folder / "state") and time.monotonic() < deadline:
-                    time.sleep(0.05)
-            self.check_gone(client, traces, service, f"after kill -9, {way}")
-            self.assertLess(client.generate(again).usage.reused_tokens, PAGE_TOKENS, way)
-        done = service.ctl("fsck", "--json", check=False)
-        self.assertEqual(json.loads(done.stdout)["found"], 0, done.stdout)
 
     def test_is_not_reused(self):
         with Service("--kv-memory", "256M") as service:

@@ -1,0 +1,85 @@
+// Clients that wait for a pin. A pin outlives the daemon: what the disk does not have of its pages
+// is written first, in the place of others, and the client hears of it when that is done, or cannot
+// be.
+#include <algorithm>
+#include <utility>
+
+#include "actors/scheduler/scheduler_core.h"
+#include "cache/holders.h"
+
+namespace cascade {
+
+// Whether all of the chunk's chain is in files, as far as it is in memory.
+bool SchedulerCore::is_on_disk(const ChunkEntry& entry) const {
+  const auto end = Digest::from_hex(entry.chunk.kv_key);
+  return end && disk_.contains(*end) &&
+         disk_.path(*end).size() == static_cast<size_t>(chain_pages(entry.chain.size()));
+}
+
+void SchedulerCore::answer_when_written(const Client& client, const wire::RequestId& id,
+                                        StoredName chunk) {
+  pin_replies_.push_back({std::move(chunk), client, id});
+  write_after_us_ = 0;
+  answer_pins();
+}
+
+// Answers those that need not wait any more. Of the others, what is not on its way to the disk is
+// sent there.
+void SchedulerCore::answer_pins() {
+  if (pin_replies_.empty()) return;
+  if (stopping_since_us_) {
+    return refuse_pins({ErrorCode::kUnavailable, "", "the daemon is stopping"});
+  }
+  for (const PinReply& pin : std::vector(pin_replies_)) {
+    const auto found = registry_.find_own(pin.chunk.tenant, pin.chunk.id);
+    if (!found.ok()) {
+      refuse_pins(found.error(), pin.chunk);
+      continue;
+    }
+    ChunkEntry& entry = **found;
+    if (entry.chunk.pinned && !is_on_disk(entry)) {
+      if (entry.hold && index_.is_held(*entry.hold)) keep_chain(entry);
+      continue;
+    }
+    std::erase_if(pin_replies_, [&](const PinReply& other) {
+      return other.client == pin.client && other.id == pin.id;
+    });
+    if (!entry.chunk.pinned) {
+      reply_error(
+          pin.client, pin.id,
+          {ErrorCode::kConflict, "pinned", "the chunk was unpinned before its pages were on disk"});
+      continue;
+    }
+    measure(entry);
+    reply_when_stored(pin.client, pin.id, {pin.chunk}, wire::ChunkReply{entry.chunk});
+  }
+}
+
+// The pages of pins that clients wait for, of all or of one chunk, will not be on the disk soon: so
+// these are no pins.
+void SchedulerCore::refuse_pins(const Error& why, const std::optional<StoredName>& chunk) {
+  std::vector<PinReply> refused;
+  std::erase_if(pin_replies_, [&](const PinReply& pin) {
+    const bool is_one = !chunk || pin.chunk == *chunk;
+    if (is_one) refused.push_back(pin);
+    return is_one;
+  });
+  for (const PinReply& pin : refused) {
+    const auto found = registry_.find_own(pin.chunk.tenant, pin.chunk.id);
+    if (!found.ok()) {
+      reply_error(pin.client, pin.id, found.error());
+      continue;
+    }
+    if ((*found)->chunk.pinned) {
+      change_unnamed((*found)->chunk, {.pinned = false});
+      holders_changed(**found);
+      store((*found)->chunk);
+    }
+    reply_error(
+        pin.client, pin.id,
+        {why.code, "pinned",
+         "its pages cannot be written, and a pin is to outlive the daemon: " + why.message});
+  }
+}
+
+}  // namespace cascade
