@@ -11,11 +11,13 @@
 #include <utility>
 
 #include "persist/row_checksum.h"
+#include "persist/snippet.h"
 
 namespace cascade {
 namespace {
 
 constexpr size_t kSearchWordsMax = 32;
+constexpr int64_t kSnippetFromMax = 262'144;  // characters of a text, from its beginning on
 constexpr size_t kSearchBytesMax = 1024;
 constexpr std::string_view kSpaces("\0\t\n\v\f\r ", 7);
 // Rows of damaged pages that are skipped one by one; some of them are not even there.
@@ -459,16 +461,16 @@ Result<std::vector<SearchHit>> ChunkTable::search(std::string_view tenant, std::
   }
   ASSIGN_OR_RETURN(
       Query found,
-      database_.query("SELECT c.id, snippet(chunk_search, 3, '', '', '…', 12) FROM chunk_search "
+      database_.query("SELECT c.id, substr(c.text, 1, ?) FROM chunk_search "
                       "JOIN chunks c ON c.number = chunk_search.rowid "
                       "WHERE chunk_search MATCH ? AND (c.tenant = ? OR c.published = 1) "
                       "ORDER BY chunk_search.rowid DESC LIMIT ?"));
-  found.bind(*expression, tenant, static_cast<int64_t>(limit));
+  found.bind(kSnippetFromMax, *expression, tenant, static_cast<int64_t>(limit));
   std::vector<SearchHit> hits;
   while (true) {
     ASSIGN_OR_RETURN(const bool more, found.next());
     if (!more) return hits;
-    hits.push_back({found.text(0), found.text(1)});
+    hits.push_back({found.text(0), snippet_of(found.text(1), query)});
   }
 }
 
