@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/checked.h"
 #include "cache/kv_view.h"
+#include "model/kv_page.h"
 #include "persist/kv_format.h"
 
 namespace cascade {
@@ -111,8 +112,15 @@ Status StoreActor::append(const wire::StorePages& store, std::vector<Digest>& wr
                           std::vector<std::string>& removed, const Send& send) {
   if (durable_ == nullptr) return unsupported("state_dir", "nothing is kept");
   std::vector<RunPage> pages;
+  std::vector<uint8_t> last;  // a copy of the last page, which may be a short one
   for (const wire::ChainPage& page : store.pages) {
-    pages.push_back({digest(page.key), page.token_ids, arena_->data(page.page)});
+    const uint8_t* bytes = arena_->data(page.page);
+    if (page.token_ids.size() < kPageTokens) {
+      last.assign(bytes, bytes + arena_->page_bytes());
+      clear_slots(layout_, static_cast<int>(page.token_ids.size()), last.data());
+      bytes = last.data();
+    }
+    pages.push_back({digest(page.key), page.token_ids, bytes});
     written.push_back(pages.back().key);
   }
   PageRun run;
@@ -127,23 +135,29 @@ Status StoreActor::append(const wire::StorePages& store, std::vector<Digest>& wr
   if (!full || appended.error().field != "max_disk") return appended;
   const uint64_t record = kKvBlockBytes + round_up(run.page_bytes, uint64_t{kKvBlockBytes});
   uint64_t bytes = 0;
+  Digest stored_end = run.parent;
   for (const RunPage& page : pages) {
     ASSIGN_OR_RETURN(const auto stored, durable_->kv().find(page.key));
-    if (!stored) bytes += record;
+    if (stored) {
+      stored_end = page.key;
+    } else {
+      bytes += record;
+    }
   }
-  ASSIGN_OR_RETURN(const bool made, make_room(bytes, removed, send));
+  ASSIGN_OR_RETURN(const bool made, make_room(bytes, stored_end, removed, send));
   if (!made) return appended;
   return durable_->kv().append(run, clock_.wall_us());
 }
 
 // More than is needed now, so that not every write waits for a commit of what it takes the place
-// of. False, and nothing is removed, if that would not be enough: the rest is pinned.
-Result<bool> StoreActor::make_room(uint64_t bytes, std::vector<std::string>& removed,
-                                   const Send& send) {
+// of. False, and nothing is removed, if that would not be enough: the rest is pinned, or of the
+// chain that ends with `kept`, which would be written for ever.
+Result<bool> StoreActor::make_room(uint64_t bytes, const Digest& kept,
+                                   std::vector<std::string>& removed, const Send& send) {
   KvStore& kv = durable_->kv();
   const uint64_t max = kv.options().disk_bytes_max;
   ASSIGN_OR_RETURN(std::vector<Digest> oldest,
-                   durable_->oldest_pages(std::max(bytes, max / kRoomShare)));
+                   durable_->oldest_pages(std::max(bytes, max / kRoomShare), kept));
   // Those at the end of chains come first.
   if (oldest.size() > kPagesRemovedAtOnceMax) oldest.resize(kPagesRemovedAtOnceMax);
   uint64_t room = max - std::min(max, kv.bytes_on_disk());

@@ -22,9 +22,14 @@ class StoreActor {
 
   // Chunks alone: K and V are not kept, and texts cannot be searched.
   StoreActor(ChunkStore& chunks, const Clock& clock) : chunks_(chunks), clock_(clock) {}
-  // `arena` has the pages that messages name. All must outlive this.
-  StoreActor(Store& store, const PageArena& arena, const Clock& clock)
-      : chunks_(store), durable_(&store), arena_(&arena), clock_(clock), upkeep_(store) {}
+  // `arena` has the pages that messages name, of this layout. All must outlive this.
+  StoreActor(Store& store, const PageArena& arena, const KvLayout& layout, const Clock& clock)
+      : chunks_(store),
+        durable_(&store),
+        arena_(&arena),
+        layout_(layout),
+        clock_(clock),
+        upkeep_(store) {}
 
   // Works on the messages, in their order, and answers them: reads at once; changes, which share
   // one commit, behind it. Messages that are not for the store are dropped.
@@ -72,7 +77,8 @@ class StoreActor {
   void forget_more(const Send& send);
   Status append(const wire::StorePages& store, std::vector<Digest>& written,
                 std::vector<std::string>& removed, const Send& send);
-  Result<bool> make_room(uint64_t bytes, std::vector<std::string>& removed, const Send& send);
+  Result<bool> make_room(uint64_t bytes, const Digest& kept, std::vector<std::string>& removed,
+                         const Send& send);
   void send_stored_pages(uint64_t job, const std::string& model, const Send& send);
   void send_stored_uses(uint64_t job, const Digest& model, const Send& send);
   void send_pending_chains(uint64_t job, const Digest& model, const Send& send);
@@ -86,6 +92,7 @@ class StoreActor {
   ChunkStore& chunks_;
   Store* durable_ = nullptr;
   const PageArena* arena_ = nullptr;
+  const KvLayout layout_{};
   const Clock& clock_;
   std::vector<Waiting> waiting_;
   std::vector<wire::Message> forgetting_;  // that are sent when forget_step() is through

@@ -202,7 +202,7 @@ void ModelHost::run_store(uint64_t incarnation) {
   ChunkStore& chunks = store_ ? static_cast<ChunkStore&>(*store_) : memory_store_;
   const Status undone = chunks.rollback();
   if (!undone.ok()) throw std::runtime_error(undone.error().to_string());
-  StoreActor actor = store_ ? StoreActor(*store_, arena_, system_clock())
+  StoreActor actor = store_ ? StoreActor(*store_, arena_, model_->kv_layout, system_clock())
                             : StoreActor(memory_store_, system_clock());
   run_batch_worker(context_, kStoreActor, incarnation,
                    [&](const std::vector<wire::Message>& batch, const Send& send) {

@@ -94,9 +94,10 @@ Status Store::rollback() {
   return kv_->rolled_back();
 }
 
-Result<std::vector<Digest>> Store::oldest_pages(uint64_t bytes) {
-  ASSIGN_OR_RETURN(const std::vector<Digest> pinned, chunks_.pinned_chains());
-  return kv_->oldest(bytes, pinned);
+Result<std::vector<Digest>> Store::oldest_pages(uint64_t bytes, const Digest& kept) {
+  ASSIGN_OR_RETURN(std::vector<Digest> stay, chunks_.pinned_chains());
+  stay.push_back(kept);
+  return kv_->oldest(bytes, stay);
 }
 
 Result<bool> Store::forget_step() {

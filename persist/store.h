@@ -73,8 +73,9 @@ class Store : public ChunkStore {
   // Undoes the changes since the last commit.
   Status rollback() override;
 
-  // Pages to remove to make room for `bytes` (KvStore::oldest()); none of pinned chunks.
-  Result<std::vector<Digest>> oldest_pages(uint64_t bytes);
+  // Pages to remove to make room for `bytes` (KvStore::oldest()); none of pinned chunks, nor of the
+  // chain that ends with `kept`.
+  Result<std::vector<Digest>> oldest_pages(uint64_t bytes, const Digest& kept);
 
   // Deleted texts stay in the search index and in the database's log for a while. Clears some of
   // that, and commits; false when nothing of them is left on the disk. For idle time.

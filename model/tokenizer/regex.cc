@@ -28,8 +28,13 @@ constexpr uint32_t kMatchHeapKiB = 64 * 1024;
 // steps and few starts at first, and more of them only while there is time.
 constexpr uint32_t kFirstSteps = 64;  // a word takes 1 to 10
 constexpr uint32_t kStepsGrowth = 4;
-// A call may begin with a search for a character that the pattern needs, through the whole text.
 constexpr size_t kStartsMax = 4096;
+// Of the rest of the text, by all starts of a call, at each of their steps.
+constexpr size_t kReadsMax = size_t{8} << 20;
+
+size_t starts_max(size_t rest) {
+  return std::clamp(kReadsMax / (rest + 1), size_t{1}, kStartsMax);
+}
 
 template <auto Free>
 struct Freer {
@@ -53,6 +58,16 @@ std::string error_text(int error) {
 
 PCRE2_SPTR units(std::string_view text) {
   return reinterpret_cast<PCRE2_SPTR>(text.data());
+}
+
+// A byte that is in every match, if PCRE2 knows one. Of a pattern that ignores case somewhere it
+// may be written otherwise.
+std::optional<char> needed_byte(const pcre2_code* code, std::string_view pattern) {
+  uint32_t kind = 0, unit = 0;
+  const bool known = pcre2_pattern_info(code, PCRE2_INFO_LASTCODETYPE, &kind) == 0 && kind == 1 &&
+                     pcre2_pattern_info(code, PCRE2_INFO_LASTCODEUNIT, &unit) == 0;
+  if (!known || unit > 0xFF || pattern.find("(?i") != pattern.npos) return std::nullopt;
+  return static_cast<char>(unit);
 }
 
 // The first offset from `offset` on where a character begins, or the end.
@@ -79,6 +94,7 @@ RegexScratch::~RegexScratch() = default;
 struct TokenizerRegex::Code {
   CodePtr code;
   std::string field;
+  std::optional<char> needed;  // a byte that every match has
 };
 
 TokenizerRegex::TokenizerRegex(std::unique_ptr<Code> code) : code_(std::move(code)) {}
@@ -106,7 +122,8 @@ Result<TokenizerRegex> TokenizerRegex::compile(std::string_view pattern, const s
   }
   // Where memory may not be made executable this fails, and matches are interpreted.
   (void)pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
-  return TokenizerRegex(std::make_unique<Code>(Code{std::move(code), field}));
+  const std::optional<char> needed = needed_byte(code.get(), translated);
+  return TokenizerRegex(std::make_unique<Code>(Code{std::move(code), field, needed}));
 }
 
 int TokenizerRegex::attempt(std::string_view text, size_t from, size_t starts, uint32_t steps,
@@ -130,6 +147,9 @@ Error TokenizerRegex::error_of(int result) const {
 Result<std::optional<ByteRange>> TokenizerRegex::find(std::string_view text, size_t from,
                                                       RegexScratch& scratch) const {
   TextBudget& budget = scratch.budget();
+  if (code_->needed && text.find(*code_->needed, from) == text.npos) {
+    return std::optional<ByteRange>();
+  }
   size_t starts = 1;
   uint32_t steps = kFirstSteps;
   bool has_time = budget.has_time_for_call();
@@ -142,7 +162,7 @@ Result<std::optional<ByteRange>> TokenizerRegex::find(std::string_view text, siz
     if (result == PCRE2_ERROR_NOMATCH) {
       if (starts > text.size() - from) return std::optional<ByteRange>();
       from = character_from(text, from + starts);
-      starts = std::min(2 * starts, kStartsMax);
+      starts = std::min(2 * starts, starts_max(text.size() - from));
       steps = kFirstSteps;
     } else if (result != PCRE2_ERROR_MATCHLIMIT) {
       return error_of(result);

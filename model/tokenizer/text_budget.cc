@@ -17,11 +17,13 @@ constexpr int64_t kMicrosecondsAlways = 1'000'000;
 
 }  // namespace
 
-TextBudget::TextBudget(size_t text_bytes, const Clock& clock)
-    : clock_(clock),
+TextBudget::TextBudget(size_t text_bytes, const Clock& processor, const Clock& wall)
+    : processor_(processor),
+      wall_(wall),
       bytes_max_(kBytesAlways + kBytesPerByte * text_bytes),
       time_max_us_(kMicrosecondsAlways + kMicrosecondsPerByte * static_cast<int64_t>(text_bytes)),
-      begin_us_(clock.monotonic_us()),
+      begin_us_(processor.monotonic_us()),
+      wall_begin_us_(wall.monotonic_us()),
       bytes_left_(bytes_max_) {}
 
 bool TextBudget::take_bytes(size_t bytes) {
@@ -36,7 +38,8 @@ Error TextBudget::too_long() const {
 }
 
 bool TextBudget::has_time() const {
-  return clock_.monotonic_us() - begin_us_ <= time_max_us_;
+  if (wall_.monotonic_us() - wall_begin_us_ <= time_max_us_) return true;
+  return processor_.monotonic_us() - begin_us_ <= time_max_us_;
 }
 
 }  // namespace cascade

@@ -12,8 +12,10 @@ namespace cascade {
 // Real tokenizers need under a tenth of each limit. One thread.
 class TextBudget {
  public:
-  // For `text_bytes` of text. `clock` gives the processor time of the thread that encodes.
-  explicit TextBudget(size_t text_bytes, const Clock& clock = thread_clock());
+  // For `text_bytes` of text. `processor` gives the processor time of the thread that encodes. That
+  // costs a system call, so it is asked only when more time than that has passed by `wall`.
+  explicit TextBudget(size_t text_bytes, const Clock& processor = thread_clock(),
+                      const Clock& wall = system_clock());
 
   // What steps may still write. The longest growth of real tokenizers is from a space to the three
   // bytes of U+2581.
@@ -23,22 +25,24 @@ class TextBudget {
   // kInvalidArgument with the limit, field "text".
   Error too_long() const;
 
-  // Whether time is left, as the clock says now.
+  // Whether time is left, as the clocks say now.
   [[nodiscard]] bool has_time() const;
-  // The same, but most calls do not read the clock.
+  // The same, but most calls do not read a clock.
   [[nodiscard]] bool has_time_for_call() { return ++calls_ % kCallsPerReading != 0 || has_time(); }
 
   int64_t time_max_us() const { return time_max_us_; }
 
  private:
-  // A reading costs as much as three matches of a word. One match that succeeds at once reads the
-  // text a few dozen times at most (regex.cc), so the time between readings is bounded.
-  static constexpr uint32_t kCallsPerReading = 16;
+  // One match that succeeds at once reads the text a few dozen times at most (regex.cc), so the
+  // time between readings is bounded.
+  static constexpr uint32_t kCallsPerReading = 32;
 
-  const Clock& clock_;
+  const Clock& processor_;
+  const Clock& wall_;
   const size_t bytes_max_;
   const int64_t time_max_us_;
   const int64_t begin_us_;
+  const int64_t wall_begin_us_;
   size_t bytes_left_;
   uint32_t calls_ = 0;
 };

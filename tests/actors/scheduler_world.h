@@ -52,8 +52,9 @@ class SchedulerWorld {
       : pool_(1),
         arena_(*PageArena::create(demo_model().kv_layout.page_bytes(), pages)),
         engine_(demo_model(), arena_, pool_),
-        store_actor_(durable == nullptr ? StoreActor(store_, clock)
-                                        : StoreActor(*durable, arena_, clock)),
+        store_actor_(durable == nullptr
+                         ? StoreActor(store_, clock)
+                         : StoreActor(*durable, arena_, demo_model().kv_layout, clock)),
         options_(std::move(options)) {
     start_scheduler();
   }

@@ -148,7 +148,9 @@ class PassingClock : public Clock {
 TEST(TokenizerRegex, all_matches_in_a_text_share_its_time) {
   std::string english;
   while (english.size() < 5000) english += "the quick brown fox jumps over lazy dogs ";
-  const std::string spaces(100'000, ' ');
+  const std::string spaces = std::string(20'000, ' ') + "!xy";
+  // A beginning that costs nothing must not make the calls long that come after it.
+  const std::string late = std::string(9'000, '!') + std::string(10'000, 'a');
   const std::pair<const char*, std::string> cases[] = {
       {R"((?:\p{L}|\p{Ll}|[a-z])*[\u4e00\u4e01])", english},
       {R"(\s+x)", spaces},
@@ -156,12 +158,13 @@ TEST(TokenizerRegex, all_matches_in_a_text_share_its_time) {
       {R"((?>\s+)x)", spaces},
       {R"((?:(?=\s++x)|\s)*y)", spaces},
       {R"((?=\s*+x)\s|\s)", spaces},
+      {R"([a-z](?=(?>[\p{L}\p{Nd}]*)[\u4e00\u4e01]))", late},
   };
   for (const auto& [pattern, text] : cases) {
     const auto regex = TokenizerRegex::compile(pattern, "where");
     ASSERT_TRUE(regex.ok()) << pattern;
     const PassingClock clock;
-    TextBudget budget(0, clock);  // five readings
+    TextBudget budget(0, clock, clock);  // five readings
     RegexScratch scratch(budget);
     TokenizerRegex::Matches matches(*regex, text, scratch);
     auto match = matches.next();
