@@ -18,7 +18,7 @@ namespace cascade {
 // small whatever a file says.
 inline constexpr int64_t kTokenIdEnd = int64_t{1} << 21;
 // The longest tokens in use, runs of blanks, have some 512 bytes as they are spelled.
-inline constexpr size_t kBpeTokenBytesMax = 8192;
+inline constexpr size_t kBpeTokenBytesMax = size_t{64} << 10;
 
 // A token id as JSON; nullopt unless it is a whole number in [0, kTokenIdEnd).
 std::optional<int32_t> token_id_from(const Json& value);

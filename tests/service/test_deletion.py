@@ -19,8 +19,8 @@ import cascade_llm  # noqa: E402
 from cascade_llm import ChunkRef, ChunkType, GenerateRequest, Sampling  # noqa: E402
 
 KV_TYPES = ("int8", "bf16", "fp8", "fp16", "f32") if LONG else ("int8",)
-DELETES = 2000 if LONG else 24  # of all types together
-KILL_EVERY = 20 if LONG else 12
+DELETES = 2000 if LONG else 10  # of all types together
+KILL_EVERY = 20 if LONG else 5
 WORDS = (5, 30, 100, 300, 700) if LONG else (5, 30, 100, 200)
 # The kinds of chunks that are deleted take turns.
 WAYS = ("a context while a prompt runs", "a context", "an output", "an output that was pinned")

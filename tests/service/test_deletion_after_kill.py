@@ -16,7 +16,7 @@ sys.path.insert(0, str(SOURCE / "clients/python"))
 import cascade_llm  # noqa: E402
 from cascade_llm import ChunkRef, ChunkType, GenerateRequest, Sampling  # noqa: E402
 
-KILLS = 500 if LONG else 24
+KILLS = 500 if LONG else 10
 WORDS = (5, 30, 100, 300, 700) if LONG else (5, 30, 100, 200)
 # What is deleted after a kill -9, and how, takes turns.
 LATE_WAYS = ("an output", "a session", "an output that expires", "a context", "an output, rebuilt")
