@@ -27,7 +27,7 @@ constexpr uint64_t kCompactBytesMax = uint64_t{16} << 20;
 // Of a full budget, this part is made free at once.
 constexpr uint64_t kRoomShare = 64;
 
-// Of our own messages; anything else is a bug.
+// Our own messages name digests so; anything else is a bug.
 Digest digest(const std::string& hex) {
   const auto parsed = Digest::from_hex(hex);
   CHECK(parsed.has_value());

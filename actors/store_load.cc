@@ -19,7 +19,7 @@ constexpr size_t kRowsAtOnceMax = 10'000;
 constexpr size_t kTurnsAtOnceMax = 10'000;
 constexpr size_t kBeginningsMax = 10'000;
 
-// Of our own messages; anything else is a bug.
+// Our own messages name digests so; anything else is a bug.
 Digest model_of(const std::string& hex) {
   const auto parsed = Digest::from_hex(hex);
   CHECK(parsed.has_value());

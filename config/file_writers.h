@@ -1,4 +1,4 @@
-// Who may change a file that the daemon trusts.
+// Warns of files that the daemon trusts and that everybody may change.
 #pragma once
 
 #include <string>

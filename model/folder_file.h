@@ -1,4 +1,4 @@
-// Which text files a model folder may lead to. A folder that somebody else made must not make the
+// Says which text files a model folder may lead to. A folder of somebody else must not make the
 // daemon read other files of this machine, and tell what is in them. Weights may lie anywhere: a
 // file that is not in the format of weights is refused, and nobody is told what is in one that is.
 #pragma once

@@ -1,4 +1,4 @@
-// What is in a page beside the K and V of its tokens.
+// Clears what a page has beside the K and V of its tokens.
 #include "model/kv_page.h"
 
 #include <cstring>

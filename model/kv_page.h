@@ -1,4 +1,4 @@
-// What is in a page beside the K and V of its tokens.
+// Clears what a page has beside the K and V of its tokens.
 #pragma once
 
 #include <cstdint>

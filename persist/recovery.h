@@ -25,8 +25,8 @@ Result<std::unique_ptr<Database>> open_metadata(const StateDirectory& directory,
 // one, to the tables of the new one.
 Status salvage(const StateDirectory& directory, ChunkTable& chunks, SessionTable& sessions,
                Findings& findings);
-// The same of what says whose pages are whose, for the pages that were found: chains, uses, and
-// that chunks account for the pages of their chains. Follows salvage(), when the pages are known.
+// Copies chains of tokens and uses of pages in the same way, and notes which pages each chunk
+// accounts for. Call it after salvage(), when the pages have been found.
 Status salvage_pages(const StateDirectory& directory, ChainTable& chains, KvStore& kv);
 // What was set aside is not needed any more: it is kept for people under another name, instead of
 // the one before. Must succeed before the new database is used: what is set aside under the first

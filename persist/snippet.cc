@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kWordsBefore = 4;
 constexpr size_t kSnippetWords = 12;
-// Of a text without spaces.
+// A text without spaces is cut there.
 constexpr size_t kSnippetBytesMax = 400;
 
 struct Word {

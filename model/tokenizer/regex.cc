@@ -29,7 +29,7 @@ constexpr uint32_t kMatchHeapKiB = 64 * 1024;
 constexpr uint32_t kFirstSteps = 64;  // a word takes 1 to 10
 constexpr uint32_t kStepsGrowth = 4;
 constexpr size_t kStartsMax = 4096;
-// Of the rest of the text, by all starts of a call, at each of their steps.
+// A call reads at most so many bytes for each step: each of its starts may read the whole rest.
 constexpr size_t kReadsMax = size_t{8} << 20;
 
 size_t starts_max(size_t rest) {

@@ -18,7 +18,7 @@ from cascade_llm import ChunkRef, ChunkType, GenerateRequest, Sampling  # noqa: 
 
 KILLS = 500 if LONG else 10
 WORDS = (5, 30, 100, 300, 700) if LONG else (5, 30, 100, 200)
-# What is deleted after a kill -9, and how, takes turns.
+# The ways in which something is deleted after a kill -9 take turns.
 LATE_WAYS = ("an output", "a session", "an output that expires", "a context", "an output, rebuilt")
 
 
