@@ -253,6 +253,8 @@ void StoreActor::work(const wire::ReadChain& read, const Send& send) {
       chain.begin = (*stored)->begin;
     } else if (!read.key.empty()) {
       chain.token_ids = tokens_of_pages(digest(read.key));
+      const auto last = durable_->kv().find(digest(read.key));
+      if (last.ok() && *last) chain.tenant = (*last)->header.tenant;
     }
   }
   send(std::move(chain));

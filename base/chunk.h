@@ -19,6 +19,12 @@ enum class ChunkType { kSystemPrompt, kContext, kOutput, kQuery };
 std::string_view to_string(ChunkType type);
 std::optional<ChunkType> chunk_type_from_string(std::string_view name);
 
+// Whether a chunk of this type has a chain of its own, whose K and V are kept for it. Those of the
+// others stand in the prompts of requests only.
+inline bool has_own_chain(ChunkType type) {
+  return type == ChunkType::kOutput || type == ChunkType::kSystemPrompt;
+}
+
 // 0 = system prompt, 1 = context and output, 2 = query: the order in which chunks compose.
 int cascade_level(ChunkType type);
 

@@ -87,6 +87,14 @@ Digest ChainIndex::key_for(const Node* node) const {
   return chain_key(node->parent->key, tenant_key_behind(node->parent, node->tenant), node->tokens);
 }
 
+std::vector<int32_t> ChainIndex::chain_to(Node* node) {
+  std::vector<int32_t> chain;
+  for (const Node* page : path_to(node)) {
+    chain.insert(chain.end(), page->tokens.begin(), page->tokens.end());
+  }
+  return chain;
+}
+
 std::vector<ChainIndex::Node*> ChainIndex::path_to(Node* node) {
   std::vector<Node*> path;
   for (; node->parent != nullptr; node = node->parent) path.push_back(node);

@@ -103,6 +103,8 @@ class ChainIndex {
   static PageName name_of(const Node* node);
   // The nodes from the first page of its chain down to `node`, both included.
   static std::vector<Node*> path_to(Node* node);
+  // The tokens of these.
+  static std::vector<int32_t> chain_to(Node* node);
   // The `tenant` of chain_key() for a page of `tenant` behind `parent`.
   const Digest* tenant_key_behind(const Node* parent, TenantId tenant) const;
 

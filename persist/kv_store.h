@@ -112,6 +112,7 @@ class KvStore {
 
   // Which chunks have text in pages: as PageTable.
   Status put_use(const PageUseRow& use) { return table_.put_use(use); }
+  Result<std::vector<Digest>> pinned_texts() { return table_.pinned_texts(); }
   Result<std::vector<PageUseRow>> uses(const Digest& model) { return table_.uses(model); }
   Status put_owner(const PageOwner& owner) { return table_.put_owner(owner); }
   Status put_chunk_owners() { return table_.put_chunk_owners(); }

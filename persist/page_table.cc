@@ -297,6 +297,22 @@ Result<std::vector<Digest>> PageTable::oldest(uint64_t bytes, std::span<const Di
   return keys;
 }
 
+Result<std::vector<Digest>> PageTable::pinned_texts() {
+  // Of the rows that a group has, the other columns are those of the one with the minimum.
+  ASSIGN_OR_RETURN(Query query,
+                   database_.query("SELECT p.key, min(p.token_count) FROM chunks c "
+                                   "JOIN page_uses u ON u.tenant=c.tenant AND u.chunk_id=c.id "
+                                   "JOIN pages p ON p.key=u.page "
+                                   "WHERE c.pinned=1 AND c.kv_key='' AND u.ends=1 "
+                                   "GROUP BY c.number, p.parent_key"));
+  std::vector<Digest> ends;
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, query.next());
+    if (!more) return ends;
+    ends.push_back(as_digest(query.blob(0)));
+  }
+}
+
 Status PageTable::put_use(const PageUseRow& use) {
   return database_.change([&]() -> Status {
     ASSIGN_OR_RETURN(Query put,

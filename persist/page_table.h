@@ -126,6 +126,9 @@ class PageTable {
   Status put_use(const PageUseRow& use);
   // Of pages of the model; rows that were damaged are left out.
   Result<std::vector<PageUseRow>> uses(const Digest& model);
+  // The pages in which texts of pinned chunks end that have no chain of their own: of each prompt's
+  // beginning the one with the fewest tokens after the text.
+  Result<std::vector<Digest>> pinned_texts();
   Status remove_uses(const std::string& tenant, const std::string& chunk_id);
   // The uses of a damaged database that are as they were written and can be read.
   std::vector<PageUseRow> salvage_uses();

@@ -96,6 +96,8 @@ Status Store::rollback() {
 
 Result<std::vector<Digest>> Store::oldest_pages(uint64_t bytes, const Digest& kept) {
   ASSIGN_OR_RETURN(std::vector<Digest> stay, chunks_.pinned_chains());
+  ASSIGN_OR_RETURN(const std::vector<Digest> texts, kv_->pinned_texts());
+  stay.insert(stay.end(), texts.begin(), texts.end());
   stay.push_back(kept);
   return kv_->oldest(bytes, stay);
 }

@@ -73,8 +73,8 @@ class Store : public ChunkStore {
   // Undoes the changes since the last commit.
   Status rollback() override;
 
-  // Pages to remove to make room for `bytes` (KvStore::oldest()); none of pinned chunks, nor of the
-  // chain that ends with `kept`.
+  // Pages to remove to make room for `bytes` (KvStore::oldest()): none of pinned chunks, or of the
+  // prompts up to their texts' ends, or of the chain that ends with `kept`.
   Result<std::vector<Digest>> oldest_pages(uint64_t bytes, const Digest& kept);
 
   // Deleted texts stay in the search index and in the database's log for a while. Clears some of

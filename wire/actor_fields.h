@@ -303,6 +303,7 @@ void fields(A& a, M& m) {
   a.required("job", m.job);
   a.numbers("token_ids", m.token_ids);
   a.required("begin", m.begin);
+  a.optional("tenant", m.tenant);
 }
 
 template <class A, Is<StoreSearch> M>

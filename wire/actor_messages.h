@@ -336,6 +336,7 @@ struct StoredChain {
   uint64_t job = 0;
   std::vector<int32_t> token_ids;
   int64_t begin = -1;  // as in StoreChain; -1: not known
+  std::string tenant;  // of the last page, where that was read; empty: public, or not known
 };
 
 // scheduler -> store. Answered with StoreFound.

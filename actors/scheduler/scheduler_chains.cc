@@ -20,7 +20,7 @@ void SchedulerCore::keep_chain(ChunkEntry& entry) {
   const bool written =
       std::ranges::all_of(pages, [&](const NamedPage& page) { return disk_.contains(page.key); });
   if (written) {
-    own_pages({entry.chunk.tenant, entry.chunk.id}, pages.back().key);
+    send(Actor::kStore, ownership({entry.chunk.tenant, entry.chunk.id}, pages.back().key));
     return note_written(pages.back().key);
   }
   write_behind(owner, entry.chain, StoredName{entry.chunk.tenant, entry.chunk.id});
@@ -58,8 +58,9 @@ void SchedulerCore::settle_chain(const StoredName& name) {
 // All pages of the chains that end with this one are on disk.
 void SchedulerCore::note_written(const Digest& key) {
   const auto found = unwritten_.extract(key);
-  if (found.empty()) return;
-  for (const StoredName& name : found.mapped()) settle_chain(name);
+  if (!found.empty()) {
+    for (const StoredName& name : found.mapped()) settle_chain(name);
+  }
   answer_pins();
 }
 
@@ -107,6 +108,7 @@ void SchedulerCore::on(wire::StoredChain&& chain) {
     const int64_t begin = chain.begin >= 0 ? chain.begin : wanted.begin;
     return end_erasure_piece(name, {{std::move(chain.token_ids), static_cast<size_t>(begin)}});
   }
+  if (wanted.before_text_end) return text_is_read(wanted, std::move(chain));
   const auto entry = registry_.find_own(name.tenant, name.id);
   if (!entry.ok() || !(*entry)->chain.empty() || !(*entry)->chunk.pinned) return;
   if (chain.token_ids.empty()) {

@@ -23,12 +23,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   }
   if (update.touch) use_chunks(client.tenant, {entry.chunk.id});
   if (settings != ChunkSettings{}) store(entry.chunk);
-  measure(entry);
-  if (settings.pinned.value_or(false) && options_.keep_pages && entry.hold && !is_on_disk(entry)) {
-    return answer_when_written(client, id, {entry.chunk.tenant, entry.chunk.id});
-  }
-  reply_when_stored(client, id, {{entry.chunk.tenant, entry.chunk.id}},
-                    wire::ChunkReply{entry.chunk});
+  reply_to(client, id, entry, settings.pinned.value_or(false));
 }
 
 // Whether the settings can be applied to `entry`, or if that is null, to `chunk` once it is there.
@@ -46,7 +41,10 @@ Status SchedulerCore::check(const ChunkSettings& settings, const ChunkEntry* ent
     fresh.chunk.token_ids = chunk.token_ids;
     entry = &fresh;
   }
-  return check_pin_room("pinned", pages_of_pin(*entry));
+  const int64_t texts = has_own_chain(chunk.type)
+                            ? 0
+                            : text_pins_.pages_wanted({chunk.tenant, entry->chunk.id}, uses_);
+  return check_pin_room("pinned", pages_of_pin(*entry) + texts);
 }
 
 // The holders that a client is given for registering a chunk, or retaining an output, in terms of

@@ -171,10 +171,9 @@ void SchedulerCore::chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done)
   Chunk& chunk = (*added)->chunk;
   if (chunk.token_ids.empty()) chunk.token_ids = std::move(put.chunk.token_ids);
   holders_changed(**added);
-  measure(**added);
   store(chunk);
   if (chunk.id == put.chunk.id) tell_of(chunk, EventKind::kChunkStored);
-  reply_when_stored(put.client, put.id, {{chunk.tenant, chunk.id}}, wire::ChunkReply{chunk});
+  reply_to(put.client, put.id, **added, put.settings.pinned.value_or(false));
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,

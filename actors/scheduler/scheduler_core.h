@@ -25,6 +25,7 @@
 #include "actors/scheduler/scheduler_options.h"
 #include "actors/scheduler/scheduler_work.h"
 #include "actors/scheduler/store_work.h"
+#include "actors/scheduler/text_pins.h"
 #include "base/clock.h"
 #include "cache/chain_index.h"
 #include "cache/chunk_registry.h"
@@ -160,9 +161,7 @@ class SchedulerCore {
   void give_back_memory();
 
   // Retention: scheduler_retention.cc.
-  ThinkPolicy think_policy(const Request& request) const {
-    return request.params.think_policy.value_or(options_.think_policy);
-  }
+  ThinkPolicy think_policy(const Request& request) const;
   Chunk output_chunk(const Request& request, const std::string& finish_reason) const;
   std::string retain(Request& request, const std::string& finish_reason);
   void history_ready(wire::EncodeDone&& done);
@@ -214,8 +213,6 @@ class SchedulerCore {
   void end_turn(const std::string& tenant, const std::string& session, const std::string& output_id,
                 bool give_it_up);
   void match_turns_and_holders();
-  static bool hold_turns(Chunk& chunk,
-                         const std::set<std::pair<std::string, std::string>>& sessions);
   void store_session(const Session& session);
   void store_session_removal(const std::string& tenant, const std::string& id);
   void on(const Client& client, const wire::RequestId& id, const wire::SessionListRequest& request);
@@ -241,7 +238,7 @@ class SchedulerCore {
 
   // Pages between memory and disk: scheduler_disk.cc.
   void write_behind(TenantId owner, std::span<const int32_t> chain,
-                    std::optional<StoredName> chunk = {});
+                    std::optional<StoredName> chunk = {}, bool of_text = false);
   void write_prompt_behind(Request& request);
   std::vector<NamedPage> pages_of(TenantId owner, std::span<const int32_t> chain) const;
   void write_pages();
@@ -291,7 +288,8 @@ class SchedulerCore {
   void heal_pins();
   void heal_pins_of(const Request& request, const Composition& composition);
   bool is_on_disk(const ChunkEntry& entry) const;
-  void answer_when_written(const Client& client, const wire::RequestId& id, StoredName chunk);
+  bool is_pin_on_disk(const ChunkEntry& entry) const;
+  void reply_to(const Client& client, const wire::RequestId& id, ChunkEntry& changed, bool pins);
   void answer_pins();
   void refuse_pins(const Error& why, const std::optional<StoredName>& chunk = {});
   bool is_reprefill_queued(const ChunkEntry& entry) const;
@@ -330,15 +328,21 @@ class SchedulerCore {
   // Pins of texts, wherever they stand: scheduler_text_pins.cc.
   void pin_texts(const ChunkEntry& entry);
   void pin_text(const ChunkEntry& entry, const Digest& page);
-  void unpin_texts(const ChunkUses::ChunkName& chunk);
-  bool has_text_pin(const ChunkEntry& entry) const;
+  void expect_text(const ChunkEntry& entry, const ChunkUses::Use& use);
+  void text_is_read(const ChainWanted& wanted, wire::StoredChain&& chain);
+  void queue_text(const StoredName& chunk, const Digest& parent, const TextPin& pin);
+  void finish_text(ChunkEntry& entry, const Reprefill& text, bool complete);
+  void write_text(const ChunkEntry& entry, const TextPin& pin);
+  void heal_text_pins();
+  void unpin_texts(ChunkEntry& entry);
 
   // Pages with texts of chunks: scheduler_uses.cc.
-  void find_texts(Request& request);
+  std::vector<TextUse> find_texts(const std::string& tenant, const std::vector<std::string>& ids,
+                                  std::span<const int32_t> prompt);
   void note_uses(const Request& request);
-  void own_pages(const StoredName& chunk, const Digest& end);
+  void note_uses(const std::string& tenant, std::span<const int32_t> chain,
+                 std::span<const TextUse> texts);
   std::vector<wire::PageUse> uses_of(const NamedPage& page);
-  void pin_if_pinned(const ChunkUses::ChunkName& chunk, const Digest& page);
   bool has_gone_text(const Request& request);
   void drop_gone_texts(const Request& request);
   void forget_uses(const ChunkUses::ChunkName& chunk, Removal why);
@@ -369,7 +373,6 @@ class SchedulerCore {
   void finish_prefix(Request& request);
   void answer_prefix(Request& request, const PrefixName& name);
   void release_prefixes(const Client& client);
-  PrefixName prefix_name(const Request& request) const;
 
   // Status and statistics: scheduler_status.cc.
   void on(const Client& client, const wire::RequestId& id, const wire::StatusRequest&);
@@ -379,7 +382,6 @@ class SchedulerCore {
   wire::DiskStats disk_stats() const;
   std::vector<wire::ChunkGroup> chunk_groups(const std::string& tenant, PagesOfChunk& all);
   std::vector<std::string> warnings() const;
-  std::string thrash_warning() const;
 
   // Chunks by name: scheduler_chunks.cc.
   void on(const Client& client, const wire::RequestId& id, wire::ChunkPut&& put);
@@ -441,9 +443,6 @@ class SchedulerCore {
   std::multimap<int64_t, Lease> leases_;           // by the monotonic time of their end
   std::map<std::pair<uint64_t, TenantId>, BranchEnd> branch_ends_;  // by request and owner
   std::map<PrefixName, Prefix> prefixes_;
-  std::map<ChunkUses::ChunkName, std::map<Digest, ChainIndex::HoldId>>
-      text_pins_;  // by the page before
-  std::set<ChunkUses::ChunkName> text_pins_without_room_;
   int64_t pins_healed_us_ = 0;         // when heal_pins() looked last
   int64_t idle_marked_us_ = 0;         // when the free pages began to count as idle
   std::optional<InFlight> in_flight_;  // the one job of the prefill or decode actor
@@ -458,6 +457,7 @@ class SchedulerCore {
   int64_t store_failed_us_ = 0;
 
   DiskIndex disk_;
+  TextPins text_pins_{index_, disk_};
   ChunkUses uses_{options_.page_uses_max, [this](const Digest& page) {
                     return disk_.contains(page) || index_.find(page) != nullptr;
                   }};

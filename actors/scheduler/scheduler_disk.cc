@@ -41,12 +41,12 @@ std::string hex(const Digest& key) {
 // ---- Writing ------------------------------------------------------------------------------------
 
 void SchedulerCore::write_behind(TenantId owner, std::span<const int32_t> chain,
-                                 std::optional<StoredName> chunk) {
+                                 std::optional<StoredName> chunk, bool of_text) {
   if (!options_.keep_pages || chain.empty()) return;
   const bool awaited =
       chunk && std::ranges::find(pin_replies_, *chunk, &PinReply::chunk) != pin_replies_.end();
   const auto queued = std::ranges::find_if(writebacks_, [&](const Writeback& writeback) {
-    return writeback.owner == owner && writeback.chunk == chunk &&
+    return writeback.owner == owner && writeback.chunk == chunk && writeback.of_text == of_text &&
            std::ranges::equal(writeback.chain, chain);
   });
   if (queued != writebacks_.end()) {
@@ -56,7 +56,7 @@ void SchedulerCore::write_behind(TenantId owner, std::span<const int32_t> chain,
   if (!awaited && writeback_tokens_ + chain.size() > kWritebackTokensMax) return;
   writeback_tokens_ += chain.size();
   const auto place = awaited ? writebacks_.begin() : writebacks_.end();
-  writebacks_.insert(place, {owner, {chain.begin(), chain.end()}, std::move(chunk)});
+  writebacks_.insert(place, {owner, {chain.begin(), chain.end()}, std::move(chunk), of_text});
 }
 
 // Of a prompt that took long to compute, what is new since the last time.
@@ -102,8 +102,8 @@ void SchedulerCore::write_pages() {
     std::vector<NamedPage> run;
     const std::vector<NamedPage> pages = pages_of(next.owner, next.chain);
     for (const NamedPage& page : pages) {
-      const bool wanted = page.owner == next.owner && !disk_.contains(page.key);
-      if (!wanted && !run.empty()) break;
+      const bool wanted = !disk_.contains(page.key);
+      if (!run.empty() && (!wanted || page.owner != run.front().owner)) break;
       if (wanted) run.push_back(page);
       if (run.size() == kPagesWrittenAtOnceMax) break;
     }
@@ -115,7 +115,9 @@ void SchedulerCore::write_pages() {
       return send_pages(next, run);
     }
     if (!pages.empty() && disk_.contains(pages.back().key)) {
-      if (next.chunk) own_pages(*next.chunk, pages.back().key);
+      if (next.chunk && !next.of_text) {
+        send(Actor::kStore, ownership(*next.chunk, pages.back().key));
+      }
       note_written(pages.back().key);
     }
     writeback_tokens_ -= next.chain.size();
@@ -127,30 +129,23 @@ void SchedulerCore::send_pages(const Writeback& writeback, const std::vector<Nam
   wire::StorePages message;
   message.job = next_job_++;
   for (const auto& [name, tenant] : tenants_) {
-    if (tenant == writeback.owner) message.tenant = name;
+    if (tenant == run.front().owner) message.tenant = name;
   }
   message.model = hex(ChainIndex::key_of(index_.root()));
   message.parent = hex(run.front().parent);
   message.position = run.front().position;
-  writing_ = Writing{message.job, writeback.owner, writeback.chain, run.back().node, {}, {}};
+  writing_ = Writing{
+      message.job, run.front().owner, writeback.owner, writeback.chain, run.back().node, {}, {}};
   for (const NamedPage& page : run) {
     message.pages.push_back(
         {hex(page.key), {page.tokens.begin(), page.tokens.end()}, ChainIndex::page_of(page.node)});
     writing_->pages.push_back({page.key, page.parent, static_cast<int32_t>(page.tokens.size())});
     for (wire::PageUse& use : uses_of(page)) message.uses.add(std::move(use));
   }
-  if (writeback.chunk) {
+  if (writeback.chunk && !writeback.of_text) {
     message.owners.push_back({hex(run.back().key), writeback.chunk->tenant, writeback.chunk->id});
   }
   send(Actor::kStore, std::move(message));
-}
-
-// Tells the store which chunk the chain's pages are kept for. fsck finds pages by it that belong to
-// no chunk any more.
-void SchedulerCore::own_pages(const StoredName& chunk, const Digest& end) {
-  wire::StoreUses stored;
-  stored.owners.push_back({hex(end), chunk.tenant, chunk.id});
-  send(Actor::kStore, std::move(stored));
 }
 
 void SchedulerCore::on(wire::StorePagesDone&& done) {
@@ -162,7 +157,7 @@ void SchedulerCore::on(wire::StorePagesDone&& done) {
     if (done.error->field == "max_disk") {
       // Beside what is pinned there is no room for this chain; for another there may be.
       const auto failed = std::ranges::find_if(writebacks_, [&](const Writeback& writeback) {
-        return writeback.owner == writing_->owner && writeback.chain == writing_->chain;
+        return writeback.owner == writing_->chain_owner && writeback.chain == writing_->chain;
       });
       if (failed != writebacks_.end()) {
         const std::optional<StoredName> chunk = failed->chunk;
@@ -316,8 +311,9 @@ void SchedulerCore::forget_stored(const Digest& key) {
 
 // The page and all that goes on from it and belongs to no chunk.
 void SchedulerCore::drop_stored_from(const Digest& key) {
-  const std::vector<Digest> gone =
-      disk_.subtree(key, [&](const Digest& page) { return chunk_ends_.contains(page); });
+  const std::vector<Digest> gone = disk_.subtree(key, [&](const Digest& page) {
+    return chunk_ends_.contains(page) || text_pins_.ends_with(page);
+  });
   if (gone.empty()) return;
   std::vector<std::string> keys;
   for (const Digest& page : gone) {
@@ -373,7 +369,8 @@ void SchedulerCore::drop_stored_unshared(const std::vector<Digest>& path) {
   std::vector<std::string> keys;
   for (auto key = path.rbegin(); key != path.rend(); ++key) {
     if (!disk_.contains(*key)) continue;
-    if (chunk_ends_.contains(*key) || disk_.has_children(*key)) break;
+    if (chunk_ends_.contains(*key) || text_pins_.ends_with(*key)) break;
+    if (disk_.has_children(*key)) break;
     keys.push_back(hex(*key));
     forget_stored(*key);
   }

@@ -16,6 +16,13 @@ Chunk SchedulerCore::remove_chunk(ChunkEntry& entry, Removal why) {
   Erasure& erasure = erasures_.begin(name, why);
   const auto outer = std::exchange(erasing_, name);
   set_chain_end(entry, "");
+  text_pins_.unpin({chunk.tenant, chunk.id});
+  // No pin keeps a prompt that has its text.
+  std::set<Digest> ends;
+  for (const ChunkUses::Use& use : uses_.of({chunk.tenant, chunk.id})) {
+    if (use.ends) ends.insert(use.page);
+  }
+  text_pins_.drop_behind(ends, chunk.token_ids);
   // What its conversations begin with is not known unless it was pinned.
   const bool unknown = chunk.type == ChunkType::kSystemPrompt && entry.chain.empty();
   if (!entry.chain.empty()) {
@@ -28,7 +35,6 @@ Chunk SchedulerCore::remove_chunk(ChunkEntry& entry, Removal why) {
   forget_chain(entry, why);
   erase_chains(name, erasure);
   if (unknown && find_prefix(entry)) ++erasure.pieces;
-  unpin_texts({chunk.tenant, chunk.id});
   forget_uses({chunk.tenant, chunk.id}, why);
   pins_waiting_.erase(entry.sequence);
   pins_without_room_.erase(entry.sequence);

@@ -31,6 +31,7 @@ int64_t SchedulerCore::pages_held_max() const {
 int64_t SchedulerCore::pin_pages_promised() const {
   int64_t pages = 0;
   for (const auto& [sequence, promised] : pins_waiting_) pages += promised;
+  pages += text_pins_.pages_promised();
   for (const auto& [handle, request] : requests_) pages += request->pin_promised;
   return pages;
 }
@@ -74,7 +75,7 @@ void SchedulerCore::set_pinned(ChunkEntry& entry, bool pinned) {
     pin_or_wait(entry);
     return pin_texts(entry);
   }
-  unpin_texts({entry.chunk.tenant, entry.chunk.id});
+  unpin_texts(entry);
   if (entry.hold) index_.unpin(*entry.hold);
   pins_waiting_.erase(entry.sequence);
   pins_without_room_.erase(entry.sequence);
@@ -188,6 +189,7 @@ void SchedulerCore::heal_pins() {
     const bool lacks = held->chunk.pinned && options_.keep_pages && !is_on_disk(*held);
     if (lacks && index_.is_held(*held->hold)) keep_chain(*held);
   }
+  heal_text_pins();
   if (pins_waiting_.empty()) return;
   registry_.for_each(std::nullopt, [&](ChunkEntry& entry) {
     const bool lost = entry.chunk.pinned && !entry.hold && !entry.chain.empty() &&

@@ -16,9 +16,15 @@ bool SchedulerCore::is_on_disk(const ChunkEntry& entry) const {
          disk_.path(*end).size() == static_cast<size_t>(chain_pages(entry.chain.size()));
 }
 
-void SchedulerCore::answer_when_written(const Client& client, const wire::RequestId& id,
-                                        StoredName chunk) {
-  pin_replies_.push_back({std::move(chunk), client, id});
+// Answers a change of the chunk. One that pins it waits until its pages are on disk.
+void SchedulerCore::reply_to(const Client& client, const wire::RequestId& id, ChunkEntry& changed,
+                             bool pins) {
+  const StoredName name = {changed.chunk.tenant, changed.chunk.id};
+  measure(changed);
+  if (!pins || !options_.keep_pages || is_pin_on_disk(changed)) {
+    return reply_when_stored(client, id, {name}, wire::ChunkReply{changed.chunk});
+  }
+  pin_replies_.push_back({name, client, id});
   write_after_us_ = 0;
   answer_pins();
 }
@@ -37,8 +43,11 @@ void SchedulerCore::answer_pins() {
       continue;
     }
     ChunkEntry& entry = **found;
-    if (entry.chunk.pinned && !is_on_disk(entry)) {
+    if (entry.chunk.pinned && !is_pin_on_disk(entry)) {
       if (entry.hold && index_.is_held(*entry.hold)) keep_chain(entry);
+      for (const auto& [parent, text] : text_pins_.of({pin.chunk.tenant, pin.chunk.id})) {
+        write_text(entry, text);
+      }
       continue;
     }
     std::erase_if(pin_replies_, [&](const PinReply& other) {

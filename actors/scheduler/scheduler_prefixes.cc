@@ -12,16 +12,16 @@ wire::PrefixReply describe(const std::string& id, const Prefix& prefix) {
   return answer;
 }
 
-}  // namespace
-
 // The same tokens of the same tenant are the same prefix.
-PrefixName SchedulerCore::prefix_name(const Request& request) const {
+PrefixName prefix_name(const Request& request) {
   const Digest digest = Hasher()
                             .field("tenant", request.client.tenant)
                             .field("prefix", std::span<const int32_t>(request.prompt))
                             .finish();
   return {request.client.tenant, "prefix_" + digest.hex().substr(0, 32)};
 }
+
+}  // namespace
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        wire::PrefixCache&& params) {

@@ -306,7 +306,7 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
     return fail(request, too_many_tokens(request, tokens, context, /*of_memory=*/false));
   }
   request.prompt = std::move(done.token_ids);
-  find_texts(request);
+  request.texts = find_texts(request.client.tenant, request.parent_ids, request.prompt);
   if (request.prefix) return prefix_ready(request);
   const auto memory = static_cast<int64_t>(pool_.page_count()) * kPageTokens;
   if (tokens + 1 > memory) {

@@ -37,6 +37,10 @@ std::vector<int32_t> sampled_chain(const Request& request) {
 
 }  // namespace
 
+ThinkPolicy SchedulerCore::think_policy(const Request& request) const {
+  return request.params.think_policy.value_or(options_.think_policy);
+}
+
 // The chunk that the request's output becomes.
 Chunk SchedulerCore::output_chunk(const Request& request, const std::string& finish_reason) const {
   Chunk chunk;
@@ -220,7 +224,10 @@ void SchedulerCore::finish_idle(bool complete) {
   // Deleted in the meantime: what was computed goes.
   if (!found.ok()) return end_erasure_piece({idle.tenant, idle.chunk_id});
   ChunkEntry& entry = **found;
+  if (idle.before_text_end) return finish_text(entry, idle, complete);
   if (complete) {
+    // Its last page is another one than the request had.
+    note_uses(idle.tenant, idle.chain, find_texts(idle.tenant, entry.chunk.parent_ids, idle.chain));
     take_hold(entry);
     keep_chain(entry);
   } else if (!entry.chunk.pinned) {
@@ -291,12 +298,10 @@ void SchedulerCore::refresh(ChunkEntry& entry) {
     if (comes_back) pins_waiting_.try_emplace(entry.sequence, 0);
     tell_of(entry.chunk, EventKind::kChunkEvicted);
   }
-  // A context has no chain of its own, but those of the prompts that it stands in.
-  const bool own_chain =
-      entry.chunk.type == ChunkType::kOutput || entry.chunk.type == ChunkType::kSystemPrompt;
-  if (!own_chain) {
-    entry.chunk.kv_state =
-        entry.chunk.pinned && has_text_pin(entry) ? KvState::kReady : KvState::kNone;
+  if (!has_own_chain(entry.chunk.type)) {
+    entry.chunk.kv_state = entry.chunk.pinned
+                               ? text_pins_.state_of({entry.chunk.tenant, entry.chunk.id})
+                               : KvState::kNone;
   }
   const bool ready = entry.hold.has_value();
   const auto chain = static_cast<int64_t>(entry.chain.size());

@@ -34,6 +34,23 @@ wire::SessionReply session_reply(const Session& session) {
           /*durable=*/true};
 }
 
+// Of an output from before there were holders: its sessions hold it, and the tenant's own retention
+// stays only if it was registered more often than sessions did.
+bool hold_turns(Chunk& chunk, const std::set<std::pair<std::string, std::string>>& sessions) {
+  bool changed = false;
+  for (const auto& [tenant, session] : sessions) {
+    if (tenant != chunk.tenant) continue;
+    Holder holder = {.kind = HolderKind::kSession, .label = session};
+    holder.expires_us = chunk.expires_us;
+    holder.priority = chunk.priority;
+    holder.priority_until_us = chunk.priority_until_us;
+    changed = add_holder(chunk, std::move(holder)).ok() || changed;
+  }
+  const bool only_theirs = chunk.registrations <= static_cast<int64_t>(sessions.size());
+  if (changed && only_theirs) (void)give_up(chunk, HolderKind::kRetention, "");
+  return changed;
+}
+
 }  // namespace
 
 // ---- Sessions -----------------------------------------------------------------------------------
@@ -167,24 +184,6 @@ void SchedulerCore::match_turns_and_holders() {
     holders_changed(*entry);
     store(chunk);
   }
-}
-
-// Of an output from before there were holders: its sessions hold it, and the tenant's own retention
-// stays only if it was registered more often than sessions did.
-bool SchedulerCore::hold_turns(Chunk& chunk,
-                               const std::set<std::pair<std::string, std::string>>& sessions) {
-  bool changed = false;
-  for (const auto& [tenant, session] : sessions) {
-    if (tenant != chunk.tenant) continue;
-    Holder holder = {.kind = HolderKind::kSession, .label = session};
-    holder.expires_us = chunk.expires_us;
-    holder.priority = chunk.priority;
-    holder.priority_until_us = chunk.priority_until_us;
-    changed = add_holder(chunk, std::move(holder)).ok() || changed;
-  }
-  const bool only_theirs = chunk.registrations <= static_cast<int64_t>(sessions.size());
-  if (changed && only_theirs) (void)give_up(chunk, HolderKind::kRetention, "");
-  return changed;
 }
 
 // ---- Expiry policies ----------------------------------------------------------------------------

@@ -15,6 +15,15 @@ std::string mebibytes(int64_t bytes) {
   return std::to_string(bytes >> 20) + " MiB";
 }
 
+std::string thrash_warning(const wire::CacheStats& cache) {
+  const auto percent = static_cast<int>(100 * cache.refault_share + 0.5);
+  return "the cache thrashes: " + std::to_string(percent) +
+         " % of the latest pages were evicted shortly before they were needed; the working set "
+         "of 10 minutes is " +
+         mebibytes(cache.working_set_bytes) + ", --kv-memory is " +
+         mebibytes(cache.page_bytes * cache.pages_max);
+}
+
 }  // namespace
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
@@ -122,23 +131,15 @@ std::vector<std::string> SchedulerCore::warnings() const {
   }
   if (disk_error_)
     warnings.push_back("K and V are not written to disk: " + disk_error_->to_string());
-  const size_t pins_lost = pins_without_room_.size() + text_pins_without_room_.size();
+  const size_t pins_lost = pins_without_room_.size() + text_pins_.without_room();
   if (pins_lost > 0) {
     warnings.push_back("pages of " + std::to_string(pins_lost) +
                        " pinned chunks can be evicted: --max-pinned has no room for them");
   }
-  if (index_.monitor().thrash().alarm()) warnings.push_back(thrash_warning());
+  if (index_.monitor().thrash().alarm()) {
+    warnings.push_back(thrash_warning(cache_stats()));
+  }
   return warnings;
-}
-
-std::string SchedulerCore::thrash_warning() const {
-  const wire::CacheStats cache = cache_stats();
-  const auto percent = static_cast<int>(100 * cache.refault_share + 0.5);
-  return "the cache thrashes: " + std::to_string(percent) +
-         " % of the latest pages were evicted shortly before they were needed; the working set "
-         "of 10 minutes is " +
-         mebibytes(cache.working_set_bytes) + ", --kv-memory is " +
-         mebibytes(cache.page_bytes * cache.pages_max);
 }
 
 wire::CacheStats SchedulerCore::cache_stats() const {

@@ -132,7 +132,7 @@ void SchedulerCore::end_loading() {
   for (ChunkEntry* entry : registry_.all()) {
     if (const auto end = Digest::from_hex(entry->chunk.kv_key)) ++chunk_ends_[*end];
     if (entry->chunk.pinned) {
-      pin_or_wait(*entry);
+      set_pinned(*entry, true);
     } else if (!entry->chain.empty()) {
       recompute(*entry);
     }

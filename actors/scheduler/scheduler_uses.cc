@@ -1,6 +1,7 @@
 // Which pages have text of which chunks, and what goes from caches with a chunk.
 #include <algorithm>
 
+#include "actors/scheduler/find_text.h"
 #include "actors/scheduler/scheduler_core.h"
 
 namespace cascade {
@@ -8,71 +9,70 @@ namespace {
 
 // Of one request: each is looked for in the prompt.
 constexpr size_t kTextsMax = 256;
-// Shorter texts are looked for whole. Else the first token and the last one may have merged with
-// what stands beside the text.
-constexpr size_t kWholeTextTokensMax = 3;
-
-// Where the prompt has the text for the first time; where that is not known, all of it.
-TokenSpan find_text(std::span<const int32_t> prompt, std::span<const int32_t> text) {
-  const size_t margin = text.size() > kWholeTextTokensMax ? 1 : 0;
-  const TokenSpan anywhere = {0, static_cast<int64_t>(prompt.size())};
-  if (text.empty()) return anywhere;
-  const auto middle = text.subspan(margin, text.size() - 2 * margin);
-  const auto found = std::search(prompt.begin(), prompt.end(), middle.begin(), middle.end());
-  if (found == prompt.end()) return anywhere;
-  const auto begin = found - prompt.begin() - static_cast<ptrdiff_t>(margin);
-  const auto end = begin + static_cast<ptrdiff_t>(text.size());
-  return {std::max<int64_t>(0, begin), std::min<int64_t>(end, std::ssize(prompt))};
-}
-
 wire::PageUse described(const ChunkUses::ChunkName& chunk, const ChunkUses::Use& use) {
   return {use.page.hex(), static_cast<int32_t>(use.position), chunk.first, chunk.second, use.ends};
 }
 
 }  // namespace
 
-// The prompt is known: where it has texts of chunks.
-void SchedulerCore::find_texts(Request& request) {
-  for (const std::string& id : request.parent_ids) {
-    if (request.texts.size() == kTextsMax) return;
-    const std::string& tenant = request.client.tenant;
+// Where the prompt has the texts of the chunks.
+std::vector<TextUse> SchedulerCore::find_texts(const std::string& tenant,
+                                               const std::vector<std::string>& ids,
+                                               std::span<const int32_t> prompt) {
+  std::vector<TextUse> texts;
+  for (const std::string& id : ids) {
+    if (texts.size() == kTextsMax) break;
     const auto found = registry_.find(tenant, id);
     // One that was deleted in the meantime: its text may be anywhere.
     static const std::vector<int32_t> kUnknown;
     const auto& text = found.ok() ? (*found)->chunk.token_ids : kUnknown;
-    request.texts.push_back(
-        {{found.ok() ? (*found)->chunk.tenant : tenant, id}, find_text(request.prompt, text)});
+    texts.push_back(
+        {{found.ok() ? (*found)->chunk.tenant : tenant, id}, place_of_text(prompt, text)});
   }
+  return texts;
 }
 
 // Notes which pages of the request's prompt, as far as it is computed, have texts of chunks.
 void SchedulerCore::note_uses(const Request& request) {
-  if (request.texts.empty() || !request.sequence) return;
+  if (!request.sequence) return;
   const std::span<const int32_t> tokens = request.sequence->tokens();
-  const TenantId owner = tenant_id(request.client.tenant);
-  const ChainIndex::Match match =
-      index_.match(owner, tokens.first(std::min(tokens.size(), request.prompt.size())));
+  note_uses(request.client.tenant, tokens.first(std::min(tokens.size(), request.prompt.size())),
+            request.texts);
+}
+
+// Notes which pages of the tenant's chain, as far as they are in memory, have the texts.
+void SchedulerCore::note_uses(const std::string& tenant, std::span<const int32_t> chain,
+                              std::span<const TextUse> texts) {
+  if (texts.empty()) return;
+  const auto is_gone = [&](const TextUse& text) {
+    return !registry_.find_own(text.chunk.first, text.chunk.second).ok();
+  };
+  int64_t stays = std::ssize(chain);  // so many tokens, until one of a text that is gone
+  for (const TextUse& text : texts) {
+    if (is_gone(text)) stays = std::min(stays, text.where.begin);
+  }
+  const ChainIndex::Match match = index_.match(tenant_id(tenant), chain);
   std::vector<ChainIndex::Node*> nodes = ChainIndex::path_to(match.node);
   if (match.partial != nullptr) nodes.push_back(match.partial);
   wire::StoreUses stored;
-  for (const TextUse& text : request.texts) {
+  for (const TextUse& text : texts) {
+    if (is_gone(text)) continue;
     const int64_t last = (text.where.end - 1) / kPageTokens;
     for (int64_t i = text.where.begin / kPageTokens; i <= last && i < std::ssize(nodes); ++i) {
-      const Digest& key = ChainIndex::key_of(nodes[static_cast<size_t>(i)]);
-      const ChunkUses::Use use = {key, i * kPageTokens, i == last};
-      if (use.ends) pin_if_pinned(text.chunk, key);
+      const ChainIndex::PageName page = ChainIndex::name_of(nodes[static_cast<size_t>(i)]);
+      const Digest& key = page.key;
+      const bool ends = page.position + std::ssize(page.tokens) >= text.where.end;
+      const ChunkUses::Use use = {key, i * kPageTokens, ends};
+      if (use.ends && text.where.end <= stays) {
+        const ChunkEntry& entry = **registry_.find_own(text.chunk.first, text.chunk.second);
+        if (entry.chunk.pinned) pin_text(entry, key);
+      }
       if (uses_.add(text.chunk, use) && disk_.contains(key)) {
         stored.uses.add(described(text.chunk, use));
       }
     }
   }
   if (stored.uses.size() > 0) send(Actor::kStore, std::move(stored));
-}
-
-// The chunk's text ends in the page.
-void SchedulerCore::pin_if_pinned(const ChunkUses::ChunkName& chunk, const Digest& page) {
-  const auto found = registry_.find_own(chunk.first, chunk.second);
-  if (found.ok() && (*found)->chunk.pinned) pin_text(**found, page);
 }
 
 // What is to be written with the page, which is called `key` on disk.
@@ -167,11 +167,7 @@ void SchedulerCore::forget_use(ChainIndex::Node* node, const ChunkUses::Use& use
   const TenantId owner = ChainIndex::name_of(node).owner;
   const auto tenant = std::ranges::find(tenants_, owner, &decltype(tenants_)::value_type::second);
   if (tenant == tenants_.end()) return;  // public: withdraw_pages() sees to it
-  std::vector<int32_t> chain;
-  for (const ChainIndex::Node* page : ChainIndex::path_to(node)) {
-    const std::span<const int32_t> tokens = ChainIndex::name_of(page).tokens;
-    chain.insert(chain.end(), tokens.begin(), tokens.end());
-  }
+  const std::vector<int32_t> chain = ChainIndex::chain_to(node);
   // Prompts that wait to be written; what is a chunk's stays.
   std::erase_if(writebacks_, [&](const Writeback& writeback) {
     const bool dropped = writeback.is_of_prompt() && writeback.owner == owner &&

@@ -49,9 +49,18 @@ struct Writeback {
   // The chunk that the chain belongs to. An empty id: a prefix that a client asked to keep. None: a
   // prompt.
   std::optional<StoredName> chunk;
+  bool of_text = false;  // the beginning of a prompt, for a pin of the chunk's text in it
 
-  bool is_of_prompt() const { return !chunk || chunk->id.empty(); }
+  bool is_of_prompt() const { return !chunk || chunk->id.empty() || of_text; }
 };
+
+// Tells the store for which chunk the chain's pages are kept. fsck finds pages by it that belong to
+// no chunk any more.
+inline wire::StoreUses ownership(const StoredName& chunk, const Digest& end) {
+  wire::StoreUses stored;
+  stored.owners.push_back({end.hex(), chunk.tenant, chunk.id});
+  return stored;
+}
 
 struct NamedPage {
   Digest key, parent;
@@ -68,7 +77,8 @@ struct Writing {
     int32_t tokens;
   };
   uint64_t job;
-  TenantId owner;
+  TenantId owner;        // of these pages: kPublic of those that the chain begins with, maybe
+  TenantId chain_owner;  // as in Writeback
   std::vector<int32_t> chain;
   ChainIndex::Node* last;  // acquired
   std::vector<Page> pages;
@@ -88,9 +98,10 @@ struct Load {
 // A chunk whose tokens the store was asked for.
 struct ChainWanted {
   StoredName name;
-  std::string key;                      // its last page
-  std::optional<Removal> removed = {};  // to remove its pages from memory, too
-  int64_t begin = 0;                    // tokens before its own
+  std::string key;                             // its last page
+  std::optional<Removal> removed = {};         // to remove its pages from memory, too
+  int64_t begin = 0;                           // tokens before its own
+  std::optional<Digest> before_text_end = {};  // of a TextPin: the page before the last one
 };
 
 }  // namespace cascade

@@ -1,4 +1,4 @@
-"""Every pin of an output is answered in time, however small disk and memory are: it holds, over
+"""Every pin of an output or a context is answered in time, however small disk and memory are: it holds, over
 kills and restarts, or is refused with what is missing. $CASCADE_LONG_TESTS: 500 rounds."""
 import json
 import os
@@ -17,6 +17,7 @@ from cascade_llm import ChunkRef, ChunkType, GenerateRequest, KvState, Sampling 
 
 ROUNDS = 500 if LONG else 8
 OUTPUTS = 6
+CONTEXTS = 2
 ANSWER_S = 10
 WORDS = (5, 20, 60, 120)
 REFUSALS = ("resource_exhausted", "conflict", "not_found")
@@ -28,6 +29,7 @@ class Pins(unittest.TestCase):
         print("CASCADE_TEST_SEED", seed, flush=True)
         self.random = random.Random(seed)
         self.questions = {}  # by output
+        self.contexts = {}  # the questions about them, which were asked
 
     def question(self):
         words = "".join(f" town{self.random.randrange(1000)}"
@@ -51,13 +53,46 @@ class Pins(unittest.TestCase):
         if output:
             self.questions[output] = request.chunks[0].text
 
+    def about(self, context):
+        request = self.request(self.contexts[context])
+        request.chunks.insert(0, ChunkRef(ChunkType.CONTEXT, id=context))
+        return request
+
+    def make_context(self, client):
+        """A context that is pinned when a question about it was answered."""
+        text = self.question()
+        try:
+            context = client.put_chunk(ChunkType.CONTEXT, text).id
+            self.contexts[context] = self.question()
+            request = self.about(context)
+            request.retain_output = self.random.random() < 0.5
+            client.generate(request)
+            self.pin(client, context)
+        except cascade_llm.CascadeError as error:
+            self.assertIn(error.code.value, REFUSALS, error)
+
+    def pin(self, client, chunk):
+        begin = time.monotonic()
+        try:
+            client.update_chunk(chunk, pinned=True)
+        finally:
+            self.assertLess(time.monotonic() - begin, ANSWER_S)
+
+    def give_up_context(self, client):
+        context = self.random.choice(list(self.contexts))
+        del self.contexts[context]
+        if client.get_chunk(context).pinned:
+            client.update_chunk(context, pinned=False)
+        if self.random.random() < 0.5:
+            client.delete_chunk(context, all=True)
+
     def change(self, client):
         """A pin, mostly; it is answered in time."""
         output = self.random.choice(list(self.questions))
         begin = time.monotonic()
         try:
             if self.random.random() < 0.7:
-                client.update_chunk(output, pinned=True)
+                self.pin(client, output)
             elif self.random.random() < 0.7:
                 client.update_chunk(output, pinned=False)
             else:
@@ -71,7 +106,7 @@ class Pins(unittest.TestCase):
 
     def pinned(self, client):
         found = []
-        for output in list(self.questions):
+        for output in [*self.questions, *self.contexts]:
             try:
                 chunk = client.get_chunk(output)
             except cascade_llm.CascadeError:
@@ -87,9 +122,13 @@ class Pins(unittest.TestCase):
         for output in self.pinned(client):
             if client.get_chunk(output).kv_state == KvState.PENDING:
                 continue  # it waits for room, or is being read
-            usage = client.generate(self.request(self.questions[output])).usage
-            whole = (usage.prompt_tokens - 1) // 64 * 64
-            self.assertGreaterEqual(usage.reused_tokens, whole, output)
+            if output in self.contexts:
+                usage = client.generate(self.about(output)).usage
+                tokens = len(client.get_chunk(output).token_ids)
+            else:
+                usage = client.generate(self.request(self.questions[output])).usage
+                tokens = usage.prompt_tokens - 1
+            self.assertGreaterEqual(usage.reused_tokens, tokens // 64 * 64, output)
 
     def test_are_answered_and_hold(self):
         options = ["--kv-memory", "8M", "--max-disk", "2M"]
@@ -100,8 +139,12 @@ class Pins(unittest.TestCase):
                         self.check_pinned(client)
                         while len(self.questions) < OUTPUTS:
                             self.make_output(client)
+                        while len(self.contexts) < CONTEXTS:
+                            self.make_context(client)
                         for _ in range(OUTPUTS):
                             self.change(client)
+                        if self.random.random() < 0.3:
+                            self.give_up_context(client)
                         self.check_pinned(client)
                         status = json.loads(service.ctl("status", "--json").stdout)
                         self.assertEqual(status["actors_restarted"], [])
