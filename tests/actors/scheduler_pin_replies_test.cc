@@ -204,6 +204,40 @@ TEST_F(WaitingPin, is_refused_when_the_chunk_is_unpinned_and_deleted) {
   EXPECT_THAT(answers(), ElementsAre("not_found"));
 }
 
+// What its conversation begins with is published, and the disk has lost the public pages.
+TEST_F(PinReplies, come_with_the_public_pages_that_the_chain_begins_with) {
+  start(100);
+  std::string rules = "You are a guide.";
+  for (int i = 0; i < 30; ++i) rules += " Never speak of town " + std::to_string(i) + ".";
+  const std::string system =
+      world_->one<wire::ChunkReply>(world_->send(wire::ChunkPut{ChunkType::kSystemPrompt, rules}))
+          .chunk.id;
+  wire::ChunkUpdate publish;
+  publish.id = system;
+  publish.published = true;
+  world_->send(publish);
+  wire::GenerateRequest request =
+      ask({{ChunkType::kSystemPrompt, system, ""}, query_text("Which town?")});
+  request.retain_output = true;
+  request.max_tokens = 4;
+  const std::string id =
+      world_->one<wire::Final>(world_->send_as("guest", request)).output_chunk_id;
+  wire::PagesForgotten forgotten;
+  std::vector<Digest> lost;
+  for (const StoredPage& page : *store_->kv().pages(testing::demo_model().root_key(""))) {
+    if (!page.header.tenant.empty()) continue;
+    lost.push_back(page.header.key);
+    forgotten.keys.push_back(page.header.key.hex());
+  }
+  ASSERT_GE(lost.size(), 2u);
+  ASSERT_TRUE(store_->kv().remove(lost).ok());
+  world_->core().on_answer(forgotten);
+  world_->one<wire::ChunkReply>(world_->send_as("guest", pin_of(id)));
+  for (size_t i = 0; i + 1 < lost.size(); ++i) {
+    EXPECT_TRUE(store_->kv().find(lost[i])->has_value()) << i;
+  }
+}
+
 // Its pages had no room in memory for a while, and were evicted.
 TEST_F(PinReplies, keep_their_promise_when_there_is_room_again) {
   start(100);
