@@ -16,9 +16,8 @@ bool SchedulerCore::is_on_disk(const ChunkEntry& entry) const {
          disk_.path(*end).size() == static_cast<size_t>(chain_pages(entry.chain.size()));
 }
 
-void SchedulerCore::answer_when_written(const Client& client, const wire::RequestId& id,
-                                        StoredName chunk) {
-  pin_replies_.push_back({std::move(chunk), client, id});
+void SchedulerCore::answer_when_written(PinReply&& pin) {
+  pin_replies_.push_back(std::move(pin));
   write_after_us_ = 0;
   answer_pins();
 }
@@ -51,12 +50,13 @@ void SchedulerCore::answer_pins() {
       continue;
     }
     measure(entry);
-    reply_when_stored(pin.client, pin.id, {pin.chunk}, wire::ChunkReply{entry.chunk});
+    reply_when_stored(pin.client, pin.id, {pin.chunk},
+                      wire::ChunkReply{.chunk = entry.chunk, .ended = pin.ended});
   }
 }
 
 // The pages of pins that clients wait for, of all or of one chunk, will not be on the disk soon: so
-// these are no pins.
+// these are no pins. What only such a pin had kept is over.
 void SchedulerCore::refuse_pins(const Error& why, const std::optional<StoredName>& chunk) {
   std::vector<PinReply> refused;
   std::erase_if(pin_replies_, [&](const PinReply& pin) {
@@ -70,15 +70,23 @@ void SchedulerCore::refuse_pins(const Error& why, const std::optional<StoredName
       reply_error(pin.client, pin.id, found.error());
       continue;
     }
-    if ((*found)->chunk.pinned) {
-      change_unnamed((*found)->chunk, {.pinned = false});
-      holders_changed(**found);
-      store((*found)->chunk);
+    ChunkEntry& entry = **found;
+    bool gone = false;
+    if (entry.chunk.pinned) {
+      change_unnamed(entry.chunk, {.pinned = false});
+      pass_holders_time(entry.chunk, clock_.wall_us());
+      gone = entry.chunk.holders.empty();
+      if (gone) {
+        remove_chunk(entry, Removal::kExpired);
+      } else {
+        holders_changed(entry);
+        store(entry.chunk);
+      }
     }
-    reply_error(
-        pin.client, pin.id,
-        {why.code, "pinned",
-         "its pages cannot be written, and a pin is to outlive the daemon: " + why.message});
+    reply_error(pin.client, pin.id,
+                {why.code, "pinned",
+                 "its pages cannot be written, and a pin is to outlive the daemon: " + why.message +
+                     (gone ? "; its time was over meanwhile, so the chunk is gone" : "")});
   }
 }
 

@@ -13,6 +13,7 @@
 #include "actors/scheduler/request.h"
 #include "actors/scheduler/store_work.h"
 #include "cache/chain_index.h"
+#include "cache/holders.h"
 #include "wire/messages.h"
 
 namespace cascade {
@@ -58,6 +59,7 @@ struct PinReply {
   StoredName chunk;
   Client client;
   wire::RequestId id;
+  EndedHolders ended;  // by the request that pins it
 };
 // Pages that the store is to remove.
 struct RemovingPages {
