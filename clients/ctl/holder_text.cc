@@ -43,8 +43,10 @@ std::string deletion_text(const Chunk& chunk, const client::ChunkChange& change)
 
 std::string change_text(const Chunk& chunk, const client::ChunkChange& change) {
   std::string text = chunk.id + (change.gone ? " is gone" : "");
-  if (!change.ended.empty()) text += " (ended: " + holders_text(change.ended) + ")";
-  return text;
+  if (change.ended.empty()) return text;
+  text += " (ended: " + holders_text(change.ended);
+  if (!change.gone) text += "; held by " + holders_text(chunk.holders);
+  return text + ")";
 }
 
 }  // namespace cascade::ctl

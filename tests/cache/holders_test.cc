@@ -148,14 +148,16 @@ TEST(Holders, the_last_holder_of_a_pinned_chunk_is_given_up_by_nobody) {
       const std::vector<Holder> before = chunk.holders;
       EXPECT_TRUE(only_pins_without(chunk, kind, "x"));
       EXPECT_FALSE(only_pins_without(chunk, kind, "y"));
-      EXPECT_EQ(give_up_unnamed(chunk).error().code, ErrorCode::kConflict);
-      EXPECT_EQ(give_up_all(chunk).error().code, ErrorCode::kConflict);
-      const Error named = give_up_name(chunk, "x").error();
-      EXPECT_EQ(named.code,
-                kind == HolderKind::kName ? ErrorCode::kConflict : ErrorCode::kNotFound);
-      if (kind == HolderKind::kName) {
-        EXPECT_EQ(named.field, "id");
-        EXPECT_NE(named.message.find("is pinned; unpin it first"), std::string::npos);
+      const bool is_name = kind == HolderKind::kName;
+      const Status refused[] = {give_up_unnamed(chunk), give_up_all(chunk),
+                                give_up_name(chunk, is_name ? "x" : "y")};
+      for (const Status& status : refused) ASSERT_FALSE(status.ok());
+      EXPECT_EQ(refused[0].error().code, ErrorCode::kConflict);
+      EXPECT_EQ(refused[1].error().code, ErrorCode::kConflict);
+      EXPECT_EQ(refused[2].error().code, is_name ? ErrorCode::kConflict : ErrorCode::kNotFound);
+      EXPECT_EQ(refused[2].error().field, is_name ? "id" : "name");
+      if (is_name) {
+        EXPECT_NE(refused[2].error().message.find("is pinned; unpin it first"), std::string::npos);
       }
       EXPECT_EQ(chunk.holders, before);
     }
@@ -235,7 +237,9 @@ TEST(Holders, of_several_retentions_that_end_each_request_tells_its_own_alone) {
 TEST(Holders, a_pin_alone_of_an_earlier_version_ends_with_its_unpin) {
   Chunk chunk = output();
   change_unnamed(chunk, {.pinned = true});
-  EXPECT_NE(give_up_unnamed(chunk).error().message.find("unpin it first"), std::string::npos);
+  const Status refused = give_up_unnamed(chunk);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("unpin it first"), std::string::npos);
   change_unnamed(chunk, {.pinned = false});
   EXPECT_TRUE(chunk.holders.empty());
   EXPECT_FALSE(chunk.pinned);

@@ -87,7 +87,7 @@ TEST_F(ChangesOfChunks, an_unpin_that_ends_the_chunk_says_so) {
   answer_.chunk.holders = {holder_of(HolderKind::kName, "x")};
   EXPECT_EQ(unpinned(), kChunkId + "\n");
   answer_.ended = {holder_of(HolderKind::kPin)};
-  EXPECT_EQ(unpinned(), kChunkId + " (ended: a pin)\n");
+  EXPECT_EQ(unpinned(), kChunkId + " (ended: a pin; held by the name \"x\")\n");
   answer_.chunk.holders.clear();
   answer_.ended.push_back(holder_of(HolderKind::kName, "x"));
   answer_.gone = true;
