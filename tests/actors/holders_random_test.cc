@@ -64,12 +64,16 @@ struct Output {
     }
     return nullptr;
   }
-  void add(const OneHolder& holder) {
+  // One that is there already goes behind the others: of two that end alike the first is unpinned.
+  void add(OneHolder holder) {
     OneHolder* present =
         holder.kind == HolderKind::kRetention ? nullptr : labelled(holder.kind, holder.label);
-    if (present == nullptr) return holders.push_back(holder);
-    present->expires_us = std::max(present->expires_us, holder.expires_us);
-    present->pinned = present->pinned || holder.pinned;
+    if (present != nullptr) {
+      holder.expires_us = std::max(present->expires_us, holder.expires_us);
+      holder.pinned = present->pinned || holder.pinned;
+      erase(present);
+    }
+    holders.push_back(holder);
   }
   void erase(const OneHolder* holder) {
     holders.erase(holders.begin() + (holder - holders.data()));
@@ -389,10 +393,8 @@ class HolderModel : public ::testing::Test {
       return;
     }
     if (request.name) {
-      if (output.labelled(HolderKind::kName, *request.name) == nullptr) {
-        output.add({HolderKind::kName, *request.name});
-      }
-      return;
+      const OneHolder* name = output.labelled(HolderKind::kName, *request.name);
+      return output.add(name != nullptr ? *name : OneHolder{HolderKind::kName, *request.name});
     }
     // Whose time it is the reply says: one that ends where nothing ended before.
     std::multiset<int64_t> before;
