@@ -247,6 +247,7 @@ export class Client implements AsyncDisposable {
   ): Promise<Generation>;
   /** The output chunks, newest first. */
   getRetainedSequences(options?: CallOptions): Promise<ChunkInfo[]>;
+  /** Gives up a retention of an output, which is deleted if nobody else holds it. */
   releaseRetainedSequence(id: string, options?: CallOptions): Promise<void>;
   /** What chunks and pages take, and what the cache did. */
   getChunkStats(options?: CallOptions): Promise<StatsReply>;

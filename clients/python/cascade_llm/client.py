@@ -377,8 +377,8 @@ class Client:
         return self._run(self._client.get_retained_sequences())
 
     def release_retained_sequence(self, id: str) -> None:
-        """Deletes an output chunk, which frees its K and V. Error invalid_argument if `id` names
-        another chunk."""
+        """Gives up a retention of an output chunk; if nobody else holds it, it is deleted, which
+        frees its K and V. Error invalid_argument if `id` names another chunk."""
         self._run(self._client.release_retained_sequence(id))
 
     def get_chunk_stats(self) -> StatsReply:
