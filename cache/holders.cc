@@ -56,14 +56,13 @@ Holder* first_to_end(Chunk& chunk, HolderKind kind, std::optional<bool> pinned =
 
 // The fields of the chunk that all holders together come to.
 void sum_up(Chunk& chunk) {
-  if (chunk.holders.empty()) return;  // it is as its last holder left it
-  chunk.pinned = false;
+  chunk.pinned = std::ranges::any_of(chunk.holders, &Holder::pinned);
+  if (chunk.holders.empty()) return;  // the rest is as its last holder left it
   chunk.name.clear();
   chunk.expires_us = 0;
   bool lives = false;  // somebody else than a pin has said how long
   const Holder* highest = nullptr;
   for (const Holder& holder : chunk.holders) {
-    chunk.pinned = chunk.pinned || holder.pinned;
     if (holder.kind == HolderKind::kPin) continue;
     if (holder.kind == HolderKind::kName) chunk.name = holder.label;
     chunk.expires_us = lives ? later(chunk.expires_us, holder.expires_us) : holder.expires_us;
@@ -76,6 +75,22 @@ void sum_up(Chunk& chunk) {
 
 void erase(Chunk& chunk, const Holder* holder) {
   chunk.holders.erase(chunk.holders.begin() + (holder - chunk.holders.data()));
+}
+
+// Takes out the holders that are so.
+template <class IsSo>
+Holders take_out(Chunk& chunk, const IsSo& is_so) {
+  Holders taken;
+  std::erase_if(chunk.holders, [&](const Holder& holder) {
+    const bool so = is_so(holder);
+    if (so) taken.push_back(holder);
+    return so;
+  });
+  return taken;
+}
+
+void note(EndedHolders* ended, const Holders& more) {
+  if (ended != nullptr) ended->insert(ended->end(), more.begin(), more.end());
 }
 
 // One of a counted holder, as one of its own.
@@ -130,10 +145,10 @@ void apply(Holder& holder, const HolderTerms& terms) {
 }
 
 // Removes one pin: the pin itself, else that of the holder that would end first without.
-void unpin_one(Chunk& chunk) {
-  if (std::erase_if(chunk.holders, [](const Holder& h) { return is(h, HolderKind::kPin); }) > 0) {
-    return;
-  }
+void unpin_one(Chunk& chunk, EndedHolders* ended) {
+  const Holders pins = take_out(chunk, [](const Holder& h) { return is(h, HolderKind::kPin); });
+  note(ended, pins);
+  if (!pins.empty()) return;
   for (const HolderKind kind :
        {HolderKind::kRetention, HolderKind::kRequest, HolderKind::kName, HolderKind::kSession}) {
     Holder* first = nullptr;
@@ -160,6 +175,14 @@ std::string in_quotes(std::string_view text) {
 
 Error conflict(std::string message) {
   return {ErrorCode::kConflict, "id", std::move(message)};
+}
+
+Error pinned_conflict(const Chunk& chunk) {
+  return conflict("chunk " + in_quotes(chunk.id) + " is pinned; unpin it first");
+}
+
+bool only_pins(const Holders& holders) {
+  return std::ranges::all_of(holders, [](const Holder& h) { return h.kind == HolderKind::kPin; });
 }
 
 // Whose terms change_unnamed() changes; nullptr: nobody's, or those of several.
@@ -242,7 +265,7 @@ Status change_named(Chunk& chunk, const std::string& name, const HolderTerms& te
   return add_holder(chunk, std::move(added));
 }
 
-void change_unnamed(Chunk& chunk, const HolderTerms& terms) {
+void change_unnamed(Chunk& chunk, const HolderTerms& terms, EndedHolders* ended) {
   HolderTerms own = terms;
   own.pinned.reset();
   if (own.expires_us || own.priority) {
@@ -271,17 +294,14 @@ void change_unnamed(Chunk& chunk, const HolderTerms& terms) {
                              .priority = default_priority(chunk.type),
                              .pinned = true});
   } else if (terms.pinned == false) {
-    unpin_one(chunk);
+    unpin_one(chunk, ended);
   }
   sum_up(chunk);
 }
 
-void clear_names(Chunk& chunk) {
-  Holders names;
-  std::erase_if(chunk.holders, [&](const Holder& holder) {
-    if (holder.kind == HolderKind::kName) names.push_back(holder);
-    return holder.kind == HolderKind::kName;
-  });
+void clear_names(Chunk& chunk, EndedHolders* ended) {
+  Holders names = take_out(chunk, [](const Holder& h) { return h.kind == HolderKind::kName; });
+  note(ended, names);
   for (Holder& name : names) {
     name.kind = HolderKind::kRetention;
     name.label.clear();
@@ -290,47 +310,64 @@ void clear_names(Chunk& chunk) {
   sum_up(chunk);
 }
 
-Status give_up_unnamed(Chunk& chunk) {
-  Holder* given_up = nullptr;
-  for (const HolderKind kind :
-       {HolderKind::kRetention, HolderKind::kRequest, HolderKind::kName, HolderKind::kSession}) {
-    const int64_t count = count_of(chunk, kind);
-    if (count == 0) continue;
-    const bool labelled = kind == HolderKind::kName || kind == HolderKind::kSession;
-    if (labelled && count > 1) {
-      return conflict("chunk " + in_quotes(chunk.id) + " is held by " + describe_holders(chunk) +
-                      ": say by \"name\" which of them, delete the sessions, or give up \"all\"");
-    }
-    given_up = first_to_end(chunk, kind, /*pinned=*/false);
-    break;
+Status give_up_unnamed(Chunk& chunk, EndedHolders* ended) {
+  HolderKind kind = HolderKind::kRetention;
+  if (count_of(chunk, kind) == 0) kind = HolderKind::kRequest;
+  if (count_of(chunk, kind) == 0) kind = HolderKind::kName;
+  const int64_t count = count_of(chunk, kind);
+  const bool several_names = kind == HolderKind::kName && count > 1;
+  if (several_names || (count == 0 && count_of(chunk, HolderKind::kSession) > 0)) {
+    const std::string advice =
+        several_names ? "say by \"name\" which of them, or give up \"all\""
+                      : "a session's turn ends with \"session delete --outputs\", or with \"all\"";
+    return conflict("chunk " + in_quotes(chunk.id) + " is held by " + describe_holders(chunk) +
+                    ": " + advice);
   }
-  const int64_t pins = count_of(chunk, HolderKind::kPin);
-  const bool only_pins_left = given_up != nullptr && given_up->count == 1 && pins > 0 &&
-                              std::ssize(chunk.holders) == 1 + pins;
-  if (given_up == nullptr || only_pins_left) {
-    return conflict("chunk " + in_quotes(chunk.id) + " is pinned; unpin it first");
-  }
-  split(chunk, given_up);
+  Holder* first = first_to_end(chunk, kind, /*pinned=*/false);
+  if (first == nullptr) return pinned_conflict(chunk);
+  const Holders before = chunk.holders;
+  Holders given_up = {split(chunk, first)};
   // Nobody asked to keep what requests brought along.
   if (count_of(chunk, HolderKind::kRetention) == 0) {
-    std::erase_if(chunk.holders, [](const Holder& h) { return is(h, HolderKind::kRequest); });
+    const Holders brought =
+        take_out(chunk, [](const Holder& h) { return h.kind == HolderKind::kRequest; });
+    given_up.insert(given_up.end(), brought.begin(), brought.end());
   }
+  if (chunk.pinned && only_pins(chunk.holders)) {
+    chunk.holders = before;
+    return pinned_conflict(chunk);
+  }
+  note(ended, given_up);
   sum_up(chunk);
   return {};
 }
 
-bool give_up(Chunk& chunk, HolderKind kind, std::string_view label) {
-  const bool found =
-      std::erase_if(chunk.holders, [&](const Holder& h) { return is(h, kind, label); }) > 0;
-  if (found) sum_up(chunk);
-  return found;
+Status give_up_name(Chunk& chunk, std::string_view name, EndedHolders* ended) {
+  if (only_pins_without(chunk, HolderKind::kName, name)) return pinned_conflict(chunk);
+  if (give_up(chunk, HolderKind::kName, name, ended)) return {};
+  return not_found("name", "chunk " + in_quotes(chunk.id) + " is not held by the name " +
+                               in_quotes(name) + ", but by " + describe_holders(chunk));
+}
+
+Status give_up_all(Chunk& chunk, EndedHolders* ended) {
+  if (chunk.pinned) return pinned_conflict(chunk);
+  note(ended, std::exchange(chunk.holders, {}));
+  return {};
+}
+
+bool give_up(Chunk& chunk, HolderKind kind, std::string_view label, EndedHolders* ended) {
+  const Holders taken = take_out(chunk, [&](const Holder& h) { return is(h, kind, label); });
+  note(ended, taken);
+  if (!taken.empty()) sum_up(chunk);
+  return !taken.empty();
 }
 
 bool only_pins_without(const Chunk& chunk, HolderKind kind, std::string_view label) {
-  return std::ranges::all_of(chunk.holders, [&](const Holder& holder) {
-    return is(holder, kind, label) ? holder.pinned || chunk.pinned
-                                   : holder.kind == HolderKind::kPin;
-  });
+  const auto its_own = [&](const Holder& holder) { return is(holder, kind, label); };
+  return chunk.pinned && std::ranges::any_of(chunk.holders, its_own) &&
+         std::ranges::all_of(chunk.holders, [&](const Holder& holder) {
+           return its_own(holder) || holder.kind == HolderKind::kPin;
+         });
 }
 
 bool keep_without_session(Chunk& chunk, std::string_view session) {
@@ -346,9 +383,13 @@ bool keep_without_session(Chunk& chunk, std::string_view session) {
   return true;
 }
 
-bool pass_holders_time(Chunk& chunk, int64_t now_us) {
-  bool changed = std::erase_if(chunk.holders,
-                               [&](const Holder& holder) { return end_of(holder) <= now_us; }) > 0;
+bool pass_holders_time(Chunk& chunk, int64_t now_us, EndedHolders* ended) {
+  bool changed = false;
+  if (!chunk.pinned) {
+    const Holders over = take_out(chunk, [&](const Holder& h) { return end_of(h) <= now_us; });
+    note(ended, over);
+    changed = !over.empty();
+  }
   for (Holder& holder : chunk.holders) {
     if (holder.priority_until_us == 0 || holder.priority_until_us > now_us) continue;
     holder.priority = default_priority(chunk.type);
@@ -362,16 +403,19 @@ bool pass_holders_time(Chunk& chunk, int64_t now_us) {
 int64_t next_holder_time_us(const Chunk& chunk) {
   int64_t next = std::numeric_limits<int64_t>::max();
   for (const Holder& holder : chunk.holders) {
-    next = std::min(next, end_of(holder));
+    if (!chunk.pinned) next = std::min(next, end_of(holder));
     if (holder.priority_until_us != 0) next = std::min(next, holder.priority_until_us);
   }
   return next == std::numeric_limits<int64_t>::max() ? 0 : next;
 }
 
-std::string describe_holders(const Chunk& chunk) {
+std::string describe_holders(const Chunk& chunk, size_t count_max) {
   std::string text;
-  for (const Holder& holder : chunk.holders) {
+  for (size_t i = 0; i < chunk.holders.size(); ++i) {
     if (!text.empty()) text += ", ";
+    const size_t left = chunk.holders.size() - i;
+    if (i == count_max && left > 1) return text + std::to_string(left) + " others";
+    const Holder& holder = chunk.holders[i];
     switch (holder.kind) {
       case HolderKind::kRetention:
         text += holder.count == 1 ? "a retention" : std::to_string(holder.count) + " retentions";

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/chunk.h"
 #include "base/result.h"
@@ -30,6 +31,10 @@ struct HolderTerms {
   std::optional<bool> pinned{};
 };
 
+// Holders that ended by a change, as they were; `count` of a retention: how many of it ended. The
+// functions below that take a pointer to one add to it; nullptr: nobody wants to know.
+using EndedHolders = std::vector<Holder>;
+
 // Adds `holder` to the chunk's. A retention of equal terms counts once more. A name's or a
 // session's that is there already goes on as long as either would, with the newer priority; a
 // request's in the same way, with its own priority.
@@ -47,30 +52,37 @@ Status change_named(Chunk& chunk, const std::string& name, const HolderTerms& te
 // Changes what a client without a name of its own may change: one retention, that which ends first,
 // else what the only name holds, else the session's, whose times stay: a retention is added for
 // them. A pin is a holder of its own; without it, one of those that are pinned is not any more.
-void change_unnamed(Chunk& chunk, const HolderTerms& terms);
+// What only the pin kept ends with pass_holders_time().
+void change_unnamed(Chunk& chunk, const HolderTerms& terms, EndedHolders* ended = nullptr);
 // Names end; what they held is held by retentions of the same terms.
-void clear_names(Chunk& chunk);
+void clear_names(Chunk& chunk, EndedHolders* ended = nullptr);
 
 // Gives up one holder of a client that has no name: a retention that is not pinned, that which ends
-// first, and with the last one what requests brought along; else the only name's, else the only
-// session's. Errors, field
-// "id", nothing is changed: kConflict if what is left of them is pinned, if nothing but a pin
-// would be left, or if several names or sessions hold it, which are listed.
-Status give_up_unnamed(Chunk& chunk);
-// Gives up the holder of the name or the session. False if there is none.
-bool give_up(Chunk& chunk, HolderKind kind, std::string_view label);
-// Whether, without the holder of the label, nothing but pins would be left.
+// first, and with the last one what requests brought along; else what requests brought along; else
+// the only name's. A session's turn never.
+// Errors, field "id", nothing is changed: kConflict if several names hold it, or nothing but
+// sessions, which are listed; or if what is left is pinned, or nothing but pins would be left.
+Status give_up_unnamed(Chunk& chunk, EndedHolders* ended = nullptr);
+// Gives up the holder of the name, with its pin. Errors, nothing is changed: kNotFound, field
+// "name"; kConflict, field "id", if the chunk is pinned and nothing but pins would be left.
+Status give_up_name(Chunk& chunk, std::string_view name, EndedHolders* ended = nullptr);
+// Gives up all holders. Error kConflict, field "id", if the chunk is pinned; nothing is changed.
+Status give_up_all(Chunk& chunk, EndedHolders* ended = nullptr);
+// Gives up the holder of the name or the session, whatever is left. False if there is none.
+bool give_up(Chunk& chunk, HolderKind kind, std::string_view label, EndedHolders* ended = nullptr);
+// Whether the label holds the pinned chunk, and without it nothing but pins would.
 bool only_pins_without(const Chunk& chunk, HolderKind kind, std::string_view label);
 // A session's holder becomes a retention of the same terms. False if there is none.
 bool keep_without_session(Chunk& chunk, std::string_view session);
 
-// Ends what is over at `now_us`, Unix time: holders that are not pinned, and priorities. True if
-// that was anything.
-bool pass_holders_time(Chunk& chunk, int64_t now_us);
+// Ends what is over at `now_us`, Unix time: priorities, and holders unless the chunk is pinned.
+// True if that was anything.
+bool pass_holders_time(Chunk& chunk, int64_t now_us, EndedHolders* ended = nullptr);
 // When pass_holders_time() has something to do next; 0: never.
 int64_t next_holder_time_us(const Chunk& chunk);
 
-// Who holds it, for people: "2 retentions, the name "x", a turn of the session "y"".
-std::string describe_holders(const Chunk& chunk);
+// Who holds it, for people: "2 retentions, the name "x", a turn of the session "y"". Of more than
+// `count_max` holders the others are counted: "…, 3 others".
+std::string describe_holders(const Chunk& chunk, size_t count_max = SIZE_MAX);
 
 }  // namespace cascade

@@ -128,6 +128,8 @@ template <class A, Is<ChunkReply> M>
 void fields(A& a, M& m) {
   a.required("chunk", m.chunk);
   a.optional("durable", m.durable);
+  a.optional("ended", m.ended);
+  a.optional("gone", m.gone);
 }
 
 template <class A, Is<PrefixReply> M>
@@ -260,11 +262,19 @@ void fields(A& a, M& m) {
   a.required("sessions", m.sessions);
 }
 
+template <class A, Is<SessionOutput> M>
+void fields(A& a, M& m) {
+  a.required("id", m.id);
+  a.required("gone", m.gone);
+  a.optional("held_by", m.held_by);
+}
+
 template <class A, Is<SessionReply> M>
 void fields(A& a, M& m) {
   a.required("session", m.session);
   a.required("turns", m.turns);
   a.required("durable", m.durable);
+  a.optional("outputs", m.outputs);
 }
 
 template <class A, Is<ExpiryPolicy> M>

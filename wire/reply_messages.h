@@ -126,10 +126,13 @@ struct Final {
 };
 
 struct ChunkReply {
-  Chunk chunk;
+  Chunk chunk;  // of a change: as it is now, with the holders that stay
   // Whether what was changed outlives the daemon. False: the store cannot write now (see the
   // status); it tries again.
   bool durable = true;
+  // Of a change: the holders that ended by it, as they were; `count` of a retention: how many.
+  std::vector<Holder> ended{};
+  std::optional<bool> gone{};  // true: nothing holds it any more, and it is deleted
 };
 
 struct PrefixReply {
@@ -254,10 +257,18 @@ struct SessionListReply {
   std::vector<SessionInfo> sessions;
 };
 
+// The output of a turn whose session was deleted.
+struct SessionOutput {
+  std::string id;
+  bool gone = false;      // nobody else held it, and it is deleted
+  std::string held_by{};  // else who holds it now, for people; the first few, and how many others
+};
+
 struct SessionReply {
   SessionInfo session;
   std::vector<SessionTurn> turns;
-  bool durable = true;  // as in ChunkReply
+  bool durable = true;                   // as in ChunkReply
+  std::vector<SessionOutput> outputs{};  // of a SessionDelete: those of its turns that were there
 };
 
 struct ExpiryPolicy {

@@ -160,10 +160,10 @@ struct ChunkGet {
 };
 
 // Gives up a holder of the tenant's chunk, and the chunk with its last holder: a retention, that
-// which ends first, and with the last of them what requests brought along; else its only name, else
-// its only session's turn. Answered with ChunkReply: the chunk as it is now; without holders it is
-// gone. Error conflict if it has several of the last two, or is pinned and would have nothing but
-// the pin.
+// which ends first, and with the last of them what requests brought along; else that; else its only
+// name. A session's turn ends with its session, or with `all`. Answered with ChunkReply: what
+// ended, and the chunk as it is now. Error conflict, field "id", if it has several names, or
+// nothing but turns of sessions, or is pinned and nothing but pins would be left.
 struct ChunkDelete {
   std::string id;
   std::string name{};  // not empty: the holder of this name
@@ -178,7 +178,9 @@ struct ChunkUpdate {
   // <= 128 bytes without control characters. A name is a holder of its own, the one that the rest
   // of this changes; "": its names end, what they held is held without.
   std::optional<std::string> name;
-  std::optional<bool> pinned;          // its pages are not evicted; it does not expire
+  // Its pages are not evicted, and no holder's time passes. False: one pin ends, and with the last
+  // one what is over; the chunk may be gone then.
+  std::optional<bool> pinned;
   std::optional<int64_t> ttl_ms;       // from now, [1, 100 years]; 0: never expires
   std::optional<int32_t> priority;     // [0, 100]; pages of lower priority are evicted first
   std::optional<int64_t> priority_ms;  // only with priority: for so long, then the default
@@ -223,8 +225,8 @@ struct SessionGet {
   std::string id;
 };
 
-// Answered with SessionReply: the session as it was. Error conflict while a request makes its next
-// turn.
+// Answered with SessionReply: the session as it was, and what became of its outputs. Error conflict
+// while a request makes its next turn.
 struct SessionDelete {
   std::string id;
   // The session holds the outputs of its turns no more, and those that nobody else holds are

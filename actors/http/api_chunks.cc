@@ -28,8 +28,10 @@ Task<bool> Api::chunks(HttpCall& call) {
   if (list) {
     body = openai::encode_chunk_list(std::get<wire::ChunkListReply>(*answer));
   } else if (action == http::Action::kDeleteChunk) {
-    const Chunk& chunk = std::get<wire::ChunkReply>(*answer).chunk;
-    body = openai::encode_deleted(chunk.id, "chunk.deleted", chunk);
+    const auto& reply = std::get<wire::ChunkReply>(*answer);
+    body = openai::encode_deleted(reply.chunk.id, "chunk.deleted", reply);
+  } else if (action == http::Action::kUpdateChunk) {
+    body = openai::encode_changed_chunk(std::get<wire::ChunkReply>(*answer));
   } else {
     body = openai::encode_chunk(std::get<wire::ChunkReply>(*answer));
   }

@@ -274,7 +274,7 @@ Task<bool> Api::delete_response(HttpCall& call) {
   const WatchedExchange watched(call.connection, exchange);
   std::optional<FoundOutput> found = co_await find_output(exchange, call.id, "response_id");
   if (!found) co_return false;
-  Chunk left;
+  wire::ChunkReply given_up;
   if (!found->error) {
     wire::Message request = wire::ChunkDelete{found->output.id};
     const std::optional<wire::Message> answer = co_await exchange.call(std::move(request));
@@ -282,16 +282,16 @@ Task<bool> Api::delete_response(HttpCall& call) {
     if (auto wrong = problem<wire::ChunkReply>(*answer)) {
       found->error = about(*std::move(wrong), "response_id");
     } else {
-      left = std::get<wire::ChunkReply>(*answer).chunk;
+      given_up = std::get<wire::ChunkReply>(*answer);
     }
   }
   if (found->error) {
     const bool sent = co_await fail(call, *found->error);
     co_return sent;
   }
-  const bool sent = co_await send(
-      call,
-      openai::encode_deleted(openai::response_id_of(found->output.id), "response.deleted", left));
+  const bool sent =
+      co_await send(call, openai::encode_deleted(openai::response_id_of(found->output.id),
+                                                 "response.deleted", given_up));
   co_return sent;
 }
 

@@ -13,17 +13,19 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   const ChunkSettings settings = settings_of(update);
   const Status allowed = check(settings, &entry, entry.chunk);
   if (!allowed.ok()) return reply_error(client, id, allowed.error());
-  if (const Status changed = change_holders(settings, entry); !changed.ok()) {
+  wire::ChunkReply answer;
+  if (const Status changed = change_holders(settings, entry, answer.ended); !changed.ok()) {
     return reply_error(client, id, changed.error());
   }
-  if (entry.chunk.holders.empty()) {  // the pin was its last holder
-    Chunk removed = remove_chunk(entry, Removal::kExpired);
-    const StoredName name = {removed.tenant, removed.id};
-    return reply_when_erased(client, id, {name}, {name}, wire::ChunkReply{std::move(removed)});
+  const StoredName name = {entry.chunk.tenant, entry.chunk.id};
+  if (entry.chunk.holders.empty()) {  // only the pin had kept it
+    answer.chunk = remove_chunk(entry, Removal::kExpired);
+    answer.gone = true;
+    return reply_when_erased(client, id, {name}, {name}, std::move(answer));
   }
   if (update.touch) use_chunks(client.tenant, {entry.chunk.id});
   if (settings != ChunkSettings{}) store(entry.chunk);
-  reply_to(client, id, entry, settings.pinned.value_or(false));
+  reply_to({name, client, id, std::move(answer.ended)}, settings.pinned.value_or(false));
 }
 
 // Whether the settings can be applied to `entry`, or if that is null, to `chunk` once it is there.
@@ -77,7 +79,8 @@ std::vector<Holder> SchedulerCore::holders_of(const std::string& tenant, ChunkTy
 
 // Precondition: check() allows it. Without holders the chunk is to be removed. Errors as
 // add_holder(), after which nothing has been changed.
-Status SchedulerCore::change_holders(const ChunkSettings& settings, ChunkEntry& entry) {
+Status SchedulerCore::change_holders(const ChunkSettings& settings, ChunkEntry& entry,
+                                     EndedHolders& ended) {
   Chunk& chunk = entry.chunk;
   const int64_t now_us = clock_.wall_us();
   HolderTerms terms;
@@ -92,10 +95,10 @@ Status SchedulerCore::change_holders(const ChunkSettings& settings, ChunkEntry& 
     RETURN_IF_ERROR(
         change_named(chunk, *settings.name, terms, default_expiry_us(chunk.tenant, chunk.type)));
   } else {
-    if (settings.name) clear_names(chunk);
-    change_unnamed(chunk, terms);
+    if (settings.name) clear_names(chunk, &ended);
+    change_unnamed(chunk, terms, &ended);
   }
-  pass_holders_time(chunk, now_us);  // what only a pin had kept
+  pass_holders_time(chunk, now_us, &ended);  // what only a pin had kept
   holders_changed(entry);
   if (!settings.published || chunk.holders.empty()) return {};
   registry_.publish(entry, *settings.published);

@@ -24,19 +24,10 @@ std::string shortened(const std::string& text) {
   return std::string(head.substr(0, head.size() - utf8_incomplete_suffix(head)));
 }
 
-Status give_up_holders(const wire::ChunkDelete& request, Chunk& chunk) {
-  if (request.all.value_or(false)) {
-    if (chunk.pinned) {
-      return Error{ErrorCode::kConflict, "id",
-                   "chunk \"" + chunk.id + "\" is pinned; unpin it first"};
-    }
-    chunk.holders.clear();
-    return {};
-  }
-  if (request.name.empty()) return give_up_unnamed(chunk);
-  if (give_up(chunk, HolderKind::kName, request.name)) return {};
-  return not_found("name", "chunk \"" + chunk.id + "\" is not held by the name \"" + request.name +
-                               "\", but by " + describe_holders(chunk));
+Status give_up_holders(const wire::ChunkDelete& request, Chunk& chunk, EndedHolders& ended) {
+  if (request.all.value_or(false)) return give_up_all(chunk, &ended);
+  if (request.name.empty()) return give_up_unnamed(chunk, &ended);
+  return give_up_name(chunk, request.name, &ended);
 }
 
 }  // namespace
@@ -173,7 +164,7 @@ void SchedulerCore::chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done)
   holders_changed(**added);
   store(chunk);
   if (chunk.id == put.chunk.id) tell_of(chunk, EventKind::kChunkStored);
-  reply_to(put.client, put.id, **added, put.settings.pinned.value_or(false));
+  reply_to({{chunk.tenant, chunk.id}, put.client, put.id, {}}, put.settings.pinned.value_or(false));
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
@@ -246,27 +237,30 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        const wire::ChunkDelete& request) {
   const auto found = registry_.find_own(client.tenant, request.id);
   const StoredName failed = {client.tenant, request.id};
+  wire::ChunkReply answer;
   if (!found.ok() && erasures_.find(failed) != nullptr) {  // once more, after a failure
-    Chunk gone;
-    gone.id = request.id;
-    gone.tenant = client.tenant;
-    return reply_when_erased(client, id, {failed}, {failed}, wire::ChunkReply{std::move(gone)});
+    answer.chunk.id = request.id;
+    answer.chunk.tenant = client.tenant;
+    answer.gone = true;
+    return reply_when_erased(client, id, {failed}, {failed}, std::move(answer));
   }
   if (!found.ok()) return reply_error(client, id, found.error());
   ChunkEntry& entry = **found;
-  if (const Status given_up = give_up_holders(request, entry.chunk); !given_up.ok()) {
+  if (const Status given_up = give_up_holders(request, entry.chunk, answer.ended); !given_up.ok()) {
     return reply_error(client, id, given_up.error());
   }
+  pass_holders_time(entry.chunk, clock_.wall_us(), &answer.ended);  // a pin may have gone with it
+  const StoredName name = {entry.chunk.tenant, entry.chunk.id};
   if (entry.chunk.holders.empty()) {
-    Chunk removed = remove_chunk(entry, Removal::kDeleted);
-    const StoredName name = {removed.tenant, removed.id};
-    return reply_when_erased(client, id, {name}, {name}, wire::ChunkReply{std::move(removed)});
+    answer.chunk = remove_chunk(entry, Removal::kDeleted);
+    answer.gone = true;
+    return reply_when_erased(client, id, {name}, {name}, std::move(answer));
   }
   holders_changed(entry);
   measure(entry);
   store(entry.chunk);
-  reply_when_stored(client, id, {{entry.chunk.tenant, entry.chunk.id}},
-                    wire::ChunkReply{entry.chunk});
+  answer.chunk = entry.chunk;
+  reply_when_stored(client, id, {name}, std::move(answer));
 }
 
 }  // namespace cascade

@@ -210,8 +210,8 @@ class SchedulerCore {
   Status enter_session(Request& request);
   void leave_session(Request& request);
   void add_turn(Request& request, const std::string& output_id);
-  void end_turn(const std::string& tenant, const std::string& session, const std::string& output_id,
-                bool give_it_up);
+  std::optional<wire::SessionOutput> end_turn(const std::string& tenant, const std::string& output,
+                                              const wire::SessionDelete& request);
   void match_turns_and_holders();
   void store_session(const Session& session);
   void store_session_removal(const std::string& tenant, const std::string& id);
@@ -289,7 +289,7 @@ class SchedulerCore {
   void heal_pins_of(const Request& request, const Composition& composition);
   bool is_on_disk(const ChunkEntry& entry) const;
   bool is_pin_on_disk(const ChunkEntry& entry) const;
-  void reply_to(const Client& client, const wire::RequestId& id, ChunkEntry& changed, bool pins);
+  void reply_to(PinReply&& change, bool pins);
   void answer_pins();
   void refuse_pins(const Error& why, const std::optional<StoredName>& chunk = {});
   bool is_reprefill_queued(const ChunkEntry& entry) const;
@@ -362,7 +362,7 @@ class SchedulerCore {
   Status check(const ChunkSettings& settings, const ChunkEntry* entry, const Chunk& chunk) const;
   std::vector<Holder> holders_of(const std::string& tenant, ChunkType type,
                                  const ChunkSettings& settings, const std::string& session) const;
-  Status change_holders(const ChunkSettings& settings, ChunkEntry& entry);
+  Status change_holders(const ChunkSettings& settings, ChunkEntry& entry, EndedHolders& ended);
   void holders_changed(ChunkEntry& entry);
 
   // Beginnings that clients keep: scheduler_prefixes.cc.

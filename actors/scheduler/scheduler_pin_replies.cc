@@ -17,14 +17,16 @@ bool SchedulerCore::is_on_disk(const ChunkEntry& entry) const {
 }
 
 // Answers a change of the chunk. One that pins it waits until its pages are on disk.
-void SchedulerCore::reply_to(const Client& client, const wire::RequestId& id, ChunkEntry& changed,
-                             bool pins) {
-  const StoredName name = {changed.chunk.tenant, changed.chunk.id};
-  measure(changed);
-  if (!pins || !options_.keep_pages || is_pin_on_disk(changed)) {
-    return reply_when_stored(client, id, {name}, wire::ChunkReply{changed.chunk});
+void SchedulerCore::reply_to(PinReply&& change, bool pins) {
+  ChunkEntry& entry = **registry_.find_own(change.chunk.tenant, change.chunk.id);
+  measure(entry);
+  if (!pins || !options_.keep_pages || is_pin_on_disk(entry)) {
+    wire::ChunkReply answer;
+    answer.chunk = entry.chunk;
+    answer.ended = std::move(change.ended);
+    return reply_when_stored(change.client, change.id, {change.chunk}, std::move(answer));
   }
-  pin_replies_.push_back({name, client, id});
+  pin_replies_.push_back(std::move(change));
   write_after_us_ = 0;
   answer_pins();
 }
@@ -60,12 +62,13 @@ void SchedulerCore::answer_pins() {
       continue;
     }
     measure(entry);
-    reply_when_stored(pin.client, pin.id, {pin.chunk}, wire::ChunkReply{entry.chunk});
+    reply_when_stored(pin.client, pin.id, {pin.chunk},
+                      wire::ChunkReply{.chunk = entry.chunk, .ended = pin.ended});
   }
 }
 
 // The pages of pins that clients wait for, of all or of one chunk, will not be on the disk soon: so
-// these are no pins.
+// these are no pins. What only such a pin had kept is over.
 void SchedulerCore::refuse_pins(const Error& why, const std::optional<StoredName>& chunk) {
   std::vector<PinReply> refused;
   std::erase_if(pin_replies_, [&](const PinReply& pin) {
@@ -79,15 +82,23 @@ void SchedulerCore::refuse_pins(const Error& why, const std::optional<StoredName
       reply_error(pin.client, pin.id, found.error());
       continue;
     }
-    if ((*found)->chunk.pinned) {
-      change_unnamed((*found)->chunk, {.pinned = false});
-      holders_changed(**found);
-      store((*found)->chunk);
+    ChunkEntry& entry = **found;
+    bool gone = false;
+    if (entry.chunk.pinned) {
+      change_unnamed(entry.chunk, {.pinned = false});
+      pass_holders_time(entry.chunk, clock_.wall_us());
+      gone = entry.chunk.holders.empty();
+      if (gone) {
+        remove_chunk(entry, Removal::kExpired);
+      } else {
+        holders_changed(entry);
+        store(entry.chunk);
+      }
     }
-    reply_error(
-        pin.client, pin.id,
-        {why.code, "pinned",
-         "its pages cannot be written, and a pin is to outlive the daemon: " + why.message});
+    reply_error(pin.client, pin.id,
+                {why.code, "pinned",
+                 "its pages cannot be written, and a pin is to outlive the daemon: " + why.message +
+                     (gone ? "; its time was over meanwhile, so the chunk is gone" : "")});
   }
 }
 

@@ -27,6 +27,9 @@ std::optional<ChunkType> type_of_ttl_key(std::string_view key) {
   return std::nullopt;
 }
 
+// Of an output, in a reply that may have kTurnsMax of them.
+constexpr size_t kHoldersNamed = 4;
+
 wire::SessionReply session_reply(const Session& session) {
   return {{session.id, session.created_us, session.last_used_us,
            static_cast<int64_t>(session.turns.size())},
@@ -124,33 +127,41 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   if (!removed.ok()) return reply_error(client, id, removed.error());
   // First, so that a session is never there without its turns.
   store_session_removal(client.tenant, request.id);
+  wire::SessionReply answer = session_reply(*removed);
   // The last turn first: what goes on from a turn goes before it.
-  for (auto turn = removed->turns.rbegin(); turn != removed->turns.rend(); ++turn) {
-    end_turn(client.tenant, request.id, turn->output_id, request.outputs);
-  }
-  std::vector<StoredName> names = {{client.tenant, request.id, StoredKind::kSession}};
   std::set<StoredName> outputs;
-  for (const SessionTurn& turn : removed->turns) outputs.insert({client.tenant, turn.output_id});
+  for (auto turn = removed->turns.rbegin(); turn != removed->turns.rend(); ++turn) {
+    if (!outputs.insert({client.tenant, turn->output_id}).second) continue;
+    if (auto output = end_turn(client.tenant, turn->output_id, request)) {
+      answer.outputs.push_back(*std::move(output));
+    }
+  }
+  std::ranges::reverse(answer.outputs);
+  std::vector<StoredName> names = {{client.tenant, request.id, StoredKind::kSession}};
   names.insert(names.end(), outputs.begin(), outputs.end());
-  reply_when_erased(client, id, std::move(outputs), std::move(names), session_reply(*removed));
+  reply_when_erased(client, id, std::move(outputs), std::move(names), std::move(answer));
 }
 
-// The session holds the output no more. With `give_up` that is the end of an output that nobody
-// else holds; else the tenant keeps it.
-void SchedulerCore::end_turn(const std::string& tenant, const std::string& session,
-                             const std::string& output_id, bool give_it_up) {
-  const auto found = registry_.find_own(tenant, output_id);
-  if (!found.ok()) return;
+// The session that is deleted holds the output no more. With `request.outputs` that is the end of
+// an output that nobody else holds; else the tenant keeps it. nullopt: it was gone already.
+std::optional<wire::SessionOutput> SchedulerCore::end_turn(const std::string& tenant,
+                                                           const std::string& output,
+                                                           const wire::SessionDelete& request) {
+  const auto found = registry_.find_own(tenant, output);
+  if (!found.ok()) return std::nullopt;
   ChunkEntry& entry = **found;
-  const bool held = give_it_up ? give_up(entry.chunk, HolderKind::kSession, session)
-                               : keep_without_session(entry.chunk, session);
-  if (!held) return;
+  const bool held = request.outputs ? give_up(entry.chunk, HolderKind::kSession, request.id)
+                                    : keep_without_session(entry.chunk, request.id);
+  if (held) pass_holders_time(entry.chunk, clock_.wall_us());  // a pin may have gone with it
   if (entry.chunk.holders.empty()) {
     remove_chunk(entry, Removal::kDeleted);
-    return;
+    return wire::SessionOutput{output, /*gone=*/true};
   }
-  holders_changed(entry);
-  store(entry.chunk);
+  if (held) {
+    holders_changed(entry);
+    store(entry.chunk);
+  }
+  return wire::SessionOutput{output, /*gone=*/false, describe_holders(entry.chunk, kHoldersNamed)};
 }
 
 // An output is stored before the session that it is a turn of, and outlives it in a crash: what

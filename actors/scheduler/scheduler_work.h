@@ -13,6 +13,7 @@
 #include "actors/scheduler/request.h"
 #include "actors/scheduler/store_work.h"
 #include "cache/chain_index.h"
+#include "cache/holders.h"
 #include "wire/messages.h"
 
 namespace cascade {
@@ -53,11 +54,12 @@ struct BranchEnd {
   Removal why;
   bool unshared = false;  // of these, too, what nothing else goes on from
 };
-// A client's pin of a chunk whose pages are being written.
+// A client's change of a chunk; one that pins it is answered when its pages are on disk.
 struct PinReply {
   StoredName chunk;
   Client client;
   wire::RequestId id;
+  EndedHolders ended;  // by the request that pins it
 };
 // Pages that the store is to remove.
 struct RemovingPages {

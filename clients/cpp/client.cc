@@ -17,6 +17,13 @@ constexpr int64_t kLoadingPauseMsMax = 1'000;
 // More of them than any client can have caused: whoever sends them is no daemon of ours.
 constexpr int kLateAnswersMax = 10'000;
 
+// The answer to a change of a chunk. Daemons from before `gone` say it by the holders alone.
+Chunk chunk_of(wire::ChunkReply&& reply, ChunkChange* change) {
+  const bool gone = reply.gone.value_or(reply.chunk.holders.empty());
+  if (change != nullptr) *change = {std::move(reply.ended), gone};
+  return std::move(reply.chunk);
+}
+
 }  // namespace
 
 Result<Client> Client::connect(std::string endpoint, const ClientOptions& options) {
@@ -195,9 +202,9 @@ Result<Chunk> Client::put_chunk(wire::ChunkPut put) {
   return std::move(reply.chunk);
 }
 
-Result<Chunk> Client::update_chunk(wire::ChunkUpdate update) {
+Result<Chunk> Client::update_chunk(wire::ChunkUpdate update, ChunkChange* change) {
   ASSIGN_OR_RETURN(wire::ChunkReply reply, call<wire::ChunkReply>(std::move(update)));
-  return std::move(reply.chunk);
+  return chunk_of(std::move(reply), change);
 }
 
 Result<Chunk> Client::rename_chunk(const std::string& id, std::string name) {
@@ -221,11 +228,11 @@ Result<Chunk> Client::pin_chunk(const std::string& id) {
   return update_chunk(std::move(update));
 }
 
-Result<Chunk> Client::unpin_chunk(const std::string& id) {
+Result<Chunk> Client::unpin_chunk(const std::string& id, ChunkChange* change) {
   wire::ChunkUpdate update;
   update.id = id;
   update.pinned = false;
-  return update_chunk(std::move(update));
+  return update_chunk(std::move(update), change);
 }
 
 Result<Chunk> Client::set_chunk_ttl(const std::string& id, int64_t ttl_ms) {
@@ -277,11 +284,12 @@ Result<Chunk> Client::get_chunk(const std::string& id) {
   return std::move(reply.chunk);
 }
 
-Result<Chunk> Client::delete_chunk(const std::string& id, const std::string& name, bool all) {
+Result<Chunk> Client::delete_chunk(const std::string& id, const std::string& name, bool all,
+                                   ChunkChange* change) {
   wire::ChunkDelete request = {id, name};
   if (all) request.all = true;
   ASSIGN_OR_RETURN(wire::ChunkReply reply, call<wire::ChunkReply>(std::move(request)));
-  return std::move(reply.chunk);
+  return chunk_of(std::move(reply), change);
 }
 
 Result<std::vector<wire::SessionInfo>> Client::list_sessions(int32_t limit) {

@@ -42,6 +42,12 @@ struct ChunkInfo {
   int64_t tokens = 0;  // of its text
 };
 
+// What a change did to who holds a chunk, beside what the chunk says of it.
+struct ChunkChange {
+  std::vector<Holder> ended{};  // holders that ended by it; `count` of a retention: how many
+  bool gone = false;            // nothing holds the chunk any more, and it is deleted
+};
+
 // One object, one thread at a time. Not copyable; movable.
 //
 // Errors of all calls: those that the daemon answered with, and unreachable() (endpoint.h) if it
@@ -103,16 +109,19 @@ class Client {
   Result<Chunk> get_chunk(const std::string& id);
   // Gives up a holder of the chunk: the one that `name` names, or all, or as wire::ChunkDelete
   // says. The chunk as it is then; it is gone if it has no holders. `id` is whole.
-  Result<Chunk> delete_chunk(const std::string& id, const std::string& name = {}, bool all = false);
+  // `change`, here and below, if it is not nullptr: what the call did.
+  Result<Chunk> delete_chunk(const std::string& id, const std::string& name = {}, bool all = false,
+                             ChunkChange* change = nullptr);
 
   // All that is given, or nothing; the chunk as it is now. These are its parts:
-  Result<Chunk> update_chunk(wire::ChunkUpdate update);
+  Result<Chunk> update_chunk(wire::ChunkUpdate update, ChunkChange* change = nullptr);
   Result<Chunk> rename_chunk(const std::string& id, std::string name);  // "": no name
   // Counts as a use.
   Result<Chunk> touch_chunk(const std::string& id);
   // Error resource_exhausted, field "pinned", beyond what the daemon's --max-pinned leaves.
   Result<Chunk> pin_chunk(const std::string& id);
-  Result<Chunk> unpin_chunk(const std::string& id);
+  // With the last pin ends what is over; the chunk may be gone then.
+  Result<Chunk> unpin_chunk(const std::string& id, ChunkChange* change = nullptr);
   Result<Chunk> set_chunk_ttl(const std::string& id, int64_t ttl_ms);  // 0: never expires
   // 0 to 100; absent `duration_ms`: for good, else for so long.
   Result<Chunk> set_chunk_priority(const std::string& id, int32_t priority,
@@ -122,7 +131,8 @@ class Client {
   // last first.
   Result<std::vector<wire::SessionInfo>> list_sessions(int32_t limit = 1000);
   Result<wire::SessionReply> get_session(const std::string& id);
-  // The session as it was. With `outputs`, its turns' outputs are deleted as well.
+  // The session as it was. With `outputs`, its turns' outputs are deleted as well, as far as nobody
+  // else holds them. The reply's `outputs` say what became of each.
   Result<wire::SessionReply> delete_session(const std::string& id, bool outputs = false);
 
   // How long chunks live, by type, that are registered without a time to live of their own; types
@@ -168,7 +178,7 @@ class Client {
                                           GenerateParams params = {});
   // The output chunks, newest first.
   Result<std::vector<ChunkInfo>> get_retained_sequences();
-  // Deletes an output chunk.
+  // Gives up a retention of an output chunk, which is gone if nobody else holds it.
   Status release_retained_sequence(const std::string& id);
   // What chunks and pages take, and what the cache did.
   Result<wire::StatsReply> get_chunk_stats();

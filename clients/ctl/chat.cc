@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "clients/cpp/endpoint.h"
 #include "clients/ctl/chunk_table.h"
+#include "clients/ctl/holder_text.h"
 #include "clients/ctl/interrupt.h"
 #include "clients/ctl/json_fields.h"
 #include "clients/ctl/run.h"
@@ -225,11 +226,12 @@ void ChatSession::continue_from(const std::string& which) {
 void ChatSession::delete_output(const std::string& which) {
   const Result<Chunk> output = find_output(which);
   if (!output.ok()) return fail(output.error());
-  const Status released = client_.release_retained_sequence(output->id);
-  if (!released.ok()) return fail(released.error());
+  client::ChunkChange change;
+  const Result<Chunk> given_up = client_.delete_chunk(output->id, "", /*all=*/false, &change);
+  if (!given_up.ok()) return fail(given_up.error());
   conversation_.remove_output(output->id);
   retention_.deleted(output->id);
-  remark("deleted " + output->id);
+  remark(change.gone ? "deleted " + output->id : deletion_text(*given_up, change));
 }
 
 void ChatSession::begin_anew() {

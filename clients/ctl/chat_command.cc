@@ -33,7 +33,7 @@ constexpr std::array<Command, 18> kCommands = {{
     {"/continue", ChatVerb::kContinue, Argument::kRequired, "N|ID",
      "go on with the conversation that an output ended"},
     {"/delete-output", ChatVerb::kDeleteOutput, Argument::kRequired, "N|ID",
-     "delete an output and its KV cache"},
+     "give up an output; it and its KV cache go if nobody else holds it"},
     {"/chunks", ChatVerb::kChunks, Argument::kNone, "", "list all chunks"},
     {"/stats", ChatVerb::kStats, Argument::kNone, "", "show what the daemon holds and did"},
     {"/think", ChatVerb::kThink, Argument::kRequired, "on|off|hide",

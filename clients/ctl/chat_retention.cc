@@ -17,6 +17,16 @@ std::string outputs(size_t count) {
   return std::to_string(count) + (count == 1 ? " output" : " outputs");
 }
 
+// Gives up as many retentions as the conversation made. Whether the output is gone.
+Result<bool> give_up(client::Client& client, const std::string& id, int64_t times) {
+  for (int64_t i = 0; i < times; ++i) {
+    client::ChunkChange change;
+    RETURN_IF_ERROR(client.delete_chunk(id, "", /*all=*/false, &change));
+    if (change.gone) return true;
+  }
+  return false;
+}
+
 // The first of the two that failed.
 Status first_error(Status before, Status now) {
   return before.ok() ? now : before;
@@ -97,10 +107,10 @@ Status ChatRetention::remove() {
       ++elsewhere;
       continue;
     }
-    const Status released =
-        chunk.ok() ? client_.release_retained_sequence(id) : Status(chunk.error());
-    if (released.ok()) ++removed;
-    done = first_error(done, released);
+    const Result<bool> gone =
+        chunk.ok() ? give_up(client_, id, times) : Result<bool>(chunk.error());
+    if (gone.ok()) ++(*gone ? removed : elsewhere);
+    done = first_error(done, gone.ok() ? Status() : Status(gone.error()));
   }
   const std::string stay = outputs(elsewhere) + (elsewhere == 1 ? " stays" : " stay");
   say("deleted " + outputs(removed) + (elsewhere > 0 ? "; " + stay + ": kept elsewhere, too" : ""));

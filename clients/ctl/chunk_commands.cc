@@ -17,25 +17,40 @@ namespace cascade::ctl {
 namespace {
 
 Result<Chunk> delete_by_beginning(client::Client& client, const std::string& id,
-                                  const ChunkDeleteOptions& options) {
+                                  const ChunkDeleteOptions& options, client::ChunkChange& change) {
   ASSIGN_OR_RETURN(const Chunk found, client.get_chunk(id));
-  return client.delete_chunk(found.id, options.name, options.all);
+  return client.delete_chunk(found.id, options.name, options.all, &change);
 }
 
-// What is left of the chunk when one of its holders has given it up.
-void print_deleted(Screen& screen, const Chunk& chunk) {
-  const bool gone = chunk.holders.empty();
+// What ended of a chunk by a change, and whether it is gone.
+void add_end(OrderedJson& object, const client::ChunkChange& change) {
+  object["gone"] = change.gone;
+  OrderedJson& ended = object["ended"] = OrderedJson::array();
+  for (const Holder& holder : change.ended) ended.push_back(to_json_object(holder));
+}
+
+void print_deleted(Screen& screen, const Chunk& chunk, const client::ChunkChange& change) {
+  if (!screen.json) {
+    screen.out << one_line(deletion_text(chunk, change)) << std::endl;
+    return;
+  }
+  OrderedJson line = {{change.gone ? "deleted" : "given_up", chunk.id}};
+  add_end(line, change);
+  if (!change.gone) line["holders"] = to_json_object(chunk)["holders"];
+  print_json(screen, line);
+}
+
+void print_changed(Screen& screen, const Chunk& chunk, const client::ChunkChange& change,
+                   bool pins) {
   if (screen.json) {
-    OrderedJson line = {{gone ? "deleted" : "given_up", chunk.id}};
-    if (!gone) line["holders"] = to_json_object(chunk)["holders"];
-    return print_json(screen, line);
+    OrderedJson object = to_json_object(chunk);
+    add_end(object, change);
+    return print_json(screen, object);
   }
-  screen.out << (gone ? "deleted " : "given up ") << one_line(chunk.id);
-  const char* before = "; it is still held by ";
-  for (const Holder& holder : chunk.holders) {
-    screen.out << std::exchange(before, ", ") << one_line(holder_text(holder));
-  }
-  screen.out << std::endl;
+  const bool waits = pins && chunk.kv_state != KvState::kReady;
+  const std::string state(to_string(chunk.kv_state));
+  screen.out << one_line(change_text(chunk, change)) << (waits ? " (KV: " + state + ")" : "")
+             << std::endl;
 }
 
 Result<std::string> text_of(const ChunkPutOptions& options, std::istream& in) {
@@ -95,9 +110,10 @@ int run_chunk_delete(client::Client& client, Screen& screen, const std::vector<s
                      const ChunkDeleteOptions& options) {
   int code = kExitOk;
   for (const std::string& id : ids) {
-    const Result<Chunk> chunk = delete_by_beginning(client, id, options);
+    client::ChunkChange change;
+    const Result<Chunk> chunk = delete_by_beginning(client, id, options, change);
     if (chunk.ok()) {
-      print_deleted(screen, *chunk);
+      print_deleted(screen, *chunk, change);
     } else {
       code = std::max(code, failed(screen, chunk.error()));
     }
@@ -129,15 +145,12 @@ int run_chunk_update(client::Client& client, Screen& screen, const std::vector<s
   for (const std::string& id : ids) {
     wire::ChunkUpdate one = update;
     one.id = id;
-    const Result<Chunk> chunk = client.update_chunk(std::move(one));
-    if (!chunk.ok()) {
-      code = std::max(code, failed(screen, chunk.error()));
-    } else if (screen.json) {
-      print_json(screen, to_json_object(*chunk));
+    client::ChunkChange change;
+    const Result<Chunk> chunk = client.update_chunk(std::move(one), &change);
+    if (chunk.ok()) {
+      print_changed(screen, *chunk, change, update.pinned.value_or(false));
     } else {
-      const bool waits = update.pinned.value_or(false) && chunk->kv_state != KvState::kReady;
-      const std::string state(to_string(chunk->kv_state));
-      screen.out << one_line(chunk->id) << (waits ? " (KV: " + state + ")" : "") << std::endl;
+      code = std::max(code, failed(screen, chunk.error()));
     }
   }
   return code;

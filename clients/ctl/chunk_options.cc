@@ -94,7 +94,8 @@ std::vector<CLI::App*> add_updates(CLI::App& chunk, Options& options) {
   };
   add("pin", "Keep chunks' KV pages from eviction, and them from expiry and deletion")
       .parse_complete_callback(set(update.pinned, true));
-  add("unpin", "Undo a pin").parse_complete_callback(set(update.pinned, false));
+  add("unpin", "Undo a pin; with the last one goes what is over")
+      .parse_complete_callback(set(update.pinned, false));
   add("publish", "Let every tenant find chunks (tenant \"local\" only)")
       .parse_complete_callback(set(update.published, true));
   add("unpublish", "Undo that").parse_complete_callback(set(update.published, false));
@@ -180,11 +181,15 @@ ChunkCommands add_chunk_commands(CLI::App& chunk, Options& options) {
       ->capture_default_str();
   commands.show = chunk.add_subcommand("show", "Show one chunk and its text");
   add_ids(*commands.show, options, Count::kOne);
-  commands.remove = chunk.add_subcommand("delete", "Delete chunks and their KV cache");
+  commands.remove =
+      chunk.add_subcommand("delete",
+                           "Give up a holder of chunks; with the last one they are deleted, with "
+                           "their KV cache");
   add_ids(*commands.remove, options, Count::kMany);
   CLI::Option* name = commands.remove->add_option(
       "--name", options.remove.name,
-      "Give up what this name holds; without it a retention, if the chunk has several holders");
+      "Give up what this name holds; without it one retention, else what a request brought along, "
+      "else the only name, but no session's turn");
   name->check(text())->check(not_empty());
   commands.remove
       ->add_flag("--all", options.remove.all, "Give up all holders, turns of sessions included")

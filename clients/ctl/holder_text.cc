@@ -28,4 +28,25 @@ std::string holder_text(const Holder& holder) {
   return text;
 }
 
+std::string holders_text(const std::vector<Holder>& holders) {
+  std::string text;
+  for (const Holder& holder : holders) text += (text.empty() ? "" : ", ") + holder_text(holder);
+  return text;
+}
+
+std::string deletion_text(const Chunk& chunk, const client::ChunkChange& change) {
+  std::string text = (change.gone ? "deleted " : "given up ") + chunk.id;
+  if (!change.ended.empty()) text += "; ended: " + holders_text(change.ended);
+  if (!change.gone) text += "; it is still held by " + holders_text(chunk.holders);
+  return text;
+}
+
+std::string change_text(const Chunk& chunk, const client::ChunkChange& change) {
+  std::string text = chunk.id + (change.gone ? " is gone" : "");
+  if (change.ended.empty()) return text;
+  text += " (ended: " + holders_text(change.ended);
+  if (!change.gone) text += "; held by " + holders_text(chunk.holders);
+  return text + ")";
+}
+
 }  // namespace cascade::ctl

@@ -1,13 +1,24 @@
-// Who holds a chunk, for people.
+// Who holds a chunk, and what a change made of that, for people. Thread-safe.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/holder.h"
+#include "clients/cpp/client.h"
 
 namespace cascade::ctl {
 
-// "2 retentions", "the name "best" until 2026-11-23 12:00:00". Thread-safe.
+// "2 retentions", "the name "best" until 2026-11-23 12:00:00".
 std::string holder_text(const Holder& holder);
+// The same of several, with commas between them.
+std::string holders_text(const std::vector<Holder>& holders);
+
+// The answer to a delete: "deleted ID; ended: a retention", or "given up ID; ended: a retention; it
+// is still held by the name "best"".
+std::string deletion_text(const Chunk& chunk, const client::ChunkChange& change);
+// The answer to a change: "ID", "ID (ended: a pin; held by the name "best")", "ID is gone (ended: a
+// pin, a retention)".
+std::string change_text(const Chunk& chunk, const client::ChunkChange& change);
 
 }  // namespace cascade::ctl

@@ -73,10 +73,17 @@ int run_session_delete(client::Client& client, Screen& screen, const SessionOpti
   const auto deleted = client.delete_session(options.name, options.outputs);
   if (!deleted.ok()) return failed(screen, deleted.error());
   if (screen.json) {
-    print_json(screen, OrderedJson{{"deleted", deleted->session.id}});
-  } else {
-    screen.out << "deleted " << one_line(deleted->session.id) << std::endl;
+    OrderedJson object = {{"deleted", deleted->session.id}};
+    object["outputs"] = to_json_object(*deleted)["outputs"];
+    print_json(screen, object);
+    return kExitOk;
   }
+  screen.out << "deleted " << one_line(deleted->session.id) << "\n";
+  for (const wire::SessionOutput& output : deleted->outputs) {
+    const std::string end = output.gone ? " is gone" : " stays, held by " + output.held_by;
+    screen.out << one_line(output.id + end) << "\n";
+  }
+  screen.out << std::flush;
   return kExitOk;
 }
 

@@ -45,7 +45,8 @@ SessionCommands add_session_commands(CLI::App& session, CLI::App& policy, Option
   commands.remove = session.add_subcommand("delete", "Delete a session; its outputs stay");
   add_name(*commands.remove, options.session.name);
   commands.remove->add_flag("--outputs", options.session.outputs,
-                            "Delete the outputs of its turns, too");
+
+                            "Delete the outputs of its turns, too, if nobody else holds them");
   policy.require_subcommand(1);
   commands.policy_list = policy.add_subcommand("list", "List how long chunks live, by type");
   commands.policy_set = policy.add_subcommand(

@@ -64,12 +64,16 @@ struct Output {
     }
     return nullptr;
   }
-  void add(const OneHolder& holder) {
+  // One that is there already goes behind the others: of two that end alike the first is unpinned.
+  void add(OneHolder holder) {
     OneHolder* present =
         holder.kind == HolderKind::kRetention ? nullptr : labelled(holder.kind, holder.label);
-    if (present == nullptr) return holders.push_back(holder);
-    present->expires_us = std::max(present->expires_us, holder.expires_us);
-    present->pinned = present->pinned || holder.pinned;
+    if (present != nullptr) {
+      holder.expires_us = std::max(present->expires_us, holder.expires_us);
+      holder.pinned = present->pinned || holder.pinned;
+      erase(present);
+    }
+    holders.push_back(holder);
   }
   void erase(const OneHolder* holder) {
     holders.erase(holders.begin() + (holder - holders.data()));
@@ -113,9 +117,10 @@ class HolderModel : public ::testing::Test {
   }
   int64_t now() const { return world_->clock.wall_us(); }
 
-  // Ends of what is over by the daemon's clock.
+  // Ends of what is over by the daemon's clock. No time passes while an output is pinned.
   void pass_time() {
     for (auto& [id, output] : outputs_) {
+      if (output.pinned()) continue;
       std::erase_if(output.holders, [&](const OneHolder& h) { return h.end() <= now(); });
     }
     std::erase_if(outputs_, [](const auto& output) { return output.second.holders.empty(); });
@@ -151,19 +156,42 @@ class HolderModel : public ::testing::Test {
   }
 
   using Described = std::multiset<std::tuple<HolderKind, std::string, int64_t, bool>>;
-  void compare_holders(const Chunk& chunk) {
-    if (!outputs_.contains(chunk.id)) return;  // compare() says so
-    Described ours, theirs;
-    for (const Holder& holder : chunk.holders) {
+  static Described described(const std::vector<Holder>& holders) {
+    Described all;
+    for (const Holder& holder : holders) {
       for (int64_t i = 0; i < holder.count; ++i) {
-        ours.insert({holder.kind, holder.label, holder.expires_us == 0 ? kNever : holder.expires_us,
-                     holder.pinned});
+        all.insert({holder.kind, holder.label, holder.expires_us == 0 ? kNever : holder.expires_us,
+                    holder.pinned});
       }
     }
-    for (const OneHolder& holder : outputs_.at(chunk.id).holders) {
-      theirs.insert({holder.kind, holder.label, holder.expires_us, holder.pinned});
+    return all;
+  }
+  Described holders_of(const std::string& id) const {
+    Described all;
+    if (!outputs_.contains(id)) return all;
+    for (const OneHolder& holder : outputs_.at(id).holders) {
+      all.insert({holder.kind, holder.label, holder.expires_us, holder.pinned});
     }
-    ASSERT_EQ(ours, theirs) << chunk.id;
+    return all;
+  }
+  void compare_holders(const Chunk& chunk) {
+    if (!outputs_.contains(chunk.id)) return;  // compare() says so
+    ASSERT_EQ(described(chunk.holders), holders_of(chunk.id)) << chunk.id;
+  }
+  // The reply to a change that gave no holder other terms, but for a pin that it may have lost.
+  void compare_reply(const wire::ChunkReply& reply, const Described& before) {
+    const std::string& id = reply.chunk.id;
+    const Described after = holders_of(id);
+    ASSERT_EQ(reply.gone.value_or(false), !outputs_.contains(id)) << id;
+    ASSERT_EQ(described(reply.chunk.holders), after) << id;
+    Described told = described(reply.ended);
+    told.insert(after.begin(), after.end());
+    ASSERT_EQ(told.size(), before.size()) << id;
+    for (const auto& [kind, label, expires_us, pinned] : told) {
+      ASSERT_TRUE(before.contains({kind, label, expires_us, pinned}) ||
+                  before.contains({kind, label, expires_us, true}))
+          << id;
+    }
   }
 
   int64_t expires(std::optional<int64_t> ttl_ms, int64_t at_us) const {
@@ -290,11 +318,13 @@ class HolderModel : public ::testing::Test {
     pass_time();
     if (!outputs_.contains(id)) return;  // it expired
     Output& output = outputs_.at(id);
+    const Described before = holders_of(id);
     const bool refused = !world_->all<wire::ErrorReply>(number).empty();
     if (all) {
       ASSERT_EQ(refused, output.pinned());
-      if (!refused) outputs_.erase(id);
-      return;
+      if (refused) return;
+      outputs_.erase(id);
+      return compare_reply(world_->one<wire::ChunkReply>(number), before);
     }
     OneHolder* given_up = nullptr;
     if (!request.name.empty()) {
@@ -303,17 +333,15 @@ class HolderModel : public ::testing::Test {
       given_up = output.first_to_end(HolderKind::kRetention, false);
     } else if (output.of(HolderKind::kName).size() == 1) {
       given_up = output.first_to_end(HolderKind::kName, false);
-    } else if (output.of(HolderKind::kName).empty() &&
-               output.of(HolderKind::kSession).size() == 1) {
-      given_up = output.first_to_end(HolderKind::kSession, false);
     }
-    const bool only_pins = given_up != nullptr && request.name.empty() &&
-                           output.holders.size() == 2 && !output.of(HolderKind::kPin).empty();
+    const bool only_pins = given_up != nullptr && output.pinned() &&
+                           output.holders.size() == 1 + output.of(HolderKind::kPin).size();
     ASSERT_EQ(refused, given_up == nullptr || only_pins)
         << (refused ? world_->error(number).to_string() : "was not refused");
     if (refused) return;
     output.erase(given_up);
-    if (output.holders.empty()) outputs_.erase(id);
+    pass_time();  // it may have been the last that was pinned
+    compare_reply(world_->one<wire::ChunkReply>(number), before);
     ++deleted_;
   }
 
@@ -337,8 +365,11 @@ class HolderModel : public ::testing::Test {
       ASSERT_EQ(errors.front().error.field, "pinned") << errors.front().error.to_string();
       return;
     }
-    apply(outputs_.at(id), request, world_->one<wire::ChunkReply>(number).chunk);
+    const auto reply = world_->one<wire::ChunkReply>(number);
+    const Described before = holders_of(id);
+    apply(outputs_.at(id), request, reply.chunk);
     pass_time();
+    if (request.pinned == false) compare_reply(reply, before);
   }
 
   void apply(Output& output, const wire::ChunkUpdate& request, const Chunk& reply) {
@@ -362,10 +393,8 @@ class HolderModel : public ::testing::Test {
       return;
     }
     if (request.name) {
-      if (output.labelled(HolderKind::kName, *request.name) == nullptr) {
-        output.add({HolderKind::kName, *request.name});
-      }
-      return;
+      const OneHolder* name = output.labelled(HolderKind::kName, *request.name);
+      return output.add(name != nullptr ? *name : OneHolder{HolderKind::kName, *request.name});
     }
     // Whose time it is the reply says: one that ends where nothing ended before.
     std::multiset<int64_t> before;
@@ -400,11 +429,10 @@ class HolderModel : public ::testing::Test {
     bool only_pins = false;
     for (const std::string& id : session->second) {
       if (!outputs || !outputs_.contains(id)) continue;
-      only_pins = only_pins ||
-                  std::ranges::all_of(outputs_.at(id).holders, [&, label = name](const auto& h) {
-                    const bool its_own = h.kind == HolderKind::kSession && h.label == label;
-                    return its_own ? outputs_.at(id).pinned() : h.kind == HolderKind::kPin;
-                  });
+      Output& output = outputs_.at(id);
+      const bool held = output.labelled(HolderKind::kSession, name) != nullptr;
+      only_pins = only_pins || (held && output.pinned() &&
+                                output.holders.size() == 1 + output.of(HolderKind::kPin).size());
     }
     ASSERT_EQ(!world_->all<wire::ErrorReply>(number).empty(), only_pins);
     if (only_pins) return;
@@ -418,7 +446,11 @@ class HolderModel : public ::testing::Test {
         turn->kind = HolderKind::kRetention;
         turn->label = "";
       }
-      if (outputs_.at(id).holders.empty()) outputs_.erase(id);
+    }
+    pass_time();
+    for (const auto& output : world_->one<wire::SessionReply>(number).outputs) {
+      ASSERT_EQ(output.gone, !outputs_.contains(output.id)) << output.id;
+      ASSERT_EQ(output.held_by.empty(), output.gone) << output.id;
     }
     sessions_.erase(session);
   }

@@ -204,6 +204,38 @@ TEST_F(WaitingPin, is_refused_when_the_chunk_is_unpinned_and_deleted) {
   EXPECT_THAT(answers(), ElementsAre("not_found"));
 }
 
+TEST_F(WaitingPin, that_is_refused_takes_the_chunk_along_whose_time_is_over_meanwhile) {
+  wire::ChunkUpdate ends;
+  ends.id = id_;
+  ends.ttl_ms = 1;
+  world_->post(ends);
+  world_->post(pin_of(id_));  // who waits as well hears of it, too
+  world_->clock.advance_us(2000);
+  world_->core().on_tick();
+  world_->tamper = [&](wire::Message& answer) {
+    auto* done = std::get_if<wire::StorePagesDone>(&answer);
+    if (done != nullptr) done->error = Error{ErrorCode::kIo, "kv", "no luck"};
+  };
+  world_->pump();
+  EXPECT_THAT(world_->error(pin_).message, HasSubstr("so the chunk is gone"));
+  EXPECT_THAT(world_->error(world_->send(wire::ChunkGet{id_})).message, HasSubstr("has expired"));
+}
+
+TEST_F(WaitingPin, is_answered_with_what_ended_by_its_request) {
+  wire::ChunkUpdate change;
+  change.id = id_;
+  change.name = "best";
+  world_->post(change);
+  change.name = "";
+  change.pinned = true;
+  const uint64_t waits = world_->post(change);
+  EXPECT_TRUE(world_->all<wire::ChunkReply>(waits).empty());
+  world_->pump();
+  const auto reply = world_->one<wire::ChunkReply>(waits);
+  ASSERT_EQ(reply.ended.size(), 1u);
+  EXPECT_EQ(reply.ended[0].label, "best");
+}
+
 // What its conversation begins with is published, and the disk has lost the public pages.
 TEST_F(PinReplies, come_with_the_public_pages_that_the_chain_begins_with) {
   start(100);

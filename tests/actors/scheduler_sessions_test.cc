@@ -117,7 +117,8 @@ TEST_F(Sessions, a_request_that_fails_or_is_cancelled_is_no_turn) {
 TEST_F(Sessions, that_lost_a_turn_are_refused_unless_the_request_goes_on_without_it) {
   const wire::Final first = say("Capital of France?");
   const int64_t two = say("And of Italy?").usage.prompt_tokens;
-  world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{first.output_chunk_id}));
+  world_->one<wire::ChunkReply>(
+      world_->send(wire::ChunkDelete{first.output_chunk_id, "", /*all=*/true}));
   wire::GenerateRequest next = turn("And of Italy?");
   const Error refused = world_->error(world_->send(next));
   EXPECT_EQ(refused.code, ErrorCode::kNotFound);
@@ -200,6 +201,57 @@ TEST_F(Sessions, with_a_pinned_output_are_not_deleted_with_their_outputs) {
   EXPECT_EQ(refused.code, ErrorCode::kConflict);
   EXPECT_EQ(refused.field, "outputs");
   EXPECT_EQ(session().turns.size(), 1u);
+}
+
+TEST_F(Sessions, keep_their_turns_from_a_delete_that_does_not_name_them) {
+  const std::string id = say("Capital of France?").output_chunk_id;
+  const Error refused = world_->error(world_->send(wire::ChunkDelete{id}));
+  EXPECT_EQ(refused.code, ErrorCode::kConflict);
+  EXPECT_EQ(refused.field, "id");
+  EXPECT_NE(refused.message.find("held by a turn of the session \"trip\": a session's turn ends "
+                                 "with \"session delete --outputs\", or with \"all\""),
+            std::string::npos)
+      << refused.message;
+  EXPECT_EQ(world_->chunk(id).holders.size(), 1u);
+  const auto reply =
+      world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{id, "", /*all=*/true}));
+  EXPECT_EQ(reply.gone, true);
+  ASSERT_EQ(reply.ended.size(), 1u);
+  EXPECT_EQ(reply.ended[0].label, "trip");
+}
+
+TEST_F(Sessions, that_are_deleted_tell_what_became_of_each_output) {
+  const std::string first = say("Capital of France?").output_chunk_id;
+  const std::string second = say("And of Italy?").output_chunk_id;
+  const std::string third = say("And of Spain?").output_chunk_id;
+  world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{second, "", /*all=*/true}));
+  wire::ChunkUpdate name;
+  name.id = third;
+  for (const char* label : {"a", "b", "c", "d", "e", "f"}) {
+    name.name = label;
+    world_->one<wire::ChunkReply>(world_->send(name));
+  }
+  const auto reply =
+      world_->one<wire::SessionReply>(world_->send(wire::SessionDelete{"trip", true}));
+  EXPECT_EQ(reply.turns.size(), 3u);
+  ASSERT_EQ(reply.outputs.size(), 2u) << "one was gone before";
+  EXPECT_EQ(reply.outputs[0].id, first);
+  EXPECT_TRUE(reply.outputs[0].gone);
+  EXPECT_EQ(reply.outputs[0].held_by, "");
+  EXPECT_EQ(reply.outputs[1].id, third);
+  EXPECT_FALSE(reply.outputs[1].gone);
+  EXPECT_EQ(reply.outputs[1].held_by,
+            "the name \"a\", the name \"b\", the name \"c\", the name \"d\", 2 others");
+}
+
+TEST_F(Sessions, that_are_deleted_without_their_outputs_tell_who_holds_these) {
+  const std::string id = say("Capital of France?").output_chunk_id;
+  const auto reply =
+      world_->one<wire::SessionReply>(world_->send(wire::SessionDelete{"trip", false}));
+  ASSERT_EQ(reply.outputs.size(), 1u);
+  EXPECT_EQ(reply.outputs[0].id, id);
+  EXPECT_FALSE(reply.outputs[0].gone);
+  EXPECT_EQ(reply.outputs[0].held_by, "a retention");
 }
 
 TEST_F(Sessions, what_the_store_could_not_keep_is_kept_later) {

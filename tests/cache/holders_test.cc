@@ -117,6 +117,134 @@ TEST(Holders, a_pinned_retention_outlives_its_time_until_it_is_unpinned) {
   EXPECT_TRUE(chunk.holders.empty());
 }
 
+TEST(Holders, no_time_passes_while_the_chunk_is_pinned_however_the_pin_came) {
+  Chunk chunk = output();
+  hold(chunk, labelled(HolderKind::kName, "x", 10));
+  ASSERT_TRUE(change_named(chunk, "x", {.priority = 90, .priority_until_us = 15}, 0).ok());
+  change_unnamed(chunk, {.pinned = true});
+  EXPECT_EQ(next_holder_time_us(chunk), 15);
+  EXPECT_TRUE(pass_holders_time(chunk, 20)) << "the priority's";
+  EXPECT_EQ(describe_holders(chunk), "the name \"x\", a pin");
+  EXPECT_EQ(chunk.priority, default_priority(ChunkType::kOutput));
+  EXPECT_EQ(next_holder_time_us(chunk), 0);
+  EXPECT_FALSE(pass_holders_time(chunk, 20));
+  EndedHolders ended;
+  change_unnamed(chunk, {.pinned = false}, &ended);
+  EXPECT_TRUE(pass_holders_time(chunk, 20, &ended));
+  EXPECT_TRUE(chunk.holders.empty());
+  EXPECT_FALSE(chunk.pinned);
+  ASSERT_EQ(ended.size(), 2u);
+  EXPECT_EQ(ended[0].kind, HolderKind::kPin);
+  EXPECT_EQ(ended[1].label, "x");
+}
+
+TEST(Holders, the_last_holder_of_a_pinned_chunk_is_given_up_by_nobody) {
+  for (const HolderKind kind : {HolderKind::kName, HolderKind::kSession}) {
+    for (const bool own_pin : {true, false}) {
+      Chunk chunk = output();
+      hold(chunk, labelled(kind, "x"));
+      if (own_pin) chunk.holders[0].pinned = chunk.pinned = true;
+      if (!own_pin) change_unnamed(chunk, {.pinned = true});
+      const std::vector<Holder> before = chunk.holders;
+      EXPECT_TRUE(only_pins_without(chunk, kind, "x"));
+      EXPECT_FALSE(only_pins_without(chunk, kind, "y"));
+      const bool is_name = kind == HolderKind::kName;
+      const Status refused[] = {give_up_unnamed(chunk), give_up_all(chunk),
+                                give_up_name(chunk, is_name ? "x" : "y")};
+      for (const Status& status : refused) ASSERT_FALSE(status.ok());
+      EXPECT_EQ(refused[0].error().code, ErrorCode::kConflict);
+      EXPECT_EQ(refused[1].error().code, ErrorCode::kConflict);
+      EXPECT_EQ(refused[2].error().code, is_name ? ErrorCode::kConflict : ErrorCode::kNotFound);
+      EXPECT_EQ(refused[2].error().field, is_name ? "id" : "name");
+      if (is_name) {
+        EXPECT_NE(refused[2].error().message.find("is pinned; unpin it first"), std::string::npos);
+      }
+      EXPECT_EQ(chunk.holders, before);
+    }
+  }
+}
+
+TEST(Holders, a_pinned_name_that_is_not_the_last_takes_its_pin_along) {
+  Chunk chunk = output();
+  hold(chunk, labelled(HolderKind::kName, "other", 10));
+  hold(chunk, labelled(HolderKind::kName, "x"));
+  ASSERT_TRUE(change_named(chunk, "x", {.pinned = true}, 0).ok());
+  EXPECT_FALSE(pass_holders_time(chunk, 20));
+  EndedHolders ended;
+  EXPECT_TRUE(give_up_name(chunk, "x", &ended).ok());
+  EXPECT_FALSE(chunk.pinned);
+  EXPECT_TRUE(pass_holders_time(chunk, 20, &ended));
+  EXPECT_TRUE(chunk.holders.empty());
+  ASSERT_EQ(ended.size(), 2u);
+  EXPECT_TRUE(ended[0].pinned);
+  EXPECT_EQ(ended[1].label, "other");
+}
+
+TEST(Holders, a_turn_is_given_up_by_nobody_who_does_not_name_it) {
+  Chunk chunk = output();
+  hold(chunk, labelled(HolderKind::kSession, "trip"));
+  hold(chunk, labelled(HolderKind::kName, "x"));
+  hold(chunk, retention());
+  hold(chunk, labelled(HolderKind::kRequest, ""));
+  EndedHolders ended;
+  ASSERT_TRUE(give_up_unnamed(chunk, &ended).ok());
+  ASSERT_EQ(ended.size(), 2u) << "with the last retention what requests brought along";
+  EXPECT_EQ(ended[0].kind, HolderKind::kRetention);
+  EXPECT_EQ(ended[1].kind, HolderKind::kRequest);
+  ASSERT_TRUE(give_up_unnamed(chunk, &ended).ok());
+  EXPECT_EQ(ended.back().label, "x");
+  const Status refused = give_up_unnamed(chunk, &ended);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kConflict);
+  EXPECT_EQ(refused.error().field, "id");
+  EXPECT_NE(
+      refused.error().message.find("held by a turn of the session \"trip\": a session's turn"),
+      std::string::npos)
+      << refused.error().message;
+  EXPECT_EQ(ended.size(), 3u);
+  ASSERT_TRUE(give_up_all(chunk, &ended).ok());
+  EXPECT_TRUE(chunk.holders.empty());
+  EXPECT_EQ(ended.back().label, "trip");
+}
+
+TEST(Holders, what_requests_brought_along_is_not_given_up_to_leave_a_pin_alone) {
+  Chunk chunk = output();
+  hold(chunk, retention());
+  hold(chunk, labelled(HolderKind::kRequest, ""));
+  change_unnamed(chunk, {.pinned = true});
+  EndedHolders ended;
+  EXPECT_FALSE(give_up_unnamed(chunk, &ended).ok());
+  EXPECT_TRUE(ended.empty());
+  EXPECT_EQ(describe_holders(chunk), "a retention, a request that brought it along, a pin");
+}
+
+TEST(Holders, of_several_retentions_that_end_each_request_tells_its_own_alone) {
+  Chunk chunk = output();
+  hold(chunk, retention());
+  hold(chunk, retention());
+  hold(chunk, retention(20));
+  EndedHolders ended;
+  ASSERT_TRUE(give_up_unnamed(chunk, &ended).ok());
+  ASSERT_TRUE(give_up_unnamed(chunk, &ended).ok());
+  ASSERT_EQ(ended.size(), 2u);
+  EXPECT_EQ(ended[0].expires_us, 20);
+  EXPECT_EQ(ended[1].expires_us, 0);
+  EXPECT_EQ(ended[1].count, 1);
+  ASSERT_TRUE(give_up_all(chunk, &ended).ok());
+  EXPECT_EQ(ended[2].count, 1);
+}
+
+TEST(Holders, a_pin_alone_of_an_earlier_version_ends_with_its_unpin) {
+  Chunk chunk = output();
+  change_unnamed(chunk, {.pinned = true});
+  const Status refused = give_up_unnamed(chunk);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("unpin it first"), std::string::npos);
+  change_unnamed(chunk, {.pinned = false});
+  EXPECT_TRUE(chunk.holders.empty());
+  EXPECT_FALSE(chunk.pinned);
+}
+
 TEST(Holders, two_pins_are_undone_one_by_one) {
   Chunk chunk = output();
   hold(chunk, retention(0, true));
@@ -182,7 +310,10 @@ TEST(Holders, a_text_that_is_brought_along_again_keeps_the_priority_it_was_given
 TEST(Holders, cleared_names_go_on_as_retentions) {
   Chunk chunk = output();
   hold(chunk, labelled(HolderKind::kName, "x", 50));
-  clear_names(chunk);
+  EndedHolders ended;
+  clear_names(chunk, &ended);
+  ASSERT_EQ(ended.size(), 1u);
+  EXPECT_EQ(ended[0].label, "x");
   EXPECT_EQ(chunk.name, "");
   EXPECT_EQ(chunk.expires_us, 50);
   EXPECT_EQ(describe_holders(chunk), "a retention");

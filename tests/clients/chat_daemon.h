@@ -56,6 +56,11 @@ class ChatDaemon {
     const std::lock_guard lock(mutex_);
     ++find(id)->registrations;
   }
+  // A name holds the output `id`, too: it stays when its retention is given up.
+  void give_name(const std::string& id, const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    find(id)->holders = {{.kind = HolderKind::kName, .label = name}};
+  }
   // As a daemon that was started again: it has no chunks.
   void lose_chunks() {
     const std::lock_guard lock(mutex_);
@@ -105,8 +110,8 @@ class ChatDaemon {
   void handle(const wire::ChunkDelete& request, const Id&, const Reply& reply) {
     const auto chunk = find(request.id);
     if (chunk == chunks_.end()) return reply(missing());
-    const wire::ChunkReply answer{*chunk};
-    chunks_.erase(chunk);
+    const wire::ChunkReply answer{.chunk = *chunk, .ended = {{.label = {}}}};
+    if (chunk->holders.empty()) chunks_.erase(chunk);
     reply(answer);
   }
   void handle(const wire::ChunkUpdate& request, const Id&, const Reply& reply) {

@@ -120,6 +120,27 @@ TEST(ChatRetention, deletes_no_output_that_was_kept_elsewhere_as_well) {
       << out.str();
 }
 
+TEST(ChatRetention, says_that_an_output_stays_which_somebody_else_holds) {
+  Chat chat;
+  ChatSettings settings = asking();
+  std::istringstream in;
+  std::ostringstream out;
+  Screen screen{out, out, Style(false), true, false};
+  settings.ask = [](const std::string&) { return "n"; };
+  ChatSession session(*chat.client, screen, settings);
+  for (const char* text : {"a", "b", "c"}) session.enter(text);
+  chat.daemon.give_name(ChatDaemon::output_id(1), "best");
+  chat.daemon.give_name(ChatDaemon::output_id(2), "mine");
+  session.enter("/delete-output 2");
+  EXPECT_NE(out.str().find("given up " + ChatDaemon::output_id(2)), std::string::npos) << out.str();
+  EXPECT_NE(out.str().find("held by the name \"mine\""), std::string::npos) << out.str();
+  session.end();
+  EXPECT_EQ(chat.daemon.chunk_count(), 2u);
+  EXPECT_NE(out.str().find("deleted 1 output; 1 output stays: kept elsewhere, too\n"),
+            std::string::npos)
+      << out.str();
+}
+
 TEST(ChatRetention, every_end_of_a_conversation_is_asked_about_and_no_answer_deletes_nothing) {
   Chat chat;
   const Outcome outcome = chat.run_with(

@@ -342,7 +342,7 @@ TEST(Program, lists_shows_uses_and_deletes_chunks) {
   EXPECT_EQ(daemon.compositions().back(),
             "OUTPUT:#" + ChatDaemon::output_id(1) + " CONTEXT:fact QUERY:b");
   EXPECT_EQ(finish(remove), kExitFailed);
-  EXPECT_EQ(remove->out(), "deleted " + ChatDaemon::output_id(1) + "\n");
+  EXPECT_EQ(remove->out(), "deleted " + ChatDaemon::output_id(1) + "; ended: a retention\n");
   EXPECT_EQ(remove->err(), "error: not_found: id: no such chunk\n");
   EXPECT_EQ(daemon.chunk_count(), 0u);
 }

@@ -49,7 +49,7 @@ class SessionsAndPolicies : public ::testing::Test {
       reply(wire::ErrorReply{not_found("id", "has expired"), 0});
     } else if (const auto* remove = std::get_if<wire::SessionDelete>(&message)) {
       outputs_deleted_ = remove->outputs;
-      reply(wire::SessionReply{info(), {}, true});
+      reply(wire::SessionReply{info(), {}, true, deleted_outputs_});
     } else if (const auto* set = std::get_if<wire::PolicySet>(&message)) {
       reply(wire::PolicyReply{{{set->type, set->ttl_ms}}, true});
     } else {
@@ -65,6 +65,7 @@ class SessionsAndPolicies : public ::testing::Test {
   TempFolder folder_;
   std::optional<Error> chunk_error_;
   std::atomic<bool> outputs_deleted_{false};
+  std::vector<wire::SessionOutput> deleted_outputs_;
   FakeDaemon daemon_{folder_.endpoint(),
                      [this](const auto& message, const auto& reply) { answer(message, reply); }};
   client::Client client_ = *client::Client::connect(folder_.endpoint());
@@ -128,6 +129,21 @@ TEST_F(SessionsAndPolicies, delete_takes_the_outputs_along_if_it_is_asked_to) {
   EXPECT_EQ(run_session_delete(client_, screen_, {.name = "trip", .outputs = true}), kExitOk);
   EXPECT_TRUE(outputs_deleted_);
   EXPECT_EQ(printed_json()["deleted"], info().id);
+}
+
+TEST_F(SessionsAndPolicies, delete_lists_what_went_and_what_stays) {
+  deleted_outputs_ = {{ChatDaemon::output_id(1), true},
+                      {ChatDaemon::output_id(2), false, "the name \"\x1b[2J\", 2 others"}};
+  EXPECT_EQ(run_session_delete(client_, screen_, {.name = "trip", .outputs = true}), kExitOk);
+  EXPECT_EQ(out_.str(), "deleted trip␛[2J\n" + ChatDaemon::output_id(1) + " is gone\n" +
+                            ChatDaemon::output_id(2) +
+                            " stays, held by the name \"␛[2J\", 2 others\n");
+  out_.str("");
+  screen_.json = true;
+  EXPECT_EQ(run_session_delete(client_, screen_, {.name = "trip", .outputs = true}), kExitOk);
+  const Json json = printed_json();
+  EXPECT_EQ(json["outputs"][0]["gone"], true);
+  EXPECT_EQ(json["outputs"][1]["held_by"], "the name \"\x1b[2J\", 2 others");
 }
 
 TEST_F(SessionsAndPolicies, policies_are_listed_and_set) {

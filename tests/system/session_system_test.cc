@@ -14,6 +14,7 @@ using ::testing::HasSubstr;
 using testing::ProgramResult;
 using testing::run_program;
 using testing::ScratchDir;
+using ::testing::StartsWith;
 
 class SessionSystem : public ::testing::Test {
  protected:
@@ -76,7 +77,9 @@ TEST_F(SessionSystem, a_session_goes_on_after_a_kill_and_is_deleted_with_its_out
   EXPECT_EQ(json_of({"session", "show", "trip"})["session"]["turns"], 3);
   EXPECT_EQ(json_of({"chunk", "list", "--type", "output"})["chunks"].size(), 3u);
 
-  EXPECT_EQ(ctl({"session", "delete", "trip", "--outputs"}).out, "deleted trip\n");
+  const std::string deleted = ctl({"session", "delete", "trip", "--outputs"}).out;
+  EXPECT_THAT(deleted, StartsWith("deleted trip\n"));
+  EXPECT_THAT(deleted, HasSubstr("\n" + std::string(third["output_chunk_id"]) + " is gone\n"));
   EXPECT_EQ(json_of({"chunk", "list", "--type", "output"})["chunks"].size(), 0u);
   kill_and_start();
   EXPECT_EQ(json_of({"session", "list"})["sessions"].size(), 0u);
@@ -89,7 +92,11 @@ TEST_F(SessionSystem, a_session_goes_on_after_a_kill_and_is_deleted_with_its_out
 TEST_F(SessionSystem, a_turn_whose_output_is_deleted_is_shown_as_gone_and_told) {
   start();
   const std::string first = say("What is the capital of France?")["output_chunk_id"];
-  ASSERT_EQ(ctl({"chunk", "delete", first}).exit_code, 0);
+  const ProgramResult kept = ctl({"chunk", "delete", first});
+  EXPECT_EQ(kept.exit_code, 1);
+  EXPECT_THAT(kept.err, HasSubstr("held by a turn of the session \"trip\""));
+  EXPECT_EQ(ctl({"chunk", "delete", first, "--all"}).out,
+            "deleted " + first + "; ended: a turn of session \"trip\"\n");
   EXPECT_EQ(json_of({"session", "show", "trip"})["turns"][0]["gone"], true);
   EXPECT_THAT(ctl({"session", "show", "trip"}).out, HasSubstr("1  gone      gone    " + first));
   const Json alone = json_of({"generate", "What is 2 plus 2?", "--system",
@@ -113,7 +120,7 @@ TEST_F(SessionSystem, a_turn_whose_output_is_deleted_is_shown_as_gone_and_told) 
 TEST_F(SessionSystem, a_chunk_that_is_gone_is_left_out_if_asked_to) {
   start();
   const std::string first = say("What is the capital of France?")["output_chunk_id"];
-  ASSERT_EQ(ctl({"chunk", "delete", first}).exit_code, 0);
+  ASSERT_EQ(ctl({"chunk", "delete", first, "--all"}).exit_code, 0);
   for (const char* option : {"--chunk", "--previous-output"}) {
     std::vector<std::string> line = {"generate", "And of Italy?", option, first};
     const ProgramResult refused = ctl(line);

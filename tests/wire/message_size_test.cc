@@ -125,6 +125,26 @@ TEST(Encode, refuses_too_many_bytes) {
   EXPECT_EQ(error_of(ChunkReply{chunk}).substr(0, 32), "invalid_argument: frames: have 6");
 }
 
+TEST(Encode, has_room_for_what_ended_of_a_large_chunk_and_for_all_outputs_of_a_long_session) {
+  ChunkReply reply;
+  reply.chunk.text = reply.chunk.query_text = std::string(kTextBytesMax, 'x');
+  reply.chunk.raw_text = std::string(kAnswerBytesMax, 'x');
+  reply.chunk.token_ids = numbers(kNumbersMax - 65'536);
+  Holder holder = {.kind = HolderKind::kName, .label = std::string(128, 'n'), .pinned = true};
+  reply.chunk.holders.assign(256, holder);
+  reply.ended.assign(256, holder);
+  EXPECT_EQ(error_of(reply), "none");
+  SessionReply session;
+  std::string held_by;
+  for (int i = 0; i < 4; ++i) held_by += "a turn of the session \"" + holder.label + "\", ";
+  for (int64_t i = 0; i < 2000; ++i) {
+    session.turns.push_back({i, "output_" + std::string(32, 'a')});
+    session.outputs.push_back({session.turns.back().output_id, false, held_by + "252 others"});
+  }
+  EXPECT_EQ(error_of(session), "none");
+  EXPECT_LT(size_of({{}, session}, MessageSizer::Texts::kAtMost).bytes(), size_t{8} << 20);
+}
+
 TEST(Encode, refuses_too_many_arrays) {
   DecodeDone done;
   done.sequences.resize(kFrameCountMax - 3);

@@ -32,9 +32,9 @@ void read_settings(Fields& fields, M& message) {
   message.priority_ms = fields.integer("priority_ms", 1, wire::kDurationMsMax);
 }
 
-OrderedJson holders_of(const Chunk& chunk) {
+OrderedJson json_of_holders(const std::vector<Holder>& list) {
   OrderedJson holders = OrderedJson::array();
-  for (const Holder& holder : chunk.holders) {
+  for (const Holder& holder : list) {
     OrderedJson entry;
     entry["kind"] = to_string(holder.kind);
     entry["label"] = text_or_null(holder.label);
@@ -70,7 +70,7 @@ OrderedJson encode_of(const Chunk& chunk, int64_t tokens) {
   result["last_used_us"] = chunk.last_used_us;
   result["hits"] = chunk.hits;
   result["registrations"] = chunk.registrations;
-  result["holders"] = holders_of(chunk);
+  result["holders"] = json_of_holders(chunk.holders);
   if (chunk.type == ChunkType::kOutput) {
     result["query_text"] = chunk.query_text;
     result["think_policy"] = to_string(chunk.think_policy);
@@ -78,6 +78,14 @@ OrderedJson encode_of(const Chunk& chunk, int64_t tokens) {
     result["seed"] = chunk.generation.seed;
     result["parent_ids"] = chunk.parent_ids;
   }
+  return result;
+}
+
+OrderedJson whole_chunk(const wire::ChunkReply& reply) {
+  const Chunk& chunk = reply.chunk;
+  OrderedJson result = encode_of(chunk, static_cast<int64_t>(chunk.token_ids.size()));
+  result["token_ids"] = chunk.token_ids;
+  result["durable"] = reply.durable;
   return result;
 }
 
@@ -142,10 +150,13 @@ Result<wire::ChunkUpdate> decode_chunk_update(const std::string& id, std::string
 }
 
 std::string encode_chunk(const wire::ChunkReply& reply) {
-  const Chunk& chunk = reply.chunk;
-  OrderedJson result = encode_of(chunk, static_cast<int64_t>(chunk.token_ids.size()));
-  result["token_ids"] = chunk.token_ids;
-  result["durable"] = reply.durable;
+  return json_text(whole_chunk(reply));
+}
+
+std::string encode_changed_chunk(const wire::ChunkReply& reply) {
+  OrderedJson result = whole_chunk(reply);
+  result["gone"] = reply.gone.value_or(false);
+  result["ended"] = json_of_holders(reply.ended);
   return json_text(result);
 }
 
@@ -177,12 +188,15 @@ Result<wire::ChunkDelete> decode_chunk_delete(const std::string& id, const Query
   return request;
 }
 
-std::string encode_deleted(const std::string& id, const char* object, const Chunk& chunk) {
+std::string encode_deleted(const std::string& id, const char* object,
+                           const wire::ChunkReply& reply) {
+  const bool gone = reply.gone.value_or(false);
   OrderedJson result;
   result["id"] = id;
   result["object"] = object;
-  result["deleted"] = chunk.holders.empty();
-  if (!chunk.holders.empty()) result["holders"] = holders_of(chunk);
+  result["deleted"] = gone;
+  result["ended"] = json_of_holders(reply.ended);
+  if (!gone) result["holders"] = json_of_holders(reply.chunk.holders);
   return json_text(result);
 }
 

@@ -23,7 +23,11 @@ std::string encode_chunk(const wire::ChunkReply& reply);
 std::string encode_chunk_list(const wire::ChunkListReply& reply);
 // Which holder a DELETE gives up: ?name=NAME or ?all=true.
 Result<wire::ChunkDelete> decode_chunk_delete(const std::string& id, const Query& query);
-// {"id","object":OBJECT,"deleted":…}: whether the chunk is gone, else also "holders".
-std::string encode_deleted(const std::string& id, const char* object, const Chunk& chunk);
+// The same after a change, and whether it is "gone", and which holders "ended" by it.
+std::string encode_changed_chunk(const wire::ChunkReply& reply);
+// {"id","object":OBJECT,"deleted":…,"ended":[…]}: whether the chunk is gone, else also the
+// "holders" that stay.
+std::string encode_deleted(const std::string& id, const char* object,
+                           const wire::ChunkReply& reply);
 
 }  // namespace cascade::openai

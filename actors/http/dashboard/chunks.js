@@ -13,13 +13,21 @@ function tier({ kv_state: state, kv_bytes: size, kv_disk_bytes: stored, kv_key: 
   return found === null || keepsNone ? '–' : 'disk';
 }
 
+// What a change did that its button does not say: '' if nothing.
+function surprise({ id, gone, deleted, holders = [] }) {
+  if (gone) return `${id} is gone: only the pin had kept it.`;
+  if (deleted !== false) return '';
+  const held = holders.map(({ kind, label }) => (label === null ? kind : `${kind} ${label}`));
+  return `${id} stays, held by: ${held.join(', ')}.`;
+}
+
 async function change(row, path, options) {
   row.querySelectorAll('button').forEach((button) => {
     button.disabled = true;
   });
   try {
-    await ask(path, options);
-    complain('');
+    const answer = await ask(path, options);
+    complain(surprise(await answer.json()));
   } catch (error) {
     complain(error.message);
   }

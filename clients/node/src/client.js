@@ -176,11 +176,11 @@ export class Client {
 
   deleteChunk(id, options = {}) {
     const { name = '', all = undefined, ...call } = options;
-    return this.#chunkCall('ChunkDelete', { id, name, all }, call);
+    return this.#change('ChunkDelete', { id, name, all }, call);
   }
 
   updateChunk(update, options) {
-    return this.#chunkCall('ChunkUpdate', update, options);
+    return this.#change('ChunkUpdate', update, options);
   }
 
   renameChunk(id, name, options) {
@@ -349,6 +349,12 @@ export class Client {
 
   async #chunkCall(name, message, options) {
     return (await this.#call(name, message, 'ChunkReply', options)).chunk;
+  }
+
+  async #change(name, message, options) {
+    const { chunk, ended, gone } = await this.#call(name, message, 'ChunkReply', options);
+    // Older daemons say it by the holders alone.
+    return { ...chunk, ended, gone: gone === true || chunk.holders.length === 0 };
   }
 
   async #call(name, message, expect, { signal, patience } = {}) {

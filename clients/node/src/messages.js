@@ -234,6 +234,7 @@ const FsckFinding = struct({ where: string, what: string, repaired: boolean });
 
 const SessionInfo = struct({ id: string, created_us: int64, last_used_us: int64, turns: int64 });
 const SessionTurn = struct({ number: int64, output_id: string });
+const SessionOutput = struct({ id: string, gone: boolean, held_by: textOrEmpty });
 const ExpiryPolicy = struct({ type: string, ttl_ms: int64 });
 
 const EventNotice = struct({
@@ -418,7 +419,12 @@ const replies = {
     top_logprobs: optionalWords(floatWords),
     missing: listOrEmpty(struct({ id: string, reason: string })),
   }),
-  ChunkReply: struct({ chunk: Chunk, durable: defaulting(boolean, true) }),
+  ChunkReply: struct({
+    chunk: Chunk,
+    durable: defaulting(boolean, true),
+    ended: listOrEmpty(Holder),
+    gone: optional(boolean),
+  }),
   PrefixReply: struct({
     id: string,
     tokens: int64,
@@ -446,7 +452,8 @@ const replies = {
   }),
   BackupReply: struct({ pages: int64, bytes: int64, pages_bad: int64 }),
   SessionListReply: struct({ sessions: list(SessionInfo) }),
-  SessionReply: struct({ session: SessionInfo, turns: list(SessionTurn), durable: boolean }),
+  SessionReply: struct({ session: SessionInfo, turns: list(SessionTurn), durable: boolean,
+    outputs: listOrEmpty(SessionOutput) }),
   PolicyReply: struct({ policies: list(ExpiryPolicy), durable: boolean }),
   TokenizeReply: struct({ token_ids: optionalWords(int32Words) }),
   DetokenizeReply: struct({ text: string, pieces: listOrEmpty(string) }),
@@ -488,5 +495,5 @@ export const messageNames = Object.keys(messages);
 export const parts = {
   ChunkRef, ChatMessage, LogitBias, Sampling, Grammar, Miss, Usage, Timings, ThinkSpan,
   GenerationRecord, Chunk, ChunkSearchHit, ChunkGroup, CacheStats, DiskStats, FsckFinding,
-  SessionInfo, SessionTurn, ExpiryPolicy, ModelInfo, Loading,
+  SessionInfo, SessionTurn, SessionOutput, ExpiryPolicy, ModelInfo, Loading,
 };

@@ -158,7 +158,9 @@ test('chunks are listed, found and changed', async () => {
   assert.equal((await client.touchChunk(id)).hits, 1);
   assert.equal((await client.pinChunk(id)).pinned, true);
   await assert.rejects(client.deleteChunk(id, { all: true }), { code: 'conflict', field: 'id' });
-  assert.equal((await client.unpinChunk(id)).pinned, false);
+  const unpinned = await client.unpinChunk(id);
+  assert.deepEqual([unpinned.pinned, unpinned.gone], [false, false]);
+  assert.deepEqual(unpinned.ended.map(({ kind }) => kind), ['pin']);
   const expiring = await client.setChunkTtl(id, 3_153_600_000_000); // 100 years
   assert.equal(expiring.expiresUs, 0); // the names hold it for good
   const { expiresUs } = expiring.holders.find(({ kind }) => kind === 'retention');
@@ -182,9 +184,13 @@ test('chunks are listed, found and changed', async () => {
   assert.ok(groups.some(({ type, chunks }) => type === 'CONTEXT' && chunks >= all.length));
   assert.equal(cache.policy, 'hybrid');
   assert.ok(disk.pageBytes > 0);
-  assert.ok((await client.deleteChunk(id.slice(0, 16))).holders.length > 0);
+  const held = await client.deleteChunk(id.slice(0, 16));
+  assert.ok(held.holders.length > 0);
+  assert.deepEqual(held.ended.map(({ kind, count }) => [kind, count]), [['retention', 1]]);
+  assert.equal(held.gone, false);
   assert.equal((await client.deleteChunk(id, { name: 'z' })).holders.length, 2);
-  assert.deepEqual((await client.deleteChunk(id, { all: true })).holders, []);
+  const gone = await client.deleteChunk(id, { all: true });
+  assert.deepEqual([gone.holders, gone.ended.length, gone.gone], [[], 2, true]);
 });
 
 test('all pages of a list come in order', async () => {
@@ -211,7 +217,12 @@ test('a session is kept by name', async () => {
   assert.deepEqual(turns.map(({ number }) => number), [0, 1]);
   assert.equal(turns[0].outputId, first.outputChunkId);
   assert.deepEqual((await client.listSessions()).map(({ id }) => id), ['trip']);
-  assert.equal((await client.deleteSession('trip', true)).session.id, 'trip');
+  await assert.rejects(client.deleteChunk(first.outputChunkId), { code: 'conflict', field: 'id' });
+  await client.renameChunk(turns[1].outputId, 'kept');
+  const deleted = await client.deleteSession('trip', true);
+  assert.equal(deleted.session.id, 'trip');
+  assert.deepEqual(deleted.outputs, [{ id: turns[0].outputId, gone: true, heldBy: '' },
+    { id: turns[1].outputId, gone: false, heldBy: 'the name "kept"' }]);
   await assert.rejects(client.getSession('trip'), { code: 'not_found', field: 'id' });
   await assert.rejects(client.getChunk(first.outputChunkId), { code: 'not_found' });
 });

@@ -91,6 +91,14 @@ export interface Chunk {
   tokenIds: Int32Array;
 }
 
+/** A chunk as it is after a change, with the holders that stay. */
+export interface ChangedChunk extends Chunk {
+  /** The holders that ended by the change; `count` of a retention: how many. */
+  ended: Holder[];
+  /** Nothing holds it any more, and it is deleted. */
+  gone: boolean;
+}
+
 /** What a chunk may be given when it is registered or changed. */
 export interface ChunkSettings {
   name?: string;
@@ -147,10 +155,21 @@ export interface SessionTurn {
   outputId: string;
 }
 
+/** What became of a turn's output when its session was deleted. */
+export interface SessionOutput {
+  id: string;
+  /** Nobody else held it, and it is deleted. */
+  gone: boolean;
+  /** Else who holds it now, for people. */
+  heldBy: string;
+}
+
 export interface SessionReply {
   session: SessionInfo;
   turns: SessionTurn[];
   durable: boolean;
+  /** Of a deleted session: those of its turns that were there. */
+  outputs: SessionOutput[];
 }
 
 export interface ExpiryPolicy {

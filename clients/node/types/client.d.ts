@@ -1,5 +1,6 @@
 // The client and its streams.
 import type {
+  ChangedChunk,
   Chunk,
   ChunkListReply,
   ChunkListRequest,
@@ -170,34 +171,34 @@ export class Client implements AsyncDisposable {
   searchChunks(query: string, limit?: number, options?: CallOptions): Promise<ChunkSearchHit[]>;
   /** `id`, here and below: an id, or a prefix of at least 8 characters that names one chunk. */
   getChunk(id: string, options?: CallOptions): Promise<Chunk>;
-  /** The chunk as it was. */
   /** Gives up a holder: that of `name`, all, or a retention. Without holders the chunk is gone. */
   deleteChunk(
     id: string,
     options?: CallOptions & { name?: string; all?: boolean },
-  ): Promise<Chunk>;
+  ): Promise<ChangedChunk>;
   /** All that is given, or nothing; the chunk as it is now. These are its parts: */
-  updateChunk(update: ChunkUpdate, options?: CallOptions): Promise<Chunk>;
+  updateChunk(update: ChunkUpdate, options?: CallOptions): Promise<ChangedChunk>;
   /** '': no name. */
-  renameChunk(id: string, name: string, options?: CallOptions): Promise<Chunk>;
+  renameChunk(id: string, name: string, options?: CallOptions): Promise<ChangedChunk>;
   /** Counts as a use. */
-  touchChunk(id: string, options?: CallOptions): Promise<Chunk>;
-  pinChunk(id: string, options?: CallOptions): Promise<Chunk>;
-  unpinChunk(id: string, options?: CallOptions): Promise<Chunk>;
+  touchChunk(id: string, options?: CallOptions): Promise<ChangedChunk>;
+  pinChunk(id: string, options?: CallOptions): Promise<ChangedChunk>;
+  /** With the last pin ends what is over; the chunk may be `gone` then. */
+  unpinChunk(id: string, options?: CallOptions): Promise<ChangedChunk>;
   /** From now; 0: never expires. */
-  setChunkTtl(id: string, ttlMs: Int64, options?: CallOptions): Promise<Chunk>;
+  setChunkTtl(id: string, ttlMs: Int64, options?: CallOptions): Promise<ChangedChunk>;
   /** 0 to 100; `durationMs` undefined: for good. */
   setChunkPriority(
     id: string,
     priority: number,
     durationMs?: Int64,
     options?: CallOptions,
-  ): Promise<Chunk>;
+  ): Promise<ChangedChunk>;
 
   /** Conversations by name, made by generations with `session`; that used last first. */
   listSessions(limit?: number, options?: CallOptions): Promise<SessionInfo[]>;
   getSession(id: string, options?: CallOptions): Promise<SessionReply>;
-  /** The session as it was. With `outputs`, its turns' outputs are deleted as well. */
+  /** The session as it was. With `outputs`, its turns' outputs go that nobody else holds. */
   deleteSession(id: string, outputs?: boolean, options?: CallOptions): Promise<SessionReply>;
 
   /** How long chunks live by default, for the types that expire. */
@@ -246,6 +247,7 @@ export class Client implements AsyncDisposable {
   ): Promise<Generation>;
   /** The output chunks, newest first. */
   getRetainedSequences(options?: CallOptions): Promise<ChunkInfo[]>;
+  /** Gives up a retention of an output, which is deleted if nobody else holds it. */
   releaseRetainedSequence(id: string, options?: CallOptions): Promise<void>;
   /** What chunks and pages take, and what the cache did. */
   getChunkStats(options?: CallOptions): Promise<StatsReply>;

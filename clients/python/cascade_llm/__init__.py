@@ -8,6 +8,7 @@ from .aio import AsyncClient
 from .aio_events import AsyncEventStream, EventGap
 from .aio_stream import AsyncStream, Event
 from .chunk import (
+    ChangedChunk,
     Chunk,
     ChunkInfo,
     ChunkRecord,
@@ -59,6 +60,7 @@ from .replies import (
     PrefixReply,
     Progress,
     SessionInfo,
+    SessionOutput,
     SessionReply,
     SessionTurn,
     StatsReply,
@@ -88,6 +90,7 @@ __all__ = [
     "BackupReply",
     "CacheStats",
     "CascadeError",
+    "ChangedChunk",
     "ChatMessage",
     "Chunk",
     "ChunkGroup",
@@ -135,6 +138,7 @@ __all__ = [
     "Sampling",
     "SamplingParams",
     "SessionInfo",
+    "SessionOutput",
     "SessionReply",
     "SessionTurn",
     "StatsReply",

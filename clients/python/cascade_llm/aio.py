@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from .aio_daemon import DaemonCalls
 from .aio_events import AsyncEventStream
 from .aio_stream import DELTAS_UNDER_WAY, AsyncStream, streamed
-from .chunk import Chunk, ChunkInfo
+from .chunk import ChangedChunk, Chunk, ChunkInfo
 from .compose import composed, with_query
 from .connection import Connection
 from .endpoint import default_endpoint
@@ -248,9 +248,9 @@ class AsyncClient(DaemonCalls):
         """`id` may be a prefix of at least 8 characters that names one chunk."""
         return await self._chunk(ChunkGet(id))
 
-    async def delete_chunk(self, id: str, *, name: str = "", all: bool = False) -> Chunk:
+    async def delete_chunk(self, id: str, *, name: str = "", all: bool = False) -> ChangedChunk:
         """Gives up a holder: that of `name`, all, or a retention. Without holders it is gone."""
-        return await self._chunk(ChunkDelete(id, name, all or None))
+        return await self._changed(ChunkDelete(id, name, all or None))
 
     async def update_chunk(
         self,
@@ -263,34 +263,35 @@ class AsyncClient(DaemonCalls):
         priority_ms: int | None = None,
         published: bool | None = None,
         touch: bool = False,
-    ) -> Chunk:
+    ) -> ChangedChunk:
         """Makes all changes that are given, or none. The chunk as it is now."""
-        return await self._chunk(
+        return await self._changed(
             ChunkUpdate(id, name, pinned, ttl_ms, priority, priority_ms, published, touch)
         )
 
-    async def rename_chunk(self, id: str, name: str) -> Chunk:
+    async def rename_chunk(self, id: str, name: str) -> ChangedChunk:
         """"": no name."""
         return await self.update_chunk(id, name=name)
 
-    async def touch_chunk(self, id: str) -> Chunk:
+    async def touch_chunk(self, id: str) -> ChangedChunk:
         """Counts as a use."""
         return await self.update_chunk(id, touch=True)
 
-    async def pin_chunk(self, id: str) -> Chunk:
+    async def pin_chunk(self, id: str) -> ChangedChunk:
         """Its K and V are not evicted, and it does not expire."""
         return await self.update_chunk(id, pinned=True)
 
-    async def unpin_chunk(self, id: str) -> Chunk:
+    async def unpin_chunk(self, id: str) -> ChangedChunk:
+        """With the last pin ends what is over; the chunk may be `gone` then."""
         return await self.update_chunk(id, pinned=False)
 
-    async def set_chunk_ttl(self, id: str, ttl_ms: int) -> Chunk:
+    async def set_chunk_ttl(self, id: str, ttl_ms: int) -> ChangedChunk:
         """From now on; 0: it does not expire."""
         return await self.update_chunk(id, ttl_ms=ttl_ms)
 
     async def set_chunk_priority(
         self, id: str, priority: int, duration_ms: int | None = None
-    ) -> Chunk:
+    ) -> ChangedChunk:
         """0 to 100: pages of lower priority are evicted first. For so long, or for good."""
         return await self.update_chunk(id, priority=priority, priority_ms=duration_ms)
 
@@ -304,7 +305,7 @@ class AsyncClient(DaemonCalls):
         return await self._call(SessionReply, SessionGet(id))
 
     async def delete_session(self, id: str, *, outputs: bool = False) -> SessionReply:
-        """The session as it was. With `outputs`, those of its turns are deleted as well."""
+        """The session as it was. With `outputs`, those of its turns go that nobody else holds."""
         return self._noted(await self._call(SessionReply, SessionDelete(id, outputs)))
 
     async def expiry_policies(self) -> list[ExpiryPolicy]:
@@ -424,8 +425,8 @@ class AsyncClient(DaemonCalls):
         return await self.list_all_chunks(ChunkType.OUTPUT)
 
     async def release_retained_sequence(self, id: str) -> None:
-        """Deletes an output chunk, which frees its K and V. Error invalid_argument if `id` names
-        another chunk."""
+        """Gives up a retention of an output chunk; if nobody else holds it, it is deleted, which
+        frees its K and V. Error invalid_argument if `id` names another chunk."""
         chunk = await self.get_chunk(id)
         if chunk.type != ChunkType.OUTPUT:
             raise invalid_argument("id", f"names no output but a {chunk.type}: {chunk.id}")
@@ -477,6 +478,12 @@ class AsyncClient(DaemonCalls):
 
     async def _chunk(self, request: object) -> Chunk:
         return self._noted(await self._call(ChunkReply, request)).chunk
+
+    async def _changed(self, request: object) -> ChangedChunk:
+        reply = self._noted(await self._call(ChunkReply, request))
+        # Older daemons say it by the holders alone.
+        gone = bool(reply.gone) or not reply.chunk.holders
+        return ChangedChunk(**vars(reply.chunk), ended=reply.ended, gone=gone)
 
     def _noted(self, reply: _R) -> _R:
         """Remembers whether a change is durable."""

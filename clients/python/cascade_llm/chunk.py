@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from .fields import Int32, Int64, TokenIds, Uint32, Uint64
 from .names import ChunkType, KvState, ThinkPolicy
@@ -88,6 +88,20 @@ class Chunk(ChunkRecord):
     """A text with an id: system prompt, context, query, or the output of a generation."""
 
     token_ids: TokenIds = field(default_factory=list)  # of `text`; of an output: as sampled
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ChangedChunk(Chunk):
+    """A chunk as it is after a change, with the holders that stay, and what the change did. It
+    equals the same chunk as get_chunk() has it."""
+
+    ended: list[Holder] = field(default_factory=list)  # by the change; of retentions: how many
+    gone: bool = False  # nothing holds it any more, and it is deleted
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Chunk):
+            return NotImplemented
+        return all(getattr(self, one.name) == getattr(other, one.name) for one in fields(Chunk))
 
 
 @dataclass(frozen=True, kw_only=True)

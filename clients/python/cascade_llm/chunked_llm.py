@@ -184,14 +184,16 @@ class ChunkedLLM:
         return found
 
     def release_retained_sequence(self, seq_id: str) -> None:
-        """Deletes an output chunk, which is how the daemon frees what it holds of it: the K and V
-        of the answer at once, and those of the question unless another retained output goes on from
-        it. The chunk is gone as well: a daemon keeps no output whose K and V it may not keep.
-        Errors: not_found, conflict if it is pinned, invalid_argument if it is no output."""
+        """Gives up a retention of an output chunk; with the last holder it is deleted, which is how
+        the daemon frees what it holds of it: the K and V of the answer at once, and those of the
+        question unless another retained output goes on from it. The chunk is gone as well: a daemon
+        keeps no output whose K and V it may not keep. Errors: not_found, conflict if it is pinned
+        or a session's turn, invalid_argument if it is no output."""
         self.client.release_retained_sequence(seq_id)
 
     def delete_chunk(self, chunk_id: str) -> Chunk:
-        """Deletes any chunk, with the K and V that stand for it. The chunk as it was."""
+        """Gives up a holder of any chunk: a retention, else its only name. With the last one it is
+        deleted, with the K and V that stand for it. The chunk as it is then."""
         return self.client.delete_chunk(chunk_id)
 
     def get_chunk_stats(self) -> StatsReply:

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from .aio import AsyncClient
-from .chunk import Chunk, ChunkInfo
+from .chunk import ChangedChunk, Chunk, ChunkInfo
 from .endpoint import default_endpoint
 from .errors import CascadeError
 from .event_stream import EventStream
@@ -182,7 +182,7 @@ class Client:
         """`id` may be a prefix of at least 8 characters that names one chunk."""
         return self._run(self._client.get_chunk(id))
 
-    def delete_chunk(self, id: str, *, name: str = "", all: bool = False) -> Chunk:
+    def delete_chunk(self, id: str, *, name: str = "", all: bool = False) -> ChangedChunk:
         """Gives up a holder: that of `name`, all, or a retention. Without holders it is gone."""
         return self._run(self._client.delete_chunk(id, name=name, all=all))
 
@@ -197,7 +197,7 @@ class Client:
         priority_ms: int | None = None,
         published: bool | None = None,
         touch: bool = False,
-    ) -> Chunk:
+    ) -> ChangedChunk:
         """Makes all changes that are given, or none. The chunk as it is now."""
         return self._run(
             self._client.update_chunk(
@@ -212,28 +212,29 @@ class Client:
             )
         )
 
-    def rename_chunk(self, id: str, name: str) -> Chunk:
+    def rename_chunk(self, id: str, name: str) -> ChangedChunk:
         """"": no name."""
         return self._run(self._client.rename_chunk(id, name))
 
-    def touch_chunk(self, id: str) -> Chunk:
+    def touch_chunk(self, id: str) -> ChangedChunk:
         """Counts as a use."""
         return self._run(self._client.touch_chunk(id))
 
-    def pin_chunk(self, id: str) -> Chunk:
+    def pin_chunk(self, id: str) -> ChangedChunk:
         """Its K and V are not evicted, and it does not expire."""
         return self._run(self._client.pin_chunk(id))
 
-    def unpin_chunk(self, id: str) -> Chunk:
+    def unpin_chunk(self, id: str) -> ChangedChunk:
+        """With the last pin ends what is over; the chunk may be `gone` then."""
         return self._run(self._client.unpin_chunk(id))
 
-    def set_chunk_ttl(self, id: str, ttl_ms: int) -> Chunk:
+    def set_chunk_ttl(self, id: str, ttl_ms: int) -> ChangedChunk:
         """From now on; 0: it does not expire."""
         return self._run(self._client.set_chunk_ttl(id, ttl_ms))
 
     def set_chunk_priority(
         self, id: str, priority: int, duration_ms: int | None = None
-    ) -> Chunk:
+    ) -> ChangedChunk:
         """0 to 100: pages of lower priority are evicted first. For so long, or for good."""
         return self._run(self._client.set_chunk_priority(id, priority, duration_ms))
 
@@ -247,7 +248,7 @@ class Client:
         return self._run(self._client.get_session(id))
 
     def delete_session(self, id: str, *, outputs: bool = False) -> SessionReply:
-        """The session as it was. With `outputs`, those of its turns are deleted as well."""
+        """The session as it was. With `outputs`, those of its turns go that nobody else holds."""
         return self._run(self._client.delete_session(id, outputs=outputs))
 
     def expiry_policies(self) -> list[ExpiryPolicy]:
@@ -376,8 +377,8 @@ class Client:
         return self._run(self._client.get_retained_sequences())
 
     def release_retained_sequence(self, id: str) -> None:
-        """Deletes an output chunk, which frees its K and V. Error invalid_argument if `id` names
-        another chunk."""
+        """Gives up a retention of an output chunk; if nobody else holds it, it is deleted, which
+        frees its K and V. Error invalid_argument if `id` names another chunk."""
         self._run(self._client.release_retained_sequence(id))
 
     def get_chunk_stats(self) -> StatsReply:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .chunk import Chunk, ChunkInfo, ListedChunk
+from .chunk import Chunk, ChunkInfo, Holder, ListedChunk
 from .fields import Floats, Int32, Int64, TokenIds, Uint64
 from .names import ChunkType, EventKind, MissReason, ThinkPolicy
 
@@ -148,6 +148,8 @@ class Final:
 class ChunkReply:
     chunk: Chunk
     durable: bool = True  # False: the disk takes no writes now; the daemon tries again
+    ended: list[Holder] = field(default_factory=list)  # by the change
+    gone: bool | None = None  # True: nothing holds the chunk any more
 
 
 @dataclass(frozen=True)
@@ -303,10 +305,20 @@ class SessionTurn:
 
 
 @dataclass(frozen=True)
+class SessionOutput:
+    """What became of a turn's output when its session was deleted."""
+
+    id: str
+    gone: bool  # nobody else held it
+    held_by: str = ""  # else who holds it now, for people
+
+
+@dataclass(frozen=True)
 class SessionReply:
     session: SessionInfo
     turns: list[SessionTurn]
     durable: bool
+    outputs: list[SessionOutput] = field(default_factory=list)  # of a deleted session
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,7 @@ class ChunkGet:
 
 @dataclass
 class ChunkDelete:
-    """Gives up a holder. Answered with ChunkReply: the chunk as it is now, or without holders."""
+    """Gives up a holder. Answered with ChunkReply: what ended, and the chunk as it is now."""
 
     id: str
     name: str = ""  # not empty: the holder of this name
@@ -238,7 +238,7 @@ class SessionGet:
 
 @dataclass
 class SessionDelete:
-    """Answered with SessionReply: the session as it was."""
+    """Answered with SessionReply: the session as it was, and what became of its outputs."""
 
     id: str
     outputs: bool = False

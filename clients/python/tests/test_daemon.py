@@ -28,6 +28,7 @@ from cascade_llm import (
     PrefixCache,
     PrivateDaemon,
     Sampling,
+    SessionOutput,
     ThinkPolicy,
     chunk_reference,
     endpoint_of,
@@ -221,17 +222,24 @@ class ChunkTest(ClientTest):
         self.assertEqual(held, {("name", "zoo"), ("name", "ark"), ("retention", "")})
         self.assertEqual(client.set_chunk_priority(chunk.id, 80).priority, 80)
         self.assertGreater(client.set_chunk_priority(chunk.id, 80, 60_000).priority_until_us, 0)
-        self.assertEqual(client.touch_chunk(chunk.id).hits, 1)
+        touched = client.touch_chunk(chunk.id)
+        self.assertEqual((touched.hits, touched), (1, client.get_chunk(chunk.id)))
         self.assertTrue(client.pin_chunk(chunk.id).pinned)
         self.assert_refused("conflict", "id", lambda: client.delete_chunk(chunk.id, all=True))
-        self.assertFalse(client.unpin_chunk(chunk.id).pinned)
+        unpinned = client.unpin_chunk(chunk.id)
+        self.assertEqual([h.kind for h in unpinned.ended], ["pin"])
+        self.assertEqual((unpinned.pinned, unpinned.gone), (False, False))
         self.assertTrue(client.update_chunk(chunk.id, published=True, name="").published)
         hits = client.search_chunks("zebra striped")
         self.assertEqual([hit.id for hit in hits], [chunk.id])
         self.assertIn("zebra", hits[0].snippet)
-        self.assertNotEqual(client.delete_chunk(chunk.id).holders, [])
+        held = client.delete_chunk(chunk.id)
+        self.assertEqual([(h.kind, h.count) for h in held.ended], [("retention", 1)])
+        self.assertFalse(held.gone)
+        self.assertNotEqual(held.holders, [])
         gone = client.delete_chunk(chunk.id, all=True)
-        self.assertEqual((gone.id, gone.holders), (chunk.id, []))
+        self.assertEqual((gone.id, gone.holders, gone.gone), (chunk.id, [], True))
+        self.assertEqual(gone.ended, held.holders)
         self.assert_refused("not_found", "id", lambda: client.get_chunk(chunk.id))
         self.assert_refused("invalid_argument", "id", lambda: client.update_chunk(chunk.id * 4))
         self.assertTrue(client.all_durable)
@@ -321,7 +329,15 @@ class RestTest(ClientTest):
         session = self.client.get_session("trip")
         self.assertEqual([turn.number for turn in session.turns], [0, 1])
         self.assertIn("trip", [one.id for one in self.client.list_sessions(limit=10)])
-        self.assertEqual(self.client.delete_session("trip", outputs=True).session.turns, 2)
+        outputs = [turn.output_id for turn in session.turns]
+        self.assert_refused("conflict", "id", lambda: self.client.delete_chunk(outputs[0]))
+        self.client.rename_chunk(outputs[1], "kept")
+        deleted = self.client.delete_session("trip", outputs=True)
+        self.assertEqual(deleted.session.turns, 2)
+        self.assertEqual(
+            deleted.outputs,
+            [SessionOutput(outputs[0], True), SessionOutput(outputs[1], False, 'the name "kept"')],
+        )
         self.assert_refused("not_found", "id", lambda: self.client.get_session("trip"))
 
     def test_prefixes_belong_to_the_connection(self) -> None:
