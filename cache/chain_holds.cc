@@ -29,7 +29,8 @@ std::optional<ChainIndex::HoldId> ChainIndex::hold(TenantId tenant, Tokens token
   if (found.tokens() < static_cast<int64_t>(tokens.size())) return std::nullopt;
   Node* node = found.partial != nullptr ? found.partial : found.node;
   const HoldId id = next_hold_++;
-  holds_[id] = {node, priority, false};
+  const auto before = static_cast<size_t>(node->position);
+  holds_[id] = {node, tokens.size() - before, priority, false};
   node->ending_holds.push_back(id);
   add_priority(node, priority, 1);
   return id;
@@ -124,12 +125,12 @@ size_t ChainIndex::drop_branch(TenantId tenant, Tokens tokens, int64_t keep, Rem
   }
   size_t removed = 0;
   while (node->parent != nullptr && node->tenant == tenant && node->children.empty() &&
-         !node->locked() && !node->held()) {
+         node->users == 0) {
     const int64_t kept = std::max<int64_t>(keep - node->position, 0);
     if (kept >= static_cast<int64_t>(node->tokens.size())) break;
     if (kept > 0 && !sibling_has(node, kept)) break;
     Node* parent = node->parent;
-    remove(node, why);
+    if (!drop_unneeded(node, why)) break;
     ++removed;
     node = parent;
   }
@@ -147,6 +148,41 @@ ChainIndex::Node* ChainIndex::whole_pages_end(TenantId tenant, Tokens tokens) co
     node = found->get();
   }
   return node;
+}
+
+// Removes from a leaf that nobody uses what the holds that end in it do not need; if they need
+// nothing, or another page has it, to which they move then, all of it. True in that case.
+bool ChainIndex::drop_unneeded(Node* node, Removal why) {
+  if (!node->held()) {
+    remove(node, why);
+    return true;
+  }
+  size_t needed = 0;
+  for (const HoldId id : node->ending_holds) needed = std::max(needed, holds_.at(id).tokens);
+  if (needed >= node->tokens.size()) return false;
+  auto& siblings = node->parent->children;
+  const Tokens beginning = Tokens(node->tokens).first(needed);
+  const Digest before = node->key;
+  auto other = siblings.lower_bound(ChildKey{node->tenant, beginning});
+  if (other->get() == node) ++other;
+  const bool is_elsewhere = other != siblings.end() && (*other)->tenant == node->tenant &&
+                            starts_with((*other)->tokens, beginning);
+  if (is_elsewhere) {
+    Node* longer = other->get();
+    while (!node->ending_holds.empty()) move_hold(node->ending_holds.back(), longer);
+    remove(node, why);
+    shortened_(before, longer->key);
+    return true;
+  }
+  removals_.add(node->parent->key, node->tenant, node->tokens, why);
+  auto owned = siblings.extract(siblings.find(ChildKey{node->tenant, node->tokens}));
+  node->tokens.resize(needed);
+  siblings.insert(std::move(owned));
+  by_key_.erase(before);
+  node->key = key_for(node);
+  by_key_[node->key] = node;
+  shortened_(before, node->key);
+  return false;
 }
 
 size_t ChainIndex::drop_subtree(TenantId tenant, Tokens tokens, int64_t keep, Removal why,
@@ -171,9 +207,8 @@ size_t ChainIndex::drop_subtree(TenantId tenant, Tokens tokens, int64_t keep, Re
   for (auto it = doomed.rbegin(); it != doomed.rend(); ++it) {
     Node* const node = *it;
     while (holds && !node->ending_holds.empty()) drop_hold(node->ending_holds.back());
-    if (!node->children.empty() || node->locked() || node->held()) continue;
-    remove(node, why);
-    ++removed;
+    const bool is_leaf = node->children.empty() && node->users == 0;
+    if (is_leaf && drop_unneeded(node, why)) ++removed;
   }
   return removed;
 }

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/hash.h"
@@ -142,16 +144,23 @@ class ChainIndex {
 
   // Removes the part of the chain `tokens` behind its first `keep` tokens, as far as nobody uses or
   // holds it: for branches that no later request can reach. A page that token `keep` lies within
-  // goes as well if another page has the tokens before it. Returns the number of nodes removed.
+  // goes as well if another page has the tokens before it. Holds of these tokens move there.
+  // Returns the number of nodes removed.
   size_t drop_branch(TenantId tenant, std::span<const int32_t> tokens, int64_t keep,
                      Removal why = Removal::kDead);
 
   // Removes every page of `tenant` that has a token of `tokens` behind the first `keep`, a multiple
   // of 64, and all chains that go on from there, as far as nobody uses or holds them. With `holds`,
-  // holds of those pages, whosever they are, are dropped: is_held() tells. Returns the number of
-  // nodes removed.
+  // holds of those pages, whosever they are, are dropped: is_held() tells. A page that stays only
+  // because holds end in it keeps no more tokens than they need. Returns the number of nodes
+  // removed.
   size_t drop_subtree(TenantId tenant, std::span<const int32_t> tokens, int64_t keep, Removal why,
                       bool holds = false);
+
+  // Is told of each page that was shortened by these two, or whose holds have moved, and of the chain key
+  // that the rest of it has now.
+  using Shortened = std::function<void(const Digest& before, const Digest& after)>;
+  void set_shortened(Shortened shortened) { shortened_ = std::move(shortened); }
 
   // Evicts the leaf of lowest score (cache/eviction.h). False if every page is in use or pinned.
   bool evict_one();
@@ -173,7 +182,8 @@ class ChainIndex {
 
  private:
   struct Hold {
-    Node* node;  // the last of the chain
+    Node* node;     // the last of the chain
+    size_t tokens;  // of the chain in it
     int32_t priority;
     bool pinned;
   };
@@ -190,6 +200,7 @@ class ChainIndex {
   Digest key_for(const Node* node) const;
   void absorb_shorter(Node* longer);
   void move_hold(HoldId id, Node* longer);
+  bool drop_unneeded(Node* node, Removal why);
   void lock(Node* node, int users, int pins);
   void unlock(Node* node, int users, int pins);
   void add_priority(Node* node, int32_t priority, int count);
@@ -204,6 +215,7 @@ class ChainIndex {
   const EvictionPolicy policy_;
   ReuseMonitor monitor_;
   RemovalLog removals_;
+  Shortened shortened_ = [](const Digest&, const Digest&) {};
   std::unique_ptr<Node> root_;
   std::vector<Tenant> tenants_;  // by id
   std::unordered_map<HoldId, Hold> holds_;

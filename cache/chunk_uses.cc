@@ -57,6 +57,17 @@ void ChunkUses::for_chunks_of(const Digest& page,
   for (const auto& chunk : found->second) visit(chunk->first, chunk->second.at(page).ends);
 }
 
+void ChunkUses::copy(const Digest& from, const Digest& to) {
+  const auto found = by_page_.find(from);
+  if (found == by_page_.end()) return;
+  std::vector<std::pair<ChunkName, Use>> uses;
+  for (const auto& chunk : found->second) {
+    const Place& place = chunk->second.at(from);
+    uses.push_back({chunk->first, {to, place.position, place.ends}});
+  }
+  for (const auto& [chunk, use] : uses) add(chunk, use);
+}
+
 // Forgets that the page has text of the chunk, but for the chunk's own note of it.
 void ChunkUses::forget(const Digest& page, ByChunk::iterator chunk) {
   const auto found = by_page_.find(page);

@@ -40,6 +40,8 @@ class ChunkUses {
   // Calls visit(chunk, ends) for each chunk that has text in the page.
   void for_chunks_of(const Digest& page,
                      const std::function<void(const ChunkName&, bool)>& visit) const;
+  // The page is called `to` now: chunks that have text in `from` have it there as well.
+  void copy(const Digest& from, const Digest& to);
   size_t size() const { return size_; }
 
  private:

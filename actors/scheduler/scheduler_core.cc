@@ -67,6 +67,8 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
       index_(model.root_key(""), pool_, options_.eviction),
       prompt_budget_(options_.planner),
       boot_id_(random_id("boot")) {
+  index_.set_shortened(
+      [this](const Digest& before, const Digest& after) { uses_.copy(before, after); });
   if (options_.incarnation > 1) actors_restarted_.push_back("scheduler");
   send(Actor::kStore, wire::StoreLoad{next_job_++, model_.root_key("").hex()});
 }

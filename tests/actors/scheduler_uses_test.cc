@@ -108,6 +108,47 @@ TEST_F(TextUses, a_deleted_context_is_not_found_in_any_conversation) {
   EXPECT_LT(left, 2 * kPageTokens);
 }
 
+// A short turn shares its first page with the turn before it, which stays.
+TEST_F(TextUses, a_deleted_turn_is_not_found_in_the_page_of_the_one_before_it) {
+  wire::GenerateRequest request = ask({query_text("Say one.")});
+  request.retain_output = true;
+  request.max_tokens = 4;
+  const std::string first = generate(request).output_chunk_id;
+  request = ask({query_text("What about purple zebras?")});
+  request.previous_output = first;
+  request.retain_output = true;
+  request.max_tokens = 4;
+  const wire::Final second = generate(request);
+  EXPECT_GT(second.usage.reused_tokens, 0);
+  EXPECT_LT(second.usage.prompt_tokens, kPageTokens);
+  remove(second.output_chunk_id);
+  EXPECT_EQ(world_->chunk(first).kv_state, KvState::kReady);
+  request.retain_output = false;
+  EXPECT_EQ(generate(request).usage.reused_tokens, second.usage.reused_tokens);
+}
+
+TEST_F(TextUses, a_deleted_question_is_not_found_in_the_page_of_a_pinned_context) {
+  const std::string id = put(ChunkType::kContext, river_facts("Peru", 2));
+  const auto about_it = [&](const std::string& question) {
+    wire::GenerateRequest request = ask({{ChunkType::kContext, id, ""}, query_text(question)});
+    request.retain_output = true;
+    request.max_tokens = 4;
+    return request;
+  };
+  const wire::Final kept = generate(about_it("Which?"));
+  wire::ChunkUpdate pin;
+  pin.id = id;
+  pin.pinned = true;
+  world_->one<wire::ChunkReply>(world_->send(pin));
+  remove(kept.output_chunk_id);
+  const wire::Final asked = generate(about_it("What about purple zebras?"));
+  remove(asked.output_chunk_id);
+  EXPECT_EQ(world_->chunk(id).kv_state, KvState::kReady);
+  const wire::Final again = generate(about_it("What about purple zebras?"));
+  EXPECT_EQ(again.usage.reused_tokens, asked.usage.reused_tokens);
+  EXPECT_GE(again.usage.reused_tokens, std::ssize(world_->chunk(id).token_ids));
+}
+
 TEST_F(TextUses, a_context_shows_the_pages_of_every_prompt_in_which_it_stands) {
   const std::string id = put(ChunkType::kContext, river_facts("Peru", 40));
   EXPECT_EQ(world_->chunk(id).kv_bytes, 0);

@@ -21,6 +21,7 @@ class ChainModel {
   struct Hold {
     int32_t priority = 0;
     bool pinned = false;
+    size_t tokens = 0;  // of its chain
   };
   // A page: named by every token of its chain up to its last.
   struct Node {
@@ -97,7 +98,7 @@ class ChainModel {
 
   bool can_hold(const Tokens& tokens) const { return available(tokens) == tokens.size(); }
   void hold(const Tokens& tokens, uint64_t id, int32_t priority) {
-    nodes_.at(end_of(tokens)).holds[id] = {priority, false};
+    nodes_.at(end_of(tokens)).holds[id] = {priority, false, tokens.size()};
   }
   // The hold, or nullptr.
   Hold* find_hold(uint64_t id) {
@@ -124,8 +125,7 @@ class ChainModel {
       if (found == nodes_.end()) continue;
       if (keep >= chain.size()) break;
       if (keep > begin && !is_elsewhere(chain, keep)) break;
-      if (found->second.users > 0 || priority_of(chain) || has_children(chain)) break;
-      nodes_.erase(found);
+      if (found->second.users > 0 || has_children(chain) || drop_unneeded(chain) == 0) break;
       ++removed;
     }
     return removed;
@@ -142,11 +142,12 @@ class ChainModel {
     for (const auto& [chain, node] : nodes_) {
       if (begin_of(chain) >= keep && begins_with(chain, beginning)) doomed.push_back(chain);
     }
-    std::ranges::sort(doomed, std::greater(), [](const Tokens& chain) { return chain.size(); });
+    std::ranges::sort(doomed, std::greater(),
+                      [](const Tokens& chain) { return std::pair(begin_of(chain), chain); });
     size_t removed = 0;
     for (const Tokens& chain : doomed) {
-      const bool stays = nodes_.at(chain).users > 0 || priority_of(chain) || has_children(chain);
-      if (!stays) removed += nodes_.erase(chain);
+      if (nodes_.at(chain).users > 0 || has_children(chain)) continue;
+      removed += drop_unneeded(chain);
     }
     return removed;
   }
@@ -183,6 +184,25 @@ class ChainModel {
  private:
   static size_t begin_of(const Tokens& chain) {
     return (chain.size() - 1) / kPageTokens * kPageTokens;
+  }
+
+  // What the holds that end in a page need of it stays, or is elsewhere: they move to the first
+  // page that has it, too. The number of pages that are removed: 0 or 1.
+  size_t drop_unneeded(const Tokens& chain) {
+    if (nodes_.at(chain).holds.empty()) return nodes_.erase(chain);
+    size_t needed = 0;
+    for (const auto& [id, hold] : nodes_.at(chain).holds) needed = std::max(needed, hold.tokens);
+    if (needed >= chain.size()) return 0;
+    const Tokens beginning = first_of(chain, needed);
+    Node node = std::move(nodes_.extract(chain).mapped());
+    for (auto other = nodes_.lower_bound(beginning);
+         other != nodes_.end() && begins_with(other->first, beginning); ++other) {
+      if (begin_of(other->first) != begin_of(chain)) continue;
+      other->second.holds.merge(node.holds);
+      return 1;
+    }
+    nodes_[beginning] = std::move(node);
+    return 0;
   }
 
   template <class Body>

@@ -41,7 +41,9 @@ class Simulation {
         random_(seed),
         memory_(shape.pages, "root", shape.policy),
         second_(memory_.index.add_tenant(Hasher().field("tenant", "second").finish())),
-        model_(shape.pages, shape.policy) {}
+        model_(shape.pages, shape.policy) {
+    memory_.index.set_shortened([this](const Digest&, const Digest&) { ++seen_.shortened; });
+  }
 
   void step() {
     now_us_ += 1'000'000;
@@ -123,6 +125,7 @@ class Simulation {
     int64_t holds_lost = 0;
     int64_t dropped = 0;
     int64_t subtrees = 0;
+    int64_t shortened = 0;
     int64_t evicted = 0;
     int64_t pinned = 0;
     std::map<MissReason, int64_t> reasons;
@@ -384,6 +387,7 @@ TEST_P(ChainRandom, agrees_with_the_naive_model_and_serves_no_wrong_byte) {
     all.holds_lost += seen.holds_lost;
     all.dropped += seen.dropped;
     all.subtrees += seen.subtrees;
+    all.shortened += seen.shortened;
     all.evicted += seen.evicted;
     all.pinned += seen.pinned;
     for (const auto& [reason, count] : seen.reasons) all.reasons[reason] += count;
@@ -399,11 +403,12 @@ TEST_P(ChainRandom, agrees_with_the_naive_model_and_serves_no_wrong_byte) {
   EXPECT_GT(all.reasons[MissReason::kEvicted], often);
   EXPECT_TRUE(all.reasons[MissReason::kDiffers] > often || GetParam().alphabet == 1);
   EXPECT_GT(all.subtrees, 10);
+  EXPECT_TRUE(all.shortened > 0 || GetParam().alphabet == 1);
   EXPECT_TRUE(all.dropped > 0 || GetParam().alphabet == 1);
   std::cout << "reused " << all.whole_pages_reused << " pages, copied " << all.parts_copied
             << ", evicted " << all.evicted << ", lost " << all.holds_lost << " of " << all.held
-            << " holds, no room " << all.no_room << " times, dropped " << all.dropped << ", pinned "
-            << all.pinned << "\n";
+            << " holds, no room " << all.no_room << " times, dropped " << all.dropped
+            << ", shortened " << all.shortened << ", pinned " << all.pinned << "\n";
 }
 
 // Pools too small for what runs; one in which all chains are beginnings of one; one with room, in

@@ -56,6 +56,71 @@ TEST_F(Subtrees, leave_what_is_used_or_held) {
   EXPECT_EQ(memory_.pool.used_count(), 0u);
 }
 
+TEST_F(Subtrees, leave_of_a_page_no_more_than_the_holds_that_end_in_it_need) {
+  std::vector<std::pair<Digest, Digest>> shortened;
+  memory_.index.set_shortened(
+      [&](const Digest& before, const Digest& after) { shortened.emplace_back(before, after); });
+  memory_.run(first_of(chain_, 120), kSecond);
+  const auto shorter = memory_.index.hold(memory_.tenant, first_of(chain_, 80));
+  const auto longer = memory_.index.hold(memory_.tenant, first_of(chain_, 100));
+  memory_.index.pin(*longer);
+  const auto key = [&] {
+    return ChainIndex::key_of(memory_.index.match(memory_.tenant, chain_).partial);
+  };
+  const Digest before = key();
+  EXPECT_EQ(drop(first_of(chain_, 120), 64), 0u);
+  EXPECT_EQ(memory_.available(chain_), 100);
+  EXPECT_TRUE(memory_.index.is_pinned(*longer));
+  EXPECT_NE(key(), before);
+  EXPECT_EQ(memory_.index.find(before), nullptr);
+  EXPECT_NE(memory_.index.find(key()), nullptr);
+  EXPECT_EQ(shortened, (std::vector{std::pair(before, key())}));
+  EXPECT_EQ(drop(first_of(chain_, 100), 64), 0u) << "a hold needs all of it";
+  EXPECT_EQ(shortened.size(), 1u);
+  memory_.index.drop_hold(*longer);
+  EXPECT_EQ(drop(first_of(chain_, 100), 64), 0u);
+  EXPECT_EQ(memory_.available(chain_), 80);
+  // What is left can go on.
+  memory_.run(first_of(chain_, 90), kSecond);
+  EXPECT_EQ(memory_.available(chain_), 90);
+  memory_.index.drop_hold(*shorter);
+  EXPECT_EQ(drop(first_of(chain_, 90), 0), 2u);
+  EXPECT_EQ(memory_.pool.used_count(), 0u);
+}
+
+TEST_F(Subtrees, move_holds_to_another_page_that_has_what_they_need) {
+  const Tokens other = join(first_of(chain_, 90), count_up(500, 20));
+  memory_.run(first_of(chain_, 120), kSecond);
+  const auto hold = memory_.index.hold(memory_.tenant, first_of(chain_, 80));
+  memory_.run(other, kSecond);
+  memory_.index.pin(*hold);
+  EXPECT_EQ(drop(first_of(chain_, 120), 64), 1u);
+  EXPECT_EQ(memory_.available(chain_), 90);
+  EXPECT_TRUE(memory_.index.is_pinned(*hold));
+  EXPECT_EQ(memory_.index.pinned_count(), 2u);
+  EXPECT_EQ(drop(other, 64), 0u);
+  EXPECT_EQ(memory_.available(other), 80);
+  EXPECT_EQ(memory_.index.pinned_count(), 2u);
+}
+
+// A sampled answer, whose page an earlier turn is kept in, and the history that takes its place.
+TEST_F(Subtrees, branches_leave_their_holds_to_the_page_that_has_the_rest) {
+  const Tokens sampled = join(first_of(chain_, 90), count_up(500, 20));
+  memory_.run(first_of(chain_, 80), kSecond);
+  const auto hold = memory_.index.hold(memory_.tenant, first_of(chain_, 80));
+  memory_.run(sampled, kSecond);
+  memory_.run(first_of(chain_, 110), kSecond);
+  const auto drop_it = [&] { return memory_.index.drop_branch(memory_.tenant, sampled, 90); };
+  const auto its_own = memory_.index.hold(memory_.tenant, sampled);
+  EXPECT_EQ(drop_it(), 0u);
+  memory_.index.drop_hold(*its_own);
+  EXPECT_EQ(drop_it(), 1u);
+  EXPECT_EQ(memory_.available(sampled), 90);
+  EXPECT_EQ(memory_.available(chain_), 110);
+  EXPECT_TRUE(memory_.index.is_held(*hold));
+  EXPECT_EQ(memory_.index.node_count(), 2u);
+}
+
 TEST_F(Subtrees, of_public_pages_go_with_what_tenants_have_behind_them) {
   const auto everybodys = memory_.sequence_of(kPublic);
   everybodys->reuse({}, kSecond);

@@ -62,6 +62,22 @@ TEST(ChunkUses, of_pages_that_are_gone_make_room_for_others) {
   EXPECT_EQ(uses.size(), 0u);
 }
 
+TEST(ChunkUses, are_copied_to_another_name_of_the_page) {
+  ChunkUses uses(100, [](const Digest&) { return true; });
+  uses.add({"t", "a"}, {page(1), 64, true});
+  uses.add({"t", "b"}, {page(1), 64, false});
+  uses.copy(page(1), page(2));
+  uses.copy(page(7), page(8));
+  EXPECT_EQ(uses.size(), 4u);
+  const auto taken = uses.take({"t", "a"});
+  ASSERT_EQ(taken.size(), 2u);
+  for (const ChunkUses::Use& use : taken) {
+    EXPECT_EQ(use.position, 64);
+    EXPECT_TRUE(use.ends);
+  }
+  EXPECT_FALSE(uses.add({"t", "b"}, {page(2), 64, false}));
+}
+
 TEST(ChunkUses, beyond_the_limit_are_not_noted_until_there_is_room) {
   std::set<Digest> gone;
   ChunkUses uses(64, [&](const Digest& key) { return !gone.contains(key); });
