@@ -157,8 +157,8 @@ class ChainIndex {
   size_t drop_subtree(TenantId tenant, std::span<const int32_t> tokens, int64_t keep, Removal why,
                       bool holds = false);
 
-  // Is told of each page that was shortened by these two, or whose holds have moved, and of the chain key
-  // that the rest of it has now.
+  // Is told of each page that these two shortened, or whose holds they moved, and of the chain key
+  // that what is left of it has now.
   using Shortened = std::function<void(const Digest& before, const Digest& after)>;
   void set_shortened(Shortened shortened) { shortened_ = std::move(shortened); }
 

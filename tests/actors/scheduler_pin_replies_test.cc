@@ -3,14 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "tests/actors/scheduler_world.h"
-#include "tests/persist/memory_disk.h"
-#include "tests/persist/store_testing.h"
+#include "tests/actors/disk_budget_world.h"
 
 namespace cascade {
 namespace {
@@ -18,34 +15,11 @@ namespace {
 using testing::ask;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::kStateDir;
 using testing::query_text;
 using testing::SchedulerWorld;
 
-class PinReplies : public ::testing::Test {
+class PinReplies : public testing::DiskBudgetWorld {
  protected:
-  void TearDown() override {
-    world_.reset();
-    store_.reset();
-  }
-  // A daemon whose files have room for so many pages.
-  void start(int64_t disk_pages, size_t memory_pages = SchedulerWorld::kPages,
-             double max_pinned = 0.5) {
-    world_.reset();
-    disk_.kill();
-    store_.reset();
-    StoreOptions options = testing::test_options();
-    options.kv.file_bytes_max = uint64_t{1} << 30;
-    const auto record = static_cast<int64_t>((SchedulerWorld::page_bytes() + 4095) / 4096 + 1);
-    options.kv.disk_bytes_max = static_cast<uint64_t>((disk_pages * record + 1) * 4096);
-    auto opened = Store::open(disk_, kStateDir, options);
-    ASSERT_TRUE(opened.ok()) << opened.error().to_string();
-    store_ = *std::move(opened);
-    SchedulerOptions scheduler;
-    scheduler.keep_pages = true;
-    scheduler.max_pinned = max_pinned;
-    world_ = std::make_unique<SchedulerWorld>(scheduler, memory_pages, store_.get());
-  }
   std::string output_of(const std::string& question) {
     wire::GenerateRequest request = ask({query_text(question)});
     request.retain_output = true;
@@ -73,15 +47,6 @@ class PinReplies : public ::testing::Test {
     }
     return std::nullopt;
   }
-  void tick(int64_t us) {
-    world_->clock.advance_us(us);
-    world_->core().on_tick();
-    world_->pump();
-  }
-
-  testing::MemoryDisk disk_;
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<SchedulerWorld> world_;
 };
 
 TEST_F(PinReplies, say_for_each_pin_whether_the_budget_has_room_for_it) {

@@ -3,14 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "tests/actors/scheduler_world.h"
-#include "tests/persist/memory_disk.h"
-#include "tests/persist/store_testing.h"
+#include "tests/actors/disk_budget_world.h"
 
 namespace cascade {
 namespace {
@@ -29,30 +26,9 @@ std::string facts_of(const std::string& name, int count = 36) {
   return text;
 }
 
-class PinnedContexts : public ::testing::Test {
+class PinnedContexts : public testing::DiskBudgetWorld {
  protected:
-  void TearDown() override { stop(); }
-  void stop() {
-    world_.reset();
-    disk_.kill();
-    store_.reset();
-  }
-  // A daemon, after a kill of the one before it.
-  void start(int64_t disk_pages = 1000, size_t memory_pages = SchedulerWorld::kPages,
-             double max_pinned = 0.5) {
-    stop();
-    StoreOptions options = testing::test_options();
-    options.kv.file_bytes_max = uint64_t{1} << 30;
-    const auto record = static_cast<int64_t>((SchedulerWorld::page_bytes() + 4095) / 4096 + 1);
-    options.kv.disk_bytes_max = static_cast<uint64_t>((disk_pages * record + 1) * 4096);
-    auto opened = Store::open(disk_, kStateDir, options);
-    ASSERT_TRUE(opened.ok()) << opened.error().to_string();
-    store_ = *std::move(opened);
-    SchedulerOptions scheduler;
-    scheduler.keep_pages = true;
-    scheduler.max_pinned = max_pinned;
-    world_ = std::make_unique<SchedulerWorld>(scheduler, memory_pages, store_.get());
-  }
+  void start_with_room() { start(1000); }
   std::string put(const std::string& text, bool pinned = false) {
     wire::ChunkPut put{ChunkType::kContext, text};
     if (pinned) put.pinned = true;
@@ -86,20 +62,14 @@ class PinnedContexts : public ::testing::Test {
       world_->one<wire::Final>(world_->send(request));
     }
   }
-  void tick(int64_t us = 3'000'000) {
-    world_->clock.advance_us(us);
-    world_->core().on_tick();
-    world_->pump();
-  }
+  // What a tick tries again is tried.
+  void wait() { tick(3'000'000); }
 
-  testing::MemoryDisk disk_;
-  std::unique_ptr<Store> store_;
-  std::unique_ptr<SchedulerWorld> world_;
   int others_ = 0;
 };
 
 TEST_F(PinnedContexts, are_on_disk_when_the_pin_is_answered) {
-  start();
+  start_with_room();
   const std::string id = put(facts_of("Peru"));
   const wire::Final answer = ask_about(id);
   ASSERT_FALSE(pin(id).has_value());
@@ -110,14 +80,14 @@ TEST_F(PinnedContexts, are_on_disk_when_the_pin_is_answered) {
 
 TEST_F(PinnedContexts, are_ready_after_a_kill_and_are_reused) {
   for (const bool put_first : {true, false}) {
-    start();
+    start_with_room();
     const std::string id = put(facts_of(put_first ? "Peru" : "Chile"), put_first);
     const int64_t tokens = std::ssize(world_->chunk(id).token_ids);
     ask_about(id);
     if (!put_first) {
       ASSERT_FALSE(pin(id).has_value());
     }
-    start();
+    start_with_room();
     EXPECT_TRUE(world_->chunk(id).pinned);
     EXPECT_EQ(world_->chunk(id).kv_state, KvState::kReady);
     EXPECT_GT(ask_about(id, kQuestion, false).usage.reused_tokens, tokens - kPageTokens);
@@ -180,34 +150,34 @@ TEST_F(PinnedContexts, without_room_in_memory_are_pending_until_there_is_some) {
   EXPECT_EQ(world_->chunk(second).kv_state, KvState::kPending);
   EXPECT_EQ(world_->status().warnings.size(), 1u);
   ASSERT_FALSE(pin(first, false).has_value());
-  tick();
+  wait();
   EXPECT_EQ(world_->chunk(second).kv_state, KvState::kReady);
   EXPECT_TRUE(world_->status().warnings.empty());
-  tick();
+  wait();
   start(1000, 100, 0.08);
   EXPECT_EQ(world_->chunk(second).kv_state, KvState::kReady);
 }
 
 TEST_F(PinnedContexts, whose_pages_are_damaged_are_computed_again) {
-  start();
+  start_with_room();
   const std::string id = put(facts_of("Peru"));
   ask_about(id);
   ASSERT_FALSE(pin(id).has_value());
   const int64_t before = testing::cache_stats(*world_).pages_pinned;
   stop();
   disk_.bytes(kStateDir + std::string("/kv/00000001.kv"))[3 * 4096 + 100] ^= 1;
-  start();
+  start_with_room();
   EXPECT_EQ(world_->chunk(id).kv_state, KvState::kReady);
   EXPECT_EQ(testing::cache_stats(*world_).pages_pinned, before);
-  tick();
-  tick();
+  wait();
+  wait();
   const auto pages = world_->chunk(id).kv_disk_pages;
   EXPECT_GE(pages, before - 1) << "they are written again";
 }
 
 // The first prompt of a text that was pinned before there was one.
 TEST_F(PinnedContexts, of_every_prompt_come_back) {
-  start();
+  start_with_room();
   const std::string id = put(facts_of("Peru"), /*pinned=*/true);
   ask_about(id);
   wire::GenerateRequest request = ask({testing::system_text(testing::kGeographer),
@@ -217,17 +187,17 @@ TEST_F(PinnedContexts, of_every_prompt_come_back) {
   world_->one<wire::Final>(world_->send(request));
   const int64_t pinned = testing::cache_stats(*world_).pages_pinned;
   ASSERT_GE(pinned, 10);
-  start();
+  start_with_room();
   EXPECT_EQ(testing::cache_stats(*world_).pages_pinned, pinned);
   EXPECT_EQ(testing::cache_stats(*world_).pages_pin_promised, 0);
 }
 
 TEST_F(PinnedContexts, leave_nothing_when_they_are_deleted) {
-  start();
+  start_with_room();
   const std::string id = put(facts_of("Peru"));
   ask_about(id, kQuestion, /*retain=*/false);
   ASSERT_FALSE(pin(id).has_value());
-  start();
+  start_with_room();
   ASSERT_FALSE(pin(id, false).has_value());
   world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{id, "", true}));
   const auto pages = store_->kv().pages(testing::demo_model().root_key(""));
@@ -241,7 +211,7 @@ TEST_F(PinnedContexts, leave_nothing_when_they_are_deleted) {
 // What stood before them in a prompt is deleted: this prompt cannot be asked again.
 TEST_F(PinnedContexts, do_not_keep_a_prompt_with_a_text_that_is_deleted) {
   for (const bool ends_in_one_page : {false, true}) {
-    start();
+    start_with_room();
     const std::string name = ends_in_one_page ? "Peru" : "Chile";
     const size_t before = store_->kv().pages(testing::demo_model().root_key(""))->size();
     const std::string gone = put(facts_of(name, ends_in_one_page ? 2 : 30));
@@ -264,7 +234,7 @@ TEST_F(PinnedContexts, do_not_keep_a_prompt_with_a_text_that_is_deleted) {
 }
 
 TEST_F(PinnedContexts, have_no_more_on_disk_than_their_prompts_up_to_the_texts_end) {
-  start();
+  start_with_room();
   const std::string id = put(facts_of("Peru"));
   wire::GenerateRequest request = ask({{ChunkType::kContext, id, ""}, query_text("Blue zebra?")});
   request.max_tokens = 4;

@@ -1,5 +1,6 @@
-"""Every pin of an output or a context is answered in time, however small disk and memory are: it holds, over
-kills and restarts, or is refused with what is missing. $CASCADE_LONG_TESTS: 500 rounds."""
+"""Every pin of an output or a context is answered in time, however small disk and memory are: it
+holds, over kills and restarts, or is refused with what is missing.
+$CASCADE_LONG_TESTS: 500 rounds."""
 import json
 import os
 import random

@@ -1,0 +1,51 @@
+// A daemon whose files and memory have room for so many pages, on a disk that outlives it.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "tests/actors/scheduler_world.h"
+#include "tests/persist/memory_disk.h"
+#include "tests/persist/store_testing.h"
+
+namespace cascade::testing {
+
+class DiskBudgetWorld : public ::testing::Test {
+ protected:
+  void TearDown() override { stop(); }
+  // As by kill -9.
+  void stop() {
+    world_.reset();
+    disk_.kill();
+    store_.reset();
+  }
+  // After a stop of the one before.
+  void start(int64_t disk_pages, size_t memory_pages = SchedulerWorld::kPages,
+             double max_pinned = 0.5) {
+    stop();
+    StoreOptions options = test_options();
+    options.kv.file_bytes_max = uint64_t{1} << 30;
+    const auto record = static_cast<int64_t>((SchedulerWorld::page_bytes() + 4095) / 4096 + 1);
+    options.kv.disk_bytes_max = static_cast<uint64_t>((disk_pages * record + 1) * 4096);
+    auto opened = Store::open(disk_, kStateDir, options);
+    ASSERT_TRUE(opened.ok()) << opened.error().to_string();
+    store_ = *std::move(opened);
+    SchedulerOptions scheduler;
+    scheduler.keep_pages = true;
+    scheduler.max_pinned = max_pinned;
+    world_ = std::make_unique<SchedulerWorld>(scheduler, memory_pages, store_.get());
+  }
+  void tick(int64_t us) {
+    world_->clock.advance_us(us);
+    world_->core().on_tick();
+    world_->pump();
+  }
+
+  MemoryDisk disk_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<SchedulerWorld> world_;
+};
+
+}  // namespace cascade::testing
