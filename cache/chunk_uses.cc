@@ -10,8 +10,8 @@ bool ChunkUses::add(const ChunkName& chunk, const Use& use) {
   if (known != by_chunk_.end()) {
     const auto page = known->second.find(use.page);
     if (page != known->second.end()) {
-      const bool news = use.ends && !page->second.ends;
-      page->second.ends = page->second.ends || use.ends;
+      const bool news = use.ends > page->second.ends;
+      page->second.ends = std::max(page->second.ends, use.ends);
       return news;
     }
   }
@@ -51,7 +51,7 @@ std::vector<ChunkUses::Use> ChunkUses::of(const ChunkName& chunk) const {
 }
 
 void ChunkUses::for_chunks_of(const Digest& page,
-                              const std::function<void(const ChunkName&, bool)>& visit) const {
+                              const std::function<void(const ChunkName&, int32_t)>& visit) const {
   const auto found = by_page_.find(page);
   if (found == by_page_.end()) return;
   for (const auto& chunk : found->second) visit(chunk->first, chunk->second.at(page).ends);

@@ -22,7 +22,9 @@ class ChunkUses {
   struct Use {
     Digest page;
     int64_t position = 0;  // of the page's first token
-    bool ends = false;     // the text ends in this page
+    // 0: the text goes on after the page; n + 1: it ends with the page's n-th token; 1: it ends in
+    // the page, and nobody knows where, since an earlier version noted it.
+    int32_t ends = 0;
   };
 
   // Whether a page is still somewhere. Those that are not are forgotten now and then, once half of
@@ -31,15 +33,15 @@ class ChunkUses {
   ChunkUses(size_t uses_max, IsThere is_there)
       : uses_max_(uses_max), is_there_(std::move(is_there)) {}
 
-  // True if that was not known, and is now.
+  // True if that was not known, or not where the text ends, and is now.
   bool add(const ChunkName& chunk, const Use& use);
   // The chunk's pages, those at the end of chains first. They are forgotten.
   std::vector<Use> take(const ChunkName& chunk);
   // The same, and they stay.
   std::vector<Use> of(const ChunkName& chunk) const;
-  // Calls visit(chunk, ends) for each chunk that has text in the page.
+  // Calls visit(chunk, ends) for each chunk that has text in the page; `ends` as in Use.
   void for_chunks_of(const Digest& page,
-                     const std::function<void(const ChunkName&, bool)>& visit) const;
+                     const std::function<void(const ChunkName&, int32_t)>& visit) const;
   // The page is called `to` now: chunks that have text in `from` have it there as well.
   void copy(const Digest& from, const Digest& to);
   size_t size() const { return size_; }
@@ -47,7 +49,7 @@ class ChunkUses {
  private:
   struct Place {
     int64_t position;
-    bool ends;
+    int32_t ends;
   };
   using Pages = std::unordered_map<Digest, Place>;
   using ByChunk = std::map<ChunkName, Pages>;

@@ -298,13 +298,11 @@ Result<std::vector<Digest>> PageTable::oldest(uint64_t bytes, std::span<const Di
 }
 
 Result<std::vector<Digest>> PageTable::pinned_texts() {
-  // Of the rows that a group has, the other columns are those of the one with the minimum.
   ASSIGN_OR_RETURN(Query query,
-                   database_.query("SELECT p.key, min(p.token_count) FROM chunks c "
+                   database_.query("SELECT p.key FROM chunks c "
                                    "JOIN page_uses u ON u.tenant=c.tenant AND u.chunk_id=c.id "
                                    "JOIN pages p ON p.key=u.page "
-                                   "WHERE c.pinned=1 AND c.kv_key='' AND u.ends=1 "
-                                   "GROUP BY c.number, p.parent_key"));
+                                   "WHERE c.pinned=1 AND c.kv_key='' AND u.ends=p.token_count+1"));
   std::vector<Digest> ends;
   while (true) {
     ASSIGN_OR_RETURN(const bool more, query.next());
@@ -403,8 +401,8 @@ Result<std::vector<PageUseRow>> PageTable::uses(const Digest& model) {
   while (true) {
     ASSIGN_OR_RETURN(const bool more, query.next());
     if (!more) return uses;
-    PageUseRow use = {as_digest(query.blob(0)), query.text(1), query.text(2), query.integer(3) != 0,
-                      query.integer(5)};
+    PageUseRow use = {as_digest(query.blob(0)), query.text(1), query.text(2),
+                      static_cast<int32_t>(query.integer(3)), query.integer(5)};
     if (query.integer(4) == checksum(use)) uses.push_back(std::move(use));
   }
 }
@@ -417,7 +415,7 @@ std::vector<PageUseRow> PageTable::salvage_uses() {
     const auto more = query->next();
     if (!more.ok() || !*more) return uses;
     PageUseRow use = {as_digest(query->blob(0)), query->text(1), query->text(2),
-                      query->integer(3) != 0, 0};
+                      static_cast<int32_t>(query->integer(3)), 0};
     if (query->integer(4) == checksum(use)) uses.push_back(std::move(use));
   }
 }

@@ -32,12 +32,12 @@ struct StoredPage {
   bool verified = true;
 };
 
-// A page has text of a chunk; where `ends`, the text ends in it.
+// A page has text of a chunk.
 struct PageUseRow {
   Digest page;
   std::string tenant;  // the chunk's
   std::string chunk_id;
-  bool ends = false;
+  int32_t ends = 0;      // as in ChunkUses::Use
   int64_t position = 0;  // of the page's first token; not stored with the use
 };
 
@@ -126,8 +126,8 @@ class PageTable {
   Status put_use(const PageUseRow& use);
   // Of pages of the model; rows that were damaged are left out.
   Result<std::vector<PageUseRow>> uses(const Digest& model);
-  // The pages in which texts of pinned chunks end that have no chain of their own: of each prompt's
-  // beginning the one with the fewest tokens after the text.
+  // The pages whose last token is that of a text of a pinned chunk which has no chain of its own:
+  // so end the prompts that are stored for pins.
   Result<std::vector<Digest>> pinned_texts();
   Status remove_uses(const std::string& tenant, const std::string& chunk_id);
   // The uses of a damaged database that are as they were written and can be read.

@@ -11,7 +11,7 @@ void PageUses::add(PageUse use) {
   positions.push_back(use.position);
   tenants.push_back(std::move(use.tenant));
   chunk_ids.push_back(std::move(use.chunk_id));
-  ends.push_back(use.ends ? 1 : 0);
+  ends.push_back(use.ends);
 }
 
 size_t PageUses::size() const {
@@ -19,7 +19,7 @@ size_t PageUses::size() const {
 }
 
 PageUse PageUses::at(size_t i) const {
-  return {keys[i], positions[i], tenants[i], chunk_ids[i], ends[i] != 0};
+  return {keys[i], positions[i], tenants[i], chunk_ids[i], ends[i]};
 }
 
 }  // namespace cascade::wire

@@ -238,7 +238,7 @@ struct PageUse {
   int32_t position = 0;  // of the page's first token
   std::string tenant;    // whose chunk it is, maybe not whose page
   std::string chunk_id;
-  bool ends = false;
+  int32_t ends = 0;  // as in ChunkUses::Use
 };
 // A list of PageUse that is kept field by field; it is as long as its shortest field. So one
 // message has room for all that a scheduler notes (SchedulerOptions::page_uses_max).
@@ -247,7 +247,7 @@ struct PageUses {
   std::vector<int32_t> positions;
   std::vector<std::string> tenants;
   std::vector<std::string> chunk_ids;
-  std::vector<uint32_t> ends;  // 1: true
+  std::vector<int32_t> ends;
 
   void add(PageUse use);
   size_t size() const;

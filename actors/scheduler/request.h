@@ -149,7 +149,7 @@ struct Reprefill {
   std::vector<int32_t> sampled_chain;
   size_t prompt_tokens = 0;                 // of the sampled chain
   bool for_all = false;                     // of a published chunk, into pages of every tenant
-  std::optional<Digest> before_text_end;    // of a TextPin: the page before its chain's last one
+  std::optional<Digest> text_end;           // of a TextPin: what TextPins::of() has it by
   std::unique_ptr<ChainSequence> sequence;  // once started
 };
 

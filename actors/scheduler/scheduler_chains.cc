@@ -58,10 +58,8 @@ void SchedulerCore::settle_chain(const StoredName& name) {
 // All pages of the chains that end with this one are on disk.
 void SchedulerCore::note_written(const Digest& key) {
   const auto found = unwritten_.extract(key);
-  if (!found.empty()) {
-    for (const StoredName& name : found.mapped()) settle_chain(name);
-  }
-  answer_pins();
+  if (found.empty()) return;
+  for (const StoredName& name : found.mapped()) settle_chain(name);
 }
 
 // Of a chunk from before the start: computed in idle time, or sooner if somebody asks.
@@ -108,7 +106,7 @@ void SchedulerCore::on(wire::StoredChain&& chain) {
     const int64_t begin = chain.begin >= 0 ? chain.begin : wanted.begin;
     return end_erasure_piece(name, {{std::move(chain.token_ids), static_cast<size_t>(begin)}});
   }
-  if (wanted.before_text_end) return text_is_read(wanted, std::move(chain));
+  if (wanted.text_end) return text_is_read(wanted, std::move(chain));
   const auto entry = registry_.find_own(name.tenant, name.id);
   if (!entry.ok() || !(*entry)->chain.empty() || !(*entry)->chunk.pinned) return;
   if (chain.token_ids.empty()) {

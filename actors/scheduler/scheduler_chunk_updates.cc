@@ -13,6 +13,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   const ChunkSettings settings = settings_of(update);
   const Status allowed = check(settings, &entry, entry.chunk);
   if (!allowed.ok()) return reply_error(client, id, allowed.error());
+  const std::vector<Holder> before = entry.chunk.holders;
   wire::ChunkReply answer;
   if (const Status changed = change_holders(settings, entry, answer.ended); !changed.ok()) {
     return reply_error(client, id, changed.error());
@@ -25,7 +26,8 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   }
   if (update.touch) use_chunks(client.tenant, {entry.chunk.id});
   if (settings != ChunkSettings{}) store(entry.chunk);
-  reply_to({name, client, id, std::move(answer.ended)}, settings.pinned.value_or(false));
+  reply_to({name, client, id, std::move(answer.ended), before, {}, entry.chunk.registrations},
+           settings.pinned.value_or(false));
 }
 
 // Whether the settings can be applied to `entry`, or if that is null, to `chunk` once it is there.

@@ -157,6 +157,8 @@ void SchedulerCore::chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done)
   }
   const Status allowed = check(put.settings, registry_.same_content(put.chunk), put.chunk);
   if (!allowed.ok()) return reply_error(put.client, put.id, allowed.error());
+  const ChunkEntry* present = registry_.same_content(put.chunk);
+  const auto before = present != nullptr ? present->chunk.holders : std::vector<Holder>();
   auto added = registry_.add(put.chunk);
   if (!added.ok()) return reply_error(put.client, put.id, added.error());
   Chunk& chunk = (*added)->chunk;
@@ -164,7 +166,8 @@ void SchedulerCore::chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done)
   holders_changed(**added);
   store(chunk);
   if (chunk.id == put.chunk.id) tell_of(chunk, EventKind::kChunkStored);
-  reply_to({{chunk.tenant, chunk.id}, put.client, put.id, {}}, put.settings.pinned.value_or(false));
+  reply_to({{chunk.tenant, chunk.id}, put.client, put.id, {}, before, {}, chunk.registrations - 1},
+           put.settings.pinned.value_or(false));
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,

@@ -327,12 +327,12 @@ class SchedulerCore {
 
   // Pins of texts, wherever they stand: scheduler_text_pins.cc.
   void pin_texts(const ChunkEntry& entry);
-  void pin_text(const ChunkEntry& entry, const Digest& page);
+  void pin_text(const ChunkEntry& entry, const ChunkUses::Use& use);
   void expect_text(const ChunkEntry& entry, const ChunkUses::Use& use);
   void text_is_read(const ChainWanted& wanted, wire::StoredChain&& chain);
-  void queue_text(const StoredName& chunk, const Digest& parent, const TextPin& pin);
+  void queue_text(const StoredName& chunk, const Digest& end, const TextPin& pin);
   void finish_text(ChunkEntry& entry, const Reprefill& text, bool complete);
-  void write_text(const ChunkEntry& entry, const TextPin& pin);
+  void write_text(const ChunkEntry& entry, const Digest& end, const TextPin& pin);
   void heal_text_pins();
   void unpin_texts(ChunkEntry& entry);
 

@@ -97,6 +97,7 @@ std::vector<NamedPage> SchedulerCore::pages_of(TenantId owner,
 void SchedulerCore::write_pages() {
   const int64_t now = clock_.monotonic_us();
   if (writing_ || !loaded_ || now < write_after_us_) return;
+  bool ended = false;
   while (!writebacks_.empty()) {
     const Writeback& next = writebacks_.front();
     std::vector<NamedPage> run;
@@ -110,9 +111,10 @@ void SchedulerCore::write_pages() {
     if (!run.empty()) {
       // They stay where they are until they are written: what runs must not need their places.
       ChainIndex::Node* last = run.back().node;
-      if (available_pages() < static_cast<int64_t>(index_.unlocked_count(last))) return;
+      if (available_pages() < static_cast<int64_t>(index_.unlocked_count(last))) break;
       index_.acquire(last);
-      return send_pages(next, run);
+      send_pages(next, run);
+      break;
     }
     if (!pages.empty() && disk_.contains(pages.back().key)) {
       if (next.chunk && !next.of_text) {
@@ -122,7 +124,9 @@ void SchedulerCore::write_pages() {
     }
     writeback_tokens_ -= next.chain.size();
     writebacks_.pop_front();
+    ended = true;
   }
+  if (ended) answer_pins();  // only now: it may put chains of other pins first
 }
 
 void SchedulerCore::send_pages(const Writeback& writeback, const std::vector<NamedPage>& run) {

@@ -20,7 +20,7 @@ Chunk SchedulerCore::remove_chunk(ChunkEntry& entry, Removal why) {
   // No pin keeps a prompt that has its text.
   std::set<Digest> ends;
   for (const ChunkUses::Use& use : uses_.of({chunk.tenant, chunk.id})) {
-    if (use.ends) ends.insert(use.page);
+    if (use.ends != 0) ends.insert(use.page);
   }
   text_pins_.drop_behind(ends, chunk.token_ids);
   // What its conversations begin with is not known unless it was pinned.

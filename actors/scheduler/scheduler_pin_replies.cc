@@ -2,6 +2,7 @@
 // is written first, in the place of others, and the client hears of it when that is done, or cannot
 // be.
 #include <algorithm>
+#include <ranges>
 #include <utility>
 
 #include "actors/scheduler/scheduler_core.h"
@@ -16,16 +17,22 @@ bool SchedulerCore::is_on_disk(const ChunkEntry& entry) const {
          disk_.path(*end).size() == static_cast<size_t>(chain_pages(entry.chain.size()));
 }
 
-// Answers a change of the chunk. One that pins it waits until its pages are on disk.
+// Answers a change of the chunk. One that pins it waits until its pages are on disk; a further pin
+// of a chunk whose pin was answered promises nothing that is new.
 void SchedulerCore::reply_to(PinReply&& change, bool pins) {
   ChunkEntry& entry = **registry_.find_own(change.chunk.tenant, change.chunk.id);
   measure(entry);
-  if (!pins || !options_.keep_pages || is_pin_on_disk(entry)) {
+  const bool was_pinned = std::ranges::any_of(change.before, &Holder::pinned);
+  const bool others_wait =
+      std::ranges::find(pin_replies_, change.chunk, &PinReply::chunk) != pin_replies_.end();
+  const bool waits = pins && options_.keep_pages && (!was_pinned || others_wait);
+  if (!waits || is_pin_on_disk(entry)) {
     wire::ChunkReply answer;
     answer.chunk = entry.chunk;
     answer.ended = std::move(change.ended);
     return reply_when_stored(change.client, change.id, {change.chunk}, std::move(answer));
   }
+  change.after = entry.chunk.holders;
   pin_replies_.push_back(std::move(change));
   write_after_us_ = 0;
   answer_pins();
@@ -47,8 +54,8 @@ void SchedulerCore::answer_pins() {
     ChunkEntry& entry = **found;
     if (entry.chunk.pinned && !is_pin_on_disk(entry)) {
       if (entry.hold && index_.is_held(*entry.hold)) keep_chain(entry);
-      for (const auto& [parent, text] : text_pins_.of({pin.chunk.tenant, pin.chunk.id})) {
-        write_text(entry, text);
+      for (const auto& [end, text] : text_pins_.of({pin.chunk.tenant, pin.chunk.id})) {
+        write_text(entry, end, text);
       }
       continue;
     }
@@ -68,7 +75,7 @@ void SchedulerCore::answer_pins() {
 }
 
 // The pages of pins that clients wait for, of all or of one chunk, will not be on the disk soon: so
-// these are no pins. What only such a pin had kept is over.
+// what these requests changed is undone, the latest first. What only such a pin had kept is over.
 void SchedulerCore::refuse_pins(const Error& why, const std::optional<StoredName>& chunk) {
   std::vector<PinReply> refused;
   std::erase_if(pin_replies_, [&](const PinReply& pin) {
@@ -76,7 +83,7 @@ void SchedulerCore::refuse_pins(const Error& why, const std::optional<StoredName
     if (is_one) refused.push_back(pin);
     return is_one;
   });
-  for (const PinReply& pin : refused) {
+  for (const PinReply& pin : std::views::reverse(refused)) {
     const auto found = registry_.find_own(pin.chunk.tenant, pin.chunk.id);
     if (!found.ok()) {
       reply_error(pin.client, pin.id, found.error());
@@ -85,7 +92,13 @@ void SchedulerCore::refuse_pins(const Error& why, const std::optional<StoredName
     ChunkEntry& entry = **found;
     bool gone = false;
     if (entry.chunk.pinned) {
-      change_unnamed(entry.chunk, {.pinned = false});
+      if (entry.chunk.holders == pin.after && !pin.before.empty()) {
+        entry.chunk.holders = pin.before;
+        entry.chunk.registrations = pin.registrations;
+        complete_holders(entry.chunk);
+      } else {  // somebody else has changed it since
+        change_unnamed(entry.chunk, {.pinned = false});
+      }
       pass_holders_time(entry.chunk, clock_.wall_us());
       gone = entry.chunk.holders.empty();
       if (gone) {

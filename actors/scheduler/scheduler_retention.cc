@@ -224,7 +224,7 @@ void SchedulerCore::finish_idle(bool complete) {
   // Deleted in the meantime: what was computed goes.
   if (!found.ok()) return end_erasure_piece({idle.tenant, idle.chunk_id});
   ChunkEntry& entry = **found;
-  if (idle.before_text_end) return finish_text(entry, idle, complete);
+  if (idle.text_end) return finish_text(entry, idle, complete);
   if (complete) {
     // Its last page is another one than the request had.
     note_uses(idle.tenant, idle.chain, find_texts(idle.tenant, entry.chunk.parent_ids, idle.chain));

@@ -90,7 +90,7 @@ void SchedulerCore::on(const wire::PagesForgotten& forgotten) {
     }
     ChainIndex::Node* node = forgotten.deleted ? index_.find(*page) : nullptr;
     if (node != nullptr) {
-      forget_use(node, {*page, ChainIndex::name_of(node).position, true}, Removal::kDeleted);
+      forget_use(node, {*page, ChainIndex::name_of(node).position, 1}, Removal::kDeleted);
     }
   }
 }

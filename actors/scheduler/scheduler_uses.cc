@@ -62,10 +62,11 @@ void SchedulerCore::note_uses(const std::string& tenant, std::span<const int32_t
       const ChainIndex::PageName page = ChainIndex::name_of(nodes[static_cast<size_t>(i)]);
       const Digest& key = page.key;
       const bool ends = page.position + std::ssize(page.tokens) >= text.where.end;
-      const ChunkUses::Use use = {key, i * kPageTokens, ends};
-      if (use.ends && text.where.end <= stays) {
+      const auto at = static_cast<int32_t>(text.where.end - page.position);
+      const ChunkUses::Use use = {key, page.position, ends ? at + 1 : 0};
+      if (ends && text.where.end <= stays) {
         const ChunkEntry& entry = **registry_.find_own(text.chunk.first, text.chunk.second);
-        if (entry.chunk.pinned) pin_text(entry, key);
+        if (entry.chunk.pinned) pin_text(entry, use);
       }
       if (uses_.add(text.chunk, use) && disk_.contains(key)) {
         stored.uses.add(described(text.chunk, use));
@@ -78,8 +79,10 @@ void SchedulerCore::note_uses(const std::string& tenant, std::span<const int32_t
 // What is to be written with the page, which is called `key` on disk.
 std::vector<wire::PageUse> SchedulerCore::uses_of(const NamedPage& page) {
   std::vector<std::pair<ChunkUses::ChunkName, ChunkUses::Use>> uses;
-  const auto note = [&](const ChunkUses::ChunkName& chunk, bool ends) {
-    uses.push_back({chunk, {page.key, page.position, ends}});
+  const auto note = [&](const ChunkUses::ChunkName& chunk, int32_t ends) {
+    // A page that is written up to a text's end may stop before another text does.
+    const bool is_in_it = ends <= std::ssize(page.tokens) + 1;
+    uses.push_back({chunk, {page.key, page.position, is_in_it ? ends : 0}});
   };
   const Digest& in_memory = ChainIndex::key_of(page.node);
   uses_.for_chunks_of(in_memory, note);
@@ -155,7 +158,7 @@ void SchedulerCore::forget_uses(const ChunkUses::ChunkName& chunk, Removal why) 
   for (const ChunkUses::Use& use : uses_.take(chunk)) {
     if (ChainIndex::Node* node = index_.find(use.page)) {
       forget_use(node, use, why);
-    } else if (use.ends) {
+    } else if (use.ends != 0) {
       drop_stored_from(use.page);
     } else {
       drop_stored_unshared({use.page});
@@ -175,7 +178,7 @@ void SchedulerCore::forget_use(ChainIndex::Node* node, const ChunkUses::Use& use
     if (dropped) writeback_tokens_ -= writeback.chain.size();
     return dropped;
   });
-  if (use.ends) {
+  if (use.ends != 0) {
     end_branch(tenant->first, chain, static_cast<size_t>(use.position), why);
   } else {
     if (writing_ && writing_->owner == owner &&

@@ -59,7 +59,11 @@ struct PinReply {
   StoredName chunk;
   Client client;
   wire::RequestId id;
-  EndedHolders ended;  // by the request that pins it
+  EndedHolders ended;  // by the request
+  // The chunk's holders before the request and after it, and its registrations before.
+  std::vector<Holder> before = {};
+  std::vector<Holder> after = {};
+  int64_t registrations = 1;
 };
 // Pages that the store is to remove.
 struct RemovingPages {

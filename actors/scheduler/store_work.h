@@ -98,10 +98,10 @@ struct Load {
 // A chunk whose tokens the store was asked for.
 struct ChainWanted {
   StoredName name;
-  std::string key;                             // its last page
-  std::optional<Removal> removed = {};         // to remove its pages from memory, too
-  int64_t begin = 0;                           // tokens before its own
-  std::optional<Digest> before_text_end = {};  // of a TextPin: the page before the last one
+  std::string key;                      // its last page
+  std::optional<Removal> removed = {};  // to remove its pages from memory, too
+  int64_t begin = 0;                    // tokens before its own
+  std::optional<Digest> text_end = {};  // of a TextPin: what TextPins::of() has it by
 };
 
 }  // namespace cascade

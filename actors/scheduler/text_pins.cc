@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "actors/scheduler/find_text.h"
+#include "cache/chain_key.h"
 
 namespace cascade {
 
@@ -16,15 +17,15 @@ const TextPins::OfChunk& TextPins::of(const ChunkName& chunk) const {
   return found != pins_.end() ? found->second : kNone;
 }
 
-const TextPin* TextPins::find(const ChunkName& chunk, const Digest& parent) const {
+const TextPin* TextPins::find(const ChunkName& chunk, const Digest& end) const {
   const OfChunk& pins = of(chunk);
-  const auto found = pins.find(parent);
+  const auto found = pins.find(end);
   return found != pins.end() ? &found->second : nullptr;
 }
 
-bool TextPins::hold(const ChunkName& chunk, const Digest& parent, TextPin&& pin, int32_t priority,
+bool TextPins::hold(const ChunkName& chunk, const Digest& end, TextPin&& pin, int32_t priority,
                     int64_t pages_max, int64_t promised) {
-  const TextPin* waiting = find(chunk, parent);
+  const TextPin* waiting = find(chunk, end);
   if (waiting != nullptr && is_held(*waiting)) return true;
   const bool was_promised = waiting != nullptr && waiting->promised > 0;
   const auto hold = index_.hold(pin.owner, pin.chain, priority);
@@ -34,14 +35,14 @@ bool TextPins::hold(const ChunkName& chunk, const Digest& parent, TextPin&& pin,
     index_.pin(*hold);
     pin.hold = hold;
     pin.promised = 0;
-    put(chunk, parent, std::move(pin));
+    put(chunk, end, std::move(pin));
     without_room_.erase(chunk);
     return true;
   }
   index_.drop_hold(*hold);
   if (waiting != nullptr || of(chunk).empty()) {
     pin.promised = 0;
-    put(chunk, parent, std::move(pin));
+    put(chunk, end, std::move(pin));
   }
   if (without_room_.insert(chunk).second) {
     spdlog::warn("{} is pinned, but pages with its text can be evicted: --max-pinned has no room",
@@ -50,17 +51,17 @@ bool TextPins::hold(const ChunkName& chunk, const Digest& parent, TextPin&& pin,
   return false;
 }
 
-void TextPins::expect(const ChunkName& chunk, const Digest& parent, TextPin&& pin) {
-  const TextPin* present = find(chunk, parent);
-  if (present == nullptr || !is_held(*present)) put(chunk, parent, std::move(pin));
+void TextPins::expect(const ChunkName& chunk, const Digest& end, TextPin&& pin) {
+  const TextPin* present = find(chunk, end);
+  if (present == nullptr || !is_held(*present)) put(chunk, end, std::move(pin));
 }
 
-void TextPins::give_up(const ChunkName& chunk, const Digest& parent) {
+void TextPins::give_up(const ChunkName& chunk, const Digest& end) {
   const auto pins = pins_.find(chunk);
   if (pins == pins_.end()) return;
-  const auto found = pins->second.find(parent);
+  const auto found = pins->second.find(end);
   if (found == pins->second.end() || is_held(found->second)) return;
-  release(found->second);
+  release(end, found->second);
   pins->second.erase(found);
   if (pins->second.empty()) pins_.erase(pins);
 }
@@ -69,13 +70,13 @@ void TextPins::unpin(const ChunkName& chunk) {
   without_room_.erase(chunk);
   const auto pins = pins_.extract(chunk);
   if (pins.empty()) return;
-  for (const auto& [parent, pin] : pins.mapped()) release(pin);
+  for (const auto& [end, pin] : pins.mapped()) release(end, pin);
 }
 
 void TextPins::drop_behind(const std::set<Digest>& ends, std::span<const int32_t> text) {
   if (ends.empty()) return;
-  const auto has_text = [&](const TextPin& pin) {
-    const std::vector<Digest> pages = pages_of(pin);
+  const auto has_text = [&](const Digest& name, const TextPin& pin) {
+    const std::vector<Digest> pages = pages_of(name, pin);
     const auto end =
         std::ranges::find_if(pages, [&](const Digest& page) { return ends.contains(page); });
     if (end == pages.end()) return false;
@@ -85,8 +86,8 @@ void TextPins::drop_behind(const std::set<Digest>& ends, std::span<const int32_t
   };
   for (auto pins = pins_.begin(); pins != pins_.end();) {
     std::erase_if(pins->second, [&](const auto& pin) {
-      const bool dropped = has_text(pin.second);
-      if (dropped) release(pin.second);
+      const bool dropped = has_text(pin.first, pin.second);
+      if (dropped) release(pin.first, pin.second);
       return dropped;
     });
     pins = pins->second.empty() ? pins_.erase(pins) : std::next(pins);
@@ -96,7 +97,7 @@ void TextPins::drop_behind(const std::set<Digest>& ends, std::span<const int32_t
 void TextPins::for_each(
     const std::function<void(const ChunkName&, const Digest&, const TextPin&)>& visit) const {
   for (const auto& [chunk, pins] : pins_) {
-    for (const auto& [parent, pin] : pins) visit(chunk, parent, pin);
+    for (const auto& [end, pin] : pins) visit(chunk, end, pin);
   }
 }
 
@@ -108,25 +109,25 @@ int64_t TextPins::pages_promised() const {
   return pages;
 }
 
-void TextPins::put(const ChunkName& chunk, const Digest& parent, TextPin&& pin) {
-  ++ends_[pin.end];
+void TextPins::put(const ChunkName& chunk, const Digest& end, TextPin&& pin) {
+  ++ends_[end];
   auto& pins = pins_[chunk];
-  if (const auto before = pins.find(parent); before != pins.end()) {
-    release(before->second);
+  if (const auto before = pins.find(end); before != pins.end()) {
+    release(end, before->second);
     before->second = std::move(pin);
     return;
   }
-  pins.emplace(parent, std::move(pin));
+  pins.emplace(end, std::move(pin));
 }
 
-void TextPins::release(const TextPin& pin) {
+void TextPins::release(const Digest& end, const TextPin& pin) {
   if (pin.hold) index_.drop_hold(*pin.hold);
-  const auto end = ends_.find(pin.end);
-  if (--end->second == 0) ends_.erase(end);
+  const auto count = ends_.find(end);
+  if (--count->second == 0) ends_.erase(count);
 }
 
 // The chain's pages as far as they are known, in order.
-std::vector<Digest> TextPins::pages_of(const TextPin& pin) const {
+std::vector<Digest> TextPins::pages_of(const Digest& end, const TextPin& pin) const {
   std::vector<Digest> pages;
   if (is_held(pin)) {
     const ChainIndex::Match match = index_.match(pin.owner, pin.chain);
@@ -136,14 +137,22 @@ std::vector<Digest> TextPins::pages_of(const TextPin& pin) const {
     if (match.partial != nullptr) pages.push_back(ChainIndex::key_of(match.partial));
     return pages;
   }
-  for (const DiskIndex::Step& step : disk_.path(pin.end)) pages.push_back(step.key);
+  for (const DiskIndex::Step& step : disk_.path(end)) pages.push_back(step.key);
   std::ranges::reverse(pages);
   return pages;
 }
 
-bool TextPins::is_on_disk(const TextPin& pin) const {
+bool TextPins::is_on_disk(const Digest& end, const TextPin& pin) const {
   const size_t pages = (pin.chain.size() + kPageTokens - 1) / kPageTokens;
-  return disk_.contains(pin.end) && disk_.path(pin.end).size() == pages;
+  return disk_.contains(end) && disk_.path(end).size() == pages;
+}
+
+Digest TextPins::end_of(ChainIndex::Node* node, size_t tokens) const {
+  const ChainIndex::PageName page = ChainIndex::name_of(node);
+  const std::vector<ChainIndex::Node*> path = ChainIndex::path_to(node);
+  const ChainIndex::Node* before = path.size() > 1 ? path[path.size() - 2] : index_.root();
+  return chain_key(page.parent, index_.tenant_key_behind(before, page.owner),
+                   page.tokens.first(tokens));
 }
 
 KvState TextPins::state_of(const ChunkName& chunk) const {
@@ -156,24 +165,27 @@ KvState TextPins::state_of(const ChunkName& chunk) const {
 
 int64_t TextPins::pages_wanted(const ChunkName& chunk, const ChunkUses& uses) const {
   std::set<Digest> pages;
-  std::set<Digest> parents;  // of last pages; one of those that have the same is kept
+  std::set<Digest> ends;
   const auto is_pinned = [](ChainIndex::Node* node) {
     return ChainIndex::pinned_count(node) == ChainIndex::path_to(node).size();
   };
   for (const ChunkUses::Use& use : uses.of(chunk)) {
-    if (!use.ends) continue;
+    if (use.ends == 0) continue;
     if (ChainIndex::Node* node = index_.find(use.page)) {
-      if (!parents.insert(ChainIndex::name_of(node).parent).second) continue;
+      const size_t tokens = ChainIndex::name_of(node).tokens.size();
+      const size_t own = use.ends > 1 ? std::min<size_t>(tokens, use.ends - 1) : tokens;
+      const Digest end = end_of(node, own);
+      if (!ends.insert(end).second) continue;
       const std::vector<ChainIndex::Node*> path = ChainIndex::path_to(node);
       for (size_t i = ChainIndex::pinned_count(node); i < path.size(); ++i) {
-        pages.insert(ChainIndex::key_of(path[i]));
+        pages.insert(path[i] == node ? end : ChainIndex::key_of(path[i]));
       }
       continue;
     }
     const std::vector<DiskIndex::Step> path = disk_.path(use.page);
-    if (std::ssize(path) != use.position / kPageTokens + 1) continue;
-    const Digest parent = path.size() > 1 ? path[1].key : ChainIndex::key_of(index_.root());
-    if (!parents.insert(parent).second) continue;
+    const bool is_whole = std::ssize(path) == use.position / kPageTokens + 1;
+    if (!is_whole || path.front().tokens + 1 != use.ends) continue;
+    if (!ends.insert(use.page).second) continue;
     for (const DiskIndex::Step& step : path) {
       ChainIndex::Node* node = index_.find(step.key);
       if (node == nullptr || !is_pinned(node)) pages.insert(step.key);

@@ -192,6 +192,88 @@ TEST_F(PinnedContexts, of_every_prompt_come_back) {
   EXPECT_EQ(testing::cache_stats(*world_).pages_pin_promised, 0);
 }
 
+TEST_F(PinnedContexts, of_several_prompts_are_answered_at_once_and_all_come_back) {
+  start_with_room();
+  const std::string id = put(facts_of("Peru", 4));
+  const auto asked = [&](const std::string& system) {
+    wire::GenerateRequest request =
+        ask({testing::system_text(system), {ChunkType::kContext, id, ""}, query_text(kQuestion)});
+    request.max_tokens = 4;
+    return world_->one<wire::Final>(world_->send(request)).usage.reused_tokens;
+  };
+  // They part before the text, in the page in which it begins.
+  const std::vector<std::string> systems = {"First one.", "Another one.", "You are kind."};
+  for (const std::string& system : systems) asked(system);
+  ASSERT_FALSE(pin(id).has_value());
+  start_with_room();
+  EXPECT_EQ(testing::cache_stats(*world_).pages_pin_promised, 0);
+  for (const std::string& system : systems) {
+    EXPECT_GE(asked(system), std::ssize(world_->chunk(id).token_ids)) << system;
+  }
+}
+
+TEST_F(PinnedContexts, that_are_pinned_together_are_answered_all) {
+  start_with_room();
+  std::vector<std::string> ids;
+  for (int i = 0; i < 4; ++i) {
+    ids.push_back(put(facts_of("Land" + std::to_string(i), 6)));
+    ask_about(ids.back(), kQuestion, /*retain=*/i % 2 == 0);
+  }
+  std::vector<uint64_t> pins;
+  for (const std::string& id : ids) {
+    wire::ChunkUpdate update;
+    update.id = id;
+    update.pinned = true;
+    pins.push_back(world_->post(update));
+  }
+  world_->pump();
+  wait();
+  for (const uint64_t number : pins) {
+    EXPECT_TRUE(world_->one<wire::ChunkReply>(number).chunk.pinned);
+  }
+}
+
+// The disk has no room for another prompt of a context whose pin was answered.
+TEST_F(PinnedContexts, stay_pinned_when_they_are_pinned_again) {
+  start(8);
+  const std::string id = put(facts_of("Peru", 4));
+  ask_about(id, kQuestion, /*retain=*/false);
+  ASSERT_FALSE(pin(id).has_value());
+  wire::GenerateRequest request = ask({testing::system_text(facts_of("Chile", 60)),
+                                       {ChunkType::kContext, id, ""},
+                                       query_text(kQuestion)});
+  request.max_tokens = 4;
+  world_->one<wire::Final>(world_->send(request));
+  ASSERT_FALSE(pin(id).has_value());
+  EXPECT_TRUE(world_->chunk(id).pinned);
+  wire::ChunkPut again{ChunkType::kContext, facts_of("Peru", 4)};
+  again.name = "mine";
+  again.pinned = true;
+  world_->one<wire::ChunkReply>(world_->send(again));
+  EXPECT_EQ(world_->chunk(id).kv_state, KvState::kReady);
+}
+
+// All is made of a request, or nothing.
+TEST_F(PinnedContexts, that_are_refused_are_as_they_were_before_the_request) {
+  start(4);
+  const std::string id = put(facts_of("Peru"));
+  ask_about(id);
+  const Chunk before = world_->chunk(id);
+  wire::ChunkUpdate update;
+  update.id = id;
+  update.name = "best";
+  update.pinned = true;
+  update.ttl_ms = 1000;
+  EXPECT_EQ(world_->error(world_->send(update)).field, "pinned");
+  EXPECT_EQ(world_->chunk(id).holders, before.holders);
+  wire::ChunkPut again{ChunkType::kContext, facts_of("Peru")};
+  again.name = "mine";
+  again.pinned = true;
+  EXPECT_EQ(world_->error(world_->send(again)).field, "pinned");
+  EXPECT_EQ(world_->chunk(id).holders, before.holders);
+  EXPECT_EQ(world_->chunk(id).registrations, before.registrations);
+}
+
 TEST_F(PinnedContexts, leave_nothing_when_they_are_deleted) {
   start_with_room();
   const std::string id = put(facts_of("Peru"));

@@ -28,12 +28,11 @@ class HeldTexts : public ::testing::Test {
     TextPin pin;
     pin.owner = memory_.tenant;
     pin.chain = first_of(chain, tokens);
-    pin.end = page(tokens);
     return pin;
   }
-  bool hold(const TextPins::ChunkName& chunk, const Digest& parent, TextPin pin,
+  bool hold(const TextPins::ChunkName& chunk, const Digest& end, TextPin pin,
             int64_t pages_max = 10, int64_t promised = 0) {
-    return pins_.hold(chunk, parent, std::move(pin), kPriorityNormal, pages_max, promised);
+    return pins_.hold(chunk, end, std::move(pin), kPriorityNormal, pages_max, promised);
   }
   size_t pinned() const { return memory_.index.pinned_count(); }
 
@@ -49,13 +48,17 @@ TEST_F(HeldTexts, keep_the_pages_up_to_the_texts_end) {
   ASSERT_TRUE(hold(kFacts, page(1), beginning(chain_, 150)));
   EXPECT_EQ(pins_.state_of(kFacts), KvState::kReady);
   EXPECT_EQ(pinned(), 3u);
-  EXPECT_TRUE(pins_.ends_with(page(150)));
-  // One chain is enough of those that part in their last page.
-  ASSERT_TRUE(hold(kFacts, page(1), beginning(chain_, 200)));
+  EXPECT_TRUE(pins_.ends_with(page(1)));
+  ASSERT_TRUE(hold(kFacts, page(1), beginning(chain_, 150))) << "once more is no other chain";
   EXPECT_EQ(pinned(), 3u);
+  // Another prompt, which parts before the text's end.
+  const testing::Tokens other = join(first_of(chain_, 130), count_up(1000, 20));
+  memory_.run(other, kSecond);
+  ASSERT_TRUE(hold(kFacts, page(2), beginning(other, 150)));
+  EXPECT_EQ(pinned(), 4u);
   pins_.unpin(kFacts);
   EXPECT_EQ(pinned(), 0u);
-  EXPECT_FALSE(pins_.ends_with(page(150)));
+  EXPECT_FALSE(pins_.ends_with(page(1)));
   EXPECT_EQ(pins_.state_of(kFacts), KvState::kNone);
 }
 
@@ -93,24 +96,24 @@ TEST_F(HeldTexts, take_no_pages_that_others_were_promised_but_their_own) {
 TEST_F(HeldTexts, are_given_up_only_while_they_wait) {
   memory_.run(chain_, kSecond);
   ASSERT_TRUE(hold(kFacts, page(1), beginning(chain_, 150)));
-  pins_.expect(kFacts, page(2), {.chain = {}, .end = page(7), .promised = 2});
+  pins_.expect(kFacts, page(2), {.chain = {}, .promised = 2});
   pins_.give_up(kFacts, page(1));
   pins_.give_up(kFacts, page(2));
   pins_.give_up(kNotes, page(2));
   EXPECT_EQ(pins_.of(kFacts).size(), 1u);
   EXPECT_NE(pins_.find(kFacts, page(1)), nullptr);
-  EXPECT_FALSE(pins_.ends_with(page(7)));
+  EXPECT_FALSE(pins_.ends_with(page(2)));
 }
 
 TEST_F(HeldTexts, are_on_disk_with_all_their_pages) {
   memory_.run(chain_, kSecond);
   const TextPin pin = beginning(chain_, 150);
-  EXPECT_FALSE(pins_.is_on_disk(pin));
+  EXPECT_FALSE(pins_.is_on_disk(page(150), pin));
   disk_.add(page(11), page(10), kPageTokens);
   disk_.add(page(150), page(11), 22);
-  EXPECT_FALSE(pins_.is_on_disk(pin)) << "the first page is not there";
+  EXPECT_FALSE(pins_.is_on_disk(page(150), pin)) << "the first page is not there";
   disk_.add(page(10), ChainIndex::key_of(memory_.index.root()), kPageTokens);
-  EXPECT_TRUE(pins_.is_on_disk(pin));
+  EXPECT_TRUE(pins_.is_on_disk(page(150), pin));
 }
 
 TEST_F(HeldTexts, go_with_a_text_that_stands_before_their_end) {
@@ -137,23 +140,30 @@ TEST_F(HeldTexts, go_with_a_text_that_stands_before_their_end) {
 
 TEST_F(HeldTexts, want_the_pages_that_no_pin_keeps_yet) {
   ChunkUses uses(100, [](const Digest&) { return true; });
-  memory_.run(chain_, kSecond);
-  memory_.run(join(first_of(chain_, 140), count_up(1000, 40)), kSecond);
-  const auto use_end_of = [&](const testing::Tokens& chain) {
+  const auto text_ends_at = [&](const testing::Tokens& chain, size_t end) {
     const auto match = memory_.index.match(memory_.tenant, chain);
     ChainIndex::Node* node = match.partial != nullptr ? match.partial : match.node;
-    uses.add(kFacts, {ChainIndex::key_of(node), ChainIndex::name_of(node).position, true});
+    const int64_t position = ChainIndex::name_of(node).position;
+    const auto ends = static_cast<int32_t>(end) - static_cast<int32_t>(position) + 1;
+    uses.add(kFacts, {ChainIndex::key_of(node), position, ends});
   };
-  use_end_of(first_of(chain_, 150));
+  memory_.run(first_of(chain_, 180), kSecond);
+  const testing::Tokens question = join(first_of(chain_, 150), count_up(1000, 40));
+  memory_.run(question, kSecond);
+  text_ends_at(first_of(chain_, 180), 150);
   EXPECT_EQ(pins_.pages_wanted(kFacts, uses), 3);
-  use_end_of(join(first_of(chain_, 140), count_up(1000, 40)));
-  EXPECT_EQ(pins_.pages_wanted(kFacts, uses), 3) << "one of the last pages is enough";
+  text_ends_at(question, 150);
+  EXPECT_EQ(pins_.pages_wanted(kFacts, uses), 3) << "they part after the text";
+  const testing::Tokens other = join(first_of(chain_, 140), count_up(2000, 40));
+  memory_.run(other, kSecond);
+  text_ends_at(other, 150);
+  EXPECT_EQ(pins_.pages_wanted(kFacts, uses), 4) << "they part before its end";
   ASSERT_TRUE(hold(kNotes, page(1), beginning(chain_, 100)));
-  EXPECT_EQ(pins_.pages_wanted(kFacts, uses), 1);
+  EXPECT_EQ(pins_.pages_wanted(kFacts, uses), 2);
   disk_.add(page(10), ChainIndex::key_of(memory_.index.root()), kPageTokens);
   disk_.add(page(11), page(10), 9);
-  uses.add(kFacts, {page(11), kPageTokens, true});
-  EXPECT_EQ(pins_.pages_wanted(kFacts, uses), 3);
+  uses.add(kFacts, {page(11), kPageTokens, 10});
+  EXPECT_EQ(pins_.pages_wanted(kFacts, uses), 4);
 }
 
 }  // namespace
