@@ -193,8 +193,12 @@ size_t ChainIndex::drop_subtree(TenantId tenant, Tokens tokens, int64_t keep, Re
   Node* parent = kept % kPageTokens == 0 ? whole_pages_end(tenant, tokens.first(kept)) : nullptr;
   if (parent == nullptr || rest.empty()) return 0;
   const Tokens page = rest.first(std::min<size_t>(rest.size(), kPageTokens));
-  // Parents before their children.
+  // Parents before their children; what was given up midway first, which has fewer tokens.
   std::vector<Node*> doomed;
+  for (size_t count = 1; count < page.size(); ++count) {
+    const auto begun = parent->children.find(ChildKey{tenant, page.first(count)});
+    if (begun != parent->children.end()) doomed.push_back(begun->get());
+  }
   auto child = parent->children.lower_bound(ChildKey{tenant, page});
   for (; child != parent->children.end() && (*child)->tenant == tenant; ++child) {
     if (!starts_with((*child)->tokens, page)) break;

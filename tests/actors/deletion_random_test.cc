@@ -446,7 +446,6 @@ class RandomDeletion : public ::testing::TestWithParam<DaemonShape> {
     const bool has_context =
         doomed.way == DeletionWay::kContext || doomed.way == DeletionWay::kPinnedContext;
     if (has_context && doomed.talk.thinking) doomed.may_be_reused = true;
-    if (world().status_now().reprefills_pending > 0) doomed.may_be_reused = true;
     note_kv(doomed);
     tell("delete");
     remove(doomed);

@@ -140,7 +140,8 @@ class ChainModel {
     const Tokens beginning = first_of(tokens, std::min(tokens.size(), keep + kPageTokens));
     std::vector<Tokens> doomed;
     for (const auto& [chain, node] : nodes_) {
-      if (begin_of(chain) >= keep && begins_with(chain, beginning)) doomed.push_back(chain);
+      if (begin_of(chain) < keep) continue;
+      if (begins_with(chain, beginning) || begins_with(beginning, chain)) doomed.push_back(chain);
     }
     std::ranges::sort(doomed, std::greater(),
                       [](const Tokens& chain) { return std::pair(begin_of(chain), chain); });

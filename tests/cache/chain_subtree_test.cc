@@ -41,6 +41,18 @@ TEST_F(Subtrees, of_a_part_of_a_page_go_with_the_pages_that_begin_so) {
   EXPECT_EQ(memory_.available(join(first_of(chain_, 69), count_up(700, 100))), 169);
 }
 
+// A sequence that was given up midway has part of the chain's last page.
+TEST_F(Subtrees, go_with_pages_that_have_a_part_of_the_last_one) {
+  memory_.run(first_of(chain_, 100), kSecond);
+  EXPECT_EQ(drop(first_of(chain_, 120), 64), 1u);
+  EXPECT_EQ(memory_.available(chain_), 64);
+  memory_.run(first_of(chain_, 100), kSecond);
+  const auto hold = memory_.index.hold(memory_.tenant, first_of(chain_, 80));
+  EXPECT_EQ(drop(first_of(chain_, 120), 64), 0u);
+  EXPECT_EQ(memory_.available(chain_), 80);
+  memory_.index.drop_hold(*hold);
+}
+
 TEST_F(Subtrees, leave_what_is_used_or_held) {
   memory_.run(join(first_of(chain_, 128), count_up(500, 64)), kSecond);
   memory_.run(chain_, kSecond);
