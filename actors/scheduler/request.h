@@ -43,6 +43,7 @@ struct TokenSpan {
 struct TextUse {
   ChunkUses::ChunkName chunk;
   TokenSpan where;
+  bool is_output = false;  // what stands before it, as far as it is its question, goes with it
 };
 
 struct Request {

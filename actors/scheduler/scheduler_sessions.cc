@@ -27,7 +27,7 @@ std::optional<ChunkType> type_of_ttl_key(std::string_view key) {
   return std::nullopt;
 }
 
-// Of an output, in a reply that may have kTurnsMax of them.
+// So many holders of an output are named: a reply may have kTurnsMax outputs.
 constexpr size_t kHoldersNamed = 4;
 
 wire::SessionReply session_reply(const Session& session) {
@@ -37,8 +37,8 @@ wire::SessionReply session_reply(const Session& session) {
           /*durable=*/true};
 }
 
-// Of an output from before there were holders: its sessions hold it, and the tenant's own retention
-// stays only if it was registered more often than sessions did.
+// Gives an output from before there were holders to its sessions. The tenant's own retention stays
+// only if it was registered more often than sessions did.
 bool hold_turns(Chunk& chunk, const std::set<std::pair<std::string, std::string>>& sessions) {
   bool changed = false;
   for (const auto& [tenant, session] : sessions) {

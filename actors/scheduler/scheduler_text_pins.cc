@@ -83,7 +83,7 @@ void SchedulerCore::expect_text(const ChunkEntry& entry, const ChunkUses::Use& u
   if (has_own_chain(entry.chunk.type)) return;
   const std::vector<DiskIndex::Step> path = disk_.path(use.page);
   if (std::ssize(path) != use.position / kPageTokens + 1) return;
-  // Of what an earlier version stored it is not known where the text ends: one will do.
+  // Earlier versions did not store where the text ends: one of their pages will do.
   const bool is_exact = use.ends == path.front().tokens + 1;
   const bool is_only = use.ends == 1 && text_pins_.of(name_of(entry)).empty();
   if (!is_exact && !is_only) return;

@@ -26,8 +26,9 @@ std::vector<TextUse> SchedulerCore::find_texts(const std::string& tenant,
     // One that was deleted in the meantime: its text may be anywhere.
     static const std::vector<int32_t> kUnknown;
     const auto& text = found.ok() ? (*found)->chunk.token_ids : kUnknown;
-    texts.push_back(
-        {{found.ok() ? (*found)->chunk.tenant : tenant, id}, place_of_text(prompt, text)});
+    texts.push_back({{found.ok() ? (*found)->chunk.tenant : tenant, id},
+                     place_of_text(prompt, text),
+                     found.ok() && (*found)->chunk.type == ChunkType::kOutput});
   }
   return texts;
 }
@@ -147,8 +148,12 @@ void SchedulerCore::drop_gone_texts(const Request& request) {
   if (!request.sequence) return;
   for (const TextUse& text : request.texts) {
     if (registry_.find_own(text.chunk.first, text.chunk.second).ok()) continue;
-    end_branch(request.client.tenant, request.sequence->tokens(),
-               static_cast<size_t>(text.where.begin), Removal::kDeleted);
+    const std::span<const int32_t> tokens = request.sequence->tokens();
+    const auto before = std::min(tokens.size(), static_cast<size_t>(text.where.begin));
+    end_branch(request.client.tenant, tokens, before, Removal::kDeleted);
+    if (text.is_output) {
+      drop_unshared(request.client.tenant, tokens.first(before), Removal::kDeleted);
+    }
   }
 }
 
