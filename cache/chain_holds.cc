@@ -195,7 +195,7 @@ size_t ChainIndex::drop_subtree(TenantId tenant, Tokens tokens, int64_t keep, Re
   const Tokens page = rest.first(std::min<size_t>(rest.size(), kPageTokens));
   // Parents before their children; what was given up midway first, which has fewer tokens.
   std::vector<Node*> doomed;
-  for (size_t count = 1; count < page.size(); ++count) {
+  for (size_t count = 1; !holds && count < page.size(); ++count) {
     const auto begun = parent->children.find(ChildKey{tenant, page.first(count)});
     if (begun != parent->children.end()) doomed.push_back(begun->get());
   }

@@ -150,9 +150,9 @@ class ChainIndex {
                      Removal why = Removal::kDead);
 
   // Removes every page of `tenant` that has a token of `tokens` behind the first `keep`, a multiple
-  // of 64, and no other tokens before the last of them, and all chains that go on from there, as
-  // far as nobody uses or holds them. With `holds`,
-  // holds of those pages, whosever they are, are dropped: is_held() tells. A page that stays only
+  // of 64, and all chains that go on from there, as far as nobody uses or holds them. A page that
+  // has nothing but a part of the last page of `tokens` counts, too. With `holds` it does not, and
+  // holds of the others, whosever they are, are dropped: is_held() tells. A page that stays only
   // because holds end in it keeps no more tokens than they need. Returns the number of nodes
   // removed.
   size_t drop_subtree(TenantId tenant, std::span<const int32_t> tokens, int64_t keep, Removal why,

@@ -187,9 +187,13 @@ void SchedulerCore::end_writing() {
   if (!writing_) return;
   const Writing ended = *std::exchange(writing_, std::nullopt);
   index_.release(ended.last);
-  for (const auto& [keep, why] : ended.ends) {
-    index_.drop_subtree(ended.owner, ended.chain, keep, why);
-    drop_stored(ended.owner, ended.chain, keep);
+  for (const Writing::End& end : ended.ends) {
+    if (end.owner == kPublic) {
+      drop_public(end.chain, end.keep, end.why);
+      continue;
+    }
+    index_.drop_subtree(end.owner, ended.chain, end.keep, end.why);
+    drop_stored(end.owner, ended.chain, end.keep);
   }
   for (const StoredName& chunk : ended.erased) end_erasure_piece(chunk);
 }
@@ -341,9 +345,13 @@ void SchedulerCore::send_removals(std::vector<std::string>&& keys) {
 
 // What is on disk of the chain behind its first `keep` tokens, as end_branch() does it in memory.
 void SchedulerCore::drop_stored(TenantId owner, std::span<const int32_t> chain, int64_t keep) {
-  if (writing_ && writing_->owner == owner) {
+  // A tenant's chain may begin with public pages, which are not free before it is written.
+  if (writing_ && (writing_->owner == owner || owner == kPublic)) {
     const auto shared = static_cast<int64_t>(common_prefix(writing_->chain, chain));
-    if (shared > keep) writing_->ends.emplace_back(keep, Removal::kDeleted);
+    const std::span<const int32_t> gone = owner == kPublic ? chain : chain.first(0);
+    if (shared > keep) {
+      writing_->ends.push_back({owner, keep, Removal::kDeleted, {gone.begin(), gone.end()}});
+    }
   }
   if (disk_.size() == 0) return;
   const std::vector<Digest> path = stored_path(owner, chain);

@@ -188,7 +188,7 @@ void SchedulerCore::forget_use(ChainIndex::Node* node, const ChunkUses::Use& use
   } else {
     if (writing_ && writing_->owner == owner &&
         static_cast<int64_t>(common_prefix(writing_->chain, chain)) > use.position) {
-      writing_->ends.emplace_back(use.position, why);
+      writing_->ends.push_back({owner, use.position, why});
     }
     drop_stored_unshared({use.page});
     index_.drop_branch(owner, chain, use.position, why);

@@ -76,14 +76,21 @@ struct Writing {
     Digest key, parent;
     int32_t tokens;
   };
+  // Pages of the owner, behind so many tokens of the chain, that go when they are written.
+  struct End {
+    TenantId owner;
+    int64_t keep;
+    Removal why;
+    std::vector<int32_t> chain = {};  // of kPublic: that goes
+  };
   uint64_t job;
   TenantId owner;        // of these pages: kPublic of those that the chain begins with, maybe
   TenantId chain_owner;  // as in Writeback
   std::vector<int32_t> chain;
   ChainIndex::Node* last;  // acquired
   std::vector<Page> pages;
-  std::vector<std::pair<int64_t, Removal>> ends;  // of the chain, that came meanwhile
-  std::vector<StoredName> erased = {};            // chunks whose removal waits for it
+  std::vector<End> ends;                // that came meanwhile
+  std::vector<StoredName> erased = {};  // chunks whose removal waits for it
 };
 
 // Pages on their way from disk into a sequence's.

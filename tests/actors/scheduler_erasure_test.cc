@@ -2,6 +2,7 @@
 // else the daemon has to do.
 #include <gtest/gtest.h>
 
+#include "tests/actors/disk_budget_world.h"
 #include "tests/actors/scheduler_world.h"
 
 namespace cascade {
@@ -57,6 +58,37 @@ TEST_F(ErasureOfIdleWork, does_not_keep_the_daemon_from_stopping) {
   world_.pump();
   EXPECT_TRUE(answered());
   EXPECT_TRUE(world_.core().stopped());
+}
+
+class ErasureOfPublicPages : public testing::DiskBudgetWorld {};
+
+// A tenant's chain is being written, which begins with the public pages.
+TEST_F(ErasureOfPublicPages, does_not_leave_those_that_are_in_use_when_it_comes) {
+  start(1000);
+  std::string rules = "You are a guide.";
+  for (int i = 0; i < 30; ++i) rules += " Never speak of town " + std::to_string(i) + ".";
+  const std::string id =
+      world_->one<wire::ChunkReply>(world_->send(wire::ChunkPut{ChunkType::kSystemPrompt, rules}))
+          .chunk.id;
+  wire::ChunkUpdate publish;
+  publish.id = id;
+  publish.published = true;
+  world_->send(publish);
+  wire::GenerateRequest request =
+      ask({{ChunkType::kSystemPrompt, id, ""}, query_text("Which town?")});
+  request.retain_output = true;
+  request.max_tokens = 4;
+  world_->store_at_once = false;
+  const uint64_t number = world_->post(request, "client", "guest");
+  while (world_->next_job<wire::StorePages>() == nullptr && world_->pump(1) == 1) {
+  }
+  ASSERT_NE(world_->next_job<wire::StorePages>(), nullptr);
+  EXPECT_GT(world_->one<wire::Final>(number).usage.reused_tokens, 2 * kPageTokens);
+  const uint64_t gone = world_->send(wire::ChunkDelete{id, "", true});
+  EXPECT_TRUE(world_->one<wire::ChunkReply>(gone).gone.value_or(false));
+  request.chunks = {testing::system_text(rules), query_text("Which town?")};
+  const uint64_t again = world_->send_as("other", request);
+  EXPECT_LT(world_->one<wire::Final>(again).usage.reused_tokens, kPageTokens);
 }
 
 }  // namespace
