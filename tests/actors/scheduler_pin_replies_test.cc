@@ -221,7 +221,9 @@ TEST_F(PinReplies, come_with_the_public_pages_that_the_chain_begins_with) {
       world_->one<wire::Final>(world_->send_as("guest", request)).output_chunk_id;
   wire::PagesForgotten forgotten;
   std::vector<Digest> lost;
-  for (const StoredPage& page : *store_->kv().pages(testing::demo_model().root_key(""))) {
+  const auto pages = store_->kv().pages(testing::demo_model().root_key(""));
+  ASSERT_TRUE(pages.ok());
+  for (const StoredPage& page : *pages) {
     if (!page.header.tenant.empty()) continue;
     lost.push_back(page.header.key);
     forgotten.keys.push_back(page.header.key.hex());
