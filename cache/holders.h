@@ -81,8 +81,8 @@ bool pass_holders_time(Chunk& chunk, int64_t now_us, EndedHolders* ended = nullp
 // When pass_holders_time() has something to do next; 0: never.
 int64_t next_holder_time_us(const Chunk& chunk);
 
-// Who holds it, for people: "2 retentions, the name "x", a turn of the session "y"". Of more than
-// `count_max` holders the others are counted: "…, 3 others".
+// The holders for people: "2 retentions, the name "x", a turn of the session "y"". The first
+// `count_max` of them are named, and the others counted: "…, 3 others".
 std::string describe_holders(const Chunk& chunk, size_t count_max = SIZE_MAX);
 
 }  // namespace cascade

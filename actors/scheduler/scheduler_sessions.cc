@@ -27,7 +27,7 @@ std::optional<ChunkType> type_of_ttl_key(std::string_view key) {
   return std::nullopt;
 }
 
-// So many holders of an output are named: a reply may have kTurnsMax outputs.
+// A reply may have kTurnsMax outputs: each of them names so many holders.
 constexpr size_t kHoldersNamed = 4;
 
 wire::SessionReply session_reply(const Session& session) {

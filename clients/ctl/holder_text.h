@@ -1,4 +1,4 @@
-// Who holds a chunk, and what a change made of that, for people. Thread-safe.
+// These texts tell people who holds a chunk, and what a change ended. Thread-safe.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace cascade::ctl {
 
 // "2 retentions", "the name "best" until 2026-11-23 12:00:00".
 std::string holder_text(const Holder& holder);
-// The same of several, with commas between them.
+// Several such texts, with commas between them.
 std::string holders_text(const std::vector<Holder>& holders);
 
 // The answer to a delete: "deleted ID; ended: a retention", or "given up ID; ended: a retention; it

@@ -170,7 +170,7 @@ class RandomDeletion : public ::testing::TestWithParam<DaemonShape> {
     tell("other work");
     working_.emplace(number, std::move(other));
   }
-  // Of what has ended.
+  // Takes the answers of the work that has ended.
   void take_answers() {
     for (auto it = working_.begin(); it != working_.end();) {
       EXPECT_EQ(daemon_.error_of(it->first), std::nullopt);
@@ -249,7 +249,7 @@ class RandomDeletion : public ::testing::TestWithParam<DaemonShape> {
     const std::string id = world().one<wire::ChunkReply>(number).chunk.id;
     doomed.ids.push_back(id);
     const size_t before = doomed.talk.messages.size();
-    // What is asked again is written.
+    // The daemon writes the pages of what is asked more than once.
     for (uint64_t i = 0, times = 1 + random_.below(3); i < times; ++i) {
       const std::string question = i == 0 ? "Which?" : "How many? And why?";
       doomed.talk.messages.resize(before);

@@ -1,4 +1,4 @@
-// What is found on a disk of a text: a word of it, its token ids, and the K and V of its tokens.
+// The traces of a text on a disk: a word of it, its token ids, and the K and V of its tokens.
 #pragma once
 
 #include <gtest/gtest.h>

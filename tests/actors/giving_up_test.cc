@@ -1,4 +1,4 @@
-// Who gives something up gives up what the request names, and the reply says what ended and stayed.
+// A request gives up only what it names, and the reply says what ended and what stayed.
 #include <gtest/gtest.h>
 
 #include "tests/actors/scheduler_world.h"

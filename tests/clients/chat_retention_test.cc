@@ -101,44 +101,46 @@ TEST(ChatRetention, deletes_what_a_person_does_not_want) {
   EXPECT_EQ(chat.daemon.chunks()[0].text, "Answer to somebody");
 }
 
-TEST(ChatRetention, deletes_no_output_that_was_kept_elsewhere_as_well) {
-  Chat chat;
-  ChatSettings settings = asking();
-  std::istringstream in;
-  std::ostringstream out;
-  Screen screen{out, out, Style(false), true, false};
-  settings.ask = [](const std::string&) { return "n"; };
-  ChatSession session(*chat.client, screen, settings);
-  session.enter("a");
-  session.enter("b");
-  chat.daemon.register_again(ChatDaemon::output_id(1));
-  session.end();
-  ASSERT_EQ(chat.daemon.chunk_count(), 1u);
-  EXPECT_EQ(chat.daemon.chunks()[0].text, "Answer to a");
-  EXPECT_NE(out.str().find("deleted 1 output; 1 output stays: kept elsewhere, too\n"),
+// A conversation whose outputs nobody wants to keep, step by step.
+class UnwantedOutputs : public ::testing::Test {
+ protected:
+  static ChatSettings settings() {
+    ChatSettings settings = asking();
+    settings.ask = [](const std::string&) { return "n"; };
+    return settings;
+  }
+
+  Chat chat_;
+  std::ostringstream out_;
+  Screen screen_{out_, out_, Style(false), true, false};
+  ChatSession session_{*chat_.client, screen_, settings()};
+};
+
+TEST_F(UnwantedOutputs, stay_if_they_were_kept_elsewhere_as_well) {
+  session_.enter("a");
+  session_.enter("b");
+  chat_.daemon.register_again(ChatDaemon::output_id(1));
+  session_.end();
+  ASSERT_EQ(chat_.daemon.chunk_count(), 1u);
+  EXPECT_EQ(chat_.daemon.chunks()[0].text, "Answer to a");
+  EXPECT_NE(out_.str().find("deleted 1 output; 1 output stays: kept elsewhere, too\n"),
             std::string::npos)
-      << out.str();
+      << out_.str();
 }
 
-TEST(ChatRetention, says_that_an_output_stays_which_somebody_else_holds) {
-  Chat chat;
-  ChatSettings settings = asking();
-  std::istringstream in;
-  std::ostringstream out;
-  Screen screen{out, out, Style(false), true, false};
-  settings.ask = [](const std::string&) { return "n"; };
-  ChatSession session(*chat.client, screen, settings);
-  for (const char* text : {"a", "b", "c"}) session.enter(text);
-  chat.daemon.give_name(ChatDaemon::output_id(1), "best");
-  chat.daemon.give_name(ChatDaemon::output_id(2), "mine");
-  session.enter("/delete-output 2");
-  EXPECT_NE(out.str().find("given up " + ChatDaemon::output_id(2)), std::string::npos) << out.str();
-  EXPECT_NE(out.str().find("held by the name \"mine\""), std::string::npos) << out.str();
-  session.end();
-  EXPECT_EQ(chat.daemon.chunk_count(), 2u);
-  EXPECT_NE(out.str().find("deleted 1 output; 1 output stays: kept elsewhere, too\n"),
+TEST_F(UnwantedOutputs, are_said_to_stay_if_somebody_else_holds_them) {
+  for (const char* text : {"a", "b", "c"}) session_.enter(text);
+  chat_.daemon.give_name(ChatDaemon::output_id(1), "best");
+  chat_.daemon.give_name(ChatDaemon::output_id(2), "mine");
+  session_.enter("/delete-output 2");
+  EXPECT_NE(out_.str().find("given up " + ChatDaemon::output_id(2)), std::string::npos)
+      << out_.str();
+  EXPECT_NE(out_.str().find("held by the name \"mine\""), std::string::npos) << out_.str();
+  session_.end();
+  EXPECT_EQ(chat_.daemon.chunk_count(), 2u);
+  EXPECT_NE(out_.str().find("deleted 1 output; 1 output stays: kept elsewhere, too\n"),
             std::string::npos)
-      << out.str();
+      << out_.str();
 }
 
 TEST(ChatRetention, every_end_of_a_conversation_is_asked_about_and_no_answer_deletes_nothing) {
