@@ -88,7 +88,8 @@ void StoreActor::work(const wire::StoreSession& put, const Send&) {
 }
 
 void StoreActor::work(const wire::StoreSessionDelete& remove, const Send&) {
-  acknowledge(remove.job, chunks_.remove_session(remove.tenant, remove.id));
+  waiting_.push_back(acknowledgement(remove.job, chunks_.remove_session(remove.tenant, remove.id)));
+  waiting_.back().erases_text = true;  // its name
 }
 
 void StoreActor::work(const wire::StorePolicy& put, const Send&) {

@@ -17,14 +17,21 @@ Erasure* Erasures::find(const StoredName& chunk) {
   return found == erasures_.end() ? nullptr : &found->second;
 }
 
-std::vector<ErasureReply> Erasures::end(const StoredName& chunk) {
+ErasureEnd Erasures::end(const StoredName& chunk) {
   erasures_.erase(chunk);
-  std::vector<ErasureReply> ready;
-  for (ErasureReply& reply : waiting_) {
-    if (reply.chunks.erase(chunk) > 0 && reply.chunks.empty()) ready.push_back(std::move(reply));
-  }
-  std::erase_if(waiting_, [](const ErasureReply& reply) { return reply.chunks.empty(); });
-  return ready;
+  ErasureEnd ended;
+  std::erase_if(waiting_, [&](ErasureReply& reply) {
+    const bool ready = reply.chunks.erase(chunk) > 0 && reply.chunks.empty();
+    if (ready) ended.replies.push_back(std::move(reply));
+    return ready;
+  });
+  std::erase_if(sessions_, [&](auto& session) {
+    auto& [name, outputs] = session;
+    const bool ready = outputs.erase(chunk) > 0 && outputs.empty();
+    if (ready) ended.sessions.push_back(std::move(name));
+    return ready;
+  });
+  return ended;
 }
 
 std::vector<ErasureReply> Erasures::fail(const StoredName& chunk, const Error& error) {
@@ -43,6 +50,13 @@ bool Erasures::wait(ErasureReply& reply) {
   std::erase_if(reply.chunks, [&](const StoredName& chunk) { return !erasures_.contains(chunk); });
   if (reply.chunks.empty()) return false;
   waiting_.push_back(std::move(reply));
+  return true;
+}
+
+bool Erasures::remove_after(const StoredName& session, std::set<StoredName> outputs) {
+  std::erase_if(outputs, [&](const StoredName& output) { return !erasures_.contains(output); });
+  if (outputs.empty()) return false;
+  sessions_.emplace_back(session, std::move(outputs));
   return true;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "actors/scheduler/request.h"
@@ -41,6 +42,12 @@ struct ErasureReply {
   wire::Message message;
 };
 
+// What follows the removal of a chunk.
+struct ErasureEnd {
+  std::vector<ErasureReply> replies;  // that waited for this chunk and for no other any more
+  std::vector<StoredName> sessions;   // whose rows are to be removed now
+};
+
 // One thread.
 class Erasures {
  public:
@@ -49,13 +56,17 @@ class Erasures {
   Erasure& begin(const StoredName& chunk, Removal why);
   // nullptr if the chunk is not being removed.
   Erasure* find(const StoredName& chunk);
-  // The chunk is gone, or its removal failed for now; returns who waited for that and nothing else
-  // (or, after a failure, whoever waited for it).
-  std::vector<ErasureReply> end(const StoredName& chunk);
+  // The chunk is gone.
+  ErasureEnd end(const StoredName& chunk);
+  // The chunk's removal failed for now; returns whoever waited for it.
   std::vector<ErasureReply> fail(const StoredName& chunk, const Error& error);
 
   // True if some of `reply.chunks` are being removed: it is given back when they are gone.
   bool wait(ErasureReply& reply);
+  // True if some of `outputs` are being removed: end() returns the session when they are gone, even
+  // if a removal failed before. Until then a crash brings the session back, so that it can be
+  // deleted again.
+  bool remove_after(const StoredName& session, std::set<StoredName> outputs);
 
   bool empty() const { return erasures_.empty(); }
   std::vector<StoredName> names() const;
@@ -63,6 +74,7 @@ class Erasures {
  private:
   std::map<StoredName, Erasure> erasures_;
   std::vector<ErasureReply> waiting_;
+  std::vector<std::pair<StoredName, std::set<StoredName>>> sessions_;  // with outputs not yet gone
 };
 
 }  // namespace cascade

@@ -224,7 +224,7 @@ class SchedulerCore {
   wire::PolicyReply policies_of(const std::string& tenant) const;
   void store_policy(const std::string& tenant, ChunkType type);
   void on(wire::StoredSettings&& stored);
-  void save_setting_again(const StoredName& name);
+  void save_setting(const StoredName& name);
 
   // Checks and backups of what is on disk: scheduler_upkeep.cc.
   void on(const Client& client, const wire::RequestId& id, wire::FsckRequest&& request);

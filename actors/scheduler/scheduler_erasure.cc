@@ -141,7 +141,9 @@ void SchedulerCore::row_is_removed(const StoredName& name, const std::optional<E
   Erasure* erasure = erasures_.find(name);
   if (erasure == nullptr || !erasure->row_removed) return;
   if (error) return fail_erasure(name, *error);
-  for (ErasureReply& ready : erasures_.end(name)) {
+  ErasureEnd ended = erasures_.end(name);
+  for (const StoredName& session : ended.sessions) save_setting(session);
+  for (ErasureReply& ready : ended.replies) {
     reply_when_stored(ready.client, ready.id, std::move(ready.names), std::move(ready.message));
   }
 }

@@ -125,8 +125,6 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   }
   const Result<Session> removed = sessions_.remove(client.tenant, request.id);
   if (!removed.ok()) return reply_error(client, id, removed.error());
-  // First, so that a session is never there without its turns.
-  store_session_removal(client.tenant, request.id);
   wire::SessionReply answer = session_reply(*removed);
   // The last turn first: what goes on from a turn goes before it.
   std::set<StoredName> outputs;
@@ -137,7 +135,9 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
     }
   }
   std::ranges::reverse(answer.outputs);
-  std::vector<StoredName> names = {{client.tenant, request.id, StoredKind::kSession}};
+  const StoredName name = {client.tenant, request.id, StoredKind::kSession};
+  if (!erasures_.remove_after(name, outputs)) store_session_removal(client.tenant, request.id);
+  std::vector<StoredName> names = {name};
   names.insert(names.end(), outputs.begin(), outputs.end());
   reply_when_erased(client, id, std::move(outputs), std::move(names), std::move(answer));
 }
@@ -258,8 +258,8 @@ void SchedulerCore::on(wire::StoredSettings&& stored) {
   }
 }
 
-// What of this kind the store could not keep, as it is now.
-void SchedulerCore::save_setting_again(const StoredName& name) {
+// Stores the session or policy as it is now, or that there is none.
+void SchedulerCore::save_setting(const StoredName& name) {
   if (name.kind == StoredKind::kPolicy) {
     if (const auto type = type_of_ttl_key(name.id)) store_policy(name.tenant, *type);
     return;

@@ -158,7 +158,7 @@ void SchedulerCore::save_again() {
   const std::vector<StoredName> names(unsaved_.begin(), unsaved_.end());
   for (size_t i = 0; i < std::min(names.size(), kStoreRetriesMax); ++i) {
     if (names[i].kind != StoredKind::kChunk) {
-      save_setting_again(names[i]);
+      save_setting(names[i]);
       continue;
     }
     const auto found = registry_.find_own(names[i].tenant, names[i].id);

@@ -33,12 +33,11 @@ std::vector<TextUse> SchedulerCore::find_texts(const std::string& tenant,
   return texts;
 }
 
-// Notes which pages of the request's prompt, as far as it is computed, have texts of chunks.
+// Notes which pages of the request's prompt, as far as it is computed, have texts of chunks. They
+// are found by what follows the prompt, too: other answers to it have pages of their own.
 void SchedulerCore::note_uses(const Request& request) {
   if (!request.sequence) return;
-  const std::span<const int32_t> tokens = request.sequence->tokens();
-  note_uses(request.client.tenant, tokens.first(std::min(tokens.size(), request.prompt.size())),
-            request.texts);
+  note_uses(request.client.tenant, request.sequence->tokens(), request.texts);
 }
 
 // Notes which pages of the tenant's chain, as far as they are in memory, have the texts.

@@ -24,10 +24,10 @@ TEST(Erasures, who_waits_for_several_is_ready_with_the_last) {
   ErasureReply one = reply_of({kA}, "one");
   ASSERT_TRUE(erasures.wait(both));
   ASSERT_TRUE(erasures.wait(one));
-  const auto first = erasures.end(kA);
+  const auto first = erasures.end(kA).replies;
   ASSERT_EQ(first.size(), 1u);
   EXPECT_EQ(first[0].client.route, "one");
-  const auto second = erasures.end(kB);
+  const auto second = erasures.end(kB).replies;
   ASSERT_EQ(second.size(), 1u);
   EXPECT_EQ(second[0].client.route, "both");
   EXPECT_TRUE(erasures.empty());
@@ -50,12 +50,26 @@ TEST(Erasures, a_failure_is_told_to_all_who_wait_and_to_who_asks_again_later) {
   ASSERT_NE(erasures.find(kA), nullptr);
   EXPECT_TRUE(erasures.find(kA)->error.has_value());
   EXPECT_FALSE(erasures.find(kB)->error.has_value());
-  EXPECT_TRUE(erasures.end(kB).empty());
+  EXPECT_TRUE(erasures.end(kB).replies.empty());
   ErasureReply again = reply_of({kA}, "again");
   ASSERT_TRUE(erasures.wait(again));
-  const auto ready = erasures.end(kA);
+  const auto ready = erasures.end(kA).replies;
   ASSERT_EQ(ready.size(), 1u);
   EXPECT_EQ(ready[0].client.route, "again");
+}
+
+TEST(Erasures, a_session_is_removed_after_its_last_output_even_if_one_failed_first) {
+  const StoredName session = {"local", "trip", StoredKind::kSession};
+  Erasures erasures;
+  EXPECT_FALSE(erasures.remove_after(session, {kA, kB})) << "both are gone";
+  erasures.begin(kA, Removal::kDeleted);
+  erasures.begin(kB, Removal::kDeleted);
+  ASSERT_TRUE(erasures.remove_after(session, {kA, kB}));
+  erasures.fail(kA, {ErrorCode::kIo, "kv", "broken"});
+  EXPECT_TRUE(erasures.end(kB).sessions.empty());
+  const auto removed = erasures.end(kA).sessions;
+  ASSERT_EQ(removed.size(), 1u);
+  EXPECT_EQ(removed[0], session);
 }
 
 }  // namespace

@@ -77,8 +77,8 @@ TEST(Preemption, makes_places_for_another_tenant_and_changes_no_output) {
   std::vector<wire::GenerateRequest> flood;
   std::vector<uint64_t> numbers;
   for (int i = 0; i < 6; ++i) {
-    flood.push_back(prompt_request(long_text("City" + std::to_string(i), 30),
-                                   testing::long_or(300, 100)));
+    flood.push_back(
+        prompt_request(long_text("City" + std::to_string(i), 30), testing::long_or(300, 100)));
     flood.back().sampling.temperature = i % 2 == 0 ? 0 : 0.8;
     flood.back().sampling.seed = static_cast<uint64_t>(i);
     if (i % 3 == 1) {

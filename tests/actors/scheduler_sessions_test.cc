@@ -1,6 +1,7 @@
 // Conversations by name, and how long chunks live that nobody said it of.
 #include <gtest/gtest.h>
 
+#include "tests/actors/deletion_traces.h"
 #include "tests/actors/scheduler_world.h"
 #include "tests/persist/memory_disk.h"
 
@@ -13,6 +14,7 @@ using testing::output_ref;
 using testing::query_text;
 using testing::SchedulerWorld;
 using testing::system_text;
+using testing::Traces;
 
 class Sessions : public ::testing::Test {
  protected:
@@ -252,6 +254,63 @@ TEST_F(Sessions, that_are_deleted_without_their_outputs_tell_who_holds_these) {
   EXPECT_EQ(reply.outputs[0].id, id);
   EXPECT_FALSE(reply.outputs[0].gone);
   EXPECT_EQ(reply.outputs[0].held_by, "a retention");
+}
+
+// Whenever the kill comes, the session is there until all of its outputs are gone.
+TEST_F(Sessions, that_are_killed_while_they_are_deleted_can_be_deleted_again) {
+  size_t steps = 0;
+  for (bool answered = false; !answered; ++steps) {
+    SCOPED_TRACE(std::to_string(steps) + " steps");
+    const std::string first = say("Capital of France?").output_chunk_id;
+    const std::string second = say("And of Italy?").output_chunk_id;
+    world_->store_at_once = false;
+    const uint64_t number = world_->post(wire::SessionDelete{"trip", true});
+    world_->pump(steps);
+    answered = !world_->all<wire::SessionReply>(number).empty();
+    restart();
+    const bool is_there =
+        world_->all<wire::ErrorReply>(world_->send(wire::SessionGet{"trip"})).empty();
+    EXPECT_TRUE(is_there || steps > 1) << "the kill came before any step";
+    if (is_there) {
+      EXPECT_FALSE(answered);
+      world_->one<wire::SessionReply>(world_->send(wire::SessionDelete{"trip", true}));
+    }
+    for (const std::string& output : {first, second}) {
+      EXPECT_EQ(world_->error(world_->send(wire::ChunkGet{output})).code, ErrorCode::kNotFound);
+    }
+  }
+  EXPECT_GT(steps, 3u);
+}
+
+TEST_F(Sessions, leave_nothing_of_their_names_on_disk) {
+  for (const bool outputs : {false, true}) {
+    const std::string name = outputs ? "a trip to Zanzibar" : "a trip to Madagascar";
+    Traces traces;
+    traces.add_word(name);
+    const auto found = [&] {
+      return traces.found_on(disk_, [](std::span<const int32_t>) { return true; });
+    };
+    say("Capital of France?", name);
+    say("And of Italy?", name);
+    EXPECT_NE(found(), std::nullopt);
+    world_->one<wire::SessionReply>(world_->send(wire::SessionDelete{name, outputs}));
+    EXPECT_EQ(found(), std::nullopt);
+  }
+}
+
+TEST_F(Sessions, that_are_made_anew_while_they_are_deleted_stay) {
+  say("Capital of France?");
+  say("And of Italy?");
+  world_->store_at_once = false;
+  const uint64_t deleted = world_->post(wire::SessionDelete{"trip", true});
+  const uint64_t asked = world_->post(turn("Capital of Spain?"));
+  EXPECT_TRUE(world_->all<wire::SessionReply>(deleted).empty());
+  world_->pump();
+  world_->one<wire::SessionReply>(deleted);
+  const std::string output = world_->one<wire::Final>(asked).output_chunk_id;
+  restart();
+  ASSERT_EQ(session().turns.size(), 1u);
+  EXPECT_EQ(session().turns[0].output_id, output);
 }
 
 TEST_F(Sessions, what_the_store_could_not_keep_is_kept_later) {

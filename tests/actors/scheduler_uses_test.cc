@@ -149,6 +149,23 @@ TEST_F(TextUses, a_deleted_question_is_not_found_in_the_page_of_a_pinned_context
   EXPECT_GE(again.usage.reused_tokens, std::ssize(world_->chunk(id).token_ids));
 }
 
+TEST_F(TextUses, a_deleted_context_is_not_found_before_any_of_several_answers) {
+  const std::string id = put(ChunkType::kContext, "The Rimac is a river of Peru.");
+  wire::GenerateRequest request = ask({{ChunkType::kContext, id, ""}, query_text("What is it?")});
+  request.max_tokens = 8;
+  request.sampling.temperature = 2;
+  for (uint64_t seed = 1; seed <= 8; ++seed) {
+    request.sampling.seed = seed;
+    EXPECT_LT(generate(request).usage.prompt_tokens, kPageTokens) << "each answer has a page";
+  }
+  remove(id);
+  wire::GenerateRequest again = ask({});
+  again.messages = {
+      {.role = "user", .content = "The Rimac is a river of Peru.\n\nWhat is it?", .reasoning = {}}};
+  const wire::Usage usage = generate(again).usage;
+  EXPECT_LT(usage.reused_tokens, usage.prompt_tokens / 2);
+}
+
 TEST_F(TextUses, a_context_shows_the_pages_of_every_prompt_in_which_it_stands) {
   const std::string id = put(ChunkType::kContext, river_facts("Peru", 40));
   EXPECT_EQ(world_->chunk(id).kv_bytes, 0);
