@@ -26,7 +26,8 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   }
   if (update.touch) use_chunks(client.tenant, {entry.chunk.id});
   if (settings != ChunkSettings{}) store(entry.chunk);
-  reply_to({name, client, id, std::move(answer.ended), before, {}, entry.chunk.registrations},
+  reply_to(entry,
+           {name, client, id, std::move(answer.ended), before, {}, entry.chunk.registrations},
            settings.pinned.value_or(false));
 }
 

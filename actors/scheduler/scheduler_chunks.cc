@@ -166,7 +166,8 @@ void SchedulerCore::chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done)
   holders_changed(**added);
   store(chunk);
   if (chunk.id == put.chunk.id) tell_of(chunk, EventKind::kChunkStored);
-  reply_to({{chunk.tenant, chunk.id}, put.client, put.id, {}, before, {}, chunk.registrations - 1},
+  reply_to(**added,
+           {{chunk.tenant, chunk.id}, put.client, put.id, {}, before, {}, chunk.registrations - 1},
            put.settings.pinned.value_or(false));
 }
 

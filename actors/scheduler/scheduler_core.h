@@ -289,7 +289,7 @@ class SchedulerCore {
   void heal_pins_of(const Request& request, const Composition& composition);
   bool is_on_disk(const ChunkEntry& entry) const;
   bool is_pin_on_disk(const ChunkEntry& entry) const;
-  void reply_to(PinReply&& change, bool pins);
+  void reply_to(ChunkEntry& entry, PinReply&& change, bool pins);
   void answer_pins();
   void refuse_pins(const Error& why, const std::optional<StoredName>& chunk = {});
   bool is_reprefill_queued(const ChunkEntry& entry) const;

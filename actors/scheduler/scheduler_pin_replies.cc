@@ -19,8 +19,7 @@ bool SchedulerCore::is_on_disk(const ChunkEntry& entry) const {
 
 // Answers a change of the chunk. One that pins it waits until its pages are on disk; a further pin
 // of a chunk whose pin was answered promises nothing that is new.
-void SchedulerCore::reply_to(PinReply&& change, bool pins) {
-  ChunkEntry& entry = **registry_.find_own(change.chunk.tenant, change.chunk.id);
+void SchedulerCore::reply_to(ChunkEntry& entry, PinReply&& change, bool pins) {
   measure(entry);
   const bool was_pinned = std::ranges::any_of(change.before, &Holder::pinned);
   const bool others_wait =

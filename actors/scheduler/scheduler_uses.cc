@@ -65,8 +65,8 @@ void SchedulerCore::note_uses(const std::string& tenant, std::span<const int32_t
       const auto at = static_cast<int32_t>(text.where.end - page.position);
       const ChunkUses::Use use = {key, page.position, ends ? at + 1 : 0};
       if (ends && text.where.end <= stays) {
-        const ChunkEntry& entry = **registry_.find_own(text.chunk.first, text.chunk.second);
-        if (entry.chunk.pinned) pin_text(entry, use);
+        const auto chunk = registry_.find_own(text.chunk.first, text.chunk.second);
+        if (chunk.ok() && (*chunk)->chunk.pinned) pin_text(**chunk, use);
       }
       if (uses_.add(text.chunk, use) && disk_.contains(key)) {
         stored.uses.add(described(text.chunk, use));

@@ -35,6 +35,19 @@ TEST(Expiry, takes_chunk_and_pages_when_the_time_is_over_and_not_before) {
   EXPECT_NE(composed.message.find("has expired"), std::string::npos);
 }
 
+// A text takes a while to be tokenized.
+TEST(Expiry, may_come_before_the_chunk_is_registered) {
+  SchedulerWorld world;
+  wire::ChunkPut put{ChunkType::kContext, "text"};
+  put.ttl_ms = 1;
+  const uint64_t number = world.post(put);
+  world.clock.advance_us(2'000);
+  world.core().on_tick();
+  world.pump();
+  const std::string id = world.one<wire::ChunkReply>(number).chunk.id;
+  EXPECT_EQ(world.error(world.send(wire::ChunkGet{id})).code, ErrorCode::kNotFound);
+}
+
 TEST(Expiry, a_clock_that_goes_back_deletes_nothing_early) {
   SchedulerWorld world;
   wire::ChunkPut put{ChunkType::kContext, "text"};
