@@ -116,6 +116,7 @@ class KvStore {
   Result<std::vector<PageUseRow>> uses(const Digest& model) { return table_.uses(model); }
   Status put_owner(const PageOwner& owner) { return table_.put_owner(owner); }
   Status put_chunk_owners() { return table_.put_chunk_owners(); }
+  Status take_owners(PageTable& sound) { return table_.take_owners(sound); }
   Status remove_uses(const std::string& tenant, const std::string& chunk_id) {
     return table_.remove_uses(tenant, chunk_id);
   }

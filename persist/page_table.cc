@@ -321,19 +321,28 @@ Status PageTable::put_use(const PageUseRow& use) {
   });
 }
 
+// Of this page alone. False if it is not stored, or has that owner already.
+Result<bool> PageTable::put_one_owner(const Digest& page, std::string_view tenant,
+                                      std::string_view chunk_id) {
+  ASSIGN_OR_RETURN(Query put, database_.query("INSERT OR IGNORE INTO page_owners(page, tenant, "
+                                              "chunk_id) SELECT key, ?, ? FROM pages "
+                                              "WHERE key=? RETURNING page"));
+  return put.bind(tenant, chunk_id, as_blob(page)).next();
+}
+
+Status PageTable::remove_found_mark(const Digest& page) {
+  ASSIGN_OR_RETURN(Query remove, database_.query("DELETE FROM page_owners WHERE page=? AND "
+                                                 "tenant='' AND chunk_id='?'"));
+  return remove.bind(as_blob(page)).run();
+}
+
 Status PageTable::put_owner(const PageOwner& owner) {
   return database_.change([&]() -> Status {
     Digest key = owner.end;
     while (true) {
-      ASSIGN_OR_RETURN(Query put, database_.query("INSERT OR IGNORE INTO page_owners(page, tenant, "
-                                                  "chunk_id) SELECT key, ?, ? FROM pages "
-                                                  "WHERE key=? RETURNING page"));
-      ASSIGN_OR_RETURN(const bool added,
-                       put.bind(owner.tenant, owner.chunk_id, as_blob(key)).next());
-      if (!added) return {};  // it is not stored, or those before it are noted already
-      ASSIGN_OR_RETURN(Query known, database_.query("DELETE FROM page_owners WHERE page=? AND "
-                                                    "tenant='' AND chunk_id='?'"));
-      RETURN_IF_ERROR(known.bind(as_blob(key)).run());
+      ASSIGN_OR_RETURN(const bool added, put_one_owner(key, owner.tenant, owner.chunk_id));
+      if (!added) return {};  // or those before it are noted already
+      RETURN_IF_ERROR(remove_found_mark(key));
       ASSIGN_OR_RETURN(Query parent, database_.query("SELECT parent_key FROM pages WHERE key=?"));
       ASSIGN_OR_RETURN(const bool found, parent.bind(as_blob(key)).next());
       if (!found) return {};
@@ -365,6 +374,25 @@ Status PageTable::put_found(const Digest& key) {
                                      "VALUES (?, '', ?)"));
     return put.bind(as_blob(key), kFoundPage).run();
   });
+}
+
+Status PageTable::take_owners(PageTable& sound) {
+  ASSIGN_OR_RETURN(Query query,
+                   sound.database_.query("SELECT p.key, o.page IS NOT NULL, o.tenant, o.chunk_id "
+                                         "FROM pages p LEFT JOIN page_owners o ON o.page=p.key"));
+  while (true) {
+    ASSIGN_OR_RETURN(const bool more, query.next());
+    if (!more) return {};
+    const Digest key = as_digest(query.blob(0));
+    const bool is_owned = query.integer(1) != 0;
+    const std::string tenant = query.text(2), chunk_id = query.text(3);
+    const Status taken = database_.change([&]() -> Status {
+      RETURN_IF_ERROR(remove_found_mark(key));
+      if (is_owned) RETURN_IF_ERROR(put_one_owner(key, tenant, chunk_id));
+      return {};
+    });
+    RETURN_IF_ERROR(taken);
+  }
 }
 
 Result<std::vector<StoredPage>> PageTable::found() {

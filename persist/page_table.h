@@ -7,6 +7,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/hash.h"
@@ -114,6 +115,9 @@ class PageTable {
   Status put_chunk_owners();
   // Notes that the page was found (kFoundPage).
   Status put_found(const Digest& key);
+  // Takes over from `sound`, a database that was set aside and lost nothing, whose pages these are,
+  // as far as they are stored here. A page that `sound` has does not count as found any more.
+  Status take_owners(PageTable& sound);
   // Pages that were found and that nothing accounts for: nobody knows whose text they have.
   // Parents before their children.
   Result<std::vector<StoredPage>> found();
@@ -138,6 +142,9 @@ class PageTable {
   Result<std::vector<Scrub>> scrubs();
 
  private:
+  Result<bool> put_one_owner(const Digest& page, std::string_view tenant,
+                             std::string_view chunk_id);
+  Status remove_found_mark(const Digest& page);
   // The pages of the chains with these last pages, as far as they are stored.
   Result<std::set<Digest>> chains_of(std::span<const Digest> ends);
 

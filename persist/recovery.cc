@@ -58,6 +58,13 @@ Result<std::unique_ptr<Database>> open_current(const StateDirectory& directory,
   return database;
 }
 
+// Whether every page of it is as it was written, and no commit is missing.
+bool is_sound(Database& database, int64_t commits) {
+  if (!database.verify_pages().ok()) return false;
+  const auto has = database.number("SELECT commits FROM state");
+  return has.ok() && *has >= commits;
+}
+
 bool is_damage(const Error& error) {
   // SQLite calls a schema that lacks what it should have an error of the statement.
   return error.code == ErrorCode::kDataCorrupt || error.code == ErrorCode::kInternal;
@@ -68,12 +75,16 @@ bool is_damage(const Error& error) {
 Result<std::unique_ptr<Database>> open_metadata(const StateDirectory& directory,
                                                 const SqliteVfs& vfs, bool rebuild,
                                                 Findings& findings) {
-  if (!rebuild) {
+  {
+    // Also before a rebuild: what is not damaged has no log when it is set aside.
     auto database = open_current(directory, vfs);
-    if (database.ok() || !is_damage(database.error())) return database;
-    findings.push_back({directory.database_path(),
-                        database.error().message + ": it is made anew from what is good of it " +
-                            "and from the KV files"});
+    const bool damaged = !database.ok() && is_damage(database.error());
+    if (!rebuild && !damaged) return database;
+    if (!rebuild) {
+      findings.push_back({directory.database_path(),
+                          database.error().message + ": it is made anew from what is good of it " +
+                              "and from the KV files"});
+    }
   }
   RETURN_IF_ERROR(set_aside(directory));
   return open_current(directory, vfs);
@@ -99,21 +110,21 @@ Status salvage(const StateDirectory& directory, ChunkTable& chunks, SessionTable
   return {};
 }
 
-Status salvage_pages(const StateDirectory& directory, ChainTable& chains, KvStore& kv) {
+Status salvage_pages(const StateDirectory& directory, int64_t commits, ChainTable& chains,
+                     KvStore& kv) {
   const std::string path = damaged_path(directory);
   const SqliteVfs vfs(directory.calls(), SqliteVfs::Damaged::kRead);
   auto damaged = exists(directory.calls(), path)
                      ? Database::open_damaged(vfs, path)
                      : Result<std::unique_ptr<Database>>(not_found(path, "is not there"));
-  if (damaged.ok()) {
-    for (const ChunkChain& chain : ChainTable(**damaged).salvage()) {
-      RETURN_IF_ERROR(chains.put(chain));
-    }
-    for (const PageUseRow& use : PageTable(**damaged).salvage_uses()) {
-      RETURN_IF_ERROR(kv.put_use(use));
-    }
+  if (!damaged.ok()) return kv.put_chunk_owners();
+  PageTable pages(**damaged);
+  for (const ChunkChain& chain : ChainTable(**damaged).salvage()) {
+    RETURN_IF_ERROR(chains.put(chain));
   }
-  return kv.put_chunk_owners();
+  for (const PageUseRow& use : pages.salvage_uses()) RETURN_IF_ERROR(kv.put_use(use));
+  RETURN_IF_ERROR(kv.put_chunk_owners());
+  return is_sound(**damaged, commits) ? kv.take_owners(pages) : Status();
 }
 
 Status finish_salvage(const StateDirectory& directory) {

@@ -26,8 +26,10 @@ Result<std::unique_ptr<Database>> open_metadata(const StateDirectory& directory,
 Status salvage(const StateDirectory& directory, ChunkTable& chunks, SessionTable& sessions,
                Findings& findings);
 // Copies chains of tokens and uses of pages in the same way, and notes which pages each chunk
-// accounts for. Call it after salvage(), when the pages have been found.
-Status salvage_pages(const StateDirectory& directory, ChainTable& chains, KvStore& kv);
+// accounts for. If what was set aside is not damaged, and has at least `commits` commits, nothing of
+// that is lost. Call it after salvage(), when the pages have been found.
+Status salvage_pages(const StateDirectory& directory, int64_t commits, ChainTable& chains,
+                     KvStore& kv);
 // What was set aside is not needed any more: it is kept for people under another name, instead of
 // the one before. Must succeed before the new database is used: what is set aside under the first
 // name counts for more than a database that is not complete. Errors: kIo.

@@ -43,7 +43,7 @@ Status Store::start(const KvOptions& options) {
   ASSIGN_OR_RETURN(kv_,
                    KvStore::open(directory_->calls(), *database_, directory_->kv_folder(), options,
                                  lacks_rows ? UnnamedPages::kFind : UnnamedPages::kRemove));
-  if (lacks_rows) RETURN_IF_ERROR(salvage_pages(*directory_, chains_, *kv_));
+  if (lacks_rows) RETURN_IF_ERROR(salvage_pages(*directory_, noted, chains_, *kv_));
   for (const Finding& finding : kv_->findings()) findings_.push_back(finding);
   if (lacks_commits) {
     findings_.push_back({directory_->database_path(),

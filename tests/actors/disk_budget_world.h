@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "tests/actors/scheduler_world.h"
 #include "tests/persist/memory_disk.h"
@@ -29,6 +30,7 @@ class DiskBudgetWorld : public ::testing::Test {
     options.kv.file_bytes_max = uint64_t{1} << 30;
     const auto record = static_cast<int64_t>((SchedulerWorld::page_bytes() + 4095) / 4096 + 1);
     options.kv.disk_bytes_max = static_cast<uint64_t>((disk_pages * record + 1) * 4096);
+    options.rebuild = std::exchange(rebuild_, false);
     auto opened = Store::open(disk_, kStateDir, options);
     ASSERT_TRUE(opened.ok()) << opened.error().to_string();
     store_ = *std::move(opened);
@@ -44,6 +46,7 @@ class DiskBudgetWorld : public ::testing::Test {
   }
 
   MemoryDisk disk_;
+  bool rebuild_ = false;  // the next start makes the database anew
   std::unique_ptr<Store> store_;
   std::unique_ptr<SchedulerWorld> world_;
 };

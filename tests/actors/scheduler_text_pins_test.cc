@@ -176,6 +176,29 @@ TEST_F(PinnedContexts, whose_pages_are_damaged_are_computed_again) {
 }
 
 // The first prompt of a text that was pinned before there was one.
+TEST_F(PinnedContexts, outlive_a_delete_after_their_database_was_made_anew) {
+  for (const bool damaged : {false, true}) {
+    SCOPED_TRACE(damaged);
+    start_with_room();
+    const std::string other = put(facts_of("Chile", 4));
+    ask_about(other, kQuestion, false);
+    const std::string id = put(facts_of("Peru"));
+    ask_about(id, kQuestion, false);
+    ASSERT_FALSE(pin(id).has_value());
+    stop();
+    if (damaged) disk_.bytes(std::string(kStateDir) + "/metadata.db").back() ^= 1;
+    rebuild_ = true;
+    start_with_room();
+    EXPECT_EQ(world_->chunk(id).kv_state, KvState::kReady);
+    world_->one<wire::ChunkReply>(world_->send(wire::ChunkDelete{other}));
+    start_with_room();  // a kill at once
+    EXPECT_EQ(world_->chunk(id).kv_state, KvState::kReady);
+    EXPECT_GT(ask_about(id, kQuestion, false).usage.reused_tokens,
+              std::ssize(world_->chunk(id).token_ids));
+    ASSERT_FALSE(pin(id, false).has_value());
+  }
+}
+
 TEST_F(PinnedContexts, of_every_prompt_come_back) {
   start_with_room();
   const std::string id = put(facts_of("Peru"), /*pinned=*/true);

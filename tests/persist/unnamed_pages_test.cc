@@ -110,7 +110,7 @@ TEST(UnnamedPages, of_a_file_that_could_not_be_synchronised_are_overwritten) {
 
 class FoundPages : public ::testing::Test {
  protected:
-  // A store with pages of a chunk, pages with text of a context, and pages of nobody; made anew.
+  // A store with pages of a chunk, pages with text of a context, and pages of nobody.
   void SetUp() override {
     auto store = open_store(disk_);
     for (const TestChain* chain : {&of_output_, &of_context_, &of_nobody_}) {
@@ -122,7 +122,10 @@ class FoundPages : public ::testing::Test {
     ASSERT_TRUE(ok(store->chains().put(chain_)));
     ASSERT_TRUE(ok(store->kv().put_use(use_)));
     ASSERT_TRUE(ok(store->commit()));
-    store.reset();
+  }
+  // Its database is made anew from one that is damaged, in a page without rows, or is not.
+  void make_anew(bool damaged) {
+    if (damaged) disk_.bytes("/state/metadata.db").back() ^= 1;
     StoreOptions options = test_options();
     options.rebuild = true;
     store_ = open_store(disk_, options);
@@ -140,6 +143,7 @@ class FoundPages : public ::testing::Test {
 };
 
 TEST_F(FoundPages, are_there_when_the_database_is_made_anew) {
+  make_anew(/*damaged=*/true);
   EXPECT_EQ(count_pages(store_->kv(), of_output_), 3u);
   EXPECT_EQ(count_pages(store_->kv(), of_context_), 3u);
   EXPECT_EQ(count_pages(store_->kv(), of_nobody_), 3u);
@@ -157,6 +161,7 @@ TEST_F(FoundPages, are_there_when_the_database_is_made_anew) {
 
 // Nobody knows whose text they have: it may be of what is deleted.
 TEST_F(FoundPages, end_with_the_first_chunk_that_is_removed) {
+  make_anew(/*damaged=*/true);
   ASSERT_TRUE(ok(store_->remove("a", make_chunk(3).id)));
   ASSERT_TRUE(ok(store_->rollback()));
   EXPECT_TRUE(store_->kv().take_deleted().empty());
@@ -174,11 +179,47 @@ TEST_F(FoundPages, end_with_the_first_chunk_that_is_removed) {
 }
 
 TEST_F(FoundPages, stay_if_they_are_stored_for_a_chunk_since) {
+  make_anew(/*damaged=*/true);
   ASSERT_TRUE(ok(store_->kv().put_owner({of_nobody_.keys[1], "a", make_chunk(2).id})));
   ASSERT_TRUE(ok(store_->commit()));
   ASSERT_TRUE(ok(store_->remove("a", make_chunk(3).id)));
   ASSERT_TRUE(ok(store_->commit()));
   EXPECT_EQ(count_pages(store_->kv(), of_nobody_), 2u);
+}
+
+TEST_F(FoundPages, of_a_database_that_lost_nothing_are_whose_they_were) {
+  const TestChain of_gone{4};
+  auto store = open_store(disk_);
+  ASSERT_TRUE(ok(store->kv().append(of_gone.run(), 1)));
+  ASSERT_TRUE(ok(store->kv().put_owner({of_gone.keys[2], "a", make_chunk(4).id})));
+  ASSERT_TRUE(ok(store->commit()));
+  store.reset();
+  make_anew(/*damaged=*/false);
+  EXPECT_EQ(count_pages(store_->kv(), of_gone), 3u);
+  Findings findings;
+  ASSERT_TRUE(ok(store_->kv().verify_owners(/*repair=*/true, findings)));
+  EXPECT_EQ(findings.size(), 3u) << "what is only of a chunk that is gone";
+  EXPECT_EQ(count_pages(store_->kv(), of_gone), 0u);
+  ASSERT_TRUE(ok(store_->remove("a", make_chunk(3).id)));
+  ASSERT_TRUE(ok(store_->commit()));
+  for (const TestChain* chain : {&of_output_, &of_context_, &of_nobody_}) {
+    EXPECT_EQ(count_pages(store_->kv(), *chain), 3u);
+  }
+}
+
+// What was written after the last commit that is there.
+TEST_F(FoundPages, of_an_older_copy_of_the_database_are_not) {
+  const std::vector<uint8_t> old = disk_.bytes("/state/metadata.db");
+  auto store = open_store(disk_);
+  ASSERT_TRUE(ok(store->put(make_chunk(4))));
+  ASSERT_TRUE(ok(store->commit()));
+  store.reset();
+  disk_.bytes("/state/metadata.db") = old;
+  make_anew(/*damaged=*/false);
+  ASSERT_TRUE(ok(store_->remove("a", make_chunk(3).id)));
+  ASSERT_TRUE(ok(store_->commit()));
+  EXPECT_EQ(count_pages(store_->kv(), of_context_), 0u);
+  EXPECT_EQ(count_pages(store_->kv(), of_nobody_), 0u);
 }
 
 }  // namespace
