@@ -26,8 +26,8 @@ Result<std::unique_ptr<Database>> open_metadata(const StateDirectory& directory,
 Status salvage(const StateDirectory& directory, ChunkTable& chunks, SessionTable& sessions,
                Findings& findings);
 // Copies chains of tokens and uses of pages in the same way, and notes which pages each chunk
-// accounts for. If what was set aside is not damaged, and has at least `commits` commits, nothing of
-// that is lost. Call it after salvage(), when the pages have been found.
+// accounts for. Nothing of that is lost if what was set aside is not damaged, and has at least
+// `commits` commits. Call it after salvage(), when the pages have been found.
 Status salvage_pages(const StateDirectory& directory, int64_t commits, ChainTable& chains,
                      KvStore& kv);
 // What was set aside is not needed any more: it is kept for people under another name, instead of

@@ -13,7 +13,8 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   const ChunkSettings settings = settings_of(update);
   const Status allowed = check(settings, &entry, entry.chunk);
   if (!allowed.ok()) return reply_error(client, id, allowed.error());
-  const std::vector<Holder> before = entry.chunk.holders;
+  const ChunkBefore before = {entry.chunk.holders, entry.chunk.registrations,
+                              entry.chunk.published};
   wire::ChunkReply answer;
   if (const Status changed = change_holders(settings, entry, answer.ended); !changed.ok()) {
     return reply_error(client, id, changed.error());
@@ -26,8 +27,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   }
   if (update.touch) use_chunks(client.tenant, {entry.chunk.id});
   if (settings != ChunkSettings{}) store(entry.chunk);
-  reply_to(entry,
-           {name, client, id, std::move(answer.ended), before, {}, entry.chunk.registrations},
+  reply_to(entry, {name, client, id, std::move(answer.ended), before},
            settings.pinned.value_or(false));
 }
 
@@ -104,12 +104,7 @@ Status SchedulerCore::change_holders(const ChunkSettings& settings, ChunkEntry& 
   pass_holders_time(chunk, now_us, &ended);  // what only a pin had kept
   holders_changed(entry);
   if (!settings.published || chunk.holders.empty()) return {};
-  registry_.publish(entry, *settings.published);
-  if (*settings.published) {
-    publish_pages(entry);
-  } else {
-    withdraw_pages(entry, Removal::kDeleted);
-  }
+  set_published(entry, *settings.published);
   return {};
 }
 

@@ -158,7 +158,10 @@ void SchedulerCore::chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done)
   const Status allowed = check(put.settings, registry_.same_content(put.chunk), put.chunk);
   if (!allowed.ok()) return reply_error(put.client, put.id, allowed.error());
   const ChunkEntry* present = registry_.same_content(put.chunk);
-  const auto before = present != nullptr ? present->chunk.holders : std::vector<Holder>();
+  ChunkBefore before;
+  if (present != nullptr) {
+    before = {present->chunk.holders, present->chunk.registrations, present->chunk.published};
+  }
   auto added = registry_.add(put.chunk);
   if (!added.ok()) return reply_error(put.client, put.id, added.error());
   Chunk& chunk = (*added)->chunk;
@@ -166,8 +169,7 @@ void SchedulerCore::chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done)
   holders_changed(**added);
   store(chunk);
   if (chunk.id == put.chunk.id) tell_of(chunk, EventKind::kChunkStored);
-  reply_to(**added,
-           {{chunk.tenant, chunk.id}, put.client, put.id, {}, before, {}, chunk.registrations - 1},
+  reply_to(**added, {{chunk.tenant, chunk.id}, put.client, put.id, {}, before},
            put.settings.pinned.value_or(false));
 }
 

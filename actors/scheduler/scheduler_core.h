@@ -214,7 +214,6 @@ class SchedulerCore {
                                               const wire::SessionDelete& request);
   void match_turns_and_holders();
   void store_session(const Session& session);
-  void store_session_removal(const std::string& tenant, const std::string& id);
   void on(const Client& client, const wire::RequestId& id, const wire::SessionListRequest& request);
   void on(const Client& client, const wire::RequestId& id, const wire::SessionGet& get);
   void on(const Client& client, const wire::RequestId& id, const wire::SessionDelete& request);
@@ -350,6 +349,7 @@ class SchedulerCore {
 
   // Pages of published chunks: scheduler_publish.cc.
   TenantId owner_of(const Reprefill& reprefill);
+  void set_published(ChunkEntry& entry, bool published);
   void publish_pages(ChunkEntry& entry);
   void finish_public(const Reprefill& reprefill, bool complete);
   void withdraw_pages(ChunkEntry& entry, Removal why);

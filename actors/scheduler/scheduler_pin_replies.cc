@@ -21,7 +21,7 @@ bool SchedulerCore::is_on_disk(const ChunkEntry& entry) const {
 // of a chunk whose pin was answered promises nothing that is new.
 void SchedulerCore::reply_to(ChunkEntry& entry, PinReply&& change, bool pins) {
   measure(entry);
-  const bool was_pinned = std::ranges::any_of(change.before, &Holder::pinned);
+  const bool was_pinned = std::ranges::any_of(change.before.holders, &Holder::pinned);
   const bool others_wait =
       std::ranges::find(pin_replies_, change.chunk, &PinReply::chunk) != pin_replies_.end();
   const bool waits = pins && options_.keep_pages && (!was_pinned || others_wait);
@@ -91,9 +91,11 @@ void SchedulerCore::refuse_pins(const Error& why, const std::optional<StoredName
     ChunkEntry& entry = **found;
     bool gone = false;
     if (entry.chunk.pinned) {
-      if (entry.chunk.holders == pin.after && !pin.before.empty()) {
-        entry.chunk.holders = pin.before;
-        entry.chunk.registrations = pin.registrations;
+      if (entry.chunk.holders == pin.after && !pin.before.holders.empty()) {
+        entry.chunk.holders = pin.before.holders;
+        entry.chunk.registrations = pin.before.registrations;
+        const bool published = pin.before.published;
+        if (entry.chunk.published != published) set_published(entry, published);
         complete_holders(entry.chunk);
       } else {  // somebody else has changed it since
         change_unnamed(entry.chunk, {.pinned = false});

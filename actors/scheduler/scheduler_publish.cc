@@ -10,6 +10,16 @@ TenantId SchedulerCore::owner_of(const Reprefill& reprefill) {
   return reprefill.for_all ? kPublic : tenant_id(reprefill.tenant);
 }
 
+// Whether every tenant finds the chunk and its pages.
+void SchedulerCore::set_published(ChunkEntry& entry, bool published) {
+  registry_.publish(entry, published);
+  if (published) {
+    publish_pages(entry);
+  } else {
+    withdraw_pages(entry, Removal::kDeleted);
+  }
+}
+
 // Computes the chain of a published chunk for every tenant, in idle time: that of a system prompt,
 // and of an output with the conversation before it. What a context stands behind is each request's.
 void SchedulerCore::publish_pages(ChunkEntry& entry) {

@@ -85,12 +85,6 @@ void SchedulerCore::store_session(const Session& session) {
   send(Actor::kStore, wire::StoreSession{job, session});
 }
 
-void SchedulerCore::store_session_removal(const std::string& tenant, const std::string& id) {
-  const uint64_t job = next_job_++;
-  saving_[job] = {{tenant, id, StoredKind::kSession}, /*whole=*/true};
-  send(Actor::kStore, wire::StoreSessionDelete{job, tenant, id});
-}
-
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        const wire::SessionListRequest& request) {
   wire::SessionListReply answer;
@@ -136,7 +130,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   }
   std::ranges::reverse(answer.outputs);
   const StoredName name = {client.tenant, request.id, StoredKind::kSession};
-  if (!erasures_.remove_after(name, outputs)) store_session_removal(client.tenant, request.id);
+  if (!erasures_.remove_after(name, outputs)) save_setting(name);
   std::vector<StoredName> names = {name};
   names.insert(names.end(), outputs.begin(), outputs.end());
   reply_when_erased(client, id, std::move(outputs), std::move(names), std::move(answer));
@@ -267,7 +261,9 @@ void SchedulerCore::save_setting(const StoredName& name) {
   if (const Session* session = sessions_.find(name.tenant, name.id)) {
     store_session(*session);
   } else {
-    store_session_removal(name.tenant, name.id);
+    const uint64_t job = next_job_++;
+    saving_[job] = {name, /*whole=*/true};
+    send(Actor::kStore, wire::StoreSessionDelete{job, name.tenant, name.id});
   }
 }
 

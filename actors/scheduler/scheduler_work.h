@@ -54,16 +54,20 @@ struct BranchEnd {
   Removal why;
   bool unshared = false;  // of these, too, what nothing else goes on from
 };
+// What of a chunk is as before when its pin is refused.
+struct ChunkBefore {
+  std::vector<Holder> holders;  // none: it was not there
+  int64_t registrations = 0;
+  bool published = false;
+};
 // A client's change of a chunk; one that pins it is answered when its pages are on disk.
 struct PinReply {
   StoredName chunk;
   Client client;
   wire::RequestId id;
   EndedHolders ended;  // by the request
-  // The chunk's holders before the request and after it, and its registrations before.
-  std::vector<Holder> before = {};
-  std::vector<Holder> after = {};
-  int64_t registrations = 1;
+  ChunkBefore before;
+  std::vector<Holder> after = {};  // the chunk's holders after the request
 };
 // Pages that the store is to remove.
 struct RemovingPages {

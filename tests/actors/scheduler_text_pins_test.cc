@@ -287,8 +287,10 @@ TEST_F(PinnedContexts, that_are_refused_are_as_they_were_before_the_request) {
   update.name = "best";
   update.pinned = true;
   update.ttl_ms = 1000;
+  update.published = true;
   EXPECT_EQ(world_->error(world_->send(update)).field, "pinned");
   EXPECT_EQ(world_->chunk(id).holders, before.holders);
+  EXPECT_FALSE(world_->chunk(id).published);
   wire::ChunkPut again{ChunkType::kContext, facts_of("Peru")};
   again.name = "mine";
   again.pinned = true;
