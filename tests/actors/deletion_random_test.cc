@@ -359,11 +359,11 @@ class RandomDeletion : public ::testing::TestWithParam<DaemonShape> {
     if (doomed.way == DeletionWay::kSession) {
       const auto is_turn = [&](const std::string& id) {
         const auto chunk = daemon_.find_chunk(id);
-        return chunk && std::ranges::any_of(chunk->holders, [](const Holder& holder) {
+        return chunk && std::ranges::all_of(chunk->holders, [](const Holder& holder) {
                  return holder.kind == HolderKind::kSession;
                });
       };
-      // Others are outputs whose turn was not durable when a kill came.
+      // What is retained, too, is an output whose turn was not durable when a kill came.
       std::erase_if(ids, is_turn);
       const uint64_t number = world().post(wire::SessionDelete{doomed.session, true});
       if (!daemon_.wait_for(number)) return false;
