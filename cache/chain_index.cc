@@ -234,6 +234,15 @@ size_t ChainIndex::unlocked_count(const Node* node) const {
   return count;
 }
 
+size_t ChainIndex::used_alone_count(const Node* node) {
+  size_t count = 0;
+  // An ancestor has the users and pins of its descendants, and perhaps more.
+  for (; node->parent != nullptr && node->users == 1 && node->pins == 0; node = node->parent) {
+    ++count;
+  }
+  return count;
+}
+
 void ChainIndex::touch(Node* node, int64_t now_us, bool observed) {
   if (observed && node->parent != nullptr && node->hits == 0) {
     monitor_.reused(now_us - node->last_used_us);

@@ -83,6 +83,9 @@ class ChainIndex {
   // Nodes from `node` up to the root that could be evicted now: what acquire() would take out of
   // evictable_count().
   size_t unlocked_count(const Node* node) const;
+  // Nodes from `node` up to the root that one running sequence uses and no pin keeps: what that
+  // sequence's release() adds to evictable_count().
+  static size_t used_alone_count(const Node* node);
   // Counts a hit at `now_us` on `node` and its ancestors. Once for each request that was served;
   // `observed` is false for other uses, which say nothing of how well the cache does.
   void touch(Node* node, int64_t now_us, bool observed = true);

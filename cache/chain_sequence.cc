@@ -67,6 +67,10 @@ void ChainSequence::commit(std::span<const int32_t> tokens, int64_t now_us) {
   while (tokens_.size() >= (sealed_ + 1) * kPageTokens) seal_page(now_us);
 }
 
+int64_t ChainSequence::pages_alone() const {
+  return static_cast<int64_t>(pages_.size() - sealed_ + ChainIndex::used_alone_count(node_));
+}
+
 void ChainSequence::seal_page(int64_t now_us) {
   const auto tokens = std::span(tokens_).subspan(sealed_ * kPageTokens, kPageTokens);
   const PageIndex own = pages_[sealed_];

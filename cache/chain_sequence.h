@@ -41,6 +41,9 @@ class ChainSequence {
   int64_t committed() const { return static_cast<int64_t>(tokens_.size()); }
   // The committed tokens in pages that the index shares with other sequences.
   int64_t shared_tokens() const { return static_cast<int64_t>(sealed_) * kPageTokens; }
+  // Pages that finish() would leave free or to eviction: nobody else uses them, and no pin keeps
+  // them.
+  int64_t pages_alone() const;
   // Page i holds positions [64 i, 64 i + 64).
   const std::vector<PageIndex>& pages() const { return pages_; }
 

@@ -285,7 +285,7 @@ void SchedulerCore::trim_holds() {
 // The prompt has been prefilled: its whole pages have the priority that was asked for, for a while.
 void SchedulerCore::lease_prompt(const Request& request) {
   const auto& params = request.params;
-  if (!params.prompt_priority || !params.prompt_priority_ms) return;
+  if (!params.prompt_priority || !params.prompt_priority_ms || has_gone_text(request)) return;
   if (leases_.size() >= static_cast<size_t>(options_.prompt_leases_max)) {
     spdlog::warn("a prompt has no priority of its own: there are {} already", leases_.size());
     return;
@@ -298,12 +298,12 @@ void SchedulerCore::lease_prompt(const Request& request) {
   const int64_t end_us = clock_.monotonic_us() + *params.prompt_priority_ms * 1000;
   leases_.emplace(end_us, Lease{request.client.tenant,
                                 {request.prompt.begin(), request.prompt.end()},
+                                request.texts,
                                 *hold,
                                 *params.prompt_priority,
                                 clock_.wall_us()});
   note_uses(request);
-  if (!has_gone_text(request))
-    write_behind(tenant_id(request.client.tenant), std::span(request.prompt).first(whole));
+  write_behind(tenant_id(request.client.tenant), std::span(request.prompt).first(whole));
   trim_holds();
 }
 

@@ -61,13 +61,16 @@ void SchedulerCore::prefix_ready(Request& request) {
 
 // All of it is in pages.
 void SchedulerCore::finish_prefix(Request& request) {
+  if (has_gone_text(request)) {
+    return fail(request, not_found("prefix", "one of its chunks was deleted in the meantime"));
+  }
   const PrefixName name = prefix_name(request);
   request.sequence->finish(clock_.wall_us());
   if (!prefixes_.contains(name)) {  // else somebody else had asked for it at the same time
     const auto hold = index_.hold(tenant_id(request.client.tenant), request.prompt);
     CHECK(hold.has_value());
     index_.pin(*hold);
-    prefixes_[name] = {*hold, static_cast<int64_t>(request.prompt.size()), {}};
+    prefixes_[name] = {*hold, static_cast<int64_t>(request.prompt.size()), request.texts, {}};
     note_uses(request);
     write_behind(tenant_id(request.client.tenant), request.prompt,
                  StoredName{request.client.tenant, /*id=*/""});

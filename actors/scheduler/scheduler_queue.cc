@@ -32,6 +32,21 @@ int64_t tokens_left(const Request& request) {
   return static_cast<int64_t>(request.chain().size()) - request.sequence->committed();
 }
 
+// Whether there would be pages for the tenant's `request` if `running` were preempted; `available`
+// are there now.
+bool fits_without(const Request& running, const Request& request, TenantId tenant,
+                  const ChainIndex& index, int64_t available) {
+  const auto pages = static_cast<int64_t>(running.sequence->pages().size());
+  const int64_t alone = running.sequence->pages_alone();
+  const ChainIndex::Match match = index.match(tenant, request.reusable());
+  const auto found = static_cast<int64_t>(match.pages.size());
+  // Pages of its prompt that it would take out of those that can be evicted: what only `running`
+  // uses now may be among them.
+  const auto unlocked = static_cast<int64_t>(index.unlocked_count(match.node));
+  const int64_t then = available + running.pages_promised - pages + alone;
+  return then - std::min(found, unlocked + alone) >= request.pages_promised - found;
+}
+
 }  // namespace
 
 // Pages that a new request could be promised.
@@ -82,10 +97,17 @@ std::vector<std::string> SchedulerCore::tenants_waiting() const {
 }
 
 void SchedulerCore::start_waiting() {
+  bool may_preempt = true;
   while (!waiting_.empty()) {
     const std::vector<std::string> tenants = tenants_waiting();
     const size_t running = prefilling_.size() + decoding_.size();
-    const bool has_place = running < running_max() || make_room_for(tenants.front());
+    const bool has_place = running < running_max();
+    if (!has_place && may_preempt && make_room_for(tenants.front())) {
+      // The place is that tenant's. If it cannot take it, it is not made again at once: who was
+      // preempted may have it back.
+      may_preempt = start_of(tenants.front());
+      continue;
+    }
     // Each start changes who comes next.
     const bool none = std::ranges::none_of(tenants, [&](const std::string& tenant) {
       const bool may_start = has_place || has_reserve(turn_of(tenant), running, running_max());
@@ -181,8 +203,9 @@ bool SchedulerCore::make_room_for(const std::string& tenant) {
   if (victim == nullptr) return false;
   const auto next = std::ranges::find_if(
       waiting_, [&](uint64_t handle) { return requests_.at(handle)->client.tenant == tenant; });
-  const int64_t pages = available_pages() + victim->pages_promised;
-  if (requests_.at(*next)->pages_promised > pages) return false;  // it would start again itself
+  if (!fits_without(*victim, *requests_.at(*next), tenant_id(tenant), index_, available_pages())) {
+    return false;  // it would start again itself
+  }
   preempt(*victim);
   return true;
 }

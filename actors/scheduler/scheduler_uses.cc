@@ -157,8 +157,16 @@ void SchedulerCore::drop_gone_texts(const Request& request) {
 }
 
 // Frees the pages that have text of the chunk, with what goes on from where it ends, as far as no
-// chunk that stays has them.
+// chunk that stays has them. Prefixes and priorities of prompts with the text end.
 void SchedulerCore::forget_uses(const ChunkUses::ChunkName& chunk, Removal why) {
+  const auto end_with_text = [&](const auto& named) {
+    const bool ends =
+        std::ranges::find(named.second.texts, chunk, &TextUse::chunk) != named.second.texts.end();
+    if (ends) index_.drop_hold(named.second.hold);
+    return ends;
+  };
+  std::erase_if(leases_, end_with_text);
+  std::erase_if(prefixes_, end_with_text);
   for (const ChunkUses::Use& use : uses_.take(chunk)) {
     if (ChainIndex::Node* node = index_.find(use.page)) {
       forget_use(node, use, why);

@@ -42,6 +42,7 @@ struct TextJob {
 struct Lease {
   std::string tenant;
   std::vector<int32_t> prompt;
+  std::vector<TextUse> texts;  // in the prompt: it ends with the first of them that is deleted
   ChainIndex::HoldId hold;
   int32_t priority;
   int64_t since_us;  // Unix time
@@ -106,6 +107,7 @@ struct DiskCounters {
 struct Prefix {
   ChainIndex::HoldId hold;
   int64_t tokens;
+  std::vector<TextUse> texts;  // in it: it ends with the first of them that is deleted
   std::map<Client, int64_t> references;
 };
 using PrefixName = std::pair<std::string, std::string>;  // tenant, id

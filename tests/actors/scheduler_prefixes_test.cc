@@ -56,6 +56,13 @@ class Prefixes : public ::testing::Test {
     prefix.chunks.push_back(context_text(book()));
     return prefix;
   }
+  std::string put_book() {
+    const wire::ChunkPut put{ChunkType::kContext, book()};
+    return world_.one<wire::ChunkReply>(world_.send(put)).chunk.id;
+  }
+  void remove(const std::string& id) {
+    world_.one<wire::ChunkReply>(world_.send(wire::ChunkDelete{id, "", /*all=*/true}));
+  }
 
   SchedulerWorld world_;
 };
@@ -135,6 +142,34 @@ TEST_F(Prefixes, a_connection_that_ends_takes_its_references_with_it) {
   world_.send(wire::ClientGone{}, "b");
   EXPECT_EQ(pages_pinned(), 0);
   EXPECT_EQ(refused(wire::PrefixAttach{prefix.id}).code, ErrorCode::kNotFound);
+}
+
+TEST_F(Prefixes, end_with_a_chunk_of_theirs_that_is_deleted) {
+  const std::string id = put_book();
+  const auto system = cache(system_prefix());
+  const auto prefix = cache(book_prefix());
+  remove(id);
+  EXPECT_EQ(pages_pinned(), (system.tokens + 63) / 64);
+  EXPECT_EQ(refused(wire::PrefixAttach{prefix.id}).code, ErrorCode::kNotFound);
+  EXPECT_EQ(refused(wire::PrefixRelease{prefix.id}).code, ErrorCode::kNotFound);
+  EXPECT_LE(cache(book_prefix()).reused_tokens, system.tokens + kPageTokens);
+}
+
+TEST_F(Prefixes, whose_chunk_is_deleted_while_they_are_computed_are_refused) {
+  for (size_t steps = 1;; ++steps) {
+    SCOPED_TRACE(std::to_string(steps) + " steps");
+    const std::string id = put_book();
+    const uint64_t number = world_.post(book_prefix());
+    world_.pump(steps);
+    if (!world_.all<wire::PrefixReply>(number).empty()) break;
+    remove(id);
+    EXPECT_EQ(world_.error(number).code, ErrorCode::kNotFound);
+    EXPECT_EQ(pages_pinned(), 0);
+    const auto again = cache(book_prefix());
+    EXPECT_LT(again.reused_tokens, kPageTokens);
+    release(again.id);
+    remove(put_book());
+  }
 }
 
 TEST_F(Prefixes, another_tenant_has_its_own) {

@@ -129,6 +129,24 @@ TEST(Preemption, one_that_is_cancelled_while_it_waits_keeps_its_output) {
   }
 }
 
+// Both that run have the same prompt: without one of them its pages stay in use.
+TEST(Preemption, is_of_no_use_if_the_pages_of_the_one_that_runs_are_shared) {
+  SchedulerOptions options;
+  options.requests_running_max = 2;
+  SchedulerWorld world(options, 20);
+  set_speeds(world);
+  const wire::GenerateRequest request = prompt_request(long_text("Paris", 165), 120);
+  const uint64_t first = world.post(request, "a", "many");
+  ASSERT_TRUE(pump_until(world, [&] { return status_now(world).tokens_generated > 0; }));
+  const uint64_t second = world.post(request, "b", "many");
+  ASSERT_TRUE(pump_until(world, [&] { return status_now(world).requests_running == 2; }));
+  const uint64_t third = world.post(prompt_request("Rome", 700), "c", "one");
+  world.pump(10);
+  EXPECT_EQ(status_now(world).requests_preempted, 0);
+  world.pump();
+  for (const uint64_t number : {first, second, third}) EXPECT_TRUE(ended(world, number));
+}
+
 TEST(Preemption, a_tenant_alone_is_left_in_peace) {
   SchedulerOptions options;
   options.requests_running_max = 2;

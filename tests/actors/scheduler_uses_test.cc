@@ -215,6 +215,18 @@ TEST_F(TextUses, statistics_count_a_page_of_several_chunks_once) {
   EXPECT_LE(all.cache->chunk_bytes, all.cache->pages_used * all.cache->page_bytes);
 }
 
+TEST_F(TextUses, a_deleted_context_is_not_found_in_a_prompt_that_had_a_priority) {
+  const std::string peru = river_facts("Peru", 40);
+  const std::string id = put(ChunkType::kContext, peru);
+  wire::GenerateRequest request = about(id, "Which?");
+  request.prompt_priority = 100;
+  request.prompt_priority_ms = 3'600'000;
+  generate(request);
+  EXPECT_GE(known(peru), 3 * kPageTokens);
+  remove(id);
+  EXPECT_LT(known(peru), 2 * kPageTokens);
+}
+
 TEST_F(TextUses, an_expired_context_neither) {
   const std::string peru = river_facts("Peru", 40);
   const std::string id = put(ChunkType::kContext, peru, 60'000);

@@ -48,6 +48,27 @@ TEST(ChainSequence, whole_pages_are_shared_and_partial_ones_are_copied) {
   EXPECT_EQ(memory.run(count_up(0, 100), kSecond), 100);
 }
 
+TEST(ChainSequence, its_end_gives_back_the_pages_that_it_uses_alone) {
+  ChainMemory memory(16);
+  memory.run(count_up(0, 128), kSecond);
+  const auto hold = memory.index.hold(memory.tenant, count_up(0, 64));
+  ASSERT_TRUE(hold.has_value());
+  auto a = memory.sequence(), b = memory.sequence();
+  EXPECT_EQ(a->reuse(count_up(0, 128), kSecond), 128);
+  ASSERT_TRUE(memory.compute(*a, count_up(7000, 100), kSecond));
+  ASSERT_TRUE(a->reserve(400));
+  EXPECT_EQ(a->pages_alone(), 7);
+  memory.index.pin(*hold);
+  EXPECT_EQ(a->pages_alone(), 6);
+  EXPECT_EQ(b->reuse(count_up(0, 128), kSecond), 128);
+  EXPECT_EQ(a->pages_alone(), 5);
+  EXPECT_EQ(b->pages_alone(), 0);
+  const auto to_take = [&] { return memory.pool.free_count() + memory.index.evictable_count(); };
+  const size_t before = to_take();
+  a->finish(kSecond);
+  EXPECT_EQ(to_take(), before + 5);
+}
+
 TEST(ChainSequence, finds_nothing_of_another_tenant_in_its_pages) {
   ChainMemory memory(1);
   const TenantId other = memory.index.add_tenant(Hasher().field("tenant", "other").finish());
