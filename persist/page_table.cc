@@ -321,7 +321,7 @@ Status PageTable::put_use(const PageUseRow& use) {
   });
 }
 
-// Of this page alone. False if it is not stored, or has that owner already.
+// Notes an owner of this page alone. False if the page is not stored, or has that owner already.
 Result<bool> PageTable::put_one_owner(const Digest& page, std::string_view tenant,
                                       std::string_view chunk_id) {
   ASSIGN_OR_RETURN(Query put, database_.query("INSERT OR IGNORE INTO page_owners(page, tenant, "

@@ -42,7 +42,7 @@ struct ErasureReply {
   wire::Message message;
 };
 
-// What follows the removal of a chunk.
+// The removal of a chunk has ended: who hears of it, and what is removed next.
 struct ErasureEnd {
   std::vector<ErasureReply> replies;  // that waited for this chunk and for no other any more
   std::vector<StoredName> sessions;   // whose rows are to be removed now

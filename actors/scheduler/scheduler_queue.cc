@@ -40,8 +40,8 @@ bool fits_without(const Request& running, const Request& request, TenantId tenan
   const int64_t alone = running.sequence->pages_alone();
   const ChainIndex::Match match = index.match(tenant, request.reusable());
   const auto found = static_cast<int64_t>(match.pages.size());
-  // Pages of its prompt that it would take out of those that can be evicted: what only `running`
-  // uses now may be among them.
+  // Pages of its prompt that could be evicted then. Those that only `running` uses now may be among
+  // them.
   const auto unlocked = static_cast<int64_t>(index.unlocked_count(match.node));
   const int64_t then = available + running.pages_promised - pages + alone;
   return then - std::min(found, unlocked + alone) >= request.pages_promised - found;
@@ -103,8 +103,8 @@ void SchedulerCore::start_waiting() {
     const size_t running = prefilling_.size() + decoding_.size();
     const bool has_place = running < running_max();
     if (!has_place && may_preempt && make_room_for(tenants.front())) {
-      // The place is that tenant's. If it cannot take it, it is not made again at once: who was
-      // preempted may have it back.
+      // The place is for that tenant. If it cannot take it, no other place is made now, since the
+      // preempted request may start again.
       may_preempt = start_of(tenants.front());
       continue;
     }

@@ -93,7 +93,7 @@ void SchedulerCore::on(const wire::PagesForgotten& forgotten) {
       forget_use(node, {*page, ChainIndex::name_of(node).position, 1}, Removal::kDeleted);
     }
   }
-  // What pins keep is written again at once.
+  // The pages of pins are written again at once.
   if (forgotten.deleted) heal_text_pins();
 }
 

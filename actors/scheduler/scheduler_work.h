@@ -55,7 +55,7 @@ struct BranchEnd {
   Removal why;
   bool unshared = false;  // of these, too, what nothing else goes on from
 };
-// What of a chunk is as before when its pin is refused.
+// A chunk as it was before a request. A pin that is refused leaves it so.
 struct ChunkBefore {
   std::vector<Holder> holders;  // none: it was not there
   int64_t registrations = 0;

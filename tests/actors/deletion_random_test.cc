@@ -363,7 +363,7 @@ class RandomDeletion : public ::testing::TestWithParam<DaemonShape> {
                  return holder.kind == HolderKind::kSession;
                });
       };
-      // What is retained, too, is an output whose turn was not durable when a kill came.
+      // An output whose turn was not durable when a kill came is retained as well.
       std::erase_if(ids, is_turn);
       const uint64_t number = world().post(wire::SessionDelete{doomed.session, true});
       if (!daemon_.wait_for(number)) return false;

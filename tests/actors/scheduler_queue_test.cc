@@ -129,7 +129,7 @@ TEST(Preemption, one_that_is_cancelled_while_it_waits_keeps_its_output) {
   }
 }
 
-// Both that run have the same prompt: without one of them its pages stay in use.
+// Both requests that run have the same prompt, so its pages stay in use without one of them.
 TEST(Preemption, is_of_no_use_if_the_pages_of_the_one_that_runs_are_shared) {
   SchedulerOptions options;
   options.requests_running_max = 2;

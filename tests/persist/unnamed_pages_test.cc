@@ -207,7 +207,7 @@ TEST_F(FoundPages, of_a_database_that_lost_nothing_are_whose_they_were) {
   }
 }
 
-// What was written after the last commit that is there.
+// The copy lacks the last commit.
 TEST_F(FoundPages, of_an_older_copy_of_the_database_are_not) {
   const std::vector<uint8_t> old = disk_.bytes("/state/metadata.db");
   auto store = open_store(disk_);
