@@ -78,9 +78,8 @@ Result<std::unique_ptr<Database>> open_metadata(const StateDirectory& directory,
   {
     // Also before a rebuild: what is not damaged has no log when it is set aside.
     auto database = open_current(directory, vfs);
-    const bool damaged = !database.ok() && is_damage(database.error());
-    if (!rebuild && !damaged) return database;
     if (!rebuild) {
+      if (database.ok() || !is_damage(database.error())) return database;
       findings.push_back({directory.database_path(),
                           database.error().message + ": it is made anew from what is good of it " +
                               "and from the KV files"});

@@ -33,8 +33,8 @@ std::vector<TextUse> SchedulerCore::find_texts(const std::string& tenant,
   return texts;
 }
 
-// Notes which pages of the request's prompt, as far as it is computed, have texts of chunks. They
-// are found by what follows the prompt, too: other answers to it have pages of their own.
+// Notes which pages of the request's prompt, as far as it is computed, have texts of chunks. The
+// pages are looked up with the tokens of its answer, since other answers have pages of their own.
 void SchedulerCore::note_uses(const Request& request) {
   if (!request.sequence) return;
   note_uses(request.client.tenant, request.sequence->tokens(), request.texts);

@@ -45,6 +45,28 @@ class DiskBudgetWorld : public ::testing::Test {
     world_->pump();
   }
 
+  // A system prompt of several pages.
+  static std::string town_rules() {
+    std::string rules = "You are a guide.";
+    for (int i = 0; i < 30; ++i) rules += " Never speak of town " + std::to_string(i) + ".";
+    return rules;
+  }
+  // Returns the id of the system prompt, which every tenant finds.
+  std::string publish(const std::string& system_prompt) {
+    const wire::ChunkPut put{ChunkType::kSystemPrompt, system_prompt};
+    wire::ChunkUpdate update;
+    update.id = world_->one<wire::ChunkReply>(world_->send(put)).chunk.id;
+    update.published = true;
+    world_->one<wire::ChunkReply>(world_->send(update));
+    return update.id;
+  }
+  static wire::GenerateRequest ask_for_town(const wire::ChunkRef& system_prompt) {
+    wire::GenerateRequest request = ask({system_prompt, query_text("Which town?")});
+    request.retain_output = true;
+    request.max_tokens = 4;
+    return request;
+  }
+
   MemoryDisk disk_;
   bool rebuild_ = false;  // the next start makes the database anew
   std::unique_ptr<Store> store_;

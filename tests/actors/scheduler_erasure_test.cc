@@ -65,19 +65,8 @@ class ErasureOfPublicPages : public testing::DiskBudgetWorld {};
 // A tenant's chain is being written, which begins with the public pages.
 TEST_F(ErasureOfPublicPages, does_not_leave_those_that_are_in_use_when_it_comes) {
   start(1000);
-  std::string rules = "You are a guide.";
-  for (int i = 0; i < 30; ++i) rules += " Never speak of town " + std::to_string(i) + ".";
-  const std::string id =
-      world_->one<wire::ChunkReply>(world_->send(wire::ChunkPut{ChunkType::kSystemPrompt, rules}))
-          .chunk.id;
-  wire::ChunkUpdate publish;
-  publish.id = id;
-  publish.published = true;
-  world_->send(publish);
-  wire::GenerateRequest request =
-      ask({{ChunkType::kSystemPrompt, id, ""}, query_text("Which town?")});
-  request.retain_output = true;
-  request.max_tokens = 4;
+  const std::string id = publish(town_rules());
+  wire::GenerateRequest request = ask_for_town({ChunkType::kSystemPrompt, id, ""});
   world_->store_at_once = false;
   const uint64_t number = world_->post(request, "client", "guest");
   while (world_->next_job<wire::StorePages>() == nullptr && world_->pump(1) == 1) {
@@ -86,7 +75,7 @@ TEST_F(ErasureOfPublicPages, does_not_leave_those_that_are_in_use_when_it_comes)
   EXPECT_GT(world_->one<wire::Final>(number).usage.reused_tokens, 2 * kPageTokens);
   const uint64_t gone = world_->send(wire::ChunkDelete{id, "", true});
   EXPECT_TRUE(world_->one<wire::ChunkReply>(gone).gone.value_or(false));
-  request.chunks = {testing::system_text(rules), query_text("Which town?")};
+  request = ask_for_town(testing::system_text(town_rules()));
   const uint64_t again = world_->send_as("other", request);
   EXPECT_LT(world_->one<wire::Final>(again).usage.reused_tokens, kPageTokens);
 }

@@ -204,19 +204,8 @@ TEST_F(WaitingPin, is_answered_with_what_ended_by_its_request) {
 // What its conversation begins with is published, and the disk has lost the public pages.
 TEST_F(PinReplies, come_with_the_public_pages_that_the_chain_begins_with) {
   start(100);
-  std::string rules = "You are a guide.";
-  for (int i = 0; i < 30; ++i) rules += " Never speak of town " + std::to_string(i) + ".";
-  const std::string system =
-      world_->one<wire::ChunkReply>(world_->send(wire::ChunkPut{ChunkType::kSystemPrompt, rules}))
-          .chunk.id;
-  wire::ChunkUpdate publish;
-  publish.id = system;
-  publish.published = true;
-  world_->send(publish);
-  wire::GenerateRequest request =
-      ask({{ChunkType::kSystemPrompt, system, ""}, query_text("Which town?")});
-  request.retain_output = true;
-  request.max_tokens = 4;
+  const std::string system = publish(town_rules());
+  const auto request = ask_for_town({ChunkType::kSystemPrompt, system, ""});
   const std::string id =
       world_->one<wire::Final>(world_->send_as("guest", request)).output_chunk_id;
   wire::PagesForgotten forgotten;

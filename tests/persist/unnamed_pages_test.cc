@@ -123,7 +123,7 @@ class FoundPages : public ::testing::Test {
     ASSERT_TRUE(ok(store->kv().put_use(use_)));
     ASSERT_TRUE(ok(store->commit()));
   }
-  // Its database is made anew from one that is damaged, in a page without rows, or is not.
+  // Its database is made anew. With `damaged` a page of the old one lacks its checksum.
   void make_anew(bool damaged) {
     if (damaged) disk_.bytes("/state/metadata.db").back() ^= 1;
     StoreOptions options = test_options();
