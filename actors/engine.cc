@@ -56,7 +56,7 @@ Result<OutputConstraint> constraint_of(const Model& model, std::shared_ptr<Share
                             : spec.may_think  ? Thoughts::kMayCome
                                               : Thoughts::kNone;
   return OutputConstraint::behind(std::move(grammar), *model.grammar_vocabulary(), thoughts,
-                                  spec.tokens);
+                                  spec.tokens, spec.goes_on);
 }
 
 // sample(), among the tokens that the constraint allows, if there is one.

@@ -2,6 +2,7 @@
 #include "model/output_stream.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace cascade {
 namespace {
@@ -22,11 +23,12 @@ size_t possible_stop_suffix(std::string_view text, const std::vector<std::string
 }  // namespace
 
 OutputStream::OutputStream(const Tokenizer& tokenizer, bool inside_think,
-                           std::vector<std::string> stop)
+                           std::vector<std::string> stop, bool goes_on)
     : tokenizer_(tokenizer),
       think_(tokenizer.think_tokens()),
+      goes_on_(goes_on),
       stop_(std::move(stop)),
-      decoder_(tokenizer, /*skip_special=*/true),
+      decoder_(tokenizer, /*skip_special=*/true, goes_on && !inside_think),
       thinking_(inside_think),
       strip_newlines_(inside_think) {
   for (const std::string& s : stop_) stop_bytes_max_ = std::max(stop_bytes_max_, s.size());
@@ -120,7 +122,7 @@ std::vector<OutputStream::Piece> OutputStream::finish() {
 }
 
 std::string OutputStream::raw_text() const {
-  return tokenizer_.decode(tokens_, /*skip_special=*/false);
+  return *tokenizer_.decode(tokens_, /*skip_special=*/false, SIZE_MAX, goes_on_);
 }
 
 int64_t OutputStream::reasoning_tokens() const {

@@ -16,8 +16,10 @@ namespace cascade {
 // for stop strings in the answer only. One generation, one thread; must not outlive the tokenizer.
 class OutputStream {
  public:
-  // `inside_think`: the prompt ended inside an open think block.
-  OutputStream(const Tokenizer& tokenizer, bool inside_think, std::vector<std::string> stop);
+  // `inside_think`: the prompt ended inside an open think block. `goes_on`: the answer goes on with
+  // a text that the prompt ends with, and keeps the space between them.
+  OutputStream(const Tokenizer& tokenizer, bool inside_think, std::vector<std::string> stop,
+               bool goes_on = false);
 
   // Text that became certain; thoughts and answer apart.
   struct Piece {
@@ -48,6 +50,7 @@ class OutputStream {
 
   const Tokenizer& tokenizer_;
   const std::optional<ThinkTokens> think_;
+  const bool goes_on_;
   const std::vector<std::string> stop_;
   size_t stop_bytes_max_ = 0;
   Tokenizer::StreamDecoder decoder_;  // of the current block

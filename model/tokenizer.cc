@@ -73,8 +73,8 @@ std::string Tokenizer::decode(std::span<const int32_t> ids, bool skip_special) c
 }
 
 std::optional<std::string> Tokenizer::decode(std::span<const int32_t> ids, bool skip_special,
-                                             size_t bytes_max) const {
-  StreamDecoder decoder(*this, skip_special);
+                                             size_t bytes_max, bool goes_on) const {
+  StreamDecoder decoder(*this, skip_special, goes_on);
   std::string text;
   for (const int32_t id : ids) {
     text += decoder.push(id);
@@ -83,6 +83,11 @@ std::optional<std::string> Tokenizer::decode(std::span<const int32_t> ids, bool 
   text += decoder.finish();
   if (text.size() > bytes_max) return std::nullopt;
   return text;
+}
+
+std::optional<std::vector<TokenPiece>> Tokenizer::pieces(std::span<const int32_t> ids,
+                                                         TextStart start, size_t bytes_max) const {
+  return token_pieces(impl_->parts, ids, start, bytes_max);
 }
 
 std::optional<TokenBytes> Tokenizer::token_bytes() const {
@@ -115,11 +120,10 @@ std::optional<ThinkTokens> Tokenizer::think_tokens() const {
   return std::nullopt;
 }
 
-Tokenizer::StreamDecoder::StreamDecoder(const Tokenizer& tokenizer, bool skip_special)
-    : state_(
-          std::make_unique<State>(State{tokenizer.impl_->parts, skip_special,
-                                        TokenDecoderStream(tokenizer.impl_->parts.decode_steps)})) {
-}
+Tokenizer::StreamDecoder::StreamDecoder(const Tokenizer& tokenizer, bool skip_special, bool goes_on)
+    : state_(std::make_unique<State>(
+          State{tokenizer.impl_->parts, skip_special,
+                TokenDecoderStream(tokenizer.impl_->parts.decode_steps, goes_on)})) {}
 Tokenizer::StreamDecoder::~StreamDecoder() = default;
 Tokenizer::StreamDecoder::StreamDecoder(StreamDecoder&&) noexcept = default;
 Tokenizer::StreamDecoder& Tokenizer::StreamDecoder::operator=(StreamDecoder&&) noexcept = default;

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "base/text_start.h"
 #include "model/spanned_text.h"
 
 namespace cascade {
@@ -27,6 +28,12 @@ struct ThinkTokens {
 struct TokenBytes {
   std::vector<std::string> bytes;  // by id; empty for special tokens and ids without a token
   bool drops_first_space = false;
+};
+
+// What one token adds to a text, or would.
+struct TokenPiece {
+  std::string bytes;        // a special token's are its spelling; may be a part of a character
+  bool is_special = false;  // adds nothing to the text that users see
 };
 
 // Immutable after load; any thread.
@@ -65,9 +72,15 @@ class Tokenizer {
   // Unknown ids give nothing. `skip_special` leaves out special added tokens.
   std::string decode(std::span<const int32_t> ids, bool skip_special) const;
   // The same; nullopt if the text has more than `bytes_max`. It stops there, so that many long
-  // tokens take no more time and memory.
+  // tokens take no more time and memory. `goes_on`: the ids go on with a text.
   std::optional<std::string> decode(std::span<const int32_t> ids, bool skip_special,
-                                    size_t bytes_max) const;
+                                    size_t bytes_max, bool goes_on = false) const;
+  // What each of `ids` adds to a text; nullopt if that is more than `bytes_max`. With kFirst, the
+  // bytes of all but special tokens, joined, are decode() with `skip_special` (with kNone, what it
+  // gives for ids that go on with a text), malformed UTF-8 aside. An approximation where the
+  // decoder joins tokens by more than putting them one after another, see token_bytes().
+  std::optional<std::vector<TokenPiece>> pieces(std::span<const int32_t> ids, TextStart start,
+                                                size_t bytes_max) const;
 
   // The bytes that each token stands for by itself, by id; nullopt if the decoder joins tokens by
   // more than putting these one after another. Takes some 20 ms for 150,000 tokens.
@@ -88,7 +101,9 @@ class Tokenizer {
   // stream, one thread; must not outlive the tokenizer.
   class StreamDecoder {
    public:
-    StreamDecoder(const Tokenizer& tokenizer, bool skip_special);
+    // `goes_on`: the ids go on with a text, so that a space is kept which decoders of SentencePiece
+    // models leave out at its beginning.
+    StreamDecoder(const Tokenizer& tokenizer, bool skip_special, bool goes_on = false);
     ~StreamDecoder();
     StreamDecoder(StreamDecoder&&) noexcept;
     StreamDecoder& operator=(StreamDecoder&&) noexcept;

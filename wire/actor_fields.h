@@ -46,6 +46,7 @@ void fields(A& a, M& m) {
   a.required("grammar", m.grammar);
   a.required("inside_think", m.inside_think);
   a.required("may_think", m.may_think);
+  a.required("goes_on", m.goes_on);
   a.numbers("tokens", m.tokens);
 }
 

@@ -60,6 +60,7 @@ struct Constraint {
   Grammar grammar;
   bool inside_think = false;    // the prompt ended within thoughts
   bool may_think = false;       // the answer may begin with thoughts
+  bool goes_on = false;         // with a text that the prompt ends with
   std::vector<int32_t> tokens;  // sampled so far
 };
 

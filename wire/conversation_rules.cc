@@ -8,6 +8,11 @@
 
 namespace cascade::wire {
 
+bool goes_on_with_text(const GenerateRequest& request) {
+  return request.prompt || !request.prompt_token_ids.empty() ||
+         request.continue_final_message.value_or(false);
+}
+
 std::string element(const char* name, size_t index, const char* member) {
   return std::string(name) + "[" + std::to_string(index) + "]" + member;
 }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "wire/chunk.h"
+#include "wire/request_messages.h"
 
 namespace cascade::wire {
 
@@ -21,6 +22,10 @@ Status check_json_array(const std::string& field, const std::string& text);
 // with.
 Status check_last_message(const std::vector<ChatMessage>& messages,
                           const std::optional<bool>& goes_on);
+
+// Whether the answer goes on with a text that the prompt ends with: a raw prompt, or the
+// assistant's last message.
+bool goes_on_with_text(const GenerateRequest& request);
 
 // "name[index]" and a member of it.
 std::string element(const char* name, size_t index, const char* member);

@@ -60,6 +60,10 @@ bool enum_from_name(std::string_view name, EventKind& value) {
   return assign(event_kind_from_string(name), value);
 }
 
+bool enum_from_name(std::string_view name, TextStart& value) {
+  return assign(text_start_from_string(name), value);
+}
+
 bool enum_from_name(std::string_view name, EncodeJob::Mode& value) {
   using Mode = EncodeJob::Mode;
   for (const Mode mode :

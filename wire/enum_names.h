@@ -35,6 +35,9 @@ inline std::string_view enum_name(GrammarKind value) {
 inline std::string_view enum_name(EventKind value) {
   return to_string(value);
 }
+inline std::string_view enum_name(TextStart value) {
+  return to_string(value);
+}
 std::string_view enum_name(EncodeJob::Mode value);  // "prompt", "history", "raw"
 
 // Returns false, and leaves `value`, if no enumerator has the name.
@@ -47,6 +50,7 @@ bool enum_from_name(std::string_view name, MissReason& value);
 bool enum_from_name(std::string_view name, ErrorCode& value);
 bool enum_from_name(std::string_view name, GrammarKind& value);
 bool enum_from_name(std::string_view name, EventKind& value);
+bool enum_from_name(std::string_view name, TextStart& value);
 bool enum_from_name(std::string_view name, EncodeJob::Mode& value);
 
 }  // namespace cascade::wire

@@ -108,16 +108,23 @@ bool read_double(ReadState& state, const FieldPath& path, const Value& value, do
   }
 }
 
+namespace {
+
+bool check_length(ReadState& state, const FieldPath& path, const Value& value) {
+  if (value.size <= kTextBytesMax) return true;
+  state.fail(path, "has " + std::to_string(value.size) + " bytes, more than the limit of " +
+                       std::to_string(kTextBytesMax));
+  return false;
+}
+
+}  // namespace
+
 bool read_string(ReadState& state, const FieldPath& path, const Value& value, std::string& out) {
   if (value.type != ValueType::kString) {
     state.fail(path, "must be a string");
     return false;
   }
-  if (value.size > kTextBytesMax) {
-    state.fail(path, "has " + std::to_string(value.size) + " bytes, more than the limit of " +
-                         std::to_string(kTextBytesMax));
-    return false;
-  }
+  if (!check_length(state, path, value)) return false;
   const std::string_view text = state.tree().bytes(value);
   const size_t valid = utf8_valid_prefix(text);
   if (valid != text.size()) {
@@ -135,6 +142,16 @@ bool read_request_id(ReadState& state, const FieldPath& path, const Value& value
   }
   const std::string_view bytes = state.tree().bytes(value);
   std::memcpy(out.data(), bytes.data(), out.size());
+  return true;
+}
+
+bool read_bytes(ReadState& state, const FieldPath& path, const Value& value, std::string& out) {
+  if (value.type != ValueType::kBytes) {
+    state.fail(path, "must be a byte string (bin)");
+    return false;
+  }
+  if (!check_length(state, path, value)) return false;
+  out = state.tree().bytes(value);
   return true;
 }
 

@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "wire/byte_string.h"
 #include "wire/enum_names.h"
 #include "wire/frames.h"
 #include "wire/value_tree.h"
@@ -61,6 +62,8 @@ bool read_unsigned(ReadState& state, const FieldPath& path, const Value& value, 
 bool read_double(ReadState& state, const FieldPath& path, const Value& value, double& out);
 bool read_string(ReadState& state, const FieldPath& path, const Value& value, std::string& out);
 bool read_request_id(ReadState& state, const FieldPath& path, const Value& value, RequestId& out);
+// The size is checked as that of a string.
+bool read_bytes(ReadState& state, const FieldPath& path, const Value& value, std::string& out);
 
 // The archive that fills a message; see FieldWriter. After the first problem it does nothing more.
 class FieldReader {
@@ -132,6 +135,8 @@ class FieldReader {
       read_string(state_, path, value, out);
     } else if constexpr (std::same_as<T, RequestId>) {
       read_request_id(state_, path, value, out);
+    } else if constexpr (std::same_as<T, ByteString>) {
+      read_bytes(state_, path, value, out.bytes);
     } else if constexpr (std::is_enum_v<T>) {
       std::string name;
       if (read_string(state_, path, value, name) && !enum_from_name(name, out)) {

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "wire/byte_string.h"
 #include "wire/enum_names.h"
 #include "wire/frames.h"
 
@@ -131,6 +132,8 @@ class FieldWriter {
       pack_string(body_, value);
     } else if constexpr (std::same_as<T, RequestId>) {
       pack_bytes(body_, {reinterpret_cast<const char*>(value.data()), value.size()});
+    } else if constexpr (std::same_as<T, ByteString>) {
+      pack_bytes(body_, value.bytes);
     } else if constexpr (std::is_enum_v<T>) {
       pack_string(body_, enum_name(value));
     } else if constexpr (std::same_as<T, Error>) {

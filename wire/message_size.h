@@ -102,6 +102,8 @@ class MessageSizer {
       add_text(value);
     } else if constexpr (std::same_as<T, RequestId>) {
       add_bytes_size(value.size());
+    } else if constexpr (std::same_as<T, ByteString>) {
+      add_bytes_size(value.bytes.size());
     } else if constexpr (std::is_enum_v<T>) {
       add_string_size(enum_name(value).size());
     } else if constexpr (std::same_as<T, Error>) {

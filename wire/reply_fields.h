@@ -298,6 +298,7 @@ template <class A, Is<DetokenizeReply> M>
 void fields(A& a, M& m) {
   a.required("text", m.text);
   a.optional("pieces", m.pieces);
+  a.optional("piece_bytes", m.piece_bytes);
 }
 
 template <class A, Is<ApplyTemplateReply> M>

@@ -9,6 +9,7 @@
 #include "base/event_kind.h"
 #include "base/miss.h"
 #include "base/result.h"
+#include "wire/byte_string.h"
 #include "wire/chunk.h"
 
 namespace cascade::wire {
@@ -287,7 +288,10 @@ struct TokenizeReply {
 
 struct DetokenizeReply {
   std::string text;
-  std::vector<std::string> pieces;  // if asked for: of each token alone (U+FFFD for a part of one)
+  // If asked for, what each token adds to the text. What special tokens before it add counts as
+  // no text: the first other token begins it.
+  std::vector<std::string> pieces = {};  // U+FFFD for a part of a character
+  std::vector<ByteString> piece_bytes = {};
 };
 
 struct ApplyTemplateReply {

@@ -204,6 +204,8 @@ void fields(A& a, M& m) {
   a.numbers("token_ids", m.token_ids);
   a.optional("skip_special", m.skip_special);
   a.optional("pieces", m.pieces);
+  a.optional("piece_bytes", m.piece_bytes);
+  a.optional("text_start", m.text_start);
 }
 
 template <class A, Is<ApplyTemplateRequest> M>

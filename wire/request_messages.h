@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/grammar_kind.h"
+#include "base/text_start.h"
 #include "wire/chunk.h"
 
 namespace cascade::wire {
@@ -273,7 +274,9 @@ struct TokenizeRequest {
 struct DetokenizeRequest {
   std::vector<int32_t> token_ids;
   bool skip_special = false;  // leaves out special tokens
-  bool pieces = false;        // the text of each token alone as well
+  bool pieces = false;        // what each token adds to the text, as text
+  bool piece_bytes = false;   // the same in bytes
+  TextStart text_start = TextStart::kFirst;
 };
 
 // The prompt that a conversation makes. Answered with ApplyTemplateReply.

@@ -14,6 +14,7 @@
 #include "actors/http/http_metrics.h"
 #include "actors/http/http_options.h"
 #include "actors/http/scheduler_link.h"
+#include "wire/conversation_rules.h"
 #include "wire/http/routes.h"
 #include "wire/openai/answer_stream.h"
 #include "wire/openai/completions.h"
@@ -37,6 +38,7 @@ struct HttpCall {
 struct Generation {
   bool stream = false;
   bool logprobs = false;
+  bool goes_on = false;  // see wire::goes_on_with_text()
   // What its client calls fields that errors of the daemon name: what its grammar comes from
   // (empty: it has none), and what the prompt is in.
   std::string grammar_param;
@@ -67,7 +69,7 @@ class Api {
   void set_connections(size_t count) { connections_ = count; }
 
  private:
-  using Pieces = std::vector<std::string>;
+  using TokenTexts = std::vector<openai::TokenText>;
 
   // api.cc
   std::optional<openai::ApiError> check_site(HttpCall& call, bool check_host) const;
@@ -99,8 +101,9 @@ class Api {
                                              openai::AnswerStream& stream, Choices::News news,
                                              bool& failed);
   Task<std::optional<openai::Answer>> answer_of(Choices& choices, Choices::News news,
-                                                bool logprobs);
-  Task<std::optional<Pieces>> pieces_of(Exchange& exchange, const wire::Final& final);
+                                                const Generation& generation);
+  Task<std::optional<TokenTexts>> token_texts_of(Exchange& exchange, const wire::Final& final,
+                                                 bool goes_on);
   static void name_ignored_tools(HttpCall& call, const OrderedJson& ignored);
   void count(const wire::Message& message);
   void count_cancelled(size_t generations);

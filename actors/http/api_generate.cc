@@ -20,9 +20,6 @@ using openai::ApiError;
 // A stream that is silent for so long gets a comment: proxies end what looks dead.
 constexpr std::chrono::seconds kPingAfter{15};
 
-// Of one DetokenizeRequest; a likely token may be asked for at every place of a long answer.
-constexpr size_t kTokensAtOnce = 4096;
-
 ApiError stopping() {
   return openai::api_error({ErrorCode::kUnavailable, "", "the daemon stops; the answer was cut"},
                            1000);
@@ -74,27 +71,22 @@ void Api::name_ignored_tools(HttpCall& call, const OrderedJson& ignored) {
 }
 
 // The texts of the tokens that log-probabilities are of; nullopt if the client has gone.
-Task<std::optional<Api::Pieces>> Api::pieces_of(Exchange& exchange, const wire::Final& final) {
-  const std::vector<int32_t> tokens = openai::logprob_tokens(final);
-  Pieces pieces;
-  while (pieces.size() < tokens.size()) {
-    const size_t count = std::min(kTokensAtOnce, tokens.size() - pieces.size());
-    const auto begin = tokens.begin() + static_cast<ptrdiff_t>(pieces.size());
-    wire::DetokenizeRequest request;
-    request.token_ids.assign(begin, begin + static_cast<ptrdiff_t>(count));
-    request.skip_special = true;
-    request.pieces = true;
+Task<std::optional<Api::TokenTexts>> Api::token_texts_of(Exchange& exchange,
+                                                         const wire::Final& final, bool goes_on) {
+  std::vector<wire::DetokenizeRequest> requests = openai::token_text_requests(final, goes_on);
+  TokenTexts texts;
+  for (wire::DetokenizeRequest& request : requests) {
+    const size_t count = request.token_ids.size();
     std::optional<wire::Message> answer = co_await exchange.call(std::move(request));
     if (!answer) co_return std::nullopt;
     auto* reply = std::get_if<wire::DetokenizeReply>(&*answer);
+    const size_t asked = texts.size() + count;
     // A daemon that cannot answer now leaves texts out.
-    if (reply == nullptr || reply->pieces.size() != count) {
-      pieces.resize(tokens.size());
-      break;
+    if (reply == nullptr || !openai::append_texts(std::move(*reply), count, texts)) {
+      texts.resize(asked);
     }
-    for (std::string& piece : reply->pieces) pieces.push_back(std::move(piece));
   }
-  co_return pieces;
+  co_return texts;
 }
 
 Task<bool> Api::chat(HttpCall& call) {
@@ -113,7 +105,8 @@ Task<bool> Api::chat(HttpCall& call) {
   const openai::ReplyContext about = context(call, random_id("chatcmpl"));
   openai::ChatStream stream(about, *decoded);
   const Generation generation = {decoded->request.stream, decoded->request.logprobs,
-                                 decoded->grammar_param, "messages"};
+                                 wire::goes_on_with_text(decoded->request), decoded->grammar_param,
+                                 "messages"};
   const auto encode = [&](std::span<const openai::Answer> answers) {
     return openai::encode_chat(about, *decoded, answers);
   };
@@ -160,7 +153,8 @@ Task<bool> Api::complete(HttpCall& call) {
   const WatchedExchange watched(call.connection, choices);
   const openai::ReplyContext about = context(call, random_id("cmpl"));
   openai::CompletionStream stream(about, *decoded, echoes->texts);
-  const Generation generation = {decoded->request.stream, decoded->request.logprobs, "", "prompt"};
+  const Generation generation = {decoded->request.stream, decoded->request.logprobs,
+                                 /*goes_on=*/true, "", "prompt"};
   const auto encode = [&](std::span<const openai::Answer> answers) {
     return openai::encode_completion(about, *decoded, echoes->texts, answers);
   };
@@ -170,12 +164,13 @@ Task<bool> Api::complete(HttpCall& call) {
 
 // The answer of a choice that has ended well; nullopt if the client has gone.
 Task<std::optional<openai::Answer>> Api::answer_of(Choices& choices, Choices::News news,
-                                                   bool logprobs) {
+                                                   const Generation& generation) {
   openai::Answer answer = {std::get<wire::Final>(std::move(news.message))};
-  if (!logprobs) co_return answer;
-  std::optional<Pieces> pieces = co_await pieces_of(choices.exchange(news.choice), answer.final);
-  if (!pieces) co_return std::nullopt;
-  answer.pieces = *std::move(pieces);
+  if (!generation.logprobs) co_return answer;
+  std::optional<TokenTexts> texts =
+      co_await token_texts_of(choices.exchange(news.choice), answer.final, generation.goes_on);
+  if (!texts) co_return std::nullopt;
+  answer.token_texts = *std::move(texts);
   co_return answer;
 }
 
@@ -209,7 +204,7 @@ Task<bool> Api::answer_generation(HttpCall& call, Choices& choices, const Genera
     count(news->message);
     const size_t choice = news->choice;
     std::optional<openai::Answer> answer =
-        co_await answer_of(choices, *std::move(news), generation.logprobs);
+        co_await answer_of(choices, *std::move(news), generation);
     if (!answer) co_return false;
     answers[choice] = *std::move(answer);
   }
@@ -232,7 +227,7 @@ Task<std::optional<std::string>> Api::events_of(Choices& choices, const Generati
   }
   const size_t choice = news.choice;
   const std::optional<openai::Answer> answer =
-      co_await answer_of(choices, std::move(news), generation.logprobs);
+      co_await answer_of(choices, std::move(news), generation);
   if (!answer) co_return std::nullopt;
   std::string events = stream.end(choice, *answer);
   if (choices.ended() == choices.size()) events += stream.done();

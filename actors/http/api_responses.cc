@@ -238,7 +238,8 @@ Task<bool> Api::respond(HttpCall& call) {
     return openai::encode_response(named, *decoded, answer);
   };
   const Generation generation = {decoded->request.stream, decoded->request.logprobs,
-                                 decoded->grammar_param, "input"};
+                                 wire::goes_on_with_text(decoded->request), decoded->grammar_param,
+                                 "input"};
   const bool sent = co_await answer_generation(call, choices, generation, stream, encode);
   co_return sent;
 }

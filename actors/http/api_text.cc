@@ -21,18 +21,18 @@ Task<bool> Api::tokenize(HttpCall& call) {
     co_return sent;
   }
   const auto tokens = std::get<wire::TokenizeReply>(*std::move(answer)).token_ids;
-  Pieces pieces;
+  TokenTexts texts;
   if (decoded->with_pieces && !tokens.empty()) {
     wire::DetokenizeRequest request;
     request.token_ids = tokens;
-    request.pieces = true;
-    std::optional<wire::Message> texts = co_await exchange.call(std::move(request));
-    if (!texts) co_return false;
-    if (const auto wrong = problem<wire::DetokenizeReply>(*texts)) {
+    request.pieces = request.piece_bytes = true;
+    std::optional<wire::Message> pieces = co_await exchange.call(std::move(request));
+    if (!pieces) co_return false;
+    if (const auto wrong = problem<wire::DetokenizeReply>(*pieces)) {
       const bool sent = co_await fail(call, *wrong);
       co_return sent;
     }
-    pieces = std::get<wire::DetokenizeReply>(*std::move(texts)).pieces;
+    openai::append_texts(std::get<wire::DetokenizeReply>(*std::move(pieces)), tokens.size(), texts);
   }
   int64_t context_tokens = status_->context_tokens_max;
   if (!call.model.empty()) {
@@ -45,7 +45,7 @@ Task<bool> Api::tokenize(HttpCall& call) {
     }
     context_tokens = std::get<wire::StatusReply>(*answer).context_tokens_max;
   }
-  const bool sent = co_await send(call, openai::encode_tokens(tokens, pieces, context_tokens));
+  const bool sent = co_await send(call, openai::encode_tokens(tokens, texts, context_tokens));
   co_return sent;
 }
 

@@ -5,6 +5,7 @@
 #include "actors/scheduler/prompt_size.h"
 #include "actors/scheduler/scheduler_core.h"
 #include "base/random.h"
+#include "wire/conversation_rules.h"
 #include "wire/request_rules.h"
 
 namespace cascade {
@@ -238,6 +239,7 @@ void SchedulerCore::set_sampling(Request& request) {
     spec.constraint.emplace();
     spec.constraint->grammar = *grammar;
     spec.constraint->may_think = request.params.thinking.value_or(true);
+    spec.constraint->goes_on = wire::goes_on_with_text(request.params);
   }
   if (!request.params.ignore_eos) request.end_tokens = defaults.end_tokens;
 }
@@ -324,7 +326,8 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
   request.inside_think = done.inside_think;
   if (request.sample.constraint) request.sample.constraint->inside_think = done.inside_think;
   request.output =
-      std::make_unique<OutputStream>(model_.tokenizer, request.inside_think, request.params.stop);
+      std::make_unique<OutputStream>(model_.tokenizer, request.inside_think, request.params.stop,
+                                     wire::goes_on_with_text(request.params));
   if (request.sample.repetition_penalty != 1) {
     request.sample.history = request.prompt;
     request.sample.history_prompt_tokens = static_cast<int32_t>(tokens);

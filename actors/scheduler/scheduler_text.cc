@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "actors/scheduler/scheduler_core.h"
+#include "base/utf8.h"
 #include "wire/limits.h"
 
 namespace cascade {
@@ -67,17 +68,20 @@ Result<wire::DetokenizeReply> detokenized(const Tokenizer& tokenizer,
                                              " bytes; ask for fewer at a time");
   };
   wire::DetokenizeReply answer;
-  auto text = tokenizer.decode(request.token_ids, request.skip_special, wire::kTextBytesMax);
+  const bool goes_on = request.text_start == TextStart::kNone;
+  auto text =
+      tokenizer.decode(request.token_ids, request.skip_special, wire::kTextBytesMax, goes_on);
   if (!text) return too_long(wire::kTextBytesMax);
   answer.text = std::move(*text);
-  if (!request.pieces) return answer;
-  constexpr size_t kPiecesBytesMax = wire::kMessageBytesMax / 2;
-  size_t left = kPiecesBytesMax;
-  for (const int32_t token : request.token_ids) {
-    auto piece = tokenizer.decode(std::span(&token, 1), request.skip_special, left);
-    if (!piece) return too_long(kPiecesBytesMax);
-    left -= piece->size();
-    answer.pieces.push_back(std::move(*piece));
+  if (!request.pieces && !request.piece_bytes) return answer;
+  const bool twice = request.pieces && request.piece_bytes;
+  const size_t pieces_bytes_max = wire::kMessageBytesMax / (twice ? 4 : 2);
+  auto pieces = tokenizer.pieces(request.token_ids, request.text_start, pieces_bytes_max);
+  if (!pieces) return too_long(pieces_bytes_max);
+  for (TokenPiece& piece : *pieces) {
+    if (piece.is_special && request.skip_special) piece.bytes.clear();
+    if (request.pieces) answer.pieces.push_back(utf8_replace_malformed(piece.bytes));
+    if (request.piece_bytes) answer.piece_bytes.push_back({std::move(piece.bytes)});
   }
   return answer;
 }

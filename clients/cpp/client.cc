@@ -324,8 +324,11 @@ Result<std::vector<int32_t>> Client::tokenize(std::string text, bool beginning) 
 
 Result<wire::DetokenizeReply> Client::detokenize(std::vector<int32_t> token_ids, bool skip_special,
                                                  bool pieces) {
-  return call<wire::DetokenizeReply>(
-      wire::DetokenizeRequest{std::move(token_ids), skip_special, pieces});
+  return detokenize(wire::DetokenizeRequest{std::move(token_ids), skip_special, pieces});
+}
+
+Result<wire::DetokenizeReply> Client::detokenize(wire::DetokenizeRequest request) {
+  return call<wire::DetokenizeReply>(std::move(request));
 }
 
 Result<wire::ApplyTemplateReply> Client::apply_template(std::vector<ChatMessage> messages,

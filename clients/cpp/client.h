@@ -154,9 +154,11 @@ class Client {
   // The ids of a text as it stands in a prompt: special tokens in it are not recognised. With
   // `beginning`, as a raw prompt begins (BOS).
   Result<std::vector<int32_t>> tokenize(std::string text, bool beginning = false);
-  // The text of ids, without special tokens if `skip_special`; with `pieces` that of each as well.
+  // The text of ids, without special tokens if `skip_special`; with `pieces` what each adds to it
+  // as well.
   Result<wire::DetokenizeReply> detokenize(std::vector<int32_t> token_ids,
                                            bool skip_special = false, bool pieces = false);
+  Result<wire::DetokenizeReply> detokenize(wire::DetokenizeRequest request);
   // The prompt that a conversation makes, as text and ids. `tools` as in GenerateRequest.
   Result<wire::ApplyTemplateReply> apply_template(std::vector<ChatMessage> messages,
                                                   std::optional<bool> thinking = std::nullopt,

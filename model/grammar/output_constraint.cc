@@ -23,9 +23,11 @@ void SharedGrammar::forget() {
 }
 
 OutputConstraint::OutputConstraint(std::shared_ptr<SharedGrammar> grammar,
-                                   const GrammarVocabulary& vocabulary, Thoughts thoughts)
+                                   const GrammarVocabulary& vocabulary, Thoughts thoughts,
+                                   bool goes_on)
     : grammar_(std::move(grammar)),
       vocabulary_(&vocabulary),
+      goes_on_(goes_on),
       phase_(thoughts == Thoughts::kBegun ? Phase::kThoughts : Phase::kStart) {
   if (phase_ == Phase::kStart) begin_answer(/*behind_thoughts=*/false);
   const bool may_think = thoughts == Thoughts::kMayCome && vocabulary.think.open >= 0;
@@ -36,16 +38,16 @@ void OutputConstraint::begin_answer(bool behind_thoughts) {
   phase_ = Phase::kAnswer;
   const std::lock_guard lock(grammar_->mutex_);
   GrammarAutomaton& automaton = grammar_->automaton_;
-  const GrammarNodeId root =
-      automaton.grammar().root_behind(vocabulary_->drops_first_space, behind_thoughts);
+  const bool drops_space = vocabulary_->drops_first_space && (behind_thoughts || !goes_on_);
+  const GrammarNodeId root = automaton.grammar().root_behind(drops_space, behind_thoughts);
   matcher_ = Matcher(automaton, automaton.start(root));
 }
 
 Result<OutputConstraint> OutputConstraint::behind(std::shared_ptr<SharedGrammar> grammar,
                                                   const GrammarVocabulary& vocabulary,
                                                   Thoughts thoughts,
-                                                  std::span<const int32_t> tokens) {
-  OutputConstraint constraint(std::move(grammar), vocabulary, thoughts);
+                                                  std::span<const int32_t> tokens, bool goes_on) {
+  OutputConstraint constraint(std::move(grammar), vocabulary, thoughts, goes_on);
   for (const int32_t token : tokens) RETURN_IF_ERROR(constraint.take(token));
   return constraint;
 }

@@ -38,10 +38,11 @@ enum class Thoughts { kNone, kMayCome, kBegun };
 class OutputConstraint {
  public:
   // Behind `tokens`, which were allowed one after another. The vocabulary must outlive it.
+  // `goes_on`: the answer goes on with a text, so that a space at its beginning is not left out.
   // Errors: kInternal if one of them was not allowed.
   static Result<OutputConstraint> behind(std::shared_ptr<SharedGrammar> grammar,
                                          const GrammarVocabulary& vocabulary, Thoughts thoughts,
-                                         std::span<const int32_t> tokens);
+                                         std::span<const int32_t> tokens, bool goes_on = false);
 
   // The tokens that may come next; an end token exactly where the answer is complete.
   // Errors: kUnsupported if there is none.
@@ -53,11 +54,12 @@ class OutputConstraint {
   enum class Phase { kStart, kThoughts, kAnswer };
 
   OutputConstraint(std::shared_ptr<SharedGrammar> grammar, const GrammarVocabulary& vocabulary,
-                   Thoughts thoughts);
+                   Thoughts thoughts, bool goes_on);
   void begin_answer(bool behind_thoughts);
 
   std::shared_ptr<SharedGrammar> grammar_;
   const GrammarVocabulary* vocabulary_;
+  bool goes_on_;
   Phase phase_;
   std::optional<Matcher> matcher_;  // but within thoughts
 };

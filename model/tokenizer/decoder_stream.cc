@@ -281,6 +281,9 @@ class SpaceStage : public DecodeStage {
   bool has_begun_ = false;
 };
 
+// Stands for the text that tokens go on with: a control character, which no step changes.
+constexpr std::string_view kTextBefore = "\x01";
+
 struct MakeStage {
   DecodeStage& next;
   std::unique_ptr<DecodeStage> operator()(const ByteLevelDecode& step) const {
@@ -308,12 +311,15 @@ struct MakeStage {
 
 }  // namespace
 
-TokenDecoderStream::TokenDecoderStream(const std::vector<DecodeStep>& steps)
+TokenDecoderStream::TokenDecoderStream(const std::vector<DecodeStep>& steps, bool goes_on)
     : out_(std::make_unique<std::string>()) {
   stages_.push_back(std::make_unique<OutputStage>(*out_));
   for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
     stages_.push_back(std::visit(MakeStage{*stages_.back()}, *step));
   }
+  if (!goes_on) return;
+  push(kTextBefore);
+  take();
 }
 
 void TokenDecoderStream::push(std::string_view token) {

@@ -25,8 +25,8 @@ class DecodeStage {
 // whatever is taken when; it is well-formed UTF-8 if the tokens are. One stream, one thread.
 class TokenDecoderStream {
  public:
-  // `steps` must outlive the stream.
-  explicit TokenDecoderStream(const std::vector<DecodeStep>& steps);
+  // `steps` must outlive the stream. `goes_on`: the tokens go on with a text.
+  explicit TokenDecoderStream(const std::vector<DecodeStep>& steps, bool goes_on = false);
 
   // The next token. Precondition: finish() was not called.
   void push(std::string_view token);

@@ -2,9 +2,11 @@
 #include "model/tokenizer/token_bytes.h"
 
 #include <algorithm>
+#include <utility>
 #include <variant>
 
 #include "model/tokenizer/bpe_byte_alphabet.h"
+#include "model/tokenizer/decoder_stream.h"
 
 namespace cascade {
 namespace {
@@ -61,7 +63,53 @@ struct Speller {
   bool operator()(const SpaceDecode&) const { return false; }
 };
 
+// The bytes of a token within a text; nullopt if steps do more to it than to spell it otherwise.
+std::optional<std::string> spelled(const TokenizerParts& parts, const std::string& token,
+                                   bool& drops_first_space) {
+  std::string bytes = token;
+  bool fused = false;
+  for (const DecodeStep& step : parts.decode_steps) {
+    if (!std::visit(Speller{bytes, drops_first_space, fused}, step)) return std::nullopt;
+  }
+  return bytes;
+}
+
+// The token as the only one of a text, or of what goes on with one.
+std::string decoded_alone(const TokenizerParts& parts, const std::string& token, bool goes_on) {
+  TokenDecoderStream stream(parts.decode_steps, goes_on);
+  stream.push(token);
+  stream.finish();
+  return stream.take();
+}
+
+std::string bytes_in_text(const TokenizerParts& parts, const std::string& token, bool begins_text) {
+  bool drops_first_space = false;
+  auto bytes = spelled(parts, token, drops_first_space);
+  if (!bytes) return decoded_alone(parts, token, !begins_text);
+  // What decoders leave out is known of whole characters only, and is a space.
+  const bool shortened = begins_text && drops_first_space && bytes->find(' ') != bytes->npos;
+  return shortened ? decoded_alone(parts, token, /*goes_on=*/false) : *std::move(bytes);
+}
+
 }  // namespace
+
+std::optional<std::vector<TokenPiece>> token_pieces(const TokenizerParts& parts,
+                                                    std::span<const int32_t> ids, TextStart start,
+                                                    size_t bytes_max) {
+  std::vector<TokenPiece> pieces;
+  bool begins_text = start != TextStart::kNone;
+  for (const int32_t id : ids) {
+    TokenPiece& piece = pieces.emplace_back();
+    const std::string* token = parts.token_text(id);
+    if (token == nullptr) continue;
+    piece.is_special = parts.added_tokens.is_special(id);
+    piece.bytes = bytes_in_text(parts, *token, begins_text);
+    if (piece.bytes.size() > bytes_max) return std::nullopt;
+    bytes_max -= piece.bytes.size();
+    if (!piece.is_special) begins_text = start == TextStart::kEach;
+  }
+  return pieces;
+}
 
 std::optional<TokenBytes> token_bytes(const TokenizerParts& parts) {
   TokenBytes all;
@@ -70,12 +118,9 @@ std::optional<TokenBytes> token_bytes(const TokenizerParts& parts) {
   for (int32_t id = 0; id < count; ++id) {
     const std::string* text = parts.token_text(id);
     if (text == nullptr || parts.added_tokens.is_special(id)) continue;
-    std::string& bytes = all.bytes[static_cast<size_t>(id)];
-    bytes = *text;
-    bool fused = false;
-    for (const DecodeStep& step : parts.decode_steps) {
-      if (!std::visit(Speller{bytes, all.drops_first_space, fused}, step)) return std::nullopt;
-    }
+    auto bytes = spelled(parts, *text, all.drops_first_space);
+    if (!bytes) return std::nullopt;
+    all.bytes[static_cast<size_t>(id)] = *std::move(bytes);
   }
   return all;
 }

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/actors/scheduler_world.h"
+#include "tests/model/output_testing.h"
 
 namespace cascade {
 namespace {
@@ -24,6 +25,24 @@ TEST(SchedulerText, a_text_and_its_token_ids_are_the_same) {
       world.send(wire::DetokenizeRequest{tokens.token_ids, false, true}));
   EXPECT_EQ(back.text, text);
   EXPECT_EQ(back.pieces.size(), tokens.token_ids.size());
+  EXPECT_TRUE(back.piece_bytes.empty());
+}
+
+TEST(SchedulerText, pieces_are_texts_and_bytes) {
+  SchedulerWorld world;
+  const auto tokens = world.one<wire::TokenizeReply>(world.send(wire::TokenizeRequest{"\u00e9"}));
+  wire::DetokenizeRequest request{tokens.token_ids, false, true, true};
+  const int32_t end = *testing::demo_tokenizer().token_id("<|im_end|>");
+  request.token_ids.push_back(end);
+  const auto shown = world.one<wire::DetokenizeReply>(world.send(request));
+  std::string joined;
+  for (const wire::ByteString& piece : shown.piece_bytes) joined += piece.bytes;
+  EXPECT_EQ(joined, "\u00e9<|im_end|>");
+  EXPECT_EQ(shown.pieces.front(), "\uFFFD");
+  EXPECT_EQ(shown.pieces.back(), "<|im_end|>");
+  request.skip_special = true;
+  const auto skipped = world.one<wire::DetokenizeReply>(world.send(request));
+  EXPECT_EQ(skipped.pieces.back() + skipped.piece_bytes.back().bytes, "");
 }
 
 TEST(SchedulerText, a_conversation_is_shown_as_its_prompt) {

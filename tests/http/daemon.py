@@ -17,13 +17,13 @@ from service import BIN, LONG, SOURCE, WAIT_S, wait_until  # noqa: E402, F401
 class Daemon:
     """Starts at once; `with` ends it. `folder`: to be kept over a restart."""
 
-    def __init__(self, *options, folder=None, wait=True):
+    def __init__(self, *options, folder=None, wait=True, model=SOURCE / "models/demo"):
         self.scratch = None if folder else tempfile.mkdtemp(prefix="cascade-http-")
         self.folder = pathlib.Path(folder or self.scratch)
         self.log_path = self.folder / "log"
         log = open(self.log_path, "wb")
         self.process = subprocess.Popen(
-            [BIN / "cascaded", "--model", SOURCE / "models/demo", "--run-dir", self.folder / "run",
+            [BIN / "cascaded", "--model", model, "--run-dir", self.folder / "run",
              "--state-dir", self.folder / "state", "--http", "127.0.0.1:0", "--threads", "1",
              *([] if "--kv-memory" in options else ["--kv-memory", "256M"]), *options],
             stdout=log, stderr=log)

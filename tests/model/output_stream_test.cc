@@ -65,6 +65,17 @@ Streamed stream_all(OutputStream& stream, const Ids& ids) {
 
 using Spans = std::vector<ThinkSpan>;
 
+TEST(OutputStream, an_answer_that_goes_on_with_a_text_keeps_the_space_between_them) {
+  const Tokenizer& tokenizer = testing::mistral_tokenizer();
+  const Ids ids = *tokenizer.encode("x (y", false, false);
+  OutputStream begins(tokenizer, false, {});
+  EXPECT_EQ(stream_all(begins, ids).answer, "x (y");
+  EXPECT_EQ(begins.raw_text(), "x (y");
+  OutputStream goes_on(tokenizer, false, {}, /*goes_on=*/true);
+  EXPECT_EQ(stream_all(goes_on, ids).answer, " x (y");
+  EXPECT_EQ(goes_on.raw_text(), " x (y");
+}
+
 TEST(OutputStream, plain_text_is_the_answer) {
   OutputStream stream(demo_tokenizer(), false, {});
   const Ids ids = ids_of("Paris is the capital of France.\n\nIt is large.\n");

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
+#include "base/json.h"
 #include "model/model.h"
 #include "tests/shared_dir.h"
 
@@ -22,6 +24,19 @@ inline const Tokenizer& demo_tokenizer() {
     return *std::move(loaded);
   }();
   return text.tokenizer;
+}
+
+// One that drops the space at the beginning of a text, as SentencePiece does. Byte tokens are not
+// special, as in real models.
+inline const Tokenizer& mistral_tokenizer() {
+  static const Tokenizer tokenizer = [] {
+    const auto text = read_file(fixtures_dir() / "mistral-swa/tokenizer.json", size_t{16} << 20);
+    Json json = *parse_json(text.value(), "tokenizer.json");
+    Json& added = json["added_tokens"];
+    added.erase(added.begin() + 3, added.begin() + 3 + 256);
+    return *Tokenizer::load(json, Json());
+  }();
+  return tokenizer;
 }
 
 }  // namespace cascade::testing

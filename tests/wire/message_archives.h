@@ -97,6 +97,10 @@ class RandomFill {
       value = random_text(random_, random_.below(20) == 0 ? 5000 : 12);
     } else if constexpr (std::same_as<T, RequestId>) {
       for (uint8_t& byte : value) byte = static_cast<uint8_t>(random_.below(256));
+    } else if constexpr (std::same_as<T, ByteString>) {
+      for (uint64_t n = random_.below(9); n > 0; --n) {
+        value.bytes.push_back(static_cast<char>(random_.below(256)));
+      }
     } else if constexpr (std::is_enum_v<T>) {
       value = random_enum<T>(random_);
     } else {
@@ -166,6 +170,8 @@ class Dump {
       line(name, value);
     } else if constexpr (std::same_as<T, RequestId>) {
       line(name, std::string(value.begin(), value.end()));
+    } else if constexpr (std::same_as<T, ByteString>) {
+      line(name, value.bytes);
     } else if constexpr (std::is_enum_v<T>) {
       line(name, std::string(enum_name(value)));
     } else {

@@ -91,7 +91,7 @@ OrderedJson encode_choice(const ChatCall& call, size_t index, const Answer& answ
   choice["index"] = index;
   choice["message"] = encode_message(content, final.reasoning, calls);
   choice["logprobs"] =
-      call.request.logprobs ? encode_logprobs(final, answer.pieces) : OrderedJson(nullptr);
+      call.request.logprobs ? encode_logprobs(final, answer.token_texts) : OrderedJson(nullptr);
   choice["finish_reason"] = finish_reason(final, !calls.empty(), half_call);
   return choice;
 }
@@ -210,7 +210,7 @@ std::string ChatStream::end(size_t choice, const Answer& answer) {
       tools_ ? parts(choice, choices_[choice].parser.finish(is_cut(answer.final))) : "";
   OrderedJson last = chunk(choice, OrderedJson::object());
   OrderedJson& only = last["choices"][0];
-  if (logprobs_) only["logprobs"] = encode_logprobs(answer.final, answer.pieces);
+  if (logprobs_) only["logprobs"] = encode_logprobs(answer.final, answer.token_texts);
   only["finish_reason"] = finish_reason(answer.final, choices_[choice].calls > 0,
                                         choices_[choice].parser.left_out_call());
   last["timings"] = encode_timings(answer.final);

@@ -8,16 +8,17 @@
 
 #include "wire/messages.h"
 #include "wire/openai/fields.h"
+#include "wire/openai/logprobs.h"
 
 namespace cascade::openai {
 
 inline constexpr int64_t kChoicesMax = 8;  // of a prompt
 
-// What came of one choice. `pieces`: see encode_logprobs(); there only if the request asked for
-// log-probabilities.
+// What came of one choice. `token_texts`: see encode_logprobs(); there only if the request asked
+// for log-probabilities.
 struct Answer {
   wire::Final final;
-  std::vector<std::string> pieces = {};
+  std::vector<TokenText> token_texts = {};
 };
 
 // Reads n. Errors are left in `fields`.

@@ -145,7 +145,8 @@ std::string encode_completion(const ReplyContext& context, const CompletionCall&
     const size_t prompt = i / static_cast<size_t>(call.n);
     const std::string echo = echoes.empty() ? "" : echoes[prompt];
     OrderedJson one = choice(i, echo + final.text, final.reasoning);
-    if (call.request.logprobs) one["logprobs"] = encode_text_logprobs(final, answers[i].pieces);
+    if (call.request.logprobs)
+      one["logprobs"] = encode_text_logprobs(final, answers[i].token_texts);
     one["finish_reason"] = finish_reason(final, false);
     choices.push_back(std::move(one));
   }
@@ -188,7 +189,7 @@ std::string CompletionStream::delta(size_t index, const wire::Delta& delta) {
 std::string CompletionStream::end(size_t index, const Answer& answer) {
   OrderedJson result = head(context_);
   OrderedJson one = choice(index, "", "");
-  if (logprobs_) one["logprobs"] = encode_text_logprobs(answer.final, answer.pieces);
+  if (logprobs_) one["logprobs"] = encode_text_logprobs(answer.final, answer.token_texts);
   one["finish_reason"] = finish_reason(answer.final, false);
   result["choices"] = OrderedJson::array({std::move(one)});
   usage_.add(index, answer.final.usage);

@@ -1,50 +1,11 @@
-// Usage, timings, log-probabilities, models.
+// Usage, timings, models.
 #include "wire/openai/reply.h"
-
-#include <algorithm>
-
-#include "base/check.h"
-#include "base/utf8.h"
 
 namespace cascade::openai {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
-
 double ms(int64_t us) {
   return static_cast<double>(us) / 1000;
-}
-
-// The bytes of a token's text, or null if it is a part of a character.
-OrderedJson bytes_of(const std::string& piece) {
-  if (piece.find(kReplacement) != std::string::npos) return nullptr;
-  OrderedJson bytes = OrderedJson::array();
-  for (const char byte : piece) bytes.push_back(static_cast<uint8_t>(byte));
-  return bytes;
-}
-
-OrderedJson token_entry(const std::string& piece, float logprob) {
-  OrderedJson entry;
-  entry["token"] = piece;
-  entry["logprob"] = logprob;
-  entry["bytes"] = bytes_of(piece);
-  return entry;
-}
-
-// What log-probabilities are shown of.
-struct Shown {
-  size_t begin, end;  // of the sampled tokens
-  size_t tops;        // likely ones at each place
-};
-
-Shown shown(const wire::Final& final, std::span<const std::string> pieces) {
-  const size_t tokens = final.token_ids.size();
-  CHECK(pieces.size() == tokens + final.top_token_ids.size());
-  CHECK(final.logprobs.size() == tokens);
-  Shown result = {answer_begin(final), tokens,
-                  tokens == 0 ? 0 : final.top_token_ids.size() / tokens};
-  while (result.end > result.begin && pieces[result.end - 1].empty()) --result.end;
-  return result;
 }
 
 }  // namespace
@@ -91,57 +52,6 @@ void add_work(OrderedJson& reply, std::span<const Answer> answers) {
 std::string finish_reason(const wire::Final& final, bool calls, bool half_call) {
   if (final.finish_reason == "length" || half_call) return "length";
   return calls ? "tool_calls" : "stop";
-}
-
-std::vector<int32_t> logprob_tokens(const wire::Final& final) {
-  std::vector<int32_t> tokens = final.token_ids;
-  tokens.insert(tokens.end(), final.top_token_ids.begin(), final.top_token_ids.end());
-  return tokens;
-}
-
-size_t answer_begin(const wire::Final& final) {
-  const auto thoughts = static_cast<size_t>(std::max<int64_t>(0, final.usage.reasoning_tokens));
-  return std::min(thoughts, final.token_ids.size());
-}
-
-OrderedJson encode_logprobs(const wire::Final& final, std::span<const std::string> pieces) {
-  const Shown part = shown(final, pieces);
-  OrderedJson content = OrderedJson::array();
-  for (size_t i = part.begin; i < part.end; ++i) {
-    OrderedJson entry = token_entry(pieces[i], final.logprobs[i]);
-    OrderedJson& tops = entry["top_logprobs"] = OrderedJson::array();
-    for (size_t k = i * part.tops; k < (i + 1) * part.tops; ++k) {
-      tops.push_back(token_entry(pieces[final.token_ids.size() + k], final.top_logprobs[k]));
-    }
-    content.push_back(std::move(entry));
-  }
-  OrderedJson result;
-  result["content"] = std::move(content);
-  result["refusal"] = nullptr;
-  return result;
-}
-
-OrderedJson encode_text_logprobs(const wire::Final& final, std::span<const std::string> pieces) {
-  const Shown part = shown(final, pieces);
-  OrderedJson tokens = OrderedJson::array(), logprobs = tokens, tops = tokens, offsets = tokens;
-  size_t offset = 0;
-  for (size_t i = part.begin; i < part.end; ++i) {
-    tokens.push_back(pieces[i]);
-    logprobs.push_back(final.logprobs[i]);
-    OrderedJson likely = OrderedJson::object();
-    for (size_t k = i * part.tops; k < (i + 1) * part.tops; ++k) {
-      likely[pieces[final.token_ids.size() + k]] = final.top_logprobs[k];
-    }
-    tops.push_back(std::move(likely));
-    offsets.push_back(offset);
-    offset += pieces[i].size();
-  }
-  OrderedJson result;
-  result["tokens"] = std::move(tokens);
-  result["token_logprobs"] = std::move(logprobs);
-  result["top_logprobs"] = std::move(tops);
-  result["text_offset"] = std::move(offsets);
-  return result;
 }
 
 OrderedJson encode_model(const wire::ModelInfo& info, const wire::StatusReply& status,

@@ -41,17 +41,6 @@ inline bool is_cut(const wire::Final& final) {
   return final.finish_reason != "stop";
 }
 
-// The tokens whose texts log-probabilities need: those of the answer, then the likely ones.
-std::vector<int32_t> logprob_tokens(const wire::Final& final);
-// The place among the sampled tokens where the answer begins: thoughts come first.
-size_t answer_begin(const wire::Final& final);
-
-// chat completions' {"content":[{"token","logprob","bytes","top_logprobs":[…]}]}; `pieces` are the
-// texts of logprob_tokens(). Special tokens (their pieces are empty) at the end are left out.
-OrderedJson encode_logprobs(const wire::Final& final, std::span<const std::string> pieces);
-// completions' {"tokens","token_logprobs","top_logprobs","text_offset"}.
-OrderedJson encode_text_logprobs(const wire::Final& final, std::span<const std::string> pieces);
-
 // {"id","object":"model","loaded",…}. `status`: of the default model.
 OrderedJson encode_model(const wire::ModelInfo& info, const wire::StatusReply& status,
                          int64_t created);

@@ -154,7 +154,7 @@ std::string ResponseStream::end(size_t, const Answer& answer) {
   std::string out = parser_ ? parts(parser_->finish(cut)) : "";
   const bool half_call = parser_ && parser_->left_out_call();
   OrderedJson logprobs;
-  if (logprobs_) logprobs = encode_logprobs(final, answer.pieces)["content"];
+  if (logprobs_) logprobs = encode_logprobs(final, answer.token_texts)["content"];
   out += close(logprobs, cut && !half_call);
   if (final.output_chunk_id.empty()) echo_["store"] = false;
   const std::string status = response_status(final.finish_reason, half_call);

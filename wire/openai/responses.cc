@@ -277,7 +277,7 @@ std::string encode_response(const ReplyContext& context, const ResponseCall& cal
                             const Answer& answer) {
   const wire::Final& final = answer.final;
   OrderedJson logprobs;
-  if (call.request.logprobs) logprobs = encode_logprobs(final, answer.pieces)["content"];
+  if (call.request.logprobs) logprobs = encode_logprobs(final, answer.token_texts)["content"];
   OrderedJson echo = call.echo;
   if (final.output_chunk_id.empty()) echo["store"] = false;
   const bool half_call = call.tools && ends_in_half_call(final.text, is_cut(final));

@@ -1,6 +1,7 @@
 // A conversation is read as chat completions read it.
 #include "wire/openai/text_routes.h"
 
+#include "base/utf8.h"
 #include "wire/openai/generation_fields.h"
 #include "wire/openai/json_text.h"
 #include "wire/openai/messages.h"
@@ -11,6 +12,10 @@ namespace cascade::openai {
 namespace {
 
 constexpr std::string_view kOurs = "token_ids";
+
+OrderedJson piece_of(const TokenText& text) {
+  return is_utf8(text.bytes) ? OrderedJson(text.text) : bytes_of(text.bytes);
+}
 
 }  // namespace
 
@@ -30,15 +35,15 @@ Result<TokenizeCall> decode_tokenize(std::string_view body) {
   return call;
 }
 
-std::string encode_tokens(std::span<const int32_t> tokens, std::span<const std::string> pieces,
+std::string encode_tokens(std::span<const int32_t> tokens, std::span<const TokenText> texts,
                           int64_t context_tokens) {
   OrderedJson body;
   OrderedJson& list = body["tokens"] = OrderedJson::array();
   for (size_t i = 0; i < tokens.size(); ++i) {
-    if (pieces.size() != tokens.size()) {
+    if (texts.size() != tokens.size()) {
       list.push_back(tokens[i]);
     } else {
-      list.push_back({{"id", tokens[i]}, {"piece", pieces[i]}});
+      list.push_back({{"id", tokens[i]}, {"piece", piece_of(texts[i])}});
     }
   }
   body["count"] = tokens.size();

@@ -7,6 +7,7 @@
 
 #include "wire/messages.h"
 #include "wire/openai/api_error.h"
+#include "wire/openai/logprobs.h"
 
 namespace cascade::openai {
 
@@ -17,8 +18,9 @@ struct TokenizeCall {
 
 // {"content" or "prompt", "add_special"?, "with_pieces"?}. Errors: the field is the param.
 Result<TokenizeCall> decode_tokenize(std::string_view body);
-// {"tokens":[…],"count","max_model_len"}; with pieces, each token is {"id","piece"}.
-std::string encode_tokens(std::span<const int32_t> tokens, std::span<const std::string> pieces,
+// {"tokens":[…],"count","max_model_len"}; with `texts`, each token is {"id","piece"}. A piece that
+// is a part of a character is an array of its bytes, as llama.cpp's server has it.
+std::string encode_tokens(std::span<const int32_t> tokens, std::span<const TokenText> texts,
                           int64_t context_tokens);
 
 // {"tokens":[…]}

@@ -127,6 +127,20 @@ export const number = {
   },
 };
 
+// Any bytes, as many as a string may have.
+export const bytes = {
+  read(value) {
+    if (!(value instanceof Uint8Array)) fail('must be bytes');
+    if (value.length > STRING_BYTES_MAX) {
+      fail(`has ${value.length} bytes, more than the limit of ${STRING_BYTES_MAX}`);
+    }
+    return Uint8Array.from(value);
+  },
+  write(value) {
+    return bytes.read(value);
+  },
+};
+
 export const requestId = {
   read(value) {
     const good = value instanceof Uint8Array && value.length === REQUEST_ID_BYTES;

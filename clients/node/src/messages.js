@@ -3,6 +3,7 @@
 import {
   adapted,
   boolean,
+  bytes,
   floatWords,
   int32,
   int32Words,
@@ -338,6 +339,8 @@ const requests = {
     token_ids: optionalWords(int32Words),
     skip_special: optional(boolean),
     pieces: optional(boolean),
+    piece_bytes: optional(boolean),
+    text_start: optional(string),
   }),
   ApplyTemplateRequest: struct({
     messages: list(ChatMessage),
@@ -456,15 +459,12 @@ const replies = {
     outputs: listOrEmpty(SessionOutput) }),
   PolicyReply: struct({ policies: list(ExpiryPolicy), durable: boolean }),
   TokenizeReply: struct({ token_ids: optionalWords(int32Words) }),
-  DetokenizeReply: struct({ text: string, pieces: listOrEmpty(string) }),
+  DetokenizeReply:
+    struct({ text: string, pieces: listOrEmpty(string), piece_bytes: listOrEmpty(bytes) }),
   ApplyTemplateReply: struct({ prompt: string, token_ids: optionalWords(int32Words) }),
   EventNotice,
-  EventsReply: struct({
-    boot_id: string,
-    events: list(EventNotice),
-    last: int64,
-    gap: boolean,
-  }),
+  EventsReply:
+    struct({ boot_id: string, events: list(EventNotice), last: int64, gap: boolean }),
   Ack: struct({}),
   ErrorReply: struct({
     error: ErrorBody,

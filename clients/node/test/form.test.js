@@ -97,7 +97,7 @@ test('each call sends what it was given and returns the answer', async (t) => {
   assert.deepEqual(await caller.tokenize('ab', { beginning: true }), Int32Array.of(5, 6));
   assert.deepEqual(await told('TokenizeRequest'), { text: 'ab', beginning: true });
   assert.deepEqual(await caller.detokenize([5, 6], { skipSpecial: true, pieces: true }),
-    { text: 'ab', pieces: ['a', 'b'] });
+    { text: 'ab', pieces: ['a', 'b'], pieceBytes: [] });
   assert.deepEqual(await told('DetokenizeRequest'),
     { tokenIds: Int32Array.of(5, 6), skipSpecial: true, pieces: true });
   const messages = [{ role: 'user', content: 'x' }];
@@ -173,10 +173,11 @@ test('a text is the same when it comes back', async (t) => {
     const drawn = Array.from({ length: 1 + draw(60) }, () => alphabet[draw(alphabet.length)]);
     const text = drawn.join('').normalize('NFC'); // as this model's tokenizer does
     const ids = await client.tokenize(text);
-    assert.deepEqual(await client.detokenize(ids), { text, pieces: [] });
+    assert.deepEqual(await client.detokenize(ids), { text, pieces: [], pieceBytes: [] });
   }
   const ids = await client.tokenize('The capital of 世');
-  const { pieces } = await client.detokenize(ids, { pieces: true });
+  const { pieces, pieceBytes } = await client.detokenize(ids, { pieces: true, pieceBytes: true });
+  assert.equal(Buffer.concat(pieceBytes).toString(), 'The capital of 世');
   assert.equal(pieces.length, ids.length);
   assert.ok(pieces.join('').startsWith('The capital of '));
   assert.ok(pieces.join('').includes('\uFFFD'));

@@ -9,14 +9,23 @@ export interface TokenizeOptions {
 export interface DetokenizeOptions {
   /** Leaves out special tokens. */
   skipSpecial?: boolean;
-  /** The text of each token alone as well. */
+  /** What each token adds to the text as well. */
   pieces?: boolean;
+  /** The same in bytes. */
+  pieceBytes?: boolean;
+  /**
+   * Which tokens begin a text ('first' if not given): a tokenizer with SentencePiece's rules drops
+   * a space there. With 'none' they go on with a text, with 'each' each is a text of its own.
+   */
+  textStart?: 'first' | 'none' | 'each';
 }
 
 export interface DetokenizeReply {
   text: string;
   /** Empty if not asked for. U+FFFD stands for a part of a character. */
   pieces: string[];
+  /** Empty if not asked for. */
+  pieceBytes: Uint8Array[];
 }
 
 export interface TemplateOptions {

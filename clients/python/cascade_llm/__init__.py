@@ -32,6 +32,7 @@ from .names import (
     KvState,
     MissReason,
     OnMissing,
+    TextStart,
     ThinkPolicy,
 )
 from .options import ClientOptions
@@ -144,6 +145,7 @@ __all__ = [
     "StatsReply",
     "StatusReply",
     "Stream",
+    "TextStart",
     "ThinkPolicy",
     "ThinkSpan",
     "Timings",

@@ -19,7 +19,7 @@ from .endpoint import default_endpoint
 from .errors import CascadeError, invalid_argument, not_expected, unreachable
 from .exchange import Kind, as_reply
 from .greeting import greeted
-from .names import ChunkType
+from .names import ChunkType, TextStart
 from .options import ClientOptions
 from .replies import (
     Ack,
@@ -345,16 +345,21 @@ class AsyncClient(DaemonCalls):
     # Tokens and prompts.
 
     async def tokenize(self, text: str, *, beginning: bool = False) -> list[int]:
-        """The ids of a text as it stands in a prompt: special tokens in it are not recognised.
-        `beginning`: as a raw prompt begins, with BOS."""
+        """The ids of a text in a prompt, as text; `beginning`: a raw prompt's, with BOS."""
         return (await self._call(TokenizeReply, TokenizeRequest(text, beginning))).token_ids
 
     async def detokenize(
-        self, token_ids: Sequence[int], *, skip_special: bool = False, pieces: bool = False
+        self,
+        token_ids: Sequence[int],
+        *,
+        skip_special: bool = False,
+        pieces: bool = False,
+        piece_bytes: bool = False,
+        text_start: TextStart = TextStart.FIRST,
     ) -> DetokenizeReply:
-        """The text of ids, without special tokens if `skip_special`; with `pieces` also that of
-        each alone."""
-        request = DetokenizeRequest(list(token_ids), skip_special, pieces)
+        """The text of ids; `pieces`, `piece_bytes`: also what each of them adds to it."""
+        ids = list(token_ids)
+        request = DetokenizeRequest(ids, skip_special, pieces, piece_bytes, text_start)
         return await self._call(DetokenizeReply, request)
 
     async def apply_template(
@@ -383,9 +388,7 @@ class AsyncClient(DaemonCalls):
     async def status(self) -> StatusReply:
         return await self._call(StatusReply, StatusRequest())
 
-    async def events(
-        self, since: int | None = None, *, boot_id: str = ""
-    ) -> AsyncEventStream:
+    async def events(self, since: int | None = None, *, boot_id: str = "") -> AsyncEventStream:
         """What happens to chunks and requests of this tenant from now on; with `since`, what came
         behind that number first. `boot_id`: the boot that `since` is of, if that is known."""
         events = AsyncEventStream(self._endpoint, self._events_behind)

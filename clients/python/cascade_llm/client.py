@@ -13,7 +13,7 @@ from .endpoint import default_endpoint
 from .errors import CascadeError
 from .event_stream import EventStream
 from .loop_thread import LoopThread
-from .names import ChunkType
+from .names import ChunkType, TextStart
 from .options import ClientOptions
 from .replies import (
     ApplyTemplateReply,
@@ -281,12 +281,24 @@ class Client:
         return self._run(self._client.tokenize(text, beginning=beginning))
 
     def detokenize(
-        self, token_ids: Sequence[int], *, skip_special: bool = False, pieces: bool = False
+        self,
+        token_ids: Sequence[int],
+        *,
+        skip_special: bool = False,
+        pieces: bool = False,
+        piece_bytes: bool = False,
+        text_start: TextStart = TextStart.FIRST,
     ) -> DetokenizeReply:
-        """The text of ids, without special tokens if `skip_special`; with `pieces` also that of
-        each alone."""
+        """The text of ids, without special tokens if `skip_special`; with `pieces` also what each
+        adds to it, with `piece_bytes` in bytes."""
         return self._run(
-            self._client.detokenize(token_ids, skip_special=skip_special, pieces=pieces)
+            self._client.detokenize(
+                token_ids,
+                skip_special=skip_special,
+                pieces=pieces,
+                piece_bytes=piece_bytes,
+                text_start=text_start,
+            )
         )
 
     def apply_template(

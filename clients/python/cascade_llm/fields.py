@@ -22,7 +22,6 @@ from .packed import TwiceKeyed
 
 # Of one string, in UTF-8.
 TEXT_BYTES_MAX = 16 << 20
-_REQUEST_ID_BYTES = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +41,13 @@ class Words:
 
 
 @dataclasses.dataclass(frozen=True)
+class ByteCount:
+    """Annotates bytes: how many there are."""
+
+    count: int
+
+
+@dataclasses.dataclass(frozen=True)
 class JsonText:
     """Annotates what travels as JSON text: a string is that text, all else is written as JSON."""
 
@@ -50,6 +56,7 @@ Int32 = Annotated[int, IntRange(-(1 << 31), (1 << 31) - 1)]
 Int64 = Annotated[int, IntRange(-(1 << 63), (1 << 63) - 1)]
 Uint32 = Annotated[int, IntRange(0, (1 << 32) - 1)]
 Uint64 = Annotated[int, IntRange(0, (1 << 64) - 1)]
+RequestId = Annotated[bytes, ByteCount(16)]
 TokenIds = Annotated[list[int], Words("i")]
 Floats = Annotated[list[float], Words("f")]
 JsonArray = Annotated[str | Sequence[Mapping[str, Any]], JsonText()]
@@ -167,10 +174,21 @@ def _write_str(value: Any, _: Any) -> str:
     return str(_read_str(value, _))
 
 
-def _read_request_id(value: Any, _: Any) -> bytes:
-    if not isinstance(value, bytes) or len(value) != _REQUEST_ID_BYTES:
-        raise Problem(f"must be a byte string (bin) of {_REQUEST_ID_BYTES} bytes")
+def _read_bytes(value: Any, _: Any) -> bytes:
+    if not isinstance(value, bytes):
+        raise Problem("must be a byte string (bin)")
+    if len(value) > TEXT_BYTES_MAX:
+        raise Problem(f"has {len(value)} bytes, more than the limit of {TEXT_BYTES_MAX}")
     return value
+
+
+def _bytes_codec(size: ByteCount) -> _Codec:
+    def read(value: Any, _: Any) -> bytes:
+        if not isinstance(value, bytes) or len(value) != size.count:
+            raise Problem(f"must be a byte string (bin) of {size.count} bytes")
+        return value
+
+    return _Codec(read, read)
 
 
 def _name_codec(names: type[Name]) -> _Codec:
@@ -269,7 +287,7 @@ _SCALARS: dict[Any, _Codec] = {
     bool: _Codec(_read_bool, _read_bool),
     float: _Codec(_read_float, _write_float),
     str: _Codec(_read_str, _write_str, lambda value: value is not None and value != ""),
-    bytes: _Codec(_read_request_id, _read_request_id),
+    bytes: _Codec(_read_bytes, _read_bytes),
 }
 
 
@@ -281,6 +299,8 @@ def _codec_of(hint: Any) -> _Codec:
         mark = arguments[1]
         if isinstance(mark, JsonText):
             return _JSON
+        if isinstance(mark, ByteCount):
+            return _bytes_codec(mark)
         return _int_codec(mark) if isinstance(mark, IntRange) else _words_codec(mark)
     if origin in (typing.Union, types.UnionType):
         inner = _codec_of(next(one for one in arguments if one is not type(None)))

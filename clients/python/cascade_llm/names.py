@@ -46,6 +46,14 @@ class OnMissing(Name):
     SKIP = "skip"  # it goes on without; its Final says without which
 
 
+class TextStart(Name):
+    """Which token ids begin a text: a tokenizer with SentencePiece's rules drops a space there."""
+
+    FIRST = "first"  # the first one
+    NONE = "none"  # none: they go on with a text
+    EACH = "each"  # each, as a text of its own
+
+
 class ThinkPolicy(Name):
     """What is kept of an output that has thoughts."""
 

@@ -342,6 +342,7 @@ class TokenizeReply:
 class DetokenizeReply:
     text: str
     pieces: list[str] = field(default_factory=list)  # U+FFFD for a part of a character
+    piece_bytes: list[bytes] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .fields import Int32, Int64, JsonArray, TokenIds, Uint64
+from .fields import Int32, Int64, JsonArray, RequestId, TokenIds, Uint64
 from .grammar import Grammar
-from .names import ChunkType, OnMissing, ThinkPolicy
+from .names import ChunkType, OnMissing, TextStart, ThinkPolicy
 
 
 @dataclass
@@ -111,7 +111,7 @@ class GenerateRequest:
 class CancelRequest:
     """Ends a generation of the same connection. Answered with Ack."""
 
-    target: bytes  # its request id
+    target: RequestId  # its request id
 
 
 @dataclass
@@ -271,7 +271,9 @@ class DetokenizeRequest:
 
     token_ids: TokenIds = field(default_factory=list)
     skip_special: bool = False
-    pieces: bool = False  # the text of each token alone as well
+    pieces: bool = False  # what each token adds to the text, as text
+    piece_bytes: bool = False  # the same in bytes
+    text_start: TextStart = TextStart.FIRST
 
 
 @dataclass
@@ -317,5 +319,5 @@ class ModelUnload:
 class DeltaCredit:
     """Answered with Ack."""
 
-    target: bytes  # the request id of a generation of the same connection
+    target: RequestId  # the request id of a generation of the same connection
     deltas: Int32 = field(kw_only=True)

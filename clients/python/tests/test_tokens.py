@@ -24,6 +24,7 @@ from cascade_llm import (
     GenerateRequest,
     PrivateDaemon,
     Sampling,
+    TextStart,
 )
 from cascade_llm.frames import Envelope, encode
 from cascade_llm.replies import TokenizeReply
@@ -137,11 +138,16 @@ class TokensTest(DaemonTest):
 
     def test_pieces_are_those_of_the_tokens(self) -> None:
         ids = self.client.tokenize("The capital of 世")
-        reply = self.client.detokenize(ids, pieces=True)
+        reply = self.client.detokenize(ids, pieces=True, piece_bytes=True)
+        self.assertEqual(b"".join(reply.piece_bytes).decode(), reply.text)
         self.assertEqual(len(reply.pieces), len(ids))
         self.assertTrue(reply.text.startswith(reply.pieces[0]))
         self.assertIn("\ufffd", "".join(reply.pieces))
         self.assertEqual(self.client.detokenize(ids).pieces, [])
+        for start in TextStart:
+            self.assertEqual(self.client.detokenize(ids, text_start=start).text, reply.text)
+        with self.assertRaisesRegex(CascadeError, "text_start: must be one of first, none, each"):
+            self.client.detokenize(ids, text_start="never")
 
     def test_it_tokenizes_as_chunks_and_prompts_are(self) -> None:
         text = "What is the capital of France?"

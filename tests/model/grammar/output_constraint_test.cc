@@ -46,6 +46,22 @@ std::vector<int32_t> ids_of(const TokenSet& set) {
   return ids;
 }
 
+TEST(OutputConstraint, a_space_is_dropped_at_the_beginning_of_a_text_only) {
+  const Tokenizer& tokenizer = testing::mistral_tokenizer();
+  const int32_t end = *tokenizer.token_id("</s>");
+  const auto vocabulary =
+      GrammarVocabulary::make(tokenizer, {end}, static_cast<size_t>(tokenizer.id_count()));
+  ASSERT_TRUE(vocabulary.ok());
+  const int32_t space = *tokenizer.token_id("\xE2\x96\x81");
+  for (const bool goes_on : {false, true}) {
+    auto grammar = compile_grammar(GrammarKind::kParts, R"({"text":"(y"})", "schema");
+    const auto own = std::make_shared<SharedGrammar>(*std::move(grammar), *vocabulary);
+    auto constraint = OutputConstraint::behind(own, *vocabulary, Thoughts::kNone, {}, goes_on);
+    ASSERT_TRUE(constraint.ok());
+    EXPECT_EQ((*constraint->allowed())->has(space), !goes_on);
+  }
+}
+
 TEST(OutputConstraint, random_tokens_that_it_allows_make_documents) {
   Random random(testing::test_seed());
   const int32_t end = id_of("<|im_end|>");

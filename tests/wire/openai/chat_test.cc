@@ -261,27 +261,13 @@ TEST(OpenAiChat, logprobs_are_of_the_answer_alone) {
   final.logprobs = {-1, -2, -3, -4};
   final.top_token_ids = {1, 2, 3, 4};
   final.top_logprobs = {-1, -2, -3, -4};
-  const std::vector<std::string> pieces = {"a", "b", "Hi", "", "a", "b", "Hi", ""};
-  const OrderedJson reply = parsed(reply_of(*call, {final, pieces}));
+  const std::vector<TokenText> texts = {{"Hi", "Hi"}, {"", ""}, {"Hi", "Hi"}, {"<end>", "<end>"}};
+  const OrderedJson reply = parsed(reply_of(*call, {final, texts}));
   const OrderedJson& content = reply["choices"][0]["logprobs"]["content"];
   ASSERT_EQ(content.size(), 1u);
   EXPECT_EQ(content[0]["token"], "Hi");
   EXPECT_EQ(content[0]["logprob"], -3);
-  EXPECT_EQ(content[0]["bytes"], (std::vector<int>{'H', 'i'}));
   EXPECT_EQ(content[0]["top_logprobs"][0]["token"], "Hi");
-}
-
-TEST(OpenAiChat, completions_list_tokens_and_their_places) {
-  wire::Final final = answer_of("Hi you");
-  final.usage.reasoning_tokens = 0;
-  final.token_ids = {3, 4, 5};
-  final.logprobs = {-3, -4, -5};
-  final.top_token_ids = {3, 4, 5};
-  final.top_logprobs = {-3, -4, -5};
-  const std::vector<std::string> pieces = {"Hi", " you", "", "Hi", " you", ""};
-  EXPECT_EQ(encode_text_logprobs(final, pieces),
-            parsed(R"({"tokens":["Hi"," you"],"token_logprobs":[-3.0,-4.0],)"
-                   R"("top_logprobs":[{"Hi":-3.0},{" you":-4.0}],"text_offset":[0,2]})"));
 }
 
 TEST(OpenAiChat, a_stream_begins_with_the_role_and_ends_with_usage_and_done) {

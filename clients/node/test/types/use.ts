@@ -87,10 +87,11 @@ export async function forming(client: Client): Promise<string> {
   const ids = await client.tokenize('x', { beginning: true });
   same<typeof ids, Int32Array>(true);
   const { text, pieces } = await client.detokenize(ids, { skipSpecial: true, pieces: true });
+  const { pieceBytes } = await client.detokenize(ids, { pieceBytes: true, textStart: 'none' });
   const { prompt, tokenIds } = await client.applyTemplate(messages, { thinking: false, tools });
   // @ts-expect-error: no such option
   await client.detokenize([1], { special: true });
-  return `${text} ${pieces.length} ${prompt} ${tokenIds.length}`;
+  return `${text} ${pieces.length} ${prompt} ${tokenIds.length} ${pieceBytes.length}`;
 }
 
 export async function streaming(client: Client): Promise<string> {
