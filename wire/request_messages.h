@@ -39,7 +39,7 @@ struct LogitBias {
 struct SamplingParams {
   // Absent: the model's generation_config.json, else greedy.
   std::optional<double> temperature;         // [0, 100]; 0 = greedy
-  std::optional<double> top_p;               // (0, 1]
+  std::optional<double> top_p;               // [0, 1]; 0: the likeliest
   std::optional<int32_t> top_k;              // [0, 2^21]; 0 = off
   std::optional<double> min_p;               // [0, 1]
   std::optional<double> repetition_penalty;  // (0, 100]

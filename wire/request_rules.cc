@@ -91,7 +91,7 @@ Status check_logit_bias(const std::vector<LogitBias>& biases) {
 
 Status check_sampling(const SamplingParams& sampling) {
   RETURN_IF_ERROR(check_range("temperature", sampling.temperature, 0, kTemperatureMax, false));
-  RETURN_IF_ERROR(check_range("top_p", sampling.top_p, 0, 1, true));
+  RETURN_IF_ERROR(check_range("top_p", sampling.top_p, 0, 1, false));
   RETURN_IF_ERROR(check_range("min_p", sampling.min_p, 0, 1, false));
   RETURN_IF_ERROR(check_range("repetition_penalty", sampling.repetition_penalty, 0,
                               kRepetitionPenaltyMax, true));

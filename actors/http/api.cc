@@ -112,7 +112,8 @@ std::optional<ApiError> Api::admit(HttpCall& call, bool check_host) const {
 std::optional<ApiError> Api::check_site(HttpCall& call, bool check_host) const {
   const http::Request& request = call.request;
   const http::HostRules& hosts = options_.hosts;
-  if (check_host && !http::host_allowed(hosts, request.host)) {
+  // Every browser names the host; health checks that do not are of HTTP/1.0, and no page's.
+  if (check_host && !request.host.empty() && !http::host_allowed(hosts, request.host)) {
     return request_error(403, "host_not_allowed",
                          "the Host header names none of this server's names; --http-host NAME "
                          "adds one");

@@ -154,7 +154,7 @@ Task<bool> Api::complete(HttpCall& call) {
   const openai::ReplyContext about = context(call, random_id("cmpl"));
   openai::CompletionStream stream(about, *decoded, echoes->texts);
   const Generation generation = {decoded->request.stream, decoded->request.logprobs,
-                                 /*goes_on=*/true, "", "prompt"};
+                                 /*goes_on=*/true, decoded->grammar_param, "prompt"};
   const auto encode = [&](std::span<const openai::Answer> answers) {
     return openai::encode_completion(about, *decoded, echoes->texts, answers);
   };

@@ -128,6 +128,7 @@ TEST(Sampler, single_filters_leave_what_they_say) {
   EXPECT_EQ(seen({.temperature = 1, .top_k = 3, .seed = 5}), (Tokens{0, 1, 3}));
   EXPECT_EQ(seen({.temperature = 1, .top_k = 100, .seed = 5}), (Tokens{0, 1, 2, 3}));
   EXPECT_EQ(seen({.temperature = 1, .top_p = 1e-9, .seed = 5}), Tokens{1});
+  EXPECT_EQ(seen({.temperature = 1, .top_p = 0, .seed = 5}), Tokens{1});
   EXPECT_EQ(seen({.temperature = 1, .top_p = 0.49, .seed = 5}), Tokens{1});
   EXPECT_EQ(seen({.temperature = 1, .top_p = 0.51, .seed = 5}), (Tokens{1, 3}));
   EXPECT_EQ(seen({.temperature = 1, .top_p = 0.94, .seed = 5}), (Tokens{0, 1, 3}));

@@ -21,7 +21,7 @@ struct HostRules {
 HostRules host_rules(const std::set<std::string>& more, bool any_address,
                      const std::set<std::string>& origins = {});
 
-// `host`: a Host header, with or without a port.
+// `host`: a Host header, with or without a port. An empty one is no name of ours.
 bool host_allowed(const HostRules& rules, std::string_view host);
 
 // Whether pages of `origin`, the header, are of another site and may use this server: their browser

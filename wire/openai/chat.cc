@@ -22,9 +22,9 @@ void refuse_unsupported(Fields& fields) {
 
 void read_answer(Fields& fields, ChatCall& call) {
   wire::GenerateRequest& request = call.request;
-  const auto tokens = fields.integer("max_completion_tokens", 1, INT32_MAX);
-  const auto older = fields.integer("max_tokens", 1, INT32_MAX);
-  request.max_tokens = static_cast<int32_t>(tokens ? *tokens : older.value_or(0));
+  const auto tokens = read_token_limit(fields, "max_completion_tokens");
+  const auto older = read_token_limit(fields, "max_tokens");
+  request.max_tokens = tokens ? *tokens : older.value_or(0);
   request.logprobs = fields.boolean("logprobs").value_or(false);
   const auto tops = fields.integer("top_logprobs", 0, wire::kTopLogprobsMax);
   request.top_logprobs = static_cast<int32_t>(tops.value_or(0));
@@ -113,8 +113,9 @@ Result<ChatCall> decode_chat(std::string_view body) {
   call.tools = tools.given;
   call.parallel_tool_calls = tools.parallel;
   call.ignored_tools = tools.ignored;
-  const AnswerFormat format =
-      read_format(fields, fields.object("response_format"), "response_format", /*nested=*/true);
+  const AnswerFormat format = read_answer_format(
+      fields,
+      read_format(fields, fields.object("response_format"), "response_format", /*nested=*/true));
   RETURN_IF_ERROR(fields.status());
   call.grammar_param = constrain(tools, format, call.request);
   RETURN_IF_ERROR(check_begun(call));

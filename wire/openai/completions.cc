@@ -6,8 +6,10 @@
 #include <optional>
 
 #include "wire/http/sse.h"
+#include "wire/openai/constraint.h"
 #include "wire/openai/generation_fields.h"
 #include "wire/openai/json_text.h"
+#include "wire/openai/tools.h"
 #include "wire/request_rules.h"
 
 namespace cascade::openai {
@@ -106,7 +108,7 @@ Result<CompletionCall> decode_completion(std::string_view body) {
   call.model = fields.text("model").value_or("");
   read_prompts(fields, call.prompts);
   read_generation(fields, request);
-  request.max_tokens = static_cast<int32_t>(fields.integer("max_tokens", 1, INT32_MAX).value_or(0));
+  request.max_tokens = read_token_limit(fields, "max_tokens").value_or(0);
   if (const auto tops = fields.integer("logprobs", 0, wire::kTopLogprobsMax)) {
     request.logprobs = true;
     request.top_logprobs = static_cast<int32_t>(*tops);
@@ -119,8 +121,10 @@ Result<CompletionCall> decode_completion(std::string_view body) {
   }
   read_choices(fields, call);
   fields.refuse("suffix", "", "there is no insertion");
+  const AnswerFormat format = read_answer_format(fields, {});
   RETURN_IF_ERROR(fields.status());
-  RETURN_IF_ERROR(check_generation(requests_of(call).front(), ""));
+  call.grammar_param = constrain(ToolUse(), format, request);
+  RETURN_IF_ERROR(check_generation(requests_of(call).front(), call.grammar_param));
   return call;
 }
 

@@ -29,6 +29,7 @@ struct CompletionCall {
   bool echo = false;              // each answer begins with its prompt's text
   std::string model;              // empty: not named
   bool include_usage = false;
+  std::string grammar_param;  // see constrain()
 };
 
 // Errors: the field is the param.

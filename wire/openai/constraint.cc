@@ -43,35 +43,20 @@ OrderedJson calls_part(const ToolUse& tools, const std::string& function) {
   return {{"repeat", std::move(one)}, {"min", 1}, {"separator", "\n"}};
 }
 
-}  // namespace
-
-AnswerFormat read_format(Fields& fields, const OrderedJson* format, const std::string& param,
-                         bool nested) {
-  AnswerFormat result;
-  result.param = param;
-  if (format == nullptr) return result;
-  Fields inner(*format, param + ".");
-  const std::string type = inner.text("type").value_or("");
-  if (type == "json_object") {
-    result.kind = AnswerFormat::Kind::kJsonObject;
-  } else if (type == "json_schema") {
-    result.kind = AnswerFormat::Kind::kJsonSchema;
-    const OrderedJson* holder = nested ? inner.object("json_schema") : format;
-    const OrderedJson* schema = nullptr;
-    if (holder != nullptr) {
-      Fields of_schema(*holder, nested ? param + ".json_schema." : param + ".");
-      schema = of_schema.object("schema");
-      inner.fail(of_schema.status());
-    }
-    if (schema == nullptr) inner.fail(nested ? "json_schema" : "schema", "has no schema");
-    if (schema != nullptr) result.schema = *schema;
-    result.schema_param = param + (nested ? ".json_schema.schema" : ".schema");
-  } else if (type != "text") {
-    inner.fail("type", "must be text, json_object or json_schema");
+OrderedJson format_part(const AnswerFormat& format) {
+  switch (format.kind) {
+    case AnswerFormat::Kind::kText:
+    case AnswerFormat::Kind::kJsonObject: return {{"json_schema", {{"type", "object"}}}};
+    case AnswerFormat::Kind::kJsonSchema:
+      return {{"json_schema", format.schema}, {"name", format.schema_param}};
+    case AnswerFormat::Kind::kChoice: break;
   }
-  fields.fail(inner.status());
-  return result;
+  OrderedJson any = OrderedJson::array();
+  for (const OrderedJson& text : format.schema) any.push_back(text_part(text.get<std::string>()));
+  return {{"any_of", std::move(any)}};
 }
+
+}  // namespace
 
 std::string constrain(const ToolUse& tools, const AnswerFormat& format,
                       wire::GenerateRequest& request) {
@@ -80,18 +65,21 @@ std::string constrain(const ToolUse& tools, const AnswerFormat& format,
     return "tools";
   }
   if (format.kind == AnswerFormat::Kind::kText) return "";
-  const bool any_object = format.kind == AnswerFormat::Kind::kJsonObject;
-  if (!tools.given) {
-    request.grammar.emplace();
-    if (!any_object) request.grammar = {GrammarKind::kJsonSchema, json_text(format.schema)};
-    return any_object ? format.param : format.schema_param;
+  if (tools.given) {
+    OrderedJson either;
+    either["any_of"] = OrderedJson::array({format_part(format), calls_part(tools, "")});
+    request.grammar = {GrammarKind::kParts, json_text(either)};
+    return format.param;
   }
-  OrderedJson answer;
-  answer["json_schema"] = any_object ? OrderedJson{{"type", "object"}} : format.schema;
-  if (!any_object) answer["name"] = format.schema_param;
-  OrderedJson either;
-  either["any_of"] = OrderedJson::array({std::move(answer), calls_part(tools, "")});
-  request.grammar = {GrammarKind::kParts, json_text(either)};
+  switch (format.kind) {
+    case AnswerFormat::Kind::kText: break;
+    case AnswerFormat::Kind::kJsonObject: request.grammar.emplace(); break;
+    case AnswerFormat::Kind::kJsonSchema:
+      request.grammar = {GrammarKind::kJsonSchema, json_text(format.schema)};
+      return format.schema_param;
+    case AnswerFormat::Kind::kChoice:
+      request.grammar = {GrammarKind::kParts, json_text(format_part(format))};
+  }
   return format.param;
 }
 

@@ -1,27 +1,13 @@
-// What an answer must be, as OpenAI's API says it, turned into a grammar of ours.
+// What an answer must be, turned into a grammar of ours.
 #pragma once
 
 #include <string>
 
 #include "wire/messages.h"
+#include "wire/openai/answer_format.h"
 #include "wire/openai/api_error.h"
-#include "wire/openai/fields.h"
 
 namespace cascade::openai {
-
-// response_format, or text.format.
-struct AnswerFormat {
-  enum class Kind { kText, kJsonObject, kJsonSchema } kind = Kind::kText;
-  OrderedJson schema;        // kJsonSchema
-  std::string param;         // which field asked for it
-  std::string schema_param;  // kJsonSchema: where the schema stands
-};
-
-// Reads {"type":"text"|"json_object"|"json_schema"}; `nested`: the schema is in a member
-// "json_schema", as in chat completions, or beside the type, as in responses. `format` may be null.
-// Errors are left in `fields`.
-AnswerFormat read_format(Fields& fields, const OrderedJson* format, const std::string& param,
-                         bool nested);
 
 struct ToolUse;
 

@@ -2,10 +2,23 @@
 #include "wire/openai/fields.h"
 
 #include <cmath>
+#include <limits>
 
 #include "wire/openai/json_text.h"
 
 namespace cascade::openai {
+
+namespace {
+
+// 10.0, as languages write a whole number that have no others.
+bool is_whole(const OrderedJson& value) {
+  constexpr double kExact = int64_t{1} << std::numeric_limits<double>::digits;
+  if (!value.is_number_float()) return false;
+  const auto number = value.get<double>();
+  return std::abs(number) < kExact && std::trunc(number) == number;
+}
+
+}  // namespace
 
 Result<OrderedJson> parse_body(std::string_view body) {
   ASSIGN_OR_RETURN(OrderedJson parsed, parse_ordered_json(body, "body"));
@@ -35,7 +48,7 @@ std::optional<int64_t> Fields::integer(std::string_view key, int64_t min, int64_
   if (value == nullptr) return std::nullopt;
   const bool huge =
       value->is_number_unsigned() && value->get<uint64_t>() > static_cast<uint64_t>(INT64_MAX);
-  if (value->is_number_integer() && !huge) {
+  if ((value->is_number_integer() && !huge) || is_whole(*value)) {
     const auto number = value->get<int64_t>();
     if (number >= min && number <= max) return number;
   }

@@ -24,6 +24,7 @@ class Fields {
 
   const OrderedJson* find(std::string_view key) const;
   std::optional<bool> boolean(std::string_view key);
+  // 10.0 is as good as 10.
   std::optional<int64_t> integer(std::string_view key, int64_t min, int64_t max);
   std::optional<double> number(std::string_view key);
   std::optional<std::string> text(std::string_view key);

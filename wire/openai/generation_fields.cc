@@ -19,6 +19,8 @@ constexpr int64_t kDayMs = int64_t{24} * 3600 * kSecondMs;
 
 constexpr size_t kCacheKeyBytesMax = 1024;
 
+constexpr int64_t kSeedDrawn = -1;  // llama.cpp's way to say that any will do
+
 // "5m", "1h", "90s", "2d".
 std::optional<int64_t> ttl_ms(const std::string& text) {
   int64_t count = 0;
@@ -85,16 +87,13 @@ void read_thinking(Fields& fields, wire::GenerateRequest& request) {
 }
 
 void read_stop(Fields& fields, wire::GenerateRequest& request) {
-  const OrderedJson* stop = fields.find("stop");
-  if (stop == nullptr) return;
-  if (stop->is_string()) {
-    request.stop.push_back(stop->get<std::string>());
-    return;
-  }
-  if (!stop->is_array()) return fields.fail("stop", "must be a string or an array of strings");
-  for (const OrderedJson& entry : *stop) {
+  const OrderedJson* given = fields.find("stop");
+  if (given == nullptr) return;
+  const OrderedJson strings = given->is_array() ? *given : OrderedJson::array({*given});
+  for (const OrderedJson& entry : strings) {
     if (!entry.is_string()) return fields.fail("stop", "must be a string or an array of strings");
-    request.stop.push_back(entry.get<std::string>());
+    // Forms with an empty line send an empty string for none.
+    if (entry != "") request.stop.push_back(entry.get<std::string>());
   }
 }
 
@@ -124,13 +123,33 @@ void read_sampling(Fields& fields, wire::SamplingParams& sampling) {
     sampling.top_k = static_cast<int32_t>(std::max<int64_t>(*top_k, 0));  // -1 is off elsewhere
   }
   // OpenAI's seeds are signed.
-  if (const auto seed = fields.integer("seed", INT64_MIN, INT64_MAX)) {
-    sampling.seed = static_cast<uint64_t>(*seed);
-  }
+  const auto seed = fields.integer("seed", INT64_MIN, INT64_MAX);
+  if (seed && *seed != kSeedDrawn) sampling.seed = static_cast<uint64_t>(*seed);
   read_logit_bias(fields, sampling);
 }
 
+// Fields of other servers that say what the answer may have. Those that only change how tokens are
+// drawn, as mirostat, are ignored: many clients always send them.
+void refuse_other_rules(Fields& fields) {
+  constexpr char kNoSuchRule[] = "is not supported, and the answer would not be what it asks for";
+  const OrderedJson none = OrderedJson::array();
+  for (const char* key : {"stop_token_ids", "bad_words", "allowed_token_ids"}) {
+    fields.refuse(key, none, kNoSuchRule);
+  }
+  fields.refuse("min_tokens", 0, kNoSuchRule);
+  fields.refuse("use_beam_search", false, kNoSuchRule);
+  fields.refuse("include_stop_str_in_output", false, kNoSuchRule);
+  fields.refuse("chat_template", "", "is the model's own; cascaded --chat-template replaces it");
+}
+
 }  // namespace
+
+std::optional<int32_t> read_token_limit(Fields& fields, std::string_view key) {
+  const auto limit = fields.integer(key, -1, INT32_MAX);
+  if (limit == 0) fields.fail(key, "must be at least 1, or -1 for as many as there is room for");
+  if (limit == -1) return INT32_MAX;
+  return limit ? std::optional(static_cast<int32_t>(*limit)) : std::nullopt;
+}
 
 void read_generation(Fields& fields, wire::GenerateRequest& request) {
   read_sampling(fields, request.sampling);
@@ -141,6 +160,7 @@ void read_generation(Fields& fields, wire::GenerateRequest& request) {
   read_retention(fields, request);
   read_cache_control(fields, "cache_control", request);
   read_thinking(fields, request);
+  refuse_other_rules(fields);
   fields.refuse("cache_salt", "", "caches are separate for each tenant, and not otherwise");
 }
 

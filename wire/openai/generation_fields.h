@@ -1,6 +1,7 @@
 // The fields that chat completions, completions and responses have in common.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "wire/messages.h"
@@ -11,6 +12,9 @@ namespace cascade::openai {
 // Sampling, penalties, seed, stop, timeout_ms, cache controls, thinking, retention.
 // Errors are left in `fields`.
 void read_generation(Fields& fields, wire::GenerateRequest& request);
+
+// The most tokens that the answer may have; -1 is as many as there is room for. nullopt if absent.
+std::optional<int32_t> read_token_limit(Fields& fields, std::string_view key);
 
 // A cache_control object anywhere in a request: the pages of the prompt are kept for its ttl.
 void read_cache_control(Fields& fields, std::string_view key, wire::GenerateRequest& request);

@@ -69,9 +69,9 @@ AnswerFormat read_text(Fields& fields, ResponseCall& call) {
 
 void read_answer(Fields& fields, ResponseCall& call) {
   wire::GenerateRequest& request = call.request;
-  const auto tokens = fields.integer("max_output_tokens", 1, INT32_MAX);
-  request.max_tokens = static_cast<int32_t>(tokens.value_or(0));
-  call.echo["max_output_tokens"] = tokens ? OrderedJson(*tokens) : OrderedJson();
+  request.max_tokens = read_token_limit(fields, "max_output_tokens").value_or(0);
+  const OrderedJson* tokens = fields.find("max_output_tokens");
+  call.echo["max_output_tokens"] = tokens != nullptr ? *tokens : OrderedJson();
   const auto tops = fields.integer("top_logprobs", 0, wire::kTopLogprobsMax);
   if (const OrderedJson* include = fields.array("include")) {
     request.logprobs =
@@ -130,7 +130,7 @@ Result<ResponseCall> decode_response(std::string_view body) {
   call.echo["parallel_tool_calls"] = tools.parallel;
   call.ignored_tools = tools.ignored;
   if (!tools.ignored.empty()) call.echo["ignored_tools"] = tools.ignored;
-  const AnswerFormat format = read_text(fields, call);
+  const AnswerFormat format = read_answer_format(fields, read_text(fields, call));
   call.echo["instructions"] = text_or_null(call.instructions);
   call.echo["previous_response_id"] = text_or_null(call.previous_id);
   call.echo["store"] = call.store;

@@ -119,7 +119,7 @@ test('what the daemon refuses is said with code and field', async () => {
     [{}, 'prompt'],
     [{ prompt: 'x', messages: [{ role: 'user', content: 'x' }] }, 'prompt'],
     [{ prompt: 'x', maxTokens: -1 }, 'max_tokens'],
-    [{ prompt: 'x', sampling: { topP: 0 } }, 'sampling.top_p'],
+    [{ prompt: 'x', sampling: { topP: 1.5 } }, 'sampling.top_p'],
     [{ prompt: 'x', sampling: { logitBias: [{ token: 1, bias: 101 }] } },
       'sampling.logit_bias[1]'],
     [{ messages: [{ role: 'robot', content: 'x' }] }, 'messages[0].role'],

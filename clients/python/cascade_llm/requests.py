@@ -58,7 +58,7 @@ class Sampling:
     daemon, the penalties 0."""
 
     temperature: float | None = None  # [0, 100]; 0: greedy
-    top_p: float | None = None  # (0, 1]
+    top_p: float | None = None  # [0, 1]; 0: the likeliest
     top_k: Int32 | None = None  # 0: off
     min_p: float | None = None  # [0, 1]
     repetition_penalty: float | None = None  # (0, 100]

@@ -58,14 +58,14 @@ std::vector<OrderedJson> events_of(const std::string& text) {
 
 TEST(OpenAiChat, fields_become_those_of_the_protocol) {
   const auto request = request_with(
-      R"(,"temperature":0.5,"top_p":0.9,"top_k":-1,"min_p":0.1,"seed":-1,"presence_penalty":1,
+      R"(,"temperature":0.5,"top_p":0.9,"top_k":-1,"min_p":0.1,"seed":-2,"presence_penalty":1,
       "frequency_penalty":-1,"repetition_penalty":1.1,"logit_bias":{"5":-100},"stop":["a","b"],
       "max_tokens":7,"max_completion_tokens":9,"timeout_ms":100,"ignore_eos":true,
       "logprobs":true,"top_logprobs":3,"unheard_of":{"x":1},"user":"me","service_tier":"auto")" +
       std::string());
   EXPECT_EQ(request.sampling.temperature, 0.5);
   EXPECT_EQ(request.sampling.top_k, 0);
-  EXPECT_EQ(request.sampling.seed, UINT64_MAX);
+  EXPECT_EQ(request.sampling.seed, UINT64_MAX - 1);
   ASSERT_EQ(request.sampling.logit_bias.size(), 1u);
   EXPECT_EQ(request.sampling.logit_bias[0].token, 5);
   EXPECT_EQ(request.stop, (std::vector<std::string>{"a", "b"}));

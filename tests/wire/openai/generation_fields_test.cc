@@ -1,0 +1,81 @@
+// Values of sampling and limits as clients of other servers send them.
+#include "wire/openai/generation_fields.h"
+
+#include <gtest/gtest.h>
+
+#include "wire/openai/chat.h"
+#include "wire/openai/completions.h"
+#include "wire/openai/responses.h"
+
+namespace cascade::openai {
+namespace {
+
+// The same of each face; the limit of tokens is called `limit` in `more`.
+std::vector<wire::GenerateRequest> requests_with(const std::string& more) {
+  std::string of_response = more;
+  const size_t at = of_response.find("max_tokens");
+  if (at != std::string::npos) of_response.replace(at, 10, "max_output_tokens");
+  const auto chat = decode_chat(R"({"messages":[{"role":"user","content":"Hi"}],)" + more + "}");
+  const auto raw = decode_completion(R"({"prompt":"Hi",)" + more + "}");
+  const auto response = decode_response(R"({"input":"Hi",)" + of_response + "}");
+  EXPECT_TRUE(chat.ok() && raw.ok() && response.ok()) << more;
+  if (!chat.ok() || !raw.ok() || !response.ok()) return {};
+  return {chat->request, raw->request, response->request};
+}
+
+std::string field_refused(const std::string& more) {
+  const auto chat = decode_chat(R"({"messages":[{"role":"user","content":"Hi"}],)" + more + "}");
+  return chat.ok() ? "none" : chat.error().field;
+}
+
+TEST(GenerationFields, the_nucleus_of_nothing_is_the_likeliest_token) {
+  for (const auto& request : requests_with(R"("top_p":0)")) EXPECT_EQ(request.sampling.top_p, 0);
+  EXPECT_EQ(field_refused(R"("top_p":-0.1)"), "top_p");
+}
+
+TEST(GenerationFields, a_limit_of_minus_one_is_none) {
+  for (const auto& request : requests_with(R"("max_tokens":-1)")) {
+    EXPECT_EQ(request.max_tokens, INT32_MAX);
+  }
+  EXPECT_EQ(
+      decode_chat(R"({"messages":[{"role":"user","content":"x"}],"max_completion_tokens":-1})")
+          ->request.max_tokens,
+      INT32_MAX);
+  EXPECT_EQ(field_refused(R"("max_tokens":0)"), "max_tokens");
+  EXPECT_EQ(field_refused(R"("max_tokens":-2)"), "max_tokens");
+}
+
+TEST(GenerationFields, a_seed_of_minus_one_is_drawn) {
+  for (const auto& request : requests_with(R"("seed":-1)")) EXPECT_FALSE(request.sampling.seed);
+  for (const auto& request : requests_with(R"("seed":-2)")) {
+    EXPECT_EQ(request.sampling.seed, UINT64_MAX - 1);
+  }
+}
+
+TEST(GenerationFields, empty_stop_strings_are_none) {
+  for (const std::string stop : {"\"\"", "[]", "[\"\"]", "null"}) {
+    for (const auto& request : requests_with("\"stop\":" + stop)) {
+      EXPECT_TRUE(request.stop.empty()) << stop;
+    }
+  }
+  for (const auto& request : requests_with(R"("stop":["a",""])")) {
+    EXPECT_EQ(request.stop, std::vector<std::string>{"a"});
+  }
+  EXPECT_EQ(field_refused(R"("stop":5)"), "stop");
+  EXPECT_EQ(field_refused(R"("stop":[5])"), "stop");
+  EXPECT_EQ(field_refused(R"("stop":{"a":"b"})"), "stop");
+}
+
+TEST(GenerationFields, whole_numbers_may_have_a_point) {
+  for (const auto& request : requests_with(R"("max_tokens":10.0,"top_k":5.0,"seed":7.0)")) {
+    EXPECT_EQ(request.max_tokens, 10);
+    EXPECT_EQ(request.sampling.top_k, 5);
+    EXPECT_EQ(request.sampling.seed, 7u);
+  }
+  for (const std::string wrong : {"10.5", "1e300", "-1e300", "\"10\"", "true", "[10]"}) {
+    EXPECT_EQ(field_refused("\"max_tokens\":" + wrong), "max_tokens") << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace cascade::openai
