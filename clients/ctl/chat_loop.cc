@@ -34,7 +34,8 @@ int run_chat(ChatSession& session, LineSource& lines, bool interactive) {
   TextBlock block;
   for (bool more = true; more;) {
     const Line line = lines.next(block.open() ? "... " : "> ");
-    if (line.status == Line::Status::kEnd) break;
+    if (line.error) session.fail(*line.error);
+    if (line.status == Line::Status::kEnd || line.status == Line::Status::kNoText) break;
     if (line.status == Line::Status::kInterrupted) {
       block.reset();
       continue;

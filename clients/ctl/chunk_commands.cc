@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/file.h"
 #include "clients/ctl/chunk_table.h"
 #include "clients/ctl/holder_text.h"
 #include "clients/ctl/json_fields.h"
 #include "clients/ctl/run.h"
 #include "clients/ctl/stats_text.h"
 #include "clients/ctl/terminal_text.h"
+#include "clients/ctl/text_input.h"
 #include "wire/frames.h"
 
 namespace cascade::ctl {
@@ -55,17 +55,9 @@ void print_changed(Screen& screen, const Chunk& chunk, const client::ChunkChange
 
 Result<std::string> text_of(const ChunkPutOptions& options, std::istream& in) {
   if (options.text.has_value()) return *options.text;
-  if (!options.file.empty()) return read_file(options.file, wire::kTextBytesMax);
-  std::string text;
-  char block[4096];
-  while (in.read(block, sizeof block) || in.gcount() > 0) {
-    text.append(block, static_cast<size_t>(in.gcount()));
-    if (text.size() > wire::kTextBytesMax) {
-      return invalid_argument(
-          "text", "has more than " + std::to_string(wire::kTextBytesMax) + " bytes, the limit");
-    }
-  }
-  if (text.empty()) return invalid_argument("text", "stdin is empty");
+  const std::string file = options.file.empty() ? kStandardInput : options.file;
+  ASSIGN_OR_RETURN(std::string text, read_text(file, in, wire::kTextBytesMax));
+  if (text.empty() && file == kStandardInput) return invalid_argument("stdin", "is empty");
   return text;
 }
 

@@ -7,8 +7,8 @@
 #include <cmath>
 #include <sstream>
 
-#include "base/file.h"
 #include "base/sanitized.h"
+#include "base/text_file.h"
 #include "base/utf8.h"
 #include "clients/cpp/endpoint.h"
 #include "clients/ctl/cut_answer.h"
@@ -17,6 +17,7 @@
 #include "clients/ctl/run.h"
 #include "clients/ctl/stream_printer.h"
 #include "clients/ctl/terminal_text.h"
+#include "clients/ctl/text_input.h"
 #include "clients/ctl/usage_text.h"
 #include "clients/ctl/word_wrap.h"
 #include "wire/frames.h"
@@ -36,7 +37,7 @@ Result<ResolvedContext> resolve(client::Client& client, const ContextArgument& a
   using Kind = ContextArgument::Kind;
   if (argument.kind == Kind::kText) return ResolvedContext{ChunkType::kContext, "", argument.value};
   if (argument.kind == Kind::kFile) {
-    ASSIGN_OR_RETURN(std::string text, read_file(argument.value, wire::kTextBytesMax));
+    ASSIGN_OR_RETURN(std::string text, read_text_file(argument.value, wire::kTextBytesMax));
     RETURN_IF_ERROR(check_text(argument.value, text));
     return ResolvedContext{ChunkType::kContext, "", std::move(text)};
   }
@@ -51,14 +52,7 @@ Result<ResolvedContext> resolve(client::Client& client, const ContextArgument& a
 }  // namespace
 
 Result<std::string> read_prompt(std::istream& in) {
-  std::string text;
-  for (char c = 0; in.get(c);) {
-    if (text.size() == wire::kTextBytesMax) {
-      return invalid_argument("stdin",
-                              "has more than " + std::to_string(wire::kTextBytesMax) + " bytes");
-    }
-    text.push_back(c);
-  }
+  ASSIGN_OR_RETURN(std::string text, read_text(in, wire::kTextBytesMax));
   if (!text.empty() && text.back() == '\n') text.pop_back();
   RETURN_IF_ERROR(check_text("stdin", text));
   return text;

@@ -1,7 +1,7 @@
 // A schema comes from a file, whose name stands in messages about it.
 #include "clients/ctl/grammar_options.h"
 
-#include "base/file.h"
+#include "base/text_file.h"
 #include "base/utf8.h"
 #include "clients/ctl/terminal_text.h"
 
@@ -9,7 +9,7 @@ namespace cascade::ctl {
 namespace {
 
 std::string read_schema(const std::string& option, const std::string& file) {
-  const auto text = read_file(file, kGrammarBytesMax);
+  const auto text = read_text_file(file, kGrammarBytesMax);
   if (!text.ok()) throw CLI::ValidationError(option, one_line(text.error().to_string()));
   if (!is_utf8(*text)) throw CLI::ValidationError(option, one_line(file) + " is not UTF-8");
   return *text;

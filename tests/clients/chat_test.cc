@@ -39,6 +39,16 @@ TEST(Chat, a_turn_is_composed_of_the_outputs_before_it) {
   EXPECT_TRUE(chat.daemon.requests()[0].retain_output);
 }
 
+TEST(Chat, a_byte_order_mark_is_no_text) {
+  Chat chat;
+  EXPECT_EQ(chat.run("\xEF\xBB\xBF/system s\nfirst\n").code, kExitOk);
+  EXPECT_EQ(chat.composition(0), "SYSTEM_PROMPT:s QUERY:first");
+  const Outcome other = chat.run({"\xFF\xFE/\0\n\0b\0\n\0", 10});
+  EXPECT_EQ(other.err, "error: invalid_argument: stdin: is UTF-16 or UTF-32; save it as UTF-8\n");
+  EXPECT_EQ(other.code, kExitFailed);
+  EXPECT_EQ(chat.daemon.compositions().size(), 1u) << "no line of it is sent";
+}
+
 // The session of the feature's first description.
 TEST(Chat, uses_an_output_by_its_number) {
   Chat chat;

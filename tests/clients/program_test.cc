@@ -99,6 +99,22 @@ TEST(Program, answers_a_batch_in_the_order_of_its_lines) {
   EXPECT_EQ(outcome.compositions.size(), 70u);
 }
 
+TEST(Program, takes_no_byte_order_mark_for_text) {
+  const std::string mark = "\xEF\xBB\xBF";
+  const TempFolder folder;
+  const std::string file = folder.write("lines.jsonl", mark + "{\"query\": \"a\"}\n");
+  const std::string text_file = folder.write("context.txt", mark + "a fact");
+  const PipeOutcome batch = run_on_pipes({"generate", "--batch", file}, "");
+  EXPECT_EQ(batch.compositions, (std::vector<std::string>{"QUERY:a"})) << batch.err;
+  const PipeOutcome piped = run_on_pipes({"generate", "--batch", "-"}, mark + "{\"query\": \"b\"}");
+  EXPECT_EQ(piped.compositions, (std::vector<std::string>{"QUERY:b"})) << piped.err;
+  const PipeOutcome prompt =
+      run_on_pipes({"generate", "--context-file", text_file}, mark + "What?\n");
+  EXPECT_EQ(prompt.compositions, (std::vector<std::string>{"CONTEXT:a fact QUERY:What?"}));
+  const PipeOutcome other = run_on_pipes({"generate"}, std::string("\xFF\xFEo\0", 4));
+  EXPECT_EQ(other.err, "error: invalid_argument: stdin: is UTF-16 or UTF-32; save it as UTF-8\n");
+}
+
 TEST(Program, prints_a_batch_as_json_lines) {
   const PipeOutcome outcome = run_on_pipes({"generate", "--batch", "-", "--json"},
                                            "a\nfail\n\n{\"query\": \"b\", \"logprobs\": true}\n");
