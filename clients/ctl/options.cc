@@ -248,7 +248,8 @@ void add_commands(CLI::App& app, Parsed& parsed) {
                  "else the system's)");
   app.add_option("--model-name", options.model,
                  "The model to ask, of `model list` (default: the daemon's default model)")
-      ->check(model_name());
+      ->check(text())
+      ->transform(model_name());
   app.add_flag("--json", options.json, "Print JSON");
   parsed.status = app.add_subcommand("status", "What the daemon runs, holds and did");
   parsed.generate = app.add_subcommand("generate", "Answer one prompt");
