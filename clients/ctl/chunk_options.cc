@@ -45,7 +45,8 @@ void add_put(CLI::App& command, ChunkPutOptions& options) {
   CLI::Option* argument =
       command.add_option("TEXT", options.text, "The text (else --file, --token-ids or stdin)")
           ->check(text());
-  CLI::Option* file = command.add_option("--file", options.file, "The text of this file");
+  CLI::Option* file =
+      command.add_option("--file", options.file, "The text of this file (-: stdin)");
   CLI::Option* ids =
       command.add_option("--token-ids", put.token_ids, "The text of these ids: 12,7,90")
           ->delimiter(',')

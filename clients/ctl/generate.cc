@@ -8,7 +8,6 @@
 #include <sstream>
 
 #include "base/sanitized.h"
-#include "base/text_file.h"
 #include "base/utf8.h"
 #include "clients/cpp/endpoint.h"
 #include "clients/ctl/cut_answer.h"
@@ -32,12 +31,12 @@ Status check_text(const std::string& field, const std::string& text) {
   return invalid_argument(field, "is not UTF-8 at byte " + std::to_string(valid));
 }
 
-Result<ResolvedContext> resolve(client::Client& client, const ContextArgument& argument,
-                                bool skips_missing) {
+Result<ResolvedContext> resolve(client::Client& client, std::istream& in,
+                                const ContextArgument& argument, bool skips_missing) {
   using Kind = ContextArgument::Kind;
   if (argument.kind == Kind::kText) return ResolvedContext{ChunkType::kContext, "", argument.value};
   if (argument.kind == Kind::kFile) {
-    ASSIGN_OR_RETURN(std::string text, read_text_file(argument.value, wire::kTextBytesMax));
+    ASSIGN_OR_RETURN(std::string text, read_text(argument.value, in, wire::kTextBytesMax));
     RETURN_IF_ERROR(check_text(argument.value, text));
     return ResolvedContext{ChunkType::kContext, "", std::move(text)};
   }
@@ -125,12 +124,12 @@ void print_answer(Screen& screen, const std::string& text) {
   screen.out.flush();
 }
 
-Result<std::vector<ResolvedContext>> resolve_contexts(client::Client& client,
+Result<std::vector<ResolvedContext>> resolve_contexts(client::Client& client, std::istream& in,
                                                       const GenerateOptions& options) {
   const bool skips_missing = options.params.on_missing == OnMissing::kSkip;
   std::vector<ResolvedContext> contexts;
   for (const ContextArgument& argument : options.contexts) {
-    ASSIGN_OR_RETURN(ResolvedContext context, resolve(client, argument, skips_missing));
+    ASSIGN_OR_RETURN(ResolvedContext context, resolve(client, in, argument, skips_missing));
     contexts.push_back(std::move(context));
   }
   return contexts;
@@ -140,11 +139,16 @@ namespace {
 
 Result<wire::GenerateRequest> prepare(client::Client& client, Screen& screen, std::istream& in,
                                       const GenerateOptions& options) {
-  ASSIGN_OR_RETURN(const std::vector<ResolvedContext> contexts, resolve_contexts(client, options));
+  ASSIGN_OR_RETURN(const std::vector<ResolvedContext> contexts,
+                   resolve_contexts(client, in, options));
   const bool query_chunk = std::ranges::any_of(
       contexts, [](const auto& context) { return context.type == ChunkType::kQuery; });
   std::optional<std::string> query = options.query;
   if (!query.has_value() && !query_chunk) {
+    if (!options.stdin_option.empty()) {
+      return invalid_argument("PROMPT",
+                              "is missing: standard input is read for " + options.stdin_option);
+    }
     if (screen.terminal && ::isatty(STDIN_FILENO) == 1) {
       screen.err << screen.style.dim("Type the prompt; Ctrl-D ends it.") << std::endl;
     }

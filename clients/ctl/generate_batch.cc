@@ -66,7 +66,7 @@ int run_batch(client::Client& client, Screen& screen, std::istream& in,
               const GenerateOptions& options) {
   const auto text = read_text(*options.batch, in, wire::kTextBytesMax);
   if (!text.ok()) return refuse(screen, text.error());
-  const auto contexts = resolve_contexts(client, options);
+  const auto contexts = resolve_contexts(client, in, options);
   if (!contexts.ok()) return refuse(screen, contexts.error());
   const std::vector<BatchLine> lines = batch_lines(*text);
   if (lines.empty()) return refuse(screen, invalid_argument("--batch", "there is no prompt"));

@@ -21,6 +21,7 @@
 #include "clients/ctl/screen.h"
 #include "clients/ctl/session_options.h"
 #include "clients/ctl/terminal_text.h"
+#include "clients/ctl/text_input.h"
 #include "clients/ctl/watch_options.h"
 #include "wire/request_rules.h"
 
@@ -139,7 +140,9 @@ void add_generate(CLI::App& command, Parsed& parsed) {
   command.add_option("--context", parsed.texts, "A text before the question (repeatable)")
       ->check(text())
       ->allow_extra_args(false);
-  command.add_option("--context-file", parsed.files, "A file before the question (repeatable)")
+  command
+      .add_option("--context-file", parsed.files,
+                  "A file (-: stdin) before the question (repeatable)")
       ->allow_extra_args(false);
   command
       .add_option("--chunk", parsed.chunks,
@@ -303,6 +306,21 @@ std::vector<ContextArgument> ordered_contexts(const Parsed& parsed) {
   return contexts;
 }
 
+// The option for which standard input is read; empty if none is. There can be one.
+std::string option_with_stdin(const CLI::App& generate) {
+  std::string option;
+  for (const char* name : {"--batch", "--context-file", "--json-schema", "--grammar"}) {
+    for (const std::string& file : generate.get_option(name)->results()) {
+      if (file != kStandardInput) continue;
+      if (!option.empty()) {
+        throw CLI::ValidationError(name, option + " reads standard input already");
+      }
+      option = name;
+    }
+  }
+  return option;
+}
+
 Options::Command chosen(const Parsed& parsed) {
   using Command = Options::Command;
   if (parsed.generate->parsed()) return Command::kGenerate;
@@ -371,6 +389,7 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv, std:
     const bool argument = parsed.generate->count("PROMPT") > 0;
     const bool option = parsed.generate->count("--query") > 0;
     if (argument && option) throw CLI::ExcludesError("PROMPT", "--query");
+    parsed.options.generate.stdin_option = option_with_stdin(*parsed.generate);
     check_retention_options(*parsed.generate);
     check_chat_options(*parsed.chat, parsed.options.chat);
     Options& options = parsed.options;

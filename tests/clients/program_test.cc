@@ -99,6 +99,20 @@ TEST(Program, answers_a_batch_in_the_order_of_its_lines) {
   EXPECT_EQ(outcome.compositions.size(), 70u);
 }
 
+TEST(Program, reads_stdin_where_a_file_is_a_dash) {
+  const PipeOutcome context = run_on_pipes({"generate", "--context-file", "-", "What?"}, "a fact");
+  EXPECT_EQ(context.compositions, (std::vector<std::string>{"CONTEXT:a fact QUERY:What?"}));
+  for (const char* option : {"--json-schema", "--grammar"}) {
+    const PipeOutcome held = run_on_pipes({"generate", option, "-", "What?"}, "{}");
+    EXPECT_EQ(held.compositions, (std::vector<std::string>{"QUERY:What?"})) << held.err;
+  }
+  EXPECT_EQ(run_on_pipes({"generate", "--context-file", "-"}, "a fact").err,
+            "error: invalid_argument: PROMPT: is missing: standard input is read for "
+            "--context-file\n");
+  EXPECT_EQ(run_on_pipes({"generate", "--json-schema", "-", "--context-file", "-", "x"}, "{}").code,
+            kExitUsage);
+}
+
 TEST(Program, takes_no_byte_order_mark_for_text) {
   const std::string mark = "\xEF\xBB\xBF";
   const TempFolder folder;
