@@ -125,6 +125,12 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
           "--think-policy", set_policy,
           "What is kept of an output with thoughts (default: the daemon's)")
       ->check(CLI::IsMember({"reprefill", "keep", "drop"}));
+  command
+      .add_option_function<std::string>(
+          "--on-missing",
+          [&params](const std::string& name) { params.on_missing = on_missing_from_string(name); },
+          "If a turn before it, or a chunk that it names, is gone: error (the default) or skip")
+      ->transform(CLI::IsMember({"error", "skip"}, CLI::ignore_case));
   command.add_flag("!--no-reuse", params.reuse,
                    "Compute the whole prompt, whatever is known of it");
   command.add_option("--timeout-ms", params.timeout_ms, "Give up after so long (0: never)")
@@ -172,14 +178,6 @@ void add_generate(CLI::App& command, Parsed& parsed) {
       ->check(not_empty())
       ->excludes(session)
       ->excludes("--raw");
-  command
-      .add_option_function<std::string>(
-          "--on-missing",
-          [&generate](const std::string& name) {
-            generate.params.on_missing = on_missing_from_string(name);
-          },
-          "If a turn before it, or a chunk that it names, is gone: error (the default) or skip")
-      ->transform(CLI::IsMember({"error", "skip"}, CLI::ignore_case));
   CLI::Option* stream =
       command.add_flag("--stream", generate.stream,
                        "Print as it comes, also if this is no terminal; with --json: JSON lines");

@@ -207,7 +207,7 @@ TEST(Program, tells_a_failed_request_from_a_wrong_one) {
   EXPECT_EQ(failed.err, "error: resource_exhausted: queue: is full\n");
   const PipeOutcome wrong = run_on_pipes({"generate", "x", "--top-p", "7"}, "");
   EXPECT_EQ(wrong.code, kExitUsage);
-  EXPECT_NE(wrong.err.find("sampling.top_p"), std::string::npos);
+  EXPECT_NE(wrong.err.find("--top-p"), std::string::npos);
   EXPECT_EQ(run_on_pipes({"generate"}, "").code, kExitUsage);
   const PipeOutcome binary = run_on_pipes({"generate"}, "ab\xFF");
   EXPECT_EQ(binary.code, kExitUsage);
