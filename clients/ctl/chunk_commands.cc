@@ -2,6 +2,7 @@
 #include "clients/ctl/chunk_commands.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "clients/ctl/chunk_table.h"
@@ -40,16 +41,18 @@ void print_deleted(Screen& screen, const Chunk& chunk, const client::ChunkChange
   print_json(screen, line);
 }
 
+// `pinned`: what the change says of pins, if anything.
 void print_changed(Screen& screen, const Chunk& chunk, const client::ChunkChange& change,
-                   bool pins) {
+                   std::optional<bool> pinned) {
   if (screen.json) {
     OrderedJson object = to_json_object(chunk);
     add_end(object, change);
     return print_json(screen, object);
   }
-  const bool waits = pins && chunk.kv_state != KvState::kReady;
+  const bool waits = pinned == true && chunk.kv_state != KvState::kReady;
   const std::string state(to_string(chunk.kv_state));
-  screen.out << one_line(change_text(chunk, change)) << (waits ? " (KV: " + state + ")" : "")
+  const std::string pins = pinned == false && !change.gone ? pins_text(chunk) : "";
+  screen.out << one_line(change_text(chunk, change) + pins) << (waits ? " (KV: " + state + ")" : "")
              << std::endl;
 }
 
@@ -140,7 +143,7 @@ int run_chunk_update(client::Client& client, Screen& screen, const std::vector<s
     client::ChunkChange change;
     const Result<Chunk> chunk = client.update_chunk(std::move(one), &change);
     if (chunk.ok()) {
-      print_changed(screen, *chunk, change, update.pinned.value_or(false));
+      print_changed(screen, *chunk, change, update.pinned);
     } else {
       code = std::max(code, failed(screen, chunk.error()));
     }
