@@ -162,7 +162,10 @@ std::optional<int64_t> parse_duration_ms(std::string_view text) {
 ChunkCommands add_chunk_commands(CLI::App& chunk, Options& options) {
   ChunkCommands commands;
   chunk.require_subcommand(1);
-  commands.list = chunk.add_subcommand("list", "List chunks, newest first");
+  commands.list = chunk.add_subcommand(
+      "list",
+      "List chunks, newest first. KV: ready (its pages are held), pending (they come), cached "
+      "(there until their room is needed), none");
   const auto set_type = [&options](const std::string& name) {
     options.list.type = chunk_type_from_string(name);
   };

@@ -55,7 +55,7 @@ class Reload(unittest.TestCase):
             with Stopped(service.thread("decode")):
                 running = service.start_ctl("generate", "--ignore-eos", "--max-tokens", "100",
                                             "Count")
-                service.manager.wait_for("STATUS", "demo: 1 requests running, 0 waiting")
+                service.manager.wait_for("STATUS", "demo: 1 request running, 0 waiting")
                 self.reload(service)
             _, errors = running.communicate(timeout=WAIT_S)
             self.assertEqual(running.returncode, 4, errors)  # by --max-tokens
