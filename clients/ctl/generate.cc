@@ -44,6 +44,9 @@ Result<ResolvedContext> resolve(client::Client& client, std::istream& in,
   const bool is_gone = !found.ok() && found.error().code == ErrorCode::kNotFound;
   // The daemon leaves it out, and says so.
   if (is_gone && skips_missing) return ResolvedContext{ChunkType::kContext, argument.value, ""};
+  if (is_gone) {
+    return not_found("--chunk", found.error().message + "; --on-missing skip answers without it");
+  }
   ASSIGN_OR_RETURN(const Chunk chunk, found);
   return ResolvedContext{chunk.type, chunk.id, ""};
 }

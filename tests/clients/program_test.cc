@@ -143,6 +143,12 @@ TEST(Program, says_which_lines_of_a_batch_were_cut) {
             kExitFailed);
 }
 
+TEST(Program, says_how_to_answer_without_a_chunk_that_is_gone) {
+  const PipeOutcome gone = run_on_pipes({"generate", "x", "--chunk", "output_none"}, "");
+  EXPECT_EQ(gone.err,
+            "error: not_found: --chunk: no such chunk; --on-missing skip answers without it\n");
+}
+
 TEST(Program, sends_nothing_of_a_batch_with_a_wrong_line) {
   const PipeOutcome outcome = run_on_pipes({"generate", "--batch", "-"}, "a\n{\"query\": 1}\n");
   EXPECT_EQ(outcome.code, kExitUsage);
