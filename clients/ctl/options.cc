@@ -131,8 +131,9 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
           [&params](const std::string& name) { params.on_missing = on_missing_from_string(name); },
           "If a turn before it, or a chunk that it names, is gone: error (the default) or skip")
       ->transform(CLI::IsMember({"error", "skip"}, CLI::ignore_case));
-  command.add_flag("!--no-reuse", params.reuse,
-                   "Compute the whole prompt, whatever is known of it");
+  command.add_flag_callback(
+      "--no-reuse", [&params] { params.reuse = false; },
+      "Compute the whole prompt, whatever is known of it");
   command.add_option("--timeout-ms", params.timeout_ms, "Give up after so long (0: never)")
       ->check(whole_number(INT64_MAX));
 }

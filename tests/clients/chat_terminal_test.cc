@@ -315,6 +315,7 @@ TEST(ProgramOnTerminal, breaks_no_word_of_help) {
       Program program({command, "--help"}, folder.path(), Program::On::kTerminal, columns);
       program.start();
       EXPECT_EQ(program.finish(), kExitOk);
+      EXPECT_EQ(program.out().find("{false}"), std::string::npos) << "of CLI11, for no reader";
       std::istringstream lines(program.out());
       for (std::string line; std::getline(lines, line);) {
         if (line.ends_with('\r')) line.pop_back();  // the terminal's, behind a whole line
