@@ -5,7 +5,7 @@
 #include <iostream>
 #include <iterator>
 
-#include "base/file.h"
+#include "base/text_file.h"
 
 namespace cascade::bench {
 namespace {
@@ -13,8 +13,9 @@ namespace {
 constexpr size_t kInputBytesMax = size_t{1} << 30;
 
 Result<std::string> read_all(const std::string& path) {
-  if (path != "-") return read_file(path, kInputBytesMax);
-  return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  if (path != "-") return read_text_file(path, kInputBytesMax);
+  return without_byte_order_mark(std::string(std::istreambuf_iterator<char>(std::cin), {}),
+                                 "stdin");
 }
 
 }  // namespace

@@ -7,8 +7,8 @@
 #include <filesystem>
 
 #include "base/check.h"
-#include "base/file.h"
 #include "base/suggestion.h"
+#include "base/text_file.h"
 #include "config/configuration.h"
 #include "config/file_writers.h"
 
@@ -143,7 +143,7 @@ std::string quotes_for(std::string_view text, size_t line_number) {
 
 void add_file(Configuration& configuration, const std::string& path) {
   configuration.files.push_back(path);
-  const auto text = read_file(path, kFileBytesMax);
+  const auto text = read_text_file(path, kFileBytesMax);
   if (!text.ok()) {
     configuration.problems.push_back(text.error());
     return;

@@ -6,6 +6,8 @@
 #include <set>
 
 #include "base/endpoint.h"
+#include "base/model_name.h"
+#include "base/sanitized.h"
 #include "base/tenant.h"
 
 namespace cascade::config {
@@ -31,12 +33,8 @@ bool is_origin(std::string_view text) {
 // Programs' names of models have slashes and colons, too: "openai/gpt-4o", "llama3:8b".
 bool is_alias(std::string_view text) {
   constexpr size_t kBytesMax = 128;
-  return !text.empty() && text.size() <= kBytesMax &&
-         text.find_first_not_of(std::string(kPlain) + "/:@+") == text.npos;
-}
-
-bool is_model_name(std::string_view text) {
-  return !text.empty() && text.find_first_not_of(kPlain) == text.npos;
+  return !text.empty() && text.size() <= kBytesMax && text.find_first_of("\n\t") == text.npos &&
+         sanitized(text) == text;
 }
 
 class Checker {

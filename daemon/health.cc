@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
+
 namespace cascade {
 namespace {
 
@@ -46,7 +48,7 @@ std::string status_line(const std::vector<std::shared_ptr<const HostHealth>>& ho
   for (const auto& host : hosts) {
     const SchedulerLoad load = host->load();
     if (!line.empty()) line += "; ";
-    line += host->model() + ": " + std::to_string(load.running) + " requests running, " +
+    line += host->model() + ": " + counted(load.running, "request") + " running, " +
             std::to_string(load.waiting) + " waiting";
   }
   return line;

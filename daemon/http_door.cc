@@ -7,7 +7,7 @@
 #include <csignal>
 #include <set>
 
-#include "base/file.h"
+#include "base/text_file.h"
 #include "config/file_writers.h"
 
 namespace cascade {
@@ -17,7 +17,7 @@ constexpr size_t kKeysFileBytesMax = size_t{1} << 20;
 
 Result<http::ApiKeys> read_keys(const std::string& path) {
   if (path.empty()) return http::ApiKeys();
-  const auto text = read_file(path, kKeysFileBytesMax);
+  const auto text = read_text_file(path, kKeysFileBytesMax);
   if (!text.ok()) {
     return Error{text.error().code, "--http-keys", text.error().to_string()};
   }

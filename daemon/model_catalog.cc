@@ -60,6 +60,20 @@ Extent extent_of(const fs::path& path, bool is_gguf) {
   return extent;
 }
 
+// "DIR/" and "DIR" are the same. Empty if it is empty.
+std::string absolute_path(const std::string& path) {
+  std::error_code failed;
+  const fs::path absolute = fs::absolute(path, failed).lexically_normal();
+  if (failed || path.empty()) return path;
+  return (absolute.has_filename() ? absolute : absolute.parent_path()).native();
+}
+
+DaemonOptions with_absolute_paths(DaemonOptions options) {
+  options.models_dir = absolute_path(options.models_dir);
+  options.model_dir = absolute_path(options.model_dir);
+  return options;
+}
+
 }  // namespace
 
 ModelOptions model_options_of(const DaemonOptions& options) {
@@ -90,6 +104,9 @@ Result<ModelSize> model_size(const std::string& path, const DaemonOptions& optio
       static_cast<int64_t>(needed.activation_bytes) + kTokenizerBytesPerId * config.vocab_size;
   return size;
 }
+
+ModelCatalog::ModelCatalog(const DaemonOptions& options, std::string default_name)
+    : options_(with_absolute_paths(options)), default_name_(std::move(default_name)) {}
 
 CatalogEntry ModelCatalog::describe(std::string name, const std::string& path, bool is_gguf) {
   const Extent extent = extent_of(path, is_gguf);

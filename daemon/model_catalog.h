@@ -24,7 +24,7 @@ struct ModelSize {
 
 struct CatalogEntry {
   std::string name;
-  std::string path;
+  std::string path;    // absolute: clients run in other folders
   std::string format;  // "folder", "gguf"
   int64_t disk_bytes = 0;
   ModelSize size;                // zeros with `problem`
@@ -40,13 +40,15 @@ struct Catalog {
 class ModelCatalog {
  public:
   // The settings that sizes depend on, and models_dir. `default_name`: which no other model has.
-  ModelCatalog(const DaemonOptions& options, std::string default_name)
-      : options_(options), default_name_(std::move(default_name)) {}
+  ModelCatalog(const DaemonOptions& options, std::string default_name);
 
   // Reads the folder anew; of each model the tables of its files, unless these are as they were.
   // Takes some milliseconds a model. A folder that cannot be read is a warning; without models_dir
   // there are none.
   Catalog scan();
+
+  // Absolute; empty if there is none.
+  const std::string& models_dir() const { return options_.models_dir; }
 
   // The model that is always loaded.
   CatalogEntry default_model();

@@ -54,7 +54,7 @@ class ModelKeeper {
   }
   int64_t total_bytes() const;
   int64_t total_bytes_max() const { return options_.model_bytes_max; }
-  const std::string& models_dir() const { return options_.models_dir; }
+  const std::string& models_dir() const { return catalog_.models_dir(); }
 
   // The context of a model that takes requests; nullptr of one that does not.
   ZmqContext* serving(const std::string& name) const;
@@ -93,10 +93,10 @@ class ModelKeeper {
     bool load = false;
     std::string name;
     std::vector<Done> done{};
-    Status refusal{};  // of a load that cannot be
+    Status refusal{};                     // of a load that cannot be
     bool checked = false;                 // a load that needs room was found to be possible
     std::vector<std::string> unloaded{};  // models that made room for it
-    bool restores = false;  // nobody asked: the model is to be where it was
+    bool restores = false;                // nobody asked: the model is to be where it was
   };
   // Of a load: it begins, or is refused; another model is being unloaded for it; requests of
   // another model are to end first.

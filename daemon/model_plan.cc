@@ -5,8 +5,8 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "base/model_name.h"
 #include "base/utf8.h"
-#include "wire/request_rules.h"
 
 namespace cascade {
 namespace {
@@ -68,9 +68,10 @@ Result<std::optional<ModelFile>> model_file_of(const std::string& file_name, boo
     if (part > 1) return std::optional<ModelFile>();
     if (part == 1) file.name.resize(file.name.size() - kPartForm.size());
   }
-  const Status good = wire::check_model_name("", file.name);
   const std::string field = utf8_replace_malformed(file_name);
-  if (!good.ok()) return invalid_argument(field, "as a model's name " + good.error().message);
+  if (!is_model_name(file.name)) {
+    return invalid_argument(field, std::string("as a model's name ") + kModelNameRule);
+  }
   if (file.name == "default") {
     return invalid_argument(field, "\"default\" is what the model of --model is also called");
   }

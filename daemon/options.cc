@@ -144,6 +144,25 @@ struct CommandLine {
   bool check = false;
 };
 
+// A default may be a sentence: it stands behind the help, as that of --config does.
+std::string help_of(const Setting& setting) {
+  const std::string_view value = setting.computed.empty() ? setting.fallback : setting.computed;
+  const std::string help(setting.help);
+  return value.empty() ? help : help + " (default: " + std::string(value) + ")";
+}
+
+// What stands for a value in the help.
+std::string value_word(const Setting& setting) {
+  switch (setting.kind) {
+    case config::Kind::kPath: return "PATH";
+    case config::Kind::kChoice: return "one of " + std::string(setting.allowed);
+    case config::Kind::kInteger: return "INT";
+    case config::Kind::kSize: return "SIZE";
+    case config::Kind::kShare: return "SHARE";
+    default: return "TEXT";
+  }
+}
+
 void add_options(CLI::App& app, CommandLine& line) {
   app.set_version_flag("--version", "cascaded " CASCADE_VERSION);
   app.footer(
@@ -154,15 +173,12 @@ void add_options(CLI::App& app, CommandLine& line) {
                  "$CASCADED_CONFIG, else none)");
   app.add_flag("--check", line.check, "only say whether the settings are good, and exit");
   for (const Setting& setting : config::settings()) {
-    auto* option = app.add_option(flag_of(setting), line.given[std::string(setting.name)],
-                                  std::string(setting.help))
-                       ->allow_extra_args(false)
-                       ->group(std::string(setting.group));
+    auto* option =
+        app.add_option(flag_of(setting), line.given[std::string(setting.name)], help_of(setting))
+            ->allow_extra_args(false)
+            ->group(std::string(setting.group));
     if (setting.kind != config::Kind::kList) option->expected(1);
-    option->default_str(
-        std::string(setting.computed.empty() ? setting.fallback : setting.computed));
-    option->type_name(
-        setting.kind == config::Kind::kChoice ? "one of " + std::string(setting.allowed) : "");
+    option->type_name(value_word(setting));
   }
 }
 

@@ -7,7 +7,7 @@
 #include <cerrno>
 
 #include "actors/http/listener.h"
-#include "base/file.h"
+#include "base/text_file.h"
 #include "config/file_writers.h"
 #include "wire/curve/key_pair.h"
 
@@ -23,7 +23,7 @@ Result<curve::KeyPair> read_key(const std::string& path) {
   if ((status.st_mode & S_IRWXO) != 0) {
     return invalid_argument("--tcp-key", path + ": others may read or write it (chmod 600)");
   }
-  const auto text = read_file(path, kKeyFileBytesMax);
+  const auto text = read_text_file(path, kKeyFileBytesMax);
   if (!text.ok()) return Error{text.error().code, "--tcp-key", text.error().to_string()};
   auto keys = curve::parse_key_file(*text);
   if (keys.ok()) return keys;
@@ -34,7 +34,7 @@ Result<curve::AllowList> read_clients(const std::string& path) {
   for (const std::string& warning : config::warnings_of_writers(path)) {
     spdlog::warn("--tcp-clients: {}", warning);
   }
-  const auto text = read_file(path, kListBytesMax);
+  const auto text = read_text_file(path, kListBytesMax);
   if (!text.ok()) return Error{text.error().code, "--tcp-clients", text.error().to_string()};
   auto list = curve::AllowList::parse(*text);
   if (!list.ok()) {

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/text_file.h"
 #include "base/utf8.h"
 #include "kernels/kv_format.h"
 #include "model/folder_file.h"
@@ -57,7 +58,11 @@ OrderedJson template_tokens(const Json& config) {
 // The template's source: a string, or a list of named ones of which "default" counts.
 Result<std::optional<std::string>> template_source(const fs::path& dir, const Json& config) {
   auto file = read_folder_file(dir / "chat_template.jinja", kSmallFileBytesMax);
-  if (file.ok()) return std::optional(*std::move(file));
+  if (file.ok()) {
+    ASSIGN_OR_RETURN(std::string source,
+                     without_byte_order_mark(*std::move(file), "chat_template.jinja"));
+    return std::optional(std::move(source));
+  }
   if (file.error().code != ErrorCode::kNotFound) return std::move(file).error();
   if (!config.contains("chat_template") || config["chat_template"].is_null()) {
     return std::optional<std::string>();

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "base/counted.h"
 #include "persist/schema.h"
 
 namespace cascade {
@@ -103,9 +104,11 @@ Status salvage(const StateDirectory& directory, ChunkTable& chunks, SessionTable
   for (const Chunk& chunk : good_chunks) RETURN_IF_ERROR(chunks.put(chunk));
   for (const Session& session : good.sessions) RETURN_IF_ERROR(sessions.put(session));
   for (const Policy& policy : good.policies) RETURN_IF_ERROR(sessions.put_policy(policy));
-  findings.push_back({path, std::to_string(good_chunks.size()) + " chunks, " +
-                                std::to_string(good.sessions.size()) + " sessions and " +
-                                std::to_string(good.policies.size()) + " policies were saved"});
+  findings.push_back({path, counted(good_chunks.size(), "chunk") + ", " +
+                                counted(good.sessions.size(), "session") + " and " +
+                                std::to_string(good.policies.size()) +
+                                (good.policies.size() == 1 ? " policy" : " policies") +
+                                " were saved"});
   return {};
 }
 

@@ -5,6 +5,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "base/model_name.h"
 #include "base/utf8.h"
 #include "wire/conversation_rules.h"
 
@@ -427,16 +428,8 @@ Status check_request(const EventsRequest& request) {
   return check_list_limit(request.limit);
 }
 
-// A name is a folder's or a file's, it stands in URLs and in what is printed.
 Status check_model_name(const std::string& field, const std::string& name) {
-  constexpr std::string_view kPlain =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
-  const bool good = !name.empty() && name.size() <= kModelNameBytesMax && name.front() != '.' &&
-                    name.front() != '-' && name.find_first_not_of(kPlain) == std::string::npos;
-  if (good) return {};
-  return invalid_argument(field, "must have 1 to " + std::to_string(kModelNameBytesMax) +
-                                     " of A-Z, a-z, 0-9, '_', '.' and '-', and not begin with '.' "
-                                     "or '-'");
+  return is_model_name(name) ? Status() : invalid_argument(field, kModelNameRule);
 }
 
 Status check_request(const ModelLoad& request) {

@@ -18,7 +18,6 @@ inline constexpr double kLogitBiasMax = 100;      // and at least minus this
 inline constexpr size_t kLogitBiasesMax = 1024;
 inline constexpr int32_t kTopLogprobsMax = 20;
 inline constexpr size_t kNameBytesMax = 128;
-inline constexpr size_t kModelNameBytesMax = 96;  // it is the name of a folder, too
 // What a program notes of one turn: the whole registry of a tenant has room for 512 MiB.
 inline constexpr size_t kClientDataBytesMax = size_t{256} << 10;
 inline constexpr size_t kSearchBytesMax = 1024;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/file.h"
+#include "base/text_file.h"
 #include "base/utf8.h"
 
 namespace cascade::eval {
@@ -22,7 +22,7 @@ Result<int32_t> separator(const Model& model) {
 }  // namespace
 
 Result<std::vector<int32_t>> read_documents(const std::string& path, const Model& model) {
-  ASSIGN_OR_RETURN(const std::string text, read_file(path, kTextBytesMax));
+  ASSIGN_OR_RETURN(const std::string text, read_text_file(path, kTextBytesMax));
   if (const size_t valid = utf8_valid_prefix(text); valid < text.size()) {
     return invalid_argument(path, "is not UTF-8: byte " + std::to_string(valid) + " is malformed");
   }

@@ -1,7 +1,7 @@
 // tokenize, detokenize, template: no weights needed.
 #include <cstdio>
 
-#include "base/file.h"
+#include "base/text_file.h"
 #include "bench/eval/commands.h"
 #include "bench/eval/json_lines.h"
 #include "model/model.h"
@@ -13,7 +13,8 @@ constexpr size_t kFileBytesMax = size_t{64} << 20;
 
 Result<ChatTemplate> open_template(const TemplateOptions& options) {
   if (!options.template_file.empty()) {
-    ASSIGN_OR_RETURN(const std::string source, read_file(options.template_file, kFileBytesMax));
+    ASSIGN_OR_RETURN(const std::string source,
+                     read_text_file(options.template_file, kFileBytesMax));
     return ChatTemplate::parse(source);
   }
   if (options.model_dir.empty()) {
@@ -51,7 +52,7 @@ Status detokenize(const TextOptions& options) {
 
 Status render_template(const TemplateOptions& options) {
   ASSIGN_OR_RETURN(const ChatTemplate chat_template, open_template(options));
-  ASSIGN_OR_RETURN(const std::string text, read_file(options.input, kFileBytesMax));
+  ASSIGN_OR_RETURN(const std::string text, read_text_file(options.input, kFileBytesMax));
   ASSIGN_OR_RETURN(const OrderedJson input, parse_ordered_json(text, options.input));
   if (input.is_object()) {
     ASSIGN_OR_RETURN(const SpannedText rendered, chat_template.render(input, options.now_unix_s));

@@ -3,7 +3,7 @@
 
 #include <cstdlib>
 
-#include "base/file.h"
+#include "base/text_file.h"
 
 namespace cascade::client {
 namespace {
@@ -35,7 +35,7 @@ Result<std::optional<ClientKeys>> client_keys(const std::string& endpoint, std::
                             "tcp needs a key of the client's own (CASCADE_KEY_FILE; cascadectl key "
                             "new --curve)");
   }
-  const auto text = read_file(path, kKeyFileBytesMax);
+  const auto text = read_text_file(path, kKeyFileBytesMax);
   if (!text.ok()) return Error{text.error().code, "key_file", text.error().to_string()};
   auto own = curve::parse_key_file(*text);
   if (!own.ok()) return invalid_argument("key_file", path + ": " + own.error().to_string());

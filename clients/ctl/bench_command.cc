@@ -7,6 +7,7 @@
 #include <iomanip>
 #include <sstream>
 
+#include "base/counted.h"
 #include "base/random.h"
 #include "clients/ctl/interrupt.h"
 #include "clients/ctl/run.h"
@@ -149,13 +150,13 @@ void print_figures(Screen& screen, const Figures& figures, const BenchOptions& o
   const auto line = [&](const std::string& what, const std::string& value) {
     screen.out << std::left << std::setw(46) << what << value << '\n';
   };
-  line("a new prompt of " + std::to_string(figures.prompt_tokens) + " tokens",
+  line("a new prompt of " + counted(figures.prompt_tokens, "token"),
        number(figures.first_token_ms.median()) + " ms to the first token, " +
            number(figures.prefill_tokens_per_s.median()) + " tokens/s");
-  line("the same again, " + std::to_string(figures.reused_tokens) + " tokens reused",
+  line("the same again, " + counted(figures.reused_tokens, "token") + " reused",
        number(figures.again_first_token_ms.median()) + " ms to the first token");
   line("one answer", number(figures.decode_tokens_per_s.median()) + " tokens/s");
-  line(std::to_string(options.batch) + " answers at once",
+  line(counted(options.batch, "answer") + " at once",
        number(figures.batch_tokens_per_s.median()) + " tokens/s in all");
   screen.out << std::flush;
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/utf8.h"
 #include "clients/cpp/endpoint.h"
 #include "clients/ctl/chunk_table.h"
@@ -26,6 +27,22 @@ constexpr const char* kChunksGone =
 // The daemon does not know a chunk of the composition.
 bool is_missing_chunk(const Error& error) {
   return error.code == ErrorCode::kNotFound && error.field.starts_with("chunks[");
+}
+
+std::string in_quotes(const std::string& text) {
+  constexpr int kColumns = 60;
+  return '"' + fitted(one_line(text), kColumns) + '"';
+}
+
+// What a conversation lost with an output, and what it ends with now.
+std::string removal_text(const Chunk& output, const Conversation& conversation) {
+  const std::string lost = in_quotes(output.query_text.empty() ? output.id : output.query_text);
+  if (!conversation.session().empty()) {
+    return "The next turn of session " + conversation.session() + " goes on without " + lost + ".";
+  }
+  const std::string end = conversation.end();
+  return "The conversation goes on without the turn " + lost +
+         (end.empty() ? "; it is empty now." : "; it ends with " + in_quotes(end) + " now.");
 }
 
 }  // namespace
@@ -79,8 +96,7 @@ void ChatSession::run(const ChatCommand& command) {
       return remark(command.argument.empty() ? "no system prompt" : "system prompt set");
     case ChatVerb::kContext:
       conversation_.add_context(command.argument);
-      return remark(std::to_string(conversation_.contexts().size()) +
-                    " contexts for the next turn");
+      return remark(counted(conversation_.contexts().size(), "context") + " for the next turn");
     case ChatVerb::kQuery:
       conversation_.set_query(command.argument);
       return remark("/infer answers it");
@@ -229,9 +245,10 @@ void ChatSession::delete_output(const std::string& which) {
   client::ChunkChange change;
   const Result<Chunk> given_up = client_.delete_chunk(output->id, "", /*all=*/false, &change);
   if (!given_up.ok()) return fail(given_up.error());
-  conversation_.remove_output(output->id);
+  const bool removed = conversation_.remove_output(output->id);
   retention_.deleted(output->id);
   remark(change.gone ? "deleted " + output->id : deletion_text(*given_up, change));
+  if (removed) print_note(screen_, removal_text(*output, conversation_));
 }
 
 void ChatSession::begin_anew() {

@@ -10,14 +10,15 @@ namespace cascade::ctl {
 namespace {
 
 // Enters what `line` completes. Returns false for /bye.
-bool enter_piped(ChatSession& session, const std::string& line, TextBlock& block) {
+bool feed(ChatSession& session, const std::string& line, TextBlock& block) {
   const std::optional<std::string> entry = block.feed(line);
   return !entry || session.enter(*entry);
 }
 
-// The same of a person, who pastes, and types words that are commands elsewhere.
-bool enter_typed(ChatSession& session, const std::string& line, TextBlock& block) {
-  if (block.open()) return enter_piped(session, line, block);
+// The same; words that are commands elsewhere are commands here, and what a person pasted is one
+// message.
+bool enter_line(ChatSession& session, const std::string& line, TextBlock& block) {
+  if (block.open()) return feed(session, line, block);
   if (const auto command = command_of_word(line)) {
     const bool stays = session.enter(*command);
     const std::string word = command->substr(1);
@@ -25,7 +26,7 @@ bool enter_typed(ChatSession& session, const std::string& line, TextBlock& block
     return stays;
   }
   if (const auto message = message_of_paste(line)) return session.enter(*message);
-  return enter_piped(session, line, block);
+  return feed(session, line, block);
 }
 
 }  // namespace
@@ -34,13 +35,13 @@ int run_chat(ChatSession& session, LineSource& lines, bool interactive) {
   TextBlock block;
   for (bool more = true; more;) {
     const Line line = lines.next(block.open() ? "... " : "> ");
-    if (line.status == Line::Status::kEnd) break;
+    if (line.error) session.fail(*line.error);
+    if (line.status == Line::Status::kEnd || line.status == Line::Status::kNoText) break;
     if (line.status == Line::Status::kInterrupted) {
       block.reset();
       continue;
     }
-    more = interactive ? enter_typed(session, line.text, block)
-                       : enter_piped(session, line.text, block);
+    more = enter_line(session, line.text, block);
     if (!interactive && interrupted()) {
       session.fail({ErrorCode::kCancelled, "", "interrupted"});
       break;

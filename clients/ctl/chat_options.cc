@@ -7,6 +7,10 @@
 namespace cascade::ctl {
 
 void add_chat_options(CLI::App& command, ChatOptions& options) {
+  command.footer(
+      "exit, quit and help, each alone on a line, do what /exit, /quit and /help do, in a pipe "
+      "too; "
+      "\"\"\"exit\"\"\" sends the word.");
   command.add_option("--system", options.system, "The system prompt")->check(text());
   add_session_option(command, options.params.session);
   const auto set_retain = [&options](const std::string& name) {

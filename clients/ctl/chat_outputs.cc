@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/counted.h"
+
 namespace cascade::ctl {
 namespace {
 
@@ -45,7 +47,8 @@ Result<Chunk> NumberedOutputs::find(const std::string& which,
   const size_t at = number_in(which);
   if (at > list_.size()) RETURN_IF_ERROR(number(whose_, conversation));
   if (at > list_.size()) {
-    const std::string count = "there are " + std::to_string(list_.size()) + " outputs";
+    const std::string count =
+        (list_.size() == 1 ? "there is " : "there are ") + counted(list_.size(), "output");
     return not_found(which, whose_ == Whose::kAll
                                 ? count + "; /output all lists them"
                                 : count +

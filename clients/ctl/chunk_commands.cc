@@ -2,15 +2,16 @@
 #include "clients/ctl/chunk_commands.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
-#include "base/file.h"
 #include "clients/ctl/chunk_table.h"
 #include "clients/ctl/holder_text.h"
 #include "clients/ctl/json_fields.h"
 #include "clients/ctl/run.h"
 #include "clients/ctl/stats_text.h"
 #include "clients/ctl/terminal_text.h"
+#include "clients/ctl/text_input.h"
 #include "wire/frames.h"
 
 namespace cascade::ctl {
@@ -40,32 +41,26 @@ void print_deleted(Screen& screen, const Chunk& chunk, const client::ChunkChange
   print_json(screen, line);
 }
 
+// `pinned`: what the change says of pins, if anything.
 void print_changed(Screen& screen, const Chunk& chunk, const client::ChunkChange& change,
-                   bool pins) {
+                   std::optional<bool> pinned) {
   if (screen.json) {
     OrderedJson object = to_json_object(chunk);
     add_end(object, change);
     return print_json(screen, object);
   }
-  const bool waits = pins && chunk.kv_state != KvState::kReady;
+  const bool waits = pinned == true && chunk.kv_state != KvState::kReady;
   const std::string state(to_string(chunk.kv_state));
-  screen.out << one_line(change_text(chunk, change)) << (waits ? " (KV: " + state + ")" : "")
+  const std::string pins = pinned == false && !change.gone ? pins_text(chunk) : "";
+  screen.out << one_line(change_text(chunk, change) + pins) << (waits ? " (KV: " + state + ")" : "")
              << std::endl;
 }
 
 Result<std::string> text_of(const ChunkPutOptions& options, std::istream& in) {
   if (options.text.has_value()) return *options.text;
-  if (!options.file.empty()) return read_file(options.file, wire::kTextBytesMax);
-  std::string text;
-  char block[4096];
-  while (in.read(block, sizeof block) || in.gcount() > 0) {
-    text.append(block, static_cast<size_t>(in.gcount()));
-    if (text.size() > wire::kTextBytesMax) {
-      return invalid_argument(
-          "text", "has more than " + std::to_string(wire::kTextBytesMax) + " bytes, the limit");
-    }
-  }
-  if (text.empty()) return invalid_argument("text", "stdin is empty");
+  const std::string file = options.file.empty() ? kStandardInput : options.file;
+  ASSIGN_OR_RETURN(std::string text, read_text(file, in, wire::kTextBytesMax));
+  if (text.empty() && file == kStandardInput) return invalid_argument("stdin", "is empty");
   return text;
 }
 
@@ -148,7 +143,7 @@ int run_chunk_update(client::Client& client, Screen& screen, const std::vector<s
     client::ChunkChange change;
     const Result<Chunk> chunk = client.update_chunk(std::move(one), &change);
     if (chunk.ok()) {
-      print_changed(screen, *chunk, change, update.pinned.value_or(false));
+      print_changed(screen, *chunk, change, update.pinned);
     } else {
       code = std::max(code, failed(screen, chunk.error()));
     }

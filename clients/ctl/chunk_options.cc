@@ -45,7 +45,8 @@ void add_put(CLI::App& command, ChunkPutOptions& options) {
   CLI::Option* argument =
       command.add_option("TEXT", options.text, "The text (else --file, --token-ids or stdin)")
           ->check(text());
-  CLI::Option* file = command.add_option("--file", options.file, "The text of this file");
+  CLI::Option* file =
+      command.add_option("--file", options.file, "The text of this file (-: stdin)");
   CLI::Option* ids =
       command.add_option("--token-ids", put.token_ids, "The text of these ids: 12,7,90")
           ->delimiter(',')
@@ -161,7 +162,10 @@ std::optional<int64_t> parse_duration_ms(std::string_view text) {
 ChunkCommands add_chunk_commands(CLI::App& chunk, Options& options) {
   ChunkCommands commands;
   chunk.require_subcommand(1);
-  commands.list = chunk.add_subcommand("list", "List chunks, newest first");
+  commands.list = chunk.add_subcommand(
+      "list",
+      "List chunks, newest first. KV: ready (its pages are held), pending (they come), cached "
+      "(there until their room is needed), none");
   const auto set_type = [&options](const std::string& name) {
     options.list.type = chunk_type_from_string(name);
   };

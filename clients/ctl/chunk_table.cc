@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/sanitized.h"
 #include "clients/ctl/facts.h"
 #include "clients/ctl/holder_text.h"
@@ -22,6 +23,13 @@ constexpr size_t kShortDigits = 8;
 Cell kind_of(const Chunk& chunk) {
   const bool output = chunk.type == ChunkType::kOutput;
   return output ? Cell{"◀ output", Ink::kOutput} : Cell{"▶ input", Ink::kInput};
+}
+
+// Pages that nothing holds are there until their room is needed: "none" would deny them.
+std::string kv_text(const Chunk& chunk) {
+  const bool some = chunk.kv_bytes > 0 || chunk.kv_disk_bytes > 0;
+  if (chunk.kv_state == KvState::kNone && some) return "cached";
+  return std::string(to_string(chunk.kv_state));
 }
 
 std::string with_newline(std::string text) {
@@ -87,7 +95,7 @@ std::string render_chunks(const std::vector<client::ChunkInfo>& chunks, Ids ids,
                     {std::to_string(info.tokens)},
                     {format_bytes(chunk.kv_bytes)},
                     {format_bytes(chunk.kv_disk_bytes)},
-                    {std::string(to_string(chunk.kv_state))},
+                    {kv_text(chunk)},
                     {shown_id(chunk.id, ids), Ink::kDim}});
     if (named) rows.back().push_back({chunk.name});
   }
@@ -126,12 +134,10 @@ std::string render_chunk(const Chunk& chunk, const Style& style) {
   facts.add("content hash", chunk.content_hash);
   facts.add("tokens", std::to_string(chunk.token_ids.size()));
   // A text has no chain of its own, but those of the prompts in which it stands.
-  const std::string tokens =
-      chunk.kv_tokens > 0 ? std::to_string(chunk.kv_tokens) + " tokens, " : "";
-  facts.add("KV cache",
-            std::string(to_string(chunk.kv_state)) + ", " + tokens + format_bytes(chunk.kv_bytes));
+  const std::string tokens = chunk.kv_tokens > 0 ? counted(chunk.kv_tokens, "token") + ", " : "";
+  facts.add("KV cache", kv_text(chunk) + ", " + tokens + format_bytes(chunk.kv_bytes));
   facts.add("on disk",
-            std::to_string(chunk.kv_disk_pages) + " pages, " + format_bytes(chunk.kv_disk_bytes));
+            counted(chunk.kv_disk_pages, "page") + ", " + format_bytes(chunk.kv_disk_bytes));
   facts.add("created", format_time(chunk.created_us));
   facts.add("last used", format_time(chunk.last_used_us));
   facts.add("hits", chunk.hits);

@@ -25,9 +25,17 @@ bool Conversation::add_output(Turn turn) {
   return true;
 }
 
-void Conversation::remove_output(const std::string& id) {
-  std::erase_if(turns_, [&](const Turn& turn) { return turn.id == id; });
-  if (previous_ == id) previous_.clear();
+bool Conversation::remove_output(const std::string& id) {
+  const bool was_turn = std::erase_if(turns_, [&](const Turn& turn) { return turn.id == id; }) > 0;
+  const bool was_previous = !previous_.empty() && previous_ == id;
+  if (was_previous) previous_.clear();
+  return was_turn || was_previous;
+}
+
+std::string Conversation::end() const {
+  if (turns_.empty()) return previous_;
+  const Turn& last = turns_.back();
+  return last.question.empty() ? last.id : last.question;
 }
 
 void Conversation::go_on_from(const std::string& id) {

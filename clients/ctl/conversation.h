@@ -38,7 +38,8 @@ class Conversation {
   void add_context(std::string text) { contexts_.push_back(std::move(text)); }
   // Returns false, and changes nothing, if the output is there already.
   bool add_output(Turn turn);
-  void remove_output(const std::string& id);
+  // Returns whether it was part of it.
+  bool remove_output(const std::string& id);
   // Forgets everything but the system prompt, and leaves the session; the next turn goes on with
   // the conversation that the output `id` ended, whoever made it.
   void go_on_from(const std::string& id);
@@ -61,6 +62,9 @@ class Conversation {
 
   const std::vector<std::string>& contexts() const { return contexts_; }
   const std::string& session() const { return session_; }
+  // What the next question stands behind: the question of the last turn, else the id of the output
+  // that it goes on from; empty: nothing.
+  std::string end() const;
   // The ids of its outputs, oldest first, but for those of the session.
   std::vector<std::string> outputs() const;
 

@@ -1,6 +1,8 @@
 // The limit is --max-tokens, the daemon's own, or what is left of the model's context.
 #include "clients/ctl/cut_answer.h"
 
+#include "base/counted.h"
+
 namespace cascade::ctl {
 namespace {
 
@@ -24,7 +26,7 @@ std::string cut_text(const client::Generation& generation, const wire::GenerateR
   const bool only_thoughts = generation.text.empty() && !generation.reasoning.empty();
   std::string text = only_thoughts ? "the thoughts were cut off, before an answer began, after "
                                    : "the answer was cut off after ";
-  text += std::to_string(tokens) + " tokens " + limit_text(tokens, request.max_tokens);
+  text += counted(tokens, "token") + " " + limit_text(tokens, request.max_tokens);
   if (request.grammar.has_value()) text += "; it may not be of the form that was asked for";
   if (only_thoughts) text += "; --no-think asks for no thoughts";
   return text;

@@ -1,6 +1,7 @@
 // One function for each thing that is looked at.
 #include "clients/ctl/diagnosis.h"
 
+#include "base/counted.h"
 #include "wire/loading.h"
 
 namespace cascade::ctl {
@@ -44,8 +45,8 @@ void judge_daemon(const DaemonFacts& daemon, const std::string& version,
   }
   if (!status.actors_restarted.empty()) {
     findings.push_back({Level::kProblem, "parts of the daemon failed and were restarted " +
-                                             std::to_string(status.actors_restarted.size()) +
-                                             " times: its log says why"});
+                                             counted(status.actors_restarted.size(), "time") +
+                                             ": its log says why"});
   }
   if (daemon.answer) {
     findings.push_back({Level::kProblem, "it does not answer a prompt: " + daemon.answer->message});
@@ -92,7 +93,7 @@ void judge_machine(const wire::StatusReply& status, const MachineFacts& machine,
                    std::vector<Finding>& findings) {
   judge_memory(status, machine, findings);
   if (machine.threads && status.threads > *machine.threads) {
-    findings.push_back({Level::kHint, std::to_string(status.threads) + " threads compute on " +
+    findings.push_back({Level::kHint, counted(status.threads, "thread") + " compute on " +
                                           std::to_string(*machine.threads) +
                                           " hardware threads: everything is slower so"});
   }

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <sstream>
 
-#include "base/file.h"
 #include "base/sanitized.h"
 #include "base/utf8.h"
 #include "clients/cpp/endpoint.h"
@@ -17,6 +16,7 @@
 #include "clients/ctl/run.h"
 #include "clients/ctl/stream_printer.h"
 #include "clients/ctl/terminal_text.h"
+#include "clients/ctl/text_input.h"
 #include "clients/ctl/usage_text.h"
 #include "clients/ctl/word_wrap.h"
 #include "wire/frames.h"
@@ -31,12 +31,12 @@ Status check_text(const std::string& field, const std::string& text) {
   return invalid_argument(field, "is not UTF-8 at byte " + std::to_string(valid));
 }
 
-Result<ResolvedContext> resolve(client::Client& client, const ContextArgument& argument,
-                                bool skips_missing) {
+Result<ResolvedContext> resolve(client::Client& client, std::istream& in,
+                                const ContextArgument& argument, bool skips_missing) {
   using Kind = ContextArgument::Kind;
   if (argument.kind == Kind::kText) return ResolvedContext{ChunkType::kContext, "", argument.value};
   if (argument.kind == Kind::kFile) {
-    ASSIGN_OR_RETURN(std::string text, read_file(argument.value, wire::kTextBytesMax));
+    ASSIGN_OR_RETURN(std::string text, read_text(argument.value, in, wire::kTextBytesMax));
     RETURN_IF_ERROR(check_text(argument.value, text));
     return ResolvedContext{ChunkType::kContext, "", std::move(text)};
   }
@@ -44,6 +44,9 @@ Result<ResolvedContext> resolve(client::Client& client, const ContextArgument& a
   const bool is_gone = !found.ok() && found.error().code == ErrorCode::kNotFound;
   // The daemon leaves it out, and says so.
   if (is_gone && skips_missing) return ResolvedContext{ChunkType::kContext, argument.value, ""};
+  if (is_gone) {
+    return not_found("--chunk", found.error().message + "; --on-missing skip answers without it");
+  }
   ASSIGN_OR_RETURN(const Chunk chunk, found);
   return ResolvedContext{chunk.type, chunk.id, ""};
 }
@@ -51,14 +54,7 @@ Result<ResolvedContext> resolve(client::Client& client, const ContextArgument& a
 }  // namespace
 
 Result<std::string> read_prompt(std::istream& in) {
-  std::string text;
-  for (char c = 0; in.get(c);) {
-    if (text.size() == wire::kTextBytesMax) {
-      return invalid_argument("stdin",
-                              "has more than " + std::to_string(wire::kTextBytesMax) + " bytes");
-    }
-    text.push_back(c);
-  }
+  ASSIGN_OR_RETURN(std::string text, read_text(in, wire::kTextBytesMax));
   if (!text.empty() && text.back() == '\n') text.pop_back();
   RETURN_IF_ERROR(check_text("stdin", text));
   return text;
@@ -131,12 +127,12 @@ void print_answer(Screen& screen, const std::string& text) {
   screen.out.flush();
 }
 
-Result<std::vector<ResolvedContext>> resolve_contexts(client::Client& client,
+Result<std::vector<ResolvedContext>> resolve_contexts(client::Client& client, std::istream& in,
                                                       const GenerateOptions& options) {
   const bool skips_missing = options.params.on_missing == OnMissing::kSkip;
   std::vector<ResolvedContext> contexts;
   for (const ContextArgument& argument : options.contexts) {
-    ASSIGN_OR_RETURN(ResolvedContext context, resolve(client, argument, skips_missing));
+    ASSIGN_OR_RETURN(ResolvedContext context, resolve(client, in, argument, skips_missing));
     contexts.push_back(std::move(context));
   }
   return contexts;
@@ -146,11 +142,16 @@ namespace {
 
 Result<wire::GenerateRequest> prepare(client::Client& client, Screen& screen, std::istream& in,
                                       const GenerateOptions& options) {
-  ASSIGN_OR_RETURN(const std::vector<ResolvedContext> contexts, resolve_contexts(client, options));
+  ASSIGN_OR_RETURN(const std::vector<ResolvedContext> contexts,
+                   resolve_contexts(client, in, options));
   const bool query_chunk = std::ranges::any_of(
       contexts, [](const auto& context) { return context.type == ChunkType::kQuery; });
   std::optional<std::string> query = options.query;
   if (!query.has_value() && !query_chunk) {
+    if (!options.stdin_option.empty()) {
+      return invalid_argument("PROMPT",
+                              "is missing: standard input is read for " + options.stdin_option);
+    }
     if (screen.terminal && ::isatty(STDIN_FILENO) == 1) {
       screen.err << screen.style.dim("Type the prompt; Ctrl-D ends it.") << std::endl;
     }

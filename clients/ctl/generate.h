@@ -24,14 +24,14 @@ Result<wire::GenerateRequest> compose_request(const GenerateOptions& options,
                                               const std::vector<ResolvedContext>& contexts,
                                               const std::optional<std::string>& query);
 
-// The contexts of `options`: files are read, chunks looked up.
-// Errors: those of read_file() and Client::get_chunk(); kInvalidArgument for a file that is no
+// The contexts of `options`: files are read (`in` for "-"), chunks looked up.
+// Errors: those of read_text() and Client::get_chunk(); kInvalidArgument for a file that is no
 // text.
-Result<std::vector<ResolvedContext>> resolve_contexts(client::Client& client,
+Result<std::vector<ResolvedContext>> resolve_contexts(client::Client& client, std::istream& in,
                                                       const GenerateOptions& options);
 
 // All of `in`, without its last newline. Errors: kInvalidArgument, field "stdin": too long, or no
-// text.
+// text in UTF-8.
 Result<std::string> read_prompt(std::istream& in);
 
 // The answer, made harmless, with a newline at its end.

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <span>
 
-#include "base/file.h"
 #include "clients/ctl/batch_file.h"
 #include "clients/ctl/interrupt.h"
 #include "clients/ctl/json_fields.h"
 #include "clients/ctl/run.h"
+#include "clients/ctl/text_input.h"
 #include "wire/frames.h"
 
 namespace cascade::ctl {
@@ -54,11 +54,6 @@ int run_group(client::Client& client, Screen& screen, std::span<const BatchLine>
   return code;
 }
 
-Result<std::string> read_batch(std::istream& in, const std::string& file) {
-  if (file == "-") return read_prompt(in);
-  return read_file(file, wire::kTextBytesMax);
-}
-
 // An error before anything is sent.
 int refuse(Screen& screen, const Error& error) {
   print_error(screen, error);
@@ -69,9 +64,9 @@ int refuse(Screen& screen, const Error& error) {
 
 int run_batch(client::Client& client, Screen& screen, std::istream& in,
               const GenerateOptions& options) {
-  const auto text = read_batch(in, *options.batch);
+  const auto text = read_text(*options.batch, in, wire::kTextBytesMax);
   if (!text.ok()) return refuse(screen, text.error());
-  const auto contexts = resolve_contexts(client, options);
+  const auto contexts = resolve_contexts(client, in, options);
   if (!contexts.ok()) return refuse(screen, contexts.error());
   const std::vector<BatchLine> lines = batch_lines(*text);
   if (lines.empty()) return refuse(screen, invalid_argument("--batch", "there is no prompt"));

@@ -1,15 +1,17 @@
 // A schema comes from a file, whose name stands in messages about it.
 #include "clients/ctl/grammar_options.h"
 
-#include "base/file.h"
+#include <iostream>
+
 #include "base/utf8.h"
 #include "clients/ctl/terminal_text.h"
+#include "clients/ctl/text_input.h"
 
 namespace cascade::ctl {
 namespace {
 
 std::string read_schema(const std::string& option, const std::string& file) {
-  const auto text = read_file(file, kGrammarBytesMax);
+  const auto text = read_text(file, std::cin, kGrammarBytesMax);
   if (!text.ok()) throw CLI::ValidationError(option, one_line(text.error().to_string()));
   if (!is_utf8(*text)) throw CLI::ValidationError(option, one_line(file) + " is not UTF-8");
   return *text;
@@ -25,7 +27,7 @@ void add_grammar_options(CLI::App& command, wire::GenerateRequest& params) {
   };
   CLI::Option* schema = command.add_option_function<std::string>(
       "--json-schema", from_file("--json-schema", GrammarKind::kJsonSchema),
-      "The answer is JSON for which the JSON schema in this file holds");
+      "The answer is JSON for which the JSON schema in this file (-: stdin) holds");
   CLI::Option* object = command.add_flag_callback(
       "--json-object",
       [&params] {
@@ -34,7 +36,7 @@ void add_grammar_options(CLI::App& command, wire::GenerateRequest& params) {
       "The answer is a JSON object");
   CLI::Option* parts = command.add_option_function<std::string>(
       "--grammar", from_file("--grammar", GrammarKind::kParts),
-      "The answer is put together of texts and JSON as the file says "
+      "The answer is put together of texts and JSON as the file (-: stdin) says "
       "(docs/constrained_output.md)");
   object->excludes(schema);
   parts->excludes(schema)->excludes(object);

@@ -41,6 +41,14 @@ std::string deletion_text(const Chunk& chunk, const client::ChunkChange& change)
   return text;
 }
 
+std::string pins_text(const Chunk& chunk) {
+  std::string pins;
+  for (const Holder& holder : chunk.holders) {
+    if (holder.pinned) pins += (pins.empty() ? "" : ", ") + who(holder);
+  }
+  return pins.empty() ? pins : "; still pinned by " + pins + ": unpin it again";
+}
+
 std::string change_text(const Chunk& chunk, const client::ChunkChange& change) {
   std::string text = chunk.id + (change.gone ? " is gone" : "");
   if (change.ended.empty()) return text;

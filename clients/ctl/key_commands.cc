@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "base/file.h"
+#include "base/text_file.h"
 #include "clients/ctl/run.h"
 #include "wire/curve/allow_list.h"
 #include "wire/curve/key_pair.h"
@@ -36,8 +36,16 @@ Status write_text(const std::string& path, int flags, const std::string& text) {
   return error == 0 ? Status() : io_error(path, error);
 }
 
-Status append_line(const std::string& path, const std::string& line) {
-  return write_text(path, O_APPEND, line + "\n");
+// What the file has; nothing if there is none.
+Result<std::string> keys_in(const std::string& path) {
+  if (::access(path.c_str(), F_OK) != 0) return std::string();
+  return read_text_file(path, kFileBytesMax);
+}
+
+// Behind `text`, which the file has: its last line may have been left without its end.
+Status append_line(const std::string& path, const std::string& text, const std::string& line) {
+  const bool open = !text.empty() && text.back() != '\n';
+  return write_text(path, O_APPEND, (open ? "\n" : "") + line + "\n");
 }
 
 Status replace(const std::string& path, const std::string& text) {
@@ -84,7 +92,9 @@ int run_key_new(Screen& screen, const KeyOptions& options) {
   const std::string key = http::new_api_key();
   const std::string line = http::api_key_line(options.tenant, key);
   if (!options.file.empty()) {
-    const Status added = append_line(options.file, line);
+    const auto text = keys_in(options.file);
+    if (!text.ok()) return fail(screen, text.error());
+    const Status added = append_line(options.file, *text, line);
     if (!added.ok()) return fail(screen, added.error());
   }
   if (screen.json) {
@@ -112,29 +122,23 @@ int run_key_allow(Screen& screen, const KeyOptions& options) {
     return fail(screen, invalid_argument("KEY", "must be a public key: 40 characters of Z85"));
   }
   const std::string line = options.tenant + " " + options.key;
-  std::string text;
-  if (::access(options.file.c_str(), F_OK) == 0) {
-    auto read = read_file(options.file, kFileBytesMax);
-    if (!read.ok()) return fail(screen, read.error());
-    text = *std::move(read);
-    const auto list = curve::AllowList::parse(text);
-    if (!list.ok()) return fail(screen, list.error());
-    if (const auto tenant = list->tenant_of(options.key)) {
-      if (*tenant == options.tenant) return kExitOk;
-      return fail(screen, {ErrorCode::kConflict, "KEY",
-                           "is of the tenant " + *tenant + "; `cascadectl key revoke` it first"});
-    }
+  const auto text = keys_in(options.file);
+  if (!text.ok()) return fail(screen, text.error());
+  const auto list = curve::AllowList::parse(*text);
+  if (!list.ok()) return fail(screen, list.error());
+  if (const auto tenant = list->tenant_of(options.key)) {
+    if (*tenant == options.tenant) return kExitOk;
+    return fail(screen, {ErrorCode::kConflict, "KEY",
+                         "is of the tenant " + *tenant + "; `cascadectl key revoke` it first"});
   }
-  // The last line may have been left without its end.
-  const bool open = !text.empty() && text.back() != '\n';
-  const Status added = append_line(options.file, (open ? "\n" : "") + line);
+  const Status added = append_line(options.file, *text, line);
   if (!added.ok()) return fail(screen, added.error());
   screen.err << "A daemon reads " << options.file << " when it starts or is reloaded." << std::endl;
   return kExitOk;
 }
 
 int run_key_revoke(Screen& screen, const KeyOptions& options) {
-  const auto text = read_file(options.file, kFileBytesMax);
+  const auto text = read_text_file(options.file, kFileBytesMax);
   if (!text.ok()) return fail(screen, text.error());
   auto left = without_key(*text, options.key);
   // Files have the hash of an API key.

@@ -3,6 +3,9 @@
 
 #include <cstdlib>
 #include <string>
+#include <utility>
+
+#include "base/text_file.h"
 
 namespace cascade::ctl {
 
@@ -10,6 +13,10 @@ Line StreamLines::next(const std::string&) {
   Line line;
   if (!std::getline(in_, line.text)) return {};
   line.status = Line::Status::kText;
+  if (std::exchange(begun_, true)) return line;
+  Result<std::string> text = without_byte_order_mark(std::move(line.text), "stdin");
+  if (!text.ok()) return {Line::Status::kNoText, "", text.error()};
+  line.text = *std::move(text);
   return line;
 }
 

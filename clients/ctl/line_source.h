@@ -4,14 +4,18 @@
 #include <functional>
 #include <istream>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "base/result.h"
 
 namespace cascade::ctl {
 
 struct Line {
-  enum class Status { kText, kEnd, kInterrupted } status = Status::kEnd;
+  enum class Status { kText, kEnd, kInterrupted, kNoText } status = Status::kEnd;
   std::string text;  // without its newline; with newlines in it if several lines were pasted
+  std::optional<Error> error = {};  // with kNoText: why nothing of the source can be read
 };
 
 class LineSource {
@@ -22,7 +26,7 @@ class LineSource {
   virtual Line ask(const std::string& question) { return next(question); }
 };
 
-// The lines of a stream; no prompts.
+// The lines of a stream, without a byte order mark before the first; no prompts.
 class StreamLines : public LineSource {
  public:
   explicit StreamLines(std::istream& in) : in_(in) {}
@@ -30,6 +34,7 @@ class StreamLines : public LineSource {
 
  private:
   std::istream& in_;
+  bool begun_ = false;
 };
 
 // What Tab offers for the end of a line.

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/model_name.h"
 #include "clients/ctl/facts.h"
 #include "clients/ctl/json_fields.h"
 #include "clients/ctl/model_place.h"
@@ -18,7 +19,7 @@
 namespace cascade::ctl {
 namespace {
 
-constexpr int kNameColumns = 96;  // a whole name, which commands need
+constexpr int kNameColumns = kModelNameBytesMax;  // a whole name, which commands need
 
 // A line on a terminal that tells for how long something has been going on, as long as this lives.
 class Elapsed {

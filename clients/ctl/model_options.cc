@@ -1,16 +1,18 @@
 // Models by name.
 #include "clients/ctl/model_options.h"
 
+#include "base/model_name.h"
 #include "clients/ctl/chunk_options.h"
 #include "clients/ctl/model_place.h"
-#include "wire/request_rules.h"
 
 namespace cascade::ctl {
 
 CLI::Validator model_name() {
-  const auto check = [](const std::string& name) {
-    const Status good = wire::check_model_name("", name);
-    return good.ok() ? std::string() : good.error().message;
+  const auto check = [](std::string& given) {
+    const std::string name = without_end_slashes(given);
+    if (!is_model_name(name)) return std::string(kModelNameRule);
+    given = name;
+    return std::string();
   };
   return CLI::Validator(check, "");
 }
@@ -19,10 +21,10 @@ namespace {
 
 // A name, or a file or folder of the daemon's models.
 CLI::Validator model_place() {
-  const auto check = [](const std::string& given) {
-    if (is_model_file(given)) return std::string();
-    const Status good = wire::check_model_name("", given);
-    return good.ok() ? std::string() : good.error().message;
+  const auto check = [](std::string& given) {
+    given = without_end_slashes(given);
+    if (is_model_file(given) || is_model_name(given)) return std::string();
+    return std::string(kModelNameRule);
   };
   return CLI::Validator(check, "");
 }
@@ -39,7 +41,7 @@ ModelCommands add_model_commands(CLI::App& model, ModelOptions& options) {
   for (CLI::App* command : {commands.load, commands.unload}) {
     command->add_option("NAME", options.name, "The model's name, or its file or folder")
         ->check(text())
-        ->check(model_place())
+        ->transform(model_place())
         ->required();
   }
   for (CLI::App* command : model.get_subcommands({})) command->fallthrough();

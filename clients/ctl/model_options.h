@@ -19,7 +19,7 @@ ModelCommands add_model_commands(CLI::App& model, ModelOptions& options);
 // The one that was given, if any was.
 std::optional<Options::Command> chosen_of(const ModelCommands& commands);
 
-// A name that a model can have.
+// A name that a model can have, which is taken without slashes at its end.
 CLI::Validator model_name();
 
 }  // namespace cascade::ctl

@@ -25,6 +25,11 @@ bool is_of(const std::string& given, const wire::ModelInfo& model) {
 
 }  // namespace
 
+std::string without_end_slashes(const std::string& given) {
+  const size_t last = given.find_last_not_of('/');
+  return last == given.npos ? given.substr(0, 1) : given.substr(0, last + 1);
+}
+
 bool is_model_file(const std::string& given) {
   return given.find('/') != given.npos || given.ends_with(".gguf");
 }

@@ -8,6 +8,9 @@
 
 namespace cascade::ctl {
 
+// `given` without slashes at its end, as shells write them behind folders; "/" stays.
+std::string without_end_slashes(const std::string& given);
+
 // Whether `given` is meant as a file or folder, and not as a model's name: it has a slash, or ends
 // with ".gguf".
 bool is_model_file(const std::string& given);

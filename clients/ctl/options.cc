@@ -21,6 +21,7 @@
 #include "clients/ctl/screen.h"
 #include "clients/ctl/session_options.h"
 #include "clients/ctl/terminal_text.h"
+#include "clients/ctl/text_input.h"
 #include "clients/ctl/watch_options.h"
 #include "wire/request_rules.h"
 
@@ -124,8 +125,15 @@ void add_sampling(CLI::App& command, wire::GenerateRequest& params) {
           "--think-policy", set_policy,
           "What is kept of an output with thoughts (default: the daemon's)")
       ->check(CLI::IsMember({"reprefill", "keep", "drop"}));
-  command.add_flag("!--no-reuse", params.reuse,
-                   "Compute the whole prompt, whatever is known of it");
+  command
+      .add_option_function<std::string>(
+          "--on-missing",
+          [&params](const std::string& name) { params.on_missing = on_missing_from_string(name); },
+          "If a turn before it, or a chunk that it names, is gone: error (the default) or skip")
+      ->transform(CLI::IsMember({"error", "skip"}, CLI::ignore_case));
+  command.add_flag_callback(
+      "--no-reuse", [&params] { params.reuse = false; },
+      "Compute the whole prompt, whatever is known of it");
   command.add_option("--timeout-ms", params.timeout_ms, "Give up after so long (0: never)")
       ->check(whole_number(INT64_MAX));
 }
@@ -139,7 +147,9 @@ void add_generate(CLI::App& command, Parsed& parsed) {
   command.add_option("--context", parsed.texts, "A text before the question (repeatable)")
       ->check(text())
       ->allow_extra_args(false);
-  command.add_option("--context-file", parsed.files, "A file before the question (repeatable)")
+  command
+      .add_option("--context-file", parsed.files,
+                  "A file (-: stdin) before the question (repeatable)")
       ->allow_extra_args(false);
   command
       .add_option("--chunk", parsed.chunks,
@@ -169,14 +179,6 @@ void add_generate(CLI::App& command, Parsed& parsed) {
       ->check(not_empty())
       ->excludes(session)
       ->excludes("--raw");
-  command
-      .add_option_function<std::string>(
-          "--on-missing",
-          [&generate](const std::string& name) {
-            generate.params.on_missing = on_missing_from_string(name);
-          },
-          "If a turn before it, or a chunk that it names, is gone: error (the default) or skip")
-      ->transform(CLI::IsMember({"error", "skip"}, CLI::ignore_case));
   CLI::Option* stream =
       command.add_flag("--stream", generate.stream,
                        "Print as it comes, also if this is no terminal; with --json: JSON lines");
@@ -248,7 +250,8 @@ void add_commands(CLI::App& app, Parsed& parsed) {
                  "else the system's)");
   app.add_option("--model-name", options.model,
                  "The model to ask, of `model list` (default: the daemon's default model)")
-      ->check(model_name());
+      ->check(text())
+      ->transform(model_name());
   app.add_flag("--json", options.json, "Print JSON");
   parsed.status = app.add_subcommand("status", "What the daemon runs, holds and did");
   parsed.generate = app.add_subcommand("generate", "Answer one prompt");
@@ -300,6 +303,21 @@ std::vector<ContextArgument> ordered_contexts(const Parsed& parsed) {
     }
   }
   return contexts;
+}
+
+// The option for which standard input is read; empty if none is. There can be one.
+std::string option_with_stdin(const CLI::App& generate) {
+  std::string option;
+  for (const char* name : {"--batch", "--context-file", "--json-schema", "--grammar"}) {
+    for (const std::string& file : generate.get_option(name)->results()) {
+      if (file != kStandardInput) continue;
+      if (!option.empty()) {
+        throw CLI::ValidationError(name, option + " reads standard input already");
+      }
+      option = name;
+    }
+  }
+  return option;
 }
 
 Options::Command chosen(const Parsed& parsed) {
@@ -370,6 +388,7 @@ std::variant<Options, int> parse_options(int argc, const char* const* argv, std:
     const bool argument = parsed.generate->count("PROMPT") > 0;
     const bool option = parsed.generate->count("--query") > 0;
     if (argument && option) throw CLI::ExcludesError("PROMPT", "--query");
+    parsed.options.generate.stdin_option = option_with_stdin(*parsed.generate);
     check_retention_options(*parsed.generate);
     check_chat_options(*parsed.chat, parsed.options.chat);
     Options& options = parsed.options;

@@ -29,6 +29,7 @@ struct GenerateOptions {
   std::string system;
   std::vector<ContextArgument> contexts;
   std::optional<std::string> batch;  // a file of prompts, "-" is stdin; instead of a query
+  std::string stdin_option;          // which option's file is stdin ("-"); empty if none is
   bool raw = false;
   bool stream = false;
   wire::GenerateRequest params;  // without a prompt

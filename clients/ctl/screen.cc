@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/utf8.h"
+#include "clients/ctl/option_words.h"
 #include "clients/ctl/terminal_text.h"
 #include "clients/ctl/terminal_window.h"
 #include "clients/ctl/word_wrap.h"
@@ -53,7 +54,8 @@ void print_error(Screen& screen, const Error& error) {
   if (screen.json) return print_json(screen, json_of_error(error));
   screen.out.flush();
   const std::string_view mark = "error:";
-  const std::string line = std::string(mark) + " " + one_line(error.to_string());
+  const std::string line =
+      std::string(mark) + " " + one_line(in_words_of_options(error).to_string());
   const std::string shown = wrapped(line, err_columns(screen));
   screen.err << screen.style.error(mark) << shown.substr(mark.size()) << std::endl;
 }

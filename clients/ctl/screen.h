@@ -28,7 +28,8 @@ Screen standard_screen(bool json);
 // {"error": {"code": ..., "field": ..., "message": ...}}
 OrderedJson json_of_error(const Error& error);
 
-// "error: not_found: id: no such chunk" on `err`, or {"error": {...}} on `out`.
+// "error: not_found: id: no such chunk" on `err`, in the words of options (option_words.h); or
+// {"error": {...}} on `out`, as the daemon said it.
 void print_error(Screen& screen, const Error& error);
 
 // Something beside the result, on `err`: dim, and in lines of the terminal's width.

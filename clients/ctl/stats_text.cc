@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "base/counted.h"
 #include "clients/ctl/facts.h"
 #include "clients/ctl/table.h"
 #include "clients/ctl/units.h"
@@ -21,7 +22,7 @@ std::string percent(double share) {
 std::string render_cache(const wire::CacheStats& cache, const Style& style) {
   Facts facts;
   const auto pages = [&](int64_t count) {
-    return number(count) + " pages, " + format_bytes(count * cache.page_bytes);
+    return counted(count, "page") + ", " + format_bytes(count * cache.page_bytes);
   };
   const int64_t accesses = cache.page_hits + cache.page_misses;
   const double hits = accesses > 0 ? static_cast<double>(cache.page_hits) / double(accesses) : 0;
@@ -34,10 +35,10 @@ std::string render_cache(const wire::CacheStats& cache, const Style& style) {
   facts.add("working set", format_bytes(cache.working_set_bytes) + " in 10 minutes");
   facts.add("page hits",
             number(cache.page_hits) + " of " + number(accesses) + " (" + percent(hits) + ")");
-  facts.add("saved", number(cache.saved_tokens) + " tokens, some " +
+  facts.add("saved", counted(cache.saved_tokens, "token") + ", some " +
                          number(cache.saved_us / 1'000'000) + " s of computing, " +
                          format_bytes(cache.saved_bytes));
-  facts.add("evicted", number(cache.evicted) + " pages, " + number(cache.evicted_early) +
+  facts.add("evicted", counted(cache.evicted, "page") + ", " + number(cache.evicted_early) +
                            " of them too early");
   facts.add("removed", number(cache.removed_dead) + " on dead branches, " +
                            number(cache.removed_deleted) + " deleted, " +
@@ -46,7 +47,7 @@ std::string render_cache(const wire::CacheStats& cache, const Style& style) {
                             number(static_cast<int64_t>(cache.recompute_bonus_s)) +
                             " s later for each doubling");
   facts.add("thrashing", std::string(cache.thrashing ? "yes" : "no") + ", " +
-                             number(cache.thrash_alarms) + " times, refaults " +
+                             counted(cache.thrash_alarms, "time") + ", refaults " +
                              percent(cache.refault_share) + " of the latest accesses");
   return facts.render(style);
 }
@@ -54,7 +55,7 @@ std::string render_cache(const wire::CacheStats& cache, const Style& style) {
 std::string render_disk(const wire::DiskStats& disk, const Style& style) {
   Facts facts;
   const auto pages = [&](int64_t count) {
-    return number(count) + " pages, " + format_bytes(count * disk.page_bytes);
+    return counted(count, "page") + ", " + format_bytes(count * disk.page_bytes);
   };
   facts.add("on disk", pages(disk.pages));
   facts.add("written", pages(disk.pages_written));
@@ -62,8 +63,8 @@ std::string render_disk(const wire::DiskStats& disk, const Style& style) {
       "loaded",
       pages(disk.pages_loaded) +
           (disk.load_bytes_per_s > 0 ? ", " + format_bytes(disk.load_bytes_per_s) + "/s" : ""));
-  facts.add("damaged", number(disk.pages_bad) + " pages, computed again");
-  facts.add("removed", number(disk.pages_removed) + " pages");
+  facts.add("damaged", counted(disk.pages_bad, "page") + ", computed again");
+  facts.add("removed", counted(disk.pages_removed, "page"));
   return facts.render(style);
 }
 

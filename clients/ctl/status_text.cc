@@ -1,6 +1,7 @@
 // Status as names and values.
 #include "clients/ctl/status_text.h"
 
+#include "base/counted.h"
 #include "clients/ctl/facts.h"
 #include "clients/ctl/units.h"
 
@@ -32,14 +33,14 @@ std::string render_status(const wire::StatusReply& status, const Style& style) {
   facts.add("version", status.version);
   facts.add("model", status.model + " (" + status.model_type + ", " + status.weight_type + ", " +
                          format_bytes(status.weight_bytes) + ")");
-  facts.add("computes with", status.isa + ", " + std::to_string(status.threads) + " threads");
+  facts.add("computes with", status.isa + ", " + counted(status.threads, "thread"));
   facts.add("context", std::to_string(status.context_tokens_max) + " tokens");
   facts.add("KV cache",
             format_bytes(status.kv_bytes_used) + " of " + format_bytes(status.kv_bytes_max) +
                 share(status.kv_bytes_used, status.kv_bytes_max) + ", " + status.kv_type + ", " +
                 format_bytes(status.kv_bytes_per_token) + " a token");
-  facts.add("chunks", std::to_string(status.chunks_output) + " outputs, " +
-                          std::to_string(status.chunks_input) + " inputs");
+  facts.add("chunks",
+            counted(status.chunks_output, "output") + ", " + counted(status.chunks_input, "input"));
   facts.add("requests", std::to_string(status.requests_running) + " running, " +
                             std::to_string(status.requests_waiting) + " of " +
                             std::to_string(status.requests_waiting_max) + " waiting");
@@ -52,8 +53,8 @@ std::string render_status(const wire::StatusReply& status, const Style& style) {
                                  speed(status.prefill_tokens_per_s));
   facts.add("generated tokens",
             std::to_string(status.tokens_generated) + ", " + speed(status.decode_tokens_per_s));
-  facts.add("prefilled again", std::to_string(status.tokens_reprefilled) + " tokens, " +
-                                   std::to_string(status.reprefills_pending) + " outputs pending");
+  facts.add("prefilled again", counted(status.tokens_reprefilled, "token") + ", " +
+                                   counted(status.reprefills_pending, "output") + " pending");
   facts.add("pages evicted", status.pages_evicted);
   if (!status.actors_restarted.empty()) {
     facts.add("actors restarted", with_commas(status.actors_restarted));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "base/sanitized.h"
 #include "clients/ctl/terminal_text.h"
 
@@ -18,12 +19,12 @@ void StreamPrinter::event(const client::Event& event) {
   if (section_ != Section::kNone) return;
   if (const auto* accepted = std::get_if<wire::Accepted>(&event)) {
     if (accepted->queue_position > 0) {
-      note("waiting behind " + std::to_string(accepted->queue_position) + " requests");
+      note("waiting behind " + counted(accepted->queue_position, "request"));
     }
   } else if (const auto* progress = std::get_if<wire::Progress>(&event)) {
     if (progress->prompt_tokens == 0) return note("waiting");
     note("reading the prompt: " + std::to_string(progress->prompt_tokens_done) + " of " +
-         std::to_string(progress->prompt_tokens) + " tokens");
+         counted(progress->prompt_tokens, "token"));
   }
 }
 

@@ -8,6 +8,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/counted.h"
 #include "clients/cpp/client.h"
 #include "clients/cpp/endpoint.h"
 #include "clients/ctl/json_fields.h"
@@ -21,7 +22,7 @@ namespace cascade::ctl {
 namespace {
 
 std::string read_text(int64_t pages, int64_t bytes) {
-  return std::to_string(pages) + " pages of K and V (" + format_bytes(bytes) + ") and the database";
+  return counted(pages, "page") + " of K and V (" + format_bytes(bytes) + ") and the database";
 }
 
 template <class Reply>
@@ -85,9 +86,8 @@ std::string render_fsck(const wire::FsckReply& reply) {
   if (more > 0) text += "and " + std::to_string(more) + " more\n";
   text += "verified " + read_text(reply.pages, reply.bytes) + ": ";
   if (reply.found == 0) return text + "all is well\n";
-  return text + std::to_string(reply.found) + " findings, " +
-         std::to_string(reply.found - reply.left) + " repaired, " + std::to_string(reply.left) +
-         " left\n";
+  return text + counted(reply.found, "finding") + ", " + std::to_string(reply.found - reply.left) +
+         " repaired, " + std::to_string(reply.left) + " left\n";
 }
 
 int run_fsck(Screen& screen, const Options& options) {
@@ -128,7 +128,8 @@ int run_backup(Screen& screen, const Options& options) {
     screen.out << "copied " << read_text(reply->pages, reply->bytes) << " to "
                << one_line(directory) << std::endl;
     if (reply->pages_bad > 0) {
-      screen.err << reply->pages_bad << " damaged pages were left out" << std::endl;
+      screen.err << counted(reply->pages_bad, "damaged page")
+                 << (reply->pages_bad == 1 ? " was" : " were") << " left out" << std::endl;
     }
   }
   return kExitOk;

@@ -1,6 +1,7 @@
 // Reasons in words; what was never there before needs none.
 #include "clients/ctl/usage_text.h"
 
+#include "base/counted.h"
 #include "clients/ctl/units.h"
 
 namespace cascade::ctl {
@@ -34,7 +35,7 @@ std::string usage_text(const client::Generation& generation, bool finish) {
   const std::string loaded = usage.loaded_tokens > 0
                                  ? " (" + std::to_string(usage.loaded_tokens) + " read from disk)"
                                  : "";
-  std::string text = std::to_string(usage.reused_tokens) + " tokens reused" + loaded + ", " +
+  std::string text = counted(usage.reused_tokens, "token") + " reused" + loaded + ", " +
                      std::to_string(usage.prefilled_tokens) + " prefilled" + miss_text(usage.miss) +
                      ", " + std::to_string(usage.completion_tokens) + " generated, " +
                      format_duration(generation.timings.total_us);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "clients/ctl/facts.h"
 #include "clients/ctl/table.h"
 #include "clients/ctl/terminal_text.h"
@@ -63,7 +64,7 @@ std::string render_event(const wire::EventNotice& event, const Style& style) {
   std::string line = style.dim(format_time(event.time_us)) + "  " + style.bold(kind);
   if (event.type) line += " " + std::string(to_string(*event.type));
   line += " " + one_line(event.id);
-  line += style.dim("  " + std::to_string(event.tokens) + " tokens");
+  line += style.dim("  " + counted(event.tokens, "token"));
   if (!event.reason.empty()) line += "  " + one_line(event.reason);
   return line;
 }
@@ -75,7 +76,7 @@ std::string render_top(const TopFrame& frame, const std::optional<TopFrame>& bef
   Facts facts;
   facts.add("cascaded", now.version + ", " + now.state + ", up " + format_duration(now.uptime_us));
   facts.add("model", now.model + ", " + now.weight_type + ", " + now.isa + ", " +
-                         std::to_string(now.threads) + " threads");
+                         counted(now.threads, "thread"));
   facts.add("requests", std::to_string(now.requests_running) + " running, " +
                             std::to_string(now.requests_waiting) + " waiting, " +
                             std::to_string(now.requests_done) + " done, " +
@@ -103,7 +104,7 @@ std::string render_top(const TopFrame& frame, const std::optional<TopFrame>& bef
   }
   if (const auto& disk = frame.stats.disk) {
     add_line("disk " + format_bytes(disk->pages * disk->page_bytes) + ", " +
-             std::to_string(disk->pages_written) + " pages written, " +
+             counted(disk->pages_written, "page") + " written, " +
              std::to_string(disk->pages_loaded) + " loaded");
   }
   text += "\n" + render_groups(frame.stats.groups, style);

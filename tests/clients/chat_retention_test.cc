@@ -207,7 +207,8 @@ TEST(ChatInSession, an_output_in_a_session_stands_before_the_next_turn_alone) {
   EXPECT_EQ(chat.composition(2), "QUERY:b");
   // One that is gone meanwhile is said once, and does not stand in the way for ever.
   const std::string input = "/use-output output_1\n/delete-output output_1\nc\n";
-  EXPECT_EQ(chat.run_with(in_session("trip"), input).err, "");
+  EXPECT_EQ(chat.run_with(in_session("trip"), input).err,
+            "The next turn of session trip goes on without \"fact\".\n");
 }
 
 TEST(ChatInSession, names_the_session_of_a_turn_in_json) {

@@ -39,6 +39,29 @@ TEST(Chat, a_turn_is_composed_of_the_outputs_before_it) {
   EXPECT_TRUE(chat.daemon.requests()[0].retain_output);
 }
 
+TEST(Chat, a_byte_order_mark_is_no_text) {
+  Chat chat;
+  EXPECT_EQ(chat.run("\xEF\xBB\xBF/system s\nfirst\n").code, kExitOk);
+  EXPECT_EQ(chat.composition(0), "SYSTEM_PROMPT:s QUERY:first");
+  const Outcome other = chat.run({"\xFF\xFE/\0\n\0b\0\n\0", 10});
+  EXPECT_EQ(other.err, "error: invalid_argument: stdin: is UTF-16 or UTF-32; save it as UTF-8\n");
+  EXPECT_EQ(other.code, kExitFailed);
+  EXPECT_EQ(chat.daemon.compositions().size(), 1u) << "no line of it is sent";
+}
+
+TEST(Chat, says_which_turn_a_deleted_output_takes_along) {
+  Chat chat;
+  const Outcome outcome = chat.run("a\nb\n/delete-output output_2\nc\n/delete-output output_1\n");
+  EXPECT_EQ(outcome.err,
+            "The conversation goes on without the turn \"b\"; it ends with \"a\" now.\n"
+            "The conversation goes on without the turn \"a\"; it ends with \"c\" now.\n");
+  Chat one;
+  EXPECT_EQ(one.run("a\n/delete-output output_1\n/delete-output output_1\n").err.substr(0, 67),
+            "The conversation goes on without the turn \"a\"; it is empty now.\nerr");
+  Chat others;
+  EXPECT_EQ(others.run("a\n/clear\nb\n/delete-output output_1\n").err, "");
+}
+
 // The session of the feature's first description.
 TEST(Chat, uses_an_output_by_its_number) {
   Chat chat;
@@ -60,7 +83,10 @@ TEST(Chat, numbers_stay_while_outputs_come_and_go) {
   EXPECT_EQ(chat.daemon.chunk_count(), 1u);
   EXPECT_NE(outcome.out.find("1  Answer to c"), std::string::npos) << outcome.out;
   // The first output is gone, whatever its number was.
-  EXPECT_EQ(outcome.err, "error: not_found: id: no such chunk\n");
+  EXPECT_EQ(outcome.err,
+            "The conversation goes on without the turn \"a\"; it ends with \"b\" now.\n"
+            "error: not_found: id: no such chunk\n"
+            "The conversation goes on without the turn \"b\"; it ends with \"c\" now.\n");
 }
 
 TEST(Chat, finds_outputs_by_number_and_by_the_beginning_of_their_id) {
@@ -122,9 +148,11 @@ TEST(Chat, a_person_leaves_and_asks_for_help_with_words) {
   EXPECT_EQ(chat.composition(1), "OUTPUT:#" + ChatDaemon::output_id(1) + " QUERY:help");
 }
 
-TEST(Chat, a_pipe_sends_the_words_that_it_has) {
+TEST(Chat, words_alone_are_commands_in_a_pipe_too) {
   Chat chat;
-  EXPECT_EQ(chat.run("exit\nhelp\n").out, "Answer to exit\nAnswer to help\n");
+  EXPECT_EQ(chat.run("one\nexit\ntwo\n").out, "Answer to one\n");
+  EXPECT_EQ(chat.run("\"\"\"\nquit\n\"\"\"\nquit\ntwo\n").out, "Answer to quit\n");
+  EXPECT_EQ(chat.run("help\nquitting\n").out, chat_help() + "Answer to quitting\n");
 }
 
 TEST(Chat, goes_on_behind_an_output_by_its_id) {

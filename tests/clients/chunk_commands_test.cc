@@ -83,6 +83,20 @@ TEST_F(ChangesOfChunks, a_delete_says_that_the_chunk_is_gone) {
   EXPECT_EQ(json["ended"].size(), 2u);
 }
 
+TEST_F(ChangesOfChunks, an_unpin_says_what_pins_the_chunk_still) {
+  Holder retention = holder_of(HolderKind::kRetention);
+  retention.pinned = true;
+  answer_.ended = {holder_of(HolderKind::kPin)};
+  answer_.chunk.holders = {retention, holder_of(HolderKind::kName, "x")};
+  EXPECT_EQ(unpinned(), kChunkId +
+                            " (ended: a pin; held by a retention, pinned, the name \"x\")"
+                            "; still pinned by a retention: unpin it again\n");
+  retention.count = 2;
+  answer_.ended.clear();
+  answer_.chunk.holders = {retention, holder_of(HolderKind::kPin)};
+  EXPECT_EQ(unpinned(), kChunkId + "; still pinned by 2 retentions, a pin: unpin it again\n");
+}
+
 TEST_F(ChangesOfChunks, an_unpin_that_ends_the_chunk_says_so) {
   answer_.chunk.holders = {holder_of(HolderKind::kName, "x")};
   EXPECT_EQ(unpinned(), kChunkId + "\n");

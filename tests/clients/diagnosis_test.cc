@@ -54,7 +54,7 @@ TEST(Diagnosis, names_what_is_wrong_with_the_daemon) {
   facts.settings_problems = {"cascaded.toml:3: kv: no such type"};
   const auto findings = diagnose(facts, roomy(), "1.1");
   EXPECT_EQ(count(findings, Level::kProblem, "the disk is full"), 1u);
-  EXPECT_EQ(count(findings, Level::kProblem, "restarted 1 times"), 1u);
+  EXPECT_EQ(count(findings, Level::kProblem, "restarted 1 time:"), 1u);
   EXPECT_EQ(count(findings, Level::kProblem, "the queue is full"), 1u);
   EXPECT_EQ(count(findings, Level::kProblem, "cascaded.toml:3"), 1u);
   EXPECT_EQ(count(findings, Level::kGood, "no mistakes"), 0u);

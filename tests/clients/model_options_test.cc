@@ -32,9 +32,25 @@ TEST(ModelOptions, name_a_command_and_a_model) {
 TEST(ModelOptions, refuse_what_is_no_models_name) {
   EXPECT_EQ(std::get<int>(parse({"model", "load"})), 2);
   EXPECT_EQ(std::get<int>(parse({"model", "load", "-x"})), 2);
-  EXPECT_EQ(std::get<int>(parse({"model", "load", "a b"})), 2);
+  EXPECT_EQ(std::get<int>(parse({"model", "load", "a\nb"})), 2);
   EXPECT_EQ(std::get<int>(parse({"model", "load", "a/\xFF"})), 2);
   EXPECT_EQ(std::get<int>(parse({"--model-name", "a/b", "status"})), 2);
+}
+
+TEST(ModelOptions, take_names_as_people_write_them) {
+  for (const std::string name : {"Mein Modell", "Gro\xC3\xA9", "phi (4-bit)"}) {
+    for (const std::string& given : {name, name + "/", name + "//"}) {
+      EXPECT_EQ(std::get<Options>(parse({"--model-name", given.c_str(), "status"})).model, name);
+      for (const char* command : {"load", "unload"}) {
+        const auto parsed = parse({"model", command, given.c_str()});
+        EXPECT_EQ(std::get<Options>(parsed).model_command.name, name);
+      }
+    }
+  }
+  const auto path = parse({"model", "load", "./models/a/"});
+  EXPECT_EQ(std::get<Options>(path).model_command.name, "./models/a");
+  EXPECT_EQ(std::get<int>(parse({"model", "load", ""})), 2);
+  EXPECT_EQ(std::get<int>(parse({"--model-name", "caf\xE9", "status"})), 2);
 }
 
 TEST(ModelPlace, of_a_file_is_the_name_of_its_model) {

@@ -10,34 +10,17 @@
 #include "clients/ctl/loading_wait.h"
 #include "tests/clients/chat_daemon.h"
 #include "tests/clients/program.h"
+#include "tests/clients/program_on_pipes.h"
 
 namespace cascade::ctl {
 namespace {
 
 using client::testing::ChatDaemon;
 using client::testing::TempFolder;
+using testing::PipeOutcome;
 using testing::Program;
-using ProgramArguments = std::vector<std::string>;
-
-// What a run on pipes printed and how it ended.
-struct PipeOutcome {
-  int code = -1;
-  std::string out;
-  std::string err;
-  std::vector<std::string> compositions;
-};
-
-PipeOutcome run_on_pipes(ProgramArguments arguments, const std::string& input) {
-  const TempFolder folder;
-  arguments.insert(arguments.end(), {"--endpoint", folder.endpoint()});
-  Program program(arguments, folder.path(), Program::On::kPipes);
-  const ChatDaemon daemon(folder.endpoint());
-  program.start();
-  program.type(input);
-  program.close_input();
-  const int code = program.finish();
-  return {code, program.out(), program.err(), daemon.compositions()};
-}
+using testing::ProgramArguments;
+using testing::run_on_pipes;
 
 TEST(Program, answers_a_prompt) {
   const PipeOutcome outcome = run_on_pipes({"generate", "What is 2+2?", "--system", "s"}, "");
@@ -160,6 +143,12 @@ TEST(Program, says_which_lines_of_a_batch_were_cut) {
             kExitFailed);
 }
 
+TEST(Program, says_how_to_answer_without_a_chunk_that_is_gone) {
+  const PipeOutcome gone = run_on_pipes({"generate", "x", "--chunk", "output_none"}, "");
+  EXPECT_EQ(gone.err,
+            "error: not_found: --chunk: no such chunk; --on-missing skip answers without it\n");
+}
+
 TEST(Program, sends_nothing_of_a_batch_with_a_wrong_line) {
   const PipeOutcome outcome = run_on_pipes({"generate", "--batch", "-"}, "a\n{\"query\": 1}\n");
   EXPECT_EQ(outcome.code, kExitUsage);
@@ -177,7 +166,7 @@ TEST(Program, tells_a_failed_request_from_a_wrong_one) {
   EXPECT_EQ(failed.err, "error: resource_exhausted: queue: is full\n");
   const PipeOutcome wrong = run_on_pipes({"generate", "x", "--top-p", "7"}, "");
   EXPECT_EQ(wrong.code, kExitUsage);
-  EXPECT_NE(wrong.err.find("sampling.top_p"), std::string::npos);
+  EXPECT_NE(wrong.err.find("--top-p"), std::string::npos);
   EXPECT_EQ(run_on_pipes({"generate"}, "").code, kExitUsage);
   const PipeOutcome binary = run_on_pipes({"generate"}, "ab\xFF");
   EXPECT_EQ(binary.code, kExitUsage);

@@ -173,7 +173,7 @@ TEST(StatsText, has_what_is_on_disk_if_the_daemon_says_so) {
   EXPECT_NE(text.find("on disk:  12 pages, 12 MiB\n"), std::string::npos) << text;
   EXPECT_NE(text.find("written:  20 pages, 20 MiB\n"), std::string::npos) << text;
   EXPECT_NE(text.find("loaded:   8 pages, 8.0 MiB\n"), std::string::npos) << text;
-  EXPECT_NE(text.find("damaged:  1 pages, computed again\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("damaged:  1 page, computed again\n"), std::string::npos) << text;
   EXPECT_NE(text.find("removed:  3 pages\n"), std::string::npos) << text;
   stats.disk->load_bytes_per_s = 1 << 30;
   EXPECT_NE(render_stats(stats, kPlain).find("8.0 MiB, 1.0 GiB/s"), std::string::npos);
@@ -220,6 +220,29 @@ TEST(ChunkTable, shows_no_tokens_of_a_text_that_has_no_chain_of_its_own) {
   EXPECT_NE(render_chunk(chunk, kPlain).find("ready, 2.0 KiB\n"), std::string::npos);
   chunk.kv_tokens = 7;
   EXPECT_NE(render_chunk(chunk, kPlain).find("ready, 7 tokens, 2.0 KiB\n"), std::string::npos);
+}
+
+TEST(ChunkTable, does_not_say_none_of_pages_that_are_there) {
+  client::ChunkInfo info;
+  info.chunk.id = "chunk_1";
+  const auto state = [&] {
+    const std::string table = render_chunks({info}, Ids::kWhole, kPlain);
+    const std::string shown = render_chunk(info.chunk, kPlain);
+    const std::string words[] = {"none", "cached", "pending"};
+    std::string found;
+    for (const std::string& word : words) {
+      if (table.find(word) != table.npos && shown.find(word + ", ") != shown.npos) found += word;
+    }
+    return found;
+  };
+  EXPECT_EQ(state(), "none");
+  info.chunk.kv_bytes = 660 << 10;
+  EXPECT_EQ(state(), "cached");
+  info.chunk.kv_bytes = 0;
+  info.chunk.kv_disk_bytes = 1;
+  EXPECT_EQ(state(), "cached");
+  info.chunk.kv_state = KvState::kPending;
+  EXPECT_EQ(state(), "pending");
 }
 
 TEST(ChunkTable, shows_one_chunk_and_its_text) {

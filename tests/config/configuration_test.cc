@@ -154,6 +154,14 @@ TEST(Environment, holds_over_files_and_warns_of_what_it_does_not_know) {
                           "mean CASCADED_THREADS?"));
 }
 
+TEST_F(Files, may_begin_with_a_byte_order_mark_and_are_utf8) {
+  write("c.toml", "\xEF\xBB\xBFthreads = 3\n");
+  const Configuration read_ = read();
+  EXPECT_TRUE(read_.problems.empty());
+  EXPECT_EQ(text_of(read_, "threads"), "3");
+  EXPECT_EQ(problem_of({"\xFF\xFEt\0", 4}).message, "is UTF-16 or UTF-32; save it as UTF-8");
+}
+
 TEST(Environment, is_refused_by_the_variable) {
   Configuration configuration;
   const char* const environment[] = {"CASCADED_THREADS=many", nullptr};

@@ -53,13 +53,14 @@ TEST(Consistency, of_origins_and_aliases_is_checked) {
   EXPECT_THAT(with({{"http-origin",
                      {"https://app.example", "http://localhost:3000", "http://[::1]:80",
                       "chrome-extension://abcdef", "app://obsidian.md"}},
-                    {"http-model-alias", {"gpt-4o=default", "openai/gpt-4o:mini=demo"}}}),
+                    {"http-model-alias",
+                     {"gpt-4o=default", "openai/gpt-4o:mini=demo", "mein gpt=Gro\xC3\xA9 (2)"}}}),
               IsEmpty());
   for (const char* origin : {"app.example", "https://", "https://a/b", "https://a/", "://a", "",
                              "https://a b", "https://*.example", "https://:80", "https://a:"}) {
     EXPECT_EQ(with({{"http-origin", {origin}}}).size(), 1u) << origin;
   }
-  for (const char* alias : {"gpt-4o", "=demo", "a=", "a b=demo", "a=../x", "a=b=c", ""}) {
+  for (const char* alias : {"gpt-4o", "=demo", "a=", "a\nb=demo", "a=../x", "a=\x1b", ""}) {
     EXPECT_EQ(with({{"http-model-alias", {alias}}}).size(), 1u) << alias;
   }
   EXPECT_EQ(with({{"http-model-alias", {"a=demo", "a=default"}}}).size(), 1u);

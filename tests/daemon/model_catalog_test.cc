@@ -62,15 +62,26 @@ TEST_F(Catalogs, leave_out_what_has_the_default_models_name) {
   EXPECT_THAT(names(catalog.scan()), ElementsAre("other"));
 }
 
+TEST_F(Catalogs, have_paths_that_hold_in_every_folder) {
+  add_demo("other");
+  options.models_dir = fs::relative(folder.path()).native() + "/./";
+  options.model_dir = fs::relative(testing::demo_model_dir()).native() + "//";
+  ModelCatalog catalog(options, "demo");
+  EXPECT_EQ(catalog.scan().models.at(0).path, (folder.path() / "other").native());
+  EXPECT_EQ(catalog.default_model().path, testing::demo_model_dir().native());
+  EXPECT_EQ(catalog.models_dir(), folder.path().native());
+}
+
 TEST_F(Catalogs, say_which_names_are_none) {
-  add_demo("a name");
+  add_demo("a\nname");
+  add_demo("\xC3\xA4 name");
   add_demo("same");
   write("same.gguf", "GGUF");
   ModelCatalog catalog(options, "demo");
   const Catalog found = catalog.scan();
-  EXPECT_THAT(names(found), ElementsAre("same"));
+  EXPECT_THAT(names(found), ElementsAre("same", "\xC3\xA4 name"));
   EXPECT_EQ(found.models[0].format, "folder");
-  EXPECT_THAT(found.warnings, ElementsAre(HasSubstr("a name"), HasSubstr("two models same")));
+  EXPECT_THAT(found.warnings, ElementsAre(HasSubstr("a\nname"), HasSubstr("two models same")));
 }
 
 TEST_F(Catalogs, warn_of_a_folder_that_is_not_there) {

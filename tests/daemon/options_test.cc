@@ -238,6 +238,15 @@ TEST(Options, refuse_more_memory_than_the_process_may_have) {
             default_kv_bytes(memory_limit()) / 1024 * 2048);
 }
 
+TEST(Options, have_their_defaults_behind_the_help) {
+  const std::string help = parse({"--help"}).out;
+  EXPECT_THAT(help, HasSubstr("--model PATH "));
+  EXPECT_THAT(help, HasSubstr("a GGUF file (default: none, it must be given)"));
+  EXPECT_THAT(help, HasSubstr("--kv one of f32, bf16, fp16, fp8, int8\n"));
+  EXPECT_THAT(help, HasSubstr("(default: int8)"));
+  EXPECT_EQ(help.find("=none"), help.npos);
+}
+
 TEST(Options, tell_the_exit_codes_in_the_help) {
   EXPECT_THAT(parse({"--help"}).out, HasSubstr("Exit codes: 0 "));
 }

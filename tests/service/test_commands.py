@@ -1,6 +1,7 @@
 """cascadectl config, completion, bench and doctor, and cascaded --check."""
 import json
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -160,6 +161,20 @@ class Completion(unittest.TestCase):
 
     def test_another_shell_is_refused(self):
         self.assertEqual(ctl("completion", "csh").returncode, 2)
+
+
+class Readme(unittest.TestCase):
+    def test_the_script_of_the_chat_prints_what_the_readme_says(self):
+        readme = (SOURCE / "README.md").read_text(encoding="utf-8")
+        said = re.search(r"    \$ printf '(/system .*?)' .*?temperature 0\n(.*?)\n\n", readme, re.S)
+        lines = said[1].replace("\\n", "\n")
+        expected = [re.sub("output_[0-9a-f]+", "ID", line).split() for line in said[2].split("\n")]
+        # What is prefilled in idle time may not be there yet.
+        late = [line[:-3] + ["0", "B", "ID"] if line[0] == "2" else line for line in expected]
+        with Service() as service:
+            printed = service.ctl("chat", "--temperature", "0", input=lines).stdout
+        shown = [re.sub("output_[0-9a-f]+", "ID", line).split() for line in printed.splitlines()]
+        self.assertIn(shown, (expected, late))
 
 
 class Looks(unittest.TestCase):

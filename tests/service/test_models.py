@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import unittest
+import urllib.parse
 
 from model_service import DEMO, FIXTURES, ModelsTest
 from service import Service, ask
@@ -14,7 +15,7 @@ class Listing(ModelsTest):
         self.add_demo("second")
         (self.models / "no-model").mkdir()
         (self.models / "notes.txt").write_text("nothing")
-        self.add_demo("bad name")
+        self.add_demo("bad\nname")
         (self.models / "broken").mkdir()
         (self.models / "broken/config.json").write_text("{")
         with self.service("--max-model-memory", "1G") as service:
@@ -31,7 +32,7 @@ class Listing(ModelsTest):
                              second["other_bytes"])
             self.assertEqual(second["weights_bytes"], models["demo"]["weights_bytes"])
             self.assertIn("config.json", models["broken"]["problem"])
-            service.wait_for_log("bad name")
+            service.wait_for_log("bad.name: as a model's name must")
             text = service.ctl("model", "list").stdout
             self.assertIn("demo (default)", text)
             self.assertIn("of 1.0 GiB", text)
@@ -39,6 +40,29 @@ class Listing(ModelsTest):
                 service.ctl("model", "load", "--estimate", "second", "--json").stdout)
             self.assertEqual(estimate["total_bytes"], second["total_bytes"])
             self.assertEqual(self.loaded(service), {"demo"})
+
+    def test_names_are_those_of_files_as_people_write_them(self):
+        names = ["Größe 2", "モデル (4-bit)"]
+        for name in names:
+            self.add_demo(name)
+        with self.service("--http", "127.0.0.1:0",
+                          "--http-model-alias", "mein gpt=" + names[0]) as service:
+            port = int(service.wait_for_log(r"HTTP at http://127\.0\.0\.1:(\d+)")[0])
+            self.assertEqual(list(self.models_of(service)), ["demo", *names])
+            first = self.generate(service)["token_ids"]
+            for name in names:
+                self.assertEqual(self.generate(service, name)["token_ids"], first)
+                listed = ask(("127.0.0.1", port), "GET",
+                             "/v1/models/" + urllib.parse.quote(name))[1]
+                self.assertEqual(listed["id"], name)
+            for name, model in (("mein gpt", names[0]), (names[1], names[1])):
+                status, answer = ask(("127.0.0.1", port), "POST", "/v1/completions",
+                                     {"prompt": "Once", "max_tokens": 3, "model": name})
+                self.assertEqual((status, answer["model"]), (200, model))
+            service.ctl("model", "unload", names[0] + "/")
+            self.assertEqual(self.loaded(service), {"demo", names[1]})
+            service.ctl("model", "load", str(self.models / names[0]) + "/")
+            self.assertEqual(self.loaded(service), {"demo", *names})
 
     def test_a_split_file_counts_once(self):
         for part in (1, 2):

@@ -28,7 +28,7 @@ class Notify(unittest.TestCase):
     def test_the_status_tells_the_load(self):
         with Service(watchdog_us=WATCHDOG_US) as service:
             busy = service.start_ctl(*ENDLESS)
-            service.manager.wait_for("STATUS", "demo: 1 requests running, 0 waiting")
+            service.manager.wait_for("STATUS", "demo: 1 request running, 0 waiting")
             busy.kill()
             busy.communicate()
             service.manager.wait_for("STATUS", "demo: 0 requests running, 0 waiting")
@@ -56,7 +56,7 @@ class Watchdog(unittest.TestCase):
             for _ in range(5):
                 service.manager.wait_for("WATCHDOG", "1")
             busy = service.start_ctl(*ENDLESS)
-            service.manager.wait_for("STATUS", "demo: 1 requests running, 0 waiting")
+            service.manager.wait_for("STATUS", "demo: 1 request running, 0 waiting")
             for _ in range(5):
                 service.manager.wait_for("WATCHDOG", "1")
             busy.kill()

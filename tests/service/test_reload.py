@@ -55,7 +55,7 @@ class Reload(unittest.TestCase):
             with Stopped(service.thread("decode")):
                 running = service.start_ctl("generate", "--ignore-eos", "--max-tokens", "100",
                                             "Count")
-                service.manager.wait_for("STATUS", "demo: 1 requests running, 0 waiting")
+                service.manager.wait_for("STATUS", "demo: 1 request running, 0 waiting")
                 self.reload(service)
             _, errors = running.communicate(timeout=WAIT_S)
             self.assertEqual(running.returncode, 4, errors)  # by --max-tokens
@@ -98,6 +98,13 @@ class Reload(unittest.TestCase):
                 self.reload(serving)
                 self.assertEqual(status(third), 200)
                 self.assertIn(f"--http-keys: {keys}: everybody may write it", serving.log())
+                keys.write_text(keys.read_text(), encoding="utf-8-sig")
+                self.reload(serving)
+                self.assertEqual(status(third), 200, "a byte order mark is no part of a tenant")
+                keys.write_text(keys.read_text(), encoding="utf-16")
+                self.reload(serving)
+                self.assertRegex(serving.log(), "keys stay as they were: .*save it as UTF-8")
+                self.assertEqual(status(third), 200)
                 keys.write_text("nonsense\n")
                 self.reload(serving)
                 self.assertIn("keys stay as they were", serving.log())

@@ -335,7 +335,7 @@ TEST(Rules, bound_the_parameters_of_sampling) {
   request.sampling.top_p = -0.5;
   EXPECT_EQ(error_of_message(request),
             "invalid_argument: sampling.top_p: must be at least 0 and at most 1, got -0.500000");
-  request.sampling = {.top_p = 0};
+  request.sampling.top_p = 0;
   EXPECT_EQ(error_of_message(request), "none");
   request.sampling.min_p = std::numeric_limits<double>::quiet_NaN();
   EXPECT_NE(error_of_message(request).find("sampling.min_p: must be at least 0"),

@@ -1,0 +1,22 @@
+// Text that somebody wrote with an editor, in a file or on standard input. Some editors put a byte
+// order mark at its beginning, or write UTF-16. What is kept byte for byte is read by read_file().
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <string>
+
+#include "base/result.h"
+
+namespace cascade {
+
+// `text` without the UTF-8 byte order mark that it may begin with. Otherwise its bytes are not
+// looked at. Errors: kInvalidArgument, field `field`, if it begins with the mark of UTF-16 or
+// UTF-32.
+Result<std::string> without_byte_order_mark(std::string text, const std::string& field);
+
+// The text of a regular file. Errors: those of read_file() and of without_byte_order_mark();
+// `field` is the path.
+Result<std::string> read_text_file(const std::filesystem::path& path, size_t bytes_max);
+
+}  // namespace cascade

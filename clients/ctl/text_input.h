@@ -1,0 +1,23 @@
+// Texts that a command reads: from files, or from standard input.
+#pragma once
+
+#include <cstddef>
+#include <istream>
+#include <string>
+
+#include "base/result.h"
+
+namespace cascade::ctl {
+
+// What stands for standard input where an option names a file.
+inline constexpr const char* kStandardInput = "-";
+
+// All of `in`, without a byte order mark. Errors: kInvalidArgument, field "stdin": it has more than
+// bytes_max, or is UTF-16.
+Result<std::string> read_text(std::istream& in, size_t bytes_max);
+
+// The same of a file; of `in` if the file is kStandardInput. Errors: those of read_text_file(), and
+// the above.
+Result<std::string> read_text(const std::string& file, std::istream& in, size_t bytes_max);
+
+}  // namespace cascade::ctl
