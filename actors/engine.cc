@@ -179,8 +179,7 @@ wire::EncodeDone run_encode(const Model& model, const wire::EncodeJob& job) {
     done.error = usable.error();
     return done;
   }
-  ConversationContext context = {model.tokenizer, model.chat_template, model.template_tokens,
-                                 job.thinking, job.now_unix_s};
+  ConversationContext context = {model.tokenizer, model.templates, job.thinking, job.now_unix_s};
   if (!job.tools.empty()) {
     auto tools = parse_ordered_json(job.tools, "tools");
     if (!tools.ok()) {

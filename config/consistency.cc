@@ -9,6 +9,7 @@
 #include "base/model_name.h"
 #include "base/sanitized.h"
 #include "base/tenant.h"
+#include "config/template_choice.h"
 
 namespace cascade::config {
 namespace {
@@ -47,6 +48,7 @@ class Checker {
       if (given(name) && text(name).empty()) wrong(name, "must not be empty");
     }
     if (given("max-model-memory")) needs("max-model-memory", "models-dir");
+    check_templates();
     check_tenants();
     check_endpoints();
     check_http();
@@ -165,6 +167,19 @@ class Checker {
               "must be * or SCHEME://HOST[:PORT], such as https://app.example or "
               "http://localhost:3000, got \"" +
                   origin + '"');
+      }
+    }
+  }
+
+  void check_templates() {
+    std::set<std::string> models;
+    for (const std::string& given : all("chat-template")) {
+      const TemplateChoice choice = template_choice(given);
+      const std::string model = choice.model.empty() ? "the default model" : choice.model;
+      if (choice.file.empty()) {
+        wrong("chat-template", "must be FILE or NAME=FILE, got \"" + given + '"');
+      } else if (!models.insert(model).second) {
+        wrong("chat-template", "is given twice for " + model);
       }
     }
   }

@@ -19,6 +19,9 @@ constexpr Setting kSettings[] = {
     {"models-dir", Kind::kPath, kModel, "", "none: there is one model", "a folder", 0, 0, false,
      "folder of further models: folders and GGUF files, loaded when a request names one",
      "One model is what most machines have memory for."},
+    {"chat-template", Kind::kList, kModel, "", "the models' own", "[NAME=]FILE", 0, 0, false,
+     "file with a chat template (Jinja) in place of the model's own; with NAME=, of that model",
+     "A model whose template cannot be used is loaded, and answers raw prompts only."},
     {"weights", Kind::kChoice, kModel, "auto", "", "auto, f32, bf16, int8, int4", 0, 0, false,
      "number type of the weights; auto: as the model's files have most of them",
      "What the files have is kept, or nearly so: plain numbers as bf16, Q4_0 as int4, other GGUF "

@@ -76,9 +76,26 @@ DaemonOptions with_absolute_paths(DaemonOptions options) {
 
 }  // namespace
 
-ModelOptions model_options_of(const DaemonOptions& options) {
-  return {options.weight_type.value_or(WeightType::kBf16), options.kv_type, options.isa,
-          options.cache_dir, /*weights_as_in_files=*/!options.weight_type};
+namespace {
+
+// The default model's name, as people have it from its path.
+std::string name_of_path(fs::path path) {
+  if (!path.has_filename()) path = path.parent_path();
+  return (path.extension() == ".gguf" ? path.stem() : path.filename()).string();
+}
+
+}  // namespace
+
+ModelOptions model_options_of(const DaemonOptions& options, const std::string& name) {
+  ModelOptions model = {options.weight_type.value_or(WeightType::kBf16), options.kv_type,
+                        options.isa, options.cache_dir,
+                        /*weights_as_in_files=*/!options.weight_type};
+  auto chosen = options.chat_templates.find(name);
+  if (chosen == options.chat_templates.end() && name.empty()) {
+    chosen = options.chat_templates.find(name_of_path(options.model_dir));
+  }
+  if (chosen != options.chat_templates.end()) model.chat_template = chosen->second;
+  return model;
 }
 
 Result<ModelSize> model_size(const std::string& path, const DaemonOptions& options) {

@@ -67,8 +67,9 @@ class ModelCatalog {
   std::map<std::string, Known> known_;  // by path
 };
 
-// How the daemon loads its models.
-ModelOptions model_options_of(const DaemonOptions& options);
+// How the daemon loads the model of this name, which is in the models directory; empty: the default
+// model.
+ModelOptions model_options_of(const DaemonOptions& options, const std::string& name = "");
 
 // What the model at `path` takes when it is loaded with these options: reads its configuration and
 // the tables of its files, no weights. Errors: as load_model(); "--kv-memory" holds no page of it.

@@ -118,8 +118,9 @@ Result<std::unique_ptr<ModelHost>> ModelHost::load(const DaemonOptions& options,
                                                    ZmqContext& context, Compute& compute,
                                                    ThreadPool& packing, LoadProgress* progress) {
   ASSIGN_OR_RETURN(std::unique_ptr<Store> store, open_store(options, place.state_dir));
-  ASSIGN_OR_RETURN(std::unique_ptr<Model> model,
-                   load_model(place.model, model_options_of(options), packing, progress));
+  ASSIGN_OR_RETURN(
+      std::unique_ptr<Model> model,
+      load_model(place.model, model_options_of(options, place.label), packing, progress));
   // A link to a folder has a name of its own.
   if (!place.label.empty()) model->name = place.label;
   log_load(*model);

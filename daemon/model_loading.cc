@@ -64,7 +64,7 @@ Status check_state_dir(const std::string& path) {
 
 Result<ModelSize> check_load(const DaemonOptions& options, const CatalogEntry& entry) {
   return without_exceptions([&]() -> Result<ModelSize> {
-    RETURN_IF_ERROR(check_model(entry.path, model_options_of(options)));
+    RETURN_IF_ERROR(check_model(entry.path, model_options_of(options, entry.name)));
     RETURN_IF_ERROR(check_state_dir(state_dir_of(options, entry.name)));
     return model_size(entry.path, options);
   });

@@ -17,6 +17,7 @@
 #include "base/sanitized.h"
 #include "base/suggestion.h"
 #include "config/consistency.h"
+#include "config/template_choice.h"
 #include "persist/state_directory.h"
 
 namespace cascade {
@@ -87,6 +88,13 @@ const std::map<std::string_view, Take>& takers() {
   static const std::map<std::string_view, Take> all = {
       {"model", [](O& o, const V& v) { o.model_dir = text_of(v); }},
       {"models-dir", [](O& o, const V& v) { o.models_dir = text_of(v); }},
+      {"chat-template",
+       [](O& o, const V& v) {
+         for (const std::string& text : v.texts) {
+           const config::TemplateChoice choice = config::template_choice(text);
+           o.chat_templates[choice.model] = choice.file;
+         }
+       }},
       {"max-model-memory",
        [](O& o, const V& v) { o.model_bytes_max = *config::parse_size("", text_of(v)); }},
       {"weights", [](O& o, const V& v) { o.weight_type = weight_type_from_string(text_of(v)); }},

@@ -20,6 +20,8 @@ struct DaemonOptions {
   std::string model_dir;
   // Holds further models, loaded when they are asked for; empty: none.
   std::string models_dir;
+  // Files with chat templates in place of the models' own, by model; "": the default model.
+  std::map<std::string, std::string> chat_templates;
   int64_t model_bytes_max = 0;  // that loaded models may take together, estimated; 0: any number
   // Holds what the next start can use; created with mode 0700. Empty: nothing is kept.
   std::string state_dir;

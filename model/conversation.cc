@@ -23,28 +23,11 @@ class StandIns {
   const std::string name_ = random_id("cascade");
 };
 
-// Calls as templates take them: their arguments are an object, where clients send its JSON text.
-Result<OrderedJson> template_tool_calls(const std::string& text, size_t message) {
-  const std::string field = "messages[" + std::to_string(message) + "].tool_calls";
-  ASSIGN_OR_RETURN(OrderedJson calls, parse_ordered_json(text, field));
-  if (!calls.is_array()) return invalid_argument(field, "must be a JSON array");
-  for (OrderedJson& call : calls) {
-    const bool whole = call.is_object() && call.contains("function") &&
-                       call["function"].is_object() && call["function"].contains("arguments");
-    if (!whole || !call["function"]["arguments"].is_string()) continue;
-    auto arguments = parse_ordered_json(call["function"]["arguments"].get_ref<const std::string&>(),
-                                        "arguments");
-    if (arguments.ok()) call["function"]["arguments"] = *std::move(arguments);
-  }
-  return calls;
-}
-
 Result<SpannedText> render(const ConversationContext& context, const StandIns& stand_ins,
                            std::span<const ChatMessage> messages, bool add_generation_prompt) {
-  if (!context.chat_template) {
-    return unsupported("chat_template", "this model has none: only raw prompts work");
-  }
-  OrderedJson variables = context.template_tokens;
+  ASSIGN_OR_RETURN(const ConversationTemplate* chosen,
+                   context.templates.choose(/*tools=*/!context.tools.is_null()));
+  OrderedJson variables;
   OrderedJson& list = variables["messages"] = OrderedJson::array();
   for (size_t i = 0; i < messages.size(); ++i) {
     const ChatMessage& message = messages[i];
@@ -55,7 +38,9 @@ Result<SpannedText> render(const ConversationContext& context, const StandIns& s
     if (!message.name.empty()) entry["name"] = message.name;
     if (!message.tool_call_id.empty()) entry["tool_call_id"] = message.tool_call_id;
     if (!message.tool_calls.empty()) {
-      ASSIGN_OR_RETURN(entry["tool_calls"], template_tool_calls(message.tool_calls, i));
+      ASSIGN_OR_RETURN(
+          entry["tool_calls"],
+          parse_ordered_json(message.tool_calls, "messages[" + std::to_string(i) + "].tool_calls"));
     }
     list.push_back(std::move(entry));
   }
@@ -63,7 +48,7 @@ Result<SpannedText> render(const ConversationContext& context, const StandIns& s
   variables["documents"] = nullptr;
   variables["add_generation_prompt"] = add_generation_prompt;
   if (context.thinking) variables["enable_thinking"] = *context.thinking;
-  return context.chat_template->render(variables, context.now_unix_s);
+  return chosen->render(std::move(variables), context.now_unix_s);
 }
 
 // The text of a verbatim message. Its think tokens count, other special tokens do not: a model can

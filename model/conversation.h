@@ -26,8 +26,7 @@ struct EncodedPrompt {
 // What a conversation may use of a model. All functions: any thread.
 struct ConversationContext {
   const Tokenizer& tokenizer;
-  const std::optional<ChatTemplate>& chat_template;
-  const OrderedJson& template_tokens;
+  const ModelTemplates& templates;
   std::optional<bool> thinking;  // the template's enable_thinking; absent: not set
   int64_t now_unix_s = 0;
   OrderedJson tools = nullptr;  // the template's: an array, or null

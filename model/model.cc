@@ -3,7 +3,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/text_file.h"
 #include "base/utf8.h"
 #include "kernels/kv_format.h"
 #include "model/folder_file.h"
@@ -12,6 +11,7 @@
 #include "model/incomplete_file.h"
 #include "model/model_files.h"
 #include "model/safetensors.h"
+#include "model/template_files.h"
 #include "model/transformer.h"
 
 namespace cascade {
@@ -36,62 +36,15 @@ Result<Json> read_json(const fs::path& path, size_t bytes_max, bool required) {
   return json;
 }
 
-// A token in tokenizer_config.json: a string, or an object with "content".
-std::optional<std::string> token_text(const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_object() && value.contains("content") && value["content"].is_string()) {
-    return value["content"].get<std::string>();
-  }
-  return std::nullopt;
-}
-
-OrderedJson template_tokens(const Json& config) {
-  OrderedJson tokens = OrderedJson::object();
-  for (const char* key : {"bos_token", "eos_token", "unk_token", "pad_token", "sep_token",
-                          "cls_token", "mask_token"}) {
-    if (!config.contains(key)) continue;
-    if (const auto text = token_text(config[key])) tokens[key] = *text;
-  }
-  return tokens;
-}
-
-// The template's source: a string, or a list of named ones of which "default" counts.
-Result<std::optional<std::string>> template_source(const fs::path& dir, const Json& config) {
-  auto file = read_folder_file(dir / "chat_template.jinja", kSmallFileBytesMax);
-  if (file.ok()) {
-    ASSIGN_OR_RETURN(std::string source,
-                     without_byte_order_mark(*std::move(file), "chat_template.jinja"));
-    return std::optional(std::move(source));
-  }
-  if (file.error().code != ErrorCode::kNotFound) return std::move(file).error();
-  if (!config.contains("chat_template") || config["chat_template"].is_null()) {
-    return std::optional<std::string>();
-  }
-  const Json& value = config["chat_template"];
-  if (value.is_string()) return std::optional(value.get<std::string>());
-  if (value.is_array()) {
-    for (const Json& entry : value) {
-      if (!entry.is_object() || entry.value("name", Json()) != "default") continue;
-      ASSIGN_OR_RETURN(std::string source, required_string(entry, "template"));
-      return std::optional(std::move(source));
-    }
-  }
-  return invalid_argument("chat_template", "must be a string, or a list with a \"default\"");
-}
-
 Result<ModelText> read_folder_text(const fs::path& dir) {
   ASSIGN_OR_RETURN(const Json tokenizer,
                    read_json(dir / "tokenizer.json", kTokenizerBytesMax, true));
   ASSIGN_OR_RETURN(const Json config,
                    read_json(dir / "tokenizer_config.json", kTokenizerBytesMax, false));
   ASSIGN_OR_RETURN(Tokenizer loaded, Tokenizer::load(tokenizer, config));
-  ModelText text{std::move(loaded), std::nullopt, OrderedJson::object()};
-  if (config.is_object()) text.template_tokens = template_tokens(config);
-  ASSIGN_OR_RETURN(const std::optional<std::string> source, template_source(dir, config));
-  if (source) {
-    ASSIGN_OR_RETURN(text.chat_template, ChatTemplate::parse(*source));
-  }
-  return text;
+  OrderedJson tokens = template_tokens(config);
+  ModelTemplates templates = read_templates(dir, config, tokens);
+  return ModelText{std::move(loaded), std::move(templates), std::move(tokens)};
 }
 
 Result<ModelFiles> read_folder(const fs::path& dir) {
@@ -127,11 +80,19 @@ Status check_is_folder(const fs::path& path) {
   return not_found(path.string(), "is neither a model folder nor a GGUF file");
 }
 
-// Reads a model of either form.
-Result<ModelFiles> read_files(const fs::path& path) {
+Result<ModelFiles> read_own_files(const fs::path& path) {
   if (is_gguf_file(path)) return read_gguf_model(path);
   RETURN_IF_ERROR(check_is_folder(path));
   return read_folder(path);
+}
+
+// Reads a model of either form, and the template that `options` name.
+Result<ModelFiles> read_files(const fs::path& path, const ModelOptions& options) {
+  ASSIGN_OR_RETURN(ModelFiles files, read_own_files(path));
+  if (options.chat_template.empty()) return files;
+  ASSIGN_OR_RETURN(files.text.templates,
+                   read_template_file(options.chat_template, files.text.template_tokens));
+  return files;
 }
 
 // An error of the tensors, in the words of the file that they are in.
@@ -186,7 +147,7 @@ Result<TensorFiles> open_model_tensors(const fs::path& path) {
 
 Status check_model(const fs::path& path, const ModelOptions& options) {
   ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(options.isa));
-  ASSIGN_OR_RETURN(const ModelFiles files, read_files(path));
+  ASSIGN_OR_RETURN(const ModelFiles files, read_files(path, options));
   const auto bytes = packed_weights_bytes(files.tensors, files.config,
                                           choose_weights(files.tensors, options).plan, *kernels);
   if (!bytes.ok()) return of_weights(bytes.error(), path, files.config);
@@ -197,7 +158,7 @@ Result<std::unique_ptr<Model>> load_model(const fs::path& path, const ModelOptio
                                           ThreadPool& pool, LoadProgress* progress) {
   const int64_t start_us = system_clock().monotonic_us();
   ASSIGN_OR_RETURN(const Kernels* kernels, kernels_for(options.isa));
-  ASSIGN_OR_RETURN(ModelFiles files, read_files(path));
+  ASSIGN_OR_RETURN(ModelFiles files, read_files(path, options));
   PackedCache cache(options.state_dir);
   const WeightChoice choice = choose_weights(files.tensors, options);
   LoadReport report;
@@ -205,6 +166,9 @@ Result<std::unique_ptr<Model>> load_model(const fs::path& path, const ModelOptio
   Result<Weights> weights = load_weights(files.tensors, files.config, choice.plan, *kernels, pool,
                                          cache, report, progress);
   if (!weights.ok()) return of_weights(std::move(weights).error(), path, files.config);
+  for (std::string& problem : files.text.templates.problems()) {
+    report.warnings.push_back(std::move(problem));
+  }
   report.load_us = system_clock().monotonic_us() - start_us;
   ModelOptions chosen = options;
   chosen.weight_type = choice.plan.type;
@@ -215,8 +179,7 @@ Result<std::unique_ptr<Model>> load_model(const fs::path& path, const ModelOptio
       .generation = std::move(files.generation),
       .kernels = kernels,
       .tokenizer = std::move(files.text.tokenizer),
-      .chat_template = std::move(files.text.chat_template),
-      .template_tokens = std::move(files.text.template_tokens),
+      .templates = std::move(files.text.templates),
       .weights = std::move(weights).value(),
       .kv_layout = kv_layout(files.config, options.kv_type),
       .load = std::move(report),

@@ -11,8 +11,8 @@
 #include "cache/kv_view.h"
 #include "kernels/kernels.h"
 #include "kernels/thread_pool.h"
-#include "model/chat_template.h"
 #include "model/config.h"
+#include "model/conversation_template.h"
 #include "model/safetensors.h"
 #include "model/tokenizer.h"
 #include "model/weights.h"
@@ -31,6 +31,8 @@ struct ModelOptions {
   std::filesystem::path state_dir = {};
   // The type that suits the model's files, in place of weight_type (model/weight_choice.h).
   bool weights_as_in_files = false;
+  // A file with the model's chat template, in place of its own; empty: its own.
+  std::filesystem::path chat_template = {};
 };
 
 // Immutable after load; any thread.
@@ -41,9 +43,7 @@ struct Model {
   GenerationConfig generation;
   const Kernels* kernels = nullptr;
   Tokenizer tokenizer;
-  std::optional<ChatTemplate> chat_template;
-  // bos_token, eos_token, ... of tokenizer_config.json, as the template sees them.
-  OrderedJson template_tokens = OrderedJson::object();
+  ModelTemplates templates;
   Weights weights;
   KvLayout kv_layout;
   LoadReport load;
@@ -63,11 +63,12 @@ struct Model {
 // The parts of a model that need no weights, for tools that only tokenize.
 struct ModelText {
   Tokenizer tokenizer;
-  std::optional<ChatTemplate> chat_template;
-  OrderedJson template_tokens = OrderedJson::object();
+  ModelTemplates templates;
+  OrderedJson template_tokens =
+      OrderedJson::object();  // bos_token, eos_token, ... as they see them
 };
-// Of a folder: reads tokenizer.json, tokenizer_config.json and chat_template.jinja (which wins over
-// the template in tokenizer_config.json). Errors as load_model.
+// Of a folder: reads tokenizer.json, tokenizer_config.json and templates (template_files.h).
+// Errors as load_model.
 Result<ModelText> load_model_text(const std::filesystem::path& path);
 
 // Of a folder: reads config.json alone. Errors as load_model.

@@ -5,24 +5,28 @@
 #include "bench/eval/commands.h"
 #include "bench/eval/json_lines.h"
 #include "model/model.h"
+#include "model/template_files.h"
 
 namespace cascade::eval {
 namespace {
 
 constexpr size_t kFileBytesMax = size_t{64} << 20;
 
-Result<ChatTemplate> open_template(const TemplateOptions& options) {
-  if (!options.template_file.empty()) {
-    ASSIGN_OR_RETURN(const std::string source,
-                     read_text_file(options.template_file, kFileBytesMax));
-    return ChatTemplate::parse(source);
-  }
+Result<ModelTemplates> open_templates(const TemplateOptions& options) {
+  if (!options.template_file.empty()) return read_template_file(options.template_file, {});
   if (options.model_dir.empty()) {
     return invalid_argument("--model", "is missing: --model or --template says what to render");
   }
   ASSIGN_OR_RETURN(ModelText text, load_model_text(options.model_dir));
-  if (!text.chat_template) return not_found("chat_template", "this model has none");
-  return *std::move(text.chat_template);
+  return std::move(text.templates);
+}
+
+// As the template itself renders them: nothing is changed for it.
+Result<SpannedText> render_variables(const ModelTemplates& templates, const OrderedJson& variables,
+                                     int64_t now_unix_s) {
+  const bool tools = variables.contains("tools") && !variables["tools"].is_null();
+  ASSIGN_OR_RETURN(const ConversationTemplate* chosen, templates.choose(tools));
+  return chosen->source().render(variables, now_unix_s);
 }
 
 }  // namespace
@@ -51,11 +55,12 @@ Status detokenize(const TextOptions& options) {
 }
 
 Status render_template(const TemplateOptions& options) {
-  ASSIGN_OR_RETURN(const ChatTemplate chat_template, open_template(options));
+  ASSIGN_OR_RETURN(const ModelTemplates templates, open_templates(options));
   ASSIGN_OR_RETURN(const std::string text, read_text_file(options.input, kFileBytesMax));
   ASSIGN_OR_RETURN(const OrderedJson input, parse_ordered_json(text, options.input));
   if (input.is_object()) {
-    ASSIGN_OR_RETURN(const SpannedText rendered, chat_template.render(input, options.now_unix_s));
+    ASSIGN_OR_RETURN(const SpannedText rendered,
+                     render_variables(templates, input, options.now_unix_s));
     return write_text(plain_text(rendered));
   }
   if (!input.is_array()) return invalid_argument(options.input, "must be an object or a list");
@@ -65,7 +70,7 @@ Status render_template(const TemplateOptions& options) {
       return invalid_argument("[" + std::to_string(i) + "]",
                               "must be an object with \"input\", the variables");
     }
-    const auto rendered = chat_template.render(entry["input"], options.now_unix_s);
+    const auto rendered = render_variables(templates, entry["input"], options.now_unix_s);
     if (rendered.ok()) {
       RETURN_IF_ERROR(write_line({{"output", plain_text(*rendered)}}));
     } else {

@@ -3,6 +3,7 @@
 
 #include <cstring>
 #include <fstream>
+#include <map>
 
 #include "model/gguf/config.h"
 #include "model/gguf/files.h"
@@ -16,20 +17,29 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kTemplateKey = "tokenizer.chat_template";
 
+// The templates: one, and others that are listed by their names.
+Result<ModelTemplates> templates_of(const GgufMetadata& metadata, const OrderedJson& tokens) {
+  const std::string key(kTemplateKey);
+  std::map<std::string, std::string> keys = {{"default", key}};
+  ASSIGN_OR_RETURN(const auto* names, metadata.strings("tokenizer.chat_templates"));
+  if (names != nullptr) {
+    for (const std::string_view name : *names) {
+      keys.emplace(name, key + "." + std::string(name));
+    }
+  }
+  ModelTemplates templates;
+  for (const auto& [name, place] : keys) {
+    if (!metadata.contains(place)) continue;
+    templates.add(name, conversation_template(metadata.required_text(place), tokens));
+  }
+  return templates;
+}
+
 Result<ModelText> text_of(const GgufMetadata& metadata) {
   ASSIGN_OR_RETURN(Tokenizer tokenizer, gguf_tokenizer(metadata));
-  ModelText text{std::move(tokenizer), std::nullopt, OrderedJson::object()};
-  ASSIGN_OR_RETURN(text.template_tokens, gguf_template_tokens(metadata));
-  ASSIGN_OR_RETURN(const std::optional<std::string> source, metadata.text(kTemplateKey));
-  if (!source) return text;
-  Result<ChatTemplate> parsed = ChatTemplate::parse(*source);
-  if (!parsed.ok()) {
-    Error error = std::move(parsed).error();
-    error.field = kTemplateKey;
-    return error;
-  }
-  text.chat_template = std::move(parsed).value();
-  return text;
+  ASSIGN_OR_RETURN(OrderedJson tokens, gguf_template_tokens(metadata));
+  ASSIGN_OR_RETURN(ModelTemplates templates, templates_of(metadata, tokens));
+  return ModelText{std::move(tokenizer), std::move(templates), std::move(tokens)};
 }
 
 // All but the tensors, which are taken from `files` afterwards.

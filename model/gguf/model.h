@@ -12,8 +12,7 @@ namespace cascade {
 bool is_gguf_file(const std::filesystem::path& path);
 
 // Errors of all: as GgufFiles::open, gguf_model_config, gguf_generation_config, gguf_tokenizer and
-// gguf_tensors, with the file's name; those of chat templates have the field
-// "tokenizer.chat_template".
+// gguf_tensors, with the file's name.
 Result<ModelFiles> read_gguf_model(const std::filesystem::path& path);
 Result<ModelText> read_gguf_text(const std::filesystem::path& path);
 Result<ModelConfig> read_gguf_config(const std::filesystem::path& path);

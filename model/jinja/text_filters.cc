@@ -164,12 +164,24 @@ Result<Value> tojson(Runtime& runtime, const Value& subject, const Arguments& ar
   return make_string(std::move(text));
 }
 
+// json.loads(). What comes from a text of a client is not trusted.
+Result<Value> from_json_text(Runtime& runtime, const Value& subject, const Arguments& arguments) {
+  RETURN_IF_ERROR(bind(arguments, {}));
+  if (subject.text() == nullptr) return template_error("needs a string");
+  const std::string_view text = subject.text()->view();
+  RETURN_IF_ERROR(runtime.charge_characters(text.size()));
+  auto parsed = parse_ordered_json(text, "the string");
+  if (!parsed.ok()) return template_error(parsed.error().message);
+  return from_json(runtime, *parsed, /*trusted=*/false);
+}
+
 constexpr std::array kTextFilters = {
     Filter{"capitalize", map_case<capitalized, true>},
     Filter{"center", center},
     Filter{"e", escape},
     Filter{"escape", escape},
     Filter{"format", format},
+    Filter{"from_json", from_json_text},
     Filter{"indent", indent},
     Filter{"lower", map_case<to_lower, true>},
     Filter{"replace", replace},

@@ -46,11 +46,11 @@ std::unique_ptr<Model> model_with_template(const std::optional<std::string>& sou
   ThreadPool pool(2);
   auto model = load_model(testing::demo_model_dir(), demo_model().options, pool);
   EXPECT_TRUE(model.ok());
-  (*model)->chat_template.reset();
+  (*model)->templates = {};
   if (source) {
-    auto parsed = ChatTemplate::parse(*source);
-    EXPECT_TRUE(parsed.ok());
-    (*model)->chat_template = *std::move(parsed);
+    auto loaded = conversation_template(*source, {});
+    EXPECT_TRUE(loaded.ok());
+    (*model)->templates.add("default", std::move(loaded));
   }
   return *std::move(model);
 }

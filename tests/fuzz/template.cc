@@ -82,10 +82,9 @@ bool read_template(Bytes input) {
   }
   const std::vector<ChatMessage> messages = conversation(message);
   check_trust(*parsed, source, messages);
-  const std::optional<ChatTemplate> chat_template = *std::move(parsed);
-  const OrderedJson tokens = {{"eos_token", "<|im_end|>"}};
-  const ConversationContext context = {small_tokenizer(), chat_template, tokens, false,
-                                       1'700'000'000,     tools()};
+  ModelTemplates templates;
+  templates.add("default", ConversationTemplate(*std::move(parsed), {{"eos_token", "<|im_end|>"}}));
+  const ConversationContext context = {small_tokenizer(), templates, false, 1'700'000'000, tools()};
   const bool prompt = is_ok(encode_prompt(context, messages));
   (void)is_ok(encode_history(context, std::span(messages).first(6)));
   (void)is_ok(encode_beginning(context, messages));

@@ -178,15 +178,9 @@ void mutate(Random& random, std::string& source) {
     case 0:
       if (at < source.size()) source[at] = static_cast<char>(random.below(256));
       break;
-    case 1:
-      source.erase(at, size);
-      break;
-    case 2:
-      source.insert(random.below(source.size() + 1), source.substr(at, size));
-      break;
-    default:
-      source.insert(at, kPieces[random.below(std::size(kPieces))]);
-      break;
+    case 1: source.erase(at, size); break;
+    case 2: source.insert(random.below(source.size() + 1), source.substr(at, size)); break;
+    default: source.insert(at, kPieces[random.below(std::size(kPieces))]); break;
   }
 }
 

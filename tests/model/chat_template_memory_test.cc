@@ -75,21 +75,23 @@ void expect_all_bounded(std::span<const Named> named, const Uses& uses) {
 }
 
 TEST(ChatTemplateMemory, of_text_filters_is_bounded) {
-  expect_all_bounded(jinja::text_filters(),
-                     {{"capitalize", {"q|capitalize"}},
-                      {"center", {"q|center(9000)"}},
-                      {"e", {"q|e"}},
-                      {"escape", {"(\"'\" * 1000)|escape"}},
-                      {"format", {"'%s%r'|format(q, l)", "m|format"}},
-                      {"indent", {"q|indent(20, true)"}},
-                      {"lower", {"q|lower"}},
-                      {"replace", {"q|replace('a', \"a'\"|e)", "q|replace('', '1')"}},
-                      {"safe", {"q|safe"}},
-                      {"string", {"q|string", "l|string", "d|string"}},
-                      {"title", {"q|title"}},
-                      {"tojson", {"q|tojson(ensure_ascii=true)", "d|tojson(indent=9)"}},
-                      {"trim", {"q|trim", "q|trim('a')"}},
-                      {"upper", {"q|upper"}}});
+  expect_all_bounded(
+      jinja::text_filters(),
+      {{"capitalize", {"q|capitalize"}},
+       {"center", {"q|center(9000)"}},
+       {"e", {"q|e"}},
+       {"escape", {"(\"'\" * 1000)|escape"}},
+       {"format", {"'%s%r'|format(q, l)", "m|format"}},
+       {"indent", {"q|indent(20, true)"}},
+       {"lower", {"q|lower"}},
+       {"replace", {"q|replace('a', \"a'\"|e)", "q|replace('', '1')"}},
+       {"safe", {"q|safe"}},
+       {"string", {"q|string", "l|string", "d|string"}},
+       {"title", {"q|title"}},
+       {"from_json", {"(l|tojson)|from_json", "('[' ~ '1,' * 2000 ~ '1]')|from_json"}},
+       {"tojson", {"q|tojson(ensure_ascii=true)", "d|tojson(indent=9)"}},
+       {"trim", {"q|trim", "q|trim('a')"}},
+       {"upper", {"q|upper"}}});
 }
 
 TEST(ChatTemplateMemory, of_number_filters_is_bounded) {

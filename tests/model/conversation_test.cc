@@ -356,7 +356,7 @@ TEST(Conversation, thoughts_that_an_earlier_answer_left_open_are_over) {
 
 TEST(Conversation, errors_name_what_is_wrong) {
   TextModel none = demo_text_model();
-  none.chat_template.reset();
+  none.templates = {};
   const Messages messages = {message("user", "Hi"), message("assistant", "a")};
   for (const Error& error : {encode_prompt(none.context(), messages).error(),
                              encode_history(none.context(), messages).error()}) {

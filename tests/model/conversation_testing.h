@@ -37,11 +37,11 @@ inline ChatMessage verbatim(std::string content) {
 // The demo tokenizer with the special tokens that real templates write, and a template.
 struct TextModel {
   Tokenizer tokenizer;
-  std::optional<ChatTemplate> chat_template;
+  ModelTemplates templates;
   OrderedJson template_tokens = OrderedJson::object();
 
   ConversationContext context(std::optional<bool> thinking = std::nullopt) const {
-    return {tokenizer, chat_template, template_tokens, thinking, 1'767'323'045};
+    return {tokenizer, templates, thinking, 1'767'323'045};
   }
   bool has_special(const Ids& ids) const {
     return std::ranges::any_of(ids, [&](int32_t id) { return tokenizer.is_special(id); });
@@ -56,8 +56,16 @@ inline std::string read_text(const std::filesystem::path& path) {
 
 inline TextModel demo_text_model() {
   ModelText text = *load_model_text(demo_model_dir());
-  return {std::move(text.tokenizer), std::move(text.chat_template),
-          std::move(text.template_tokens)};
+  return {std::move(text.tokenizer), std::move(text.templates), std::move(text.template_tokens)};
+}
+
+// One template, called "default".
+inline ModelTemplates templates_of(std::string_view source, const OrderedJson& tokens = {}) {
+  auto loaded = conversation_template(std::string(source), tokens);
+  EXPECT_TRUE(loaded.ok()) << source;
+  ModelTemplates templates;
+  templates.add("default", std::move(loaded));
+  return templates;
 }
 
 inline TextModel text_model_with(std::string_view template_source) {
@@ -68,8 +76,9 @@ inline TextModel text_model_with(std::string_view template_source) {
     config["added_tokens_decoder"][std::to_string(id++)] = {{"content", token}, {"special", true}};
   }
   const Json json = *parse_json(read_text(demo_model_dir() / "tokenizer.json"), "tokenizer");
-  TextModel model{*Tokenizer::load(json, config), *ChatTemplate::parse(template_source)};
-  model.template_tokens = {{"bos_token", "<s>"}, {"eos_token", "</s>"}};
+  OrderedJson tokens = {{"bos_token", "<s>"}, {"eos_token", "</s>"}};
+  TextModel model{*Tokenizer::load(json, config), templates_of(template_source, tokens)};
+  model.template_tokens = std::move(tokens);
   return model;
 }
 
@@ -87,7 +96,7 @@ inline Ids reference_ids(const TextModel& model, const Messages& messages, bool 
   variables["documents"] = nullptr;
   variables["add_generation_prompt"] = generation_prompt;
   if (thinking) variables["enable_thinking"] = *thinking;
-  const auto text = model.chat_template->render(variables, 1'767'323'045);
+  const auto text = (*model.templates.choose(false))->source().render(variables, 1'767'323'045);
   EXPECT_TRUE(text.ok()) << text.error().to_string();
   return *model.tokenizer.encode(*text, /*with_template=*/false);
 }

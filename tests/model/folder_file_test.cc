@@ -108,8 +108,8 @@ TEST(FolderFile, that_does_not_exist_is_not_found) {
 // Each text file that a model consists of.
 TEST(FolderFile, is_checked_for_every_text_of_a_model) {
   const TemporaryFolder outside;
-  for (const char* name : {"chat_template.jinja", "config.json", "generation_config.json",
-                           "tokenizer.json", "tokenizer_config.json"}) {
+  for (const char* name :
+       {"config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json"}) {
     const TemporaryFolder folder;
     for (const auto& file : fs::directory_iterator(demo_model_dir())) {
       fs::create_symlink(file.path(), folder.path() / file.path().filename());

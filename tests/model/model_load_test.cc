@@ -66,9 +66,10 @@ TEST(ModelLoad, reads_the_demo_model) {
   EXPECT_EQ((*model)->name, "demo");
   EXPECT_EQ((*model)->config.layers, 8);
   EXPECT_EQ((*model)->weights.layers.size(), 8u);
-  EXPECT_TRUE((*model)->chat_template.has_value());
-  EXPECT_EQ((*model)->template_tokens["eos_token"], "<|im_end|>");
-  EXPECT_FALSE((*model)->template_tokens.contains("bos_token")) << "null in the file";
+  EXPECT_TRUE((*model)->templates.choose(/*tools=*/false).ok());
+  const OrderedJson tokens = load_model_text(demo_model_dir())->template_tokens;
+  EXPECT_EQ(tokens["eos_token"], "<|im_end|>");
+  EXPECT_FALSE(tokens.contains("bos_token")) << "null in the file";
   EXPECT_EQ((*model)->generation.end_tokens, (std::vector<int32_t>{8185, 8183}));
   EXPECT_EQ((*model)->kv_layout.kv_heads, 2);
 }
@@ -83,32 +84,34 @@ TEST(ModelLoad, the_name_is_the_folders_however_its_path_is_written) {
   }
 }
 
-TEST(ModelLoad, a_chat_template_file_wins_over_the_tokenizers) {
+TEST(ModelLoad, a_template_that_cannot_be_used_is_a_warning) {
   DemoCopy copy;
-  copy.write("chat_template.jinja", "{{ messages[0].content }}!");
-  const auto text = load_model_text(copy.path());
-  ASSERT_TRUE(text.ok());
-  const OrderedJson variables = {{"messages", {{{"content", "Hi"}}}}};
-  EXPECT_EQ(plain_text(*text->chat_template->render(variables, 0)), "Hi!");
+  copy.write("chat_template.jinja", "{% include 'x' %}");
+  const auto model = load_model(copy.path(), {}, one_thread());
+  ASSERT_TRUE(model.ok()) << model.error().to_string();
+  ASSERT_EQ((*model)->load.warnings.size(), 1u);
+  EXPECT_NE((*model)->load.warnings[0].find("--chat-template FILE replaces it"), std::string::npos);
+  EXPECT_FALSE((*model)->templates.choose(/*tools=*/false).ok());
 }
 
-TEST(ModelLoad, takes_the_default_of_several_templates_and_none_where_there_is_none) {
+TEST(ModelLoad, a_template_that_the_operator_names_replaces_the_models) {
   DemoCopy copy;
-  const Json named = {{{"name", "tool_use"}, {"template", "no"}},
-                      {{"name", "default"}, {"template", "yes"}}};
-  copy.set("tokenizer_config.json", "chat_template", named);
-  EXPECT_EQ(
-      plain_text(*load_model_text(copy.path())->chat_template->render(OrderedJson::object(), 0)),
-      "yes");
-  copy.set("tokenizer_config.json", "chat_template", nullptr);
-  EXPECT_FALSE(load_model_text(copy.path())->chat_template.has_value());
-  for (const Json& wrong : {Json(7), Json(Json::array({{{"name", "other"}}})), Json::array({5})}) {
-    copy.set("tokenizer_config.json", "chat_template", wrong);
-    const auto text = load_model_text(copy.path());
-    ASSERT_FALSE(text.ok()) << wrong;
-    EXPECT_EQ(text.error().code, ErrorCode::kInvalidArgument);
-    EXPECT_EQ(text.error().field, "chat_template");
-  }
+  copy.write("chat_template.jinja", "{% include 'x' %}");
+  ModelOptions options;
+  options.chat_template = copy.path() / "other.jinja";
+  const auto absent = load_model(copy.path(), options, one_thread());
+  ASSERT_FALSE(absent.ok());
+  EXPECT_EQ(absent.error().code, ErrorCode::kNotFound);
+  copy.write("other.jinja", "{% if %}");
+  const auto wrong = load_model(copy.path(), options, one_thread());
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_EQ(wrong.error().field, options.chat_template.string());
+  EXPECT_FALSE(check_model(copy.path(), options).ok());
+  copy.write("other.jinja", "{{ messages[0].content }}!");
+  const auto model = load_model(copy.path(), options, one_thread());
+  ASSERT_TRUE(model.ok());
+  EXPECT_TRUE((*model)->load.warnings.empty());
+  EXPECT_TRUE((*model)->templates.choose(/*tools=*/true).ok());
 }
 
 TEST(ModelLoad, a_folder_that_is_not_there_is_not_found) {

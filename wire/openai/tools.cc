@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/call_id.h"
 #include "base/random.h"
 #include "base/utf8.h"
 #include "wire/openai/generation_fields.h"
@@ -325,7 +326,8 @@ void ToolCallParser::give_call(CallText made, std::vector<AnswerPart>& parts) {
   space_.clear();
   if (++calls_ > 1 && !parallel_) return;
   ToolCall call;
-  call.id = id_prefix_.empty() ? random_id("call") : id_prefix_ + std::to_string(calls_ - 1);
+  call.id = call_id_of(id_prefix_.empty() ? random_id("call")
+                                          : id_prefix_ + std::to_string(calls_ - 1));
   call.name = std::move(made.name);
   call.arguments = std::move(made.arguments);
   parts.push_back({"", {std::move(call)}});

@@ -51,7 +51,7 @@ struct AnswerPart {
 // arguments are what the model wrote. A call that was cut is neither text nor call.
 class ToolCallParser {
  public:
-  // The ids of calls are `id_prefix` and a number; without one they are random.
+  // The ids of calls follow from `id_prefix` and a number; without one they are random.
   explicit ToolCallParser(bool parallel, std::string id_prefix = "")
       : parallel_(parallel), id_prefix_(std::move(id_prefix)) {}
   // What became certain with `text`.

@@ -101,8 +101,8 @@ TEST(GgufModel, the_demo_model_in_bf16_is_the_demo_model) {
   EXPECT_EQ((*gguf)->config, (*folder_model)->config);
   EXPECT_EQ((*gguf)->generation.end_tokens, (*folder_model)->generation.end_tokens);
   EXPECT_EQ((*gguf)->generation.begin_token, (*folder_model)->generation.begin_token);
-  EXPECT_EQ((*gguf)->template_tokens["eos_token"], "<|im_end|>");
-  EXPECT_TRUE((*gguf)->chat_template.has_value());
+  EXPECT_EQ(load_model_text(file)->template_tokens["eos_token"], "<|im_end|>");
+  EXPECT_TRUE((*gguf)->templates.choose(/*tools=*/false).ok());
   EXPECT_TRUE((*gguf)->tokenizer.think_tokens().has_value());
 }
 
@@ -221,6 +221,22 @@ TEST(GgufModel, a_file_that_is_no_model_is_said_to_be_none) {
   EXPECT_EQ(named.error().code, ErrorCode::kDataCorrupt);
   // The letters are enough.
   EXPECT_TRUE(load_model(folder.write("blob", SmallModel().file()), exact(), two_threads()).ok());
+}
+
+TEST(GgufModel, further_templates_have_names) {
+  TemporaryFolder folder;
+  const std::string several = SmallModel{.without = {"template"}}.file([](GgufWriter& out) {
+    out.texts("tokenizer.chat_templates", {"tool_use", "rag"});
+    out.text("tokenizer.chat_template", "plain");
+    out.text("tokenizer.chat_template.tool_use", "with tools");
+  });
+  const auto text = load_model_text(folder.write("m.gguf", several));
+  ASSERT_TRUE(text.ok()) << text.error().to_string();
+  const auto shown = [&](bool tools) {
+    return plain_text(*(*text->templates.choose(tools))->source().render(OrderedJson::object(), 0));
+  };
+  EXPECT_EQ(shown(/*tools=*/false), "plain");
+  EXPECT_EQ(shown(/*tools=*/true), "with tools");
 }
 
 TEST(GgufModel, missing_tensors_have_the_files_names) {

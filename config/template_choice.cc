@@ -1,0 +1,16 @@
+// A path may have '=' in it, too: a name has no '/'.
+#include "config/template_choice.h"
+
+#include "base/model_name.h"
+
+namespace cascade::config {
+
+TemplateChoice template_choice(std::string_view text) {
+  const size_t equals = text.find('=');
+  const bool is_named = equals != text.npos && is_model_name(text.substr(0, equals));
+  if (!is_named) return {"", std::string(text)};
+  std::string model(text.substr(0, equals));
+  return {model == "default" ? "" : std::move(model), std::string(text.substr(equals + 1))};
+}
+
+}  // namespace cascade::config

@@ -1,0 +1,194 @@
+// What a template cannot render is rendered once more with damaged arguments as an object.
+#include "model/conversation_template.h"
+
+#include <utility>
+
+#include "base/call_id.h"
+
+namespace cascade {
+namespace {
+
+void shorten_id(OrderedJson& holder, const char* key) {
+  if (!holder.is_object() || !holder.contains(key) || !holder[key].is_string()) return;
+  const auto id = holder[key].get<std::string>();
+  // The same one for the same id, so that calls and their results belong together.
+  if (!is_call_id(id)) holder[key] = call_id_of(id);
+}
+
+// Calls `change` with each call of each message.
+template <class Change>
+void for_each_call(OrderedJson& messages, const Change& change) {
+  for (OrderedJson& message : messages) {
+    if (!message.contains("tool_calls") || !message["tool_calls"].is_array()) continue;
+    for (OrderedJson& call : message["tool_calls"]) {
+      if (call.is_object()) change(call);
+    }
+  }
+}
+
+void shorten_ids(OrderedJson& messages) {
+  for (OrderedJson& message : messages) shorten_id(message, "tool_call_id");
+  for_each_call(messages, [](OrderedJson& call) { shorten_id(call, "id"); });
+}
+
+// Null if the call has none.
+OrderedJson* arguments_of(OrderedJson& call) {
+  if (!call.contains("function") || !call["function"].is_object()) return nullptr;
+  OrderedJson& function = call["function"];
+  return function.contains("arguments") ? &function["arguments"] : nullptr;
+}
+
+void write_arguments(OrderedJson& call) {
+  OrderedJson* const arguments = arguments_of(call);
+  if (arguments == nullptr || arguments->is_string()) return;
+  *arguments = arguments->dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+void parse_arguments(OrderedJson& call) {
+  OrderedJson* const arguments = arguments_of(call);
+  if (arguments == nullptr) return;
+  if (arguments->is_null() || *arguments == "") {
+    *arguments = OrderedJson::object();
+    return;
+  }
+  if (!arguments->is_string()) return;
+  auto parsed = parse_ordered_json(arguments->get_ref<const std::string&>(), "arguments");
+  if (parsed.ok() && parsed->is_null()) parsed = OrderedJson::object();
+  if (parsed.ok() && parsed->is_object()) *arguments = *std::move(parsed);
+}
+
+// Whether there was any call whose arguments are no object.
+bool wrap_damaged_arguments(OrderedJson& messages) {
+  bool any = false;
+  for_each_call(messages, [&](OrderedJson& call) {
+    OrderedJson* const arguments = arguments_of(call);
+    if (arguments == nullptr || arguments->is_object()) return;
+    OrderedJson wrapped = OrderedJson::object();
+    wrapped["arguments"] = std::move(*arguments);
+    *arguments = std::move(wrapped);
+    any = true;
+  });
+  return any;
+}
+
+void clear_content_of_calls(OrderedJson& messages) {
+  for (OrderedJson& message : messages) {
+    const bool calls = message.contains("tool_calls") && !message["tool_calls"].empty();
+    if (calls && message.value("content", OrderedJson()) == "") message["content"] = nullptr;
+  }
+}
+
+// A question, a call for it, and what came of that.
+OrderedJson small_conversation(const std::string& id) {
+  OrderedJson call = {{"id", id}, {"type", "function"}};
+  call["function"] = {{"name", "find"}, {"arguments", {{"place", "here"}}}};
+  OrderedJson variables;
+  variables["messages"] = OrderedJson::array(
+      {{{"role", "user"}, {"content", "Where?"}},
+       {{"role", "assistant"}, {"content", ""}, {"tool_calls", OrderedJson::array({call})}},
+       {{"role", "tool"}, {"content", "There."}, {"tool_call_id", id}, {"name", "find"}}});
+  OrderedJson tool = {{"type", "function"}};
+  tool["function"] = {{"name", "find"},
+                      {"description", "Finds it"},
+                      {"parameters", {{"type", "object"}, {"properties", OrderedJson::object()}}}};
+  variables["tools"] = OrderedJson::array({std::move(tool)});
+  variables["documents"] = nullptr;
+  variables["add_generation_prompt"] = true;
+  return variables;
+}
+
+size_t count_of(const std::string& text, std::string_view word) {
+  size_t count = 0;
+  for (size_t at = text.find(word); at != text.npos; at = text.find(word, at + 1)) ++count;
+  return count;
+}
+
+}  // namespace
+
+ConversationTemplate::ConversationTemplate(ChatTemplate source, OrderedJson tokens)
+    : source_(std::move(source)),
+      tokens_(tokens.is_object() ? std::move(tokens) : OrderedJson::object()) {
+  learn();
+}
+
+void ConversationTemplate::learn() {
+  for (const bool text_arguments : {false, true}) {
+    for (const bool short_ids : {false, true}) {
+      OrderedJson variables = small_conversation(short_ids ? "0123abcDE" : "call_0123456789abcdef");
+      variables.update(tokens_);
+      if (text_arguments) for_each_call(variables["messages"], write_arguments);
+      const auto rendered = source_.render(variables, 0);
+      if (!rendered.ok()) continue;
+      wants_text_arguments_ = text_arguments;
+      wants_short_ids_ = short_ids;
+      learn_content(std::move(variables), plain_text(*rendered));
+      return;
+    }
+  }
+}
+
+// A template that does not ask for null prints it as a word.
+void ConversationTemplate::learn_content(OrderedJson variables, const std::string& with_empty) {
+  clear_content_of_calls(variables["messages"]);
+  const auto rendered = source_.render(variables, 0);
+  if (!rendered.ok()) return;
+  const std::string with_null = plain_text(*rendered);
+  constexpr std::string_view kNull = "None";
+  wants_null_content_ =
+      with_null != with_empty && count_of(with_null, kNull) == count_of(with_empty, kNull);
+}
+
+Result<SpannedText> ConversationTemplate::render(OrderedJson variables, int64_t now_unix_s) const {
+  variables.update(tokens_);
+  OrderedJson& messages = variables["messages"];
+  for_each_call(messages, wants_text_arguments_ ? write_arguments : parse_arguments);
+  if (wants_short_ids_) shorten_ids(messages);
+  if (wants_null_content_) clear_content_of_calls(messages);
+  auto text = source_.render(variables, now_unix_s);
+  if (text.ok() || text.error().code == ErrorCode::kResourceExhausted) return text;
+  if (wants_text_arguments_ || !wrap_damaged_arguments(messages)) return text;
+  auto again = source_.render(variables, now_unix_s);
+  return again.ok() ? std::move(again) : std::move(text);
+}
+
+void ModelTemplates::add(const std::string& name, Result<ConversationTemplate> loaded) {
+  by_name_.insert_or_assign(name, std::move(loaded));
+}
+
+Result<const ConversationTemplate*> ModelTemplates::choose(bool tools) const {
+  if (by_name_.empty()) {
+    return unsupported("chat_template", "this model has none: only raw prompts work");
+  }
+  auto found = tools ? by_name_.find("tool_use") : by_name_.end();
+  if (found == by_name_.end()) found = by_name_.find("default");
+  if (found == by_name_.end()) {
+    return unsupported("chat_template",
+                       "this model has several, and none of them is \"default\": --chat-template "
+                       "FILE says which counts");
+  }
+  if (found->second.ok()) return &found->second.value();
+  return unsupported("chat_template",
+                     "this model's cannot be used: " + found->second.error().message +
+                         "; --chat-template FILE replaces it, and raw prompts work");
+}
+
+std::vector<std::string> ModelTemplates::problems() const {
+  std::vector<std::string> problems;
+  for (const auto& [name, loaded] : by_name_) {
+    if (loaded.ok()) continue;
+    problems.push_back("the chat template \"" + name + "\" cannot be used (" +
+                       loaded.error().to_string() +
+                       "): conversations that need it are refused; --chat-template FILE replaces "
+                       "it");
+  }
+  return problems;
+}
+
+Result<ConversationTemplate> conversation_template(const Result<std::string>& source,
+                                                   const OrderedJson& tokens) {
+  if (!source.ok()) return source.error();
+  ASSIGN_OR_RETURN(ChatTemplate parsed, ChatTemplate::parse(*source));
+  return ConversationTemplate(std::move(parsed), tokens);
+}
+
+}  // namespace cascade
