@@ -30,14 +30,14 @@ TEST(SchedulerText, a_text_and_its_token_ids_are_the_same) {
 
 TEST(SchedulerText, pieces_are_texts_and_bytes) {
   SchedulerWorld world;
-  const auto tokens = world.one<wire::TokenizeReply>(world.send(wire::TokenizeRequest{"\u00e9"}));
+  const auto tokens = world.one<wire::TokenizeReply>(world.send(wire::TokenizeRequest{"\u4e16"}));
   wire::DetokenizeRequest request{tokens.token_ids, false, true, true};
   const int32_t end = *testing::demo_tokenizer().token_id("<|im_end|>");
   request.token_ids.push_back(end);
   const auto shown = world.one<wire::DetokenizeReply>(world.send(request));
   std::string joined;
   for (const wire::ByteString& piece : shown.piece_bytes) joined += piece.bytes;
-  EXPECT_EQ(joined, "\u00e9<|im_end|>");
+  EXPECT_EQ(joined, "\u4e16<|im_end|>");
   EXPECT_EQ(shown.pieces.front(), "\uFFFD");
   EXPECT_EQ(shown.pieces.back(), "<|im_end|>");
   request.skip_special = true;

@@ -116,7 +116,7 @@ TEST(BatchFile, says_which_line_and_field_are_wrong) {
             "invalid_argument: line 7, sampling.top-p: is no field of a request; did you mean "
             "top_p?");
   EXPECT_THAT(line_error(R"({"query": "x", "sampling": {"top_p": 7}})"),
-              StartsWith("invalid_argument: line 7, sampling.top_p: must be above 0"));
+              StartsWith("invalid_argument: line 7, sampling.top_p: must be at least 0"));
   EXPECT_THAT(line_error(R"({"query": "x", "sampling": [1]})"),
               StartsWith("invalid_argument: line 7, sampling: must be a map"));
   EXPECT_THAT(line_error(R"({"query": "x", "stop": "a"})"),
