@@ -62,6 +62,7 @@ constexpr Words kFields[] = {
 
 constexpr Words kPhrases[] = {
     {R"("on_missing": "skip")", "--on-missing skip"},
+    {"set with grammar", "set with --json-schema, --json-object or --grammar"},
     {"your chunks have", "your prompt has"},
     {"your messages have", "your prompt has"},
     {"length of the chunks", "length of the prompt"},

@@ -125,12 +125,13 @@ TEST_F(GrammarSystem, a_schema_that_is_not_supported_is_refused_by_its_place) {
   const ProgramResult refused = generate({"--json-schema", path, "x"});
   EXPECT_EQ(refused.exit_code, 2);
   EXPECT_EQ(refused.err,
-            "error: invalid_argument: grammar.schema: #/items: if: the keyword is not supported\n");
+            "error: invalid_argument: --json-schema or --grammar: #/items: if: the keyword is "
+            "not supported\n");
   EXPECT_EQ(generate({"--json-schema", scratch_.path() / "none", "x"}).exit_code, 2);
   EXPECT_EQ(generate({"--json-schema", path, "--json-object", "x"}).exit_code, 2);
   const ProgramResult endless = generate({"--json-object", "--ignore-eos", "x"});
   EXPECT_EQ(endless.exit_code, 2);
-  EXPECT_THAT(endless.err, HasSubstr("ignore_eos"));
+  EXPECT_THAT(endless.err, HasSubstr("--ignore-eos: cannot be set with --json-schema"));
 }
 
 }  // namespace

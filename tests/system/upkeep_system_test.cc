@@ -110,7 +110,7 @@ TEST_F(UpkeepSystem, a_stopped_daemons_directory_is_checked_repaired_and_rebuilt
   EXPECT_EQ(fsck({}).exit_code, 0);
   const ProgramResult rebuilt = fsck({"--rebuild"});
   EXPECT_EQ(rebuilt.exit_code, 0) << rebuilt.out;
-  EXPECT_THAT(rebuilt.out, HasSubstr("1 chunks"));
+  EXPECT_THAT(rebuilt.out, HasSubstr("1 chunk,"));
   daemon = start();
   EXPECT_THAT(ctl({"chunk", "list"}).out, HasSubstr("◀ output"));
 }

@@ -157,7 +157,7 @@ class GenerationTest(ClientTest):
             ("max_tokens", ask("x", max_tokens=-1)),
             ("sampling.temperature", ask("x", sampling=Sampling(temperature=-1))),
             ("sampling.temperature", ask("x", sampling=Sampling(temperature=float("nan")))),
-            ("sampling.top_p", ask("x", sampling=Sampling(top_p=0))),
+            ("sampling.top_p", ask("x", sampling=Sampling(top_p=2))),
             ("sampling.logit_bias[3]", ask("x", sampling=Sampling(logit_bias=[LogitBias(3, 101)]))),
             ("stop[0]", ask("x", stop=[""])),
             ("top_logprobs", ask("x", top_logprobs=5)),
