@@ -19,6 +19,10 @@ Result<std::string> without_byte_order_mark(std::string text, const std::string&
       return invalid_argument(field, "is UTF-16 or UTF-32; save it as UTF-8");
     }
   }
+  // UTF-16 without a mark: a text has no NUL among its first two characters.
+  if (text.substr(0, 2).find('\0') != text.npos) {
+    return invalid_argument(field, "is UTF-16, or no text; save it as UTF-8");
+  }
   if (text.starts_with(kUtf8Mark)) text.erase(0, kUtf8Mark.size());
   return text;
 }

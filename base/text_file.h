@@ -12,7 +12,7 @@ namespace cascade {
 
 // `text` without the UTF-8 byte order mark that it may begin with. Otherwise its bytes are not
 // looked at. Errors: kInvalidArgument, field `field`, if it begins with the mark of UTF-16 or
-// UTF-32.
+// UTF-32, or as UTF-16 without one.
 Result<std::string> without_byte_order_mark(std::string text, const std::string& field);
 
 // The text of a regular file. Errors: those of read_file() and of without_byte_order_mark();

@@ -19,7 +19,8 @@ Result<http::ApiKeys> read_keys(const std::string& path) {
   if (path.empty()) return http::ApiKeys();
   const auto text = read_text_file(path, kKeysFileBytesMax);
   if (!text.ok()) {
-    return Error{text.error().code, "--http-keys", text.error().to_string()};
+    return Error{text.error().code, "--http-keys",
+                 text.error().field + ": " + text.error().message};
   }
   auto keys = http::ApiKeys::parse(*text);
   if (!keys.ok()) {

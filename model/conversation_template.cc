@@ -1,6 +1,8 @@
 // What a template cannot render is rendered once more with damaged arguments as an object.
 #include "model/conversation_template.h"
 
+#include <algorithm>
+#include <deque>
 #include <utility>
 
 #include "base/call_id.h"
@@ -8,11 +10,10 @@
 namespace cascade {
 namespace {
 
-void shorten_id(OrderedJson& holder, const char* key) {
-  if (!holder.is_object() || !holder.contains(key) || !holder[key].is_string()) return;
-  const auto id = holder[key].get<std::string>();
-  // The same one for the same id, so that calls and their results belong together.
-  if (!is_call_id(id)) holder[key] = call_id_of(id);
+// The same one for the same id, so that calls and their results belong together.
+std::string shortened(const OrderedJson& id) {
+  const std::string text = id.is_string() ? id.get<std::string>() : "";
+  return is_call_id(text) ? text : call_id_of(text);
 }
 
 // Calls `change` with each call of each message.
@@ -26,9 +27,21 @@ void for_each_call(OrderedJson& messages, const Change& change) {
   }
 }
 
+// A result that names no call is that of the next one.
 void shorten_ids(OrderedJson& messages) {
-  for (OrderedJson& message : messages) shorten_id(message, "tool_call_id");
-  for_each_call(messages, [](OrderedJson& call) { shorten_id(call, "id"); });
+  std::deque<std::string> open;
+  for_each_call(messages, [&](OrderedJson& call) {
+    call["id"] = shortened(call["id"]);
+    open.push_back(call["id"].get<std::string>());
+  });
+  for (OrderedJson& message : messages) {
+    if (message.value("role", "") != "tool") continue;
+    OrderedJson& id = message["tool_call_id"];
+    const bool is_named = id.is_string() && id != "";
+    id = is_named || open.empty() ? shortened(id) : open.front();
+    const auto answered = std::ranges::find(open, id.get<std::string>());
+    if (answered != open.end()) open.erase(answered);
+  }
 }
 
 // Null if the call has none.
@@ -162,9 +175,10 @@ Result<const ConversationTemplate*> ModelTemplates::choose(bool tools) const {
   auto found = tools ? by_name_.find("tool_use") : by_name_.end();
   if (found == by_name_.end()) found = by_name_.find("default");
   if (found == by_name_.end()) {
-    return unsupported("chat_template",
-                       "this model has several, and none of them is \"default\": --chat-template "
-                       "FILE says which counts");
+    return unsupported(
+        "chat_template",
+        "none of this model's is called \"default\": --chat-template FILE says which "
+        "counts");
   }
   if (found->second.ok()) return &found->second.value();
   return unsupported("chat_template",

@@ -56,6 +56,11 @@ Sources sources_in(const Json& config) {
     sources.emplace(kDefault, found->get<std::string>());
     return sources;
   }
+  if (found->is_object() && found->size() <= kTemplatesMax) {
+    for (const auto& [name, source] : found->items()) {
+      sources.emplace(name, required_string(*found, name));
+    }
+  }
   const bool is_list = found->is_array() && found->size() <= kTemplatesMax;
   for (size_t i = 0; is_list && i < found->size(); ++i) {
     const Json& entry = (*found)[i];
@@ -65,7 +70,7 @@ Sources sources_in(const Json& config) {
   }
   if (sources.empty()) {
     sources.emplace(kDefault, invalid_argument("chat_template",
-                                               "must be a text, or a list of at most 64 objects "
+                                               "must be a text, or a list of 1 to 64 objects "
                                                "with \"name\" and \"template\""));
   }
   return sources;

@@ -13,7 +13,8 @@ OrderedJson template_tokens(const Json& config);
 
 // The templates of the folder `dir`, as transformers finds them: chat_template.jinja is "default",
 // additional_chat_templates/NAME.jinja is NAME; where there is none of these files, chat_template
-// of tokenizer_config.json, `config` (or null): a text, or a list of {"name","template"}.
+// of tokenizer_config.json, `config` (or null): a text, a list of {"name","template"}, or an object
+// of texts by name.
 // What cannot be read is a template that cannot be used.
 ModelTemplates read_templates(const std::filesystem::path& dir, const Json& config,
                               const OrderedJson& tokens);

@@ -122,6 +122,7 @@ void fields(A& a, M& m) {
   a.numbers("top_token_ids", m.top_token_ids);
   a.numbers("top_logprobs", m.top_logprobs);
   a.optional("missing", m.missing);
+  a.optional("think_spans", m.think_spans);
 }
 
 template <class A, Is<ChunkReply> M>

@@ -124,6 +124,7 @@ struct Final {
   std::vector<float> top_logprobs;
   // What the prompt does not have although the request stands on it (its on_missing is "skip").
   std::vector<MissingChunk> missing;
+  std::vector<ThinkSpan> think_spans = {};  // where token_ids are thoughts
 };
 
 struct ChunkReply {

@@ -121,9 +121,10 @@ std::optional<ApiError> Api::check_site(HttpCall& call, bool check_host) const {
   if (request.origin.empty()) return std::nullopt;
   if (!http::origin_allowed(hosts, request.origin, request.host)) {
     const std::string origin = sanitized(request.origin.substr(0, kOriginBytesShown));
-    return request_error(403, "origin_not_allowed",
-                         "pages of " + origin + " may not use this server; --http-origin " +
-                             origin + " allows them to");
+    std::string why = "pages of " + origin + " may not use this server";
+    // Pages without a site, as files, have the origin "null", which is everybody's.
+    if (origin != "null") why += "; --http-origin " + origin + " allows them to";
+    return request_error(403, "origin_not_allowed", std::move(why));
   }
   if (!http::is_shared_with(hosts, request.origin)) return std::nullopt;
   // Errors have them, too: or else the page is not told what is wrong.

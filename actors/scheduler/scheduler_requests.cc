@@ -428,6 +428,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
     final.text = request.output->answer();
     final.reasoning = request.output->reasoning();
     final.usage.reasoning_tokens = request.output->reasoning_tokens();
+    final.think_spans = request.output->think_spans();
   }
   if (request.params.retain_output && !request.sampled.empty() && !request.client_gone) {
     final.output_chunk_id = retain(request, finish_reason);

@@ -5,8 +5,21 @@
 #include <utility>
 
 #include "base/text_file.h"
+#include "base/utf8.h"
 
 namespace cascade::ctl {
+namespace {
+
+// The same text; an error of what would be sent with other characters in it.
+Result<std::string> utf8_text(Result<std::string> text, const std::string& field) {
+  if (!text.ok()) return text;
+  const size_t valid = utf8_valid_prefix(*text);
+  if (valid == text->size()) return text;
+  return invalid_argument(field,
+                          "is not UTF-8 at byte " + std::to_string(valid) + "; save it as UTF-8");
+}
+
+}  // namespace
 
 Result<std::string> read_text(std::istream& in, size_t bytes_max) {
   std::string text;
@@ -18,12 +31,12 @@ Result<std::string> read_text(std::istream& in, size_t bytes_max) {
                               "has more than " + std::to_string(bytes_max) + " bytes, the limit");
     }
   }
-  return without_byte_order_mark(std::move(text), "stdin");
+  return utf8_text(without_byte_order_mark(std::move(text), "stdin"), "stdin");
 }
 
 Result<std::string> read_text(const std::string& file, std::istream& in, size_t bytes_max) {
   if (file == kStandardInput) return read_text(in, bytes_max);
-  return read_text_file(file, bytes_max);
+  return utf8_text(read_text_file(file, bytes_max), file);
 }
 
 }  // namespace cascade::ctl

@@ -13,7 +13,7 @@ namespace cascade::ctl {
 inline constexpr const char* kStandardInput = "-";
 
 // All of `in`, without a byte order mark. Errors: kInvalidArgument, field "stdin": it has more than
-// bytes_max, or is UTF-16.
+// bytes_max, or is not UTF-8.
 Result<std::string> read_text(std::istream& in, size_t bytes_max);
 
 // The same of a file; of `in` if the file is kStandardInput. Errors: those of read_text_file(), and

@@ -170,7 +170,8 @@ TEST(Program, tells_a_failed_request_from_a_wrong_one) {
   EXPECT_EQ(run_on_pipes({"generate"}, "").code, kExitUsage);
   const PipeOutcome binary = run_on_pipes({"generate"}, "ab\xFF");
   EXPECT_EQ(binary.code, kExitUsage);
-  EXPECT_EQ(binary.err, "error: invalid_argument: stdin: is not UTF-8 at byte 2\n");
+  EXPECT_EQ(binary.err,
+            "error: invalid_argument: stdin: is not UTF-8 at byte 2; save it as UTF-8\n");
   const PipeOutcome json = run_on_pipes({"generate", "fail", "--json"}, "");
   EXPECT_EQ(json.code, kExitFailed);
   EXPECT_EQ(Json::parse(json.out)["error"]["field"], "queue");

@@ -64,6 +64,19 @@ class TokenTextsTest(unittest.TestCase):
                                           found["top_logprobs"]):
             self.assertEqual(likely[token], logprob)
 
+    def test_thoughts_are_no_part_of_an_answer(self):
+        for seed in range(1, 9):
+            asked = {"prompt": "Hello", "logprobs": 1, "max_tokens": 30, "temperature": 1.5,
+                     "seed": seed, "ignore_eos": True}
+            choice = self.ask(self.daemons[0], RAW, asked)["choices"][0]
+            tokens, offsets = choice["logprobs"]["tokens"], choice["logprobs"]["text_offset"]
+            for token, offset in zip(tokens, offsets):
+                if not token.startswith("bytes:"):
+                    self.assertTrue(choice["text"][offset:].startswith(token), (token, choice))
+        choice = self.ask(self.daemons[0], CHAT, question("Hello", logprobs=True))["choices"][0]
+        tokens = [token["token"] for token in choice["logprobs"]["content"]]
+        self.assertEqual("".join(tokens), choice["message"]["content"])
+
     def test_bytes_of_an_answer_joined_are_its_text(self):
         wave = self.ask(self.daemons[0], "/tokenize", {"content": "👋é"})["tokens"]
         asked = question(logprobs=True, top_logprobs=3, temperature=1, seed=3, max_tokens=20,

@@ -95,6 +95,13 @@ TEST(ConversationTemplate, ids_become_short_where_no_others_are_taken) {
   const OrderedJson plain = OrderedJson::array({call_of("{}", "abcDEF123")});
   EXPECT_EQ(rendered(loaded(strict), with_calls(plain)).substr(0, 9), "abcDEF123");
   EXPECT_EQ(rendered(loaded(kIds), with_calls(calls)), "call_1 call_1");
+  // A result without an id is that of the call.
+  OrderedJson unnamed = with_calls(calls);
+  unnamed["messages"][2].erase("tool_call_id");
+  EXPECT_EQ(rendered(loaded(strict), unnamed), both);
+  unnamed["messages"][1]["tool_calls"][0]["id"] = "";
+  const std::string empty = rendered(loaded(strict), unnamed);
+  EXPECT_EQ(empty.substr(0, 9), empty.substr(10));
 }
 
 TEST(ConversationTemplate, content_beside_calls_is_null_for_templates_that_ask) {

@@ -27,6 +27,8 @@ TEST(TemplateFiles, a_configuration_has_one_or_several) {
   const ModelTemplates templates = read_templates(folder.path(), several, {});
   EXPECT_EQ(chosen(templates, false), "a");
   EXPECT_EQ(chosen(templates, true), "b");
+  const Json by_name = {{"chat_template", {{"default", "a"}, {"tool_use", "b"}}}};
+  EXPECT_EQ(chosen(read_templates(folder.path(), by_name, {}), true), "b");
   for (const Json& none : {Json(), Json::object(), Json{{"chat_template", nullptr}}}) {
     EXPECT_NE(chosen(read_templates(folder.path(), none, {}), false).find("has none"),
               std::string::npos);

@@ -61,6 +61,7 @@ Final sample_final() {
   final.output_chunk_id = "output_00000000000000000000000000000001";
   final.top_token_ids = {151667, 7, 49, 50, 49, 2};
   final.top_logprobs = {-0.5F, -1.0F, -0.25F, -2.5F, -1.0F, -2.0F};
+  final.think_spans = {{0, 2, true}};
   return final;
 }
 

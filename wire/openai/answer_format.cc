@@ -19,13 +19,20 @@ AnswerFormat read_schema(Fields& fields, std::string_view key) {
   const std::string param = fields.path(key);
   const OrderedJson* given = fields.find(key);
   if (given == nullptr) return {};
-  if (given->is_object()) return schema_format(*given, param, param);
+  OrderedJson schema = *given;
   if (given->is_string()) {
     auto parsed = parse_ordered_json(given->get_ref<const std::string&>(), param);
-    if (parsed.ok() && parsed->is_object()) return schema_format(*std::move(parsed), param, param);
+    if (parsed.ok()) schema = *std::move(parsed);
   }
-  fields.fail(key, "must be a JSON schema: an object, or the JSON text of one");
-  return {};
+  if (!schema.is_object()) {
+    fields.fail(key, "must be a JSON schema: an object, or the JSON text of one");
+    return {};
+  }
+  // As in response_format: {"name","schema"} around the schema.
+  const bool is_wrapped = schema.contains("schema") && schema["schema"].is_object() &&
+                          schema.contains("name") && !schema.contains("type");
+  if (is_wrapped) return schema_format(schema["schema"], param, param + ".schema");
+  return schema_format(std::move(schema), param, param);
 }
 
 AnswerFormat read_choice(Fields& fields, std::string_view key) {
@@ -45,6 +52,16 @@ constexpr char kNoGrammars[] =
     "is not supported: an answer can be held to a JSON schema (response_format) or to one of "
     "several texts (structured_outputs.choice)";
 
+// Error: one of both is dropped otherwise.
+void take_only_one(Fields& fields, AnswerFormat& taken, AnswerFormat next) {
+  if (next.kind == FormatKind::kText) return;
+  if (taken.kind != FormatKind::kText) {
+    return fields.fail(invalid_argument(
+        next.param, "says what the answer must be, and so does " + taken.param + ": send one"));
+  }
+  taken = std::move(next);
+}
+
 // {"json"|"choice"|"json_object"}
 AnswerFormat read_structured_outputs(Fields& fields) {
   const OrderedJson* given = fields.object("structured_outputs");
@@ -54,9 +71,14 @@ AnswerFormat read_structured_outputs(Fields& fields) {
     inner.refuse(key, nullptr, kNoGrammars);
   }
   AnswerFormat format = read_schema(inner, "json");
-  if (format.kind == FormatKind::kText) format = read_choice(inner, "choice");
-  if (format.kind == FormatKind::kText && inner.boolean("json_object").value_or(false)) {
-    format = {FormatKind::kJsonObject, {}, inner.path("json_object"), ""};
+  take_only_one(inner, format, read_choice(inner, "choice"));
+  if (inner.boolean("json_object").value_or(false)) {
+    take_only_one(inner, format,
+                  {FormatKind::kJsonObject, {}, inner.path("json_object"), /*schema_param=*/""});
+  }
+  if (format.kind == FormatKind::kText) {
+    inner.fail(invalid_argument(fields.path("structured_outputs"),
+                                "has none of json, choice and json_object"));
   }
   fields.fail(inner.status());
   return format;
@@ -72,14 +94,13 @@ AnswerFormat read_ollama_format(Fields& fields) {
   return {};
 }
 
-// Error: one of both is dropped otherwise.
-void take_only_one(Fields& fields, AnswerFormat& taken, AnswerFormat next) {
-  if (next.kind == FormatKind::kText) return;
-  if (taken.kind != FormatKind::kText) {
-    return fields.fail(invalid_argument(
-        next.param, "says what the answer must be, and so does " + taken.param + ": send one"));
-  }
-  taken = std::move(next);
+AnswerFormat read_format_of_responses(Fields& fields) {
+  const OrderedJson* text = fields.find("text");
+  if (text == nullptr || !text->is_object()) return {};
+  Fields inner(*text, "text.");
+  const OrderedJson* format = inner.object("format");
+  fields.fail(inner.status());
+  return read_format(fields, format, "text.format", /*nested=*/false);
 }
 
 }  // namespace
@@ -120,12 +141,16 @@ AnswerFormat read_answer_format(Fields& fields, AnswerFormat own) {
                   read_format(fields, fields.object("response_format"), "response_format",
                               /*nested=*/true));
   }
+  if (format.param != "text.format") {
+    take_only_one(fields, format, read_format_of_responses(fields));
+  }
   take_only_one(fields, format, read_schema(fields, "json_schema"));
   take_only_one(fields, format, read_schema(fields, "guided_json"));
   take_only_one(fields, format, read_choice(fields, "guided_choice"));
   take_only_one(fields, format, read_structured_outputs(fields));
   take_only_one(fields, format, read_ollama_format(fields));
-  for (const char* key : {"grammar", "guided_grammar", "guided_regex", "structural_tag"}) {
+  for (const char* key : {"grammar", "guided_grammar", "guided_regex", "structural_tag", "regex",
+                          "ebnf", "guided_whitespace_pattern"}) {
     fields.refuse(key, "", kNoGrammars);
   }
   return format;

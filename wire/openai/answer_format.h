@@ -24,7 +24,8 @@ AnswerFormat read_format(Fields& fields, const OrderedJson* format, const std::s
 
 // The format of a request: `own`, which was read already, or what other servers call it:
 // llama.cpp's json_schema, vLLM's structured_outputs, guided_json and guided_choice, Ollama's
-// format, and chat completions' response_format in any request. Only one of them may be given.
+// format; chat completions' response_format and responses' text.format in any request. Only one of
+// them may be given.
 // Those that cannot be held to, as grammars and regular expressions, are refused.
 AnswerFormat read_answer_format(Fields& fields, AnswerFormat own);
 

@@ -14,10 +14,27 @@ namespace {
 // Of one request; a likely token may be asked for at every place of a long answer.
 constexpr size_t kTokensAtOnce = 4096;
 
-// The place among the sampled tokens where the answer begins: thoughts come first.
-size_t answer_begin(const wire::Final& final) {
-  const auto thoughts = static_cast<size_t>(std::max<int64_t>(0, final.usage.reasoning_tokens));
-  return std::min(thoughts, final.token_ids.size());
+// A part of the sampled tokens that is the answer's: thoughts stand before, between or after.
+struct Part {
+  size_t begin, end;
+  size_t size() const { return end - begin; }
+};
+
+std::vector<Part> answer_parts(const wire::Final& final) {
+  std::vector<Part> parts;
+  const size_t tokens = final.token_ids.size();
+  size_t begin = 0;
+  for (const ThinkSpan& span : final.think_spans) {
+    const size_t thoughts = std::min(tokens, static_cast<size_t>(std::max(span.begin, 0)));
+    if (begin < thoughts) parts.push_back({begin, thoughts});
+    begin = std::max(begin, static_cast<size_t>(std::max(span.end, 0)));
+  }
+  if (begin < tokens) parts.push_back({begin, tokens});
+  return parts;
+}
+
+size_t tops_of(const wire::Final& final) {
+  return final.token_ids.empty() ? 0 : final.top_token_ids.size() / final.token_ids.size();
 }
 
 void ask(std::span<const int32_t> tokens, TextStart start, bool skip_special,
@@ -34,32 +51,43 @@ void ask(std::span<const int32_t> tokens, TextStart start, bool skip_special,
   }
 }
 
-// What log-probabilities are shown of.
-struct Shown {
-  const wire::Final& final;
-  std::span<const TokenText> texts;
-  size_t begin, end;  // of the sampled tokens
-  size_t tops;        // likely ones at each place
-
-  const TokenText& sampled(size_t i) const { return texts[i - begin]; }
-  bool is_sampled(size_t i, size_t k) const {
-    return final.top_token_ids[i * tops + k] == final.token_ids[i];
-  }
-  const TokenText& top(size_t i, size_t k) const {
-    if (is_sampled(i, k)) return sampled(i);
-    const size_t places = texts.size() / (1 + tops);
-    return texts[places + (i - begin) * tops + k];
-  }
+// A token of the answer, and what log-probabilities are shown of it.
+struct Place {
+  size_t sampled;                 // its number among all sampled tokens
+  TokenText text;                 // without the line ends behind thoughts, which are no answer
+  std::vector<TokenText> likely;  // the sampled one has `text`, too
 };
 
-Shown shown(const wire::Final& final, std::span<const TokenText> texts) {
-  const size_t tokens = final.token_ids.size();
-  CHECK(final.logprobs.size() == tokens);
-  Shown result = {final, texts, answer_begin(final), tokens,
-                  tokens == 0 ? 0 : final.top_token_ids.size() / tokens};
-  CHECK(texts.size() == (result.end - result.begin) * (1 + result.tops));
-  while (result.end > result.begin && result.sampled(result.end - 1).bytes.empty()) --result.end;
-  return result;
+// Drops line ends at the beginning.
+void strip(TokenText& text) {
+  text.bytes.erase(0, std::min(text.bytes.find_first_not_of('\n'), text.bytes.size()));
+  text.text.erase(0, std::min(text.text.find_first_not_of('\n'), text.text.size()));
+}
+
+std::vector<Place> places_of(const wire::Final& final, std::span<const TokenText> texts) {
+  const size_t tops = tops_of(final);
+  const size_t shown = texts.size() / (1 + tops);
+  CHECK(final.logprobs.size() == final.token_ids.size());
+  CHECK(texts.size() == shown * (1 + tops));
+  std::vector<Place> places;
+  size_t next = 0;
+  for (const Part& part : answer_parts(final)) {
+    bool begins = part.begin > 0;  // behind thoughts
+    for (size_t i = part.begin; i < part.end; ++i, ++next) {
+      Place place = {i, texts[next], {}};
+      if (begins) strip(place.text);
+      if (begins && place.text.bytes.empty()) continue;
+      begins = false;
+      for (size_t k = 0; k < tops; ++k) {
+        const bool same = final.top_token_ids[i * tops + k] == final.token_ids[i];
+        place.likely.push_back(same ? place.text : texts[shown + next * tops + k]);
+      }
+      places.push_back(std::move(place));
+    }
+  }
+  CHECK(next == shown);
+  while (!places.empty() && places.back().text.bytes.empty()) places.pop_back();
+  return places;
 }
 
 OrderedJson token_entry(const TokenText& text, float logprob) {
@@ -81,20 +109,21 @@ std::string name_in_text(const TokenText& text) {
   return name;
 }
 
-// The likely tokens at place `i` by name, the most likely first.
-OrderedJson likely_at(const Shown& part, size_t i) {
+// The likely tokens at a place by name, the most likely first.
+OrderedJson likely_at(const wire::Final& final, const Place& place) {
   OrderedJson likely = OrderedJson::object();
-  if (part.tops == 0) return likely;
-  const std::string sampled = name_in_text(part.sampled(i));
+  const std::string sampled = name_in_text(place.text);
   std::set<std::string> taken = {sampled};
-  for (size_t k = 0; k < part.tops; ++k) {
-    std::string name = name_in_text(part.top(i, k));
-    const bool is_free = taken.insert(name).second || part.is_sampled(i, k);
-    const size_t place = i * part.tops + k;
-    if (!is_free) name = "token_id:" + std::to_string(part.final.top_token_ids[place]);
-    likely[name] = part.final.top_logprobs[place];
+  for (size_t k = 0; k < place.likely.size(); ++k) {
+    const size_t top = place.sampled * place.likely.size() + k;
+    std::string name = name_in_text(place.likely[k]);
+    const bool is_sampled = final.top_token_ids[top] == final.token_ids[place.sampled];
+    if (!taken.insert(name).second && !is_sampled) {
+      name = "token_id:" + std::to_string(final.top_token_ids[top]);
+    }
+    likely[name] = final.top_logprobs[top];
   }
-  if (!likely.contains(sampled)) likely[sampled] = part.final.logprobs[i];
+  if (!likely.contains(sampled)) likely[sampled] = final.logprobs[place.sampled];
   return likely;
 }
 
@@ -119,17 +148,20 @@ class CharacterCount {
 
 std::vector<wire::DetokenizeRequest> token_text_requests(const wire::Final& final, bool goes_on) {
   std::vector<wire::DetokenizeRequest> requests;
-  const size_t begin = answer_begin(final);
-  const size_t tokens = final.token_ids.size();
-  if (begin == tokens) return requests;
-  const bool begins_text = begin > 0 || !goes_on;
-  ask(std::span(final.token_ids).subspan(begin), begins_text ? TextStart::kFirst : TextStart::kNone,
-      /*skip_special=*/true, requests);
-  const size_t tops = final.top_token_ids.size() / tokens;
-  const auto likely = std::span(final.top_token_ids).subspan(begin * tops);
-  ask(likely.first(tops), begins_text ? TextStart::kEach : TextStart::kNone,
-      /*skip_special=*/false, requests);
-  ask(likely.subspan(tops), TextStart::kNone, /*skip_special=*/false, requests);
+  const std::vector<Part> parts = answer_parts(final);
+  const auto begins_text = [&](const Part& part) { return part.begin > 0 || !goes_on; };
+  for (const Part& part : parts) {
+    ask(std::span(final.token_ids).subspan(part.begin, part.size()),
+        begins_text(part) ? TextStart::kFirst : TextStart::kNone, /*skip_special=*/true, requests);
+  }
+  const size_t tops = tops_of(final);
+  for (const Part& part : parts) {
+    const auto likely =
+        std::span(final.top_token_ids).subspan(part.begin * tops, part.size() * tops);
+    ask(likely.first(tops), begins_text(part) ? TextStart::kEach : TextStart::kNone,
+        /*skip_special=*/false, requests);
+    ask(likely.subspan(tops), TextStart::kNone, /*skip_special=*/false, requests);
+  }
   return requests;
 }
 
@@ -148,13 +180,13 @@ OrderedJson bytes_of(std::string_view bytes) {
 }
 
 OrderedJson encode_logprobs(const wire::Final& final, std::span<const TokenText> texts) {
-  const Shown part = shown(final, texts);
   OrderedJson content = OrderedJson::array();
-  for (size_t i = part.begin; i < part.end; ++i) {
-    OrderedJson entry = token_entry(part.sampled(i), final.logprobs[i]);
+  for (const Place& place : places_of(final, texts)) {
+    OrderedJson entry = token_entry(place.text, final.logprobs[place.sampled]);
     OrderedJson& tops = entry["top_logprobs"] = OrderedJson::array();
-    for (size_t k = 0; k < part.tops; ++k) {
-      tops.push_back(token_entry(part.top(i, k), final.top_logprobs[i * part.tops + k]));
+    for (size_t k = 0; k < place.likely.size(); ++k) {
+      const size_t top = place.sampled * place.likely.size() + k;
+      tops.push_back(token_entry(place.likely[k], final.top_logprobs[top]));
     }
     content.push_back(std::move(entry));
   }
@@ -165,15 +197,14 @@ OrderedJson encode_logprobs(const wire::Final& final, std::span<const TokenText>
 }
 
 OrderedJson encode_text_logprobs(const wire::Final& final, std::span<const TokenText> texts) {
-  const Shown part = shown(final, texts);
   OrderedJson tokens = OrderedJson::array(), logprobs = tokens, tops = tokens, offsets = tokens;
   CharacterCount characters;
-  for (size_t i = part.begin; i < part.end; ++i) {
-    tokens.push_back(name_in_text(part.sampled(i)));
-    logprobs.push_back(final.logprobs[i]);
-    tops.push_back(likely_at(part, i));
+  for (const Place& place : places_of(final, texts)) {
+    tokens.push_back(name_in_text(place.text));
+    logprobs.push_back(final.logprobs[place.sampled]);
+    tops.push_back(likely_at(final, place));
     offsets.push_back(characters.whole());
-    characters.add(part.sampled(i).bytes);
+    characters.add(place.text.bytes);
   }
   OrderedJson result;
   result["tokens"] = std::move(tokens);

@@ -29,16 +29,16 @@ bool append_texts(wire::DetokenizeReply&& reply, size_t count, std::vector<Token
 // An array of numbers, or null if there are none.
 OrderedJson bytes_of(std::string_view bytes);
 
-// Both: `texts` are those of all token_text_requests(). Thoughts, and special tokens at the end of
-// the answer, are left out.
+// Both: `texts` are those of all token_text_requests(). What is no part of the answer is left out:
+// thoughts, line ends after them, and special tokens at the end. Tokens of a stop string are there.
 
 // chat completions' {"content":[{"token","logprob","bytes","top_logprobs":[…]}]}. The tokens joined
 // are the answer, and so are their bytes.
 OrderedJson encode_logprobs(const wire::Final& final, std::span<const TokenText> texts);
 // completions' {"tokens","token_logprobs","top_logprobs","text_offset"}. Offsets count characters
 // (code points) from the answer's begin. A part of a character is named by its bytes,
-// "bytes:\xc3", as in OpenAI's API. The sampled token is always among the likely ones, if any are
-// asked for; of several with one text, the less likely are named "token_id:7", as vLLM does.
+// "bytes:\xc3", as in OpenAI's API. The sampled token is always among the likely ones;
+// of several with one text, the less likely are named "token_id:7", as vLLM does.
 OrderedJson encode_text_logprobs(const wire::Final& final, std::span<const TokenText> texts);
 
 }  // namespace cascade::openai

@@ -326,8 +326,8 @@ void ToolCallParser::give_call(CallText made, std::vector<AnswerPart>& parts) {
   space_.clear();
   if (++calls_ > 1 && !parallel_) return;
   ToolCall call;
-  call.id = call_id_of(id_prefix_.empty() ? random_id("call")
-                                          : id_prefix_ + std::to_string(calls_ - 1));
+  call.id =
+      call_id_of(id_prefix_.empty() ? random_id("call") : id_prefix_ + std::to_string(calls_ - 1));
   call.name = std::move(made.name);
   call.arguments = std::move(made.arguments);
   parts.push_back({"", {std::move(call)}});

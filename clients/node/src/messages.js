@@ -421,6 +421,7 @@ const replies = {
     top_token_ids: optionalWords(int32Words),
     top_logprobs: optionalWords(floatWords),
     missing: listOrEmpty(struct({ id: string, reason: string })),
+    think_spans: listOrEmpty(ThinkSpan),
   }),
   ChunkReply: struct({
     chunk: Chunk,

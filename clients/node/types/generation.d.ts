@@ -1,5 +1,5 @@
 // Generations and prefixes: what is asked, what comes, how it ends.
-import type { ChunkRef, Int64, ThinkPolicy } from './chunks.js';
+import type { ChunkRef, Int64, ThinkPolicy, ThinkSpan } from './chunks.js';
 import type { Grammar, Tool, ToolCall } from './tools.js';
 
 export interface ChatMessage {
@@ -159,6 +159,8 @@ export interface Generation {
   topLogprobs: Float32Array;
   /** What it was answered without. */
   missing: { id: string; reason: string }[];
+  /** Where tokenIds are thoughts. */
+  thinkSpans: ThinkSpan[];
 }
 
 /** What a running generation tells. */

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from .chunk import Chunk, ChunkInfo, Holder, ListedChunk
+from .chunk import Chunk, ChunkInfo, Holder, ListedChunk, ThinkSpan
 from .fields import Floats, Int32, Int64, TokenIds, Uint64
 from .names import ChunkType, EventKind, MissReason, ThinkPolicy
 
@@ -142,6 +142,7 @@ class Final:
     top_token_ids: TokenIds = field(default_factory=list)  # n for each token
     top_logprobs: Floats = field(default_factory=list)
     missing: list[MissingChunk] = field(default_factory=list)  # that it was answered without
+    think_spans: list[ThinkSpan] = field(default_factory=list)  # where token_ids are thoughts
 
 
 @dataclass(frozen=True)

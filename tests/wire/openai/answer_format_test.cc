@@ -59,6 +59,12 @@ TEST(OpenAiAnswerFormat, schemas_of_other_servers_are_held_to_by_each_face) {
               "guided_json");
   expect_held(R"("structured_outputs":{"json":{"type":"integer"}})", GrammarKind::kJsonSchema,
               schema, "structured_outputs.json");
+  for (const std::string field : {"json_schema", "guided_json"}) {
+    expect_held("\"" + field + R"(":{"name":"n","strict":true,"schema":{"type":"integer"}})",
+                GrammarKind::kJsonSchema, schema, field + ".schema");
+  }
+  expect_held(R"("text":{"format":{"type":"json_schema","name":"n","schema":{"type":"integer"}}})",
+              GrammarKind::kJsonSchema, schema, "text.format.schema");
   expect_held(R"("response_format":{"type":"json_object","schema":{"type":"integer"}})",
               GrammarKind::kJsonSchema, schema, "response_format.schema");
   expect_held(R"("response_format":{"type":"json_schema","schema":{"type":"integer"}})",
@@ -82,7 +88,7 @@ TEST(OpenAiAnswerFormat, a_choice_is_one_of_its_texts) {
 
 TEST(OpenAiAnswerFormat, what_asks_for_nothing_is_taken) {
   for (const std::string more :
-       {R"("format":"","grammar":"","json_schema":null)", R"("structured_outputs":{})",
+       {R"("format":"","grammar":"","json_schema":null)", R"("text":{"verbosity":"low"})",
         R"("structured_outputs":null,"guided_json":null,"guided_regex":"")",
         R"("response_format":{"type":"text"})"}) {
     for (const Held& held : held_by_each(more)) EXPECT_FALSE(held.grammar) << more;
@@ -90,7 +96,8 @@ TEST(OpenAiAnswerFormat, what_asks_for_nothing_is_taken) {
 }
 
 TEST(OpenAiAnswerFormat, what_cannot_be_held_to_is_refused_by_name) {
-  for (const std::string field : {"grammar", "guided_grammar", "guided_regex", "structural_tag"}) {
+  for (const std::string field :
+       {"grammar", "guided_grammar", "guided_regex", "structural_tag", "regex", "ebnf"}) {
     expect_refused("\"" + field + R"(":"root ::= \"a\"")", field);
   }
   expect_refused(R"("structured_outputs":{"regex":"a+"})", "structured_outputs.regex");
@@ -100,7 +107,9 @@ TEST(OpenAiAnswerFormat, what_cannot_be_held_to_is_refused_by_name) {
   expect_refused(R"("guided_choice":[])", "guided_choice");
   expect_refused(R"("guided_choice":[""])", "guided_choice");
   expect_refused(R"("guided_choice":"yes")", "guided_choice");
-  expect_refused(R"("structured_outputs":"json")", "structured_outputs");
+  for (const std::string none : {R"("json")", "{}", R"({"other":1})"}) {
+    expect_refused("\"structured_outputs\":" + none, "structured_outputs");
+  }
   expect_refused(R"("json_schema":5)", "json_schema");
   expect_refused(R"("stop_token_ids":[5])", "stop_token_ids");
   expect_refused(R"("min_tokens":5)", "min_tokens");
@@ -108,6 +117,8 @@ TEST(OpenAiAnswerFormat, what_cannot_be_held_to_is_refused_by_name) {
 }
 
 TEST(OpenAiAnswerFormat, two_that_ask_for_different_things_are_refused) {
+  expect_refused(R"("structured_outputs":{"json":{},"choice":["a"]})", "structured_outputs.choice");
+  expect_refused(R"("text":{"format":{"type":"json_object"}},"format":"json")", "format");
   expect_refused(R"("guided_json":{},"format":"json")", "format");
   expect_refused(
       R"("response_format":{"type":"json_object"},"structured_outputs":{"choice":["a"]})",

@@ -258,6 +258,7 @@ TEST(OpenAiChat, logprobs_are_of_the_answer_alone) {
   ASSERT_TRUE(call.ok());
   wire::Final final = answer_of("Hi");
   final.token_ids = {1, 2, 3, 4};  // two of thoughts, "Hi", the end
+  final.think_spans = {{0, 2, true}};
   final.logprobs = {-1, -2, -3, -4};
   final.top_token_ids = {1, 2, 3, 4};
   final.top_logprobs = {-1, -2, -3, -4};

@@ -43,15 +43,38 @@ TEST(OpenAiLogprobs, ask_for_the_answer_and_for_the_likely_tokens_at_each_place)
   asked = token_text_requests(final, /*goes_on=*/true);
   for (const auto& request : asked) EXPECT_EQ(request.text_start, TextStart::kNone);
   // An answer after thoughts begins a text, whatever the thoughts went on with.
-  final.usage.reasoning_tokens = 2;
+  final.think_spans = {{0, 2, true}};
   asked = token_text_requests(final, /*goes_on=*/true);
   ASSERT_EQ(asked.size(), 2u);
   EXPECT_EQ(asked[0].token_ids, (Ids{3}));
   EXPECT_EQ(asked[0].text_start, TextStart::kFirst);
   EXPECT_EQ(asked[1].token_ids, (Ids{31, 32}));
-  final.usage.reasoning_tokens = 3;
+  final.think_spans = {{0, 3, false}};
   EXPECT_TRUE(token_text_requests(final, false).empty());
   EXPECT_TRUE(token_text_requests(sampled({}), false).empty());
+}
+
+TEST(OpenAiLogprobs, are_of_the_answer_wherever_thoughts_stand) {
+  // a <think> x </think> \n\n b
+  wire::Final final = sampled({1, 2, 3, 4, 5, 6, 7}, {11, 12, 13, 14, 15, 16, 17});
+  final.think_spans = {{1, 4, true}};
+  const auto asked = token_text_requests(final, /*goes_on=*/true);
+  ASSERT_EQ(asked.size(), 5u);
+  EXPECT_EQ(asked[0].token_ids, (Ids{1}));
+  EXPECT_EQ(asked[0].text_start, TextStart::kNone);
+  EXPECT_EQ(asked[1].token_ids, (Ids{5, 6, 7}));
+  EXPECT_EQ(asked[1].text_start, TextStart::kFirst);
+  EXPECT_EQ(asked[2].token_ids, (Ids{11}));
+  EXPECT_EQ(asked[3].token_ids, (Ids{15}));
+  EXPECT_EQ(asked[3].text_start, TextStart::kEach);
+  EXPECT_EQ(asked[4].token_ids, (Ids{16, 17}));
+  const Texts texts = {{"a", "a"}, {"\n\n", "\n\n"}, {"\nb", "\nb"}, {"c", "c"},
+                       {"A", "A"}, {"N", "N"},       {"B", "B"},     {"C", "C"}};
+  const OrderedJson text = encode_text_logprobs(final, texts);
+  EXPECT_EQ(text["tokens"], parsed(R"(["a","b","c"])"));
+  EXPECT_EQ(text["token_logprobs"], parsed("[-1.0,-6.0,-7.0]"));
+  EXPECT_EQ(text["text_offset"], parsed("[0,1,2]"));
+  EXPECT_EQ(text["top_logprobs"][1], parsed(R"({"B":-3.0,"b":-6.0})"));
 }
 
 TEST(OpenAiLogprobs, of_long_answers_are_asked_for_in_parts_and_begin_once) {
@@ -133,7 +156,7 @@ TEST(OpenAiLogprobs, the_sampled_token_is_always_among_the_likely_ones) {
   const OrderedJson likely = encode_text_logprobs(sampled({7}, {8, 9}), texts)["top_logprobs"][0];
   EXPECT_EQ(likely, parsed(R"({"b":-0.5,"token_id:9":-1.0,"a":-1.0})"));
   const Texts alone = {{"a", "a"}};
-  EXPECT_EQ(encode_text_logprobs(sampled({7}), alone)["top_logprobs"][0], OrderedJson::object());
+  EXPECT_EQ(encode_text_logprobs(sampled({7}), alone)["top_logprobs"][0], parsed(R"({"a":-1.0})"));
 }
 
 }  // namespace
