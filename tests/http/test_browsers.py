@@ -63,7 +63,7 @@ class Origins(unittest.TestCase):
                 self.assertEqual((answer.status, answer.error["code"]),
                                  (403, "origin_not_allowed"), origin)
                 advises = "--http-origin " + origin in answer.error["message"]
-            self.assertEqual(advises, origin != "null")  # that of every file is nobody's
+                self.assertEqual(advises, origin != "null")  # that of every file is nobody's
                 self.assertNotIn("Access-Control-Allow-Origin", answer.headers)
         own = f"localhost:{self.daemon.port}"
         answer = self.daemon.get("/health", headers={"Origin": f"http://{own}", "Host": own})
