@@ -118,6 +118,21 @@ TEST(SchemaLimits, of_steps_between_numbers) {
               HasSubstr("#/allOf/1: multipleOf: has too many digits"));
 }
 
+// What a number costs grows with its digits, and with the remainders of its step.
+TEST(SchemaLimits, numbers_of_many_digits_take_few_states) {
+  const auto memory = [](const std::string& schema) {
+    auto grammar = compile_grammar(GrammarKind::kJsonSchema, schema, "schema");
+    EXPECT_TRUE(grammar.ok()) << schema;
+    return grammar.ok() ? grammar->memory_bytes() : 0;
+  };
+  EXPECT_LT(memory(R"({"type": "integer"})"), 20'000);
+  EXPECT_LT(memory(R"({"type": "number", "minimum": 0})"), 50'000);
+  EXPECT_LT(memory(R"({"type": "integer", "minimum": -1e99, "maximum": 1e99})"), 100'000);
+  EXPECT_LT(memory(R"({"type": "number", "minimum": -1e99, "maximum": 1e99})"), 200'000);
+  EXPECT_LT(memory(R"({"type": "integer", "multipleOf": 999})"), 10'000'000);
+  EXPECT_LT(memory(R"({"type": "integer", "multipleOf": 999, "maximum": 1e99})"), 10'000'000);
+}
+
 TEST(SchemaLimits, of_what_is_counted_or_held_apart) {
   EXPECT_THAT(refusal(R"({"type": "object", "minProperties": 2})"),
               HasSubstr("#: minProperties: can be held only up to the number of the names that are "
