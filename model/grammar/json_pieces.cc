@@ -37,7 +37,11 @@ GrammarNodeId JsonPieces::string(uint32_t min, uint32_t max) {
 }
 
 GrammarNodeId JsonPieces::string(const CodePointDfa& dfa) {
-  return builder_.terminal(add_texts(builder_.bytes(), dfa, TextForm::kJsonString));
+  const auto [known, added] = strings_.try_emplace(dfa.states, 0);
+  if (added) {
+    known->second = builder_.terminal(add_texts(builder_.bytes(), dfa, TextForm::kJsonString));
+  }
+  return known->second;
 }
 
 GrammarNodeId JsonPieces::integer(const NumberRange& range) {
