@@ -3,12 +3,14 @@
 
 #include <utility>
 
+#include "base/exact_number.h"
+
 namespace cascade {
 
 using State = ByteAutomaton::State;
 
 std::string compact(const OrderedJson& value) {
-  return value.dump();
+  return dump_exact(value);
 }
 
 GrammarNodeId JsonPieces::string() {

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <string>
 
+#include "base/exact_number.h"
+
 namespace cascade {
 namespace {
 
@@ -237,12 +239,12 @@ std::vector<State> add_run(ByteAutomaton& bytes, State from, int count) {
 }  // namespace
 
 Decimal to_decimal(const OrderedJson& json) {
-  std::string text = json.dump();
+  std::string text = dump_exact(json);
   Decimal decimal;
   decimal.negative = text.starts_with('-');
   if (decimal.negative) text.erase(0, 1);
   int exponent = 0;
-  if (const size_t e = text.find('e'); e != text.npos) {
+  if (const size_t e = text.find_first_of("eE"); e != text.npos) {
     exponent = std::stoi(text.substr(e + 1));
     text.erase(e);
   }

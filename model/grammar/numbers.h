@@ -19,7 +19,7 @@ struct Decimal {
   bool is_zero() const { return whole == "0" && fraction.empty(); }
 };
 
-// The shortest decimal number that stands for this one. Precondition: json.is_number().
+// The shortest decimal number that stands for this one. Precondition: is_any_number(json).
 Decimal to_decimal(const OrderedJson& json);
 
 // factor * 10^exponent, of which a number is a multiple. The factor is not a multiple of 10.

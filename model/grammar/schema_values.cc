@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/exact_number.h"
 #include "model/grammar/schema_choices.h"
 #include "model/grammar/schema_keywords.h"
 
@@ -53,7 +54,8 @@ void add_limits(const OrderedJson& schema, NumberRange& range) {
       tighten(limit, as_limit(*value, is_exclusive(schema, bound)), direction);
     }
     const OrderedJson* value = keyword(schema, bound.exclusively);
-    if (value != nullptr && value->is_number()) tighten(limit, as_limit(*value, true), direction);
+    if (value != nullptr && is_any_number(*value))
+      tighten(limit, as_limit(*value, true), direction);
   };
   add(kLow, range.low, 1);
   add(kHigh, range.high, -1);
@@ -152,7 +154,7 @@ Result<std::vector<NumberRange>> SchemaValues::numbers(const Conjunction& conjun
   range.no_integers = (types & kInteger) == 0;
   std::vector<Decimal> denied;
   for (const OrderedJson& value : denied_values(conjunction)) {
-    if (value.is_number() && within(to_decimal(value), range))
+    if (is_any_number(value) && within(to_decimal(value), range))
       denied.push_back(as_limit(value, true));
   }
   if (denied.size() > kDeniedNumbersMax) {
@@ -182,7 +184,7 @@ Result<bool> SchemaValues::holds(const OrderedJson& value, const OrderedJson& sc
     if (!is_among(value, values)) return false;
   }
   if (value.is_string()) return texts_.holds(value.get_ref<const std::string&>(), schema);
-  if (value.is_number()) {
+  if (is_any_number(value)) {
     NumberRange range;
     add_limits(schema, range);
     const Decimal number = to_decimal(value);
@@ -211,7 +213,7 @@ Result<bool> SchemaValues::denies(const OrderedJson& value, const Denial& denial
   }
   if ((types_spoken_of(denial.keyword) & type_of(value)) == 0) return false;
   if (value.is_string()) return texts_.denies(value.get_ref<const std::string&>(), denial);
-  if (value.is_number()) {
+  if (is_any_number(value)) {
     NumberRange range;
     add_denied_limit(denial, range);
     return within(to_decimal(value), range);

@@ -79,6 +79,22 @@ class Forms(unittest.TestCase):
         self.assertIn(call["function"]["name"], ["tool_%d" % i for i in range(30)])
         self.assertLessEqual(set(json.loads(call["function"]["arguments"])), set(properties))
 
+    def test_numbers_beyond_64_bits_are_taken_and_written(self):
+        large = 123456789012345678901234567890
+        for number in (2**64 - 1, large):
+            tool = {"type": "function", "function": {"name": "f", "parameters": {
+                "type": "object", "required": ["x"], "additionalProperties": False,
+                "properties": {"x": {"type": "integer", "minimum": number, "maximum": number}}}}}
+            asked = question("Which?", tools=[tool], tool_choice="required", max_tokens=200,
+                             parallel_tool_calls=False)
+            [call] = self.daemon.post("/v1/chat/completions", asked).json["choices"][0]["message"][
+                "tool_calls"]
+            self.assertEqual(json.loads(call["function"]["arguments"]), {"x": number})
+        answer = self.daemon.post("/v1/responses", {
+            "input": "Hi", "max_output_tokens": 2,
+            "tools": [dict(tool["function"], type="function")]})
+        self.assertEqual(answer.json["tools"][0]["parameters"], tool["function"]["parameters"])
+
 
 if __name__ == "__main__":
     unittest.main()

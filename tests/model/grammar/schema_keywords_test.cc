@@ -182,6 +182,35 @@ TEST(SchemaKeywords, integers_of_64_bits_and_more) {
                {"[100000000000000000,100000000000000000]"});
 }
 
+TEST(SchemaKeywords, numbers_beyond_64_bits_keep_their_digits) {
+  const char* large = "123456789012345678901234567890";
+  const char* next = "123456789012345678901234567891";
+  for (const char* type : {"integer", "number"}) {
+    const std::string begin = R"({"type": ")" + std::string(type) + "\", ";
+    expect_takes(begin + R"("maximum": 123456789012345678901234567890})", {large, "0"}, {next});
+    expect_takes(begin + R"("minimum": 123456789012345678901234567891})", {next}, {large});
+    expect_takes(begin + R"("exclusiveMaximum": 123456789012345678901234567891})", {large}, {next});
+    expect_takes(begin + R"("minimum": 5, "not": {"const": 123456789012345678901234567890},
+                             "maximum": 123456789012345678901234567891})",
+                 {next, "5"}, {large});
+    expect_takes(begin + R"("multipleOf": 1000000000000000000000})",
+                 {"0", "7000000000000000000000"}, {"7000000000000000000001", "1"});
+    expect_takes(begin + R"("maximum": 1e400, "minimum": -1E400})", {"0", "18446744073709551615"},
+                 {std::string(30, '1')});
+  }
+  expect_takes(R"({"const": 123456789012345678901234567890})", {large}, {next, "1.2345e+29"});
+  expect_takes(R"({"enum": [123456789012345678901234567890, {"a": [18446744073709551616]}]})",
+               {large, R"({"a":[18446744073709551616]})"}, {next});
+  expect_takes(R"({"enum": [123456789012345678901234567890, 123456789012345678901234567891],
+                  "minimum": 123456789012345678901234567891})",
+               {next}, {large});
+  expect_takes(R"({"oneOf": [{"const": 18446744073709551616}, {"const": 18446744073709551617}]})",
+               {"18446744073709551616", "18446744073709551617"}, {});
+  expect_takes(R"({"type": "string", "maxLength": 18446744073709551616})", {"\"abc\""}, {});
+  EXPECT_THAT(refusal(R"({"minLength": -18446744073709551616})"),
+              HasSubstr("must be a whole number from 0 on"));
+}
+
 TEST(SchemaKeywords, fractions_of_many_digits) {
   expect_takes(R"({"type": "number", "exclusiveMinimum": 0.1234567890123456,
                   "exclusiveMaximum": 0.1234567890123458})",
