@@ -19,7 +19,7 @@ std::string_view to_string(GrammarKind kind);
 // The inverse; nullopt for an unknown name.
 std::optional<GrammarKind> grammar_kind_from_string(std::string_view name);
 
-// Of a schema's text. OpenAI's limit is 120,000 characters.
-inline constexpr size_t kGrammarBytesMax = size_t{128} << 10;
+// Of a schema's text: some hundred tools are in one. OpenAI's limit is 120,000 characters.
+inline constexpr size_t kGrammarBytesMax = size_t{1} << 20;
 
 }  // namespace cascade

@@ -1,8 +1,13 @@
-// Bounded JSON parsing: a SAX pass checks depth and size before any tree is built.
+// Bounded JSON parsing: the tree is built by events, each checked before it is taken.
 #include "base/json.h"
 
+#include <charconv>
 #include <cmath>
+#include <map>
+#include <optional>
 #include <vector>
+
+#include "base/exact_number.h"
 
 namespace cascade {
 namespace {
@@ -11,49 +16,110 @@ namespace {
 // 64 MiB to a few seconds; real messages, tools and schemas have tens of members.
 constexpr size_t kOrderedMembersMax = 1024;
 
-// Follows the parse events, counts depth and members, and remembers what went wrong and where.
-class BoundsCheck : public nlohmann::json_sax<Json> {
+// Numbers are read as long doubles first, so that those beyond f64 are not taken for malformed.
+using WideJson =
+    nlohmann::basic_json<std::map, std::vector, std::string, bool, int64_t, uint64_t, long double>;
+
+bool is_integer_text(std::string_view text) {
+  return text.find_first_of(".eE") == text.npos;
+}
+
+// A number that is no 64-bit integer; nullopt if f64 does not hold it.
+std::optional<double> to_double(std::string_view text, long double wide) {
+  double number = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (parsed.ec == std::errc()) return number;
+  if (std::abs(wide) > 1) return std::nullopt;
+  return std::copysign(0.0, static_cast<double>(wide));
+}
+
+// Builds a tree from the parse events, counts depth and members, and remembers what went wrong and
+// where.
+template <class AnyJson>
+class TreeBuilder : public nlohmann::json_sax<WideJson> {
  public:
-  BoundsCheck(int depth_max, size_t members_max)
+  TreeBuilder(int depth_max, size_t members_max)
       : depth_max_(depth_max), members_max_(members_max) {}
 
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
-  bool number_integer(number_integer_t) override { return true; }
-  bool number_unsigned(number_unsigned_t) override { return true; }
-  bool number_float(number_float_t, const string_t&) override { return true; }
-  bool string(string_t&) override { return true; }
-  bool binary(binary_t&) override { return true; }
-  bool key(string_t&) override {
-    if (++members_.back() <= members_max_) return true;
-    problem_ = "has an object of more than " + std::to_string(members_max_) + " members";
+  bool null() override { return add(nullptr); }
+  bool boolean(bool value) override { return add(value); }
+  bool number_integer(number_integer_t value) override { return add(value); }
+  bool number_unsigned(number_unsigned_t value) override { return add(value); }
+  bool number_float(number_float_t value, const string_t& text) override {
+    const std::optional<double> number = to_double(text, value);
+    constexpr bool kKeeps = std::is_same_v<AnyJson, OrderedJson>;
+    if (number && (!kKeeps || !is_integer_text(text))) return add(*number);
+    if constexpr (kKeeps) {
+      if (text.size() <= kExactNumberBytesMax) return add(exact_number(text));
+      problem_ =
+          "has a number of more than " + std::to_string(kExactNumberBytesMax) + " characters";
+    } else {
+      problem_ = "has a number that is too large for f64";
+    }
     return false;
   }
-  bool start_object(size_t) override { return enter(); }
+  bool string(string_t& value) override { return add(std::move(value)); }
+  bool binary(binary_t&) override { return false; }  // JSON text has none
+  bool key(string_t& name) override {
+    if (++members_.back() > members_max_) {
+      problem_ = "has an object of more than " + std::to_string(members_max_) + " members";
+      return false;
+    }
+    member_ = &(*open_.back())[name];
+    return true;
+  }
+  bool start_object(size_t) override { return enter(AnyJson::object()); }
   bool end_object() override { return leave(); }
-  bool start_array(size_t) override { return enter(); }
+  bool start_array(size_t) override { return enter(AnyJson::array()); }
   bool end_array() override { return leave(); }
-  bool parse_error(size_t position, const std::string&, const Json::exception&) override {
-    problem_ = "not valid JSON at byte " + std::to_string(position);
+  bool parse_error(size_t position, const std::string&,
+                   const WideJson::exception& exception) override {
+    constexpr int kTooLarge = 406;
+    problem_ = exception.id == kTooLarge
+                   ? "has a number that is too large at byte " + std::to_string(position)
+                   : "not valid JSON at byte " + std::to_string(position);
     return false;
   }
   const std::string& problem() const { return problem_; }
+  AnyJson take() { return std::move(root_); }
 
  private:
-  bool enter() {
+  AnyJson* place(AnyJson value) {
+    if (open_.empty()) {
+      root_ = std::move(value);
+      return &root_;
+    }
+    AnyJson& holder = *open_.back();
+    if (holder.is_object()) {
+      *member_ = std::move(value);
+      return member_;
+    }
+    holder.push_back(std::move(value));
+    return &holder.back();
+  }
+  bool add(AnyJson value) {
+    place(std::move(value));
+    return true;
+  }
+  bool enter(AnyJson empty) {
+    open_.push_back(place(std::move(empty)));
     members_.push_back(0);
-    if (members_.size() <= static_cast<size_t>(depth_max_)) return true;
+    if (open_.size() <= static_cast<size_t>(depth_max_)) return true;
     problem_ = "nested deeper than " + std::to_string(depth_max_) + " levels";
     return false;
   }
   bool leave() {
+    open_.pop_back();
     members_.pop_back();
     return true;
   }
 
   int depth_max_;
   size_t members_max_;
-  std::vector<size_t> members_;  // so far, of each object (and array: none) that is open
+  AnyJson root_;
+  std::vector<AnyJson*> open_;   // each is the last in the one before it
+  std::vector<size_t> members_;  // so far, of each of these (of an array: none)
+  AnyJson* member_ = nullptr;    // of the innermost object: whose value comes next
   std::string problem_;
 };
 
@@ -69,13 +135,11 @@ Result<AnyJson> parse_bounded(std::string_view text, std::string_view what,
   if (nul != text.npos) {
     return invalid_argument(field, "not valid JSON at byte " + std::to_string(nul + 1));
   }
-  BoundsCheck check(limits.depth_max, members_max);
-  if (!Json::sax_parse(text.begin(), text.end(), &check)) {
-    return invalid_argument(field, check.problem());
+  TreeBuilder<AnyJson> builder(limits.depth_max, members_max);
+  if (!WideJson::sax_parse(text.begin(), text.end(), &builder)) {
+    return invalid_argument(field, builder.problem());
   }
-  AnyJson parsed = AnyJson::parse(text.begin(), text.end(), nullptr, /*allow_exceptions=*/false);
-  if (parsed.is_discarded()) return invalid_argument(field, "not valid JSON");
-  return parsed;
+  return builder.take();
 }
 
 const Json* find_member(const Json& object, std::string_view key) {

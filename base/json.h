@@ -22,7 +22,8 @@ struct JsonLimits {
 // Parses `text`. `what` names the document in errors ("config.json").
 // Errors: kInvalidArgument if too large, too deep, not JSON or not UTF-8 (with the byte offset);
 // for the ordered form, whose look-up of a key is linear, also an object of more than 1,024
-// members. Of a key that an object has twice, the last value counts.
+// members. Of a key that an object has twice, the last value counts. The ordered form keeps
+// numbers that 64 bits do not hold (exact_number.h); the other rounds integers to f64.
 Result<Json> parse_json(std::string_view text, std::string_view what, const JsonLimits& = {});
 Result<OrderedJson> parse_ordered_json(std::string_view text, std::string_view what,
                                        const JsonLimits& = {});

@@ -67,17 +67,24 @@ class Writer {
     for (const auto& [low, high] : {CodePointRange{0x20, 0x21}, {0x23, 0x5B}, {0x5D, 0x7F}}) {
       add_plain_ascii(from, clipped(pieces, low, high));
     }
-    std::optional<State> backslash;
-    for (const Piece& piece : clipped(pieces, 0, 0x5C)) {
-      for (uint32_t c = piece.low; c <= piece.high; ++c) {
-        if (c >= 0x20 && c != '"' && c != '\\') continue;
-        if (!backslash) {
-          backslash = bytes_.add_state();
-          bytes_.add_edge(from, '\\', '\\', *backslash);
-        }
-        add_escape(*backslash, c, piece.target);
-      }
+    std::vector<Piece> escaped = clipped(pieces, 0, 0x1F);
+    for (const uint32_t c : {'"', '\\'}) {
+      for (const Piece& piece : clipped(pieces, c, c)) escaped.push_back(piece);
     }
+    if (!escaped.empty()) bytes_.add_edge(from, '\\', '\\', behind_backslash(escaped));
+  }
+
+  // The state that reads what is behind the backslash of one of these; one and the same for the
+  // same ones.
+  State behind_backslash(const std::vector<Piece>& escaped) {
+    const auto [known, added] = escapes_.try_emplace(escaped, 0);
+    if (!added) return known->second;
+    const State backslash = bytes_.add_state();
+    known->second = backslash;
+    for (const Piece& piece : escaped) {
+      for (uint32_t c = piece.low; c <= piece.high; ++c) add_escape(backslash, c, piece.target);
+    }
+    return backslash;
   }
 
   void add_escape(State backslash, uint32_t c, State target) {
@@ -137,6 +144,7 @@ class Writer {
 
   ByteAutomaton& bytes_;
   std::map<std::pair<int, std::vector<Piece>>, State> known_;
+  std::map<std::vector<Piece>, State> escapes_;
 };
 
 }  // namespace

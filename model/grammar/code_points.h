@@ -13,7 +13,7 @@ namespace cascade {
 struct CodePointRange {
   uint32_t low = 0;
   uint32_t high = 0;
-  bool operator==(const CodePointRange&) const = default;
+  auto operator<=>(const CodePointRange&) const = default;
 };
 
 inline constexpr uint32_t kCodePointMax = 0x10FFFF;
@@ -23,10 +23,12 @@ struct CodePointDfa {
   struct Edge {
     CodePointRange range;
     uint32_t target = 0;
+    auto operator<=>(const Edge&) const = default;
   };
   struct State {
     std::vector<Edge> edges;
     bool final = false;
+    auto operator<=>(const State&) const = default;
   };
   std::vector<State> states;
   // Whether all texts are accepted that should be. Where states run out, the longer ones are not:

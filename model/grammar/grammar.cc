@@ -118,12 +118,8 @@ uint32_t GrammarBuilder::need_of(const GrammarNode& node) const {
 // The least solution: needs only fall, each at most kFramesMax times.
 void GrammarBuilder::compute_needs() {
   std::vector<GrammarNode>& nodes = grammar_.nodes_;
-  parents_.resize(nodes.size());
-  std::vector<GrammarNodeId> left;
-  for (GrammarNodeId id = 0; id < nodes.size(); ++id) {
-    for (const GrammarNodeId child : nodes[id].children) parents_[child].push_back(id);
-    left.push_back(id);
-  }
+  std::vector<GrammarNodeId> left(nodes.size());
+  std::iota(left.begin(), left.end(), 0);
   while (!left.empty()) {
     const GrammarNodeId id = left.back();
     left.pop_back();
@@ -132,6 +128,10 @@ void GrammarBuilder::compute_needs() {
     nodes[id].need = need;
     left.insert(left.end(), parents_[id].begin(), parents_[id].end());
   }
+}
+
+void GrammarBuilder::drop_impossible_choices() {
+  std::vector<GrammarNode>& nodes = grammar_.nodes_;
   for (GrammarNode& node : nodes) {
     if (node.kind != GrammarNode::Kind::kChoice) continue;
     std::erase_if(node.children, [&](GrammarNodeId id) { return nodes[id].need == kImpossible; });
@@ -139,17 +139,17 @@ void GrammarBuilder::compute_needs() {
   nodes.shrink_to_fit();
 }
 
-// Whether a part that may be empty is repeated: it would be read again and again at one place.
-bool GrammarBuilder::repeats_nothing() const {
+// The nodes that have a text, if it is put together from texts of terminals that `counts` takes.
+std::vector<bool> GrammarBuilder::with_text(const TerminalTest& counts) const {
   const std::vector<GrammarNode>& nodes = grammar_.nodes_;
-  std::vector<bool> empty(nodes.size(), false);
-  const auto may_be_empty = [&](const GrammarNode& node) {
-    const auto child = [&](GrammarNodeId id) { return empty[id]; };
+  std::vector<bool> with(nodes.size(), false);
+  const auto has_text = [&](const GrammarNode& node) {
+    const auto child = [&](GrammarNodeId id) { return with[id]; };
     switch (node.kind) {
-      case GrammarNode::Kind::kTerminal: return grammar_.bytes_.is_final(node.start);
+      case GrammarNode::Kind::kTerminal: return counts(node.start);
       case GrammarNode::Kind::kSequence: return std::ranges::all_of(node.children, child);
       case GrammarNode::Kind::kChoice: return std::ranges::any_of(node.children, child);
-      case GrammarNode::Kind::kRepeat: return node.min == 0 || empty[node.children[0]];
+      case GrammarNode::Kind::kRepeat: return node.min == 0 || with[node.children[0]];
     }
     return false;
   };
@@ -158,10 +158,18 @@ bool GrammarBuilder::repeats_nothing() const {
   while (!left.empty()) {
     const GrammarNodeId id = left.back();
     left.pop_back();
-    if (empty[id] || !may_be_empty(nodes[id])) continue;
-    empty[id] = true;
+    if (with[id] || !has_text(nodes[id])) continue;
+    with[id] = true;
     left.insert(left.end(), parents_[id].begin(), parents_[id].end());
   }
+  return with;
+}
+
+// Whether a part that may be empty is repeated: it would be read again and again at one place.
+bool GrammarBuilder::repeats_nothing() const {
+  const std::vector<GrammarNode>& nodes = grammar_.nodes_;
+  const std::vector<bool> empty =
+      with_text([&](ByteAutomaton::State start) { return grammar_.bytes_.is_final(start); });
   return std::ranges::any_of(nodes, [&](const GrammarNode& node) {
     return node.kind == GrammarNode::Kind::kRepeat && empty[node.children[0]];
   });
@@ -191,12 +199,22 @@ Result<Grammar> GrammarBuilder::finish(GrammarNodeId root, std::string_view fiel
     return invalid_argument(std::string(field), "is too large: the limit is " + limits());
   }
   grammar_.bytes_.finish();
+  parents_.resize(grammar_.nodes_.size());
+  for (GrammarNodeId id = 0; id < parents_.size(); ++id) {
+    for (const GrammarNodeId child : grammar_.nodes_[id].children) parents_[child].push_back(id);
+  }
   compute_needs();
   if (grammar_.nodes_[root].need == kImpossible) {
-    return invalid_argument(std::string(field), "no text satisfies it within the depth limit of " +
-                                                    std::to_string(Grammar::kFramesMax) +
-                                                    " frames");
+    const bool is_deep =
+        with_text([&](ByteAutomaton::State start) { return grammar_.bytes_.is_live(start); })[root];
+    return invalid_argument(
+        std::string(field),
+        is_deep ? "no text satisfies it within the depth limit of " +
+                      std::to_string(Grammar::kFramesMax) + " frames"
+                : "no text satisfies it: what it demands cannot hold together, or leads back to "
+                  "itself without an end");
   }
+  drop_impossible_choices();
   if (repeats_nothing()) {
     return invalid_argument(std::string(field), "repeats a part that may be empty");
   }

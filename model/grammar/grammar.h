@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -81,6 +82,9 @@ class GrammarBuilder {
   void add_roots(GrammarNodeId root);
   uint32_t need_of(const GrammarNode& node) const;
   void compute_needs();
+  void drop_impossible_choices();
+  using TerminalTest = std::function<bool(ByteAutomaton::State)>;
+  std::vector<bool> with_text(const TerminalTest& counts) const;
   bool repeats_nothing() const;
 
   Grammar grammar_;

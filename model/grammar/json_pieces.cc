@@ -3,12 +3,14 @@
 
 #include <utility>
 
+#include "base/exact_number.h"
+
 namespace cascade {
 
 using State = ByteAutomaton::State;
 
 std::string compact(const OrderedJson& value) {
-  return value.dump();
+  return dump_exact(value);
 }
 
 GrammarNodeId JsonPieces::string() {
@@ -37,7 +39,11 @@ GrammarNodeId JsonPieces::string(uint32_t min, uint32_t max) {
 }
 
 GrammarNodeId JsonPieces::string(const CodePointDfa& dfa) {
-  return builder_.terminal(add_texts(builder_.bytes(), dfa, TextForm::kJsonString));
+  const auto [known, added] = strings_.try_emplace(dfa.states, 0);
+  if (added) {
+    known->second = builder_.terminal(add_texts(builder_.bytes(), dfa, TextForm::kJsonString));
+  }
+  return known->second;
 }
 
 GrammarNodeId JsonPieces::integer(const NumberRange& range) {

@@ -74,6 +74,7 @@ class JsonPieces {
   GrammarBuilder& builder_;
   std::map<char, ByteAutomaton::State> spaces_;
   std::map<std::string, GrammarNodeId> numbers_;  // by their limits
+  std::map<std::vector<CodePointDfa::State>, GrammarNodeId> strings_;
   std::optional<GrammarNodeId> string_, character_, comma_, any_value_, any_object_, any_array_;
 };
 

@@ -2,18 +2,22 @@
 #include "model/grammar/numbers.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <numeric>
 #include <string>
+
+#include "base/exact_number.h"
 
 namespace cascade {
 namespace {
 
 using State = ByteAutomaton::State;
 
-constexpr int kIntegerDigits = 18, kFractionDigits = 16, kExponentDigits = 2;
+constexpr int kIntegerDigits = 20, kFractionDigits = 16, kExponentDigits = 2;
+// With a fraction, within limits: f64 tells them apart.
 constexpr int kLimitedDigits = 15;
+// Of a step's factor, so that a remainder times ten fits 64 bits.
+constexpr size_t kFactorDigits = 18;
 
 void add_digits(ByteAutomaton& bytes, State from, int low, int high, State to) {
   if (low > high) return;
@@ -43,27 +47,26 @@ uint64_t power_of_ten(int power, uint64_t modulus) {
 // Numbers without a sign within [low, high].
 class Magnitudes {
  public:
-  Magnitudes(ByteAutomaton& bytes, const NumberRange& range, int whole_max, int digits_max)
+  Magnitudes(ByteAutomaton& bytes, const NumberRange& range, bool fractions)
       : bytes_(bytes),
         low_(range.low.value_or(Decimal{})),
         high_(range.high),
         step_(range.step),
         no_integers_(range.no_integers),
-        whole_max_(whole_max),
-        digits_max_(digits_max) {}
+        fractions_(fractions) {
+    // Nothing that can be written is above it.
+    if (high_ && high_->whole.size() > kNumberDigitsMax) high_.reset();
+  }
 
   void add(State from) {
-    for (int whole = 1; whole <= whole_max_; ++whole) {
-      const auto size = static_cast<size_t>(whole);
-      if (size < low_.whole.size()) continue;
-      if (high_ && size > high_->whole.size()) break;
+    const size_t whole_max = this->whole_max();
+    for (size_t whole = low_.whole.size(); whole <= whole_max; ++whole) {
       Place place;
-      place.whole = whole;
-      place.fraction = std::max(0, digits_max_ - whole);
-      if (step_) place.fraction = std::min(place.fraction, std::max(0, -step_->exponent));
+      place.whole = static_cast<int>(whole);
+      place.at_low = whole == low_.whole.size();
+      place.at_high = high_ && whole == high_->whole.size();
+      place.fraction = fraction_max(place);
       place.places = place.fraction;
-      place.at_low = size == low_.whole.size();
-      place.at_high = high_ && size == high_->whole.size();
       add_steps(from, place);
     }
   }
@@ -85,6 +88,37 @@ class Magnitudes {
     auto operator<=>(const Place&) const = default;
   };
   using Point = Place::Point;
+
+  // Digits before the point: those of the upper limit; without one, or with a step, which takes
+  // states for each digit, what ids need, and one more than the lower limit or the step has, so
+  // that there are numbers above it.
+  size_t whole_max() const {
+    if (high_ && !step_) return high_->whole.size();
+    size_t digits = std::max<size_t>(kIntegerDigits, low_.whole.size() + 1);
+    if (step_) {
+      const int of_step = static_cast<int>(std::to_string(step_->factor).size()) + step_->exponent;
+      if (of_step < static_cast<int>(kNumberDigitsMax)) {
+        digits = std::max(digits, static_cast<size_t>(std::max(0, of_step + 1)));
+      }
+    }
+    return high_ ? std::min(digits, high_->whole.size()) : digits;
+  }
+
+  // Digits behind the point: a limit that has more digits than usual has numbers beside it.
+  int fraction_max(const Place& place) const {
+    if (!fractions_) return 0;
+    int most = std::max(0, kLimitedDigits - place.whole);
+    const auto make_room = [&](const Decimal& limit) {
+      const size_t digits = limit.whole.size() + limit.fraction.size();
+      if (digits <= static_cast<size_t>(kLimitedDigits) || digits > kNumberDigitsMax) return;
+      if (!limit.fraction.empty()) {
+        most = std::max(most, static_cast<int>(limit.fraction.size()) + 1);
+      }
+    };
+    if (place.at_low) make_room(low_);
+    if (place.at_high) make_room(*high_);
+    return step_ ? std::min(most, std::max(0, -step_->exponent)) : most;
+  }
 
   State state(Place place) {
     if (!place.at_low && !place.at_high) place.index = 1;  // it matters no more
@@ -160,16 +194,14 @@ class Magnitudes {
 
   ByteAutomaton& bytes_;
   const Decimal low_;
-  const std::optional<Decimal> high_;
+  std::optional<Decimal> high_;
   const std::optional<NumberStep> step_;
   const bool no_integers_;
-  const int whole_max_;
-  const int digits_max_;
+  const bool fractions_;
   std::map<Place, State> known_;
 };
 
-void add_range(ByteAutomaton& bytes, State start, const NumberRange& range, int whole_max,
-               int digits_max) {
+void add_range(ByteAutomaton& bytes, State start, const NumberRange& range, bool fractions) {
   const auto magnitude = [](Decimal limit) {
     limit.negative = false;
     return limit;
@@ -179,7 +211,7 @@ void add_range(ByteAutomaton& bytes, State start, const NumberRange& range, int 
   if (!high_negative) {
     NumberRange positive = range;
     if (low_negative) positive.low.reset();
-    Magnitudes(bytes, positive, whole_max, digits_max).add(start);
+    Magnitudes(bytes, positive, fractions).add(start);
   }
   if (!range.low || low_negative) {
     Decimal above_zero;
@@ -189,7 +221,7 @@ void add_range(ByteAutomaton& bytes, State start, const NumberRange& range, int 
     NumberRange negative = range;
     negative.low = high_negative ? magnitude(*range.high) : above_zero;
     negative.high = range.low ? std::optional(magnitude(*range.low)) : std::nullopt;
-    Magnitudes(bytes, negative, whole_max, digits_max).add(minus);
+    Magnitudes(bytes, negative, fractions).add(minus);
   }
 }
 
@@ -207,21 +239,29 @@ std::vector<State> add_run(ByteAutomaton& bytes, State from, int count) {
 }  // namespace
 
 Decimal to_decimal(const OrderedJson& json) {
-  std::string text;
-  if (json.is_number_float()) {
-    char buffer[512];  // the smallest and largest take some 330 characters
-    const auto end =
-        std::to_chars(buffer, buffer + sizeof buffer, json.get<double>(), std::chars_format::fixed);
-    text.assign(buffer, end.ptr);
-  } else {
-    text = json.dump();
-  }
+  std::string text = dump_exact(json);
   Decimal decimal;
   decimal.negative = text.starts_with('-');
   if (decimal.negative) text.erase(0, 1);
-  const size_t point = text.find('.');
+  int exponent = 0;
+  if (const size_t e = text.find_first_of("eE"); e != text.npos) {
+    exponent = std::stoi(text.substr(e + 1));
+    text.erase(e);
+  }
+  size_t point = std::min(text.find('.'), text.size());
+  if (point < text.size()) text.erase(point, 1);
+  // The point moves; where it stands beyond the digits, there are zeros.
+  if (exponent < 0) {
+    const auto left = static_cast<size_t>(-exponent);
+    if (left >= point) text.insert(0, left - point + 1, '0');
+    point = left >= point ? 1 : point - left;
+  } else {
+    point += static_cast<size_t>(exponent);
+    if (point > text.size()) text.append(point - text.size(), '0');
+  }
   decimal.whole = text.substr(0, point);
-  if (point != text.npos) decimal.fraction = text.substr(point + 1);
+  decimal.whole.erase(0, std::min(decimal.whole.find_first_not_of('0'), point - 1));
+  decimal.fraction = text.substr(point);
   decimal.fraction.erase(decimal.fraction.find_last_not_of('0') + 1);
   if (decimal.is_zero()) decimal.negative = false;
   return decimal;
@@ -247,7 +287,7 @@ std::optional<NumberStep> to_step(const Decimal& decimal) {
   step.exponent += static_cast<int>(digits.size() - 1 - last);
   digits.erase(last + 1);
   digits.erase(0, digits.find_first_not_of('0'));
-  if (digits.size() > kIntegerDigits) return std::nullopt;
+  if (digits.size() > kFactorDigits) return std::nullopt;
   step.factor = std::stoull(digits);
   return step;
 }
@@ -296,14 +336,14 @@ bool is_multiple(const Decimal& number, const NumberStep& step) {
 
 State add_integers(ByteAutomaton& bytes, const NumberRange& range) {
   const State start = bytes.add_state();
-  add_range(bytes, start, range, range.step ? kLimitedDigits : kIntegerDigits, 0);
+  add_range(bytes, start, range, /*fractions=*/false);
   return start;
 }
 
 State add_numbers(ByteAutomaton& bytes, const NumberRange& range) {
   const State start = bytes.add_state();
   if (range.low || range.high || range.step || range.no_integers) {
-    add_range(bytes, start, range, kLimitedDigits, kLimitedDigits);
+    add_range(bytes, start, range, /*fractions=*/true);
     return start;
   }
   const State sign = bytes.add_state();

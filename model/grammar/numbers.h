@@ -19,7 +19,7 @@ struct Decimal {
   bool is_zero() const { return whole == "0" && fraction.empty(); }
 };
 
-// The shortest decimal number that stands for this one. Precondition: json.is_number().
+// The shortest decimal number that stands for this one. Precondition: is_any_number(json).
 Decimal to_decimal(const OrderedJson& json);
 
 // factor * 10^exponent, of which a number is a multiple. The factor is not a multiple of 10.
@@ -49,12 +49,19 @@ struct NumberRange {
 // < 0, 0 or > 0, whatever is exclusive.
 int compare(const Decimal& a, const Decimal& b);
 
-// Integers of at most 18 digits, so that every reader holds them, or 15 with a step, so that f64
-// does; without exponent or "-0".
+// Of a limit, before the point and behind it. A schema whose numbers need more is not compiled.
+inline constexpr size_t kNumberDigitsMax = 100;
+
+// Integers without exponent or "-0". They have as many digits as the upper limit has; without one,
+// or with a step, at most 20, so that each of 64 bits is among them, or one more than the lower
+// limit or the step.
+// Precondition: no lower limit above 0 and no upper one below 0 has over kNumberDigitsMax digits.
+// An upper limit of more is none.
 ByteAutomaton::State add_integers(ByteAutomaton& bytes, const NumberRange& range);
-// Numbers. Without limits: at most 18 digits before the point, 16 behind it, and two of an
-// exponent, so that they are finite in f64. Within limits, or with a step: at most 15 digits in
-// all, which f64 tells apart, so that a number is within the limits also when it was rounded; no
+// Numbers. Without limits: at most 20 digits before the point, 16 behind it, and two of an
+// exponent, so that they are finite in f64. Within limits, or with a step: whole numbers as above.
+// With a fraction at most 15 digits in all, which f64 tells apart, so that a number is within the
+// limits also when it was rounded; or one digit more than a limit has, which is of more digits. No
 // exponent.
 ByteAutomaton::State add_numbers(ByteAutomaton& bytes, const NumberRange& range);
 

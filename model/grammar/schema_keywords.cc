@@ -7,6 +7,9 @@
 #include <string_view>
 #include <utility>
 
+#include "base/exact_number.h"
+#include "model/grammar/numbers.h"
+
 namespace cascade {
 namespace {
 
@@ -100,8 +103,8 @@ bool is_schema(const OrderedJson& value) {
 bool is_count(const OrderedJson& value) {
   if (value.is_number_unsigned()) return true;
   if (value.is_number_integer()) return value.get<int64_t>() >= 0;
-  if (!value.is_number_float()) return false;
-  const double number = value.get<double>();
+  if (!value.is_number_float() && !is_exact_number(value)) return false;
+  const double number = nearest_double(value);
   return number >= 0 && number == std::floor(number);
 }
 
@@ -140,11 +143,12 @@ const char* wrong_shape(Shape shape, const OrderedJson& value) {
                     "must be a schema or a list of schemas");
     case Shape::kText: return expect(value.is_string(), "must be a string");
     case Shape::kCount: return expect(is_count(value), "must be a whole number from 0 on");
-    case Shape::kNumber: return expect(value.is_number(), "must be a number");
+    case Shape::kNumber: return expect(is_any_number(value), "must be a number");
     case Shape::kStep:
-      return expect(value.is_number() && value > 0, "must be a number greater than 0");
+      return expect(is_any_number(value) && nearest_double(value) > 0,
+                    "must be a number greater than 0");
     case Shape::kLimit:
-      return expect(value.is_number() || value.is_boolean(), "must be a number, true or false");
+      return expect(is_any_number(value) || value.is_boolean(), "must be a number, true or false");
     case Shape::kTexts: return expect(all_of_list(value, is_text), "must be a list of strings");
     case Shape::kValues: return expect(value.is_array(), "must be a list");
     case Shape::kTypes:
@@ -235,11 +239,12 @@ uint32_t type_of(const OrderedJson& value) {
 std::optional<uint32_t> count_keyword(const OrderedJson& schema, const char* name) {
   const OrderedJson* value = keyword(schema, name);
   if (value == nullptr) return std::nullopt;
-  const double number = value->get<double>();
+  const double number = nearest_double(*value);
   return number >= UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(number);
 }
 
 bool same_value(const OrderedJson& a, const OrderedJson& b) {
+  if (is_any_number(a) && is_any_number(b)) return compare(to_decimal(a), to_decimal(b)) == 0;
   if (!a.is_structured() || !b.is_structured()) return a == b;
   if (a.is_array() != b.is_array() || a.size() != b.size()) return false;
   if (a.is_array()) return std::ranges::equal(a, b, same_value);

@@ -222,7 +222,10 @@ class Shaper {
     for (Kind& kind : kinds) {
       if (kind.names && accepts_nothing(*kind.names)) continue;
       if (!may_be_other(kind.matched)) continue;
-      shape_.others.push_back({std::move(kind.names), value_of(nullptr, kind.matched)});
+      // Names take states for each of their letters, also where no value may follow.
+      Conjunction value = value_of(nullptr, kind.matched);
+      ASSIGN_OR_RETURN(const auto possible, document_.expand(value));
+      if (possible) shape_.others.push_back({std::move(kind.names), std::move(value)});
     }
     return {};
   }

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "base/exact_number.h"
 #include "model/grammar/json_pieces.h"
 #include "model/grammar/schema_keywords.h"
 
@@ -29,7 +30,7 @@ bool disjoint(const ValueSet& a, const ValueSet& b) {
 
 // Numbers that are equal may be written differently, and so may objects.
 std::string spelled(const OrderedJson& value) {
-  if (!value.is_number()) return Json(value).dump();
+  if (!is_any_number(value)) return Json(value).dump();
   const Decimal number = to_decimal(value);
   return (number.negative ? "-" : "") + number.whole + "." + number.fraction;
 }

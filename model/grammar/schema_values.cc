@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/exact_number.h"
 #include "model/grammar/schema_choices.h"
 #include "model/grammar/schema_keywords.h"
 
@@ -53,7 +54,8 @@ void add_limits(const OrderedJson& schema, NumberRange& range) {
       tighten(limit, as_limit(*value, is_exclusive(schema, bound)), direction);
     }
     const OrderedJson* value = keyword(schema, bound.exclusively);
-    if (value != nullptr && value->is_number()) tighten(limit, as_limit(*value, true), direction);
+    if (value != nullptr && is_any_number(*value))
+      tighten(limit, as_limit(*value, true), direction);
   };
   add(kLow, range.low, 1);
   add(kHigh, range.high, -1);
@@ -98,6 +100,8 @@ bool is_among(const OrderedJson& value, const Values& values) {
 
 // Of integers between limits, of which few may be left by other keywords.
 constexpr int64_t kLookedAtMax = 100'000;
+// Of such limits: their difference fits 64 bits.
+constexpr size_t kFewDigitsMax = 18;
 
 constexpr const char* kOfObjectsAndArrays[] = {
     "properties",        "required",      "additionalProperties",
@@ -108,6 +112,14 @@ constexpr const char* kOfObjectsAndArrays[] = {
 
 }  // namespace
 
+Error SchemaValues::step_error(const OrderedJson& schema) const {
+  return document_.error(schema, "multipleOf",
+                         "has too many digits: without zeros at its ends the limit is " +
+                             std::to_string(kStepFactorMax) + ", and without factors of 2 and 5 " +
+                             std::to_string(kStepRemaindersMax) +
+                             "; round it, or describe the numbers in another way");
+}
+
 Result<std::optional<NumberStep>> SchemaValues::step(const Conjunction& conjunction) {
   std::optional<NumberStep> all;
   for (const SchemaPart& part : conjunction.parts) {
@@ -115,30 +127,34 @@ Result<std::optional<NumberStep>> SchemaValues::step(const Conjunction& conjunct
     if (value == nullptr) continue;
     std::optional<NumberStep> own = to_step(to_decimal(*value));
     if (own && all) own = common_step(*all, *own);
-    if (!own || !is_within_limits(*own)) {
-      return document_.error(*part.schema, "multipleOf",
-                             "has too many digits: without zeros at its ends the limit is " +
-                                 std::to_string(kStepFactorMax) +
-                                 ", and without factors of 2 and "
-                                 "5 " +
-                                 std::to_string(kStepRemaindersMax) +
-                                 "; round it, or describe the numbers in another way");
-    }
+    if (!own || !is_within_limits(*own)) return step_error(*part.schema);
     all = own;
   }
   return all;
+}
+
+// Numbers above a lower limit have at least its digits, as those below 0 have of an upper one.
+Status SchemaValues::check_digits(const NumberRange& range) const {
+  const auto is_too_long = [](const std::optional<Decimal>& limit, bool negative) {
+    return limit && limit->negative == negative && limit->whole.size() > kNumberDigitsMax;
+  };
+  if (!is_too_long(range.low, false) && !is_too_long(range.high, true)) return {};
+  return document_.error(document_.entered(), "",
+                         "its limits leave only numbers of more digits than the limit of " +
+                             std::to_string(kNumberDigitsMax));
 }
 
 Result<std::vector<NumberRange>> SchemaValues::numbers(const Conjunction& conjunction) {
   NumberRange range;
   for (const SchemaPart& part : conjunction.parts) add_limits(*part.schema, range);
   for (const Denial& denial : conjunction.denials) add_denied_limit(denial, range);
+  RETURN_IF_ERROR(check_digits(range));
   ASSIGN_OR_RETURN(range.step, step(conjunction));
   const uint32_t types = types_of(conjunction).value_or(kAll);
   range.no_integers = (types & kInteger) == 0;
   std::vector<Decimal> denied;
   for (const OrderedJson& value : denied_values(conjunction)) {
-    if (value.is_number() && within(to_decimal(value), range))
+    if (is_any_number(value) && within(to_decimal(value), range))
       denied.push_back(as_limit(value, true));
   }
   if (denied.size() > kDeniedNumbersMax) {
@@ -168,14 +184,16 @@ Result<bool> SchemaValues::holds(const OrderedJson& value, const OrderedJson& sc
     if (!is_among(value, values)) return false;
   }
   if (value.is_string()) return texts_.holds(value.get_ref<const std::string&>(), schema);
-  if (value.is_number()) {
+  if (is_any_number(value)) {
     NumberRange range;
     add_limits(schema, range);
     const Decimal number = to_decimal(value);
     if (!within(number, range)) return false;
     const OrderedJson* given = keyword(schema, "multipleOf");
-    const auto step = given == nullptr ? std::nullopt : to_step(to_decimal(*given));
-    return !step || is_multiple(number, *step);
+    if (given == nullptr) return true;
+    const std::optional<NumberStep> step = to_step(to_decimal(*given));
+    if (!step) return step_error(schema);
+    return is_multiple(number, *step);
   }
   if (!value.is_structured()) return true;
   for (const char* name : kOfObjectsAndArrays) {
@@ -195,7 +213,7 @@ Result<bool> SchemaValues::denies(const OrderedJson& value, const Denial& denial
   }
   if ((types_spoken_of(denial.keyword) & type_of(value)) == 0) return false;
   if (value.is_string()) return texts_.denies(value.get_ref<const std::string&>(), denial);
-  if (value.is_number()) {
+  if (is_any_number(value)) {
     NumberRange range;
     add_denied_limit(denial, range);
     return within(to_decimal(value), range);
@@ -252,7 +270,8 @@ Result<std::optional<Values>> SchemaValues::few_plain(const Conjunction& conjunc
   if ((*types & kInteger) == 0) return values;
   ASSIGN_OR_RETURN(const std::vector<NumberRange> ranges, numbers(conjunction));
   for (const NumberRange& range : ranges) {
-    if (!range.low || !range.high || range.low->whole.size() > 9 || range.high->whole.size() > 9) {
+    if (!range.low || !range.high || range.low->whole.size() > kFewDigitsMax ||
+        range.high->whole.size() > kFewDigitsMax) {
       return std::optional<Values>();
     }
     const auto whole = [](const Decimal& limit) {

@@ -36,6 +36,8 @@ class SchemaValues {
 
  private:
   Result<std::optional<NumberStep>> step(const Conjunction& conjunction);
+  Error step_error(const OrderedJson& schema) const;
+  Status check_digits(const NumberRange& range) const;
   Result<bool> holds(const OrderedJson& value, const OrderedJson& schema);
   Result<bool> denies(const OrderedJson& value, const Denial& denial);
   Result<std::optional<std::vector<OrderedJson>>> few_plain(const Conjunction& conjunction);

@@ -2,6 +2,9 @@
 #include "model/jinja/compare.h"
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <numeric>
 #include <string>
 
@@ -53,6 +56,12 @@ Result<bool> equal_values(Runtime& runtime, const std::shared_ptr<const String>&
   return a->text.view() == b->text.view();
 }
 
+Result<bool> equal_values(Runtime& runtime, const std::shared_ptr<const BigInteger>& a,
+                          const std::shared_ptr<const BigInteger>& b) {
+  RETURN_IF_ERROR(runtime.charge_bytes(a->digits.size()));
+  return *a == *b;
+}
+
 Result<bool> equal_values(Runtime& runtime, const std::shared_ptr<const Sequence>& a,
                           const std::shared_ptr<const Sequence>& b) {
   if (a->is_tuple != b->is_tuple) return false;
@@ -82,6 +91,28 @@ Result<bool> equal_values(Runtime& runtime, const std::shared_ptr<const BoundMet
                           const std::shared_ptr<const BoundMethod>& b) {
   if (a->method != b->method) return false;
   return equals(runtime, a->object, b->object);
+}
+
+// Exactly; NaN and the infinite ones are no integers.
+bool equal_to_real(const BigInteger& a, const double* b) {
+  if (b == nullptr || !std::isfinite(*b)) return false;
+  char buffer[512];  // the largest takes some 310 characters
+  const auto end =
+      std::to_chars(buffer, buffer + sizeof buffer, *b, std::chars_format::fixed, 0).ptr;
+  return std::trunc(*b) == *b && std::string_view(a.digits) == std::string_view(buffer, end);
+}
+
+bool less_big(const BigInteger& a, const BigInteger& b) {
+  const bool negative = a.digits.starts_with('-');
+  if (negative != b.digits.starts_with('-')) return negative;
+  if (a.digits.size() != b.digits.size()) return (a.digits.size() < b.digits.size()) != negative;
+  return negative ? b.digits < a.digits : a.digits < b.digits;
+}
+
+// For ordering beside other numbers: that of a long one is rounded.
+std::optional<long double> rounded_number(const Value& value) {
+  const BigInteger* big = value.big_integer();
+  return big != nullptr ? std::strtold(big->digits.c_str(), nullptr) : as_number(value);
 }
 
 Result<bool> less_items(Runtime& runtime, const PaidVector<Value>& a, const PaidVector<Value>& b) {
@@ -149,6 +180,12 @@ Result<bool> equals(Runtime& runtime, const Value& a, const Value& b) {
   RETURN_IF_ERROR(runtime.charge(1));
   const auto number = as_number(a);
   const auto other_number = as_number(b);
+  if (const BigInteger* big = a.big_integer(); big && other_number) {
+    return equal_to_real(*big, b.real());
+  }
+  if (const BigInteger* big = b.big_integer(); big && number) {
+    return equal_to_real(*big, a.real());
+  }
   if (number.has_value() || other_number.has_value()) return number == other_number;
   if (a.storage().index() != b.storage().index()) return false;
   return std::visit(
@@ -161,8 +198,9 @@ Result<bool> equals(Runtime& runtime, const Value& a, const Value& b) {
 
 Result<bool> less(Runtime& runtime, const Value& a, const Value& b) {
   RETURN_IF_ERROR(runtime.charge(1));
-  const auto number = as_number(a);
-  const auto other = as_number(b);
+  if (a.big_integer() && b.big_integer()) return less_big(*a.big_integer(), *b.big_integer());
+  const auto number = rounded_number(a);
+  const auto other = rounded_number(b);
   if (number.has_value() && other.has_value()) return *number < *other;
   const MarkedText* text = a.text();
   const MarkedText* other_text = b.text();

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "base/exact_number.h"
 #include "base/utf8.h"
 #include "model/jinja/compare.h"
 #include "model/jinja/error.h"
@@ -21,6 +22,8 @@ class JsonReader {
   Result<Value> read(const OrderedJson& json);
 
  private:
+  Result<Value> read_big_integer(const std::string& digits);
+  Result<Value> read_exact(const OrderedJson& json);
   Result<Value> read_string(const std::string& text);
   Result<Value> read_array(const OrderedJson& json);
   Result<Value> read_object(const OrderedJson& json);
@@ -38,30 +41,36 @@ Result<Value> JsonReader::read(const OrderedJson& json) {
   }
   RETURN_IF_ERROR(runtime_.charge(1));
   switch (json.type()) {
-    case OrderedJson::value_t::null:
-      return Value(None());
-    case OrderedJson::value_t::boolean:
-      return Value(json.get<bool>());
-    case OrderedJson::value_t::number_integer:
-      return Value(json.get<int64_t>());
+    case OrderedJson::value_t::null: return Value(None());
+    case OrderedJson::value_t::boolean: return Value(json.get<bool>());
+    case OrderedJson::value_t::number_integer: return Value(json.get<int64_t>());
     case OrderedJson::value_t::number_unsigned: {
       const auto number = json.get<uint64_t>();
       if (number > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-        return template_error("a number in the variables exceeds 64 bits");
+        return read_big_integer(std::to_string(number));
       }
       return Value(static_cast<int64_t>(number));
     }
-    case OrderedJson::value_t::number_float:
-      return Value(json.get<double>());
-    case OrderedJson::value_t::string:
-      return read_string(json.get_ref<const std::string&>());
-    case OrderedJson::value_t::array:
-      return read_array(json);
-    case OrderedJson::value_t::object:
-      return read_object(json);
+    case OrderedJson::value_t::number_float: return Value(json.get<double>());
+    case OrderedJson::value_t::string: return read_string(json.get_ref<const std::string&>());
+    case OrderedJson::value_t::array: return read_array(json);
+    case OrderedJson::value_t::object: return read_object(json);
     default:
+      if (is_exact_number(json)) return read_exact(json);
       return template_error("a variable holds binary data");
   }
+}
+
+Result<Value> JsonReader::read_big_integer(const std::string& digits) {
+  RETURN_IF_ERROR(runtime_.charge_bytes(digits.size()));
+  return make_big_integer(digits);
+}
+
+// As Python does: an integer of any length, or a float that is infinite.
+Result<Value> JsonReader::read_exact(const OrderedJson& json) {
+  const std::string text = exact_number_text(json);
+  if (text.find_first_of(".eE") == text.npos) return read_big_integer(text);
+  return Value(nearest_double(json));
 }
 
 Result<Value> JsonReader::read_string(const std::string& text) {
@@ -149,6 +158,7 @@ Status JsonWriter::write(const Value& value, int level) {
   if (const bool* flag = value.boolean()) return add(*flag ? "true" : "false");
   if (const int64_t* number = value.integer()) return add(std::to_string(*number));
   if (const double* number = value.real()) return add(number_text(*number));
+  if (const BigInteger* number = value.big_integer()) return add(number->digits);
   if (const Sequence* sequence = value.sequence()) return write_list(sequence->items, level);
   if (const Dict* dict = value.dict()) return write_dict(*dict, level);
   return template_error("a value of type " + std::string(value.type_name()) +
@@ -210,7 +220,7 @@ Status JsonWriter::write_dict(const Dict& dict, int level) {
 // Keys that are no strings are written as the text of their JSON form.
 Status JsonWriter::write_key(const Value& key) {
   if (key.text() != nullptr) return write(key, 0);
-  const bool has_text = key.is_none() || as_number(key).has_value();
+  const bool has_text = key.is_none() || key.big_integer() || as_number(key).has_value();
   if (!has_text) {
     return template_error("a value of type " + std::string(key.type_name()) +
                           " cannot be a key in JSON");

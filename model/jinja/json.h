@@ -10,8 +10,9 @@
 namespace cascade::jinja {
 
 // The value of `json`. Strings in it are `trusted` or not, at every depth; keys too.
-// Errors: template_error for integers beyond 64 bits, strings that are not UTF-8, binary;
-// kResourceExhausted if nested too deep.
+// Integers keep their digits; a number beyond f64 is infinite, as in Python.
+// Errors: template_error for strings that are not UTF-8, and binary; kResourceExhausted if nested
+// too deep.
 Result<Value> from_json(Runtime& runtime, const OrderedJson& json, bool trusted);
 
 struct JsonStyle {

@@ -28,6 +28,9 @@ Error too_large() {
 }
 
 Error not_a_number(const Value& subject) {
+  if (subject.big_integer() != nullptr) {
+    return template_error("does not work with integers beyond 64 bits");
+  }
   return template_error("needs a number, not " + std::string(subject.type_name()));
 }
 
@@ -48,6 +51,7 @@ Result<Value> to_int(Runtime& runtime, const Value& subject, const Arguments& ar
   RETURN_IF_ERROR(charge_reading(runtime, subject));
   if (subject.is_undefined()) return undefined_number(subject);
   if (const auto whole = as_integer(subject)) return Value(*whole);
+  if (subject.big_integer() != nullptr) return subject;
   std::optional<double> real;
   if (const double* number = subject.real()) real = *number;
   if (const MarkedText* text = subject.text()) {
@@ -65,6 +69,9 @@ Result<Value> to_float(Runtime& runtime, const Value& subject, const Arguments& 
   RETURN_IF_ERROR(charge_reading(runtime, subject));
   if (subject.is_undefined()) return undefined_number(subject);
   if (const auto number = as_number(subject)) return Value(static_cast<double>(*number));
+  if (const BigInteger* number = subject.big_integer()) {
+    return Value(std::strtod(number->digits.c_str(), nullptr));
+  }
   std::optional<double> number;
   if (const MarkedText* text = subject.text()) number = float_from_text(text->view());
   if (number.has_value()) return Value(*number);

@@ -36,6 +36,9 @@ Error wrong_types(ArithmeticOp op, const Value& a, const Value& b) {
   for (const Value* value : {&a, &b}) {
     const auto* missing = std::get_if<Undefined>(&value->storage());
     if (missing != nullptr && missing->reason) return template_error(std::string(*missing->reason));
+    if (value->big_integer() != nullptr) {
+      return template_error("there is no arithmetic with integers beyond 64 bits");
+    }
   }
   return template_error("'" + std::string(symbol_of(op)) + "' does not work between " +
                         std::string(a.type_name()) + " and " + std::string(b.type_name()));
@@ -92,18 +95,13 @@ Result<Value> integer_arithmetic(ArithmeticOp op, int64_t a, int64_t b) {
                        op == ArithmeticOp::kModulo;
   if (divides && b == 0) return division_by_zero();
   switch (op) {
-    case ArithmeticOp::kAdd:
-      return checked(checked_add(a, b));
-    case ArithmeticOp::kSubtract:
-      return checked(checked_subtract(a, b));
-    case ArithmeticOp::kMultiply:
-      return checked(checked_mul(a, b));
+    case ArithmeticOp::kAdd: return checked(checked_add(a, b));
+    case ArithmeticOp::kSubtract: return checked(checked_subtract(a, b));
+    case ArithmeticOp::kMultiply: return checked(checked_mul(a, b));
     case ArithmeticOp::kDivide:
       return Value(static_cast<double>(static_cast<long double>(a) / static_cast<long double>(b)));
-    case ArithmeticOp::kFloorDivide:
-      return checked(floor_divide(a, b));
-    case ArithmeticOp::kModulo:
-      return Value(floor_modulo(a, b));
+    case ArithmeticOp::kFloorDivide: return checked(floor_divide(a, b));
+    case ArithmeticOp::kModulo: return Value(floor_modulo(a, b));
     case ArithmeticOp::kPower:
       if (b < 0) return real_power(static_cast<double>(a), static_cast<double>(b));
       return checked(integer_power(a, b));
@@ -133,16 +131,11 @@ Division divide(double a, double b) {
 
 Result<Value> real_arithmetic(ArithmeticOp op, double a, double b) {
   switch (op) {
-    case ArithmeticOp::kAdd:
-      return Value(a + b);
-    case ArithmeticOp::kSubtract:
-      return Value(a - b);
-    case ArithmeticOp::kMultiply:
-      return Value(a * b);
-    case ArithmeticOp::kPower:
-      return real_power(a, b);
-    default:
-      break;
+    case ArithmeticOp::kAdd: return Value(a + b);
+    case ArithmeticOp::kSubtract: return Value(a - b);
+    case ArithmeticOp::kMultiply: return Value(a * b);
+    case ArithmeticOp::kPower: return real_power(a, b);
+    default: break;
   }
   if (b == 0) return division_by_zero();
   if (op == ArithmeticOp::kDivide) return Value(a / b);

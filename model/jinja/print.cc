@@ -25,16 +25,11 @@ std::string hex_escape(uint32_t code_point) {
 std::string quoted_escape_of(uint32_t code_point, char quote) {
   if (code_point == static_cast<uint32_t>(quote)) return std::string("\\") + quote;
   switch (code_point) {
-    case '\\':
-      return "\\\\";
-    case '\n':
-      return "\\n";
-    case '\r':
-      return "\\r";
-    case '\t':
-      return "\\t";
-    default:
-      return is_printable(code_point) ? "" : hex_escape(code_point);
+    case '\\': return "\\\\";
+    case '\n': return "\\n";
+    case '\r': return "\\r";
+    case '\t': return "\\t";
+    default: return is_printable(code_point) ? "" : hex_escape(code_point);
   }
 }
 
@@ -68,6 +63,7 @@ Status ReprWriter::write(const Value& value) {
   if (const bool* flag = value.boolean()) return add(*flag ? "True" : "False");
   if (const int64_t* number = value.integer()) return add(std::to_string(*number));
   if (const double* number = value.real()) return add(float_text(*number));
+  if (const BigInteger* number = value.big_integer()) return add(number->digits);
   if (const String* string = value.string()) return write_string(*string);
   if (const Sequence* sequence = value.sequence()) return write_sequence(*sequence);
   if (const Dict* dict = value.dict()) return write_dict(*dict);

@@ -43,13 +43,13 @@ bool is_false(const Value& value) {
   return value.boolean() != nullptr && !*value.boolean();
 }
 bool is_integer(const Value& value) {
-  return value.integer() != nullptr;
+  return value.integer() != nullptr || value.big_integer() != nullptr;
 }
 bool is_float(const Value& value) {
   return value.real() != nullptr;
 }
 bool is_number(const Value& value) {
-  return as_number(value).has_value();
+  return as_number(value).has_value() || value.big_integer() != nullptr;
 }
 bool is_string(const Value& value) {
   return value.string() != nullptr;

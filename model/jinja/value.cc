@@ -99,10 +99,10 @@ std::string_view Value::type_name() const {
            : view->part == DictPart::kValues ? "dict_values"
                                              : "dict_items";
   }
-  static constexpr std::string_view kNames[] = {"Undefined",   "NoneType", "bool",      "int",
-                                                "float",       "str",      "list",      "dict",
-                                                "dict_keys",   "range",    "generator", "Namespace",
-                                                "LoopContext", "Macro",    "method",    "function"};
+  static constexpr std::string_view kNames[] = {
+      "Undefined",   "NoneType", "bool",      "int",      "float",     "str",
+      "list",        "dict",     "dict_keys", "range",    "generator", "Namespace",
+      "LoopContext", "Macro",    "method",    "function", "int"};
   static_assert(std::size(kNames) == std::variant_size_v<Storage>);
   return kNames[storage_.index()];
 }
@@ -161,6 +161,10 @@ Value undefined(std::string_view reason) {
 
 Value make_string(MarkedText text) {
   return make_paid<const String>(String{std::move(text), false});
+}
+
+Value make_big_integer(std::string_view digits) {
+  return make_paid<const BigInteger>(BigInteger{PaidString(digits)});
 }
 
 Value untrusted_string(std::string_view text) {

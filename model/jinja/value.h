@@ -18,6 +18,7 @@ namespace cascade::jinja {
 
 class Loop;
 class Value;
+struct BigInteger;
 struct BoundMethod;
 struct Dict;
 struct DictView;
@@ -59,7 +60,7 @@ class Value {
                    std::shared_ptr<const DictView>, std::shared_ptr<const Range>,
                    std::shared_ptr<Iterator>, std::shared_ptr<Namespace>, std::shared_ptr<Loop>,
                    std::shared_ptr<const Macro>, std::shared_ptr<const BoundMethod>,
-                   const Function*>;
+                   const Function*, std::shared_ptr<const BigInteger>>;
 
   Value() = default;  // undefined, without a reason
   template <class T>
@@ -76,6 +77,7 @@ class Value {
   const int64_t* integer() const { return std::get_if<int64_t>(&storage_); }
   const double* real() const { return std::get_if<double>(&storage_); }
   // Each nullptr if the value is of another type.
+  const BigInteger* big_integer() const { return held<const BigInteger>(); }
   const String* string() const { return held<const String>(); }
   const MarkedText* text() const;
   const Sequence* sequence() const { return held<const Sequence>(); }
@@ -106,6 +108,12 @@ class Value {
   }
 
   Storage storage_;
+};
+
+// An int beyond 64 bits, from JSON. It is printed and compared; arithmetic does not know it.
+struct BigInteger {
+  PaidString digits;  // decimal, "-" before those of a negative one, no zeros before them
+  bool operator==(const BigInteger&) const = default;
 };
 
 struct String {
@@ -170,6 +178,9 @@ Value undefined(std::string_view reason);
 Value make_string(MarkedText text);
 // Text that the engine made: not trusted.
 Value untrusted_string(std::string_view text);
+
+// `digits` as BigInteger has them.
+Value make_big_integer(std::string_view digits);
 
 // Errors: kResourceExhausted beyond kValueDepthMax.
 Result<Value> make_list(PaidVector<Value> items);

@@ -67,7 +67,6 @@ TEST(Json, refuses_malformed_text) {
       "nul",
       "NaN",
       "Infinity",
-      "1e999",
       "\"\n\"",
       "\"\\x\"",
       "\"\\ud800\"",

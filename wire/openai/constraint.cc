@@ -1,6 +1,7 @@
 // Calls are written as the chat templates ask for them: see wire/openai/tools.h.
 #include "wire/openai/constraint.h"
 
+#include "wire/openai/bare_schema.h"
 #include "wire/openai/json_text.h"
 #include "wire/openai/tools.h"
 
@@ -15,7 +16,7 @@ OrderedJson text_part(const std::string& text) {
 OrderedJson parameters_of(const OrderedJson& function) {
   const auto found = function.find("parameters");
   OrderedJson schema = OrderedJson::object();
-  if (found != function.end() && found->is_object()) schema = *found;
+  if (found != function.end() && found->is_object()) schema = bare_schema(*found);
   if (!schema.contains("type")) schema["type"] = "object";
   return schema;
 }
@@ -48,12 +49,18 @@ OrderedJson format_part(const AnswerFormat& format) {
     case AnswerFormat::Kind::kText:
     case AnswerFormat::Kind::kJsonObject: return {{"json_schema", {{"type", "object"}}}};
     case AnswerFormat::Kind::kJsonSchema:
-      return {{"json_schema", format.schema}, {"name", format.schema_param}};
+      return {{"json_schema", bare_schema(format.schema)}, {"name", format.schema_param}};
     case AnswerFormat::Kind::kChoice: break;
   }
   OrderedJson any = OrderedJson::array();
   for (const OrderedJson& text : format.schema) any.push_back(text_part(text.get<std::string>()));
   return {{"any_of", std::move(any)}};
+}
+
+// Whether the whole is too much, as compile_grammar() and check_grammar() say it.
+bool is_too_much(std::string_view what) {
+  return what.starts_with("is too large") || what.starts_with("has ") ||
+         what.find("the schema is too ") != what.npos;
 }
 
 }  // namespace
@@ -75,7 +82,7 @@ std::string constrain(const ToolUse& tools, const AnswerFormat& format,
     case AnswerFormat::Kind::kText: break;
     case AnswerFormat::Kind::kJsonObject: request.grammar.emplace(); break;
     case AnswerFormat::Kind::kJsonSchema:
-      request.grammar = {GrammarKind::kJsonSchema, json_text(format.schema)};
+      request.grammar = {GrammarKind::kJsonSchema, json_text(bare_schema(format.schema))};
       return format.schema_param;
     case AnswerFormat::Kind::kChoice:
       request.grammar = {GrammarKind::kParts, json_text(format_part(format))};
@@ -91,10 +98,15 @@ ApiError grammar_error(ApiError error, const std::string& grammar_param) {
   if (end != what.npos && end > 0 && what[end] == '#') {
     // The name that calls_part() or constrain() gave the schema.
     error.param = what.substr(0, end);
-    error.message = std::move(what);
+    error.message = what;
   } else {
     const bool joined = what.starts_with('#') || grammar_param.empty();
     error.message = grammar_param + (joined ? "" : ": ") + what;
+  }
+  if (grammar_param == "tools" && is_too_much(what)) {
+    error.message +=
+        "; the calls of all tools together are one grammar: give fewer or smaller tools, or "
+        "tool_choice auto, which does not constrain calls";
   }
   return error;
 }

@@ -19,7 +19,8 @@ std::string constrain(const ToolUse& tools, const AnswerFormat& format,
 
 // An error in the field `grammar` of a request, as one of the field that asked for it: its param is
 // where the schema stands in the client's request, and its message begins with the place within,
-// as "tools[1].function.parameters#/properties/age: ...".
+// as "tools[1].function.parameters#/properties/age: ...". Where the calls of all tools are too
+// much, it ends with what can be done.
 ApiError grammar_error(ApiError error, const std::string& grammar_param);
 
 }  // namespace cascade::openai

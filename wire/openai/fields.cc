@@ -39,7 +39,7 @@ std::optional<bool> Fields::boolean(std::string_view key) {
   const OrderedJson* value = find(key);
   if (value == nullptr) return std::nullopt;
   if (value->is_boolean()) return value->get<bool>();
-  fail(key, std::string("must be true or false, got ") + value->type_name());
+  fail(key, std::string("must be true or false, got ") + type_name_of(*value));
   return std::nullopt;
 }
 
@@ -60,8 +60,13 @@ std::optional<int64_t> Fields::integer(std::string_view key, int64_t min, int64_
 std::optional<double> Fields::number(std::string_view key) {
   const OrderedJson* value = find(key);
   if (value == nullptr) return std::nullopt;
-  if (value->is_number() && std::isfinite(value->get<double>())) return value->get<double>();
-  fail(key, std::string("must be a number, got ") + value->type_name());
+  if (is_any_number(*value)) {
+    const double number = nearest_double(*value);
+    if (std::isfinite(number)) return number;
+    fail(key, "is too large a number");
+    return std::nullopt;
+  }
+  fail(key, std::string("must be a number, got ") + type_name_of(*value));
   return std::nullopt;
 }
 
@@ -69,21 +74,21 @@ std::optional<std::string> Fields::text(std::string_view key) {
   const OrderedJson* value = find(key);
   if (value == nullptr) return std::nullopt;
   if (value->is_string()) return value->get<std::string>();
-  fail(key, std::string("must be a string, got ") + value->type_name());
+  fail(key, std::string("must be a string, got ") + type_name_of(*value));
   return std::nullopt;
 }
 
 const OrderedJson* Fields::array(std::string_view key) {
   const OrderedJson* value = find(key);
   if (value == nullptr || value->is_array()) return value;
-  fail(key, std::string("must be an array, got ") + value->type_name());
+  fail(key, std::string("must be an array, got ") + type_name_of(*value));
   return nullptr;
 }
 
 const OrderedJson* Fields::object(std::string_view key) {
   const OrderedJson* value = find(key);
   if (value == nullptr || value->is_object()) return value;
-  fail(key, std::string("must be an object, got ") + value->type_name());
+  fail(key, std::string("must be an object, got ") + type_name_of(*value));
   return nullptr;
 }
 

@@ -3,13 +3,13 @@
 
 #include <string>
 
-#include "base/json.h"
+#include "base/exact_number.h"
 
 namespace cascade::openai {
 
-// Bytes that are not UTF-8 (there should be none) become U+FFFD instead of an exception.
+// Numbers keep their digits. Bytes that are not UTF-8 (there should be none) become U+FFFD.
 inline std::string json_text(const OrderedJson& value) {
-  return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+  return dump_exact(value);
 }
 
 // A string, or null for an empty one.

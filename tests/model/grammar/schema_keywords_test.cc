@@ -115,7 +115,7 @@ TEST(SchemaKeywords, multiples) {
   expect_takes(R"({"type": "number", "multipleOf": 1000, "exclusiveMaximum": 5000})",
                {"0", "1000", "-12000", "4000"}, {"5000", "100", "1500", "1000.5"});
   expect_takes(R"({"type": "integer", "multipleOf": 1024})", {"1024", "3072", "1048576", "0"},
-               {"512", "1025", "10240000000000001024"});
+               {"512", "1025", "102400000000000000001024"});
   expect_takes(R"({"allOf": [{"multipleOf": 4}, {"multipleOf": 0.6}], "type": "number"})",
                {"0", "12", "24", "-36"}, {"4", "6", "0.6", "8"});
   expect_takes(R"({"enum": [1, 2, 3, 4.5, 6], "multipleOf": 1.5})", {"3", "4.5", "6"}, {"1", "2"});
@@ -134,6 +134,102 @@ TEST(SchemaKeywords, multiples_of_many_steps) {
     EXPECT_TRUE(schema.takes(std::to_string(step * 100'000'000'003)));
     EXPECT_FALSE(step > 1 && schema.takes(std::to_string(step * 100'000'000'003 + 1)));
   }
+}
+
+TEST(SchemaKeywords, integers_of_64_bits_and_more) {
+  const char* snowflake = "1234567890123456789";
+  const char* largest = "18446744073709551615";
+  for (const char* type : {"integer", "number"}) {
+    const auto schema = [&](const std::string& rest) {
+      return R"({"type": ")" + std::string(type) + "\"" + rest + "}";
+    };
+    expect_takes(schema(""), {snowflake, largest, "-9223372036854775808"},
+                 {"123456789012345678901", "-123456789012345678901"});
+    expect_takes(schema(R"(, "minimum": 0)"), {snowflake, largest, "0"},
+                 {"-1", "123456789012345678901"});
+    expect_takes(schema(R"(, "minimum": 1000000000000000000)"),
+                 {"1000000000000000000", snowflake, largest}, {"999999999999999999", "0", "-1"});
+    expect_takes(schema(R"(, "exclusiveMinimum": 1000000000000000000)"), {"1000000000000000001"},
+                 {"1000000000000000000"});
+    expect_takes(schema(R"(, "maximum": 18446744073709551615)"), {largest, "18446744073709551609"},
+                 {"18446744073709551616", "28446744073709551615"});
+    expect_takes(schema(R"(, "exclusiveMaximum": 18446744073709551615)"), {"18446744073709551614"},
+                 {largest});
+    expect_takes(schema(R"(, "maximum": -9223372036854775807)"),
+                 {"-9223372036854775807", "-9223372036854775808", "-92233720368547758070"},
+                 {"-9223372036854775806", "0", "1"});
+    expect_takes(schema(R"(, "minimum": 1e30, "maximum": 1e31)"),
+                 {"1" + std::string(30, '0'), "1" + std::string(31, '0'), std::string(31, '2')},
+                 {std::string(30, '9'), std::string(32, '1')});
+    // There are numbers above a limit that is all nines, and a limit beyond all is none.
+    expect_takes(schema(R"(, "exclusiveMinimum": 9999999999999999999)"), {"10000000000000000000"},
+                 {"9999999999999999999"});
+    expect_takes(schema(R"(, "minimum": -1e300, "maximum": 1e300)"), {largest, "-7"},
+                 {std::string(40, '1')});
+    expect_takes(schema(R"(, "multipleOf": 7)"), {"12345678901234567889", "0"},
+                 {"12345678901234567890"});
+    expect_takes(schema(R"(, "multipleOf": 1e25)"), {"0", "1" + std::string(25, '0')}, {"1"});
+    expect_takes(schema(R"(, "not": {"const": 18446744073709551615})"), {"18446744073709551614"},
+                 {largest});
+  }
+  expect_takes(R"({"enum": [1234567890123456789, 18446744073709551615, -9223372036854775808]})",
+               {snowflake, largest, "-9223372036854775808"}, {"1234567890123456788"});
+  expect_takes(R"({"const": 18446744073709551615, "minimum": 18446744073709551615})", {largest},
+               {});
+  expect_takes(R"({"uniqueItems": true, "items": {"type": "integer",
+                  "minimum": 100000000000000000, "maximum": 100000000000000002}})",
+               {"[100000000000000000,100000000000000002]"},
+               {"[100000000000000000,100000000000000000]"});
+}
+
+TEST(SchemaKeywords, numbers_beyond_64_bits_keep_their_digits) {
+  const char* large = "123456789012345678901234567890";
+  const char* next = "123456789012345678901234567891";
+  for (const char* type : {"integer", "number"}) {
+    const std::string begin = R"({"type": ")" + std::string(type) + "\", ";
+    expect_takes(begin + R"("maximum": 123456789012345678901234567890})", {large, "0"}, {next});
+    expect_takes(begin + R"("minimum": 123456789012345678901234567891})", {next}, {large});
+    expect_takes(begin + R"("exclusiveMaximum": 123456789012345678901234567891})", {large}, {next});
+    expect_takes(begin + R"("minimum": 5, "not": {"const": 123456789012345678901234567890},
+                             "maximum": 123456789012345678901234567891})",
+                 {next, "5"}, {large});
+    expect_takes(begin + R"("multipleOf": 1000000000000000000000})",
+                 {"0", "7000000000000000000000"}, {"7000000000000000000001", "1"});
+    expect_takes(begin + R"("maximum": 1e400, "minimum": -1E400})", {"0", "18446744073709551615"},
+                 {std::string(30, '1')});
+  }
+  expect_takes(R"({"const": 123456789012345678901234567890})", {large}, {next, "1.2345e+29"});
+  expect_takes(R"({"enum": [123456789012345678901234567890, {"a": [18446744073709551616]}]})",
+               {large, R"({"a":[18446744073709551616]})"}, {next});
+  expect_takes(R"({"enum": [123456789012345678901234567890, 123456789012345678901234567891],
+                  "minimum": 123456789012345678901234567891})",
+               {next}, {large});
+  expect_takes(R"({"oneOf": [{"const": 18446744073709551616}, {"const": 18446744073709551617}]})",
+               {"18446744073709551616", "18446744073709551617"}, {});
+  expect_takes(R"({"type": "string", "maxLength": 18446744073709551616})", {"\"abc\""}, {});
+  EXPECT_THAT(refusal(R"({"minLength": -18446744073709551616})"),
+              HasSubstr("must be a whole number from 0 on"));
+}
+
+TEST(SchemaKeywords, fractions_of_many_digits) {
+  expect_takes(R"({"type": "number", "exclusiveMinimum": 0.1234567890123456,
+                  "exclusiveMaximum": 0.1234567890123458})",
+               {"0.1234567890123457"}, {"0.1234567890123456", "0.1234567890123458", "0.1"});
+  expect_takes(R"({"type": "number", "exclusiveMinimum": 0, "maximum": 1e-20})",
+               {"0.00000000000000000001", "0.000000000000000000005"}, {"0", "0.00001"});
+  expect_takes(R"({"type": "number", "minimum": 1e-300})", {"0.00000000000001", "1"}, {"0", "0.0"});
+}
+
+TEST(SchemaKeywords, messages_about_numbers_of_too_many_digits) {
+  for (const char* limit : {R"("minimum": 1e100)", R"("exclusiveMaximum": -1e200)"}) {
+    EXPECT_THAT(
+        refusal(R"({"properties": {"n": {"type": "integer", )" + std::string(limit) + "}}}"),
+        HasSubstr("#/properties/n: its limits leave only numbers of more digits than the "
+                  "limit of 100"))
+        << limit;
+  }
+  EXPECT_THAT(refusal(R"({"enum": [1, 2], "multipleOf": 1234567890123456789})"),
+              HasSubstr("#: multipleOf: has too many digits"));
 }
 
 TEST(SchemaKeywords, exclusive_limits_of_older_drafts) {

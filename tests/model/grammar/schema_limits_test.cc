@@ -24,7 +24,7 @@ std::string repeated(size_t count, const std::string& text) {
 
 TEST(SchemaLimits, of_size_and_depth) {
   EXPECT_THAT(refusal("{\"title\": \"" + std::string(kGrammarBytesMax, 'x') + "\"}"),
-              HasSubstr("larger than 131072 bytes"));
+              HasSubstr("larger than 1048576 bytes"));
   EXPECT_THAT(refusal(repeated(70, R"({"items":)") + "true" + std::string(70, '}')),
               HasSubstr("64"));
   EXPECT_THAT(refusal("{\"type\": "), HasSubstr("not valid JSON"));
@@ -116,6 +116,55 @@ TEST(SchemaLimits, of_steps_between_numbers) {
   }
   EXPECT_THAT(refusal(R"({"allOf": [{"multipleOf": 997}, {"multipleOf": 991}]})"),
               HasSubstr("#/allOf/1: multipleOf: has too many digits"));
+}
+
+size_t memory_of(GrammarKind kind, const std::string& text) {
+  const auto grammar = compile_grammar(kind, text, "schema");
+  EXPECT_TRUE(grammar.ok()) << (grammar.ok() ? "" : grammar.error().to_string());
+  return grammar.ok() ? grammar->memory_bytes() : 0;
+}
+
+// As 200 tools of which any may be called have them.
+TEST(SchemaLimits, many_schemas_among_parts_share_what_is_equal) {
+  const auto tools = [](size_t count, const std::string& others) {
+    std::string any;
+    for (size_t i = 0; i < count; ++i) {
+      const std::string n = std::to_string(i);
+      std::string properties;
+      for (const char* value : {R"({"type": "string", "format": "date-time"})",
+                                R"({"type": "string", "pattern": "^[a-z0-9_-]{1,40}$"})",
+                                R"({"type": "integer", "minimum": 1, "maximum": 1000})",
+                                R"({"type": "string", "format": "email"})",
+                                R"({"enum": ["created", "updated", "closed"]})",
+                                R"({"type": "array", "items": {"type": "string"}})"}) {
+        const std::string name = "a_name_of_tool_" + n + "_" + std::to_string(properties.size());
+        properties += (properties.empty() ? "\"" : ", \"") + name + "\": " + value;
+      }
+      any += (i == 0 ? "" : ", ") + std::string(R"({"sequence": [{"text": "call_)") + n +
+             R"("}, {"json_schema": {"type": "object", "properties": {)" + properties +
+             R"(}, "additionalProperties": )" + others + "}}]}";
+    }
+    return R"({"repeat": {"any_of": [)" + any + R"(]}, "min": 1, "separator": "\n"})";
+  };
+  EXPECT_LT(memory_of(GrammarKind::kParts, tools(200, "false")), 3'000'000);
+  EXPECT_LT(memory_of(GrammarKind::kParts, tools(100, "true")), 6'000'000);
+  testing::Accepting two(GrammarKind::kParts, tools(2, "false"));
+  EXPECT_TRUE(two.takes("call_1{}\ncall_0{\"a_name_of_tool_0_0\":\"2024-02-29T10:00:00Z\"}"));
+  EXPECT_FALSE(two.takes("call_1{\"a_name_of_tool_0_0\":\"2024-02-29T10:00:00Z\"}"));
+  EXPECT_FALSE(two.takes("call_1{\"other\":1}"));
+}
+
+// What a number costs grows with its digits, and with the remainders of its step.
+TEST(SchemaLimits, numbers_of_many_digits_take_few_states) {
+  const auto memory = [](const std::string& schema) {
+    return memory_of(GrammarKind::kJsonSchema, schema);
+  };
+  EXPECT_LT(memory(R"({"type": "integer"})"), 20'000);
+  EXPECT_LT(memory(R"({"type": "number", "minimum": 0})"), 50'000);
+  EXPECT_LT(memory(R"({"type": "integer", "minimum": -1e99, "maximum": 1e99})"), 100'000);
+  EXPECT_LT(memory(R"({"type": "number", "minimum": -1e99, "maximum": 1e99})"), 200'000);
+  EXPECT_LT(memory(R"({"type": "integer", "multipleOf": 999})"), 10'000'000);
+  EXPECT_LT(memory(R"({"type": "integer", "multipleOf": 999, "maximum": 1e99})"), 10'000'000);
 }
 
 TEST(SchemaLimits, of_what_is_counted_or_held_apart) {

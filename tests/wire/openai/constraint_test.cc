@@ -111,12 +111,12 @@ TEST(OpenAiConstraint, errors_name_the_field_that_asked) {
   EXPECT_EQ(ignoring.error().field, "ignore_eos");
   const std::string large(kGrammarBytesMax, 'x');
   const auto format = chat_with(R"(,"response_format":{"type":"json_schema","json_schema":{
-      "schema":{"title":")" + large +
+      "schema":{"const":")" + large +
                                 R"("}}})");
   ASSERT_FALSE(format.ok());
   EXPECT_EQ(format.error().field, "response_format.json_schema.schema");
   const auto tools = chat_with(R"(,"tool_choice":"required","tools":[{"type":"function",
-      "function":{"name":"f","parameters":{"title":")" +
+      "function":{"name":"f","parameters":{"const":")" +
                                large + R"("}}}])");
   ASSERT_FALSE(tools.ok());
   EXPECT_EQ(tools.error().field, "tools");
@@ -144,7 +144,40 @@ TEST(OpenAiConstraint, errors_in_a_schema_have_the_path_that_the_client_wrote) {
   EXPECT_EQ(named.message, "tools[3].function.parameters#/properties/age: not: no");
   const ApiError whole = schema_error("is too large: see #1", "tools");
   EXPECT_EQ(whole.param, "tools");
-  EXPECT_EQ(whole.message, "tools: is too large: see #1");
+  EXPECT_TRUE(whole.message.starts_with("tools: is too large: see #1; ")) << whole.message;
+}
+
+TEST(OpenAiConstraint, tools_that_are_too_much_are_told_what_to_do) {
+  const std::string advice = "give fewer or smaller tools, or tool_choice auto";
+  for (const char* message :
+       {"is too large: the limit is 100000 nodes",
+        "has 2000000 bytes, more than the limit of 1048576",
+        "tools[7].function.parameters#/properties/x: the schema is too large: "
+        "up to here it takes more than the limit of 100000 nodes"}) {
+    const std::string told = schema_error(message, "tools").message;
+    EXPECT_NE(told.find(message), std::string::npos) << told;
+    EXPECT_NE(told.find(advice), std::string::npos) << told;
+    EXPECT_EQ(schema_error(message, "response_format").message.find(advice), std::string::npos);
+  }
+  EXPECT_EQ(schema_error("tools[7].function.parameters#: not: no", "tools").message,
+            "tools[7].function.parameters#: not: no");
+}
+
+TEST(OpenAiConstraint, annotations_do_not_count) {
+  const std::string long_text(kGrammarBytesMax / 2, 'x');
+  const std::string said = R"({"type":"string","description":")" + long_text + R"("})";
+  const auto format =
+      grammar_of(R"(,"response_format":{"type":"json_schema","json_schema":{"schema":{
+      "$schema":"u","title":"t","type":"object","properties":{"a":)" +
+                 said + R"(,"b":{"anyOf":[)" + said + R"(,{"const":1}]}},"examples":[1]}}})");
+  ASSERT_TRUE(format);
+  EXPECT_EQ(format->schema, R"({"type":"object","properties":{"a":{"type":"string"},)"
+                            R"("b":{"anyOf":[{"type":"string"},{"const":1}]}}})");
+  const OrderedJson tools = parts_of(R"(,"tool_choice":"required","tools":[{"type":"function",
+      "function":{"name":"f","description":"d","parameters":{"type":"object","title":"t",
+      "properties":{"title":{"title":"x"}}}}}])");
+  EXPECT_EQ(tools["repeat"]["any_of"][0]["sequence"][1]["json_schema"],
+            parse_ordered_json(R"({"type":"object","properties":{"title":{}}})", "schema").value());
 }
 
 TEST(OpenAiConstraint, schemas_of_several_tools_and_a_format_are_named_each) {

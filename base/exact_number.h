@@ -1,0 +1,32 @@
+// JSON numbers that neither 64-bit integers nor f64 hold.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/json.h"
+
+namespace cascade {
+
+// Of an exact number, with its sign.
+inline constexpr size_t kExactNumberBytesMax = 1024;
+
+// An integer beyond 64 bits, or a number beyond f64 (1e400), in a tree that parse_ordered_json()
+// made: its text is kept. In nlohmann's tree it is binary, which no JSON text has, so is_number()
+// does not know it.
+OrderedJson exact_number(std::string_view text);
+bool is_exact_number(const OrderedJson& json);
+// Its text. Precondition: is_exact_number().
+std::string exact_number_text(const OrderedJson& json);
+
+// Whether `json` is a number, exact or not.
+bool is_any_number(const OrderedJson& json);
+// The f64 next to it; infinite beyond all. Precondition: is_any_number().
+double nearest_double(const OrderedJson& json);
+// As nlohmann's type_name(): an exact number is a number.
+const char* type_name_of(const OrderedJson& json);
+
+// `json` as compact text, with the digits of exact numbers. Bytes that are not UTF-8 become U+FFFD.
+std::string dump_exact(const OrderedJson& json);
+
+}  // namespace cascade
