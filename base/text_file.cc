@@ -11,6 +11,15 @@ namespace {
 constexpr std::string_view kUtf8Mark = "\xEF\xBB\xBF";
 constexpr std::string_view kOtherMarks[] = {"\xFF\xFE", "\xFE\xFF", {"\0\0\xFE\xFF", 4}};
 
+// Two characters of ASCII in UTF-16, without a mark.
+bool begins_as_utf16(std::string_view text) {
+  const auto is_ascii = [&](size_t high, size_t low) {
+    return text[high] == '\0' && text[low] != '\0' && text[high + 2] == '\0' &&
+           text[low + 2] != '\0';
+  };
+  return text.size() >= 4 && (is_ascii(0, 1) || is_ascii(1, 0));
+}
+
 }  // namespace
 
 Result<std::string> without_byte_order_mark(std::string text, const std::string& field) {
@@ -19,10 +28,7 @@ Result<std::string> without_byte_order_mark(std::string text, const std::string&
       return invalid_argument(field, "is UTF-16 or UTF-32; save it as UTF-8");
     }
   }
-  // UTF-16 without a mark: a text has no NUL among its first two characters.
-  if (text.substr(0, 2).find('\0') != text.npos) {
-    return invalid_argument(field, "is UTF-16, or no text; save it as UTF-8");
-  }
+  if (begins_as_utf16(text)) return invalid_argument(field, "is UTF-16; save it as UTF-8");
   if (text.starts_with(kUtf8Mark)) text.erase(0, kUtf8Mark.size());
   return text;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/call_id.h"
+#include "base/exact_number.h"
 
 namespace cascade {
 namespace {
@@ -54,7 +55,7 @@ OrderedJson* arguments_of(OrderedJson& call) {
 void write_arguments(OrderedJson& call) {
   OrderedJson* const arguments = arguments_of(call);
   if (arguments == nullptr || arguments->is_string()) return;
-  *arguments = arguments->dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+  *arguments = dump_exact(*arguments);
 }
 
 void parse_arguments(OrderedJson& call) {

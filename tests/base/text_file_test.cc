@@ -33,6 +33,11 @@ TEST(TextFile, names_what_is_not_utf8_and_says_what_to_do) {
     EXPECT_EQ(read.error().to_string(),
               "invalid_argument: " + path.string() + ": is UTF-16 or UTF-32; save it as UTF-8");
   }
+  for (const std::string& text : {"h\0i\0"s, "\0h\0i"s, "{\0\"\0a\0"s}) {
+    const auto read = read_text_file(folder.write("text", text), 100);
+    ASSERT_FALSE(read.ok());
+    EXPECT_TRUE(read.error().message.starts_with("is UTF-16;"));
+  }
 }
 
 TEST(TextFile, is_a_file_that_can_be_read) {

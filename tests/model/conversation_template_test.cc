@@ -73,6 +73,9 @@ TEST(ConversationTemplate, damaged_arguments_are_text_or_a_member_where_an_objec
 TEST(ConversationTemplate, a_template_that_joins_arguments_to_text_has_text) {
   EXPECT_EQ(arguments_in("{{ '<' + a + '>' }}", R"({"x": 1})"), R"(<{"x": 1}>)");
   EXPECT_EQ(arguments_in("{{ '<' + a + '>' }}", OrderedJson{{"x", 1}}), R"(<{"x":1}>)");
+  constexpr char kLong[] = R"({"x":123456789012345678901})";
+  const OrderedJson exact = *parse_ordered_json(kLong, "arguments");
+  EXPECT_EQ(arguments_in("{{ '<' + a + '>' }}", exact), "<" + std::string(kLong) + ">");
 }
 
 TEST(ConversationTemplate, an_error_of_the_template_is_told_as_it_is) {

@@ -145,9 +145,10 @@ TEST(Safetensors, refuses_headers_that_are_no_table) {
   }
   for (const std::string& header :
        {"{"s, "{]"s, "{\"a\"}"s, "{}x"s, "{}{}"s, "{\"a\":}"s, "{'a':1}"s, "{}\0"s,
-        "{\"\xFF\":{}}"s, "{\"\\ud800\":{}}"s, "{\"a\":1e999}"s, "{//\n}"s}) {
+        "{\"\xFF\":{}}"s, "{\"\\ud800\":{}}"s, "{//\n}"s}) {
     expect_corrupt(safetensors(header, ""), "header", "not valid JSON");
   }
+  expect_corrupt(safetensors("{\"a\":1e999}", ""), "header", "too large for f64");
 }
 
 TEST(Safetensors, refuses_names_and_keys_that_occur_twice) {
