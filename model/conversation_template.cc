@@ -132,7 +132,11 @@ void ConversationTemplate::learn() {
       variables.update(tokens_);
       if (text_arguments) for_each_call(variables["messages"], write_arguments);
       const auto rendered = source_.render(variables, 0);
-      if (!rendered.ok()) continue;
+      if (!rendered.ok()) {
+        // One that takes so long is not rendered again and again.
+        if (rendered.error().code == ErrorCode::kResourceExhausted) return;
+        continue;
+      }
       wants_text_arguments_ = text_arguments;
       wants_short_ids_ = short_ids;
       learn_content(std::move(variables), plain_text(*rendered));

@@ -1,6 +1,7 @@
 // A chat template that is given conversations as clients send them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -42,6 +43,9 @@ class ConversationTemplate {
   bool wants_null_content_ = false;
   bool wants_short_ids_ = false;
 };
+
+// Templates of a model that are read; real ones have up to five.
+inline constexpr size_t kModelTemplatesMax = 16;
 
 // The templates of a model by their names. Immutable but for add(); any thread after that.
 class ModelTemplates {

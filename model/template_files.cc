@@ -13,7 +13,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kTemplateFileBytesMax = size_t{4} << 20;
-constexpr size_t kTemplatesMax = 64;  // models have up to five
 constexpr const char* kDefault = "default";
 
 using Sources = std::map<std::string, Result<std::string>>;
@@ -42,7 +41,7 @@ Sources sources_in_files(const fs::path& dir) {
   std::set<fs::path> files;
   for (const auto& entry : fs::directory_iterator(dir / "additional_chat_templates", unreadable)) {
     if (entry.path().extension() == ".jinja") files.insert(entry.path());
-    if (files.size() == kTemplatesMax) break;
+    if (files.size() == kModelTemplatesMax) break;
   }
   for (const fs::path& file : files) sources.emplace(file.stem().string(), read_source(file));
   return sources;
@@ -56,12 +55,12 @@ Sources sources_in(const Json& config) {
     sources.emplace(kDefault, found->get<std::string>());
     return sources;
   }
-  if (found->is_object() && found->size() <= kTemplatesMax) {
+  if (found->is_object() && found->size() <= kModelTemplatesMax) {
     for (const auto& [name, source] : found->items()) {
       sources.emplace(name, required_string(*found, name));
     }
   }
-  const bool is_list = found->is_array() && found->size() <= kTemplatesMax;
+  const bool is_list = found->is_array() && found->size() <= kModelTemplatesMax;
   for (size_t i = 0; is_list && i < found->size(); ++i) {
     const Json& entry = (*found)[i];
     auto name = required_string(entry, "name");
@@ -70,7 +69,7 @@ Sources sources_in(const Json& config) {
   }
   if (sources.empty()) {
     sources.emplace(kDefault, invalid_argument("chat_template",
-                                               "must be a text, or a list of 1 to 64 objects "
+                                               "must be a text, or a list of 1 to 16 objects "
                                                "with \"name\" and \"template\""));
   }
   return sources;

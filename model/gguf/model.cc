@@ -24,6 +24,7 @@ Result<ModelTemplates> templates_of(const GgufMetadata& metadata, const OrderedJ
   ASSIGN_OR_RETURN(const auto* names, metadata.strings("tokenizer.chat_templates"));
   if (names != nullptr) {
     for (const std::string_view name : *names) {
+      if (keys.size() == kModelTemplatesMax) break;
       keys.emplace(name, key + "." + std::string(name));
     }
   }
