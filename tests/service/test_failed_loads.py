@@ -23,7 +23,6 @@ class FailedLoads(ModelsTest):
         wrong = {
             "no-tokenizer": ("tokenizer.json", None, "tokenizer.json"),
             "bad-tokenizer": ("tokenizer.json", "{", "tokenizer.json"),
-            "bad-template": ("chat_template.jinja", "{% if %}", "line 1"),
             "bad-generation": ("generation_config.json", '{"eos_token_id": -1}', "eos_token_id"),
             "bad-config": ("config.json", change("config.json", "head_dim", 63), "head_dim"),
             "other-shape": ("config.json", change("config.json", "intermediate_size", 64),
