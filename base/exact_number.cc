@@ -7,7 +7,7 @@
 namespace cascade {
 namespace {
 
-// Of the binary values that are numbers.
+// This subtype tells numbers from other binary values.
 constexpr uint8_t kSubtype = 'n';
 
 bool holds_exact_number(const OrderedJson& json) {

@@ -8,7 +8,7 @@
 
 namespace cascade {
 
-// Of an exact number, with its sign.
+// An exact number has at most so many characters, with its sign.
 inline constexpr size_t kExactNumberBytesMax = 1024;
 
 // An integer beyond 64 bits, or a number beyond f64 (1e400), in a tree that parse_ordered_json()

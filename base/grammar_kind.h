@@ -19,7 +19,8 @@ std::string_view to_string(GrammarKind kind);
 // The inverse; nullopt for an unknown name.
 std::optional<GrammarKind> grammar_kind_from_string(std::string_view name);
 
-// Of a schema's text: some hundred tools are in one. OpenAI's limit is 120,000 characters.
+// A schema's text has at most so many bytes. Calls of hundreds of tools are one schema; OpenAI's
+// limit is 120,000 characters.
 inline constexpr size_t kGrammarBytesMax = size_t{1} << 20;
 
 }  // namespace cascade

@@ -11,7 +11,7 @@ struct TemplateChoice {
   std::string file;
 };
 
-// Of "FILE", or "NAME=FILE" if NAME can be a model's name.
+// Reads "FILE", or "NAME=FILE" if NAME can be a model's name.
 TemplateChoice template_choice(std::string_view text);
 
 }  // namespace cascade::config

@@ -67,7 +67,7 @@ struct ModelText {
   OrderedJson template_tokens =
       OrderedJson::object();  // bos_token, eos_token, ... as they see them
 };
-// Of a folder: reads tokenizer.json, tokenizer_config.json and templates (template_files.h).
+// Reads of a folder tokenizer.json, tokenizer_config.json and templates (template_files.h).
 // Errors as load_model.
 Result<ModelText> load_model_text(const std::filesystem::path& path);
 

@@ -16,8 +16,8 @@ inline constexpr const char* kStandardInput = "-";
 // bytes_max, or is not UTF-8.
 Result<std::string> read_text(std::istream& in, size_t bytes_max);
 
-// The same of a file; of `in` if the file is kStandardInput. Errors: those of read_text_file(), and
-// the above.
+// Reads a file in the same way, or `in` if the file is kStandardInput. Errors: those of
+// read_text_file(), and the above.
 Result<std::string> read_text(const std::string& file, std::istream& in, size_t bytes_max);
 
 }  // namespace cascade::ctl

@@ -16,7 +16,7 @@ using State = ByteAutomaton::State;
 constexpr int kIntegerDigits = 20, kFractionDigits = 16, kExponentDigits = 2;
 // With a fraction, within limits: f64 tells them apart.
 constexpr int kLimitedDigits = 15;
-// Of a step's factor, so that a remainder times ten fits 64 bits.
+// A step's factor has at most so many digits, so that a remainder times ten fits 64 bits.
 constexpr size_t kFactorDigits = 18;
 
 void add_digits(ByteAutomaton& bytes, State from, int low, int high, State to) {

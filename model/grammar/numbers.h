@@ -49,7 +49,8 @@ struct NumberRange {
 // < 0, 0 or > 0, whatever is exclusive.
 int compare(const Decimal& a, const Decimal& b);
 
-// Of a limit, before the point and behind it. A schema whose numbers need more is not compiled.
+// A limit has at most so many digits before the point, and as many after it. A schema whose numbers
+// need more is not compiled.
 inline constexpr size_t kNumberDigitsMax = 100;
 
 // Integers without exponent or "-0". They have as many digits as the upper limit has; without one,

@@ -100,7 +100,7 @@ bool is_among(const OrderedJson& value, const Values& values) {
 
 // Of integers between limits, of which few may be left by other keywords.
 constexpr int64_t kLookedAtMax = 100'000;
-// Of such limits: their difference fits 64 bits.
+// Such limits have at most so many digits, so that their difference fits 64 bits.
 constexpr size_t kFewDigitsMax = 18;
 
 constexpr const char* kOfObjectsAndArrays[] = {

@@ -40,7 +40,7 @@ wire::GenerateRequest asked(uint64_t seed, const char* schema = kCity) {
 void expect_city(const Json& city) {
   ASSERT_TRUE(city.is_object());
   EXPECT_TRUE(city.at("city").is_string());
-  // Of up to 20 digits, of which a reader may make a double.
+  // It has up to 20 digits, so a reader may make a double of it.
   EXPECT_EQ(std::fmod(city.at("people").get<double>(), 1), 0);
   EXPECT_LE(city.at("tags").size(), 3u);
   for (const auto& [key, value] : city.items()) {

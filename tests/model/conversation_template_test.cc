@@ -39,7 +39,7 @@ std::string rendered(const ConversationTemplate& with, const OrderedJson& variab
   return text.ok() ? plain_text(*text) : "error: " + text.error().message;
 }
 
-// Of the first call.
+// What the template prints of the first call's arguments.
 std::string arguments_in(const std::string& source, const OrderedJson& arguments) {
   const std::string before =
       "{% for m in messages %}{% for c in m.tool_calls or [] %}{% set a = c.function.arguments %}";

@@ -11,7 +11,7 @@
 namespace cascade::openai {
 namespace {
 
-// Of one request; a likely token may be asked for at every place of a long answer.
+// One request asks for at most so many tokens: a long answer has likely ones at every place.
 constexpr size_t kTokensAtOnce = 4096;
 
 // A part of the sampled tokens that is the answer's: thoughts stand before, between or after.
@@ -130,7 +130,7 @@ OrderedJson likely_at(const wire::Final& final, const Place& place) {
 // Counts the characters of a text that comes in parts of any bytes.
 class CharacterCount {
  public:
-  // Of the text so far, but the one that is not complete.
+  // Whole characters of the text so far; one that is not complete does not count.
   size_t whole() const { return whole_; }
   void add(std::string_view bytes) {
     rest_ += bytes;

@@ -10,7 +10,7 @@
 namespace cascade::openai {
 namespace {
 
-// The same of each face; the limit of tokens is called `limit` in `more`.
+// Each face reads `more`; responses have their own name for max_tokens.
 std::vector<wire::GenerateRequest> requests_with(const std::string& more) {
   std::string of_response = more;
   const size_t at = of_response.find("max_tokens");
