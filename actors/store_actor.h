@@ -8,6 +8,7 @@
 
 #include "actors/store_upkeep.h"
 #include "base/clock.h"
+#include "cache/kv_view.h"
 #include "cache/page_arena.h"
 #include "persist/chunk_store.h"
 #include "persist/store.h"

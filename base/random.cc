@@ -40,10 +40,14 @@ uint64_t system_random() {
 }
 
 std::string random_id(std::string_view prefix) {
+  return random_id(prefix, system_random);
+}
+
+std::string random_id(std::string_view prefix, const std::function<uint64_t()>& random) {
   std::string id(prefix);
   id.push_back('_');
-  append_hex(id, system_random());
-  append_hex(id, system_random());
+  append_hex(id, random());
+  append_hex(id, random());
   return id;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -39,5 +40,8 @@ uint64_t system_random();
 // "<prefix>_" and 32 hexadecimal digits (128 bits) from the operating system: ids that another
 // tenant cannot guess.
 std::string random_id(std::string_view prefix);
+// The same from `random`, which gives 64 bits a call. With anything but system_random() others can
+// guess the id: for tests.
+std::string random_id(std::string_view prefix, const std::function<uint64_t()>& random);
 
 }  // namespace cascade

@@ -35,7 +35,7 @@ Status give_up_holders(const wire::ChunkDelete& request, Chunk& chunk, EndedHold
 // Registers a chunk that a request brought along as text, and asks for its token ids; returns its
 // id. A registry that is full is no reason to refuse the request: the text has no id then.
 std::string SchedulerCore::register_text(Chunk chunk) {
-  chunk.id = random_id("chunk");
+  chunk.id = random_id("chunk", options_.random);
   chunk.created_us = chunk.last_used_us = clock_.wall_us();
   chunk.holders = holders_of(chunk.tenant, chunk.type, {}, "");
   chunk.holders.front().kind = HolderKind::kRequest;
@@ -122,7 +122,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id, wire::Ch
   job.chunk.type = put.type;
   const Status read = read_text(put, job.chunk);
   if (!read.ok()) return reply_error(client, id, read.error());
-  job.chunk.id = random_id("chunk");
+  job.chunk.id = random_id("chunk", options_.random);
   job.chunk.tenant = client.tenant;
   job.chunk.holders = holders_of(client.tenant, put.type, job.settings, "");
   job.chunk.created_us = job.chunk.last_used_us = clock_.wall_us();

@@ -66,7 +66,7 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
       pool_(arena.page_count()),
       index_(model.root_key(""), pool_, options_.eviction),
       prompt_budget_(options_.planner),
-      boot_id_(random_id("boot")) {
+      boot_id_(random_id("boot", options_.random)) {
   index_.set_shortened(
       [this](const Digest& before, const Digest& after) { uses_.copy(before, after); });
   if (options_.incarnation > 1) actors_restarted_.push_back("scheduler");
@@ -120,7 +120,7 @@ void SchedulerCore::on_actor_started(Actor actor, const std::string& tenant) {
   if (const std::optional<char> route = route_of(actor)) {
     // The clients of the earlier incarnation cannot be reached any more. Those of HTTP have seen
     // their connections end.
-    if (route != kHttpRoute) boot_id_ = random_id("boot");
+    if (route != kHttpRoute) boot_id_ = random_id("boot", options_.random);
     std::set<Client> clients;
     for (const auto& [handle, request] : requests_) {
       const Client& client = request->client;

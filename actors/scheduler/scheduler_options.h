@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "base/chunk.h"
+#include "base/random.h"
 #include "cache/eviction.h"
 #include "cache/planner.h"
 
@@ -36,6 +38,8 @@ struct SchedulerOptions {
   int searches_max = 64;            // under way
   size_t events_max = 4096;         // kept of each tenant
   size_t page_uses_max = 262'144;   // noted: which pages have text of which chunks
+  // 64 bits a call, for ids and for the seeds of requests that name none.
+  std::function<uint64_t()> random = system_random;
 };
 
 }  // namespace cascade

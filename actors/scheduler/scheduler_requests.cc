@@ -175,7 +175,7 @@ void SchedulerCore::accept(const Client& client, const wire::RequestId& id,
     reply(client, id, wire::ErrorReply{prepared.error(), 0, request.room_tokens});
     return;
   }
-  if (request.params.retain_output) request.output_id = random_id("output");
+  if (request.params.retain_output) request.output_id = random_id("output", options_.random);
   reply(client, id, wire::Accepted{static_cast<int32_t>(waiting_.size()), request.output_id});
   by_client_[{client, id}] = request.handle;
   requests_.emplace(request.handle, std::move(owned));
@@ -227,7 +227,7 @@ void SchedulerCore::set_sampling(Request& request) {
   spec.top_k = given.top_k.value_or(defaults.do_sample ? defaults.top_k : 0);
   spec.min_p = given.min_p.value_or(defaults.do_sample ? defaults.min_p : 0);
   spec.repetition_penalty = given.repetition_penalty.value_or(defaults.repetition_penalty);
-  spec.seed = given.seed.value_or(system_random());
+  spec.seed = given.seed ? *given.seed : options_.random();
   spec.presence_penalty = given.presence_penalty.value_or(0);
   spec.frequency_penalty = given.frequency_penalty.value_or(0);
   for (const wire::LogitBias& entry : given.logit_bias) {

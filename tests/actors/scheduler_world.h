@@ -46,9 +46,11 @@ class SchedulerWorld {
  public:
   static constexpr size_t kPages = 400;
 
-  // With `durable`, the store is that one, K and V included; it must outlive this.
+  // With `durable`, the store is that one, K and V included; it must outlive this. `prepare` is
+  // called before the scheduler starts.
   explicit SchedulerWorld(SchedulerOptions options = {}, size_t pages = kPages,
-                          Store* durable = nullptr)
+                          Store* durable = nullptr,
+                          const std::function<void(SchedulerWorld&)>& prepare = {})
       : pool_(1),
         arena_(*PageArena::create(demo_model().kv_layout.page_bytes(), pages)),
         engine_(demo_model(), arena_, pool_),
@@ -56,6 +58,7 @@ class SchedulerWorld {
                          ? StoreActor(store_, clock)
                          : StoreActor(*durable, arena_, demo_model().kv_layout, clock)),
         options_(std::move(options)) {
+    if (prepare) prepare(*this);
     start_scheduler();
   }
 
@@ -177,11 +180,17 @@ class SchedulerWorld {
   std::function<void(const std::string& tenant, const wire::EventNotice&)> on_event;
   // May change or swallow what an actor answers.
   std::function<void(wire::Message&)> tamper;
+  // Is told of each message of the scheduler, before anybody works on it.
+  std::function<void(const SchedulerCore::Outgoing&)> on_outgoing;
+  // Answers in place of the model, if there is one.
+  std::function<wire::PrefillDone(const wire::PrefillJob&)> prefill;
+  std::function<wire::DecodeDone(const wire::DecodeJob&)> decode;
 
  private:
   void collect() {
     for (SchedulerCore::Outgoing& outgoing : core_->take_outgoing()) {
       EXPECT_TRUE(wire::encode(outgoing.envelope).ok());
+      if (on_outgoing) on_outgoing(outgoing);
       const auto* event = std::get_if<wire::EventNotice>(&outgoing.envelope.message);
       if (event != nullptr) {
         EXPECT_EQ(outgoing.client.route, std::string(1, kIpcRoute));
@@ -202,10 +211,10 @@ class SchedulerWorld {
     std::vector<wire::Message> answers;
     if (const auto* encode = std::get_if<wire::EncodeJob>(&message)) {
       answers.push_back(run_encode(demo_model(), *encode));
-    } else if (const auto* prefill = std::get_if<wire::PrefillJob>(&message)) {
-      answers.push_back(run_prefill(engine_, *prefill));
-    } else if (const auto* decode = std::get_if<wire::DecodeJob>(&message)) {
-      answers.push_back(run_decode(engine_, *decode));
+    } else if (const auto* slice = std::get_if<wire::PrefillJob>(&message)) {
+      answers.push_back(prefill ? prefill(*slice) : run_prefill(engine_, *slice));
+    } else if (const auto* burst = std::get_if<wire::DecodeJob>(&message)) {
+      answers.push_back(decode ? decode(*burst) : run_decode(engine_, *burst));
     } else {
       const auto take = [&](wire::Message m) { answers.push_back(std::move(m)); };
       store_actor_.handle({message}, take);

@@ -1,4 +1,4 @@
-// Finds functions by the text that stands before each opening brace.
+// Finds functions and classes by the text that stands before each brace and semicolon.
 #include <algorithm>
 #include <cctype>
 #include <string>
@@ -126,22 +126,73 @@ Scope scope_of(std::string_view outer, Scope parent) {
   return call ? Scope::kFunction : Scope::kInitialiser;
 }
 
+// "a<b<int()>> c" as "a c".
+std::string without_angles(std::string_view head) {
+  std::string out;
+  int depth = 0;
+  for (const char c : head) {
+    if (c == '<') ++depth;
+    if (depth == 0) out += c;
+    if (c == '>' && depth > 0) --depth;
+  }
+  return out;
+}
+
+// The last word of what stands before bases: "class [[nodiscard]] A final : B" as "A".
+std::string class_name(std::string_view outer) {
+  const std::string plain = without_angles(outer.substr(0, outer.find(" : ")));
+  std::string_view head = trim(plain);
+  if (head.ends_with("final")) head = trim(head.substr(0, head.size() - 5));
+  size_t begin = head.size();
+  while (begin > 0 && is_word(head[begin - 1])) --begin;
+  return std::string(head.substr(begin));
+}
+
+bool begins_with_word(std::string_view text, std::initializer_list<std::string_view> words) {
+  return std::ranges::any_of(words, [&](std::string_view word) {
+    return text.starts_with(word) && (text.size() == word.size() || !is_word(text[word.size()]));
+  });
+}
+
+// Counts a member by its text up to the semicolon or the brace.
+void count_member(std::string_view text, Class& owner) {
+  const std::string groups = without_groups(skip_template(text));
+  const std::string_view outer = trim(groups);
+  if (outer.empty()) return;
+  const bool is_nested = begins_with_word(outer, {"class", "struct", "union", "enum"}) &&
+                         outer.find(' ') == outer.rfind(' ');  // class A;
+  if (is_nested || begins_with_word(outer, {"using", "typedef", "friend", "static_assert"})) return;
+  if (has_word(outer, "operator")) {
+    ++owner.functions;
+    return;
+  }
+  const std::string plain = without_angles(outer);
+  if (plain.substr(0, find_assignment(plain)).find("()") != std::string::npos) {
+    ++owner.functions;
+    return;
+  }
+  const bool is_constant =
+      has_word(outer, "constexpr") || (has_word(outer, "static") && has_word(outer, "const"));
+  if (!is_constant) owner.fields += 1 + static_cast<int>(std::ranges::count(plain, ','));
+}
+
 class Scanner {
  public:
   explicit Scanner(std::string_view code) : code_(code) {}
 
-  std::vector<Function> run() {
+  void run() {
     for (size_t at = 0; at < code_.size(); ++at) {
       const char c = code_[at];
       if (c == '(' || c == '[') ++brackets_;
       if (c == ')' || c == ']') --brackets_;
       if (c == '{') open(at);
       if (c == '}') close(at);
-      if (c == ';' && brackets_ == 0) head_ = at + 1;
+      if (c == ';' && brackets_ == 0) end_statement(at);
       if (c == ':' && ends_access_label(at)) head_ = at + 1;
     }
-    return std::move(functions_);
   }
+  std::vector<Function> take_functions() { return std::move(functions_); }
+  std::vector<Class> take_classes() { return std::move(classes_); }
 
  private:
   struct Brace {
@@ -149,6 +200,7 @@ class Scanner {
     bool in_head;  // the text before it goes on behind its closing brace
     size_t head;   // where that text begins
     int brackets;  // open in it
+    Class members = {};
   };
 
   bool ends_access_label(size_t at) const {
@@ -164,26 +216,52 @@ class Scanner {
     brace.in_head = parent != Scope::kFunction && (brackets_ > 0 || is_member_initialiser(outer));
     if (!brace.in_head) brace.scope = scope_of(outer, parent);
     if (brace.scope == Scope::kFunction) ++function_depth_;
-    braces_.push_back(brace);
+    if (brace.scope == Scope::kClass) brace.members.name = name_within(class_name(outer));
+    const bool is_member = brace.scope == Scope::kFunction || brace.scope == Scope::kInitialiser;
+    if (is_member && !brace.in_head) count_in_class(head_, at);
+    braces_.push_back(std::move(brace));
     head_ = at + 1;
     brackets_ = 0;
   }
 
+  std::string name_within(const std::string& name) const {
+    const bool inner = !braces_.empty() && braces_.back().scope == Scope::kClass;
+    return inner ? braces_.back().members.name + "::" + name : name;
+  }
+
+  void count_in_class(size_t begin, size_t end) {
+    if (braces_.empty() || braces_.back().scope != Scope::kClass) return;
+    count_member(code_.substr(begin, end - begin), braces_.back().members);
+  }
+
+  void end_statement(size_t at) {
+    count_in_class(head_, at);
+    head_ = at + 1;
+  }
+
   void close(size_t at) {
     if (braces_.empty()) return;
-    const Brace brace = braces_.back();
+    Brace brace = std::move(braces_.back());
     braces_.pop_back();
     brackets_ = brace.brackets;
     head_ = brace.in_head ? brace.head : at + 1;
-    if (brace.scope != Scope::kFunction || --function_depth_ > 0) return;
     size_t begin = brace.head;
     while (is_space(code_[begin])) ++begin;
     const int first = line_at(code_, begin);
+    if (brace.scope == Scope::kClass && !is_enum(code_.substr(begin))) {
+      brace.members.line = first;
+      brace.members.is_struct = begins_with_word(skip_template(code_.substr(begin)), {"struct"});
+      classes_.push_back(std::move(brace.members));
+    }
+    if (brace.scope != Scope::kFunction || --function_depth_ > 0) return;
     functions_.push_back({first, line_at(code_, at) - first + 1});
   }
 
+  static bool is_enum(std::string_view code) { return begins_with_word(code, {"enum", "union"}); }
+
   const std::string_view code_;
   std::vector<Function> functions_;
+  std::vector<Class> classes_;
   std::vector<Brace> braces_;
   size_t head_ = 0;   // where the text before the next brace begins
   int brackets_ = 0;  // open round and square ones within it
@@ -194,7 +272,16 @@ class Scanner {
 
 std::vector<Function> find_functions(std::string_view source) {
   const std::string code = blank_directives(blank_comments_and_literals(source));
-  return Scanner(code).run();
+  Scanner scanner(code);
+  scanner.run();
+  return scanner.take_functions();
+}
+
+std::vector<Class> find_classes(std::string_view source) {
+  const std::string code = blank_directives(blank_comments_and_literals(source));
+  Scanner scanner(code);
+  scanner.run();
+  return scanner.take_classes();
 }
 
 }  // namespace cascade::tidy

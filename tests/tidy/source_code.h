@@ -33,6 +33,19 @@ struct Function {
 // on a grammar: enough for code that compiles and is formatted.
 std::vector<Function> find_functions(std::string_view source);
 
+struct Class {
+  int line = 0;       // from 1: where its declaration begins
+  std::string name;   // with the classes around it: Outer::Inner
+  int functions = 0;  // that are declared, constructors and operators too; none that is inherited
+  int fields = 0;     // with static ones, but without constants
+  bool is_struct = false;
+};
+
+// The classes and structs at namespace and class scope with their own members, in the order in
+// which they end. Works as find_functions() does; unions and what a function has inside are left
+// out.
+std::vector<Class> find_classes(std::string_view source);
+
 // Whether names may have it.
 bool is_word(char c);
 

@@ -140,5 +140,47 @@ TEST(Functions, survive_code_that_does_not_compile) {
   EXPECT_EQ(functions_in("\"unfinished"), "");
 }
 
+std::string classes_in(std::string_view source) {
+  std::string out;
+  for (const Class& found : find_classes(source)) {
+    out += found.name + "@" + std::to_string(found.line) + ":" + std::to_string(found.functions) +
+           "/" + std::to_string(found.fields) + " ";
+  }
+  return out;
+}
+
+TEST(Classes, have_the_functions_that_they_declare) {
+  EXPECT_EQ(
+      classes_in("class A {\n public:\n  A();\n  explicit A(int x) : x_{x}, y_(1) {}\n"
+                 "  A(const A&) = delete;\n  ~A();\n  bool operator<(const A&) const;\n"
+                 "  operator int() { return 1; }\n  auto operator<=>(const A&) const = default;"
+                 "\n  template <class T = int()> void f(T t = {}) {\n    T a;\n  }\n};"),
+      "A@1:8/0 ");
+  EXPECT_EQ(classes_in("class A final : public B<int()> {\n  static int f() { return 1; }\n};"),
+            "A@1:1/0 ");
+}
+
+TEST(Classes, have_the_fields_that_they_declare) {
+  EXPECT_EQ(classes_in("struct A {\n  int a = 1, b = 2;\n  std::map<int, char> c;\n"
+                       "  std::function<void(int, int)> d{};\n  B e = {1, 2};\n  const int& f;\n"
+                       "  static int g;\n  TenantParts h{options_.x};\n  Uses i{1, [](int x) {"
+                       " return x; }};\n};"),
+            "A@1:0/9 ");
+}
+
+TEST(Classes, do_not_own_constants_types_and_friends) {
+  EXPECT_EQ(classes_in("class A {\n  static constexpr int kA = 1, kB = 2;\n  using B = int();\n"
+                       "  friend class C;\n  class D;\n  enum class E { kX, kY };\n"
+                       "  static const int kC;\n  static_assert(sizeof(int) == 4);\n};"),
+            "A@1:0/0 ");
+}
+
+TEST(Classes, have_classes_of_their_own) {
+  EXPECT_EQ(classes_in("namespace n {\nstruct A {\n  struct B : C {\n    int b;\n  } b;\n"
+                       "  struct [[nodiscard]] D { void f(); };\n};\n}"),
+            "A::B@3:0/1 A::D@6:1/0 A@2:0/1 ");
+  EXPECT_EQ(classes_in("void f() {\n  struct A { int a; };\n}\nenum class E { kA };"), "");
+}
+
 }  // namespace
 }  // namespace cascade::tidy

@@ -14,6 +14,9 @@ namespace {
 
 constexpr int kFileLinesMax = 500;
 constexpr int kFunctionLinesMax = 70;
+// Of one class.
+constexpr int kFunctionsMax = 40;
+constexpr int kFieldsMax = 20;
 constexpr int kColumnsMax = 100;
 
 // Calls look(line number, line) for each line of `text`, without its "\n".
@@ -81,6 +84,41 @@ TEST(Tidy, functions_are_short) {
       violations.add(file, function.line,
                      "the function has " + std::to_string(function.line_count) +
                          " lines; the limit is " + std::to_string(kFunctionLinesMax));
+    }
+  }
+  EXPECT_TRUE(violations.none());
+}
+
+// Classes that are too large, as they are today: the numbers may only fall.
+struct LargeClass {
+  const char* name;
+  int functions, fields;
+};
+constexpr LargeClass kLargeClasses[] = {
+    {"Api", 46, 9},          {"ChainIndex", 62, 19},     {"Client", 70, 7},
+    {"Interpreter", 45, 6},  {"KvStore", 66, 22},        {"MemoryDisk", 49, 11},
+    {"ModelKeeper", 43, 19}, {"SchedulerCore", 274, 84}, {"Transformer", 21, 28},
+};
+
+// A struct is data, and has as many fields as its format.
+TEST(Tidy, classes_are_small) {
+  Violations violations;
+  for (const SourceFile& file : source_files()) {
+    if (!file.is_cpp()) continue;
+    for (const Class& found : find_classes(file.text)) {
+      const auto* large = std::ranges::find(kLargeClasses, found.name, &LargeClass::name);
+      const bool is_known = large != std::end(kLargeClasses) && !found.is_struct;
+      const int functions = is_known ? large->functions : kFunctionsMax;
+      const int fields = is_known ? large->fields : kFieldsMax;
+      const std::string has = found.name + " has " + std::to_string(found.functions) +
+                              " functions and " + std::to_string(found.fields) + " fields; ";
+      if (found.functions > functions || (!found.is_struct && found.fields > fields)) {
+        violations.add(
+            file, found.line,
+            has + "the limits are " + std::to_string(functions) + " and " + std::to_string(fields));
+      } else if (is_known && (found.functions < functions || found.fields < fields)) {
+        violations.add(file, found.line, has + "lower its numbers in kLargeClasses");
+      }
     }
   }
   EXPECT_TRUE(violations.none());
@@ -189,12 +227,11 @@ bool is_test(const SourceFile& file) {
 // other prints what a real disk takes.
 TEST(Tidy, tests_do_not_measure_time) {
   const std::set<std::string> may = {"tests/system/process.cc", "tests/persist/real_disk_test.cc"};
-  EXPECT_TRUE(find_matches(&SourceFile::code,
-                           "\\b(perf_counter|high_resolution_clock|steady_clock|getrusage)\\b",
-                           "what can only be measured belongs into cascade-bench",
-                           [&](const SourceFile& file) {
-                             return is_test(file) && !may.contains(file.path);
-                           })
+  EXPECT_TRUE(find_matches(
+                  &SourceFile::code,
+                  "\\b(perf_counter|high_resolution_clock|steady_clock|getrusage)\\b",
+                  "what can only be measured belongs into cascade-bench",
+                  [&](const SourceFile& file) { return is_test(file) && !may.contains(file.path); })
                   .none());
   EXPECT_TRUE(find_matches(&SourceFile::text, "\\b(perf_counter|performance\\.now)\\b",
                            "what can only be measured belongs into cascade-bench",
