@@ -360,7 +360,7 @@ void SchedulerCore::fail_in_flight(Actor actor) {
     if (Request* request = find_request(handle)) fail(*request, lost);
   }
   for (const auto& [job, put] : std::exchange(encoding_puts_, {})) {
-    reply_error(put.client, put.id, lost);
+    if (!put.client.route.empty()) reply_error(put.client, put.id, lost);
   }
   for (const auto& [job, text] : std::exchange(encoding_texts_, {})) {
     reply_error(text.client, text.id, lost);

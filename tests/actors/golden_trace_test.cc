@@ -38,11 +38,11 @@ struct Life {
 // other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "f3df154ccc43d97cadcc1df23e5e27914d379f4e80e11d0f27e13bbb43344ad4"},
+     "f1d074e90bbeab5271e1879d13fadcd829b596efe967d0588e8a65ee0e518804"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
      "0705d6f4f5661b033104f17eae97355252166428c0284701ecbed22ed94db7e3"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,
-     "725828a8f5e8abf5879191fe9a58559cbc4a1ff9df47837b062d0f60b9598492"},
+     "29c08377b3ae4817dea853cf5f6774b031ba091cfb73eba60245e0298e269f52"},
     {"with_much_memory", 4, true, 400, 4000, 1200,
      "c5237319fb4fa247afe25cb087f58f64c3c16e0a40c3ccfb85ab5e82d7abec94"},
 };

@@ -277,6 +277,17 @@ TEST(LostActors, prefill_takes_waiting_registrations_with_it) {
       "some text");
 }
 
+TEST(LostActors, nobody_is_told_of_a_text_that_a_request_brought_along) {
+  SchedulerWorld world;
+  int to_nobody = 0;
+  world.on_outgoing = [&](const SchedulerCore::Outgoing& outgoing) {
+    to_nobody += outgoing.to == Actor::kGateway && outgoing.client.tenant.empty();
+  };
+  world.post(ask({testing::system_text("some text"), testing::query_text("Why?")}));
+  world.restart(Actor::kPrefill);
+  EXPECT_EQ(to_nobody, 0);
+}
+
 TEST(LostActors, a_new_gateway_has_lost_its_clients) {
   SchedulerWorld world;
   const std::string boot_id = world.one<wire::Pong>(world.send(wire::Ping{})).boot_id;
