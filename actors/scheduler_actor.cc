@@ -16,8 +16,6 @@
 namespace cascade {
 namespace {
 
-using Actor = SchedulerCore::Actor;
-
 // Deadlines and signs of life are looked at so often.
 constexpr auto kTick = std::chrono::milliseconds(100);
 // Deltas of every running request may be under way to the gateway at once.
@@ -29,26 +27,11 @@ constexpr std::array<std::pair<Actor, const char*>, 3> kWorkers = {{
     {Actor::kStore, kStoreActor},
 }};
 
-// By door: as what the core knows it, and the mark of its clients' routes.
-struct DoorActor {
-  Door door;
-  Actor actor;
-  char route;
-};
-constexpr std::array<DoorActor, 3> kDoors = {{{Door::kIpc, Actor::kGateway, kIpcRoute},
-                                              {Door::kHttp, Actor::kHttp, kHttpRoute},
-                                              {Door::kTcp, Actor::kTcp, kTcpRoute}}};
-
-const DoorActor& door_actor(Door door) {
-  for (const DoorActor& known : kDoors) {
-    if (known.door == door) return known;
-  }
-  CHECK(false);
-}
-
-const DoorActor& door_of_route(char route) {
-  for (const DoorActor& known : kDoors) {
-    if (known.route == route) return known;
+Actor actor_of(Door door) {
+  switch (door) {
+    case Door::kIpc: return Actor::kGateway;
+    case Door::kHttp: return Actor::kHttp;
+    case Door::kTcp: return Actor::kTcp;
   }
   CHECK(false);
 }
@@ -118,7 +101,7 @@ class SchedulerActor {
     const std::optional<TenantDoor> from = door_of(sender);
     if (from) {
       CHECK(!rest.empty());
-      client = {from->tenant, door_actor(from->door).route + rest.front()};
+      client = {from->tenant, rest.front(), from->door};
       rest = rest.subspan(1);
     }
     auto envelope = wire::decode(rest);
@@ -140,7 +123,7 @@ class SchedulerActor {
   void greet(const std::string& actor, const std::optional<TenantDoor>& door) {
     if (door) {
       gateways_.insert(actor);
-      core_.on_actor_started(door_actor(door->door).actor, door->tenant);
+      core_.on_actor_started(actor_of(door->door), door->tenant);
     }
     for (const auto& [worker, name] : kWorkers) {
       if (actor == name) core_.on_actor_started(worker);
@@ -150,7 +133,7 @@ class SchedulerActor {
   void flush() {
     for (auto outgoing = core_.take_outgoing(); !outgoing.empty();
          outgoing = core_.take_outgoing()) {
-      for (const SchedulerCore::Outgoing& message : outgoing) {
+      for (const Outgoing& message : outgoing) {
         message.to == Actor::kGateway ? answer(message.client, message.envelope)
                                       : give(message.to, message.envelope);
       }
@@ -165,9 +148,8 @@ class SchedulerActor {
       error.message = "of the answer " + error.message;
       frames = wire::encode({envelope.request, wire::ErrorReply{std::move(error), 0}});
     }
-    const std::string& route = client.route;
-    frames->insert(frames->begin(), route.substr(1));
-    send(door_name(door_of_route(route.front()).door, client.tenant), *std::move(frames));
+    frames->insert(frames->begin(), client.name);
+    send(door_name(client.door, client.tenant), *std::move(frames));
   }
 
   // A job that is larger than a message may be has failed.

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "actors/door.h"
 #include "actors/zmq_port.h"
 #include "wire/messages.h"
 
@@ -31,19 +32,6 @@ inline constexpr char kPrefillActor[] = "prefill";
 inline constexpr char kDecodeActor[] = "decode";
 inline constexpr char kStoreActor[] = "store";
 inline constexpr char kMainActor[] = "main";  // the daemon's main thread, which asks it to stop
-
-// Where clients come in: each tenant's socket, and the gateways that serve several tenants, with a
-// port to the scheduler for each.
-enum class Door { kIpc, kHttp, kTcp };
-
-struct TenantDoor {
-  Door door = Door::kIpc;
-  std::string tenant;
-};
-// The name of such a port: "gateway:local", "http:local", "tcp:local".
-std::string door_name(Door door, const std::string& tenant);
-// Whose name it is; nullopt if it is no door's.
-std::optional<TenantDoor> door_of(std::string_view name);
 
 // Runs the actor `name` on the calling thread: greets the scheduler, then gives each message to
 // `handle` and sends back what it returns. Returns on Stop. Throws what `handle` throws, and

@@ -1,7 +1,6 @@
 // A generation on its way through the scheduler.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -9,24 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "actors/scheduler/client.h"
 #include "cache/chain_sequence.h"
 #include "cache/chunk_uses.h"
 #include "model/output_stream.h"
 #include "wire/messages.h"
 
 namespace cascade {
-
-// The first character of a route says which door of its tenant the client came through.
-inline constexpr char kIpcRoute = 'g';   // the gateway
-inline constexpr char kHttpRoute = 'h';  // the HTTP gateway
-inline constexpr char kTcpRoute = 't';   // the gateway for clients with keys
-
-// Who sent a request: the tenant whose door it came through, and the connection.
-struct Client {
-  std::string tenant;
-  std::string route;  // the door, and its name of the connection; empty for nobody
-  auto operator<=>(const Client&) const = default;
-};
 
 enum class RequestState {
   kEncoding,    // the prefill actor tokenizes the prompt

@@ -10,7 +10,7 @@ namespace cascade {
 // The chunk's chain is in memory: it is written, and the chunk knows its name from now on.
 void SchedulerCore::keep_chain(ChunkEntry& entry) {
   if (!options_.keep_pages) return;
-  const TenantId owner = tenant_id(entry.chunk.tenant);
+  const TenantId owner = tenants_.id(entry.chunk.tenant);
   const std::vector<NamedPage> pages = pages_of(owner, entry.chain);
   const size_t whole = static_cast<size_t>(chain_pages(entry.chain.size()));
   if (pages.size() != whole) return;
@@ -20,7 +20,7 @@ void SchedulerCore::keep_chain(ChunkEntry& entry) {
   const bool written =
       std::ranges::all_of(pages, [&](const NamedPage& page) { return disk_.contains(page.key); });
   if (written) {
-    send(Actor::kStore, ownership({entry.chunk.tenant, entry.chunk.id}, pages.back().key));
+    outbox_.send(Actor::kStore, ownership({entry.chunk.tenant, entry.chunk.id}, pages.back().key));
     return note_written(pages.back().key);
   }
   write_behind(owner, entry.chain, StoredName{entry.chunk.tenant, entry.chunk.id});
@@ -30,29 +30,29 @@ void SchedulerCore::keep_chain(ChunkEntry& entry) {
 void SchedulerCore::store_chain(const Chunk& chunk, std::span<const int32_t> chain, size_t begin,
                                 bool pending) {
   if (!options_.keep_pages) return;
-  const uint64_t job = next_job_++;
+  const uint64_t job = jobs_.next();
   saving_[job] = {{chunk.tenant, chunk.id}, /*whole=*/false};
-  send(Actor::kStore, wire::StoreChain{job,
-                                       ChainIndex::key_of(index_.root()).hex(),
-                                       chunk.tenant,
-                                       chunk.id,
-                                       {chain.begin(), chain.end()},
-                                       static_cast<int64_t>(begin),
-                                       pending});
+  outbox_.send(Actor::kStore, wire::StoreChain{job,
+                                               ChainIndex::key_of(index_.root()).hex(),
+                                               chunk.tenant,
+                                               chunk.id,
+                                               {chain.begin(), chain.end()},
+                                               static_cast<int64_t>(begin),
+                                               pending});
 }
 
 // The chunk's K and V are on disk, or will not be.
 void SchedulerCore::settle_chain(const StoredName& name) {
   if (!options_.keep_pages) return;
-  const uint64_t job = next_job_++;
+  const uint64_t job = jobs_.next();
   saving_[job] = {name, /*whole=*/false};
-  send(Actor::kStore, wire::StoreChain{job,
-                                       ChainIndex::key_of(index_.root()).hex(),
-                                       name.tenant,
-                                       name.id,
-                                       {},
-                                       0,
-                                       /*pending=*/false});
+  outbox_.send(Actor::kStore, wire::StoreChain{job,
+                                               ChainIndex::key_of(index_.root()).hex(),
+                                               name.tenant,
+                                               name.id,
+                                               {},
+                                               0,
+                                               /*pending=*/false});
 }
 
 // All pages of the chains that end with this one are on disk.
@@ -85,14 +85,14 @@ void SchedulerCore::set_chain_end(ChunkEntry& entry, const std::string& key) {
 
 // Of a chunk from before the start: one that is pinned is loaded or prefilled then.
 void SchedulerCore::read_chain(ChainWanted&& wanted) {
-  const uint64_t job = next_job_++;
+  const uint64_t job = jobs_.next();
   wire::ReadChain read;
   read.job = job;
   read.model = ChainIndex::key_of(index_.root()).hex();
   read.tenant = wanted.name.tenant;
   read.id = wanted.name.id;
   read.key = wanted.key;
-  send(Actor::kStore, std::move(read));
+  outbox_.send(Actor::kStore, std::move(read));
   reading_chains_[job] = std::move(wanted);
 }
 

@@ -8,16 +8,16 @@ namespace cascade {
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        wire::ChunkUpdate&& update) {
   const auto found = registry_.find_own(client.tenant, update.id);
-  if (!found.ok()) return reply_error(client, id, found.error());
+  if (!found.ok()) return outbox_.reply_error(client, id, found.error());
   ChunkEntry& entry = **found;
   const ChunkSettings settings = settings_of(update);
   const Status allowed = check(settings, &entry, entry.chunk);
-  if (!allowed.ok()) return reply_error(client, id, allowed.error());
+  if (!allowed.ok()) return outbox_.reply_error(client, id, allowed.error());
   const ChunkBefore before = {entry.chunk.holders, entry.chunk.registrations,
                               entry.chunk.published};
   wire::ChunkReply answer;
   if (const Status changed = change_holders(settings, entry, answer.ended); !changed.ok()) {
-    return reply_error(client, id, changed.error());
+    return outbox_.reply_error(client, id, changed.error());
   }
   const StoredName name = {entry.chunk.tenant, entry.chunk.id};
   if (entry.chunk.holders.empty()) {  // only the pin had kept it

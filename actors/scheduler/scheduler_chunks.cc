@@ -60,11 +60,11 @@ std::string SchedulerCore::register_text(Chunk chunk) {
   }
   // It is stored with its token ids, never without.
   wire::EncodeJob job;
-  job.job = next_job_++;
+  job.job = jobs_.next();
   job.mode = wire::EncodeJob::Mode::kText;
   job.raw = entry->chunk.text;
   encoding_puts_[job.job] = {{}, {}, entry->chunk};
-  send(Actor::kPrefill, std::move(job));
+  outbox_.send(Actor::kPrefill, std::move(job));
   return entry->chunk.id;
 }
 
@@ -106,13 +106,13 @@ Status SchedulerCore::read_text(wire::ChunkPut& put, Chunk& chunk) const {
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id, wire::ChunkPut&& put) {
   if (put.type == ChunkType::kOutput) {
-    return reply_error(client, id,
-                       invalid_argument("type", "outputs are made by generate with retain_output"));
+    return outbox_.reply_error(
+        client, id, invalid_argument("type", "outputs are made by generate with retain_output"));
   }
   const auto whose = [](const auto& job) { return job.second.chunk.tenant; };
   if (!may_begin(encoding_puts_, options_.chunk_puts_max, client.tenant, whose)) {
-    return reply_error(client, id, resource_exhausted("", "too many chunks are being registered"),
-                       100);
+    return outbox_.reply_error(client, id,
+                               resource_exhausted("", "too many chunks are being registered"), 100);
   }
   ChunkPutJob job;
   job.client = client;
@@ -121,24 +121,24 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id, wire::Ch
   job.given_ids = put.token_ids;
   job.chunk.type = put.type;
   const Status read = read_text(put, job.chunk);
-  if (!read.ok()) return reply_error(client, id, read.error());
+  if (!read.ok()) return outbox_.reply_error(client, id, read.error());
   job.chunk.id = random_id("chunk", options_.random);
   job.chunk.tenant = client.tenant;
   job.chunk.holders = holders_of(client.tenant, put.type, job.settings, "");
   job.chunk.created_us = job.chunk.last_used_us = clock_.wall_us();
   job.chunk.content_hash = chunk_content_hash(job.chunk);
   wire::EncodeJob encode;
-  encode.job = next_job_++;
+  encode.job = jobs_.next();
   encode.mode = wire::EncodeJob::Mode::kText;
   encode.raw = job.chunk.text;
   encoding_puts_[encode.job] = std::move(job);
-  send(Actor::kPrefill, std::move(encode));
+  outbox_.send(Actor::kPrefill, std::move(encode));
 }
 
 void SchedulerCore::chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done) {
-  const bool from_client = !put.client.route.empty();
+  const bool from_client = put.client.has_value();
   if (done.error) {
-    if (from_client) reply_error(put.client, put.id, *done.error);
+    if (from_client) outbox_.reply_error(*put.client, put.id, *done.error);
     return;
   }
   put.chunk.token_ids = std::move(done.token_ids);
@@ -146,30 +146,30 @@ void SchedulerCore::chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done)
     const auto found = registry_.find_own(put.chunk.tenant, put.chunk.id);
     if (!found.ok()) return;  // deleted in the meantime
     (*found)->chunk.token_ids = std::move(put.chunk.token_ids);
-    tell_of((*found)->chunk, EventKind::kChunkStored);
+    outbox_.tell_of((*found)->chunk, EventKind::kChunkStored);
     return store((*found)->chunk);
   }
   // Ids that are no whole characters decode to U+FFFD, which is another text than they stand for.
   const bool replaced = put.chunk.text.find("\xEF\xBF\xBD") != std::string::npos;
   if (!put.given_ids.empty() && replaced && put.given_ids != put.chunk.token_ids) {
-    return reply_error(put.client, put.id,
-                       invalid_argument("token_ids", "do not decode to valid UTF-8"));
+    return outbox_.reply_error(*put.client, put.id,
+                               invalid_argument("token_ids", "do not decode to valid UTF-8"));
   }
   const Status allowed = check(put.settings, registry_.same_content(put.chunk), put.chunk);
-  if (!allowed.ok()) return reply_error(put.client, put.id, allowed.error());
+  if (!allowed.ok()) return outbox_.reply_error(*put.client, put.id, allowed.error());
   const ChunkEntry* present = registry_.same_content(put.chunk);
   ChunkBefore before;
   if (present != nullptr) {
     before = {present->chunk.holders, present->chunk.registrations, present->chunk.published};
   }
   auto added = registry_.add(put.chunk);
-  if (!added.ok()) return reply_error(put.client, put.id, added.error());
+  if (!added.ok()) return outbox_.reply_error(*put.client, put.id, added.error());
   Chunk& chunk = (*added)->chunk;
   if (chunk.token_ids.empty()) chunk.token_ids = std::move(put.chunk.token_ids);
   holders_changed(**added);
   store(chunk);
-  if (chunk.id == put.chunk.id) tell_of(chunk, EventKind::kChunkStored);
-  reply_to(**added, {{chunk.tenant, chunk.id}, put.client, put.id, {}, before},
+  if (chunk.id == put.chunk.id) outbox_.tell_of(chunk, EventKind::kChunkStored);
+  reply_to(**added, {{chunk.tenant, chunk.id}, *put.client, put.id, {}, before},
            put.settings.pinned.value_or(false));
 }
 
@@ -177,7 +177,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        const wire::ChunkListRequest& request) {
   const auto page = registry_.list(client.tenant, request.type, static_cast<size_t>(request.limit),
                                    request.after);
-  if (!page.ok()) return reply_error(client, id, page.error());
+  if (!page.ok()) return outbox_.reply_error(client, id, page.error());
   wire::ChunkListReply answer;
   answer.more = page->more;
   wire::ChunkRoom room;
@@ -197,22 +197,22 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
     answer.token_counts.push_back(static_cast<int64_t>(entry->chunk.token_ids.size()));
     answer.chunks.push_back(std::move(shown));
   }
-  reply(client, id, std::move(answer));
+  outbox_.reply(client, id, std::move(answer));
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        const wire::ChunkSearch& search) {
   const auto whose = [](const auto& asked) { return asked.second.first.tenant; };
   if (!may_begin(searching_, options_.searches_max, client.tenant, whose)) {
-    return reply_error(client, id,
-                       resource_exhausted("", std::to_string(searching_.size()) +
-                                                  " searches are under way; the limit is " +
-                                                  std::to_string(options_.searches_max)),
-                       kSearchRetryMs);
+    return outbox_.reply_error(client, id,
+                               resource_exhausted("", std::to_string(searching_.size()) +
+                                                          " searches are under way; the limit is " +
+                                                          std::to_string(options_.searches_max)),
+                               kSearchRetryMs);
   }
-  const uint64_t job = next_job_++;
+  const uint64_t job = jobs_.next();
   searching_[job] = {client, id};
-  send(Actor::kStore, wire::StoreSearch{job, client.tenant, search.query, search.limit});
+  outbox_.send(Actor::kStore, wire::StoreSearch{job, client.tenant, search.query, search.limit});
 }
 
 void SchedulerCore::on(wire::StoreFound&& answer) {
@@ -220,7 +220,7 @@ void SchedulerCore::on(wire::StoreFound&& answer) {
   if (found == searching_.end()) return;
   const auto [client, id] = found->second;
   searching_.erase(found);
-  if (answer.error) return reply_error(client, id, *answer.error);
+  if (answer.error) return outbox_.reply_error(client, id, *answer.error);
   wire::ChunkSearchReply reply_message;
   for (wire::FoundChunk& hit : answer.found) {
     // The store does not know what has expired, and learns of changes later.
@@ -229,14 +229,14 @@ void SchedulerCore::on(wire::StoreFound&& answer) {
     const Chunk& chunk = (*entry)->chunk;
     reply_message.hits.push_back({chunk.id, chunk.type, chunk.name, std::move(hit.snippet)});
   }
-  reply(client, id, std::move(reply_message));
+  outbox_.reply(client, id, std::move(reply_message));
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id, const wire::ChunkGet& get) {
   const auto found = registry_.find(client.tenant, get.id);
-  if (!found.ok()) return reply_error(client, id, found.error());
+  if (!found.ok()) return outbox_.reply_error(client, id, found.error());
   measure(**found);
-  reply(client, id, wire::ChunkReply{(*found)->chunk});
+  outbox_.reply(client, id, wire::ChunkReply{(*found)->chunk});
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
@@ -250,10 +250,10 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
     answer.gone = true;
     return reply_when_erased(client, id, {failed}, {failed}, std::move(answer));
   }
-  if (!found.ok()) return reply_error(client, id, found.error());
+  if (!found.ok()) return outbox_.reply_error(client, id, found.error());
   ChunkEntry& entry = **found;
   if (const Status given_up = give_up_holders(request, entry.chunk, answer.ended); !given_up.ok()) {
-    return reply_error(client, id, given_up.error());
+    return outbox_.reply_error(client, id, given_up.error());
   }
   pass_holders_time(entry.chunk, clock_.wall_us(), &answer.ended);  // a pin may have gone with it
   const StoredName name = {entry.chunk.tenant, entry.chunk.id};

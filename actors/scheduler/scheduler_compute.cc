@@ -93,31 +93,31 @@ void SchedulerCore::dispatch_prefill(Request& request, int64_t slice_end) {
   CHECK(request.sequence->reserve(slice_end));
   const std::vector<int32_t>& chain = request.chain();
   wire::PrefillJob job;
-  job.job = next_job_++;
+  job.job = jobs_.next();
   job.position = request.sequence->committed();
   job.token_ids.assign(chain.begin() + job.position, chain.begin() + slice_end);
   job.pages = request.sequence->pages();
   const bool whole = slice_end == static_cast<int64_t>(chain.size());
   if (whole && request.resumed.empty() && !request.prefix) job.sample = request.sample;
   in_flight_ = InFlight{job.job, {request.handle}, false, job.token_ids, job.position};
-  send(Actor::kPrefill, std::move(job));
+  outbox_.send(Actor::kPrefill, std::move(job));
 }
 
 void SchedulerCore::dispatch_idle(int64_t slice_end) {
   Reprefill& idle = reprefills_.front();
   CHECK(idle.sequence->reserve(slice_end));
   wire::PrefillJob job;
-  job.job = next_job_++;
+  job.job = jobs_.next();
   job.position = idle.sequence->committed();
   job.token_ids.assign(idle.chain.begin() + job.position, idle.chain.begin() + slice_end);
   job.pages = idle.sequence->pages();
   in_flight_ = InFlight{job.job, {}, true, job.token_ids, job.position};
-  send(Actor::kPrefill, std::move(job));
+  outbox_.send(Actor::kPrefill, std::move(job));
 }
 
 void SchedulerCore::dispatch_decode(int steps) {
   wire::DecodeJob job;
-  job.job = next_job_++;
+  job.job = jobs_.next();
   job.steps_max = steps;
   in_flight_ = InFlight{job.job, {}, false, {}, 0};
   const size_t batch = std::min<size_t>(decoding_.size(), options_.planner.batch_max);
@@ -142,7 +142,7 @@ void SchedulerCore::dispatch_decode(int steps) {
     in_flight_->requests.push_back(handle);
     job.sequences.push_back(std::move(sequence));
   }
-  send(Actor::kDecode, std::move(job));
+  outbox_.send(Actor::kDecode, std::move(job));
 }
 
 void SchedulerCore::start_decoding(Request& request) {
@@ -180,7 +180,7 @@ double SchedulerCore::sampled_token_cost() const {
 // The tokens of a waiting prompt that will not be computed: they are in pages, or worth loading
 // from disk.
 int64_t SchedulerCore::known_tokens(const Request& request) {
-  const TenantId tenant = tenant_id(request.client.tenant);
+  const TenantId tenant = tenants_.id(request.client.tenant);
   const std::span<const int32_t> wanted = request.reusable();
   const ChainIndex::Match found = index_.match(tenant, wanted);
   const DiskIndex::Match stored = worth_loading(tenant, wanted, found);
@@ -232,7 +232,7 @@ void SchedulerCore::send_progress(Request& request) {
   }
   progress.eta_us = static_cast<int64_t>(us_before_answer(request));
   request.last_sent_us = now;
-  send_to(request, progress);
+  outbox_.reply(request, progress);
 }
 
 void SchedulerCore::on(wire::PrefillDone&& done) {
@@ -340,7 +340,7 @@ void SchedulerCore::send_deltas(Request& request, std::vector<wire::Delta>&& del
   for (; sent < held.size() && (last || !credit || *credit > 0); ++sent) {
     if (credit && *credit > 0) --*credit;
     request.last_sent_us = clock_.monotonic_us();
-    send_to(request, std::move(held[sent]));
+    outbox_.reply(request, std::move(held[sent]));
   }
   held.erase(held.begin(), held.begin() + static_cast<ptrdiff_t>(sent));
 }
@@ -360,10 +360,10 @@ void SchedulerCore::fail_in_flight(Actor actor) {
     if (Request* request = find_request(handle)) fail(*request, lost);
   }
   for (const auto& [job, put] : std::exchange(encoding_puts_, {})) {
-    if (!put.client.route.empty()) reply_error(put.client, put.id, lost);
+    if (put.client) outbox_.reply_error(*put.client, put.id, lost);
   }
   for (const auto& [job, text] : std::exchange(encoding_texts_, {})) {
-    reply_error(text.client, text.id, lost);
+    outbox_.reply_error(text.client, text.id, lost);
   }
   forget_histories();
 }

@@ -7,8 +7,6 @@
 #include <utility>
 #include <variant>
 
-#include "base/random.h"
-
 namespace cascade {
 namespace {
 
@@ -24,24 +22,24 @@ constexpr size_t kGivenBackAtOnceMax = 256;
 // on; pages are written.
 constexpr double kReprefillShare = 0.25, kDrainShare = 0.75, kWriteShare = 0.9;
 
-const char* name_of(SchedulerCore::Actor actor) {
+const char* name_of(Actor actor) {
   switch (actor) {
-    case SchedulerCore::Actor::kPrefill: return "prefill";
-    case SchedulerCore::Actor::kDecode: return "decode";
-    case SchedulerCore::Actor::kStore: return "store";
-    case SchedulerCore::Actor::kGateway: return "gateway";
-    case SchedulerCore::Actor::kHttp: return "http";
-    case SchedulerCore::Actor::kTcp: return "tcp";
+    case Actor::kPrefill: return "prefill";
+    case Actor::kDecode: return "decode";
+    case Actor::kStore: return "store";
+    case Actor::kGateway: return "gateway";
+    case Actor::kHttp: return "http";
+    case Actor::kTcp: return "tcp";
   }
   return "unknown";
 }
 
-// Where the clients of a door have their routes; nullopt for actors that have no clients.
-std::optional<char> route_of(SchedulerCore::Actor actor) {
+// nullopt: the actor has no clients.
+std::optional<Door> door_of(Actor actor) {
   switch (actor) {
-    case SchedulerCore::Actor::kGateway: return kIpcRoute;
-    case SchedulerCore::Actor::kHttp: return kHttpRoute;
-    case SchedulerCore::Actor::kTcp: return kTcpRoute;
+    case Actor::kGateway: return Door::kIpc;
+    case Actor::kHttp: return Door::kHttp;
+    case Actor::kTcp: return Door::kTcp;
     default: return std::nullopt;
   }
 }
@@ -63,80 +61,36 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
       arena_(arena),
       clock_(clock),
       start_us_(clock.monotonic_us()),
+      outbox_(clock, options_.events_max, options_.random),
       pool_(arena.page_count()),
       index_(model.root_key(""), pool_, options_.eviction),
-      prompt_budget_(options_.planner),
-      boot_id_(random_id("boot", options_.random)) {
+      tenants_(index_, [&model](const std::string& tenant) { return model.root_key(tenant); }),
+      prompt_budget_(options_.planner) {
   index_.set_shortened(
       [this](const Digest& before, const Digest& after) { uses_.copy(before, after); });
-  if (options_.incarnation > 1) actors_restarted_.push_back("scheduler");
-  send(Actor::kStore, wire::StoreLoad{next_job_++, model_.root_key("").hex()});
+  if (options_.incarnation > 1) outbox_.note_restart("scheduler");
+  outbox_.send(Actor::kStore, wire::StoreLoad{jobs_.next(), model_.root_key("").hex()});
 }
 
 SchedulerCore::~SchedulerCore() = default;
 
-std::vector<SchedulerCore::Outgoing> SchedulerCore::take_outgoing() {
-  return std::exchange(outgoing_, {});
-}
-
-// Names come from the daemon's options, so there are few.
-TenantId SchedulerCore::tenant_id(const std::string& tenant) {
-  const auto found = tenants_.find(tenant);
-  if (found != tenants_.end()) return found->second;
-  return tenants_[tenant] = index_.add_tenant(model_.root_key(tenant));
-}
-
-void SchedulerCore::send(Actor to, wire::Message message) {
-  auto& queue = connected_.contains({to, ""}) ? outgoing_ : held_;
-  queue.push_back({to, {}, {{}, std::move(message)}});
-}
-
-void SchedulerCore::reply(const Client& client, const wire::RequestId& id, wire::Message message) {
-  for (const Client& again : mutations_.end(client.tenant, id, message)) {
-    if (again != client) outgoing_.push_back({Actor::kGateway, again, {id, message}});
-  }
-  outgoing_.push_back({Actor::kGateway, client, {id, std::move(message)}});
-}
-
-void SchedulerCore::reply_error(const Client& client, const wire::RequestId& id, Error error,
-                                int64_t retry_after_ms) {
-  reply(client, id, wire::ErrorReply{std::move(error), retry_after_ms});
-}
-
-void SchedulerCore::send_to(const Request& request, wire::Message message) {
-  if (!request.client_gone) reply(request.client, request.id, std::move(message));
-}
-
 void SchedulerCore::on_actor_started(Actor actor, const std::string& tenant) {
-  if (connected_.insert({actor, tenant}).second) {
-    for (Outgoing& message : std::exchange(held_, {})) {
-      (message.to == actor ? outgoing_ : held_).push_back(std::move(message));
-    }
-    return;
-  }
-  actors_restarted_.push_back(name_of(actor));
+  if (!outbox_.connect(actor, tenant)) return;
+  outbox_.note_restart(name_of(actor));
   if (actor == Actor::kPrefill || actor == Actor::kDecode) fail_in_flight(actor);
   if (actor == Actor::kStore) on_store_restarted();
-  if (const std::optional<char> route = route_of(actor)) {
+  if (const std::optional<Door> door = door_of(actor)) {
     // The clients of the earlier incarnation cannot be reached any more. Those of HTTP have seen
     // their connections end.
-    if (route != kHttpRoute) boot_id_ = random_id("boot", options_.random);
+    if (door != Door::kHttp) outbox_.renew_boot_id();
     std::set<Client> clients;
     for (const auto& [handle, request] : requests_) {
       const Client& client = request->client;
-      if (client.tenant == tenant && client.route.starts_with(*route)) clients.insert(client);
+      if (client.tenant == tenant && client.door == *door) clients.insert(client);
     }
     for (const Client& client : clients) on_client_gone(client);
   }
   plan();
-}
-
-// Whether the client sends once more what is under way or has been answered; it gets that answer.
-bool SchedulerCore::repeats(const Client& client, const wire::RequestId& id,
-                            const wire::Message& message) {
-  const MutationLog::Begin begin = mutations_.begin(client, id, message);
-  if (begin.answer != nullptr) outgoing_.push_back({Actor::kGateway, client, {id, *begin.answer}});
-  return !begin.is_new;
 }
 
 void SchedulerCore::on_client(const Client& client, wire::Envelope envelope) {
@@ -147,16 +101,17 @@ void SchedulerCore::on_client(const Client& client, wire::Envelope envelope) {
       [&](auto&& message) {
         using M = std::decay_t<decltype(message)>;
         if constexpr (std::is_same_v<M, wire::Ping>) {
-          reply(client, id, wire::Pong{boot_id_, options_.version});
+          outbox_.reply(client, id, wire::Pong{outbox_.boot_id(), options_.version});
         } else if constexpr (std::is_same_v<M, wire::ClientGone>) {
           std::erase_if(parked_, [&](const auto& parked) { return parked.first == client; });
           on_client_gone(client);
         } else if constexpr (requires { this->on(client, id, std::move(message)); }) {
           if (!loaded_) return park(client, {id, std::move(message)});
-          if (changes<M>() && repeats(client, id, message)) return;
+          if (changes<M>() && outbox_.repeats(client, id, message)) return;
           this->on(client, id, std::move(message));
         } else {
-          reply_error(client, id, unsupported("type", "this message is not for the daemon"));
+          outbox_.reply_error(client, id,
+                              unsupported("type", "this message is not for the daemon"));
         }
       },
       std::move(envelope.message));

@@ -17,14 +17,15 @@
 #include "actors/scheduler/chunk_settings.h"
 #include "actors/scheduler/composition.h"
 #include "actors/scheduler/erasures.h"
-#include "actors/scheduler/event_log.h"
-#include "actors/scheduler/mutation_log.h"
+#include "actors/scheduler/jobs.h"
+#include "actors/scheduler/outbox.h"
 #include "actors/scheduler/paced_refusals.h"
 #include "actors/scheduler/request.h"
 #include "actors/scheduler/scheduler_load.h"
 #include "actors/scheduler/scheduler_options.h"
 #include "actors/scheduler/scheduler_work.h"
 #include "actors/scheduler/store_work.h"
+#include "actors/scheduler/tenants.h"
 #include "actors/scheduler/text_pins.h"
 #include "base/clock.h"
 #include "cache/chain_index.h"
@@ -45,13 +46,6 @@ namespace cascade {
 // One thread. Every handler returns at once; what it has to say is in take_outgoing().
 class SchedulerCore {
  public:
-  enum class Actor { kPrefill, kDecode, kStore, kGateway, kHttp, kTcp };
-  struct Outgoing {
-    Actor to;
-    Client client;  // kGateway: whom the gateway shall give it to
-    wire::Envelope envelope;
-  };
-
   // model, arena and clock outlive the core. Pages of the arena are this core's alone.
   SchedulerCore(SchedulerOptions options, const Model& model, const PageArena& arena,
                 const Clock& clock);
@@ -75,19 +69,10 @@ class SchedulerCore {
   void set_limits(const SchedulerOptions& limits);
 
   SchedulerLoad load() const;
-  std::vector<Outgoing> take_outgoing();
+  std::vector<Outgoing> take_outgoing() { return outbox_.take(); }
 
  private:
   using RequestPtr = std::unique_ptr<Request>;
-  TenantId tenant_id(const std::string& tenant);
-
-  // Sending.
-  void send(Actor to, wire::Message message);
-  void reply(const Client& client, const wire::RequestId& id, wire::Message message);
-  bool repeats(const Client& client, const wire::RequestId& id, const wire::Message& message);
-  void reply_error(const Client& client, const wire::RequestId& id, Error error,
-                   int64_t retry_after_ms = 0);
-  void send_to(const Request& request, wire::Message message);
 
   // Requests: scheduler_requests.cc.
   void on(const Client& client, const wire::RequestId& id, wire::GenerateRequest&& params);
@@ -106,7 +91,6 @@ class SchedulerCore {
   Status check_text_bytes(std::string_view field, int64_t bytes) const;
   void encode_request(Request& request);
   void prompt_ready(Request& request, wire::EncodeDone&& done);
-  void set_sampling(Request& request);
   int32_t answer_tokens(const Request& request);
   Status promise_pages(Request& request, int64_t tokens) const;
   void wait(Request& request);
@@ -178,9 +162,6 @@ class SchedulerCore {
   void measure(ChunkEntry& entry);
 
   // What clients are told of as it happens: scheduler_events.cc.
-  void tell(const std::string& tenant, wire::EventNotice event);
-  void tell_of(const Chunk& chunk, EventKind kind);
-  void tell_of(const Request& request, EventKind kind, std::string reason = {});
   void on(const Client& client, const wire::RequestId& id, const wire::EventsRequest& request);
   void look_for_evictions();
 
@@ -406,10 +387,12 @@ class SchedulerCore {
   const PageArena& arena_;
   const Clock& clock_;
   const int64_t start_us_;
+  Outbox outbox_;
+  JobNumbers jobs_;
 
   PagePool pool_;
   ChainIndex index_;
-  std::map<std::string, TenantId> tenants_;
+  Tenants tenants_;
   ChunkRegistry registry_;
   SessionRegistry sessions_;
   std::map<std::pair<std::string, ChunkType>, int64_t> ttls_ms_;  // policies, by tenant and type
@@ -417,7 +400,6 @@ class SchedulerCore {
   PromptBudget prompt_budget_;
 
   uint64_t next_handle_ = 1;
-  uint64_t next_job_ = 1;
   std::map<uint64_t, RequestPtr> requests_;  // all, by handle
   std::map<std::pair<Client, wire::RequestId>, uint64_t> by_client_;
   std::list<uint64_t> waiting_;     // handles, in the order of their arrival
@@ -484,17 +466,9 @@ class SchedulerCore {
   double load_bytes_per_us_ = 0;
   DiskCounters disk_counters_;
 
-  EventLog events_{options_.events_max};
-  MutationLog mutations_;
   uint64_t evictions_seen_ = 0;  // of the chunks with holds, up to this sequence
   Counters counters_;
-  // Changes whenever answers to earlier requests may have been lost, so that clients notice.
-  std::string boot_id_;
-  std::set<std::pair<Actor, std::string>> connected_;  // with the tenant of a gateway
-  std::vector<std::string> actors_restarted_;
   std::optional<int64_t> stopping_since_us_;
-  std::vector<Outgoing> outgoing_;
-  std::vector<Outgoing> held_;  // for actors that have not connected yet
 };
 
 }  // namespace cascade

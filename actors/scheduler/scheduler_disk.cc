@@ -68,7 +68,7 @@ void SchedulerCore::write_prompt_behind(Request& request) {
   if (committed - request.written_tokens < (whole ? 1 : kWritebackStepTokens)) return;
   request.written_tokens = committed;
   note_uses(request);
-  write_behind(tenant_id(request.client.tenant),
+  write_behind(tenants_.id(request.client.tenant),
                std::span(request.sequence->tokens()).first(static_cast<size_t>(committed)));
 }
 
@@ -118,7 +118,7 @@ void SchedulerCore::write_pages() {
     }
     if (!pages.empty() && disk_.contains(pages.back().key)) {
       if (next.chunk && !next.of_text) {
-        send(Actor::kStore, ownership(*next.chunk, pages.back().key));
+        outbox_.send(Actor::kStore, ownership(*next.chunk, pages.back().key));
       }
       note_written(pages.back().key);
     }
@@ -131,10 +131,9 @@ void SchedulerCore::write_pages() {
 
 void SchedulerCore::send_pages(const Writeback& writeback, const std::vector<NamedPage>& run) {
   wire::StorePages message;
-  message.job = next_job_++;
-  for (const auto& [name, tenant] : tenants_) {
-    if (tenant == run.front().owner) message.tenant = name;
-  }
+  message.job = jobs_.next();
+  const std::string* tenant = tenants_.name_of(run.front().owner);
+  if (tenant != nullptr) message.tenant = *tenant;
   message.model = hex(ChainIndex::key_of(index_.root()));
   message.parent = hex(run.front().parent);
   message.position = run.front().position;
@@ -149,7 +148,7 @@ void SchedulerCore::send_pages(const Writeback& writeback, const std::vector<Nam
   if (writeback.chunk && !writeback.of_text) {
     message.owners.push_back({hex(run.back().key), writeback.chunk->tenant, writeback.chunk->id});
   }
-  send(Actor::kStore, std::move(message));
+  outbox_.send(Actor::kStore, std::move(message));
 }
 
 void SchedulerCore::on(wire::StorePagesDone&& done) {
@@ -235,7 +234,7 @@ DiskIndex::Match SchedulerCore::worth_loading(TenantId owner, std::span<const in
 // Sends for the next pages of a load.
 void SchedulerCore::load_ahead(Load&& load, const ChainSequence& sequence) {
   wire::LoadPages message;
-  message.job = next_job_++;
+  message.job = jobs_.next();
   const auto first_page = static_cast<size_t>(sequence.committed()) / kPageTokens;
   const size_t count = std::min(kPagesLoadedAtOnceMax, load.keys.size() - load.done);
   for (size_t i = 0; i < count; ++i) {
@@ -247,7 +246,7 @@ void SchedulerCore::load_ahead(Load&& load, const ChainSequence& sequence) {
   }
   load.asked = count;
   loads_.emplace(message.job, std::move(load));
-  send(Actor::kStore, std::move(message));
+  outbox_.send(Actor::kStore, std::move(message));
 }
 
 void SchedulerCore::on(wire::LoadPagesDone&& done) {
@@ -336,8 +335,8 @@ void SchedulerCore::send_removals(std::vector<std::string>&& keys) {
     const size_t end = std::min(keys.size(), begin + kPagesRemovedAtOnceMax);
     std::vector<std::string> part(keys.begin() + static_cast<ptrdiff_t>(begin),
                                   keys.begin() + static_cast<ptrdiff_t>(end));
-    const uint64_t job = next_job_++;
-    send(Actor::kStore, wire::RemovePages{job, part});
+    const uint64_t job = jobs_.next();
+    outbox_.send(Actor::kStore, wire::RemovePages{job, part});
     if (erasing_) ++erasures_.find(*erasing_)->pieces;
     removing_[job] = {std::move(part), erasing_};
   }
@@ -423,7 +422,7 @@ void SchedulerCore::prefetch(const std::vector<const ChunkEntry*>& used) {
   if (keys.empty()) return;
   wire::PrefetchPages message;
   for (auto key = keys.rbegin(); key != keys.rend(); ++key) message.keys.push_back(hex(*key));
-  send(Actor::kStore, std::move(message));
+  outbox_.send(Actor::kStore, std::move(message));
 }
 
 void SchedulerCore::on(wire::StoredPages&& stored) {

@@ -38,7 +38,8 @@ Chunk SchedulerCore::remove_chunk(ChunkEntry& entry, Removal why) {
   forget_uses({chunk.tenant, chunk.id}, why);
   pins_waiting_.erase(entry.sequence);
   pins_without_room_.erase(entry.sequence);
-  tell_of(chunk, why == Removal::kExpired ? EventKind::kChunkExpired : EventKind::kChunkDeleted);
+  outbox_.tell_of(chunk,
+                  why == Removal::kExpired ? EventKind::kChunkExpired : EventKind::kChunkDeleted);
   registry_.remove(entry, why);
   if (writing_) {
     ++erasure.pieces;
@@ -84,7 +85,7 @@ bool SchedulerCore::idle_is_gone() {
 // Frees what there is of its chains now, in memory and on disk, and takes them from what is to be
 // written.
 void SchedulerCore::erase_chains(const StoredName& name, const Erasure& erasure) {
-  const TenantId owner = tenant_id(name.tenant);
+  const TenantId owner = tenants_.id(name.tenant);
   for (const ErasedChain& chain : erasure.chains) {
     // Who has the whole pages before the chunk's own tokens has its question; a page in any case,
     // since all prompts of a template begin alike.
@@ -151,11 +152,11 @@ void SchedulerCore::row_is_removed(const StoredName& name, const std::optional<E
 // Who waits hears of it. It is tried again, and until that works a restart brings the chunk back.
 void SchedulerCore::fail_erasure(const StoredName& name, const Error& error) {
   for (const ErasureReply& failed : erasures_.fail(name, error)) {
-    reply_error(failed.client, failed.id,
-                {error.code, "id",
-                 "chunk \"" + name.id +
-                     "\" is not found any more, but is not gone from the disk: " + error.message +
-                     "; the daemon tries again, and so may you"});
+    outbox_.reply_error(
+        failed.client, failed.id,
+        {error.code, "id",
+         "chunk \"" + name.id + "\" is not found any more, but is not gone from the disk: " +
+             error.message + "; the daemon tries again, and so may you"});
   }
 }
 

@@ -46,7 +46,7 @@ void SchedulerCore::forget_chain(ChunkEntry& entry, Removal why) {
 // with the answer.
 void SchedulerCore::drop_unshared(const std::string& tenant, std::span<const int32_t> chain,
                                   Removal why) {
-  const TenantId owner = tenant_id(tenant);
+  const TenantId owner = tenants_.id(tenant);
   drop_stored_unshared(stored_path(owner, chain));
   index_.drop_branch(owner, chain, 0, why);
 }
@@ -78,14 +78,14 @@ void SchedulerCore::drop_reprefills(const ChunkEntry& entry, Removal why) {
 void SchedulerCore::end_branch(const std::string& tenant, std::span<const int32_t> chain,
                                size_t keep, Removal why, bool unshared) {
   const auto kept = static_cast<int64_t>(keep / kPageTokens * kPageTokens);
-  drop_stored(tenant_id(tenant), chain, kept);
-  index_.drop_subtree(tenant_id(tenant), chain, kept, why);
+  drop_stored(tenants_.id(tenant), chain, kept);
+  index_.drop_subtree(tenants_.id(tenant), chain, kept, why);
   for (const auto* running : {&prefilling_, &decoding_}) {
     for (const uint64_t handle : *running) {
       const Request& request = *requests_.at(handle);
       if (request.client.tenant != tenant) continue;
       if (common_prefix(request.in_pages(), chain) <= keep) continue;
-      add_branch_end(handle, {tenant_id(tenant), kept, why, unshared});
+      add_branch_end(handle, {tenants_.id(tenant), kept, why, unshared});
     }
   }
 }

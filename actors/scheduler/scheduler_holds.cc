@@ -123,7 +123,7 @@ bool SchedulerCore::find_prefix(const ChunkEntry& entry) {
   const size_t waiting = histories_.size() + reprefills_.size();
   if (waiting >= static_cast<size_t>(options_.reprefills_max)) return false;
   wire::EncodeJob job;
-  job.job = next_job_++;
+  job.job = jobs_.next();
   job.mode = wire::EncodeJob::Mode::kHistory;
   job.messages.push_back({.role = "system", .content = entry.chunk.text, .reasoning = {}});
   job.now_unix_s = clock_.wall_us() / 1'000'000;
@@ -131,17 +131,17 @@ bool SchedulerCore::find_prefix(const ChunkEntry& entry) {
   prefix.tenant = entry.chunk.tenant;
   prefix.chunk_id = entry.chunk.id;
   histories_[job.job] = std::move(prefix);
-  send(Actor::kPrefill, std::move(job));
+  outbox_.send(Actor::kPrefill, std::move(job));
   return true;
 }
 
 // Holds the chain, which is in pages, with the priority of the chunk; a pin takes effect.
 void SchedulerCore::take_hold(ChunkEntry& entry) {
   clear_hold(entry);
-  entry.hold = index_.hold(tenant_id(entry.chunk.tenant), entry.chain, entry.chunk.priority);
+  entry.hold = index_.hold(tenants_.id(entry.chunk.tenant), entry.chain, entry.chunk.priority);
   if (!entry.hold) return;
   held_chunks_[entry.sequence] = &entry;
-  tell_of(entry.chunk, EventKind::kChunkRestored);
+  outbox_.tell_of(entry.chunk, EventKind::kChunkRestored);
   if (entry.chunk.pinned) pin_held(entry);
   trim_holds();
 }
@@ -214,7 +214,7 @@ void SchedulerCore::heal_pins_of(const Request& request, const Composition& comp
                       entry.chunk.think_policy != ThinkPolicy::kDrop;
     if (!lost || histories_.size() >= static_cast<size_t>(options_.reprefills_max)) continue;
     wire::EncodeJob job;
-    job.job = next_job_++;
+    job.job = jobs_.next();
     job.mode = wire::EncodeJob::Mode::kHistory;
     const auto end = composition.messages.begin() + static_cast<ptrdiff_t>(place) + 1;
     job.messages.assign(composition.messages.begin(), end);
@@ -225,7 +225,7 @@ void SchedulerCore::heal_pins_of(const Request& request, const Composition& comp
     next.tenant = entry.chunk.tenant;
     next.chunk_id = id;
     histories_[job.job] = std::move(next);
-    send(Actor::kPrefill, std::move(job));
+    outbox_.send(Actor::kPrefill, std::move(job));
   }
 }
 
@@ -258,7 +258,7 @@ void SchedulerCore::trim_holds() {
     const auto let_go = [this, entry = held] {
       clear_hold(*entry);
       entry->chunk.kv_state = KvState::kNone;
-      tell_of(entry->chunk, EventKind::kChunkEvicted);
+      outbox_.tell_of(entry->chunk, EventKind::kChunkEvicted);
     };
     candidates.push_back({held->chunk.priority, held->chunk.last_used_us, let_go});
   }
@@ -292,7 +292,7 @@ void SchedulerCore::lease_prompt(const Request& request) {
   }
   const size_t whole = request.prompt.size() / kPageTokens * kPageTokens;
   if (whole == 0) return;
-  const auto hold = index_.hold(tenant_id(request.client.tenant),
+  const auto hold = index_.hold(tenants_.id(request.client.tenant),
                                 std::span(request.prompt).first(whole), *params.prompt_priority);
   if (!hold) return;
   const int64_t end_us = clock_.monotonic_us() + *params.prompt_priority_ms * 1000;
@@ -303,7 +303,7 @@ void SchedulerCore::lease_prompt(const Request& request) {
                                 *params.prompt_priority,
                                 clock_.wall_us()});
   note_uses(request);
-  write_behind(tenant_id(request.client.tenant), std::span(request.prompt).first(whole));
+  write_behind(tenants_.id(request.client.tenant), std::span(request.prompt).first(whole));
   trim_holds();
 }
 

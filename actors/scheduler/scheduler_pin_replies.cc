@@ -62,7 +62,7 @@ void SchedulerCore::answer_pins() {
       return other.client == pin.client && other.id == pin.id;
     });
     if (!entry.chunk.pinned) {
-      reply_error(
+      outbox_.reply_error(
           pin.client, pin.id,
           {ErrorCode::kConflict, "pinned", "the chunk was unpinned before its pages were on disk"});
       continue;
@@ -85,7 +85,7 @@ void SchedulerCore::refuse_pins(const Error& why, const std::optional<StoredName
   for (const PinReply& pin : std::views::reverse(refused)) {
     const auto found = registry_.find_own(pin.chunk.tenant, pin.chunk.id);
     if (!found.ok()) {
-      reply_error(pin.client, pin.id, found.error());
+      outbox_.reply_error(pin.client, pin.id, found.error());
       continue;
     }
     ChunkEntry& entry = **found;
@@ -109,10 +109,11 @@ void SchedulerCore::refuse_pins(const Error& why, const std::optional<StoredName
         store(entry.chunk);
       }
     }
-    reply_error(pin.client, pin.id,
-                {why.code, "pinned",
-                 "its pages cannot be written, and a pin is to outlive the daemon: " + why.message +
-                     (gone ? "; its time was over meanwhile, so the chunk is gone" : "")});
+    outbox_.reply_error(
+        pin.client, pin.id,
+        {why.code, "pinned",
+         "its pages cannot be written, and a pin is to outlive the daemon: " + why.message +
+             (gone ? "; its time was over meanwhile, so the chunk is gone" : "")});
   }
 }
 

@@ -67,12 +67,12 @@ void SchedulerCore::finish_prefix(Request& request) {
   const PrefixName name = prefix_name(request);
   request.sequence->finish(clock_.wall_us());
   if (!prefixes_.contains(name)) {  // else somebody else had asked for it at the same time
-    const auto hold = index_.hold(tenant_id(request.client.tenant), request.prompt);
+    const auto hold = index_.hold(tenants_.id(request.client.tenant), request.prompt);
     CHECK(hold.has_value());
     index_.pin(*hold);
     prefixes_[name] = {*hold, static_cast<int64_t>(request.prompt.size()), request.texts, {}};
     note_uses(request);
-    write_behind(tenant_id(request.client.tenant), request.prompt,
+    write_behind(tenants_.id(request.client.tenant), request.prompt,
                  StoredName{request.client.tenant, /*id=*/""});
     trim_holds();
   }
@@ -88,8 +88,8 @@ void SchedulerCore::answer_prefix(Request& request, const PrefixName& name) {
   answer.prefilled_tokens = request.prefilled_tokens;
   answer.miss = request.miss;
   ++counters_.done;
-  tell_of(request, EventKind::kRequestFinished, "stop");
-  send_to(request, std::move(answer));
+  outbox_.tell_of(request, EventKind::kRequestFinished, "stop");
+  outbox_.reply(request, std::move(answer));
   forget(request.handle);
 }
 
@@ -97,23 +97,23 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        const wire::PrefixAttach& attach) {
   const auto found = prefixes_.find({client.tenant, attach.id});
   if (found == prefixes_.end()) {
-    return reply_error(client, id, not_found("id", "no such prefix is cached"));
+    return outbox_.reply_error(client, id, not_found("id", "no such prefix is cached"));
   }
   Prefix& prefix = found->second;
   ++prefix.references[client];
-  reply(client, id, describe(attach.id, prefix));
+  outbox_.reply(client, id, describe(attach.id, prefix));
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        const wire::PrefixRelease& release) {
   const auto found = prefixes_.find({client.tenant, release.id});
   if (found == prefixes_.end() || !found->second.references.contains(client)) {
-    return reply_error(client, id,
-                       not_found("id", "this connection has no reference to such a prefix"));
+    return outbox_.reply_error(
+        client, id, not_found("id", "this connection has no reference to such a prefix"));
   }
   Prefix& prefix = found->second;
   if (--prefix.references.at(client) == 0) prefix.references.erase(client);
-  reply(client, id, describe(release.id, prefix));
+  outbox_.reply(client, id, describe(release.id, prefix));
   if (!prefix.references.empty()) return;
   index_.drop_hold(prefix.hold);
   prefixes_.erase(found);

@@ -7,7 +7,7 @@
 namespace cascade {
 
 TenantId SchedulerCore::owner_of(const Reprefill& reprefill) {
-  return reprefill.for_all ? kPublic : tenant_id(reprefill.tenant);
+  return reprefill.for_all ? kPublic : tenants_.id(reprefill.tenant);
 }
 
 // Whether every tenant finds the chunk and its pages.

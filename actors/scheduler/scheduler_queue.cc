@@ -138,7 +138,7 @@ bool SchedulerCore::start_of(const std::string& tenant) {
 
 // Takes what is known of the prompt and is promised the rest; false if there are too few pages.
 bool SchedulerCore::start(Request& request) {
-  const TenantId tenant = tenant_id(request.client.tenant);
+  const TenantId tenant = tenants_.id(request.client.tenant);
   const std::span<const int32_t> wanted = request.reusable();
   const int64_t available = available_pages();
   const auto whole_pages = static_cast<int64_t>(wanted.size()) / kPageTokens;
@@ -161,7 +161,7 @@ bool SchedulerCore::start(Request& request) {
     request.prefill_start_us = clock_.monotonic_us();
     request.reused_tokens = reused;
     count_reused(0, reused, request.sequence->shared_tokens());
-    tell_of(request, EventKind::kRequestStarted);
+    outbox_.tell_of(request, EventKind::kRequestStarted);
   }
   count_waiting(request, {});
   request.state = RequestState::kPrefilling;
@@ -172,7 +172,7 @@ bool SchedulerCore::start(Request& request) {
 // Why not all that could be reused of the prompt will be.
 Miss SchedulerCore::explain_miss(const Request& request) {
   if (!request.params.reuse) return {MissReason::kReuseOff};
-  const TenantId own = tenant_id(request.client.tenant);
+  const TenantId own = tenants_.id(request.client.tenant);
   Miss miss = index_.explain(own, request.reusable());
   const bool unknown = miss.reason == MissReason::kNew || miss.reason == MissReason::kDiffers;
   const std::span<const int32_t> wanted = request.reusable();
@@ -203,7 +203,8 @@ bool SchedulerCore::make_room_for(const std::string& tenant) {
   if (victim == nullptr) return false;
   const auto next = std::ranges::find_if(
       waiting_, [&](uint64_t handle) { return requests_.at(handle)->client.tenant == tenant; });
-  if (!fits_without(*victim, *requests_.at(*next), tenant_id(tenant), index_, available_pages())) {
+  if (!fits_without(*victim, *requests_.at(*next), tenants_.id(tenant), index_,
+                    available_pages())) {
     return false;  // it would start again itself
   }
   preempt(*victim);
@@ -268,7 +269,7 @@ bool SchedulerCore::is_owed(const Request& request) const {
 // Takes over what another request has computed of this one's prompt since it started: of two with
 // the same new beginning, the first computes it for both.
 void SchedulerCore::catch_up(Request& request) {
-  const TenantId tenant = tenant_id(request.client.tenant);
+  const TenantId tenant = tenants_.id(request.client.tenant);
   const std::span<const int32_t> wanted = request.reusable();
   const int64_t committed = request.sequence->committed();
   if (index_.match(tenant, wanted).tokens() < committed + kPageTokens) return;

@@ -3,6 +3,7 @@
 
 #include "actors/scheduler/answer_limits.h"
 #include "actors/scheduler/prompt_size.h"
+#include "actors/scheduler/sample_spec.h"
 #include "actors/scheduler/scheduler_core.h"
 #include "base/random.h"
 #include "wire/conversation_rules.h"
@@ -131,14 +132,15 @@ void SchedulerCore::refuse(const Client& client, const wire::RequestId& id, cons
   }
   const bool later =
       error.code == ErrorCode::kResourceExhausted || error.code == ErrorCode::kUnavailable;
-  reply_error(client, id, error, later ? retry_after_ms(client.tenant) : 0);
+  outbox_.reply_error(client, id, error, later ? retry_after_ms(client.tenant) : 0);
 }
 
 // Answers the refusals whose turn has come, or all of them if the daemon stops.
 void SchedulerCore::answer_refused() {
   for (const Refusal& refusal :
        stopping_since_us_ ? refusals_.release_all() : refusals_.release(clock_.monotonic_us())) {
-    reply_error(refusal.client, refusal.id, refusal.error, retry_after_ms(refusal.client.tenant));
+    outbox_.reply_error(refusal.client, refusal.id, refusal.error,
+                        retry_after_ms(refusal.client.tenant));
   }
 }
 
@@ -172,11 +174,12 @@ void SchedulerCore::accept(const Client& client, const wire::RequestId& id,
   if (const Status prepared = prepare(request); !prepared.ok()) {
     leave_session(request);
     ++counters_.failed;
-    reply(client, id, wire::ErrorReply{prepared.error(), 0, request.room_tokens});
+    outbox_.reply(client, id, wire::ErrorReply{prepared.error(), 0, request.room_tokens});
     return;
   }
   if (request.params.retain_output) request.output_id = random_id("output", options_.random);
-  reply(client, id, wire::Accepted{static_cast<int32_t>(waiting_.size()), request.output_id});
+  outbox_.reply(client, id,
+                wire::Accepted{static_cast<int32_t>(waiting_.size()), request.output_id});
   by_client_[{client, id}] = request.handle;
   requests_.emplace(request.handle, std::move(owned));
   encode_request(request);
@@ -199,7 +202,8 @@ Status SchedulerCore::prepare(Request& request) {
     request.messages.pop_back();
     RETURN_IF_ERROR(check_begun(request.begun));
   }
-  set_sampling(request);
+  request.sample = sample_spec(params, model_.generation, options_.random);
+  if (!params.ignore_eos) request.end_tokens = model_.generation.end_tokens;
   return check_text_bytes(request);
 }
 
@@ -216,37 +220,9 @@ Status SchedulerCore::take_token_ids(Request& request) {
   return {};
 }
 
-void SchedulerCore::set_sampling(Request& request) {
-  const GenerationConfig& defaults = model_.generation;
-  const wire::SamplingParams& given = request.params.sampling;
-  // A request that sets the temperature has chosen how to sample; the model's cut-offs then hold
-  // only as far as the request does not name its own.
-  wire::SampleSpec& spec = request.sample;
-  spec.temperature = given.temperature.value_or(defaults.do_sample ? defaults.temperature : 0);
-  spec.top_p = given.top_p.value_or(defaults.do_sample ? defaults.top_p : 1);
-  spec.top_k = given.top_k.value_or(defaults.do_sample ? defaults.top_k : 0);
-  spec.min_p = given.min_p.value_or(defaults.do_sample ? defaults.min_p : 0);
-  spec.repetition_penalty = given.repetition_penalty.value_or(defaults.repetition_penalty);
-  spec.seed = given.seed ? *given.seed : options_.random();
-  spec.presence_penalty = given.presence_penalty.value_or(0);
-  spec.frequency_penalty = given.frequency_penalty.value_or(0);
-  for (const wire::LogitBias& entry : given.logit_bias) {
-    spec.bias_tokens.push_back(entry.token);
-    spec.biases.push_back(static_cast<float>(entry.bias));
-  }
-  spec.top_logprobs = request.params.top_logprobs;
-  if (const auto& grammar = request.params.grammar) {
-    spec.constraint.emplace();
-    spec.constraint->grammar = *grammar;
-    spec.constraint->may_think = request.params.thinking.value_or(true);
-    spec.constraint->goes_on = wire::goes_on_with_text(request.params);
-  }
-  if (!request.params.ignore_eos) request.end_tokens = defaults.end_tokens;
-}
-
 void SchedulerCore::encode_request(Request& request) {
   wire::EncodeJob job;
-  job.job = next_job_++;
+  job.job = jobs_.next();
   job.now_unix_s = clock_.wall_us() / 1'000'000;
   job.thinking = request.params.thinking;
   job.tools = request.params.tools;
@@ -272,7 +248,7 @@ void SchedulerCore::encode_request(Request& request) {
   encoding_requests_[job.job] = request.handle;
   const int64_t bytes = prompt_bytes(request);
   count_waiting(request, {1, bytes / kBytesPerToken, bytes});
-  send(Actor::kPrefill, std::move(job));
+  outbox_.send(Actor::kPrefill, std::move(job));
 }
 
 void SchedulerCore::on(wire::EncodeDone&& done) {
@@ -349,9 +325,9 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        const wire::CancelRequest& cancel) {
   const auto found = by_client_.find({client, cancel.target});
   if (found == by_client_.end()) {
-    return reply_error(client, id, not_found("target", "no such request is running"));
+    return outbox_.reply_error(client, id, not_found("target", "no such request is running"));
   }
-  reply(client, id, wire::Ack{});
+  outbox_.reply(client, id, wire::Ack{});
   end(*requests_.at(found->second), "cancelled");
 }
 
@@ -359,10 +335,10 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        const wire::DeltaCredit& credit) {
   const auto found = by_client_.find({client, credit.target});
   if (found == by_client_.end()) {
-    return reply_error(client, id, not_found("target", "no such request is running"));
+    return outbox_.reply_error(client, id, not_found("target", "no such request is running"));
   }
   Request& request = *requests_.at(found->second);
-  reply(client, id, wire::Ack{});
+  outbox_.reply(client, id, wire::Ack{});
   if (!request.params.delta_credit) return;  // it needs none
   request.had_delta_credit = true;
   const int64_t total = int64_t{*request.params.delta_credit} + credit.deltas;
@@ -396,17 +372,18 @@ void SchedulerCore::end(Request& request, const std::string& finish_reason) {
 
 void SchedulerCore::fail(Request& request, Error error) {
   ++counters_.failed;
-  tell_of(request, EventKind::kRequestFinished, std::string(to_string(error.code)));
+  outbox_.tell_of(request, EventKind::kRequestFinished, std::string(to_string(error.code)));
   send_deltas(request, {}, /*last=*/true);
-  send_to(request, wire::ErrorReply{std::move(error), 0, request.room_tokens});
+  outbox_.reply(request, wire::ErrorReply{std::move(error), 0, request.room_tokens});
   forget(request.handle);
 }
 
 void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
   if (request.prefix) {
     ++counters_.cancelled;
-    tell_of(request, EventKind::kRequestFinished, finish_reason);
-    send_to(request, wire::ErrorReply{{ErrorCode::kCancelled, "", "the request was cancelled"}, 0});
+    outbox_.tell_of(request, EventKind::kRequestFinished, finish_reason);
+    outbox_.reply(request,
+                  wire::ErrorReply{{ErrorCode::kCancelled, "", "the request was cancelled"}, 0});
     return forget(request.handle);
   }
   const int64_t now = clock_.monotonic_us();
@@ -457,11 +434,11 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
       {request.client.tenant, request.params.session, StoredKind::kSession}};
   // The uses of its chunks are durable, too, when it is answered.
   if (final.output_chunk_id.empty() && request.parent_ids.empty()) {
-    send_to(request, std::move(final));
+    outbox_.reply(request, std::move(final));
   } else {
     reply_when_stored(request.client, request.id, names, std::move(final));
   }
-  tell_of(request, EventKind::kRequestFinished, finish_reason);
+  outbox_.tell_of(request, EventKind::kRequestFinished, finish_reason);
   forget(request.handle);
 }
 
@@ -480,7 +457,7 @@ void SchedulerCore::forget(uint64_t handle) {
   note_uses(request);
   end_branch_of(request);
   if (request.sequence && request.dead_end) {
-    index_.drop_branch(tenant_id(request.client.tenant), request.sequence->tokens(),
+    index_.drop_branch(tenants_.id(request.client.tenant), request.sequence->tokens(),
                        static_cast<int64_t>(request.prompt.size()));
   }
   requests_.erase(it);

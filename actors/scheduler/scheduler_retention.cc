@@ -98,14 +98,14 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   if (entry.chunk.id == request.output_id) {
     store_chain(entry.chunk, next.sampled_chain, next.prompt_tokens, /*pending=*/false);
   }
-  if (entry.chunk.id == request.output_id) tell_of(entry.chunk, EventKind::kChunkStored);
+  if (entry.chunk.id == request.output_id) outbox_.tell_of(entry.chunk, EventKind::kChunkStored);
   if (request.params.prompt) {
     next.chain = next.sampled_chain;  // a raw prompt has no history but itself
     if (computed_later) queue_reprefill(entry, std::move(next));
     return entry.chunk.id;
   }
   wire::EncodeJob job;
-  job.job = next_job_++;
+  job.job = jobs_.next();
   job.mode = wire::EncodeJob::Mode::kHistory;
   job.messages = request.messages;
   const bool keep = chunk.think_policy == ThinkPolicy::kKeep;
@@ -122,7 +122,7 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   job.tools = request.params.tools;
   job.now_unix_s = clock_.wall_us() / 1'000'000;
   histories_[job.job] = std::move(next);
-  send(Actor::kPrefill, std::move(job));
+  outbox_.send(Actor::kPrefill, std::move(job));
   return entry.chunk.id;
 }
 
@@ -145,7 +145,7 @@ void SchedulerCore::history_ready(wire::EncodeDone&& done) {
   next.chain = std::move(done.token_ids);
   if (entry.chunk.think_policy == ThinkPolicy::kDrop) {
     if (entry.chunk.pinned) pins_waiting_[entry.sequence] = 0;
-    index_.drop_branch(tenant_id(next.tenant), next.sampled_chain,
+    index_.drop_branch(tenants_.id(next.tenant), next.sampled_chain,
                        static_cast<int64_t>(common_prefix(next.sampled_chain, next.chain)));
     return;
   }
@@ -241,7 +241,7 @@ void SchedulerCore::finish_idle(bool complete) {
   store(entry.chunk);
   if (complete) {
     const size_t shared = common_prefix(idle.sampled_chain, idle.chain);
-    index_.drop_branch(tenant_id(idle.tenant), idle.sampled_chain, static_cast<int64_t>(shared));
+    index_.drop_branch(tenants_.id(idle.tenant), idle.sampled_chain, static_cast<int64_t>(shared));
     publish_pages(entry);
   }
 }
@@ -270,7 +270,7 @@ void SchedulerCore::use_chunks(const std::string& tenant, const std::vector<std:
     ++chunk.hits;
     chunk.last_used_us = clock_.wall_us();
     store_use(chunk);
-    tell_of(chunk, EventKind::kChunkUsed);
+    outbox_.tell_of(chunk, EventKind::kChunkUsed);
   }
   prefetch(used);
 }
@@ -296,7 +296,7 @@ void SchedulerCore::refresh(ChunkEntry& entry) {
     const bool comes_back = entry.chunk.pinned && !entry.chain.empty();  // by heal_pins()
     entry.chunk.kv_state = comes_back ? KvState::kPending : KvState::kNone;
     if (comes_back) pins_waiting_.try_emplace(entry.sequence, 0);
-    tell_of(entry.chunk, EventKind::kChunkEvicted);
+    outbox_.tell_of(entry.chunk, EventKind::kChunkEvicted);
   }
   if (!has_own_chain(entry.chunk.type)) {
     entry.chunk.kv_state = entry.chunk.pinned

@@ -35,7 +35,7 @@ int32_t SchedulerCore::answer_tokens(const Request& request) {
       request.params.max_tokens > 0 ? request.params.max_tokens : options_.max_tokens_default;
   const auto prompt = static_cast<int64_t>(request.prompt.size());
   const ChainIndex::Match match =
-      index_.match(tenant_id(request.client.tenant), request.reusable());
+      index_.match(tenants_.id(request.client.tenant), request.reusable());
   // Pages of the prompt itself are no hindrance.
   const size_t pinned = index_.pinned_count() - ChainIndex::pinned_count(match.node);
   const size_t pages = pool_.page_count() - pinned;

@@ -80,9 +80,9 @@ void SchedulerCore::add_turn(Request& request, const std::string& output_id) {
 }
 
 void SchedulerCore::store_session(const Session& session) {
-  const uint64_t job = next_job_++;
+  const uint64_t job = jobs_.next();
   saving_[job] = {{session.tenant, session.id, StoredKind::kSession}, /*whole=*/true};
-  send(Actor::kStore, wire::StoreSession{job, session});
+  outbox_.send(Actor::kStore, wire::StoreSession{job, session});
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
@@ -91,16 +91,17 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   for (const Session* session : sessions_.list(client.tenant, static_cast<size_t>(request.limit))) {
     answer.sessions.push_back(session_reply(*session).session);
   }
-  reply(client, id, std::move(answer));
+  outbox_.reply(client, id, std::move(answer));
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        const wire::SessionGet& get) {
   const Session* session = sessions_.find(client.tenant, get.id);
   if (session == nullptr) {
-    return reply_error(client, id, not_found("id", "there is no session \"" + get.id + "\""));
+    return outbox_.reply_error(client, id,
+                               not_found("id", "there is no session \"" + get.id + "\""));
   }
-  reply(client, id, session_reply(*session));
+  outbox_.reply(client, id, session_reply(*session));
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
@@ -112,13 +113,14 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
       if (!found.ok() || !only_pins_without((*found)->chunk, HolderKind::kSession, request.id)) {
         continue;
       }
-      return reply_error(client, id,
-                         Error{ErrorCode::kConflict, "outputs",
-                               "chunk \"" + turn.output_id + "\" is pinned; unpin it first"});
+      return outbox_.reply_error(
+          client, id,
+          Error{ErrorCode::kConflict, "outputs",
+                "chunk \"" + turn.output_id + "\" is pinned; unpin it first"});
     }
   }
   const Result<Session> removed = sessions_.remove(client.tenant, request.id);
-  if (!removed.ok()) return reply_error(client, id, removed.error());
+  if (!removed.ok()) return outbox_.reply_error(client, id, removed.error());
   wire::SessionReply answer = session_reply(*removed);
   // The last turn first: what goes on from a turn goes before it.
   std::set<StoredName> outputs;
@@ -200,7 +202,7 @@ int64_t SchedulerCore::default_expiry_us(const std::string& tenant, ChunkType ty
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id, const wire::PolicyGet&) {
-  reply(client, id, policies_of(client.tenant));
+  outbox_.reply(client, id, policies_of(client.tenant));
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
@@ -224,13 +226,13 @@ wire::PolicyReply SchedulerCore::policies_of(const std::string& tenant) const {
 }
 
 void SchedulerCore::store_policy(const std::string& tenant, ChunkType type) {
-  const uint64_t job = next_job_++;
+  const uint64_t job = jobs_.next();
   const std::string key = ttl_key(type);
   const auto found = ttls_ms_.find({tenant, type});
   saving_[job] = {{tenant, key, StoredKind::kPolicy}, /*whole=*/true};
-  send(Actor::kStore,
-       wire::StorePolicy{job, tenant, key,
-                         found == ttls_ms_.end() ? "" : std::to_string(found->second)});
+  outbox_.send(Actor::kStore,
+               wire::StorePolicy{job, tenant, key,
+                                 found == ttls_ms_.end() ? "" : std::to_string(found->second)});
 }
 
 // ---- From and to the store ----------------------------------------------------------------------
@@ -261,9 +263,9 @@ void SchedulerCore::save_setting(const StoredName& name) {
   if (const Session* session = sessions_.find(name.tenant, name.id)) {
     store_session(*session);
   } else {
-    const uint64_t job = next_job_++;
+    const uint64_t job = jobs_.next();
     saving_[job] = {name, /*whole=*/true};
-    send(Actor::kStore, wire::StoreSessionDelete{job, name.tenant, name.id});
+    outbox_.send(Actor::kStore, wire::StoreSessionDelete{job, name.tenant, name.id});
   }
 }
 

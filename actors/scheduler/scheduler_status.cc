@@ -30,7 +30,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        const wire::StatusRequest&) {
   wire::StatusReply status;
   status.version = options_.version;
-  status.boot_id = boot_id_;
+  status.boot_id = outbox_.boot_id();
   status.state = stopping_since_us_ ? "stopping" : "serving";
   status.uptime_us = clock_.monotonic_us() - start_us_;
   status.model = model_.name;
@@ -66,15 +66,15 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   const auto per_second = [](double us) { return us > 0 ? 1e6 / us : 0; };
   status.prefill_tokens_per_s = per_second(speed_.prefill_token_us());
   status.decode_tokens_per_s = per_second(speed_.decode_token_us());
-  status.actors_restarted = actors_restarted_;
+  status.actors_restarted = outbox_.actors_restarted();
   status.warnings = warnings();
   if (client.tenant != kLocalTenant) keep_own(client.tenant, status);
-  reply(client, id, std::move(status));
+  outbox_.reply(client, id, std::move(status));
 }
 
 // What others do together is nobody's business but the administrator's.
 void SchedulerCore::keep_own(const std::string& tenant, wire::StatusReply& status) {
-  status.kv_pages_used = static_cast<int64_t>(index_.node_count(tenant_id(tenant)));
+  status.kv_pages_used = static_cast<int64_t>(index_.node_count(tenants_.id(tenant)));
   status.kv_bytes_used = status.kv_pages_used * static_cast<int64_t>(arena_.page_bytes());
   status.requests_running = status.requests_waiting = 0;
   for (const auto& [handle, request] : requests_) {
@@ -225,14 +225,14 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id, const wi
   stats.groups = chunk_groups(client.tenant, pages);
   stats.chunks_max = static_cast<int64_t>(ChunkRegistry::kChunksMax);
   stats.text_bytes_max = static_cast<int64_t>(registry_.bytes_max());
-  stats.pages_of_tenant = static_cast<int64_t>(index_.node_count(tenant_id(client.tenant)));
+  stats.pages_of_tenant = static_cast<int64_t>(index_.node_count(tenants_.id(client.tenant)));
   if (client.tenant == kLocalTenant) {
     stats.cache = cache_stats();
     stats.cache->chunk_bytes = stats.cache->page_bytes * std::ssize(pages.in_memory);
     stats.cache->chunk_disk_bytes = stats.cache->page_bytes * std::ssize(pages.on_disk);
     if (options_.keep_pages) stats.disk = disk_stats();
   }
-  reply(client, id, std::move(stats));
+  outbox_.reply(client, id, std::move(stats));
 }
 
 }  // namespace cascade

@@ -28,22 +28,22 @@ void set_durable(wire::Message& message, bool durable) {
 }  // namespace
 
 void SchedulerCore::store(const Chunk& chunk) {
-  const uint64_t job = next_job_++;
+  const uint64_t job = jobs_.next();
   saving_[job] = {{chunk.tenant, chunk.id}, /*whole=*/true};
-  send(Actor::kStore, wire::StorePut{job, chunk});
+  outbox_.send(Actor::kStore, wire::StorePut{job, chunk});
 }
 
 void SchedulerCore::store_use(const Chunk& chunk) {
-  const uint64_t job = next_job_++;
+  const uint64_t job = jobs_.next();
   saving_[job] = {{chunk.tenant, chunk.id}, /*whole=*/false};
-  send(Actor::kStore, wire::StoreTouch{job, chunk.tenant, chunk.id, chunk.hits, chunk.registrations,
-                                       chunk.last_used_us});
+  outbox_.send(Actor::kStore, wire::StoreTouch{job, chunk.tenant, chunk.id, chunk.hits,
+                                               chunk.registrations, chunk.last_used_us});
 }
 
 void SchedulerCore::store_removal(const StoredName& name) {
-  const uint64_t job = next_job_++;
+  const uint64_t job = jobs_.next();
   saving_[job] = {name, /*whole=*/true, /*removal=*/true};
-  send(Actor::kStore, wire::StoreDelete{job, name.tenant, name.id});
+  outbox_.send(Actor::kStore, wire::StoreDelete{job, name.tenant, name.id});
 }
 
 void SchedulerCore::pages_are_removed(RemovingPages&& pages, const std::optional<Error>& error) {
@@ -77,7 +77,7 @@ void SchedulerCore::flush_replies() {
     const bool durable = std::ranges::none_of(
         waiting.names, [&](const StoredName& name) { return unsaved_.contains(name); });
     set_durable(waiting.message, durable);
-    reply(waiting.client, waiting.id, std::move(waiting.message));
+    outbox_.reply(waiting.client, waiting.id, std::move(waiting.message));
     waiting_replies_.pop_front();
   }
 }
@@ -147,8 +147,9 @@ void SchedulerCore::end_loading() {
 // A client asks before the chunks are there.
 void SchedulerCore::park(const Client& client, wire::Envelope&& envelope) {
   if (parked_.size() >= kParkedMax) {
-    return reply_error(client, envelope.request,
-                       {ErrorCode::kUnavailable, "", "the daemon is starting"}, kParkedRetryMs);
+    return outbox_.reply_error(client, envelope.request,
+                               {ErrorCode::kUnavailable, "", "the daemon is starting"},
+                               kParkedRetryMs);
   }
   parked_.emplace_back(client, std::move(envelope));
 }
@@ -185,7 +186,8 @@ void SchedulerCore::retry_store() {
 
 // What it had been given and has not answered is lost, or may be.
 void SchedulerCore::on_store_restarted() {
-  if (!loaded_) send(Actor::kStore, wire::StoreLoad{next_job_++, model_.root_key("").hex()});
+  if (!loaded_)
+    outbox_.send(Actor::kStore, wire::StoreLoad{jobs_.next(), model_.root_key("").hex()});
   for (const auto& [job, lost] : std::exchange(saving_, {})) unsaved_.insert(lost.name);
   save_again();
   const uint64_t job = saving_.empty() ? 0 : saving_.rbegin()->first;
@@ -201,9 +203,9 @@ void SchedulerCore::on_store_restarted() {
   }
   refuse_upkeep("the store was restarted; try again");
   for (const auto& [job_id, asked] : std::exchange(searching_, {})) {
-    reply_error(asked.first, asked.second,
-                {ErrorCode::kUnavailable, "", "the store was restarted; try again"},
-                kParkedRetryMs);
+    outbox_.reply_error(asked.first, asked.second,
+                        {ErrorCode::kUnavailable, "", "the store was restarted; try again"},
+                        kParkedRetryMs);
   }
 }
 

@@ -18,19 +18,19 @@ void SchedulerCore::encode_text(const Client& client, const wire::RequestId& id,
                                 wire::EncodeJob&& job) {
   const auto whose = [](const auto& text) { return text.second.client.tenant; };
   if (!may_begin(encoding_texts_, options_.chunk_puts_max, client.tenant, whose)) {
-    return reply_error(client, id, resource_exhausted("", "too many texts are being tokenized"),
-                       kTextRetryMs);
+    return outbox_.reply_error(
+        client, id, resource_exhausted("", "too many texts are being tokenized"), kTextRetryMs);
   }
-  job.job = next_job_++;
+  job.job = jobs_.next();
   job.now_unix_s = clock_.wall_us() / 1'000'000;
   encoding_texts_[job.job] = {client, id, job.show_text};
-  send(Actor::kPrefill, std::move(job));
+  outbox_.send(Actor::kPrefill, std::move(job));
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        wire::TokenizeRequest&& request) {
   const Status fits = check_text_bytes("text", static_cast<int64_t>(request.text.size()));
-  if (!fits.ok()) return reply_error(client, id, fits.error());
+  if (!fits.ok()) return outbox_.reply_error(client, id, fits.error());
   wire::EncodeJob job;
   job.mode = request.beginning ? wire::EncodeJob::Mode::kRaw : wire::EncodeJob::Mode::kText;
   job.raw = std::move(request.text);
@@ -45,7 +45,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                                   message.tool_calls.size());
   }
   const Status fits = check_text_bytes("messages", bytes);
-  if (!fits.ok()) return reply_error(client, id, fits.error());
+  if (!fits.ok()) return outbox_.reply_error(client, id, fits.error());
   wire::EncodeJob job;
   job.mode = wire::EncodeJob::Mode::kPrompt;
   job.show_text = true;
@@ -92,7 +92,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        const wire::DetokenizeRequest& request) {
   const auto limit = static_cast<size_t>(model_.config.context_tokens_max);
   if (request.token_ids.size() > limit) {
-    return reply_error(
+    return outbox_.reply_error(
         client, id,
         invalid_argument("token_ids", "has " + std::to_string(request.token_ids.size()) +
                                           " elements; the limit is " + std::to_string(limit)));
@@ -100,23 +100,25 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   for (size_t i = 0; i < request.token_ids.size(); ++i) {
     const int32_t token = request.token_ids[i];
     if (token >= 0 && token < model_.config.vocab_size) continue;
-    return reply_error(client, id,
-                       invalid_argument("token_ids[" + std::to_string(i) + "]",
-                                        "is " + std::to_string(token) +
-                                            ", which is not in the vocabulary; the limit is " +
-                                            std::to_string(model_.config.vocab_size - 1)));
+    return outbox_.reply_error(
+        client, id,
+        invalid_argument("token_ids[" + std::to_string(i) + "]",
+                         "is " + std::to_string(token) +
+                             ", which is not in the vocabulary; the limit is " +
+                             std::to_string(model_.config.vocab_size - 1)));
   }
   auto answer = detokenized(model_.tokenizer, request);
-  answer.ok() ? reply(client, id, std::move(*answer)) : reply_error(client, id, answer.error());
+  answer.ok() ? outbox_.reply(client, id, std::move(*answer))
+              : outbox_.reply_error(client, id, answer.error());
 }
 
 void SchedulerCore::text_ready(const TextJob& text, wire::EncodeDone&& done) {
-  if (done.error) return reply_error(text.client, text.id, *done.error);
+  if (done.error) return outbox_.reply_error(text.client, text.id, *done.error);
   if (text.rendered) {
-    reply(text.client, text.id,
-          wire::ApplyTemplateReply{std::move(done.text), std::move(done.token_ids)});
+    outbox_.reply(text.client, text.id,
+                  wire::ApplyTemplateReply{std::move(done.text), std::move(done.token_ids)});
   } else {
-    reply(text.client, text.id, wire::TokenizeReply{std::move(done.token_ids)});
+    outbox_.reply(text.client, text.id, wire::TokenizeReply{std::move(done.token_ids)});
   }
 }
 

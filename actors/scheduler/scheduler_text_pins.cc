@@ -72,7 +72,7 @@ void SchedulerCore::pin_text(const ChunkEntry& entry, const ChunkUses::Use& use)
     wire::StoreUses stored;
     stored.uses.add({end.hex(), static_cast<int32_t>(last.position), entry.chunk.tenant,
                      entry.chunk.id, at_end.ends});
-    send(Actor::kStore, std::move(stored));
+    outbox_.send(Actor::kStore, std::move(stored));
   }
   write_text(entry, end, *text_pins_.find(name_of(entry), end));
 }
@@ -103,7 +103,7 @@ void SchedulerCore::text_is_read(const ChainWanted& wanted, wire::StoredChain&& 
   const bool is_own = chain.tenant.empty() || chain.tenant == chunk.first;
   if (chain.token_ids.empty() || !is_own) return text_pins_.give_up(chunk, end);
   TextPin pin = beginning_with(**found, std::move(chain.token_ids));
-  pin.owner = tenant_id(chunk.first);
+  pin.owner = tenants_.id(chunk.first);
   pin.promised = waiting->promised;
   queue_text(wanted.name, end, pin);
   text_pins_.expect(chunk, end, std::move(pin));

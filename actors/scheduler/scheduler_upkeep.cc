@@ -20,7 +20,7 @@ bool concerns_rows(const wire::FsckReply& reply) {
 std::optional<uint64_t> SchedulerCore::begin_upkeep(const Client& client,
                                                     const wire::RequestId& id) {
   const auto refuse = [&](ErrorCode code, const char* field, const std::string& why) {
-    reply_error(client, id, {code, field, why});
+    outbox_.reply_error(client, id, {code, field, why});
     return std::nullopt;
   };
   if (client.tenant != kLocalTenant) {
@@ -37,26 +37,26 @@ std::optional<uint64_t> SchedulerCore::begin_upkeep(const Client& client,
     return refuse(ErrorCode::kConflict, "fsck",
                   "a check or a backup is under way; try again when it is done");
   }
-  upkeep_ = {next_job_++, client, id};
+  upkeep_ = {jobs_.next(), client, id};
   return upkeep_->job;
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        wire::FsckRequest&& request) {
   const auto job = begin_upkeep(client, id);
-  if (job) send(Actor::kStore, wire::StoreCheck{*job, std::move(request)});
+  if (job) outbox_.send(Actor::kStore, wire::StoreCheck{*job, std::move(request)});
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        wire::BackupRequest&& request) {
   const auto job = begin_upkeep(client, id);
-  if (job) send(Actor::kStore, wire::StoreBackup{*job, std::move(request)});
+  if (job) outbox_.send(Actor::kStore, wire::StoreBackup{*job, std::move(request)});
 }
 
 void SchedulerCore::end_upkeep(uint64_t job, wire::Message answer) {
   if (!upkeep_ || upkeep_->job != job) return;  // of an earlier incarnation of the store
   const Upkeep ended = *std::exchange(upkeep_, std::nullopt);
-  reply(ended.client, ended.id, std::move(answer));
+  outbox_.reply(ended.client, ended.id, std::move(answer));
 }
 
 void SchedulerCore::refuse_upkeep(const std::string& why) {

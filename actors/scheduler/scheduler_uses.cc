@@ -51,7 +51,7 @@ void SchedulerCore::note_uses(const std::string& tenant, std::span<const int32_t
   for (const TextUse& text : texts) {
     if (is_gone(text)) stays = std::min(stays, text.where.begin);
   }
-  const ChainIndex::Match match = index_.match(tenant_id(tenant), chain);
+  const ChainIndex::Match match = index_.match(tenants_.id(tenant), chain);
   std::vector<ChainIndex::Node*> nodes = ChainIndex::path_to(match.node);
   if (match.partial != nullptr) nodes.push_back(match.partial);
   wire::StoreUses stored;
@@ -73,7 +73,7 @@ void SchedulerCore::note_uses(const std::string& tenant, std::span<const int32_t
       }
     }
   }
-  if (stored.uses.size() > 0) send(Actor::kStore, std::move(stored));
+  if (stored.uses.size() > 0) outbox_.send(Actor::kStore, std::move(stored));
 }
 
 // What is to be written with the page, which is called `key` on disk.
@@ -101,7 +101,7 @@ PagesOfChunk SchedulerCore::pages_of_chunk(const ChunkEntry& entry) const {
   if (entry.hold && index_.is_held(*entry.hold)) {
     const auto tenant = tenants_.find(chunk.tenant);
     const ChainIndex::Match match =
-        tenant != tenants_.end() ? index_.match(tenant->second, entry.chain) : ChainIndex::Match();
+        tenant ? index_.match(*tenant, entry.chain) : ChainIndex::Match();
     std::vector<ChainIndex::Node*> nodes = ChainIndex::path_to(match.node);
     if (match.partial != nullptr) nodes.push_back(match.partial);
     for (size_t i = entry.own_begin / kPageTokens; i < nodes.size(); ++i) {
@@ -180,8 +180,8 @@ void SchedulerCore::forget_uses(const ChunkUses::ChunkName& chunk, Removal why) 
 
 void SchedulerCore::forget_use(ChainIndex::Node* node, const ChunkUses::Use& use, Removal why) {
   const TenantId owner = ChainIndex::name_of(node).owner;
-  const auto tenant = std::ranges::find(tenants_, owner, &decltype(tenants_)::value_type::second);
-  if (tenant == tenants_.end()) return;  // public: withdraw_pages() sees to it
+  const std::string* tenant = tenants_.name_of(owner);
+  if (tenant == nullptr) return;  // public: withdraw_pages() sees to it
   const std::vector<int32_t> chain = ChainIndex::chain_to(node);
   // Prompts that wait to be written; what is a chunk's stays.
   std::erase_if(writebacks_, [&](const Writeback& writeback) {
@@ -191,7 +191,7 @@ void SchedulerCore::forget_use(ChainIndex::Node* node, const ChunkUses::Use& use
     return dropped;
   });
   if (use.ends != 0) {
-    end_branch(tenant->first, chain, static_cast<size_t>(use.position), why);
+    end_branch(*tenant, chain, static_cast<size_t>(use.position), why);
   } else {
     if (writing_ && writing_->owner == owner &&
         static_cast<int64_t>(common_prefix(writing_->chain, chain)) > use.position) {

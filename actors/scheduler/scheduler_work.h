@@ -26,7 +26,7 @@ struct InFlight {
   int64_t position = 0;            // of its first token
 };
 struct ChunkPutJob {
-  Client client;
+  std::optional<Client> client;  // none: a request brought the text along
   wire::RequestId id;
   Chunk chunk;
   ChunkSettings settings = {};

@@ -26,10 +26,10 @@ TEST(Erasures, who_waits_for_several_is_ready_with_the_last) {
   ASSERT_TRUE(erasures.wait(one));
   const auto first = erasures.end(kA).replies;
   ASSERT_EQ(first.size(), 1u);
-  EXPECT_EQ(first[0].client.route, "one");
+  EXPECT_EQ(first[0].client.name, "one");
   const auto second = erasures.end(kB).replies;
   ASSERT_EQ(second.size(), 1u);
-  EXPECT_EQ(second[0].client.route, "both");
+  EXPECT_EQ(second[0].client.name, "both");
   EXPECT_TRUE(erasures.empty());
 }
 
@@ -37,7 +37,7 @@ TEST(Erasures, nobody_waits_for_what_is_gone) {
   Erasures erasures;
   ErasureReply reply = reply_of({kA}, "late");
   EXPECT_FALSE(erasures.wait(reply));
-  EXPECT_EQ(reply.client.route, "late");  // still the caller's
+  EXPECT_EQ(reply.client.name, "late");  // still the caller's
 }
 
 TEST(Erasures, a_failure_is_told_to_all_who_wait_and_to_who_asks_again_later) {
@@ -55,7 +55,7 @@ TEST(Erasures, a_failure_is_told_to_all_who_wait_and_to_who_asks_again_later) {
   ASSERT_TRUE(erasures.wait(again));
   const auto ready = erasures.end(kA).replies;
   ASSERT_EQ(ready.size(), 1u);
-  EXPECT_EQ(ready[0].client.route, "again");
+  EXPECT_EQ(ready[0].client.name, "again");
 }
 
 TEST(Erasures, a_session_is_removed_after_its_last_output_even_if_one_failed_first) {

@@ -134,16 +134,16 @@ class GoldenTrace : public ::testing::TestWithParam<Life> {
     world.prefill = prefill;
     world.decode = decode;
     world.store_at_once = false;
-    world.on_outgoing = [this](const SchedulerCore::Outgoing& outgoing) { note(outgoing); };
+    world.on_outgoing = [this](const Outgoing& outgoing) { note(outgoing); };
     world.tamper = [this](wire::Message& answer) { fail_sometimes(answer); };
   }
 
-  void note(SchedulerCore::Outgoing outgoing) {
+  void note(Outgoing outgoing) {
     // The machine's instruction set is the only thing of the machine that is told.
     auto* status = std::get_if<wire::StatusReply>(&outgoing.envelope.message);
     if (status != nullptr) status->isa.clear();
     std::string text = "to = " + std::to_string(static_cast<int>(outgoing.to)) + " " +
-                       outgoing.client.tenant + " " + outgoing.client.route + " " +
+                       outgoing.client.tenant + " " + whom(outgoing.client) + " " +
                        std::to_string(outgoing.envelope.request[0]) + "." +
                        std::to_string(outgoing.envelope.request[1]) + "\n" +
                        wire::testing::dump(outgoing.envelope.message);
@@ -152,6 +152,12 @@ class GoldenTrace : public ::testing::TestWithParam<Life> {
     if (const auto* prefix = std::get_if<wire::PrefixReply>(&outgoing.envelope.message)) {
       prefix_ = prefix->id;
     }
+  }
+
+  // A letter for the door, and the name behind it.
+  static std::string whom(const Client& client) {
+    if (client.tenant.empty()) return "";
+    return (client.door == Door::kHttp ? "h" : "g") + client.name;
   }
 
   void fail_sometimes(wire::Message& answer) {
@@ -171,7 +177,10 @@ class GoldenTrace : public ::testing::TestWithParam<Life> {
 
   bool one_in(uint64_t n) { return random_.below(n) == 0; }
   std::string some_tenant() { return one_in(4) ? "b" : kLocalTenant; }
-  std::string some_client() { return one_in(4) ? "hweb" : "g" + std::to_string(random_.below(3)); }
+  Client some_client(const std::string& tenant) {
+    if (one_in(4)) return {tenant, "web", Door::kHttp};
+    return {tenant, std::to_string(random_.below(3))};
+  }
   std::string some_text(const char* name, uint64_t kinds) {
     const uint64_t kind = random_.below(kinds);
     return testing::long_text(name + std::to_string(kind), static_cast<int>(10 + 15 * kind));
@@ -184,10 +193,10 @@ class GoldenTrace : public ::testing::TestWithParam<Life> {
     numbers_.push_back(post_as(some_tenant(), std::move(message)));
   }
   uint64_t post_as(const std::string& tenant, wire::Message message) {
-    return world_->post(std::move(message), some_client(), tenant);
+    return world_->post_from(some_client(tenant), std::move(message));
   }
   std::string some_id(const std::string& tenant) {
-    const uint64_t number = world_->post(wire::ChunkListRequest{}, "glist", tenant);
+    const uint64_t number = world_->post(wire::ChunkListRequest{}, "list", tenant);
     const auto listed = world_->all<wire::ChunkListReply>(number);
     if (listed.empty() || listed[0].chunks.empty()) return "chunk_00000000";
     return listed[0].chunks[random_.below(listed[0].chunks.size())].id;
@@ -320,7 +329,7 @@ class GoldenTrace : public ::testing::TestWithParam<Life> {
       case 0: return post(wire::CancelRequest{some_request()});
       case 1: return post(wire::DeltaCredit{some_request(), 2});
       case 2:
-        world_->core().on_client({some_tenant(), some_client()}, {{}, wire::ClientGone{}});
+        world_->core().on_client(some_client(some_tenant()), {{}, wire::ClientGone{}});
         return;
       default: return post(wire::CancelRequest{});
     }

@@ -91,7 +91,7 @@ TEST(MutationLog, remembers_some_of_those_who_wait) {
   }
   const std::vector<Client> told = log.end("alice", id_of(1), reply("done"));
   EXPECT_EQ(told.size(), MutationLog::kClientsMax);
-  EXPECT_EQ(told.back().route, "g" + std::to_string(2 * MutationLog::kClientsMax - 1));
+  EXPECT_EQ(told.back().name, "g" + std::to_string(2 * MutationLog::kClientsMax - 1));
 }
 
 }  // namespace

@@ -54,7 +54,7 @@ TEST(PacedRefusals, of_a_client_that_is_gone_are_forgotten) {
   refuse(refusals, "a", 0);
   for (uint8_t i = 0; i < 5; ++i) refuse(refusals, "a", 0, i);
   Refusal other = refusal("a", 9);
-  other.client.route = "other";
+  other.client.name = "other";
   refusals.hold(std::move(other));
   refusals.forget({"a", "nobody"});
   EXPECT_EQ(refusals.waiting(), 6u);
@@ -63,7 +63,7 @@ TEST(PacedRefusals, of_a_client_that_is_gone_are_forgotten) {
   EXPECT_FALSE(refusals.has_waiting({"a", "client"}, {1}));
   const auto next = refusals.release(kSecondUs);
   ASSERT_EQ(next.size(), 1u);
-  EXPECT_EQ(next[0].client.route, "other");
+  EXPECT_EQ(next[0].client.name, "other");
 }
 
 TEST(PacedRefusals, of_clients_that_are_gone_cost_no_time_of_others_and_no_memory) {

@@ -280,7 +280,7 @@ TEST(LostActors, prefill_takes_waiting_registrations_with_it) {
 TEST(LostActors, nobody_is_told_of_a_text_that_a_request_brought_along) {
   SchedulerWorld world;
   int to_nobody = 0;
-  world.on_outgoing = [&](const SchedulerCore::Outgoing& outgoing) {
+  world.on_outgoing = [&](const Outgoing& outgoing) {
     to_nobody += outgoing.to == Actor::kGateway && outgoing.client.tenant.empty();
   };
   world.post(ask({testing::system_text("some text"), testing::query_text("Why?")}));
@@ -291,13 +291,12 @@ TEST(LostActors, nobody_is_told_of_a_text_that_a_request_brought_along) {
 TEST(LostActors, a_new_gateway_has_lost_its_clients) {
   SchedulerWorld world;
   const std::string boot_id = world.one<wire::Pong>(world.send(wire::Ping{})).boot_id;
-  const std::string of_gateway(1, kIpcRoute), of_http(1, kHttpRoute);
-  world.post(endless_question(), of_gateway + "client");
+  world.post(endless_question());
   world.pump(5);
   EXPECT_EQ(world.status_now().requests_running, 1);
   world.restart(Actor::kGateway);
   EXPECT_LT(world.pump(50), 50u) << "it goes on, for nobody";
-  const uint64_t other = world.post(question(), of_http + "client");
+  const uint64_t other = world.post_from({kLocalTenant, "client", Door::kHttp}, question());
   world.pump(3);
   world.restart(Actor::kGateway);
   world.pump();

@@ -21,7 +21,7 @@
 
 namespace cascade::testing {
 
-using Actor = SchedulerCore::Actor;
+using cascade::Actor;
 
 // The demo model, loaded once.
 inline const Model& demo_model() {
@@ -86,8 +86,11 @@ class SchedulerWorld {
   // Sends without letting anybody work.
   uint64_t post(wire::Message message, const std::string& client = "client",
                 const std::string& tenant = kLocalTenant) {
+    return post_from({tenant, client}, std::move(message));
+  }
+  uint64_t post_from(const Client& client, wire::Message message) {
     const uint64_t number = ++last_request_;
-    core_->on_client({tenant, client}, {request_id(number), std::move(message)});
+    core_->on_client(client, {request_id(number), std::move(message)});
     collect();
     return number;
   }
@@ -100,7 +103,7 @@ class SchedulerWorld {
     size_t done = 0;
     collect();
     while (done < steps && !jobs_.empty()) {
-      SchedulerCore::Outgoing job = std::move(jobs_.front());
+      Outgoing job = std::move(jobs_.front());
       jobs_.pop_front();
       ++done;
       clock.advance_us(1000);
@@ -181,19 +184,19 @@ class SchedulerWorld {
   // May change or swallow what an actor answers.
   std::function<void(wire::Message&)> tamper;
   // Is told of each message of the scheduler, before anybody works on it.
-  std::function<void(const SchedulerCore::Outgoing&)> on_outgoing;
+  std::function<void(const Outgoing&)> on_outgoing;
   // Answers in place of the model, if there is one.
   std::function<wire::PrefillDone(const wire::PrefillJob&)> prefill;
   std::function<wire::DecodeDone(const wire::DecodeJob&)> decode;
 
  private:
   void collect() {
-    for (SchedulerCore::Outgoing& outgoing : core_->take_outgoing()) {
+    for (Outgoing& outgoing : core_->take_outgoing()) {
       EXPECT_TRUE(wire::encode(outgoing.envelope).ok());
       if (on_outgoing) on_outgoing(outgoing);
       const auto* event = std::get_if<wire::EventNotice>(&outgoing.envelope.message);
       if (event != nullptr) {
-        EXPECT_EQ(outgoing.client.route, std::string(1, kIpcRoute));
+        EXPECT_EQ(outgoing.client.name, "");
         if (on_event) on_event(outgoing.client.tenant, *event);
       } else if (outgoing.to == Actor::kGateway) {
         answers_.emplace_back(outgoing.envelope.request, std::move(outgoing.envelope.message));
@@ -206,7 +209,7 @@ class SchedulerWorld {
     }
   }
 
-  std::vector<wire::Message> work(const SchedulerCore::Outgoing& job) {
+  std::vector<wire::Message> work(const Outgoing& job) {
     const wire::Message& message = job.envelope.message;
     std::vector<wire::Message> answers;
     if (const auto* encode = std::get_if<wire::EncodeJob>(&message)) {
@@ -233,7 +236,7 @@ class SchedulerWorld {
   StoreActor store_actor_;
   SchedulerOptions options_;
   std::unique_ptr<SchedulerCore> core_;
-  std::deque<SchedulerCore::Outgoing> jobs_;
+  std::deque<Outgoing> jobs_;
   std::vector<std::pair<wire::RequestId, wire::Message>> answers_;
   uint64_t last_request_ = 0;
 };

@@ -1,0 +1,23 @@
+// The doors of the daemon, and what their ports to the scheduler are called.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace cascade {
+
+// Where clients come in: each tenant's socket, and the gateways that serve several tenants, with a
+// port to the scheduler for each.
+enum class Door { kIpc, kHttp, kTcp };
+
+struct TenantDoor {
+  Door door = Door::kIpc;
+  std::string tenant;
+};
+// The name of such a port: "gateway:local", "http:local", "tcp:local".
+std::string door_name(Door door, const std::string& tenant);
+// Whose name it is; nullopt if it is no door's.
+std::optional<TenantDoor> door_of(std::string_view name);
+
+}  // namespace cascade

@@ -1,0 +1,80 @@
+// All that the scheduler says: to the actors that work for it, to clients, and to those who listen
+// to a tenant's events.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/scheduler/client.h"
+#include "actors/scheduler/event_log.h"
+#include "actors/scheduler/mutation_log.h"
+#include "actors/scheduler/request.h"
+#include "base/chunk.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "wire/frames.h"
+
+namespace cascade {
+
+// The last three have clients: a door of one tenant each.
+enum class Actor { kPrefill, kDecode, kStore, kGateway, kHttp, kTcp };
+
+struct Outgoing {
+  Actor to;       // kGateway: the door of `client`, whichever it is
+  Client client;  // kGateway: whom the door shall give it to
+  wire::Envelope envelope;
+};
+
+// One thread. Messages leave in the order in which they were given.
+class Outbox {
+ public:
+  // Keeps `events_max` events of each tenant. `random` gives 64 bits a call, for boot ids. `clock`
+  // outlives this.
+  Outbox(const Clock& clock, size_t events_max, std::function<uint64_t()> random);
+
+  // What the actor is to do. It waits until the actor has connected.
+  void send(Actor to, wire::Message message);
+  // Answers the client's request, and whoever has sent the same change again.
+  void reply(const Client& client, const wire::RequestId& id, wire::Message message);
+  // The same, unless the request's client is gone.
+  void reply(const Request& request, wire::Message message);
+  void reply_error(const Client& client, const wire::RequestId& id, Error error,
+                   int64_t retry_after_ms = 0);
+  // Whether the client sends a change once more that is under way or has been answered; then it
+  // gets that answer.
+  bool repeats(const Client& client, const wire::RequestId& id, const wire::Message& message);
+
+  // Numbers the event, sends it to the tenant's gateway if that is connected, and keeps it.
+  void tell(const std::string& tenant, wire::EventNotice event);
+  void tell_of(const Chunk& chunk, EventKind kind);
+  void tell_of(const Request& request, EventKind kind, std::string reason = {});
+  wire::EventsReply events(const std::string& tenant, const wire::EventsRequest& request) const;
+
+  // The actor has connected, a door as that of `tenant`: what waited for it leaves. True if it was
+  // connected before, so that it was restarted.
+  bool connect(Actor actor, const std::string& tenant);
+  void note_restart(std::string name) { actors_restarted_.push_back(std::move(name)); }
+  const std::vector<std::string>& actors_restarted() const { return actors_restarted_; }
+  // Changes whenever answers to earlier requests may have been lost, so that clients notice.
+  const std::string& boot_id() const { return boot_id_; }
+  void renew_boot_id();
+
+  std::vector<Outgoing> take() { return std::exchange(outgoing_, {}); }
+
+ private:
+  const Clock& clock_;
+  std::function<uint64_t()> random_;
+  EventLog events_;
+  MutationLog mutations_;
+  std::string boot_id_;
+  std::set<std::pair<Actor, std::string>> connected_;  // with the tenant of a door
+  std::vector<std::string> actors_restarted_;          // names, in order
+  std::vector<Outgoing> outgoing_;
+  std::vector<Outgoing> held_;  // for actors that have not connected yet
+};
+
+}  // namespace cascade
