@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "actors/scheduler/actor.h"
 #include "actors/scheduler/client.h"
 #include "actors/scheduler/event_log.h"
 #include "actors/scheduler/mutation_log.h"
@@ -19,9 +20,6 @@
 #include "wire/frames.h"
 
 namespace cascade {
-
-// The last three have clients: a door of one tenant each.
-enum class Actor { kPrefill, kDecode, kStore, kGateway, kHttp, kTcp };
 
 struct Outgoing {
   Actor to;       // kGateway: the door of `client`, whichever it is

@@ -1,7 +1,10 @@
 // The sentences are those that clients of OpenAI's API know.
 #include "actors/scheduler/prompt_size.h"
 
+#include <algorithm>
 #include <string>
+
+#include "wire/limits.h"
 
 namespace cascade {
 namespace {
@@ -45,6 +48,29 @@ int64_t prompt_bytes(const wire::GenerateRequest& params) {
 int64_t prompt_bytes(const Request& request) {
   return bytes_of(request.messages, request.params) +
          static_cast<int64_t>(request.begun.size() + request.params.tools.size());
+}
+
+int64_t text_bytes_max(const ModelConfig& config) {
+  // Tokens of real text have 3 to 5 bytes; runs of blanks may have a hundred.
+  constexpr int64_t kTokenBytesMax = 128;
+  // Contexts and a query become one string of the message that goes to the tokenizer.
+  return std::min(kTokenBytesMax * config.context_tokens_max,
+                  static_cast<int64_t>(wire::kTextBytesMax));
+}
+
+Status check_text_bytes(const ModelConfig& config, std::string_view field, int64_t bytes) {
+  const int64_t bytes_max = text_bytes_max(config);
+  if (bytes <= bytes_max) return {};
+  return invalid_argument(
+      std::string(field),
+      "has " + std::to_string(bytes) + " bytes; the limit is " + std::to_string(bytes_max));
+}
+
+Status check_text_bytes(const ModelConfig& config, Request& request) {
+  const int64_t bytes = prompt_bytes(request);
+  const int64_t bytes_max = text_bytes_max(config);
+  if (bytes <= bytes_max) return {};
+  return too_many_bytes(request, bytes, bytes_max, config.context_tokens_max);
 }
 
 const char* prompt_field(const wire::GenerateRequest& params) {

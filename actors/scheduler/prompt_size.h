@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "actors/scheduler/request.h"
 #include "base/result.h"
+#include "model/config.h"
 
 namespace cascade {
 
@@ -17,6 +19,14 @@ inline constexpr int64_t kBytesPerToken = 3;
 // as it came, what its chunks stand for is not known.
 int64_t prompt_bytes(const wire::GenerateRequest& params);
 int64_t prompt_bytes(const Request& request);
+
+// How many bytes the texts of a prompt may have, at most: what cannot fit the context is refused
+// before it is tokenized, which takes time.
+int64_t text_bytes_max(const ModelConfig& config);
+// Error kInvalidArgument with the field and the limit.
+Status check_text_bytes(const ModelConfig& config, std::string_view field, int64_t bytes);
+// Error as too_many_bytes().
+Status check_text_bytes(const ModelConfig& config, Request& request);
 
 // The field that says what the prompt is: "messages", "prompt", "prompt_token_ids" or "chunks".
 const char* prompt_field(const wire::GenerateRequest& params);

@@ -31,7 +31,7 @@ void SchedulerCore::store_chain(const Chunk& chunk, std::span<const int32_t> cha
                                 bool pending) {
   if (!options_.keep_pages) return;
   const uint64_t job = jobs_.next();
-  saving_[job] = {{chunk.tenant, chunk.id}, /*whole=*/false};
+  saving_.put(job, {{chunk.tenant, chunk.id}, /*whole=*/false});
   outbox_.send(Actor::kStore, wire::StoreChain{job,
                                                ChainIndex::key_of(index_.root()).hex(),
                                                chunk.tenant,
@@ -45,7 +45,7 @@ void SchedulerCore::store_chain(const Chunk& chunk, std::span<const int32_t> cha
 void SchedulerCore::settle_chain(const StoredName& name) {
   if (!options_.keep_pages) return;
   const uint64_t job = jobs_.next();
-  saving_[job] = {name, /*whole=*/false};
+  saving_.put(job, {name, /*whole=*/false});
   outbox_.send(Actor::kStore, wire::StoreChain{job,
                                                ChainIndex::key_of(index_.root()).hex(),
                                                name.tenant,
@@ -93,15 +93,14 @@ void SchedulerCore::read_chain(ChainWanted&& wanted) {
   read.id = wanted.name.id;
   read.key = wanted.key;
   outbox_.send(Actor::kStore, std::move(read));
-  reading_chains_[job] = std::move(wanted);
+  reading_chains_.put(job, std::move(wanted));
 }
 
 void SchedulerCore::on(wire::StoredChain&& chain) {
-  const auto found = reading_chains_.find(chain.job);
-  if (found == reading_chains_.end()) return;
-  const ChainWanted wanted = std::move(found->second);
+  const std::optional<ChainWanted> asked = reading_chains_.take(chain.job);
+  if (!asked) return;
+  const ChainWanted& wanted = *asked;
   const StoredName& name = wanted.name;
-  reading_chains_.erase(found);
   if (wanted.removed) {
     const int64_t begin = chain.begin >= 0 ? chain.begin : wanted.begin;
     return end_erasure_piece(name, {{std::move(chain.token_ids), static_cast<size_t>(begin)}});

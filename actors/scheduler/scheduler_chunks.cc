@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "actors/scheduler/prompt_size.h"
 #include "actors/scheduler/scheduler_core.h"
 #include "base/random.h"
 #include "base/utf8.h"
@@ -63,7 +64,7 @@ std::string SchedulerCore::register_text(Chunk chunk) {
   job.job = jobs_.next();
   job.mode = wire::EncodeJob::Mode::kText;
   job.raw = entry->chunk.text;
-  encoding_puts_[job.job] = {{}, {}, entry->chunk};
+  encoding_puts_.put(job.job, {{}, {}, entry->chunk});
   outbox_.send(Actor::kPrefill, std::move(job));
   return entry->chunk.id;
 }
@@ -73,7 +74,7 @@ Status SchedulerCore::read_text(wire::ChunkPut& put, Chunk& chunk) const {
   if (put.token_ids.empty()) {
     if (put.text.empty()) return invalid_argument("text", "is empty");
     chunk.text = std::move(put.text);
-    return check_text_bytes("text", static_cast<int64_t>(chunk.text.size()));
+    return check_text_bytes(model_.config, "text", static_cast<int64_t>(chunk.text.size()));
   }
   const int64_t context = model_.config.context_tokens_max;
   if (static_cast<int64_t>(put.token_ids.size()) > context) {
@@ -93,7 +94,7 @@ Status SchedulerCore::read_text(wire::ChunkPut& put, Chunk& chunk) const {
                                          ": the text of a chunk has none");
     }
   }
-  const auto bytes_max = static_cast<size_t>(text_bytes_max());
+  const auto bytes_max = static_cast<size_t>(text_bytes_max(model_.config));
   auto text = model_.tokenizer.decode(put.token_ids, /*skip_special=*/false, bytes_max);
   if (!text) {
     return invalid_argument(
@@ -110,7 +111,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id, wire::Ch
         client, id, invalid_argument("type", "outputs are made by generate with retain_output"));
   }
   const auto whose = [](const auto& job) { return job.second.chunk.tenant; };
-  if (!may_begin(encoding_puts_, options_.chunk_puts_max, client.tenant, whose)) {
+  if (!may_begin(encoding_puts_.all(), options_.chunk_puts_max, client.tenant, whose)) {
     return outbox_.reply_error(client, id,
                                resource_exhausted("", "too many chunks are being registered"), 100);
   }
@@ -131,7 +132,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id, wire::Ch
   encode.job = jobs_.next();
   encode.mode = wire::EncodeJob::Mode::kText;
   encode.raw = job.chunk.text;
-  encoding_puts_[encode.job] = std::move(job);
+  encoding_puts_.put(encode.job, std::move(job));
   outbox_.send(Actor::kPrefill, std::move(encode));
 }
 
@@ -202,8 +203,8 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        const wire::ChunkSearch& search) {
-  const auto whose = [](const auto& asked) { return asked.second.first.tenant; };
-  if (!may_begin(searching_, options_.searches_max, client.tenant, whose)) {
+  const auto whose = [](const auto& asked) { return asked.second.client.tenant; };
+  if (!may_begin(searching_.all(), options_.searches_max, client.tenant, whose)) {
     return outbox_.reply_error(client, id,
                                resource_exhausted("", std::to_string(searching_.size()) +
                                                           " searches are under way; the limit is " +
@@ -211,15 +212,14 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                                kSearchRetryMs);
   }
   const uint64_t job = jobs_.next();
-  searching_[job] = {client, id};
+  searching_.put(job, {client, id});
   outbox_.send(Actor::kStore, wire::StoreSearch{job, client.tenant, search.query, search.limit});
 }
 
 void SchedulerCore::on(wire::StoreFound&& answer) {
-  const auto found = searching_.find(answer.job);
-  if (found == searching_.end()) return;
-  const auto [client, id] = found->second;
-  searching_.erase(found);
+  const std::optional<Search> asked = searching_.take(answer.job);
+  if (!asked) return;
+  const auto& [client, id] = *asked;
   if (answer.error) return outbox_.reply_error(client, id, *answer.error);
   wire::ChunkSearchReply reply_message;
   for (wire::FoundChunk& hit : answer.found) {

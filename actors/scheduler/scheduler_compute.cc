@@ -37,8 +37,12 @@ size_t decode_bytes(const Request& request) {
 
 }  // namespace
 
+bool SchedulerCore::is_computing() const {
+  return !slices_.empty() || !bursts_.empty();
+}
+
 void SchedulerCore::plan() {
-  if (in_flight_) return write_pages();
+  if (is_computing()) return write_pages();
   start_waiting();
   refuse_starved();
   Request* prompt = next_prompt();
@@ -99,7 +103,7 @@ void SchedulerCore::dispatch_prefill(Request& request, int64_t slice_end) {
   job.pages = request.sequence->pages();
   const bool whole = slice_end == static_cast<int64_t>(chain.size());
   if (whole && request.resumed.empty() && !request.prefix) job.sample = request.sample;
-  in_flight_ = InFlight{job.job, {request.handle}, false, job.token_ids, job.position};
+  slices_.put(job.job, {{request.handle}, false, job.token_ids, job.position});
   outbox_.send(Actor::kPrefill, std::move(job));
 }
 
@@ -111,7 +115,7 @@ void SchedulerCore::dispatch_idle(int64_t slice_end) {
   job.position = idle.sequence->committed();
   job.token_ids.assign(idle.chain.begin() + job.position, idle.chain.begin() + slice_end);
   job.pages = idle.sequence->pages();
-  in_flight_ = InFlight{job.job, {}, true, job.token_ids, job.position};
+  slices_.put(job.job, {{}, true, job.token_ids, job.position});
   outbox_.send(Actor::kPrefill, std::move(job));
 }
 
@@ -119,7 +123,7 @@ void SchedulerCore::dispatch_decode(int steps) {
   wire::DecodeJob job;
   job.job = jobs_.next();
   job.steps_max = steps;
-  in_flight_ = InFlight{job.job, {}, false, {}, 0};
+  InFlight burst = {{}, false, {}, 0};
   const size_t batch = std::min<size_t>(decoding_.size(), options_.planner.batch_max);
   size_t bytes = 0;
   for (size_t i = 0; i < batch; ++i) {
@@ -139,9 +143,10 @@ void SchedulerCore::dispatch_decode(int steps) {
     sequence.pages = request.sequence->pages();
     sequence.end_tokens = request.end_tokens;
     sequence.sample = request.sample;
-    in_flight_->requests.push_back(handle);
+    burst.requests.push_back(handle);
     job.sequences.push_back(std::move(sequence));
   }
+  bursts_.put(job.job, std::move(burst));
   outbox_.send(Actor::kDecode, std::move(job));
 }
 
@@ -236,8 +241,9 @@ void SchedulerCore::send_progress(Request& request) {
 }
 
 void SchedulerCore::on(wire::PrefillDone&& done) {
-  if (!in_flight_ || in_flight_->job != done.job) return;  // of an earlier life
-  const InFlight job = *std::exchange(in_flight_, std::nullopt);
+  const std::optional<InFlight> answered = slices_.take(done.job);
+  if (!answered) return;  // of an earlier life
+  const InFlight& job = *answered;
   if (!done.error) {
     speed_.add_prefill(static_cast<int64_t>(job.tokens.size()), done.compute_us, job.position);
   }
@@ -260,10 +266,10 @@ void SchedulerCore::on(wire::PrefillDone&& done) {
 }
 
 void SchedulerCore::on(wire::DecodeDone&& done) {
-  if (!in_flight_ || in_flight_->job != done.job) return;
-  const InFlight job = *std::exchange(in_flight_, std::nullopt);
+  const std::optional<InFlight> answered = bursts_.take(done.job);
+  if (!answered) return;
   if (done.error) {
-    for (const uint64_t handle : job.requests) fail(*requests_.at(handle), *done.error);
+    for (const uint64_t handle : answered->requests) fail(*requests_.at(handle), *done.error);
     return;
   }
   int64_t tokens = 0;
@@ -345,27 +351,25 @@ void SchedulerCore::send_deltas(Request& request, std::vector<wire::Delta>&& del
   held.erase(held.begin(), held.begin() + static_cast<ptrdiff_t>(sent));
 }
 
-// The actor was restarted: what it was given is lost, and is not given to it again.
-void SchedulerCore::fail_in_flight(Actor actor) {
-  const Error lost = {ErrorCode::kInternal, "",
-                      "the actor that worked on this request failed and was restarted"};
-  // While a decode job is out, last_was_decode_ says whose it is.
-  if (in_flight_ && (actor == Actor::kDecode) == last_was_decode_) {
-    const InFlight job = *std::exchange(in_flight_, std::nullopt);
-    for (const uint64_t handle : job.requests) fail(*requests_.at(handle), lost);
+// The actor was restarted: its jobs are not given to it again.
+
+void SchedulerCore::lost(std::map<uint64_t, InFlight>&& jobs) {
+  for (const auto& [number, job] : jobs) {
+    for (const uint64_t handle : job.requests) fail(*requests_.at(handle), lost_work());
     if (job.idle) finish_idle(/*complete=*/false);
   }
-  if (actor != Actor::kPrefill) return;
-  for (const auto& [job, handle] : std::exchange(encoding_requests_, {})) {
-    if (Request* request = find_request(handle)) fail(*request, lost);
+}
+
+void SchedulerCore::lost(std::map<uint64_t, EncodingRequest>&& jobs) {
+  for (const auto& [number, job] : jobs) {
+    if (Request* request = find_request(job.handle)) fail(*request, lost_work());
   }
-  for (const auto& [job, put] : std::exchange(encoding_puts_, {})) {
-    if (put.client) outbox_.reply_error(*put.client, put.id, lost);
+}
+
+void SchedulerCore::lost(std::map<uint64_t, ChunkPutJob>&& jobs) {
+  for (const auto& [number, put] : jobs) {
+    if (put.client) outbox_.reply_error(*put.client, put.id, lost_work());
   }
-  for (const auto& [job, text] : std::exchange(encoding_texts_, {})) {
-    outbox_.reply_error(text.client, text.id, lost);
-  }
-  forget_histories();
 }
 
 }  // namespace cascade

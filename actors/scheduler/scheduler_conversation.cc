@@ -1,6 +1,7 @@
 // What a request's prompt is made of: chunks, messages, and the conversation that they go on with.
 #include <algorithm>
 
+#include "actors/scheduler/prompt_size.h"
 #include "actors/scheduler/scheduler_core.h"
 
 namespace cascade {
@@ -47,14 +48,14 @@ Result<Earlier> SchedulerCore::earlier_of(Request& request) {
 Status SchedulerCore::compose_chunks(Request& request) {
   RETURN_IF_ERROR(enter_session(request));
   ASSIGN_OR_RETURN(const Earlier earlier, earlier_of(request));
-  ASSIGN_OR_RETURN(
-      Composition composition,
-      compose(request.params.chunks, request.client.tenant, registry_, 2 * text_bytes_max(),
-              /*to_answer=*/!request.prefix, earlier, on_missing(request)));
+  ASSIGN_OR_RETURN(Composition composition,
+                   compose(request.params.chunks, request.client.tenant, registry_,
+                           2 * text_bytes_max(model_.config),
+                           /*to_answer=*/!request.prefix, earlier, on_missing(request)));
   request.missing = std::move(composition.missing);
   heal_pins_of(request, composition);
   request.messages = std::move(composition.messages);
-  RETURN_IF_ERROR(check_text_bytes(request));
+  RETURN_IF_ERROR(check_text_bytes(model_.config, request));
   use_chunks(request.client.tenant, composition.chunk_ids);
   auto next = composition.new_chunks.begin();
   for (std::string& id : composition.parent_ids) {
@@ -82,8 +83,9 @@ Status SchedulerCore::take_messages(Request& request) {
     std::erase_if(earlier.chunks,
                   [](const wire::ChunkRef& ref) { return ref.type == ChunkType::kSystemPrompt; });
   }
-  ASSIGN_OR_RETURN(const Composition before, compose({}, tenant, registry_, 2 * text_bytes_max(),
-                                                     /*to_answer=*/false, earlier));
+  ASSIGN_OR_RETURN(const Composition before,
+                   compose({}, tenant, registry_, 2 * text_bytes_max(model_.config),
+                           /*to_answer=*/false, earlier));
   given.insert(given.begin() + (has_system ? 1 : 0), before.messages.begin(),
                before.messages.end());
   request.messages = std::move(given);
@@ -103,7 +105,7 @@ Status SchedulerCore::take_messages(Request& request) {
     }
     request.parent_ids.push_back((*parent)->chunk.id);
   }
-  RETURN_IF_ERROR(check_text_bytes(request));
+  RETURN_IF_ERROR(check_text_bytes(model_.config, request));
   use_chunks(tenant, request.parent_ids);
   return {};
 }

@@ -52,6 +52,23 @@ constexpr bool changes() {
          std::is_same_v<M, wire::PolicySet>;
 }
 
+template <class Door, class M>
+concept Opens = requires(Door& door, const Client& client, const wire::RequestId& id, M&& message) {
+  door.on(client, id, std::move(message));
+};
+template <class M, class... Doors>
+constexpr bool is_for() {
+  return (Opens<Doors, M> || ...);
+}
+// Gives the message to the door that takes it.
+template <class M, class... Doors>
+void enter(const Client& client, const wire::RequestId& id, M&& message, Doors&... doors) {
+  const auto try_door = [&](auto& door) {
+    if constexpr (Opens<decltype(door), M>) door.on(client, id, std::forward<M>(message));
+  };
+  (try_door(doors), ...);
+}
+
 }  // namespace
 
 SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const PageArena& arena,
@@ -69,7 +86,7 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
   index_.set_shortened(
       [this](const Digest& before, const Digest& after) { uses_.copy(before, after); });
   if (options_.incarnation > 1) outbox_.note_restart("scheduler");
-  outbox_.send(Actor::kStore, wire::StoreLoad{jobs_.next(), model_.root_key("").hex()});
+  load_stored();
 }
 
 SchedulerCore::~SchedulerCore() = default;
@@ -77,8 +94,8 @@ SchedulerCore::~SchedulerCore() = default;
 void SchedulerCore::on_actor_started(Actor actor, const std::string& tenant) {
   if (!outbox_.connect(actor, tenant)) return;
   outbox_.note_restart(name_of(actor));
-  if (actor == Actor::kPrefill || actor == Actor::kDecode) fail_in_flight(actor);
-  if (actor == Actor::kStore) on_store_restarted();
+  if (actor == Actor::kStore && !loaded_) load_stored();
+  jobs_.lose(actor);
   if (const std::optional<Door> door = door_of(actor)) {
     // The clients of the earlier incarnation cannot be reached any more. Those of HTTP have seen
     // their connections end.
@@ -109,6 +126,9 @@ void SchedulerCore::on_client(const Client& client, wire::Envelope envelope) {
           if (!loaded_) return park(client, {id, std::move(message)});
           if (changes<M>() && outbox_.repeats(client, id, message)) return;
           this->on(client, id, std::move(message));
+        } else if constexpr (is_for<M, TextDoor, UpkeepDoor>()) {
+          if (!loaded_) return park(client, {id, std::move(message)});
+          enter(client, id, std::move(message), text_door_, upkeep_door_);
         } else {
           outbox_.reply_error(client, id,
                               unsupported("type", "this message is not for the daemon"));
@@ -125,6 +145,8 @@ void SchedulerCore::on_answer(wire::Message message) {
       [&](auto&& answer) {
         if constexpr (requires { this->on(std::move(answer)); }) {
           this->on(std::move(answer));
+        } else if constexpr (requires { upkeep_door_.on(std::move(answer)); }) {
+          upkeep_door_.on(std::move(answer));
         }
       },
       std::move(message));
@@ -182,7 +204,7 @@ void SchedulerCore::give_back_memory() {
 
 void SchedulerCore::stop() {
   if (!stopping_since_us_) stopping_since_us_ = clock_.monotonic_us();
-  refuse_upkeep("the daemon is stopping");
+  upkeep_door_.stop();
   answer_pins();
   answer_refused();
 }
@@ -197,14 +219,13 @@ bool SchedulerCore::may_reprefill() const {
 }
 
 bool SchedulerCore::stopped() const {
-  if (!stopping_since_us_ || !requests_.empty() || in_flight_) return false;
+  if (!stopping_since_us_ || !requests_.empty() || jobs_.delay_stop()) return false;
   if (may_reprefill() && !(histories_.empty() && reprefills_.empty())) return false;
-  if (!saving_.empty() || !removing_.empty()) return false;
   // A stop waits for writes and erasures, but only for a share of its time.
   const auto write_us = static_cast<int64_t>(static_cast<double>(options_.stop_us) * kWriteShare);
   const bool late = clock_.monotonic_us() - *stopping_since_us_ >= write_us;
   if (!erasures_.empty() && !store_error_ && !late) return false;
-  return (writebacks_.empty() && !writing_) || disk_error_ || late;
+  return (writebacks_.empty() && writing_.empty()) || disk_error_ || late;
 }
 
 }  // namespace cascade

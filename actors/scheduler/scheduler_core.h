@@ -16,6 +16,8 @@
 #include "actors/scheduler/attention_growth.h"
 #include "actors/scheduler/chunk_settings.h"
 #include "actors/scheduler/composition.h"
+#include "actors/scheduler/doors/text_door.h"
+#include "actors/scheduler/doors/upkeep_door.h"
 #include "actors/scheduler/erasures.h"
 #include "actors/scheduler/jobs.h"
 #include "actors/scheduler/outbox.h"
@@ -73,6 +75,11 @@ class SchedulerCore {
 
  private:
   using RequestPtr = std::unique_ptr<Request>;
+  // What a table of these jobs does when they are lost.
+  template <class T>
+  typename PendingJobs<T>::Lost lose() {
+    return [this](std::map<uint64_t, T>&& jobs) { lost(std::move(jobs)); };
+  }
 
   // Requests: scheduler_requests.cc.
   void on(const Client& client, const wire::RequestId& id, wire::GenerateRequest&& params);
@@ -86,9 +93,6 @@ class SchedulerCore {
               bool prefix);
   Status prepare(Request& request);
   Status take_token_ids(Request& request);
-  int64_t text_bytes_max() const;
-  Status check_text_bytes(Request& request) const;
-  Status check_text_bytes(std::string_view field, int64_t bytes) const;
   void encode_request(Request& request);
   void prompt_ready(Request& request, wire::EncodeDone&& done);
   int32_t answer_tokens(const Request& request);
@@ -141,21 +145,24 @@ class SchedulerCore {
   double us_before_answer(const Request& request) const;
   void count_reused(int64_t begin, int64_t end, int64_t in_shared_pages);
   void send_progress(Request& request);
-  void fail_in_flight(Actor actor);
   void give_back_memory();
+  bool is_computing() const;
+  void lost(std::map<uint64_t, InFlight>&& jobs);
+  void lost(std::map<uint64_t, EncodingRequest>&& jobs);
+  void lost(std::map<uint64_t, ChunkPutJob>&& jobs);
 
   // Retention: scheduler_retention.cc.
   ThinkPolicy think_policy(const Request& request) const;
   Chunk output_chunk(const Request& request, const std::string& finish_reason) const;
   std::string retain(Request& request, const std::string& finish_reason);
-  void history_ready(wire::EncodeDone&& done);
+  void history_ready(Reprefill&& next, wire::EncodeDone&& done);
   void queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill);
   bool may_reprefill() const;
+  void lost(std::map<uint64_t, Reprefill>&& jobs);
   bool start_idle();
   void start_idle_sequence(Reprefill& idle);
   void finish_idle(bool complete);
   bool pause_idle();
-  void forget_histories();
   void use_chunks(const std::string& tenant, const std::vector<std::string>& ids);
   void refresh(ChunkEntry& entry);
   PagesOfChunk pages_of_chunk(const ChunkEntry& entry) const;
@@ -179,7 +186,11 @@ class SchedulerCore {
   void park(const Client& client, wire::Envelope&& envelope);
   void save_again();
   void retry_store();
-  void on_store_restarted();
+  void load_stored();
+  void lost(std::map<uint64_t, Saving>&& jobs);
+  void lost(std::map<uint64_t, ChainWanted>&& jobs);
+  void lost(std::map<uint64_t, RemovingPages>&& jobs);
+  void lost(std::map<uint64_t, Search>&& jobs);
 
   // What a prompt is made of: scheduler_conversation.cc.
   Result<Earlier> turns_of_session(Request& request);
@@ -206,16 +217,6 @@ class SchedulerCore {
   void on(wire::StoredSettings&& stored);
   void save_setting(const StoredName& name);
 
-  // Checks and backups of what is on disk: scheduler_upkeep.cc.
-  void on(const Client& client, const wire::RequestId& id, wire::FsckRequest&& request);
-  void on(const Client& client, const wire::RequestId& id, wire::BackupRequest&& request);
-  void on(wire::StoreChecked&& checked);
-  void on(wire::StoreBackedUp&& backed_up);
-  void on(const wire::PagesForgotten& forgotten);
-  std::optional<uint64_t> begin_upkeep(const Client& client, const wire::RequestId& id);
-  void end_upkeep(uint64_t job, wire::Message answer);
-  void refuse_upkeep(const std::string& why);
-
   // Pages between memory and disk: scheduler_disk.cc.
   void write_behind(TenantId owner, std::span<const int32_t> chain,
                     std::optional<StoredName> chunk = {}, bool of_text = false);
@@ -224,7 +225,11 @@ class SchedulerCore {
   void write_pages();
   void send_pages(const Writeback& writeback, const std::vector<NamedPage>& run);
   void on(wire::StorePagesDone&& done);
-  void end_writing();
+  void on(const wire::PagesForgotten& forgotten);
+  void rows_removed();
+  void end_writing(const Writing& ended);
+  void lost(std::map<uint64_t, Writing>&& jobs);
+  void lost(std::map<uint64_t, Load>&& jobs);
   DiskIndex::Match worth_loading(TenantId owner, std::span<const int32_t> wanted,
                                  const ChainIndex::Match& found) const;
   bool start_load(ChainSequence& sequence, uint64_t handle, std::span<const int32_t> wanted,
@@ -232,7 +237,6 @@ class SchedulerCore {
   void load_ahead(Load&& load, const ChainSequence& sequence);
   void on(wire::LoadPagesDone&& done);
   void loaded_pages(Load&& load, size_t good);
-  void end_loads();
   void forget_stored(const Digest& key);
   void drop_stored_from(const Digest& key);
   void drop_stored(TenantId owner, std::span<const int32_t> chain, int64_t keep);
@@ -375,20 +379,32 @@ class SchedulerCore {
   void chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done);
   std::string register_text(Chunk chunk);
 
-  // Texts and token ids for clients: scheduler_text.cc.
-  void on(const Client& client, const wire::RequestId& id, wire::TokenizeRequest&& request);
-  void on(const Client& client, const wire::RequestId& id, const wire::DetokenizeRequest& request);
-  void on(const Client& client, const wire::RequestId& id, wire::ApplyTemplateRequest&& request);
-  void encode_text(const Client& client, const wire::RequestId& id, wire::EncodeJob&& job);
-  void text_ready(const TextJob& text, wire::EncodeDone&& done);
-
   SchedulerOptions options_;
   const Model& model_;
   const PageArena& arena_;
   const Clock& clock_;
   const int64_t start_us_;
   Outbox outbox_;
-  JobNumbers jobs_;
+
+  // What actors owe. When an actor is restarted, its tables lose their jobs in this order.
+  Jobs jobs_;
+  PendingJobs<InFlight> slices_{
+      jobs_, {.actor = Actor::kPrefill, .delays_stop = true}, lose<InFlight>()};
+  PendingJobs<InFlight> bursts_{
+      jobs_, {.actor = Actor::kDecode, .delays_stop = true}, lose<InFlight>()};
+  PendingJobs<EncodingRequest> encoding_requests_{
+      jobs_, {Actor::kPrefill}, lose<EncodingRequest>()};
+  PendingJobs<ChunkPutJob> encoding_puts_{jobs_, {Actor::kPrefill}, lose<ChunkPutJob>()};
+  TextDoor text_door_{model_, clock_, jobs_, outbox_, options_.chunk_puts_max};
+  PendingJobs<Reprefill> histories_{jobs_, {Actor::kPrefill}, lose<Reprefill>()};
+  PendingJobs<Saving> saving_{jobs_, {.actor = Actor::kStore, .delays_stop = true}, lose<Saving>()};
+  PendingJobs<Load> loads_{jobs_, {Actor::kStore}, lose<Load>()};
+  PendingJobs<Writing> writing_{jobs_, {Actor::kStore}, lose<Writing>()};
+  PendingJobs<ChainWanted> reading_chains_{jobs_, {Actor::kStore}, lose<ChainWanted>()};
+  PendingJobs<RemovingPages> removing_{
+      jobs_, {.actor = Actor::kStore, .delays_stop = true}, lose<RemovingPages>()};
+  UpkeepDoor upkeep_door_{jobs_, outbox_, options_.keep_pages, [this] { rows_removed(); }};
+  PendingJobs<Search> searching_{jobs_, {Actor::kStore}, lose<Search>()};
 
   PagePool pool_;
   ChainIndex index_;
@@ -413,10 +429,6 @@ class SchedulerCore {
   FairShare share_;
   std::map<std::string, int64_t> tenants_asked_us_;  // when each last had a request ready
 
-  std::map<uint64_t, uint64_t> encoding_requests_;  // job -> handle
-  std::map<uint64_t, Reprefill> histories_;         // job -> what follows
-  std::map<uint64_t, ChunkPutJob> encoding_puts_;   // job -> client's put
-  std::map<uint64_t, TextJob> encoding_texts_;      // job -> client's text
   std::deque<Reprefill> reprefills_;
   std::map<uint64_t, ChunkEntry*> held_chunks_;    // by sequence; some holds may be lost
   std::map<uint64_t, ChunkEntry*> public_chunks_;  // the same of public holds
@@ -425,14 +437,12 @@ class SchedulerCore {
   std::multimap<int64_t, Lease> leases_;           // by the monotonic time of their end
   std::map<std::pair<uint64_t, TenantId>, BranchEnd> branch_ends_;  // by request and owner
   std::map<PrefixName, Prefix> prefixes_;
-  int64_t pins_healed_us_ = 0;         // when heal_pins() looked last
-  int64_t idle_marked_us_ = 0;         // when the free pages began to count as idle
-  std::optional<InFlight> in_flight_;  // the one job of the prefill or decode actor
+  int64_t pins_healed_us_ = 0;  // when heal_pins() looked last
+  int64_t idle_marked_us_ = 0;  // when the free pages began to count as idle
   bool last_was_decode_ = false;
 
   bool loaded_ = false;                                   // the chunks of the store are there
   std::deque<std::pair<Client, wire::Envelope>> parked_;  // what clients asked before
-  std::map<uint64_t, Saving> saving_;                     // by the store's job; not answered yet
   std::set<StoredName> unsaved_;              // whose latest changes the store could not keep
   std::deque<WaitingReply> waiting_replies_;  // by job
   std::optional<Error> store_error_;          // while there are unsaved ones
@@ -448,21 +458,15 @@ class SchedulerCore {
   std::map<Digest, std::set<StoredName>> unwritten_;  // last pages of chains that the store has
   std::deque<Writeback> writebacks_;
   size_t writeback_tokens_ = 0;
-  std::optional<Writing> writing_;
   std::optional<Error> disk_error_;  // while pages cannot be written
   std::vector<PinReply> pin_replies_;
   int64_t write_after_us_ = 0;
-  std::map<uint64_t, Load> loads_;                  // by the store's job
-  bool idle_loading_ = false;                       // into the first re-prefill
-  std::map<uint64_t, ChainWanted> reading_chains_;  // by the store's job
-  std::map<uint64_t, RemovingPages> removing_;      // by the store's job
-  std::vector<std::string> unremoved_;              // that the store could not remove
+  bool idle_loading_ = false;           // into the first re-prefill
+  std::vector<std::string> unremoved_;  // that the store could not remove
   Erasures erasures_;
   std::optional<StoredName> erasing_;  // whose pages are being removed just now
   std::map<StoredName, std::vector<std::string>>
       unerased_;  // pages that the store could not remove
-  std::map<uint64_t, std::pair<Client, wire::RequestId>> searching_;  // by the store's job
-  std::optional<Upkeep> upkeep_;                                      // the one that is under way
   double load_bytes_per_us_ = 0;
   DiskCounters disk_counters_;
 

@@ -96,7 +96,7 @@ std::vector<NamedPage> SchedulerCore::pages_of(TenantId owner,
 // Sends the next pages that are not on disk; one message at a time.
 void SchedulerCore::write_pages() {
   const int64_t now = clock_.monotonic_us();
-  if (writing_ || !loaded_ || now < write_after_us_) return;
+  if (!writing_.empty() || !loaded_ || now < write_after_us_) return;
   bool ended = false;
   while (!writebacks_.empty()) {
     const Writeback& next = writebacks_.front();
@@ -137,30 +137,31 @@ void SchedulerCore::send_pages(const Writeback& writeback, const std::vector<Nam
   message.model = hex(ChainIndex::key_of(index_.root()));
   message.parent = hex(run.front().parent);
   message.position = run.front().position;
-  writing_ = Writing{
-      message.job, run.front().owner, writeback.owner, writeback.chain, run.back().node, {}, {}};
+  Writing writing = {run.front().owner, writeback.owner, writeback.chain, run.back().node, {}, {}};
   for (const NamedPage& page : run) {
     message.pages.push_back(
         {hex(page.key), {page.tokens.begin(), page.tokens.end()}, ChainIndex::page_of(page.node)});
-    writing_->pages.push_back({page.key, page.parent, static_cast<int32_t>(page.tokens.size())});
+    writing.pages.push_back({page.key, page.parent, static_cast<int32_t>(page.tokens.size())});
     for (wire::PageUse& use : uses_of(page)) message.uses.add(std::move(use));
   }
   if (writeback.chunk && !writeback.of_text) {
     message.owners.push_back({hex(run.back().key), writeback.chunk->tenant, writeback.chunk->id});
   }
+  writing_.put(message.job, std::move(writing));
   outbox_.send(Actor::kStore, std::move(message));
 }
 
 void SchedulerCore::on(wire::StorePagesDone&& done) {
   for (const std::string& key : done.removed) forget_stored(*Digest::from_hex(key));
-  if (!writing_ || writing_->job != done.job) return;  // of an earlier incarnation of the store
+  if (!writing_.contains(done.job)) return;  // of an earlier incarnation of the store
+  const Writing& writing = *writing_.front();
   if (done.error) {
     if (!disk_error_) spdlog::warn("K and V are not written: {}", done.error->to_string());
     disk_error_ = done.error;
     if (done.error->field == "max_disk") {
       // Beside what is pinned there is no room for this chain; for another there may be.
       const auto failed = std::ranges::find_if(writebacks_, [&](const Writeback& writeback) {
-        return writeback.owner == writing_->chain_owner && writeback.chain == writing_->chain;
+        return writeback.owner == writing.chain_owner && writeback.chain == writing.chain;
       });
       if (failed != writebacks_.end()) {
         const std::optional<StoredName> chunk = failed->chunk;
@@ -175,16 +176,14 @@ void SchedulerCore::on(wire::StorePagesDone&& done) {
   } else {
     if (disk_error_) spdlog::info("K and V are written again");
     disk_error_.reset();
-    for (const auto& page : writing_->pages) disk_.add(page.key, page.parent, page.tokens);
-    disk_counters_.pages_written += static_cast<int64_t>(writing_->pages.size());
+    for (const auto& page : writing.pages) disk_.add(page.key, page.parent, page.tokens);
+    disk_counters_.pages_written += std::ssize(writing.pages);
   }
-  end_writing();
+  end_writing(*writing_.take(done.job));
 }
 
 // What was deleted while it was being written goes now.
-void SchedulerCore::end_writing() {
-  if (!writing_) return;
-  const Writing ended = *std::exchange(writing_, std::nullopt);
+void SchedulerCore::end_writing(const Writing& ended) {
   index_.release(ended.last);
   for (const Writing::End& end : ended.ends) {
     if (end.owner == kPublic) {
@@ -195,6 +194,11 @@ void SchedulerCore::end_writing() {
     drop_stored(end.owner, ended.chain, end.keep);
   }
   for (const StoredName& chunk : ended.erased) end_erasure_piece(chunk);
+}
+
+// The store was restarted.
+void SchedulerCore::lost(std::map<uint64_t, Writing>&& jobs) {
+  for (const auto& [number, job] : jobs) end_writing(job);
 }
 
 // ---- Reading ------------------------------------------------------------------------------------
@@ -245,15 +249,14 @@ void SchedulerCore::load_ahead(Load&& load, const ChainSequence& sequence) {
                              sequence.pages()[first_page + i]});
   }
   load.asked = count;
-  loads_.emplace(message.job, std::move(load));
+  loads_.put(message.job, std::move(load));
   outbox_.send(Actor::kStore, std::move(message));
 }
 
 void SchedulerCore::on(wire::LoadPagesDone&& done) {
-  const auto found = loads_.find(done.job);
-  if (found == loads_.end()) return;  // of an earlier incarnation of the store
-  Load load = std::move(found->second);
-  loads_.erase(found);
+  std::optional<Load> answered = loads_.take(done.job);
+  if (!answered) return;  // of an earlier incarnation of the store
+  Load& load = *answered;
   const auto good = static_cast<size_t>(done.good);
   disk_counters_.pages_loaded += done.good;
   if (done.good > 0) {
@@ -304,8 +307,8 @@ void SchedulerCore::loaded_pages(Load&& load, size_t good) {
 }
 
 // The store was restarted: nobody writes to the pages of its loads any more.
-void SchedulerCore::end_loads() {
-  for (auto& [job, load] : std::exchange(loads_, {})) loaded_pages(std::move(load), 0);
+void SchedulerCore::lost(std::map<uint64_t, Load>&& jobs) {
+  for (auto& [number, load] : jobs) loaded_pages(std::move(load), 0);
 }
 
 // ---- What goes ----------------------------------------------------------------------------------
@@ -314,6 +317,23 @@ void SchedulerCore::forget_stored(const Digest& key) {
   if (!disk_.contains(key)) return;
   disk_.remove(key);
   ++disk_counters_.pages_removed;
+}
+
+void SchedulerCore::on(const wire::PagesForgotten& forgotten) {
+  for (const std::string& key : forgotten.keys) {
+    const auto page = Digest::from_hex(key);
+    if (!page) continue;
+    if (disk_.contains(*page)) {
+      if (!forgotten.deleted) ++disk_counters_.pages_bad;
+      forget_stored(*page);
+    }
+    ChainIndex::Node* node = forgotten.deleted ? index_.find(*page) : nullptr;
+    if (node != nullptr) {
+      forget_use(node, {*page, ChainIndex::name_of(node).position, 1}, Removal::kDeleted);
+    }
+  }
+  // The pages of pins are written again at once.
+  if (forgotten.deleted) heal_text_pins();
 }
 
 // The page and all that goes on from it and belongs to no chunk.
@@ -338,18 +358,19 @@ void SchedulerCore::send_removals(std::vector<std::string>&& keys) {
     const uint64_t job = jobs_.next();
     outbox_.send(Actor::kStore, wire::RemovePages{job, part});
     if (erasing_) ++erasures_.find(*erasing_)->pieces;
-    removing_[job] = {std::move(part), erasing_};
+    removing_.put(job, {std::move(part), erasing_});
   }
 }
 
 // What is on disk of the chain behind its first `keep` tokens, as end_branch() does it in memory.
 void SchedulerCore::drop_stored(TenantId owner, std::span<const int32_t> chain, int64_t keep) {
   // A tenant's chain may begin with public pages, which are not free before it is written.
-  if (writing_ && (writing_->owner == owner || owner == kPublic)) {
-    const auto shared = static_cast<int64_t>(common_prefix(writing_->chain, chain));
+  Writing* writing = writing_.front();
+  if (writing != nullptr && (writing->owner == owner || owner == kPublic)) {
+    const auto shared = static_cast<int64_t>(common_prefix(writing->chain, chain));
     const std::span<const int32_t> gone = owner == kPublic ? chain : chain.first(0);
     if (shared > keep) {
-      writing_->ends.push_back({owner, keep, Removal::kDeleted, {gone.begin(), gone.end()}});
+      writing->ends.push_back({owner, keep, Removal::kDeleted, {gone.begin(), gone.end()}});
     }
   }
   if (disk_.size() == 0) return;

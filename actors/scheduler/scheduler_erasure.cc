@@ -41,9 +41,9 @@ Chunk SchedulerCore::remove_chunk(ChunkEntry& entry, Removal why) {
   outbox_.tell_of(chunk,
                   why == Removal::kExpired ? EventKind::kChunkExpired : EventKind::kChunkDeleted);
   registry_.remove(entry, why);
-  if (writing_) {
+  if (Writing* writing = writing_.front()) {
     ++erasure.pieces;
-    writing_->erased.push_back(name);
+    writing->erased.push_back(name);
   }
   erasing_ = outer;
   chunk.holders.clear();
@@ -53,7 +53,7 @@ Chunk SchedulerCore::remove_chunk(ChunkEntry& entry, Removal why) {
 
 // What the chunk's history is being made of, or its pages; and its prompts that wait to be written.
 void SchedulerCore::note_work_of(const StoredName& name, Erasure& erasure) {
-  for (const auto& [job, history] : histories_) {
+  for (const auto& [job, history] : histories_.all()) {
     if (history.chunk_id != name.id || history.tenant != name.tenant) continue;
     ++erasure.pieces;
     if (history.sampled_chain.empty()) continue;
@@ -73,7 +73,7 @@ void SchedulerCore::note_work_of(const StoredName& name, Erasure& erasure) {
 
 // The first re-prefill is with the prefill actor or the store, and ends in finish_idle().
 bool SchedulerCore::idle_is_computed() const {
-  return (in_flight_ && in_flight_->idle) || idle_loading_;
+  return (slices_.front() != nullptr && slices_.front()->idle) || idle_loading_;
 }
 
 // The chunk of the first re-prefill was deleted: there is nothing to compute any more.

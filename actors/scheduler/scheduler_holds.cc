@@ -48,7 +48,7 @@ int64_t SchedulerCore::pages_of_pin(const ChunkEntry& entry) const {
     if (stored > 0) return static_cast<int64_t>(stored);
     return chain_pages(static_cast<size_t>(entry.chunk.kv_begin) + entry.chunk.token_ids.size());
   }
-  for (const auto& [job, history] : histories_) {
+  for (const auto& [job, history] : histories_.all()) {
     const bool its_own = history.chunk_id == entry.chunk.id && history.tenant == entry.chunk.tenant;
     if (its_own && !history.sampled_chain.empty()) {
       return chain_pages(history.sampled_chain.size());
@@ -130,7 +130,7 @@ bool SchedulerCore::find_prefix(const ChunkEntry& entry) {
   Reprefill prefix;
   prefix.tenant = entry.chunk.tenant;
   prefix.chunk_id = entry.chunk.id;
-  histories_[job.job] = std::move(prefix);
+  histories_.put(job.job, std::move(prefix));
   outbox_.send(Actor::kPrefill, std::move(job));
   return true;
 }
@@ -224,7 +224,7 @@ void SchedulerCore::heal_pins_of(const Request& request, const Composition& comp
     Reprefill next;
     next.tenant = entry.chunk.tenant;
     next.chunk_id = id;
-    histories_[job.job] = std::move(next);
+    histories_.put(job.job, std::move(next));
     outbox_.send(Actor::kPrefill, std::move(job));
   }
 }
@@ -310,7 +310,7 @@ void SchedulerCore::lease_prompt(const Request& request) {
 // With nothing running, a request that cannot start never will: pinned chunks have its pages. What
 // the store reads or writes for idle work keeps pages for a while only.
 void SchedulerCore::refuse_starved() {
-  if (idle_loading_ || writing_) return;
+  if (idle_loading_ || !writing_.empty()) return;
   while (prefilling_.empty() && decoding_.empty() && !waiting_.empty()) {
     Request& first = *requests_.at(waiting_.front());
     const size_t left = pool_.page_count() - index_.pinned_count();

@@ -204,7 +204,7 @@ Status SchedulerCore::prepare(Request& request) {
   }
   request.sample = sample_spec(params, model_.generation, options_.random);
   if (!params.ignore_eos) request.end_tokens = model_.generation.end_tokens;
-  return check_text_bytes(request);
+  return check_text_bytes(model_.config, request);
 }
 
 // A prompt that is tokenized already. What is kept of it is its text.
@@ -245,17 +245,15 @@ void SchedulerCore::encode_request(Request& request) {
                                                         : wire::EncodeJob::Mode::kHistory;
     }
   }
-  encoding_requests_[job.job] = request.handle;
+  encoding_requests_.put(job.job, {request.handle});
   const int64_t bytes = prompt_bytes(request);
   count_waiting(request, {1, bytes / kBytesPerToken, bytes});
   outbox_.send(Actor::kPrefill, std::move(job));
 }
 
 void SchedulerCore::on(wire::EncodeDone&& done) {
-  if (const auto it = encoding_requests_.find(done.job); it != encoding_requests_.end()) {
-    const uint64_t handle = it->second;
-    encoding_requests_.erase(it);
-    if (Request* request = find_request(handle)) prompt_ready(*request, std::move(done));
+  if (const auto encoded = encoding_requests_.take(done.job)) {
+    if (Request* request = find_request(encoded->handle)) prompt_ready(*request, std::move(done));
     return;
   }
   if (done.tokens_left_out > 0) {
@@ -263,16 +261,12 @@ void SchedulerCore::on(wire::EncodeDone&& done) {
         invalid_argument("", "the text has " + std::to_string(done.tokens_left_out) +
                                  " tokens; the limit is " + std::to_string(wire::kNumbersMax));
   }
-  if (histories_.contains(done.job)) {
-    history_ready(std::move(done));
-  } else if (const auto put = encoding_puts_.find(done.job); put != encoding_puts_.end()) {
-    ChunkPutJob job = std::move(put->second);
-    encoding_puts_.erase(put);
-    chunk_text_ready(std::move(job), std::move(done));
-  } else if (const auto text = encoding_texts_.find(done.job); text != encoding_texts_.end()) {
-    const TextJob job = std::move(text->second);
-    encoding_texts_.erase(text);
-    text_ready(job, std::move(done));
+  if (auto history = histories_.take(done.job)) {
+    history_ready(*std::move(history), std::move(done));
+  } else if (auto put = encoding_puts_.take(done.job)) {
+    chunk_text_ready(*std::move(put), std::move(done));
+  } else {
+    text_door_.on(done);
   }
 }
 
@@ -448,7 +442,7 @@ void SchedulerCore::forget(uint64_t handle) {
   if (request.running()) speed_.add_end(clock_.monotonic_us());
   count_waiting(request, {});
   leave_session(request);
-  std::erase_if(encoding_requests_, [&](const auto& entry) { return entry.second == handle; });
+  encoding_requests_.erase_if([&](const EncodingRequest& job) { return job.handle == handle; });
   waiting_.remove(handle);
   prefilling_.remove(handle);
   decoding_.remove(handle);
@@ -465,8 +459,8 @@ void SchedulerCore::forget(uint64_t handle) {
 
 bool SchedulerCore::in_flight(const Request& request) const {
   if (request.loading) return true;
-  return in_flight_ &&
-         std::ranges::find(in_flight_->requests, request.handle) != in_flight_->requests.end();
+  const InFlight* job = slices_.empty() ? bursts_.front() : slices_.front();
+  return job != nullptr && std::ranges::find(job->requests, request.handle) != job->requests.end();
 }
 
 Request* SchedulerCore::find_request(uint64_t handle) {

@@ -121,15 +121,12 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   job.thinking = request.params.thinking;
   job.tools = request.params.tools;
   job.now_unix_s = clock_.wall_us() / 1'000'000;
-  histories_[job.job] = std::move(next);
+  histories_.put(job.job, std::move(next));
   outbox_.send(Actor::kPrefill, std::move(job));
   return entry.chunk.id;
 }
 
-void SchedulerCore::history_ready(wire::EncodeDone&& done) {
-  const auto history = histories_.find(done.job);
-  Reprefill next = std::move(history->second);
-  histories_.erase(history);
+void SchedulerCore::history_ready(Reprefill&& next, wire::EncodeDone&& done) {
   const auto found = registry_.find_own(next.tenant, next.chunk_id);
   if (!found.ok()) {  // deleted in the meantime
     return end_erasure_piece({next.tenant, next.chunk_id},
@@ -250,7 +247,7 @@ void SchedulerCore::finish_idle(bool complete) {
 // False if there is none, or it is being computed.
 bool SchedulerCore::pause_idle() {
   if (reprefills_.empty() || !reprefills_.front().sequence) return false;
-  if (in_flight_ || idle_loading_) return false;
+  if (is_computing() || idle_loading_) return false;
   reprefills_.front().sequence->finish(clock_.wall_us());
   reprefills_.front().sequence.reset();
   return true;
@@ -276,8 +273,8 @@ void SchedulerCore::use_chunks(const std::string& tenant, const std::vector<std:
 }
 
 // The prefill actor has lost what it was to tokenize.
-void SchedulerCore::forget_histories() {
-  for (const auto& [job, lost] : std::exchange(histories_, {})) {
+void SchedulerCore::lost(std::map<uint64_t, Reprefill>&& jobs) {
+  for (const auto& [number, lost] : jobs) {
     const auto found = registry_.find_own(lost.tenant, lost.chunk_id);
     if (!found.ok()) {
       end_erasure_piece({lost.tenant, lost.chunk_id});

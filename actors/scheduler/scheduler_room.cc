@@ -1,32 +1,9 @@
-// What there is room for: texts, the context, the KV memory.
+// What there is room for in the context and the KV memory.
 #include <algorithm>
 
-#include "actors/scheduler/prompt_size.h"
 #include "actors/scheduler/scheduler_core.h"
 
 namespace cascade {
-
-int64_t SchedulerCore::text_bytes_max() const {
-  // Tokens of real text have 3 to 5 bytes; runs of blanks may have a hundred.
-  constexpr int64_t kTokenBytesMax = 128;
-  // Contexts and a query become one string of the message that goes to the tokenizer.
-  return std::min(kTokenBytesMax * model_.config.context_tokens_max,
-                  static_cast<int64_t>(wire::kTextBytesMax));
-}
-
-// Texts that cannot fit the context are refused before they are tokenized: that takes time.
-Status SchedulerCore::check_text_bytes(Request& request) const {
-  const int64_t bytes = prompt_bytes(request);
-  if (bytes <= text_bytes_max()) return {};
-  return too_many_bytes(request, bytes, text_bytes_max(), model_.config.context_tokens_max);
-}
-
-Status SchedulerCore::check_text_bytes(std::string_view field, int64_t bytes) const {
-  if (bytes <= text_bytes_max()) return {};
-  return invalid_argument(
-      std::string(field),
-      "has " + std::to_string(bytes) + " bytes; the limit is " + std::to_string(text_bytes_max()));
-}
 
 // How long the answer may become: no longer than context and KV memory hold, but for what others
 // have pinned. At least one token: pins may go.

@@ -81,7 +81,7 @@ void SchedulerCore::add_turn(Request& request, const std::string& output_id) {
 
 void SchedulerCore::store_session(const Session& session) {
   const uint64_t job = jobs_.next();
-  saving_[job] = {{session.tenant, session.id, StoredKind::kSession}, /*whole=*/true};
+  saving_.put(job, {{session.tenant, session.id, StoredKind::kSession}, /*whole=*/true});
   outbox_.send(Actor::kStore, wire::StoreSession{job, session});
 }
 
@@ -229,7 +229,7 @@ void SchedulerCore::store_policy(const std::string& tenant, ChunkType type) {
   const uint64_t job = jobs_.next();
   const std::string key = ttl_key(type);
   const auto found = ttls_ms_.find({tenant, type});
-  saving_[job] = {{tenant, key, StoredKind::kPolicy}, /*whole=*/true};
+  saving_.put(job, {{tenant, key, StoredKind::kPolicy}, /*whole=*/true});
   outbox_.send(Actor::kStore,
                wire::StorePolicy{job, tenant, key,
                                  found == ttls_ms_.end() ? "" : std::to_string(found->second)});
@@ -264,7 +264,7 @@ void SchedulerCore::save_setting(const StoredName& name) {
     store_session(*session);
   } else {
     const uint64_t job = jobs_.next();
-    saving_[job] = {name, /*whole=*/true};
+    saving_.put(job, {name, /*whole=*/true});
     outbox_.send(Actor::kStore, wire::StoreSessionDelete{job, name.tenant, name.id});
   }
 }

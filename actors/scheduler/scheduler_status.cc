@@ -98,12 +98,9 @@ SchedulerLoad SchedulerCore::load() const {
   SchedulerLoad load;
   load.running = static_cast<int64_t>(prefilling_.size() + decoding_.size());
   load.waiting = static_cast<int64_t>(waiting_.size() + encoding_requests_.size());
-  const bool encodes = !encoding_requests_.empty() || !histories_.empty() ||
-                       !encoding_puts_.empty() || !encoding_texts_.empty();
-  load.prefill_owes = encodes || (in_flight_ && !last_was_decode_);
-  load.decode_owes = in_flight_ && last_was_decode_;
-  const bool reads = !loads_.empty() || !reading_chains_.empty() || !searching_.empty();
-  load.store_owes = !loaded_ || reads || writing_ || !saving_.empty() || !removing_.empty();
+  load.prefill_owes = jobs_.owes(Actor::kPrefill);
+  load.decode_owes = jobs_.owes(Actor::kDecode);
+  load.store_owes = !loaded_ || jobs_.owes(Actor::kStore);
   return load;
 }
 

@@ -29,20 +29,20 @@ void set_durable(wire::Message& message, bool durable) {
 
 void SchedulerCore::store(const Chunk& chunk) {
   const uint64_t job = jobs_.next();
-  saving_[job] = {{chunk.tenant, chunk.id}, /*whole=*/true};
+  saving_.put(job, {{chunk.tenant, chunk.id}, /*whole=*/true});
   outbox_.send(Actor::kStore, wire::StorePut{job, chunk});
 }
 
 void SchedulerCore::store_use(const Chunk& chunk) {
   const uint64_t job = jobs_.next();
-  saving_[job] = {{chunk.tenant, chunk.id}, /*whole=*/false};
+  saving_.put(job, {{chunk.tenant, chunk.id}, /*whole=*/false});
   outbox_.send(Actor::kStore, wire::StoreTouch{job, chunk.tenant, chunk.id, chunk.hits,
                                                chunk.registrations, chunk.last_used_us});
 }
 
 void SchedulerCore::store_removal(const StoredName& name) {
   const uint64_t job = jobs_.next();
-  saving_[job] = {name, /*whole=*/true, /*removal=*/true};
+  saving_.put(job, {name, /*whole=*/true, /*removal=*/true});
   outbox_.send(Actor::kStore, wire::StoreDelete{job, name.tenant, name.id});
 }
 
@@ -64,14 +64,14 @@ void SchedulerCore::pages_are_removed(RemovingPages&& pages, const std::optional
 // Answers a change of `names` when all changes so far are durable or have failed to be.
 void SchedulerCore::reply_when_stored(const Client& client, const wire::RequestId& id,
                                       std::vector<StoredName> names, wire::Message message) {
-  const uint64_t job = saving_.empty() ? 0 : saving_.rbegin()->first;
+  const uint64_t job = saving_.empty() ? 0 : saving_.all().rbegin()->first;
   waiting_replies_.push_back({job, std::move(names), client, id, std::move(message)});
   flush_replies();
 }
 
 void SchedulerCore::flush_replies() {
   // The store answers in order.
-  const uint64_t next = saving_.empty() ? UINT64_MAX : saving_.begin()->first;
+  const uint64_t next = saving_.empty() ? UINT64_MAX : saving_.all().begin()->first;
   while (!waiting_replies_.empty() && waiting_replies_.front().job < next) {
     WaitingReply& waiting = waiting_replies_.front();
     const bool durable = std::ranges::none_of(
@@ -83,17 +83,16 @@ void SchedulerCore::flush_replies() {
 }
 
 void SchedulerCore::on(wire::StoreAck&& ack) {
-  if (auto removal = removing_.extract(ack.job)) {
-    return pages_are_removed(std::move(removal.mapped()), ack.error);
+  if (auto removal = removing_.take(ack.job)) {
+    return pages_are_removed(*std::move(removal), ack.error);
   }
-  const auto found = saving_.find(ack.job);
-  if (found == saving_.end()) {
+  const std::optional<Saving> answered = saving_.take(ack.job);
+  if (!answered) {
     // Without its chunks the daemon would answer that there are none.
     if (ack.error && !loaded_) throw std::runtime_error(ack.error->to_string());
     return;  // of an earlier incarnation of the store
   }
-  const Saving saved = found->second;
-  saving_.erase(found);
+  const Saving& saved = *answered;
   if (ack.error) {
     if (!store_error_) spdlog::error("the store failed: {}", ack.error->to_string());
     store_error_ = ack.error;
@@ -177,6 +176,13 @@ void SchedulerCore::save_again() {
   }
 }
 
+// Chunks whose rows a repair removed are all right here.
+void SchedulerCore::rows_removed() {
+  for (const ChunkEntry* entry : registry_.all()) {
+    unsaved_.insert({entry->chunk.tenant, entry->chunk.id});
+  }
+}
+
 void SchedulerCore::retry_store() {
   if (clock_.monotonic_us() - store_failed_us_ < kStoreRetryUs) return;
   if (!unsaved_.empty() && saving_.empty()) save_again();
@@ -184,26 +190,35 @@ void SchedulerCore::retry_store() {
   retry_erasures();
 }
 
-// What it had been given and has not answered is lost, or may be.
-void SchedulerCore::on_store_restarted() {
-  if (!loaded_)
-    outbox_.send(Actor::kStore, wire::StoreLoad{jobs_.next(), model_.root_key("").hex()});
-  for (const auto& [job, lost] : std::exchange(saving_, {})) unsaved_.insert(lost.name);
+void SchedulerCore::load_stored() {
+  outbox_.send(Actor::kStore, wire::StoreLoad{jobs_.next(), model_.root_key("").hex()});
+}
+
+// The store was restarted: what it had been given and has not answered is lost, or may be.
+
+void SchedulerCore::lost(std::map<uint64_t, Saving>&& jobs) {
+  for (const auto& [number, saving] : jobs) unsaved_.insert(saving.name);
   save_again();
-  const uint64_t job = saving_.empty() ? 0 : saving_.rbegin()->first;
+  const uint64_t job = saving_.empty() ? 0 : saving_.all().rbegin()->first;
   for (WaitingReply& waiting : waiting_replies_) waiting.job = job;
-  end_loads();
-  end_writing();
-  for (auto& [job_id, wanted] : std::exchange(reading_chains_, {})) read_chain(std::move(wanted));
-  for (auto& [job_id, pages] : std::exchange(removing_, {})) {
+}
+
+void SchedulerCore::lost(std::map<uint64_t, ChainWanted>&& jobs) {
+  for (auto& [number, wanted] : jobs) read_chain(std::move(wanted));
+}
+
+void SchedulerCore::lost(std::map<uint64_t, RemovingPages>&& jobs) {
+  for (auto& [number, pages] : jobs) {
     erasing_ = pages.chunk;
     if (erasing_) --erasures_.find(*erasing_)->pieces;
     send_removals(std::move(pages.keys));
     erasing_.reset();
   }
-  refuse_upkeep("the store was restarted; try again");
-  for (const auto& [job_id, asked] : std::exchange(searching_, {})) {
-    outbox_.reply_error(asked.first, asked.second,
+}
+
+void SchedulerCore::lost(std::map<uint64_t, Search>&& jobs) {
+  for (const auto& [number, asked] : jobs) {
+    outbox_.reply_error(asked.client, asked.id,
                         {ErrorCode::kUnavailable, "", "the store was restarted; try again"},
                         kParkedRetryMs);
   }

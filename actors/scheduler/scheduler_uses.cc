@@ -193,9 +193,10 @@ void SchedulerCore::forget_use(ChainIndex::Node* node, const ChunkUses::Use& use
   if (use.ends != 0) {
     end_branch(*tenant, chain, static_cast<size_t>(use.position), why);
   } else {
-    if (writing_ && writing_->owner == owner &&
-        static_cast<int64_t>(common_prefix(writing_->chain, chain)) > use.position) {
-      writing_->ends.push_back({owner, use.position, why});
+    Writing* writing = writing_.front();
+    if (writing != nullptr && writing->owner == owner &&
+        static_cast<int64_t>(common_prefix(writing->chain, chain)) > use.position) {
+      writing->ends.push_back({owner, use.position, why});
     }
     drop_stored_unshared({use.page});
     index_.drop_branch(owner, chain, use.position, why);

@@ -19,11 +19,14 @@
 namespace cascade {
 
 struct InFlight {
-  uint64_t job;
   std::vector<uint64_t> requests;  // handles
   bool idle = false;               // works on the first re-prefill
   std::vector<int32_t> tokens;     // a prefill's slice
   int64_t position = 0;            // of its first token
+};
+// A prompt that is tokenized.
+struct EncodingRequest {
+  uint64_t handle;
 };
 struct ChunkPutJob {
   std::optional<Client> client;  // none: a request brought the text along
@@ -31,12 +34,6 @@ struct ChunkPutJob {
   Chunk chunk;
   ChunkSettings settings = {};
   std::vector<int32_t> given_ids = {};  // that the text was decoded from
-};
-// A client's TokenizeRequest, or ApplyTemplateRequest.
-struct TextJob {
-  Client client;
-  wire::RequestId id;
-  bool rendered;
 };
 // A prompt whose pages have a priority for a while.
 struct Lease {
@@ -94,12 +91,11 @@ struct PagesOfChunk {
   }
 };
 
-struct Upkeep {
-  uint64_t job;  // the store's
+// Who waits for a search of the store.
+struct Search {
   Client client;
   wire::RequestId id;
 };
-
 struct DiskCounters {
   int64_t pages_written = 0, pages_loaded = 0, pages_bad = 0, pages_removed = 0;
 };

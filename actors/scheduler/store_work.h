@@ -83,7 +83,6 @@ struct Writing {
     Removal why;
     std::vector<int32_t> chain = {};  // of kPublic: that goes
   };
-  uint64_t job;
   TenantId owner;        // of these pages: kPublic of those that the chain begins with, maybe
   TenantId chain_owner;  // as in Writeback
   std::vector<int32_t> chain;

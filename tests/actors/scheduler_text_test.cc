@@ -104,8 +104,8 @@ TEST(SchedulerText, when_one_door_is_back_the_clients_of_the_other_go_on) {
   request.messages = template_request().messages;
   const std::string boot_id = world.status().boot_id;
   world.core().on_actor_started(Actor::kHttp, kLocalTenant);
-  world.post(request, "g1");
-  world.post(request, "h1");
+  world.post_from({kLocalTenant, "1", Door::kIpc}, request);
+  world.post_from({kLocalTenant, "1", Door::kHttp}, request);
   world.core().on_actor_started(Actor::kHttp, kLocalTenant);
   world.pump();
   const auto after = world.status();

@@ -1,9 +1,12 @@
-// What clients ask about texts and token ids: nothing is computed, nothing is kept.
+// Texts wait for the tokenizer; ids are decoded at once.
+#include "actors/scheduler/doors/text_door.h"
+
 #include <span>
 #include <utility>
 
-#include "actors/scheduler/scheduler_core.h"
+#include "actors/scheduler/prompt_size.h"
 #include "base/utf8.h"
+#include "cache/tenant_parts.h"
 #include "wire/limits.h"
 
 namespace cascade {
@@ -14,37 +17,50 @@ constexpr int64_t kTextRetryMs = 100;
 
 }  // namespace
 
-void SchedulerCore::encode_text(const Client& client, const wire::RequestId& id,
-                                wire::EncodeJob&& job) {
+TextDoor::TextDoor(const Model& model, const Clock& clock, Jobs& jobs, Outbox& outbox,
+                   int64_t texts_max)
+    : model_(model),
+      clock_(clock),
+      jobs_(jobs),
+      outbox_(outbox),
+      texts_max_(texts_max),
+      encoding_(jobs, {.actor = Actor::kPrefill}, [this](auto&& lost) {
+        for (const auto& [job, asked] : lost) {
+          outbox_.reply_error(asked.client, asked.id, lost_work());
+        }
+      }) {}
+
+void TextDoor::encode(const Client& client, const wire::RequestId& id, wire::EncodeJob&& job) {
   const auto whose = [](const auto& text) { return text.second.client.tenant; };
-  if (!may_begin(encoding_texts_, options_.chunk_puts_max, client.tenant, whose)) {
+  if (!may_begin(encoding_.all(), texts_max_, client.tenant, whose)) {
     return outbox_.reply_error(
         client, id, resource_exhausted("", "too many texts are being tokenized"), kTextRetryMs);
   }
   job.job = jobs_.next();
   job.now_unix_s = clock_.wall_us() / 1'000'000;
-  encoding_texts_[job.job] = {client, id, job.show_text};
+  encoding_.put(job.job, {client, id, job.show_text});
   outbox_.send(Actor::kPrefill, std::move(job));
 }
 
-void SchedulerCore::on(const Client& client, const wire::RequestId& id,
-                       wire::TokenizeRequest&& request) {
-  const Status fits = check_text_bytes("text", static_cast<int64_t>(request.text.size()));
+void TextDoor::on(const Client& client, const wire::RequestId& id,
+                  wire::TokenizeRequest&& request) {
+  const Status fits =
+      check_text_bytes(model_.config, "text", static_cast<int64_t>(request.text.size()));
   if (!fits.ok()) return outbox_.reply_error(client, id, fits.error());
   wire::EncodeJob job;
   job.mode = request.beginning ? wire::EncodeJob::Mode::kRaw : wire::EncodeJob::Mode::kText;
   job.raw = std::move(request.text);
-  encode_text(client, id, std::move(job));
+  encode(client, id, std::move(job));
 }
 
-void SchedulerCore::on(const Client& client, const wire::RequestId& id,
-                       wire::ApplyTemplateRequest&& request) {
+void TextDoor::on(const Client& client, const wire::RequestId& id,
+                  wire::ApplyTemplateRequest&& request) {
   auto bytes = static_cast<int64_t>(request.tools.size());
   for (const ChatMessage& message : request.messages) {
     bytes += static_cast<int64_t>(message.content.size() + message.reasoning.size() +
                                   message.tool_calls.size());
   }
-  const Status fits = check_text_bytes("messages", bytes);
+  const Status fits = check_text_bytes(model_.config, "messages", bytes);
   if (!fits.ok()) return outbox_.reply_error(client, id, fits.error());
   wire::EncodeJob job;
   job.mode = wire::EncodeJob::Mode::kPrompt;
@@ -53,7 +69,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   job.tools = std::move(request.tools);
   job.thinking = request.thinking;
   job.goes_on = request.continue_final_message.value_or(false);
-  encode_text(client, id, std::move(job));
+  encode(client, id, std::move(job));
 }
 
 namespace {
@@ -88,8 +104,8 @@ Result<wire::DetokenizeReply> detokenized(const Tokenizer& tokenizer,
 
 }  // namespace
 
-void SchedulerCore::on(const Client& client, const wire::RequestId& id,
-                       const wire::DetokenizeRequest& request) {
+void TextDoor::on(const Client& client, const wire::RequestId& id,
+                  const wire::DetokenizeRequest& request) {
   const auto limit = static_cast<size_t>(model_.config.context_tokens_max);
   if (request.token_ids.size() > limit) {
     return outbox_.reply_error(
@@ -112,14 +128,18 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
               : outbox_.reply_error(client, id, answer.error());
 }
 
-void SchedulerCore::text_ready(const TextJob& text, wire::EncodeDone&& done) {
-  if (done.error) return outbox_.reply_error(text.client, text.id, *done.error);
-  if (text.rendered) {
-    outbox_.reply(text.client, text.id,
+bool TextDoor::on(wire::EncodeDone& done) {
+  const std::optional<Asked> asked = encoding_.take(done.job);
+  if (!asked) return false;
+  if (done.error) {
+    outbox_.reply_error(asked->client, asked->id, *done.error);
+  } else if (asked->rendered) {
+    outbox_.reply(asked->client, asked->id,
                   wire::ApplyTemplateReply{std::move(done.text), std::move(done.token_ids)});
   } else {
-    outbox_.reply(text.client, text.id, wire::TokenizeReply{std::move(done.token_ids)});
+    outbox_.reply(asked->client, asked->id, wire::TokenizeReply{std::move(done.token_ids)});
   }
+  return true;
 }
 
 }  // namespace cascade
