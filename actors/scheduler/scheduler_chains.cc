@@ -29,30 +29,12 @@ void SchedulerCore::keep_chain(ChunkEntry& entry) {
 // What the chunk's K and V are computed from. They are `pending` until they are on disk.
 void SchedulerCore::store_chain(const Chunk& chunk, std::span<const int32_t> chain, size_t begin,
                                 bool pending) {
-  if (!options_.keep_pages) return;
-  const uint64_t job = jobs_.next();
-  saving_.put(job, {{chunk.tenant, chunk.id}, /*whole=*/false});
-  outbox_.send(Actor::kStore, wire::StoreChain{job,
-                                               ChainIndex::key_of(index_.root()).hex(),
-                                               chunk.tenant,
-                                               chunk.id,
-                                               {chain.begin(), chain.end()},
-                                               static_cast<int64_t>(begin),
-                                               pending});
+  if (options_.keep_pages) metadata_.put_chain({chunk.tenant, chunk.id}, chain, begin, pending);
 }
 
 // The chunk's K and V are on disk, or will not be.
 void SchedulerCore::settle_chain(const StoredName& name) {
-  if (!options_.keep_pages) return;
-  const uint64_t job = jobs_.next();
-  saving_.put(job, {name, /*whole=*/false});
-  outbox_.send(Actor::kStore, wire::StoreChain{job,
-                                               ChainIndex::key_of(index_.root()).hex(),
-                                               name.tenant,
-                                               name.id,
-                                               {},
-                                               0,
-                                               /*pending=*/false});
+  if (options_.keep_pages) metadata_.put_chain(name, {}, 0, /*pending=*/false);
 }
 
 // All pages of the chains that end with this one are on disk.

@@ -26,7 +26,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
     return reply_when_erased(client, id, {name}, {name}, std::move(answer));
   }
   if (update.touch) use_chunks(client.tenant, {entry.chunk.id});
-  if (settings != ChunkSettings{}) store(entry.chunk);
+  if (settings != ChunkSettings{}) metadata_.put(entry.chunk);
   reply_to(entry, {name, client, id, std::move(answer.ended), before},
            settings.pinned.value_or(false));
 }

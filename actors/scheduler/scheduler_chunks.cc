@@ -53,9 +53,9 @@ std::string SchedulerCore::register_text(Chunk chunk) {
   ++entry->chunk.hits;
   if (!entry->chunk.token_ids.empty()) {
     if (entry->chunk.holders == holders) {
-      store_use(entry->chunk);
+      metadata_.use(entry->chunk);
     } else {
-      store(entry->chunk);
+      metadata_.put(entry->chunk);
     }
     return entry->chunk.id;
   }
@@ -148,7 +148,7 @@ void SchedulerCore::chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done)
     if (!found.ok()) return;  // deleted in the meantime
     (*found)->chunk.token_ids = std::move(put.chunk.token_ids);
     outbox_.tell_of((*found)->chunk, EventKind::kChunkStored);
-    return store((*found)->chunk);
+    return metadata_.put((*found)->chunk);
   }
   // Ids that are no whole characters decode to U+FFFD, which is another text than they stand for.
   const bool replaced = put.chunk.text.find("\xEF\xBF\xBD") != std::string::npos;
@@ -168,7 +168,7 @@ void SchedulerCore::chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done)
   Chunk& chunk = (*added)->chunk;
   if (chunk.token_ids.empty()) chunk.token_ids = std::move(put.chunk.token_ids);
   holders_changed(**added);
-  store(chunk);
+  metadata_.put(chunk);
   if (chunk.id == put.chunk.id) outbox_.tell_of(chunk, EventKind::kChunkStored);
   reply_to(**added, {{chunk.tenant, chunk.id}, *put.client, put.id, {}, before},
            put.settings.pinned.value_or(false));
@@ -264,9 +264,9 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   }
   holders_changed(entry);
   measure(entry);
-  store(entry.chunk);
+  metadata_.put(entry.chunk);
   answer.chunk = entry.chunk;
-  reply_when_stored(client, id, {name}, std::move(answer));
+  metadata_.reply(client, id, {name}, std::move(answer));
 }
 
 }  // namespace cascade

@@ -79,6 +79,12 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
       clock_(clock),
       start_us_(clock.monotonic_us()),
       outbox_(clock, options_.events_max, options_.random),
+      metadata_(
+          clock_, jobs_, outbox_, model.root_key("").hex(),
+          [this](const StoredName& name) { save_again(name); },
+          [this](const StoredName& name, const std::optional<Error>& error) {
+            row_is_removed(name, error);
+          }),
       pool_(arena.page_count()),
       index_(model.root_key(""), pool_, options_.eviction),
       tenants_(index_, [&model](const std::string& tenant) { return model.root_key(tenant); }),
@@ -224,7 +230,7 @@ bool SchedulerCore::stopped() const {
   // A stop waits for writes and erasures, but only for a share of its time.
   const auto write_us = static_cast<int64_t>(static_cast<double>(options_.stop_us) * kWriteShare);
   const bool late = clock_.monotonic_us() - *stopping_since_us_ >= write_us;
-  if (!erasures_.empty() && !store_error_ && !late) return false;
+  if (!erasures_.empty() && !metadata_.error() && !late) return false;
   return (writebacks_.empty() && writing_.empty()) || disk_error_ || late;
 }
 

@@ -20,6 +20,7 @@
 #include "actors/scheduler/doors/upkeep_door.h"
 #include "actors/scheduler/erasures.h"
 #include "actors/scheduler/jobs.h"
+#include "actors/scheduler/metadata_writer.h"
 #include "actors/scheduler/outbox.h"
 #include "actors/scheduler/paced_refusals.h"
 #include "actors/scheduler/request.h"
@@ -173,21 +174,14 @@ class SchedulerCore {
   void look_for_evictions();
 
   // What outlives the process: scheduler_store.cc.
-  void store(const Chunk& chunk);
-  void store_use(const Chunk& chunk);
-  void store_removal(const StoredName& name);
-  void reply_when_stored(const Client& client, const wire::RequestId& id,
-                         std::vector<StoredName> names, wire::Message message);
   void pages_are_removed(RemovingPages&& pages, const std::optional<Error>& error);
-  void flush_replies();
   void on(wire::StoreAck&& ack);
   void on(wire::StoreChunks&& loaded);
   void end_loading();
   void park(const Client& client, wire::Envelope&& envelope);
-  void save_again();
+  void save_again(const StoredName& name);
   void retry_store();
   void load_stored();
-  void lost(std::map<uint64_t, Saving>&& jobs);
   void lost(std::map<uint64_t, ChainWanted>&& jobs);
   void lost(std::map<uint64_t, RemovingPages>&& jobs);
   void lost(std::map<uint64_t, Search>&& jobs);
@@ -205,7 +199,6 @@ class SchedulerCore {
   std::optional<wire::SessionOutput> end_turn(const std::string& tenant, const std::string& output,
                                               const wire::SessionDelete& request);
   void match_turns_and_holders();
-  void store_session(const Session& session);
   void on(const Client& client, const wire::RequestId& id, const wire::SessionListRequest& request);
   void on(const Client& client, const wire::RequestId& id, const wire::SessionGet& get);
   void on(const Client& client, const wire::RequestId& id, const wire::SessionDelete& request);
@@ -397,7 +390,7 @@ class SchedulerCore {
   PendingJobs<ChunkPutJob> encoding_puts_{jobs_, {Actor::kPrefill}, lose<ChunkPutJob>()};
   TextDoor text_door_{model_, clock_, jobs_, outbox_, options_.chunk_puts_max};
   PendingJobs<Reprefill> histories_{jobs_, {Actor::kPrefill}, lose<Reprefill>()};
-  PendingJobs<Saving> saving_{jobs_, {.actor = Actor::kStore, .delays_stop = true}, lose<Saving>()};
+  MetadataWriter metadata_;
   PendingJobs<Load> loads_{jobs_, {Actor::kStore}, lose<Load>()};
   PendingJobs<Writing> writing_{jobs_, {Actor::kStore}, lose<Writing>()};
   PendingJobs<ChainWanted> reading_chains_{jobs_, {Actor::kStore}, lose<ChainWanted>()};
@@ -443,10 +436,6 @@ class SchedulerCore {
 
   bool loaded_ = false;                                   // the chunks of the store are there
   std::deque<std::pair<Client, wire::Envelope>> parked_;  // what clients asked before
-  std::set<StoredName> unsaved_;              // whose latest changes the store could not keep
-  std::deque<WaitingReply> waiting_replies_;  // by job
-  std::optional<Error> store_error_;          // while there are unsaved ones
-  int64_t store_failed_us_ = 0;
 
   DiskIndex disk_;
   TextPins text_pins_{index_, disk_};

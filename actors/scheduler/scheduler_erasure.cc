@@ -134,7 +134,7 @@ void SchedulerCore::advance_erasure(const StoredName& name) {
   Erasure* erasure = erasures_.find(name);
   if (erasure == nullptr || erasure->pieces > 0 || erasure->error || erasure->row_removed) return;
   erasure->row_removed = true;
-  store_removal(name);
+  metadata_.remove_chunk(name);
 }
 
 // The store has answered for the row.
@@ -145,7 +145,7 @@ void SchedulerCore::row_is_removed(const StoredName& name, const std::optional<E
   ErasureEnd ended = erasures_.end(name);
   for (const StoredName& session : ended.sessions) save_setting(session);
   for (ErasureReply& ready : ended.replies) {
-    reply_when_stored(ready.client, ready.id, std::move(ready.names), std::move(ready.message));
+    metadata_.reply(ready.client, ready.id, std::move(ready.names), std::move(ready.message));
   }
 }
 
@@ -166,7 +166,7 @@ void SchedulerCore::reply_when_erased(const Client& client, const wire::RequestI
                                       wire::Message message) {
   ErasureReply reply = {std::move(chunks), std::move(names), client, id, std::move(message)};
   if (erasures_.wait(reply)) return;
-  reply_when_stored(reply.client, reply.id, std::move(reply.names), std::move(reply.message));
+  metadata_.reply(reply.client, reply.id, std::move(reply.names), std::move(reply.message));
 }
 
 // Removals of pages that failed begin again.

@@ -23,7 +23,7 @@ void SchedulerCore::pass_time() {
       continue;
     }
     holders_changed(*entry);
-    store(entry->chunk);
+    metadata_.put(entry->chunk);
   }
   end_leases();
 }

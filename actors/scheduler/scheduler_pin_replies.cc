@@ -29,7 +29,7 @@ void SchedulerCore::reply_to(ChunkEntry& entry, PinReply&& change, bool pins) {
     wire::ChunkReply answer;
     answer.chunk = entry.chunk;
     answer.ended = std::move(change.ended);
-    return reply_when_stored(change.client, change.id, {change.chunk}, std::move(answer));
+    return metadata_.reply(change.client, change.id, {change.chunk}, std::move(answer));
   }
   change.after = entry.chunk.holders;
   pin_replies_.push_back(std::move(change));
@@ -68,8 +68,8 @@ void SchedulerCore::answer_pins() {
       continue;
     }
     measure(entry);
-    reply_when_stored(pin.client, pin.id, {pin.chunk},
-                      wire::ChunkReply{.chunk = entry.chunk, .ended = pin.ended});
+    metadata_.reply(pin.client, pin.id, {pin.chunk},
+                    wire::ChunkReply{.chunk = entry.chunk, .ended = pin.ended});
   }
 }
 
@@ -106,7 +106,7 @@ void SchedulerCore::refuse_pins(const Error& why, const std::optional<StoredName
         remove_chunk(entry, Removal::kExpired);
       } else {
         holders_changed(entry);
-        store(entry.chunk);
+        metadata_.put(entry.chunk);
       }
     }
     outbox_.reply_error(

@@ -430,7 +430,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
   if (final.output_chunk_id.empty() && request.parent_ids.empty()) {
     outbox_.reply(request, std::move(final));
   } else {
-    reply_when_stored(request.client, request.id, names, std::move(final));
+    metadata_.reply(request.client, request.id, names, std::move(final));
   }
   outbox_.tell_of(request, EventKind::kRequestFinished, finish_reason);
   forget(request.handle);

@@ -93,7 +93,7 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   if (entry.chunk.pinned && computed_later && !entry.hold) {
     pins_waiting_[entry.sequence] = chain_pages(next.sampled_chain.size());
   }
-  store(entry.chunk);
+  metadata_.put(entry.chunk);
   // Should the daemon end before the history is known, the chunk's pages are still to be found.
   if (entry.chunk.id == request.output_id) {
     store_chain(entry.chunk, next.sampled_chain, next.prompt_tokens, /*pending=*/false);
@@ -137,7 +137,7 @@ void SchedulerCore::history_ready(Reprefill&& next, wire::EncodeDone&& done) {
     spdlog::warn("the KV of {} is not kept: {}", next.chunk_id, done.error->to_string());
     entry.chunk.kv_state = KvState::kNone;
     if (entry.chunk.pinned) pins_waiting_[entry.sequence] = 0;
-    return store(entry.chunk);
+    return metadata_.put(entry.chunk);
   }
   next.chain = std::move(done.token_ids);
   if (entry.chunk.think_policy == ThinkPolicy::kDrop) {
@@ -154,7 +154,7 @@ void SchedulerCore::queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill) {
   if (entry.chain == reprefill.chain && entry.hold && index_.is_held(*entry.hold)) {
     entry.chunk.kv_state = KvState::kReady;
     keep_chain(entry);
-    return store(entry.chunk);
+    return metadata_.put(entry.chunk);
   }
   clear_hold(entry);
   if (entry.chunk.pinned) pins_waiting_[entry.sequence] = chain_pages(reprefill.chain.size());
@@ -163,7 +163,7 @@ void SchedulerCore::queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill) {
       !entry.chunk.pinned && static_cast<int>(reprefills_.size()) >= options_.reprefills_max;
   if (full || reprefill.chain.empty()) {
     entry.chunk.kv_state = KvState::kNone;
-    return store(entry.chunk);
+    return metadata_.put(entry.chunk);
   }
   if (entry.chain != reprefill.chain) withdraw_pages(entry, Removal::kDead);
   entry.chain = reprefill.chain;
@@ -235,7 +235,7 @@ void SchedulerCore::finish_idle(bool complete) {
                          : entry.chunk.pinned ? KvState::kPending
                                               : KvState::kNone;
   refresh(entry);
-  store(entry.chunk);
+  metadata_.put(entry.chunk);
   if (complete) {
     const size_t shared = common_prefix(idle.sampled_chain, idle.chain);
     index_.drop_branch(tenants_.id(idle.tenant), idle.sampled_chain, static_cast<int64_t>(shared));
@@ -266,7 +266,7 @@ void SchedulerCore::use_chunks(const std::string& tenant, const std::vector<std:
     Chunk& chunk = (*found)->chunk;
     ++chunk.hits;
     chunk.last_used_us = clock_.wall_us();
-    store_use(chunk);
+    metadata_.use(chunk);
     outbox_.tell_of(chunk, EventKind::kChunkUsed);
   }
   prefetch(used);
@@ -282,7 +282,7 @@ void SchedulerCore::lost(std::map<uint64_t, Reprefill>&& jobs) {
     }
     (*found)->chunk.kv_state = KvState::kNone;
     if ((*found)->chunk.pinned) pins_waiting_[(*found)->sequence] = 0;
-    store((*found)->chunk);
+    metadata_.put((*found)->chunk);
   }
 }
 

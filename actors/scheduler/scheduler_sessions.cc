@@ -75,14 +75,8 @@ void SchedulerCore::leave_session(Request& request) {
 // An answer that was cancelled is no turn: who asked did not want it.
 void SchedulerCore::add_turn(Request& request, const std::string& output_id) {
   if (!std::exchange(request.session_taken, false)) return;
-  store_session(sessions_.add_turn(request.client.tenant, request.params.session, output_id,
+  metadata_.put(sessions_.add_turn(request.client.tenant, request.params.session, output_id,
                                    clock_.wall_us()));
-}
-
-void SchedulerCore::store_session(const Session& session) {
-  const uint64_t job = jobs_.next();
-  saving_.put(job, {{session.tenant, session.id, StoredKind::kSession}, /*whole=*/true});
-  outbox_.send(Actor::kStore, wire::StoreSession{job, session});
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
@@ -155,7 +149,7 @@ std::optional<wire::SessionOutput> SchedulerCore::end_turn(const std::string& te
   }
   if (held) {
     holders_changed(entry);
-    store(entry.chunk);
+    metadata_.put(entry.chunk);
   }
   return wire::SessionOutput{output, /*gone=*/false, describe_holders(entry.chunk, kHoldersNamed)};
 }
@@ -189,7 +183,7 @@ void SchedulerCore::match_turns_and_holders() {
     }
     if (!changed) continue;
     holders_changed(*entry);
-    store(chunk);
+    metadata_.put(chunk);
   }
 }
 
@@ -213,8 +207,8 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
     ttls_ms_.erase({client.tenant, set.type});
   }
   store_policy(client.tenant, set.type);
-  reply_when_stored(client, id, {{client.tenant, ttl_key(set.type), StoredKind::kPolicy}},
-                    policies_of(client.tenant));
+  metadata_.reply(client, id, {{client.tenant, ttl_key(set.type), StoredKind::kPolicy}},
+                  policies_of(client.tenant));
 }
 
 wire::PolicyReply SchedulerCore::policies_of(const std::string& tenant) const {
@@ -226,13 +220,9 @@ wire::PolicyReply SchedulerCore::policies_of(const std::string& tenant) const {
 }
 
 void SchedulerCore::store_policy(const std::string& tenant, ChunkType type) {
-  const uint64_t job = jobs_.next();
-  const std::string key = ttl_key(type);
   const auto found = ttls_ms_.find({tenant, type});
-  saving_.put(job, {{tenant, key, StoredKind::kPolicy}, /*whole=*/true});
-  outbox_.send(Actor::kStore,
-               wire::StorePolicy{job, tenant, key,
-                                 found == ttls_ms_.end() ? "" : std::to_string(found->second)});
+  metadata_.put_policy({tenant, ttl_key(type), StoredKind::kPolicy},
+                       found == ttls_ms_.end() ? "" : std::to_string(found->second));
 }
 
 // ---- From and to the store ----------------------------------------------------------------------
@@ -261,11 +251,9 @@ void SchedulerCore::save_setting(const StoredName& name) {
     return;
   }
   if (const Session* session = sessions_.find(name.tenant, name.id)) {
-    store_session(*session);
+    metadata_.put(*session);
   } else {
-    const uint64_t job = jobs_.next();
-    saving_.put(job, {name, /*whole=*/true});
-    outbox_.send(Actor::kStore, wire::StoreSessionDelete{job, name.tenant, name.id});
+    metadata_.remove_session(name);
   }
 }
 

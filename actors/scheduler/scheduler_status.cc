@@ -121,10 +121,10 @@ void SchedulerCore::set_limits(const SchedulerOptions& limits) {
 
 std::vector<std::string> SchedulerCore::warnings() const {
   std::vector<std::string> warnings;
-  if (store_error_) {
+  if (metadata_.error()) {
     warnings.push_back(
-        "the store cannot write, so " + std::to_string(unsaved_.size()) +
-        " chunks would not outlive the daemon as they are: " + store_error_->to_string());
+        "the store cannot write, so " + std::to_string(metadata_.unsaved()) +
+        " chunks would not outlive the daemon as they are: " + metadata_.error()->to_string());
   }
   if (disk_error_)
     warnings.push_back("K and V are not written to disk: " + disk_error_->to_string());

@@ -27,20 +27,6 @@ struct StoredName {
   auto operator<=>(const StoredName&) const = default;
 };
 
-struct Saving {
-  StoredName name;
-  bool whole;            // all of the chunk, or that it is gone
-  bool removal = false;  // of a chunk
-};
-
-struct WaitingReply {
-  uint64_t job;                   // the store's
-  std::vector<StoredName> names;  // that have changed
-  Client client;
-  wire::RequestId id;
-  wire::Message message;
-};
-
 // ---- Pages --------------------------------------------------------------------------------------
 
 struct Writeback {

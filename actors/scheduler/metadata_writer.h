@@ -1,0 +1,100 @@
+// What outlives the process: every change goes to the store, and who asked for it hears of it when
+// it is durable.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "actors/scheduler/jobs.h"
+#include "actors/scheduler/outbox.h"
+#include "actors/scheduler/store_work.h"
+#include "base/chunk.h"
+#include "base/clock.h"
+#include "cache/session_registry.h"
+#include "wire/messages.h"
+
+namespace cascade {
+
+// One thread. A change that the store cannot keep is not lost: it is sent again until it is kept.
+class MetadataWriter {
+ public:
+  // Sends the chunk, session or policy as it is now, or that there is none.
+  using SendAgain = std::function<void(const StoredName&)>;
+  // The store has answered for the removal of a chunk's row.
+  using RowRemoved = std::function<void(const StoredName&, const std::optional<Error>&)>;
+
+  // `model` is the root key of the chains. The first three outlive this.
+  MetadataWriter(const Clock& clock, Jobs& jobs, Outbox& outbox, std::string model,
+                 SendAgain send_again, RowRemoved row_removed);
+
+  void put(const Chunk& chunk);
+  // Counts a use; everything else stays as it is stored.
+  void use(const Chunk& chunk);
+  void remove_chunk(const StoredName& name);
+  // What the chunk's K and V are computed from, `begin_tokens` tokens of it before the chunk's
+  // own; they are `pending` until they are on disk. An empty chain: nothing is pending any more.
+  void put_chain(const StoredName& chunk, std::span<const int32_t> chain, size_t begin_tokens,
+                 bool pending);
+  void put(const Session& session);
+  void remove_session(const StoredName& name);
+  // An empty value: there is no such policy.
+  void put_policy(const StoredName& name, std::string value);
+
+  // Answers a change of `names` when all changes so far are durable, or have failed to be.
+  void reply(const Client& client, const wire::RequestId& id, std::vector<StoredName> names,
+             wire::Message message);
+  // False: it is the answer to somebody else's job.
+  bool on(const wire::StoreAck& ack);
+
+  // The store has lost it: it will be sent again.
+  void note_unsaved(const StoredName& name) { unsaved_.insert(name); }
+  // The store could not do what somebody else asked of it.
+  void note_failure();
+  // Whether enough time has passed since the store failed.
+  bool may_retry() const;
+  // Sends again what is not durable, if nothing is under way.
+  void retry();
+  // Why changes are not durable, while there are some; and how many.
+  const std::optional<Error>& error() const { return error_; }
+  size_t unsaved() const { return unsaved_.size(); }
+
+ private:
+  struct Saving {
+    StoredName name;
+    bool is_whole;            // all of the chunk, or that it is gone
+    bool is_removal = false;  // of a chunk
+  };
+  struct Waiting {
+    uint64_t job;                   // the last one before it
+    std::vector<StoredName> names;  // that have changed
+    Client client;
+    wire::RequestId id;
+    wire::Message message;
+  };
+  uint64_t begin(Saving&& saving);
+  uint64_t last_job() const;
+  void send_unsaved();
+  void lose(const PendingJobs<Saving>::All& lost);
+  void flush();
+
+  const Clock& clock_;
+  Jobs& jobs_;
+  Outbox& outbox_;
+  const std::string model_;
+  const SendAgain send_again_;
+  const RowRemoved row_removed_;
+  PendingJobs<Saving> saving_;
+  std::set<StoredName> unsaved_;  // whose latest changes the store could not keep
+  std::deque<Waiting> waiting_;   // by job
+  std::optional<Error> error_;
+  int64_t failed_us_ = 0;  // when the store failed last
+};
+
+}  // namespace cascade
