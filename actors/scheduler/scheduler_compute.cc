@@ -47,7 +47,7 @@ void SchedulerCore::plan() {
   refuse_starved();
   Request* prompt = next_prompt();
   PlanInput input;
-  input.decoding = static_cast<int>(decoding_.size());
+  input.decoding = static_cast<int>(requests_.decoding().size());
   input.prompt_budget_us = prompt_budget_.us();
   input.bursts_since_prompt = prompt_budget_.bursts();
   input.last_was_decode = last_was_decode_;
@@ -55,7 +55,7 @@ void SchedulerCore::plan() {
   if (prompt != nullptr) {
     input.prompt = {prompt->sequence->committed(), static_cast<int64_t>(prompt->chain().size())};
     input.prompt_is_owed = is_owed(*prompt);
-  } else if (prefilling_.empty() && decoding_.empty() && waiting_.empty() && may_reprefill() &&
+  } else if (requests_.running() == 0 && requests_.waiting().empty() && may_reprefill() &&
              start_idle()) {
     const Reprefill& idle = reprefills_.front();
     input.idle_prompt = {idle.sequence->committed(), static_cast<int64_t>(idle.chain.size())};
@@ -75,8 +75,9 @@ void SchedulerCore::plan() {
 // something to compute, or nullptr.
 Request* SchedulerCore::next_prompt() {
   while (true) {
-    for (const uint64_t handle : std::vector(prefilling_.begin(), prefilling_.end())) {
-      Request& request = *requests_.at(handle);
+    for (const uint64_t handle :
+         std::vector(requests_.prefilling().begin(), requests_.prefilling().end())) {
+      Request& request = requests_.at(handle);
       if (request.prompt_done()) end_prompt(request);
     }
     Request* next = next_to_prefill();
@@ -89,7 +90,7 @@ Request* SchedulerCore::next_prompt() {
 // Its whole chain is in pages, and no token was sampled from its end.
 void SchedulerCore::end_prompt(Request& request) {
   if (request.prefix) return finish_prefix(request);
-  start_decoding(request);  // its next token was sampled before it was preempted
+  requests_.decode(request);  // its next token was sampled before it was preempted
 }
 
 void SchedulerCore::dispatch_prefill(Request& request, int64_t slice_end) {
@@ -124,17 +125,15 @@ void SchedulerCore::dispatch_decode(int steps) {
   job.job = jobs_.next();
   job.steps_max = steps;
   InFlight burst = {{}, false, {}, 0};
-  const size_t batch = std::min<size_t>(decoding_.size(), options_.planner.batch_max);
+  const size_t batch = std::min<size_t>(requests_.decoding().size(), options_.planner.batch_max);
   size_t bytes = 0;
   for (size_t i = 0; i < batch; ++i) {
     // Those beyond a batch, or beyond a message, get their turn next time.
-    const uint64_t handle = decoding_.front();
-    Request& request = *requests_.at(handle);
-    bytes += decode_bytes(request);
+    bytes += decode_bytes(requests_.at(requests_.decoding().front()));
     if (i > 0 && bytes > kDecodeBytesMax) break;
-    decoding_.splice(decoding_.end(), decoding_, decoding_.begin());
+    Request& request = requests_.take_decode_turn();
     wire::DecodeSequence sequence;
-    sequence.sequence = handle;
+    sequence.sequence = request.handle;
     sequence.token = request.sampled.back();
     sequence.position = request.sequence->committed();
     const auto left = request.max_tokens - static_cast<int32_t>(request.sampled.size());
@@ -143,17 +142,11 @@ void SchedulerCore::dispatch_decode(int steps) {
     sequence.pages = request.sequence->pages();
     sequence.end_tokens = request.end_tokens;
     sequence.sample = request.sample;
-    burst.requests.push_back(handle);
+    burst.requests.push_back(request.handle);
     job.sequences.push_back(std::move(sequence));
   }
   bursts_.put(job.job, std::move(burst));
   outbox_.send(Actor::kDecode, std::move(job));
-}
-
-void SchedulerCore::start_decoding(Request& request) {
-  prefilling_.remove(request.handle);
-  request.state = RequestState::kDecoding;
-  decoding_.push_back(request.handle);
 }
 
 // `tokens`, the next of its prompt, are in pages. False if that was the request's end.
@@ -208,13 +201,13 @@ double SchedulerCore::us_before_answer(const Request& request) const {
   };
   const bool waits = request.state == RequestState::kWaiting;
   double total_us = us(request);
-  for (const uint64_t handle : prefilling_) {
-    const Request& other = *requests_.at(handle);
+  for (const uint64_t handle : requests_.prefilling()) {
+    const Request& other = requests_.at(handle);
     if (&other != &request && (waits || left(other) < left(request))) total_us += us(other);
   }
-  for (const uint64_t handle : waiting_) {
+  for (const uint64_t handle : requests_.waiting()) {
     if (!waits || handle == request.handle) break;
-    total_us += us(*requests_.at(handle));
+    total_us += us(requests_.at(handle));
   }
   return total_us;
 }
@@ -224,8 +217,9 @@ void SchedulerCore::send_progress(Request& request) {
   wire::Progress progress;
   progress.prompt_tokens = static_cast<int64_t>(request.prompt.size());
   if (request.state == RequestState::kWaiting) {
-    const auto place = std::ranges::find(waiting_, request.handle);
-    progress.queue_position = static_cast<int32_t>(std::distance(waiting_.begin(), place));
+    const auto place = std::ranges::find(requests_.waiting(), request.handle);
+    progress.queue_position =
+        static_cast<int32_t>(std::distance(requests_.waiting().begin(), place));
     request.known_tokens = known_tokens(request);
   }
   const int64_t committed = request.sequence ? request.sequence->committed() : 0;
@@ -248,14 +242,14 @@ void SchedulerCore::on(wire::PrefillDone&& done) {
     speed_.add_prefill(static_cast<int64_t>(job.tokens.size()), done.compute_us, job.position);
   }
   if (job.idle) return on_idle_done(job, done);
-  if (!decoding_.empty()) prompt_budget_.prefilled(done.compute_us);
-  Request& request = *requests_.at(job.requests.front());
+  if (!requests_.decoding().empty()) prompt_budget_.prefilled(done.compute_us);
+  Request& request = requests_.at(job.requests.front());
   if (done.error) return fail(request, *done.error);
   if (!prompt_advanced(request, job.tokens)) return;
   if (!request.prompt_done()) return;
   if (request.prefix || !request.resumed.empty()) return end_prompt(request);
   lease_prompt(request);
-  start_decoding(request);
+  requests_.decode(request);
   request.first_token_us = clock_.monotonic_us();
   request.top_token_ids = std::move(done.top_token_ids);
   request.top_logprobs = std::move(done.top_logprobs);
@@ -269,7 +263,7 @@ void SchedulerCore::on(wire::DecodeDone&& done) {
   const std::optional<InFlight> answered = bursts_.take(done.job);
   if (!answered) return;
   if (done.error) {
-    for (const uint64_t handle : answered->requests) fail(*requests_.at(handle), *done.error);
+    for (const uint64_t handle : answered->requests) fail(requests_.at(handle), *done.error);
     return;
   }
   int64_t tokens = 0;
@@ -277,7 +271,7 @@ void SchedulerCore::on(wire::DecodeDone&& done) {
   speed_.add_decode(done.steps, tokens, done.compute_us);
   prompt_budget_.decoded(done.compute_us);
   for (const wire::DecodedSequence& result : done.sequences) {
-    Request& request = *requests_.at(result.sequence);
+    Request& request = requests_.at(result.sequence);
     if (result.error) {
       fail(request, *result.error);
       continue;
@@ -355,14 +349,14 @@ void SchedulerCore::send_deltas(Request& request, std::vector<wire::Delta>&& del
 
 void SchedulerCore::lost(std::map<uint64_t, InFlight>&& jobs) {
   for (const auto& [number, job] : jobs) {
-    for (const uint64_t handle : job.requests) fail(*requests_.at(handle), lost_work());
+    for (const uint64_t handle : job.requests) fail(requests_.at(handle), lost_work());
     if (job.idle) finish_idle(/*complete=*/false);
   }
 }
 
 void SchedulerCore::lost(std::map<uint64_t, EncodingRequest>&& jobs) {
   for (const auto& [number, job] : jobs) {
-    if (Request* request = find_request(job.handle)) fail(*request, lost_work());
+    if (Request* request = requests_.find(job.handle)) fail(*request, lost_work());
   }
 }
 

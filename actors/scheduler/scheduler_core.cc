@@ -107,7 +107,7 @@ void SchedulerCore::on_actor_started(Actor actor, const std::string& tenant) {
     // their connections end.
     if (door != Door::kHttp) outbox_.renew_boot_id();
     std::set<Client> clients;
-    for (const auto& [handle, request] : requests_) {
+    for (const auto& [handle, request] : requests_.all()) {
       const Client& client = request->client;
       if (client.tenant == tenant && client.door == *door) clients.insert(client);
     }
@@ -163,9 +163,9 @@ void SchedulerCore::on_tick() {
   pass_time();
   const int64_t now = clock_.monotonic_us();
   std::vector<uint64_t> handles;
-  for (const auto& [handle, request] : requests_) handles.push_back(handle);
+  for (const auto& [handle, request] : requests_.all()) handles.push_back(handle);
   for (const uint64_t handle : handles) {
-    Request* request = find_request(handle);
+    Request* request = requests_.find(handle);
     if (request == nullptr) continue;
     if (now >= request->deadline_us()) {
       Error late = {
@@ -183,7 +183,7 @@ void SchedulerCore::on_tick() {
   const auto drain_us = static_cast<int64_t>(static_cast<double>(options_.stop_us) * kDrainShare);
   if (stopping_since_us_ && now - *stopping_since_us_ >= drain_us) {
     for (const uint64_t handle : handles) {
-      if (Request* request = find_request(handle)) end(*request, "cancelled");
+      if (Request* request = requests_.find(handle)) end(*request, "cancelled");
     }
   }
   give_back_memory();

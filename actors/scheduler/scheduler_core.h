@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -24,6 +23,7 @@
 #include "actors/scheduler/outbox.h"
 #include "actors/scheduler/paced_refusals.h"
 #include "actors/scheduler/request.h"
+#include "actors/scheduler/request_table.h"
 #include "actors/scheduler/scheduler_load.h"
 #include "actors/scheduler/scheduler_options.h"
 #include "actors/scheduler/scheduler_work.h"
@@ -75,7 +75,6 @@ class SchedulerCore {
   std::vector<Outgoing> take_outgoing() { return outbox_.take(); }
 
  private:
-  using RequestPtr = std::unique_ptr<Request>;
   // What a table of these jobs does when they are lost.
   template <class T>
   typename PendingJobs<T>::Lost lose() {
@@ -109,7 +108,6 @@ class SchedulerCore {
   void finish(Request& request, const std::string& finish_reason);
   void forget(uint64_t handle);
   bool in_flight(const Request& request) const;
-  Request* find_request(uint64_t handle);
 
   // Who runs: scheduler_queue.cc.
   void start_waiting();
@@ -133,7 +131,6 @@ class SchedulerCore {
   void end_prompt(Request& request);
   void dispatch_prefill(Request& request, int64_t slice_end);
   void dispatch_decode(int steps);
-  void start_decoding(Request& request);
   bool prompt_advanced(Request& request, std::span<const int32_t> tokens);
   void dispatch_idle(int64_t slice_end);
   void on(wire::PrefillDone&& done);
@@ -408,12 +405,7 @@ class SchedulerCore {
   SpeedEstimate speed_{attention_growth(model_.config)};
   PromptBudget prompt_budget_;
 
-  uint64_t next_handle_ = 1;
-  std::map<uint64_t, RequestPtr> requests_;  // all, by handle
-  std::map<std::pair<Client, wire::RequestId>, uint64_t> by_client_;
-  std::list<uint64_t> waiting_;     // handles, in the order of their arrival
-  std::list<uint64_t> prefilling_;  // handles, in the order in which they started
-  std::list<uint64_t> decoding_;    // handles; rotated when there are more than a batch
+  RequestTable requests_;
   TenantParts places_{options_.requests_waiting_max};
   TenantParts tokens_waiting_{options_.tokens_waiting_max};  // estimated until they are tokenized
   TenantParts text_bytes_waiting_{options_.text_bytes_waiting_max};

@@ -276,7 +276,7 @@ void SchedulerCore::on(wire::LoadPagesDone&& done) {
 
 // So many pages more are in memory. Those that are left are asked for, or computed.
 void SchedulerCore::loaded_pages(Load&& load, size_t good) {
-  Request* request = load.handle == 0 ? nullptr : find_request(load.handle);
+  Request* request = load.handle == 0 ? nullptr : requests_.find(load.handle);
   CHECK((load.handle == 0) == (request == nullptr));  // it is in flight until then
   ChainSequence& sequence = request != nullptr ? *request->sequence : *reprefills_.front().sequence;
   const auto begin = load.tokens.begin() + static_cast<ptrdiff_t>(load.done * kPageTokens);

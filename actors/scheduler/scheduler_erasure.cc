@@ -101,7 +101,7 @@ void SchedulerCore::erase_chains(const StoredName& name, const Erasure& erasure)
       if (dropped) writeback_tokens_ -= writeback.chain.size();
       return dropped;
     });
-    for (const auto& [handle, request] : requests_) {
+    for (const auto& [handle, request] : requests_.all()) {
       if (request->client.tenant != name.tenant || !request->running()) continue;
       if (has_it(request->in_pages())) request->written_behind = false;
     }

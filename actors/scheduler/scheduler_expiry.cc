@@ -80,9 +80,9 @@ void SchedulerCore::end_branch(const std::string& tenant, std::span<const int32_
   const auto kept = static_cast<int64_t>(keep / kPageTokens * kPageTokens);
   drop_stored(tenants_.id(tenant), chain, kept);
   index_.drop_subtree(tenants_.id(tenant), chain, kept, why);
-  for (const auto* running : {&prefilling_, &decoding_}) {
+  for (const auto* running : {&requests_.prefilling(), &requests_.decoding()}) {
     for (const uint64_t handle : *running) {
-      const Request& request = *requests_.at(handle);
+      const Request& request = requests_.at(handle);
       if (request.client.tenant != tenant) continue;
       if (common_prefix(request.in_pages(), chain) <= keep) continue;
       add_branch_end(handle, {tenants_.id(tenant), kept, why, unshared});

@@ -32,7 +32,7 @@ int64_t SchedulerCore::pin_pages_promised() const {
   int64_t pages = 0;
   for (const auto& [sequence, promised] : pins_waiting_) pages += promised;
   pages += text_pins_.pages_promised();
-  for (const auto& [handle, request] : requests_) pages += request->pin_promised;
+  for (const auto& [handle, request] : requests_.all()) pages += request->pin_promised;
   return pages;
 }
 
@@ -311,8 +311,8 @@ void SchedulerCore::lease_prompt(const Request& request) {
 // the store reads or writes for idle work keeps pages for a while only.
 void SchedulerCore::refuse_starved() {
   if (idle_loading_ || !writing_.empty()) return;
-  while (prefilling_.empty() && decoding_.empty() && !waiting_.empty()) {
-    Request& first = *requests_.at(waiting_.front());
+  while (requests_.running() == 0 && !requests_.waiting().empty()) {
+    Request& first = requests_.at(requests_.waiting().front());
     const size_t left = pool_.page_count() - index_.pinned_count();
     fail(first,
          resource_exhausted(

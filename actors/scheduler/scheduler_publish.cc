@@ -82,7 +82,7 @@ int64_t SchedulerCore::public_beginning(std::span<const int32_t> chain) const {
 void SchedulerCore::drop_public(std::span<const int32_t> chain, int64_t keep, Removal why) {
   drop_stored(kPublic, chain, keep);
   index_.drop_subtree(kPublic, chain, keep, why, /*holds=*/true);
-  for (const auto& [handle, request] : requests_) {
+  for (const auto& [handle, request] : requests_.all()) {
     if (!request->running()) continue;
     if (static_cast<int64_t>(common_prefix(request->in_pages(), chain)) <= keep) continue;
     add_branch_end(handle, {kPublic, keep, why});

@@ -52,9 +52,9 @@ bool fits_without(const Request& running, const Request& request, TenantId tenan
 // Pages that a new request could be promised.
 int64_t SchedulerCore::available_pages() const {
   auto available = static_cast<int64_t>(pool_.free_count() + index_.evictable_count());
-  for (const auto* running : {&prefilling_, &decoding_}) {
+  for (const auto* running : {&requests_.prefilling(), &requests_.decoding()}) {
     for (const uint64_t handle : *running) {
-      const Request& request = *requests_.at(handle);
+      const Request& request = requests_.at(handle);
       available -= request.pages_promised - static_cast<int64_t>(request.sequence->pages().size());
     }
   }
@@ -69,9 +69,9 @@ size_t SchedulerCore::running_max() const {
 
 TenantTurn SchedulerCore::turn_of(const std::string& tenant) const {
   TenantTurn turn;
-  for (const auto* running : {&prefilling_, &decoding_}) {
+  for (const auto* running : {&requests_.prefilling(), &requests_.decoding()}) {
     turn.running += std::ranges::count_if(
-        *running, [&](uint64_t handle) { return requests_.at(handle)->client.tenant == tenant; });
+        *running, [&](uint64_t handle) { return requests_.at(handle).client.tenant == tenant; });
   }
   const auto again = next_place_us_.find(tenant);
   const bool was_refused = again != next_place_us_.end() && again->second > clock_.monotonic_us();
@@ -84,8 +84,8 @@ TenantTurn SchedulerCore::turn_of(const std::string& tenant) const {
 // Returns the tenants with waiting requests, in the order in which they start.
 std::vector<std::string> SchedulerCore::tenants_waiting() const {
   std::vector<std::pair<std::string, TenantTurn>> turns;
-  for (const uint64_t handle : waiting_) {
-    const std::string& tenant = requests_.at(handle)->client.tenant;
+  for (const uint64_t handle : requests_.waiting()) {
+    const std::string& tenant = requests_.at(handle).client.tenant;
     const auto known = std::ranges::find(turns, tenant, &decltype(turns)::value_type::first);
     if (known == turns.end()) turns.emplace_back(tenant, turn_of(tenant));
   }
@@ -98,9 +98,9 @@ std::vector<std::string> SchedulerCore::tenants_waiting() const {
 
 void SchedulerCore::start_waiting() {
   bool may_preempt = true;
-  while (!waiting_.empty()) {
+  while (!requests_.waiting().empty()) {
     const std::vector<std::string> tenants = tenants_waiting();
-    const size_t running = prefilling_.size() + decoding_.size();
+    const size_t running = requests_.running();
     const bool has_place = running < running_max();
     if (!has_place && may_preempt && make_room_for(tenants.front())) {
       // The place is for that tenant. If it cannot take it, no other place is made now, since the
@@ -121,13 +121,12 @@ void SchedulerCore::start_waiting() {
 // lets smaller ones behind it start, but not for ever.
 bool SchedulerCore::start_of(const std::string& tenant) {
   std::vector<Request*> passed;
-  for (auto it = waiting_.begin(); it != waiting_.end(); ++it) {
-    Request& request = *requests_.at(*it);
+  for (const uint64_t handle : requests_.waiting()) {
+    Request& request = requests_.at(handle);
     if (request.client.tenant != tenant) continue;
     // Idle work makes way, once; then requests wait for each other.
     if (start(request) || (pause_idle() && start(request))) {
       for (Request* other : passed) ++other->overtaken;
-      waiting_.erase(it);
       return true;
     }
     if (request.overtaken >= kOvertakenMax) return false;
@@ -164,8 +163,7 @@ bool SchedulerCore::start(Request& request) {
     outbox_.tell_of(request, EventKind::kRequestStarted);
   }
   count_waiting(request, {});
-  request.state = RequestState::kPrefilling;
-  prefilling_.push_back(request.handle);
+  requests_.start(request);
   return true;
 }
 
@@ -187,8 +185,8 @@ Miss SchedulerCore::explain_miss(const Request& request) {
 bool SchedulerCore::make_room_for(const std::string& tenant) {
   std::map<std::string, int64_t> running = {{tenant, 0}};
   Request* victim = nullptr;
-  for (const auto* list : {&prefilling_, &decoding_}) {
-    for (const uint64_t handle : *list) ++running[requests_.at(handle)->client.tenant];
+  for (const auto* list : {&requests_.prefilling(), &requests_.decoding()}) {
+    for (const uint64_t handle : *list) ++running[requests_.at(handle).client.tenant];
   }
   const auto places = static_cast<int64_t>(running_max());
   const int64_t part = std::max<int64_t>(1, places / static_cast<int64_t>(running.size()));
@@ -196,15 +194,15 @@ bool SchedulerCore::make_room_for(const std::string& tenant) {
   const auto most = std::ranges::max_element(running, {}, [](const auto& t) { return t.second; });
   if (most->second <= part) return false;
   // Its latest: the others are nearer to their end.
-  for (const auto& [handle, request] : requests_) {
+  for (const auto& [handle, request] : requests_.all()) {
     const bool may = request->running() && !in_flight(*request);
     if (may && request->client.tenant == most->first) victim = request.get();
   }
   if (victim == nullptr) return false;
-  const auto next = std::ranges::find_if(
-      waiting_, [&](uint64_t handle) { return requests_.at(handle)->client.tenant == tenant; });
-  if (!fits_without(*victim, *requests_.at(*next), tenants_.id(tenant), index_,
-                    available_pages())) {
+  const auto next = std::ranges::find_if(requests_.waiting(), [&](uint64_t handle) {
+    return requests_.at(handle).client.tenant == tenant;
+  });
+  if (!fits_without(*victim, requests_.at(*next), tenants_.id(tenant), index_, available_pages())) {
     return false;  // it would start again itself
   }
   preempt(*victim);
@@ -222,10 +220,7 @@ void SchedulerCore::preempt(Request& request) {
   request.sequence->finish(clock_.wall_us());
   note_uses(request);
   request.sequence.reset();
-  request.state = RequestState::kWaiting;
-  prefilling_.remove(request.handle);
-  decoding_.remove(request.handle);
-  waiting_.push_front(request.handle);
+  requests_.requeue(request);
   ++counters_.preempted;
 }
 
@@ -241,8 +236,8 @@ Request* SchedulerCore::next_to_prefill() {
     return std::pair(turn_of(request.client.tenant).prompt_order(left), left_us - waited_us);
   };
   Request* next = nullptr;
-  for (const uint64_t handle : prefilling_) {
-    Request& request = *requests_.at(handle);
+  for (const uint64_t handle : requests_.prefilling()) {
+    Request& request = requests_.at(handle);
     if (request.loading) continue;
     if (next == nullptr || order(request) < order(*next)) next = &request;
   }
@@ -261,8 +256,8 @@ bool SchedulerCore::contended() const {
 bool SchedulerCore::is_owed(const Request& request) const {
   const int64_t left = tokens_left(request);
   const auto order = turn_of(request.client.tenant).prompt_order(left);
-  return std::ranges::all_of(decoding_, [&](uint64_t handle) {
-    return order < turn_of(requests_.at(handle)->client.tenant).prompt_order(0);
+  return std::ranges::all_of(requests_.decoding(), [&](uint64_t handle) {
+    return order < turn_of(requests_.at(handle).client.tenant).prompt_order(0);
   });
 }
 

@@ -62,7 +62,7 @@ std::string yours(const TenantParts& parts, const std::string& tenant) {
 Status SchedulerCore::admit(const Client& client, const wire::RequestId& id,
                             const wire::GenerateRequest& params) const {
   if (stopping_since_us_) return Error{ErrorCode::kUnavailable, "", "the daemon is stopping"};
-  if (by_client_.contains({client, id}) || refusals_.has_waiting(client, id)) {
+  if (requests_.find(client, id) != nullptr || refusals_.has_waiting(client, id)) {
     return Error{ErrorCode::kConflict, "request_id", "is in use by another request"};
   }
   RETURN_IF_ERROR(find_place(client, params));
@@ -164,7 +164,7 @@ void SchedulerCore::accept(const Client& client, const wire::RequestId& id,
   }
   auto owned = std::make_unique<Request>();
   Request& request = *owned;
-  request.handle = next_handle_++;
+  request.handle = requests_.next_handle();
   request.client = client;
   request.id = id;
   request.params = std::move(params);
@@ -178,10 +178,10 @@ void SchedulerCore::accept(const Client& client, const wire::RequestId& id,
     return;
   }
   if (request.params.retain_output) request.output_id = random_id("output", options_.random);
-  outbox_.reply(client, id,
-                wire::Accepted{static_cast<int32_t>(waiting_.size()), request.output_id});
-  by_client_[{client, id}] = request.handle;
-  requests_.emplace(request.handle, std::move(owned));
+  outbox_.reply(
+      client, id,
+      wire::Accepted{static_cast<int32_t>(requests_.waiting().size()), request.output_id});
+  requests_.add(std::move(owned));
   encode_request(request);
 }
 
@@ -253,7 +253,7 @@ void SchedulerCore::encode_request(Request& request) {
 
 void SchedulerCore::on(wire::EncodeDone&& done) {
   if (const auto encoded = encoding_requests_.take(done.job)) {
-    if (Request* request = find_request(encoded->handle)) prompt_ready(*request, std::move(done));
+    if (Request* request = requests_.find(encoded->handle)) prompt_ready(*request, std::move(done));
     return;
   }
   if (done.tokens_left_out > 0) {
@@ -306,32 +306,31 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
 }
 
 void SchedulerCore::wait(Request& request) {
-  request.state = RequestState::kWaiting;
   share_.add(request.client.tenant);
   tenants_asked_us_[request.client.tenant] = clock_.monotonic_us();
   count_waiting(request,
                 {1, static_cast<int64_t>(request.prompt.size()), request.counted.text_bytes});
   request.known_tokens = known_tokens(request);
-  waiting_.push_back(request.handle);
+  requests_.wait(request);
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        const wire::CancelRequest& cancel) {
-  const auto found = by_client_.find({client, cancel.target});
-  if (found == by_client_.end()) {
+  Request* target = requests_.find(client, cancel.target);
+  if (target == nullptr) {
     return outbox_.reply_error(client, id, not_found("target", "no such request is running"));
   }
   outbox_.reply(client, id, wire::Ack{});
-  end(*requests_.at(found->second), "cancelled");
+  end(*target, "cancelled");
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        const wire::DeltaCredit& credit) {
-  const auto found = by_client_.find({client, credit.target});
-  if (found == by_client_.end()) {
+  Request* target = requests_.find(client, credit.target);
+  if (target == nullptr) {
     return outbox_.reply_error(client, id, not_found("target", "no such request is running"));
   }
-  Request& request = *requests_.at(found->second);
+  Request& request = *target;
   outbox_.reply(client, id, wire::Ack{});
   if (!request.params.delta_credit) return;  // it needs none
   request.had_delta_credit = true;
@@ -345,11 +344,11 @@ void SchedulerCore::on_client_gone(const Client& client) {
   release_prefixes(client);
   refusals_.forget(client);
   std::vector<uint64_t> handles;
-  for (const auto& [handle, request] : requests_) {
+  for (const auto& [handle, request] : requests_.all()) {
     if (request->client == client) handles.push_back(handle);
   }
   for (const uint64_t handle : handles) {
-    Request& request = *requests_.at(handle);
+    Request& request = requests_.at(handle);
     request.client_gone = true;
     end(request, "cancelled");
   }
@@ -437,16 +436,12 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
 }
 
 void SchedulerCore::forget(uint64_t handle) {
-  const auto it = requests_.find(handle);
-  Request& request = *it->second;
+  Request& request = requests_.at(handle);
   if (request.running()) speed_.add_end(clock_.monotonic_us());
   count_waiting(request, {});
   leave_session(request);
   encoding_requests_.erase_if([&](const EncodingRequest& job) { return job.handle == handle; });
-  waiting_.remove(handle);
-  prefilling_.remove(handle);
-  decoding_.remove(handle);
-  by_client_.erase({request.client, request.id});
+  requests_.leave(request);
   if (request.sequence) request.sequence->finish(clock_.wall_us());
   note_uses(request);
   end_branch_of(request);
@@ -454,18 +449,13 @@ void SchedulerCore::forget(uint64_t handle) {
     index_.drop_branch(tenants_.id(request.client.tenant), request.sequence->tokens(),
                        static_cast<int64_t>(request.prompt.size()));
   }
-  requests_.erase(it);
+  requests_.remove(handle);
 }
 
 bool SchedulerCore::in_flight(const Request& request) const {
   if (request.loading) return true;
   const InFlight* job = slices_.empty() ? bursts_.front() : slices_.front();
   return job != nullptr && std::ranges::find(job->requests, request.handle) != job->requests.end();
-}
-
-Request* SchedulerCore::find_request(uint64_t handle) {
-  const auto it = requests_.find(handle);
-  return it == requests_.end() ? nullptr : it->second.get();
 }
 
 }  // namespace cascade

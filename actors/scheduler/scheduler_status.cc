@@ -46,8 +46,9 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   status.kv_pages_used = static_cast<int64_t>(pool_.used_count());
   status.kv_bytes_used = page_bytes * status.kv_pages_used;
   status.kv_bytes_per_token = page_bytes / kPageTokens;
-  status.requests_running = static_cast<int32_t>(prefilling_.size() + decoding_.size());
-  status.requests_waiting = static_cast<int32_t>(waiting_.size() + encoding_requests_.size());
+  status.requests_running = static_cast<int32_t>(requests_.running());
+  status.requests_waiting =
+      static_cast<int32_t>(requests_.waiting().size() + encoding_requests_.size());
   status.requests_waiting_max = options_.requests_waiting_max;
   status.tokens_waiting = tokens_waiting_.total();
   status.tokens_waiting_max = options_.tokens_waiting_max;
@@ -77,7 +78,7 @@ void SchedulerCore::keep_own(const std::string& tenant, wire::StatusReply& statu
   status.kv_pages_used = static_cast<int64_t>(index_.node_count(tenants_.id(tenant)));
   status.kv_bytes_used = status.kv_pages_used * static_cast<int64_t>(arena_.page_bytes());
   status.requests_running = status.requests_waiting = 0;
-  for (const auto& [handle, request] : requests_) {
+  for (const auto& [handle, request] : requests_.all()) {
     if (request->client.tenant != tenant) continue;
     ++(request->running() ? status.requests_running : status.requests_waiting);
   }
@@ -96,8 +97,8 @@ void SchedulerCore::keep_own(const std::string& tenant, wire::StatusReply& statu
 
 SchedulerLoad SchedulerCore::load() const {
   SchedulerLoad load;
-  load.running = static_cast<int64_t>(prefilling_.size() + decoding_.size());
-  load.waiting = static_cast<int64_t>(waiting_.size() + encoding_requests_.size());
+  load.running = static_cast<int64_t>(requests_.running());
+  load.waiting = static_cast<int64_t>(requests_.waiting().size() + encoding_requests_.size());
   load.prefill_owes = jobs_.owes(Actor::kPrefill);
   load.decode_owes = jobs_.owes(Actor::kDecode);
   load.store_owes = !loaded_ || jobs_.owes(Actor::kStore);
