@@ -88,7 +88,11 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
       pool_(arena.page_count()),
       index_(model.root_key(""), pool_, options_.eviction),
       tenants_(index_, [&model](const std::string& tenant) { return model.root_key(tenant); }),
-      prompt_budget_(options_.planner) {
+      prompt_budget_(options_.planner),
+      admission_({.requests = options_.requests_waiting_max,
+                  .tokens = options_.tokens_waiting_max,
+                  .text_bytes = options_.text_bytes_waiting_max},
+                 options_.threads, clock_, speed_, outbox_) {
   index_.set_shortened(
       [this](const Digest& before, const Digest& after) { uses_.copy(before, after); });
   if (options_.incarnation > 1) outbox_.note_restart("scheduler");
@@ -119,7 +123,7 @@ void SchedulerCore::on_actor_started(Actor actor, const std::string& tenant) {
 void SchedulerCore::on_client(const Client& client, wire::Envelope envelope) {
   const wire::RequestId id = envelope.request;
   pass_time();
-  answer_refused();
+  admission_.answer_refused();
   std::visit(
       [&](auto&& message) {
         using M = std::decay_t<decltype(message)>;
@@ -146,7 +150,7 @@ void SchedulerCore::on_client(const Client& client, wire::Envelope envelope) {
 
 void SchedulerCore::on_answer(wire::Message message) {
   pass_time();
-  answer_refused();
+  admission_.answer_refused();
   std::visit(
       [&](auto&& answer) {
         if constexpr (requires { this->on(std::move(answer)); }) {
@@ -192,7 +196,7 @@ void SchedulerCore::on_tick() {
   answer_pins();
   look_for_evictions();
   retry_store();
-  answer_refused();
+  admission_.answer_refused();
   plan();
 }
 
@@ -212,7 +216,7 @@ void SchedulerCore::stop() {
   if (!stopping_since_us_) stopping_since_us_ = clock_.monotonic_us();
   upkeep_door_.stop();
   answer_pins();
-  answer_refused();
+  admission_.answer_all_refused();
 }
 
 // When the daemon stops, only what will be on disk is worth it: who asked a moment ago is to find

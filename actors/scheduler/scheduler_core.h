@@ -21,8 +21,8 @@
 #include "actors/scheduler/jobs.h"
 #include "actors/scheduler/metadata_writer.h"
 #include "actors/scheduler/outbox.h"
-#include "actors/scheduler/paced_refusals.h"
 #include "actors/scheduler/request.h"
+#include "actors/scheduler/request_admission.h"
 #include "actors/scheduler/request_table.h"
 #include "actors/scheduler/scheduler_load.h"
 #include "actors/scheduler/scheduler_options.h"
@@ -98,11 +98,6 @@ class SchedulerCore {
   int32_t answer_tokens(const Request& request);
   Status promise_pages(Request& request, int64_t tokens) const;
   void wait(Request& request);
-  Status find_place(const Client& client, const wire::GenerateRequest& params) const;
-  void refuse(const Client& client, const wire::RequestId& id, const Error& error);
-  void answer_refused();
-  int64_t retry_after_ms(const std::string& tenant);
-  void count_waiting(Request& request, const Request::Counted& now);
   void end(Request& request, const std::string& finish_reason);
   void fail(Request& request, Error error);
   void finish(Request& request, const std::string& finish_reason);
@@ -406,11 +401,7 @@ class SchedulerCore {
   PromptBudget prompt_budget_;
 
   RequestTable requests_;
-  TenantParts places_{options_.requests_waiting_max};
-  TenantParts tokens_waiting_{options_.tokens_waiting_max};  // estimated until they are tokenized
-  TenantParts text_bytes_waiting_{options_.text_bytes_waiting_max};
-  std::map<std::string, int64_t> next_place_us_;  // when who was refused last may come again
-  PacedRefusals refusals_{PacedRefusals::kPerCore * options_.threads};
+  RequestAdmission admission_;
   FairShare share_;
   std::map<std::string, int64_t> tenants_asked_us_;  // when each last had a request ready
 

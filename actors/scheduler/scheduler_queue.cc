@@ -73,10 +73,7 @@ TenantTurn SchedulerCore::turn_of(const std::string& tenant) const {
     turn.running += std::ranges::count_if(
         *running, [&](uint64_t handle) { return requests_.at(handle).client.tenant == tenant; });
   }
-  const auto again = next_place_us_.find(tenant);
-  const bool was_refused = again != next_place_us_.end() && again->second > clock_.monotonic_us();
-  const bool has_more = was_refused || refusals_.has_waiting(tenant);
-  turn.asks_singly = turn.running + places_.of(tenant) <= 1 && !has_more;
+  turn.asks_singly = admission_.asks_singly(tenant, turn.running);
   turn.credit_tokens = share_.credit(tenant);
   return turn;
 }
@@ -162,7 +159,7 @@ bool SchedulerCore::start(Request& request) {
     count_reused(0, reused, request.sequence->shared_tokens());
     outbox_.tell_of(request, EventKind::kRequestStarted);
   }
-  count_waiting(request, {});
+  admission_.count(request, {});
   requests_.start(request);
   return true;
 }

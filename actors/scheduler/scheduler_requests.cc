@@ -18,9 +18,6 @@ constexpr size_t kMessagesMax = 65'536;
 // Each is looked for in the texts of the others.
 constexpr size_t kChunksMax = 4096;
 
-// When to try again, before anything was measured, and at the least and most.
-constexpr int64_t kRetryAfterMs = 1000, kRetryAfterMsMin = 20, kRetryAfterMsMax = 60'000;
-
 Status check_count(const char* field, size_t count, size_t limit) {
   if (count <= limit) return {};
   return invalid_argument(
@@ -49,23 +46,15 @@ Status check_token_ids(const std::vector<int32_t>& ids, int32_t vocab_size) {
   return {};
 }
 
-// Says how much of a full queue is the tenant's, if others have places in it, too.
-std::string yours(const TenantParts& parts, const std::string& tenant) {
-  const int64_t own = parts.of(tenant);
-  if (own == parts.total()) return "";
-  return ", " + std::to_string(own) + " of them this tenant's, whose part is " +
-         std::to_string(parts.part_of(tenant));
-}
-
 }  // namespace
 
 Status SchedulerCore::admit(const Client& client, const wire::RequestId& id,
                             const wire::GenerateRequest& params) const {
   if (stopping_since_us_) return Error{ErrorCode::kUnavailable, "", "the daemon is stopping"};
-  if (requests_.find(client, id) != nullptr || refusals_.has_waiting(client, id)) {
+  if (requests_.find(client, id) != nullptr || admission_.is_being_refused(client, id)) {
     return Error{ErrorCode::kConflict, "request_id", "is in use by another request"};
   }
-  RETURN_IF_ERROR(find_place(client, params));
+  RETURN_IF_ERROR(admission_.find_place(client.tenant, params));
   RETURN_IF_ERROR(check_count("messages", params.messages.size(), kMessagesMax));
   RETURN_IF_ERROR(check_count("chunks", params.chunks.size(), kChunksMax));
   for (size_t i = 0; i < params.messages.size(); ++i) {
@@ -78,80 +67,6 @@ Status SchedulerCore::admit(const Client& client, const wire::RequestId& id,
   return {};
 }
 
-// Refuses what is beyond the tenant's part of a queue that is full.
-Status SchedulerCore::find_place(const Client& client, const wire::GenerateRequest& params) const {
-  const std::string& tenant = client.tenant;
-  if (!places_.may_take(tenant, 1)) {
-    return resource_exhausted("", "the queue is full: " + std::to_string(places_.total()) +
-                                      " requests are waiting" + yours(places_, tenant));
-  }
-  const int64_t bytes = prompt_bytes(params);
-  if (!text_bytes_waiting_.may_take(tenant, bytes)) {
-    return resource_exhausted("", "the queue is full: the waiting prompts hold " +
-                                      std::to_string(text_bytes_waiting_.total()) + " bytes" +
-                                      yours(text_bytes_waiting_, tenant));
-  }
-  if (!tokens_waiting_.may_take(tenant, bytes / kBytesPerToken)) {
-    return resource_exhausted(
-        "", "the queue is full: the waiting prompts have some " +
-                std::to_string(tokens_waiting_.total()) + " tokens; the limit is " +
-                std::to_string(tokens_waiting_.amount()) + yours(tokens_waiting_, tenant));
-  }
-  return {};
-}
-
-// When the tenant may ask again. Requests end at a measured rate, and the tenants that wait share
-// the places that become free. The tenant's first refused request is told the time of its next
-// place, its second one the time of the place behind that, but never later than all that wait have
-// had their turn. Room for tokens is there when enough of them have been computed. What other
-// tenants are told does not count.
-int64_t SchedulerCore::retry_after_ms(const std::string& tenant) {
-  const int64_t now = clock_.monotonic_us();
-  const double ends_us = speed_.end_interval_us(now);
-  int64_t& next_us = next_place_us_[tenant];
-  if (ends_us <= 0) {
-    next_us = std::max(next_us, now + kRetryAfterMs * 1000);
-    return kRetryAfterMs;
-  }
-  const double interval_us = ends_us * static_cast<double>(std::max<int64_t>(1, places_.tenants()));
-  const auto turn_us = static_cast<int64_t>(ends_us * static_cast<double>(places_.amount()));
-  next_us = std::max(now, next_us) + static_cast<int64_t>(interval_us);
-  next_us = std::min(next_us, now + turn_us);
-  const int64_t excess = std::max<int64_t>(0, tokens_waiting_.total() - tokens_waiting_.amount());
-  const double us = std::max(static_cast<double>(next_us - now),
-                             static_cast<double>(excess) * speed_.prefill_token_us());
-  return static_cast<int64_t>(std::clamp(us / 1000, static_cast<double>(kRetryAfterMsMin),
-                                         static_cast<double>(kRetryAfterMsMax)));
-}
-
-// The client hears of it now or, if refusals come too fast, when its turn has come.
-void SchedulerCore::refuse(const Client& client, const wire::RequestId& id, const Error& error) {
-  if (error.code == ErrorCode::kResourceExhausted &&
-      !refusals_.may_answer(client.tenant, clock_.monotonic_us())) {
-    return refusals_.hold({client, id, error});
-  }
-  const bool later =
-      error.code == ErrorCode::kResourceExhausted || error.code == ErrorCode::kUnavailable;
-  outbox_.reply_error(client, id, error, later ? retry_after_ms(client.tenant) : 0);
-}
-
-// Answers the refusals whose turn has come, or all of them if the daemon stops.
-void SchedulerCore::answer_refused() {
-  for (const Refusal& refusal :
-       stopping_since_us_ ? refusals_.release_all() : refusals_.release(clock_.monotonic_us())) {
-    outbox_.reply_error(refusal.client, refusal.id, refusal.error,
-                        retry_after_ms(refusal.client.tenant));
-  }
-}
-
-void SchedulerCore::count_waiting(Request& request, const Request::Counted& now) {
-  const std::string& tenant = request.client.tenant;
-  const Request::Counted before = std::exchange(request.counted, now);
-  places_.add(tenant, now.places - before.places);
-  tokens_waiting_.add(tenant, now.tokens - before.tokens);
-  text_bytes_waiting_.add(tenant, now.text_bytes - before.text_bytes);
-}
-
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                        wire::GenerateRequest&& params) {
   accept(client, id, std::move(params), /*prefix=*/false);
@@ -160,7 +75,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
 void SchedulerCore::accept(const Client& client, const wire::RequestId& id,
                            wire::GenerateRequest&& params, bool prefix) {
   if (const Status admitted = admit(client, id, params); !admitted.ok()) {
-    return refuse(client, id, admitted.error());
+    return admission_.refuse(client, id, admitted.error());
   }
   auto owned = std::make_unique<Request>();
   Request& request = *owned;
@@ -247,7 +162,7 @@ void SchedulerCore::encode_request(Request& request) {
   }
   encoding_requests_.put(job.job, {request.handle});
   const int64_t bytes = prompt_bytes(request);
-  count_waiting(request, {1, bytes / kBytesPerToken, bytes});
+  admission_.count(request, {1, bytes / kBytesPerToken, bytes});
   outbox_.send(Actor::kPrefill, std::move(job));
 }
 
@@ -308,8 +223,8 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
 void SchedulerCore::wait(Request& request) {
   share_.add(request.client.tenant);
   tenants_asked_us_[request.client.tenant] = clock_.monotonic_us();
-  count_waiting(request,
-                {1, static_cast<int64_t>(request.prompt.size()), request.counted.text_bytes});
+  admission_.count(request,
+                   {1, static_cast<int64_t>(request.prompt.size()), request.counted.text_bytes});
   request.known_tokens = known_tokens(request);
   requests_.wait(request);
 }
@@ -342,7 +257,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
 
 void SchedulerCore::on_client_gone(const Client& client) {
   release_prefixes(client);
-  refusals_.forget(client);
+  admission_.forget(client);
   std::vector<uint64_t> handles;
   for (const auto& [handle, request] : requests_.all()) {
     if (request->client == client) handles.push_back(handle);
@@ -438,7 +353,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
 void SchedulerCore::forget(uint64_t handle) {
   Request& request = requests_.at(handle);
   if (request.running()) speed_.add_end(clock_.monotonic_us());
-  count_waiting(request, {});
+  admission_.count(request, {});
   leave_session(request);
   encoding_requests_.erase_if([&](const EncodingRequest& job) { return job.handle == handle; });
   requests_.leave(request);

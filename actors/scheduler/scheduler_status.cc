@@ -50,7 +50,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   status.requests_waiting =
       static_cast<int32_t>(requests_.waiting().size() + encoding_requests_.size());
   status.requests_waiting_max = options_.requests_waiting_max;
-  status.tokens_waiting = tokens_waiting_.total();
+  status.tokens_waiting = admission_.tokens_waiting();
   status.tokens_waiting_max = options_.tokens_waiting_max;
   status.requests_preempted = counters_.preempted;
   status.requests_done = counters_.done;
@@ -108,8 +108,7 @@ SchedulerLoad SchedulerCore::load() const {
 void SchedulerCore::set_limits(const SchedulerOptions& limits) {
   options_.requests_waiting_max = limits.requests_waiting_max;
   options_.tokens_waiting_max = limits.tokens_waiting_max;
-  places_.set_amount(limits.requests_waiting_max);
-  tokens_waiting_.set_amount(limits.tokens_waiting_max);
+  admission_.set_limits(limits.requests_waiting_max, limits.tokens_waiting_max);
   options_.requests_running_max = limits.requests_running_max;
   options_.max_tokens_default = limits.max_tokens_default;
   options_.think_policy = limits.think_policy;

@@ -1,0 +1,70 @@
+// How much may wait: each tenant's part of the places, bytes and tokens of waiting requests, and
+// what those hear that are refused.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "actors/scheduler/outbox.h"
+#include "actors/scheduler/paced_refusals.h"
+#include "actors/scheduler/request.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "cache/planner.h"
+#include "cache/tenant_parts.h"
+
+namespace cascade {
+
+// Of all waiting requests; each tenant has a part (cache/tenant_parts.h).
+struct WaitingLimits {
+  int64_t requests = 64;
+  int64_t tokens = 131'072;  // of their prompts; one prompt alone may have more
+  int64_t text_bytes = int64_t{64} << 20;
+};
+
+// One thread.
+class RequestAdmission {
+ public:
+  // `speed` is what the daemon has measured. `threads` compute. The references outlive this.
+  RequestAdmission(const WaitingLimits& limits, int threads, const Clock& clock,
+                   const SpeedEstimate& speed, Outbox& outbox);
+  // Takes nothing back from tenants that have more.
+  void set_limits(int64_t requests, int64_t tokens);
+
+  // Error kResourceExhausted, saying what is full, for what is beyond the tenant's part of it.
+  Status find_place(const std::string& tenant, const wire::GenerateRequest& params) const;
+  // From now on the request takes so much of its tenant's parts.
+  void count(Request& request, const Request::Counted& now);
+  int64_t tokens_waiting() const { return tokens_.total(); }
+  // Whether the tenant, of whose requests `running` run, asks for one thing at a time: it has no
+  // second one, and none was refused that may come again by now.
+  bool asks_singly(const std::string& tenant, int64_t running) const;
+
+  // The client hears of the error now or, if refusals come too fast, when its turn has come.
+  void refuse(const Client& client, const wire::RequestId& id, const Error& error);
+  bool is_being_refused(const Client& client, const wire::RequestId& id) const {
+    return refusals_.has_waiting(client, id);
+  }
+  // Answers the refusals whose turn has come.
+  void answer_refused();
+  void answer_all_refused();
+  // The client is gone: nobody is to be told of its refusals any more.
+  void forget(const Client& client) { refusals_.forget(client); }
+
+ private:
+  int64_t retry_after_ms(const std::string& tenant);
+  void answer(const std::vector<Refusal>& refusals);
+
+  const Clock& clock_;
+  const SpeedEstimate& speed_;
+  Outbox& outbox_;
+  TenantParts places_;
+  TenantParts tokens_;  // estimated until prompts are tokenized
+  TenantParts text_bytes_;
+  std::map<std::string, int64_t> next_place_us_;  // when who was refused last may come again
+  PacedRefusals refusals_;
+};
+
+}  // namespace cascade
