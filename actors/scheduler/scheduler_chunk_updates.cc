@@ -59,7 +59,7 @@ std::vector<Holder> SchedulerCore::holders_of(const std::string& tenant, ChunkTy
                                               const std::string& session) const {
   const int64_t now_us = clock_.wall_us();
   Holder holder;
-  holder.expires_us = default_expiry_us(tenant, type);
+  holder.expires_us = policy_door_.expiry_us(tenant, type);
   if (settings.ttl_ms)
     holder.expires_us = *settings.ttl_ms == 0 ? 0 : now_us + *settings.ttl_ms * 1000;
   holder.priority = settings.priority.value_or(default_priority(type));
@@ -95,8 +95,8 @@ Status SchedulerCore::change_holders(const ChunkSettings& settings, ChunkEntry& 
   }
   terms.pinned = settings.pinned;
   if (settings.name && !settings.name->empty()) {
-    RETURN_IF_ERROR(
-        change_named(chunk, *settings.name, terms, default_expiry_us(chunk.tenant, chunk.type)));
+    RETURN_IF_ERROR(change_named(chunk, *settings.name, terms,
+                                 policy_door_.expiry_us(chunk.tenant, chunk.type)));
   } else {
     if (settings.name) clear_names(chunk, &ended);
     change_unnamed(chunk, terms, &ended);

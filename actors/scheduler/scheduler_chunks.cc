@@ -13,9 +13,6 @@
 namespace cascade {
 namespace {
 
-// A search takes milliseconds.
-constexpr int64_t kSearchRetryMs = 50;
-
 // What a list shows of a text; chunk get has the rest.
 constexpr size_t kListTextBytes = 400;
 
@@ -199,37 +196,6 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
     answer.chunks.push_back(std::move(shown));
   }
   outbox_.reply(client, id, std::move(answer));
-}
-
-void SchedulerCore::on(const Client& client, const wire::RequestId& id,
-                       const wire::ChunkSearch& search) {
-  const auto whose = [](const auto& asked) { return asked.second.client.tenant; };
-  if (!may_begin(searching_.all(), options_.searches_max, client.tenant, whose)) {
-    return outbox_.reply_error(client, id,
-                               resource_exhausted("", std::to_string(searching_.size()) +
-                                                          " searches are under way; the limit is " +
-                                                          std::to_string(options_.searches_max)),
-                               kSearchRetryMs);
-  }
-  const uint64_t job = jobs_.next();
-  searching_.put(job, {client, id});
-  outbox_.send(Actor::kStore, wire::StoreSearch{job, client.tenant, search.query, search.limit});
-}
-
-void SchedulerCore::on(wire::StoreFound&& answer) {
-  const std::optional<Search> asked = searching_.take(answer.job);
-  if (!asked) return;
-  const auto& [client, id] = *asked;
-  if (answer.error) return outbox_.reply_error(client, id, *answer.error);
-  wire::ChunkSearchReply reply_message;
-  for (wire::FoundChunk& hit : answer.found) {
-    // The store does not know what has expired, and learns of changes later.
-    const auto entry = registry_.find(client.tenant, hit.id);
-    if (!entry.ok()) continue;
-    const Chunk& chunk = (*entry)->chunk;
-    reply_message.hits.push_back({chunk.id, chunk.type, chunk.name, std::move(hit.snippet)});
-  }
-  outbox_.reply(client, id, std::move(reply_message));
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id, const wire::ChunkGet& get) {

@@ -13,11 +13,6 @@ namespace {
 // A stream that is silent for so long gets a sign of life; sending it also finds dead clients.
 constexpr int64_t kSilenceUs = 800'000;  // at least once a second, however ticks fall
 
-// Memory that no request needed for so long goes back to the system. Not sooner: to take a page of
-// 4 MB again cost 10 ms of page faults where that was measured, to give it back 0.04 ms.
-constexpr int64_t kIdleMemoryUs = 10'000'000;
-constexpr size_t kGivenBackAtOnceMax = 256;
-
 // Of the time that a stop may take: until then outputs are computed as history; requests may run
 // on; pages are written.
 constexpr double kReprefillShare = 0.25, kDrainShare = 0.75, kWriteShare = 0.9;
@@ -136,9 +131,11 @@ void SchedulerCore::on_client(const Client& client, wire::Envelope envelope) {
           if (!loaded_) return park(client, {id, std::move(message)});
           if (changes<M>() && outbox_.repeats(client, id, message)) return;
           this->on(client, id, std::move(message));
-        } else if constexpr (is_for<M, TextDoor, UpkeepDoor>()) {
+        } else if constexpr (is_for<M, TextDoor, UpkeepDoor, PolicyDoor, SearchDoor>()) {
           if (!loaded_) return park(client, {id, std::move(message)});
-          enter(client, id, std::move(message), text_door_, upkeep_door_);
+          if (changes<M>() && outbox_.repeats(client, id, message)) return;
+          enter(client, id, std::move(message), text_door_, upkeep_door_, policy_door_,
+                search_door_);
         } else {
           outbox_.reply_error(client, id,
                               unsupported("type", "this message is not for the daemon"));
@@ -157,6 +154,8 @@ void SchedulerCore::on_answer(wire::Message message) {
           this->on(std::move(answer));
         } else if constexpr (requires { upkeep_door_.on(std::move(answer)); }) {
           upkeep_door_.on(std::move(answer));
+        } else if constexpr (requires { search_door_.on(std::move(answer)); }) {
+          search_door_.on(std::move(answer));
         }
       },
       std::move(message));
@@ -190,7 +189,7 @@ void SchedulerCore::on_tick() {
       if (Request* request = requests_.find(handle)) end(*request, "cancelled");
     }
   }
-  give_back_memory();
+  idle_memory_.give_back();
   retry_pins();
   heal_pins();
   answer_pins();
@@ -198,18 +197,6 @@ void SchedulerCore::on_tick() {
   retry_store();
   admission_.answer_refused();
   plan();
-}
-
-// Pages that were free for kIdleMemoryUs.
-void SchedulerCore::give_back_memory() {
-  const int64_t now = clock_.monotonic_us();
-  if (now - idle_marked_us_ >= kIdleMemoryUs) {
-    const std::vector<PageIndex> idle = pool_.take_idle(kGivenBackAtOnceMax);
-    for (const PageIndex page : idle) arena_.discard(page);
-    if (!idle.empty()) return;  // the next tick has the rest
-    idle_marked_us_ = now;
-    pool_.mark_idle();
-  }
 }
 
 void SchedulerCore::stop() {

@@ -15,9 +15,12 @@
 #include "actors/scheduler/attention_growth.h"
 #include "actors/scheduler/chunk_settings.h"
 #include "actors/scheduler/composition.h"
+#include "actors/scheduler/doors/policy_door.h"
+#include "actors/scheduler/doors/search_door.h"
 #include "actors/scheduler/doors/text_door.h"
 #include "actors/scheduler/doors/upkeep_door.h"
 #include "actors/scheduler/erasures.h"
+#include "actors/scheduler/idle_memory.h"
 #include "actors/scheduler/jobs.h"
 #include "actors/scheduler/metadata_writer.h"
 #include "actors/scheduler/outbox.h"
@@ -138,7 +141,6 @@ class SchedulerCore {
   double us_before_answer(const Request& request) const;
   void count_reused(int64_t begin, int64_t end, int64_t in_shared_pages);
   void send_progress(Request& request);
-  void give_back_memory();
   bool is_computing() const;
   void lost(std::map<uint64_t, InFlight>&& jobs);
   void lost(std::map<uint64_t, EncodingRequest>&& jobs);
@@ -176,7 +178,6 @@ class SchedulerCore {
   void load_stored();
   void lost(std::map<uint64_t, ChainWanted>&& jobs);
   void lost(std::map<uint64_t, RemovingPages>&& jobs);
-  void lost(std::map<uint64_t, Search>&& jobs);
 
   // What a prompt is made of: scheduler_conversation.cc.
   Result<Earlier> turns_of_session(Request& request);
@@ -194,11 +195,6 @@ class SchedulerCore {
   void on(const Client& client, const wire::RequestId& id, const wire::SessionListRequest& request);
   void on(const Client& client, const wire::RequestId& id, const wire::SessionGet& get);
   void on(const Client& client, const wire::RequestId& id, const wire::SessionDelete& request);
-  int64_t default_expiry_us(const std::string& tenant, ChunkType type) const;
-  void on(const Client& client, const wire::RequestId& id, const wire::PolicyGet& get);
-  void on(const Client& client, const wire::RequestId& id, const wire::PolicySet& set);
-  wire::PolicyReply policies_of(const std::string& tenant) const;
-  void store_policy(const std::string& tenant, ChunkType type);
   void on(wire::StoredSettings&& stored);
   void save_setting(const StoredName& name);
 
@@ -356,8 +352,6 @@ class SchedulerCore {
   // Chunks by name: scheduler_chunks.cc.
   void on(const Client& client, const wire::RequestId& id, wire::ChunkPut&& put);
   void on(const Client& client, const wire::RequestId& id, const wire::ChunkListRequest& request);
-  void on(const Client& client, const wire::RequestId& id, const wire::ChunkSearch& search);
-  void on(wire::StoreFound&& answer);
   void on(const Client& client, const wire::RequestId& id, const wire::ChunkGet& get);
   void on(const Client& client, const wire::RequestId& id, const wire::ChunkDelete& request);
   Status read_text(wire::ChunkPut& put, Chunk& chunk) const;
@@ -389,14 +383,15 @@ class SchedulerCore {
   PendingJobs<RemovingPages> removing_{
       jobs_, {.actor = Actor::kStore, .delays_stop = true}, lose<RemovingPages>()};
   UpkeepDoor upkeep_door_{jobs_, outbox_, options_.keep_pages, [this] { rows_removed(); }};
-  PendingJobs<Search> searching_{jobs_, {Actor::kStore}, lose<Search>()};
 
   PagePool pool_;
+  IdleMemory idle_memory_{pool_, arena_, clock_};
   ChainIndex index_;
   Tenants tenants_;
   ChunkRegistry registry_;
+  SearchDoor search_door_{jobs_, outbox_, registry_, options_.searches_max};
   SessionRegistry sessions_;
-  std::map<std::pair<std::string, ChunkType>, int64_t> ttls_ms_;  // policies, by tenant and type
+  PolicyDoor policy_door_{clock_, outbox_, metadata_};
   SpeedEstimate speed_{attention_growth(model_.config)};
   PromptBudget prompt_budget_;
 
@@ -414,7 +409,6 @@ class SchedulerCore {
   std::map<std::pair<uint64_t, TenantId>, BranchEnd> branch_ends_;  // by request and owner
   std::map<PrefixName, Prefix> prefixes_;
   int64_t pins_healed_us_ = 0;  // when heal_pins() looked last
-  int64_t idle_marked_us_ = 0;  // when the free pages began to count as idle
   bool last_was_decode_ = false;
 
   bool loaded_ = false;                                   // the chunks of the store are there

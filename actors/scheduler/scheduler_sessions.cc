@@ -1,31 +1,13 @@
-// Conversations by name: the turns so far come before what a request adds; and how long chunks live
-// that nobody said it of.
+// Conversations by name: the turns so far come before what a request adds.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "actors/scheduler/scheduler_core.h"
 #include "cache/holders.h"
-#include "wire/request_rules.h"
 
 namespace cascade {
 namespace {
-
-// Policies are rows of key and value (docs/data_files.md).
-constexpr std::string_view kTtlKey = "ttl_ms.";
-
-std::string ttl_key(ChunkType type) {
-  return std::string(kTtlKey) + std::string(to_string(type));
-}
-
-std::optional<ChunkType> type_of_ttl_key(std::string_view key) {
-  for (const ChunkType type :
-       {ChunkType::kSystemPrompt, ChunkType::kContext, ChunkType::kOutput, ChunkType::kQuery}) {
-    if (key == ttl_key(type)) return type;
-  }
-  return std::nullopt;
-}
 
 // A reply may have kTurnsMax outputs: each of them names so many holders.
 constexpr size_t kHoldersNamed = 4;
@@ -187,69 +169,16 @@ void SchedulerCore::match_turns_and_holders() {
   }
 }
 
-// ---- Expiry policies ----------------------------------------------------------------------------
-
-// When a chunk that is registered now, and was given no time to live, expires.
-int64_t SchedulerCore::default_expiry_us(const std::string& tenant, ChunkType type) const {
-  const auto found = ttls_ms_.find({tenant, type});
-  return found == ttls_ms_.end() ? 0 : clock_.wall_us() + found->second * 1000;
-}
-
-void SchedulerCore::on(const Client& client, const wire::RequestId& id, const wire::PolicyGet&) {
-  outbox_.reply(client, id, policies_of(client.tenant));
-}
-
-void SchedulerCore::on(const Client& client, const wire::RequestId& id,
-                       const wire::PolicySet& set) {
-  if (set.ttl_ms > 0) {
-    ttls_ms_[{client.tenant, set.type}] = set.ttl_ms;
-  } else {
-    ttls_ms_.erase({client.tenant, set.type});
-  }
-  store_policy(client.tenant, set.type);
-  metadata_.reply(client, id, {{client.tenant, ttl_key(set.type), StoredKind::kPolicy}},
-                  policies_of(client.tenant));
-}
-
-wire::PolicyReply SchedulerCore::policies_of(const std::string& tenant) const {
-  wire::PolicyReply answer;
-  for (const auto& [name, ttl_ms] : ttls_ms_) {
-    if (name.first == tenant) answer.policies.push_back({name.second, ttl_ms});
-  }
-  return answer;
-}
-
-void SchedulerCore::store_policy(const std::string& tenant, ChunkType type) {
-  const auto found = ttls_ms_.find({tenant, type});
-  metadata_.put_policy({tenant, ttl_key(type), StoredKind::kPolicy},
-                       found == ttls_ms_.end() ? "" : std::to_string(found->second));
-}
-
 // ---- From and to the store ----------------------------------------------------------------------
 
 void SchedulerCore::on(wire::StoredSettings&& stored) {
   for (Session& session : stored.sessions) sessions_.restore(std::move(session));
-  for (const wire::StoredPolicy& policy : stored.policies) {
-    const auto type = type_of_ttl_key(policy.key);
-    int64_t ttl_ms = 0;
-    const char* end = policy.value.data() + policy.value.size();
-    const auto read = std::from_chars(policy.value.data(), end, ttl_ms);
-    const bool is_ttl = ttl_ms > 0 && ttl_ms <= wire::kDurationMsMax;
-    const bool known = type && read.ec == std::errc() && read.ptr == end && is_ttl;
-    if (known) {
-      ttls_ms_[{policy.tenant, *type}] = ttl_ms;
-    } else {
-      spdlog::warn("the policy {} = \"{}\" is not known: it is left out", policy.key, policy.value);
-    }
-  }
+  for (const wire::StoredPolicy& policy : stored.policies) policy_door_.restore(policy);
 }
 
 // Stores the session or policy as it is now, or that there is none.
 void SchedulerCore::save_setting(const StoredName& name) {
-  if (name.kind == StoredKind::kPolicy) {
-    if (const auto type = type_of_ttl_key(name.id)) store_policy(name.tenant, *type);
-    return;
-  }
+  if (name.kind == StoredKind::kPolicy) return policy_door_.store(name);
   if (const Session* session = sessions_.find(name.tenant, name.id)) {
     metadata_.put(*session);
   } else {

@@ -131,12 +131,4 @@ void SchedulerCore::lost(std::map<uint64_t, RemovingPages>&& jobs) {
   }
 }
 
-void SchedulerCore::lost(std::map<uint64_t, Search>&& jobs) {
-  for (const auto& [number, asked] : jobs) {
-    outbox_.reply_error(asked.client, asked.id,
-                        {ErrorCode::kUnavailable, "", "the store was restarted; try again"},
-                        kParkedRetryMs);
-  }
-}
-
 }  // namespace cascade

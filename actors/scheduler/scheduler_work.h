@@ -91,11 +91,6 @@ struct PagesOfChunk {
   }
 };
 
-// Who waits for a search of the store.
-struct Search {
-  Client client;
-  wire::RequestId id;
-};
 struct DiskCounters {
   int64_t pages_written = 0, pages_loaded = 0, pages_bad = 0, pages_removed = 0;
 };

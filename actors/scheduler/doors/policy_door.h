@@ -1,0 +1,45 @@
+// How long chunks live that nobody said it of: the tenants' expiry policies.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "actors/scheduler/metadata_writer.h"
+#include "actors/scheduler/outbox.h"
+#include "base/chunk.h"
+#include "base/clock.h"
+#include "wire/messages.h"
+
+namespace cascade {
+
+// One thread.
+class PolicyDoor {
+ public:
+  // All outlive this.
+  PolicyDoor(const Clock& clock, Outbox& outbox, MetadataWriter& metadata)
+      : clock_(clock), outbox_(outbox), metadata_(metadata) {}
+
+  void on(const Client& client, const wire::RequestId& id, const wire::PolicyGet& get);
+  // Answered when it is durable.
+  void on(const Client& client, const wire::RequestId& id, const wire::PolicySet& set);
+
+  // When a chunk that is registered now, and was given no time to live, expires (Unix time); 0:
+  // never.
+  int64_t expiry_us(const std::string& tenant, ChunkType type) const;
+  // A policy from before the start. One that is not known is left out, with a warning.
+  void restore(const wire::StoredPolicy& policy);
+  // Stores the policy of this name as it is now, or that there is none.
+  void store(const StoredName& name);
+
+ private:
+  wire::PolicyReply policies_of(const std::string& tenant) const;
+
+  const Clock& clock_;
+  Outbox& outbox_;
+  MetadataWriter& metadata_;
+  std::map<std::pair<std::string, ChunkType>, int64_t> ttls_ms_;  // by tenant and type
+};
+
+}  // namespace cascade
