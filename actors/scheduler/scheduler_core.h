@@ -1,5 +1,5 @@
-// The brain: which request does what next, which pages it uses, what is kept of it. No sockets, no
-// threads, no clock of its own: messages in, messages out, so that tests drive it by hand.
+// The brain: which request does what next, which pages it uses, what is kept of it. No sockets and
+// no threads: messages in, messages out, so that tests drive it by hand, with a clock of theirs.
 #pragma once
 
 #include <cstdint>
@@ -365,7 +365,8 @@ class SchedulerCore {
   const int64_t start_us_;
   Outbox outbox_;
 
-  // What actors owe. When an actor is restarted, its tables lose their jobs in this order.
+  // What actors owe. When an actor is restarted, its tables, and those of rooms, lose their jobs in
+  // the order in which they stand here.
   Jobs jobs_;
   PendingJobs<InFlight> slices_{
       jobs_, {.actor = Actor::kPrefill, .delays_stop = true}, lose<InFlight>()};
