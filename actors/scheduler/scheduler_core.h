@@ -219,12 +219,14 @@ class SchedulerCore {
   void on(wire::LoadPagesDone&& done);
   void loaded_pages(Load&& load, size_t good);
   void forget_stored(const Digest& key);
-  void drop_stored_from(const Digest& key);
-  void drop_stored(TenantId owner, std::span<const int32_t> chain, int64_t keep);
+  void drop_stored_from(const Digest& key, const StoredName* erased = nullptr);
+  void drop_stored(TenantId owner, std::span<const int32_t> chain, int64_t keep,
+                   const StoredName* erased = nullptr);
   std::vector<Digest> stored_path(TenantId owner, std::span<const int32_t> chain) const;
-  void drop_stored_unshared(const std::vector<Digest>& path);
+  void drop_stored_unshared(const std::vector<Digest>& path, const StoredName* erased = nullptr);
   void drop_stored_chunk(const Chunk& chunk, Removal why);
-  void send_removals(std::vector<std::string>&& keys);
+  // `erased`: the chunk whose removal waits for this; here and wherever pages are dropped.
+  void send_removals(std::vector<std::string>&& keys, const StoredName* erased = nullptr);
   void keep_chain(ChunkEntry& entry);
   void store_chain(const Chunk& chunk, std::span<const int32_t> chain, size_t begin, bool pending);
   void settle_chain(const StoredName& name);
@@ -268,10 +270,11 @@ class SchedulerCore {
   void pass_time();
   void end_leases();
   void forget_chain(ChunkEntry& entry, Removal why);
-  void drop_reprefills(const ChunkEntry& entry, Removal why);
+  void drop_reprefills(const ChunkEntry& entry, Removal why, const StoredName* erased = nullptr);
   void end_branch(const std::string& tenant, std::span<const int32_t> chain, size_t keep,
-                  Removal why, bool unshared = false);
-  void drop_unshared(const std::string& tenant, std::span<const int32_t> chain, Removal why);
+                  Removal why, bool unshared = false, const StoredName* erased = nullptr);
+  void drop_unshared(const std::string& tenant, std::span<const int32_t> chain, Removal why,
+                     const StoredName* erased = nullptr);
   void add_branch_end(uint64_t handle, const BranchEnd& end);
   void end_branch_of(const Request& request);
 
@@ -311,17 +314,19 @@ class SchedulerCore {
   bool has_gone_text(const Request& request);
   void drop_gone_texts(const Request& request);
   void forget_uses(const ChunkUses::ChunkName& chunk, Removal why);
-  void forget_use(ChainIndex::Node* node, const ChunkUses::Use& use, Removal why);
+  void forget_use(ChainIndex::Node* node, const ChunkUses::Use& use, Removal why,
+                  const StoredName* erased = nullptr);
 
   // Pages of published chunks: scheduler_publish.cc.
   TenantId owner_of(const Reprefill& reprefill);
   void set_published(ChunkEntry& entry, bool published);
   void publish_pages(ChunkEntry& entry);
   void finish_public(const Reprefill& reprefill, bool complete);
-  void withdraw_pages(ChunkEntry& entry, Removal why);
+  void withdraw_pages(ChunkEntry& entry, Removal why, const StoredName* erased = nullptr);
   void clear_public_hold(ChunkEntry& entry);
   int64_t public_beginning(std::span<const int32_t> chain) const;
-  void drop_public(std::span<const int32_t> chain, int64_t keep, Removal why);
+  void drop_public(std::span<const int32_t> chain, int64_t keep, Removal why,
+                   const StoredName* erased = nullptr);
 
   // Changes of chunks: scheduler_chunk_updates.cc.
   void on(const Client& client, const wire::RequestId& id, wire::ChunkUpdate&& update);
@@ -431,7 +436,6 @@ class SchedulerCore {
   bool idle_loading_ = false;           // into the first re-prefill
   std::vector<std::string> unremoved_;  // that the store could not remove
   Erasures erasures_;
-  std::optional<StoredName> erasing_;  // whose pages are being removed just now
   std::map<StoredName, std::vector<std::string>>
       unerased_;  // pages that the store could not remove
   double load_bytes_per_us_ = 0;

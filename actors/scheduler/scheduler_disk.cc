@@ -337,7 +337,7 @@ void SchedulerCore::on(const wire::PagesForgotten& forgotten) {
 }
 
 // The page and all that goes on from it and belongs to no chunk.
-void SchedulerCore::drop_stored_from(const Digest& key) {
+void SchedulerCore::drop_stored_from(const Digest& key, const StoredName* erased) {
   const std::vector<Digest> gone = disk_.subtree(key, [&](const Digest& page) {
     return chunk_ends_.contains(page) || text_pins_.ends_with(page);
   });
@@ -347,23 +347,28 @@ void SchedulerCore::drop_stored_from(const Digest& key) {
     keys.push_back(hex(page));
     forget_stored(page);
   }
-  send_removals(std::move(keys));
+  send_removals(std::move(keys), erased);
 }
 
-void SchedulerCore::send_removals(std::vector<std::string>&& keys) {
+void SchedulerCore::send_removals(std::vector<std::string>&& keys, const StoredName* erased) {
   for (size_t begin = 0; begin < keys.size(); begin += kPagesRemovedAtOnceMax) {
     const size_t end = std::min(keys.size(), begin + kPagesRemovedAtOnceMax);
     std::vector<std::string> part(keys.begin() + static_cast<ptrdiff_t>(begin),
                                   keys.begin() + static_cast<ptrdiff_t>(end));
     const uint64_t job = jobs_.next();
     outbox_.send(Actor::kStore, wire::RemovePages{job, part});
-    if (erasing_) ++erasures_.find(*erasing_)->pieces;
-    removing_.put(job, {std::move(part), erasing_});
+    RemovingPages removal = {std::move(part), {}};
+    if (erased != nullptr) {
+      ++erasures_.find(*erased)->pieces;
+      removal.chunk = *erased;
+    }
+    removing_.put(job, std::move(removal));
   }
 }
 
 // What is on disk of the chain behind its first `keep` tokens, as end_branch() does it in memory.
-void SchedulerCore::drop_stored(TenantId owner, std::span<const int32_t> chain, int64_t keep) {
+void SchedulerCore::drop_stored(TenantId owner, std::span<const int32_t> chain, int64_t keep,
+                                const StoredName* erased) {
   // A tenant's chain may begin with public pages, which are not free before it is written.
   Writing* writing = writing_.front();
   if (writing != nullptr && (writing->owner == owner || owner == kPublic)) {
@@ -376,7 +381,7 @@ void SchedulerCore::drop_stored(TenantId owner, std::span<const int32_t> chain, 
   if (disk_.size() == 0) return;
   const std::vector<Digest> path = stored_path(owner, chain);
   for (size_t i = static_cast<size_t>(keep / kPageTokens); i < path.size(); ++i) {
-    drop_stored_from(path[i]);
+    drop_stored_from(path[i], erased);
   }
 }
 
@@ -397,7 +402,8 @@ std::vector<Digest> SchedulerCore::stored_path(TenantId owner,
 }
 
 // Of a path, from its end, the pages that nothing goes on from.
-void SchedulerCore::drop_stored_unshared(const std::vector<Digest>& path) {
+void SchedulerCore::drop_stored_unshared(const std::vector<Digest>& path,
+                                         const StoredName* erased) {
   std::vector<std::string> keys;
   for (auto key = path.rbegin(); key != path.rend(); ++key) {
     if (!disk_.contains(*key)) continue;
@@ -406,13 +412,14 @@ void SchedulerCore::drop_stored_unshared(const std::vector<Digest>& path) {
     keys.push_back(hex(*key));
     forget_stored(*key);
   }
-  send_removals(std::move(keys));
+  send_removals(std::move(keys), erased);
 }
 
 // The same of a chunk whose tokens are not known: a page knows the one before it. What is in memory
 // of it goes when the tokens have been read.
 void SchedulerCore::drop_stored_chunk(const Chunk& chunk, Removal why) {
-  read_chain({{chunk.tenant, chunk.id}, chunk.kv_key, why, chunk.kv_begin});
+  const StoredName name = {chunk.tenant, chunk.id};
+  read_chain({name, chunk.kv_key, why, chunk.kv_begin});
   const auto end = Digest::from_hex(chunk.kv_key);
   if (!end) return;
   std::vector<DiskIndex::Step> path = disk_.path(*end);
@@ -420,9 +427,9 @@ void SchedulerCore::drop_stored_chunk(const Chunk& chunk, Removal why) {
   std::vector<Digest> keys;
   for (const DiskIndex::Step& step : path) keys.push_back(step.key);
   for (size_t i = static_cast<size_t>(chunk.kv_begin / kPageTokens); i < keys.size(); ++i) {
-    drop_stored_from(keys[i]);
+    drop_stored_from(keys[i], &name);
   }
-  drop_stored_unshared(keys);
+  drop_stored_unshared(keys, &name);
 }
 
 // ---- Chunks -------------------------------------------------------------------------------------

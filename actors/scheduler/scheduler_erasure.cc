@@ -14,7 +14,6 @@ Chunk SchedulerCore::remove_chunk(ChunkEntry& entry, Removal why) {
   Chunk chunk = entry.chunk;
   const StoredName name = {chunk.tenant, chunk.id};
   Erasure& erasure = erasures_.begin(name, why);
-  const auto outer = std::exchange(erasing_, name);
   set_chain_end(entry, "");
   text_pins_.unpin({chunk.tenant, chunk.id});
   // No pin keeps a prompt that has its text.
@@ -45,7 +44,6 @@ Chunk SchedulerCore::remove_chunk(ChunkEntry& entry, Removal why) {
     ++erasure.pieces;
     writing->erased.push_back(name);
   }
-  erasing_ = outer;
   chunk.holders.clear();
   advance_erasure(name);
   return chunk;
@@ -110,8 +108,8 @@ void SchedulerCore::erase_chains(const StoredName& name, const Erasure& erasure)
       if (ends) index_.drop_hold(lease.second.hold);
       return ends;
     });
-    end_branch(name.tenant, chain.tokens, chain.begin, erasure.why, /*unshared=*/true);
-    drop_unshared(name.tenant, chain.tokens, erasure.why);
+    end_branch(name.tenant, chain.tokens, chain.begin, erasure.why, /*unshared=*/true, &name);
+    drop_unshared(name.tenant, chain.tokens, erasure.why, &name);
   }
 }
 
@@ -123,9 +121,7 @@ void SchedulerCore::end_erasure_piece(const StoredName& name, std::vector<Erased
   for (ErasedChain& chain : found) {
     if (!chain.tokens.empty()) erasure->chains.push_back(std::move(chain));
   }
-  const auto outer = std::exchange(erasing_, name);
   erase_chains(name, *erasure);
-  erasing_ = outer;
   advance_erasure(name);
 }
 
@@ -176,9 +172,7 @@ void SchedulerCore::retry_erasures() {
     if (!erasure.error || erasure.pieces > 0) continue;
     erasure.error.reset();
     const auto pages = unerased_.extract(name);
-    erasing_ = name;
-    if (!pages.empty()) send_removals(std::move(pages.mapped()));
-    erasing_.reset();
+    if (!pages.empty()) send_removals(std::move(pages.mapped()), &name);
     if (!erasure.row_removed) advance_erasure(name);
   }
 }

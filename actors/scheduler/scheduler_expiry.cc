@@ -36,24 +36,26 @@ void SchedulerCore::end_leases() {
 
 // Lets go of the chunk's pages.
 void SchedulerCore::forget_chain(ChunkEntry& entry, Removal why) {
-  withdraw_pages(entry, why);
+  const StoredName name = {entry.chunk.tenant, entry.chunk.id};
+  withdraw_pages(entry, why, &name);
   clear_hold(entry);
-  drop_reprefills(entry, why);
+  drop_reprefills(entry, why, &name);
   entry.chain.clear();
 }
 
 // Frees the pages of `chain`, from its end, that nothing else goes on from: what was asked goes
 // with the answer.
 void SchedulerCore::drop_unshared(const std::string& tenant, std::span<const int32_t> chain,
-                                  Removal why) {
+                                  Removal why, const StoredName* erased) {
   const TenantId owner = tenants_.id(tenant);
-  drop_stored_unshared(stored_path(owner, chain));
+  drop_stored_unshared(stored_path(owner, chain), erased);
   index_.drop_branch(owner, chain, 0, why);
 }
 
 // What was to be computed for the chunk is not needed any more: note_work_of() knows its chains.
 // The one that is being computed ends in finish_idle().
-void SchedulerCore::drop_reprefills(const ChunkEntry& entry, Removal why) {
+void SchedulerCore::drop_reprefills(const ChunkEntry& entry, Removal why,
+                                    const StoredName* erased) {
   for (size_t i = idle_is_computed() ? 1 : 0; i < reprefills_.size();) {
     const auto at = reprefills_.begin() + static_cast<ptrdiff_t>(i);
     if (at->chunk_id != entry.chunk.id || at->tenant != entry.chunk.tenant) {
@@ -64,7 +66,7 @@ void SchedulerCore::drop_reprefills(const ChunkEntry& entry, Removal why) {
     reprefills_.erase(at);
     if (dropped.sequence) dropped.sequence->finish(clock_.wall_us());
     if (dropped.for_all) {
-      drop_public(dropped.chain, public_beginning(dropped.chain), why);
+      drop_public(dropped.chain, public_beginning(dropped.chain), why, erased);
       continue;
     }
   }
@@ -76,9 +78,9 @@ void SchedulerCore::drop_reprefills(const ChunkEntry& entry, Removal why) {
 // any more.
 // With `unshared`, when such a request ends, also what it then leaves alone of the first `keep`.
 void SchedulerCore::end_branch(const std::string& tenant, std::span<const int32_t> chain,
-                               size_t keep, Removal why, bool unshared) {
+                               size_t keep, Removal why, bool unshared, const StoredName* erased) {
   const auto kept = static_cast<int64_t>(keep / kPageTokens * kPageTokens);
-  drop_stored(tenants_.id(tenant), chain, kept);
+  drop_stored(tenants_.id(tenant), chain, kept, erased);
   index_.drop_subtree(tenants_.id(tenant), chain, kept, why);
   for (const auto* running : {&requests_.prefilling(), &requests_.decoding()}) {
     for (const uint64_t handle : *running) {

@@ -44,10 +44,8 @@ void SchedulerCore::finish_public(const Reprefill& reprefill, bool complete) {
   const bool wanted = found.ok() && (*found)->chunk.published;
   if (!wanted) {  // deleted or withdrawn in the meantime
     const StoredName name = {reprefill.tenant, reprefill.chunk_id};
-    const auto outer = erasing_;
-    if (erasures_.find(name) != nullptr) erasing_ = name;
-    drop_public(reprefill.chain, public_beginning(reprefill.chain), Removal::kDeleted);
-    erasing_ = outer;
+    drop_public(reprefill.chain, public_beginning(reprefill.chain), Removal::kDeleted,
+                erasures_.find(name) != nullptr ? &name : nullptr);
     return end_erasure_piece(name);
   }
   if (!complete) return;
@@ -64,10 +62,10 @@ void SchedulerCore::finish_public(const Reprefill& reprefill, bool complete) {
 // Its pages go, and with them whatever tenants have computed behind them: nobody is to find in them
 // what is not published any more. Chunks that stood on them are computed again, if they are pinned
 // now, else when they are used.
-void SchedulerCore::withdraw_pages(ChunkEntry& entry, Removal why) {
+void SchedulerCore::withdraw_pages(ChunkEntry& entry, Removal why, const StoredName* erased) {
   if (!entry.public_hold) return;
   clear_public_hold(entry);
-  drop_public(entry.chain, public_beginning(entry.chain), why);
+  drop_public(entry.chain, public_beginning(entry.chain), why, erased);
 }
 
 // So many tokens of the chain, in whole pages, other published chunks begin with as well.
@@ -79,8 +77,9 @@ int64_t SchedulerCore::public_beginning(std::span<const int32_t> chain) const {
   return static_cast<int64_t>(shared / kPageTokens * kPageTokens);
 }
 
-void SchedulerCore::drop_public(std::span<const int32_t> chain, int64_t keep, Removal why) {
-  drop_stored(kPublic, chain, keep);
+void SchedulerCore::drop_public(std::span<const int32_t> chain, int64_t keep, Removal why,
+                                const StoredName* erased) {
+  drop_stored(kPublic, chain, keep, erased);
   index_.drop_subtree(kPublic, chain, keep, why, /*holds=*/true);
   for (const auto& [handle, request] : requests_.all()) {
     if (!request->running()) continue;

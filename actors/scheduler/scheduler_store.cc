@@ -124,10 +124,8 @@ void SchedulerCore::lost(std::map<uint64_t, ChainWanted>&& jobs) {
 
 void SchedulerCore::lost(std::map<uint64_t, RemovingPages>&& jobs) {
   for (auto& [number, pages] : jobs) {
-    erasing_ = pages.chunk;
-    if (erasing_) --erasures_.find(*erasing_)->pieces;
-    send_removals(std::move(pages.keys));
-    erasing_.reset();
+    if (pages.chunk) --erasures_.find(*pages.chunk)->pieces;
+    send_removals(std::move(pages.keys), pages.chunk ? &*pages.chunk : nullptr);
   }
 }
 

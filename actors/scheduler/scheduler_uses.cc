@@ -167,18 +167,20 @@ void SchedulerCore::forget_uses(const ChunkUses::ChunkName& chunk, Removal why) 
   };
   std::erase_if(leases_, end_with_text);
   std::erase_if(prefixes_, end_with_text);
+  const StoredName name = {chunk.first, chunk.second};
   for (const ChunkUses::Use& use : uses_.take(chunk)) {
     if (ChainIndex::Node* node = index_.find(use.page)) {
-      forget_use(node, use, why);
+      forget_use(node, use, why, &name);
     } else if (use.ends != 0) {
-      drop_stored_from(use.page);
+      drop_stored_from(use.page, &name);
     } else {
-      drop_stored_unshared({use.page});
+      drop_stored_unshared({use.page}, &name);
     }
   }
 }
 
-void SchedulerCore::forget_use(ChainIndex::Node* node, const ChunkUses::Use& use, Removal why) {
+void SchedulerCore::forget_use(ChainIndex::Node* node, const ChunkUses::Use& use, Removal why,
+                               const StoredName* erased) {
   const TenantId owner = ChainIndex::name_of(node).owner;
   const std::string* tenant = tenants_.name_of(owner);
   if (tenant == nullptr) return;  // public: withdraw_pages() sees to it
@@ -191,14 +193,15 @@ void SchedulerCore::forget_use(ChainIndex::Node* node, const ChunkUses::Use& use
     return dropped;
   });
   if (use.ends != 0) {
-    end_branch(*tenant, chain, static_cast<size_t>(use.position), why);
+    end_branch(*tenant, chain, static_cast<size_t>(use.position), why,
+               /*unshared=*/false, erased);
   } else {
     Writing* writing = writing_.front();
     if (writing != nullptr && writing->owner == owner &&
         static_cast<int64_t>(common_prefix(writing->chain, chain)) > use.position) {
       writing->ends.push_back({owner, use.position, why});
     }
-    drop_stored_unshared({use.page});
+    drop_stored_unshared({use.page}, erased);
     index_.drop_branch(owner, chain, use.position, why);
   }
 }
