@@ -17,8 +17,8 @@ void SchedulerCore::keep_chain(ChunkEntry& entry) {
   set_chain_end(entry, pages.back().key.hex());
   entry.chunk.kv_begin = static_cast<int64_t>(entry.own_begin);
   unwritten_[pages.back().key].insert({entry.chunk.tenant, entry.chunk.id});
-  const bool written =
-      std::ranges::all_of(pages, [&](const NamedPage& page) { return disk_.contains(page.key); });
+  const bool written = std::ranges::all_of(
+      pages, [&](const NamedPage& page) { return stored_.disk().contains(page.key); });
   if (written) {
     outbox_.send(Actor::kStore, ownership({entry.chunk.tenant, entry.chunk.id}, pages.back().key));
     return note_written(pages.back().key);
@@ -53,16 +53,15 @@ void SchedulerCore::on(wire::PendingChain&& chain) {
 }
 
 void SchedulerCore::set_chain_end(ChunkEntry& entry, const std::string& key) {
-  if (const auto before = Digest::from_hex(entry.chunk.kv_key)) {
-    const auto found = chunk_ends_.find(*before);
-    if (found != chunk_ends_.end() && --found->second == 0) chunk_ends_.erase(found);
+  const auto before = Digest::from_hex(entry.chunk.kv_key);
+  stored_.move_chain_end(before, Digest::from_hex(key));
+  if (before) {
     const auto unwritten = unwritten_.find(*before);
     if (unwritten != unwritten_.end())
       unwritten->second.erase({entry.chunk.tenant, entry.chunk.id});
     if (unwritten != unwritten_.end() && unwritten->second.empty()) unwritten_.erase(unwritten);
   }
   entry.chunk.kv_key = key;
-  if (const auto after = Digest::from_hex(key)) ++chunk_ends_[*after];
 }
 
 // Of a chunk from before the start: one that is pinned is loaded or prefilled then.

@@ -83,6 +83,12 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
       pool_(arena.page_count()),
       index_(model.root_key(""), pool_, options_.eviction),
       tenants_(index_, [&model](const std::string& tenant) { return model.root_key(tenant); }),
+      stored_(
+          index_, erasures_, jobs_, outbox_,
+          [this](const Digest& page) { return text_pins_.ends_with(page); },
+          [this](const std::optional<StoredName>& erased, const std::optional<Error>& error) {
+            pages_are_removed(erased, error);
+          }),
       prompt_budget_(options_.planner),
       admission_({.requests = options_.requests_waiting_max,
                   .tokens = options_.tokens_waiting_max,

@@ -31,6 +31,7 @@
 #include "actors/scheduler/scheduler_options.h"
 #include "actors/scheduler/scheduler_work.h"
 #include "actors/scheduler/store_work.h"
+#include "actors/scheduler/stored_pages.h"
 #include "actors/scheduler/tenants.h"
 #include "actors/scheduler/text_pins.h"
 #include "base/clock.h"
@@ -168,7 +169,8 @@ class SchedulerCore {
   void look_for_evictions();
 
   // What outlives the process: scheduler_store.cc.
-  void pages_are_removed(RemovingPages&& pages, const std::optional<Error>& error);
+  void pages_are_removed(const std::optional<StoredName>& erased,
+                         const std::optional<Error>& error);
   void on(wire::StoreAck&& ack);
   void on(wire::StoreChunks&& loaded);
   void end_loading();
@@ -177,7 +179,6 @@ class SchedulerCore {
   void retry_store();
   void load_stored();
   void lost(std::map<uint64_t, ChainWanted>&& jobs);
-  void lost(std::map<uint64_t, RemovingPages>&& jobs);
 
   // What a prompt is made of: scheduler_conversation.cc.
   Result<Earlier> turns_of_session(Request& request);
@@ -218,15 +219,10 @@ class SchedulerCore {
   void load_ahead(Load&& load, const ChainSequence& sequence);
   void on(wire::LoadPagesDone&& done);
   void loaded_pages(Load&& load, size_t good);
-  void forget_stored(const Digest& key);
-  void drop_stored_from(const Digest& key, const StoredName* erased = nullptr);
   void drop_stored(TenantId owner, std::span<const int32_t> chain, int64_t keep,
                    const StoredName* erased = nullptr);
-  std::vector<Digest> stored_path(TenantId owner, std::span<const int32_t> chain) const;
-  void drop_stored_unshared(const std::vector<Digest>& path, const StoredName* erased = nullptr);
   void drop_stored_chunk(const Chunk& chunk, Removal why);
   // `erased`: the chunk whose removal waits for this; here and wherever pages are dropped.
-  void send_removals(std::vector<std::string>&& keys, const StoredName* erased = nullptr);
   void keep_chain(ChunkEntry& entry);
   void store_chain(const Chunk& chunk, std::span<const int32_t> chain, size_t begin, bool pending);
   void settle_chain(const StoredName& name);
@@ -386,15 +382,15 @@ class SchedulerCore {
   PendingJobs<Load> loads_{jobs_, {Actor::kStore}, lose<Load>()};
   PendingJobs<Writing> writing_{jobs_, {Actor::kStore}, lose<Writing>()};
   PendingJobs<ChainWanted> reading_chains_{jobs_, {Actor::kStore}, lose<ChainWanted>()};
-  PendingJobs<RemovingPages> removing_{
-      jobs_, {.actor = Actor::kStore, .delays_stop = true}, lose<RemovingPages>()};
-  UpkeepDoor upkeep_door_{jobs_, outbox_, options_.keep_pages, [this] { rows_removed(); }};
 
   PagePool pool_;
   IdleMemory idle_memory_{pool_, arena_, clock_};
   ChainIndex index_;
   Tenants tenants_;
   ChunkRegistry registry_;
+  Erasures erasures_;
+  StoredPages stored_;
+  UpkeepDoor upkeep_door_{jobs_, outbox_, options_.keep_pages, [this] { rows_removed(); }};
   SearchDoor search_door_{jobs_, outbox_, registry_, options_.searches_max};
   SessionRegistry sessions_;
   PolicyDoor policy_door_{clock_, outbox_, metadata_};
@@ -420,26 +416,18 @@ class SchedulerCore {
   bool loaded_ = false;                                   // the chunks of the store are there
   std::deque<std::pair<Client, wire::Envelope>> parked_;  // what clients asked before
 
-  DiskIndex disk_;
-  TextPins text_pins_{index_, disk_};
+  TextPins text_pins_{index_, stored_.disk()};
   ChunkUses uses_{options_.page_uses_max, [this](const Digest& page) {
-                    return disk_.contains(page) || index_.find(page) != nullptr;
+                    return stored_.disk().contains(page) || index_.find(page) != nullptr;
                   }};
-  std::set<Digest> of_other_models_;  // beginnings of prompts that are stored of others
-  std::map<Digest, int> chunk_ends_;  // last pages of chunks' chains: of how many
   std::map<Digest, std::set<StoredName>> unwritten_;  // last pages of chains that the store has
   std::deque<Writeback> writebacks_;
   size_t writeback_tokens_ = 0;
   std::optional<Error> disk_error_;  // while pages cannot be written
   std::vector<PinReply> pin_replies_;
   int64_t write_after_us_ = 0;
-  bool idle_loading_ = false;           // into the first re-prefill
-  std::vector<std::string> unremoved_;  // that the store could not remove
-  Erasures erasures_;
-  std::map<StoredName, std::vector<std::string>>
-      unerased_;  // pages that the store could not remove
+  bool idle_loading_ = false;  // into the first re-prefill
   double load_bytes_per_us_ = 0;
-  DiskCounters disk_counters_;
 
   uint64_t evictions_seen_ = 0;  // of the chunks with holds, up to this sequence
   Counters counters_;

@@ -14,7 +14,6 @@ namespace {
 // behind a write.
 constexpr size_t kPagesWrittenAtOnceMax = 16;
 constexpr size_t kPagesLoadedAtOnceMax = 128;
-constexpr size_t kPagesRemovedAtOnceMax = 100'000;  // a message has room for a million
 
 // Tokens of chains that wait to be written: 16 MB of ids. What is beyond is not written.
 constexpr size_t kWritebackTokensMax = size_t{4} << 20;
@@ -103,7 +102,7 @@ void SchedulerCore::write_pages() {
     std::vector<NamedPage> run;
     const std::vector<NamedPage> pages = pages_of(next.owner, next.chain);
     for (const NamedPage& page : pages) {
-      const bool wanted = !disk_.contains(page.key);
+      const bool wanted = !stored_.disk().contains(page.key);
       if (!run.empty() && (!wanted || page.owner != run.front().owner)) break;
       if (wanted) run.push_back(page);
       if (run.size() == kPagesWrittenAtOnceMax) break;
@@ -116,7 +115,7 @@ void SchedulerCore::write_pages() {
       send_pages(next, run);
       break;
     }
-    if (!pages.empty() && disk_.contains(pages.back().key)) {
+    if (!pages.empty() && stored_.disk().contains(pages.back().key)) {
       if (next.chunk && !next.of_text) {
         outbox_.send(Actor::kStore, ownership(*next.chunk, pages.back().key));
       }
@@ -152,7 +151,7 @@ void SchedulerCore::send_pages(const Writeback& writeback, const std::vector<Nam
 }
 
 void SchedulerCore::on(wire::StorePagesDone&& done) {
-  for (const std::string& key : done.removed) forget_stored(*Digest::from_hex(key));
+  for (const std::string& key : done.removed) stored_.forget(*Digest::from_hex(key));
   if (!writing_.contains(done.job)) return;  // of an earlier incarnation of the store
   const Writing& writing = *writing_.front();
   if (done.error) {
@@ -176,8 +175,7 @@ void SchedulerCore::on(wire::StorePagesDone&& done) {
   } else {
     if (disk_error_) spdlog::info("K and V are written again");
     disk_error_.reset();
-    for (const auto& page : writing.pages) disk_.add(page.key, page.parent, page.tokens);
-    disk_counters_.pages_written += std::ssize(writing.pages);
+    for (const auto& page : writing.pages) stored_.add(page.key, page.parent, page.tokens);
   }
   end_writing(*writing_.take(done.job));
 }
@@ -221,11 +219,11 @@ bool SchedulerCore::start_load(ChainSequence& sequence, uint64_t handle,
 // computing it.
 DiskIndex::Match SchedulerCore::worth_loading(TenantId owner, std::span<const int32_t> wanted,
                                               const ChainIndex::Match& found) const {
-  if (disk_.size() == 0) return {};
+  if (stored_.disk().size() == 0) return {};
   const auto begin = found.pages.size() * kPageTokens;
   DiskIndex::Match stored =
-      disk_.match(ChainIndex::key_of(found.node), index_.tenant_key_behind(found.node, owner),
-                  wanted.subspan(begin));
+      stored_.disk().match(ChainIndex::key_of(found.node),
+                           index_.tenant_key_behind(found.node, owner), wanted.subspan(begin));
   const double bytes = static_cast<double>(stored.keys.size() * arena_.page_bytes());
   const double load_us =
       kLoadOverheadUs + bytes / (load_bytes_per_us_ > 0 ? load_bytes_per_us_ : kBytesPerUsGuess);
@@ -258,7 +256,7 @@ void SchedulerCore::on(wire::LoadPagesDone&& done) {
   if (!answered) return;  // of an earlier incarnation of the store
   Load& load = *answered;
   const auto good = static_cast<size_t>(done.good);
-  disk_counters_.pages_loaded += done.good;
+  stored_.count_loaded(done.good);
   if (done.good > 0) {
     const double bytes = static_cast<double>(good * arena_.page_bytes());
     const double speed = bytes / static_cast<double>(std::max<int64_t>(1, done.load_us));
@@ -268,8 +266,8 @@ void SchedulerCore::on(wire::LoadPagesDone&& done) {
   }
   if (good < load.asked) {
     if (done.error) spdlog::warn("a page is computed again: {}", done.error->to_string());
-    if (done.error && done.error->code == ErrorCode::kDataCorrupt) ++disk_counters_.pages_bad;
-    forget_stored(load.keys[load.done + good]);
+    if (done.error && done.error->code == ErrorCode::kDataCorrupt) stored_.count_bad();
+    stored_.forget(load.keys[load.done + good]);
   }
   loaded_pages(std::move(load), good);
 }
@@ -313,19 +311,13 @@ void SchedulerCore::lost(std::map<uint64_t, Load>&& jobs) {
 
 // ---- What goes ----------------------------------------------------------------------------------
 
-void SchedulerCore::forget_stored(const Digest& key) {
-  if (!disk_.contains(key)) return;
-  disk_.remove(key);
-  ++disk_counters_.pages_removed;
-}
-
 void SchedulerCore::on(const wire::PagesForgotten& forgotten) {
   for (const std::string& key : forgotten.keys) {
     const auto page = Digest::from_hex(key);
     if (!page) continue;
-    if (disk_.contains(*page)) {
-      if (!forgotten.deleted) ++disk_counters_.pages_bad;
-      forget_stored(*page);
+    if (stored_.disk().contains(*page)) {
+      if (!forgotten.deleted) stored_.count_bad();
+      stored_.forget(*page);
     }
     ChainIndex::Node* node = forgotten.deleted ? index_.find(*page) : nullptr;
     if (node != nullptr) {
@@ -334,36 +326,6 @@ void SchedulerCore::on(const wire::PagesForgotten& forgotten) {
   }
   // The pages of pins are written again at once.
   if (forgotten.deleted) heal_text_pins();
-}
-
-// The page and all that goes on from it and belongs to no chunk.
-void SchedulerCore::drop_stored_from(const Digest& key, const StoredName* erased) {
-  const std::vector<Digest> gone = disk_.subtree(key, [&](const Digest& page) {
-    return chunk_ends_.contains(page) || text_pins_.ends_with(page);
-  });
-  if (gone.empty()) return;
-  std::vector<std::string> keys;
-  for (const Digest& page : gone) {
-    keys.push_back(hex(page));
-    forget_stored(page);
-  }
-  send_removals(std::move(keys), erased);
-}
-
-void SchedulerCore::send_removals(std::vector<std::string>&& keys, const StoredName* erased) {
-  for (size_t begin = 0; begin < keys.size(); begin += kPagesRemovedAtOnceMax) {
-    const size_t end = std::min(keys.size(), begin + kPagesRemovedAtOnceMax);
-    std::vector<std::string> part(keys.begin() + static_cast<ptrdiff_t>(begin),
-                                  keys.begin() + static_cast<ptrdiff_t>(end));
-    const uint64_t job = jobs_.next();
-    outbox_.send(Actor::kStore, wire::RemovePages{job, part});
-    RemovingPages removal = {std::move(part), {}};
-    if (erased != nullptr) {
-      ++erasures_.find(*erased)->pieces;
-      removal.chunk = *erased;
-    }
-    removing_.put(job, std::move(removal));
-  }
 }
 
 // What is on disk of the chain behind its first `keep` tokens, as end_branch() does it in memory.
@@ -378,41 +340,11 @@ void SchedulerCore::drop_stored(TenantId owner, std::span<const int32_t> chain, 
       writing->ends.push_back({owner, keep, Removal::kDeleted, {gone.begin(), gone.end()}});
     }
   }
-  if (disk_.size() == 0) return;
-  const std::vector<Digest> path = stored_path(owner, chain);
+  if (stored_.disk().size() == 0) return;
+  const std::vector<Digest> path = stored_.path_of(owner, chain);
   for (size_t i = static_cast<size_t>(keep / kPageTokens); i < path.size(); ++i) {
-    drop_stored_from(path[i], erased);
+    stored_.remove_from(path[i], erased);
   }
-}
-
-// The keys of the chain's pages, whether they are in memory, on disk or nowhere: behind one that
-// the disk's budget took, others may be.
-std::vector<Digest> SchedulerCore::stored_path(TenantId owner,
-                                               std::span<const int32_t> chain) const {
-  std::vector<Digest> path;
-  const ChainIndex::Match match = index_.match(owner, chain);
-  for (ChainIndex::Node* node : ChainIndex::path_to(match.node)) {
-    path.push_back(ChainIndex::key_of(node));
-  }
-  const std::vector<Digest> behind =
-      disk_.keys_of(ChainIndex::key_of(match.node), index_.tenant_key_behind(match.node, owner),
-                    chain.subspan(path.size() * kPageTokens));
-  path.insert(path.end(), behind.begin(), behind.end());
-  return path;
-}
-
-// Of a path, from its end, the pages that nothing goes on from.
-void SchedulerCore::drop_stored_unshared(const std::vector<Digest>& path,
-                                         const StoredName* erased) {
-  std::vector<std::string> keys;
-  for (auto key = path.rbegin(); key != path.rend(); ++key) {
-    if (!disk_.contains(*key)) continue;
-    if (chunk_ends_.contains(*key) || text_pins_.ends_with(*key)) break;
-    if (disk_.has_children(*key)) break;
-    keys.push_back(hex(*key));
-    forget_stored(*key);
-  }
-  send_removals(std::move(keys), erased);
 }
 
 // The same of a chunk whose tokens are not known: a page knows the one before it. What is in memory
@@ -422,14 +354,14 @@ void SchedulerCore::drop_stored_chunk(const Chunk& chunk, Removal why) {
   read_chain({name, chunk.kv_key, why, chunk.kv_begin});
   const auto end = Digest::from_hex(chunk.kv_key);
   if (!end) return;
-  std::vector<DiskIndex::Step> path = disk_.path(*end);
+  std::vector<DiskIndex::Step> path = stored_.disk().path(*end);
   std::ranges::reverse(path);
   std::vector<Digest> keys;
   for (const DiskIndex::Step& step : path) keys.push_back(step.key);
   for (size_t i = static_cast<size_t>(chunk.kv_begin / kPageTokens); i < keys.size(); ++i) {
-    drop_stored_from(keys[i], &name);
+    stored_.remove_from(keys[i], &name);
   }
-  drop_stored_unshared(keys, &name);
+  stored_.remove_unshared(keys, &name);
 }
 
 // ---- Chunks -------------------------------------------------------------------------------------
@@ -443,7 +375,7 @@ void SchedulerCore::prefetch(const std::vector<const ChunkEntry*>& used) {
     const auto end = Digest::from_hex((*entry)->chunk.kv_key);
     if (!end || ((*entry)->hold && index_.is_held(*(*entry)->hold))) continue;
     if (wanted.contains(*end)) continue;
-    for (const DiskIndex::Step& step : disk_.path(*end)) {
+    for (const DiskIndex::Step& step : stored_.disk().path(*end)) {
       if (wanted.insert(step.key).second) keys.push_back(step.key);
     }
   }
@@ -454,15 +386,10 @@ void SchedulerCore::prefetch(const std::vector<const ChunkEntry*>& used) {
 }
 
 void SchedulerCore::on(wire::StoredPages&& stored) {
-  for (const wire::StoredPage& page : stored.pages) {
-    disk_.add(*Digest::from_hex(page.key), *Digest::from_hex(page.parent), page.tokens);
-  }
+  stored_.load(stored);
   for (size_t i = 0; i < stored.uses.size(); ++i) {
     const wire::PageUse use = stored.uses.at(i);
     uses_.add({use.tenant, use.chunk_id}, {*Digest::from_hex(use.key), use.position, use.ends});
-  }
-  for (const std::string& beginning : stored.other_models) {
-    if (const auto digest = Digest::from_hex(beginning)) of_other_models_.insert(*digest);
   }
   if (!stored.more) end_loading();
 }

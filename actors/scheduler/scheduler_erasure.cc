@@ -171,8 +171,7 @@ void SchedulerCore::retry_erasures() {
     Erasure& erasure = *erasures_.find(name);
     if (!erasure.error || erasure.pieces > 0) continue;
     erasure.error.reset();
-    const auto pages = unerased_.extract(name);
-    if (!pages.empty()) send_removals(std::move(pages.mapped()), &name);
+    stored_.retry(name);
     if (!erasure.row_removed) advance_erasure(name);
   }
 }

@@ -48,7 +48,7 @@ void SchedulerCore::forget_chain(ChunkEntry& entry, Removal why) {
 void SchedulerCore::drop_unshared(const std::string& tenant, std::span<const int32_t> chain,
                                   Removal why, const StoredName* erased) {
   const TenantId owner = tenants_.id(tenant);
-  drop_stored_unshared(stored_path(owner, chain), erased);
+  stored_.remove_unshared(stored_.path_of(owner, chain), erased);
   index_.drop_branch(owner, chain, 0, why);
 }
 

@@ -44,7 +44,7 @@ int64_t SchedulerCore::pages_of_pin(const ChunkEntry& entry) const {
   }
   if (!entry.chain.empty()) return chain_pages(entry.chain.size());
   if (const auto end = Digest::from_hex(entry.chunk.kv_key)) {
-    const size_t stored = disk_.path(*end).size();
+    const size_t stored = stored_.disk().path(*end).size();
     if (stored > 0) return static_cast<int64_t>(stored);
     return chain_pages(static_cast<size_t>(entry.chunk.kv_begin) + entry.chunk.token_ids.size());
   }

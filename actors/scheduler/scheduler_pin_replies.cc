@@ -13,8 +13,8 @@ namespace cascade {
 // Whether all of the chunk's chain is in files, as far as it is in memory.
 bool SchedulerCore::is_on_disk(const ChunkEntry& entry) const {
   const auto end = Digest::from_hex(entry.chunk.kv_key);
-  return end && disk_.contains(*end) &&
-         disk_.path(*end).size() == static_cast<size_t>(chain_pages(entry.chain.size()));
+  return end && stored_.disk().contains(*end) &&
+         stored_.disk().path(*end).size() == static_cast<size_t>(chain_pages(entry.chain.size()));
 }
 
 // Answers a change of the chunk. One that pins it waits until its pages are on disk; a further pin

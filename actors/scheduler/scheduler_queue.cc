@@ -173,7 +173,7 @@ Miss SchedulerCore::explain_miss(const Request& request) {
   const std::span<const int32_t> wanted = request.reusable();
   if (unknown && miss.position < kPageTokens && wanted.size() >= kPageTokens) {
     const Digest beginning = beginning_digest(request.client.tenant, wanted.first(kPageTokens));
-    if (of_other_models_.contains(beginning)) return {MissReason::kOtherModel, miss.position};
+    if (stored_.is_of_other_model(beginning)) return {MissReason::kOtherModel, miss.position};
   }
   return miss;
 }

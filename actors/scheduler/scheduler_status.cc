@@ -207,12 +207,12 @@ std::vector<wire::ChunkGroup> SchedulerCore::chunk_groups(const std::string& ten
 }
 
 wire::DiskStats SchedulerCore::disk_stats() const {
-  return {.pages = static_cast<int64_t>(disk_.size()),
+  return {.pages = static_cast<int64_t>(stored_.disk().size()),
           .page_bytes = static_cast<int64_t>(arena_.page_bytes()),
-          .pages_written = disk_counters_.pages_written,
-          .pages_loaded = disk_counters_.pages_loaded,
-          .pages_bad = disk_counters_.pages_bad,
-          .pages_removed = disk_counters_.pages_removed,
+          .pages_written = stored_.counters().pages_written,
+          .pages_loaded = stored_.counters().pages_loaded,
+          .pages_bad = stored_.counters().pages_bad,
+          .pages_removed = stored_.counters().pages_removed,
           .load_bytes_per_s = static_cast<int64_t>(load_bytes_per_us_ * 1e6)};
 }
 

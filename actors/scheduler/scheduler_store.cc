@@ -16,21 +16,6 @@ constexpr int64_t kParkedRetryMs = 100;
 
 }  // namespace
 
-void SchedulerCore::pages_are_removed(RemovingPages&& pages, const std::optional<Error>& error) {
-  if (error) metadata_.note_failure();
-  if (!pages.chunk || erasures_.find(*pages.chunk) == nullptr) {
-    if (error) unremoved_.insert(unremoved_.end(), pages.keys.begin(), pages.keys.end());
-    return;
-  }
-  const StoredName chunk = *pages.chunk;
-  if (error) {
-    std::vector<std::string>& keys = unerased_[chunk];
-    keys.insert(keys.end(), pages.keys.begin(), pages.keys.end());
-    fail_erasure(chunk, *error);
-  }
-  end_erasure_piece(chunk);
-}
-
 void SchedulerCore::on(wire::StoreChunks&& loaded) {
   for (Chunk& chunk : loaded.chunks) {
     // The pages of an earlier incarnation are gone; its texts are not.
@@ -51,7 +36,7 @@ void SchedulerCore::end_loading() {
   if (loaded_) return;
   match_turns_and_holders();
   for (ChunkEntry* entry : registry_.all()) {
-    if (const auto end = Digest::from_hex(entry->chunk.kv_key)) ++chunk_ends_[*end];
+    stored_.move_chain_end({}, Digest::from_hex(entry->chunk.kv_key));
     if (entry->chunk.pinned) {
       set_pinned(*entry, true);
     } else if (!entry->chain.empty()) {
@@ -75,12 +60,17 @@ void SchedulerCore::park(const Client& client, wire::Envelope&& envelope) {
   parked_.emplace_back(client, std::move(envelope));
 }
 
+void SchedulerCore::pages_are_removed(const std::optional<StoredName>& erased,
+                                      const std::optional<Error>& error) {
+  if (error) metadata_.note_failure();
+  if (!erased) return;
+  if (error) fail_erasure(*erased, *error);
+  end_erasure_piece(*erased);
+}
+
 void SchedulerCore::on(wire::StoreAck&& ack) {
-  if (auto removal = removing_.take(ack.job)) {
-    return pages_are_removed(*std::move(removal), ack.error);
-  }
+  const bool is_known = stored_.on(ack) || metadata_.on(ack);
   // Without its chunks the daemon would answer that there are none.
-  const bool is_known = metadata_.on(ack);
   if (!is_known && ack.error && !loaded_) throw std::runtime_error(ack.error->to_string());
 }
 
@@ -101,7 +91,7 @@ void SchedulerCore::save_again(const StoredName& name) {
 void SchedulerCore::retry_store() {
   if (!metadata_.may_retry()) return;
   metadata_.retry();
-  if (removing_.empty()) send_removals(std::exchange(unremoved_, {}));
+  stored_.retry();
   retry_erasures();
 }
 
@@ -120,13 +110,6 @@ void SchedulerCore::load_stored() {
 
 void SchedulerCore::lost(std::map<uint64_t, ChainWanted>&& jobs) {
   for (auto& [number, wanted] : jobs) read_chain(std::move(wanted));
-}
-
-void SchedulerCore::lost(std::map<uint64_t, RemovingPages>&& jobs) {
-  for (auto& [number, pages] : jobs) {
-    if (pages.chunk) --erasures_.find(*pages.chunk)->pieces;
-    send_removals(std::move(pages.keys), pages.chunk ? &*pages.chunk : nullptr);
-  }
 }
 
 }  // namespace cascade

@@ -68,7 +68,7 @@ void SchedulerCore::pin_text(const ChunkEntry& entry, const ChunkUses::Use& use)
     return;
   }
   const ChunkUses::Use at_end = {end, last.position, static_cast<int32_t>(tokens) + 1};
-  if (uses_.add(name_of(entry), at_end) && disk_.contains(end)) {
+  if (uses_.add(name_of(entry), at_end) && stored_.disk().contains(end)) {
     wire::StoreUses stored;
     stored.uses.add({end.hex(), static_cast<int32_t>(last.position), entry.chunk.tenant,
                      entry.chunk.id, at_end.ends});
@@ -81,7 +81,7 @@ void SchedulerCore::pin_text(const ChunkEntry& entry, const ChunkUses::Use& use)
 // chain is read.
 void SchedulerCore::expect_text(const ChunkEntry& entry, const ChunkUses::Use& use) {
   if (has_own_chain(entry.chunk.type)) return;
-  const std::vector<DiskIndex::Step> path = disk_.path(use.page);
+  const std::vector<DiskIndex::Step> path = stored_.disk().path(use.page);
   if (std::ssize(path) != use.position / kPageTokens + 1) return;
   // Earlier versions did not store where the text ends: one of their pages will do.
   const bool is_exact = use.ends == path.front().tokens + 1;

@@ -68,7 +68,7 @@ void SchedulerCore::note_uses(const std::string& tenant, std::span<const int32_t
         const auto chunk = registry_.find_own(text.chunk.first, text.chunk.second);
         if (chunk.ok() && (*chunk)->chunk.pinned) pin_text(**chunk, use);
       }
-      if (uses_.add(text.chunk, use) && disk_.contains(key)) {
+      if (uses_.add(text.chunk, use) && stored_.disk().contains(key)) {
         stored.uses.add(described(text.chunk, use));
       }
     }
@@ -109,7 +109,7 @@ PagesOfChunk SchedulerCore::pages_of_chunk(const ChunkEntry& entry) const {
     }
   }
   if (const auto end = Digest::from_hex(chunk.kv_key); end) {
-    const std::vector<DiskIndex::Step> path = disk_.path(*end);
+    const std::vector<DiskIndex::Step> path = stored_.disk().path(*end);
     int64_t position = 0;
     for (const DiskIndex::Step& step : path) position += step.tokens;
     for (const DiskIndex::Step& step : path) {
@@ -120,7 +120,7 @@ PagesOfChunk SchedulerCore::pages_of_chunk(const ChunkEntry& entry) const {
   }
   for (const ChunkUses::Use& use : uses_.of({chunk.tenant, chunk.id})) {
     if (const ChainIndex::Node* node = index_.find(use.page)) pages.in_memory.insert(node);
-    if (disk_.contains(use.page)) pages.on_disk.insert(use.page);
+    if (stored_.disk().contains(use.page)) pages.on_disk.insert(use.page);
   }
   return pages;
 }
@@ -172,9 +172,9 @@ void SchedulerCore::forget_uses(const ChunkUses::ChunkName& chunk, Removal why) 
     if (ChainIndex::Node* node = index_.find(use.page)) {
       forget_use(node, use, why, &name);
     } else if (use.ends != 0) {
-      drop_stored_from(use.page, &name);
+      stored_.remove_from(use.page, &name);
     } else {
-      drop_stored_unshared({use.page}, &name);
+      stored_.remove_unshared({use.page}, &name);
     }
   }
 }
@@ -201,7 +201,7 @@ void SchedulerCore::forget_use(ChainIndex::Node* node, const ChunkUses::Use& use
         static_cast<int64_t>(common_prefix(writing->chain, chain)) > use.position) {
       writing->ends.push_back({owner, use.position, why});
     }
-    drop_stored_unshared({use.page}, erased);
+    stored_.remove_unshared({use.page}, erased);
     index_.drop_branch(owner, chain, use.position, why);
   }
 }

@@ -67,11 +67,6 @@ struct PinReply {
   ChunkBefore before;
   std::vector<Holder> after = {};  // the chunk's holders after the request
 };
-// Pages that the store is to remove.
-struct RemovingPages {
-  std::vector<std::string> keys;
-  std::optional<StoredName> chunk;  // its removal waits for this
-};
 struct Counters {
   int64_t done = 0, failed = 0, cancelled = 0;
   int64_t preempted = 0;
@@ -89,10 +84,6 @@ struct PagesOfChunk {
     in_memory.merge(others.in_memory);
     on_disk.merge(others.on_disk);
   }
-};
-
-struct DiskCounters {
-  int64_t pages_written = 0, pages_loaded = 0, pages_bad = 0, pages_removed = 0;
 };
 
 struct Prefix {
