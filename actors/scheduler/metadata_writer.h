@@ -38,8 +38,9 @@ class MetadataWriter {
   // Counts a use; everything else stays as it is stored.
   void use(const Chunk& chunk);
   void remove_chunk(const StoredName& name);
-  // What the chunk's K and V are computed from, `begin_tokens` tokens of it before the chunk's
-  // own; they are `pending` until they are on disk. An empty chain: nothing is pending any more.
+  // Stores the chain that the chunk's K and V are computed from; the chunk's own tokens come after
+  // its first `begin_tokens`. The K and V are `pending` until they are on disk. With an empty chain
+  // nothing is pending any more.
   void put_chain(const StoredName& chunk, std::span<const int32_t> chain, size_t begin_tokens,
                  bool pending);
   void put(const Session& session);

@@ -34,7 +34,7 @@ class Outbox {
   // outlives this.
   Outbox(const Clock& clock, size_t events_max, std::function<uint64_t()> random);
 
-  // What the actor is to do. It waits until the actor has connected.
+  // Gives the actor a job. The message waits until the actor has connected.
   void send(Actor to, wire::Message message);
   // Answers the client's request, and whoever has sent the same change again.
   void reply(const Client& client, const wire::RequestId& id, wire::Message message);
@@ -52,8 +52,8 @@ class Outbox {
   void tell_of(const Request& request, EventKind kind, std::string reason = {});
   wire::EventsReply events(const std::string& tenant, const wire::EventsRequest& request) const;
 
-  // The actor has connected, a door as that of `tenant`: what waited for it leaves. True if it was
-  // connected before, so that it was restarted.
+  // Notes that the actor has connected, a door as that of `tenant`, and lets the messages leave
+  // that waited for it. True if it had connected before, so that it has been restarted.
   bool connect(Actor actor, const std::string& tenant);
   void note_restart(std::string name) { actors_restarted_.push_back(std::move(name)); }
   const std::vector<std::string>& actors_restarted() const { return actors_restarted_; }

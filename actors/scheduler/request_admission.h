@@ -38,8 +38,8 @@ class RequestAdmission {
   // From now on the request takes so much of its tenant's parts.
   void count(Request& request, const Request::Counted& now);
   int64_t tokens_waiting() const { return tokens_.total(); }
-  // Whether the tenant, of whose requests `running` run, asks for one thing at a time: it has no
-  // second one, and none was refused that may come again by now.
+  // Whether the tenant asks for one thing at a time. `running` of its requests run; it must have no
+  // second one, and none that was refused and may come again soon.
   bool asks_singly(const std::string& tenant, int64_t running) const;
 
   // The client hears of the error now or, if refusals come too fast, when its turn has come.

@@ -42,7 +42,7 @@ class RequestTable {
   const Handles& decoding() const { return decoding_; }
   size_t running() const { return prefilling_.size() + decoding_.size(); }
 
-  // It waits for its turn, behind all others.
+  // It waits for its turn, after all others.
   void wait(Request& request);
   // Its prompt is computed from now on.
   void start(Request& request);

@@ -47,21 +47,22 @@ constexpr bool changes() {
          std::is_same_v<M, wire::PolicySet>;
 }
 
-template <class Door, class M>
-concept Opens = requires(Door& door, const Client& client, const wire::RequestId& id, M&& message) {
-  door.on(client, id, std::move(message));
+template <class Room, class M>
+concept Takes = requires(Room& room, const Client& client, const wire::RequestId& id, M&& message) {
+  room.on(client, id, std::move(message));
 };
-template <class M, class... Doors>
+// Whether one of the rooms takes the message.
+template <class M, class... Rooms>
 constexpr bool is_for() {
-  return (Opens<Doors, M> || ...);
+  return (Takes<Rooms, M> || ...);
 }
-// Gives the message to the door that takes it.
-template <class M, class... Doors>
-void enter(const Client& client, const wire::RequestId& id, M&& message, Doors&... doors) {
-  const auto try_door = [&](auto& door) {
-    if constexpr (Opens<decltype(door), M>) door.on(client, id, std::forward<M>(message));
+// Gives the message to the room that takes it.
+template <class M, class... Rooms>
+void enter(const Client& client, const wire::RequestId& id, M&& message, Rooms&... rooms) {
+  const auto try_room = [&](auto& room) {
+    if constexpr (Takes<decltype(room), M>) room.on(client, id, std::forward<M>(message));
   };
-  (try_door(doors), ...);
+  (try_room(rooms), ...);
 }
 
 }  // namespace

@@ -43,30 +43,31 @@ class StoredPages {
   const DiskIndex& disk() const { return disk_; }
   const DiskCounters& counters() const { return counters_; }
 
-  // The store has the pages of an earlier life.
+  // Takes over what an earlier daemon has stored.
   void load(const wire::StoredPages& stored);
-  // It has written one.
+  // The store has written the page.
   void add(const Digest& key, const Digest& parent, int32_t tokens);
   void count_loaded(int64_t pages) { counters_.pages_loaded += pages; }
-  // The page was damaged.
+  // A page that was to be read was damaged.
   void count_bad() { ++counters_.pages_bad; }
-  // Prompts with this beginning are stored of another model.
+  // Whether pages of another model are stored whose prompts begin like this.
   bool is_of_other_model(const Digest& beginning) const {
     return of_other_models_.contains(beginning);
   }
 
-  // A chunk's chain ends with the page `after` instead of `before`; nullopt: it has no page.
+  // A chunk's chain ends with the page `after` from now on, and no longer with `before`. nullopt:
+  // it has no page.
   void move_chain_end(const std::optional<Digest>& before, const std::optional<Digest>& after);
 
-  // The keys of the chain's pages, whether they are in memory, on disk or nowhere: behind one that
-  // the disk's budget took, others may be.
+  // Returns the keys of the chain's pages, wherever these are: in memory, on disk, or nowhere.
+  // After a page that the disk's budget took there may be others.
   std::vector<Digest> path_of(TenantId owner, std::span<const int32_t> chain) const;
 
-  // The store has the page no more.
+  // The store does not have the page any more.
   void forget(const Digest& key);
   // Removes the page and all that goes on from it and belongs to no chunk.
   void remove_from(const Digest& key, const StoredName* erased = nullptr);
-  // Removes the pages of the path, from its end, that nothing goes on from.
+  // Removes pages of the path, from its end, until something goes on from one.
   void remove_unshared(const std::vector<Digest>& path, const StoredName* erased = nullptr);
   // False: it is the answer to somebody else's job.
   bool on(const wire::StoreAck& ack);
