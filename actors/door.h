@@ -17,7 +17,7 @@ struct TenantDoor {
 };
 // The name of such a port: "gateway:local", "http:local", "tcp:local".
 std::string door_name(Door door, const std::string& tenant);
-// Whose name it is; nullopt if it is no door's.
+// The tenant and door that have the name; nullopt if it is no door's.
 std::optional<TenantDoor> door_of(std::string_view name);
 
 }  // namespace cascade

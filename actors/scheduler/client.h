@@ -1,4 +1,4 @@
-// Who asks the scheduler.
+// The clients of the scheduler.
 #pragma once
 
 #include <compare>

@@ -1,5 +1,5 @@
-// What actors have been asked for and have not answered: a table for each kind of job, and one
-// place that knows all tables.
+// Jobs that actors have been given and have not answered: a table for each kind, and one place that
+// knows all tables.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct JobKind {
   bool delays_stop = false;  // the daemon does not end before it is answered
 };
 
-// What a client hears whose job was lost.
+// The error of a request whose job was lost.
 inline Error lost_work() {
   return {ErrorCode::kInternal, "",
           "the actor that worked on this request failed and was restarted"};

@@ -1,4 +1,4 @@
-// What outlives the process: every change goes to the store, and who asked for it hears of it when
+// Sends every change that outlives the process to the store, and answers whoever asked for it when
 // it is durable.
 #pragma once
 

@@ -20,8 +20,8 @@ inline constexpr int64_t kBytesPerToken = 3;
 int64_t prompt_bytes(const wire::GenerateRequest& params);
 int64_t prompt_bytes(const Request& request);
 
-// How many bytes the texts of a prompt may have, at most: what cannot fit the context is refused
-// before it is tokenized, which takes time.
+// Returns how many bytes the texts of a prompt may have, at most. A text that cannot fit the
+// context is refused before it is tokenized, which takes time.
 int64_t text_bytes_max(const ModelConfig& config);
 // Error kInvalidArgument with the field and the limit.
 Status check_text_bytes(const ModelConfig& config, std::string_view field, int64_t bytes);

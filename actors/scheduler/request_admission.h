@@ -1,5 +1,5 @@
-// How much may wait: each tenant's part of the places, bytes and tokens of waiting requests, and
-// what those hear that are refused.
+// Requests find a place in the queue, as far as their tenant's part of places, bytes and tokens
+// goes, or are refused and hear when to come again.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@
 
 namespace cascade {
 
-// Of all waiting requests; each tenant has a part (cache/tenant_parts.h).
+// All waiting requests may take so much together; each tenant has a part of it
+// (cache/tenant_parts.h).
 struct WaitingLimits {
   int64_t requests = 64;
   int64_t tokens = 131'072;  // of their prompts; one prompt alone may have more

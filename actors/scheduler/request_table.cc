@@ -37,20 +37,15 @@ Request& RequestTable::at(uint64_t handle) const {
 }
 
 void RequestTable::wait(Request& request) {
-  request.state = RequestState::kWaiting;
-  waiting_.push_back(request.handle);
+  move(request, RequestState::kWaiting, waiting_);
 }
 
 void RequestTable::start(Request& request) {
-  take_out(request.handle);
-  request.state = RequestState::kPrefilling;
-  prefilling_.push_back(request.handle);
+  move(request, RequestState::kPrefilling, prefilling_);
 }
 
 void RequestTable::decode(Request& request) {
-  take_out(request.handle);
-  request.state = RequestState::kDecoding;
-  decoding_.push_back(request.handle);
+  move(request, RequestState::kDecoding, decoding_);
 }
 
 void RequestTable::requeue(Request& request) {
@@ -63,6 +58,12 @@ Request& RequestTable::take_decode_turn() {
   const uint64_t handle = decoding_.front();
   decoding_.splice(decoding_.end(), decoding_, decoding_.begin());
   return at(handle);
+}
+
+void RequestTable::move(Request& request, RequestState state, Handles& list) {
+  take_out(request.handle);
+  request.state = state;
+  list.push_back(request.handle);
 }
 
 void RequestTable::take_out(uint64_t handle) {

@@ -55,6 +55,8 @@ class RequestTable {
   Request& take_decode_turn();
 
  private:
+  // To the end of the list, from whichever it is in.
+  void move(Request& request, RequestState state, Handles& list);
   void take_out(uint64_t handle);
 
   uint64_t next_handle_ = 1;

@@ -79,7 +79,7 @@ class SchedulerCore {
   std::vector<Outgoing> take_outgoing() { return outbox_.take(); }
 
  private:
-  // What a table of these jobs does when they are lost.
+  // Gives lost jobs of this kind to the function that deals with them.
   template <class T>
   typename PendingJobs<T>::Lost lose() {
     return [this](std::map<uint64_t, T>&& jobs) { lost(std::move(jobs)); };
@@ -366,8 +366,8 @@ class SchedulerCore {
   const int64_t start_us_;
   Outbox outbox_;
 
-  // What actors owe. When an actor is restarted, its tables, and those of rooms, lose their jobs in
-  // the order in which they stand here.
+  // The tables of what actors owe. When an actor is restarted, its tables, and those of rooms, lose
+  // their jobs in the order in which they stand here.
   Jobs jobs_;
   PendingJobs<InFlight> slices_{
       jobs_, {.actor = Actor::kPrefill, .delays_stop = true}, lose<InFlight>()};

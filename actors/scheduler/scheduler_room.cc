@@ -1,4 +1,4 @@
-// What there is room for in the context and the KV memory.
+// Requests must find room in the context and the KV memory.
 #include <algorithm>
 
 #include "actors/scheduler/scheduler_core.h"

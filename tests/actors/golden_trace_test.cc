@@ -1,5 +1,5 @@
-// All that a scheduler says in long random lives, as a digest: what is only moved within it must
-// not change a message, nor the order of two.
+// Long random lives of a scheduler, whose messages have a digest. A change that only moves code
+// must change no message, nor the order of two.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kFileLinesMax = 500;
 constexpr int kFunctionLinesMax = 70;
-// Of one class.
+// One class may have so many.
 constexpr int kFunctionsMax = 40;
 constexpr int kFieldsMax = 20;
 constexpr int kColumnsMax = 100;

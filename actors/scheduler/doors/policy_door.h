@@ -1,4 +1,4 @@
-// How long chunks live that nobody said it of: the tenants' expiry policies.
+// The tenants' expiry policies: how long chunks live that were given no time of their own.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What clients ask about texts and token ids: nothing is computed, nothing is kept.
+// Answers what clients ask about texts and token ids: nothing is computed, nothing is kept.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What actors owe: tables of jobs, and what happens to them when an actor is restarted.
+// Tables of jobs that actors owe, and what happens to them when an actor is restarted.
 #include "actors/scheduler/jobs.h"
 
 #include <gtest/gtest.h>

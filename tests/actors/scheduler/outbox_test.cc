@@ -1,4 +1,4 @@
-// What leaves the scheduler: when, to whom, and how often.
+// Messages leave the scheduler at the right time, for the right one, once.
 #include "actors/scheduler/outbox.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Who finds a place in the queue, and what the others hear.
+// Requests find a place in the queue, or hear when to come again.
 #include "actors/scheduler/request_admission.h"
 
 #include <gtest/gtest.h>

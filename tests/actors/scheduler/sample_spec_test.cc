@@ -1,4 +1,4 @@
-// What a request leaves open is the model's, or drawn.
+// The model, or chance, decides what a request leaves open.
 #include "actors/scheduler/sample_spec.h"
 
 #include <gtest/gtest.h>
