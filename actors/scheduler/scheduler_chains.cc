@@ -11,7 +11,7 @@ namespace cascade {
 void SchedulerCore::keep_chain(ChunkEntry& entry) {
   if (!options_.keep_pages) return;
   const TenantId owner = tenants_.id(entry.chunk.tenant);
-  const std::vector<NamedPage> pages = pages_of(owner, entry.chain);
+  const std::vector<NamedPage> pages = writer_.pages_of(owner, entry.chain);
   const size_t whole = static_cast<size_t>(chain_pages(entry.chain.size()));
   if (pages.size() != whole) return;
   set_chain_end(entry, pages.back().key.hex());
@@ -23,7 +23,7 @@ void SchedulerCore::keep_chain(ChunkEntry& entry) {
     outbox_.send(Actor::kStore, ownership({entry.chunk.tenant, entry.chunk.id}, pages.back().key));
     return note_written(pages.back().key);
   }
-  write_behind(owner, entry.chain, StoredName{entry.chunk.tenant, entry.chunk.id});
+  writer_.write_behind(owner, entry.chain, StoredName{entry.chunk.tenant, entry.chunk.id});
 }
 
 // What the chunk's K and V are computed from. They are `pending` until they are on disk.

@@ -81,6 +81,8 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
           [this](const StoredName& name, const std::optional<Error>& error) {
             row_is_removed(name, error);
           }),
+      writer_(options_.keep_pages, clock_, jobs_, outbox_, index_, tenants_, stored_,
+              writer_callbacks()),
       pool_(arena.page_count()),
       index_(model.root_key(""), pool_, options_.eviction),
       tenants_(index_, [&model](const std::string& tenant) { return model.root_key(tenant); }),
@@ -159,6 +161,8 @@ void SchedulerCore::on_answer(wire::Message message) {
       [&](auto&& answer) {
         if constexpr (requires { this->on(std::move(answer)); }) {
           this->on(std::move(answer));
+        } else if constexpr (requires { writer_.on(std::move(answer)); }) {
+          writer_.on(std::move(answer));
         } else if constexpr (requires { upkeep_door_.on(std::move(answer)); }) {
           upkeep_door_.on(std::move(answer));
         } else if constexpr (requires { search_door_.on(std::move(answer)); }) {
@@ -229,7 +233,7 @@ bool SchedulerCore::stopped() const {
   const auto write_us = static_cast<int64_t>(static_cast<double>(options_.stop_us) * kWriteShare);
   const bool late = clock_.monotonic_us() - *stopping_since_us_ >= write_us;
   if (!erasures_.empty() && !metadata_.error() && !late) return false;
-  return (writebacks_.empty() && writing_.empty()) || disk_error_ || late;
+  return writer_.is_idle() || writer_.error() || late;
 }
 
 }  // namespace cascade

@@ -24,6 +24,7 @@
 #include "actors/scheduler/jobs.h"
 #include "actors/scheduler/metadata_writer.h"
 #include "actors/scheduler/outbox.h"
+#include "actors/scheduler/page_writer.h"
 #include "actors/scheduler/request.h"
 #include "actors/scheduler/request_admission.h"
 #include "actors/scheduler/request_table.h"
@@ -200,17 +201,12 @@ class SchedulerCore {
   void save_setting(const StoredName& name);
 
   // Pages between memory and disk: scheduler_disk.cc.
-  void write_behind(TenantId owner, std::span<const int32_t> chain,
-                    std::optional<StoredName> chunk = {}, bool of_text = false);
   void write_prompt_behind(Request& request);
-  std::vector<NamedPage> pages_of(TenantId owner, std::span<const int32_t> chain) const;
+  PageWriter::Callbacks writer_callbacks();
   void write_pages();
-  void send_pages(const Writeback& writeback, const std::vector<NamedPage>& run);
-  void on(wire::StorePagesDone&& done);
   void on(const wire::PagesForgotten& forgotten);
   void rows_removed();
   void end_writing(const Writing& ended);
-  void lost(std::map<uint64_t, Writing>&& jobs);
   void lost(std::map<uint64_t, Load>&& jobs);
   DiskIndex::Match worth_loading(TenantId owner, std::span<const int32_t> wanted,
                                  const ChainIndex::Match& found) const;
@@ -380,7 +376,7 @@ class SchedulerCore {
   PendingJobs<Reprefill> histories_{jobs_, {Actor::kPrefill}, lose<Reprefill>()};
   MetadataWriter metadata_;
   PendingJobs<Load> loads_{jobs_, {Actor::kStore}, lose<Load>()};
-  PendingJobs<Writing> writing_{jobs_, {Actor::kStore}, lose<Writing>()};
+  PageWriter writer_;
   PendingJobs<ChainWanted> reading_chains_{jobs_, {Actor::kStore}, lose<ChainWanted>()};
 
   PagePool pool_;
@@ -421,11 +417,7 @@ class SchedulerCore {
                     return stored_.disk().contains(page) || index_.find(page) != nullptr;
                   }};
   std::map<Digest, std::set<StoredName>> unwritten_;  // last pages of chains that the store has
-  std::deque<Writeback> writebacks_;
-  size_t writeback_tokens_ = 0;
-  std::optional<Error> disk_error_;  // while pages cannot be written
   std::vector<PinReply> pin_replies_;
-  int64_t write_after_us_ = 0;
   bool idle_loading_ = false;  // into the first re-prefill
   double load_bytes_per_us_ = 0;
 

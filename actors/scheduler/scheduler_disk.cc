@@ -5,18 +5,11 @@
 #include <algorithm>
 
 #include "actors/scheduler/scheduler_core.h"
-#include "cache/chain_key.h"
 
 namespace cascade {
 namespace {
 
-// One message's pages: enough for the disk to be busy, few enough that a load does not wait long
-// behind a write.
-constexpr size_t kPagesWrittenAtOnceMax = 16;
 constexpr size_t kPagesLoadedAtOnceMax = 128;
-
-// Tokens of chains that wait to be written: 16 MB of ids. What is beyond is not written.
-constexpr size_t kWritebackTokensMax = size_t{4} << 20;
 
 // Computing a prompt as long as this takes longer than anybody wants to wait twice: it is written
 // while it is computed, whenever so many tokens more are in pages.
@@ -28,9 +21,6 @@ constexpr double kLoadOverheadUs = 500;
 constexpr double kBytesPerUsGuess = 500;
 constexpr double kNewSpeedWeight = 0.25;
 
-// After the disk refused a write.
-constexpr int64_t kWriteRetryUs = 2'000'000;
-
 std::string hex(const Digest& key) {
   return key.hex();
 }
@@ -38,25 +28,6 @@ std::string hex(const Digest& key) {
 }  // namespace
 
 // ---- Writing ------------------------------------------------------------------------------------
-
-void SchedulerCore::write_behind(TenantId owner, std::span<const int32_t> chain,
-                                 std::optional<StoredName> chunk, bool of_text) {
-  if (!options_.keep_pages || chain.empty()) return;
-  const bool awaited =
-      chunk && std::ranges::find(pin_replies_, *chunk, &PinReply::chunk) != pin_replies_.end();
-  const auto queued = std::ranges::find_if(writebacks_, [&](const Writeback& writeback) {
-    return writeback.owner == owner && writeback.chunk == chunk && writeback.of_text == of_text &&
-           std::ranges::equal(writeback.chain, chain);
-  });
-  if (queued != writebacks_.end()) {
-    if (awaited) std::rotate(writebacks_.begin(), queued, std::next(queued));
-    return;
-  }
-  if (!awaited && writeback_tokens_ + chain.size() > kWritebackTokensMax) return;
-  writeback_tokens_ += chain.size();
-  const auto place = awaited ? writebacks_.begin() : writebacks_.end();
-  writebacks_.insert(place, {owner, {chain.begin(), chain.end()}, std::move(chunk), of_text});
-}
 
 // Of a prompt that took long to compute, what is new since the last time.
 void SchedulerCore::write_prompt_behind(Request& request) {
@@ -67,122 +38,31 @@ void SchedulerCore::write_prompt_behind(Request& request) {
   if (committed - request.written_tokens < (whole ? 1 : kWritebackStepTokens)) return;
   request.written_tokens = committed;
   note_uses(request);
-  write_behind(tenants_.id(request.client.tenant),
-               std::span(request.sequence->tokens()).first(static_cast<size_t>(committed)));
+  writer_.write_behind(tenants_.id(request.client.tenant),
+                       std::span(request.sequence->tokens()).first(static_cast<size_t>(committed)));
 }
 
-// The pages of the chain that are in memory, as they are called on disk. A page that goes on beyond
-// the chain counts as far as the chain goes.
-std::vector<NamedPage> SchedulerCore::pages_of(TenantId owner,
-                                               std::span<const int32_t> chain) const {
-  std::vector<NamedPage> pages;
-  const ChainIndex::Match match = index_.match(owner, chain);
-  for (ChainIndex::Node* node : ChainIndex::path_to(match.node)) {
-    const ChainIndex::PageName name = ChainIndex::name_of(node);
-    pages.push_back({name.key, name.parent, name.owner, name.position, name.tokens, node});
-  }
-  const std::span<const int32_t> tail = chain.subspan(match.pages.size() * kPageTokens);
-  if (match.partial == nullptr || match.partial_tokens != static_cast<int>(tail.size())) {
-    return pages;
-  }
-  const Digest parent = ChainIndex::key_of(match.node);
-  const Digest key = chain_key(parent, index_.tenant_key_behind(match.node, owner), tail);
-  const auto position = static_cast<int64_t>(match.pages.size()) * kPageTokens;
-  pages.push_back({key, parent, owner, position, tail, match.partial});
-  return pages;
+PageWriter::Callbacks SchedulerCore::writer_callbacks() {
+  return {
+      .is_awaited =
+          [this](const StoredName& chunk) {
+            return std::ranges::find(pin_replies_, chunk, &PinReply::chunk) != pin_replies_.end();
+          },
+      .uses_of = [this](const NamedPage& page) { return uses_of(page); },
+      .written = [this](const Digest& end) { note_written(end); },
+      .chains_ended = [this] { answer_pins(); },
+      .failed = [this](const Error& error,
+                       const std::optional<StoredName>& chunk) { refuse_pins(error, chunk); },
+      .ended = [this](const Writing& writing) { end_writing(writing); },
+  };
 }
 
-// Sends the next pages that are not on disk; one message at a time.
 void SchedulerCore::write_pages() {
-  const int64_t now = clock_.monotonic_us();
-  if (!writing_.empty() || !loaded_ || now < write_after_us_) return;
-  bool ended = false;
-  while (!writebacks_.empty()) {
-    const Writeback& next = writebacks_.front();
-    std::vector<NamedPage> run;
-    const std::vector<NamedPage> pages = pages_of(next.owner, next.chain);
-    for (const NamedPage& page : pages) {
-      const bool wanted = !stored_.disk().contains(page.key);
-      if (!run.empty() && (!wanted || page.owner != run.front().owner)) break;
-      if (wanted) run.push_back(page);
-      if (run.size() == kPagesWrittenAtOnceMax) break;
-    }
-    if (!run.empty()) {
-      // They stay where they are until they are written: what runs must not need their places.
-      ChainIndex::Node* last = run.back().node;
-      if (available_pages() < static_cast<int64_t>(index_.unlocked_count(last))) break;
-      index_.acquire(last);
-      send_pages(next, run);
-      break;
-    }
-    if (!pages.empty() && stored_.disk().contains(pages.back().key)) {
-      if (next.chunk && !next.of_text) {
-        outbox_.send(Actor::kStore, ownership(*next.chunk, pages.back().key));
-      }
-      note_written(pages.back().key);
-    }
-    writeback_tokens_ -= next.chain.size();
-    writebacks_.pop_front();
-    ended = true;
-  }
-  if (ended) answer_pins();  // only now: it may put chains of other pins first
-}
-
-void SchedulerCore::send_pages(const Writeback& writeback, const std::vector<NamedPage>& run) {
-  wire::StorePages message;
-  message.job = jobs_.next();
-  const std::string* tenant = tenants_.name_of(run.front().owner);
-  if (tenant != nullptr) message.tenant = *tenant;
-  message.model = hex(ChainIndex::key_of(index_.root()));
-  message.parent = hex(run.front().parent);
-  message.position = run.front().position;
-  Writing writing = {run.front().owner, writeback.owner, writeback.chain, run.back().node, {}, {}};
-  for (const NamedPage& page : run) {
-    message.pages.push_back(
-        {hex(page.key), {page.tokens.begin(), page.tokens.end()}, ChainIndex::page_of(page.node)});
-    writing.pages.push_back({page.key, page.parent, static_cast<int32_t>(page.tokens.size())});
-    for (wire::PageUse& use : uses_of(page)) message.uses.add(std::move(use));
-  }
-  if (writeback.chunk && !writeback.of_text) {
-    message.owners.push_back({hex(run.back().key), writeback.chunk->tenant, writeback.chunk->id});
-  }
-  writing_.put(message.job, std::move(writing));
-  outbox_.send(Actor::kStore, std::move(message));
-}
-
-void SchedulerCore::on(wire::StorePagesDone&& done) {
-  for (const std::string& key : done.removed) stored_.forget(*Digest::from_hex(key));
-  if (!writing_.contains(done.job)) return;  // of an earlier incarnation of the store
-  const Writing& writing = *writing_.front();
-  if (done.error) {
-    if (!disk_error_) spdlog::warn("K and V are not written: {}", done.error->to_string());
-    disk_error_ = done.error;
-    if (done.error->field == "max_disk") {
-      // Beside what is pinned there is no room for this chain; for another there may be.
-      const auto failed = std::ranges::find_if(writebacks_, [&](const Writeback& writeback) {
-        return writeback.owner == writing.chain_owner && writeback.chain == writing.chain;
-      });
-      if (failed != writebacks_.end()) {
-        const std::optional<StoredName> chunk = failed->chunk;
-        writeback_tokens_ -= failed->chain.size();
-        writebacks_.erase(failed);
-        if (chunk) refuse_pins(*done.error, chunk);
-      }
-    } else {
-      write_after_us_ = clock_.monotonic_us() + kWriteRetryUs;
-      refuse_pins(*done.error);
-    }
-  } else {
-    if (disk_error_) spdlog::info("K and V are written again");
-    disk_error_.reset();
-    for (const auto& page : writing.pages) stored_.add(page.key, page.parent, page.tokens);
-  }
-  end_writing(*writing_.take(done.job));
+  if (loaded_) writer_.write_pages([this] { return available_pages(); });
 }
 
 // What was deleted while it was being written goes now.
 void SchedulerCore::end_writing(const Writing& ended) {
-  index_.release(ended.last);
   for (const Writing::End& end : ended.ends) {
     if (end.owner == kPublic) {
       drop_public(end.chain, end.keep, end.why);
@@ -192,11 +72,6 @@ void SchedulerCore::end_writing(const Writing& ended) {
     drop_stored(end.owner, ended.chain, end.keep);
   }
   for (const StoredName& chunk : ended.erased) end_erasure_piece(chunk);
-}
-
-// The store was restarted.
-void SchedulerCore::lost(std::map<uint64_t, Writing>&& jobs) {
-  for (const auto& [number, job] : jobs) end_writing(job);
 }
 
 // ---- Reading ------------------------------------------------------------------------------------
@@ -331,15 +206,7 @@ void SchedulerCore::on(const wire::PagesForgotten& forgotten) {
 // What is on disk of the chain behind its first `keep` tokens, as end_branch() does it in memory.
 void SchedulerCore::drop_stored(TenantId owner, std::span<const int32_t> chain, int64_t keep,
                                 const StoredName* erased) {
-  // A tenant's chain may begin with public pages, which are not free before it is written.
-  Writing* writing = writing_.front();
-  if (writing != nullptr && (writing->owner == owner || owner == kPublic)) {
-    const auto shared = static_cast<int64_t>(common_prefix(writing->chain, chain));
-    const std::span<const int32_t> gone = owner == kPublic ? chain : chain.first(0);
-    if (shared > keep) {
-      writing->ends.push_back({owner, keep, Removal::kDeleted, {gone.begin(), gone.end()}});
-    }
-  }
+  writer_.end_when_written(owner, chain, keep, Removal::kDeleted);
   if (stored_.disk().size() == 0) return;
   const std::vector<Digest> path = stored_.path_of(owner, chain);
   for (size_t i = static_cast<size_t>(keep / kPageTokens); i < path.size(); ++i) {

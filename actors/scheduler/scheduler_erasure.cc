@@ -40,10 +40,7 @@ Chunk SchedulerCore::remove_chunk(ChunkEntry& entry, Removal why) {
   outbox_.tell_of(chunk,
                   why == Removal::kExpired ? EventKind::kChunkExpired : EventKind::kChunkDeleted);
   registry_.remove(entry, why);
-  if (Writing* writing = writing_.front()) {
-    ++erasure.pieces;
-    writing->erased.push_back(name);
-  }
+  if (writer_.wait_for_writing(name)) ++erasure.pieces;
   chunk.holders.clear();
   advance_erasure(name);
   return chunk;
@@ -92,12 +89,9 @@ void SchedulerCore::erase_chains(const StoredName& name, const Erasure& erasure)
     const auto has_it = [&](std::span<const int32_t> tokens) {
       return common_prefix(tokens, chain.tokens) >= question;
     };
-    std::erase_if(writebacks_, [&](const Writeback& writeback) {
-      const bool its_own = writeback.chunk == name;
+    writer_.drop_if([&](const Writeback& writeback) {
       const bool a_prompt = writeback.is_of_prompt() && writeback.owner == owner;
-      const bool dropped = its_own || (a_prompt && has_it(writeback.chain));
-      if (dropped) writeback_tokens_ -= writeback.chain.size();
-      return dropped;
+      return writeback.chunk == name || (a_prompt && has_it(writeback.chain));
     });
     for (const auto& [handle, request] : requests_.all()) {
       if (request->client.tenant != name.tenant || !request->running()) continue;

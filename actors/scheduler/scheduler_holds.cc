@@ -303,14 +303,14 @@ void SchedulerCore::lease_prompt(const Request& request) {
                                 *params.prompt_priority,
                                 clock_.wall_us()});
   note_uses(request);
-  write_behind(tenants_.id(request.client.tenant), std::span(request.prompt).first(whole));
+  writer_.write_behind(tenants_.id(request.client.tenant), std::span(request.prompt).first(whole));
   trim_holds();
 }
 
 // With nothing running, a request that cannot start never will: pinned chunks have its pages. What
 // the store reads or writes for idle work keeps pages for a while only.
 void SchedulerCore::refuse_starved() {
-  if (idle_loading_ || !writing_.empty()) return;
+  if (idle_loading_ || writer_.is_writing()) return;
   while (requests_.running() == 0 && !requests_.waiting().empty()) {
     Request& first = requests_.at(requests_.waiting().front());
     const size_t left = pool_.page_count() - index_.pinned_count();

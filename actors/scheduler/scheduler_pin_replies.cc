@@ -33,7 +33,7 @@ void SchedulerCore::reply_to(ChunkEntry& entry, PinReply&& change, bool pins) {
   }
   change.after = entry.chunk.holders;
   pin_replies_.push_back(std::move(change));
-  write_after_us_ = 0;
+  writer_.retry_now();
   answer_pins();
 }
 

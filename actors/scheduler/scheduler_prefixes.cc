@@ -72,8 +72,8 @@ void SchedulerCore::finish_prefix(Request& request) {
     index_.pin(*hold);
     prefixes_[name] = {*hold, static_cast<int64_t>(request.prompt.size()), request.texts, {}};
     note_uses(request);
-    write_behind(tenants_.id(request.client.tenant), request.prompt,
-                 StoredName{request.client.tenant, /*id=*/""});
+    writer_.write_behind(tenants_.id(request.client.tenant), request.prompt,
+                         StoredName{request.client.tenant, /*id=*/""});
     trim_holds();
   }
   answer_prefix(request, name);

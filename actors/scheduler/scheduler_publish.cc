@@ -54,7 +54,7 @@ void SchedulerCore::finish_public(const Reprefill& reprefill, bool complete) {
   entry.public_hold = index_.hold(kPublic, reprefill.chain, entry.chunk.priority);
   if (entry.public_hold) {
     public_chunks_[entry.sequence] = &entry;
-    write_behind(kPublic, reprefill.chain);
+    writer_.write_behind(kPublic, reprefill.chain);
   }
   trim_holds();
 }

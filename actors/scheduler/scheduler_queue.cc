@@ -147,7 +147,8 @@ bool SchedulerCore::start(Request& request) {
   if (first_start) request.miss = explain_miss(request);
   const DiskIndex::Match stored = worth_loading(tenant, wanted, match);
   const std::span<const int32_t> whole = wanted.first(match.pages.size() * kPageTokens);
-  if (!whole.empty() && ChainIndex::name_of(match.node).hits > 0) write_behind(tenant, whole);
+  if (!whole.empty() && ChainIndex::name_of(match.node).hits > 0)
+    writer_.write_behind(tenant, whole);
   request.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_, tenant);
   const int64_t reused =
       request.sequence->reuse(stored.tokens > 0 ? whole : wanted, clock_.wall_us(), first_start);

@@ -126,8 +126,9 @@ std::vector<std::string> SchedulerCore::warnings() const {
         "the store cannot write, so " + std::to_string(metadata_.unsaved()) +
         " chunks would not outlive the daemon as they are: " + metadata_.error()->to_string());
   }
-  if (disk_error_)
-    warnings.push_back("K and V are not written to disk: " + disk_error_->to_string());
+  if (writer_.error()) {
+    warnings.push_back("K and V are not written to disk: " + writer_.error()->to_string());
+  }
   const size_t pins_lost = pins_without_room_.size() + text_pins_.without_room();
   if (pins_lost > 0) {
     warnings.push_back("pages of " + std::to_string(pins_lost) +

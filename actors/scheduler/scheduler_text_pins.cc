@@ -136,8 +136,8 @@ void SchedulerCore::finish_text(ChunkEntry& entry, const Reprefill& text, bool c
 void SchedulerCore::write_text(const ChunkEntry& entry, const Digest& end, const TextPin& pin) {
   if (has_own_chain(entry.chunk.type) || !text_pins_.is_held(pin)) return;
   if (text_pins_.is_on_disk(end, pin)) return;
-  write_behind(pin.owner, pin.chain, StoredName{entry.chunk.tenant, entry.chunk.id},
-               /*of_text=*/true);
+  writer_.write_behind(pin.owner, pin.chain, StoredName{entry.chunk.tenant, entry.chunk.id},
+                       /*of_text=*/true);
 }
 
 // Whether what the chunk's pin keeps in memory outlives the daemon.
@@ -179,11 +179,8 @@ void SchedulerCore::unpin_texts(ChunkEntry& entry) {
   text_pins_.unpin(name_of(entry));
   if (has_own_chain(entry.chunk.type)) return;
   drop_reprefills(entry, Removal::kDead);
-  std::erase_if(writebacks_, [&](const Writeback& writeback) {
-    const bool dropped =
-        writeback.chunk == StoredName{entry.chunk.tenant, entry.chunk.id} && writeback.of_text;
-    if (dropped) writeback_tokens_ -= writeback.chain.size();
-    return dropped;
+  writer_.drop_if([&](const Writeback& writeback) {
+    return writeback.chunk == StoredName{entry.chunk.tenant, entry.chunk.id} && writeback.of_text;
   });
 }
 

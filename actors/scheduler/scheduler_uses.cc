@@ -186,21 +186,15 @@ void SchedulerCore::forget_use(ChainIndex::Node* node, const ChunkUses::Use& use
   if (tenant == nullptr) return;  // public: withdraw_pages() sees to it
   const std::vector<int32_t> chain = ChainIndex::chain_to(node);
   // Prompts that wait to be written; what is a chunk's stays.
-  std::erase_if(writebacks_, [&](const Writeback& writeback) {
-    const bool dropped = writeback.is_of_prompt() && writeback.owner == owner &&
-                         static_cast<int64_t>(common_prefix(writeback.chain, chain)) > use.position;
-    if (dropped) writeback_tokens_ -= writeback.chain.size();
-    return dropped;
+  writer_.drop_if([&](const Writeback& writeback) {
+    return writeback.is_of_prompt() && writeback.owner == owner &&
+           static_cast<int64_t>(common_prefix(writeback.chain, chain)) > use.position;
   });
   if (use.ends != 0) {
     end_branch(*tenant, chain, static_cast<size_t>(use.position), why,
                /*unshared=*/false, erased);
   } else {
-    Writing* writing = writing_.front();
-    if (writing != nullptr && writing->owner == owner &&
-        static_cast<int64_t>(common_prefix(writing->chain, chain)) > use.position) {
-      writing->ends.push_back({owner, use.position, why});
-    }
+    writer_.end_when_written(owner, chain, use.position, why);
     stored_.remove_unshared({use.page}, erased);
     index_.drop_branch(owner, chain, use.position, why);
   }
