@@ -83,6 +83,11 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
           }),
       writer_(options_.keep_pages, clock_, jobs_, outbox_, index_, tenants_, stored_,
               writer_callbacks()),
+      chains_(options_.keep_pages, model.root_key("").hex(), jobs_, outbox_, tenants_, stored_,
+              writer_, metadata_,
+              [this](const ChainWanted& wanted, wire::StoredChain&& chain) {
+                chain_is_read(wanted, std::move(chain));
+              }),
       pool_(arena.page_count()),
       index_(model.root_key(""), pool_, options_.eviction),
       tenants_(index_, [&model](const std::string& tenant) { return model.root_key(tenant); }),
@@ -163,6 +168,8 @@ void SchedulerCore::on_answer(wire::Message message) {
           this->on(std::move(answer));
         } else if constexpr (requires { writer_.on(std::move(answer)); }) {
           writer_.on(std::move(answer));
+        } else if constexpr (requires { chains_.on(std::move(answer)); }) {
+          chains_.on(std::move(answer));
         } else if constexpr (requires { upkeep_door_.on(std::move(answer)); }) {
           upkeep_door_.on(std::move(answer));
         } else if constexpr (requires { search_door_.on(std::move(answer)); }) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "actors/scheduler/attention_growth.h"
+#include "actors/scheduler/chunk_chains.h"
 #include "actors/scheduler/chunk_settings.h"
 #include "actors/scheduler/composition.h"
 #include "actors/scheduler/doors/policy_door.h"
@@ -174,12 +175,13 @@ class SchedulerCore {
                          const std::optional<Error>& error);
   void on(wire::StoreAck&& ack);
   void on(wire::StoreChunks&& loaded);
+  void on(wire::PendingChain&& chain);
+  void chain_is_read(const ChainWanted& wanted, wire::StoredChain&& chain);
   void end_loading();
   void park(const Client& client, wire::Envelope&& envelope);
   void save_again(const StoredName& name);
   void retry_store();
   void load_stored();
-  void lost(std::map<uint64_t, ChainWanted>&& jobs);
 
   // What a prompt is made of: scheduler_conversation.cc.
   Result<Earlier> turns_of_session(Request& request);
@@ -219,15 +221,7 @@ class SchedulerCore {
                    const StoredName* erased = nullptr);
   void drop_stored_chunk(const Chunk& chunk, Removal why);
   // `erased`: the chunk whose removal waits for this; here and wherever pages are dropped.
-  void keep_chain(ChunkEntry& entry);
-  void store_chain(const Chunk& chunk, std::span<const int32_t> chain, size_t begin, bool pending);
-  void settle_chain(const StoredName& name);
-  void note_written(const Digest& key);
-  void on(wire::PendingChain&& chain);
-  void set_chain_end(ChunkEntry& entry, const std::string& key);
-  void read_chain(ChainWanted&& wanted);
   void prefetch(const std::vector<const ChunkEntry*>& used);
-  void on(wire::StoredChain&& chain);
   void on(wire::StoredPages&& stored);
 
   // Holds, pins and the room for them: scheduler_holds.cc, scheduler_pin_replies.cc.
@@ -377,7 +371,7 @@ class SchedulerCore {
   MetadataWriter metadata_;
   PendingJobs<Load> loads_{jobs_, {Actor::kStore}, lose<Load>()};
   PageWriter writer_;
-  PendingJobs<ChainWanted> reading_chains_{jobs_, {Actor::kStore}, lose<ChainWanted>()};
+  ChunkChains chains_;
 
   PagePool pool_;
   IdleMemory idle_memory_{pool_, arena_, clock_};
@@ -416,7 +410,6 @@ class SchedulerCore {
   ChunkUses uses_{options_.page_uses_max, [this](const Digest& page) {
                     return stored_.disk().contains(page) || index_.find(page) != nullptr;
                   }};
-  std::map<Digest, std::set<StoredName>> unwritten_;  // last pages of chains that the store has
   std::vector<PinReply> pin_replies_;
   bool idle_loading_ = false;  // into the first re-prefill
   double load_bytes_per_us_ = 0;

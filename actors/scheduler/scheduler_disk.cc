@@ -49,7 +49,7 @@ PageWriter::Callbacks SchedulerCore::writer_callbacks() {
             return std::ranges::find(pin_replies_, chunk, &PinReply::chunk) != pin_replies_.end();
           },
       .uses_of = [this](const NamedPage& page) { return uses_of(page); },
-      .written = [this](const Digest& end) { note_written(end); },
+      .written = [this](const Digest& end) { chains_.note_written(end); },
       .chains_ended = [this] { answer_pins(); },
       .failed = [this](const Error& error,
                        const std::optional<StoredName>& chunk) { refuse_pins(error, chunk); },
@@ -218,7 +218,7 @@ void SchedulerCore::drop_stored(TenantId owner, std::span<const int32_t> chain, 
 // of it goes when the tokens have been read.
 void SchedulerCore::drop_stored_chunk(const Chunk& chunk, Removal why) {
   const StoredName name = {chunk.tenant, chunk.id};
-  read_chain({name, chunk.kv_key, why, chunk.kv_begin});
+  chains_.read({name, chunk.kv_key, why, chunk.kv_begin});
   const auto end = Digest::from_hex(chunk.kv_key);
   if (!end) return;
   std::vector<DiskIndex::Step> path = stored_.disk().path(*end);

@@ -14,7 +14,7 @@ Chunk SchedulerCore::remove_chunk(ChunkEntry& entry, Removal why) {
   Chunk chunk = entry.chunk;
   const StoredName name = {chunk.tenant, chunk.id};
   Erasure& erasure = erasures_.begin(name, why);
-  set_chain_end(entry, "");
+  chains_.set_end(entry, "");
   text_pins_.unpin({chunk.tenant, chunk.id});
   // No pin keeps a prompt that has its text.
   std::set<Digest> ends;

@@ -96,7 +96,7 @@ void SchedulerCore::pin_or_wait(ChunkEntry& entry) {
     recompute(entry);
   } else if (!entry.chunk.kv_key.empty() ||
              (entry.chunk.type == ChunkType::kOutput && options_.keep_pages && loaded_)) {
-    read_chain({{entry.chunk.tenant, entry.chunk.id}, entry.chunk.kv_key});
+    chains_.read({{entry.chunk.tenant, entry.chunk.id}, entry.chunk.kv_key});
   } else if (entry.chunk.type == ChunkType::kSystemPrompt) {
     start_prefix(entry);
   }
@@ -187,7 +187,7 @@ void SchedulerCore::heal_pins() {
   pins_healed_us_ = now;
   for (const auto& [sequence, held] : held_chunks_) {
     const bool lacks = held->chunk.pinned && options_.keep_pages && !is_on_disk(*held);
-    if (lacks && index_.is_held(*held->hold)) keep_chain(*held);
+    if (lacks && index_.is_held(*held->hold)) chains_.keep(*held);
   }
   heal_text_pins();
   if (pins_waiting_.empty()) return;

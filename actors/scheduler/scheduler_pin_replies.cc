@@ -52,7 +52,7 @@ void SchedulerCore::answer_pins() {
     }
     ChunkEntry& entry = **found;
     if (entry.chunk.pinned && !is_pin_on_disk(entry)) {
-      if (entry.hold && index_.is_held(*entry.hold)) keep_chain(entry);
+      if (entry.hold && index_.is_held(*entry.hold)) chains_.keep(entry);
       for (const auto& [end, text] : text_pins_.of({pin.chunk.tenant, pin.chunk.id})) {
         write_text(entry, end, text);
       }

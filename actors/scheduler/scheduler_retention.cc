@@ -96,7 +96,7 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   metadata_.put(entry.chunk);
   // Should the daemon end before the history is known, the chunk's pages are still to be found.
   if (entry.chunk.id == request.output_id) {
-    store_chain(entry.chunk, next.sampled_chain, next.prompt_tokens, /*pending=*/false);
+    chains_.store(entry.chunk, next.sampled_chain, next.prompt_tokens, /*pending=*/false);
   }
   if (entry.chunk.id == request.output_id) outbox_.tell_of(entry.chunk, EventKind::kChunkStored);
   if (request.params.prompt) {
@@ -153,7 +153,7 @@ void SchedulerCore::queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill) {
   // The same output again: its chain is there already, or the newer one takes its place.
   if (entry.chain == reprefill.chain && entry.hold && index_.is_held(*entry.hold)) {
     entry.chunk.kv_state = KvState::kReady;
-    keep_chain(entry);
+    chains_.keep(entry);
     return metadata_.put(entry.chunk);
   }
   clear_hold(entry);
@@ -170,7 +170,7 @@ void SchedulerCore::queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill) {
   const size_t shared = common_prefix(reprefill.sampled_chain, reprefill.chain);
   entry.own_begin = std::min(shared, reprefill.prompt_tokens);
   entry.chunk.kv_state = KvState::kPending;
-  store_chain(entry.chunk, entry.chain, entry.own_begin, /*pending=*/true);
+  chains_.store(entry.chunk, entry.chain, entry.own_begin, /*pending=*/true);
   reprefills_.push_back(std::move(reprefill));
 }
 
@@ -226,9 +226,9 @@ void SchedulerCore::finish_idle(bool complete) {
     // Its last page is another one than the request had.
     note_uses(idle.tenant, idle.chain, find_texts(idle.tenant, entry.chunk.parent_ids, idle.chain));
     take_hold(entry);
-    keep_chain(entry);
+    chains_.keep(entry);
   } else if (!entry.chunk.pinned) {
-    settle_chain({entry.chunk.tenant, entry.chunk.id});
+    chains_.settle({entry.chunk.tenant, entry.chunk.id});
   }
   // Of one that is pinned it is tried again: heal_pins().
   entry.chunk.kv_state = entry.hold           ? KvState::kReady

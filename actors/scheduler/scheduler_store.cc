@@ -31,6 +31,36 @@ void SchedulerCore::on(wire::StoreChunks&& loaded) {
   }
 }
 
+// Of a chunk from before the start: computed in idle time, or sooner if somebody asks.
+void SchedulerCore::on(wire::PendingChain&& chain) {
+  const auto entry = registry_.find_own(chain.tenant, chain.id);
+  if (loaded_ || !entry.ok() || chain.token_ids.empty()) return;
+  (*entry)->chain = std::move(chain.token_ids);
+  (*entry)->own_begin = static_cast<size_t>(std::max<int64_t>(0, chain.begin));
+}
+
+void SchedulerCore::chain_is_read(const ChainWanted& wanted, wire::StoredChain&& chain) {
+  const StoredName& name = wanted.name;
+  if (wanted.removed) {
+    const int64_t begin = chain.begin >= 0 ? chain.begin : wanted.begin;
+    return end_erasure_piece(name, {{std::move(chain.token_ids), static_cast<size_t>(begin)}});
+  }
+  if (wanted.text_end) return text_is_read(wanted, std::move(chain));
+  const auto entry = registry_.find_own(name.tenant, name.id);
+  if (!entry.ok() || !(*entry)->chain.empty() || !(*entry)->chunk.pinned) return;
+  if (chain.token_ids.empty()) {
+    spdlog::warn("pages of {} are missing: what it was made from is not known any more", name.id);
+    chains_.set_end(**entry, "");
+    pins_waiting_[(*entry)->sequence] = 0;
+    return;  // who uses it says what it was made from: heal_pins_of()
+  } else {
+    (*entry)->chain = std::move(chain.token_ids);
+    const int64_t begin = chain.begin >= 0 ? chain.begin : (*entry)->chunk.kv_begin;
+    (*entry)->own_begin = static_cast<size_t>(begin);
+  }
+  pin_or_wait(**entry);
+}
+
 // All that was stored is known: who asked in the meantime is answered.
 void SchedulerCore::end_loading() {
   if (loaded_) return;
@@ -84,7 +114,7 @@ void SchedulerCore::save_again(const StoredName& name) {
   // Its chain may be what could not be kept.
   if (!entry.chain.empty()) {
     const bool pending = entry.chunk.kv_state == KvState::kPending;
-    store_chain(entry.chunk, entry.chain, entry.own_begin, pending);
+    chains_.store(entry.chunk, entry.chain, entry.own_begin, pending);
   }
 }
 
@@ -104,12 +134,6 @@ void SchedulerCore::rows_removed() {
 
 void SchedulerCore::load_stored() {
   outbox_.send(Actor::kStore, wire::StoreLoad{jobs_.next(), model_.root_key("").hex()});
-}
-
-// The store was restarted: what it had been given and has not answered is lost, or may be.
-
-void SchedulerCore::lost(std::map<uint64_t, ChainWanted>&& jobs) {
-  for (auto& [number, wanted] : jobs) read_chain(std::move(wanted));
 }
 
 }  // namespace cascade

@@ -89,7 +89,7 @@ void SchedulerCore::expect_text(const ChunkEntry& entry, const ChunkUses::Use& u
   if (!is_exact && !is_only) return;
   if (text_pins_.find(name_of(entry), use.page) != nullptr) return;
   text_pins_.expect(name_of(entry), use.page, {.chain = {}, .promised = std::ssize(path)});
-  read_chain(
+  chains_.read(
       {.name = {entry.chunk.tenant, entry.chunk.id}, .key = use.page.hex(), .text_end = use.page});
 }
 
