@@ -181,7 +181,7 @@ int64_t SchedulerCore::known_tokens(const Request& request) {
   const TenantId tenant = tenants_.id(request.client.tenant);
   const std::span<const int32_t> wanted = request.reusable();
   const ChainIndex::Match found = index_.match(tenant, wanted);
-  const DiskIndex::Match stored = worth_loading(tenant, wanted, found);
+  const DiskIndex::Match stored = loader_.worth_loading(tenant, wanted, found);
   if (stored.tokens == 0) return found.tokens();
   return static_cast<int64_t>(found.pages.size()) * kPageTokens + stored.tokens;
 }

@@ -81,6 +81,10 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
           [this](const StoredName& name, const std::optional<Error>& error) {
             row_is_removed(name, error);
           }),
+      loader_(jobs_, outbox_, index_, stored_, arena.page_bytes(), speed_,
+              [this](uint64_t handle, std::span<const int32_t> tokens, bool more) {
+                return tokens_loaded(handle, tokens, more);
+              }),
       writer_(options_.keep_pages, clock_, jobs_, outbox_, index_, tenants_, stored_,
               writer_callbacks()),
       chains_(options_.keep_pages, model.root_key("").hex(), jobs_, outbox_, tenants_, stored_,
@@ -166,6 +170,8 @@ void SchedulerCore::on_answer(wire::Message message) {
       [&](auto&& answer) {
         if constexpr (requires { this->on(std::move(answer)); }) {
           this->on(std::move(answer));
+        } else if constexpr (requires { loader_.on(std::move(answer)); }) {
+          loader_.on(std::move(answer));
         } else if constexpr (requires { writer_.on(std::move(answer)); }) {
           writer_.on(std::move(answer));
         } else if constexpr (requires { chains_.on(std::move(answer)); }) {

@@ -25,6 +25,7 @@
 #include "actors/scheduler/jobs.h"
 #include "actors/scheduler/metadata_writer.h"
 #include "actors/scheduler/outbox.h"
+#include "actors/scheduler/page_loader.h"
 #include "actors/scheduler/page_writer.h"
 #include "actors/scheduler/request.h"
 #include "actors/scheduler/request_admission.h"
@@ -209,19 +210,11 @@ class SchedulerCore {
   void on(const wire::PagesForgotten& forgotten);
   void rows_removed();
   void end_writing(const Writing& ended);
-  void lost(std::map<uint64_t, Load>&& jobs);
-  DiskIndex::Match worth_loading(TenantId owner, std::span<const int32_t> wanted,
-                                 const ChainIndex::Match& found) const;
-  bool start_load(ChainSequence& sequence, uint64_t handle, std::span<const int32_t> wanted,
-                  const DiskIndex::Match& stored);
-  void load_ahead(Load&& load, const ChainSequence& sequence);
-  void on(wire::LoadPagesDone&& done);
-  void loaded_pages(Load&& load, size_t good);
+  const ChainSequence* tokens_loaded(uint64_t handle, std::span<const int32_t> tokens, bool more);
   void drop_stored(TenantId owner, std::span<const int32_t> chain, int64_t keep,
                    const StoredName* erased = nullptr);
   void drop_stored_chunk(const Chunk& chunk, Removal why);
   // `erased`: the chunk whose removal waits for this; here and wherever pages are dropped.
-  void prefetch(const std::vector<const ChunkEntry*>& used);
   void on(wire::StoredPages&& stored);
 
   // Holds, pins and the room for them: scheduler_holds.cc, scheduler_pin_replies.cc.
@@ -369,7 +362,7 @@ class SchedulerCore {
   TextDoor text_door_{model_, clock_, jobs_, outbox_, options_.chunk_puts_max};
   PendingJobs<Reprefill> histories_{jobs_, {Actor::kPrefill}, lose<Reprefill>()};
   MetadataWriter metadata_;
-  PendingJobs<Load> loads_{jobs_, {Actor::kStore}, lose<Load>()};
+  PageLoader loader_;
   PageWriter writer_;
   ChunkChains chains_;
 
@@ -412,7 +405,6 @@ class SchedulerCore {
                   }};
   std::vector<PinReply> pin_replies_;
   bool idle_loading_ = false;  // into the first re-prefill
-  double load_bytes_per_us_ = 0;
 
   uint64_t evictions_seen_ = 0;  // of the chunks with holds, up to this sequence
   Counters counters_;

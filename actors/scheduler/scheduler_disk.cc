@@ -9,21 +9,10 @@
 namespace cascade {
 namespace {
 
-constexpr size_t kPagesLoadedAtOnceMax = 128;
-
 // Computing a prompt as long as this takes longer than anybody wants to wait twice: it is written
 // while it is computed, whenever so many tokens more are in pages.
 constexpr int64_t kCostlyTokens = 1024;
 constexpr int64_t kWritebackStepTokens = 512;
-
-// What a load costs besides its bytes, and what the disk gives before that was measured.
-constexpr double kLoadOverheadUs = 500;
-constexpr double kBytesPerUsGuess = 500;
-constexpr double kNewSpeedWeight = 0.25;
-
-std::string hex(const Digest& key) {
-  return key.hex();
-}
 
 }  // namespace
 
@@ -76,94 +65,19 @@ void SchedulerCore::end_writing(const Writing& ended) {
 
 // ---- Reading ------------------------------------------------------------------------------------
 
-// Reads `stored` behind what the sequence was started with, the whole pages that are in memory.
-// False if there is nothing to read, or no room.
-bool SchedulerCore::start_load(ChainSequence& sequence, uint64_t handle,
-                               std::span<const int32_t> wanted, const DiskIndex::Match& stored) {
-  const int64_t begin = sequence.committed();
-  if (stored.tokens == 0 || !sequence.reserve(begin + stored.tokens)) return false;
-  Load load;
-  load.handle = handle;
-  load.keys = stored.keys;
-  load.tokens.assign(wanted.begin() + begin, wanted.begin() + begin + stored.tokens);
-  load_ahead(std::move(load), sequence);
-  return true;
-}
-
-// What is on disk of `wanted` behind the whole pages in memory, if reading it is quicker than
-// computing it.
-DiskIndex::Match SchedulerCore::worth_loading(TenantId owner, std::span<const int32_t> wanted,
-                                              const ChainIndex::Match& found) const {
-  if (stored_.disk().size() == 0) return {};
-  const auto begin = found.pages.size() * kPageTokens;
-  DiskIndex::Match stored =
-      stored_.disk().match(ChainIndex::key_of(found.node),
-                           index_.tenant_key_behind(found.node, owner), wanted.subspan(begin));
-  const double bytes = static_cast<double>(stored.keys.size() * arena_.page_bytes());
-  const double load_us =
-      kLoadOverheadUs + bytes / (load_bytes_per_us_ > 0 ? load_bytes_per_us_ : kBytesPerUsGuess);
-  const double tokens = static_cast<double>(stored.tokens - found.partial_tokens);
-  const double token_us = speed_.prefill_token_us();
-  const bool quicker = token_us <= 0 || load_us < tokens * token_us;
-  return tokens > 0 && quicker ? stored : DiskIndex::Match();
-}
-
-// Sends for the next pages of a load.
-void SchedulerCore::load_ahead(Load&& load, const ChainSequence& sequence) {
-  wire::LoadPages message;
-  message.job = jobs_.next();
-  const auto first_page = static_cast<size_t>(sequence.committed()) / kPageTokens;
-  const size_t count = std::min(kPagesLoadedAtOnceMax, load.keys.size() - load.done);
-  for (size_t i = 0; i < count; ++i) {
-    const auto begin = load.tokens.begin() + static_cast<ptrdiff_t>((load.done + i) * kPageTokens);
-    const auto left = load.tokens.end() - begin;
-    message.pages.push_back({hex(load.keys[load.done + i]),
-                             {begin, begin + std::min<ptrdiff_t>(kPageTokens, left)},
-                             sequence.pages()[first_page + i]});
-  }
-  load.asked = count;
-  loads_.put(message.job, std::move(load));
-  outbox_.send(Actor::kStore, std::move(message));
-}
-
-void SchedulerCore::on(wire::LoadPagesDone&& done) {
-  std::optional<Load> answered = loads_.take(done.job);
-  if (!answered) return;  // of an earlier incarnation of the store
-  Load& load = *answered;
-  const auto good = static_cast<size_t>(done.good);
-  stored_.count_loaded(done.good);
-  if (done.good > 0) {
-    const double bytes = static_cast<double>(good * arena_.page_bytes());
-    const double speed = bytes / static_cast<double>(std::max<int64_t>(1, done.load_us));
-    load_bytes_per_us_ = load_bytes_per_us_ <= 0
-                             ? speed
-                             : load_bytes_per_us_ * (1 - kNewSpeedWeight) + speed * kNewSpeedWeight;
-  }
-  if (good < load.asked) {
-    if (done.error) spdlog::warn("a page is computed again: {}", done.error->to_string());
-    if (done.error && done.error->code == ErrorCode::kDataCorrupt) stored_.count_bad();
-    stored_.forget(load.keys[load.done + good]);
-  }
-  loaded_pages(std::move(load), good);
-}
-
-// So many pages more are in memory. Those that are left are asked for, or computed.
-void SchedulerCore::loaded_pages(Load&& load, size_t good) {
-  Request* request = load.handle == 0 ? nullptr : requests_.find(load.handle);
-  CHECK((load.handle == 0) == (request == nullptr));  // it is in flight until then
+// A request's sequence, or with handle 0 that of the first re-prefill, has tokens more from disk.
+const ChainSequence* SchedulerCore::tokens_loaded(uint64_t handle, std::span<const int32_t> tokens,
+                                                  bool more) {
+  Request* request = handle == 0 ? nullptr : requests_.find(handle);
+  CHECK((handle == 0) == (request == nullptr));  // it is in flight until then
   ChainSequence& sequence = request != nullptr ? *request->sequence : *reprefills_.front().sequence;
-  const auto begin = load.tokens.begin() + static_cast<ptrdiff_t>(load.done * kPageTokens);
-  const auto count =
-      std::min<ptrdiff_t>(static_cast<ptrdiff_t>(good) * kPageTokens, load.tokens.end() - begin);
-  sequence.commit({begin, begin + count}, clock_.wall_us());
-  const bool more = good == load.asked && load.done + good < load.keys.size();
-  load.done += good;
+  sequence.commit(tokens, clock_.wall_us());
   if (request == nullptr) {
     idle_loading_ = more && !idle_is_gone();
-    if (idle_loading_) return load_ahead(std::move(load), sequence);
-    if (idle_is_gone()) finish_idle(/*complete=*/false);
-    return;
+    if (!idle_loading_ && idle_is_gone()) finish_idle(/*complete=*/false);
+    return idle_loading_ ? &sequence : nullptr;
   }
+  const auto count = std::ssize(tokens);
   if (request->resumed.empty()) {
     request->reused_tokens += count;
     request->loaded_tokens += count;
@@ -171,17 +85,17 @@ void SchedulerCore::loaded_pages(Load&& load, size_t good) {
   const int64_t end = sequence.committed();
   count_reused(end - count, end, 0);
   const bool ending = request->pending_error || !request->pending_finish.empty();
-  if (more && !ending) return load_ahead(std::move(load), sequence);
+  if (more && !ending) return &sequence;
   request->loading = false;
-  if (request->pending_error) return fail(*request, *request->pending_error);
-  if (!request->pending_finish.empty()) return finish(*request, request->pending_finish);
-  if (request->resumed.empty()) request->miss = explain_miss(*request);
-  if (request->params.stream) send_progress(*request);
-}
-
-// The store was restarted: nobody writes to the pages of its loads any more.
-void SchedulerCore::lost(std::map<uint64_t, Load>&& jobs) {
-  for (auto& [number, load] : jobs) loaded_pages(std::move(load), 0);
+  if (request->pending_error) {
+    fail(*request, *request->pending_error);
+  } else if (!request->pending_finish.empty()) {
+    finish(*request, request->pending_finish);
+  } else {
+    if (request->resumed.empty()) request->miss = explain_miss(*request);
+    if (request->params.stream) send_progress(*request);
+  }
+  return nullptr;
 }
 
 // ---- What goes ----------------------------------------------------------------------------------
@@ -232,25 +146,6 @@ void SchedulerCore::drop_stored_chunk(const Chunk& chunk, Removal why) {
 }
 
 // ---- Chunks -------------------------------------------------------------------------------------
-
-// Chunks are used: of their chains, what is not in memory will be wanted soon. Turns of one
-// conversation have most of their pages in common.
-void SchedulerCore::prefetch(const std::vector<const ChunkEntry*>& used) {
-  std::set<Digest> wanted;
-  std::vector<Digest> keys;  // the ends of chains first
-  for (auto entry = used.rbegin(); entry != used.rend(); ++entry) {
-    const auto end = Digest::from_hex((*entry)->chunk.kv_key);
-    if (!end || ((*entry)->hold && index_.is_held(*(*entry)->hold))) continue;
-    if (wanted.contains(*end)) continue;
-    for (const DiskIndex::Step& step : stored_.disk().path(*end)) {
-      if (wanted.insert(step.key).second) keys.push_back(step.key);
-    }
-  }
-  if (keys.empty()) return;
-  wire::PrefetchPages message;
-  for (auto key = keys.rbegin(); key != keys.rend(); ++key) message.keys.push_back(hex(*key));
-  outbox_.send(Actor::kStore, std::move(message));
-}
 
 void SchedulerCore::on(wire::StoredPages&& stored) {
   stored_.load(stored);

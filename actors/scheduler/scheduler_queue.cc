@@ -145,7 +145,7 @@ bool SchedulerCore::start(Request& request) {
   if (available - evictable < request.pages_promised - found) return false;
   const bool first_start = request.prefill_start_us == 0;
   if (first_start) request.miss = explain_miss(request);
-  const DiskIndex::Match stored = worth_loading(tenant, wanted, match);
+  const DiskIndex::Match stored = loader_.worth_loading(tenant, wanted, match);
   const std::span<const int32_t> whole = wanted.first(match.pages.size() * kPageTokens);
   if (!whole.empty() && ChainIndex::name_of(match.node).hits > 0)
     writer_.write_behind(tenant, whole);
@@ -153,7 +153,7 @@ bool SchedulerCore::start(Request& request) {
   const int64_t reused =
       request.sequence->reuse(stored.tokens > 0 ? whole : wanted, clock_.wall_us(), first_start);
   request.known_tokens = static_cast<int64_t>(whole.size()) + stored.tokens;
-  request.loading = start_load(*request.sequence, request.handle, wanted, stored);
+  request.loading = loader_.start(*request.sequence, request.handle, wanted, stored);
   if (first_start) {
     request.prefill_start_us = clock_.monotonic_us();
     request.reused_tokens = reused;

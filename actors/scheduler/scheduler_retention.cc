@@ -196,11 +196,11 @@ void SchedulerCore::start_idle_sequence(Reprefill& idle) {
   const TenantId owner = owner_of(idle);
   const std::span<const int32_t> chain = idle.chain;
   const ChainIndex::Match match = index_.match(owner, chain);
-  const DiskIndex::Match stored = worth_loading(owner, chain, match);
+  const DiskIndex::Match stored = loader_.worth_loading(owner, chain, match);
   idle.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_, owner);
   const auto known = stored.tokens > 0 ? match.pages.size() * kPageTokens : chain.size();
   idle.sequence->reuse(chain.first(known), clock_.wall_us(), /*observed=*/false);
-  idle_loading_ = start_load(*idle.sequence, 0, chain, stored);
+  idle_loading_ = loader_.start(*idle.sequence, 0, chain, stored);
 }
 
 void SchedulerCore::on_idle_done(const InFlight& job, const wire::PrefillDone& done) {
@@ -269,7 +269,7 @@ void SchedulerCore::use_chunks(const std::string& tenant, const std::vector<std:
     metadata_.use(chunk);
     outbox_.tell_of(chunk, EventKind::kChunkUsed);
   }
-  prefetch(used);
+  loader_.prefetch(used);
 }
 
 // The prefill actor has lost what it was to tokenize.

@@ -214,7 +214,7 @@ wire::DiskStats SchedulerCore::disk_stats() const {
           .pages_loaded = stored_.counters().pages_loaded,
           .pages_bad = stored_.counters().pages_bad,
           .pages_removed = stored_.counters().pages_removed,
-          .load_bytes_per_s = static_cast<int64_t>(load_bytes_per_us_ * 1e6)};
+          .load_bytes_per_s = static_cast<int64_t>(loader_.bytes_per_us() * 1e6)};
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id, const wire::StatsRequest&) {

@@ -78,15 +78,6 @@ struct Writing {
   std::vector<StoredName> erased = {};  // chunks whose removal waits for it
 };
 
-// Pages on their way from disk into a sequence's.
-struct Load {
-  uint64_t handle;              // of the request; 0: of the first re-prefill
-  std::vector<Digest> keys;     // of all pages
-  std::vector<int32_t> tokens;  // that they hold
-  size_t done = 0;              // pages that are in memory
-  size_t asked = 0;             // pages that the store was asked for behind them
-};
-
 // A chunk whose tokens the store was asked for.
 struct ChainWanted {
   StoredName name;
