@@ -56,8 +56,8 @@ void SchedulerCore::plan() {
     input.prompt = {prompt->sequence->committed(), static_cast<int64_t>(prompt->chain().size())};
     input.prompt_is_owed = is_owed(*prompt);
   } else if (requests_.running() == 0 && requests_.waiting().empty() && may_reprefill() &&
-             start_idle()) {
-    const Reprefill& idle = reprefills_.front();
+             idle_.start()) {
+    const Reprefill& idle = idle_.first();
     input.idle_prompt = {idle.sequence->committed(), static_cast<int64_t>(idle.chain.size())};
   }
   const Plan next = plan_next(input, speed_, options_.planner);
@@ -109,13 +109,7 @@ void SchedulerCore::dispatch_prefill(Request& request, int64_t slice_end) {
 }
 
 void SchedulerCore::dispatch_idle(int64_t slice_end) {
-  Reprefill& idle = reprefills_.front();
-  CHECK(idle.sequence->reserve(slice_end));
-  wire::PrefillJob job;
-  job.job = jobs_.next();
-  job.position = idle.sequence->committed();
-  job.token_ids.assign(idle.chain.begin() + job.position, idle.chain.begin() + slice_end);
-  job.pages = idle.sequence->pages();
+  wire::PrefillJob job = idle_.slice(slice_end);
   slices_.put(job.job, {{}, true, job.token_ids, job.position});
   outbox_.send(Actor::kPrefill, std::move(job));
 }
@@ -241,7 +235,7 @@ void SchedulerCore::on(wire::PrefillDone&& done) {
   if (!done.error) {
     speed_.add_prefill(static_cast<int64_t>(job.tokens.size()), done.compute_us, job.position);
   }
-  if (job.idle) return on_idle_done(job, done);
+  if (job.idle) return idle_.computed(job.tokens, done.error.has_value());
   if (!requests_.decoding().empty()) prompt_budget_.prefilled(done.compute_us);
   Request& request = requests_.at(job.requests.front());
   if (done.error) return fail(request, *done.error);
@@ -350,7 +344,7 @@ void SchedulerCore::send_deltas(Request& request, std::vector<wire::Delta>&& del
 void SchedulerCore::lost(std::map<uint64_t, InFlight>&& jobs) {
   for (const auto& [number, job] : jobs) {
     for (const uint64_t handle : job.requests) fail(requests_.at(handle), lost_work());
-    if (job.idle) finish_idle(/*complete=*/false);
+    if (job.idle) idle_.computed({}, /*failed=*/true);
   }
 }
 

@@ -75,6 +75,11 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
       clock_(clock),
       start_us_(clock.monotonic_us()),
       outbox_(clock, options_.events_max, options_.random),
+      idle_(options_.reprefills_max, clock_, jobs_, outbox_, index_, pool_, arena_, tenants_,
+            registry_, loader_,
+            {.ended = [this](Reprefill&& idle,
+                             bool complete) { finish_idle(std::move(idle), complete); },
+             .lost = [this](IdlePrefill::Tokenizing&& jobs) { lost(std::move(jobs)); }}),
       metadata_(
           clock_, jobs_, outbox_, model.root_key("").hex(),
           [this](const StoredName& name) { save_again(name); },
@@ -241,7 +246,7 @@ bool SchedulerCore::may_reprefill() const {
 
 bool SchedulerCore::stopped() const {
   if (!stopping_since_us_ || !requests_.empty() || jobs_.delay_stop()) return false;
-  if (may_reprefill() && !(histories_.empty() && reprefills_.empty())) return false;
+  if (may_reprefill() && !(idle_.tokenizing().empty() && idle_.queue().empty())) return false;
   // A stop waits for writes and erasures, but only for a share of its time.
   const auto write_us = static_cast<int64_t>(static_cast<double>(options_.stop_us) * kWriteShare);
   const bool late = clock_.monotonic_us() - *stopping_since_us_ >= write_us;

@@ -22,6 +22,7 @@
 #include "actors/scheduler/doors/upkeep_door.h"
 #include "actors/scheduler/erasures.h"
 #include "actors/scheduler/idle_memory.h"
+#include "actors/scheduler/idle_prefill.h"
 #include "actors/scheduler/jobs.h"
 #include "actors/scheduler/metadata_writer.h"
 #include "actors/scheduler/outbox.h"
@@ -137,7 +138,6 @@ class SchedulerCore {
   void dispatch_idle(int64_t slice_end);
   void on(wire::PrefillDone&& done);
   void on(wire::DecodeDone&& done);
-  void on_idle_done(const InFlight& job, const wire::PrefillDone& done);
   bool take_token(Request& request, int32_t token, float logprob, std::vector<wire::Delta>& deltas);
   void send_deltas(Request& request, std::vector<wire::Delta>&& deltas, bool last = false);
   double sampled_token_cost() const;
@@ -157,11 +157,8 @@ class SchedulerCore {
   void history_ready(Reprefill&& next, wire::EncodeDone&& done);
   void queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill);
   bool may_reprefill() const;
-  void lost(std::map<uint64_t, Reprefill>&& jobs);
-  bool start_idle();
-  void start_idle_sequence(Reprefill& idle);
-  void finish_idle(bool complete);
-  bool pause_idle();
+  void lost(IdlePrefill::Tokenizing&& jobs);
+  void finish_idle(Reprefill&& idle, bool complete);
   void use_chunks(const std::string& tenant, const std::vector<std::string>& ids);
   void refresh(ChunkEntry& entry);
   PagesOfChunk pages_of_chunk(const ChunkEntry& entry) const;
@@ -238,10 +235,8 @@ class SchedulerCore {
   void reply_to(ChunkEntry& entry, PinReply&& change, bool pins);
   void answer_pins();
   void refuse_pins(const Error& why, const std::optional<StoredName>& chunk = {});
-  bool is_reprefill_queued(const ChunkEntry& entry) const;
   void recompute(ChunkEntry& entry);
   void start_prefix(ChunkEntry& entry);
-  bool find_prefix(const ChunkEntry& entry);
   void lease_prompt(const Request& request);
   void refuse_starved();
 
@@ -260,8 +255,6 @@ class SchedulerCore {
   // Removals of chunks: scheduler_erasure.cc.
   Chunk remove_chunk(ChunkEntry& entry, Removal why);
   void note_work_of(const StoredName& name, Erasure& erasure);
-  bool idle_is_computed() const;
-  bool idle_is_gone();
   void erase_chains(const StoredName& name, const Erasure& erasure);
   void end_erasure_piece(const StoredName& name, std::vector<ErasedChain> found = {});
   void advance_erasure(const StoredName& name);
@@ -297,7 +290,6 @@ class SchedulerCore {
                   const StoredName* erased = nullptr);
 
   // Pages of published chunks: scheduler_publish.cc.
-  TenantId owner_of(const Reprefill& reprefill);
   void set_published(ChunkEntry& entry, bool published);
   void publish_pages(ChunkEntry& entry);
   void finish_public(const Reprefill& reprefill, bool complete);
@@ -360,7 +352,7 @@ class SchedulerCore {
       jobs_, {Actor::kPrefill}, lose<EncodingRequest>()};
   PendingJobs<ChunkPutJob> encoding_puts_{jobs_, {Actor::kPrefill}, lose<ChunkPutJob>()};
   TextDoor text_door_{model_, clock_, jobs_, outbox_, options_.chunk_puts_max};
-  PendingJobs<Reprefill> histories_{jobs_, {Actor::kPrefill}, lose<Reprefill>()};
+  IdlePrefill idle_;
   MetadataWriter metadata_;
   PageLoader loader_;
   PageWriter writer_;
@@ -385,7 +377,6 @@ class SchedulerCore {
   FairShare share_;
   std::map<std::string, int64_t> tenants_asked_us_;  // when each last had a request ready
 
-  std::deque<Reprefill> reprefills_;
   std::map<uint64_t, ChunkEntry*> held_chunks_;    // by sequence; some holds may be lost
   std::map<uint64_t, ChunkEntry*> public_chunks_;  // the same of public holds
   std::map<uint64_t, int64_t> pins_waiting_;       // sequence -> pages, of pins without K and V
@@ -404,7 +395,6 @@ class SchedulerCore {
                     return stored_.disk().contains(page) || index_.find(page) != nullptr;
                   }};
   std::vector<PinReply> pin_replies_;
-  bool idle_loading_ = false;  // into the first re-prefill
 
   uint64_t evictions_seen_ = 0;  // of the chunks with holds, up to this sequence
   Counters counters_;

@@ -68,15 +68,11 @@ void SchedulerCore::end_writing(const Writing& ended) {
 // A request's sequence, or with handle 0 that of the first re-prefill, has tokens more from disk.
 const ChainSequence* SchedulerCore::tokens_loaded(uint64_t handle, std::span<const int32_t> tokens,
                                                   bool more) {
-  Request* request = handle == 0 ? nullptr : requests_.find(handle);
-  CHECK((handle == 0) == (request == nullptr));  // it is in flight until then
-  ChainSequence& sequence = request != nullptr ? *request->sequence : *reprefills_.front().sequence;
+  if (handle == 0) return idle_.loaded(tokens, more);
+  Request* request = requests_.find(handle);
+  CHECK(request != nullptr);  // it is in flight until then
+  ChainSequence& sequence = *request->sequence;
   sequence.commit(tokens, clock_.wall_us());
-  if (request == nullptr) {
-    idle_loading_ = more && !idle_is_gone();
-    if (!idle_loading_ && idle_is_gone()) finish_idle(/*complete=*/false);
-    return idle_loading_ ? &sequence : nullptr;
-  }
   const auto count = std::ssize(tokens);
   if (request->resumed.empty()) {
     request->reused_tokens += count;

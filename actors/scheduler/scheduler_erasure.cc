@@ -33,7 +33,7 @@ Chunk SchedulerCore::remove_chunk(ChunkEntry& entry, Removal why) {
   note_work_of(name, erasure);
   forget_chain(entry, why);
   erase_chains(name, erasure);
-  if (unknown && find_prefix(entry)) ++erasure.pieces;
+  if (unknown && idle_.tokenize_prefix(entry.chunk)) ++erasure.pieces;
   forget_uses({chunk.tenant, chunk.id}, why);
   pins_waiting_.erase(entry.sequence);
   pins_without_room_.erase(entry.sequence);
@@ -48,33 +48,22 @@ Chunk SchedulerCore::remove_chunk(ChunkEntry& entry, Removal why) {
 
 // What the chunk's history is being made of, or its pages; and its prompts that wait to be written.
 void SchedulerCore::note_work_of(const StoredName& name, Erasure& erasure) {
-  for (const auto& [job, history] : histories_.all()) {
+  for (const auto& [job, history] : idle_.tokenizing()) {
     if (history.chunk_id != name.id || history.tenant != name.tenant) continue;
     ++erasure.pieces;
     if (history.sampled_chain.empty()) continue;
     erasure.chains.push_back({history.sampled_chain, history.prompt_tokens});
   }
-  for (const Reprefill& reprefill : reprefills_) {
+  for (const Reprefill& reprefill : idle_.queue()) {
     if (reprefill.chunk_id != name.id || reprefill.tenant != name.tenant) continue;
-    const bool first = &reprefill == &reprefills_.front();
-    if (first && idle_is_computed()) ++erasure.pieces;
+    const bool first = &reprefill == &idle_.first();
+    if (first && idle_.is_computed()) ++erasure.pieces;
     if (reprefill.for_all) continue;
     const size_t shared = common_prefix(reprefill.sampled_chain, reprefill.chain);
     const size_t keep = std::min(shared, reprefill.prompt_tokens);
     erasure.chains.push_back({reprefill.chain, keep});
     erasure.chains.push_back({reprefill.sampled_chain, keep});
   }
-}
-
-// The first re-prefill is with the prefill actor or the store, and ends in finish_idle().
-bool SchedulerCore::idle_is_computed() const {
-  return (slices_.front() != nullptr && slices_.front()->idle) || idle_loading_;
-}
-
-// The chunk of the first re-prefill was deleted: there is nothing to compute any more.
-bool SchedulerCore::idle_is_gone() {
-  const Reprefill& idle = reprefills_.front();
-  return !registry_.find_own(idle.tenant, idle.chunk_id).ok();
 }
 
 // Frees what there is of its chains now, in memory and on disk, and takes them from what is to be

@@ -56,18 +56,9 @@ void SchedulerCore::drop_unshared(const std::string& tenant, std::span<const int
 // The one that is being computed ends in finish_idle().
 void SchedulerCore::drop_reprefills(const ChunkEntry& entry, Removal why,
                                     const StoredName* erased) {
-  for (size_t i = idle_is_computed() ? 1 : 0; i < reprefills_.size();) {
-    const auto at = reprefills_.begin() + static_cast<ptrdiff_t>(i);
-    if (at->chunk_id != entry.chunk.id || at->tenant != entry.chunk.tenant) {
-      ++i;
-      continue;
-    }
-    const Reprefill dropped = std::move(*at);
-    reprefills_.erase(at);
-    if (dropped.sequence) dropped.sequence->finish(clock_.wall_us());
+  for (const Reprefill& dropped : idle_.drop({entry.chunk.tenant, entry.chunk.id})) {
     if (dropped.for_all) {
       drop_public(dropped.chain, public_beginning(dropped.chain), why, erased);
-      continue;
     }
   }
 }

@@ -48,7 +48,7 @@ int64_t SchedulerCore::pages_of_pin(const ChunkEntry& entry) const {
     if (stored > 0) return static_cast<int64_t>(stored);
     return chain_pages(static_cast<size_t>(entry.chunk.kv_begin) + entry.chunk.token_ids.size());
   }
-  for (const auto& [job, history] : histories_.all()) {
+  for (const auto& [job, history] : idle_.tokenizing()) {
     const bool its_own = history.chunk_id == entry.chunk.id && history.tenant == entry.chunk.tenant;
     if (its_own && !history.sampled_chain.empty()) {
       return chain_pages(history.sampled_chain.size());
@@ -114,25 +114,7 @@ void SchedulerCore::recompute(ChunkEntry& entry) {
 
 // Computes, in idle time, what every conversation with this system prompt begins with.
 void SchedulerCore::start_prefix(ChunkEntry& entry) {
-  if (find_prefix(entry)) entry.chunk.kv_state = KvState::kPending;
-}
-
-// Asks for the token ids of that; history_ready() goes on, also if the chunk has been removed by
-// then. False if too many are under way.
-bool SchedulerCore::find_prefix(const ChunkEntry& entry) {
-  const size_t waiting = histories_.size() + reprefills_.size();
-  if (waiting >= static_cast<size_t>(options_.reprefills_max)) return false;
-  wire::EncodeJob job;
-  job.job = jobs_.next();
-  job.mode = wire::EncodeJob::Mode::kHistory;
-  job.messages.push_back({.role = "system", .content = entry.chunk.text, .reasoning = {}});
-  job.now_unix_s = clock_.wall_us() / 1'000'000;
-  Reprefill prefix;
-  prefix.tenant = entry.chunk.tenant;
-  prefix.chunk_id = entry.chunk.id;
-  histories_.put(job.job, std::move(prefix));
-  outbox_.send(Actor::kPrefill, std::move(job));
-  return true;
+  if (idle_.tokenize_prefix(entry.chunk)) entry.chunk.kv_state = KvState::kPending;
 }
 
 // Holds the chain, which is in pages, with the priority of the chunk; a pin takes effect.
@@ -172,12 +154,6 @@ void SchedulerCore::retry_pins() {
   }
 }
 
-bool SchedulerCore::is_reprefill_queued(const ChunkEntry& entry) const {
-  return std::ranges::any_of(reprefills_, [&](const Reprefill& reprefill) {
-    return reprefill.chunk_id == entry.chunk.id && reprefill.tenant == entry.chunk.tenant;
-  });
-}
-
 // What could not be computed for a pin, for want of room or because an actor failed, is computed
 // when that is possible; what is not on disk, because another pin took its place there or the disk
 // failed, is written again.
@@ -193,7 +169,8 @@ void SchedulerCore::heal_pins() {
   if (pins_waiting_.empty()) return;
   registry_.for_each(std::nullopt, [&](ChunkEntry& entry) {
     const bool lost = entry.chunk.pinned && !entry.hold && !entry.chain.empty() &&
-                      pins_waiting_.contains(entry.sequence) && !is_reprefill_queued(entry);
+                      pins_waiting_.contains(entry.sequence) &&
+                      !idle_.has({entry.chunk.tenant, entry.chunk.id});
     if (!lost) return;
     // Without room it would be computed only to be evicted again.
     const bool promised = pins_waiting_.at(entry.sequence) > 0;
@@ -212,20 +189,16 @@ void SchedulerCore::heal_pins_of(const Request& request, const Composition& comp
                        entry.chunk.kv_state != KvState::kNone;
     const bool lost = entry.chunk.pinned && !known && pins_waiting_.contains(entry.sequence) &&
                       entry.chunk.think_policy != ThinkPolicy::kDrop;
-    if (!lost || histories_.size() >= static_cast<size_t>(options_.reprefills_max)) continue;
+    if (!lost || idle_.tokenizes_many()) continue;
     wire::EncodeJob job;
-    job.job = jobs_.next();
-    job.mode = wire::EncodeJob::Mode::kHistory;
     const auto end = composition.messages.begin() + static_cast<ptrdiff_t>(place) + 1;
     job.messages.assign(composition.messages.begin(), end);
     job.thinking = request.params.thinking;
     job.tools = request.params.tools;
-    job.now_unix_s = clock_.wall_us() / 1'000'000;
     Reprefill next;
     next.tenant = entry.chunk.tenant;
     next.chunk_id = id;
-    histories_.put(job.job, std::move(next));
-    outbox_.send(Actor::kPrefill, std::move(job));
+    idle_.tokenize(std::move(job), std::move(next));
   }
 }
 
@@ -310,7 +283,7 @@ void SchedulerCore::lease_prompt(const Request& request) {
 // With nothing running, a request that cannot start never will: pinned chunks have its pages. What
 // the store reads or writes for idle work keeps pages for a while only.
 void SchedulerCore::refuse_starved() {
-  if (idle_loading_ || writer_.is_writing()) return;
+  if (idle_.is_loading() || writer_.is_writing()) return;
   while (requests_.running() == 0 && !requests_.waiting().empty()) {
     Request& first = requests_.at(requests_.waiting().front());
     const size_t left = pool_.page_count() - index_.pinned_count();

@@ -6,10 +6,6 @@
 
 namespace cascade {
 
-TenantId SchedulerCore::owner_of(const Reprefill& reprefill) {
-  return reprefill.for_all ? kPublic : tenants_.id(reprefill.tenant);
-}
-
 // Whether every tenant finds the chunk and its pages.
 void SchedulerCore::set_published(ChunkEntry& entry, bool published) {
   registry_.publish(entry, published);
@@ -30,13 +26,13 @@ void SchedulerCore::publish_pages(ChunkEntry& entry) {
     if (entry.chunk.type == ChunkType::kSystemPrompt) start_prefix(entry);
     return;
   }
-  if (static_cast<int>(reprefills_.size()) >= options_.reprefills_max) return;
+  if (idle_.is_full()) return;
   Reprefill shared;
   shared.tenant = entry.chunk.tenant;
   shared.chunk_id = entry.chunk.id;
   shared.chain = shared.sampled_chain = entry.chain;
   shared.for_all = true;
-  reprefills_.push_back(std::move(shared));
+  idle_.push(std::move(shared));
 }
 
 void SchedulerCore::finish_public(const Reprefill& reprefill, bool complete) {

@@ -122,7 +122,7 @@ bool SchedulerCore::start_of(const std::string& tenant) {
     Request& request = requests_.at(handle);
     if (request.client.tenant != tenant) continue;
     // Idle work makes way, once; then requests wait for each other.
-    if (start(request) || (pause_idle() && start(request))) {
+    if (start(request) || (idle_.pause() && start(request))) {
       for (Request* other : passed) ++other->overtaken;
       return true;
     }

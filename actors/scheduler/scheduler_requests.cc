@@ -176,7 +176,7 @@ void SchedulerCore::on(wire::EncodeDone&& done) {
         invalid_argument("", "the text has " + std::to_string(done.tokens_left_out) +
                                  " tokens; the limit is " + std::to_string(wire::kNumbersMax));
   }
-  if (auto history = histories_.take(done.job)) {
+  if (auto history = idle_.take_tokenized(done.job)) {
     history_ready(*std::move(history), std::move(done));
   } else if (auto put = encoding_puts_.take(done.job)) {
     chunk_text_ready(*std::move(put), std::move(done));

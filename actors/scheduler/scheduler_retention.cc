@@ -105,8 +105,6 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
     return entry.chunk.id;
   }
   wire::EncodeJob job;
-  job.job = jobs_.next();
-  job.mode = wire::EncodeJob::Mode::kHistory;
   job.messages = request.messages;
   const bool keep = chunk.think_policy == ThinkPolicy::kKeep;
   job.messages.push_back({.role = "assistant",
@@ -120,9 +118,7 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   }
   job.thinking = request.params.thinking;
   job.tools = request.params.tools;
-  job.now_unix_s = clock_.wall_us() / 1'000'000;
-  histories_.put(job.job, std::move(next));
-  outbox_.send(Actor::kPrefill, std::move(job));
+  idle_.tokenize(std::move(job), std::move(next));
   return entry.chunk.id;
 }
 
@@ -159,8 +155,7 @@ void SchedulerCore::queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill) {
   clear_hold(entry);
   if (entry.chunk.pinned) pins_waiting_[entry.sequence] = chain_pages(reprefill.chain.size());
   // A pin is a promise: it waits its turn however many do.
-  const bool full =
-      !entry.chunk.pinned && static_cast<int>(reprefills_.size()) >= options_.reprefills_max;
+  const bool full = !entry.chunk.pinned && idle_.is_full();
   if (full || reprefill.chain.empty()) {
     entry.chunk.kv_state = KvState::kNone;
     return metadata_.put(entry.chunk);
@@ -171,51 +166,11 @@ void SchedulerCore::queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill) {
   entry.own_begin = std::min(shared, reprefill.prompt_tokens);
   entry.chunk.kv_state = KvState::kPending;
   chains_.store(entry.chunk, entry.chain, entry.own_begin, /*pending=*/true);
-  reprefills_.push_back(std::move(reprefill));
+  idle_.push(std::move(reprefill));
 }
 
-// Brings the first re-prefill to where a slice of it can be computed. Those that need no computing,
-// or have no room, are ended on the way. False if there is none left.
-bool SchedulerCore::start_idle() {
-  while (!reprefills_.empty() && !idle_loading_) {
-    Reprefill& idle = reprefills_.front();
-    if (!idle.sequence) {
-      start_idle_sequence(idle);
-      continue;
-    }
-    const auto size = static_cast<int64_t>(idle.chain.size());
-    const bool complete = idle.sequence->committed() == size;
-    if (!complete && idle.sequence->reserve(size)) return true;
-    finish_idle(complete);
-  }
-  return false;
-}
-
-// With what is in memory and, once it has been read, on disk.
-void SchedulerCore::start_idle_sequence(Reprefill& idle) {
-  const TenantId owner = owner_of(idle);
-  const std::span<const int32_t> chain = idle.chain;
-  const ChainIndex::Match match = index_.match(owner, chain);
-  const DiskIndex::Match stored = loader_.worth_loading(owner, chain, match);
-  idle.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_, owner);
-  const auto known = stored.tokens > 0 ? match.pages.size() * kPageTokens : chain.size();
-  idle.sequence->reuse(chain.first(known), clock_.wall_us(), /*observed=*/false);
-  idle_loading_ = loader_.start(*idle.sequence, 0, chain, stored);
-}
-
-void SchedulerCore::on_idle_done(const InFlight& job, const wire::PrefillDone& done) {
-  Reprefill& idle = reprefills_.front();
-  if (done.error || idle_is_gone()) return finish_idle(false);
-  idle.sequence->commit(job.tokens, clock_.wall_us());
-  counters_.tokens_reprefilled += static_cast<int64_t>(job.tokens.size());
-  if (idle.sequence->committed() == static_cast<int64_t>(idle.chain.size())) finish_idle(true);
-}
-
-// Ends the first re-prefill: its chain is held from now on, or it is given up.
-void SchedulerCore::finish_idle(bool complete) {
-  Reprefill idle = std::move(reprefills_.front());
-  reprefills_.pop_front();
-  if (idle.sequence) idle.sequence->finish(clock_.wall_us());
+// A re-prefill has ended: its chain is held from now on, or it is given up.
+void SchedulerCore::finish_idle(Reprefill&& idle, bool complete) {
   if (idle.for_all) return finish_public(idle, complete);
   const auto found = registry_.find_own(idle.tenant, idle.chunk_id);
   // Deleted in the meantime: what was computed goes.
@@ -243,16 +198,6 @@ void SchedulerCore::finish_idle(bool complete) {
   }
 }
 
-// Gives back the pages of the re-prefill in progress; it starts again later, from what it sealed.
-// False if there is none, or it is being computed.
-bool SchedulerCore::pause_idle() {
-  if (reprefills_.empty() || !reprefills_.front().sequence) return false;
-  if (is_computing() || idle_loading_) return false;
-  reprefills_.front().sequence->finish(clock_.wall_us());
-  reprefills_.front().sequence.reset();
-  return true;
-}
-
 void SchedulerCore::use_chunks(const std::string& tenant, const std::vector<std::string>& ids) {
   std::vector<const ChunkEntry*> used;
   for (const std::string& id : ids) {
@@ -260,7 +205,8 @@ void SchedulerCore::use_chunks(const std::string& tenant, const std::vector<std:
     if (!found.ok()) continue;
     used.push_back(*found);
     const ChunkEntry& entry = **found;
-    const bool lost = entry.chunk.pinned && !entry.hold && !is_reprefill_queued(entry) &&
+    const bool lost = entry.chunk.pinned && !entry.hold &&
+                      !idle_.has({entry.chunk.tenant, entry.chunk.id}) &&
                       pins_waiting_.contains(entry.sequence) && entry.chunk.tenant == tenant;
     if (lost) pin_or_wait(**found);
     Chunk& chunk = (*found)->chunk;
@@ -273,7 +219,7 @@ void SchedulerCore::use_chunks(const std::string& tenant, const std::vector<std:
 }
 
 // The prefill actor has lost what it was to tokenize.
-void SchedulerCore::lost(std::map<uint64_t, Reprefill>&& jobs) {
+void SchedulerCore::lost(IdlePrefill::Tokenizing&& jobs) {
   for (const auto& [number, lost] : jobs) {
     const auto found = registry_.find_own(lost.tenant, lost.chunk_id);
     if (!found.ok()) {

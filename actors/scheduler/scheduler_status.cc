@@ -58,12 +58,13 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   status.requests_cancelled = counters_.cancelled;
   status.tokens_reused = counters_.tokens_reused;
   status.tokens_prefilled = counters_.tokens_prefilled;
-  status.tokens_reprefilled = counters_.tokens_reprefilled;
+  status.tokens_reprefilled = idle_.tokens_computed();
   status.tokens_generated = counters_.tokens_generated;
   status.pages_evicted = static_cast<int64_t>(index_.removed_count(Removal::kEvicted));
   status.chunks_input = static_cast<int32_t>(registry_.count(false));
   status.chunks_output = static_cast<int32_t>(registry_.count(true));
-  status.reprefills_pending = static_cast<int32_t>(reprefills_.size() + histories_.size());
+  status.reprefills_pending =
+      static_cast<int32_t>(idle_.queue().size() + idle_.tokenizing().size());
   const auto per_second = [](double us) { return us > 0 ? 1e6 / us : 0; };
   status.prefill_tokens_per_s = per_second(speed_.prefill_token_us());
   status.decode_tokens_per_s = per_second(speed_.decode_token_us());

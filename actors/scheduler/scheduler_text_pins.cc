@@ -117,7 +117,7 @@ void SchedulerCore::queue_text(const StoredName& chunk, const Digest& end, const
   text.chain = text.sampled_chain = pin.chain;
   text.prompt_tokens = pin.begin;
   text.text_end = end;
-  reprefills_.push_back(std::move(text));
+  idle_.push(std::move(text));
 }
 
 // The chain is in memory from now on; or it is tried again: heal_text_pins().
@@ -157,11 +157,8 @@ void SchedulerCore::heal_text_pins() {
     const auto found = registry_.find_own(chunk.first, chunk.second);
     if (found.ok() && options_.keep_pages) write_text(**found, end, pin);
     if (text_pins_.is_held(pin) || pin.chain.empty()) return;
-    const bool is_queued = std::ranges::any_of(reprefills_, [&](const Reprefill& queued) {
-      return queued.text_end == end && queued.chunk_id == chunk.second &&
-             queued.tenant == chunk.first;
-    });
-    if (!is_queued) lost.emplace_back(StoredName{chunk.first, chunk.second}, end);
+    const StoredName name = {chunk.first, chunk.second};
+    if (!idle_.has_text(name, end)) lost.emplace_back(name, end);
   });
   for (const auto& [chunk, end] : lost) {
     TextPin again = *text_pins_.find({chunk.tenant, chunk.id}, end);

@@ -70,7 +70,7 @@ struct PinReply {
 struct Counters {
   int64_t done = 0, failed = 0, cancelled = 0;
   int64_t preempted = 0;
-  int64_t tokens_reused = 0, tokens_prefilled = 0, tokens_reprefilled = 0, tokens_generated = 0;
+  int64_t tokens_reused = 0, tokens_prefilled = 0, tokens_generated = 0;
   double reused_positions = 0;  // the sum of the positions of all tokens_reused
   int64_t tokens_shared = 0;    // those of tokens_reused that stand in pages others have as well
 };

@@ -1,0 +1,114 @@
+// Chains that are computed while no request wants anything: outputs as their history will have
+// them, what pins keep, and what every tenant finds of published chunks.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "actors/scheduler/jobs.h"
+#include "actors/scheduler/outbox.h"
+#include "actors/scheduler/page_loader.h"
+#include "actors/scheduler/request.h"
+#include "actors/scheduler/store_work.h"
+#include "actors/scheduler/tenants.h"
+#include "base/chunk.h"
+#include "base/clock.h"
+#include "base/hash.h"
+#include "cache/chain_index.h"
+#include "cache/chunk_registry.h"
+#include "cache/page_arena.h"
+#include "cache/page_pool.h"
+#include "wire/messages.h"
+
+namespace cascade {
+
+// One thread. A text is tokenized first, then its chain waits in a queue. Only the first of the
+// queue has pages of its own; what it has sealed stays in the index when it is paused.
+class IdlePrefill {
+ public:
+  using Tokenizing = std::map<uint64_t, Reprefill>;  // by job
+  struct Callbacks {
+    // The first of the queue has left it. Its chain is in memory if it is `complete`.
+    std::function<void(Reprefill&&, bool complete)> ended;
+    // The texts will not be tokenized: the actor was restarted.
+    std::function<void(Tokenizing&&)> lost;
+  };
+
+  // The references outlive this.
+  IdlePrefill(int reprefills_max, const Clock& clock, Jobs& jobs, Outbox& outbox, ChainIndex& index,
+              PagePool& pool, const PageArena& arena, Tenants& tenants,
+              ChunkRegistry& registry, PageLoader& loader, Callbacks callbacks);
+
+  // Has the conversation of `job` tokenized as history. take_tokenized() gives `reprefill` back.
+  void tokenize(wire::EncodeJob&& job, Reprefill&& reprefill);
+  // The same of what every conversation with the system prompt `chunk` begins with. False if too
+  // many chains wait.
+  bool tokenize_prefix(const Chunk& chunk);
+  // nullopt: the job is another's, or of an earlier life of the actor.
+  std::optional<Reprefill> take_tokenized(uint64_t job) { return tokenizing_.take(job); }
+  const Tokenizing& tokenizing() const { return tokenizing_.all(); }
+  // Whether so many texts are being tokenized that no other should be.
+  bool tokenizes_many() const { return tokenizing_.size() >= reprefills_max_; }
+
+  void push(Reprefill&& reprefill) { queue_.push_back(std::move(reprefill)); }
+  const std::deque<Reprefill>& queue() const { return queue_; }
+  bool is_full() const { return queue_.size() >= reprefills_max_; }
+  bool has(const StoredName& chunk) const;
+  // Whether the chunk's text that ends with this page is queued.
+  bool has_text(const StoredName& chunk, const Digest& end) const;
+  // Takes the chunk's chains out of the queue and returns them, without the one that is being
+  // computed.
+  std::vector<Reprefill> drop(const StoredName& chunk);
+  // Whether the first is with the prefill actor or the store. Then only ended() takes it out.
+  bool is_computed() const { return computing_ || loading_; }
+  bool is_loading() const { return loading_; }
+
+  // Brings the first to where a slice of it can be computed. Those that need no computing, or have
+  // no room, end on the way. False if there is none left, or it is being loaded.
+  bool start();
+  // Precondition: the queue is not empty.
+  const Reprefill& first() const { return queue_.front(); }
+  // The slice of the first up to `end` tokens, with a new job number. Precondition: start().
+  wire::PrefillJob slice(int64_t end);
+  // The slice has these tokens, whose K and V are in pages unless it `failed`. Precondition:
+  // slice().
+  void computed(std::span<const int32_t> tokens, bool failed);
+  // What PageLoader tells of the first.
+  const ChainSequence* loaded(std::span<const int32_t> tokens, bool more);
+  // Takes the first out of the queue, and tells of it.
+  void end(bool complete);
+  // Gives back the pages of the first, which starts again later. False if it has none, or is being
+  // computed.
+  bool pause();
+
+  int64_t tokens_computed() const { return tokens_computed_; }
+
+ private:
+  void start_sequence(Reprefill& first);
+  bool is_gone() const;
+
+  const size_t reprefills_max_;
+  const Clock& clock_;
+  Jobs& jobs_;
+  Outbox& outbox_;
+  ChainIndex& index_;
+  PagePool& pool_;
+  const PageArena& arena_;
+  Tenants& tenants_;
+  ChunkRegistry& registry_;
+  PageLoader& loader_;
+  const Callbacks callbacks_;
+  PendingJobs<Reprefill> tokenizing_;
+  std::deque<Reprefill> queue_;
+  bool computing_ = false;
+  bool loading_ = false;
+  int64_t tokens_computed_ = 0;
+};
+
+}  // namespace cascade

@@ -1,0 +1,239 @@
+// Chains that are computed when nothing else is to do.
+#include "actors/scheduler/idle_prefill.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "tests/cache/chain_memory.h"
+
+namespace cascade {
+namespace {
+
+using testing::ChainMemory;
+using testing::count_up;
+using testing::first_of;
+using testing::Tokens;
+
+class IdlePrefillTest : public ::testing::Test {
+ protected:
+  static constexpr int kReprefillsMax = 2;
+
+  IdlePrefillTest() {
+    outbox_.connect(Actor::kStore, "");
+    outbox_.connect(Actor::kPrefill, "");
+    for (const char* id : {"output_a", "output_b"}) {
+      Chunk chunk;
+      chunk.id = id;
+      chunk.tenant = "alice";
+      chunk.type = ChunkType::kOutput;
+      chunk.content_hash = Hasher().field("id", chunk.id).finish().hex();
+      chunk.holders.push_back({.kind = HolderKind::kRetention, .label = ""});
+      EXPECT_TRUE(registry_.add(chunk).ok());
+    }
+  }
+
+  static Reprefill of(const std::string& id, Tokens chain) {
+    Reprefill reprefill;
+    reprefill.tenant = "alice";
+    reprefill.chunk_id = id;
+    reprefill.chain = reprefill.sampled_chain = std::move(chain);
+    return reprefill;
+  }
+  template <class M>
+  std::vector<M> take() {
+    std::vector<M> messages;
+    for (Outgoing& outgoing : outbox_.take()) {
+      if (auto* message = std::get_if<M>(&outgoing.envelope.message)) {
+        messages.push_back(std::move(*message));
+      }
+    }
+    return messages;
+  }
+  // Computes the first up to `end` tokens.
+  void compute(int64_t end) {
+    ASSERT_TRUE(idle_.start());
+    const wire::PrefillJob job = idle_.slice(end);
+    idle_.computed(job.token_ids, /*failed=*/false);
+  }
+
+  ChainMemory memory_{8};
+  FakeClock clock_;
+  Jobs jobs_;
+  Outbox outbox_{clock_, 10, [] { return 1; }};
+  Tenants tenants_{memory_.index,
+                   [](const std::string& name) { return Hasher().field("t", name).finish(); }};
+  Erasures erasures_;
+  StoredPages stored_{memory_.index,
+                      erasures_,
+                      jobs_,
+                      outbox_,
+                      [](const Digest&) { return false; },
+                      [](const auto&, const auto&) {}};
+  SpeedEstimate speed_;
+  ChunkRegistry registry_;
+  PageLoader loader_{jobs_,
+                     outbox_,
+                     memory_.index,
+                     stored_,
+                     /*page_bytes=*/1000,
+                     speed_,
+                     [this](uint64_t, std::span<const int32_t> tokens, bool more) {
+                       return idle_.loaded(tokens, more);
+                     }};
+  std::vector<std::pair<std::string, bool>> ended_;
+  size_t lost_ = 0;
+  IdlePrefill idle_{
+      kReprefillsMax,
+      clock_,
+      jobs_,
+      outbox_,
+      memory_.index,
+      memory_.pool,
+      memory_.arena,
+      tenants_,
+      registry_,
+      loader_,
+      {.ended = [this](Reprefill&& reprefill,
+                       bool complete) { ended_.emplace_back(reprefill.chunk_id, complete); },
+       .lost = [this](IdlePrefill::Tokenizing&& lost) { lost_ += lost.size(); }}};
+  using Ended = std::vector<std::pair<std::string, bool>>;
+};
+
+TEST_F(IdlePrefillTest, computes_the_first_in_slices) {
+  EXPECT_FALSE(idle_.start()) << "there is nothing to do";
+  idle_.push(of("output_a", count_up(0, 100)));
+  ASSERT_TRUE(idle_.start());
+  const wire::PrefillJob slice = idle_.slice(64);
+  EXPECT_EQ(slice.position, 0);
+  EXPECT_EQ(slice.token_ids, count_up(0, 64));
+  EXPECT_TRUE(idle_.is_computed());
+  EXPECT_FALSE(idle_.pause());
+  idle_.computed(slice.token_ids, /*failed=*/false);
+  EXPECT_TRUE(ended_.empty());
+  compute(100);
+  EXPECT_EQ(ended_, (Ended{{"output_a", true}}));
+  EXPECT_EQ(idle_.tokens_computed(), 100);
+  EXPECT_EQ(memory_.index.match(tenants_.id("alice"), count_up(0, 100)).tokens(), 100);
+}
+
+TEST_F(IdlePrefillTest, a_chain_that_is_in_memory_needs_no_slice) {
+  idle_.push(of("output_a", count_up(0, 100)));
+  compute(100);
+  idle_.push(of("output_b", count_up(0, 100)));
+  EXPECT_FALSE(idle_.start());
+  EXPECT_EQ(ended_, (Ended{{"output_a", true}, {"output_b", true}}));
+  EXPECT_EQ(idle_.tokens_computed(), 100);
+}
+
+TEST_F(IdlePrefillTest, a_chain_without_room_is_given_up) {
+  idle_.push(of("output_a", count_up(0, 9 * 64)));
+  EXPECT_FALSE(idle_.start());
+  EXPECT_EQ(ended_, (Ended{{"output_a", false}}));
+}
+
+TEST_F(IdlePrefillTest, a_slice_that_failed_or_whose_chunk_is_gone_ends_it) {
+  idle_.push(of("output_a", count_up(0, 64)));
+  idle_.push(of("output_c", count_up(100, 64)));
+  ASSERT_TRUE(idle_.start());
+  (void)idle_.slice(64);
+  idle_.computed({}, /*failed=*/true);
+  ASSERT_TRUE(idle_.start());
+  const wire::PrefillJob slice = idle_.slice(64);
+  idle_.computed(slice.token_ids, /*failed=*/false);
+  EXPECT_EQ(ended_, (Ended{{"output_a", false}, {"output_c", false}}));
+  EXPECT_EQ(memory_.index.match(tenants_.id("alice"), count_up(100, 64)).tokens(), 0);
+}
+
+TEST_F(IdlePrefillTest, a_pause_gives_the_pages_back_and_keeps_what_was_computed) {
+  EXPECT_FALSE(idle_.pause());
+  idle_.push(of("output_a", count_up(0, 200)));
+  EXPECT_FALSE(idle_.pause()) << "it has no pages yet";
+  compute(128);
+  EXPECT_TRUE(idle_.pause());
+  EXPECT_EQ(memory_.index.evictable_count(), 2u);
+  ASSERT_TRUE(idle_.start());
+  EXPECT_EQ(idle_.first().sequence->committed(), 128);
+}
+
+TEST_F(IdlePrefillTest, pages_for_all_tenants_are_computed_once) {
+  Reprefill shared = of("output_a", count_up(0, 64));
+  shared.for_all = true;
+  idle_.push(std::move(shared));
+  compute(64);
+  EXPECT_EQ(memory_.index.match(kPublic, count_up(0, 64)).tokens(), 64);
+}
+
+TEST_F(IdlePrefillTest, drops_all_of_a_chunk_but_what_is_being_computed) {
+  Reprefill text = of("output_b", count_up(0, 64));
+  const Digest end = Hasher().field("end", "a").finish();
+  text.text_end = end;
+  idle_.push(of("output_a", count_up(0, 64)));
+  idle_.push(std::move(text));
+  idle_.push(of("output_a", count_up(200, 64)));
+  EXPECT_TRUE(idle_.is_full());
+  EXPECT_TRUE(idle_.has({"alice", "output_b"}));
+  EXPECT_TRUE(idle_.has_text({"alice", "output_b"}, end));
+  EXPECT_FALSE(idle_.has_text({"alice", "output_a"}, end));
+  EXPECT_FALSE(idle_.has({"bob", "output_a"}));
+  ASSERT_TRUE(idle_.start());
+  const wire::PrefillJob slice = idle_.slice(64);
+  EXPECT_EQ(idle_.drop({"alice", "output_a"}).size(), 1u);
+  EXPECT_EQ(idle_.queue().size(), 2u);
+  idle_.computed(slice.token_ids, /*failed=*/false);
+  EXPECT_EQ(idle_.drop({"alice", "output_b"}).size(), 1u);
+  EXPECT_TRUE(idle_.queue().empty());
+}
+
+TEST_F(IdlePrefillTest, texts_are_tokenized_first) {
+  Chunk prompt;
+  prompt.id = "system_a";
+  prompt.tenant = "alice";
+  prompt.text = "Be brief.";
+  ASSERT_TRUE(idle_.tokenize_prefix(prompt));
+  const auto jobs = take<wire::EncodeJob>();
+  ASSERT_EQ(jobs.size(), 1u);
+  EXPECT_EQ(jobs[0].messages.at(0).content, "Be brief.");
+  EXPECT_EQ(jobs[0].mode, wire::EncodeJob::Mode::kHistory);
+  idle_.push(of("output_a", count_up(0, 64)));
+  EXPECT_FALSE(idle_.tokenize_prefix(prompt)) << "two wait";
+  EXPECT_FALSE(idle_.tokenizes_many());
+  EXPECT_EQ(idle_.take_tokenized(jobs[0].job)->chunk_id, "system_a");
+  EXPECT_FALSE(idle_.take_tokenized(jobs[0].job).has_value());
+}
+
+TEST_F(IdlePrefillTest, a_restart_of_the_actor_loses_the_texts) {
+  idle_.tokenize({}, of("output_a", {}));
+  idle_.tokenize({}, of("output_b", {}));
+  EXPECT_TRUE(idle_.tokenizes_many());
+  jobs_.lose(Actor::kPrefill);
+  EXPECT_EQ(lost_, 2u);
+  EXPECT_TRUE(idle_.tokenizing().empty());
+}
+
+TEST_F(IdlePrefillTest, reads_what_is_on_disk) {
+  const Tokens chain = count_up(0, 100);
+  idle_.push(of("output_a", first_of(chain, 64)));
+  compute(64);
+  const Digest page = stored_.path_of(tenants_.id("alice"), first_of(chain, 64)).at(0);
+  memory_.index.drop_subtree(tenants_.id("alice"), chain, 0, Removal::kDeleted);
+  stored_.add(page, ChainIndex::key_of(memory_.index.root()), 64);
+  idle_.push(of("output_b", chain));
+  EXPECT_FALSE(idle_.start()) << "it is being read";
+  EXPECT_TRUE(idle_.is_loading());
+  const auto loads = take<wire::LoadPages>();
+  ASSERT_EQ(loads.size(), 1u);
+  wire::LoadPagesDone done;
+  done.job = loads[0].job;
+  done.good = 1;
+  loader_.on(done);
+  EXPECT_FALSE(idle_.is_computed());
+  ASSERT_TRUE(idle_.start());
+  EXPECT_EQ(idle_.slice(100).position, 64);
+}
+
+}  // namespace
+}  // namespace cascade
