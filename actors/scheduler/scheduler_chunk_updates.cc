@@ -46,9 +46,10 @@ Status SchedulerCore::check(const ChunkSettings& settings, const ChunkEntry* ent
     fresh.chunk.token_ids = chunk.token_ids;
     entry = &fresh;
   }
-  const int64_t texts = has_own_chain(chunk.type)
-                            ? 0
-                            : text_pins_.pages_wanted({chunk.tenant, entry->chunk.id}, uses_);
+  const int64_t texts =
+      has_own_chain(chunk.type)
+          ? 0
+          : text_pins_.pages_wanted({chunk.tenant, entry->chunk.id}, uses_.uses());
   return check_pin_room("pinned", pages_of_pin(*entry) + texts);
 }
 

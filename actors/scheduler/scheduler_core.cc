@@ -111,8 +111,6 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
                   .tokens = options_.tokens_waiting_max,
                   .text_bytes = options_.text_bytes_waiting_max},
                  options_.threads, clock_, speed_, outbox_) {
-  index_.set_shortened(
-      [this](const Digest& before, const Digest& after) { uses_.copy(before, after); });
   if (options_.incarnation > 1) outbox_.note_restart("scheduler");
   load_stored();
 }

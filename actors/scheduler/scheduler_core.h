@@ -38,6 +38,7 @@
 #include "actors/scheduler/stored_pages.h"
 #include "actors/scheduler/tenants.h"
 #include "actors/scheduler/text_pins.h"
+#include "actors/scheduler/text_uses.h"
 #include "base/clock.h"
 #include "cache/chain_index.h"
 #include "cache/chunk_registry.h"
@@ -277,13 +278,6 @@ class SchedulerCore {
   void unpin_texts(ChunkEntry& entry);
 
   // Pages with texts of chunks: scheduler_uses.cc.
-  std::vector<TextUse> find_texts(const std::string& tenant, const std::vector<std::string>& ids,
-                                  std::span<const int32_t> prompt);
-  void note_uses(const Request& request);
-  void note_uses(const std::string& tenant, std::span<const int32_t> chain,
-                 std::span<const TextUse> texts);
-  std::vector<wire::PageUse> uses_of(const NamedPage& page);
-  bool has_gone_text(const Request& request);
   void drop_gone_texts(const Request& request);
   void forget_uses(const ChunkUses::ChunkName& chunk, Removal why);
   void forget_use(ChainIndex::Node* node, const ChunkUses::Use& use, Removal why,
@@ -391,9 +385,15 @@ class SchedulerCore {
   std::deque<std::pair<Client, wire::Envelope>> parked_;  // what clients asked before
 
   TextPins text_pins_{index_, stored_.disk()};
-  ChunkUses uses_{options_.page_uses_max, [this](const Digest& page) {
-                    return stored_.disk().contains(page) || index_.find(page) != nullptr;
-                  }};
+  TextUses uses_{options_.page_uses_max,
+                 outbox_,
+                 index_,
+                 tenants_,
+                 registry_,
+                 stored_,
+                 [this](const ChunkEntry& entry, const ChunkUses::Use& use) {
+                   if (entry.chunk.pinned) pin_text(entry, use);
+                 }};
   std::vector<PinReply> pin_replies_;
 
   uint64_t evictions_seen_ = 0;  // of the chunks with holds, up to this sequence

@@ -22,11 +22,11 @@ constexpr int64_t kWritebackStepTokens = 512;
 void SchedulerCore::write_prompt_behind(Request& request) {
   const int64_t committed = request.sequence->committed() / kPageTokens * kPageTokens;
   if (committed < kCostlyTokens || !request.params.reuse) return;
-  if (!request.written_behind || has_gone_text(request)) return;
+  if (!request.written_behind || uses_.has_gone_text(request.texts)) return;
   const bool whole = request.prompt_done();
   if (committed - request.written_tokens < (whole ? 1 : kWritebackStepTokens)) return;
   request.written_tokens = committed;
-  note_uses(request);
+  uses_.note(request);
   writer_.write_behind(tenants_.id(request.client.tenant),
                        std::span(request.sequence->tokens()).first(static_cast<size_t>(committed)));
 }
@@ -37,7 +37,7 @@ PageWriter::Callbacks SchedulerCore::writer_callbacks() {
           [this](const StoredName& chunk) {
             return std::ranges::find(pin_replies_, chunk, &PinReply::chunk) != pin_replies_.end();
           },
-      .uses_of = [this](const NamedPage& page) { return uses_of(page); },
+      .uses_of = [this](const NamedPage& page) { return uses_.of(page); },
       .written = [this](const Digest& end) { chains_.note_written(end); },
       .chains_ended = [this] { answer_pins(); },
       .failed = [this](const Error& error,
@@ -145,10 +145,7 @@ void SchedulerCore::drop_stored_chunk(const Chunk& chunk, Removal why) {
 
 void SchedulerCore::on(wire::StoredPages&& stored) {
   stored_.load(stored);
-  for (size_t i = 0; i < stored.uses.size(); ++i) {
-    const wire::PageUse use = stored.uses.at(i);
-    uses_.add({use.tenant, use.chunk_id}, {*Digest::from_hex(use.key), use.position, use.ends});
-  }
+  uses_.load(stored);
   if (!stored.more) end_loading();
 }
 

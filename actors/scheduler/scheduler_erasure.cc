@@ -18,7 +18,7 @@ Chunk SchedulerCore::remove_chunk(ChunkEntry& entry, Removal why) {
   text_pins_.unpin({chunk.tenant, chunk.id});
   // No pin keeps a prompt that has its text.
   std::set<Digest> ends;
-  for (const ChunkUses::Use& use : uses_.of({chunk.tenant, chunk.id})) {
+  for (const ChunkUses::Use& use : uses_.uses().of({chunk.tenant, chunk.id})) {
     if (use.ends != 0) ends.insert(use.page);
   }
   text_pins_.drop_behind(ends, chunk.token_ids);

@@ -258,7 +258,8 @@ void SchedulerCore::trim_holds() {
 // The prompt has been prefilled: its whole pages have the priority that was asked for, for a while.
 void SchedulerCore::lease_prompt(const Request& request) {
   const auto& params = request.params;
-  if (!params.prompt_priority || !params.prompt_priority_ms || has_gone_text(request)) return;
+  if (!params.prompt_priority || !params.prompt_priority_ms || uses_.has_gone_text(request.texts))
+    return;
   if (leases_.size() >= static_cast<size_t>(options_.prompt_leases_max)) {
     spdlog::warn("a prompt has no priority of its own: there are {} already", leases_.size());
     return;
@@ -275,7 +276,7 @@ void SchedulerCore::lease_prompt(const Request& request) {
                                 *hold,
                                 *params.prompt_priority,
                                 clock_.wall_us()});
-  note_uses(request);
+  uses_.note(request);
   writer_.write_behind(tenants_.id(request.client.tenant), std::span(request.prompt).first(whole));
   trim_holds();
 }

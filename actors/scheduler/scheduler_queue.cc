@@ -216,7 +216,7 @@ void SchedulerCore::preempt(Request& request) {
                            request.sampled.end() - 1);
   }
   request.sequence->finish(clock_.wall_us());
-  note_uses(request);
+  uses_.note(request);
   request.sequence.reset();
   requests_.requeue(request);
   ++counters_.preempted;

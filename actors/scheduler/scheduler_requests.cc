@@ -193,7 +193,7 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
     return fail(request, too_many_tokens(request, tokens, context, /*of_memory=*/false));
   }
   request.prompt = std::move(done.token_ids);
-  request.texts = find_texts(request.client.tenant, request.parent_ids, request.prompt);
+  request.texts = uses_.find(request.client.tenant, request.parent_ids, request.prompt);
   if (request.prefix) return prefix_ready(request);
   const auto memory = static_cast<int64_t>(pool_.page_count()) * kPageTokens;
   if (tokens + 1 > memory) {
@@ -358,7 +358,7 @@ void SchedulerCore::forget(uint64_t handle) {
   encoding_requests_.erase_if([&](const EncodingRequest& job) { return job.handle == handle; });
   requests_.leave(request);
   if (request.sequence) request.sequence->finish(clock_.wall_us());
-  note_uses(request);
+  uses_.note(request);
   end_branch_of(request);
   if (request.sequence && request.dead_end) {
     index_.drop_branch(tenants_.id(request.client.tenant), request.sequence->tokens(),

@@ -179,7 +179,8 @@ void SchedulerCore::finish_idle(Reprefill&& idle, bool complete) {
   if (idle.text_end) return finish_text(entry, idle, complete);
   if (complete) {
     // Its last page is another one than the request had.
-    note_uses(idle.tenant, idle.chain, find_texts(idle.tenant, entry.chunk.parent_ids, idle.chain));
+    uses_.note(idle.tenant, idle.chain,
+               uses_.find(idle.tenant, entry.chunk.parent_ids, idle.chain));
     take_hold(entry);
     chains_.keep(entry);
   } else if (!entry.chunk.pinned) {

@@ -30,7 +30,7 @@ TextPin beginning_with(const ChunkEntry& entry, std::vector<int32_t>&& prompt) {
 
 // The chunk is pinned: what is known of its text is, too.
 void SchedulerCore::pin_texts(const ChunkEntry& entry) {
-  for (const ChunkUses::Use& use : uses_.of(name_of(entry))) {
+  for (const ChunkUses::Use& use : uses_.uses().of(name_of(entry))) {
     if (use.ends == 0) continue;
     if (index_.find(use.page) != nullptr) {
       pin_text(entry, use);
@@ -68,12 +68,7 @@ void SchedulerCore::pin_text(const ChunkEntry& entry, const ChunkUses::Use& use)
     return;
   }
   const ChunkUses::Use at_end = {end, last.position, static_cast<int32_t>(tokens) + 1};
-  if (uses_.add(name_of(entry), at_end) && stored_.disk().contains(end)) {
-    wire::StoreUses stored;
-    stored.uses.add({end.hex(), static_cast<int32_t>(last.position), entry.chunk.tenant,
-                     entry.chunk.id, at_end.ends});
-    outbox_.send(Actor::kStore, std::move(stored));
-  }
+  uses_.note(name_of(entry), at_end);
   write_text(entry, end, *text_pins_.find(name_of(entry), end));
 }
 
@@ -125,7 +120,7 @@ void SchedulerCore::finish_text(ChunkEntry& entry, const Reprefill& text, bool c
   if (!complete) return;
   const TokenSpan where = {static_cast<int64_t>(text.prompt_tokens), std::ssize(text.chain)};
   const TextUse use = {name_of(entry), where};
-  note_uses(text.tenant, text.chain, {&use, 1});
+  uses_.note(text.tenant, text.chain, {&use, 1});
   const TextPin* pin = text_pins_.find(name_of(entry), *text.text_end);
   // Its last page has another name than on disk, where it has more than the text, or was public.
   if (pin != nullptr && pin->promised > 0) text_pins_.give_up(name_of(entry), *text.text_end);
