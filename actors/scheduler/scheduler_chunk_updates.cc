@@ -112,7 +112,7 @@ Status SchedulerCore::change_holders(const ChunkSettings& settings, ChunkEntry& 
 // Its pages follow what its holders come to now.
 void SchedulerCore::holders_changed(ChunkEntry& entry) {
   registry_.reschedule(entry);
-  follow_priority(entry);
+  holds_.follow_priority(entry);
   const bool pin_is_known = pins_waiting_.contains(entry.sequence) ||
                             pins_without_room_.contains(entry.sequence) ||
                             (entry.hold && index_.is_pinned(*entry.hold));

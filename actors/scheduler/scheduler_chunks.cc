@@ -180,7 +180,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   answer.more = page->more;
   wire::ChunkRoom room;
   for (ChunkEntry* entry : page->entries) {
-    measure(*entry);
+    holds_.measure(*entry);
     Chunk shown = entry->chunk;
     shown.token_ids.clear();
     shown.text = shortened(shown.text);
@@ -201,7 +201,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
 void SchedulerCore::on(const Client& client, const wire::RequestId& id, const wire::ChunkGet& get) {
   const auto found = registry_.find(client.tenant, get.id);
   if (!found.ok()) return outbox_.reply_error(client, id, found.error());
-  measure(**found);
+  holds_.measure(**found);
   outbox_.reply(client, id, wire::ChunkReply{(*found)->chunk});
 }
 
@@ -229,7 +229,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
     return reply_when_erased(client, id, {name}, {name}, std::move(answer));
   }
   holders_changed(entry);
-  measure(entry);
+  holds_.measure(entry);
   metadata_.put(entry.chunk);
   answer.chunk = entry.chunk;
   metadata_.reply(client, id, {name}, std::move(answer));

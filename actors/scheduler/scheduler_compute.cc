@@ -242,7 +242,7 @@ void SchedulerCore::on(wire::PrefillDone&& done) {
   if (!prompt_advanced(request, job.tokens)) return;
   if (!request.prompt_done()) return;
   if (request.prefix || !request.resumed.empty()) return end_prompt(request);
-  lease_prompt(request);
+  if (holds_.lease(request)) keep_leased(request);
   requests_.decode(request);
   request.first_token_us = clock_.monotonic_us();
   request.top_token_ids = std::move(done.top_token_ids);

@@ -220,7 +220,7 @@ void SchedulerCore::on_tick() {
   retry_pins();
   heal_pins();
   answer_pins();
-  look_for_evictions();
+  holds_.look_for_evictions();
   retry_store();
   admission_.answer_refused();
   plan();

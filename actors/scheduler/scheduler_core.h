@@ -14,6 +14,7 @@
 
 #include "actors/scheduler/attention_growth.h"
 #include "actors/scheduler/chunk_chains.h"
+#include "actors/scheduler/chunk_holds.h"
 #include "actors/scheduler/chunk_settings.h"
 #include "actors/scheduler/composition.h"
 #include "actors/scheduler/doors/policy_door.h"
@@ -161,13 +162,9 @@ class SchedulerCore {
   void lost(IdlePrefill::Tokenizing&& jobs);
   void finish_idle(Reprefill&& idle, bool complete);
   void use_chunks(const std::string& tenant, const std::vector<std::string>& ids);
-  void refresh(ChunkEntry& entry);
-  PagesOfChunk pages_of_chunk(const ChunkEntry& entry) const;
-  void measure(ChunkEntry& entry);
 
   // What clients are told of as it happens: scheduler_events.cc.
   void on(const Client& client, const wire::RequestId& id, const wire::EventsRequest& request);
-  void look_for_evictions();
 
   // What outlives the process: scheduler_store.cc.
   void pages_are_removed(const std::optional<StoredName>& erased,
@@ -216,12 +213,7 @@ class SchedulerCore {
   void on(wire::StoredPages&& stored);
 
   // Holds, pins and the room for them: scheduler_holds.cc, scheduler_pin_replies.cc.
-  void take_hold(ChunkEntry& entry);
-  void clear_hold(ChunkEntry& entry);
-  void follow_priority(const ChunkEntry& entry);
-  void trim_holds();
   int64_t pages_pinned_max() const;
-  int64_t pages_held_max() const;
   int64_t pin_pages_promised() const;
   int64_t pages_of_pin(const ChunkEntry& entry) const;
   Status check_pin_room(std::string_view field, int64_t pages) const;
@@ -238,12 +230,11 @@ class SchedulerCore {
   void refuse_pins(const Error& why, const std::optional<StoredName>& chunk = {});
   void recompute(ChunkEntry& entry);
   void start_prefix(ChunkEntry& entry);
-  void lease_prompt(const Request& request);
+  void keep_leased(const Request& request);
   void refuse_starved();
 
   // What ends by itself, or with its chunk: scheduler_expiry.cc.
   void pass_time();
-  void end_leases();
   void forget_chain(ChunkEntry& entry, Removal why);
   void drop_reprefills(const ChunkEntry& entry, Removal why, const StoredName* erased = nullptr);
   void end_branch(const std::string& tenant, std::span<const int32_t> chain, size_t keep,
@@ -288,8 +279,6 @@ class SchedulerCore {
   void publish_pages(ChunkEntry& entry);
   void finish_public(const Reprefill& reprefill, bool complete);
   void withdraw_pages(ChunkEntry& entry, Removal why, const StoredName* erased = nullptr);
-  void clear_public_hold(ChunkEntry& entry);
-  int64_t public_beginning(std::span<const int32_t> chain) const;
   void drop_public(std::span<const int32_t> chain, int64_t keep, Removal why,
                    const StoredName* erased = nullptr);
 
@@ -371,11 +360,8 @@ class SchedulerCore {
   FairShare share_;
   std::map<std::string, int64_t> tenants_asked_us_;  // when each last had a request ready
 
-  std::map<uint64_t, ChunkEntry*> held_chunks_;    // by sequence; some holds may be lost
-  std::map<uint64_t, ChunkEntry*> public_chunks_;  // the same of public holds
-  std::map<uint64_t, int64_t> pins_waiting_;       // sequence -> pages, of pins without K and V
-  std::set<uint64_t> pins_without_room_;           // sequences of held chunks
-  std::multimap<int64_t, Lease> leases_;           // by the monotonic time of their end
+  std::map<uint64_t, int64_t> pins_waiting_;  // sequence -> pages, of pins without K and V
+  std::set<uint64_t> pins_without_room_;      // sequences of held chunks
   std::map<std::pair<uint64_t, TenantId>, BranchEnd> branch_ends_;  // by request and owner
   std::map<PrefixName, Prefix> prefixes_;
   int64_t pins_healed_us_ = 0;  // when heal_pins() looked last
@@ -396,7 +382,23 @@ class SchedulerCore {
                  }};
   std::vector<PinReply> pin_replies_;
 
-  uint64_t evictions_seen_ = 0;  // of the chunks with holds, up to this sequence
+  ChunkHolds holds_{
+      {options_.chunk_memory_ratio, options_.prompt_leases_max},
+      clock_,
+      outbox_,
+      index_,
+      arena_.page_count(),
+      arena_.page_bytes(),
+      tenants_,
+      stored_,
+      uses_,
+      text_pins_,
+      {.held =
+           [this](ChunkEntry& entry) {
+             if (entry.chunk.pinned) pin_held(entry);
+           },
+       .pin_lost =
+           [this](const ChunkEntry& entry) { pins_waiting_.try_emplace(entry.sequence, 0); }}};
   Counters counters_;
   std::optional<int64_t> stopping_since_us_;
 };

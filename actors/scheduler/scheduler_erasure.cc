@@ -10,7 +10,7 @@ namespace cascade {
 
 // Returns the chunk as it was. It is not found any more from here on.
 Chunk SchedulerCore::remove_chunk(ChunkEntry& entry, Removal why) {
-  refresh(entry);
+  holds_.refresh(entry);
   Chunk chunk = entry.chunk;
   const StoredName name = {chunk.tenant, chunk.id};
   Erasure& erasure = erasures_.begin(name, why);
@@ -86,11 +86,8 @@ void SchedulerCore::erase_chains(const StoredName& name, const Erasure& erasure)
       if (request->client.tenant != name.tenant || !request->running()) continue;
       if (has_it(request->in_pages())) request->written_behind = false;
     }
-    std::erase_if(leases_, [&](const auto& lease) {
-      const bool ends = lease.second.tenant == name.tenant && has_it(lease.second.prompt);
-      if (ends) index_.drop_hold(lease.second.hold);
-      return ends;
-    });
+    holds_.drop_leases_if(
+        [&](const Lease& lease) { return lease.tenant == name.tenant && has_it(lease.prompt); });
     end_branch(name.tenant, chain.tokens, chain.begin, erasure.why, /*unshared=*/true, &name);
     drop_unshared(name.tenant, chain.tokens, erasure.why, &name);
   }

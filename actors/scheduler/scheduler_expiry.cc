@@ -25,20 +25,14 @@ void SchedulerCore::pass_time() {
     holders_changed(*entry);
     metadata_.put(entry->chunk);
   }
-  end_leases();
-}
-
-void SchedulerCore::end_leases() {
-  const auto end = leases_.upper_bound(clock_.monotonic_us());
-  for (auto it = leases_.begin(); it != end; ++it) index_.drop_hold(it->second.hold);
-  leases_.erase(leases_.begin(), end);
+  holds_.end_leases();
 }
 
 // Lets go of the chunk's pages.
 void SchedulerCore::forget_chain(ChunkEntry& entry, Removal why) {
   const StoredName name = {entry.chunk.tenant, entry.chunk.id};
   withdraw_pages(entry, why, &name);
-  clear_hold(entry);
+  holds_.clear(entry);
   drop_reprefills(entry, why, &name);
   entry.chain.clear();
 }
@@ -58,7 +52,7 @@ void SchedulerCore::drop_reprefills(const ChunkEntry& entry, Removal why,
                                     const StoredName* erased) {
   for (const Reprefill& dropped : idle_.drop({entry.chunk.tenant, entry.chunk.id})) {
     if (dropped.for_all) {
-      drop_public(dropped.chain, public_beginning(dropped.chain), why, erased);
+      drop_public(dropped.chain, holds_.public_beginning(dropped.chain), why, erased);
     }
   }
 }
@@ -105,7 +99,7 @@ void SchedulerCore::end_branch_of(const Request& request) {
     const std::span<const int32_t> tokens = request.sequence->tokens();
     if (branch.owner == kPublic) {
       // What it found of chunks that are published still stays.
-      drop_public(tokens, std::max(branch.keep, public_beginning(tokens)), branch.why);
+      drop_public(tokens, std::max(branch.keep, holds_.public_beginning(tokens)), branch.why);
     } else if (!retained) {
       drop_stored(branch.owner, tokens, branch.keep);
       index_.drop_subtree(branch.owner, tokens, branch.keep, branch.why);

@@ -22,11 +22,6 @@ int64_t SchedulerCore::pages_pinned_max() const {
   return static_cast<int64_t>(options_.max_pinned * static_cast<double>(pool_.page_count()));
 }
 
-int64_t SchedulerCore::pages_held_max() const {
-  return static_cast<int64_t>(options_.chunk_memory_ratio *
-                              static_cast<double>(pool_.page_count()));
-}
-
 // Of pinned chunks whose K and V are not there, and of requests whose output will be pinned.
 int64_t SchedulerCore::pin_pages_promised() const {
   int64_t pages = 0;
@@ -39,7 +34,7 @@ int64_t SchedulerCore::pin_pages_promised() const {
 // Pages that a pin of the chunk would keep from eviction and no other pin does, as far as that is
 // known before its K and V are there.
 int64_t SchedulerCore::pages_of_pin(const ChunkEntry& entry) const {
-  if (entry.hold && index_.is_held(*entry.hold)) {
+  if (holds_.is_held(entry)) {
     return static_cast<int64_t>(index_.unpinned_count(*entry.hold));
   }
   if (!entry.chain.empty()) return chain_pages(entry.chain.size());
@@ -84,7 +79,7 @@ void SchedulerCore::set_pinned(ChunkEntry& entry, bool pinned) {
 // A pin takes effect when the chain is held; until then its pages are promised, and computed if
 // that is possible.
 void SchedulerCore::pin_or_wait(ChunkEntry& entry) {
-  refresh(entry);
+  holds_.refresh(entry);
   if (entry.hold) {
     index_.pin(*entry.hold);
     pins_waiting_.erase(entry.sequence);
@@ -117,17 +112,6 @@ void SchedulerCore::start_prefix(ChunkEntry& entry) {
   if (idle_.tokenize_prefix(entry.chunk)) entry.chunk.kv_state = KvState::kPending;
 }
 
-// Holds the chain, which is in pages, with the priority of the chunk; a pin takes effect.
-void SchedulerCore::take_hold(ChunkEntry& entry) {
-  clear_hold(entry);
-  entry.hold = index_.hold(tenants_.id(entry.chunk.tenant), entry.chain, entry.chunk.priority);
-  if (!entry.hold) return;
-  held_chunks_[entry.sequence] = &entry;
-  outbox_.tell_of(entry.chunk, EventKind::kChunkRestored);
-  if (entry.chunk.pinned) pin_held(entry);
-  trim_holds();
-}
-
 // A pin was promised, so what is promised to others does not matter. What it needs was estimated,
 // and --max-pinned may have been lowered since: without room its pages can be evicted for now.
 void SchedulerCore::pin_held(ChunkEntry& entry) {
@@ -144,11 +128,11 @@ void SchedulerCore::pin_held(ChunkEntry& entry) {
 
 void SchedulerCore::retry_pins() {
   for (const uint64_t sequence : std::set(pins_without_room_)) {
-    const auto held = held_chunks_.find(sequence);
-    if (held != held_chunks_.end() && index_.is_held(*held->second->hold)) {
+    const auto held = holds_.held().find(sequence);
+    if (held != holds_.held().end() && index_.is_held(*held->second->hold)) {
       pin_held(*held->second);
     } else {
-      if (held != held_chunks_.end()) refresh(*held->second);
+      if (held != holds_.held().end()) holds_.refresh(*held->second);
       pins_without_room_.erase(sequence);  // evicted: heal_pins() pins it when there is room
     }
   }
@@ -161,7 +145,7 @@ void SchedulerCore::heal_pins() {
   const int64_t now = clock_.monotonic_us();
   if (now - pins_healed_us_ < kHealUs) return;
   pins_healed_us_ = now;
-  for (const auto& [sequence, held] : held_chunks_) {
+  for (const auto& [sequence, held] : holds_.held()) {
     const bool lacks = held->chunk.pinned && options_.keep_pages && !is_on_disk(*held);
     if (lacks && index_.is_held(*held->hold)) chains_.keep(*held);
   }
@@ -202,83 +186,12 @@ void SchedulerCore::heal_pins_of(const Request& request, const Composition& comp
   }
 }
 
-// The chunk's priority is that of its pages.
-void SchedulerCore::follow_priority(const ChunkEntry& entry) {
-  for (const auto& hold : {entry.hold, entry.public_hold}) {
-    if (hold) index_.set_priority(*hold, entry.chunk.priority);
-  }
-}
-
-void SchedulerCore::clear_hold(ChunkEntry& entry) {
-  if (entry.hold) index_.drop_hold(*entry.hold);
-  entry.hold.reset();
-  held_chunks_.erase(entry.sequence);
-}
-
-// Retained chunks hold a share of the pool at most. Beyond it those of lowest priority, then those
-// used longest ago, let go: their pages are ordinary ones from then on.
-void SchedulerCore::trim_holds() {
-  const auto pages_max = static_cast<size_t>(pages_held_max());
-  if (index_.held_count() <= pages_max) return;
-  struct Candidate {
-    int32_t priority;
-    int64_t last_used_us;
-    std::function<void()> let_go;
-  };
-  std::vector<Candidate> candidates;
-  for (const auto& [sequence, held] : held_chunks_) {
-    if (held->chunk.pinned) continue;
-    const auto let_go = [this, entry = held] {
-      clear_hold(*entry);
-      entry->chunk.kv_state = KvState::kNone;
-      outbox_.tell_of(entry->chunk, EventKind::kChunkEvicted);
-    };
-    candidates.push_back({held->chunk.priority, held->chunk.last_used_us, let_go});
-  }
-  for (const auto& [sequence, held] : public_chunks_) {
-    candidates.push_back({held->chunk.priority, held->chunk.last_used_us,
-                          [this, entry = held] { clear_public_hold(*entry); }});
-  }
-  for (auto lease = leases_.begin(); lease != leases_.end(); ++lease) {
-    const auto let_go = [this, lease] {
-      index_.drop_hold(lease->second.hold);
-      leases_.erase(lease);
-    };
-    candidates.push_back({lease->second.priority, lease->second.since_us, let_go});
-  }
-  std::ranges::sort(candidates, {}, [](const Candidate& candidate) {
-    return std::pair(candidate.priority, candidate.last_used_us);
-  });
-  for (const Candidate& candidate : candidates) {
-    if (index_.held_count() <= pages_max) return;
-    candidate.let_go();
-  }
-}
-
-// The prompt has been prefilled: its whole pages have the priority that was asked for, for a while.
-void SchedulerCore::lease_prompt(const Request& request) {
-  const auto& params = request.params;
-  if (!params.prompt_priority || !params.prompt_priority_ms || uses_.has_gone_text(request.texts))
-    return;
-  if (leases_.size() >= static_cast<size_t>(options_.prompt_leases_max)) {
-    spdlog::warn("a prompt has no priority of its own: there are {} already", leases_.size());
-    return;
-  }
-  const size_t whole = request.prompt.size() / kPageTokens * kPageTokens;
-  if (whole == 0) return;
-  const auto hold = index_.hold(tenants_.id(request.client.tenant),
-                                std::span(request.prompt).first(whole), *params.prompt_priority);
-  if (!hold) return;
-  const int64_t end_us = clock_.monotonic_us() + *params.prompt_priority_ms * 1000;
-  leases_.emplace(end_us, Lease{request.client.tenant,
-                                {request.prompt.begin(), request.prompt.end()},
-                                request.texts,
-                                *hold,
-                                *params.prompt_priority,
-                                clock_.wall_us()});
+// The whole pages of the prompt have a priority for a while: they are written, too.
+void SchedulerCore::keep_leased(const Request& request) {
   uses_.note(request);
+  const size_t whole = request.prompt.size() / kPageTokens * kPageTokens;
   writer_.write_behind(tenants_.id(request.client.tenant), std::span(request.prompt).first(whole));
-  trim_holds();
+  holds_.trim();
 }
 
 // With nothing running, a request that cannot start never will: pinned chunks have its pages. What

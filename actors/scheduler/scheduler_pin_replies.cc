@@ -20,7 +20,7 @@ bool SchedulerCore::is_on_disk(const ChunkEntry& entry) const {
 // Answers a change of the chunk. One that pins it waits until its pages are on disk; a further pin
 // of a chunk whose pin was answered promises nothing that is new.
 void SchedulerCore::reply_to(ChunkEntry& entry, PinReply&& change, bool pins) {
-  measure(entry);
+  holds_.measure(entry);
   const bool was_pinned = std::ranges::any_of(change.before.holders, &Holder::pinned);
   const bool others_wait =
       std::ranges::find(pin_replies_, change.chunk, &PinReply::chunk) != pin_replies_.end();
@@ -52,7 +52,7 @@ void SchedulerCore::answer_pins() {
     }
     ChunkEntry& entry = **found;
     if (entry.chunk.pinned && !is_pin_on_disk(entry)) {
-      if (entry.hold && index_.is_held(*entry.hold)) chains_.keep(entry);
+      if (holds_.is_held(entry)) chains_.keep(entry);
       for (const auto& [end, text] : text_pins_.of({pin.chunk.tenant, pin.chunk.id})) {
         write_text(entry, end, text);
       }
@@ -67,7 +67,7 @@ void SchedulerCore::answer_pins() {
           {ErrorCode::kConflict, "pinned", "the chunk was unpinned before its pages were on disk"});
       continue;
     }
-    measure(entry);
+    holds_.measure(entry);
     metadata_.reply(pin.client, pin.id, {pin.chunk},
                     wire::ChunkReply{.chunk = entry.chunk, .ended = pin.ended});
   }

@@ -74,7 +74,7 @@ void SchedulerCore::finish_prefix(Request& request) {
     uses_.note(request);
     writer_.write_behind(tenants_.id(request.client.tenant), request.prompt,
                          StoredName{request.client.tenant, /*id=*/""});
-    trim_holds();
+    holds_.trim();
   }
   answer_prefix(request, name);
 }

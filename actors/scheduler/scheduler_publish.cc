@@ -40,19 +40,14 @@ void SchedulerCore::finish_public(const Reprefill& reprefill, bool complete) {
   const bool wanted = found.ok() && (*found)->chunk.published;
   if (!wanted) {  // deleted or withdrawn in the meantime
     const StoredName name = {reprefill.tenant, reprefill.chunk_id};
-    drop_public(reprefill.chain, public_beginning(reprefill.chain), Removal::kDeleted,
+    drop_public(reprefill.chain, holds_.public_beginning(reprefill.chain), Removal::kDeleted,
                 erasures_.find(name) != nullptr ? &name : nullptr);
     return end_erasure_piece(name);
   }
   if (!complete) return;
   ChunkEntry& entry = **found;
-  clear_public_hold(entry);
-  entry.public_hold = index_.hold(kPublic, reprefill.chain, entry.chunk.priority);
-  if (entry.public_hold) {
-    public_chunks_[entry.sequence] = &entry;
-    writer_.write_behind(kPublic, reprefill.chain);
-  }
-  trim_holds();
+  if (holds_.take_public(entry, reprefill.chain)) writer_.write_behind(kPublic, reprefill.chain);
+  holds_.trim();
 }
 
 // Its pages go, and with them whatever tenants have computed behind them: nobody is to find in them
@@ -60,17 +55,8 @@ void SchedulerCore::finish_public(const Reprefill& reprefill, bool complete) {
 // now, else when they are used.
 void SchedulerCore::withdraw_pages(ChunkEntry& entry, Removal why, const StoredName* erased) {
   if (!entry.public_hold) return;
-  clear_public_hold(entry);
-  drop_public(entry.chain, public_beginning(entry.chain), why, erased);
-}
-
-// So many tokens of the chain, in whole pages, other published chunks begin with as well.
-int64_t SchedulerCore::public_beginning(std::span<const int32_t> chain) const {
-  size_t shared = 0;
-  for (const auto& [sequence, other] : public_chunks_) {
-    shared = std::max(shared, common_prefix(other->chain, chain));
-  }
-  return static_cast<int64_t>(shared / kPageTokens * kPageTokens);
+  holds_.clear_public(entry);
+  drop_public(entry.chain, holds_.public_beginning(entry.chain), why, erased);
 }
 
 void SchedulerCore::drop_public(std::span<const int32_t> chain, int64_t keep, Removal why,
@@ -83,16 +69,10 @@ void SchedulerCore::drop_public(std::span<const int32_t> chain, int64_t keep, Re
     add_branch_end(handle, {kPublic, keep, why});
   }
   std::vector<ChunkEntry*> lost;
-  for (const auto& [sequence, held] : held_chunks_) {
+  for (const auto& [sequence, held] : holds_.held()) {
     if (held->chunk.pinned && held->hold && !index_.is_held(*held->hold)) lost.push_back(held);
   }
   for (ChunkEntry* again : lost) pin_or_wait(*again);
-}
-
-void SchedulerCore::clear_public_hold(ChunkEntry& entry) {
-  if (entry.public_hold) index_.drop_hold(*entry.public_hold);
-  entry.public_hold.reset();
-  public_chunks_.erase(entry.sequence);
 }
 
 }  // namespace cascade

@@ -87,7 +87,7 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   next.sampled_chain = sampled_chain(request);
   next.prompt_tokens = request.prompt.size();
   request.pin_promised = 0;  // the chunk's from here on
-  refresh(entry);
+  holds_.refresh(entry);
   if (computed_later && !entry.hold) entry.chunk.kv_state = KvState::kPending;
   holders_changed(entry);
   if (entry.chunk.pinned && computed_later && !entry.hold) {
@@ -147,12 +147,12 @@ void SchedulerCore::history_ready(Reprefill&& next, wire::EncodeDone&& done) {
 
 void SchedulerCore::queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill) {
   // The same output again: its chain is there already, or the newer one takes its place.
-  if (entry.chain == reprefill.chain && entry.hold && index_.is_held(*entry.hold)) {
+  if (entry.chain == reprefill.chain && holds_.is_held(entry)) {
     entry.chunk.kv_state = KvState::kReady;
     chains_.keep(entry);
     return metadata_.put(entry.chunk);
   }
-  clear_hold(entry);
+  holds_.clear(entry);
   if (entry.chunk.pinned) pins_waiting_[entry.sequence] = chain_pages(reprefill.chain.size());
   // A pin is a promise: it waits its turn however many do.
   const bool full = !entry.chunk.pinned && idle_.is_full();
@@ -181,7 +181,7 @@ void SchedulerCore::finish_idle(Reprefill&& idle, bool complete) {
     // Its last page is another one than the request had.
     uses_.note(idle.tenant, idle.chain,
                uses_.find(idle.tenant, entry.chunk.parent_ids, idle.chain));
-    take_hold(entry);
+    holds_.take(entry);
     chains_.keep(entry);
   } else if (!entry.chunk.pinned) {
     chains_.settle({entry.chunk.tenant, entry.chunk.id});
@@ -190,7 +190,7 @@ void SchedulerCore::finish_idle(Reprefill&& idle, bool complete) {
   entry.chunk.kv_state = entry.hold           ? KvState::kReady
                          : entry.chunk.pinned ? KvState::kPending
                                               : KvState::kNone;
-  refresh(entry);
+  holds_.refresh(entry);
   metadata_.put(entry.chunk);
   if (complete) {
     const size_t shared = common_prefix(idle.sampled_chain, idle.chain);
@@ -231,29 +231,6 @@ void SchedulerCore::lost(IdlePrefill::Tokenizing&& jobs) {
     if ((*found)->chunk.pinned) pins_waiting_[(*found)->sequence] = 0;
     metadata_.put((*found)->chunk);
   }
-}
-
-// Brings what the chunk says of its K and V up to date: pages may have been evicted.
-void SchedulerCore::refresh(ChunkEntry& entry) {
-  if (entry.hold && !index_.is_held(*entry.hold)) {
-    clear_hold(entry);
-    const bool comes_back = entry.chunk.pinned && !entry.chain.empty();  // by heal_pins()
-    entry.chunk.kv_state = comes_back ? KvState::kPending : KvState::kNone;
-    if (comes_back) pins_waiting_.try_emplace(entry.sequence, 0);
-    outbox_.tell_of(entry.chunk, EventKind::kChunkEvicted);
-  }
-  if (!has_own_chain(entry.chunk.type)) {
-    entry.chunk.kv_state = entry.chunk.pinned
-                               ? text_pins_.state_of({entry.chunk.tenant, entry.chunk.id})
-                               : KvState::kNone;
-  }
-  const bool ready = entry.hold.has_value();
-  const auto chain = static_cast<int64_t>(entry.chain.size());
-  entry.chunk.kv_tokens = ready ? chain : 0;
-  // Its own tokens are behind the prompt; a page that it shares with the prompt counts as well.
-  const int64_t own = std::min(chain, static_cast<int64_t>(entry.own_begin));
-  const int64_t pages = (chain + kPageTokens - 1) / kPageTokens - own / kPageTokens;
-  entry.chunk.kv_bytes = ready ? pages * static_cast<int64_t>(arena_.page_bytes()) : 0;
 }
 
 }  // namespace cascade

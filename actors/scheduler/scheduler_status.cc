@@ -114,9 +114,9 @@ void SchedulerCore::set_limits(const SchedulerOptions& limits) {
   options_.max_tokens_default = limits.max_tokens_default;
   options_.think_policy = limits.think_policy;
   options_.max_pinned = limits.max_pinned;
-  options_.chunk_memory_ratio = limits.chunk_memory_ratio;
+  holds_.set_memory_ratio(limits.chunk_memory_ratio);
   options_.stop_us = limits.stop_us;
-  trim_holds();
+  holds_.trim();
   plan();
 }
 
@@ -153,7 +153,7 @@ wire::CacheStats SchedulerCore::cache_stats() const {
   cache.pages_pin_promised = pin_pages_promised();
   cache.pages_pinned_max = pages_pinned_max();
   cache.pages_held = static_cast<int64_t>(index_.held_count());
-  cache.pages_held_max = pages_held_max();
+  cache.pages_held_max = holds_.pages_max();
   cache.page_hits = monitor.hits();
   cache.page_misses = monitor.misses();
   cache.evicted = removed(Removal::kEvicted);
@@ -185,7 +185,7 @@ std::vector<wire::ChunkGroup> SchedulerCore::chunk_groups(const std::string& ten
   std::optional<std::string_view> whose;
   if (tenant != kLocalTenant) whose = tenant;
   registry_.for_each(whose, [&](ChunkEntry& entry) {
-    refresh(entry);
+    holds_.refresh(entry);
     const Chunk& chunk = entry.chunk;
     auto& [sums, pages] = groups[{chunk.tenant, chunk.type}];
     ++sums.chunks;
@@ -193,7 +193,7 @@ std::vector<wire::ChunkGroup> SchedulerCore::chunk_groups(const std::string& ten
     sums.hits += chunk.hits;
     sums.registrations += chunk.registrations;
     sums.text_bytes += static_cast<int64_t>(entry.bytes);
-    pages.add(pages_of_chunk(entry));
+    pages.add(holds_.pages_of(entry));
   });
   const auto page_bytes = static_cast<int64_t>(arena_.page_bytes());
   std::vector<wire::ChunkGroup> listed;

@@ -124,7 +124,7 @@ void SchedulerCore::finish_text(ChunkEntry& entry, const Reprefill& text, bool c
   const TextPin* pin = text_pins_.find(name_of(entry), *text.text_end);
   // Its last page has another name than on disk, where it has more than the text, or was public.
   if (pin != nullptr && pin->promised > 0) text_pins_.give_up(name_of(entry), *text.text_end);
-  refresh(entry);
+  holds_.refresh(entry);
 }
 
 // Writes what the disk does not have of the chain.

@@ -5,47 +5,6 @@
 
 namespace cascade {
 
-// The pages of its own chain, and those of every prompt in which its text stands, each page once.
-PagesOfChunk SchedulerCore::pages_of_chunk(const ChunkEntry& entry) const {
-  PagesOfChunk pages;
-  const Chunk& chunk = entry.chunk;
-  if (entry.hold && index_.is_held(*entry.hold)) {
-    const auto tenant = tenants_.find(chunk.tenant);
-    const ChainIndex::Match match =
-        tenant ? index_.match(*tenant, entry.chain) : ChainIndex::Match();
-    std::vector<ChainIndex::Node*> nodes = ChainIndex::path_to(match.node);
-    if (match.partial != nullptr) nodes.push_back(match.partial);
-    for (size_t i = entry.own_begin / kPageTokens; i < nodes.size(); ++i) {
-      pages.in_memory.insert(nodes[i]);
-    }
-  }
-  if (const auto end = Digest::from_hex(chunk.kv_key); end) {
-    const std::vector<DiskIndex::Step> path = stored_.disk().path(*end);
-    int64_t position = 0;
-    for (const DiskIndex::Step& step : path) position += step.tokens;
-    for (const DiskIndex::Step& step : path) {
-      if (position <= chunk.kv_begin) break;
-      pages.on_disk.insert(step.key);
-      position -= step.tokens;
-    }
-  }
-  for (const ChunkUses::Use& use : uses_.uses().of({chunk.tenant, chunk.id})) {
-    if (const ChainIndex::Node* node = index_.find(use.page)) pages.in_memory.insert(node);
-    if (stored_.disk().contains(use.page)) pages.on_disk.insert(use.page);
-  }
-  return pages;
-}
-
-// What clients are shown of it.
-void SchedulerCore::measure(ChunkEntry& entry) {
-  refresh(entry);
-  const auto page_bytes = static_cast<int64_t>(arena_.page_bytes());
-  const PagesOfChunk pages = pages_of_chunk(entry);
-  entry.chunk.kv_bytes = page_bytes * std::ssize(pages.in_memory);
-  entry.chunk.kv_disk_pages = std::ssize(pages.on_disk);
-  entry.chunk.kv_disk_bytes = page_bytes * entry.chunk.kv_disk_pages;
-}
-
 // A request has ended. What it computed of texts that were deleted while it ran goes.
 void SchedulerCore::drop_gone_texts(const Request& request) {
   if (!request.sequence) return;
@@ -63,14 +22,15 @@ void SchedulerCore::drop_gone_texts(const Request& request) {
 // Frees the pages that have text of the chunk, with what goes on from where it ends, as far as no
 // chunk that stays has them. Prefixes and priorities of prompts with the text end.
 void SchedulerCore::forget_uses(const ChunkUses::ChunkName& chunk, Removal why) {
-  const auto end_with_text = [&](const auto& named) {
-    const bool ends =
-        std::ranges::find(named.second.texts, chunk, &TextUse::chunk) != named.second.texts.end();
+  const auto has_text = [&](const std::vector<TextUse>& texts) {
+    return std::ranges::find(texts, chunk, &TextUse::chunk) != texts.end();
+  };
+  holds_.drop_leases_if([&](const Lease& lease) { return has_text(lease.texts); });
+  std::erase_if(prefixes_, [&](const auto& named) {
+    const bool ends = has_text(named.second.texts);
     if (ends) index_.drop_hold(named.second.hold);
     return ends;
-  };
-  std::erase_if(leases_, end_with_text);
-  std::erase_if(prefixes_, end_with_text);
+  });
   const StoredName name = {chunk.first, chunk.second};
   for (const ChunkUses::Use& use : uses_.take(chunk)) {
     if (ChainIndex::Node* node = index_.find(use.page)) {
