@@ -72,7 +72,11 @@ void SchedulerCore::drop_public(std::span<const int32_t> chain, int64_t keep, Re
   for (const auto& [sequence, held] : holds_.held()) {
     if (held->chunk.pinned && held->hold && !index_.is_held(*held->hold)) lost.push_back(held);
   }
-  for (ChunkEntry* again : lost) pin_or_wait(*again);
+  // Their pages are promised again until heal_pins() has them computed.
+  for (ChunkEntry* again : lost) {
+    holds_.refresh(*again);
+    pins_waiting_[again->sequence] = pages_of_pin(*again);
+  }
 }
 
 }  // namespace cascade
