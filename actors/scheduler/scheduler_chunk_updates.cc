@@ -50,7 +50,7 @@ Status SchedulerCore::check(const ChunkSettings& settings, const ChunkEntry* ent
       has_own_chain(chunk.type)
           ? 0
           : text_pins_.pages_wanted({chunk.tenant, entry->chunk.id}, uses_.uses());
-  return check_pin_room("pinned", pages_of_pin(*entry) + texts);
+  return pin_budget_.check("pinned", pin_budget_.pages_of(*entry) + texts);
 }
 
 // The holders that a client is given for registering a chunk, or retaining an output, in terms of
@@ -113,7 +113,7 @@ Status SchedulerCore::change_holders(const ChunkSettings& settings, ChunkEntry& 
 void SchedulerCore::holders_changed(ChunkEntry& entry) {
   registry_.reschedule(entry);
   holds_.follow_priority(entry);
-  const bool pin_is_known = pins_waiting_.contains(entry.sequence) ||
+  const bool pin_is_known = pin_budget_.is_waiting(entry) ||
                             pins_without_room_.contains(entry.sequence) ||
                             (entry.hold && index_.is_pinned(*entry.hold));
   if (entry.chunk.pinned != pin_is_known) set_pinned(entry, entry.chunk.pinned);

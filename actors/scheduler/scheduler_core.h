@@ -29,6 +29,7 @@
 #include "actors/scheduler/outbox.h"
 #include "actors/scheduler/page_loader.h"
 #include "actors/scheduler/page_writer.h"
+#include "actors/scheduler/pin_budget.h"
 #include "actors/scheduler/request.h"
 #include "actors/scheduler/request_admission.h"
 #include "actors/scheduler/request_table.h"
@@ -213,10 +214,6 @@ class SchedulerCore {
   void on(wire::StoredPages&& stored);
 
   // Holds, pins and the room for them: scheduler_holds.cc, scheduler_pin_replies.cc.
-  int64_t pages_pinned_max() const;
-  int64_t pin_pages_promised() const;
-  int64_t pages_of_pin(const ChunkEntry& entry) const;
-  Status check_pin_room(std::string_view field, int64_t pages) const;
   void set_pinned(ChunkEntry& entry, bool pinned);
   void pin_or_wait(ChunkEntry& entry);
   void pin_held(ChunkEntry& entry);
@@ -360,8 +357,7 @@ class SchedulerCore {
   FairShare share_;
   std::map<std::string, int64_t> tenants_asked_us_;  // when each last had a request ready
 
-  std::map<uint64_t, int64_t> pins_waiting_;  // sequence -> pages, of pins without K and V
-  std::set<uint64_t> pins_without_room_;      // sequences of held chunks
+  std::set<uint64_t> pins_without_room_;                            // sequences of held chunks
   std::map<std::pair<uint64_t, TenantId>, BranchEnd> branch_ends_;  // by request and owner
   std::map<PrefixName, Prefix> prefixes_;
   int64_t pins_healed_us_ = 0;  // when heal_pins() looked last
@@ -382,23 +378,29 @@ class SchedulerCore {
                  }};
   std::vector<PinReply> pin_replies_;
 
-  ChunkHolds holds_{
-      {options_.chunk_memory_ratio, options_.prompt_leases_max},
-      clock_,
-      outbox_,
-      index_,
-      arena_.page_count(),
-      arena_.page_bytes(),
-      tenants_,
-      stored_,
-      uses_,
-      text_pins_,
-      {.held =
-           [this](ChunkEntry& entry) {
-             if (entry.chunk.pinned) pin_held(entry);
-           },
-       .pin_lost =
-           [this](const ChunkEntry& entry) { pins_waiting_.try_emplace(entry.sequence, 0); }}};
+  ChunkHolds holds_{{options_.chunk_memory_ratio, options_.prompt_leases_max},
+                    clock_,
+                    outbox_,
+                    index_,
+                    arena_.page_count(),
+                    arena_.page_bytes(),
+                    tenants_,
+                    stored_,
+                    uses_,
+                    text_pins_,
+                    {.held =
+                         [this](ChunkEntry& entry) {
+                           if (entry.chunk.pinned) pin_held(entry);
+                         },
+                     .pin_lost = [this](const ChunkEntry& entry) { pin_budget_.wait(entry); }}};
+  PinBudget pin_budget_{options_.max_pinned,
+                        arena_.page_count(),
+                        index_,
+                        stored_,
+                        holds_,
+                        text_pins_,
+                        idle_,
+                        requests_};
   Counters counters_;
   std::optional<int64_t> stopping_since_us_;
 };

@@ -10,60 +10,10 @@
 namespace cascade {
 namespace {
 
-// What a template puts around a system prompt, until it has been rendered.
-constexpr size_t kTemplateTokens = 32;
-
 // How often pins whose K and V are not there are looked for: all chunks are.
 constexpr int64_t kHealUs = 2'000'000;
 
 }  // namespace
-
-int64_t SchedulerCore::pages_pinned_max() const {
-  return static_cast<int64_t>(options_.max_pinned * static_cast<double>(pool_.page_count()));
-}
-
-// Of pinned chunks whose K and V are not there, and of requests whose output will be pinned.
-int64_t SchedulerCore::pin_pages_promised() const {
-  int64_t pages = 0;
-  for (const auto& [sequence, promised] : pins_waiting_) pages += promised;
-  pages += text_pins_.pages_promised();
-  for (const auto& [handle, request] : requests_.all()) pages += request->pin_promised;
-  return pages;
-}
-
-// Pages that a pin of the chunk would keep from eviction and no other pin does, as far as that is
-// known before its K and V are there.
-int64_t SchedulerCore::pages_of_pin(const ChunkEntry& entry) const {
-  if (holds_.is_held(entry)) {
-    return static_cast<int64_t>(index_.unpinned_count(*entry.hold));
-  }
-  if (!entry.chain.empty()) return chain_pages(entry.chain.size());
-  if (const auto end = Digest::from_hex(entry.chunk.kv_key)) {
-    const size_t stored = stored_.disk().path(*end).size();
-    if (stored > 0) return static_cast<int64_t>(stored);
-    return chain_pages(static_cast<size_t>(entry.chunk.kv_begin) + entry.chunk.token_ids.size());
-  }
-  for (const auto& [job, history] : idle_.tokenizing()) {
-    const bool its_own = history.chunk_id == entry.chunk.id && history.tenant == entry.chunk.tenant;
-    if (its_own && !history.sampled_chain.empty()) {
-      return chain_pages(history.sampled_chain.size());
-    }
-  }
-  const bool has_prefix = entry.chunk.type == ChunkType::kSystemPrompt;
-  return has_prefix ? chain_pages(entry.chunk.token_ids.size() + kTemplateTokens) : 0;
-}
-
-Status SchedulerCore::check_pin_room(std::string_view field, int64_t pages) const {
-  const auto pinned = static_cast<int64_t>(index_.pinned_count());
-  const int64_t promised = pin_pages_promised();
-  if (pages == 0 || pinned + promised + pages <= pages_pinned_max()) return {};
-  // How many pages others have pinned is not said: tenants do not know of each other.
-  return resource_exhausted(std::string(field),
-                            "the pin would keep " + std::to_string(pages) +
-                                " pages from eviction, more than are left of " +
-                                std::to_string(pages_pinned_max()) +
-                                " (the daemon's --max-pinned); unpin others first");
-}
 
 void SchedulerCore::set_pinned(ChunkEntry& entry, bool pinned) {
   if (pinned) {
@@ -72,7 +22,7 @@ void SchedulerCore::set_pinned(ChunkEntry& entry, bool pinned) {
   }
   unpin_texts(entry);
   if (entry.hold) index_.unpin(*entry.hold);
-  pins_waiting_.erase(entry.sequence);
+  pin_budget_.end_waiting(entry);
   pins_without_room_.erase(entry.sequence);
 }
 
@@ -82,10 +32,10 @@ void SchedulerCore::pin_or_wait(ChunkEntry& entry) {
   holds_.refresh(entry);
   if (entry.hold) {
     index_.pin(*entry.hold);
-    pins_waiting_.erase(entry.sequence);
+    pin_budget_.end_waiting(entry);
     return;
   }
-  pins_waiting_[entry.sequence] = pages_of_pin(entry);
+  pin_budget_.promise(entry, pin_budget_.pages_of(entry));
   if (entry.chunk.kv_state == KvState::kPending) return;
   if (!entry.chain.empty()) {
     recompute(entry);
@@ -115,9 +65,8 @@ void SchedulerCore::start_prefix(ChunkEntry& entry) {
 // A pin was promised, so what is promised to others does not matter. What it needs was estimated,
 // and --max-pinned may have been lowered since: without room its pages can be evicted for now.
 void SchedulerCore::pin_held(ChunkEntry& entry) {
-  pins_waiting_.erase(entry.sequence);
-  const auto pages = index_.pinned_count() + index_.unpinned_count(*entry.hold);
-  if (static_cast<int64_t>(pages) <= pages_pinned_max()) {
+  pin_budget_.end_waiting(entry);
+  if (pin_budget_.has_room_for_held(entry)) {
     pins_without_room_.erase(entry.sequence);
     return index_.pin(*entry.hold);
   }
@@ -150,15 +99,16 @@ void SchedulerCore::heal_pins() {
     if (lacks && index_.is_held(*held->hold)) chains_.keep(*held);
   }
   heal_text_pins();
-  if (pins_waiting_.empty()) return;
+  if (!pin_budget_.any_waiting()) return;
   registry_.for_each(std::nullopt, [&](ChunkEntry& entry) {
     const bool lost = entry.chunk.pinned && !entry.hold && !entry.chain.empty() &&
-                      pins_waiting_.contains(entry.sequence) &&
+                      pin_budget_.is_waiting(entry) &&
                       !idle_.has({entry.chunk.tenant, entry.chunk.id});
     if (!lost) return;
     // Without room it would be computed only to be evicted again.
-    const bool promised = pins_waiting_.at(entry.sequence) > 0;
-    if (promised || check_pin_room("pinned", pages_of_pin(entry)).ok()) recompute(entry);
+    if (pin_budget_.has_promise(entry) ||
+        pin_budget_.check("pinned", pin_budget_.pages_of(entry)).ok())
+      recompute(entry);
   });
 }
 
@@ -171,7 +121,7 @@ void SchedulerCore::heal_pins_of(const Request& request, const Composition& comp
     const ChunkEntry& entry = **found;
     const bool known = entry.hold || !entry.chain.empty() || !entry.chunk.kv_key.empty() ||
                        entry.chunk.kv_state != KvState::kNone;
-    const bool lost = entry.chunk.pinned && !known && pins_waiting_.contains(entry.sequence) &&
+    const bool lost = entry.chunk.pinned && !known && pin_budget_.is_waiting(entry) &&
                       entry.chunk.think_policy != ThinkPolicy::kDrop;
     if (!lost || idle_.tokenizes_many()) continue;
     wire::EncodeJob job;

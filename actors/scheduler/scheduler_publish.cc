@@ -75,7 +75,7 @@ void SchedulerCore::drop_public(std::span<const int32_t> chain, int64_t keep, Re
   // Their pages are promised again until heal_pins() has them computed.
   for (ChunkEntry* again : lost) {
     holds_.refresh(*again);
-    pins_waiting_[again->sequence] = pages_of_pin(*again);
+    pin_budget_.promise(*again, pin_budget_.pages_of(*again));
   }
 }
 

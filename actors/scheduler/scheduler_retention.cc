@@ -91,7 +91,7 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   if (computed_later && !entry.hold) entry.chunk.kv_state = KvState::kPending;
   holders_changed(entry);
   if (entry.chunk.pinned && computed_later && !entry.hold) {
-    pins_waiting_[entry.sequence] = chain_pages(next.sampled_chain.size());
+    pin_budget_.promise(entry, chain_pages(next.sampled_chain.size()));
   }
   metadata_.put(entry.chunk);
   // Should the daemon end before the history is known, the chunk's pages are still to be found.
@@ -132,12 +132,12 @@ void SchedulerCore::history_ready(Reprefill&& next, wire::EncodeDone&& done) {
   if (done.error) {
     spdlog::warn("the KV of {} is not kept: {}", next.chunk_id, done.error->to_string());
     entry.chunk.kv_state = KvState::kNone;
-    if (entry.chunk.pinned) pins_waiting_[entry.sequence] = 0;
+    if (entry.chunk.pinned) pin_budget_.promise(entry, 0);
     return metadata_.put(entry.chunk);
   }
   next.chain = std::move(done.token_ids);
   if (entry.chunk.think_policy == ThinkPolicy::kDrop) {
-    if (entry.chunk.pinned) pins_waiting_[entry.sequence] = 0;
+    if (entry.chunk.pinned) pin_budget_.promise(entry, 0);
     index_.drop_branch(tenants_.id(next.tenant), next.sampled_chain,
                        static_cast<int64_t>(common_prefix(next.sampled_chain, next.chain)));
     return;
@@ -153,7 +153,7 @@ void SchedulerCore::queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill) {
     return metadata_.put(entry.chunk);
   }
   holds_.clear(entry);
-  if (entry.chunk.pinned) pins_waiting_[entry.sequence] = chain_pages(reprefill.chain.size());
+  if (entry.chunk.pinned) pin_budget_.promise(entry, chain_pages(reprefill.chain.size()));
   // A pin is a promise: it waits its turn however many do.
   const bool full = !entry.chunk.pinned && idle_.is_full();
   if (full || reprefill.chain.empty()) {
@@ -208,7 +208,7 @@ void SchedulerCore::use_chunks(const std::string& tenant, const std::vector<std:
     const ChunkEntry& entry = **found;
     const bool lost = entry.chunk.pinned && !entry.hold &&
                       !idle_.has({entry.chunk.tenant, entry.chunk.id}) &&
-                      pins_waiting_.contains(entry.sequence) && entry.chunk.tenant == tenant;
+                      pin_budget_.is_waiting(entry) && entry.chunk.tenant == tenant;
     if (lost) pin_or_wait(**found);
     Chunk& chunk = (*found)->chunk;
     ++chunk.hits;
@@ -228,7 +228,7 @@ void SchedulerCore::lost(IdlePrefill::Tokenizing&& jobs) {
       continue;
     }
     (*found)->chunk.kv_state = KvState::kNone;
-    if ((*found)->chunk.pinned) pins_waiting_[(*found)->sequence] = 0;
+    if ((*found)->chunk.pinned) pin_budget_.promise(**found, 0);
     metadata_.put((*found)->chunk);
   }
 }

@@ -113,7 +113,7 @@ void SchedulerCore::set_limits(const SchedulerOptions& limits) {
   options_.requests_running_max = limits.requests_running_max;
   options_.max_tokens_default = limits.max_tokens_default;
   options_.think_policy = limits.think_policy;
-  options_.max_pinned = limits.max_pinned;
+  pin_budget_.set_max_pinned(limits.max_pinned);
   holds_.set_memory_ratio(limits.chunk_memory_ratio);
   options_.stop_us = limits.stop_us;
   holds_.trim();
@@ -150,8 +150,8 @@ wire::CacheStats SchedulerCore::cache_stats() const {
   cache.pages_max = static_cast<int64_t>(pool_.page_count());
   cache.pages_used = static_cast<int64_t>(pool_.used_count());
   cache.pages_pinned = static_cast<int64_t>(index_.pinned_count());
-  cache.pages_pin_promised = pin_pages_promised();
-  cache.pages_pinned_max = pages_pinned_max();
+  cache.pages_pin_promised = pin_budget_.pages_promised();
+  cache.pages_pinned_max = pin_budget_.pages_max();
   cache.pages_held = static_cast<int64_t>(index_.held_count());
   cache.pages_held_max = holds_.pages_max();
   cache.page_hits = monitor.hits();

@@ -51,7 +51,7 @@ void SchedulerCore::chain_is_read(const ChainWanted& wanted, wire::StoredChain&&
   if (chain.token_ids.empty()) {
     spdlog::warn("pages of {} are missing: what it was made from is not known any more", name.id);
     chains_.set_end(**entry, "");
-    pins_waiting_[(*entry)->sequence] = 0;
+    pin_budget_.promise(**entry, 0);
     return;  // who uses it says what it was made from: heal_pins_of()
   } else {
     (*entry)->chain = std::move(chain.token_ids);

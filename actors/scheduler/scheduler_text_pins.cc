@@ -62,7 +62,7 @@ void SchedulerCore::pin_text(const ChunkEntry& entry, const ChunkUses::Use& use)
   }
   pin.owner = last.owner;
   if (!text_pins_.hold(name_of(entry), end, std::move(pin), entry.chunk.priority,
-                       pages_pinned_max(), pin_pages_promised())) {
+                       pin_budget_.pages_max(), pin_budget_.pages_promised())) {
     // Its own chain is what such a chunk waits for.
     if (has_own_chain(entry.chunk.type)) text_pins_.give_up(name_of(entry), end);
     return;
@@ -160,7 +160,7 @@ void SchedulerCore::heal_text_pins() {
     if (again.promised == 0) {
       // Without room it would be computed only to be evicted again.
       again.promised = chain_pages(again.chain.size());
-      if (!check_pin_room("pinned", again.promised).ok()) continue;
+      if (!pin_budget_.check("pinned", again.promised).ok()) continue;
     }
     queue_text(chunk, end, again);
     text_pins_.expect({chunk.tenant, chunk.id}, end, std::move(again));

@@ -8,8 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
-#include "tests/cache/chain_memory.h"
+#include "tests/actors/scheduler/room_test.h"
 
 namespace cascade {
 namespace {
@@ -18,32 +17,15 @@ using testing::ChainMemory;
 using testing::count_up;
 using testing::Tokens;
 
-class ChunkChainsTest : public ::testing::Test {
+class ChunkChainsTest : public testing::RoomTest {
  protected:
   ChunkChainsTest() {
-    outbox_.connect(Actor::kStore, "");
     entry_.chunk.tenant = "alice";
     entry_.chunk.id = "output_a";
     entry_.chain = count_up(0, 100);
     entry_.own_begin = 30;
   }
 
-  void compute(const Tokens& tokens) {
-    const auto sequence = memory_.sequence_of(tenants_.id("alice"));
-    ASSERT_TRUE(memory_.compute(*sequence, tokens, 0));
-    sequence->finish(0);
-  }
-  // The messages of this type to the store; other messages are lost.
-  template <class M>
-  std::vector<M> take() {
-    std::vector<M> messages;
-    for (Outgoing& outgoing : outbox_.take()) {
-      if (auto* message = std::get_if<M>(&outgoing.envelope.message)) {
-        messages.push_back(std::move(*message));
-      }
-    }
-    return messages;
-  }
   // Lets the writer write until it has nothing to write.
   void write_all() {
     while (true) {
@@ -66,25 +48,12 @@ class ChunkChainsTest : public ::testing::Test {
     return chains.size() == 1 && !chains[0].pending && chains[0].token_ids.empty();
   }
 
-  ChainMemory memory_{20};
-  FakeClock clock_;
-  Jobs jobs_;
-  Outbox outbox_{clock_, 10, [] { return 1; }};
-  Tenants tenants_{memory_.index,
-                   [](const std::string& name) { return Hasher().field("t", name).finish(); }};
   MetadataWriter metadata_{clock_,
                            jobs_,
                            outbox_,
                            "model",
                            [](const StoredName&) {},
                            [](const StoredName&, const std::optional<Error>&) {}};
-  Erasures erasures_;
-  StoredPages stored_{memory_.index,
-                      erasures_,
-                      jobs_,
-                      outbox_,
-                      [](const Digest&) { return false; },
-                      [](const auto&, const auto&) {}};
   PageWriter writer_{/*keeps_pages=*/true,
                      clock_,
                      jobs_,
@@ -125,7 +94,7 @@ TEST_F(ChunkChainsTest, a_chain_is_pending_until_it_is_settled) {
 }
 
 TEST_F(ChunkChainsTest, a_chain_that_is_kept_is_settled_when_it_is_on_disk) {
-  compute(entry_.chain);
+  compute(entry_.chain, alice_);
   chains_.keep(entry_);
   EXPECT_EQ(entry_.chunk.kv_begin, 30);
   const std::string end = entry_.chunk.kv_key;
@@ -137,7 +106,7 @@ TEST_F(ChunkChainsTest, a_chain_that_is_kept_is_settled_when_it_is_on_disk) {
 }
 
 TEST_F(ChunkChainsTest, a_chain_that_is_on_disk_is_settled_at_once) {
-  compute(entry_.chain);
+  compute(entry_.chain, alice_);
   chains_.keep(entry_);
   write_all();
   outbox_.take();
@@ -146,14 +115,14 @@ TEST_F(ChunkChainsTest, a_chain_that_is_on_disk_is_settled_at_once) {
 }
 
 TEST_F(ChunkChainsTest, a_chain_that_is_in_memory_in_part_is_not_kept) {
-  compute(Tokens(entry_.chain.begin(), entry_.chain.begin() + 64));
+  compute(Tokens(entry_.chain.begin(), entry_.chain.begin() + 64), alice_);
   chains_.keep(entry_);
   EXPECT_TRUE(entry_.chunk.kv_key.empty());
   EXPECT_TRUE(writer_.is_idle());
 }
 
 TEST_F(ChunkChainsTest, a_chunk_with_another_end_is_not_settled_by_the_former_one) {
-  compute(entry_.chain);
+  compute(entry_.chain, alice_);
   chains_.keep(entry_);
   chains_.set_end(entry_, "");
   EXPECT_TRUE(entry_.chunk.kv_key.empty());
@@ -162,11 +131,11 @@ TEST_F(ChunkChainsTest, a_chunk_with_another_end_is_not_settled_by_the_former_on
 }
 
 TEST_F(ChunkChainsTest, the_last_page_of_a_chunk_stays_when_pages_before_it_are_removed) {
-  compute(entry_.chain);
+  compute(entry_.chain, alice_);
   chains_.keep(entry_);
   write_all();
   const Digest end = *Digest::from_hex(entry_.chunk.kv_key);
-  const Digest first = stored_.path_of(tenants_.id("alice"), entry_.chain).front();
+  const Digest first = stored_.path_of(alice_, entry_.chain).front();
   stored_.remove_from(first);
   EXPECT_TRUE(stored_.disk().contains(end));
   chains_.set_end(entry_, "");
@@ -193,7 +162,7 @@ TEST_F(ChunkChainsTest, reads_a_chain_again_when_the_store_is_restarted) {
 TEST_F(ChunkChainsTest, without_a_state_directory_nothing_is_stored) {
   ChunkChains chains(/*keeps_pages=*/false, "model", jobs_, outbox_, tenants_, stored_, writer_,
                      metadata_, [](const ChainWanted&, wire::StoredChain&&) {});
-  compute(entry_.chain);
+  compute(entry_.chain, alice_);
   chains.store(entry_.chunk, entry_.chain, 0, /*pending=*/true);
   chains.keep(entry_);
   chains.settle({"alice", "output_a"});

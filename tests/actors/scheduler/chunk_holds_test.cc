@@ -9,8 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
-#include "tests/cache/chain_memory.h"
+#include "tests/actors/scheduler/room_test.h"
 
 namespace cascade {
 namespace {
@@ -19,17 +18,12 @@ using testing::ChainMemory;
 using testing::count_up;
 using testing::Tokens;
 
-class ChunkHoldsTest : public ::testing::Test {
+class ChunkHoldsTest : public testing::RoomTest {
  protected:
   static constexpr size_t kPages = 10;
 
-  ChunkHoldsTest() { outbox_.connect(Actor::kGateway, "alice"); }
+  ChunkHoldsTest() : RoomTest(kPages) {}
 
-  void compute(const Tokens& tokens, TenantId owner) {
-    const auto sequence = memory_.sequence_of(owner);
-    ASSERT_TRUE(memory_.compute(*sequence, tokens, clock_.wall_us()));
-    sequence->finish(clock_.wall_us());
-  }
   // A chunk whose chain has so many pages in memory and is held.
   ChunkEntry& held(const std::string& id, size_t pages, int32_t priority = 0) {
     ChunkEntry& entry = entries_[id];
@@ -46,17 +40,9 @@ class ChunkHoldsTest : public ::testing::Test {
     holds_.take(entry);
     return entry;
   }
-  // Evicts all pages that nothing runs on.
-  void evict() {
-    while (memory_.index.evict_one()) {
-    }
-  }
   std::vector<EventKind> told() {
     std::vector<EventKind> kinds;
-    for (const Outgoing& outgoing : outbox_.take()) {
-      const auto* event = std::get_if<wire::EventNotice>(&outgoing.envelope.message);
-      if (event != nullptr) kinds.push_back(event->kind);
-    }
+    for (const auto& event : take<wire::EventNotice>()) kinds.push_back(event.kind);
     return kinds;
   }
   static Request request(const Tokens& prompt, int64_t priority_ms) {
@@ -68,21 +54,6 @@ class ChunkHoldsTest : public ::testing::Test {
     return request;
   }
 
-  ChainMemory memory_{kPages};
-  FakeClock clock_;
-  Jobs jobs_;
-  Outbox outbox_{clock_, 10, [] { return 1; }};
-  Tenants tenants_{memory_.index,
-                   [](const std::string& name) { return Hasher().field("t", name).finish(); }};
-  const TenantId alice_ = tenants_.id("alice");
-  Erasures erasures_;
-  StoredPages stored_{memory_.index,
-                      erasures_,
-                      jobs_,
-                      outbox_,
-                      [](const Digest&) { return false; },
-                      [](const auto&, const auto&) {}};
-  ChunkRegistry registry_;
   TextPins text_pins_{memory_.index, stored_.disk()};
   TextUses uses_{100,
                  outbox_,
@@ -100,7 +71,7 @@ class ChunkHoldsTest : public ::testing::Test {
       outbox_,
       memory_.index,
       kPages,
-      /*page_bytes=*/1000,
+      kPageBytes,
       tenants_,
       stored_,
       uses_,

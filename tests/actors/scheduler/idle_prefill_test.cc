@@ -7,8 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
-#include "tests/cache/chain_memory.h"
+#include "tests/actors/scheduler/room_test.h"
 
 namespace cascade {
 namespace {
@@ -18,22 +17,13 @@ using testing::count_up;
 using testing::first_of;
 using testing::Tokens;
 
-class IdlePrefillTest : public ::testing::Test {
+class IdlePrefillTest : public testing::RoomTest {
  protected:
   static constexpr int kReprefillsMax = 2;
 
-  IdlePrefillTest() {
-    outbox_.connect(Actor::kStore, "");
-    outbox_.connect(Actor::kPrefill, "");
-    for (const char* id : {"output_a", "output_b"}) {
-      Chunk chunk;
-      chunk.id = id;
-      chunk.tenant = "alice";
-      chunk.type = ChunkType::kOutput;
-      chunk.content_hash = Hasher().field("id", chunk.id).finish().hex();
-      chunk.holders.push_back({.kind = HolderKind::kRetention, .label = ""});
-      EXPECT_TRUE(registry_.add(chunk).ok());
-    }
+  IdlePrefillTest() : RoomTest(8) {
+    add("output_a", ChunkType::kOutput);
+    add("output_b", ChunkType::kOutput);
   }
 
   static Reprefill of(const std::string& id, Tokens chain) {
@@ -43,43 +33,19 @@ class IdlePrefillTest : public ::testing::Test {
     reprefill.chain = reprefill.sampled_chain = std::move(chain);
     return reprefill;
   }
-  template <class M>
-  std::vector<M> take() {
-    std::vector<M> messages;
-    for (Outgoing& outgoing : outbox_.take()) {
-      if (auto* message = std::get_if<M>(&outgoing.envelope.message)) {
-        messages.push_back(std::move(*message));
-      }
-    }
-    return messages;
-  }
   // Computes the first up to `end` tokens.
-  void compute(int64_t end) {
+  void compute_to(int64_t end) {
     ASSERT_TRUE(idle_.start());
     const wire::PrefillJob job = idle_.slice(end);
     idle_.computed(job.token_ids, /*failed=*/false);
   }
 
-  ChainMemory memory_{8};
-  FakeClock clock_;
-  Jobs jobs_;
-  Outbox outbox_{clock_, 10, [] { return 1; }};
-  Tenants tenants_{memory_.index,
-                   [](const std::string& name) { return Hasher().field("t", name).finish(); }};
-  Erasures erasures_;
-  StoredPages stored_{memory_.index,
-                      erasures_,
-                      jobs_,
-                      outbox_,
-                      [](const Digest&) { return false; },
-                      [](const auto&, const auto&) {}};
   SpeedEstimate speed_;
-  ChunkRegistry registry_;
   PageLoader loader_{jobs_,
                      outbox_,
                      memory_.index,
                      stored_,
-                     /*page_bytes=*/1000,
+                     kPageBytes,
                      speed_,
                      [this](uint64_t, std::span<const int32_t> tokens, bool more) {
                        return idle_.loaded(tokens, more);
@@ -114,15 +80,15 @@ TEST_F(IdlePrefillTest, computes_the_first_in_slices) {
   EXPECT_FALSE(idle_.pause());
   idle_.computed(slice.token_ids, /*failed=*/false);
   EXPECT_TRUE(ended_.empty());
-  compute(100);
+  compute_to(100);
   EXPECT_EQ(ended_, (Ended{{"output_a", true}}));
   EXPECT_EQ(idle_.tokens_computed(), 100);
-  EXPECT_EQ(memory_.index.match(tenants_.id("alice"), count_up(0, 100)).tokens(), 100);
+  EXPECT_EQ(memory_.index.match(alice_, count_up(0, 100)).tokens(), 100);
 }
 
 TEST_F(IdlePrefillTest, a_chain_that_is_in_memory_needs_no_slice) {
   idle_.push(of("output_a", count_up(0, 100)));
-  compute(100);
+  compute_to(100);
   idle_.push(of("output_b", count_up(0, 100)));
   EXPECT_FALSE(idle_.start());
   EXPECT_EQ(ended_, (Ended{{"output_a", true}, {"output_b", true}}));
@@ -145,14 +111,14 @@ TEST_F(IdlePrefillTest, a_slice_that_failed_or_whose_chunk_is_gone_ends_it) {
   const wire::PrefillJob slice = idle_.slice(64);
   idle_.computed(slice.token_ids, /*failed=*/false);
   EXPECT_EQ(ended_, (Ended{{"output_a", false}, {"output_c", false}}));
-  EXPECT_EQ(memory_.index.match(tenants_.id("alice"), count_up(100, 64)).tokens(), 0);
+  EXPECT_EQ(memory_.index.match(alice_, count_up(100, 64)).tokens(), 0);
 }
 
 TEST_F(IdlePrefillTest, a_pause_gives_the_pages_back_and_keeps_what_was_computed) {
   EXPECT_FALSE(idle_.pause());
   idle_.push(of("output_a", count_up(0, 200)));
   EXPECT_FALSE(idle_.pause()) << "it has no pages yet";
-  compute(128);
+  compute_to(128);
   EXPECT_TRUE(idle_.pause());
   EXPECT_EQ(memory_.index.evictable_count(), 2u);
   ASSERT_TRUE(idle_.start());
@@ -163,7 +129,7 @@ TEST_F(IdlePrefillTest, pages_for_all_tenants_are_computed_once) {
   Reprefill shared = of("output_a", count_up(0, 64));
   shared.for_all = true;
   idle_.push(std::move(shared));
-  compute(64);
+  compute_to(64);
   EXPECT_EQ(memory_.index.match(kPublic, count_up(0, 64)).tokens(), 64);
 }
 
@@ -217,9 +183,9 @@ TEST_F(IdlePrefillTest, a_restart_of_the_actor_loses_the_texts) {
 TEST_F(IdlePrefillTest, reads_what_is_on_disk) {
   const Tokens chain = count_up(0, 100);
   idle_.push(of("output_a", first_of(chain, 64)));
-  compute(64);
-  const Digest page = stored_.path_of(tenants_.id("alice"), first_of(chain, 64)).at(0);
-  memory_.index.drop_subtree(tenants_.id("alice"), chain, 0, Removal::kDeleted);
+  compute_to(64);
+  const Digest page = stored_.path_of(alice_, first_of(chain, 64)).at(0);
+  memory_.index.drop_subtree(alice_, chain, 0, Removal::kDeleted);
   stored_.add(page, ChainIndex::key_of(memory_.index.root()), 64);
   idle_.push(of("output_b", chain));
   EXPECT_FALSE(idle_.start()) << "it is being read";

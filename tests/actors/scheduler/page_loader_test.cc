@@ -9,9 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
 #include "cache/chain_key.h"
-#include "tests/cache/chain_memory.h"
+#include "tests/actors/scheduler/room_test.h"
 
 namespace cascade {
 namespace {
@@ -21,9 +20,9 @@ using testing::count_up;
 using testing::first_of;
 using testing::Tokens;
 
-class PageLoaderTest : public ::testing::Test {
+class PageLoaderTest : public testing::RoomTest {
  protected:
-  PageLoaderTest() { outbox_.connect(Actor::kStore, ""); }
+  PageLoaderTest() : RoomTest(200) {}
 
   // Puts the chain on disk, as far as the store's index knows.
   void store(const Tokens& tokens) {
@@ -45,12 +44,7 @@ class PageLoaderTest : public ::testing::Test {
     return loader_.start(*sequence_, /*handle=*/7, wanted, worth(wanted));
   }
   std::vector<wire::LoadPages> asked() {
-    std::vector<wire::LoadPages> messages;
-    for (Outgoing& outgoing : outbox_.take()) {
-      if (auto* pages = std::get_if<wire::LoadPages>(&outgoing.envelope.message)) {
-        messages.push_back(std::move(*pages));
-      }
-    }
+    std::vector<wire::LoadPages> messages = take<wire::LoadPages>();
     if (!messages.empty()) job_ = messages.back().job;
     return messages;
   }
@@ -63,17 +57,6 @@ class PageLoaderTest : public ::testing::Test {
     loader_.on(done);
   }
 
-  ChainMemory memory_{200};
-  FakeClock clock_;
-  Jobs jobs_;
-  Outbox outbox_{clock_, 10, [] { return 1; }};
-  Erasures erasures_;
-  StoredPages stored_{memory_.index,
-                      erasures_,
-                      jobs_,
-                      outbox_,
-                      [](const Digest&) { return false; },
-                      [](const auto&, const auto&) {}};
   SpeedEstimate speed_;
   std::unique_ptr<ChainSequence> sequence_ = memory_.sequence();
   struct Loaded {
@@ -88,7 +71,7 @@ class PageLoaderTest : public ::testing::Test {
                      outbox_,
                      memory_.index,
                      stored_,
-                     /*page_bytes=*/1000,
+                     kPageBytes,
                      speed_,
                      [this](uint64_t handle, std::span<const int32_t> tokens, bool more) {
                        loaded_.push_back({handle, {tokens.begin(), tokens.end()}, more});
@@ -204,10 +187,7 @@ TEST_F(PageLoaderTest, prefetches_each_page_of_used_chunks_once) {
   turn.chunk.kv_key = path[1].hex();
   next.chunk.kv_key = path[2].hex();
   loader_.prefetch({&turn, &next, &without});
-  std::vector<std::string> keys;
-  for (const Outgoing& outgoing : outbox_.take()) {
-    keys = std::get<wire::PrefetchPages>(outgoing.envelope.message).keys;
-  }
+  const std::vector<std::string> keys = take<wire::PrefetchPages>().at(0).keys;
   EXPECT_EQ(keys, (std::vector{path[0].hex(), path[1].hex(), path[2].hex()}));
 }
 

@@ -10,8 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
-#include "tests/cache/chain_memory.h"
+#include "tests/actors/scheduler/room_test.h"
 
 namespace cascade {
 namespace {
@@ -21,18 +20,10 @@ using testing::count_up;
 using testing::first_of;
 using testing::Tokens;
 
-class PageWriterTest : public ::testing::Test {
+class PageWriterTest : public testing::RoomTest {
  protected:
-  PageWriterTest() { outbox_.connect(Actor::kStore, ""); }
+  PageWriterTest() : RoomTest(200) {}
 
-  // Computes the chain for the tenant.
-  void compute(const Tokens& tokens, TenantId owner) {
-    const auto sequence = memory_.sequence_of(owner);
-    const int64_t found = sequence->reuse(tokens, 0);
-    ASSERT_TRUE(memory_.compute(*sequence, std::span(tokens).subspan(static_cast<size_t>(found)),
-                                clock_.wall_us()));
-    sequence->finish(clock_.wall_us());
-  }
   // The messages to the store since the last call.
   std::vector<wire::StorePages> sent(int64_t pages_max = 100) {
     writer_.write_pages([&] { return pages_max; });
@@ -51,20 +42,6 @@ class PageWriterTest : public ::testing::Test {
   static Error failure(const char* field) { return {ErrorCode::kInternal, field, "the disk"}; }
 
   const StoredName chunk_ = {"alice", "chunk_a"};
-  ChainMemory memory_{200};
-  FakeClock clock_;
-  Jobs jobs_;
-  Outbox outbox_{clock_, 10, [] { return 1; }};
-  Tenants tenants_{memory_.index,
-                   [](const std::string& name) { return Hasher().field("t", name).finish(); }};
-  const TenantId alice_ = tenants_.id("alice");
-  Erasures erasures_;
-  StoredPages stored_{memory_.index,
-                      erasures_,
-                      jobs_,
-                      outbox_,
-                      [](const Digest&) { return false; },
-                      [](const auto&, const auto&) {}};
   std::set<StoredName> awaited_;
   std::vector<Digest> written_;
   int chains_ended_ = 0;

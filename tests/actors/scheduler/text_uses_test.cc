@@ -7,8 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/clock.h"
-#include "tests/cache/chain_memory.h"
+#include "tests/actors/scheduler/room_test.h"
 
 namespace cascade {
 namespace {
@@ -17,47 +16,22 @@ using testing::ChainMemory;
 using testing::count_up;
 using testing::Tokens;
 
-class TextUsesTest : public ::testing::Test {
+class TextUsesTest : public testing::RoomTest {
  protected:
   TextUsesTest() {
-    outbox_.connect(Actor::kStore, "");
-    add("context_a", count_up(40, 50));
-    add("context_b", count_up(150, 20));
+    add("context_a", ChunkType::kContext, count_up(40, 50));
+    add("context_b", ChunkType::kContext, count_up(150, 20));
   }
 
-  void add(const std::string& id, Tokens text) {
-    Chunk chunk;
-    chunk.id = id;
-    chunk.tenant = "alice";
-    chunk.type = ChunkType::kContext;
-    chunk.token_ids = std::move(text);
-    chunk.content_hash = Hasher().field("id", chunk.id).finish().hex();
-    chunk.holders.push_back({.kind = HolderKind::kRetention, .label = ""});
-    ASSERT_TRUE(registry_.add(chunk).ok());
-  }
   void remove(const std::string& id) {
     registry_.remove(**registry_.find_own("alice", id), Removal::kDeleted);
-  }
-  // Computes the chain for alice; returns the keys of its pages.
-  std::vector<Digest> compute(const Tokens& tokens) {
-    const auto sequence = memory_.sequence_of(alice_);
-    EXPECT_TRUE(memory_.compute(*sequence, tokens, 0));
-    sequence->finish(0);
-    std::vector<Digest> keys;
-    const ChainIndex::Match match = memory_.index.match(alice_, tokens);
-    for (ChainIndex::Node* node : ChainIndex::path_to(match.node)) {
-      keys.push_back(ChainIndex::key_of(node));
-    }
-    if (match.partial != nullptr) keys.push_back(ChainIndex::key_of(match.partial));
-    return keys;
   }
   // What the store was told, as "id position ends".
   std::vector<std::string> told() {
     std::vector<std::string> uses;
-    for (const Outgoing& outgoing : outbox_.take()) {
-      const auto* stored = std::get_if<wire::StoreUses>(&outgoing.envelope.message);
-      for (size_t i = 0; stored != nullptr && i < stored->uses.size(); ++i) {
-        const wire::PageUse use = stored->uses.at(i);
+    for (const wire::StoreUses& stored : take<wire::StoreUses>()) {
+      for (size_t i = 0; i < stored.uses.size(); ++i) {
+        const wire::PageUse use = stored.uses.at(i);
         uses.push_back(use.chunk_id + " " + std::to_string(use.position) + " " +
                        std::to_string(use.ends));
       }
@@ -66,21 +40,6 @@ class TextUsesTest : public ::testing::Test {
   }
   size_t pages_with(const std::string& id) { return uses_.uses().of({"alice", id}).size(); }
 
-  ChainMemory memory_{20};
-  FakeClock clock_;
-  Jobs jobs_;
-  Outbox outbox_{clock_, 10, [] { return 1; }};
-  Tenants tenants_{memory_.index,
-                   [](const std::string& name) { return Hasher().field("t", name).finish(); }};
-  const TenantId alice_ = tenants_.id("alice");
-  Erasures erasures_;
-  StoredPages stored_{memory_.index,
-                      erasures_,
-                      jobs_,
-                      outbox_,
-                      [](const Digest&) { return false; },
-                      [](const auto&, const auto&) {}};
-  ChunkRegistry registry_;
   std::vector<std::pair<std::string, int32_t>> ends_;
   TextUses uses_{1000,
                  outbox_,
@@ -108,7 +67,7 @@ TEST_F(TextUsesTest, finds_where_the_texts_stand) {
 
 TEST_F(TextUsesTest, notes_each_page_and_where_the_text_ends) {
   const Tokens prompt = count_up(0, 200);
-  compute(prompt);
+  compute(prompt, alice_);
   const auto texts = uses_.find("alice", {"context_a", "context_b"}, prompt);
   uses_.note("alice", prompt, texts);
   EXPECT_EQ(pages_with("context_a"), 2u);
@@ -119,8 +78,9 @@ TEST_F(TextUsesTest, notes_each_page_and_where_the_text_ends) {
 
 TEST_F(TextUsesTest, tells_the_store_of_pages_that_it_has_once) {
   const Tokens prompt = count_up(0, 200);
-  const std::vector<Digest> keys = compute(prompt);
-  stored_.add(keys[0], ChainIndex::key_of(memory_.index.root()), kPageTokens);
+  compute(prompt, alice_);
+  const auto nodes = testing::nodes_of(memory_.index, alice_, prompt);
+  stored_.add(ChainIndex::key_of(nodes[0]), ChainIndex::key_of(memory_.index.root()), kPageTokens);
   const auto texts = uses_.find("alice", {"context_a"}, prompt);
   uses_.note("alice", prompt, texts);
   EXPECT_EQ(told(), std::vector<std::string>{"context_a 0 0"});
@@ -130,7 +90,7 @@ TEST_F(TextUsesTest, tells_the_store_of_pages_that_it_has_once) {
 
 TEST_F(TextUsesTest, a_text_after_one_that_is_gone_does_not_end_anywhere) {
   const Tokens prompt = count_up(0, 200);
-  compute(prompt);
+  compute(prompt, alice_);
   const auto texts = uses_.find("alice", {"context_a", "context_b"}, prompt);
   remove("context_a");
   uses_.note("alice", prompt, texts);
@@ -141,12 +101,9 @@ TEST_F(TextUsesTest, a_text_after_one_that_is_gone_does_not_end_anywhere) {
 
 TEST_F(TextUsesTest, a_page_that_is_written_in_part_has_only_the_ends_in_that_part) {
   const Tokens prompt = count_up(0, 200);
-  compute(prompt);
+  compute(prompt, alice_);
   uses_.note("alice", prompt, uses_.find("alice", {"context_a"}, prompt));
-  ChainIndex::Node* node = memory_.index.match(alice_, prompt).pages.empty()
-                               ? nullptr
-                               : ChainIndex::path_to(memory_.index.match(alice_, prompt).node)[1];
-  ASSERT_NE(node, nullptr);
+  ChainIndex::Node* node = testing::nodes_of(memory_.index, alice_, prompt).at(1);
   const ChainIndex::PageName name = ChainIndex::name_of(node);
   const Digest part = Hasher().field("page", "part").finish();
   const auto ends_of = [&](size_t tokens) {

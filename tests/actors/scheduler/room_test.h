@@ -1,0 +1,95 @@
+// What most rooms of the scheduler stand on: an index with pages, the outbox, and what is stored.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/scheduler/erasures.h"
+#include "actors/scheduler/jobs.h"
+#include "actors/scheduler/outbox.h"
+#include "actors/scheduler/stored_pages.h"
+#include "actors/scheduler/tenants.h"
+#include "base/clock.h"
+#include "cache/chunk_registry.h"
+#include "tests/cache/chain_memory.h"
+
+namespace cascade::testing {
+
+// The pages of the chain that are in memory, the first one first.
+inline std::vector<ChainIndex::Node*> nodes_of(const ChainIndex& index, TenantId owner,
+                                               std::span<const int32_t> chain) {
+  const ChainIndex::Match match = index.match(owner, chain);
+  std::vector<ChainIndex::Node*> nodes = ChainIndex::path_to(match.node);
+  if (match.partial != nullptr) nodes.push_back(match.partial);
+  return nodes;
+}
+
+class RoomTest : public ::testing::Test {
+ protected:
+  static constexpr size_t kPageBytes = 1000;
+
+  explicit RoomTest(size_t pages = 20) : memory_(pages) {
+    outbox_.connect(Actor::kStore, "");
+    outbox_.connect(Actor::kPrefill, "");
+    outbox_.connect(Actor::kGateway, "alice");
+  }
+
+  // Computes the chain, which is in memory from then on.
+  void compute(const Tokens& tokens, TenantId owner) {
+    const auto sequence = memory_.sequence_of(owner);
+    const auto found = static_cast<size_t>(sequence->reuse(tokens, clock_.wall_us()));
+    ASSERT_TRUE(memory_.compute(*sequence, std::span(tokens).subspan(found), clock_.wall_us()));
+    sequence->finish(clock_.wall_us());
+  }
+  // Evicts all pages that nothing runs on and no pin keeps.
+  void evict() {
+    while (memory_.index.evict_one()) {
+    }
+  }
+  // Registers a chunk of alice.
+  ChunkEntry& add(const std::string& id, ChunkType type, Tokens text = {}) {
+    Chunk chunk;
+    chunk.id = id;
+    chunk.tenant = "alice";
+    chunk.type = type;
+    chunk.text = id;
+    chunk.token_ids = std::move(text);
+    chunk.content_hash = Hasher().field("id", chunk.id).finish().hex();
+    chunk.holders.push_back({.kind = HolderKind::kRetention, .label = ""});
+    return **registry_.add(std::move(chunk));
+  }
+  // The messages of this type that were sent since the last call; the others are lost.
+  template <class M>
+  std::vector<M> take() {
+    std::vector<M> messages;
+    for (Outgoing& outgoing : outbox_.take()) {
+      if (auto* message = std::get_if<M>(&outgoing.envelope.message)) {
+        messages.push_back(std::move(*message));
+      }
+    }
+    return messages;
+  }
+
+  ChainMemory memory_;
+  FakeClock clock_;
+  Jobs jobs_;
+  Outbox outbox_{clock_, 10, [] { return 1; }};
+  Tenants tenants_{memory_.index,
+                   [](const std::string& name) { return Hasher().field("t", name).finish(); }};
+  const TenantId alice_ = tenants_.id("alice");
+  Erasures erasures_;
+  StoredPages stored_{memory_.index,
+                      erasures_,
+                      jobs_,
+                      outbox_,
+                      [](const Digest&) { return false; },
+                      [](const auto&, const auto&) {}};
+  ChunkRegistry registry_;
+};
+
+}  // namespace cascade::testing
