@@ -47,9 +47,7 @@ Status SchedulerCore::check(const ChunkSettings& settings, const ChunkEntry* ent
     entry = &fresh;
   }
   const int64_t texts =
-      has_own_chain(chunk.type)
-          ? 0
-          : text_pins_.pages_wanted({chunk.tenant, entry->chunk.id}, uses_.uses());
+      has_own_chain(chunk.type) ? 0 : pinned_texts_.pages_wanted({chunk.tenant, entry->chunk.id});
   return pin_budget_.check("pinned", pin_budget_.pages_of(*entry) + texts);
 }
 
@@ -103,20 +101,10 @@ Status SchedulerCore::change_holders(const ChunkSettings& settings, ChunkEntry& 
     change_unnamed(chunk, terms, &ended);
   }
   pass_holders_time(chunk, now_us, &ended);  // what only a pin had kept
-  holders_changed(entry);
+  pins_.follow_holders(entry);
   if (!settings.published || chunk.holders.empty()) return {};
   set_published(entry, *settings.published);
   return {};
-}
-
-// Its pages follow what its holders come to now.
-void SchedulerCore::holders_changed(ChunkEntry& entry) {
-  registry_.reschedule(entry);
-  holds_.follow_priority(entry);
-  const bool pin_is_known = pin_budget_.is_waiting(entry) ||
-                            pins_without_room_.contains(entry.sequence) ||
-                            (entry.hold && index_.is_pinned(*entry.hold));
-  if (entry.chunk.pinned != pin_is_known) set_pinned(entry, entry.chunk.pinned);
 }
 
 }  // namespace cascade

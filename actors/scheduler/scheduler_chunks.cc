@@ -164,7 +164,7 @@ void SchedulerCore::chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done)
   if (!added.ok()) return outbox_.reply_error(*put.client, put.id, added.error());
   Chunk& chunk = (*added)->chunk;
   if (chunk.token_ids.empty()) chunk.token_ids = std::move(put.chunk.token_ids);
-  holders_changed(**added);
+  pins_.follow_holders(**added);
   metadata_.put(chunk);
   if (chunk.id == put.chunk.id) outbox_.tell_of(chunk, EventKind::kChunkStored);
   reply_to(**added, {{chunk.tenant, chunk.id}, *put.client, put.id, {}, before},
@@ -228,7 +228,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
     answer.gone = true;
     return reply_when_erased(client, id, {name}, {name}, std::move(answer));
   }
-  holders_changed(entry);
+  pins_.follow_holders(entry);
   holds_.measure(entry);
   metadata_.put(entry.chunk);
   answer.chunk = entry.chunk;

@@ -163,6 +163,14 @@ bool SchedulerCore::prompt_advanced(Request& request, std::span<const int32_t> t
   return true;
 }
 
+// The whole pages of the prompt have a priority for a while: they are written, too.
+void SchedulerCore::keep_leased(const Request& request) {
+  uses_.note(request);
+  const size_t whole = request.prompt.size() / kPageTokens * kPageTokens;
+  writer_.write_behind(tenants_.id(request.client.tenant), std::span(request.prompt).first(whole));
+  holds_.trim();
+}
+
 // In prompt tokens that could have been computed in its time.
 double SchedulerCore::sampled_token_cost() const {
   if (speed_.prefill_token_us() <= 0) return 1;

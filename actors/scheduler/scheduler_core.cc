@@ -217,8 +217,8 @@ void SchedulerCore::on_tick() {
     }
   }
   idle_memory_.give_back();
-  retry_pins();
-  heal_pins();
+  pins_.retry();
+  pins_.heal();
   answer_pins();
   holds_.look_for_evictions();
   retry_store();

@@ -15,6 +15,7 @@
 #include "actors/scheduler/attention_growth.h"
 #include "actors/scheduler/chunk_chains.h"
 #include "actors/scheduler/chunk_holds.h"
+#include "actors/scheduler/chunk_pins.h"
 #include "actors/scheduler/chunk_settings.h"
 #include "actors/scheduler/composition.h"
 #include "actors/scheduler/doors/policy_door.h"
@@ -30,6 +31,7 @@
 #include "actors/scheduler/page_loader.h"
 #include "actors/scheduler/page_writer.h"
 #include "actors/scheduler/pin_budget.h"
+#include "actors/scheduler/pinned_texts.h"
 #include "actors/scheduler/request.h"
 #include "actors/scheduler/request_admission.h"
 #include "actors/scheduler/request_table.h"
@@ -214,19 +216,10 @@ class SchedulerCore {
   void on(wire::StoredPages&& stored);
 
   // Holds, pins and the room for them: scheduler_holds.cc, scheduler_pin_replies.cc.
-  void set_pinned(ChunkEntry& entry, bool pinned);
-  void pin_or_wait(ChunkEntry& entry);
-  void pin_held(ChunkEntry& entry);
-  void retry_pins();
-  void heal_pins();
-  void heal_pins_of(const Request& request, const Composition& composition);
-  bool is_on_disk(const ChunkEntry& entry) const;
-  bool is_pin_on_disk(const ChunkEntry& entry) const;
   void reply_to(ChunkEntry& entry, PinReply&& change, bool pins);
   void answer_pins();
   void refuse_pins(const Error& why, const std::optional<StoredName>& chunk = {});
   void recompute(ChunkEntry& entry);
-  void start_prefix(ChunkEntry& entry);
   void keep_leased(const Request& request);
   void refuse_starved();
 
@@ -254,17 +247,6 @@ class SchedulerCore {
                          wire::Message message);
   void retry_erasures();
 
-  // Pins of texts, wherever they stand: scheduler_text_pins.cc.
-  void pin_texts(const ChunkEntry& entry);
-  void pin_text(const ChunkEntry& entry, const ChunkUses::Use& use);
-  void expect_text(const ChunkEntry& entry, const ChunkUses::Use& use);
-  void text_is_read(const ChainWanted& wanted, wire::StoredChain&& chain);
-  void queue_text(const StoredName& chunk, const Digest& end, const TextPin& pin);
-  void finish_text(ChunkEntry& entry, const Reprefill& text, bool complete);
-  void write_text(const ChunkEntry& entry, const Digest& end, const TextPin& pin);
-  void heal_text_pins();
-  void unpin_texts(ChunkEntry& entry);
-
   // Pages with texts of chunks: scheduler_uses.cc.
   void drop_gone_texts(const Request& request);
   void forget_uses(const ChunkUses::ChunkName& chunk, Removal why);
@@ -285,7 +267,6 @@ class SchedulerCore {
   std::vector<Holder> holders_of(const std::string& tenant, ChunkType type,
                                  const ChunkSettings& settings, const std::string& session) const;
   Status change_holders(const ChunkSettings& settings, ChunkEntry& entry, EndedHolders& ended);
-  void holders_changed(ChunkEntry& entry);
 
   // Beginnings that clients keep: scheduler_prefixes.cc.
   void on(const Client& client, const wire::RequestId& id, wire::PrefixCache&& params);
@@ -357,10 +338,8 @@ class SchedulerCore {
   FairShare share_;
   std::map<std::string, int64_t> tenants_asked_us_;  // when each last had a request ready
 
-  std::set<uint64_t> pins_without_room_;                            // sequences of held chunks
   std::map<std::pair<uint64_t, TenantId>, BranchEnd> branch_ends_;  // by request and owner
   std::map<PrefixName, Prefix> prefixes_;
-  int64_t pins_healed_us_ = 0;  // when heal_pins() looked last
   bool last_was_decode_ = false;
 
   bool loaded_ = false;                                   // the chunks of the store are there
@@ -374,7 +353,7 @@ class SchedulerCore {
                  registry_,
                  stored_,
                  [this](const ChunkEntry& entry, const ChunkUses::Use& use) {
-                   if (entry.chunk.pinned) pin_text(entry, use);
+                   if (entry.chunk.pinned) pinned_texts_.pin_use(entry, use);
                  }};
   std::vector<PinReply> pin_replies_;
 
@@ -390,7 +369,7 @@ class SchedulerCore {
                     text_pins_,
                     {.held =
                          [this](ChunkEntry& entry) {
-                           if (entry.chunk.pinned) pin_held(entry);
+                           if (entry.chunk.pinned) pins_.pin_held(entry);
                          },
                      .pin_lost = [this](const ChunkEntry& entry) { pin_budget_.wait(entry); }}};
   PinBudget pin_budget_{options_.max_pinned,
@@ -401,6 +380,19 @@ class SchedulerCore {
                         text_pins_,
                         idle_,
                         requests_};
+  PinnedTexts pinned_texts_{index_, tenants_, registry_, stored_,     writer_,   chains_,
+                            idle_,  uses_,    holds_,    pin_budget_, text_pins_};
+  ChunkPins pins_{options_.keep_pages,
+                  clock_,
+                  index_,
+                  registry_,
+                  stored_,
+                  holds_,
+                  pin_budget_,
+                  pinned_texts_,
+                  chains_,
+                  idle_,
+                  [this](ChunkEntry& entry) { recompute(entry); }};
   Counters counters_;
   std::optional<int64_t> stopping_since_us_;
 };

@@ -110,7 +110,7 @@ void SchedulerCore::on(const wire::PagesForgotten& forgotten) {
     }
   }
   // The pages of pins are written again at once.
-  if (forgotten.deleted) heal_text_pins();
+  if (forgotten.deleted) pinned_texts_.heal();
 }
 
 // What is on disk of the chain behind its first `keep` tokens, as end_branch() does it in memory.

@@ -35,8 +35,7 @@ Chunk SchedulerCore::remove_chunk(ChunkEntry& entry, Removal why) {
   erase_chains(name, erasure);
   if (unknown && idle_.tokenize_prefix(entry.chunk)) ++erasure.pieces;
   forget_uses({chunk.tenant, chunk.id}, why);
-  pin_budget_.end_waiting(entry);
-  pins_without_room_.erase(entry.sequence);
+  pins_.forget(entry);
   outbox_.tell_of(chunk,
                   why == Removal::kExpired ? EventKind::kChunkExpired : EventKind::kChunkDeleted);
   registry_.remove(entry, why);

@@ -22,7 +22,7 @@ void SchedulerCore::pass_time() {
       remove_chunk(*entry, Removal::kExpired);
       continue;
     }
-    holders_changed(*entry);
+    pins_.follow_holders(*entry);
     metadata_.put(entry->chunk);
   }
   holds_.end_leases();

@@ -10,13 +10,6 @@
 
 namespace cascade {
 
-// Whether all of the chunk's chain is in files, as far as it is in memory.
-bool SchedulerCore::is_on_disk(const ChunkEntry& entry) const {
-  const auto end = Digest::from_hex(entry.chunk.kv_key);
-  return end && stored_.disk().contains(*end) &&
-         stored_.disk().path(*end).size() == static_cast<size_t>(chain_pages(entry.chain.size()));
-}
-
 // Answers a change of the chunk. One that pins it waits until its pages are on disk; a further pin
 // of a chunk whose pin was answered promises nothing that is new.
 void SchedulerCore::reply_to(ChunkEntry& entry, PinReply&& change, bool pins) {
@@ -25,7 +18,7 @@ void SchedulerCore::reply_to(ChunkEntry& entry, PinReply&& change, bool pins) {
   const bool others_wait =
       std::ranges::find(pin_replies_, change.chunk, &PinReply::chunk) != pin_replies_.end();
   const bool waits = pins && options_.keep_pages && (!was_pinned || others_wait);
-  if (!waits || is_pin_on_disk(entry)) {
+  if (!waits || pins_.is_on_disk(entry)) {
     wire::ChunkReply answer;
     answer.chunk = entry.chunk;
     answer.ended = std::move(change.ended);
@@ -51,11 +44,8 @@ void SchedulerCore::answer_pins() {
       continue;
     }
     ChunkEntry& entry = **found;
-    if (entry.chunk.pinned && !is_pin_on_disk(entry)) {
-      if (holds_.is_held(entry)) chains_.keep(entry);
-      for (const auto& [end, text] : text_pins_.of({pin.chunk.tenant, pin.chunk.id})) {
-        write_text(entry, end, text);
-      }
+    if (entry.chunk.pinned && !pins_.is_on_disk(entry)) {
+      pins_.write(entry);
       continue;
     }
     std::erase_if(pin_replies_, [&](const PinReply& other) {
@@ -105,7 +95,7 @@ void SchedulerCore::refuse_pins(const Error& why, const std::optional<StoredName
       if (gone) {
         remove_chunk(entry, Removal::kExpired);
       } else {
-        holders_changed(entry);
+        pins_.follow_holders(entry);
         metadata_.put(entry.chunk);
       }
     }

@@ -23,7 +23,8 @@ void SchedulerCore::publish_pages(ChunkEntry& entry) {
   if (entry.public_hold && index_.is_held(*entry.public_hold)) return;
   if (entry.chunk.kv_state == KvState::kPending) return;  // finish_idle() comes back here
   if (entry.chain.empty()) {
-    if (entry.chunk.type == ChunkType::kSystemPrompt) start_prefix(entry);
+    if (entry.chunk.type != ChunkType::kSystemPrompt) return;
+    if (idle_.tokenize_prefix(entry.chunk)) entry.chunk.kv_state = KvState::kPending;
     return;
   }
   if (idle_.is_full()) return;
@@ -68,15 +69,11 @@ void SchedulerCore::drop_public(std::span<const int32_t> chain, int64_t keep, Re
     if (static_cast<int64_t>(common_prefix(request->in_pages(), chain)) <= keep) continue;
     add_branch_end(handle, {kPublic, keep, why});
   }
-  std::vector<ChunkEntry*> lost;
+  std::vector<ChunkEntry*> pinned;
   for (const auto& [sequence, held] : holds_.held()) {
-    if (held->chunk.pinned && held->hold && !index_.is_held(*held->hold)) lost.push_back(held);
+    if (held->chunk.pinned) pinned.push_back(held);
   }
-  // Their pages are promised again until heal_pins() has them computed.
-  for (ChunkEntry* again : lost) {
-    holds_.refresh(*again);
-    pin_budget_.promise(*again, pin_budget_.pages_of(*again));
-  }
+  for (ChunkEntry* entry : pinned) pins_.promise_again(*entry);
 }
 
 }  // namespace cascade

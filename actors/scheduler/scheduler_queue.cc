@@ -165,6 +165,21 @@ bool SchedulerCore::start(Request& request) {
   return true;
 }
 
+// With nothing running, a request that cannot start never will: pinned chunks have its pages. What
+// the store reads or writes for idle work keeps pages for a while only.
+void SchedulerCore::refuse_starved() {
+  if (idle_.is_loading() || writer_.is_writing()) return;
+  while (requests_.running() == 0 && !requests_.waiting().empty()) {
+    Request& first = requests_.at(requests_.waiting().front());
+    const size_t left = pool_.page_count() - index_.pinned_count();
+    fail(first,
+         resource_exhausted(
+             "max_tokens", "prompt and answer need " + std::to_string(first.pages_promised) +
+                               " pages of KV memory; pinned chunks leave " + std::to_string(left)));
+    start_waiting();
+  }
+}
+
 // Why not all that could be reused of the prompt will be.
 Miss SchedulerCore::explain_miss(const Request& request) {
   if (!request.params.reuse) return {MissReason::kReuseOff};

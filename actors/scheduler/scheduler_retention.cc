@@ -89,7 +89,7 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   request.pin_promised = 0;  // the chunk's from here on
   holds_.refresh(entry);
   if (computed_later && !entry.hold) entry.chunk.kv_state = KvState::kPending;
-  holders_changed(entry);
+  pins_.follow_holders(entry);
   if (entry.chunk.pinned && computed_later && !entry.hold) {
     pin_budget_.promise(entry, chain_pages(next.sampled_chain.size()));
   }
@@ -169,6 +169,16 @@ void SchedulerCore::queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill) {
   idle_.push(std::move(reprefill));
 }
 
+// The chain was evicted: it is prefilled in idle time as it was.
+void SchedulerCore::recompute(ChunkEntry& entry) {
+  Reprefill again;
+  again.tenant = entry.chunk.tenant;
+  again.chunk_id = entry.chunk.id;
+  again.chain = again.sampled_chain = entry.chain;
+  again.prompt_tokens = entry.own_begin;
+  queue_reprefill(entry, std::move(again));
+}
+
 // A re-prefill has ended: its chain is held from now on, or it is given up.
 void SchedulerCore::finish_idle(Reprefill&& idle, bool complete) {
   if (idle.for_all) return finish_public(idle, complete);
@@ -176,7 +186,7 @@ void SchedulerCore::finish_idle(Reprefill&& idle, bool complete) {
   // Deleted in the meantime: what was computed goes.
   if (!found.ok()) return end_erasure_piece({idle.tenant, idle.chunk_id});
   ChunkEntry& entry = **found;
-  if (idle.text_end) return finish_text(entry, idle, complete);
+  if (idle.text_end) return pinned_texts_.text_is_computed(entry, idle, complete);
   if (complete) {
     // Its last page is another one than the request had.
     uses_.note(idle.tenant, idle.chain,
@@ -186,7 +196,7 @@ void SchedulerCore::finish_idle(Reprefill&& idle, bool complete) {
   } else if (!entry.chunk.pinned) {
     chains_.settle({entry.chunk.tenant, entry.chunk.id});
   }
-  // Of one that is pinned it is tried again: heal_pins().
+  // Of one that is pinned it is tried again: pins_.heal().
   entry.chunk.kv_state = entry.hold           ? KvState::kReady
                          : entry.chunk.pinned ? KvState::kPending
                                               : KvState::kNone;
@@ -209,7 +219,7 @@ void SchedulerCore::use_chunks(const std::string& tenant, const std::vector<std:
     const bool lost = entry.chunk.pinned && !entry.hold &&
                       !idle_.has({entry.chunk.tenant, entry.chunk.id}) &&
                       pin_budget_.is_waiting(entry) && entry.chunk.tenant == tenant;
-    if (lost) pin_or_wait(**found);
+    if (lost) pins_.pin_or_wait(**found);
     Chunk& chunk = (*found)->chunk;
     ++chunk.hits;
     chunk.last_used_us = clock_.wall_us();

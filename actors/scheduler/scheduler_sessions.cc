@@ -130,7 +130,7 @@ std::optional<wire::SessionOutput> SchedulerCore::end_turn(const std::string& te
     return wire::SessionOutput{output, /*gone=*/true};
   }
   if (held) {
-    holders_changed(entry);
+    pins_.follow_holders(entry);
     metadata_.put(entry.chunk);
   }
   return wire::SessionOutput{output, /*gone=*/false, describe_holders(entry.chunk, kHoldersNamed)};
@@ -164,7 +164,7 @@ void SchedulerCore::match_turns_and_holders() {
       changed = hold_turns(chunk, of_chunk->second) || changed;
     }
     if (!changed) continue;
-    holders_changed(*entry);
+    pins_.follow_holders(*entry);
     metadata_.put(chunk);
   }
 }

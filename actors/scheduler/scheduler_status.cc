@@ -130,7 +130,7 @@ std::vector<std::string> SchedulerCore::warnings() const {
   if (writer_.error()) {
     warnings.push_back("K and V are not written to disk: " + writer_.error()->to_string());
   }
-  const size_t pins_lost = pins_without_room_.size() + text_pins_.without_room();
+  const size_t pins_lost = pins_.without_room() + text_pins_.without_room();
   if (pins_lost > 0) {
     warnings.push_back("pages of " + std::to_string(pins_lost) +
                        " pinned chunks can be evicted: --max-pinned has no room for them");

@@ -45,20 +45,8 @@ void SchedulerCore::chain_is_read(const ChainWanted& wanted, wire::StoredChain&&
     const int64_t begin = chain.begin >= 0 ? chain.begin : wanted.begin;
     return end_erasure_piece(name, {{std::move(chain.token_ids), static_cast<size_t>(begin)}});
   }
-  if (wanted.text_end) return text_is_read(wanted, std::move(chain));
-  const auto entry = registry_.find_own(name.tenant, name.id);
-  if (!entry.ok() || !(*entry)->chain.empty() || !(*entry)->chunk.pinned) return;
-  if (chain.token_ids.empty()) {
-    spdlog::warn("pages of {} are missing: what it was made from is not known any more", name.id);
-    chains_.set_end(**entry, "");
-    pin_budget_.promise(**entry, 0);
-    return;  // who uses it says what it was made from: heal_pins_of()
-  } else {
-    (*entry)->chain = std::move(chain.token_ids);
-    const int64_t begin = chain.begin >= 0 ? chain.begin : (*entry)->chunk.kv_begin;
-    (*entry)->own_begin = static_cast<size_t>(begin);
-  }
-  pin_or_wait(**entry);
+  if (wanted.text_end) return pinned_texts_.text_is_read(wanted, std::move(chain));
+  pins_.chain_is_read(wanted, std::move(chain));
 }
 
 // All that was stored is known: who asked in the meantime is answered.
@@ -68,13 +56,14 @@ void SchedulerCore::end_loading() {
   for (ChunkEntry* entry : registry_.all()) {
     stored_.move_chain_end({}, Digest::from_hex(entry->chunk.kv_key));
     if (entry->chunk.pinned) {
-      set_pinned(*entry, true);
+      pins_.pin(*entry);
     } else if (!entry->chain.empty()) {
       recompute(*entry);
     }
     publish_pages(*entry);
   }
   loaded_ = true;
+  pins_.note_loaded();
   for (auto& [client, envelope] : std::exchange(parked_, {})) {
     on_client(client, std::move(envelope));
   }

@@ -6,63 +6,14 @@
 #include <memory>
 #include <utility>
 
-#include "tests/actors/scheduler/room_test.h"
+#include "tests/actors/scheduler/keep_test.h"
 
 namespace cascade {
 namespace {
 
 using testing::count_up;
 
-class PinBudgetTest : public testing::RoomTest {
- protected:
-  // A pinned output whose chain has so many pages.
-  ChunkEntry& output(const std::string& id, size_t pages) {
-    ChunkEntry& entry = add(id, ChunkType::kOutput, count_up(0, 10));
-    entry.chain = count_up(static_cast<int32_t>(entry.sequence) * 10'000, pages * kPageTokens);
-    return entry;
-  }
-
-  TextPins text_pins_{memory_.index, stored_.disk()};
-  TextUses uses_{100,
-                 outbox_,
-                 memory_.index,
-                 tenants_,
-                 registry_,
-                 stored_,
-                 [](const ChunkEntry&, const ChunkUses::Use&) {}};
-  ChunkHolds holds_{{.memory_ratio = 0.9, .leases_max = 2},
-                    clock_,
-                    outbox_,
-                    memory_.index,
-                    20,
-                    kPageBytes,
-                    tenants_,
-                    stored_,
-                    uses_,
-                    text_pins_,
-                    {.held = [](ChunkEntry&) {}, .pin_lost = [](const ChunkEntry&) {}}};
-  SpeedEstimate speed_;
-  PageLoader loader_{jobs_,
-                     outbox_,
-                     memory_.index,
-                     stored_,
-                     kPageBytes,
-                     speed_,
-                     [](auto&&...) { return nullptr; }};
-  IdlePrefill idle_{10,
-                    clock_,
-                    jobs_,
-                    outbox_,
-                    memory_.index,
-                    memory_.pool,
-                    memory_.arena,
-                    tenants_,
-                    registry_,
-                    loader_,
-                    {.ended = [](Reprefill&&, bool) {}, .lost = [](auto&&) {}}};
-  RequestTable requests_;
-  PinBudget budget_{0.5, 20, memory_.index, stored_, holds_, text_pins_, idle_, requests_};
-};
+class PinBudgetTest : public testing::KeepTest {};
 
 TEST_F(PinBudgetTest, counts_what_is_pinned_and_what_is_promised) {
   EXPECT_EQ(budget_.pages_max(), 10);
@@ -100,10 +51,8 @@ TEST_F(PinBudgetTest, a_chunk_that_waits_may_have_no_promise) {
 }
 
 TEST_F(PinBudgetTest, knows_the_pages_of_a_chunk_in_memory_on_disk_and_on_their_way) {
-  ChunkEntry& held = output("a", 3);
-  EXPECT_EQ(budget_.pages_of(held), 3);
-  compute(held.chain, alice_);
-  holds_.take(held);
+  EXPECT_EQ(budget_.pages_of(output("z", 3)), 3);
+  ChunkEntry& held = held_output("a", 3);
   EXPECT_EQ(budget_.pages_of(held), 3);
   memory_.index.pin(*held.hold);
   EXPECT_EQ(budget_.pages_of(held), 0) << "its own pin keeps them already";
@@ -127,12 +76,8 @@ TEST_F(PinBudgetTest, knows_the_pages_of_a_chunk_in_memory_on_disk_and_on_their_
 }
 
 TEST_F(PinBudgetTest, held_pages_need_room_among_those_that_are_pinned) {
-  ChunkEntry& first = output("a", 6);
-  ChunkEntry& second = output("b", 6);
-  for (ChunkEntry* entry : {&first, &second}) {
-    compute(entry->chain, alice_);
-    holds_.take(*entry);
-  }
+  ChunkEntry& first = held_output("a", 6);
+  ChunkEntry& second = held_output("b", 6);
   EXPECT_TRUE(budget_.has_room_for_held(first));
   memory_.index.pin(*first.hold);
   EXPECT_FALSE(budget_.has_room_for_held(second));

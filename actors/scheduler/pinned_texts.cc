@@ -1,13 +1,12 @@
-// Pins of texts, wherever they stand. Contexts and queries have no chain of their own, so these
-// pins are all that keeps their K and V: the store has them too, and a start brings them back.
-#include <spdlog/spdlog.h>
+// A text's chain is found, read or computed, pinned, and written.
+#include "actors/scheduler/pinned_texts.h"
 
 #include <algorithm>
 #include <set>
 #include <utility>
 
+#include "actors/scheduler/chunk_settings.h"
 #include "actors/scheduler/find_text.h"
-#include "actors/scheduler/scheduler_core.h"
 
 namespace cascade {
 namespace {
@@ -28,20 +27,34 @@ TextPin beginning_with(const ChunkEntry& entry, std::vector<int32_t>&& prompt) {
 
 }  // namespace
 
-// The chunk is pinned: what is known of its text is, too.
-void SchedulerCore::pin_texts(const ChunkEntry& entry) {
+PinnedTexts::PinnedTexts(const ChainIndex& index, Tenants& tenants, ChunkRegistry& registry,
+                         const StoredPages& stored, PageWriter& writer, ChunkChains& chains,
+                         IdlePrefill& idle, TextUses& uses, ChunkHolds& holds,
+                         const PinBudget& budget, TextPins& pins)
+    : index_(index),
+      tenants_(tenants),
+      registry_(registry),
+      stored_(stored),
+      writer_(writer),
+      chains_(chains),
+      idle_(idle),
+      uses_(uses),
+      holds_(holds),
+      budget_(budget),
+      pins_(pins) {}
+
+void PinnedTexts::pin(const ChunkEntry& entry) {
   for (const ChunkUses::Use& use : uses_.uses().of(name_of(entry))) {
     if (use.ends == 0) continue;
     if (index_.find(use.page) != nullptr) {
-      pin_text(entry, use);
+      pin_use(entry, use);
     } else {
-      expect_text(entry, use);
+      expect(entry, use);
     }
   }
 }
 
-// The text ends in the page, which is in memory.
-void SchedulerCore::pin_text(const ChunkEntry& entry, const ChunkUses::Use& use) {
+void PinnedTexts::pin_use(const ChunkEntry& entry, const ChunkUses::Use& use) {
   ChainIndex::Node* node = index_.find(use.page);
   if (node == nullptr) return;
   const ChainIndex::PageName last = ChainIndex::name_of(node);
@@ -52,60 +65,58 @@ void SchedulerCore::pin_text(const ChunkEntry& entry, const ChunkUses::Use& use)
     pin = beginning_with(entry, ChainIndex::chain_to(node));
     tokens = pin.chain.size() - static_cast<size_t>(last.position);
   }
-  const Digest end = text_pins_.end_of(node, tokens);
-  const TextPin* present = text_pins_.find(name_of(entry), end);
-  if (present != nullptr && text_pins_.is_held(*present)) return;
+  const Digest end = pins_.end_of(node, tokens);
+  const TextPin* present = pins_.find(name_of(entry), end);
+  if (present != nullptr && pins_.is_held(*present)) return;
   if (pin.chain.empty()) {
     pin.chain = ChainIndex::chain_to(node);
     pin.chain.resize(static_cast<size_t>(last.position) + tokens);
     pin.begin = static_cast<size_t>(place_of_text(pin.chain, entry.chunk.token_ids).begin);
   }
   pin.owner = last.owner;
-  if (!text_pins_.hold(name_of(entry), end, std::move(pin), entry.chunk.priority,
-                       pin_budget_.pages_max(), pin_budget_.pages_promised())) {
+  if (!pins_.hold(name_of(entry), end, std::move(pin), entry.chunk.priority, budget_.pages_max(),
+                  budget_.pages_promised())) {
     // Its own chain is what such a chunk waits for.
-    if (has_own_chain(entry.chunk.type)) text_pins_.give_up(name_of(entry), end);
+    if (has_own_chain(entry.chunk.type)) pins_.give_up(name_of(entry), end);
     return;
   }
-  const ChunkUses::Use at_end = {end, last.position, static_cast<int32_t>(tokens) + 1};
-  uses_.note(name_of(entry), at_end);
-  write_text(entry, end, *text_pins_.find(name_of(entry), end));
+  uses_.note(name_of(entry), {end, last.position, static_cast<int32_t>(tokens) + 1});
+  write(entry, end, *pins_.find(name_of(entry), end));
 }
 
 // The text ends with the last token of the page, which is on disk only, with all before it: its
 // chain is read.
-void SchedulerCore::expect_text(const ChunkEntry& entry, const ChunkUses::Use& use) {
+void PinnedTexts::expect(const ChunkEntry& entry, const ChunkUses::Use& use) {
   if (has_own_chain(entry.chunk.type)) return;
   const std::vector<DiskIndex::Step> path = stored_.disk().path(use.page);
   if (std::ssize(path) != use.position / kPageTokens + 1) return;
   // Earlier versions did not store where the text ends: one of their pages will do.
   const bool is_exact = use.ends == path.front().tokens + 1;
-  const bool is_only = use.ends == 1 && text_pins_.of(name_of(entry)).empty();
+  const bool is_only = use.ends == 1 && pins_.of(name_of(entry)).empty();
   if (!is_exact && !is_only) return;
-  if (text_pins_.find(name_of(entry), use.page) != nullptr) return;
-  text_pins_.expect(name_of(entry), use.page, {.chain = {}, .promised = std::ssize(path)});
+  if (pins_.find(name_of(entry), use.page) != nullptr) return;
+  pins_.expect(name_of(entry), use.page, {.chain = {}, .promised = std::ssize(path)});
   chains_.read(
       {.name = {entry.chunk.tenant, entry.chunk.id}, .key = use.page.hex(), .text_end = use.page});
 }
 
-// The tokens up to the page in which the text ends; none if they could not be read.
-void SchedulerCore::text_is_read(const ChainWanted& wanted, wire::StoredChain&& chain) {
+void PinnedTexts::text_is_read(const ChainWanted& wanted, wire::StoredChain&& chain) {
   const TextPins::ChunkName chunk = {wanted.name.tenant, wanted.name.id};
   const Digest& end = *wanted.text_end;
   const auto found = registry_.find_own(chunk.first, chunk.second);
-  const TextPin* waiting = text_pins_.find(chunk, end);
+  const TextPin* waiting = pins_.find(chunk, end);
   if (!found.ok() || waiting == nullptr || !waiting->chain.empty()) return;  // unpinned, or held
   const bool is_own = chain.tenant.empty() || chain.tenant == chunk.first;
-  if (chain.token_ids.empty() || !is_own) return text_pins_.give_up(chunk, end);
+  if (chain.token_ids.empty() || !is_own) return pins_.give_up(chunk, end);
   TextPin pin = beginning_with(**found, std::move(chain.token_ids));
   pin.owner = tenants_.id(chunk.first);
   pin.promised = waiting->promised;
-  queue_text(wanted.name, end, pin);
-  text_pins_.expect(chunk, end, std::move(pin));
+  queue(wanted.name, end, pin);
+  pins_.expect(chunk, end, std::move(pin));
 }
 
 // Brings the chain into memory, from disk or by computing it, when nothing else is to do.
-void SchedulerCore::queue_text(const StoredName& chunk, const Digest& end, const TextPin& pin) {
+void PinnedTexts::queue(const StoredName& chunk, const Digest& end, const TextPin& pin) {
   Reprefill text;
   text.tenant = chunk.tenant;
   text.chunk_id = chunk.id;
@@ -115,65 +126,66 @@ void SchedulerCore::queue_text(const StoredName& chunk, const Digest& end, const
   idle_.push(std::move(text));
 }
 
-// The chain is in memory from now on; or it is tried again: heal_text_pins().
-void SchedulerCore::finish_text(ChunkEntry& entry, const Reprefill& text, bool complete) {
+void PinnedTexts::text_is_computed(ChunkEntry& entry, const Reprefill& text, bool complete) {
   if (!complete) return;
   const TokenSpan where = {static_cast<int64_t>(text.prompt_tokens), std::ssize(text.chain)};
   const TextUse use = {name_of(entry), where};
   uses_.note(text.tenant, text.chain, {&use, 1});
-  const TextPin* pin = text_pins_.find(name_of(entry), *text.text_end);
+  const TextPin* pin = pins_.find(name_of(entry), *text.text_end);
   // Its last page has another name than on disk, where it has more than the text, or was public.
-  if (pin != nullptr && pin->promised > 0) text_pins_.give_up(name_of(entry), *text.text_end);
+  if (pin != nullptr && pin->promised > 0) pins_.give_up(name_of(entry), *text.text_end);
   holds_.refresh(entry);
 }
 
-// Writes what the disk does not have of the chain.
-void SchedulerCore::write_text(const ChunkEntry& entry, const Digest& end, const TextPin& pin) {
-  if (has_own_chain(entry.chunk.type) || !text_pins_.is_held(pin)) return;
-  if (text_pins_.is_on_disk(end, pin)) return;
+void PinnedTexts::write(const ChunkEntry& entry) {
+  for (const auto& [end, pin] : pins_.of(name_of(entry))) write(entry, end, pin);
+}
+
+void PinnedTexts::write(const ChunkEntry& entry, const Digest& end, const TextPin& pin) {
+  if (has_own_chain(entry.chunk.type) || !pins_.is_held(pin)) return;
+  if (pins_.is_on_disk(end, pin)) return;
   writer_.write_behind(pin.owner, pin.chain, StoredName{entry.chunk.tenant, entry.chunk.id},
                        /*of_text=*/true);
 }
 
-// Whether what the chunk's pin keeps in memory outlives the daemon.
-bool SchedulerCore::is_pin_on_disk(const ChunkEntry& entry) const {
-  if (has_own_chain(entry.chunk.type)) {
-    return !entry.hold || !index_.is_held(*entry.hold) || is_on_disk(entry);
-  }
-  return std::ranges::all_of(text_pins_.of(name_of(entry)), [&](const auto& pin) {
-    return !text_pins_.is_held(pin.second) || text_pins_.is_on_disk(pin.first, pin.second);
+bool PinnedTexts::is_on_disk(const ChunkEntry& entry) const {
+  return std::ranges::all_of(pins_.of(name_of(entry)), [&](const auto& pin) {
+    return !pins_.is_held(pin.second) || pins_.is_on_disk(pin.first, pin.second);
   });
 }
 
-// What could not be brought into memory is tried again, and what is not on disk is written again.
-void SchedulerCore::heal_text_pins() {
+void PinnedTexts::heal() {
   std::vector<std::pair<StoredName, Digest>> lost;
-  text_pins_.for_each([&](const TextPins::ChunkName& chunk, const Digest& end, const TextPin& pin) {
+  pins_.for_each([&](const TextPins::ChunkName& chunk, const Digest& end, const TextPin& pin) {
     const auto found = registry_.find_own(chunk.first, chunk.second);
-    if (found.ok() && options_.keep_pages) write_text(**found, end, pin);
-    if (text_pins_.is_held(pin) || pin.chain.empty()) return;
+    if (found.ok()) write(**found, end, pin);
+    if (pins_.is_held(pin) || pin.chain.empty()) return;
     const StoredName name = {chunk.first, chunk.second};
     if (!idle_.has_text(name, end)) lost.emplace_back(name, end);
   });
   for (const auto& [chunk, end] : lost) {
-    TextPin again = *text_pins_.find({chunk.tenant, chunk.id}, end);
+    TextPin again = *pins_.find({chunk.tenant, chunk.id}, end);
     if (again.promised == 0) {
       // Without room it would be computed only to be evicted again.
       again.promised = chain_pages(again.chain.size());
-      if (!pin_budget_.check("pinned", again.promised).ok()) continue;
+      if (!budget_.check("pinned", again.promised).ok()) continue;
     }
-    queue_text(chunk, end, again);
-    text_pins_.expect({chunk.tenant, chunk.id}, end, std::move(again));
+    queue(chunk, end, again);
+    pins_.expect({chunk.tenant, chunk.id}, end, std::move(again));
   }
 }
 
-void SchedulerCore::unpin_texts(ChunkEntry& entry) {
-  text_pins_.unpin(name_of(entry));
+void PinnedTexts::unpin(const ChunkEntry& entry) {
+  pins_.unpin(name_of(entry));
   if (has_own_chain(entry.chunk.type)) return;
-  drop_reprefills(entry, Removal::kDead);
-  writer_.drop_if([&](const Writeback& writeback) {
-    return writeback.chunk == StoredName{entry.chunk.tenant, entry.chunk.id} && writeback.of_text;
-  });
+  const StoredName name = {entry.chunk.tenant, entry.chunk.id};
+  idle_.drop(name);
+  writer_.drop_if(
+      [&](const Writeback& writeback) { return writeback.chunk == name && writeback.of_text; });
+}
+
+int64_t PinnedTexts::pages_wanted(const ChunkUses::ChunkName& chunk) const {
+  return pins_.pages_wanted(chunk, uses_.uses());
 }
 
 }  // namespace cascade
