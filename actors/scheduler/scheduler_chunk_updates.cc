@@ -27,8 +27,8 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   }
   if (update.touch) use_chunks(client.tenant, {entry.chunk.id});
   if (settings != ChunkSettings{}) metadata_.put(entry.chunk);
-  reply_to(entry, {name, client, id, std::move(answer.ended), before},
-           settings.pinned.value_or(false));
+  pin_replies_.reply(entry, {name, client, id, std::move(answer.ended), before},
+                     settings.pinned.value_or(false));
 }
 
 // Whether the settings can be applied to `entry`, or if that is null, to `chunk` once it is there.

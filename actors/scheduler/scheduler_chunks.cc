@@ -167,8 +167,8 @@ void SchedulerCore::chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done)
   pins_.follow_holders(**added);
   metadata_.put(chunk);
   if (chunk.id == put.chunk.id) outbox_.tell_of(chunk, EventKind::kChunkStored);
-  reply_to(**added, {{chunk.tenant, chunk.id}, *put.client, put.id, {}, before},
-           put.settings.pinned.value_or(false));
+  pin_replies_.reply(**added, {{chunk.tenant, chunk.id}, *put.client, put.id, {}, before},
+                     put.settings.pinned.value_or(false));
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,

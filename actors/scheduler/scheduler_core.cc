@@ -219,7 +219,7 @@ void SchedulerCore::on_tick() {
   idle_memory_.give_back();
   pins_.retry();
   pins_.heal();
-  answer_pins();
+  pin_replies_.answer();
   holds_.look_for_evictions();
   retry_store();
   admission_.answer_refused();
@@ -229,7 +229,7 @@ void SchedulerCore::on_tick() {
 void SchedulerCore::stop() {
   if (!stopping_since_us_) stopping_since_us_ = clock_.monotonic_us();
   upkeep_door_.stop();
-  answer_pins();
+  pin_replies_.stop();
   admission_.answer_all_refused();
 }
 

@@ -31,6 +31,7 @@
 #include "actors/scheduler/page_loader.h"
 #include "actors/scheduler/page_writer.h"
 #include "actors/scheduler/pin_budget.h"
+#include "actors/scheduler/pin_replies.h"
 #include "actors/scheduler/pinned_texts.h"
 #include "actors/scheduler/request.h"
 #include "actors/scheduler/request_admission.h"
@@ -216,9 +217,6 @@ class SchedulerCore {
   void on(wire::StoredPages&& stored);
 
   // Holds, pins and the room for them: scheduler_holds.cc, scheduler_pin_replies.cc.
-  void reply_to(ChunkEntry& entry, PinReply&& change, bool pins);
-  void answer_pins();
-  void refuse_pins(const Error& why, const std::optional<StoredName>& chunk = {});
   void recompute(ChunkEntry& entry);
   void keep_leased(const Request& request);
   void refuse_starved();
@@ -355,7 +353,6 @@ class SchedulerCore {
                  [this](const ChunkEntry& entry, const ChunkUses::Use& use) {
                    if (entry.chunk.pinned) pinned_texts_.pin_use(entry, use);
                  }};
-  std::vector<PinReply> pin_replies_;
 
   ChunkHolds holds_{{options_.chunk_memory_ratio, options_.prompt_leases_max},
                     clock_,
@@ -393,6 +390,17 @@ class SchedulerCore {
                   chains_,
                   idle_,
                   [this](ChunkEntry& entry) { recompute(entry); }};
+  PinReplies pin_replies_{
+      options_.keep_pages,
+      clock_,
+      outbox_,
+      metadata_,
+      registry_,
+      writer_,
+      holds_,
+      pins_,
+      {.publish = [this](ChunkEntry& entry, bool published) { set_published(entry, published); },
+       .remove = [this](ChunkEntry& entry) { remove_chunk(entry, Removal::kExpired); }}};
   Counters counters_;
   std::optional<int64_t> stopping_since_us_;
 };

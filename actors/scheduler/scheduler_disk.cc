@@ -33,15 +33,13 @@ void SchedulerCore::write_prompt_behind(Request& request) {
 
 PageWriter::Callbacks SchedulerCore::writer_callbacks() {
   return {
-      .is_awaited =
-          [this](const StoredName& chunk) {
-            return std::ranges::find(pin_replies_, chunk, &PinReply::chunk) != pin_replies_.end();
-          },
+      .is_awaited = [this](const StoredName& chunk) { return pin_replies_.is_awaited(chunk); },
       .uses_of = [this](const NamedPage& page) { return uses_.of(page); },
       .written = [this](const Digest& end) { chains_.note_written(end); },
-      .chains_ended = [this] { answer_pins(); },
-      .failed = [this](const Error& error,
-                       const std::optional<StoredName>& chunk) { refuse_pins(error, chunk); },
+      .chains_ended = [this] { pin_replies_.answer(); },
+      .failed = [this](
+                    const Error& error,
+                    const std::optional<StoredName>& chunk) { pin_replies_.refuse(error, chunk); },
       .ended = [this](const Writing& writing) { end_writing(writing); },
   };
 }
