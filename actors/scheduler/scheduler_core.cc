@@ -175,6 +175,8 @@ void SchedulerCore::on_answer(wire::Message message) {
           this->on(std::move(answer));
         } else if constexpr (requires { loader_.on(std::move(answer)); }) {
           loader_.on(std::move(answer));
+        } else if constexpr (requires { lifecycle_.on(std::move(answer)); }) {
+          lifecycle_.on(std::move(answer));
         } else if constexpr (requires { writer_.on(std::move(answer)); }) {
           writer_.on(std::move(answer));
         } else if constexpr (requires { chains_.on(std::move(answer)); }) {

@@ -28,6 +28,7 @@
 #include "actors/scheduler/jobs.h"
 #include "actors/scheduler/metadata_writer.h"
 #include "actors/scheduler/outbox.h"
+#include "actors/scheduler/page_lifecycle.h"
 #include "actors/scheduler/page_loader.h"
 #include "actors/scheduler/page_writer.h"
 #include "actors/scheduler/pin_budget.h"
@@ -206,14 +207,8 @@ class SchedulerCore {
   void write_prompt_behind(Request& request);
   PageWriter::Callbacks writer_callbacks();
   void write_pages();
-  void on(const wire::PagesForgotten& forgotten);
   void rows_removed();
-  void end_writing(const Writing& ended);
   const ChainSequence* tokens_loaded(uint64_t handle, std::span<const int32_t> tokens, bool more);
-  void drop_stored(TenantId owner, std::span<const int32_t> chain, int64_t keep,
-                   const StoredName* erased = nullptr);
-  void drop_stored_chunk(const Chunk& chunk, Removal why);
-  // `erased`: the chunk whose removal waits for this; here and wherever pages are dropped.
   void on(wire::StoredPages&& stored);
 
   // Holds, pins and the room for them: scheduler_holds.cc, scheduler_pin_replies.cc.
@@ -223,18 +218,12 @@ class SchedulerCore {
 
   // What ends by itself, or with its chunk: scheduler_expiry.cc.
   void pass_time();
-  void forget_chain(ChunkEntry& entry, Removal why);
-  void drop_reprefills(const ChunkEntry& entry, Removal why, const StoredName* erased = nullptr);
-  void end_branch(const std::string& tenant, std::span<const int32_t> chain, size_t keep,
-                  Removal why, bool unshared = false, const StoredName* erased = nullptr);
-  void drop_unshared(const std::string& tenant, std::span<const int32_t> chain, Removal why,
-                     const StoredName* erased = nullptr);
-  void add_branch_end(uint64_t handle, const BranchEnd& end);
-  void end_branch_of(const Request& request);
 
   // Removals of chunks: scheduler_erasure.cc.
   Chunk remove_chunk(ChunkEntry& entry, Removal why);
   void note_work_of(const StoredName& name, Erasure& erasure);
+  void drop_reprefills(const StoredName& name, Removal why);
+  void forget_uses(const ChunkUses::ChunkName& chunk, Removal why);
   void erase_chains(const StoredName& name, const Erasure& erasure);
   void end_erasure_piece(const StoredName& name, std::vector<ErasedChain> found = {});
   void advance_erasure(const StoredName& name);
@@ -245,19 +234,10 @@ class SchedulerCore {
                          wire::Message message);
   void retry_erasures();
 
-  // Pages with texts of chunks: scheduler_uses.cc.
-  void drop_gone_texts(const Request& request);
-  void forget_uses(const ChunkUses::ChunkName& chunk, Removal why);
-  void forget_use(ChainIndex::Node* node, const ChunkUses::Use& use, Removal why,
-                  const StoredName* erased = nullptr);
-
   // Pages of published chunks: scheduler_publish.cc.
   void set_published(ChunkEntry& entry, bool published);
   void publish_pages(ChunkEntry& entry);
   void finish_public(const Reprefill& reprefill, bool complete);
-  void withdraw_pages(ChunkEntry& entry, Removal why, const StoredName* erased = nullptr);
-  void drop_public(std::span<const int32_t> chain, int64_t keep, Removal why,
-                   const StoredName* erased = nullptr);
 
   // Changes of chunks: scheduler_chunk_updates.cc.
   void on(const Client& client, const wire::RequestId& id, wire::ChunkUpdate&& update);
@@ -336,7 +316,6 @@ class SchedulerCore {
   FairShare share_;
   std::map<std::string, int64_t> tenants_asked_us_;  // when each last had a request ready
 
-  std::map<std::pair<uint64_t, TenantId>, BranchEnd> branch_ends_;  // by request and owner
   std::map<PrefixName, Prefix> prefixes_;
   bool last_was_decode_ = false;
 
@@ -390,6 +369,8 @@ class SchedulerCore {
                   chains_,
                   idle_,
                   [this](ChunkEntry& entry) { recompute(entry); }};
+  PageLifecycle lifecycle_{index_,  tenants_, registry_, requests_,     stored_,
+                           writer_, uses_,    holds_,    pinned_texts_, pins_};
   PinReplies pin_replies_{
       options_.keep_pages,
       clock_,

@@ -40,25 +40,16 @@ PageWriter::Callbacks SchedulerCore::writer_callbacks() {
       .failed = [this](
                     const Error& error,
                     const std::optional<StoredName>& chunk) { pin_replies_.refuse(error, chunk); },
-      .ended = [this](const Writing& writing) { end_writing(writing); },
+      .ended =
+          [this](const Writing& writing) {
+            lifecycle_.writing_ended(writing);
+            for (const StoredName& chunk : writing.erased) end_erasure_piece(chunk);
+          },
   };
 }
 
 void SchedulerCore::write_pages() {
   if (loaded_) writer_.write_pages([this] { return available_pages(); });
-}
-
-// What was deleted while it was being written goes now.
-void SchedulerCore::end_writing(const Writing& ended) {
-  for (const Writing::End& end : ended.ends) {
-    if (end.owner == kPublic) {
-      drop_public(end.chain, end.keep, end.why);
-      continue;
-    }
-    index_.drop_subtree(end.owner, ended.chain, end.keep, end.why);
-    drop_stored(end.owner, ended.chain, end.keep);
-  }
-  for (const StoredName& chunk : ended.erased) end_erasure_piece(chunk);
 }
 
 // ---- Reading ------------------------------------------------------------------------------------
@@ -90,53 +81,6 @@ const ChainSequence* SchedulerCore::tokens_loaded(uint64_t handle, std::span<con
     if (request->params.stream) send_progress(*request);
   }
   return nullptr;
-}
-
-// ---- What goes ----------------------------------------------------------------------------------
-
-void SchedulerCore::on(const wire::PagesForgotten& forgotten) {
-  for (const std::string& key : forgotten.keys) {
-    const auto page = Digest::from_hex(key);
-    if (!page) continue;
-    if (stored_.disk().contains(*page)) {
-      if (!forgotten.deleted) stored_.count_bad();
-      stored_.forget(*page);
-    }
-    ChainIndex::Node* node = forgotten.deleted ? index_.find(*page) : nullptr;
-    if (node != nullptr) {
-      forget_use(node, {*page, ChainIndex::name_of(node).position, 1}, Removal::kDeleted);
-    }
-  }
-  // The pages of pins are written again at once.
-  if (forgotten.deleted) pinned_texts_.heal();
-}
-
-// What is on disk of the chain behind its first `keep` tokens, as end_branch() does it in memory.
-void SchedulerCore::drop_stored(TenantId owner, std::span<const int32_t> chain, int64_t keep,
-                                const StoredName* erased) {
-  writer_.end_when_written(owner, chain, keep, Removal::kDeleted);
-  if (stored_.disk().size() == 0) return;
-  const std::vector<Digest> path = stored_.path_of(owner, chain);
-  for (size_t i = static_cast<size_t>(keep / kPageTokens); i < path.size(); ++i) {
-    stored_.remove_from(path[i], erased);
-  }
-}
-
-// The same of a chunk whose tokens are not known: a page knows the one before it. What is in memory
-// of it goes when the tokens have been read.
-void SchedulerCore::drop_stored_chunk(const Chunk& chunk, Removal why) {
-  const StoredName name = {chunk.tenant, chunk.id};
-  chains_.read({name, chunk.kv_key, why, chunk.kv_begin});
-  const auto end = Digest::from_hex(chunk.kv_key);
-  if (!end) return;
-  std::vector<DiskIndex::Step> path = stored_.disk().path(*end);
-  std::ranges::reverse(path);
-  std::vector<Digest> keys;
-  for (const DiskIndex::Step& step : path) keys.push_back(step.key);
-  for (size_t i = static_cast<size_t>(chunk.kv_begin / kPageTokens); i < keys.size(); ++i) {
-    stored_.remove_from(keys[i], &name);
-  }
-  stored_.remove_unshared(keys, &name);
 }
 
 // ---- Chunks -------------------------------------------------------------------------------------

@@ -28,10 +28,16 @@ Chunk SchedulerCore::remove_chunk(ChunkEntry& entry, Removal why) {
     erasure.chains.push_back({entry.chain, entry.own_begin});
   } else if (options_.keep_pages && (chunk.type == ChunkType::kOutput || !chunk.kv_key.empty())) {
     ++erasure.pieces;
-    drop_stored_chunk(chunk, why);
+    // What is in memory of it is forgotten when the tokens have been read.
+    chains_.read({name, chunk.kv_key, why, chunk.kv_begin});
+    const auto end = Digest::from_hex(chunk.kv_key);
+    if (end) lifecycle_.forget_stored(*end, chunk.kv_begin, &name);
   }
   note_work_of(name, erasure);
-  forget_chain(entry, why);
+  lifecycle_.withdraw(entry, why, &name);
+  holds_.clear(entry);
+  drop_reprefills(name, why);
+  entry.chain.clear();
   erase_chains(name, erasure);
   if (unknown && idle_.tokenize_prefix(entry.chunk)) ++erasure.pieces;
   forget_uses({chunk.tenant, chunk.id}, why);
@@ -65,6 +71,29 @@ void SchedulerCore::note_work_of(const StoredName& name, Erasure& erasure) {
   }
 }
 
+// Frees the pages that have text of the chunk, with what goes on from where it ends, as far as no
+// chunk that stays has them. Prefixes and priorities of prompts with the text end.
+void SchedulerCore::forget_uses(const ChunkUses::ChunkName& chunk, Removal why) {
+  const auto has_text = [&](const std::vector<TextUse>& texts) {
+    return std::ranges::find(texts, chunk, &TextUse::chunk) != texts.end();
+  };
+  holds_.drop_leases_if([&](const Lease& lease) { return has_text(lease.texts); });
+  std::erase_if(prefixes_, [&](const auto& named) {
+    const bool ends = has_text(named.second.texts);
+    if (ends) index_.drop_hold(named.second.hold);
+    return ends;
+  });
+  const StoredName name = {chunk.first, chunk.second};
+  lifecycle_.forget_texts(chunk, why, &name);
+}
+
+// What was to be computed for the chunk is not needed any more: note_work_of() knows its chains.
+void SchedulerCore::drop_reprefills(const StoredName& name, Removal why) {
+  for (const Reprefill& dropped : idle_.drop(name)) {
+    if (dropped.for_all) lifecycle_.forget_public(dropped.chain, why, &name);
+  }
+}
+
 // Frees what there is of its chains now, in memory and on disk, and takes them from what is to be
 // written.
 void SchedulerCore::erase_chains(const StoredName& name, const Erasure& erasure) {
@@ -87,8 +116,9 @@ void SchedulerCore::erase_chains(const StoredName& name, const Erasure& erasure)
     }
     holds_.drop_leases_if(
         [&](const Lease& lease) { return lease.tenant == name.tenant && has_it(lease.prompt); });
-    end_branch(name.tenant, chain.tokens, chain.begin, erasure.why, /*unshared=*/true, &name);
-    drop_unshared(name.tenant, chain.tokens, erasure.why, &name);
+    const auto begin = static_cast<int64_t>(chain.begin);
+    lifecycle_.forget({owner, chain.tokens, begin, erasure.why, ForgetScope::kAndLeftAlone, &name});
+    lifecycle_.forget({owner, chain.tokens, 0, erasure.why, ForgetScope::kUnshared, &name});
   }
 }
 

@@ -359,10 +359,10 @@ void SchedulerCore::forget(uint64_t handle) {
   requests_.leave(request);
   if (request.sequence) request.sequence->finish(clock_.wall_us());
   uses_.note(request);
-  end_branch_of(request);
+  lifecycle_.request_ended(request);
   if (request.sequence && request.dead_end) {
-    index_.drop_branch(tenants_.id(request.client.tenant), request.sequence->tokens(),
-                       static_cast<int64_t>(request.prompt.size()));
+    lifecycle_.forget({tenants_.id(request.client.tenant), request.sequence->tokens(),
+                       std::ssize(request.prompt), Removal::kDead, ForgetScope::kUnreachable});
   }
   requests_.remove(handle);
 }

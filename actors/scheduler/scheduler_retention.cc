@@ -138,9 +138,9 @@ void SchedulerCore::history_ready(Reprefill&& next, wire::EncodeDone&& done) {
   next.chain = std::move(done.token_ids);
   if (entry.chunk.think_policy == ThinkPolicy::kDrop) {
     if (entry.chunk.pinned) pin_budget_.promise(entry, 0);
-    index_.drop_branch(tenants_.id(next.tenant), next.sampled_chain,
-                       static_cast<int64_t>(common_prefix(next.sampled_chain, next.chain)));
-    return;
+    const auto shared = static_cast<int64_t>(common_prefix(next.sampled_chain, next.chain));
+    return lifecycle_.forget({tenants_.id(next.tenant), next.sampled_chain, shared, Removal::kDead,
+                              ForgetScope::kUnreachable});
   }
   queue_reprefill(entry, std::move(next));
 }
@@ -160,7 +160,7 @@ void SchedulerCore::queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill) {
     entry.chunk.kv_state = KvState::kNone;
     return metadata_.put(entry.chunk);
   }
-  if (entry.chain != reprefill.chain) withdraw_pages(entry, Removal::kDead);
+  if (entry.chain != reprefill.chain) lifecycle_.withdraw(entry, Removal::kDead);
   entry.chain = reprefill.chain;
   const size_t shared = common_prefix(reprefill.sampled_chain, reprefill.chain);
   entry.own_begin = std::min(shared, reprefill.prompt_tokens);
@@ -203,8 +203,9 @@ void SchedulerCore::finish_idle(Reprefill&& idle, bool complete) {
   holds_.refresh(entry);
   metadata_.put(entry.chunk);
   if (complete) {
-    const size_t shared = common_prefix(idle.sampled_chain, idle.chain);
-    index_.drop_branch(tenants_.id(idle.tenant), idle.sampled_chain, static_cast<int64_t>(shared));
+    const auto shared = static_cast<int64_t>(common_prefix(idle.sampled_chain, idle.chain));
+    lifecycle_.forget({tenants_.id(idle.tenant), idle.sampled_chain, shared, Removal::kDead,
+                       ForgetScope::kUnreachable});
     publish_pages(entry);
   }
 }

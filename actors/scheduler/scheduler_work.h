@@ -44,14 +44,6 @@ struct Lease {
   int32_t priority;
   int64_t since_us;  // Unix time
 };
-// Pages that go when the request that uses them ends: their chunk is gone, or not public any
-// more.
-struct BranchEnd {
-  TenantId owner;
-  int64_t keep;  // tokens of the request's chain
-  Removal why;
-  bool unshared = false;  // of these, too, what nothing else goes on from
-};
 // A chunk as it was before a request. A pin that is refused leaves it so.
 struct ChunkBefore {
   std::vector<Holder> holders;  // none: it was not there

@@ -12,6 +12,7 @@
 #include "actors/scheduler/chunk_pins.h"
 #include "actors/scheduler/idle_prefill.h"
 #include "actors/scheduler/metadata_writer.h"
+#include "actors/scheduler/page_lifecycle.h"
 #include "actors/scheduler/page_loader.h"
 #include "actors/scheduler/page_writer.h"
 #include "actors/scheduler/pin_budget.h"
@@ -27,6 +28,8 @@ namespace cascade::testing {
 class KeepTest : public RoomTest {
  protected:
   static constexpr size_t kPoolPages = 20;
+
+  explicit KeepTest(size_t pages = kPoolPages) : RoomTest(pages) {}
 
   // An output of alice whose chain has so many pages, none of them in memory.
   ChunkEntry& output(const std::string& id, size_t pages) {
@@ -102,7 +105,7 @@ class KeepTest : public RoomTest {
        .chains_ended = [] {},
        .failed = [this](const Error& error,
                         const auto& chunk) { write_failures_.emplace_back(error, chunk); },
-       .ended = [](const Writing&) {}}};
+       .ended = [this](const Writing& writing) { lifecycle_.writing_ended(writing); }}};
   ChunkChains chains_{/*keeps_pages=*/true,
                       "model",
                       jobs_,
@@ -186,6 +189,8 @@ class KeepTest : public RoomTest {
                   chains_,
                   idle_,
                   [this](ChunkEntry& entry) { computed_.push_back(entry.chunk.id); }};
+  PageLifecycle lifecycle_{memory_.index, tenants_, registry_, requests_, stored_,
+                           writer_,       uses_,    holds_,    texts_,    pins_};
 };
 
 }  // namespace cascade::testing
