@@ -75,6 +75,9 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
       clock_(clock),
       start_us_(clock.monotonic_us()),
       outbox_(clock, options_.events_max, options_.random),
+      pool_(arena.page_count()),
+      index_(model.root_key(""), pool_, options_.eviction),
+      tenants_(index_, [&model](const std::string& tenant) { return model.root_key(tenant); }),
       idle_(options_.reprefills_max, clock_, jobs_, outbox_, index_, pool_, arena_, tenants_,
             registry_, loader_,
             {.ended = [this](Reprefill&& idle,
@@ -97,9 +100,6 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
               [this](const ChainWanted& wanted, wire::StoredChain&& chain) {
                 chain_is_read(wanted, std::move(chain));
               }),
-      pool_(arena.page_count()),
-      index_(model.root_key(""), pool_, options_.eviction),
-      tenants_(index_, [&model](const std::string& tenant) { return model.root_key(tenant); }),
       stored_(
           index_, erasures_, jobs_, outbox_,
           [this](const Digest& page) { return text_pins_.ends_with(page); },

@@ -280,6 +280,14 @@ class SchedulerCore {
   const int64_t start_us_;
   Outbox outbox_;
 
+  // Sequences give their pages back when they are destroyed: whatever has some comes after these.
+  PagePool pool_;
+  IdleMemory idle_memory_{pool_, arena_, clock_};
+  ChainIndex index_;
+  Tenants tenants_;
+  ChunkRegistry registry_;
+  Erasures erasures_;
+
   // The tables of what actors owe. When an actor is restarted, its tables, and those of rooms, lose
   // their jobs in the order in which they stand here.
   Jobs jobs_;
@@ -297,12 +305,6 @@ class SchedulerCore {
   PageWriter writer_;
   ChunkChains chains_;
 
-  PagePool pool_;
-  IdleMemory idle_memory_{pool_, arena_, clock_};
-  ChainIndex index_;
-  Tenants tenants_;
-  ChunkRegistry registry_;
-  Erasures erasures_;
   StoredPages stored_;
   UpkeepDoor upkeep_door_{jobs_, outbox_, options_.keep_pages, [this] { rows_removed(); }};
   SearchDoor search_door_{jobs_, outbox_, registry_, options_.searches_max};
