@@ -5,14 +5,6 @@
 #include <vector>
 
 namespace cascade {
-namespace {
-
-int64_t whole_pages(int64_t tokens) {
-  return tokens / kPageTokens * kPageTokens;
-}
-
-}  // namespace
-
 PageLifecycle::PageLifecycle(ChainIndex& index, Tenants& tenants, ChunkRegistry& registry,
                              const RequestTable& requests, StoredPages& stored, PageWriter& writer,
                              TextUses& uses, ChunkHolds& holds, PinnedTexts& texts, ChunkPins& pins)
@@ -42,41 +34,49 @@ void PageLifecycle::forget(const Forget& what) {
 
 // Forgets what nobody uses, and has the writer tell of what is being written.
 void PageLifecycle::forget_now(const Forget& what) {
+  const int64_t keep = tokens_kept(what);
   switch (what.scope) {
     case ForgetScope::kAndWhatGoesOn:
-    case ForgetScope::kAndLeftAlone: {
-      const int64_t keep = whole_pages(what.keep);
+    case ForgetScope::kAndLeftAlone:
       writer_.end_when_written(what.owner, what.chain, keep, Removal::kDeleted);
-      forget_on_disk(what.owner, what.chain, keep, what.erased);
+      if (stored_.disk().size() > 0) {
+        for (const Digest& key : keys_after(what, keep)) stored_.remove_from(key, what.erased);
+      }
       index_.drop_subtree(what.owner, what.chain, keep, what.why,
                           /*holds=*/what.owner == kPublic);
       return;
-    }
-    case ForgetScope::kUnshared: {
-      std::vector<Digest> path = stored_.path_of(what.owner, what.chain);
-      const auto kept = std::min(path.size(), static_cast<size_t>(what.keep / kPageTokens));
-      path.erase(path.begin(), path.begin() + static_cast<ptrdiff_t>(kept));
-      stored_.remove_unshared(path, what.erased);
+    case ForgetScope::kUnshared:
+      stored_.remove_unshared(keys_after(what, keep), what.erased);
       index_.drop_branch(what.owner, what.chain, what.keep, what.why);
       return;
-    }
     case ForgetScope::kUnreachable:
       index_.drop_branch(what.owner, what.chain, what.keep, what.why);
       return;
   }
 }
 
-void PageLifecycle::forget_on_disk(TenantId owner, std::span<const int32_t> chain, int64_t keep,
-                                   const StoredName* erased) {
-  if (stored_.disk().size() == 0) return;
-  const std::vector<Digest> path = stored_.path_of(owner, chain);
-  for (size_t i = static_cast<size_t>(keep / kPageTokens); i < path.size(); ++i) {
-    stored_.remove_from(path[i], erased);
-  }
+// So many tokens of the chain, in whole pages, stay. Public pages that a tenant's chain begins with
+// are not the tenant's: others stand on them.
+int64_t PageLifecycle::tokens_kept(const Forget& what) const {
+  const int64_t keep = what.keep / kPageTokens * kPageTokens;
+  if (what.owner == kPublic) return keep;
+  const ChainIndex::Match match = index_.match(what.owner, what.chain);
+  const auto public_pages = std::ranges::count_if(
+      ChainIndex::path_to(match.node),
+      [](ChainIndex::Node* node) { return ChainIndex::name_of(node).owner == kPublic; });
+  return std::max<int64_t>(keep, public_pages * kPageTokens);
+}
+
+// The keys of the pages after these, wherever the pages are.
+std::vector<Digest> PageLifecycle::keys_after(const Forget& what, int64_t keep) const {
+  std::vector<Digest> path = stored_.path_of(what.owner, what.chain);
+  const size_t kept = std::min(path.size(), static_cast<size_t>(keep / kPageTokens));
+  path.erase(path.begin(), path.begin() + static_cast<ptrdiff_t>(kept));
+  return path;
 }
 
 void PageLifecycle::forget_later(const Forget& what) {
-  const int64_t keep = whole_pages(what.keep);
+  const int64_t keep = what.keep / kPageTokens * kPageTokens;
   for (const auto& [handle, request] : requests_.all()) {
     if (!request->running()) continue;
     if (what.owner != kPublic && tenants_.find(request->client.tenant) != what.owner) continue;

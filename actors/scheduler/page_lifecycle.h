@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "actors/scheduler/chunk_holds.h"
 #include "actors/scheduler/chunk_pins.h"
@@ -26,7 +27,7 @@
 namespace cascade {
 
 enum class ForgetScope {
-  // The pages with tokens after `keep`, and all chains that go on from them.
+  // The owner's pages with tokens after `keep`, and all chains that go on from them.
   kAndWhatGoesOn,
   // The same. When a running request that uses such pages ends, also those of the first `keep`
   // tokens that nothing else goes on from then.
@@ -88,8 +89,8 @@ class PageLifecycle {
     bool left_alone = false;  // as of kAndLeftAlone
   };
   void forget_now(const Forget& what);
-  void forget_on_disk(TenantId owner, std::span<const int32_t> chain, int64_t keep,
-                      const StoredName* erased);
+  int64_t tokens_kept(const Forget& what) const;
+  std::vector<Digest> keys_after(const Forget& what, int64_t keep) const;
   void forget_later(const Forget& what);
   void forget_use(ChainIndex::Node* node, const ChunkUses::Use& use, Removal why,
                   const StoredName* erased);

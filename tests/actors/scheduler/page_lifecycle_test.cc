@@ -3,13 +3,19 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/random.h"
 #include "cache/chain_key.h"
 #include "tests/actors/scheduler/keep_test.h"
+#include "tests/long_tests.h"
+#include "tests/seed.h"
 
 namespace cascade {
 namespace {
@@ -88,6 +94,12 @@ class PageLifecycleTest : public testing::KeepTest {
         {owner, tokens_of(pages), keep_pages * kPageTokens, Removal::kDeleted, scope});
   }
 
+  std::string name(TenantId owner, const Pages& pages) const {
+    std::string text = *tenants_.name_of(owner);
+    for (const int32_t page : pages) text += " " + std::to_string(page);
+    return text;
+  }
+
   const TenantId bob_ = tenants_.id("bob");
   const Digest keys_[2] = {Hasher().field("t", "alice").finish(),
                            Hasher().field("t", "bob").finish()};
@@ -120,6 +132,21 @@ TEST_F(PageLifecycleTest, forgets_what_nothing_else_goes_on_from) {
   forget(alice_, {1, 4}, 1, ForgetScope::kUnreachable);
   EXPECT_FALSE(in_memory(alice_, {1, 4}));
   EXPECT_TRUE(on_disk(alice_, {1, 4})) << "in memory only";
+}
+
+TEST_F(PageLifecycleTest, the_public_pages_that_a_chain_begins_with_stay) {
+  for (const TenantId owner : {alice_, bob_}) {
+    compute_pages(owner, {0, 1});
+    write(owner, {0, 1});
+  }
+  forget(alice_, {0, 1}, 0);
+  EXPECT_FALSE(in_memory(alice_, {0, 1}));
+  EXPECT_FALSE(on_disk(alice_, {0, 1}));
+  EXPECT_TRUE(on_disk(alice_, {0}));
+  EXPECT_TRUE(on_disk(bob_, {0, 1})) << "what others have computed after them, too";
+  forget(bob_, {0, 1}, 0, ForgetScope::kUnshared);
+  EXPECT_FALSE(on_disk(bob_, {0, 1}));
+  EXPECT_TRUE(on_disk(bob_, {0})) << "also when nothing else goes on from them";
 }
 
 TEST_F(PageLifecycleTest, what_a_request_uses_is_forgotten_when_it_ends) {
@@ -215,6 +242,190 @@ TEST_F(PageLifecycleTest, a_chain_whose_tokens_are_not_known_is_forgotten_by_its
   EXPECT_FALSE(on_disk(alice_, {1, 2, 3}));
   EXPECT_FALSE(on_disk(alice_, {1, 2})) << "nothing else goes on from it";
   EXPECT_TRUE(on_disk(alice_, {1}));
+}
+
+// What should be there, as sets of chains.
+class PageModel {
+ public:
+  using Page = std::pair<TenantId, Pages>;  // the chain up to the page, and whose the page is
+  struct Running {
+    TenantId owner;
+    Pages pages;
+    std::map<TenantId, size_t> keep;  // pages, by the owner of what is forgotten at the end
+    bool left_alone = false;
+  };
+
+  static bool begins(const Pages& chain, const Pages& beginning) {
+    return chain.size() >= beginning.size() &&
+           std::equal(beginning.begin(), beginning.end(), chain.begin());
+  }
+  static Pages part(const Pages& pages, size_t count) {
+    return {pages.begin(), pages.begin() + static_cast<ptrdiff_t>(count)};
+  }
+  static Page page(TenantId owner, const Pages& pages, size_t count) {
+    return {count == 1 && pages[0] == 0 ? kPublic : owner, part(pages, count)};
+  }
+  static size_t common(const Pages& a, const Pages& b) {
+    size_t n = 0;
+    while (n < std::min(a.size(), b.size()) && a[n] == b[n]) ++n;
+    return n;
+  }
+
+  void compute(TenantId owner, const Pages& pages) {
+    for (size_t i = 1; i <= pages.size(); ++i) memory.insert(page(owner, pages, i));
+  }
+  void write(TenantId owner, const Pages& pages) {
+    for (size_t i = 1; i <= pages.size(); ++i) {
+      if (!memory.contains(page(owner, pages, i))) return;
+      disk.insert(page(owner, pages, i));
+    }
+  }
+  bool is_used(const Page& page) const {
+    return std::ranges::any_of(running, [&](const auto& request) {
+      const bool its_own = page.first == kPublic || request.second.owner == page.first;
+      return its_own && begins(request.second.pages, page.second);
+    });
+  }
+  // Whether a page of the set goes on from this one.
+  static bool goes_on(const std::set<Page>& pages, const Page& from) {
+    return std::ranges::any_of(pages, [&](const Page& page) {
+      const bool follows = page.second.size() > from.second.size();
+      return follows && begins(page.second, from.second) &&
+             (from.first == kPublic || page.first == from.first);
+    });
+  }
+  void forget_now(TenantId owner, const Pages& pages, size_t keep, ForgetScope scope) {
+    if (scope == ForgetScope::kAndWhatGoesOn || scope == ForgetScope::kAndLeftAlone) {
+      // The public page that it begins with is not a tenant's.
+      if (owner != kPublic && pages[0] == 0 && memory.contains(page(owner, pages, 1))) {
+        keep = std::max<size_t>(keep, 1);
+      }
+      const auto is_gone = [&](const Page& page) {
+        const bool its_own = owner == kPublic || page.first == owner;
+        return its_own && common(page.second, pages) > keep;
+      };
+      std::erase_if(disk, is_gone);
+      std::erase_if(memory, [&](const Page& page) { return is_gone(page) && !is_used(page); });
+      return;
+    }
+    for (size_t i = pages.size(); i > keep; --i) {
+      const Page last = page(owner, pages, i);
+      if (scope == ForgetScope::kUnshared && disk.contains(last)) {
+        if (goes_on(disk, last)) break;
+        if (last.first == owner) disk.erase(last);
+      }
+    }
+    for (size_t i = pages.size(); i > keep; --i) {
+      const Page last = page(owner, pages, i);
+      if (!memory.contains(last)) continue;
+      if (goes_on(memory, last) || is_used(last) || last.first != owner) break;
+      memory.erase(last);
+    }
+  }
+  void forget(TenantId owner, const Pages& pages, size_t keep, ForgetScope scope) {
+    forget_now(owner, pages, keep, scope);
+    if (scope == ForgetScope::kUnshared || scope == ForgetScope::kUnreachable) return;
+    for (auto& [handle, request] : running) {
+      if (owner != kPublic && request.owner != owner) continue;
+      if (common(request.pages, pages) <= keep) continue;
+      const auto [it, added] = request.keep.try_emplace(owner, keep);
+      it->second = std::min(it->second, keep);
+      if (owner != kPublic && scope == ForgetScope::kAndLeftAlone) request.left_alone = true;
+    }
+  }
+  void end(uint64_t handle) {
+    const Running request = running.extract(handle).mapped();
+    for (const auto& [owner, keep] : request.keep) {
+      if (owner == kPublic) {
+        forget(kPublic, request.pages, keep, ForgetScope::kAndWhatGoesOn);
+        continue;
+      }
+      forget_now(owner, request.pages, keep, ForgetScope::kAndWhatGoesOn);
+      if (!request.left_alone) continue;
+      forget_now(owner, part(request.pages, keep), 0, ForgetScope::kUnshared);
+    }
+  }
+
+  std::set<Page> memory, disk;
+  std::map<uint64_t, Running> running;
+};
+
+// All chains of up to three pages, the first one of three kinds and the others of two.
+std::vector<Pages> all_chains() {
+  std::vector<Pages> all;
+  for (int32_t a = 0; a < 3; ++a) {
+    all.push_back({a});
+    for (int32_t b = 1; b < 3; ++b) {
+      all.push_back({a, b});
+      for (int32_t c = 1; c < 3; ++c) all.push_back({a, b, c});
+    }
+  }
+  return all;
+}
+
+TEST_F(PageLifecycleTest, is_a_naive_model_whatever_happens) {
+  Random random(testing::test_seed());
+  PageModel model;
+  const auto below = [&](uint64_t n) { return random.below(n); };
+  const int operations = static_cast<int>(testing::long_or(100'000, 3'000));
+  const std::vector<Pages> all = all_chains();
+  for (int n = 0; n < operations && !HasFailure(); ++n) {
+    const TenantId owner = below(2) == 0 ? alice_ : bob_;
+    const Pages& pages = all[below(all.size())];
+    const auto scope = static_cast<ForgetScope>(below(4));
+    const size_t keep = below(pages.size() + 1);
+    std::string what;
+    switch (below(6)) {
+      case 0:
+        what = "compute";
+        compute_pages(owner, pages);
+        model.compute(owner, pages);
+        break;
+      case 1:
+        what = "write";
+        write(owner, pages);
+        model.write(owner, pages);
+        break;
+      case 2:
+        what = "run";
+        if (model.running.size() < 3) {
+          if (pages[0] == 0) compute(tokens_of({0}), kPublic);
+          const Request& request = run(owner, pages);
+          model.compute(owner, pages);
+          model.running[request.handle] = {owner, pages, {}, false};
+        }
+        break;
+      case 3:
+        what = "end";
+        if (!model.running.empty()) {
+          const uint64_t handle = model.running.begin()->first;
+          end(requests_.at(handle));
+          model.end(handle);
+        }
+        break;
+      case 4:
+        what = "forget public";
+        forget(kPublic, {0}, 0);
+        model.forget(kPublic, {0}, 0, ForgetScope::kAndWhatGoesOn);
+        break;
+      default:
+        what = "forget, scope " + std::to_string(static_cast<int>(scope));
+        forget(owner, pages, static_cast<int64_t>(keep), scope);
+        model.forget(owner, pages, keep, scope);
+    }
+    const std::string where = what + " of " + name(owner, pages) + ", keep " +
+                              std::to_string(keep) + ", operation " + std::to_string(n);
+    for (const TenantId whose : {alice_, bob_}) {
+      for (const Pages& chain : all) {
+        const PageModel::Page page = PageModel::page(whose, chain, chain.size());
+        ASSERT_EQ(in_memory(whose, chain), model.memory.contains(page))
+            << where << ": " << name(whose, chain) << " in memory";
+        ASSERT_EQ(on_disk(whose, chain), model.disk.contains(page))
+            << where << ": " << name(whose, chain) << " on disk";
+      }
+    }
+    outbox_.take();
+  }
 }
 
 }  // namespace
