@@ -21,9 +21,9 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   }
   const StoredName name = {entry.chunk.tenant, entry.chunk.id};
   if (entry.chunk.holders.empty()) {  // only the pin had kept it
-    answer.chunk = remove_chunk(entry, Removal::kExpired);
+    answer.chunk = removals_.remove(entry, Removal::kExpired);
     answer.gone = true;
-    return reply_when_erased(client, id, {name}, {name}, std::move(answer));
+    return removals_.reply_when_gone(client, id, {name}, {name}, std::move(answer));
   }
   if (update.touch) use_chunks(client.tenant, {entry.chunk.id});
   if (settings != ChunkSettings{}) metadata_.put(entry.chunk);
@@ -58,7 +58,7 @@ std::vector<Holder> SchedulerCore::holders_of(const std::string& tenant, ChunkTy
                                               const std::string& session) const {
   const int64_t now_us = clock_.wall_us();
   Holder holder;
-  holder.expires_us = policy_door_.expiry_us(tenant, type);
+  holder.expires_us = doors_.policy.expiry_us(tenant, type);
   if (settings.ttl_ms)
     holder.expires_us = *settings.ttl_ms == 0 ? 0 : now_us + *settings.ttl_ms * 1000;
   holder.priority = settings.priority.value_or(default_priority(type));
@@ -95,7 +95,7 @@ Status SchedulerCore::change_holders(const ChunkSettings& settings, ChunkEntry& 
   terms.pinned = settings.pinned;
   if (settings.name && !settings.name->empty()) {
     RETURN_IF_ERROR(change_named(chunk, *settings.name, terms,
-                                 policy_door_.expiry_us(chunk.tenant, chunk.type)));
+                                 doors_.policy.expiry_us(chunk.tenant, chunk.type)));
   } else {
     if (settings.name) clear_names(chunk, &ended);
     change_unnamed(chunk, terms, &ended);

@@ -214,7 +214,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
     answer.chunk.id = request.id;
     answer.chunk.tenant = client.tenant;
     answer.gone = true;
-    return reply_when_erased(client, id, {failed}, {failed}, std::move(answer));
+    return removals_.reply_when_gone(client, id, {failed}, {failed}, std::move(answer));
   }
   if (!found.ok()) return outbox_.reply_error(client, id, found.error());
   ChunkEntry& entry = **found;
@@ -224,9 +224,9 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   pass_holders_time(entry.chunk, clock_.wall_us(), &answer.ended);  // a pin may have gone with it
   const StoredName name = {entry.chunk.tenant, entry.chunk.id};
   if (entry.chunk.holders.empty()) {
-    answer.chunk = remove_chunk(entry, Removal::kDeleted);
+    answer.chunk = removals_.remove(entry, Removal::kDeleted);
     answer.gone = true;
-    return reply_when_erased(client, id, {name}, {name}, std::move(answer));
+    return removals_.reply_when_gone(client, id, {name}, {name}, std::move(answer));
   }
   pins_.follow_holders(entry);
   holds_.measure(entry);

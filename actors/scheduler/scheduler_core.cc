@@ -87,7 +87,7 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
           clock_, jobs_, outbox_, model.root_key("").hex(),
           [this](const StoredName& name) { save_again(name); },
           [this](const StoredName& name, const std::optional<Error>& error) {
-            row_is_removed(name, error);
+            removals_.row_is_removed(name, error);
           }),
       loader_(jobs_, outbox_, index_, stored_, arena.page_bytes(), speed_,
               [this](uint64_t handle, std::span<const int32_t> tokens, bool more) {
@@ -104,7 +104,7 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
           index_, erasures_, jobs_, outbox_,
           [this](const Digest& page) { return text_pins_.ends_with(page); },
           [this](const std::optional<StoredName>& erased, const std::optional<Error>& error) {
-            pages_are_removed(erased, error);
+            removals_.pages_are_removed(erased, error);
           }),
       prompt_budget_(options_.planner),
       admission_({.requests = options_.requests_waiting_max,
@@ -155,8 +155,8 @@ void SchedulerCore::on_client(const Client& client, wire::Envelope envelope) {
         } else if constexpr (is_for<M, TextDoor, UpkeepDoor, PolicyDoor, SearchDoor>()) {
           if (!loaded_) return park(client, {id, std::move(message)});
           if (changes<M>() && outbox_.repeats(client, id, message)) return;
-          enter(client, id, std::move(message), text_door_, upkeep_door_, policy_door_,
-                search_door_);
+          enter(client, id, std::move(message), text_door_, doors_.upkeep, doors_.policy,
+                doors_.search);
         } else {
           outbox_.reply_error(client, id,
                               unsupported("type", "this message is not for the daemon"));
@@ -181,10 +181,10 @@ void SchedulerCore::on_answer(wire::Message message) {
           writer_.on(std::move(answer));
         } else if constexpr (requires { chains_.on(std::move(answer)); }) {
           chains_.on(std::move(answer));
-        } else if constexpr (requires { upkeep_door_.on(std::move(answer)); }) {
-          upkeep_door_.on(std::move(answer));
-        } else if constexpr (requires { search_door_.on(std::move(answer)); }) {
-          search_door_.on(std::move(answer));
+        } else if constexpr (requires { doors_.upkeep.on(std::move(answer)); }) {
+          doors_.upkeep.on(std::move(answer));
+        } else if constexpr (requires { doors_.search.on(std::move(answer)); }) {
+          doors_.search.on(std::move(answer));
         }
       },
       std::move(message));
@@ -230,7 +230,7 @@ void SchedulerCore::on_tick() {
 
 void SchedulerCore::stop() {
   if (!stopping_since_us_) stopping_since_us_ = clock_.monotonic_us();
-  upkeep_door_.stop();
+  doors_.upkeep.stop();
   pin_replies_.stop();
   admission_.answer_all_refused();
 }

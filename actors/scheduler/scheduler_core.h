@@ -16,6 +16,7 @@
 #include "actors/scheduler/chunk_chains.h"
 #include "actors/scheduler/chunk_holds.h"
 #include "actors/scheduler/chunk_pins.h"
+#include "actors/scheduler/chunk_removals.h"
 #include "actors/scheduler/chunk_settings.h"
 #include "actors/scheduler/composition.h"
 #include "actors/scheduler/doors/policy_door.h"
@@ -172,8 +173,6 @@ class SchedulerCore {
   void on(const Client& client, const wire::RequestId& id, const wire::EventsRequest& request);
 
   // What outlives the process: scheduler_store.cc.
-  void pages_are_removed(const std::optional<StoredName>& erased,
-                         const std::optional<Error>& error);
   void on(wire::StoreAck&& ack);
   void on(wire::StoreChunks&& loaded);
   void on(wire::PendingChain&& chain);
@@ -219,21 +218,6 @@ class SchedulerCore {
   // What ends by itself, or with its chunk: scheduler_expiry.cc.
   void pass_time();
 
-  // Removals of chunks: scheduler_erasure.cc.
-  Chunk remove_chunk(ChunkEntry& entry, Removal why);
-  void note_work_of(const StoredName& name, Erasure& erasure);
-  void drop_reprefills(const StoredName& name, Removal why);
-  void forget_uses(const ChunkUses::ChunkName& chunk, Removal why);
-  void erase_chains(const StoredName& name, const Erasure& erasure);
-  void end_erasure_piece(const StoredName& name, std::vector<ErasedChain> found = {});
-  void advance_erasure(const StoredName& name);
-  void row_is_removed(const StoredName& name, const std::optional<Error>& error);
-  void fail_erasure(const StoredName& name, const Error& error);
-  void reply_when_erased(const Client& client, const wire::RequestId& id,
-                         std::set<StoredName> chunks, std::vector<StoredName> names,
-                         wire::Message message);
-  void retry_erasures();
-
   // Pages of published chunks: scheduler_publish.cc.
   void set_published(ChunkEntry& entry, bool published);
   void publish_pages(ChunkEntry& entry);
@@ -254,6 +238,7 @@ class SchedulerCore {
   void finish_prefix(Request& request);
   void answer_prefix(Request& request, const PrefixName& name);
   void release_prefixes(const Client& client);
+  void drop_prefixes_with(const ChunkUses::ChunkName& chunk);
 
   // Status and statistics: scheduler_status.cc.
   void on(const Client& client, const wire::RequestId& id, const wire::StatusRequest&);
@@ -272,6 +257,13 @@ class SchedulerCore {
   Status read_text(wire::ChunkPut& put, Chunk& chunk) const;
   void chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done);
   std::string register_text(Chunk chunk);
+
+  // Where requests come in that concern no page.
+  struct Doors {
+    UpkeepDoor upkeep;
+    SearchDoor search;
+    PolicyDoor policy;
+  };
 
   SchedulerOptions options_;
   const Model& model_;
@@ -306,10 +298,10 @@ class SchedulerCore {
   ChunkChains chains_;
 
   StoredPages stored_;
-  UpkeepDoor upkeep_door_{jobs_, outbox_, options_.keep_pages, [this] { rows_removed(); }};
-  SearchDoor search_door_{jobs_, outbox_, registry_, options_.searches_max};
+  Doors doors_{{jobs_, outbox_, options_.keep_pages, [this] { rows_removed(); }},
+               {jobs_, outbox_, registry_, options_.searches_max},
+               {clock_, outbox_, metadata_}};
   SessionRegistry sessions_;
-  PolicyDoor policy_door_{clock_, outbox_, metadata_};
   SpeedEstimate speed_{attention_growth(model_.config)};
   PromptBudget prompt_budget_;
 
@@ -383,7 +375,26 @@ class SchedulerCore {
       holds_,
       pins_,
       {.publish = [this](ChunkEntry& entry, bool published) { set_published(entry, published); },
-       .remove = [this](ChunkEntry& entry) { remove_chunk(entry, Removal::kExpired); }}};
+       .remove = [this](ChunkEntry& entry) { removals_.remove(entry, Removal::kExpired); }}};
+  ChunkRemovals removals_{
+      options_.keep_pages,
+      outbox_,
+      metadata_,
+      registry_,
+      tenants_,
+      requests_,
+      erasures_,
+      stored_,
+      writer_,
+      chains_,
+      idle_,
+      uses_,
+      text_pins_,
+      holds_,
+      pins_,
+      lifecycle_,
+      {.text_is_gone = [this](const ChunkUses::ChunkName& chunk) { drop_prefixes_with(chunk); },
+       .save_session = [this](const StoredName& session) { save_setting(session); }}};
   Counters counters_;
   std::optional<int64_t> stopping_since_us_;
 };

@@ -43,7 +43,7 @@ PageWriter::Callbacks SchedulerCore::writer_callbacks() {
       .ended =
           [this](const Writing& writing) {
             lifecycle_.writing_ended(writing);
-            for (const StoredName& chunk : writing.erased) end_erasure_piece(chunk);
+            for (const StoredName& chunk : writing.erased) removals_.end_piece(chunk);
           },
   };
 }

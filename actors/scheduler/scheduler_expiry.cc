@@ -19,7 +19,7 @@ void SchedulerCore::pass_time() {
   for (ChunkEntry* entry : registry_.due(kPassedAtOnceMax)) {
     if (!pass_holders_time(entry->chunk, clock_.wall_us())) continue;
     if (entry->chunk.holders.empty()) {
-      remove_chunk(*entry, Removal::kExpired);
+      removals_.remove(*entry, Removal::kExpired);
       continue;
     }
     pins_.follow_holders(*entry);

@@ -1,4 +1,6 @@
 // Beginnings of prompts that clients compute ahead and keep: counted references, a pin for each.
+#include <algorithm>
+
 #include "actors/scheduler/scheduler_core.h"
 
 namespace cascade {
@@ -130,6 +132,16 @@ void SchedulerCore::release_prefixes(const Client& client) {
     index_.drop_hold(prefix.hold);
     it = prefixes_.erase(it);
   }
+}
+
+// No prefix keeps the text of a chunk that was removed.
+void SchedulerCore::drop_prefixes_with(const ChunkUses::ChunkName& chunk) {
+  std::erase_if(prefixes_, [&](const auto& named) {
+    const std::vector<TextUse>& texts = named.second.texts;
+    const bool ends = std::ranges::find(texts, chunk, &TextUse::chunk) != texts.end();
+    if (ends) index_.drop_hold(named.second.hold);
+    return ends;
+  });
 }
 
 }  // namespace cascade

@@ -43,7 +43,7 @@ void SchedulerCore::finish_public(const Reprefill& reprefill, bool complete) {
     const StoredName name = {reprefill.tenant, reprefill.chunk_id};
     lifecycle_.forget_public(reprefill.chain, Removal::kDeleted,
                              erasures_.find(name) != nullptr ? &name : nullptr);
-    return end_erasure_piece(name);
+    return removals_.end_piece(name);
   }
   if (!complete) return;
   ChunkEntry& entry = **found;

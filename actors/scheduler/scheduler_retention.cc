@@ -125,8 +125,8 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
 void SchedulerCore::history_ready(Reprefill&& next, wire::EncodeDone&& done) {
   const auto found = registry_.find_own(next.tenant, next.chunk_id);
   if (!found.ok()) {  // deleted in the meantime
-    return end_erasure_piece({next.tenant, next.chunk_id},
-                             {{std::move(done.token_ids), next.prompt_tokens}});
+    return removals_.end_piece({next.tenant, next.chunk_id},
+                               {{std::move(done.token_ids), next.prompt_tokens}});
   }
   ChunkEntry& entry = **found;
   if (done.error) {
@@ -184,7 +184,7 @@ void SchedulerCore::finish_idle(Reprefill&& idle, bool complete) {
   if (idle.for_all) return finish_public(idle, complete);
   const auto found = registry_.find_own(idle.tenant, idle.chunk_id);
   // Deleted in the meantime: what was computed goes.
-  if (!found.ok()) return end_erasure_piece({idle.tenant, idle.chunk_id});
+  if (!found.ok()) return removals_.end_piece({idle.tenant, idle.chunk_id});
   ChunkEntry& entry = **found;
   if (idle.text_end) return pinned_texts_.text_is_computed(entry, idle, complete);
   if (complete) {
@@ -235,7 +235,7 @@ void SchedulerCore::lost(IdlePrefill::Tokenizing&& jobs) {
   for (const auto& [number, lost] : jobs) {
     const auto found = registry_.find_own(lost.tenant, lost.chunk_id);
     if (!found.ok()) {
-      end_erasure_piece({lost.tenant, lost.chunk_id});
+      removals_.end_piece({lost.tenant, lost.chunk_id});
       continue;
     }
     (*found)->chunk.kv_state = KvState::kNone;

@@ -111,7 +111,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   if (!erasures_.remove_after(name, outputs)) save_setting(name);
   std::vector<StoredName> names = {name};
   names.insert(names.end(), outputs.begin(), outputs.end());
-  reply_when_erased(client, id, std::move(outputs), std::move(names), std::move(answer));
+  removals_.reply_when_gone(client, id, std::move(outputs), std::move(names), std::move(answer));
 }
 
 // The session that is deleted holds the output no more. With `request.outputs` that is the end of
@@ -126,7 +126,7 @@ std::optional<wire::SessionOutput> SchedulerCore::end_turn(const std::string& te
                                     : keep_without_session(entry.chunk, request.id);
   if (held) pass_holders_time(entry.chunk, clock_.wall_us());  // a pin may have gone with it
   if (entry.chunk.holders.empty()) {
-    remove_chunk(entry, Removal::kDeleted);
+    removals_.remove(entry, Removal::kDeleted);
     return wire::SessionOutput{output, /*gone=*/true};
   }
   if (held) {
@@ -173,12 +173,12 @@ void SchedulerCore::match_turns_and_holders() {
 
 void SchedulerCore::on(wire::StoredSettings&& stored) {
   for (Session& session : stored.sessions) sessions_.restore(std::move(session));
-  for (const wire::StoredPolicy& policy : stored.policies) policy_door_.restore(policy);
+  for (const wire::StoredPolicy& policy : stored.policies) doors_.policy.restore(policy);
 }
 
 // Stores the session or policy as it is now, or that there is none.
 void SchedulerCore::save_setting(const StoredName& name) {
-  if (name.kind == StoredKind::kPolicy) return policy_door_.store(name);
+  if (name.kind == StoredKind::kPolicy) return doors_.policy.store(name);
   if (const Session* session = sessions_.find(name.tenant, name.id)) {
     metadata_.put(*session);
   } else {

@@ -43,7 +43,7 @@ void SchedulerCore::chain_is_read(const ChainWanted& wanted, wire::StoredChain&&
   const StoredName& name = wanted.name;
   if (wanted.removed) {
     const int64_t begin = chain.begin >= 0 ? chain.begin : wanted.begin;
-    return end_erasure_piece(name, {{std::move(chain.token_ids), static_cast<size_t>(begin)}});
+    return removals_.end_piece(name, {{std::move(chain.token_ids), static_cast<size_t>(begin)}});
   }
   if (wanted.text_end) return pinned_texts_.text_is_read(wanted, std::move(chain));
   pins_.chain_is_read(wanted, std::move(chain));
@@ -79,14 +79,6 @@ void SchedulerCore::park(const Client& client, wire::Envelope&& envelope) {
   parked_.emplace_back(client, std::move(envelope));
 }
 
-void SchedulerCore::pages_are_removed(const std::optional<StoredName>& erased,
-                                      const std::optional<Error>& error) {
-  if (error) metadata_.note_failure();
-  if (!erased) return;
-  if (error) fail_erasure(*erased, *error);
-  end_erasure_piece(*erased);
-}
-
 void SchedulerCore::on(wire::StoreAck&& ack) {
   const bool is_known = stored_.on(ack) || metadata_.on(ack);
   // Without its chunks the daemon would answer that there are none.
@@ -111,7 +103,7 @@ void SchedulerCore::retry_store() {
   if (!metadata_.may_retry()) return;
   metadata_.retry();
   stored_.retry();
-  retry_erasures();
+  removals_.retry();
 }
 
 // Chunks whose rows a repair removed are all right here.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
@@ -89,7 +90,9 @@ class KeepTest : public RoomTest {
                            outbox_,
                            "model",
                            [](const StoredName&) {},
-                           [](const StoredName&, const std::optional<Error>&) {}};
+                           [this](const StoredName& name, const std::optional<Error>& error) {
+                             if (on_row_removed_) on_row_removed_(name, error);
+                           }};
   std::vector<std::pair<Error, std::optional<StoredName>>> write_failures_;
   PageWriter writer_{
       /*keeps_pages=*/true,
@@ -105,7 +108,11 @@ class KeepTest : public RoomTest {
        .chains_ended = [] {},
        .failed = [this](const Error& error,
                         const auto& chunk) { write_failures_.emplace_back(error, chunk); },
-       .ended = [this](const Writing& writing) { lifecycle_.writing_ended(writing); }}};
+       .ended =
+           [this](const Writing& writing) {
+             lifecycle_.writing_ended(writing);
+             if (on_writing_ended_) on_writing_ended_(writing);
+           }}};
   ChunkChains chains_{/*keeps_pages=*/true,
                       "model",
                       jobs_,
@@ -115,7 +122,9 @@ class KeepTest : public RoomTest {
                       writer_,
                       metadata_,
                       [this](const ChainWanted& wanted, wire::StoredChain&& chain) {
-                        if (wanted.text_end) {
+                        if (wanted.removed) {
+                          if (on_removed_chain_) on_removed_chain_(wanted, std::move(chain));
+                        } else if (wanted.text_end) {
                           texts_.text_is_read(wanted, std::move(chain));
                         } else {
                           pins_.chain_is_read(wanted, std::move(chain));
@@ -189,6 +198,9 @@ class KeepTest : public RoomTest {
                   chains_,
                   idle_,
                   [this](ChunkEntry& entry) { computed_.push_back(entry.chunk.id); }};
+  MetadataWriter::RowRemoved on_row_removed_;
+  std::function<void(const Writing&)> on_writing_ended_;
+  ChunkChains::IsRead on_removed_chain_;
   PageLifecycle lifecycle_{memory_.index, tenants_, registry_, requests_, stored_,
                            writer_,       uses_,    holds_,    texts_,    pins_};
 };

@@ -88,8 +88,11 @@ class RoomTest : public ::testing::Test {
                       jobs_,
                       outbox_,
                       [](const Digest&) { return false; },
-                      [](const auto&, const auto&) {}};
+                      [this](const auto& erased, const auto& error) {
+                        if (on_removed_) on_removed_(erased, error);
+                      }};
   ChunkRegistry registry_;
+  StoredPages::Removed on_removed_;
 };
 
 }  // namespace cascade::testing

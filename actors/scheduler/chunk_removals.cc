@@ -1,24 +1,47 @@
-// The removal of a chunk, from everywhere: what is under way when it comes would put parts of it
-// back, so whatever ends later is followed by another look. Only when nothing is left on the disk
-// the chunk's own row goes, and then who asked hears of it: a crash before that brings the chunk
-// back, whose removal nobody was told of.
-#include <algorithm>
+// A chunk is taken out of every room, piece by piece.
+#include "actors/scheduler/chunk_removals.h"
 
-#include "actors/scheduler/scheduler_core.h"
+#include <algorithm>
+#include <span>
+#include <utility>
 
 namespace cascade {
 
-// Returns the chunk as it was. It is not found any more from here on.
-Chunk SchedulerCore::remove_chunk(ChunkEntry& entry, Removal why) {
+ChunkRemovals::ChunkRemovals(bool keeps_pages, Outbox& outbox, MetadataWriter& metadata,
+                             ChunkRegistry& registry, Tenants& tenants, RequestTable& requests,
+                             Erasures& erasures, StoredPages& stored, PageWriter& writer,
+                             ChunkChains& chains, IdlePrefill& idle, TextUses& uses,
+                             TextPins& text_pins, ChunkHolds& holds, ChunkPins& pins,
+                             PageLifecycle& lifecycle, Callbacks callbacks)
+    : keeps_pages_(keeps_pages),
+      outbox_(outbox),
+      metadata_(metadata),
+      registry_(registry),
+      tenants_(tenants),
+      requests_(requests),
+      erasures_(erasures),
+      stored_(stored),
+      writer_(writer),
+      chains_(chains),
+      idle_(idle),
+      uses_(uses),
+      text_pins_(text_pins),
+      holds_(holds),
+      pins_(pins),
+      lifecycle_(lifecycle),
+      callbacks_(std::move(callbacks)) {}
+
+Chunk ChunkRemovals::remove(ChunkEntry& entry, Removal why) {
   holds_.refresh(entry);
   Chunk chunk = entry.chunk;
   const StoredName name = {chunk.tenant, chunk.id};
+  const ChunkUses::ChunkName text = {chunk.tenant, chunk.id};
   Erasure& erasure = erasures_.begin(name, why);
   chains_.set_end(entry, "");
-  text_pins_.unpin({chunk.tenant, chunk.id});
+  text_pins_.unpin(text);
   // No pin keeps a prompt that has its text.
   std::set<Digest> ends;
-  for (const ChunkUses::Use& use : uses_.uses().of({chunk.tenant, chunk.id})) {
+  for (const ChunkUses::Use& use : uses_.uses().of(text)) {
     if (use.ends != 0) ends.insert(use.page);
   }
   text_pins_.drop_behind(ends, chunk.token_ids);
@@ -26,9 +49,9 @@ Chunk SchedulerCore::remove_chunk(ChunkEntry& entry, Removal why) {
   const bool unknown = chunk.type == ChunkType::kSystemPrompt && entry.chain.empty();
   if (!entry.chain.empty()) {
     erasure.chains.push_back({entry.chain, entry.own_begin});
-  } else if (options_.keep_pages && (chunk.type == ChunkType::kOutput || !chunk.kv_key.empty())) {
-    ++erasure.pieces;
+  } else if (keeps_pages_ && (chunk.type == ChunkType::kOutput || !chunk.kv_key.empty())) {
     // What is in memory of it is forgotten when the tokens have been read.
+    ++erasure.pieces;
     chains_.read({name, chunk.kv_key, why, chunk.kv_begin});
     const auto end = Digest::from_hex(chunk.kv_key);
     if (end) lifecycle_.forget_stored(*end, chunk.kv_begin, &name);
@@ -40,27 +63,32 @@ Chunk SchedulerCore::remove_chunk(ChunkEntry& entry, Removal why) {
   entry.chain.clear();
   erase_chains(name, erasure);
   if (unknown && idle_.tokenize_prefix(entry.chunk)) ++erasure.pieces;
-  forget_uses({chunk.tenant, chunk.id}, why);
+  const auto has_text = [&](const Lease& lease) {
+    return std::ranges::find(lease.texts, text, &TextUse::chunk) != lease.texts.end();
+  };
+  holds_.drop_leases_if(has_text);
+  callbacks_.text_is_gone(text);
+  lifecycle_.forget_texts(text, why, &name);
   pins_.forget(entry);
   outbox_.tell_of(chunk,
                   why == Removal::kExpired ? EventKind::kChunkExpired : EventKind::kChunkDeleted);
   registry_.remove(entry, why);
   if (writer_.wait_for_writing(name)) ++erasure.pieces;
   chunk.holders.clear();
-  advance_erasure(name);
+  advance(name);
   return chunk;
 }
 
 // What the chunk's history is being made of, or its pages; and its prompts that wait to be written.
-void SchedulerCore::note_work_of(const StoredName& name, Erasure& erasure) {
+void ChunkRemovals::note_work_of(const StoredName& chunk, Erasure& erasure) {
   for (const auto& [job, history] : idle_.tokenizing()) {
-    if (history.chunk_id != name.id || history.tenant != name.tenant) continue;
+    if (history.chunk_id != chunk.id || history.tenant != chunk.tenant) continue;
     ++erasure.pieces;
     if (history.sampled_chain.empty()) continue;
     erasure.chains.push_back({history.sampled_chain, history.prompt_tokens});
   }
   for (const Reprefill& reprefill : idle_.queue()) {
-    if (reprefill.chunk_id != name.id || reprefill.tenant != name.tenant) continue;
+    if (reprefill.chunk_id != chunk.id || reprefill.tenant != chunk.tenant) continue;
     const bool first = &reprefill == &idle_.first();
     if (first && idle_.is_computed()) ++erasure.pieces;
     if (reprefill.for_all) continue;
@@ -71,33 +99,16 @@ void SchedulerCore::note_work_of(const StoredName& name, Erasure& erasure) {
   }
 }
 
-// Frees the pages that have text of the chunk, with what goes on from where it ends, as far as no
-// chunk that stays has them. Prefixes and priorities of prompts with the text end.
-void SchedulerCore::forget_uses(const ChunkUses::ChunkName& chunk, Removal why) {
-  const auto has_text = [&](const std::vector<TextUse>& texts) {
-    return std::ranges::find(texts, chunk, &TextUse::chunk) != texts.end();
-  };
-  holds_.drop_leases_if([&](const Lease& lease) { return has_text(lease.texts); });
-  std::erase_if(prefixes_, [&](const auto& named) {
-    const bool ends = has_text(named.second.texts);
-    if (ends) index_.drop_hold(named.second.hold);
-    return ends;
-  });
-  const StoredName name = {chunk.first, chunk.second};
-  lifecycle_.forget_texts(chunk, why, &name);
-}
-
 // What was to be computed for the chunk is not needed any more: note_work_of() knows its chains.
-void SchedulerCore::drop_reprefills(const StoredName& name, Removal why) {
-  for (const Reprefill& dropped : idle_.drop(name)) {
-    if (dropped.for_all) lifecycle_.forget_public(dropped.chain, why, &name);
+void ChunkRemovals::drop_reprefills(const StoredName& chunk, Removal why) {
+  for (const Reprefill& dropped : idle_.drop(chunk)) {
+    if (dropped.for_all) lifecycle_.forget_public(dropped.chain, why, &chunk);
   }
 }
 
-// Frees what there is of its chains now, in memory and on disk, and takes them from what is to be
-// written.
-void SchedulerCore::erase_chains(const StoredName& name, const Erasure& erasure) {
-  const TenantId owner = tenants_.id(name.tenant);
+// Forgets what there is of its chains now, and takes them from what is to be written.
+void ChunkRemovals::erase_chains(const StoredName& chunk, const Erasure& erasure) {
+  const TenantId owner = tenants_.id(chunk.tenant);
   for (const ErasedChain& chain : erasure.chains) {
     // Who has the whole pages before the chunk's own tokens has its question; a page in any case,
     // since all prompts of a template begin alike.
@@ -108,80 +119,85 @@ void SchedulerCore::erase_chains(const StoredName& name, const Erasure& erasure)
     };
     writer_.drop_if([&](const Writeback& writeback) {
       const bool a_prompt = writeback.is_of_prompt() && writeback.owner == owner;
-      return writeback.chunk == name || (a_prompt && has_it(writeback.chain));
+      return writeback.chunk == chunk || (a_prompt && has_it(writeback.chain));
     });
     for (const auto& [handle, request] : requests_.all()) {
-      if (request->client.tenant != name.tenant || !request->running()) continue;
+      if (request->client.tenant != chunk.tenant || !request->running()) continue;
       if (has_it(request->in_pages())) request->written_behind = false;
     }
     holds_.drop_leases_if(
-        [&](const Lease& lease) { return lease.tenant == name.tenant && has_it(lease.prompt); });
+        [&](const Lease& lease) { return lease.tenant == chunk.tenant && has_it(lease.prompt); });
     const auto begin = static_cast<int64_t>(chain.begin);
-    lifecycle_.forget({owner, chain.tokens, begin, erasure.why, ForgetScope::kAndLeftAlone, &name});
-    lifecycle_.forget({owner, chain.tokens, 0, erasure.why, ForgetScope::kUnshared, &name});
+    lifecycle_.forget(
+        {owner, chain.tokens, begin, erasure.why, ForgetScope::kAndLeftAlone, &chunk});
+    lifecycle_.forget({owner, chain.tokens, 0, erasure.why, ForgetScope::kUnshared, &chunk});
   }
 }
 
-// A piece of work ended that the removal had to wait for. Nothing if there is no such removal.
-void SchedulerCore::end_erasure_piece(const StoredName& name, std::vector<ErasedChain> found) {
-  Erasure* erasure = erasures_.find(name);
+void ChunkRemovals::end_piece(const StoredName& chunk, std::vector<ErasedChain> found) {
+  Erasure* erasure = erasures_.find(chunk);
   if (erasure == nullptr) return;
   --erasure->pieces;
   for (ErasedChain& chain : found) {
     if (!chain.tokens.empty()) erasure->chains.push_back(std::move(chain));
   }
-  erase_chains(name, *erasure);
-  advance_erasure(name);
+  erase_chains(chunk, *erasure);
+  advance(chunk);
 }
 
-// Its row goes when nothing else is left of it.
-void SchedulerCore::advance_erasure(const StoredName& name) {
-  Erasure* erasure = erasures_.find(name);
+void ChunkRemovals::pages_are_removed(const std::optional<StoredName>& erased,
+                                      const std::optional<Error>& error) {
+  if (error) metadata_.note_failure();
+  if (!erased) return;
+  if (error) fail(*erased, *error);
+  end_piece(*erased);
+}
+
+// Removes its row when nothing else is left of it.
+void ChunkRemovals::advance(const StoredName& chunk) {
+  Erasure* erasure = erasures_.find(chunk);
   if (erasure == nullptr || erasure->pieces > 0 || erasure->error || erasure->row_removed) return;
   erasure->row_removed = true;
-  metadata_.remove_chunk(name);
+  metadata_.remove_chunk(chunk);
 }
 
-// The store has answered for the row.
-void SchedulerCore::row_is_removed(const StoredName& name, const std::optional<Error>& error) {
-  Erasure* erasure = erasures_.find(name);
+void ChunkRemovals::row_is_removed(const StoredName& chunk, const std::optional<Error>& error) {
+  Erasure* erasure = erasures_.find(chunk);
   if (erasure == nullptr || !erasure->row_removed) return;
-  if (error) return fail_erasure(name, *error);
-  ErasureEnd ended = erasures_.end(name);
-  for (const StoredName& session : ended.sessions) save_setting(session);
+  if (error) return fail(chunk, *error);
+  ErasureEnd ended = erasures_.end(chunk);
+  for (const StoredName& session : ended.sessions) callbacks_.save_session(session);
   for (ErasureReply& ready : ended.replies) {
     metadata_.reply(ready.client, ready.id, std::move(ready.names), std::move(ready.message));
   }
 }
 
 // Who waits hears of it. It is tried again, and until that works a restart brings the chunk back.
-void SchedulerCore::fail_erasure(const StoredName& name, const Error& error) {
-  for (const ErasureReply& failed : erasures_.fail(name, error)) {
+void ChunkRemovals::fail(const StoredName& chunk, const Error& error) {
+  for (const ErasureReply& failed : erasures_.fail(chunk, error)) {
     outbox_.reply_error(
         failed.client, failed.id,
         {error.code, "id",
-         "chunk \"" + name.id + "\" is not found any more, but is not gone from the disk: " +
+         "chunk \"" + chunk.id + "\" is not found any more, but is not gone from the disk: " +
              error.message + "; the daemon tries again, and so may you"});
   }
 }
 
-// Answers when the chunks are gone from the disk, and the other changes are durable.
-void SchedulerCore::reply_when_erased(const Client& client, const wire::RequestId& id,
-                                      std::set<StoredName> chunks, std::vector<StoredName> names,
-                                      wire::Message message) {
+void ChunkRemovals::reply_when_gone(const Client& client, const wire::RequestId& id,
+                                    std::set<StoredName> chunks, std::vector<StoredName> names,
+                                    wire::Message message) {
   ErasureReply reply = {std::move(chunks), std::move(names), client, id, std::move(message)};
   if (erasures_.wait(reply)) return;
   metadata_.reply(reply.client, reply.id, std::move(reply.names), std::move(reply.message));
 }
 
-// Removals of pages that failed begin again.
-void SchedulerCore::retry_erasures() {
+void ChunkRemovals::retry() {
   for (const StoredName& name : erasures_.names()) {
     Erasure& erasure = *erasures_.find(name);
     if (!erasure.error || erasure.pieces > 0) continue;
     erasure.error.reset();
     stored_.retry(name);
-    if (!erasure.row_removed) advance_erasure(name);
+    if (!erasure.row_removed) advance(name);
   }
 }
 
