@@ -1,4 +1,4 @@
-// What the store knows of the chains that chunks' K and V are computed from.
+// The chains that chunks' K and V are computed from, as the store knows them.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The holds that keep the pages of chunks, and of prompts for a while, in a class of their own.
+// The holds of chunks, and of prompts for a while: the index evicts their pages last, by priority.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,7 @@ class ChunkHolds {
 
   // Holds the chunk's chain, if all of it is in pages, with the chunk's priority.
   void take(ChunkEntry& entry);
-  // The same of its pages for every tenant. False if not all are there.
+  // Holds its pages for every tenant in the same way. False if not all are there.
   bool take_public(ChunkEntry& entry, std::span<const int32_t> chain);
   void clear(ChunkEntry& entry);
   void clear_public(ChunkEntry& entry);
@@ -53,12 +53,12 @@ class ChunkHolds {
   bool is_held(const ChunkEntry& entry) const { return entry.hold && index_.is_held(*entry.hold); }
   // Chunks with a hold, which may be lost.
   const Held& held() const { return held_; }
-  // Of the chain's tokens, in whole pages, those that published chunks begin with.
+  // Returns how many tokens of the chain, in whole pages, some published chunk begins with.
   int64_t public_beginning(std::span<const int32_t> chain) const;
 
   // Brings what the chunk says of its K and V up to date: pages may have been evicted.
   void refresh(ChunkEntry& entry);
-  // The same, with what clients are shown of its pages.
+  // Does the same, and counts its pages in memory and on disk for clients.
   void measure(ChunkEntry& entry);
   // The pages of its own chain, and those of every prompt in which its text stands, each page once.
   PagesOfChunk pages_of(const ChunkEntry& entry) const;

@@ -3,13 +3,12 @@
 
 #include <spdlog/spdlog.h>
 
-#include <optional>
 #include <utility>
 
 namespace cascade {
 namespace {
 
-// How often pins whose K and V are not there are looked for: all chunks are.
+// Pins whose K and V are not there are looked for so often, since all chunks are looked at.
 constexpr int64_t kHealUs = 2'000'000;
 
 }  // namespace
@@ -78,8 +77,7 @@ void ChunkPins::pin_or_wait(ChunkEntry& entry) {
   }
 }
 
-// What the pin needs was estimated when it was promised, and --max-pinned may have been lowered
-// since.
+// The pages were estimated when they were promised, and --max-pinned may have been lowered since.
 void ChunkPins::pin_held(ChunkEntry& entry) {
   budget_.end_waiting(entry);
   if (budget_.has_room_for_held(entry)) {

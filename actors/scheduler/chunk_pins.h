@@ -23,7 +23,8 @@
 namespace cascade {
 
 // One thread. A pinned chunk whose chain is not held waits: its pages are promised to it, and the
-// chain is read or computed. What cannot be had now is tried again by heal().
+// chain is read or computed. A chain that is known and cannot be computed now is tried again by
+// heal(); the beginning with a system prompt, when the chunk is used.
 class ChunkPins {
  public:
   // Has the chunk's chain, which is known, computed when nothing else is to do.
@@ -50,8 +51,8 @@ class ChunkPins {
   // The chunk is being removed.
   void forget(const ChunkEntry& entry);
 
-  // What ChunkChains has read for a pinned chunk of before the start; without tokens if the store
-  // does not know them.
+  // ChunkChains has read the chain of a pinned chunk from before the start. It has no tokens if the
+  // store does not know them.
   void chain_is_read(const ChainWanted& wanted, wire::StoredChain&& chain);
   // Pins held chunks for which there was no room.
   void retry();

@@ -8,11 +8,11 @@
 namespace cascade {
 
 ChunkRemovals::ChunkRemovals(bool keeps_pages, Outbox& outbox, MetadataWriter& metadata,
-                             ChunkRegistry& registry, Tenants& tenants, RequestTable& requests,
-                             Erasures& erasures, StoredPages& stored, PageWriter& writer,
-                             ChunkChains& chains, IdlePrefill& idle, TextUses& uses,
-                             TextPins& text_pins, ChunkHolds& holds, ChunkPins& pins,
-                             PageLifecycle& lifecycle, Callbacks callbacks)
+                             ChunkRegistry& registry, Tenants& tenants,
+                             const RequestTable& requests, Erasures& erasures, StoredPages& stored,
+                             PageWriter& writer, ChunkChains& chains, IdlePrefill& idle,
+                             TextUses& uses, TextPins& text_pins, ChunkHolds& holds,
+                             ChunkPins& pins, PageLifecycle& lifecycle, Callbacks callbacks)
     : keeps_pages_(keeps_pages),
       outbox_(outbox),
       metadata_(metadata),
@@ -45,12 +45,12 @@ Chunk ChunkRemovals::remove(ChunkEntry& entry, Removal why) {
     if (use.ends != 0) ends.insert(use.page);
   }
   text_pins_.drop_behind(ends, chunk.token_ids);
-  // What its conversations begin with is not known unless it was pinned.
+  // The chain that its conversations begin with is not known unless it was pinned.
   const bool unknown = chunk.type == ChunkType::kSystemPrompt && entry.chain.empty();
   if (!entry.chain.empty()) {
     erasure.chains.push_back({entry.chain, entry.own_begin});
   } else if (keeps_pages_ && (chunk.type == ChunkType::kOutput || !chunk.kv_key.empty())) {
-    // What is in memory of it is forgotten when the tokens have been read.
+    // Its pages in memory are forgotten when the tokens have been read.
     ++erasure.pieces;
     chains_.read({name, chunk.kv_key, why, chunk.kv_begin});
     const auto end = Digest::from_hex(chunk.kv_key);
@@ -79,7 +79,8 @@ Chunk ChunkRemovals::remove(ChunkEntry& entry, Removal why) {
   return chunk;
 }
 
-// What the chunk's history is being made of, or its pages; and its prompts that wait to be written.
+// Notes the work that is under way for the chunk: texts that are tokenized, chains that are
+// computed.
 void ChunkRemovals::note_work_of(const StoredName& chunk, Erasure& erasure) {
   for (const auto& [job, history] : idle_.tokenizing()) {
     if (history.chunk_id != chunk.id || history.tenant != chunk.tenant) continue;
@@ -99,7 +100,7 @@ void ChunkRemovals::note_work_of(const StoredName& chunk, Erasure& erasure) {
   }
 }
 
-// What was to be computed for the chunk is not needed any more: note_work_of() knows its chains.
+// Drops chains that were to be computed for the chunk; note_work_of() has noted them.
 void ChunkRemovals::drop_reprefills(const StoredName& chunk, Removal why) {
   for (const Reprefill& dropped : idle_.drop(chunk)) {
     if (dropped.for_all) lifecycle_.forget_public(dropped.chain, why, &chunk);
@@ -110,8 +111,8 @@ void ChunkRemovals::drop_reprefills(const StoredName& chunk, Removal why) {
 void ChunkRemovals::erase_chains(const StoredName& chunk, const Erasure& erasure) {
   const TenantId owner = tenants_.id(chunk.tenant);
   for (const ErasedChain& chain : erasure.chains) {
-    // Who has the whole pages before the chunk's own tokens has its question; a page in any case,
-    // since all prompts of a template begin alike.
+    // A prompt has the chunk's question if it has the whole pages before the chunk's own tokens; it
+    // has at least one page in common, since all prompts of a template begin alike.
     const size_t question = std::max(chain.begin / kPageTokens * kPageTokens,
                                      std::min<size_t>(kPageTokens, chain.tokens.size()));
     const auto has_it = [&](std::span<const int32_t> tokens) {
@@ -172,7 +173,8 @@ void ChunkRemovals::row_is_removed(const StoredName& chunk, const std::optional<
   }
 }
 
-// Who waits hears of it. It is tried again, and until that works a restart brings the chunk back.
+// Tells those that wait. The removal is tried again; until it works a restart brings the chunk
+// back.
 void ChunkRemovals::fail(const StoredName& chunk, const Error& error) {
   for (const ErasureReply& failed : erasures_.fail(chunk, error)) {
     outbox_.reply_error(

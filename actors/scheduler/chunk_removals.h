@@ -43,10 +43,10 @@ class ChunkRemovals {
 
   // The references outlive this.
   ChunkRemovals(bool keeps_pages, Outbox& outbox, MetadataWriter& metadata, ChunkRegistry& registry,
-                Tenants& tenants, RequestTable& requests, Erasures& erasures, StoredPages& stored,
-                PageWriter& writer, ChunkChains& chains, IdlePrefill& idle, TextUses& uses,
-                TextPins& text_pins, ChunkHolds& holds, ChunkPins& pins, PageLifecycle& lifecycle,
-                Callbacks callbacks);
+                Tenants& tenants, const RequestTable& requests, Erasures& erasures,
+                StoredPages& stored, PageWriter& writer, ChunkChains& chains, IdlePrefill& idle,
+                TextUses& uses, TextPins& text_pins, ChunkHolds& holds, ChunkPins& pins,
+                PageLifecycle& lifecycle, Callbacks callbacks);
 
   // Returns the chunk as it was. It is not found any more from here on.
   Chunk remove(ChunkEntry& entry, Removal why);
@@ -76,7 +76,7 @@ class ChunkRemovals {
   MetadataWriter& metadata_;
   ChunkRegistry& registry_;
   Tenants& tenants_;
-  RequestTable& requests_;
+  const RequestTable& requests_;
   Erasures& erasures_;
   StoredPages& stored_;
   PageWriter& writer_;

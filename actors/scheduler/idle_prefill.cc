@@ -141,6 +141,7 @@ bool IdlePrefill::is_gone() const {
   return !registry_.find_own(queue_.front().tenant, queue_.front().chunk_id).ok();
 }
 
+// Takes the first out of the queue, and tells of it.
 void IdlePrefill::end(bool complete) {
   computing_ = false;
   Reprefill ended = std::move(queue_.front());

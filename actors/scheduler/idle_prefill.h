@@ -42,12 +42,12 @@ class IdlePrefill {
 
   // The references outlive this.
   IdlePrefill(int reprefills_max, const Clock& clock, Jobs& jobs, Outbox& outbox, ChainIndex& index,
-              PagePool& pool, const PageArena& arena, Tenants& tenants,
-              ChunkRegistry& registry, PageLoader& loader, Callbacks callbacks);
+              PagePool& pool, const PageArena& arena, Tenants& tenants, ChunkRegistry& registry,
+              PageLoader& loader, Callbacks callbacks);
 
   // Has the conversation of `job` tokenized as history. take_tokenized() gives `reprefill` back.
   void tokenize(wire::EncodeJob&& job, Reprefill&& reprefill);
-  // The same of what every conversation with the system prompt `chunk` begins with. False if too
+  // Has the beginning of every conversation with the system prompt `chunk` tokenized. False if too
   // many chains wait.
   bool tokenize_prefix(const Chunk& chunk);
   // nullopt: the job is another's, or of an earlier life of the actor.
@@ -65,7 +65,7 @@ class IdlePrefill {
   // Takes the chunk's chains out of the queue and returns them, without the one that is being
   // computed.
   std::vector<Reprefill> drop(const StoredName& chunk);
-  // Whether the first is with the prefill actor or the store. Then only ended() takes it out.
+  // Whether the first is with the prefill actor or the store. Then drop() leaves it in the queue.
   bool is_computed() const { return computing_ || loading_; }
   bool is_loading() const { return loading_; }
 
@@ -79,10 +79,8 @@ class IdlePrefill {
   // The slice has these tokens, whose K and V are in pages unless it `failed`. Precondition:
   // slice().
   void computed(std::span<const int32_t> tokens, bool failed);
-  // What PageLoader tells of the first.
+  // PageLoader has read pages of the first: as of PageLoader::Loaded.
   const ChainSequence* loaded(std::span<const int32_t> tokens, bool more);
-  // Takes the first out of the queue, and tells of it.
-  void end(bool complete);
   // Gives back the pages of the first, which starts again later. False if it has none, or is being
   // computed.
   bool pause();
@@ -91,6 +89,7 @@ class IdlePrefill {
 
  private:
   void start_sequence(Reprefill& first);
+  void end(bool complete);
   bool is_gone() const;
 
   const size_t reprefills_max_;

@@ -34,37 +34,44 @@ void PageLifecycle::forget(const Forget& what) {
 
 // Forgets what nobody uses, and has the writer tell of what is being written.
 void PageLifecycle::forget_now(const Forget& what) {
-  const int64_t keep = tokens_kept(what);
+  const int64_t keep = what.keep / kPageTokens * kPageTokens;
   switch (what.scope) {
     case ForgetScope::kAndWhatGoesOn:
-    case ForgetScope::kAndLeftAlone:
+    case ForgetScope::kAndLeftAlone: {
+      const int64_t own_begin = std::max(keep, public_tokens(what));
       writer_.end_when_written(what.owner, what.chain, keep, Removal::kDeleted);
       if (stored_.disk().size() > 0) {
-        for (const Digest& key : keys_after(what, keep)) stored_.remove_from(key, what.erased);
+        for (const Digest& key : keys_after(what, own_begin)) {
+          stored_.remove_from(key, what.erased);
+        }
       }
-      index_.drop_subtree(what.owner, what.chain, keep, what.why,
-                          /*holds=*/what.owner == kPublic);
+      const bool is_public = what.owner == kPublic;
+      index_.drop_subtree(what.owner, what.chain, keep, what.why, /*holds=*/is_public);
+      // The owner may have pages after public ones, and a copy of these as well.
+      if (own_begin > keep) index_.drop_subtree(what.owner, what.chain, own_begin, what.why);
       return;
-    case ForgetScope::kUnshared:
-      stored_.remove_unshared(keys_after(what, keep), what.erased);
+    }
+    case ForgetScope::kUnshared: {
+      const int64_t own_begin = std::max(keep, public_tokens(what));
+      stored_.remove_unshared(keys_after(what, own_begin), what.erased);
       index_.drop_branch(what.owner, what.chain, what.keep, what.why);
       return;
+    }
     case ForgetScope::kUnreachable:
       index_.drop_branch(what.owner, what.chain, what.keep, what.why);
       return;
   }
 }
 
-// So many tokens of the chain, in whole pages, stay. Public pages that a tenant's chain begins with
-// are not the tenant's: others stand on them.
-int64_t PageLifecycle::tokens_kept(const Forget& what) const {
-  const int64_t keep = what.keep / kPageTokens * kPageTokens;
-  if (what.owner == kPublic) return keep;
+// Returns how many tokens of a tenant's chain are in public pages, which are not the tenant's:
+// others stand on them.
+int64_t PageLifecycle::public_tokens(const Forget& what) const {
+  if (what.owner == kPublic) return 0;
   const ChainIndex::Match match = index_.match(what.owner, what.chain);
-  const auto public_pages = std::ranges::count_if(
+  const auto pages = std::ranges::count_if(
       ChainIndex::path_to(match.node),
       [](ChainIndex::Node* node) { return ChainIndex::name_of(node).owner == kPublic; });
-  return std::max<int64_t>(keep, public_pages * kPageTokens);
+  return pages * kPageTokens;
 }
 
 // The keys of the pages after these, wherever the pages are.
@@ -105,7 +112,7 @@ void PageLifecycle::request_ended(const Request& request) {
     const TenantId owner = key.second;
     const std::span<const int32_t> tokens = request.sequence->tokens();
     if (owner == kPublic) {
-      // What it found of chunks that are published still stays.
+      // The pages of chunks that are still published stay.
       const int64_t keep = std::max(at_end.keep, holds_.public_beginning(tokens));
       forget({kPublic, tokens, keep, at_end.why});
     } else if (!retained) {
@@ -186,15 +193,24 @@ void PageLifecycle::forget_use(ChainIndex::Node* node, const ChunkUses::Use& use
   if (use.ends != 0)
     return forget({owner, chain, use.position, why, ForgetScope::kAndWhatGoesOn, erased});
   writer_.end_when_written(owner, chain, use.position, why);
-  forget({owner, chain, use.position, why, ForgetScope::kUnshared, erased});
+  stored_.remove_unshared({use.page}, erased);
+  index_.drop_branch(owner, chain, use.position, why);
 }
 
 void PageLifecycle::forget_stored(const Digest& end, int64_t keep, const StoredName* erased) {
   std::vector<DiskIndex::Step> path = stored_.disk().path(end);
   std::ranges::reverse(path);
   std::vector<Digest> keys;
-  for (const DiskIndex::Step& step : path) keys.push_back(step.key);
-  for (size_t i = static_cast<size_t>(keep / kPageTokens); i < keys.size(); ++i) {
+  size_t public_pages = 0;
+  for (const DiskIndex::Step& step : path) {
+    keys.push_back(step.key);
+    ChainIndex::Node* node = index_.find(step.key);
+    const bool is_public = node != nullptr && ChainIndex::name_of(node).owner == kPublic;
+    if (is_public) public_pages = keys.size();
+  }
+  keys.erase(keys.begin(), keys.begin() + static_cast<ptrdiff_t>(public_pages));
+  const auto kept = static_cast<size_t>(keep / kPageTokens);
+  for (size_t i = kept - std::min(kept, public_pages); i < keys.size(); ++i) {
     stored_.remove_from(keys[i], erased);
   }
   stored_.remove_unshared(keys, erased);

@@ -1,10 +1,9 @@
-// The only place that forgets pages, in memory and on disk.
+// The only place that has pages forgotten, in memory and on disk.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -29,12 +28,12 @@ namespace cascade {
 enum class ForgetScope {
   // The owner's pages with tokens after `keep`, and all chains that go on from them.
   kAndWhatGoesOn,
-  // The same. When a running request that uses such pages ends, also those of the first `keep`
-  // tokens that nothing else goes on from then.
+  // These pages; and when a running request that uses some of them ends, also the pages of the
+  // first `keep` tokens that nothing else goes on from then.
   kAndLeftAlone,
   // The pages after `keep`, from the end of the chain, until something else goes on from one.
   kUnshared,
-  // The same, in memory only: no later request can reach them there.
+  // These pages, but only in memory, where no later request can reach them.
   kUnreachable,
 };
 
@@ -48,8 +47,8 @@ struct Forget {
   const StoredName* erased = nullptr;  // the chunk whose removal waits for this, if any
 };
 
-// One thread. What is held, pinned or used stays in memory for now. Pages that a running request
-// uses are forgotten when it ends, with what it adds to them; pages that are being written, when
+// One thread. Pages that are held or pinned stay in memory. Pages that a running request uses are
+// forgotten when it ends, with those that it adds; pages that are being written are forgotten when
 // they are written.
 class PageLifecycle {
  public:
@@ -59,37 +58,39 @@ class PageLifecycle {
                 TextUses& uses, ChunkHolds& holds, PinnedTexts& texts, ChunkPins& pins);
 
   // Public pages are forgotten with the holds of those that stand on them; a pinned chunk that
-  // loses its hold so is computed again (ChunkPins::promise_again).
+  // loses its hold so has its pages promised again (ChunkPins::promise_again).
   void forget(const Forget& what);
   // Forgets the pages that have text of the chunk, with what goes on from where it ends, as far as
   // no chunk that stays has them.
   void forget_texts(const ChunkUses::ChunkName& chunk, Removal why, const StoredName* erased);
-  // Forgets a chunk's pages on disk by their last one, the first `keep` tokens only as far as
-  // nothing else goes on from them: its tokens are not known.
+  // Forgets a chunk's pages on disk by their last one, since its tokens are not known. The first
+  // `keep` tokens are forgotten as far as nothing else goes on from them. Public pages stay if they
+  // are in memory: on disk nothing says that they are public.
   void forget_stored(const Digest& end, int64_t keep, const StoredName* erased);
-  // Nobody is to find the published chunk's pages any more: forgets them, but for what other
-  // published chunks begin with, and what tenants have computed after them.
+  // Forgets the public pages of a chunk that is published no longer, if it has some.
   void withdraw(ChunkEntry& entry, Removal why, const StoredName* erased = nullptr);
+  // Forgets the public pages of the chain, with all that tenants have computed after them. Pages
+  // that another published chunk begins with stay.
   void forget_public(std::span<const int32_t> chain, Removal why,
                      const StoredName* erased = nullptr);
 
   // The request has ended, and its pages are in the index: forgets what was to be forgotten then,
   // and what it has of texts that were deleted while it ran.
   void request_ended(const Request& request);
-  // What PageWriter tells.
+  // The writing of these pages has ended, with or without success.
   void writing_ended(const Writing& writing);
   // The store does not have the pages any more; those that were deleted go from memory as well.
   void on(const wire::PagesForgotten& forgotten);
 
  private:
-  // What is to be forgotten of the chain of a running request.
+  // A part of a running request's chain that is forgotten when the request ends.
   struct AtEnd {
     int64_t keep;
     Removal why;
     bool left_alone = false;  // as of kAndLeftAlone
   };
   void forget_now(const Forget& what);
-  int64_t tokens_kept(const Forget& what) const;
+  int64_t public_tokens(const Forget& what) const;
   std::vector<Digest> keys_after(const Forget& what, int64_t keep) const;
   void forget_later(const Forget& what);
   void forget_use(ChainIndex::Node* node, const ChunkUses::Use& use, Removal why,

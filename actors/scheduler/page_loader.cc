@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kPagesLoadedAtOnceMax = 128;
 
-// What a load costs besides its bytes, and what the disk gives before that was measured.
+// A load costs so much besides its bytes; the disk gives so much, until that has been measured.
 constexpr double kLoadOverheadUs = 500;
 constexpr double kBytesPerUsGuess = 500;
 constexpr double kNewSpeedWeight = 0.25;

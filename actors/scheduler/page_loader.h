@@ -33,8 +33,8 @@ class PageLoader {
   PageLoader(Jobs& jobs, Outbox& outbox, const ChainIndex& index, StoredPages& stored,
              size_t page_bytes, const SpeedEstimate& speed, Loaded loaded);
 
-  // What is on disk of `wanted` after `found`, the whole pages of it in memory. Nothing if
-  // computing it is quicker than reading it.
+  // Finds the pages on disk that come after `found`, the whole pages of `wanted` in memory. Finds
+  // nothing if computing them is quicker than reading them.
   DiskIndex::Match worth_loading(TenantId owner, std::span<const int32_t> wanted,
                                  const ChainIndex::Match& found) const;
   // Reads `stored`, which comes next of `wanted`, into pages of the sequence. `handle` is what
@@ -46,7 +46,7 @@ class PageLoader {
   void prefetch(const std::vector<const ChunkEntry*>& used);
   void on(const wire::LoadPagesDone& done);
 
-  // What the disk has given lately; 0: nothing was read yet.
+  // The speed of the disk lately; 0: nothing was read yet.
   double bytes_per_us() const { return bytes_per_us_; }
 
  private:

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <map>
 #include <optional>
 #include <span>
 #include <vector>
@@ -28,7 +27,8 @@ namespace cascade {
 // when it has no such page.
 class PageWriter {
  public:
-  // What the writer asks and tells. A function may call write_behind() and drop_if().
+  // The writer asks and tells through these. chains_ended,
+  // failed and ended may call write_behind() and drop_if().
   struct Callbacks {
     // Whether a client waits for the chunk's pages: its chains are written before all others.
     std::function<bool(const StoredName& chunk)> is_awaited;
@@ -53,7 +53,7 @@ class PageWriter {
   void write_behind(TenantId owner, std::span<const int32_t> chain,
                     std::optional<StoredName> chunk = {}, bool of_text = false);
   // Sends the next pages, if nothing is under way and the disk did not fail a moment ago. They are
-  // locked in memory until the store has answered: at most `pages_max()` can be.
+  // locked in memory until the store has answered; `pages_max()` says how many may be.
   void write_pages(const std::function<int64_t()>& pages_max);
   // Takes the chains that `drops` is true for out of the queue.
   void drop_if(const std::function<bool(const Writeback&)>& drops);

@@ -9,7 +9,8 @@
 namespace cascade {
 namespace {
 
-// What a template puts around a system prompt, until it has been rendered.
+// A template puts about so many tokens around a system prompt; they are counted when it is
+// rendered.
 constexpr size_t kTemplateTokens = 32;
 
 }  // namespace
@@ -59,7 +60,7 @@ int64_t PinBudget::pages_of(const ChunkEntry& entry) const {
 Status PinBudget::check(std::string_view field, int64_t pages) const {
   const auto pinned = static_cast<int64_t>(index_.pinned_count());
   if (pages == 0 || pinned + pages_promised() + pages <= pages_max()) return {};
-  // How many pages others have pinned is not said: tenants do not know of each other.
+  // The error does not say how many pages others have pinned: tenants do not know of each other.
   return resource_exhausted(std::string(field),
                             "the pin would keep " + std::to_string(pages) +
                                 " pages from eviction, more than are left of " +

@@ -1,4 +1,4 @@
-// How many pages pins may keep from eviction, and how many of these are spoken for.
+// The pages that pins may keep from eviction, and those of them that are promised.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,8 @@ class PinBudget {
 
   void set_max_pinned(double share) { max_pinned_ = share; }
   int64_t pages_max() const;
-  // Of pinned chunks whose K and V are not there, and of requests whose output will be pinned.
+  // Counts those of pinned chunks whose K and V are not there, and of requests whose output will be
+  // pinned.
   int64_t pages_promised() const;
   // Pages that a pin of the chunk would keep from eviction and no other pin does, as far as that is
   // known before its K and V are there.

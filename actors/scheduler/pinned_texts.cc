@@ -2,7 +2,6 @@
 #include "actors/scheduler/pinned_texts.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "actors/scheduler/chunk_settings.h"
@@ -19,7 +18,7 @@ TextPins::ChunkName name_of(const ChunkEntry& entry) {
 // all of it if the end is not found.
 TextPin beginning_with(const ChunkEntry& entry, std::vector<int32_t>&& prompt) {
   const TokenSpan where = place_of_text(prompt, entry.chunk.token_ids);
-  // Where the text stands twice, the first place may be the wrong one.
+  // If the text stands twice, the first place may be the wrong one.
   const auto before = std::ssize(prompt) - 1 - (std::ssize(prompt) - 1) % kPageTokens;
   if (where.end > before) prompt.resize(static_cast<size_t>(where.end));
   return {.chain = std::move(prompt), .begin = static_cast<size_t>(where.begin)};
@@ -58,7 +57,7 @@ void PinnedTexts::pin_use(const ChunkEntry& entry, const ChunkUses::Use& use) {
   ChainIndex::Node* node = index_.find(use.page);
   if (node == nullptr) return;
   const ChainIndex::PageName last = ChainIndex::name_of(node);
-  // What the page has after the text is not the pin's, and is not written for it.
+  // Tokens of the page after the text are not the pin's, and are not written for it.
   size_t tokens = use.ends > 1 ? static_cast<size_t>(use.ends) - 1 : 0;
   TextPin pin;
   if (tokens == 0 || tokens > last.tokens.size()) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
 
 #include "actors/scheduler/chunk_chains.h"
 #include "actors/scheduler/chunk_holds.h"
@@ -40,8 +39,7 @@ class PinnedTexts {
   // where the text stands.
   int64_t pages_wanted(const ChunkUses::ChunkName& chunk) const;
 
-  // What ChunkChains has read for a text: the tokens up to the page in which the text ends; none if
-  // they could not be read.
+  // ChunkChains has read the tokens up to the page in which the text ends; none if it could not.
   void text_is_read(const ChainWanted& wanted, wire::StoredChain&& chain);
   // A chain of the idle prefill has ended. It is in memory if it is `complete`, else it is tried
   // again by heal().

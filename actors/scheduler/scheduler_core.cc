@@ -1,8 +1,7 @@
 // The scheduler's doors: messages from clients and actors, time, the end.
 #include "actors/scheduler/scheduler_core.h"
 
-#include <spdlog/spdlog.h>
-
+#include <set>
 #include <type_traits>
 #include <utility>
 #include <variant>

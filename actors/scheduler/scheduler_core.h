@@ -7,7 +7,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -49,7 +48,6 @@
 #include "base/clock.h"
 #include "cache/chain_index.h"
 #include "cache/chunk_registry.h"
-#include "cache/disk_index.h"
 #include "cache/fair_share.h"
 #include "cache/page_arena.h"
 #include "cache/page_pool.h"
@@ -129,6 +127,7 @@ class SchedulerCore {
   size_t running_max() const;
   bool make_room_for(const std::string& tenant);
   void preempt(Request& request);
+  void refuse_starved();
   Miss explain_miss(const Request& request);
   Request* next_to_prefill();
   bool is_owed(const Request& request) const;
@@ -151,6 +150,7 @@ class SchedulerCore {
   double sampled_token_cost() const;
   int64_t known_tokens(const Request& request);
   double us_before_answer(const Request& request) const;
+  void keep_leased(const Request& request);
   void count_reused(int64_t begin, int64_t end, int64_t in_shared_pages);
   void send_progress(Request& request);
   bool is_computing() const;
@@ -164,6 +164,7 @@ class SchedulerCore {
   std::string retain(Request& request, const std::string& finish_reason);
   void history_ready(Reprefill&& next, wire::EncodeDone&& done);
   void queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill);
+  void recompute(ChunkEntry& entry);
   bool may_reprefill() const;
   void lost(IdlePrefill::Tokenizing&& jobs);
   void finish_idle(Reprefill&& idle, bool complete);
@@ -210,12 +211,7 @@ class SchedulerCore {
   const ChainSequence* tokens_loaded(uint64_t handle, std::span<const int32_t> tokens, bool more);
   void on(wire::StoredPages&& stored);
 
-  // Holds, pins and the room for them: scheduler_holds.cc, scheduler_pin_replies.cc.
-  void recompute(ChunkEntry& entry);
-  void keep_leased(const Request& request);
-  void refuse_starved();
-
-  // What ends by itself, or with its chunk: scheduler_expiry.cc.
+  // Time passes: scheduler_expiry.cc.
   void pass_time();
 
   // Pages of published chunks: scheduler_publish.cc.
@@ -258,7 +254,7 @@ class SchedulerCore {
   void chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done);
   std::string register_text(Chunk chunk);
 
-  // Where requests come in that concern no page.
+  // The doors of requests that concern no page.
   struct Doors {
     UpkeepDoor upkeep;
     SearchDoor search;

@@ -1,9 +1,4 @@
-// Pages between memory and disk: what is written behind, what is read instead of computed, what
-// goes with its chunk.
-#include <spdlog/spdlog.h>
-
-#include <algorithm>
-
+// Long prompts are written while they are computed; pages that were read go to their sequences.
 #include "actors/scheduler/scheduler_core.h"
 
 namespace cascade {
@@ -16,9 +11,7 @@ constexpr int64_t kWritebackStepTokens = 512;
 
 }  // namespace
 
-// ---- Writing ------------------------------------------------------------------------------------
-
-// Of a prompt that took long to compute, what is new since the last time.
+// Has a prompt that takes long to compute written, as far as it is new since the last time.
 void SchedulerCore::write_prompt_behind(Request& request) {
   const int64_t committed = request.sequence->committed() / kPageTokens * kPageTokens;
   if (committed < kCostlyTokens || !request.params.reuse) return;
@@ -51,8 +44,6 @@ PageWriter::Callbacks SchedulerCore::writer_callbacks() {
 void SchedulerCore::write_pages() {
   if (loaded_) writer_.write_pages([this] { return available_pages(); });
 }
-
-// ---- Reading ------------------------------------------------------------------------------------
 
 // A request's sequence, or with handle 0 that of the first re-prefill, has tokens more from disk.
 const ChainSequence* SchedulerCore::tokens_loaded(uint64_t handle, std::span<const int32_t> tokens,

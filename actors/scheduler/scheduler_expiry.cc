@@ -1,6 +1,4 @@
-// What ends by itself: holders whose time is over, priorities, leases; and what goes with a chunk.
-#include <algorithm>
-
+// Time passes: holders and leases end.
 #include "actors/scheduler/scheduler_core.h"
 #include "cache/holders.h"
 

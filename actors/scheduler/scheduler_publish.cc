@@ -1,7 +1,5 @@
 // What every tenant finds of a published chunk: its chain once more, in pages that belong to
 // nobody.
-#include <algorithm>
-
 #include "actors/scheduler/scheduler_core.h"
 
 namespace cascade {

@@ -196,7 +196,7 @@ void SchedulerCore::finish_idle(Reprefill&& idle, bool complete) {
   } else if (!entry.chunk.pinned) {
     chains_.settle({entry.chunk.tenant, entry.chunk.id});
   }
-  // Of one that is pinned it is tried again: pins_.heal().
+  // A pinned chunk is tried again by pins_.heal().
   entry.chunk.kv_state = entry.hold           ? KvState::kReady
                          : entry.chunk.pinned ? KvState::kPending
                                               : KvState::kNone;

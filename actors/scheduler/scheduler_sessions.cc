@@ -1,6 +1,4 @@
 // Conversations by name: the turns so far come before what a request adds.
-#include <spdlog/spdlog.h>
-
 #include <algorithm>
 
 #include "actors/scheduler/scheduler_core.h"

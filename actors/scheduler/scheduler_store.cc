@@ -31,7 +31,8 @@ void SchedulerCore::on(wire::StoreChunks&& loaded) {
   }
 }
 
-// Of a chunk from before the start: computed in idle time, or sooner if somebody asks.
+// Takes over the chain of a chunk from before the start. It is computed in idle time, or sooner if
+// somebody asks.
 void SchedulerCore::on(wire::PendingChain&& chain) {
   const auto entry = registry_.find_own(chain.tenant, chain.id);
   if (loaded_ || !entry.ok() || chain.token_ids.empty()) return;

@@ -9,7 +9,7 @@
 namespace cascade {
 namespace {
 
-// Of one request: each is looked for in the prompt.
+// So many texts of one request are looked for in its prompt.
 constexpr size_t kTextsMax = 256;
 
 wire::PageUse described(const ChunkUses::ChunkName& chunk, const ChunkUses::Use& use) {

@@ -1,4 +1,4 @@
-// Which pages have text of which chunks.
+// Notes which pages have text of which chunks.
 #pragma once
 
 #include <cstddef>
@@ -26,12 +26,12 @@ class TextUses {
   // The chunk's text ends in the page, which is in memory, and all before it stays.
   using TextEnds = std::function<void(const ChunkEntry&, const ChunkUses::Use&)>;
 
-  // At most `uses_max` are noted. The references outlive this. A page that `index` shortens has
-  // the same texts under its new name.
+  // At most `uses_max` are noted. The references outlive this. When `index` shortens a page, the
+  // page has the same texts under its new name: no page may be dropped after this is destroyed.
   TextUses(size_t uses_max, Outbox& outbox, ChainIndex& index, Tenants& tenants,
            ChunkRegistry& registry, const StoredPages& stored, TextEnds text_ends);
 
-  // Where the prompt has the texts of the chunks.
+  // Finds where the prompt has the texts of the chunks.
   std::vector<TextUse> find(const std::string& tenant, const std::vector<std::string>& ids,
                             std::span<const int32_t> prompt);
   // Whether a chunk that the prompt has the text of was removed.
@@ -44,10 +44,10 @@ class TextUses {
   void note(const std::string& tenant, std::span<const int32_t> chain,
             std::span<const TextUse> texts);
   void note(const ChunkUses::ChunkName& chunk, const ChunkUses::Use& use);
-  // What the store has noted of pages before the start.
+  // Takes over what the store has noted of pages before the start.
   void load(const wire::StoredPages& stored);
 
-  // What is to be written with the page.
+  // Returns what the store is to write with the page.
   std::vector<wire::PageUse> of(const NamedPage& page);
   const ChunkUses& uses() const { return uses_; }
   // The chunk's pages, those at the end of chains first. They are forgotten.

@@ -39,7 +39,7 @@ class KeepTest : public RoomTest {
     entry.own_begin = kPageTokens;
     return entry;
   }
-  // The same; its chain is in memory and held.
+  // Such an output, whose chain is in memory and held.
   ChunkEntry& held_output(const std::string& id, size_t pages) {
     ChunkEntry& entry = output(id, pages);
     compute(entry.chain, alice_);

@@ -41,7 +41,7 @@ class PageLifecycleTest : public testing::KeepTest {
   TenantId owner_of(const Pages& pages, TenantId owner) const {
     return pages == Pages{0} ? kPublic : owner;
   }
-  // What the last page of the owner's chain is called.
+  // The key of the last page of the owner's chain.
   Digest key_of(TenantId owner, const Pages& pages) const {
     Digest key = ChainIndex::key_of(memory_.index.root());
     for (size_t i = 0; i < pages.size(); ++i) {
@@ -149,6 +149,24 @@ TEST_F(PageLifecycleTest, the_public_pages_that_a_chain_begins_with_stay) {
   EXPECT_TRUE(on_disk(bob_, {0})) << "also when nothing else goes on from them";
 }
 
+TEST_F(PageLifecycleTest, a_tenants_copy_of_public_pages_is_its_own) {
+  compute(tokens_of({0, 1, 2}), alice_);
+  compute(tokens_of({0, 1, 3}), kPublic);
+  compute(tokens_of({0, 1, 3, 4}), alice_);
+  const size_t pages = memory_.pool.used_count();
+  forget(alice_, {0, 1, 3}, 1);
+  EXPECT_EQ(memory_.pool.used_count(), pages - 2) << "its copy of the second page, and the third";
+  EXPECT_EQ(memory_.index.match(alice_, tokens_of({0, 1, 3, 4})).pages.size(), 4u);
+}
+
+TEST_F(PageLifecycleTest, a_chunk_whose_tokens_are_not_known_leaves_public_pages_on_disk) {
+  compute_pages(alice_, {0, 1, 2});
+  write(alice_, {0, 1, 2});
+  lifecycle_.forget_stored(key_of(alice_, {0, 1, 2}), 2 * kPageTokens, nullptr);
+  EXPECT_FALSE(on_disk(alice_, {0, 1}));
+  EXPECT_TRUE(on_disk(alice_, {0}));
+}
+
 TEST_F(PageLifecycleTest, what_a_request_uses_is_forgotten_when_it_ends) {
   Request& request = run(alice_, {1, 2, 3});
   forget(alice_, {1, 2}, 1, ForgetScope::kAndLeftAlone);
@@ -244,7 +262,7 @@ TEST_F(PageLifecycleTest, a_chain_whose_tokens_are_not_known_is_forgotten_by_its
   EXPECT_TRUE(on_disk(alice_, {1}));
 }
 
-// What should be there, as sets of chains.
+// The pages that should be there, as sets of chains.
 class PageModel {
  public:
   using Page = std::pair<TenantId, Pages>;  // the chain up to the page, and whose the page is

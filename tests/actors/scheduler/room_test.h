@@ -1,4 +1,4 @@
-// What most rooms of the scheduler stand on: an index with pages, the outbox, and what is stored.
+// The ground of most rooms of the scheduler: an index with pages, the outbox, and stored pages.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -26,7 +26,7 @@ class TextUsesTest : public testing::RoomTest {
   void remove(const std::string& id) {
     registry_.remove(**registry_.find_own("alice", id), Removal::kDeleted);
   }
-  // What the store was told, as "id position ends".
+  // The uses that the store was told of, as "id position ends".
   std::vector<std::string> told() {
     std::vector<std::string> uses;
     for (const wire::StoreUses& stored : take<wire::StoreUses>()) {
