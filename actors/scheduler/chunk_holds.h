@@ -48,7 +48,7 @@ class ChunkHolds {
   bool take_public(ChunkEntry& entry, std::span<const int32_t> chain);
   void clear(ChunkEntry& entry);
   void clear_public(ChunkEntry& entry);
-  // The chunk's priority is that of its pages.
+  // Gives the chunk's pages the chunk's priority.
   void follow_priority(const ChunkEntry& entry);
   bool is_held(const ChunkEntry& entry) const { return entry.hold && index_.is_held(*entry.hold); }
   // Chunks with a hold, which may be lost.
@@ -60,7 +60,7 @@ class ChunkHolds {
   void refresh(ChunkEntry& entry);
   // Does the same, and counts its pages in memory and on disk for clients.
   void measure(ChunkEntry& entry);
-  // The pages of its own chain, and those of every prompt in which its text stands, each page once.
+  // Returns the pages of its own chain and of every prompt that has its text, each page once.
   PagesOfChunk pages_of(const ChunkEntry& entry) const;
   // Looks at some chunks after those of the last call, so that lost holds are told of soon.
   void look_for_evictions();

@@ -8,7 +8,7 @@
 namespace cascade {
 namespace {
 
-// Pins whose K and V are not there are looked for so often, since all chunks are looked at.
+// The time between two looks for pins whose K and V are missing. A look visits all chunks.
 constexpr int64_t kHealUs = 2'000'000;
 
 }  // namespace

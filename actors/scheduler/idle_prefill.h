@@ -53,7 +53,7 @@ class IdlePrefill {
   // nullopt: the job is another's, or of an earlier life of the actor.
   std::optional<Reprefill> take_tokenized(uint64_t job) { return tokenizing_.take(job); }
   const Tokenizing& tokenizing() const { return tokenizing_.all(); }
-  // Whether so many texts are being tokenized that no other should be.
+  // Whether no further text should be tokenized for now.
   bool tokenizes_many() const { return tokenizing_.size() >= reprefills_max_; }
 
   void push(Reprefill&& reprefill) { queue_.push_back(std::move(reprefill)); }

@@ -5,6 +5,7 @@
 #include <vector>
 
 namespace cascade {
+
 PageLifecycle::PageLifecycle(ChainIndex& index, Tenants& tenants, ChunkRegistry& registry,
                              const RequestTable& requests, StoredPages& stored, PageWriter& writer,
                              TextUses& uses, ChunkHolds& holds, PinnedTexts& texts, ChunkPins& pins)
@@ -185,13 +186,14 @@ void PageLifecycle::forget_use(ChainIndex::Node* node, const ChunkUses::Use& use
   const TenantId owner = ChainIndex::name_of(node).owner;
   if (tenants_.name_of(owner) == nullptr) return;  // public: withdraw() sees to it
   const std::vector<int32_t> chain = ChainIndex::chain_to(node);
-  // Prompts that wait to be written; what is a chunk's stays.
+  // Prompts with the text are not written any more; chains of chunks are.
   writer_.drop_if([&](const Writeback& writeback) {
     return writeback.is_of_prompt() && writeback.owner == owner &&
            static_cast<int64_t>(common_prefix(writeback.chain, chain)) > use.position;
   });
-  if (use.ends != 0)
+  if (use.ends != 0) {
     return forget({owner, chain, use.position, why, ForgetScope::kAndWhatGoesOn, erased});
+  }
   writer_.end_when_written(owner, chain, use.position, why);
   stored_.remove_unshared({use.page}, erased);
   index_.drop_branch(owner, chain, use.position, why);

@@ -28,8 +28,8 @@ namespace cascade {
 enum class ForgetScope {
   // The owner's pages with tokens after `keep`, and all chains that go on from them.
   kAndWhatGoesOn,
-  // These pages; and when a running request that uses some of them ends, also the pages of the
-  // first `keep` tokens that nothing else goes on from then.
+  // These pages. When a running request that uses some of them ends, it also forgets pages of the
+  // first `keep` tokens, as far as nothing else goes on from them then.
   kAndLeftAlone,
   // The pages after `keep`, from the end of the chain, until something else goes on from one.
   kUnshared,
@@ -60,8 +60,8 @@ class PageLifecycle {
   // Public pages are forgotten with the holds of those that stand on them; a pinned chunk that
   // loses its hold so has its pages promised again (ChunkPins::promise_again).
   void forget(const Forget& what);
-  // Forgets the pages that have text of the chunk, with what goes on from where it ends, as far as
-  // no chunk that stays has them.
+  // Forgets the pages that have text of the chunk, and all chains that go on from the text's end.
+  // Pages of other chunks stay.
   void forget_texts(const ChunkUses::ChunkName& chunk, Removal why, const StoredName* erased);
   // Forgets a chunk's pages on disk by their last one, since its tokens are not known. The first
   // `keep` tokens are forgotten as far as nothing else goes on from them. Public pages stay if they

@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kPagesLoadedAtOnceMax = 128;
 
-// A load costs so much besides its bytes; the disk gives so much, until that has been measured.
+// The cost of a load besides its bytes, and the speed of the disk until it has been measured.
 constexpr double kLoadOverheadUs = 500;
 constexpr double kBytesPerUsGuess = 500;
 constexpr double kNewSpeedWeight = 0.25;

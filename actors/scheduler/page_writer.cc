@@ -12,11 +12,11 @@
 namespace cascade {
 namespace {
 
-// One message's pages: enough for the disk to be busy, few enough that a load does not wait long
-// behind a write.
+// One message has enough pages to keep the disk busy, and few enough that a load does not wait long
+// for a write.
 constexpr size_t kPagesWrittenAtOnceMax = 16;
 
-// Tokens of chains that wait to be written: 16 MB of ids. What is beyond is not written.
+// The queue takes chains of this many tokens in all: 16 MB of ids. Further chains are not written.
 constexpr size_t kWritebackTokensMax = size_t{4} << 20;
 
 // After the disk refused a write.
@@ -98,7 +98,8 @@ void PageWriter::write_pages(const std::function<int64_t()>& pages_max) {
       if (run.size() == kPagesWrittenAtOnceMax) break;
     }
     if (!run.empty()) {
-      // They stay where they are until they are written: what runs must not need their places.
+      // The pages stay in memory until they are written, so running requests must not need their
+      // room.
       ChainIndex::Node* last = run.back().node;
       if (pages_max() < static_cast<int64_t>(index_.unlocked_count(last))) break;
       index_.acquire(last);
@@ -177,7 +178,7 @@ void PageWriter::note_failure(const Writing& writing, const Error& error) {
     write_after_us_ = clock_.monotonic_us() + kWriteRetryUs;
     return callbacks_.failed(error, {});
   }
-  // Beside what is pinned there is no room for this chain; for another there may be.
+  // The disk has no room for this chain beside pinned pages, but may have room for another.
   const auto failed = std::ranges::find_if(writebacks_, [&](const Writeback& writeback) {
     return writeback.owner == writing.chain_owner && writeback.chain == writing.chain;
   });

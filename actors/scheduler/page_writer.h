@@ -22,13 +22,12 @@
 
 namespace cascade {
 
-// One thread. Chains wait in a queue. The pages of one of them that are in memory and not on disk
-// are sent to the store in messages of which one is under way at a time; a chain leaves the queue
-// when it has no such page.
+// One thread. Chains wait in a queue. The writer sends the store those pages of the first chain
+// that are in memory and not on disk, one message at a time. A chain without such pages leaves the
+// queue.
 class PageWriter {
  public:
-  // The writer asks and tells through these. chains_ended,
-  // failed and ended may call write_behind() and drop_if().
+  // chains_ended, failed and ended may call write_behind() and drop_if(); the others may not.
   struct Callbacks {
     // Whether a client waits for the chunk's pages: its chains are written before all others.
     std::function<bool(const StoredName& chunk)> is_awaited;
@@ -52,25 +51,26 @@ class PageWriter {
   // the chunk. `of_text`: as in Writeback.
   void write_behind(TenantId owner, std::span<const int32_t> chain,
                     std::optional<StoredName> chunk = {}, bool of_text = false);
-  // Sends the next pages, if nothing is under way and the disk did not fail a moment ago. They are
-  // locked in memory until the store has answered; `pages_max()` says how many may be.
+  // Sends the next pages, unless pages are under way or the disk failed a moment ago. The index
+  // locks them in memory until the store has answered: no more than `pages_max()` pages.
   void write_pages(const std::function<int64_t()>& pages_max);
   // Takes the chains that `drops` is true for out of the queue.
   void drop_if(const std::function<bool(const Writeback&)>& drops);
   // Looks for the next pages at once, also after a failure.
   void retry_now() { write_after_us_ = 0; }
 
-  // If the pages that are being written now belong to the owner's `chain`, they are to be removed
-  // after its first `keep` tokens when they are written: ended() is given that. A tenant's chain
-  // may begin with public pages, so with the owner kPublic all pages count.
+  // Notes that pages which are being written now are to be forgotten once they are written: those
+  // of `owner` that have tokens of `chain` after the first `keep`. ended() gets the note. kPublic
+  // stands for pages of any owner, since a tenant's chain may begin with public ones.
   void end_when_written(TenantId owner, std::span<const int32_t> chain, int64_t keep, Removal why);
-  // True if pages are being written: ended() names the chunk, whose removal waits for it.
+  // True if pages are being written. Then ended() names the chunk, since its removal waits for
+  // them.
   bool wait_for_writing(const StoredName& erased);
 
   void on(const wire::StorePagesDone& done);
 
-  // The pages of the chain that are in memory, as they are called on disk. A page that goes on
-  // after the chain counts as far as the chain goes.
+  // Returns the pages of the chain that are in memory, by their names on disk. If the last page has
+  // more tokens than the chain, it is named by the chain's tokens only.
   std::vector<NamedPage> pages_of(TenantId owner, std::span<const int32_t> chain) const;
   bool is_writing() const { return !writing_.empty(); }
   // Nothing waits and nothing is under way.

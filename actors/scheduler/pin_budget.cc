@@ -9,8 +9,8 @@
 namespace cascade {
 namespace {
 
-// A template puts about so many tokens around a system prompt; they are counted when it is
-// rendered.
+// A template puts about this many tokens around a system prompt. The scheduler knows the exact
+// number when the prompt is rendered.
 constexpr size_t kTemplateTokens = 32;
 
 }  // namespace

@@ -34,13 +34,13 @@ class PinBudget {
   // Pages that a pin of the chunk would keep from eviction and no other pin does, as far as that is
   // known before its K and V are there.
   int64_t pages_of(const ChunkEntry& entry) const;
-  // Whether so many pages more may be pinned. Error: kResourceExhausted, of `field`.
+  // Checks that `pages` more pages may be pinned. Error: kResourceExhausted, of `field`.
   Status check(std::string_view field, int64_t pages) const;
   // Whether the chunk's held pages may be pinned. What is promised to others does not matter: they
   // had been promised to this chunk.
   bool has_room_for_held(const ChunkEntry& entry) const;
 
-  // The pinned chunk waits for its K and V; so many pages are promised to it.
+  // The pinned chunk waits for its K and V, and `pages` pages are promised to it.
   void promise(const ChunkEntry& entry, int64_t pages) { waiting_[entry.sequence] = pages; }
   // It waits with what is promised to it already, or without a promise.
   void wait(const ChunkEntry& entry) { waiting_.try_emplace(entry.sequence, 0); }

@@ -39,8 +39,8 @@ class PinReplies {
   void reply(ChunkEntry& entry, PinReply&& change, bool pins);
   // Whether a client waits for the chunk.
   bool is_awaited(const StoredName& chunk) const;
-  // Answers those that need not wait any more. Of the others, what is not on its way to the disk is
-  // sent there.
+  // Answers the clients that need not wait any more. Has the pages of the others written, unless
+  // they are on their way to the disk.
   void answer();
   // The pages of pins that clients wait for, of all or of one chunk, will not be on the disk soon:
   // undoes what these requests changed, the latest first. What only such a pin had kept is over.

@@ -268,7 +268,7 @@ class SchedulerCore {
   const int64_t start_us_;
   Outbox outbox_;
 
-  // Sequences give their pages back when they are destroyed: whatever has some comes after these.
+  // Sequences give their pages back when they are destroyed, so members with sequences come later.
   PagePool pool_;
   IdleMemory idle_memory_{pool_, arena_, clock_};
   ChainIndex index_;
@@ -277,7 +277,7 @@ class SchedulerCore {
   Erasures erasures_;
 
   // The tables of what actors owe. When an actor is restarted, its tables, and those of rooms, lose
-  // their jobs in the order in which they stand here.
+  // their jobs in the order in which they are declared here.
   Jobs jobs_;
   PendingJobs<InFlight> slices_{
       jobs_, {.actor = Actor::kPrefill, .delays_stop = true}, lose<InFlight>()};

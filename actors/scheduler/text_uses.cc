@@ -9,7 +9,7 @@
 namespace cascade {
 namespace {
 
-// So many texts of one request are looked for in its prompt.
+// The scheduler looks for at most this many texts of one request in its prompt.
 constexpr size_t kTextsMax = 256;
 
 wire::PageUse described(const ChunkUses::ChunkName& chunk, const ChunkUses::Use& use) {
@@ -65,7 +65,7 @@ void TextUses::note(const Request& request) {
 void TextUses::note(const std::string& tenant, std::span<const int32_t> chain,
                     std::span<const TextUse> texts) {
   if (texts.empty()) return;
-  int64_t stays = std::ssize(chain);  // so many tokens, until one of a text that is gone
+  int64_t stays = std::ssize(chain);  // tokens before the first text that is gone
   for (const TextUse& text : texts) {
     if (is_gone(text)) stays = std::min(stays, text.where.begin);
   }

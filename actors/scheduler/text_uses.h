@@ -20,7 +20,7 @@
 
 namespace cascade {
 
-// One thread. What is noted of a page that is on disk is told to the store as well.
+// One thread. The store is told of uses in pages that it has.
 class TextUses {
  public:
   // The chunk's text ends in the page, which is in memory, and all before it stays.
@@ -50,7 +50,7 @@ class TextUses {
   // Returns what the store is to write with the page.
   std::vector<wire::PageUse> of(const NamedPage& page);
   const ChunkUses& uses() const { return uses_; }
-  // The chunk's pages, those at the end of chains first. They are forgotten.
+  // Returns the chunk's uses, those at the end of chains first, and forgets them.
   std::vector<ChunkUses::Use> take(const ChunkUses::ChunkName& chunk) { return uses_.take(chunk); }
 
  private:
