@@ -21,14 +21,14 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   }
   const StoredName name = {entry.chunk.tenant, entry.chunk.id};
   if (entry.chunk.holders.empty()) {  // only the pin had kept it
-    answer.chunk = removals_.remove(entry, Removal::kExpired);
+    answer.chunk = keep_.removals.remove(entry, Removal::kExpired);
     answer.gone = true;
-    return removals_.reply_when_gone(client, id, {name}, {name}, std::move(answer));
+    return keep_.removals.reply_when_gone(client, id, {name}, {name}, std::move(answer));
   }
   if (update.touch) use_chunks(client.tenant, {entry.chunk.id});
   if (settings != ChunkSettings{}) metadata_.put(entry.chunk);
-  pin_replies_.reply(entry, {name, client, id, std::move(answer.ended), before},
-                     settings.pinned.value_or(false));
+  keep_.pin_replies.reply(entry, {name, client, id, std::move(answer.ended), before},
+                          settings.pinned.value_or(false));
 }
 
 // Whether the settings can be applied to `entry`, or if that is null, to `chunk` once it is there.
@@ -46,9 +46,10 @@ Status SchedulerCore::check(const ChunkSettings& settings, const ChunkEntry* ent
     fresh.chunk.token_ids = chunk.token_ids;
     entry = &fresh;
   }
-  const int64_t texts =
-      has_own_chain(chunk.type) ? 0 : pinned_texts_.pages_wanted({chunk.tenant, entry->chunk.id});
-  return pin_budget_.check("pinned", pin_budget_.pages_of(*entry) + texts);
+  const int64_t texts = has_own_chain(chunk.type)
+                            ? 0
+                            : keep_.pinned_texts.pages_wanted({chunk.tenant, entry->chunk.id});
+  return keep_.pin_budget.check("pinned", keep_.pin_budget.pages_of(*entry) + texts);
 }
 
 // The holders that a client is given for registering a chunk, or retaining an output, in terms of
@@ -101,7 +102,7 @@ Status SchedulerCore::change_holders(const ChunkSettings& settings, ChunkEntry& 
     change_unnamed(chunk, terms, &ended);
   }
   pass_holders_time(chunk, now_us, &ended);  // what only a pin had kept
-  pins_.follow_holders(entry);
+  keep_.pins.follow_holders(entry);
   if (!settings.published || chunk.holders.empty()) return {};
   set_published(entry, *settings.published);
   return {};

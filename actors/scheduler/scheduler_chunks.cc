@@ -164,11 +164,11 @@ void SchedulerCore::chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done)
   if (!added.ok()) return outbox_.reply_error(*put.client, put.id, added.error());
   Chunk& chunk = (*added)->chunk;
   if (chunk.token_ids.empty()) chunk.token_ids = std::move(put.chunk.token_ids);
-  pins_.follow_holders(**added);
+  keep_.pins.follow_holders(**added);
   metadata_.put(chunk);
   if (chunk.id == put.chunk.id) outbox_.tell_of(chunk, EventKind::kChunkStored);
-  pin_replies_.reply(**added, {{chunk.tenant, chunk.id}, *put.client, put.id, {}, before},
-                     put.settings.pinned.value_or(false));
+  keep_.pin_replies.reply(**added, {{chunk.tenant, chunk.id}, *put.client, put.id, {}, before},
+                          put.settings.pinned.value_or(false));
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id,
@@ -180,7 +180,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   answer.more = page->more;
   wire::ChunkRoom room;
   for (ChunkEntry* entry : page->entries) {
-    holds_.measure(*entry);
+    keep_.holds.measure(*entry);
     Chunk shown = entry->chunk;
     shown.token_ids.clear();
     shown.text = shortened(shown.text);
@@ -201,7 +201,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
 void SchedulerCore::on(const Client& client, const wire::RequestId& id, const wire::ChunkGet& get) {
   const auto found = registry_.find(client.tenant, get.id);
   if (!found.ok()) return outbox_.reply_error(client, id, found.error());
-  holds_.measure(**found);
+  keep_.holds.measure(**found);
   outbox_.reply(client, id, wire::ChunkReply{(*found)->chunk});
 }
 
@@ -214,7 +214,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
     answer.chunk.id = request.id;
     answer.chunk.tenant = client.tenant;
     answer.gone = true;
-    return removals_.reply_when_gone(client, id, {failed}, {failed}, std::move(answer));
+    return keep_.removals.reply_when_gone(client, id, {failed}, {failed}, std::move(answer));
   }
   if (!found.ok()) return outbox_.reply_error(client, id, found.error());
   ChunkEntry& entry = **found;
@@ -224,12 +224,12 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   pass_holders_time(entry.chunk, clock_.wall_us(), &answer.ended);  // a pin may have gone with it
   const StoredName name = {entry.chunk.tenant, entry.chunk.id};
   if (entry.chunk.holders.empty()) {
-    answer.chunk = removals_.remove(entry, Removal::kDeleted);
+    answer.chunk = keep_.removals.remove(entry, Removal::kDeleted);
     answer.gone = true;
-    return removals_.reply_when_gone(client, id, {name}, {name}, std::move(answer));
+    return keep_.removals.reply_when_gone(client, id, {name}, {name}, std::move(answer));
   }
-  pins_.follow_holders(entry);
-  holds_.measure(entry);
+  keep_.pins.follow_holders(entry);
+  keep_.holds.measure(entry);
   metadata_.put(entry.chunk);
   answer.chunk = entry.chunk;
   metadata_.reply(client, id, {name}, std::move(answer));

@@ -165,10 +165,10 @@ bool SchedulerCore::prompt_advanced(Request& request, std::span<const int32_t> t
 
 // The whole pages of the prompt have a priority for a while: they are written, too.
 void SchedulerCore::keep_leased(const Request& request) {
-  uses_.note(request);
+  keep_.uses.note(request);
   const size_t whole = request.prompt.size() / kPageTokens * kPageTokens;
   writer_.write_behind(tenants_.id(request.client.tenant), std::span(request.prompt).first(whole));
-  holds_.trim();
+  keep_.holds.trim();
 }
 
 // In prompt tokens that could have been computed in its time.
@@ -250,7 +250,7 @@ void SchedulerCore::on(wire::PrefillDone&& done) {
   if (!prompt_advanced(request, job.tokens)) return;
   if (!request.prompt_done()) return;
   if (request.prefix || !request.resumed.empty()) return end_prompt(request);
-  if (holds_.lease(request)) keep_leased(request);
+  if (keep_.holds.lease(request)) keep_leased(request);
   requests_.decode(request);
   request.first_token_us = clock_.monotonic_us();
   request.top_token_ids = std::move(done.top_token_ids);

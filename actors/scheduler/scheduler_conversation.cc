@@ -53,7 +53,7 @@ Status SchedulerCore::compose_chunks(Request& request) {
                            2 * text_bytes_max(model_.config),
                            /*to_answer=*/!request.prefix, earlier, on_missing(request)));
   request.missing = std::move(composition.missing);
-  pins_.heal_from(request, composition);
+  keep_.pins.heal_from(request, composition);
   request.messages = std::move(composition.messages);
   RETURN_IF_ERROR(check_text_bytes(model_.config, request));
   use_chunks(request.client.tenant, composition.chunk_ids);

@@ -86,30 +86,42 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
           clock_, jobs_, outbox_, model.root_key("").hex(),
           [this](const StoredName& name) { save_again(name); },
           [this](const StoredName& name, const std::optional<Error>& error) {
-            removals_.row_is_removed(name, error);
+            keep_.removals.row_is_removed(name, error);
           }),
       loader_(jobs_, outbox_, index_, stored_, arena.page_bytes(), speed_,
               [this](uint64_t handle, std::span<const int32_t> tokens, bool more) {
                 return tokens_loaded(handle, tokens, more);
               }),
       writer_(options_.keep_pages, clock_, jobs_, outbox_, index_, tenants_, stored_,
-              writer_callbacks()),
+              tell_of_writing(keep_, chains_)),
       chains_(options_.keep_pages, model.root_key("").hex(), jobs_, outbox_, tenants_, stored_,
-              writer_, metadata_,
-              [this](const ChainWanted& wanted, wire::StoredChain&& chain) {
-                chain_is_read(wanted, std::move(chain));
-              }),
+              writer_, metadata_, tell_of_chains(keep_)),
       stored_(
           index_, erasures_, jobs_, outbox_,
-          [this](const Digest& page) { return text_pins_.ends_with(page); },
+          [this](const Digest& page) { return keep_.text_pins.ends_with(page); },
           [this](const std::optional<StoredName>& erased, const std::optional<Error>& error) {
-            removals_.pages_are_removed(erased, error);
+            keep_.removals.pages_are_removed(erased, error);
           }),
       prompt_budget_(options_.planner),
       admission_({.requests = options_.requests_waiting_max,
                   .tokens = options_.tokens_waiting_max,
                   .text_bytes = options_.text_bytes_waiting_max},
-                 options_.threads, clock_, speed_, outbox_) {
+                 options_.threads, clock_, speed_, outbox_),
+      keep_({.keeps_pages = options_.keep_pages,
+             .pool_pages = arena.page_count(),
+             .page_bytes = arena.page_bytes(),
+             .page_uses_max = options_.page_uses_max,
+             .holds = {options_.chunk_memory_ratio, options_.prompt_leases_max},
+             .max_pinned = options_.max_pinned},
+            clock_, outbox_, index_, tenants_, registry_, requests_, erasures_, metadata_, stored_,
+            writer_, chains_, idle_,
+            {.compute = [this](ChunkEntry& entry) { recompute(entry); },
+             .publish = [this](ChunkEntry& entry,
+                               bool published) { set_published(entry, published); },
+             .removals =
+                 {.text_is_gone =
+                      [this](const ChunkUses::ChunkName& chunk) { drop_prefixes_with(chunk); },
+                  .save_session = [this](const StoredName& session) { save_setting(session); }}}) {
   if (options_.incarnation > 1) outbox_.note_restart("scheduler");
   load_stored();
 }
@@ -174,8 +186,8 @@ void SchedulerCore::on_answer(wire::Message message) {
           this->on(std::move(answer));
         } else if constexpr (requires { loader_.on(std::move(answer)); }) {
           loader_.on(std::move(answer));
-        } else if constexpr (requires { lifecycle_.on(std::move(answer)); }) {
-          lifecycle_.on(std::move(answer));
+        } else if constexpr (requires { keep_.lifecycle.on(std::move(answer)); }) {
+          keep_.lifecycle.on(std::move(answer));
         } else if constexpr (requires { writer_.on(std::move(answer)); }) {
           writer_.on(std::move(answer));
         } else if constexpr (requires { chains_.on(std::move(answer)); }) {
@@ -218,10 +230,10 @@ void SchedulerCore::on_tick() {
     }
   }
   idle_memory_.give_back();
-  pins_.retry();
-  pins_.heal();
-  pin_replies_.answer();
-  holds_.look_for_evictions();
+  keep_.pins.retry();
+  keep_.pins.heal();
+  keep_.pin_replies.answer();
+  keep_.holds.look_for_evictions();
   retry_store();
   admission_.answer_refused();
   plan();
@@ -230,7 +242,7 @@ void SchedulerCore::on_tick() {
 void SchedulerCore::stop() {
   if (!stopping_since_us_) stopping_since_us_ = clock_.monotonic_us();
   doors_.upkeep.stop();
-  pin_replies_.stop();
+  keep_.pin_replies.stop();
   admission_.answer_all_refused();
 }
 

@@ -13,9 +13,6 @@
 
 #include "actors/scheduler/attention_growth.h"
 #include "actors/scheduler/chunk_chains.h"
-#include "actors/scheduler/chunk_holds.h"
-#include "actors/scheduler/chunk_pins.h"
-#include "actors/scheduler/chunk_removals.h"
 #include "actors/scheduler/chunk_settings.h"
 #include "actors/scheduler/composition.h"
 #include "actors/scheduler/doors/policy_door.h"
@@ -26,14 +23,11 @@
 #include "actors/scheduler/idle_memory.h"
 #include "actors/scheduler/idle_prefill.h"
 #include "actors/scheduler/jobs.h"
+#include "actors/scheduler/keep.h"
 #include "actors/scheduler/metadata_writer.h"
 #include "actors/scheduler/outbox.h"
-#include "actors/scheduler/page_lifecycle.h"
 #include "actors/scheduler/page_loader.h"
 #include "actors/scheduler/page_writer.h"
-#include "actors/scheduler/pin_budget.h"
-#include "actors/scheduler/pin_replies.h"
-#include "actors/scheduler/pinned_texts.h"
 #include "actors/scheduler/request.h"
 #include "actors/scheduler/request_admission.h"
 #include "actors/scheduler/request_table.h"
@@ -43,8 +37,6 @@
 #include "actors/scheduler/store_work.h"
 #include "actors/scheduler/stored_pages.h"
 #include "actors/scheduler/tenants.h"
-#include "actors/scheduler/text_pins.h"
-#include "actors/scheduler/text_uses.h"
 #include "base/clock.h"
 #include "cache/chain_index.h"
 #include "cache/chunk_registry.h"
@@ -177,7 +169,6 @@ class SchedulerCore {
   void on(wire::StoreAck&& ack);
   void on(wire::StoreChunks&& loaded);
   void on(wire::PendingChain&& chain);
-  void chain_is_read(const ChainWanted& wanted, wire::StoredChain&& chain);
   void end_loading();
   void park(const Client& client, wire::Envelope&& envelope);
   void save_again(const StoredName& name);
@@ -205,7 +196,6 @@ class SchedulerCore {
 
   // Pages between memory and disk: scheduler_disk.cc.
   void write_prompt_behind(Request& request);
-  PageWriter::Callbacks writer_callbacks();
   void write_pages();
   void rows_removed();
   const ChainSequence* tokens_loaded(uint64_t handle, std::span<const int32_t> tokens, bool more);
@@ -312,85 +302,7 @@ class SchedulerCore {
   bool loaded_ = false;                                   // the chunks of the store are there
   std::deque<std::pair<Client, wire::Envelope>> parked_;  // what clients asked before
 
-  TextPins text_pins_{index_, stored_.disk()};
-  TextUses uses_{options_.page_uses_max,
-                 outbox_,
-                 index_,
-                 tenants_,
-                 registry_,
-                 stored_,
-                 [this](const ChunkEntry& entry, const ChunkUses::Use& use) {
-                   if (entry.chunk.pinned) pinned_texts_.pin_use(entry, use);
-                 }};
-
-  ChunkHolds holds_{{options_.chunk_memory_ratio, options_.prompt_leases_max},
-                    clock_,
-                    outbox_,
-                    index_,
-                    arena_.page_count(),
-                    arena_.page_bytes(),
-                    tenants_,
-                    stored_,
-                    uses_,
-                    text_pins_,
-                    {.held =
-                         [this](ChunkEntry& entry) {
-                           if (entry.chunk.pinned) pins_.pin_held(entry);
-                         },
-                     .pin_lost = [this](const ChunkEntry& entry) { pin_budget_.wait(entry); }}};
-  PinBudget pin_budget_{options_.max_pinned,
-                        arena_.page_count(),
-                        index_,
-                        stored_,
-                        holds_,
-                        text_pins_,
-                        idle_,
-                        requests_};
-  PinnedTexts pinned_texts_{index_, tenants_, registry_, stored_,     writer_,   chains_,
-                            idle_,  uses_,    holds_,    pin_budget_, text_pins_};
-  ChunkPins pins_{options_.keep_pages,
-                  clock_,
-                  index_,
-                  registry_,
-                  stored_,
-                  holds_,
-                  pin_budget_,
-                  pinned_texts_,
-                  chains_,
-                  idle_,
-                  [this](ChunkEntry& entry) { recompute(entry); }};
-  PageLifecycle lifecycle_{index_,  tenants_, registry_, requests_,     stored_,
-                           writer_, uses_,    holds_,    pinned_texts_, pins_};
-  PinReplies pin_replies_{
-      options_.keep_pages,
-      clock_,
-      outbox_,
-      metadata_,
-      registry_,
-      writer_,
-      holds_,
-      pins_,
-      {.publish = [this](ChunkEntry& entry, bool published) { set_published(entry, published); },
-       .remove = [this](ChunkEntry& entry) { removals_.remove(entry, Removal::kExpired); }}};
-  ChunkRemovals removals_{
-      options_.keep_pages,
-      outbox_,
-      metadata_,
-      registry_,
-      tenants_,
-      requests_,
-      erasures_,
-      stored_,
-      writer_,
-      chains_,
-      idle_,
-      uses_,
-      text_pins_,
-      holds_,
-      pins_,
-      lifecycle_,
-      {.text_is_gone = [this](const ChunkUses::ChunkName& chunk) { drop_prefixes_with(chunk); },
-       .save_session = [this](const StoredName& session) { save_setting(session); }}};
+  Keep keep_;
   Counters counters_;
   std::optional<int64_t> stopping_since_us_;
 };

@@ -15,30 +15,13 @@ constexpr int64_t kWritebackStepTokens = 512;
 void SchedulerCore::write_prompt_behind(Request& request) {
   const int64_t committed = request.sequence->committed() / kPageTokens * kPageTokens;
   if (committed < kCostlyTokens || !request.params.reuse) return;
-  if (!request.written_behind || uses_.has_gone_text(request.texts)) return;
+  if (!request.written_behind || keep_.uses.has_gone_text(request.texts)) return;
   const bool whole = request.prompt_done();
   if (committed - request.written_tokens < (whole ? 1 : kWritebackStepTokens)) return;
   request.written_tokens = committed;
-  uses_.note(request);
+  keep_.uses.note(request);
   writer_.write_behind(tenants_.id(request.client.tenant),
                        std::span(request.sequence->tokens()).first(static_cast<size_t>(committed)));
-}
-
-PageWriter::Callbacks SchedulerCore::writer_callbacks() {
-  return {
-      .is_awaited = [this](const StoredName& chunk) { return pin_replies_.is_awaited(chunk); },
-      .uses_of = [this](const NamedPage& page) { return uses_.of(page); },
-      .written = [this](const Digest& end) { chains_.note_written(end); },
-      .chains_ended = [this] { pin_replies_.answer(); },
-      .failed = [this](
-                    const Error& error,
-                    const std::optional<StoredName>& chunk) { pin_replies_.refuse(error, chunk); },
-      .ended =
-          [this](const Writing& writing) {
-            lifecycle_.writing_ended(writing);
-            for (const StoredName& chunk : writing.erased) removals_.end_piece(chunk);
-          },
-  };
 }
 
 void SchedulerCore::write_pages() {
@@ -78,7 +61,7 @@ const ChainSequence* SchedulerCore::tokens_loaded(uint64_t handle, std::span<con
 
 void SchedulerCore::on(wire::StoredPages&& stored) {
   stored_.load(stored);
-  uses_.load(stored);
+  keep_.uses.load(stored);
   if (!stored.more) end_loading();
 }
 

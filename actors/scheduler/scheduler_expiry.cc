@@ -17,13 +17,13 @@ void SchedulerCore::pass_time() {
   for (ChunkEntry* entry : registry_.due(kPassedAtOnceMax)) {
     if (!pass_holders_time(entry->chunk, clock_.wall_us())) continue;
     if (entry->chunk.holders.empty()) {
-      removals_.remove(*entry, Removal::kExpired);
+      keep_.removals.remove(*entry, Removal::kExpired);
       continue;
     }
-    pins_.follow_holders(*entry);
+    keep_.pins.follow_holders(*entry);
     metadata_.put(entry->chunk);
   }
-  holds_.end_leases();
+  keep_.holds.end_leases();
 }
 
 }  // namespace cascade

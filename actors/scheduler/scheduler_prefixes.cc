@@ -63,7 +63,7 @@ void SchedulerCore::prefix_ready(Request& request) {
 
 // All of it is in pages.
 void SchedulerCore::finish_prefix(Request& request) {
-  if (uses_.has_gone_text(request.texts)) {
+  if (keep_.uses.has_gone_text(request.texts)) {
     return fail(request, not_found("prefix", "one of its chunks was deleted in the meantime"));
   }
   const PrefixName name = prefix_name(request);
@@ -73,10 +73,10 @@ void SchedulerCore::finish_prefix(Request& request) {
     CHECK(hold.has_value());
     index_.pin(*hold);
     prefixes_[name] = {*hold, static_cast<int64_t>(request.prompt.size()), request.texts, {}};
-    uses_.note(request);
+    keep_.uses.note(request);
     writer_.write_behind(tenants_.id(request.client.tenant), request.prompt,
                          StoredName{request.client.tenant, /*id=*/""});
-    holds_.trim();
+    keep_.holds.trim();
   }
   answer_prefix(request, name);
 }

@@ -10,7 +10,7 @@ void SchedulerCore::set_published(ChunkEntry& entry, bool published) {
   if (published) {
     publish_pages(entry);
   } else {
-    lifecycle_.withdraw(entry, Removal::kDeleted);
+    keep_.lifecycle.withdraw(entry, Removal::kDeleted);
   }
 }
 
@@ -39,14 +39,15 @@ void SchedulerCore::finish_public(const Reprefill& reprefill, bool complete) {
   const bool wanted = found.ok() && (*found)->chunk.published;
   if (!wanted) {  // deleted or withdrawn in the meantime
     const StoredName name = {reprefill.tenant, reprefill.chunk_id};
-    lifecycle_.forget_public(reprefill.chain, Removal::kDeleted,
-                             erasures_.find(name) != nullptr ? &name : nullptr);
-    return removals_.end_piece(name);
+    keep_.lifecycle.forget_public(reprefill.chain, Removal::kDeleted,
+                                  erasures_.find(name) != nullptr ? &name : nullptr);
+    return keep_.removals.end_piece(name);
   }
   if (!complete) return;
   ChunkEntry& entry = **found;
-  if (holds_.take_public(entry, reprefill.chain)) writer_.write_behind(kPublic, reprefill.chain);
-  holds_.trim();
+  if (keep_.holds.take_public(entry, reprefill.chain))
+    writer_.write_behind(kPublic, reprefill.chain);
+  keep_.holds.trim();
 }
 
 }  // namespace cascade

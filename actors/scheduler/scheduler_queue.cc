@@ -231,7 +231,7 @@ void SchedulerCore::preempt(Request& request) {
                            request.sampled.end() - 1);
   }
   request.sequence->finish(clock_.wall_us());
-  uses_.note(request);
+  keep_.uses.note(request);
   request.sequence.reset();
   requests_.requeue(request);
   ++counters_.preempted;

@@ -193,7 +193,7 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
     return fail(request, too_many_tokens(request, tokens, context, /*of_memory=*/false));
   }
   request.prompt = std::move(done.token_ids);
-  request.texts = uses_.find(request.client.tenant, request.parent_ids, request.prompt);
+  request.texts = keep_.uses.find(request.client.tenant, request.parent_ids, request.prompt);
   if (request.prefix) return prefix_ready(request);
   const auto memory = static_cast<int64_t>(pool_.page_count()) * kPageTokens;
   if (tokens + 1 > memory) {
@@ -358,11 +358,11 @@ void SchedulerCore::forget(uint64_t handle) {
   encoding_requests_.erase_if([&](const EncodingRequest& job) { return job.handle == handle; });
   requests_.leave(request);
   if (request.sequence) request.sequence->finish(clock_.wall_us());
-  uses_.note(request);
-  lifecycle_.request_ended(request);
+  keep_.uses.note(request);
+  keep_.lifecycle.request_ended(request);
   if (request.sequence && request.dead_end) {
-    lifecycle_.forget({tenants_.id(request.client.tenant), request.sequence->tokens(),
-                       std::ssize(request.prompt), Removal::kDead, ForgetScope::kUnreachable});
+    keep_.lifecycle.forget({tenants_.id(request.client.tenant), request.sequence->tokens(),
+                            std::ssize(request.prompt), Removal::kDead, ForgetScope::kUnreachable});
   }
   requests_.remove(handle);
 }

@@ -87,11 +87,11 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   next.sampled_chain = sampled_chain(request);
   next.prompt_tokens = request.prompt.size();
   request.pin_promised = 0;  // the chunk's from here on
-  holds_.refresh(entry);
+  keep_.holds.refresh(entry);
   if (computed_later && !entry.hold) entry.chunk.kv_state = KvState::kPending;
-  pins_.follow_holders(entry);
+  keep_.pins.follow_holders(entry);
   if (entry.chunk.pinned && computed_later && !entry.hold) {
-    pin_budget_.promise(entry, chain_pages(next.sampled_chain.size()));
+    keep_.pin_budget.promise(entry, chain_pages(next.sampled_chain.size()));
   }
   metadata_.put(entry.chunk);
   // Should the daemon end before the history is known, the chunk's pages are still to be found.
@@ -125,42 +125,42 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
 void SchedulerCore::history_ready(Reprefill&& next, wire::EncodeDone&& done) {
   const auto found = registry_.find_own(next.tenant, next.chunk_id);
   if (!found.ok()) {  // deleted in the meantime
-    return removals_.end_piece({next.tenant, next.chunk_id},
-                               {{std::move(done.token_ids), next.prompt_tokens}});
+    return keep_.removals.end_piece({next.tenant, next.chunk_id},
+                                    {{std::move(done.token_ids), next.prompt_tokens}});
   }
   ChunkEntry& entry = **found;
   if (done.error) {
     spdlog::warn("the KV of {} is not kept: {}", next.chunk_id, done.error->to_string());
     entry.chunk.kv_state = KvState::kNone;
-    if (entry.chunk.pinned) pin_budget_.promise(entry, 0);
+    if (entry.chunk.pinned) keep_.pin_budget.promise(entry, 0);
     return metadata_.put(entry.chunk);
   }
   next.chain = std::move(done.token_ids);
   if (entry.chunk.think_policy == ThinkPolicy::kDrop) {
-    if (entry.chunk.pinned) pin_budget_.promise(entry, 0);
+    if (entry.chunk.pinned) keep_.pin_budget.promise(entry, 0);
     const auto shared = static_cast<int64_t>(common_prefix(next.sampled_chain, next.chain));
-    return lifecycle_.forget({tenants_.id(next.tenant), next.sampled_chain, shared, Removal::kDead,
-                              ForgetScope::kUnreachable});
+    return keep_.lifecycle.forget({tenants_.id(next.tenant), next.sampled_chain, shared,
+                                   Removal::kDead, ForgetScope::kUnreachable});
   }
   queue_reprefill(entry, std::move(next));
 }
 
 void SchedulerCore::queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill) {
   // The same output again: its chain is there already, or the newer one takes its place.
-  if (entry.chain == reprefill.chain && holds_.is_held(entry)) {
+  if (entry.chain == reprefill.chain && keep_.holds.is_held(entry)) {
     entry.chunk.kv_state = KvState::kReady;
     chains_.keep(entry);
     return metadata_.put(entry.chunk);
   }
-  holds_.clear(entry);
-  if (entry.chunk.pinned) pin_budget_.promise(entry, chain_pages(reprefill.chain.size()));
+  keep_.holds.clear(entry);
+  if (entry.chunk.pinned) keep_.pin_budget.promise(entry, chain_pages(reprefill.chain.size()));
   // A pin is a promise: it waits its turn however many do.
   const bool full = !entry.chunk.pinned && idle_.is_full();
   if (full || reprefill.chain.empty()) {
     entry.chunk.kv_state = KvState::kNone;
     return metadata_.put(entry.chunk);
   }
-  if (entry.chain != reprefill.chain) lifecycle_.withdraw(entry, Removal::kDead);
+  if (entry.chain != reprefill.chain) keep_.lifecycle.withdraw(entry, Removal::kDead);
   entry.chain = reprefill.chain;
   const size_t shared = common_prefix(reprefill.sampled_chain, reprefill.chain);
   entry.own_begin = std::min(shared, reprefill.prompt_tokens);
@@ -184,28 +184,28 @@ void SchedulerCore::finish_idle(Reprefill&& idle, bool complete) {
   if (idle.for_all) return finish_public(idle, complete);
   const auto found = registry_.find_own(idle.tenant, idle.chunk_id);
   // Deleted in the meantime: what was computed goes.
-  if (!found.ok()) return removals_.end_piece({idle.tenant, idle.chunk_id});
+  if (!found.ok()) return keep_.removals.end_piece({idle.tenant, idle.chunk_id});
   ChunkEntry& entry = **found;
-  if (idle.text_end) return pinned_texts_.text_is_computed(entry, idle, complete);
+  if (idle.text_end) return keep_.pinned_texts.text_is_computed(entry, idle, complete);
   if (complete) {
     // Its last page is another one than the request had.
-    uses_.note(idle.tenant, idle.chain,
-               uses_.find(idle.tenant, entry.chunk.parent_ids, idle.chain));
-    holds_.take(entry);
+    keep_.uses.note(idle.tenant, idle.chain,
+                    keep_.uses.find(idle.tenant, entry.chunk.parent_ids, idle.chain));
+    keep_.holds.take(entry);
     chains_.keep(entry);
   } else if (!entry.chunk.pinned) {
     chains_.settle({entry.chunk.tenant, entry.chunk.id});
   }
-  // A pinned chunk is tried again by pins_.heal().
+  // A pinned chunk is tried again by keep_.pins.heal().
   entry.chunk.kv_state = entry.hold           ? KvState::kReady
                          : entry.chunk.pinned ? KvState::kPending
                                               : KvState::kNone;
-  holds_.refresh(entry);
+  keep_.holds.refresh(entry);
   metadata_.put(entry.chunk);
   if (complete) {
     const auto shared = static_cast<int64_t>(common_prefix(idle.sampled_chain, idle.chain));
-    lifecycle_.forget({tenants_.id(idle.tenant), idle.sampled_chain, shared, Removal::kDead,
-                       ForgetScope::kUnreachable});
+    keep_.lifecycle.forget({tenants_.id(idle.tenant), idle.sampled_chain, shared, Removal::kDead,
+                            ForgetScope::kUnreachable});
     publish_pages(entry);
   }
 }
@@ -219,8 +219,8 @@ void SchedulerCore::use_chunks(const std::string& tenant, const std::vector<std:
     const ChunkEntry& entry = **found;
     const bool lost = entry.chunk.pinned && !entry.hold &&
                       !idle_.has({entry.chunk.tenant, entry.chunk.id}) &&
-                      pin_budget_.is_waiting(entry) && entry.chunk.tenant == tenant;
-    if (lost) pins_.pin_or_wait(**found);
+                      keep_.pin_budget.is_waiting(entry) && entry.chunk.tenant == tenant;
+    if (lost) keep_.pins.pin_or_wait(**found);
     Chunk& chunk = (*found)->chunk;
     ++chunk.hits;
     chunk.last_used_us = clock_.wall_us();
@@ -235,11 +235,11 @@ void SchedulerCore::lost(IdlePrefill::Tokenizing&& jobs) {
   for (const auto& [number, lost] : jobs) {
     const auto found = registry_.find_own(lost.tenant, lost.chunk_id);
     if (!found.ok()) {
-      removals_.end_piece({lost.tenant, lost.chunk_id});
+      keep_.removals.end_piece({lost.tenant, lost.chunk_id});
       continue;
     }
     (*found)->chunk.kv_state = KvState::kNone;
-    if ((*found)->chunk.pinned) pin_budget_.promise(**found, 0);
+    if ((*found)->chunk.pinned) keep_.pin_budget.promise(**found, 0);
     metadata_.put((*found)->chunk);
   }
 }

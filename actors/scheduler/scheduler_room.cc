@@ -34,7 +34,7 @@ Status SchedulerCore::promise_pages(Request& request, int64_t tokens) const {
   }
   if (!request.prefix && !request.params.output_pinned.value_or(false)) return {};
   RETURN_IF_ERROR(
-      pin_budget_.check(request.prefix ? "prefix" : "output_pinned", request.pages_promised));
+      keep_.pin_budget.check(request.prefix ? "prefix" : "output_pinned", request.pages_promised));
   request.pin_promised = request.pages_promised;
   return {};
 }

@@ -109,7 +109,8 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   if (!erasures_.remove_after(name, outputs)) save_setting(name);
   std::vector<StoredName> names = {name};
   names.insert(names.end(), outputs.begin(), outputs.end());
-  removals_.reply_when_gone(client, id, std::move(outputs), std::move(names), std::move(answer));
+  keep_.removals.reply_when_gone(client, id, std::move(outputs), std::move(names),
+                                 std::move(answer));
 }
 
 // The session that is deleted holds the output no more. With `request.outputs` that is the end of
@@ -124,11 +125,11 @@ std::optional<wire::SessionOutput> SchedulerCore::end_turn(const std::string& te
                                     : keep_without_session(entry.chunk, request.id);
   if (held) pass_holders_time(entry.chunk, clock_.wall_us());  // a pin may have gone with it
   if (entry.chunk.holders.empty()) {
-    removals_.remove(entry, Removal::kDeleted);
+    keep_.removals.remove(entry, Removal::kDeleted);
     return wire::SessionOutput{output, /*gone=*/true};
   }
   if (held) {
-    pins_.follow_holders(entry);
+    keep_.pins.follow_holders(entry);
     metadata_.put(entry.chunk);
   }
   return wire::SessionOutput{output, /*gone=*/false, describe_holders(entry.chunk, kHoldersNamed)};
@@ -162,7 +163,7 @@ void SchedulerCore::match_turns_and_holders() {
       changed = hold_turns(chunk, of_chunk->second) || changed;
     }
     if (!changed) continue;
-    pins_.follow_holders(*entry);
+    keep_.pins.follow_holders(*entry);
     metadata_.put(chunk);
   }
 }

@@ -113,10 +113,10 @@ void SchedulerCore::set_limits(const SchedulerOptions& limits) {
   options_.requests_running_max = limits.requests_running_max;
   options_.max_tokens_default = limits.max_tokens_default;
   options_.think_policy = limits.think_policy;
-  pin_budget_.set_max_pinned(limits.max_pinned);
-  holds_.set_memory_ratio(limits.chunk_memory_ratio);
+  keep_.pin_budget.set_max_pinned(limits.max_pinned);
+  keep_.holds.set_memory_ratio(limits.chunk_memory_ratio);
   options_.stop_us = limits.stop_us;
-  holds_.trim();
+  keep_.holds.trim();
   plan();
 }
 
@@ -130,7 +130,7 @@ std::vector<std::string> SchedulerCore::warnings() const {
   if (writer_.error()) {
     warnings.push_back("K and V are not written to disk: " + writer_.error()->to_string());
   }
-  const size_t pins_lost = pins_.without_room() + text_pins_.without_room();
+  const size_t pins_lost = keep_.pins.without_room() + keep_.text_pins.without_room();
   if (pins_lost > 0) {
     warnings.push_back("pages of " + std::to_string(pins_lost) +
                        " pinned chunks can be evicted: --max-pinned has no room for them");
@@ -150,10 +150,10 @@ wire::CacheStats SchedulerCore::cache_stats() const {
   cache.pages_max = static_cast<int64_t>(pool_.page_count());
   cache.pages_used = static_cast<int64_t>(pool_.used_count());
   cache.pages_pinned = static_cast<int64_t>(index_.pinned_count());
-  cache.pages_pin_promised = pin_budget_.pages_promised();
-  cache.pages_pinned_max = pin_budget_.pages_max();
+  cache.pages_pin_promised = keep_.pin_budget.pages_promised();
+  cache.pages_pinned_max = keep_.pin_budget.pages_max();
   cache.pages_held = static_cast<int64_t>(index_.held_count());
-  cache.pages_held_max = holds_.pages_max();
+  cache.pages_held_max = keep_.holds.pages_max();
   cache.page_hits = monitor.hits();
   cache.page_misses = monitor.misses();
   cache.evicted = removed(Removal::kEvicted);
@@ -185,7 +185,7 @@ std::vector<wire::ChunkGroup> SchedulerCore::chunk_groups(const std::string& ten
   std::optional<std::string_view> whose;
   if (tenant != kLocalTenant) whose = tenant;
   registry_.for_each(whose, [&](ChunkEntry& entry) {
-    holds_.refresh(entry);
+    keep_.holds.refresh(entry);
     const Chunk& chunk = entry.chunk;
     auto& [sums, pages] = groups[{chunk.tenant, chunk.type}];
     ++sums.chunks;
@@ -193,7 +193,7 @@ std::vector<wire::ChunkGroup> SchedulerCore::chunk_groups(const std::string& ten
     sums.hits += chunk.hits;
     sums.registrations += chunk.registrations;
     sums.text_bytes += static_cast<int64_t>(entry.bytes);
-    pages.add(holds_.pages_of(entry));
+    pages.add(keep_.holds.pages_of(entry));
   });
   const auto page_bytes = static_cast<int64_t>(arena_.page_bytes());
   std::vector<wire::ChunkGroup> listed;

@@ -40,16 +40,6 @@ void SchedulerCore::on(wire::PendingChain&& chain) {
   (*entry)->own_begin = static_cast<size_t>(std::max<int64_t>(0, chain.begin));
 }
 
-void SchedulerCore::chain_is_read(const ChainWanted& wanted, wire::StoredChain&& chain) {
-  const StoredName& name = wanted.name;
-  if (wanted.removed) {
-    const int64_t begin = chain.begin >= 0 ? chain.begin : wanted.begin;
-    return removals_.end_piece(name, {{std::move(chain.token_ids), static_cast<size_t>(begin)}});
-  }
-  if (wanted.text_end) return pinned_texts_.text_is_read(wanted, std::move(chain));
-  pins_.chain_is_read(wanted, std::move(chain));
-}
-
 // All that was stored is known: who asked in the meantime is answered.
 void SchedulerCore::end_loading() {
   if (loaded_) return;
@@ -57,14 +47,14 @@ void SchedulerCore::end_loading() {
   for (ChunkEntry* entry : registry_.all()) {
     stored_.move_chain_end({}, Digest::from_hex(entry->chunk.kv_key));
     if (entry->chunk.pinned) {
-      pins_.pin(*entry);
+      keep_.pins.pin(*entry);
     } else if (!entry->chain.empty()) {
       recompute(*entry);
     }
     publish_pages(*entry);
   }
   loaded_ = true;
-  pins_.note_loaded();
+  keep_.pins.note_loaded();
   for (auto& [client, envelope] : std::exchange(parked_, {})) {
     on_client(client, std::move(envelope));
   }
@@ -104,7 +94,7 @@ void SchedulerCore::retry_store() {
   if (!metadata_.may_retry()) return;
   metadata_.retry();
   stored_.retry();
-  removals_.retry();
+  keep_.removals.retry();
 }
 
 // Chunks whose rows a repair removed are all right here.

@@ -59,44 +59,6 @@ class ChunkRemovalsTest : public testing::KeepTest {
   bool is_found(const std::string& id) { return registry_.find_own("alice", id).ok(); }
 
   const Client client_ = {"alice", "c", Door::kIpc};
-  std::vector<ChunkUses::ChunkName> texts_gone_;
-  std::vector<std::string> sessions_;
-  ChunkRemovals removals_{
-      /*keeps_pages=*/true,
-      outbox_,
-      metadata_,
-      registry_,
-      tenants_,
-      requests_,
-      erasures_,
-      stored_,
-      writer_,
-      chains_,
-      idle_,
-      uses_,
-      text_pins_,
-      holds_,
-      pins_,
-      lifecycle_,
-      {.text_is_gone = [this](const ChunkUses::ChunkName& chunk) { texts_gone_.push_back(chunk); },
-       .save_session = [this](const StoredName& session) { sessions_.push_back(session.id); }}};
-
- private:
-  void SetUp() override {
-    on_removed_ = [this](const auto& erased, const auto& error) {
-      removals_.pages_are_removed(erased, error);
-    };
-    on_row_removed_ = [this](const StoredName& name, const auto& error) {
-      removals_.row_is_removed(name, error);
-    };
-    on_removed_chain_ = [this](const ChainWanted& wanted, wire::StoredChain&& chain) {
-      removals_.end_piece(wanted.name,
-                          {{std::move(chain.token_ids), static_cast<size_t>(wanted.begin)}});
-    };
-    on_writing_ended_ = [this](const Writing& writing) {
-      for (const StoredName& chunk : writing.erased) removals_.end_piece(chunk);
-    };
-  }
 };
 
 TEST_F(ChunkRemovalsTest, a_chunk_is_gone_at_once_and_the_answer_comes_when_the_disk_is_clean) {
@@ -197,9 +159,9 @@ TEST_F(ChunkRemovalsTest, a_session_is_removed_after_its_outputs) {
   remove(stored_output("a", 1));
   EXPECT_TRUE(erasures_.remove_after({"alice", "chat", StoredKind::kSession}, {{"alice", "a"}}));
   acknowledge();
-  EXPECT_TRUE(sessions_.empty());
+  EXPECT_TRUE(sessions_removed_.empty());
   acknowledge();
-  EXPECT_EQ(sessions_, Texts{"chat"});
+  EXPECT_EQ(sessions_removed_, Texts{"chat"});
 }
 
 TEST_F(ChunkRemovalsTest, who_asks_for_chunks_that_are_gone_is_answered_when_changes_are_durable) {

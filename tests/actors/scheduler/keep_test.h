@@ -2,25 +2,18 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "actors/scheduler/chunk_chains.h"
-#include "actors/scheduler/chunk_holds.h"
-#include "actors/scheduler/chunk_pins.h"
 #include "actors/scheduler/idle_prefill.h"
+#include "actors/scheduler/keep.h"
 #include "actors/scheduler/metadata_writer.h"
-#include "actors/scheduler/page_lifecycle.h"
 #include "actors/scheduler/page_loader.h"
 #include "actors/scheduler/page_writer.h"
-#include "actors/scheduler/pin_budget.h"
-#include "actors/scheduler/pinned_texts.h"
 #include "actors/scheduler/request_table.h"
-#include "actors/scheduler/text_pins.h"
-#include "actors/scheduler/text_uses.h"
 #include "cache/holders.h"
 #include "tests/actors/scheduler/room_test.h"
 
@@ -30,7 +23,11 @@ class KeepTest : public RoomTest {
  protected:
   static constexpr size_t kPoolPages = 20;
 
-  explicit KeepTest(size_t pages = kPoolPages) : RoomTest(pages) {}
+  explicit KeepTest(size_t pages = kPoolPages) : RoomTest(pages) {
+    on_removed_ = [this](const auto& erased, const auto& error) {
+      removals_.pages_are_removed(erased, error);
+    };
+  }
 
   // An output of alice whose chain has so many pages, none of them in memory.
   ChunkEntry& output(const std::string& id, size_t pages) {
@@ -91,28 +88,11 @@ class KeepTest : public RoomTest {
                            "model",
                            [](const StoredName&) {},
                            [this](const StoredName& name, const std::optional<Error>& error) {
-                             if (on_row_removed_) on_row_removed_(name, error);
+                             removals_.row_is_removed(name, error);
                            }};
-  std::vector<std::pair<Error, std::optional<StoredName>>> write_failures_;
   PageWriter writer_{
-      /*keeps_pages=*/true,
-      clock_,
-      jobs_,
-      outbox_,
-      memory_.index,
-      tenants_,
-      stored_,
-      {.is_awaited = [](const StoredName&) { return false; },
-       .uses_of = [this](const NamedPage& page) { return uses_.of(page); },
-       .written = [this](const Digest& end) { chains_.note_written(end); },
-       .chains_ended = [] {},
-       .failed = [this](const Error& error,
-                        const auto& chunk) { write_failures_.emplace_back(error, chunk); },
-       .ended =
-           [this](const Writing& writing) {
-             lifecycle_.writing_ended(writing);
-             if (on_writing_ended_) on_writing_ended_(writing);
-           }}};
+      /*keeps_pages=*/true, clock_,   jobs_,   outbox_,
+      memory_.index,        tenants_, stored_, tell_of_writing(keep_, chains_)};
   ChunkChains chains_{/*keeps_pages=*/true,
                       "model",
                       jobs_,
@@ -121,40 +101,7 @@ class KeepTest : public RoomTest {
                       stored_,
                       writer_,
                       metadata_,
-                      [this](const ChainWanted& wanted, wire::StoredChain&& chain) {
-                        if (wanted.removed) {
-                          if (on_removed_chain_) on_removed_chain_(wanted, std::move(chain));
-                        } else if (wanted.text_end) {
-                          texts_.text_is_read(wanted, std::move(chain));
-                        } else {
-                          pins_.chain_is_read(wanted, std::move(chain));
-                        }
-                      }};
-  TextPins text_pins_{memory_.index, stored_.disk()};
-  TextUses uses_{100,
-                 outbox_,
-                 memory_.index,
-                 tenants_,
-                 registry_,
-                 stored_,
-                 [this](const ChunkEntry& entry, const ChunkUses::Use& use) {
-                   if (entry.chunk.pinned) texts_.pin_use(entry, use);
-                 }};
-  ChunkHolds holds_{{.memory_ratio = 0.9, .leases_max = 2},
-                    clock_,
-                    outbox_,
-                    memory_.index,
-                    kPoolPages,
-                    kPageBytes,
-                    tenants_,
-                    stored_,
-                    uses_,
-                    text_pins_,
-                    {.held =
-                         [this](ChunkEntry& entry) {
-                           if (entry.chunk.pinned) pins_.pin_held(entry);
-                         },
-                     .pin_lost = [this](const ChunkEntry& entry) { budget_.wait(entry); }}};
+                      tell_of_chains(keep_)};
   SpeedEstimate speed_;
   PageLoader loader_{jobs_,
                      outbox_,
@@ -163,7 +110,6 @@ class KeepTest : public RoomTest {
                      kPageBytes,
                      speed_,
                      [](auto&&...) { return nullptr; }};
-  std::vector<std::pair<std::string, bool>> idle_ended_;
   IdlePrefill idle_{10,
                     clock_,
                     jobs_,
@@ -176,33 +122,53 @@ class KeepTest : public RoomTest {
                     loader_,
                     {.ended =
                          [this](Reprefill&& ended, bool complete) {
-                           idle_ended_.emplace_back(ended.chunk_id, complete);
                            const auto found = registry_.find_own(ended.tenant, ended.chunk_id);
                            if (!found.ok() || !ended.text_end) return;
                            texts_.text_is_computed(**found, ended, complete);
                          },
                      .lost = [](auto&&) {}}};
   RequestTable requests_;
-  PinBudget budget_{0.5, kPoolPages, memory_.index, stored_, holds_, text_pins_, idle_, requests_};
-  PinnedTexts texts_{memory_.index, tenants_, registry_, stored_, writer_,   chains_,
-                     idle_,         uses_,    holds_,    budget_, text_pins_};
-  std::vector<std::string> computed_;
-  ChunkPins pins_{/*keeps_pages=*/true,
-                  clock_,
-                  memory_.index,
-                  registry_,
-                  stored_,
-                  holds_,
-                  budget_,
-                  texts_,
-                  chains_,
-                  idle_,
-                  [this](ChunkEntry& entry) { computed_.push_back(entry.chunk.id); }};
-  MetadataWriter::RowRemoved on_row_removed_;
-  std::function<void(const Writing&)> on_writing_ended_;
-  ChunkChains::IsRead on_removed_chain_;
-  PageLifecycle lifecycle_{memory_.index, tenants_, registry_, requests_, stored_,
-                           writer_,       uses_,    holds_,    texts_,    pins_};
+  std::vector<std::string> computed_;             // ids of chunks
+  std::vector<bool> published_;                   // what chunks were to be
+  std::vector<ChunkUses::ChunkName> texts_gone_;  // of chunks
+  std::vector<std::string> sessions_removed_;
+  Keep keep_{
+      {.keeps_pages = true,
+       .pool_pages = kPoolPages,
+       .page_bytes = kPageBytes,
+       .page_uses_max = 100,
+       .holds = {.memory_ratio = 0.9, .leases_max = 2},
+       .max_pinned = 0.5},
+      clock_,
+      outbox_,
+      memory_.index,
+      tenants_,
+      registry_,
+      requests_,
+      erasures_,
+      metadata_,
+      stored_,
+      writer_,
+      chains_,
+      idle_,
+      {.compute = [this](ChunkEntry& entry) { computed_.push_back(entry.chunk.id); },
+       .publish =
+           [this](ChunkEntry& entry, bool published) {
+             registry_.publish(entry, published);
+             published_.push_back(published);
+           },
+       .removals = {.text_is_gone =
+                        [this](const ChunkUses::ChunkName& chunk) { texts_gone_.push_back(chunk); },
+                    .save_session =
+                        [this](const StoredName& name) { sessions_removed_.push_back(name.id); }}}};
+  TextUses& uses_ = keep_.uses;
+  ChunkHolds& holds_ = keep_.holds;
+  PinBudget& budget_ = keep_.pin_budget;
+  PinnedTexts& texts_ = keep_.pinned_texts;
+  ChunkPins& pins_ = keep_.pins;
+  PageLifecycle& lifecycle_ = keep_.lifecycle;
+  PinReplies& replies_ = keep_.pin_replies;
+  ChunkRemovals& removals_ = keep_.removals;
 };
 
 }  // namespace cascade::testing

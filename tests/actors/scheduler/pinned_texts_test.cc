@@ -36,7 +36,7 @@ TEST_F(PinnedTextsTest, keeps_every_prompt_up_to_the_end_of_the_text) {
   EXPECT_EQ(pinned(), 0u);
   set_pinned(text_, true);
   EXPECT_EQ(pinned(), 2u);
-  EXPECT_EQ(text_pins_.state_of({"alice", "a"}), KvState::kReady);
+  EXPECT_EQ(keep_.text_pins.state_of({"alice", "a"}), KvState::kReady);
   prompt(testing::join(count_up(-100, 40), count_up(40, 100)));
   EXPECT_EQ(pinned(), 4u) << "a prompt that comes later, too";
   evict();
@@ -73,7 +73,7 @@ TEST_F(PinnedTextsTest, a_text_that_is_only_on_disk_is_read_and_computed) {
   evict();
   outbox_.take();
   set_pinned(text_, true);
-  EXPECT_EQ(text_pins_.state_of({"alice", "a"}), KvState::kPending);
+  EXPECT_EQ(keep_.text_pins.state_of({"alice", "a"}), KvState::kPending);
   EXPECT_EQ(budget_.pages_promised(), 2);
   answer_read(first_of(prompt_, kTextEnd));
   EXPECT_TRUE(idle_.has({"alice", "a"}));
@@ -93,7 +93,7 @@ TEST_F(PinnedTextsTest, a_text_that_cannot_be_read_is_given_up) {
   outbox_.take();
   set_pinned(text_, true);
   answer_read({});
-  EXPECT_EQ(text_pins_.state_of({"alice", "a"}), KvState::kNone);
+  EXPECT_EQ(keep_.text_pins.state_of({"alice", "a"}), KvState::kNone);
   EXPECT_EQ(budget_.pages_promised(), 0);
   EXPECT_FALSE(idle_.has({"alice", "a"}));
 }
@@ -103,7 +103,7 @@ TEST_F(PinnedTextsTest, without_room_it_waits_and_is_computed_when_there_is_room
   budget_.set_max_pinned(0.05);
   set_pinned(text_, true);
   EXPECT_EQ(pinned(), 0u);
-  EXPECT_EQ(text_pins_.without_room(), 1u);
+  EXPECT_EQ(keep_.text_pins.without_room(), 1u);
   evict();
   texts_.heal();
   EXPECT_FALSE(idle_.has({"alice", "a"})) << "it would only be evicted again";

@@ -1,0 +1,72 @@
+// The rooms that decide which pages are kept, wired to each other.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+
+#include "actors/scheduler/chunk_chains.h"
+#include "actors/scheduler/chunk_holds.h"
+#include "actors/scheduler/chunk_pins.h"
+#include "actors/scheduler/chunk_removals.h"
+#include "actors/scheduler/erasures.h"
+#include "actors/scheduler/idle_prefill.h"
+#include "actors/scheduler/metadata_writer.h"
+#include "actors/scheduler/outbox.h"
+#include "actors/scheduler/page_lifecycle.h"
+#include "actors/scheduler/page_writer.h"
+#include "actors/scheduler/pin_budget.h"
+#include "actors/scheduler/pin_replies.h"
+#include "actors/scheduler/pinned_texts.h"
+#include "actors/scheduler/request_table.h"
+#include "actors/scheduler/stored_pages.h"
+#include "actors/scheduler/tenants.h"
+#include "actors/scheduler/text_pins.h"
+#include "actors/scheduler/text_uses.h"
+#include "base/clock.h"
+#include "cache/chain_index.h"
+#include "cache/chunk_registry.h"
+
+namespace cascade {
+
+struct KeepOptions {
+  bool keeps_pages;  // the store keeps K and V
+  size_t pool_pages;
+  size_t page_bytes;
+  size_t page_uses_max;  // noted
+  HoldLimits holds;
+  double max_pinned;  // share of the pool's pages
+};
+
+// One thread. Each room calls only those before it; what it has to tell a later one goes through a
+// callback.
+struct Keep {
+  struct Callbacks {
+    ChunkPins::Compute compute;
+    std::function<void(ChunkEntry&, bool published)> publish;
+    ChunkRemovals::Callbacks removals;
+  };
+
+  // The references outlive this.
+  Keep(const KeepOptions& options, const Clock& clock, Outbox& outbox, ChainIndex& index,
+       Tenants& tenants, ChunkRegistry& registry, const RequestTable& requests, Erasures& erasures,
+       MetadataWriter& metadata, StoredPages& stored, PageWriter& writer, ChunkChains& chains,
+       IdlePrefill& idle, Callbacks callbacks);
+  Keep(const Keep&) = delete;
+  Keep& operator=(const Keep&) = delete;
+
+  TextPins text_pins;
+  TextUses uses;
+  ChunkHolds holds;
+  PinBudget pin_budget;
+  PinnedTexts pinned_texts;
+  ChunkPins pins;
+  PageLifecycle lifecycle;
+  PinReplies pin_replies;
+  ChunkRemovals removals;
+};
+
+// What the rooms below tell those of `keep`, which need not be constructed before them.
+PageWriter::Callbacks tell_of_writing(Keep& keep, ChunkChains& chains);
+ChunkChains::IsRead tell_of_chains(Keep& keep);
+
+}  // namespace cascade
