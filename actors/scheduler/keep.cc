@@ -11,7 +11,7 @@ namespace cascade {
 Keep::Keep(const KeepOptions& options, const Clock& clock, Outbox& outbox, ChainIndex& index,
            Tenants& tenants, ChunkRegistry& registry, const RequestTable& requests,
            Erasures& erasures, MetadataWriter& metadata, StoredPages& stored, PageWriter& writer,
-           ChunkChains& chains, IdlePrefill& idle, Callbacks callbacks)
+           ChunkChains& chains, IdlePrefill& idle, ChunkRemovals::Callbacks callbacks)
     : text_pins(index, stored.disk()),
       uses(options.page_uses_max, outbox, index, tenants, registry, stored,
            [this](const ChunkEntry& entry, const ChunkUses::Use& use) {
@@ -29,16 +29,19 @@ Keep::Keep(const KeepOptions& options, const Clock& clock, Outbox& outbox, Chain
       pinned_texts(index, tenants, registry, stored, writer, chains, idle, uses, holds, pin_budget,
                    text_pins),
       pins(options.keeps_pages, clock, index, registry, stored, holds, pin_budget, pinned_texts,
-           chains, idle, std::move(callbacks.compute)),
+           chains, idle, [this](ChunkEntry& entry) { reprefills.recompute(entry); }),
       lifecycle(index, tenants, registry, requests, stored, writer, uses, holds, pinned_texts,
                 pins),
       pin_replies(
           options.keeps_pages, clock, outbox, metadata, registry, writer, holds, pins,
-          {.publish = std::move(callbacks.publish),
+          {.publish = [this](ChunkEntry& entry,
+                             bool is_public) { published.set_published(entry, is_public); },
            .remove = [this](ChunkEntry& entry) { removals.remove(entry, Removal::kExpired); }}),
       removals(options.keeps_pages, outbox, metadata, registry, tenants, requests, erasures, stored,
-               writer, chains, idle, uses, text_pins, holds, pins, lifecycle,
-               std::move(callbacks.removals)) {}
+               writer, chains, idle, uses, text_pins, holds, pins, lifecycle, std::move(callbacks)),
+      published(index, registry, erasures, writer, idle, holds, lifecycle, removals),
+      reprefills(tenants, registry, metadata, chains, idle, uses, holds, pin_budget, pinned_texts,
+                 lifecycle, published, removals) {}
 
 PageWriter::Callbacks tell_of_writing(Keep& keep, ChunkChains& chains) {
   return {
@@ -67,6 +70,14 @@ ChunkChains::IsRead tell_of_chains(Keep& keep) {
     }
     if (wanted.text_end) return keep.pinned_texts.text_is_read(wanted, std::move(chain));
     keep.pins.chain_is_read(wanted, std::move(chain));
+  };
+}
+
+IdlePrefill::Callbacks tell_of_idle(Keep& keep) {
+  return {
+      .ended = [&](Reprefill&& idle,
+                   bool complete) { keep.reprefills.ended(std::move(idle), complete); },
+      .lost = [&](IdlePrefill::Tokenizing&& jobs) { keep.reprefills.lost(std::move(jobs)); },
   };
 }
 

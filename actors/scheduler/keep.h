@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 
 #include "actors/scheduler/chunk_chains.h"
 #include "actors/scheduler/chunk_holds.h"
 #include "actors/scheduler/chunk_pins.h"
 #include "actors/scheduler/chunk_removals.h"
+#include "actors/scheduler/chunk_reprefills.h"
 #include "actors/scheduler/erasures.h"
 #include "actors/scheduler/idle_prefill.h"
 #include "actors/scheduler/metadata_writer.h"
@@ -17,6 +17,7 @@
 #include "actors/scheduler/pin_budget.h"
 #include "actors/scheduler/pin_replies.h"
 #include "actors/scheduler/pinned_texts.h"
+#include "actors/scheduler/published_pages.h"
 #include "actors/scheduler/request_table.h"
 #include "actors/scheduler/stored_pages.h"
 #include "actors/scheduler/tenants.h"
@@ -40,17 +41,11 @@ struct KeepOptions {
 // One thread. Each room calls only those before it; what it has to tell a later one goes through a
 // callback.
 struct Keep {
-  struct Callbacks {
-    ChunkPins::Compute compute;
-    std::function<void(ChunkEntry&, bool published)> publish;
-    ChunkRemovals::Callbacks removals;
-  };
-
   // The references outlive this.
   Keep(const KeepOptions& options, const Clock& clock, Outbox& outbox, ChainIndex& index,
        Tenants& tenants, ChunkRegistry& registry, const RequestTable& requests, Erasures& erasures,
        MetadataWriter& metadata, StoredPages& stored, PageWriter& writer, ChunkChains& chains,
-       IdlePrefill& idle, Callbacks callbacks);
+       IdlePrefill& idle, ChunkRemovals::Callbacks callbacks);
   Keep(const Keep&) = delete;
   Keep& operator=(const Keep&) = delete;
 
@@ -63,10 +58,13 @@ struct Keep {
   PageLifecycle lifecycle;
   PinReplies pin_replies;
   ChunkRemovals removals;
+  PublishedPages published;
+  ChunkReprefills reprefills;
 };
 
 // What the rooms below tell those of `keep`, which need not be constructed before them.
 PageWriter::Callbacks tell_of_writing(Keep& keep, ChunkChains& chains);
 ChunkChains::IsRead tell_of_chains(Keep& keep);
+IdlePrefill::Callbacks tell_of_idle(Keep& keep);
 
 }  // namespace cascade

@@ -104,7 +104,7 @@ Status SchedulerCore::change_holders(const ChunkSettings& settings, ChunkEntry& 
   pass_holders_time(chunk, now_us, &ended);  // what only a pin had kept
   keep_.pins.follow_holders(entry);
   if (!settings.published || chunk.holders.empty()) return {};
-  set_published(entry, *settings.published);
+  keep_.published.set_published(entry, *settings.published);
   return {};
 }
 

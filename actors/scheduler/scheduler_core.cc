@@ -78,10 +78,7 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
       index_(model.root_key(""), pool_, options_.eviction),
       tenants_(index_, [&model](const std::string& tenant) { return model.root_key(tenant); }),
       idle_(options_.reprefills_max, clock_, jobs_, outbox_, index_, pool_, arena_, tenants_,
-            registry_, loader_,
-            {.ended = [this](Reprefill&& idle,
-                             bool complete) { finish_idle(std::move(idle), complete); },
-             .lost = [this](IdlePrefill::Tokenizing&& jobs) { lost(std::move(jobs)); }}),
+            registry_, loader_, tell_of_idle(keep_)),
       metadata_(
           clock_, jobs_, outbox_, model.root_key("").hex(),
           [this](const StoredName& name) { save_again(name); },
@@ -107,21 +104,17 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
                   .tokens = options_.tokens_waiting_max,
                   .text_bytes = options_.text_bytes_waiting_max},
                  options_.threads, clock_, speed_, outbox_),
-      keep_({.keeps_pages = options_.keep_pages,
-             .pool_pages = arena.page_count(),
-             .page_bytes = arena.page_bytes(),
-             .page_uses_max = options_.page_uses_max,
-             .holds = {options_.chunk_memory_ratio, options_.prompt_leases_max},
-             .max_pinned = options_.max_pinned},
-            clock_, outbox_, index_, tenants_, registry_, requests_, erasures_, metadata_, stored_,
-            writer_, chains_, idle_,
-            {.compute = [this](ChunkEntry& entry) { recompute(entry); },
-             .publish = [this](ChunkEntry& entry,
-                               bool published) { set_published(entry, published); },
-             .removals =
-                 {.text_is_gone =
-                      [this](const ChunkUses::ChunkName& chunk) { drop_prefixes_with(chunk); },
-                  .save_session = [this](const StoredName& session) { save_setting(session); }}}) {
+      keep_(
+          {.keeps_pages = options_.keep_pages,
+           .pool_pages = arena.page_count(),
+           .page_bytes = arena.page_bytes(),
+           .page_uses_max = options_.page_uses_max,
+           .holds = {options_.chunk_memory_ratio, options_.prompt_leases_max},
+           .max_pinned = options_.max_pinned},
+          clock_, outbox_, index_, tenants_, registry_, requests_, erasures_, metadata_, stored_,
+          writer_, chains_, idle_,
+          {.text_is_gone = [this](const ChunkUses::ChunkName& chunk) { drop_prefixes_with(chunk); },
+           .save_session = [this](const StoredName& session) { save_setting(session); }}) {
   if (options_.incarnation > 1) outbox_.note_restart("scheduler");
   load_stored();
 }

@@ -154,12 +154,7 @@ class SchedulerCore {
   ThinkPolicy think_policy(const Request& request) const;
   Chunk output_chunk(const Request& request, const std::string& finish_reason) const;
   std::string retain(Request& request, const std::string& finish_reason);
-  void history_ready(Reprefill&& next, wire::EncodeDone&& done);
-  void queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill);
-  void recompute(ChunkEntry& entry);
   bool may_reprefill() const;
-  void lost(IdlePrefill::Tokenizing&& jobs);
-  void finish_idle(Reprefill&& idle, bool complete);
   void use_chunks(const std::string& tenant, const std::vector<std::string>& ids);
 
   // What clients are told of as it happens: scheduler_events.cc.
@@ -203,11 +198,6 @@ class SchedulerCore {
 
   // Time passes: scheduler_expiry.cc.
   void pass_time();
-
-  // Pages of published chunks: scheduler_publish.cc.
-  void set_published(ChunkEntry& entry, bool published);
-  void publish_pages(ChunkEntry& entry);
-  void finish_public(const Reprefill& reprefill, bool complete);
 
   // Changes of chunks: scheduler_chunk_updates.cc.
   void on(const Client& client, const wire::RequestId& id, wire::ChunkUpdate&& update);

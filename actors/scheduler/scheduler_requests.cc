@@ -177,7 +177,7 @@ void SchedulerCore::on(wire::EncodeDone&& done) {
                                  " tokens; the limit is " + std::to_string(wire::kNumbersMax));
   }
   if (auto history = idle_.take_tokenized(done.job)) {
-    history_ready(*std::move(history), std::move(done));
+    keep_.reprefills.tokenized(*std::move(history), std::move(done));
   } else if (auto put = encoding_puts_.take(done.job)) {
     chunk_text_ready(*std::move(put), std::move(done));
   } else {

@@ -101,7 +101,7 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   if (entry.chunk.id == request.output_id) outbox_.tell_of(entry.chunk, EventKind::kChunkStored);
   if (request.params.prompt) {
     next.chain = next.sampled_chain;  // a raw prompt has no history but itself
-    if (computed_later) queue_reprefill(entry, std::move(next));
+    if (computed_later) keep_.reprefills.queue(entry, std::move(next));
     return entry.chunk.id;
   }
   wire::EncodeJob job;
@@ -122,94 +122,6 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   return entry.chunk.id;
 }
 
-void SchedulerCore::history_ready(Reprefill&& next, wire::EncodeDone&& done) {
-  const auto found = registry_.find_own(next.tenant, next.chunk_id);
-  if (!found.ok()) {  // deleted in the meantime
-    return keep_.removals.end_piece({next.tenant, next.chunk_id},
-                                    {{std::move(done.token_ids), next.prompt_tokens}});
-  }
-  ChunkEntry& entry = **found;
-  if (done.error) {
-    spdlog::warn("the KV of {} is not kept: {}", next.chunk_id, done.error->to_string());
-    entry.chunk.kv_state = KvState::kNone;
-    if (entry.chunk.pinned) keep_.pin_budget.promise(entry, 0);
-    return metadata_.put(entry.chunk);
-  }
-  next.chain = std::move(done.token_ids);
-  if (entry.chunk.think_policy == ThinkPolicy::kDrop) {
-    if (entry.chunk.pinned) keep_.pin_budget.promise(entry, 0);
-    const auto shared = static_cast<int64_t>(common_prefix(next.sampled_chain, next.chain));
-    return keep_.lifecycle.forget({tenants_.id(next.tenant), next.sampled_chain, shared,
-                                   Removal::kDead, ForgetScope::kUnreachable});
-  }
-  queue_reprefill(entry, std::move(next));
-}
-
-void SchedulerCore::queue_reprefill(ChunkEntry& entry, Reprefill&& reprefill) {
-  // The same output again: its chain is there already, or the newer one takes its place.
-  if (entry.chain == reprefill.chain && keep_.holds.is_held(entry)) {
-    entry.chunk.kv_state = KvState::kReady;
-    chains_.keep(entry);
-    return metadata_.put(entry.chunk);
-  }
-  keep_.holds.clear(entry);
-  if (entry.chunk.pinned) keep_.pin_budget.promise(entry, chain_pages(reprefill.chain.size()));
-  // A pin is a promise: it waits its turn however many do.
-  const bool full = !entry.chunk.pinned && idle_.is_full();
-  if (full || reprefill.chain.empty()) {
-    entry.chunk.kv_state = KvState::kNone;
-    return metadata_.put(entry.chunk);
-  }
-  if (entry.chain != reprefill.chain) keep_.lifecycle.withdraw(entry, Removal::kDead);
-  entry.chain = reprefill.chain;
-  const size_t shared = common_prefix(reprefill.sampled_chain, reprefill.chain);
-  entry.own_begin = std::min(shared, reprefill.prompt_tokens);
-  entry.chunk.kv_state = KvState::kPending;
-  chains_.store(entry.chunk, entry.chain, entry.own_begin, /*pending=*/true);
-  idle_.push(std::move(reprefill));
-}
-
-// The chain was evicted: it is prefilled in idle time as it was.
-void SchedulerCore::recompute(ChunkEntry& entry) {
-  Reprefill again;
-  again.tenant = entry.chunk.tenant;
-  again.chunk_id = entry.chunk.id;
-  again.chain = again.sampled_chain = entry.chain;
-  again.prompt_tokens = entry.own_begin;
-  queue_reprefill(entry, std::move(again));
-}
-
-// A re-prefill has ended: its chain is held from now on, or it is given up.
-void SchedulerCore::finish_idle(Reprefill&& idle, bool complete) {
-  if (idle.for_all) return finish_public(idle, complete);
-  const auto found = registry_.find_own(idle.tenant, idle.chunk_id);
-  // Deleted in the meantime: what was computed goes.
-  if (!found.ok()) return keep_.removals.end_piece({idle.tenant, idle.chunk_id});
-  ChunkEntry& entry = **found;
-  if (idle.text_end) return keep_.pinned_texts.text_is_computed(entry, idle, complete);
-  if (complete) {
-    // Its last page is another one than the request had.
-    keep_.uses.note(idle.tenant, idle.chain,
-                    keep_.uses.find(idle.tenant, entry.chunk.parent_ids, idle.chain));
-    keep_.holds.take(entry);
-    chains_.keep(entry);
-  } else if (!entry.chunk.pinned) {
-    chains_.settle({entry.chunk.tenant, entry.chunk.id});
-  }
-  // A pinned chunk is tried again by keep_.pins.heal().
-  entry.chunk.kv_state = entry.hold           ? KvState::kReady
-                         : entry.chunk.pinned ? KvState::kPending
-                                              : KvState::kNone;
-  keep_.holds.refresh(entry);
-  metadata_.put(entry.chunk);
-  if (complete) {
-    const auto shared = static_cast<int64_t>(common_prefix(idle.sampled_chain, idle.chain));
-    keep_.lifecycle.forget({tenants_.id(idle.tenant), idle.sampled_chain, shared, Removal::kDead,
-                            ForgetScope::kUnreachable});
-    publish_pages(entry);
-  }
-}
-
 void SchedulerCore::use_chunks(const std::string& tenant, const std::vector<std::string>& ids) {
   std::vector<const ChunkEntry*> used;
   for (const std::string& id : ids) {
@@ -228,20 +140,6 @@ void SchedulerCore::use_chunks(const std::string& tenant, const std::vector<std:
     outbox_.tell_of(chunk, EventKind::kChunkUsed);
   }
   loader_.prefetch(used);
-}
-
-// The prefill actor has lost what it was to tokenize.
-void SchedulerCore::lost(IdlePrefill::Tokenizing&& jobs) {
-  for (const auto& [number, lost] : jobs) {
-    const auto found = registry_.find_own(lost.tenant, lost.chunk_id);
-    if (!found.ok()) {
-      keep_.removals.end_piece({lost.tenant, lost.chunk_id});
-      continue;
-    }
-    (*found)->chunk.kv_state = KvState::kNone;
-    if ((*found)->chunk.pinned) keep_.pin_budget.promise(**found, 0);
-    metadata_.put((*found)->chunk);
-  }
 }
 
 }  // namespace cascade

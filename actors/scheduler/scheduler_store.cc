@@ -49,9 +49,9 @@ void SchedulerCore::end_loading() {
     if (entry->chunk.pinned) {
       keep_.pins.pin(*entry);
     } else if (!entry->chain.empty()) {
-      recompute(*entry);
+      keep_.reprefills.recompute(*entry);
     }
-    publish_pages(*entry);
+    keep_.published.compute(*entry);
   }
   loaded_ = true;
   keep_.pins.note_loaded();

@@ -36,7 +36,7 @@ TEST_F(ChunkPinsRoomTest, a_held_chunk_is_pinned_at_once) {
 TEST_F(ChunkPinsRoomTest, a_chain_that_is_not_in_memory_is_computed_with_its_pages_promised) {
   ChunkEntry& entry = output("a", 3);
   set_pinned(entry, true);
-  EXPECT_EQ(computed_, Ids{"a"});
+  EXPECT_EQ(queued(), Ids{"a"});
   EXPECT_EQ(budget_.pages_promised(), 3);
   compute(entry.chain, alice_);
   holds_.take(entry);
@@ -48,7 +48,7 @@ TEST_F(ChunkPinsRoomTest, a_chunk_that_is_pending_is_not_computed_twice) {
   ChunkEntry& entry = output("a", 3);
   entry.chunk.kv_state = KvState::kPending;
   set_pinned(entry, true);
-  EXPECT_TRUE(computed_.empty());
+  EXPECT_TRUE(queued().empty());
   EXPECT_EQ(budget_.pages_promised(), 3);
   set_pinned(entry, false);
   EXPECT_EQ(budget_.pages_promised(), 0);
@@ -61,7 +61,7 @@ TEST_F(ChunkPinsRoomTest, a_chain_from_before_the_start_is_read_and_then_compute
   answer_read(count_up(0, 100), 90);
   EXPECT_EQ(entry.chain, count_up(0, 100));
   EXPECT_EQ(entry.own_begin, 90u);
-  EXPECT_EQ(computed_, Ids{"a"});
+  EXPECT_EQ(queued(), Ids{"a"});
   EXPECT_EQ(budget_.pages_promised(), 2);
 }
 
@@ -75,7 +75,7 @@ TEST_F(ChunkPinsRoomTest, outputs_without_a_chain_are_asked_for_once_the_store_i
   answer_read({});
   EXPECT_TRUE(budget_.is_waiting(later));
   EXPECT_TRUE(later.chunk.kv_key.empty());
-  EXPECT_TRUE(computed_.empty());
+  EXPECT_TRUE(queued().empty());
 }
 
 TEST_F(ChunkPinsRoomTest, a_conversation_says_what_a_lost_output_was_made_of) {
@@ -132,13 +132,13 @@ TEST_F(ChunkPinsRoomTest, a_pin_that_lost_its_pages_is_computed_again_every_two_
   EXPECT_EQ(pins_.without_room(), 0u) << "there is nothing left to pin";
   clock_.advance_us(kHealUs);
   pins_.heal();
-  EXPECT_TRUE(computed_.empty()) << "it would only be evicted again";
+  EXPECT_TRUE(queued().empty()) << "it would only be evicted again";
   budget_.set_max_pinned(0.5);
   pins_.heal();
-  EXPECT_TRUE(computed_.empty());
+  EXPECT_TRUE(queued().empty());
   clock_.advance_us(kHealUs);
   pins_.heal();
-  EXPECT_EQ(computed_, Ids{"a"});
+  EXPECT_EQ(queued(), Ids{"a"});
 }
 
 TEST_F(ChunkPinsRoomTest, a_pin_whose_pages_were_taken_away_has_them_promised) {
@@ -150,10 +150,10 @@ TEST_F(ChunkPinsRoomTest, a_pin_whose_pages_were_taken_away_has_them_promised) {
   pins_.promise_again(entry);
   EXPECT_EQ(entry.chunk.kv_state, KvState::kPending);
   EXPECT_EQ(budget_.pages_promised(), 3);
-  EXPECT_TRUE(computed_.empty());
+  EXPECT_TRUE(queued().empty());
   clock_.advance_us(kHealUs);
   pins_.heal();
-  EXPECT_EQ(computed_, Ids{"a"});
+  EXPECT_EQ(queued(), Ids{"a"});
 }
 
 TEST_F(ChunkPinsRoomTest, what_is_pinned_is_written_and_written_again) {

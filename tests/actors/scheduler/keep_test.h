@@ -75,6 +75,12 @@ class KeepTest : public RoomTest {
     chain.begin = begin;
     chains_.on(std::move(chain));
   }
+  // The chunks whose chains wait to be computed.
+  std::vector<std::string> queued() const {
+    std::vector<std::string> ids;
+    for (const Reprefill& reprefill : idle_.queue()) ids.push_back(reprefill.chunk_id);
+    return ids;
+  }
   // Computes the first of the idle prefill to its end.
   void compute_idle() {
     if (!idle_.start()) return;
@@ -120,16 +126,8 @@ class KeepTest : public RoomTest {
                     tenants_,
                     registry_,
                     loader_,
-                    {.ended =
-                         [this](Reprefill&& ended, bool complete) {
-                           const auto found = registry_.find_own(ended.tenant, ended.chunk_id);
-                           if (!found.ok() || !ended.text_end) return;
-                           texts_.text_is_computed(**found, ended, complete);
-                         },
-                     .lost = [](auto&&) {}}};
+                    tell_of_idle(keep_)};
   RequestTable requests_;
-  std::vector<std::string> computed_;             // ids of chunks
-  std::vector<bool> published_;                   // what chunks were to be
   std::vector<ChunkUses::ChunkName> texts_gone_;  // of chunks
   std::vector<std::string> sessions_removed_;
   Keep keep_{
@@ -151,16 +149,8 @@ class KeepTest : public RoomTest {
       writer_,
       chains_,
       idle_,
-      {.compute = [this](ChunkEntry& entry) { computed_.push_back(entry.chunk.id); },
-       .publish =
-           [this](ChunkEntry& entry, bool published) {
-             registry_.publish(entry, published);
-             published_.push_back(published);
-           },
-       .removals = {.text_is_gone =
-                        [this](const ChunkUses::ChunkName& chunk) { texts_gone_.push_back(chunk); },
-                    .save_session =
-                        [this](const StoredName& name) { sessions_removed_.push_back(name.id); }}}};
+      {.text_is_gone = [this](const ChunkUses::ChunkName& chunk) { texts_gone_.push_back(chunk); },
+       .save_session = [this](const StoredName& name) { sessions_removed_.push_back(name.id); }}};
   TextUses& uses_ = keep_.uses;
   ChunkHolds& holds_ = keep_.holds;
   PinBudget& budget_ = keep_.pin_budget;
