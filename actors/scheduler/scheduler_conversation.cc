@@ -13,40 +13,17 @@ OnMissing on_missing(const Request& request) {
 
 }  // namespace
 
-// The outputs of its session's turns. Without one of them the answer would be to another
-// conversation: unless the request says so, it is refused.
-Result<Earlier> SchedulerCore::turns_of_session(Request& request) {
-  Earlier earlier = {{}, "session"};
-  const std::string& tenant = request.client.tenant;
-  const Session* session =
-      request.session_taken ? sessions_.find(tenant, request.params.session) : nullptr;
-  if (session == nullptr) return earlier;
-  for (const SessionTurn& turn : session->turns) {
-    const auto found = registry_.find_own(tenant, turn.output_id);
-    if (found.ok()) {
-      earlier.chunks.push_back({ChunkType::kOutput, turn.output_id, ""});
-      continue;
-    }
-    const std::string lost = "turn " + std::to_string(turn.number + 1) + " of the session \"" +
-                             session->id + "\" is gone: " + found.error().message;
-    if (on_missing(request) == OnMissing::kError) {
-      return not_found("session", lost + "; \"on_missing\": \"skip\" goes on without it");
-    }
-    earlier.missing.push_back({turn.output_id, lost});
-  }
-  return earlier;
-}
-
 // What stands before the request's own chunks or messages.
 Result<Earlier> SchedulerCore::earlier_of(Request& request) {
   const wire::GenerateRequest& params = request.params;
-  if (params.previous_output.empty()) return turns_of_session(request);
+  if (params.previous_output.empty())
+    return doors_.sessions.turns_before(request, on_missing(request));
   return conversation_of(params.previous_output, request.client.tenant, registry_,
                          on_missing(request));
 }
 
 Status SchedulerCore::compose_chunks(Request& request) {
-  RETURN_IF_ERROR(enter_session(request));
+  RETURN_IF_ERROR(doors_.sessions.enter(request));
   ASSIGN_OR_RETURN(const Earlier earlier, earlier_of(request));
   ASSIGN_OR_RETURN(Composition composition,
                    compose(request.params.chunks, request.client.tenant, registry_,

@@ -17,6 +17,7 @@
 #include "actors/scheduler/composition.h"
 #include "actors/scheduler/doors/policy_door.h"
 #include "actors/scheduler/doors/search_door.h"
+#include "actors/scheduler/doors/session_door.h"
 #include "actors/scheduler/doors/text_door.h"
 #include "actors/scheduler/doors/upkeep_door.h"
 #include "actors/scheduler/erasures.h"
@@ -44,7 +45,6 @@
 #include "cache/page_arena.h"
 #include "cache/page_pool.h"
 #include "cache/planner.h"
-#include "cache/session_registry.h"
 #include "cache/tenant_parts.h"
 #include "cache/tenant_turn.h"
 #include "model/model.h"
@@ -164,6 +164,7 @@ class SchedulerCore {
   void on(wire::StoreAck&& ack);
   void on(wire::StoreChunks&& loaded);
   void on(wire::PendingChain&& chain);
+  void on(wire::StoredSettings&& stored);
   void end_loading();
   void park(const Client& client, wire::Envelope&& envelope);
   void save_again(const StoredName& name);
@@ -171,23 +172,9 @@ class SchedulerCore {
   void load_stored();
 
   // What a prompt is made of: scheduler_conversation.cc.
-  Result<Earlier> turns_of_session(Request& request);
   Result<Earlier> earlier_of(Request& request);
   Status compose_chunks(Request& request);
   Status take_messages(Request& request);
-
-  // Sessions and expiry policies: scheduler_sessions.cc.
-  Status enter_session(Request& request);
-  void leave_session(Request& request);
-  void add_turn(Request& request, const std::string& output_id);
-  std::optional<wire::SessionOutput> end_turn(const std::string& tenant, const std::string& output,
-                                              const wire::SessionDelete& request);
-  void match_turns_and_holders();
-  void on(const Client& client, const wire::RequestId& id, const wire::SessionListRequest& request);
-  void on(const Client& client, const wire::RequestId& id, const wire::SessionGet& get);
-  void on(const Client& client, const wire::RequestId& id, const wire::SessionDelete& request);
-  void on(wire::StoredSettings&& stored);
-  void save_setting(const StoredName& name);
 
   // Pages between memory and disk: scheduler_disk.cc.
   void write_prompt_behind(Request& request);
@@ -234,11 +221,12 @@ class SchedulerCore {
   void chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done);
   std::string register_text(Chunk chunk);
 
-  // The doors of requests that concern no page.
+  // The rooms that answer clients by themselves.
   struct Doors {
     UpkeepDoor upkeep;
     SearchDoor search;
     PolicyDoor policy;
+    SessionDoor sessions;
   };
 
   SchedulerOptions options_;
@@ -276,8 +264,8 @@ class SchedulerCore {
   StoredPages stored_;
   Doors doors_{{jobs_, outbox_, options_.keep_pages, [this] { rows_removed(); }},
                {jobs_, outbox_, registry_, options_.searches_max},
-               {clock_, outbox_, metadata_}};
-  SessionRegistry sessions_;
+               {clock_, outbox_, metadata_},
+               {clock_, outbox_, metadata_, registry_, erasures_, keep_.pins, keep_.removals}};
   SpeedEstimate speed_{attention_growth(model_.config)};
   PromptBudget prompt_budget_;
 

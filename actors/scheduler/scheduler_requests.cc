@@ -87,7 +87,7 @@ void SchedulerCore::accept(const Client& client, const wire::RequestId& id,
   request.had_delta_credit = request.params.delta_credit != 0;
   request.accepted_us = request.last_sent_us = clock_.monotonic_us();
   if (const Status prepared = prepare(request); !prepared.ok()) {
-    leave_session(request);
+    doors_.sessions.leave(request);
     ++counters_.failed;
     outbox_.reply(client, id, wire::ErrorReply{prepared.error(), 0, request.room_tokens});
     return;
@@ -318,7 +318,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
   if (request.params.retain_output && !request.sampled.empty() && !request.client_gone) {
     final.output_chunk_id = retain(request, finish_reason);
     const bool is_turn = !final.output_chunk_id.empty() && finish_reason != "cancelled";
-    if (is_turn) add_turn(request, final.output_chunk_id);
+    if (is_turn) doors_.sessions.add_turn(request, final.output_chunk_id);
     final.think_policy = think_policy(request);
   } else if (finish_reason == "cancelled" && request.output) {
     // A conversation may go on from half an answer, but not from half a thought.
@@ -354,7 +354,7 @@ void SchedulerCore::forget(uint64_t handle) {
   Request& request = requests_.at(handle);
   if (request.running()) speed_.add_end(clock_.monotonic_us());
   admission_.count(request, {});
-  leave_session(request);
+  doors_.sessions.leave(request);
   encoding_requests_.erase_if([&](const EncodingRequest& job) { return job.handle == handle; });
   requests_.leave(request);
   if (request.sequence) request.sequence->finish(clock_.wall_us());

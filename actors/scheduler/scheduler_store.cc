@@ -31,6 +31,11 @@ void SchedulerCore::on(wire::StoreChunks&& loaded) {
   }
 }
 
+void SchedulerCore::on(wire::StoredSettings&& stored) {
+  for (Session& session : stored.sessions) doors_.sessions.restore(std::move(session));
+  for (const wire::StoredPolicy& policy : stored.policies) doors_.policy.restore(policy);
+}
+
 // Takes over the chain of a chunk from before the start. It is computed in idle time, or sooner if
 // somebody asks.
 void SchedulerCore::on(wire::PendingChain&& chain) {
@@ -43,7 +48,7 @@ void SchedulerCore::on(wire::PendingChain&& chain) {
 // All that was stored is known: who asked in the meantime is answered.
 void SchedulerCore::end_loading() {
   if (loaded_) return;
-  match_turns_and_holders();
+  doors_.sessions.match_holders();
   for (ChunkEntry* entry : registry_.all()) {
     stored_.move_chain_end({}, Digest::from_hex(entry->chunk.kv_key));
     if (entry->chunk.pinned) {
@@ -78,7 +83,8 @@ void SchedulerCore::on(wire::StoreAck&& ack) {
 
 // Stores what has changes that are not durable, as it is now.
 void SchedulerCore::save_again(const StoredName& name) {
-  if (name.kind != StoredKind::kChunk) return save_setting(name);
+  if (name.kind == StoredKind::kPolicy) return doors_.policy.store(name);
+  if (name.kind == StoredKind::kSession) return doors_.sessions.store(name);
   const auto found = registry_.find_own(name.tenant, name.id);
   if (!found.ok()) return metadata_.remove_chunk(name);
   const ChunkEntry& entry = **found;

@@ -1,7 +1,14 @@
-// Conversations by name: the turns so far come before what a request adds.
-#include <algorithm>
+// The turns so far come before what a request adds.
+#include "actors/scheduler/doors/session_door.h"
 
-#include "actors/scheduler/scheduler_core.h"
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
 #include "cache/holders.h"
 
 namespace cascade {
@@ -36,10 +43,18 @@ bool hold_turns(Chunk& chunk, const std::set<std::pair<std::string, std::string>
 
 }  // namespace
 
-// ---- Sessions -----------------------------------------------------------------------------------
+SessionDoor::SessionDoor(const Clock& clock, Outbox& outbox, MetadataWriter& metadata,
+                         ChunkRegistry& registry, Erasures& erasures, ChunkPins& pins,
+                         ChunkRemovals& removals)
+    : clock_(clock),
+      outbox_(outbox),
+      metadata_(metadata),
+      registry_(registry),
+      erasures_(erasures),
+      pins_(pins),
+      removals_(removals) {}
 
-// Takes the next turn of the session that the request names, if it names one.
-Status SchedulerCore::enter_session(Request& request) {
+Status SessionDoor::enter(Request& request) {
   if (request.params.session.empty()) return {};
   RETURN_IF_ERROR(sessions_.enter(request.client.tenant, request.params.session));
   request.session_taken = true;
@@ -47,20 +62,19 @@ Status SchedulerCore::enter_session(Request& request) {
   return {};
 }
 
-void SchedulerCore::leave_session(Request& request) {
+void SessionDoor::leave(Request& request) {
   if (!std::exchange(request.session_taken, false)) return;
   sessions_.leave(request.client.tenant, request.params.session);
 }
 
-// An answer that was cancelled is no turn: who asked did not want it.
-void SchedulerCore::add_turn(Request& request, const std::string& output_id) {
+void SessionDoor::add_turn(Request& request, const std::string& output_id) {
   if (!std::exchange(request.session_taken, false)) return;
   metadata_.put(sessions_.add_turn(request.client.tenant, request.params.session, output_id,
                                    clock_.wall_us()));
 }
 
-void SchedulerCore::on(const Client& client, const wire::RequestId& id,
-                       const wire::SessionListRequest& request) {
+void SessionDoor::on(const Client& client, const wire::RequestId& id,
+                     const wire::SessionListRequest& request) {
   wire::SessionListReply answer;
   for (const Session* session : sessions_.list(client.tenant, static_cast<size_t>(request.limit))) {
     answer.sessions.push_back(session_reply(*session).session);
@@ -68,8 +82,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   outbox_.reply(client, id, std::move(answer));
 }
 
-void SchedulerCore::on(const Client& client, const wire::RequestId& id,
-                       const wire::SessionGet& get) {
+void SessionDoor::on(const Client& client, const wire::RequestId& id, const wire::SessionGet& get) {
   const Session* session = sessions_.find(client.tenant, get.id);
   if (session == nullptr) {
     return outbox_.reply_error(client, id,
@@ -78,8 +91,8 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   outbox_.reply(client, id, session_reply(*session));
 }
 
-void SchedulerCore::on(const Client& client, const wire::RequestId& id,
-                       const wire::SessionDelete& request) {
+void SessionDoor::on(const Client& client, const wire::RequestId& id,
+                     const wire::SessionDelete& request) {
   const Session* session = sessions_.find(client.tenant, request.id);
   if (request.outputs && session != nullptr) {
     for (const SessionTurn& turn : session->turns) {
@@ -96,7 +109,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   const Result<Session> removed = sessions_.remove(client.tenant, request.id);
   if (!removed.ok()) return outbox_.reply_error(client, id, removed.error());
   wire::SessionReply answer = session_reply(*removed);
-  // The last turn first: what goes on from a turn goes before it.
+  // The last turn first: what goes on from a turn is removed before it.
   std::set<StoredName> outputs;
   for (auto turn = removed->turns.rbegin(); turn != removed->turns.rend(); ++turn) {
     if (!outputs.insert({client.tenant, turn->output_id}).second) continue;
@@ -106,18 +119,17 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   }
   std::ranges::reverse(answer.outputs);
   const StoredName name = {client.tenant, request.id, StoredKind::kSession};
-  if (!erasures_.remove_after(name, outputs)) save_setting(name);
+  if (!erasures_.remove_after(name, outputs)) store(name);
   std::vector<StoredName> names = {name};
   names.insert(names.end(), outputs.begin(), outputs.end());
-  keep_.removals.reply_when_gone(client, id, std::move(outputs), std::move(names),
-                                 std::move(answer));
+  removals_.reply_when_gone(client, id, std::move(outputs), std::move(names), std::move(answer));
 }
 
 // The session that is deleted holds the output no more. With `request.outputs` that is the end of
 // an output that nobody else holds; else the tenant keeps it. nullopt: it was gone already.
-std::optional<wire::SessionOutput> SchedulerCore::end_turn(const std::string& tenant,
-                                                           const std::string& output,
-                                                           const wire::SessionDelete& request) {
+std::optional<wire::SessionOutput> SessionDoor::end_turn(const std::string& tenant,
+                                                         const std::string& output,
+                                                         const wire::SessionDelete& request) {
   const auto found = registry_.find_own(tenant, output);
   if (!found.ok()) return std::nullopt;
   ChunkEntry& entry = **found;
@@ -125,20 +137,17 @@ std::optional<wire::SessionOutput> SchedulerCore::end_turn(const std::string& te
                                     : keep_without_session(entry.chunk, request.id);
   if (held) pass_holders_time(entry.chunk, clock_.wall_us());  // a pin may have gone with it
   if (entry.chunk.holders.empty()) {
-    keep_.removals.remove(entry, Removal::kDeleted);
+    removals_.remove(entry, Removal::kDeleted);
     return wire::SessionOutput{output, /*gone=*/true};
   }
   if (held) {
-    keep_.pins.follow_holders(entry);
+    pins_.follow_holders(entry);
     metadata_.put(entry.chunk);
   }
   return wire::SessionOutput{output, /*gone=*/false, describe_holders(entry.chunk, kHoldersNamed)};
 }
 
-// An output is stored before the session that it is a turn of, and outlives it in a crash: what
-// holds it for a session that does not have the turn is a retention then. Outputs from before there
-// were holders get theirs.
-void SchedulerCore::match_turns_and_holders() {
+void SessionDoor::match_holders() {
   std::map<std::string, std::set<std::pair<std::string, std::string>>> turns;  // by output
   sessions_.for_each([&](const Session& session) {
     for (const SessionTurn& turn : session.turns) {
@@ -163,21 +172,34 @@ void SchedulerCore::match_turns_and_holders() {
       changed = hold_turns(chunk, of_chunk->second) || changed;
     }
     if (!changed) continue;
-    keep_.pins.follow_holders(*entry);
+    pins_.follow_holders(*entry);
     metadata_.put(chunk);
   }
 }
 
-// ---- From and to the store ----------------------------------------------------------------------
-
-void SchedulerCore::on(wire::StoredSettings&& stored) {
-  for (Session& session : stored.sessions) sessions_.restore(std::move(session));
-  for (const wire::StoredPolicy& policy : stored.policies) doors_.policy.restore(policy);
+Result<Earlier> SessionDoor::turns_before(const Request& request, OnMissing on_missing) {
+  Earlier earlier = {{}, "session"};
+  const std::string& tenant = request.client.tenant;
+  const Session* session =
+      request.session_taken ? sessions_.find(tenant, request.params.session) : nullptr;
+  if (session == nullptr) return earlier;
+  for (const SessionTurn& turn : session->turns) {
+    const auto found = registry_.find_own(tenant, turn.output_id);
+    if (found.ok()) {
+      earlier.chunks.push_back({ChunkType::kOutput, turn.output_id, ""});
+      continue;
+    }
+    const std::string lost = "turn " + std::to_string(turn.number + 1) + " of the session \"" +
+                             session->id + "\" is gone: " + found.error().message;
+    if (on_missing == OnMissing::kError) {
+      return not_found("session", lost + "; \"on_missing\": \"skip\" goes on without it");
+    }
+    earlier.missing.push_back({turn.output_id, lost});
+  }
+  return earlier;
 }
 
-// Stores the session or policy as it is now, or that there is none.
-void SchedulerCore::save_setting(const StoredName& name) {
-  if (name.kind == StoredKind::kPolicy) return doors_.policy.store(name);
+void SessionDoor::store(const StoredName& name) {
   if (const Session* session = sessions_.find(name.tenant, name.id)) {
     metadata_.put(*session);
   } else {

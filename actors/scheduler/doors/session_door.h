@@ -1,0 +1,73 @@
+// Conversations by name: which outputs are their turns, and who makes the next one.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "actors/scheduler/chunk_pins.h"
+#include "actors/scheduler/chunk_removals.h"
+#include "actors/scheduler/composition.h"
+#include "actors/scheduler/erasures.h"
+#include "actors/scheduler/metadata_writer.h"
+#include "actors/scheduler/outbox.h"
+#include "actors/scheduler/request.h"
+#include "actors/scheduler/store_work.h"
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/session.h"
+#include "cache/chunk_registry.h"
+#include "cache/session_registry.h"
+#include "wire/messages.h"
+
+namespace cascade {
+
+// One thread.
+class SessionDoor {
+ public:
+  // The references outlive this.
+  SessionDoor(const Clock& clock, Outbox& outbox, MetadataWriter& metadata, ChunkRegistry& registry,
+              Erasures& erasures, ChunkPins& pins, ChunkRemovals& removals);
+
+  void on(const Client& client, const wire::RequestId& id, const wire::SessionListRequest& request);
+  void on(const Client& client, const wire::RequestId& id, const wire::SessionGet& get);
+  // Answered when it is durable, and when the outputs that were to be deleted with the session are
+  // gone from the disk.
+  void on(const Client& client, const wire::RequestId& id, const wire::SessionDelete& request);
+
+  // Takes the next turn of the session that the request names, if it names one. The turn ends with
+  // add_turn() or leave(). Errors as SessionRegistry::enter().
+  Status enter(Request& request);
+  // Nothing if the request has no turn.
+  void leave(Request& request);
+  // The output is the turn that the request has taken, if it has taken one.
+  void add_turn(Request& request, const std::string& output_id);
+  // The outputs of the turns before the one that the request has taken. Without one of them the
+  // answer would be to another conversation: an output that is gone is kNotFound, of the field
+  // "session", unless it is to be skipped.
+  Result<Earlier> turns_before(const Request& request, OnMissing on_missing);
+
+  // A session from before the start.
+  void restore(Session&& session) { sessions_.restore(std::move(session)); }
+  // All chunks and sessions from before the start are known. An output is stored before the session
+  // that it is a turn of, and a crash may have come between the two: where a session that does not
+  // have the turn holds an output, its tenant keeps it without the session. Outputs from before
+  // there were holders get theirs.
+  void match_holders();
+  // Stores the session of this name as it is now, or that there is none.
+  void store(const StoredName& name);
+
+ private:
+  std::optional<wire::SessionOutput> end_turn(const std::string& tenant, const std::string& output,
+                                              const wire::SessionDelete& request);
+
+  const Clock& clock_;
+  Outbox& outbox_;
+  MetadataWriter& metadata_;
+  ChunkRegistry& registry_;
+  Erasures& erasures_;
+  ChunkPins& pins_;
+  ChunkRemovals& removals_;
+  SessionRegistry sessions_;
+};
+
+}  // namespace cascade

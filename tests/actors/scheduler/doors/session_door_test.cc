@@ -1,0 +1,209 @@
+// Conversations by name.
+#include "actors/scheduler/doors/session_door.h"
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tests/actors/scheduler/keep_test.h"
+
+namespace cascade {
+namespace {
+
+using Ids = std::vector<std::string>;
+
+class SessionDoorTest : public testing::KeepTest {
+ protected:
+  static Request in_session(const std::string& session) {
+    Request request;
+    request.client = {"alice", "c", Door::kIpc};
+    request.params.session = session;
+    return request;
+  }
+  // An output of alice that the session holds.
+  ChunkEntry& held_by(const std::string& session, const std::string& id) {
+    ChunkEntry& entry = held_output(id, 2);
+    entry.chunk.holders = {{.kind = HolderKind::kSession, .label = session}};
+    return entry;
+  }
+  // A conversation of these outputs.
+  void converse(const std::string& session, const Ids& outputs) {
+    for (const std::string& id : outputs) {
+      held_by(session, id);
+      Request request = in_session(session);
+      ASSERT_TRUE(door_.enter(request).ok());
+      door_.add_turn(request, id);
+    }
+  }
+  Ids turns_of(const std::string& session) {
+    door_.on(client_, {1}, wire::SessionGet{session});
+    Ids ids;
+    for (const auto& reply : take<wire::SessionReply>()) {
+      for (const SessionTurn& turn : reply.turns) ids.push_back(turn.output_id);
+    }
+    return ids;
+  }
+  // The store has kept all changes, and has removed all that it was to.
+  void acknowledge() {
+    for (uint64_t job = 1, last = jobs_.next(); job < last; ++job) {
+      if (!stored_.on(wire::StoreAck{job, {}})) metadata_.on(wire::StoreAck{job, {}});
+    }
+  }
+  std::optional<Error> error() {
+    const auto errors = take<wire::ErrorReply>();
+    if (errors.empty()) return std::nullopt;
+    return errors.front().error;
+  }
+  Ids holders_of(const std::string& id) {
+    const auto found = registry_.find_own("alice", id);
+    if (!found.ok()) return {"gone"};
+    return {describe_holders((*found)->chunk)};
+  }
+
+  const Client client_ = {"alice", "c", Door::kIpc};
+  SessionDoor door_{clock_, outbox_, metadata_, registry_, erasures_, pins_, removals_};
+};
+
+TEST_F(SessionDoorTest, an_answer_is_the_next_turn_of_the_session_that_its_request_names) {
+  Request request = in_session("chat");
+  ASSERT_TRUE(door_.enter(request).ok());
+  EXPECT_TRUE(request.params.retain_output);
+  EXPECT_TRUE(turns_of("chat").empty()) << "it begins with its first turn";
+  door_.add_turn(request, "a");
+  EXPECT_EQ(take<wire::StoreSession>().size(), 1u);
+  EXPECT_EQ(turns_of("chat"), Ids{"a"});
+  door_.on(client_, {1}, wire::SessionListRequest{});
+  EXPECT_EQ(take<wire::SessionListReply>().at(0).sessions.size(), 1u);
+  door_.on({"bob", "c", Door::kIpc}, {1}, wire::SessionGet{"chat"});
+  EXPECT_EQ(error()->code, ErrorCode::kNotFound) << "it is alice's";
+}
+
+TEST_F(SessionDoorTest, one_request_at_a_time_makes_the_next_turn) {
+  Request first = in_session("chat");
+  Request second = in_session("chat");
+  ASSERT_TRUE(door_.enter(first).ok());
+  EXPECT_EQ(door_.enter(second).error().code, ErrorCode::kConflict);
+  door_.leave(second);
+  EXPECT_FALSE(door_.enter(second).ok()) << "it has nothing to leave";
+  door_.leave(first);
+  EXPECT_TRUE(door_.enter(second).ok());
+}
+
+TEST_F(SessionDoorTest, a_request_without_a_session_makes_no_turn) {
+  Request request = in_session("");
+  ASSERT_TRUE(door_.enter(request).ok());
+  EXPECT_FALSE(request.params.retain_output);
+  door_.add_turn(request, "a");
+  EXPECT_TRUE(take<wire::StoreSession>().empty());
+}
+
+TEST_F(SessionDoorTest, a_request_goes_on_from_the_turns_before_it) {
+  converse("chat", {"a", "b"});
+  Request request = in_session("chat");
+  ASSERT_TRUE(door_.enter(request).ok());
+  const auto earlier = door_.turns_before(request, OnMissing::kError);
+  ASSERT_TRUE(earlier.ok());
+  ASSERT_EQ(earlier->chunks.size(), 2u);
+  EXPECT_EQ(earlier->chunks[1].id, "b");
+}
+
+TEST_F(SessionDoorTest, a_turn_that_is_gone_is_an_error_unless_it_is_skipped) {
+  converse("chat", {"a", "b"});
+  removals_.remove(**registry_.find_own("alice", "a"), Removal::kDeleted);
+  Request request = in_session("chat");
+  ASSERT_TRUE(door_.enter(request).ok());
+  const auto refused = door_.turns_before(request, OnMissing::kError);
+  EXPECT_EQ(refused.error().field, "session");
+  EXPECT_NE(refused.error().message.find("turn 1 of the session \"chat\" is gone"),
+            std::string::npos);
+  const auto skipped = door_.turns_before(request, OnMissing::kSkip);
+  ASSERT_TRUE(skipped.ok());
+  EXPECT_EQ(skipped->chunks.size(), 1u);
+  ASSERT_EQ(skipped->missing.size(), 1u);
+  EXPECT_EQ(skipped->missing[0].id, "a");
+}
+
+TEST_F(SessionDoorTest, a_deleted_session_leaves_its_outputs_to_the_tenant) {
+  converse("chat", {"a"});
+  door_.on(client_, {1}, wire::SessionDelete{"chat", /*outputs=*/false});
+  EXPECT_TRUE(take<wire::SessionReply>().empty()) << "nothing of it is durable yet";
+  acknowledge();
+  const auto replies = take<wire::SessionReply>();
+  ASSERT_EQ(replies.size(), 1u);
+  EXPECT_FALSE(replies[0].outputs.at(0).gone);
+  EXPECT_EQ(holders_of("a").at(0).find("session"), std::string::npos);
+  EXPECT_TRUE(turns_of("chat").empty());
+}
+
+TEST_F(SessionDoorTest, outputs_that_are_deleted_with_it_are_gone_before_the_session) {
+  converse("chat", {"a", "b"});
+  ChunkEntry& shared = **registry_.find_own("alice", "a");
+  shared.chunk.holders.push_back({.kind = HolderKind::kName, .label = "mine"});
+  door_.on(client_, {1}, wire::SessionDelete{"chat", /*outputs=*/true});
+  EXPECT_EQ(holders_of("b"), Ids{"gone"});
+  EXPECT_NE(holders_of("a").at(0).find("mine"), std::string::npos);
+  EXPECT_TRUE(sessions_removed_.empty());
+  acknowledge();  // the pages are gone
+  acknowledge();  // the rows are gone
+  EXPECT_EQ(sessions_removed_, Ids{"chat"});
+}
+
+TEST_F(SessionDoorTest, an_output_that_only_the_session_and_a_pin_hold_must_be_unpinned_first) {
+  converse("chat", {"a", "b"});
+  ChunkEntry& entry = **registry_.find_own("alice", "a");
+  entry.chunk.holders[0].pinned = true;
+  complete_holders(entry.chunk);
+  door_.on(client_, {1}, wire::SessionDelete{"chat", /*outputs=*/true});
+  const auto refused = error();
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->code, ErrorCode::kConflict);
+  EXPECT_EQ(refused->field, "outputs");
+  EXPECT_EQ(turns_of("chat"), (Ids{"a", "b"}));
+}
+
+TEST_F(SessionDoorTest, a_session_that_a_request_has_is_not_deleted) {
+  converse("chat", {"a"});
+  Request request = in_session("chat");
+  ASSERT_TRUE(door_.enter(request).ok());
+  door_.on(client_, {1}, wire::SessionDelete{"chat", /*outputs=*/false});
+  EXPECT_EQ(error()->code, ErrorCode::kConflict);
+}
+
+TEST_F(SessionDoorTest, an_output_whose_session_was_lost_in_a_crash_is_the_tenants) {
+  held_by("chat", "a");
+  held_by("chat", "b");
+  door_.restore({.id = "chat",
+                 .tenant = "alice",
+                 .created_us = 1,
+                 .last_used_us = 1,
+                 .turns = {{.number = 0, .output_id = "a"}}});
+  door_.match_holders();
+  EXPECT_NE(holders_of("a").at(0).find("session \"chat\""), std::string::npos);
+  EXPECT_EQ(holders_of("b").at(0).find("session"), std::string::npos);
+}
+
+TEST_F(SessionDoorTest, an_output_from_before_there_were_holders_gets_its_session) {
+  ChunkEntry& entry = add("a", ChunkType::kOutput);
+  entry.holders_guessed = true;
+  door_.restore({.id = "chat",
+                 .tenant = "alice",
+                 .created_us = 1,
+                 .last_used_us = 1,
+                 .turns = {{.number = 0, .output_id = "a"}}});
+  door_.match_holders();
+  EXPECT_NE(holders_of("a").at(0).find("session \"chat\""), std::string::npos);
+}
+
+TEST_F(SessionDoorTest, a_session_is_stored_as_it_is_now) {
+  converse("chat", {"a"});
+  take<wire::StoreSession>();
+  door_.store({"alice", "chat", StoredKind::kSession});
+  EXPECT_EQ(take<wire::StoreSession>().size(), 1u);
+  door_.store({"alice", "other", StoredKind::kSession});
+  EXPECT_EQ(take<wire::StoreSessionDelete>().size(), 1u);
+}
+
+}  // namespace
+}  // namespace cascade
