@@ -113,7 +113,8 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
            .max_pinned = options_.max_pinned},
           clock_, outbox_, index_, tenants_, registry_, requests_, erasures_, metadata_, stored_,
           writer_, chains_, idle_,
-          {.text_is_gone = [this](const ChunkUses::ChunkName& chunk) { drop_prefixes_with(chunk); },
+          {.text_is_gone =
+               [this](const ChunkUses::ChunkName& chunk) { doors_.prefixes.drop_with(chunk); },
            .save_session = [this](const StoredName& session) { doors_.sessions.store(session); }}) {
   if (options_.incarnation > 1) outbox_.note_restart("scheduler");
   load_stored();
@@ -156,12 +157,12 @@ void SchedulerCore::on_client(const Client& client, wire::Envelope envelope) {
           if (!loaded_) return park(client, {id, std::move(message)});
           if (changes<M>() && outbox_.repeats(client, id, message)) return;
           this->on(client, id, std::move(message));
-        } else if constexpr (is_for<M, TextDoor, UpkeepDoor, PolicyDoor, SearchDoor,
-                                    SessionDoor>()) {
+        } else if constexpr (is_for<M, TextDoor, UpkeepDoor, PolicyDoor, SearchDoor, SessionDoor,
+                                    PrefixDoor>()) {
           if (!loaded_) return park(client, {id, std::move(message)});
           if (changes<M>() && outbox_.repeats(client, id, message)) return;
           enter(client, id, std::move(message), text_door_, doors_.upkeep, doors_.policy,
-                doors_.search, doors_.sessions);
+                doors_.search, doors_.sessions, doors_.prefixes);
         } else {
           outbox_.reply_error(client, id,
                               unsupported("type", "this message is not for the daemon"));

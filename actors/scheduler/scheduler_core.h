@@ -16,6 +16,7 @@
 #include "actors/scheduler/chunk_settings.h"
 #include "actors/scheduler/composition.h"
 #include "actors/scheduler/doors/policy_door.h"
+#include "actors/scheduler/doors/prefix_door.h"
 #include "actors/scheduler/doors/search_door.h"
 #include "actors/scheduler/doors/session_door.h"
 #include "actors/scheduler/doors/text_door.h"
@@ -193,15 +194,11 @@ class SchedulerCore {
                                  const ChunkSettings& settings, const std::string& session) const;
   Status change_holders(const ChunkSettings& settings, ChunkEntry& entry, EndedHolders& ended);
 
-  // Beginnings that clients keep: scheduler_prefixes.cc.
+  // Requests for a prefix: scheduler_prefixes.cc.
   void on(const Client& client, const wire::RequestId& id, wire::PrefixCache&& params);
-  void on(const Client& client, const wire::RequestId& id, const wire::PrefixAttach& attach);
-  void on(const Client& client, const wire::RequestId& id, const wire::PrefixRelease& release);
   void prefix_ready(Request& request);
   void finish_prefix(Request& request);
   void answer_prefix(Request& request, const PrefixName& name);
-  void release_prefixes(const Client& client);
-  void drop_prefixes_with(const ChunkUses::ChunkName& chunk);
 
   // Status and statistics: scheduler_status.cc.
   void on(const Client& client, const wire::RequestId& id, const wire::StatusRequest&);
@@ -227,6 +224,7 @@ class SchedulerCore {
     SearchDoor search;
     PolicyDoor policy;
     SessionDoor sessions;
+    PrefixDoor prefixes;
   };
 
   SchedulerOptions options_;
@@ -265,7 +263,8 @@ class SchedulerCore {
   Doors doors_{{jobs_, outbox_, options_.keep_pages, [this] { rows_removed(); }},
                {jobs_, outbox_, registry_, options_.searches_max},
                {clock_, outbox_, metadata_},
-               {clock_, outbox_, metadata_, registry_, erasures_, keep_.pins, keep_.removals}};
+               {clock_, outbox_, metadata_, registry_, erasures_, keep_.pins, keep_.removals},
+               {outbox_, index_, options_.prefixes_max}};
   SpeedEstimate speed_{attention_growth(model_.config)};
   PromptBudget prompt_budget_;
 
@@ -274,7 +273,6 @@ class SchedulerCore {
   FairShare share_;
   std::map<std::string, int64_t> tenants_asked_us_;  // when each last had a request ready
 
-  std::map<PrefixName, Prefix> prefixes_;
   bool last_was_decode_ = false;
 
   bool loaded_ = false;                                   // the chunks of the store are there

@@ -256,7 +256,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
 }
 
 void SchedulerCore::on_client_gone(const Client& client) {
-  release_prefixes(client);
+  doors_.prefixes.release_all(client);
   admission_.forget(client);
   std::vector<uint64_t> handles;
   for (const auto& [handle, request] : requests_.all()) {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <unordered_set>
@@ -77,13 +76,5 @@ struct PagesOfChunk {
     on_disk.merge(others.on_disk);
   }
 };
-
-struct Prefix {
-  ChainIndex::HoldId hold;
-  int64_t tokens;
-  std::vector<TextUse> texts;  // in it: it ends with the first of them that is deleted
-  std::map<Client, int64_t> references;
-};
-using PrefixName = std::pair<std::string, std::string>;  // tenant, id
 
 }  // namespace cascade

@@ -1,0 +1,61 @@
+// Beginnings of prompts that clients compute ahead and keep: counted references, a hold for each.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "actors/scheduler/outbox.h"
+#include "actors/scheduler/request.h"
+#include "base/result.h"
+#include "cache/chain_index.h"
+#include "cache/chunk_uses.h"
+#include "wire/messages.h"
+
+namespace cascade {
+
+using PrefixName = std::pair<std::string, std::string>;  // tenant, id
+
+// One thread. The pages of a prefix are pinned from its first reference to its last one.
+class PrefixDoor {
+ public:
+  // At most `prefixes_max` are kept; each tenant has a part of them. The others outlive this.
+  PrefixDoor(Outbox& outbox, ChainIndex& index, int prefixes_max)
+      : outbox_(outbox), index_(index), prefixes_max_(prefixes_max) {}
+
+  void on(const Client& client, const wire::RequestId& id, const wire::PrefixAttach& attach);
+  void on(const Client& client, const wire::RequestId& id, const wire::PrefixRelease& release);
+
+  // The name of the request's prompt: the same tokens of the same tenant are the same prefix.
+  static PrefixName name_of(const Request& request);
+  bool contains(const PrefixName& name) const { return prefixes_.contains(name); }
+  // Whether the tenant may have one more. Error kResourceExhausted, field "prefix".
+  Status find_place(const std::string& tenant) const;
+  // Keeps the request's prompt, all of which is in pages of the `owner`, as a prefix without
+  // references. Precondition: !contains(name).
+  void keep(const PrefixName& name, TenantId owner, const Request& request);
+  // The client has a reference more. Precondition: contains(name).
+  wire::PrefixReply attach(const PrefixName& name, const Client& client);
+  // The connection is gone, and with it its references.
+  void release_all(const Client& client);
+  // The text of the chunk is gone: no prefix keeps it.
+  void drop_with(const ChunkUses::ChunkName& chunk);
+
+ private:
+  struct Prefix {
+    ChainIndex::HoldId hold;
+    int64_t tokens;
+    std::vector<TextUse> texts;
+    std::map<Client, int64_t> references;
+  };
+  static wire::PrefixReply describe(const std::string& id, const Prefix& prefix);
+
+  Outbox& outbox_;
+  ChainIndex& index_;
+  const int prefixes_max_;
+  std::map<PrefixName, Prefix> prefixes_;
+};
+
+}  // namespace cascade
