@@ -210,7 +210,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   const auto found = registry_.find_own(client.tenant, request.id);
   const StoredName failed = {client.tenant, request.id};
   wire::ChunkReply answer;
-  if (!found.ok() && erasures_.find(failed) != nullptr) {  // once more, after a failure
+  if (!found.ok() && disk_.erasures.find(failed) != nullptr) {  // once more, after a failure
     answer.chunk.id = request.id;
     answer.chunk.tenant = client.tenant;
     answer.gone = true;

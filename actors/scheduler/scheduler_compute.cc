@@ -167,7 +167,8 @@ bool SchedulerCore::prompt_advanced(Request& request, std::span<const int32_t> t
 void SchedulerCore::keep_leased(const Request& request) {
   keep_.uses.note(request);
   const size_t whole = request.prompt.size() / kPageTokens * kPageTokens;
-  writer_.write_behind(tenants_.id(request.client.tenant), std::span(request.prompt).first(whole));
+  disk_.writer.write_behind(tenants_.id(request.client.tenant),
+                            std::span(request.prompt).first(whole));
   keep_.holds.trim();
 }
 
@@ -183,7 +184,7 @@ int64_t SchedulerCore::known_tokens(const Request& request) {
   const TenantId tenant = tenants_.id(request.client.tenant);
   const std::span<const int32_t> wanted = request.reusable();
   const ChainIndex::Match found = index_.match(tenant, wanted);
-  const DiskIndex::Match stored = loader_.worth_loading(tenant, wanted, found);
+  const DiskIndex::Match stored = disk_.loader.worth_loading(tenant, wanted, found);
   if (stored.tokens == 0) return found.tokens();
   return static_cast<int64_t>(found.pages.size()) * kPageTokens + stored.tokens;
 }

@@ -78,27 +78,28 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
       index_(model.root_key(""), pool_, options_.eviction),
       tenants_(index_, [&model](const std::string& tenant) { return model.root_key(tenant); }),
       idle_(options_.reprefills_max, clock_, jobs_, outbox_, index_, pool_, arena_, tenants_,
-            registry_, loader_, tell_of_idle(keep_)),
+            registry_, disk_.loader, tell_of_idle(keep_)),
       metadata_(
           clock_, jobs_, outbox_, model.root_key("").hex(),
           [this](const StoredName& name) { save_again(name); },
           [this](const StoredName& name, const std::optional<Error>& error) {
             keep_.removals.row_is_removed(name, error);
           }),
-      loader_(jobs_, outbox_, index_, stored_, arena.page_bytes(), speed_,
-              [this](uint64_t handle, std::span<const int32_t> tokens, bool more) {
-                return tokens_loaded(handle, tokens, more);
-              }),
-      writer_(options_.keep_pages, clock_, jobs_, outbox_, index_, tenants_, stored_,
-              tell_of_writing(keep_, chains_)),
-      chains_(options_.keep_pages, model.root_key("").hex(), jobs_, outbox_, tenants_, stored_,
-              writer_, metadata_, tell_of_chains(keep_)),
-      stored_(
-          index_, erasures_, jobs_, outbox_,
-          [this](const Digest& page) { return keep_.text_pins.ends_with(page); },
-          [this](const std::optional<StoredName>& erased, const std::optional<Error>& error) {
-            keep_.removals.pages_are_removed(erased, error);
-          }),
+      disk_{
+          {jobs_, outbox_, index_, disk_.stored, arena.page_bytes(), speed_,
+           [this](uint64_t handle, std::span<const int32_t> tokens, bool more) {
+             return tokens_loaded(handle, tokens, more);
+           }},
+          {options_.keep_pages, clock_, jobs_, outbox_, index_, tenants_, disk_.stored,
+           tell_of_writing(keep_, disk_.chains)},
+          {options_.keep_pages, model.root_key("").hex(), jobs_, outbox_, tenants_, disk_.stored,
+           disk_.writer, metadata_, tell_of_chains(keep_)},
+          {index_, disk_.erasures, jobs_, outbox_,
+           [this](const Digest& page) { return keep_.text_pins.ends_with(page); },
+           [this](const std::optional<StoredName>& erased, const std::optional<Error>& error) {
+             keep_.removals.pages_are_removed(erased, error);
+           }},
+      },
       prompt_budget_(options_.planner),
       admission_({.requests = options_.requests_waiting_max,
                   .tokens = options_.tokens_waiting_max,
@@ -111,8 +112,8 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
            .page_uses_max = options_.page_uses_max,
            .holds = {options_.chunk_memory_ratio, options_.prompt_leases_max},
            .max_pinned = options_.max_pinned},
-          clock_, outbox_, index_, tenants_, registry_, requests_, erasures_, metadata_, stored_,
-          writer_, chains_, idle_,
+          clock_, outbox_, index_, tenants_, registry_, requests_, disk_.erasures, metadata_,
+          disk_.stored, disk_.writer, disk_.chains, idle_,
           {.text_is_gone =
                [this](const ChunkUses::ChunkName& chunk) { doors_.prefixes.drop_with(chunk); },
            .save_session = [this](const StoredName& session) { doors_.sessions.store(session); }}) {
@@ -179,14 +180,14 @@ void SchedulerCore::on_answer(wire::Message message) {
       [&](auto&& answer) {
         if constexpr (requires { this->on(std::move(answer)); }) {
           this->on(std::move(answer));
-        } else if constexpr (requires { loader_.on(std::move(answer)); }) {
-          loader_.on(std::move(answer));
+        } else if constexpr (requires { disk_.loader.on(std::move(answer)); }) {
+          disk_.loader.on(std::move(answer));
         } else if constexpr (requires { keep_.lifecycle.on(std::move(answer)); }) {
           keep_.lifecycle.on(std::move(answer));
-        } else if constexpr (requires { writer_.on(std::move(answer)); }) {
-          writer_.on(std::move(answer));
-        } else if constexpr (requires { chains_.on(std::move(answer)); }) {
-          chains_.on(std::move(answer));
+        } else if constexpr (requires { disk_.writer.on(std::move(answer)); }) {
+          disk_.writer.on(std::move(answer));
+        } else if constexpr (requires { disk_.chains.on(std::move(answer)); }) {
+          disk_.chains.on(std::move(answer));
         } else if constexpr (requires { doors_.upkeep.on(std::move(answer)); }) {
           doors_.upkeep.on(std::move(answer));
         } else if constexpr (requires { doors_.search.on(std::move(answer)); }) {
@@ -256,8 +257,8 @@ bool SchedulerCore::stopped() const {
   // A stop waits for writes and erasures, but only for a share of its time.
   const auto write_us = static_cast<int64_t>(static_cast<double>(options_.stop_us) * kWriteShare);
   const bool late = clock_.monotonic_us() - *stopping_since_us_ >= write_us;
-  if (!erasures_.empty() && !metadata_.error() && !late) return false;
-  return writer_.is_idle() || writer_.error() || late;
+  if (!disk_.erasures.empty() && !metadata_.error() && !late) return false;
+  return disk_.writer.is_idle() || disk_.writer.error() || late;
 }
 
 }  // namespace cascade

@@ -12,24 +12,21 @@
 #include <vector>
 
 #include "actors/scheduler/attention_growth.h"
-#include "actors/scheduler/chunk_chains.h"
 #include "actors/scheduler/chunk_settings.h"
 #include "actors/scheduler/composition.h"
+#include "actors/scheduler/disk.h"
 #include "actors/scheduler/doors/policy_door.h"
 #include "actors/scheduler/doors/prefix_door.h"
 #include "actors/scheduler/doors/search_door.h"
 #include "actors/scheduler/doors/session_door.h"
 #include "actors/scheduler/doors/text_door.h"
 #include "actors/scheduler/doors/upkeep_door.h"
-#include "actors/scheduler/erasures.h"
 #include "actors/scheduler/idle_memory.h"
 #include "actors/scheduler/idle_prefill.h"
 #include "actors/scheduler/jobs.h"
 #include "actors/scheduler/keep.h"
 #include "actors/scheduler/metadata_writer.h"
 #include "actors/scheduler/outbox.h"
-#include "actors/scheduler/page_loader.h"
-#include "actors/scheduler/page_writer.h"
 #include "actors/scheduler/request.h"
 #include "actors/scheduler/request_admission.h"
 #include "actors/scheduler/request_table.h"
@@ -37,7 +34,6 @@
 #include "actors/scheduler/scheduler_options.h"
 #include "actors/scheduler/scheduler_work.h"
 #include "actors/scheduler/store_work.h"
-#include "actors/scheduler/stored_pages.h"
 #include "actors/scheduler/tenants.h"
 #include "base/clock.h"
 #include "cache/chain_index.h"
@@ -240,7 +236,6 @@ class SchedulerCore {
   ChainIndex index_;
   Tenants tenants_;
   ChunkRegistry registry_;
-  Erasures erasures_;
 
   // The tables of what actors owe. When an actor is restarted, its tables, and those of rooms, lose
   // their jobs in the order in which they are declared here.
@@ -255,15 +250,11 @@ class SchedulerCore {
   TextDoor text_door_{model_, clock_, jobs_, outbox_, options_.chunk_puts_max};
   IdlePrefill idle_;
   MetadataWriter metadata_;
-  PageLoader loader_;
-  PageWriter writer_;
-  ChunkChains chains_;
-
-  StoredPages stored_;
+  Disk disk_;
   Doors doors_{{jobs_, outbox_, options_.keep_pages, [this] { rows_removed(); }},
                {jobs_, outbox_, registry_, options_.searches_max},
                {clock_, outbox_, metadata_},
-               {clock_, outbox_, metadata_, registry_, erasures_, keep_.pins, keep_.removals},
+               {clock_, outbox_, metadata_, registry_, disk_.erasures, keep_.pins, keep_.removals},
                {outbox_, index_, options_.prefixes_max}};
   SpeedEstimate speed_{attention_growth(model_.config)};
   PromptBudget prompt_budget_;

@@ -20,12 +20,13 @@ void SchedulerCore::write_prompt_behind(Request& request) {
   if (committed - request.written_tokens < (whole ? 1 : kWritebackStepTokens)) return;
   request.written_tokens = committed;
   keep_.uses.note(request);
-  writer_.write_behind(tenants_.id(request.client.tenant),
-                       std::span(request.sequence->tokens()).first(static_cast<size_t>(committed)));
+  disk_.writer.write_behind(
+      tenants_.id(request.client.tenant),
+      std::span(request.sequence->tokens()).first(static_cast<size_t>(committed)));
 }
 
 void SchedulerCore::write_pages() {
-  if (loaded_) writer_.write_pages([this] { return available_pages(); });
+  if (loaded_) disk_.writer.write_pages([this] { return available_pages(); });
 }
 
 // A request's sequence, or with handle 0 that of the first re-prefill, has tokens more from disk.
@@ -60,7 +61,7 @@ const ChainSequence* SchedulerCore::tokens_loaded(uint64_t handle, std::span<con
 // ---- Chunks -------------------------------------------------------------------------------------
 
 void SchedulerCore::on(wire::StoredPages&& stored) {
-  stored_.load(stored);
+  disk_.stored.load(stored);
   keep_.uses.load(stored);
   if (!stored.more) end_loading();
 }

@@ -49,7 +49,7 @@ void SchedulerCore::finish_prefix(Request& request) {
     const TenantId owner = tenants_.id(request.client.tenant);
     doors_.prefixes.keep(name, owner, request);
     keep_.uses.note(request);
-    writer_.write_behind(owner, request.prompt, StoredName{request.client.tenant, /*id=*/""});
+    disk_.writer.write_behind(owner, request.prompt, StoredName{request.client.tenant, /*id=*/""});
     keep_.holds.trim();
   }
   answer_prefix(request, name);

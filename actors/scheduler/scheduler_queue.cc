@@ -145,15 +145,15 @@ bool SchedulerCore::start(Request& request) {
   if (available - evictable < request.pages_promised - found) return false;
   const bool first_start = request.prefill_start_us == 0;
   if (first_start) request.miss = explain_miss(request);
-  const DiskIndex::Match stored = loader_.worth_loading(tenant, wanted, match);
+  const DiskIndex::Match stored = disk_.loader.worth_loading(tenant, wanted, match);
   const std::span<const int32_t> whole = wanted.first(match.pages.size() * kPageTokens);
   if (!whole.empty() && ChainIndex::name_of(match.node).hits > 0)
-    writer_.write_behind(tenant, whole);
+    disk_.writer.write_behind(tenant, whole);
   request.sequence = std::make_unique<ChainSequence>(index_, pool_, arena_, tenant);
   const int64_t reused =
       request.sequence->reuse(stored.tokens > 0 ? whole : wanted, clock_.wall_us(), first_start);
   request.known_tokens = static_cast<int64_t>(whole.size()) + stored.tokens;
-  request.loading = loader_.start(*request.sequence, request.handle, wanted, stored);
+  request.loading = disk_.loader.start(*request.sequence, request.handle, wanted, stored);
   if (first_start) {
     request.prefill_start_us = clock_.monotonic_us();
     request.reused_tokens = reused;
@@ -168,7 +168,7 @@ bool SchedulerCore::start(Request& request) {
 // With nothing running, a request that cannot start never will: pinned chunks have its pages. What
 // the store reads or writes for idle work keeps pages for a while only.
 void SchedulerCore::refuse_starved() {
-  if (idle_.is_loading() || writer_.is_writing()) return;
+  if (idle_.is_loading() || disk_.writer.is_writing()) return;
   while (requests_.running() == 0 && !requests_.waiting().empty()) {
     Request& first = requests_.at(requests_.waiting().front());
     const size_t left = pool_.page_count() - index_.pinned_count();
@@ -189,7 +189,7 @@ Miss SchedulerCore::explain_miss(const Request& request) {
   const std::span<const int32_t> wanted = request.reusable();
   if (unknown && miss.position < kPageTokens && wanted.size() >= kPageTokens) {
     const Digest beginning = beginning_digest(request.client.tenant, wanted.first(kPageTokens));
-    if (stored_.is_of_other_model(beginning)) return {MissReason::kOtherModel, miss.position};
+    if (disk_.stored.is_of_other_model(beginning)) return {MissReason::kOtherModel, miss.position};
   }
   return miss;
 }

@@ -96,7 +96,7 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
   metadata_.put(entry.chunk);
   // Should the daemon end before the history is known, the chunk's pages are still to be found.
   if (entry.chunk.id == request.output_id) {
-    chains_.store(entry.chunk, next.sampled_chain, next.prompt_tokens, /*pending=*/false);
+    disk_.chains.store(entry.chunk, next.sampled_chain, next.prompt_tokens, /*pending=*/false);
   }
   if (entry.chunk.id == request.output_id) outbox_.tell_of(entry.chunk, EventKind::kChunkStored);
   if (request.params.prompt) {
@@ -139,7 +139,7 @@ void SchedulerCore::use_chunks(const std::string& tenant, const std::vector<std:
     metadata_.use(chunk);
     outbox_.tell_of(chunk, EventKind::kChunkUsed);
   }
-  loader_.prefetch(used);
+  disk_.loader.prefetch(used);
 }
 
 }  // namespace cascade

@@ -127,8 +127,8 @@ std::vector<std::string> SchedulerCore::warnings() const {
         "the store cannot write, so " + std::to_string(metadata_.unsaved()) +
         " chunks would not outlive the daemon as they are: " + metadata_.error()->to_string());
   }
-  if (writer_.error()) {
-    warnings.push_back("K and V are not written to disk: " + writer_.error()->to_string());
+  if (disk_.writer.error()) {
+    warnings.push_back("K and V are not written to disk: " + disk_.writer.error()->to_string());
   }
   const size_t pins_lost = keep_.pins.without_room() + keep_.text_pins.without_room();
   if (pins_lost > 0) {
@@ -209,13 +209,13 @@ std::vector<wire::ChunkGroup> SchedulerCore::chunk_groups(const std::string& ten
 }
 
 wire::DiskStats SchedulerCore::disk_stats() const {
-  return {.pages = static_cast<int64_t>(stored_.disk().size()),
+  return {.pages = static_cast<int64_t>(disk_.stored.disk().size()),
           .page_bytes = static_cast<int64_t>(arena_.page_bytes()),
-          .pages_written = stored_.counters().pages_written,
-          .pages_loaded = stored_.counters().pages_loaded,
-          .pages_bad = stored_.counters().pages_bad,
-          .pages_removed = stored_.counters().pages_removed,
-          .load_bytes_per_s = static_cast<int64_t>(loader_.bytes_per_us() * 1e6)};
+          .pages_written = disk_.stored.counters().pages_written,
+          .pages_loaded = disk_.stored.counters().pages_loaded,
+          .pages_bad = disk_.stored.counters().pages_bad,
+          .pages_removed = disk_.stored.counters().pages_removed,
+          .load_bytes_per_s = static_cast<int64_t>(disk_.loader.bytes_per_us() * 1e6)};
 }
 
 void SchedulerCore::on(const Client& client, const wire::RequestId& id, const wire::StatsRequest&) {

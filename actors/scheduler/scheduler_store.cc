@@ -50,7 +50,7 @@ void SchedulerCore::end_loading() {
   if (loaded_) return;
   doors_.sessions.match_holders();
   for (ChunkEntry* entry : registry_.all()) {
-    stored_.move_chain_end({}, Digest::from_hex(entry->chunk.kv_key));
+    disk_.stored.move_chain_end({}, Digest::from_hex(entry->chunk.kv_key));
     if (entry->chunk.pinned) {
       keep_.pins.pin(*entry);
     } else if (!entry->chain.empty()) {
@@ -76,7 +76,7 @@ void SchedulerCore::park(const Client& client, wire::Envelope&& envelope) {
 }
 
 void SchedulerCore::on(wire::StoreAck&& ack) {
-  const bool is_known = stored_.on(ack) || metadata_.on(ack);
+  const bool is_known = disk_.stored.on(ack) || metadata_.on(ack);
   // Without its chunks the daemon would answer that there are none.
   if (!is_known && ack.error && !loaded_) throw std::runtime_error(ack.error->to_string());
 }
@@ -92,14 +92,14 @@ void SchedulerCore::save_again(const StoredName& name) {
   // Its chain may be what could not be kept.
   if (!entry.chain.empty()) {
     const bool pending = entry.chunk.kv_state == KvState::kPending;
-    chains_.store(entry.chunk, entry.chain, entry.own_begin, pending);
+    disk_.chains.store(entry.chunk, entry.chain, entry.own_begin, pending);
   }
 }
 
 void SchedulerCore::retry_store() {
   if (!metadata_.may_retry()) return;
   metadata_.retry();
-  stored_.retry();
+  disk_.stored.retry();
   keep_.removals.retry();
 }
 
