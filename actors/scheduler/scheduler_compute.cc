@@ -51,7 +51,7 @@ void SchedulerCore::plan() {
   input.prompt_budget_us = prompt_budget_.us();
   input.bursts_since_prompt = prompt_budget_.bursts();
   input.last_was_decode = last_was_decode_;
-  input.contended = contended();
+  input.contended = shares_.contended();
   if (prompt != nullptr) {
     input.prompt = {prompt->sequence->committed(), static_cast<int64_t>(prompt->chain().size())};
     input.prompt_is_owed = is_owed(*prompt);
@@ -149,7 +149,7 @@ bool SchedulerCore::prompt_advanced(Request& request, std::span<const int32_t> t
   const auto count = static_cast<int64_t>(tokens.size());
   if (request.resumed.empty()) request.prefilled_tokens += count;
   counters_.tokens_prefilled += count;
-  share_.charge(request.client.tenant, static_cast<double>(tokens.size()));
+  shares_.charge(request.client.tenant, static_cast<double>(tokens.size()));
   if (request.pending_error) {
     fail(request, *request.pending_error);
     return false;
@@ -285,7 +285,7 @@ void SchedulerCore::on(wire::DecodeDone&& done) {
     fed.insert(fed.end(), result.token_ids.begin(), result.token_ids.end() - 1);
     request.sequence->commit(fed, clock_.wall_us());
     const double cost = static_cast<double>(fed.size()) * sampled_token_cost();
-    share_.charge(request.client.tenant, cost);
+    shares_.charge(request.client.tenant, cost);
     if (request.pending_error) {
       fail(request, *request.pending_error);
       continue;

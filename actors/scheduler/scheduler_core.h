@@ -34,11 +34,11 @@
 #include "actors/scheduler/scheduler_options.h"
 #include "actors/scheduler/scheduler_work.h"
 #include "actors/scheduler/store_work.h"
+#include "actors/scheduler/tenant_shares.h"
 #include "actors/scheduler/tenants.h"
 #include "base/clock.h"
 #include "cache/chain_index.h"
 #include "cache/chunk_registry.h"
-#include "cache/fair_share.h"
 #include "cache/page_arena.h"
 #include "cache/page_pool.h"
 #include "cache/planner.h"
@@ -120,7 +120,6 @@ class SchedulerCore {
   Miss explain_miss(const Request& request);
   Request* next_to_prefill();
   bool is_owed(const Request& request) const;
-  bool contended() const;
   void catch_up(Request& request);
   int64_t available_pages() const;
 
@@ -261,8 +260,7 @@ class SchedulerCore {
 
   RequestTable requests_;
   RequestAdmission admission_;
-  FairShare share_;
-  std::map<std::string, int64_t> tenants_asked_us_;  // when each last had a request ready
+  TenantShares shares_{clock_};
 
   bool last_was_decode_ = false;
 

@@ -11,9 +11,6 @@ namespace {
 // running requests end; more would let a stream of small requests starve a large one.
 constexpr int kOvertakenMax = 16;
 
-// Longer than the pauses of somebody who reads the answers.
-constexpr int64_t kContendedUs = int64_t{120} * 1'000'000;
-
 // The reserve is one place for each eight. A decode step with a few sequences more takes hardly
 // longer.
 constexpr size_t kReserveDivisor = 8;
@@ -74,7 +71,7 @@ TenantTurn SchedulerCore::turn_of(const std::string& tenant) const {
         *running, [&](uint64_t handle) { return requests_.at(handle).client.tenant == tenant; });
   }
   turn.asks_singly = admission_.asks_singly(tenant, turn.running);
-  turn.credit_tokens = share_.credit(tenant);
+  turn.credit_tokens = shares_.credit(tenant);
   return turn;
 }
 
@@ -255,14 +252,6 @@ Request* SchedulerCore::next_to_prefill() {
     if (next == nullptr || order(request) < order(*next)) next = &request;
   }
   return next;
-}
-
-// Whether several tenants have asked for something lately: those that come now and then are to find
-// no long job in their way.
-bool SchedulerCore::contended() const {
-  const int64_t since_us = clock_.monotonic_us() - kContendedUs;
-  return 1 < std::ranges::count_if(tenants_asked_us_,
-                                   [&](const auto& asked) { return asked.second >= since_us; });
 }
 
 // Whether the turn of this request's tenant comes before those of all that decode.

@@ -221,8 +221,7 @@ void SchedulerCore::prompt_ready(Request& request, wire::EncodeDone&& done) {
 }
 
 void SchedulerCore::wait(Request& request) {
-  share_.add(request.client.tenant);
-  tenants_asked_us_[request.client.tenant] = clock_.monotonic_us();
+  shares_.ask(request.client.tenant);
   admission_.count(request,
                    {1, static_cast<int64_t>(request.prompt.size()), request.counted.text_bytes});
   request.known_tokens = known_tokens(request);

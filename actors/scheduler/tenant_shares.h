@@ -1,0 +1,45 @@
+// The tenants' shares of the computing time, and whether several of them want some.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/clock.h"
+#include "cache/fair_share.h"
+
+namespace cascade {
+
+// One thread.
+class TenantShares {
+ public:
+  // Longer than the pauses of somebody who reads the answers.
+  static constexpr int64_t kContendedUs = int64_t{120} * 1'000'000;
+
+  // `clock` outlives this.
+  explicit TenantShares(const Clock& clock) : clock_(clock) {}
+
+  // The tenant has a request that can be computed.
+  void ask(const std::string& tenant) {
+    share_.add(tenant);
+    asked_us_[tenant] = clock_.monotonic_us();
+  }
+  // As FairShare. Precondition: the tenant has asked.
+  void charge(const std::string& tenant, double tokens) { share_.charge(tenant, tokens); }
+  double credit(const std::string& tenant) const { return share_.credit(tenant); }
+  // Whether several tenants have asked within kContendedUs: those that come now and then are to
+  // find no long job in their way.
+  bool contended() const {
+    const int64_t since_us = clock_.monotonic_us() - kContendedUs;
+    return 1 < std::ranges::count_if(asked_us_,
+                                     [&](const auto& asked) { return asked.second >= since_us; });
+  }
+
+ private:
+  const Clock& clock_;
+  FairShare share_;
+  std::map<std::string, int64_t> asked_us_;  // when each last had a request ready
+};
+
+}  // namespace cascade
