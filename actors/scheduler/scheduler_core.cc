@@ -126,7 +126,7 @@ SchedulerCore::~SchedulerCore() = default;
 void SchedulerCore::on_actor_started(Actor actor, const std::string& tenant) {
   if (!outbox_.connect(actor, tenant)) return;
   outbox_.note_restart(name_of(actor));
-  if (actor == Actor::kStore && !loaded_) load_stored();
+  if (actor == Actor::kStore && !gate_.is_open()) load_stored();
   jobs_.lose(actor);
   if (const std::optional<Door> door = door_of(actor)) {
     // The clients of the earlier incarnation cannot be reached any more. Those of HTTP have seen
@@ -152,15 +152,15 @@ void SchedulerCore::on_client(const Client& client, wire::Envelope envelope) {
         if constexpr (std::is_same_v<M, wire::Ping>) {
           outbox_.reply(client, id, wire::Pong{outbox_.boot_id(), options_.version});
         } else if constexpr (std::is_same_v<M, wire::ClientGone>) {
-          std::erase_if(parked_, [&](const auto& parked) { return parked.first == client; });
+          gate_.forget(client);
           on_client_gone(client);
         } else if constexpr (requires { this->on(client, id, std::move(message)); }) {
-          if (!loaded_) return park(client, {id, std::move(message)});
+          if (!gate_.is_open()) return gate_.park(client, {id, std::move(message)});
           if (changes<M>() && outbox_.repeats(client, id, message)) return;
           this->on(client, id, std::move(message));
         } else if constexpr (is_for<M, TextDoor, UpkeepDoor, PolicyDoor, SearchDoor, SessionDoor,
                                     PrefixDoor>()) {
-          if (!loaded_) return park(client, {id, std::move(message)});
+          if (!gate_.is_open()) return gate_.park(client, {id, std::move(message)});
           if (changes<M>() && outbox_.repeats(client, id, message)) return;
           enter(client, id, std::move(message), text_door_, doors_.upkeep, doors_.policy,
                 doors_.search, doors_.sessions, doors_.prefixes);

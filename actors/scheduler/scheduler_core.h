@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -33,6 +32,7 @@
 #include "actors/scheduler/scheduler_load.h"
 #include "actors/scheduler/scheduler_options.h"
 #include "actors/scheduler/scheduler_work.h"
+#include "actors/scheduler/start_gate.h"
 #include "actors/scheduler/store_work.h"
 #include "actors/scheduler/tenant_shares.h"
 #include "actors/scheduler/tenants.h"
@@ -162,7 +162,6 @@ class SchedulerCore {
   void on(wire::PendingChain&& chain);
   void on(wire::StoredSettings&& stored);
   void end_loading();
-  void park(const Client& client, wire::Envelope&& envelope);
   void save_again(const StoredName& name);
   void retry_store();
   void load_stored();
@@ -264,8 +263,7 @@ class SchedulerCore {
 
   bool last_was_decode_ = false;
 
-  bool loaded_ = false;                                   // the chunks of the store are there
-  std::deque<std::pair<Client, wire::Envelope>> parked_;  // what clients asked before
+  StartGate gate_{outbox_};
 
   Keep keep_;
   Counters counters_;

@@ -26,7 +26,7 @@ void SchedulerCore::write_prompt_behind(Request& request) {
 }
 
 void SchedulerCore::write_pages() {
-  if (loaded_) disk_.writer.write_pages([this] { return available_pages(); });
+  if (gate_.is_open()) disk_.writer.write_pages([this] { return available_pages(); });
 }
 
 // A request's sequence, or with handle 0 that of the first re-prefill, has tokens more from disk.

@@ -102,7 +102,7 @@ SchedulerLoad SchedulerCore::load() const {
   load.waiting = static_cast<int64_t>(requests_.waiting().size() + encoding_requests_.size());
   load.prefill_owes = jobs_.owes(Actor::kPrefill);
   load.decode_owes = jobs_.owes(Actor::kDecode);
-  load.store_owes = !loaded_ || jobs_.owes(Actor::kStore);
+  load.store_owes = !gate_.is_open() || jobs_.owes(Actor::kStore);
   return load;
 }
 

@@ -8,13 +8,6 @@
 #include "actors/scheduler/scheduler_core.h"
 
 namespace cascade {
-namespace {
-
-// Of clients that ask while the chunks are being loaded.
-constexpr size_t kParkedMax = 1000;
-constexpr int64_t kParkedRetryMs = 100;
-
-}  // namespace
 
 void SchedulerCore::on(wire::StoreChunks&& loaded) {
   for (Chunk& chunk : loaded.chunks) {
@@ -40,14 +33,14 @@ void SchedulerCore::on(wire::StoredSettings&& stored) {
 // somebody asks.
 void SchedulerCore::on(wire::PendingChain&& chain) {
   const auto entry = registry_.find_own(chain.tenant, chain.id);
-  if (loaded_ || !entry.ok() || chain.token_ids.empty()) return;
+  if (gate_.is_open() || !entry.ok() || chain.token_ids.empty()) return;
   (*entry)->chain = std::move(chain.token_ids);
   (*entry)->own_begin = static_cast<size_t>(std::max<int64_t>(0, chain.begin));
 }
 
 // All that was stored is known: who asked in the meantime is answered.
 void SchedulerCore::end_loading() {
-  if (loaded_) return;
+  if (gate_.is_open()) return;
   doors_.sessions.match_holders();
   for (ChunkEntry* entry : registry_.all()) {
     disk_.stored.move_chain_end({}, Digest::from_hex(entry->chunk.kv_key));
@@ -58,27 +51,17 @@ void SchedulerCore::end_loading() {
     }
     keep_.published.compute(*entry);
   }
-  loaded_ = true;
+  std::vector<StartGate::Parked> parked = gate_.open();
   keep_.pins.note_loaded();
-  for (auto& [client, envelope] : std::exchange(parked_, {})) {
+  for (auto& [client, envelope] : parked) {
     on_client(client, std::move(envelope));
   }
-}
-
-// A client asks before the chunks are there.
-void SchedulerCore::park(const Client& client, wire::Envelope&& envelope) {
-  if (parked_.size() >= kParkedMax) {
-    return outbox_.reply_error(client, envelope.request,
-                               {ErrorCode::kUnavailable, "", "the daemon is starting"},
-                               kParkedRetryMs);
-  }
-  parked_.emplace_back(client, std::move(envelope));
 }
 
 void SchedulerCore::on(wire::StoreAck&& ack) {
   const bool is_known = disk_.stored.on(ack) || metadata_.on(ack);
   // Without its chunks the daemon would answer that there are none.
-  if (!is_known && ack.error && !loaded_) throw std::runtime_error(ack.error->to_string());
+  if (!is_known && ack.error && !gate_.is_open()) throw std::runtime_error(ack.error->to_string());
 }
 
 // Stores what has changes that are not durable, as it is now.
