@@ -38,7 +38,7 @@ size_t decode_bytes(const Request& request) {
 }  // namespace
 
 bool SchedulerCore::is_computing() const {
-  return !slices_.empty() || !bursts_.empty();
+  return !compute_.slices.empty() || !compute_.bursts.empty();
 }
 
 void SchedulerCore::plan() {
@@ -48,9 +48,9 @@ void SchedulerCore::plan() {
   Request* prompt = next_prompt();
   PlanInput input;
   input.decoding = static_cast<int>(requests_.decoding().size());
-  input.prompt_budget_us = prompt_budget_.us();
-  input.bursts_since_prompt = prompt_budget_.bursts();
-  input.last_was_decode = last_was_decode_;
+  input.prompt_budget_us = compute_.prompt_budget.us();
+  input.bursts_since_prompt = compute_.prompt_budget.bursts();
+  input.last_was_decode = compute_.last_was_decode;
   input.contended = shares_.contended();
   if (prompt != nullptr) {
     input.prompt = {prompt->sequence->committed(), static_cast<int64_t>(prompt->chain().size())};
@@ -60,14 +60,14 @@ void SchedulerCore::plan() {
     const Reprefill& idle = idle_.first();
     input.idle_prompt = {idle.sequence->committed(), static_cast<int64_t>(idle.chain.size())};
   }
-  const Plan next = plan_next(input, speed_, options_.planner);
+  const Plan next = plan_next(input, compute_.speed, options_.planner);
   switch (next.kind) {
     case Plan::Kind::kNothing: break;
     case Plan::Kind::kPrefill: dispatch_prefill(*prompt, next.slice_end); break;
     case Plan::Kind::kDecode: dispatch_decode(next.decode_steps); break;
     case Plan::Kind::kIdlePrefill: dispatch_idle(next.slice_end); break;
   }
-  last_was_decode_ = next.kind == Plan::Kind::kDecode;
+  compute_.last_was_decode = next.kind == Plan::Kind::kDecode;
   write_pages();
 }
 
@@ -104,13 +104,13 @@ void SchedulerCore::dispatch_prefill(Request& request, int64_t slice_end) {
   job.pages = request.sequence->pages();
   const bool whole = slice_end == static_cast<int64_t>(chain.size());
   if (whole && request.resumed.empty() && !request.prefix) job.sample = request.sample;
-  slices_.put(job.job, {{request.handle}, false, job.token_ids, job.position});
+  compute_.slices.put(job.job, {{request.handle}, false, job.token_ids, job.position});
   outbox_.send(Actor::kPrefill, std::move(job));
 }
 
 void SchedulerCore::dispatch_idle(int64_t slice_end) {
   wire::PrefillJob job = idle_.slice(slice_end);
-  slices_.put(job.job, {{}, true, job.token_ids, job.position});
+  compute_.slices.put(job.job, {{}, true, job.token_ids, job.position});
   outbox_.send(Actor::kPrefill, std::move(job));
 }
 
@@ -139,7 +139,7 @@ void SchedulerCore::dispatch_decode(int steps) {
     burst.requests.push_back(request.handle);
     job.sequences.push_back(std::move(sequence));
   }
-  bursts_.put(job.job, std::move(burst));
+  compute_.bursts.put(job.job, std::move(burst));
   outbox_.send(Actor::kDecode, std::move(job));
 }
 
@@ -174,8 +174,8 @@ void SchedulerCore::keep_leased(const Request& request) {
 
 // In prompt tokens that could have been computed in its time.
 double SchedulerCore::sampled_token_cost() const {
-  if (speed_.prefill_token_us() <= 0) return 1;
-  return std::max(1.0, speed_.decode_token_us() / speed_.prefill_token_us());
+  if (compute_.speed.prefill_token_us() <= 0) return 1;
+  return std::max(1.0, compute_.speed.decode_token_us() / compute_.speed.prefill_token_us());
 }
 
 // The tokens of a waiting prompt that will not be computed: they are in pages, or worth loading
@@ -200,7 +200,7 @@ double SchedulerCore::us_before_answer(const Request& request) const {
   const auto size = [](const Request& other) { return static_cast<int64_t>(other.chain().size()); };
   const auto left = [&](const Request& other) { return size(other) - done(other); };
   const auto us = [&](const Request& other) {
-    return speed_.prefill_time().us(done(other), size(other));
+    return compute_.speed.prefill_time().us(done(other), size(other));
   };
   const bool waits = request.state == RequestState::kWaiting;
   double total_us = us(request);
@@ -238,14 +238,15 @@ void SchedulerCore::send_progress(Request& request) {
 }
 
 void SchedulerCore::on(wire::PrefillDone&& done) {
-  const std::optional<InFlight> answered = slices_.take(done.job);
+  const std::optional<InFlight> answered = compute_.slices.take(done.job);
   if (!answered) return;  // of an earlier life
   const InFlight& job = *answered;
   if (!done.error) {
-    speed_.add_prefill(static_cast<int64_t>(job.tokens.size()), done.compute_us, job.position);
+    compute_.speed.add_prefill(static_cast<int64_t>(job.tokens.size()), done.compute_us,
+                               job.position);
   }
   if (job.idle) return idle_.computed(job.tokens, done.error.has_value());
-  if (!requests_.decoding().empty()) prompt_budget_.prefilled(done.compute_us);
+  if (!requests_.decoding().empty()) compute_.prompt_budget.prefilled(done.compute_us);
   Request& request = requests_.at(job.requests.front());
   if (done.error) return fail(request, *done.error);
   if (!prompt_advanced(request, job.tokens)) return;
@@ -263,7 +264,7 @@ void SchedulerCore::on(wire::PrefillDone&& done) {
 }
 
 void SchedulerCore::on(wire::DecodeDone&& done) {
-  const std::optional<InFlight> answered = bursts_.take(done.job);
+  const std::optional<InFlight> answered = compute_.bursts.take(done.job);
   if (!answered) return;
   if (done.error) {
     for (const uint64_t handle : answered->requests) fail(requests_.at(handle), *done.error);
@@ -271,8 +272,8 @@ void SchedulerCore::on(wire::DecodeDone&& done) {
   }
   int64_t tokens = 0;
   for (const auto& result : done.sequences) tokens += int64_t(result.token_ids.size());
-  speed_.add_decode(done.steps, tokens, done.compute_us);
-  prompt_budget_.decoded(done.compute_us);
+  compute_.speed.add_decode(done.steps, tokens, done.compute_us);
+  compute_.prompt_budget.decoded(done.compute_us);
   for (const wire::DecodedSequence& result : done.sequences) {
     Request& request = requests_.at(result.sequence);
     if (result.error) {

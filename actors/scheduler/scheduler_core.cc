@@ -86,7 +86,7 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
             keep_.removals.row_is_removed(name, error);
           }),
       disk_{
-          {jobs_, outbox_, index_, disk_.stored, arena.page_bytes(), speed_,
+          {jobs_, outbox_, index_, disk_.stored, arena.page_bytes(), compute_.speed,
            [this](uint64_t handle, std::span<const int32_t> tokens, bool more) {
              return tokens_loaded(handle, tokens, more);
            }},
@@ -100,11 +100,10 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
              keep_.removals.pages_are_removed(erased, error);
            }},
       },
-      prompt_budget_(options_.planner),
       admission_({.requests = options_.requests_waiting_max,
                   .tokens = options_.tokens_waiting_max,
                   .text_bytes = options_.text_bytes_waiting_max},
-                 options_.threads, clock_, speed_, outbox_),
+                 options_.threads, clock_, compute_.speed, outbox_),
       keep_(
           {.keeps_pages = options_.keep_pages,
            .pool_pages = arena.page_count(),

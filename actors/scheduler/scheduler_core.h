@@ -221,6 +221,15 @@ class SchedulerCore {
     PrefixDoor prefixes;
   };
 
+  // The one job that is computed, and what the planner knows of those before it.
+  struct Compute {
+    PendingJobs<InFlight> slices;
+    PendingJobs<InFlight> bursts;
+    SpeedEstimate speed;
+    PromptBudget prompt_budget;
+    bool last_was_decode = false;
+  };
+
   SchedulerOptions options_;
   const Model& model_;
   const PageArena& arena_;
@@ -238,10 +247,11 @@ class SchedulerCore {
   // The tables of what actors owe. When an actor is restarted, its tables, and those of rooms, lose
   // their jobs in the order in which they are declared here.
   Jobs jobs_;
-  PendingJobs<InFlight> slices_{
-      jobs_, {.actor = Actor::kPrefill, .delays_stop = true}, lose<InFlight>()};
-  PendingJobs<InFlight> bursts_{
-      jobs_, {.actor = Actor::kDecode, .delays_stop = true}, lose<InFlight>()};
+  Compute compute_{
+      .slices = {jobs_, {.actor = Actor::kPrefill, .delays_stop = true}, lose<InFlight>()},
+      .bursts = {jobs_, {.actor = Actor::kDecode, .delays_stop = true}, lose<InFlight>()},
+      .speed = SpeedEstimate(attention_growth(model_.config)),
+      .prompt_budget = PromptBudget(options_.planner)};
   PendingJobs<EncodingRequest> encoding_requests_{
       jobs_, {Actor::kPrefill}, lose<EncodingRequest>()};
   PendingJobs<ChunkPutJob> encoding_puts_{jobs_, {Actor::kPrefill}, lose<ChunkPutJob>()};
@@ -254,14 +264,10 @@ class SchedulerCore {
                {clock_, outbox_, metadata_},
                {clock_, outbox_, metadata_, registry_, disk_.erasures, keep_.pins, keep_.removals},
                {outbox_, index_, options_.prefixes_max}};
-  SpeedEstimate speed_{attention_growth(model_.config)};
-  PromptBudget prompt_budget_;
 
   RequestTable requests_;
   RequestAdmission admission_;
   TenantShares shares_{clock_};
-
-  bool last_was_decode_ = false;
 
   StartGate gate_{outbox_};
 

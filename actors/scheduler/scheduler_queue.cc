@@ -241,7 +241,7 @@ Request* SchedulerCore::next_to_prefill() {
   const int64_t now = clock_.monotonic_us();
   const auto order = [&](const Request& request) {
     const int64_t left = tokens_left(request);
-    const double left_us = static_cast<double>(left) * speed_.prefill_token_us();
+    const double left_us = static_cast<double>(left) * compute_.speed.prefill_token_us();
     const auto waited_us = static_cast<double>(now - request.prefill_start_us);
     return std::pair(turn_of(request.client.tenant).prompt_order(left), left_us - waited_us);
   };

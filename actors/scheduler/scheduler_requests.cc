@@ -351,7 +351,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
 
 void SchedulerCore::forget(uint64_t handle) {
   Request& request = requests_.at(handle);
-  if (request.running()) speed_.add_end(clock_.monotonic_us());
+  if (request.running()) compute_.speed.add_end(clock_.monotonic_us());
   admission_.count(request, {});
   doors_.sessions.leave(request);
   encoding_requests_.erase_if([&](const EncodingRequest& job) { return job.handle == handle; });
@@ -368,7 +368,7 @@ void SchedulerCore::forget(uint64_t handle) {
 
 bool SchedulerCore::in_flight(const Request& request) const {
   if (request.loading) return true;
-  const InFlight* job = slices_.empty() ? bursts_.front() : slices_.front();
+  const InFlight* job = compute_.slices.empty() ? compute_.bursts.front() : compute_.slices.front();
   return job != nullptr && std::ranges::find(job->requests, request.handle) != job->requests.end();
 }
 

@@ -66,8 +66,8 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   status.reprefills_pending =
       static_cast<int32_t>(idle_.queue().size() + idle_.tokenizing().size());
   const auto per_second = [](double us) { return us > 0 ? 1e6 / us : 0; };
-  status.prefill_tokens_per_s = per_second(speed_.prefill_token_us());
-  status.decode_tokens_per_s = per_second(speed_.decode_token_us());
+  status.prefill_tokens_per_s = per_second(compute_.speed.prefill_token_us());
+  status.decode_tokens_per_s = per_second(compute_.speed.decode_token_us());
   status.actors_restarted = outbox_.actors_restarted();
   status.warnings = warnings();
   if (client.tenant != kLocalTenant) keep_own(client.tenant, status);
@@ -168,7 +168,7 @@ wire::CacheStats SchedulerCore::cache_stats() const {
   cache.refault_share = monitor.thrash().refault_share();
   cache.recompute_bonus_s = monitor.bonus_s(index_.policy());
   cache.saved_tokens = counters_.tokens_reused;
-  cache.saved_us = static_cast<int64_t>(speed_.prefill_time().us_of(
+  cache.saved_us = static_cast<int64_t>(compute_.speed.prefill_time().us_of(
       static_cast<double>(counters_.tokens_reused), counters_.reused_positions));
   cache.saved_bytes = counters_.tokens_shared / kPageTokens * cache.page_bytes;
   return cache;
