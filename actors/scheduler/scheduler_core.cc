@@ -72,7 +72,6 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
       model_(model),
       arena_(arena),
       clock_(clock),
-      start_us_(clock.monotonic_us()),
       outbox_(clock, options_.events_max, options_.random),
       pool_(arena.page_count()),
       index_(model.root_key(""), pool_, options_.eviction),
@@ -158,11 +157,11 @@ void SchedulerCore::on_client(const Client& client, wire::Envelope envelope) {
           if (changes<M>() && outbox_.repeats(client, id, message)) return;
           this->on(client, id, std::move(message));
         } else if constexpr (is_for<M, TextDoor, UpkeepDoor, PolicyDoor, SearchDoor, SessionDoor,
-                                    PrefixDoor>()) {
+                                    PrefixDoor, StatusDoor>()) {
           if (!gate_.is_open()) return gate_.park(client, {id, std::move(message)});
           if (changes<M>() && outbox_.repeats(client, id, message)) return;
           enter(client, id, std::move(message), text_door_, doors_.upkeep, doors_.policy,
-                doors_.search, doors_.sessions, doors_.prefixes);
+                doors_.search, doors_.sessions, doors_.prefixes, doors_.status);
         } else {
           outbox_.reply_error(client, id,
                               unsupported("type", "this message is not for the daemon"));
@@ -258,6 +257,30 @@ bool SchedulerCore::stopped() const {
   const bool late = clock_.monotonic_us() - *stopping_since_us_ >= write_us;
   if (!disk_.erasures.empty() && !metadata_.error() && !late) return false;
   return disk_.writer.is_idle() || disk_.writer.error() || late;
+}
+
+SchedulerLoad SchedulerCore::load() const {
+  SchedulerLoad load;
+  load.running = static_cast<int64_t>(requests_.running());
+  load.waiting = static_cast<int64_t>(requests_.waiting().size() + encoding_requests_.size());
+  load.prefill_owes = jobs_.owes(Actor::kPrefill);
+  load.decode_owes = jobs_.owes(Actor::kDecode);
+  load.store_owes = !gate_.is_open() || jobs_.owes(Actor::kStore);
+  return load;
+}
+
+void SchedulerCore::set_limits(const SchedulerOptions& limits) {
+  options_.requests_waiting_max = limits.requests_waiting_max;
+  options_.tokens_waiting_max = limits.tokens_waiting_max;
+  admission_.set_limits(limits.requests_waiting_max, limits.tokens_waiting_max);
+  options_.requests_running_max = limits.requests_running_max;
+  options_.max_tokens_default = limits.max_tokens_default;
+  options_.think_policy = limits.think_policy;
+  keep_.pin_budget.set_max_pinned(limits.max_pinned);
+  keep_.holds.set_memory_ratio(limits.chunk_memory_ratio);
+  options_.stop_us = limits.stop_us;
+  keep_.holds.trim();
+  plan();
 }
 
 }  // namespace cascade

@@ -18,6 +18,7 @@
 #include "actors/scheduler/doors/prefix_door.h"
 #include "actors/scheduler/doors/search_door.h"
 #include "actors/scheduler/doors/session_door.h"
+#include "actors/scheduler/doors/status_door.h"
 #include "actors/scheduler/doors/text_door.h"
 #include "actors/scheduler/doors/upkeep_door.h"
 #include "actors/scheduler/idle_memory.h"
@@ -153,9 +154,6 @@ class SchedulerCore {
   bool may_reprefill() const;
   void use_chunks(const std::string& tenant, const std::vector<std::string>& ids);
 
-  // What clients are told of as it happens: scheduler_events.cc.
-  void on(const Client& client, const wire::RequestId& id, const wire::EventsRequest& request);
-
   // What outlives the process: scheduler_store.cc.
   void on(wire::StoreAck&& ack);
   void on(wire::StoreChunks&& loaded);
@@ -194,15 +192,6 @@ class SchedulerCore {
   void finish_prefix(Request& request);
   void answer_prefix(Request& request, const PrefixName& name);
 
-  // Status and statistics: scheduler_status.cc.
-  void on(const Client& client, const wire::RequestId& id, const wire::StatusRequest&);
-  void on(const Client& client, const wire::RequestId& id, const wire::StatsRequest&);
-  void keep_own(const std::string& tenant, wire::StatusReply& status);
-  wire::CacheStats cache_stats() const;
-  wire::DiskStats disk_stats() const;
-  std::vector<wire::ChunkGroup> chunk_groups(const std::string& tenant, PagesOfChunk& all);
-  std::vector<std::string> warnings() const;
-
   // Chunks by name: scheduler_chunks.cc.
   void on(const Client& client, const wire::RequestId& id, wire::ChunkPut&& put);
   void on(const Client& client, const wire::RequestId& id, const wire::ChunkListRequest& request);
@@ -219,6 +208,7 @@ class SchedulerCore {
     PolicyDoor policy;
     SessionDoor sessions;
     PrefixDoor prefixes;
+    StatusDoor status;
   };
 
   // The one job that is computed, and what the planner knows of those before it.
@@ -234,7 +224,6 @@ class SchedulerCore {
   const Model& model_;
   const PageArena& arena_;
   const Clock& clock_;
-  const int64_t start_us_;
   Outbox outbox_;
 
   // Sequences give their pages back when they are destroyed, so members with sequences come later.
@@ -263,7 +252,17 @@ class SchedulerCore {
                {jobs_, outbox_, registry_, options_.searches_max},
                {clock_, outbox_, metadata_},
                {clock_, outbox_, metadata_, registry_, disk_.erasures, keep_.pins, keep_.removals},
-               {outbox_, index_, options_.prefixes_max}};
+               {outbox_, index_, options_.prefixes_max},
+               StatusDoor({options_,       stopping_since_us_,
+                           clock_,         model_,
+                           arena_,         pool_,
+                           index_,         tenants_,
+                           registry_,      requests_,
+                           admission_,     idle_,
+                           compute_.speed, counters_,
+                           metadata_,      disk_.loader,
+                           disk_.writer,   disk_.stored,
+                           keep_,          outbox_})};
 
   RequestTable requests_;
   RequestAdmission admission_;

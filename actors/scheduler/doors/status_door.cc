@@ -1,0 +1,228 @@
+// Numbers that only the administrator is told are 0 for other tenants.
+#include "actors/scheduler/doors/status_door.h"
+
+#include <iterator>
+#include <map>
+#include <string_view>
+#include <utility>
+
+#include "base/tenant.h"
+
+namespace cascade {
+namespace {
+
+// What was used within so long is the working set.
+constexpr int64_t kWorkingSetUs = int64_t{10} * 60 * 1'000'000;
+
+std::string mebibytes(int64_t bytes) {
+  return std::to_string(bytes >> 20) + " MiB";
+}
+
+std::string thrash_warning(const wire::CacheStats& cache) {
+  const auto percent = static_cast<int>(100 * cache.refault_share + 0.5);
+  return "the cache thrashes: " + std::to_string(percent) +
+         " % of the latest pages were evicted shortly before they were needed; the working set "
+         "of 10 minutes is " +
+         mebibytes(cache.working_set_bytes) + ", --kv-memory is " +
+         mebibytes(cache.page_bytes * cache.pages_max);
+}
+
+}  // namespace
+
+void StatusDoor::on(const Client& client, const wire::RequestId& id, const wire::StatusRequest&) {
+  wire::StatusReply answer = status();
+  if (client.tenant != kLocalTenant) keep_own(client.tenant, answer);
+  from_.outbox.reply(client, id, std::move(answer));
+}
+
+wire::StatusReply StatusDoor::status() const {
+  wire::StatusReply status;
+  status.version = from_.options.version;
+  status.boot_id = from_.outbox.boot_id();
+  status.state = from_.stopping_since_us ? "stopping" : "serving";
+  status.uptime_us = from_.clock.monotonic_us() - start_us_;
+  status.model = from_.model.name;
+  status.model_type = from_.model.config.model_type;
+  status.weight_type = to_string(from_.model.options.weight_type);
+  status.kv_type = to_string(from_.model.options.kv_type);
+  status.isa = to_string(from_.model.options.isa);
+  status.threads = from_.options.threads;
+  status.context_tokens_max = from_.model.config.context_tokens_max;
+  status.weight_bytes = static_cast<int64_t>(from_.model.weights.bytes());
+  const auto page_bytes = static_cast<int64_t>(from_.arena.page_bytes());
+  status.kv_bytes_max = page_bytes * static_cast<int64_t>(from_.pool.page_count());
+  status.kv_pages_used = static_cast<int64_t>(from_.pool.used_count());
+  status.kv_bytes_used = page_bytes * status.kv_pages_used;
+  status.kv_bytes_per_token = page_bytes / kPageTokens;
+  status.requests_running = static_cast<int32_t>(from_.requests.running());
+  status.requests_waiting =
+      static_cast<int32_t>(from_.requests.all().size() - from_.requests.running());
+  status.requests_waiting_max = from_.options.requests_waiting_max;
+  status.tokens_waiting = from_.admission.tokens_waiting();
+  status.tokens_waiting_max = from_.options.tokens_waiting_max;
+  status.requests_preempted = from_.counters.preempted;
+  status.requests_done = from_.counters.done;
+  status.requests_failed = from_.counters.failed;
+  status.requests_cancelled = from_.counters.cancelled;
+  status.tokens_reused = from_.counters.tokens_reused;
+  status.tokens_prefilled = from_.counters.tokens_prefilled;
+  status.tokens_reprefilled = from_.idle.tokens_computed();
+  status.tokens_generated = from_.counters.tokens_generated;
+  status.pages_evicted = static_cast<int64_t>(from_.index.removed_count(Removal::kEvicted));
+  status.chunks_input = static_cast<int32_t>(from_.registry.count(false));
+  status.chunks_output = static_cast<int32_t>(from_.registry.count(true));
+  status.reprefills_pending =
+      static_cast<int32_t>(from_.idle.queue().size() + from_.idle.tokenizing().size());
+  const auto per_second = [](double us) { return us > 0 ? 1e6 / us : 0; };
+  status.prefill_tokens_per_s = per_second(from_.speed.prefill_token_us());
+  status.decode_tokens_per_s = per_second(from_.speed.decode_token_us());
+  status.actors_restarted = from_.outbox.actors_restarted();
+  status.warnings = warnings();
+  return status;
+}
+
+void StatusDoor::keep_own(const std::string& tenant, wire::StatusReply& status) const {
+  status.kv_pages_used = static_cast<int64_t>(from_.index.node_count(from_.tenants.id(tenant)));
+  status.kv_bytes_used = status.kv_pages_used * static_cast<int64_t>(from_.arena.page_bytes());
+  status.requests_running = status.requests_waiting = 0;
+  for (const auto& [handle, request] : from_.requests.all()) {
+    if (request->client.tenant != tenant) continue;
+    ++(request->running() ? status.requests_running : status.requests_waiting);
+  }
+  status.chunks_input = status.chunks_output = 0;
+  from_.registry.for_each(tenant, [&](const ChunkEntry& entry) {
+    ++(entry.chunk.type == ChunkType::kOutput ? status.chunks_output : status.chunks_input);
+  });
+  status.tokens_waiting = status.requests_preempted = 0;
+  status.requests_done = status.requests_failed = status.requests_cancelled = 0;
+  status.tokens_reused = status.tokens_prefilled = status.tokens_reprefilled = 0;
+  status.tokens_generated = status.pages_evicted = 0;
+  status.reprefills_pending = 0;
+  status.actors_restarted.clear();
+  status.warnings.clear();
+}
+
+std::vector<std::string> StatusDoor::warnings() const {
+  std::vector<std::string> warnings;
+  if (from_.metadata.error()) {
+    warnings.push_back(
+        "the store cannot write, so " + std::to_string(from_.metadata.unsaved()) +
+        " chunks would not outlive the daemon as they are: " + from_.metadata.error()->to_string());
+  }
+  if (from_.writer.error()) {
+    warnings.push_back("K and V are not written to disk: " + from_.writer.error()->to_string());
+  }
+  const size_t pins_lost = from_.keep.pins.without_room() + from_.keep.text_pins.without_room();
+  if (pins_lost > 0) {
+    warnings.push_back("pages of " + std::to_string(pins_lost) +
+                       " pinned chunks can be evicted: --max-pinned has no room for them");
+  }
+  if (from_.index.monitor().thrash().alarm()) {
+    warnings.push_back(thrash_warning(cache_stats()));
+  }
+  return warnings;
+}
+
+wire::CacheStats StatusDoor::cache_stats() const {
+  const ReuseMonitor& monitor = from_.index.monitor();
+  const auto removed = [&](Removal why) {
+    return static_cast<int64_t>(from_.index.removed_count(why));
+  };
+  wire::CacheStats cache;
+  cache.policy = to_string(from_.index.policy());
+  cache.page_bytes = static_cast<int64_t>(from_.arena.page_bytes());
+  cache.pages_max = static_cast<int64_t>(from_.pool.page_count());
+  cache.pages_used = static_cast<int64_t>(from_.pool.used_count());
+  cache.pages_pinned = static_cast<int64_t>(from_.index.pinned_count());
+  cache.pages_pin_promised = from_.keep.pin_budget.pages_promised();
+  cache.pages_pinned_max = from_.keep.pin_budget.pages_max();
+  cache.pages_held = static_cast<int64_t>(from_.index.held_count());
+  cache.pages_held_max = from_.keep.holds.pages_max();
+  cache.page_hits = monitor.hits();
+  cache.page_misses = monitor.misses();
+  cache.evicted = removed(Removal::kEvicted);
+  cache.removed_dead = removed(Removal::kDead);
+  cache.removed_deleted = removed(Removal::kDeleted);
+  cache.removed_expired = removed(Removal::kExpired);
+  cache.evicted_early = monitor.premature_evictions();
+  const int64_t since_us = from_.clock.wall_us() - kWorkingSetUs;
+  cache.working_set_bytes =
+      cache.page_bytes * static_cast<int64_t>(from_.index.working_set(since_us));
+  cache.thrashing = monitor.thrash().alarm();
+  cache.thrash_alarms = monitor.thrash().alarms();
+  cache.refault_share = monitor.thrash().refault_share();
+  cache.recompute_bonus_s = monitor.bonus_s(from_.index.policy());
+  cache.saved_tokens = from_.counters.tokens_reused;
+  cache.saved_us = static_cast<int64_t>(from_.speed.prefill_time().us_of(
+      static_cast<double>(from_.counters.tokens_reused), from_.counters.reused_positions));
+  cache.saved_bytes = from_.counters.tokens_shared / kPageTokens * cache.page_bytes;
+  return cache;
+}
+
+// Of all tenants for the administrator, of the asking one for others.
+std::vector<wire::ChunkGroup> StatusDoor::chunk_groups(const std::string& tenant,
+                                                       PagesOfChunk& all) {
+  struct Group {
+    wire::ChunkGroup sums;
+    PagesOfChunk pages;  // of all its chunks, each once
+  };
+  std::map<std::pair<std::string, ChunkType>, Group> groups;
+  std::optional<std::string_view> whose;
+  if (tenant != kLocalTenant) whose = tenant;
+  from_.registry.for_each(whose, [&](ChunkEntry& entry) {
+    from_.keep.holds.refresh(entry);
+    const Chunk& chunk = entry.chunk;
+    auto& [sums, pages] = groups[{chunk.tenant, chunk.type}];
+    ++sums.chunks;
+    sums.pinned += chunk.pinned ? 1 : 0;
+    sums.hits += chunk.hits;
+    sums.registrations += chunk.registrations;
+    sums.text_bytes += static_cast<int64_t>(entry.bytes);
+    pages.add(from_.keep.holds.pages_of(entry));
+  });
+  const auto page_bytes = static_cast<int64_t>(from_.arena.page_bytes());
+  std::vector<wire::ChunkGroup> listed;
+  for (auto& [key, group] : groups) {
+    group.sums.tenant = key.first;
+    group.sums.type = key.second;
+    group.sums.kv_bytes = page_bytes * std::ssize(group.pages.in_memory);
+    group.sums.kv_disk_bytes = page_bytes * std::ssize(group.pages.on_disk);
+    all.add(std::move(group.pages));
+    listed.push_back(std::move(group.sums));
+  }
+  return listed;
+}
+
+wire::DiskStats StatusDoor::disk_stats() const {
+  return {.pages = static_cast<int64_t>(from_.stored.disk().size()),
+          .page_bytes = static_cast<int64_t>(from_.arena.page_bytes()),
+          .pages_written = from_.stored.counters().pages_written,
+          .pages_loaded = from_.stored.counters().pages_loaded,
+          .pages_bad = from_.stored.counters().pages_bad,
+          .pages_removed = from_.stored.counters().pages_removed,
+          .load_bytes_per_s = static_cast<int64_t>(from_.loader.bytes_per_us() * 1e6)};
+}
+
+void StatusDoor::on(const Client& client, const wire::RequestId& id, const wire::StatsRequest&) {
+  wire::StatsReply stats;
+  PagesOfChunk pages;
+  stats.groups = chunk_groups(client.tenant, pages);
+  stats.chunks_max = static_cast<int64_t>(ChunkRegistry::kChunksMax);
+  stats.text_bytes_max = static_cast<int64_t>(from_.registry.bytes_max());
+  stats.pages_of_tenant =
+      static_cast<int64_t>(from_.index.node_count(from_.tenants.id(client.tenant)));
+  if (client.tenant == kLocalTenant) {
+    stats.cache = cache_stats();
+    stats.cache->chunk_bytes = stats.cache->page_bytes * std::ssize(pages.in_memory);
+    stats.cache->chunk_disk_bytes = stats.cache->page_bytes * std::ssize(pages.on_disk);
+    if (from_.options.keep_pages) stats.disk = disk_stats();
+  }
+  from_.outbox.reply(client, id, std::move(stats));
+}
+
+void StatusDoor::on(const Client& client, const wire::RequestId& id,
+                    const wire::EventsRequest& request) {
+  from_.outbox.reply(client, id, from_.outbox.events(client.tenant, request));
+}
+
+}  // namespace cascade

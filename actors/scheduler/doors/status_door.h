@@ -1,0 +1,78 @@
+// The state of the daemon, what chunks and pages take, and what has happened.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actors/scheduler/idle_prefill.h"
+#include "actors/scheduler/keep.h"
+#include "actors/scheduler/metadata_writer.h"
+#include "actors/scheduler/outbox.h"
+#include "actors/scheduler/page_loader.h"
+#include "actors/scheduler/page_writer.h"
+#include "actors/scheduler/request_admission.h"
+#include "actors/scheduler/request_table.h"
+#include "actors/scheduler/scheduler_options.h"
+#include "actors/scheduler/scheduler_work.h"
+#include "actors/scheduler/stored_pages.h"
+#include "actors/scheduler/tenants.h"
+#include "base/clock.h"
+#include "cache/chain_index.h"
+#include "cache/chunk_registry.h"
+#include "cache/page_arena.h"
+#include "cache/page_pool.h"
+#include "cache/planner.h"
+#include "model/model.h"
+#include "wire/messages.h"
+
+namespace cascade {
+
+// One thread. What others do together is nobody's business but the administrator's: another tenant
+// is told of its own requests, chunks and pages only.
+class StatusDoor {
+ public:
+  // What is told of. All of it outlives the door.
+  struct Sources {
+    const SchedulerOptions& options;
+    const std::optional<int64_t>& stopping_since_us;
+    const Clock& clock;
+    const Model& model;
+    const PageArena& arena;
+    const PagePool& pool;
+    const ChainIndex& index;
+    Tenants& tenants;
+    ChunkRegistry& registry;
+    const RequestTable& requests;
+    const RequestAdmission& admission;
+    const IdlePrefill& idle;
+    const SpeedEstimate& speed;
+    const Counters& counters;
+    const MetadataWriter& metadata;
+    const PageLoader& loader;
+    const PageWriter& writer;
+    const StoredPages& stored;
+    Keep& keep;
+    Outbox& outbox;
+  };
+  // The daemon has been up since this was constructed.
+  explicit StatusDoor(const Sources& from) : from_(from), start_us_(from.clock.monotonic_us()) {}
+
+  void on(const Client& client, const wire::RequestId& id, const wire::StatusRequest&);
+  void on(const Client& client, const wire::RequestId& id, const wire::StatsRequest&);
+  void on(const Client& client, const wire::RequestId& id, const wire::EventsRequest& request);
+
+ private:
+  wire::StatusReply status() const;
+  void keep_own(const std::string& tenant, wire::StatusReply& status) const;
+  wire::CacheStats cache_stats() const;
+  wire::DiskStats disk_stats() const;
+  std::vector<wire::ChunkGroup> chunk_groups(const std::string& tenant, PagesOfChunk& all);
+  std::vector<std::string> warnings() const;
+
+  const Sources from_;
+  const int64_t start_us_;
+};
+
+}  // namespace cascade

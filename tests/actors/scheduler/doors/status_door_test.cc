@@ -1,0 +1,138 @@
+// What clients are told of the daemon.
+#include "actors/scheduler/doors/status_door.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/tenant.h"
+#include "tests/actors/scheduler/keep_test.h"
+#include "tests/actors/scheduler_world.h"
+
+namespace cascade {
+namespace {
+
+class StatusDoorTest : public testing::KeepTest {
+ protected:
+  StatusDoorTest() {
+    options_.keep_pages = true;
+    options_.version = "1.2.3";
+  }
+  wire::StatusReply status(const Client& client) {
+    door_.on(client, {1}, wire::StatusRequest{});
+    return take<wire::StatusReply>().at(0);
+  }
+  wire::StatsReply stats(const Client& client) {
+    door_.on(client, {1}, wire::StatsRequest{});
+    return take<wire::StatsReply>().at(0);
+  }
+  // A request of the client that waits.
+  Request& wait(const Client& client) {
+    auto request = std::make_unique<Request>();
+    request->handle = requests_.next_handle();
+    request->client = client;
+    request->id = {static_cast<uint8_t>(request->handle)};
+    Request& added = requests_.add(std::move(request));
+    requests_.wait(added);
+    return added;
+  }
+
+  const Client admin_ = {std::string(kLocalTenant), "1", Door::kIpc};
+  const Client alice_client_ = {"alice", "1", Door::kIpc};
+  SchedulerOptions options_;
+  std::optional<int64_t> stopping_since_us_;
+  RequestAdmission admission_{{}, 1, clock_, speed_, outbox_};
+  Counters counters_;
+  StatusDoor door_{{options_,      stopping_since_us_,
+                    clock_,        testing::demo_model(),
+                    memory_.arena, memory_.pool,
+                    memory_.index, tenants_,
+                    registry_,     requests_,
+                    admission_,    idle_,
+                    speed_,        counters_,
+                    metadata_,     loader_,
+                    writer_,       stored_,
+                    keep_,         outbox_}};
+};
+
+TEST_F(StatusDoorTest, says_how_long_the_daemon_has_served_and_whether_it_stops) {
+  clock_.advance_us(5);
+  EXPECT_EQ(status(admin_).uptime_us, 5);
+  EXPECT_EQ(status(admin_).version, "1.2.3");
+  EXPECT_EQ(status(admin_).state, "serving");
+  stopping_since_us_ = clock_.monotonic_us();
+  EXPECT_EQ(status(admin_).state, "stopping");
+}
+
+TEST_F(StatusDoorTest, a_tenant_is_told_of_its_own_and_the_administrator_of_all) {
+  held_output("a", 3);
+  wait(alice_client_);
+  wait({"bob", "1", Door::kIpc});
+  counters_.done = 7;
+  EXPECT_EQ(status(admin_).requests_waiting, 2);
+  EXPECT_EQ(status(admin_).requests_done, 7);
+  EXPECT_EQ(status(admin_).chunks_output, 1);
+  EXPECT_EQ(status(admin_).kv_pages_used, 3);
+  const wire::StatusReply alice = status(alice_client_);
+  EXPECT_EQ(alice.requests_waiting, 1);
+  EXPECT_EQ(alice.requests_done, 0);
+  EXPECT_EQ(alice.chunks_output, 1);
+  EXPECT_EQ(alice.kv_pages_used, 3);
+  const wire::StatusReply bob = status({"bob", "1", Door::kIpc});
+  EXPECT_EQ(bob.chunks_output, 0);
+  EXPECT_EQ(bob.kv_pages_used, 0);
+}
+
+TEST_F(StatusDoorTest, only_the_administrator_is_told_of_the_cache_and_the_disk) {
+  held_output("a", 3);
+  EXPECT_TRUE(stats(admin_).cache);
+  EXPECT_TRUE(stats(admin_).disk);
+  EXPECT_FALSE(stats(alice_client_).cache);
+  EXPECT_FALSE(stats(alice_client_).disk);
+  EXPECT_EQ(stats(alice_client_).pages_of_tenant, 3);
+  options_.keep_pages = false;
+  EXPECT_FALSE(stats(admin_).disk);
+}
+
+TEST_F(StatusDoorTest, chunks_are_counted_by_tenant_and_type_and_their_pages_once) {
+  ChunkEntry& first = held_output("a", 3);
+  ChunkEntry& second = output("b", 3);
+  second.chain = first.chain;
+  holds_.take(second);
+  const wire::StatsReply all = stats(admin_);
+  ASSERT_EQ(all.groups.size(), 1u);
+  EXPECT_EQ(all.groups[0].chunks, 2);
+  EXPECT_EQ(all.groups[0].kv_bytes, 2 * memory_.arena.page_bytes())
+      << "the two outputs share the pages after their prompt";
+  EXPECT_EQ(all.cache->chunk_bytes, all.groups[0].kv_bytes);
+  EXPECT_TRUE(stats({"bob", "1", Door::kIpc}).groups.empty());
+}
+
+TEST_F(StatusDoorTest, warns_when_the_store_cannot_write) {
+  EXPECT_TRUE(status(admin_).warnings.empty());
+  ChunkEntry& entry = held_output("a", 2);
+  metadata_.put(entry.chunk);
+  const Error full = {ErrorCode::kInternal, "", "the disk is full"};
+  metadata_.on(wire::StoreAck{take<wire::StorePut>().at(0).job, full});
+  chains_.keep(entry);
+  write_all(full);
+  const auto warnings = status(admin_).warnings;
+  ASSERT_EQ(warnings.size(), 2u);
+  EXPECT_NE(warnings[0].find("1 chunks would not outlive the daemon"), std::string::npos);
+  EXPECT_NE(warnings[1].find("K and V are not written to disk"), std::string::npos);
+  EXPECT_TRUE(status(alice_client_).warnings.empty());
+}
+
+TEST_F(StatusDoorTest, tells_each_tenant_its_events) {
+  outbox_.tell_of(add("a", ChunkType::kContext).chunk, EventKind::kChunkStored);
+  door_.on(alice_client_, {1}, wire::EventsRequest{});
+  EXPECT_EQ(take<wire::EventsReply>().at(0).events.size(), 1u);
+  door_.on({"bob", "1", Door::kIpc}, {1}, wire::EventsRequest{});
+  EXPECT_TRUE(take<wire::EventsReply>().at(0).events.empty());
+}
+
+}  // namespace
+}  // namespace cascade
