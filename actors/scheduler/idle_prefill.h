@@ -11,9 +11,9 @@
 #include <span>
 #include <vector>
 
+#include "actors/scheduler/disk/page_loader.h"
 #include "actors/scheduler/jobs.h"
 #include "actors/scheduler/outbox.h"
-#include "actors/scheduler/page_loader.h"
 #include "actors/scheduler/request.h"
 #include "actors/scheduler/store_work.h"
 #include "actors/scheduler/tenants.h"

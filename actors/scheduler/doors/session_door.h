@@ -4,10 +4,10 @@
 #include <optional>
 #include <string>
 
-#include "actors/scheduler/chunk_pins.h"
-#include "actors/scheduler/chunk_removals.h"
 #include "actors/scheduler/composition.h"
-#include "actors/scheduler/erasures.h"
+#include "actors/scheduler/disk/erasures.h"
+#include "actors/scheduler/keep/chunk_pins.h"
+#include "actors/scheduler/keep/chunk_removals.h"
 #include "actors/scheduler/metadata_writer.h"
 #include "actors/scheduler/outbox.h"
 #include "actors/scheduler/request.h"

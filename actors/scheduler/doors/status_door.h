@@ -6,17 +6,17 @@
 #include <string>
 #include <vector>
 
+#include "actors/scheduler/disk/page_loader.h"
+#include "actors/scheduler/disk/page_writer.h"
+#include "actors/scheduler/disk/stored_pages.h"
 #include "actors/scheduler/idle_prefill.h"
-#include "actors/scheduler/keep.h"
+#include "actors/scheduler/keep/keep.h"
 #include "actors/scheduler/metadata_writer.h"
 #include "actors/scheduler/outbox.h"
-#include "actors/scheduler/page_loader.h"
-#include "actors/scheduler/page_writer.h"
 #include "actors/scheduler/request_admission.h"
 #include "actors/scheduler/request_table.h"
 #include "actors/scheduler/scheduler_options.h"
 #include "actors/scheduler/scheduler_work.h"
-#include "actors/scheduler/stored_pages.h"
 #include "actors/scheduler/tenants.h"
 #include "base/clock.h"
 #include "cache/chain_index.h"

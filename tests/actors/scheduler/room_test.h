@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "actors/scheduler/erasures.h"
+#include "actors/scheduler/disk/erasures.h"
+#include "actors/scheduler/disk/stored_pages.h"
 #include "actors/scheduler/jobs.h"
 #include "actors/scheduler/outbox.h"
-#include "actors/scheduler/stored_pages.h"
 #include "actors/scheduler/tenants.h"
 #include "base/clock.h"
 #include "cache/chunk_registry.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/actors/scheduler/keep_test.h"
+#include "tests/actors/scheduler/keep/keep_test.h"
 
 namespace cascade {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/tenant.h"
-#include "tests/actors/scheduler/keep_test.h"
+#include "tests/actors/scheduler/keep/keep_test.h"
 #include "tests/actors/scheduler_world.h"
 
 namespace cascade {

@@ -1,0 +1,21 @@
+// The rooms between memory and disk.
+#pragma once
+
+#include "actors/scheduler/disk/chunk_chains.h"
+#include "actors/scheduler/disk/erasures.h"
+#include "actors/scheduler/disk/page_loader.h"
+#include "actors/scheduler/disk/page_writer.h"
+#include "actors/scheduler/disk/stored_pages.h"
+
+namespace cascade {
+
+// One thread.
+struct Disk {
+  PageLoader loader;
+  PageWriter writer;
+  ChunkChains chains;
+  StoredPages stored;
+  Erasures erasures = {};
+};
+
+}  // namespace cascade

@@ -1,0 +1,132 @@
+// A load asks the store for some pages at a time.
+#include "actors/scheduler/disk/page_loader.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace cascade {
+namespace {
+
+constexpr size_t kPagesLoadedAtOnceMax = 128;
+
+// The cost of a load besides its bytes, and the speed of the disk until it has been measured.
+constexpr double kLoadOverheadUs = 500;
+constexpr double kBytesPerUsGuess = 500;
+constexpr double kNewSpeedWeight = 0.25;
+
+}  // namespace
+
+PageLoader::PageLoader(Jobs& jobs, Outbox& outbox, const ChainIndex& index, StoredPages& stored,
+                       size_t page_bytes, const SpeedEstimate& speed, Loaded loaded)
+    : jobs_(jobs),
+      outbox_(outbox),
+      index_(index),
+      stored_(stored),
+      page_bytes_(page_bytes),
+      speed_(speed),
+      loaded_(std::move(loaded)),
+      loads_(jobs, {Actor::kStore}, [this](PendingJobs<Load>::All&& lost) {
+        // Nobody writes to the pages any more.
+        for (auto& [number, load] : lost) note_loaded(std::move(load), 0);
+      }) {}
+
+DiskIndex::Match PageLoader::worth_loading(TenantId owner, std::span<const int32_t> wanted,
+                                           const ChainIndex::Match& found) const {
+  if (stored_.disk().size() == 0) return {};
+  const auto begin = found.pages.size() * kPageTokens;
+  DiskIndex::Match stored =
+      stored_.disk().match(ChainIndex::key_of(found.node),
+                           index_.tenant_key_behind(found.node, owner), wanted.subspan(begin));
+  const double bytes = static_cast<double>(stored.keys.size() * page_bytes_);
+  const double load_us =
+      kLoadOverheadUs + bytes / (bytes_per_us_ > 0 ? bytes_per_us_ : kBytesPerUsGuess);
+  const double tokens = static_cast<double>(stored.tokens - found.partial_tokens);
+  const double token_us = speed_.prefill_token_us();
+  const bool quicker = token_us <= 0 || load_us < tokens * token_us;
+  return tokens > 0 && quicker ? stored : DiskIndex::Match();
+}
+
+bool PageLoader::start(ChainSequence& sequence, uint64_t handle, std::span<const int32_t> wanted,
+                       const DiskIndex::Match& stored) {
+  const int64_t begin = sequence.committed();
+  if (stored.tokens == 0 || !sequence.reserve(begin + stored.tokens)) return false;
+  Load load;
+  load.handle = handle;
+  load.keys = stored.keys;
+  load.tokens.assign(wanted.begin() + begin, wanted.begin() + begin + stored.tokens);
+  ask(std::move(load), sequence);
+  return true;
+}
+
+// Asks the store for the next pages.
+void PageLoader::ask(Load&& load, const ChainSequence& sequence) {
+  wire::LoadPages message;
+  message.job = jobs_.next();
+  const auto first_page = static_cast<size_t>(sequence.committed()) / kPageTokens;
+  const size_t count = std::min(kPagesLoadedAtOnceMax, load.keys.size() - load.done);
+  for (size_t i = 0; i < count; ++i) {
+    const auto begin = load.tokens.begin() + static_cast<ptrdiff_t>((load.done + i) * kPageTokens);
+    const auto left = load.tokens.end() - begin;
+    message.pages.push_back({load.keys[load.done + i].hex(),
+                             {begin, begin + std::min<ptrdiff_t>(kPageTokens, left)},
+                             sequence.pages()[first_page + i]});
+  }
+  load.asked = count;
+  loads_.put(message.job, std::move(load));
+  outbox_.send(Actor::kStore, std::move(message));
+}
+
+void PageLoader::on(const wire::LoadPagesDone& done) {
+  std::optional<Load> load = loads_.take(done.job);
+  if (!load) return;  // of an earlier incarnation of the store
+  const auto good = static_cast<size_t>(done.good);
+  stored_.count_loaded(done.good);
+  if (done.good > 0) {
+    const double bytes = static_cast<double>(good * page_bytes_);
+    const double speed = bytes / static_cast<double>(std::max<int64_t>(1, done.load_us));
+    bytes_per_us_ = bytes_per_us_ <= 0
+                        ? speed
+                        : bytes_per_us_ * (1 - kNewSpeedWeight) + speed * kNewSpeedWeight;
+  }
+  if (good < load->asked) {
+    if (done.error) spdlog::warn("a page is computed again: {}", done.error->to_string());
+    if (done.error && done.error->code == ErrorCode::kDataCorrupt) stored_.count_bad();
+    stored_.forget(load->keys[load->done + good]);
+  }
+  note_loaded(*std::move(load), good);
+}
+
+// `good` pages more are in memory. The store is asked for those that are left, if they are wanted.
+void PageLoader::note_loaded(Load&& load, size_t good) {
+  const size_t begin = load.done * kPageTokens;
+  const size_t count = std::min(good * kPageTokens, load.tokens.size() - begin);
+  const bool more = good == load.asked && load.done + good < load.keys.size();
+  load.done += good;
+  const ChainSequence* sequence =
+      loaded_(load.handle, std::span(load.tokens).subspan(begin, count), more);
+  if (more && sequence != nullptr) ask(std::move(load), *sequence);
+}
+
+void PageLoader::prefetch(const std::vector<const ChunkEntry*>& used) {
+  std::set<Digest> wanted;
+  std::vector<Digest> keys;  // the ends of chains first
+  // Turns of one conversation have most of their pages in common.
+  for (auto entry = used.rbegin(); entry != used.rend(); ++entry) {
+    const auto end = Digest::from_hex((*entry)->chunk.kv_key);
+    if (!end || ((*entry)->hold && index_.is_held(*(*entry)->hold))) continue;
+    if (wanted.contains(*end)) continue;
+    for (const DiskIndex::Step& step : stored_.disk().path(*end)) {
+      if (wanted.insert(step.key).second) keys.push_back(step.key);
+    }
+  }
+  if (keys.empty()) return;
+  wire::PrefetchPages message;
+  for (auto key = keys.rbegin(); key != keys.rend(); ++key) message.keys.push_back(key->hex());
+  outbox_.send(Actor::kStore, std::move(message));
+}
+
+}  // namespace cascade

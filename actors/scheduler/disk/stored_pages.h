@@ -1,0 +1,102 @@
+// The pages that the store has, as they are called there, and how they are removed.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "actors/scheduler/disk/erasures.h"
+#include "actors/scheduler/jobs.h"
+#include "actors/scheduler/outbox.h"
+#include "actors/scheduler/store_work.h"
+#include "base/hash.h"
+#include "cache/chain_index.h"
+#include "cache/disk_index.h"
+#include "wire/messages.h"
+
+namespace cascade {
+
+struct DiskCounters {
+  int64_t pages_written = 0, pages_loaded = 0, pages_bad = 0, pages_removed = 0;
+};
+
+// One thread. A page that is removed is not found any more at once; the store removes it soon, and
+// tries again what it cannot. Where a function takes `erased`, that chunk is being removed, and its
+// removal (`Erasures`) has one piece more until the store has answered.
+class StoredPages {
+ public:
+  // Whether something beside a chunk's chain ends with the page.
+  using IsKept = std::function<bool(const Digest&)>;
+  // The store has answered for a removal; `erased` waited for it.
+  using Removed = std::function<void(const std::optional<StoredName>& erased,
+                                     const std::optional<Error>& error)>;
+
+  // The first four outlive this.
+  StoredPages(const ChainIndex& index, Erasures& erasures, Jobs& jobs, Outbox& outbox,
+              IsKept is_kept, Removed removed);
+
+  const DiskIndex& disk() const { return disk_; }
+  const DiskCounters& counters() const { return counters_; }
+
+  // Takes over what an earlier daemon has stored.
+  void load(const wire::StoredPages& stored);
+  // The store has written the page.
+  void add(const Digest& key, const Digest& parent, int32_t tokens);
+  void count_loaded(int64_t pages) { counters_.pages_loaded += pages; }
+  // A page that was to be read was damaged.
+  void count_bad() { ++counters_.pages_bad; }
+  // Whether pages of another model are stored whose prompts begin like this.
+  bool is_of_other_model(const Digest& beginning) const {
+    return of_other_models_.contains(beginning);
+  }
+
+  // A chunk's chain ends with the page `after` from now on, and no longer with `before`. nullopt:
+  // it has no page.
+  void move_chain_end(const std::optional<Digest>& before, const std::optional<Digest>& after);
+
+  // Returns the keys of the chain's pages, wherever these are: in memory, on disk, or nowhere.
+  // After a page that the disk's budget took there may be others.
+  std::vector<Digest> path_of(TenantId owner, std::span<const int32_t> chain) const;
+
+  // The store does not have the page any more.
+  void forget(const Digest& key);
+  // Removes the page and all that goes on from it and belongs to no chunk.
+  void remove_from(const Digest& key, const StoredName* erased = nullptr);
+  // Removes pages of the path, from its end, until something goes on from one.
+  void remove_unshared(const std::vector<Digest>& path, const StoredName* erased = nullptr);
+  // False: it is the answer to somebody else's job.
+  bool on(const wire::StoreAck& ack);
+  // Removes again what the store could not remove and no chunk's removal waits for.
+  void retry();
+  // Removes again what the chunk's removal waits for.
+  void retry(const StoredName& erased);
+
+ private:
+  struct Removing {
+    std::vector<std::string> keys;
+    std::optional<StoredName> erased;
+  };
+  void send(std::vector<std::string>&& keys, const StoredName* erased);
+  void lose(PendingJobs<Removing>::All&& lost);
+
+  const ChainIndex& index_;
+  Erasures& erasures_;
+  Jobs& jobs_;
+  Outbox& outbox_;
+  const IsKept is_kept_;
+  const Removed removed_;
+  DiskIndex disk_;
+  DiskCounters counters_;
+  std::set<Digest> of_other_models_;  // beginnings of prompts
+  std::map<Digest, int> chain_ends_;  // of how many chunks
+  PendingJobs<Removing> removing_;
+  // Pages that the store could not remove, by the chunk whose removal waits for it.
+  std::map<std::optional<StoredName>, std::vector<std::string>> failed_;
+};
+
+}  // namespace cascade

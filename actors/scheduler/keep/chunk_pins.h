@@ -1,0 +1,93 @@
+// Pins of chunks: they take effect when the chain is in memory, and they outlive the daemon.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <set>
+
+#include "actors/scheduler/composition.h"
+#include "actors/scheduler/disk/chunk_chains.h"
+#include "actors/scheduler/disk/stored_pages.h"
+#include "actors/scheduler/idle_prefill.h"
+#include "actors/scheduler/keep/chunk_holds.h"
+#include "actors/scheduler/keep/pin_budget.h"
+#include "actors/scheduler/keep/pinned_texts.h"
+#include "actors/scheduler/request.h"
+#include "actors/scheduler/store_work.h"
+#include "base/clock.h"
+#include "cache/chain_index.h"
+#include "cache/chunk_registry.h"
+#include "wire/messages.h"
+
+namespace cascade {
+
+// One thread. A pinned chunk whose chain is not held waits: its pages are promised to it, and the
+// chain is read or computed. A chain that is known and cannot be computed now is tried again by
+// heal(); the beginning with a system prompt, when the chunk is used.
+class ChunkPins {
+ public:
+  // Has the chunk's chain, which is known, computed when nothing else is to do.
+  using Compute = std::function<void(ChunkEntry&)>;
+
+  // With `keeps_pages` false pins do not outlive the daemon. The references outlive this.
+  ChunkPins(bool keeps_pages, const Clock& clock, ChainIndex& index, ChunkRegistry& registry,
+            const StoredPages& stored, ChunkHolds& holds, PinBudget& budget, PinnedTexts& texts,
+            ChunkChains& chains, IdlePrefill& idle, Compute compute);
+
+  // All chunks of the store are known: chains of outputs can be asked for.
+  void note_loaded() { loaded_ = true; }
+  // The chunk's holders have changed: its pages follow what they come to now.
+  void follow_holders(ChunkEntry& entry);
+  // The chunk is pinned, and so is what is known of its text.
+  void pin(ChunkEntry& entry);
+  // The pinned chunk's chain is wanted: pins it if it is held, else the pin waits.
+  void pin_or_wait(ChunkEntry& entry);
+  // The pinned chunk has a hold now. Without room for it in the budget its pages can be evicted.
+  void pin_held(ChunkEntry& entry);
+  // The pinned chunk's hold may be lost; then its pages are promised again until heal() has them
+  // computed.
+  void promise_again(ChunkEntry& entry);
+  // The chunk is being removed.
+  void forget(const ChunkEntry& entry);
+
+  // ChunkChains has read the chain of a pinned chunk from before the start. It has no tokens if the
+  // store does not know them.
+  void chain_is_read(const ChainWanted& wanted, wire::StoredChain&& chain);
+  // Pins held chunks for which there was no room.
+  void retry();
+  // Every two seconds: has computed what could not be computed for a pin, for want of room or
+  // because an actor failed, and written what is not on disk, because another pin took its place
+  // there or the disk failed.
+  void heal();
+  // The request's conversation says what outputs were made of whose chain is not known any more.
+  void heal_from(const Request& request, const Composition& composition);
+
+  // Whether what the pin keeps in memory of the chunk is on disk.
+  bool is_on_disk(const ChunkEntry& entry) const;
+  // Has written what the disk does not have of it.
+  void write(ChunkEntry& entry);
+  // Chunks whose pages can be evicted although they are pinned, for want of room.
+  size_t without_room() const { return without_room_.size(); }
+
+ private:
+  bool is_chain_on_disk(const ChunkEntry& entry) const;
+  void unpin(const ChunkEntry& entry);
+
+  const bool keeps_pages_;
+  const Clock& clock_;
+  ChainIndex& index_;
+  ChunkRegistry& registry_;
+  const StoredPages& stored_;
+  ChunkHolds& holds_;
+  PinBudget& budget_;
+  PinnedTexts& texts_;
+  ChunkChains& chains_;
+  IdlePrefill& idle_;
+  const Compute compute_;
+  bool loaded_ = false;
+  std::set<uint64_t> without_room_;  // sequences of held chunks
+  int64_t healed_us_ = 0;            // when heal() looked last
+};
+
+}  // namespace cascade

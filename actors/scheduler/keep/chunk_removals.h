@@ -1,0 +1,93 @@
+// The removal of chunks, from everywhere.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "actors/scheduler/disk/chunk_chains.h"
+#include "actors/scheduler/disk/erasures.h"
+#include "actors/scheduler/disk/page_writer.h"
+#include "actors/scheduler/disk/stored_pages.h"
+#include "actors/scheduler/idle_prefill.h"
+#include "actors/scheduler/keep/chunk_holds.h"
+#include "actors/scheduler/keep/chunk_pins.h"
+#include "actors/scheduler/keep/page_lifecycle.h"
+#include "actors/scheduler/keep/text_pins.h"
+#include "actors/scheduler/keep/text_uses.h"
+#include "actors/scheduler/metadata_writer.h"
+#include "actors/scheduler/outbox.h"
+#include "actors/scheduler/request_table.h"
+#include "actors/scheduler/store_work.h"
+#include "actors/scheduler/tenants.h"
+#include "base/chunk.h"
+#include "base/result.h"
+#include "cache/chunk_registry.h"
+#include "wire/messages.h"
+
+namespace cascade {
+
+// One thread. What is under way when a chunk is removed would put parts of it back, so whatever
+// ends later is followed by another look. Only when nothing is left on the disk the chunk's own row
+// is removed, and then whoever asked hears of it: a crash before that brings the chunk back, whose
+// removal nobody was told of.
+class ChunkRemovals {
+ public:
+  struct Callbacks {
+    // The chunk's text is gone: no prompt with it is kept any more.
+    std::function<void(const ChunkUses::ChunkName&)> text_is_gone;
+    // The session's outputs are gone: its row is removed now.
+    std::function<void(const StoredName&)> save_session;
+  };
+
+  // The references outlive this.
+  ChunkRemovals(bool keeps_pages, Outbox& outbox, MetadataWriter& metadata, ChunkRegistry& registry,
+                Tenants& tenants, const RequestTable& requests, Erasures& erasures,
+                StoredPages& stored, PageWriter& writer, ChunkChains& chains, IdlePrefill& idle,
+                TextUses& uses, TextPins& text_pins, ChunkHolds& holds, ChunkPins& pins,
+                PageLifecycle& lifecycle, Callbacks callbacks);
+
+  // Returns the chunk as it was. It is not found any more from here on.
+  Chunk remove(ChunkEntry& entry, Removal why);
+  // Answers when the chunks are gone from the disk, and the other changes are durable.
+  void reply_when_gone(const Client& client, const wire::RequestId& id, std::set<StoredName> chunks,
+                       std::vector<StoredName> names, wire::Message message);
+  // A piece of work ended that the removal had to wait for; the chains that it `found` have K and V
+  // of the chunk. Nothing if there is no such removal.
+  void end_piece(const StoredName& chunk, std::vector<ErasedChain> found = {});
+  // The store has answered for the removal of pages, for which that of `erased` waited.
+  void pages_are_removed(const std::optional<StoredName>& erased,
+                         const std::optional<Error>& error);
+  // The store has answered for the removal of the chunk's row.
+  void row_is_removed(const StoredName& chunk, const std::optional<Error>& error);
+  // Begins removals again that failed.
+  void retry();
+
+ private:
+  void note_work_of(const StoredName& chunk, Erasure& erasure);
+  void drop_reprefills(const StoredName& chunk, Removal why);
+  void erase_chains(const StoredName& chunk, const Erasure& erasure);
+  void advance(const StoredName& chunk);
+  void fail(const StoredName& chunk, const Error& error);
+
+  const bool keeps_pages_;
+  Outbox& outbox_;
+  MetadataWriter& metadata_;
+  ChunkRegistry& registry_;
+  Tenants& tenants_;
+  const RequestTable& requests_;
+  Erasures& erasures_;
+  StoredPages& stored_;
+  PageWriter& writer_;
+  ChunkChains& chains_;
+  IdlePrefill& idle_;
+  TextUses& uses_;
+  TextPins& text_pins_;
+  ChunkHolds& holds_;
+  ChunkPins& pins_;
+  PageLifecycle& lifecycle_;
+  const Callbacks callbacks_;
+};
+
+}  // namespace cascade
