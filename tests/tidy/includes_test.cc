@@ -80,6 +80,34 @@ const std::vector<Fence>& fences() {
   return all;
 }
 
+// The floor of a file of the scheduler, as docs/ARCHITECTURE.md draws them; 0 is the ground.
+int floor_of(const std::string& path) {
+  static const std::vector<std::string> floors = {
+      "actors/scheduler/disk/.*", "actors/scheduler/idle_prefill\\.(h|cc)",
+      "actors/scheduler/keep/.*", "actors/scheduler/doors/.*",
+      "actors/scheduler/scheduler_(core\\.h|.*\\.cc)"};
+  for (size_t i = 0; i < floors.size(); ++i) {
+    if (std::regex_match(path, std::regex(floors[i]))) return static_cast<int>(i) + 1;
+  }
+  return 0;
+}
+
+TEST(Includes, of_the_scheduler_lead_to_no_floor_above) {
+  Violations violations;
+  for (const SourceFile& file : source_files()) {
+    if (!file.path.starts_with("actors/scheduler/")) continue;
+    for (const Include& include : find_includes(file.text)) {
+      if (floor_of(include.path) <= floor_of(file.path)) continue;
+      violations.add(file, include.line, "\"" + include.path + "\" is on a floor above");
+    }
+  }
+  EXPECT_TRUE(violations.none());
+  EXPECT_LT(floor_of("actors/scheduler/jobs.h"), floor_of("actors/scheduler/disk/disk.h"));
+  EXPECT_LT(floor_of("actors/scheduler/disk/disk.h"), floor_of("actors/scheduler/keep/keep.h"));
+  EXPECT_LT(floor_of("actors/scheduler/doors/text_door.h"),
+            floor_of("actors/scheduler/scheduler_queue.cc"));
+}
+
 TEST(Includes, follow_the_arrows) {
   Violations violations;
   for (const SourceFile& file : source_files()) {
