@@ -41,6 +41,8 @@ class RequestTable {
   const Handles& prefilling() const { return prefilling_; }
   const Handles& decoding() const { return decoding_; }
   size_t running() const { return prefilling_.size() + decoding_.size(); }
+  // Those that are tokenized or wait.
+  size_t not_running() const { return requests_.size() - running(); }
 
   // It waits for its turn, after all others.
   void wait(Request& request);

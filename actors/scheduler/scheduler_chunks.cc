@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "base/utf8.h"
 #include "cache/holders.h"
+#include "cache/tenant_parts.h"
 #include "wire/chunk_size.h"
 
 namespace cascade {

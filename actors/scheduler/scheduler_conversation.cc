@@ -16,8 +16,9 @@ OnMissing on_missing(const Request& request) {
 // What stands before the request's own chunks or messages.
 Result<Earlier> SchedulerCore::earlier_of(Request& request) {
   const wire::GenerateRequest& params = request.params;
-  if (params.previous_output.empty())
+  if (params.previous_output.empty()) {
     return doors_.sessions.turns_before(request, on_missing(request));
+  }
   return conversation_of(params.previous_output, request.client.tenant, registry_,
                          on_missing(request));
 }

@@ -1,4 +1,4 @@
-// The scheduler's doors: messages from clients and actors, time, the end.
+// The scheduler's interface: messages, time, limits, the end.
 #include "actors/scheduler/scheduler_core.h"
 
 #include <set>
@@ -76,8 +76,6 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
       pool_(arena.page_count()),
       index_(model.root_key(""), pool_, options_.eviction),
       tenants_(index_, [&model](const std::string& tenant) { return model.root_key(tenant); }),
-      idle_(options_.reprefills_max, clock_, jobs_, outbox_, index_, pool_, arena_, tenants_,
-            registry_, disk_.loader, tell_of_idle(keep_)),
       metadata_(
           clock_, jobs_, outbox_, model.root_key("").hex(),
           [this](const StoredName& name) { save_again(name); },
@@ -99,6 +97,8 @@ SchedulerCore::SchedulerCore(SchedulerOptions options, const Model& model, const
              keep_.removals.pages_are_removed(erased, error);
            }},
       },
+      idle_(options_.reprefills_max, clock_, jobs_, outbox_, index_, pool_, arena_, tenants_,
+            registry_, disk_.loader, tell_of_idle(keep_)),
       admission_({.requests = options_.requests_waiting_max,
                   .tokens = options_.tokens_waiting_max,
                   .text_bytes = options_.text_bytes_waiting_max},
@@ -262,7 +262,7 @@ bool SchedulerCore::stopped() const {
 SchedulerLoad SchedulerCore::load() const {
   SchedulerLoad load;
   load.running = static_cast<int64_t>(requests_.running());
-  load.waiting = static_cast<int64_t>(requests_.waiting().size() + encoding_requests_.size());
+  load.waiting = static_cast<int64_t>(requests_.not_running());
   load.prefill_owes = jobs_.owes(Actor::kPrefill);
   load.decode_owes = jobs_.owes(Actor::kDecode);
   load.store_owes = !gate_.is_open() || jobs_.owes(Actor::kStore);

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -43,7 +42,6 @@
 #include "cache/page_arena.h"
 #include "cache/page_pool.h"
 #include "cache/planner.h"
-#include "cache/tenant_parts.h"
 #include "cache/tenant_turn.h"
 #include "model/model.h"
 #include "wire/frames.h"
@@ -201,7 +199,8 @@ class SchedulerCore {
   void chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done);
   std::string register_text(Chunk chunk);
 
-  // The rooms that answer clients by themselves.
+  // The rooms that answer clients by themselves, but for TextDoor: a restart of the prefill actor
+  // is to lose its texts before those of idle_. Members lose their jobs in this order.
   struct Doors {
     UpkeepDoor upkeep;
     SearchDoor search;
@@ -211,7 +210,8 @@ class SchedulerCore {
     StatusDoor status;
   };
 
-  // The one job that is computed, and what the planner knows of those before it.
+  // The one job that is computed, and what the planner knows of earlier jobs. Members lose their
+  // jobs in this order.
   struct Compute {
     PendingJobs<InFlight> slices;
     PendingJobs<InFlight> bursts;
@@ -245,9 +245,17 @@ class SchedulerCore {
       jobs_, {Actor::kPrefill}, lose<EncodingRequest>()};
   PendingJobs<ChunkPutJob> encoding_puts_{jobs_, {Actor::kPrefill}, lose<ChunkPutJob>()};
   TextDoor text_door_{model_, clock_, jobs_, outbox_, options_.chunk_puts_max};
-  IdlePrefill idle_;
   MetadataWriter metadata_;
   Disk disk_;
+  IdlePrefill idle_;
+
+  RequestTable requests_;
+  RequestAdmission admission_;
+  TenantShares shares_{clock_};
+  StartGate gate_{outbox_};
+  Keep keep_;
+  Counters counters_;
+  std::optional<int64_t> stopping_since_us_;
   Doors doors_{{jobs_, outbox_, options_.keep_pages, [this] { rows_removed(); }},
                {jobs_, outbox_, registry_, options_.searches_max},
                {clock_, outbox_, metadata_},
@@ -263,16 +271,6 @@ class SchedulerCore {
                            metadata_,      disk_.loader,
                            disk_.writer,   disk_.stored,
                            keep_,          outbox_})};
-
-  RequestTable requests_;
-  RequestAdmission admission_;
-  TenantShares shares_{clock_};
-
-  StartGate gate_{outbox_};
-
-  Keep keep_;
-  Counters counters_;
-  std::optional<int64_t> stopping_since_us_;
 };
 
 }  // namespace cascade

@@ -58,8 +58,6 @@ const ChainSequence* SchedulerCore::tokens_loaded(uint64_t handle, std::span<con
   return nullptr;
 }
 
-// ---- Chunks -------------------------------------------------------------------------------------
-
 void SchedulerCore::on(wire::StoredPages&& stored) {
   disk_.stored.load(stored);
   keep_.uses.load(stored);

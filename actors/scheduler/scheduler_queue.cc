@@ -1,5 +1,6 @@
 // Who runs: places and pages for waiting requests, tenants' shares, preemption.
 #include <algorithm>
+#include <memory>
 
 #include "actors/scheduler/scheduler_core.h"
 #include "cache/chain_key.h"

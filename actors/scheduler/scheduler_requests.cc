@@ -1,5 +1,6 @@
 // A request from admission to its last message.
 #include <algorithm>
+#include <memory>
 
 #include "actors/scheduler/answer_limits.h"
 #include "actors/scheduler/prompt_size.h"
@@ -316,6 +317,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
   }
   if (request.params.retain_output && !request.sampled.empty() && !request.client_gone) {
     final.output_chunk_id = retain(request, finish_reason);
+    // An answer that was cancelled is no turn: its client did not want it.
     const bool is_turn = !final.output_chunk_id.empty() && finish_reason != "cancelled";
     if (is_turn) doors_.sessions.add_turn(request, final.output_chunk_id);
     final.think_policy = think_policy(request);

@@ -1,10 +1,9 @@
-// What is kept of an output, and how its K and V become exact while nobody waits.
+// An output becomes a chunk; chunks are used.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
 
 #include "actors/scheduler/scheduler_core.h"
-#include "base/random.h"
 #include "model/conversation.h"
 #include "wire/chunk_size.h"
 

@@ -8,6 +8,7 @@
 
 #include "actors/scheduler/client.h"
 #include "actors/scheduler/outbox.h"
+#include "base/result.h"
 #include "wire/frames.h"
 
 namespace cascade {

@@ -25,8 +25,9 @@ class TenantShares {
     share_.add(tenant);
     asked_us_[tenant] = clock_.monotonic_us();
   }
-  // As FairShare. Precondition: the tenant has asked.
+  // Does the same as FairShare::charge(). Precondition: the tenant has asked.
   void charge(const std::string& tenant, double tokens) { share_.charge(tenant, tokens); }
+  // Returns the same as FairShare::credit().
   double credit(const std::string& tenant) const { return share_.credit(tenant); }
   // Whether several tenants have asked within kContendedUs: those that come now and then are to
   // find no long job in their way.

@@ -9,7 +9,7 @@
 
 namespace cascade {
 
-// One thread.
+// One thread. Members lose their jobs in this order when the store is restarted.
 struct Disk {
   PageLoader loader;
   PageWriter writer;

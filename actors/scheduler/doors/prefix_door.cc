@@ -49,8 +49,8 @@ wire::PrefixReply PrefixDoor::attach(const PrefixName& name, const Client& clien
 }
 
 void PrefixDoor::on(const Client& client, const wire::RequestId& id,
-                    const wire::PrefixAttach& attach_to) {
-  const PrefixName name = {client.tenant, attach_to.id};
+                    const wire::PrefixAttach& request) {
+  const PrefixName name = {client.tenant, request.id};
   if (!contains(name)) {
     return outbox_.reply_error(client, id, not_found("id", "no such prefix is cached"));
   }

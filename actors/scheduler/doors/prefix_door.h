@@ -1,4 +1,4 @@
-// Beginnings of prompts that clients compute ahead and keep: counted references, a hold for each.
+// Beginnings of prompts that clients compute ahead and keep, by counted references.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,14 @@ namespace cascade {
 
 using PrefixName = std::pair<std::string, std::string>;  // tenant, id
 
-// One thread. The pages of a prefix are pinned from its first reference to its last one.
+// One thread. The pages of a prefix are pinned until its last reference is released.
 class PrefixDoor {
  public:
   // At most `prefixes_max` are kept; each tenant has a part of them. The others outlive this.
   PrefixDoor(Outbox& outbox, ChainIndex& index, int prefixes_max)
       : outbox_(outbox), index_(index), prefixes_max_(prefixes_max) {}
 
-  void on(const Client& client, const wire::RequestId& id, const wire::PrefixAttach& attach);
+  void on(const Client& client, const wire::RequestId& id, const wire::PrefixAttach& request);
   void on(const Client& client, const wire::RequestId& id, const wire::PrefixRelease& release);
 
   // The name of the request's prompt: the same tokens of the same tenant are the same prefix.
@@ -34,7 +34,8 @@ class PrefixDoor {
   // Whether the tenant may have one more. Error kResourceExhausted, field "prefix".
   Status find_place(const std::string& tenant) const;
   // Keeps the request's prompt, all of which is in pages of the `owner`, as a prefix without
-  // references. Precondition: !contains(name).
+  // references: attach() must follow, since else nobody would release it. Precondition:
+  // !contains(name).
   void keep(const PrefixName& name, TenantId owner, const Request& request);
   // The client has a reference more. Precondition: contains(name).
   wire::PrefixReply attach(const PrefixName& name, const Client& client);

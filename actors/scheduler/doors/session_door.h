@@ -34,10 +34,11 @@ class SessionDoor {
   // gone from the disk.
   void on(const Client& client, const wire::RequestId& id, const wire::SessionDelete& request);
 
-  // Takes the next turn of the session that the request names, if it names one. The turn ends with
-  // add_turn() or leave(). Errors as SessionRegistry::enter().
+  // Takes the next turn of the session that the request names, if it names one, and has the output
+  // retained, since it will be that turn. The turn ends with add_turn() or leave(). Errors as
+  // SessionRegistry::enter().
   Status enter(Request& request);
-  // Nothing if the request has no turn.
+  // Gives back the turn that the request has taken, if it has taken one.
   void leave(Request& request);
   // The output is the turn that the request has taken, if it has taken one.
   void add_turn(Request& request, const std::string& output_id);
@@ -49,9 +50,9 @@ class SessionDoor {
   // A session from before the start.
   void restore(Session&& session) { sessions_.restore(std::move(session)); }
   // All chunks and sessions from before the start are known. An output is stored before the session
-  // that it is a turn of, and a crash may have come between the two: where a session that does not
-  // have the turn holds an output, its tenant keeps it without the session. Outputs from before
-  // there were holders get theirs.
+  // that it is a turn of, and a crash may have come between the two: the tenant keeps an output
+  // that is held for a session which does not have it as a turn. Outputs from before there were
+  // holders get theirs.
   void match_holders();
   // Stores the session of this name as it is now, or that there is none.
   void store(const StoredName& name);

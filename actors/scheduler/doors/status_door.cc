@@ -11,7 +11,7 @@
 namespace cascade {
 namespace {
 
-// What was used within so long is the working set.
+// The working set is what was used within this time.
 constexpr int64_t kWorkingSetUs = int64_t{10} * 60 * 1'000'000;
 
 std::string mebibytes(int64_t bytes) {
@@ -55,8 +55,7 @@ wire::StatusReply StatusDoor::status() const {
   status.kv_bytes_used = page_bytes * status.kv_pages_used;
   status.kv_bytes_per_token = page_bytes / kPageTokens;
   status.requests_running = static_cast<int32_t>(from_.requests.running());
-  status.requests_waiting =
-      static_cast<int32_t>(from_.requests.all().size() - from_.requests.running());
+  status.requests_waiting = static_cast<int32_t>(from_.requests.not_running());
   status.requests_waiting_max = from_.options.requests_waiting_max;
   status.tokens_waiting = from_.admission.tokens_waiting();
   status.tokens_waiting_max = from_.options.tokens_waiting_max;
@@ -159,7 +158,7 @@ wire::CacheStats StatusDoor::cache_stats() const {
   return cache;
 }
 
-// Of all tenants for the administrator, of the asking one for others.
+// The groups of all tenants for the administrator, and those of the tenant itself for others.
 std::vector<wire::ChunkGroup> StatusDoor::chunk_groups(const std::string& tenant,
                                                        PagesOfChunk& all) {
   struct Group {

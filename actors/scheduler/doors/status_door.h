@@ -1,4 +1,4 @@
-// The state of the daemon, what chunks and pages take, and what has happened.
+// The state of the daemon, the memory of chunks and pages, and the events.
 #pragma once
 
 #include <cstdint>
@@ -29,11 +29,11 @@
 
 namespace cascade {
 
-// One thread. What others do together is nobody's business but the administrator's: another tenant
-// is told of its own requests, chunks and pages only.
+// One thread. The administrator alone is told of all tenants together: of requests, chunks and
+// pages another tenant is told its own.
 class StatusDoor {
  public:
-  // What is told of. All of it outlives the door.
+  // The sources of the answers. They outlive the door.
   struct Sources {
     const SchedulerOptions& options;
     const std::optional<int64_t>& stopping_since_us;

@@ -1,4 +1,4 @@
-// A reprefill ends in the index, where the chunk holds it, or the chunk has no K and V.
+// A chain that is complete is in the index, where the chunk holds it.
 #include "actors/scheduler/keep/chunk_reprefills.h"
 
 #include <spdlog/spdlog.h>
@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <utility>
 
+#include "actors/scheduler/chunk_settings.h"
 #include "actors/scheduler/store_work.h"
+#include "cache/chain_index.h"
 
 namespace cascade {
 
@@ -101,7 +103,7 @@ void ChunkReprefills::lost(IdlePrefill::Tokenizing&& jobs) {
 void ChunkReprefills::ended(Reprefill&& idle, bool complete) {
   if (idle.for_all) return published_.computed(idle, complete);
   const auto found = registry_.find_own(idle.tenant, idle.chunk_id);
-  // Deleted in the meantime: what was computed goes.
+  // The chunk was deleted in the meantime: what was computed is removed, too.
   if (!found.ok()) return removals_.end_piece({idle.tenant, idle.chunk_id});
   ChunkEntry& entry = **found;
   if (idle.text_end) return pinned_texts_.text_is_computed(entry, idle, complete);
@@ -114,7 +116,7 @@ void ChunkReprefills::ended(Reprefill&& idle, bool complete) {
   } else if (!entry.chunk.pinned) {
     chains_.settle({entry.chunk.tenant, entry.chunk.id});
   }
-  // A pinned chunk is tried again by pins_.heal().
+  // ChunkPins::heal() tries a pinned chunk again.
   entry.chunk.kv_state = entry.hold           ? KvState::kReady
                          : entry.chunk.pinned ? KvState::kPending
                                               : KvState::kNone;

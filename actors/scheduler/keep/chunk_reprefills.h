@@ -19,8 +19,9 @@
 
 namespace cascade {
 
-// One thread. A chunk's K and V are pending until its chain is computed and held; a pinned chunk
-// whose chain could not be computed stays so, and ChunkPins::heal() tries again.
+// One thread. A chunk's K and V are pending until its chain is computed and held, and there are
+// none if that is given up. A pinned chunk whose chain could not be computed stays pending, and
+// ChunkPins::heal() tries again.
 class ChunkReprefills {
  public:
   // The references outlive this.
@@ -32,14 +33,14 @@ class ChunkReprefills {
   // Has the chain computed when nothing else is to do, and held by the chunk from then on. Too many
   // waiting chains leave the chunk without K and V, unless it is pinned.
   void queue(ChunkEntry& entry, Reprefill&& reprefill);
-  // The chunk's chain, which is known, was evicted: does the same for it.
+  // Does the same for the chunk's chain, which is known and not in memory.
   void recompute(ChunkEntry& entry);
 
   // The prefill actor has tokenized the conversation for `next`, or has failed to.
   void tokenized(Reprefill&& next, wire::EncodeDone&& done);
   // The prefill actor was restarted: it will tokenize none of these.
   void lost(IdlePrefill::Tokenizing&& jobs);
-  // The first of the idle prefill has ended. Its chain is in memory if it is `complete`.
+  // The first chain of the idle prefill has ended. It is in memory if it is `complete`.
   void ended(Reprefill&& idle, bool complete);
 
  private:

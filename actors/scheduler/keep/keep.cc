@@ -1,10 +1,11 @@
 // The callbacks of the rooms lead to the rooms after them.
 #include "actors/scheduler/keep/keep.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
+
+#include "actors/scheduler/store_work.h"
 
 namespace cascade {
 

@@ -33,13 +33,12 @@ struct KeepOptions {
   bool keeps_pages;  // the store keeps K and V
   size_t pool_pages;
   size_t page_bytes;
-  size_t page_uses_max;  // noted
+  size_t page_uses_max;  // uses of pages by texts that are noted
   HoldLimits holds;
   double max_pinned;  // share of the pool's pages
 };
 
-// One thread. Each room calls only those before it; what it has to tell a later one goes through a
-// callback.
+// One thread. Each room calls only those before it, and tells later ones through callbacks.
 struct Keep {
   // The references outlive this.
   Keep(const KeepOptions& options, const Clock& clock, Outbox& outbox, ChainIndex& index,
@@ -62,7 +61,8 @@ struct Keep {
   ChunkReprefills reprefills;
 };
 
-// What the rooms below tell those of `keep`, which need not be constructed before them.
+// Callbacks for the rooms below. `keep` and `chains` must outlive them, and must be constructed
+// when one is called.
 PageWriter::Callbacks tell_of_writing(Keep& keep, ChunkChains& chains);
 ChunkChains::IsRead tell_of_chains(Keep& keep);
 IdlePrefill::Callbacks tell_of_idle(Keep& keep);

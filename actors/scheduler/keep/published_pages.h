@@ -1,5 +1,4 @@
-// What every tenant finds of a published chunk: its chain once more, in pages that belong to
-// nobody.
+// The public pages of published chunks: a chunk's chain once more, in pages that belong to nobody.
 #pragma once
 
 #include "actors/scheduler/disk/erasures.h"
@@ -15,7 +14,7 @@
 namespace cascade {
 
 // One thread. Only system prompts, and outputs with the conversation before them, have public
-// pages: what a context or a query comes after is different in each request.
+// pages: the text before a context or a query differs between requests.
 class PublishedPages {
  public:
   // The references outlive this.
@@ -25,9 +24,9 @@ class PublishedPages {
 
   // Every tenant finds the chunk and its pages from now on, or no longer.
   void set_published(ChunkEntry& entry, bool published);
-  // Has the chunk's chain computed for every tenant, when nothing else is to do, unless it is there
-  // already or the chunk is not published. A chunk whose own chain is pending waits for that: its
-  // end has this called again.
+  // Has the chain of a published chunk computed for every tenant, when nothing else is to do,
+  // unless it is there already or too many chains wait. While the chunk's own chain is pending
+  // nothing begins: ChunkReprefills calls this again when that chain is complete.
   void compute(ChunkEntry& entry);
   // The idle prefill of public pages has ended. They are in memory if it is `complete`.
   void computed(const Reprefill& reprefill, bool complete);

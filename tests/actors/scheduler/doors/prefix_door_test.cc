@@ -51,7 +51,11 @@ class PrefixDoorTest : public testing::RoomTest {
 
 TEST_F(PrefixDoorTest, a_prefix_is_kept_until_its_last_reference_is_released) {
   keep("p", one_);
-  EXPECT_EQ(attach("p", two_)->references, 2);
+  const auto attached = attach("p", two_);
+  ASSERT_TRUE(attached);
+  EXPECT_EQ(attached->id, "p");
+  EXPECT_EQ(attached->tokens, 2 * kPageTokens);
+  EXPECT_EQ(attached->references, 2);
   EXPECT_EQ(attach("p", two_)->references, 3);
   EXPECT_EQ(release("p", one_)->references, 2);
   EXPECT_FALSE(release("p", one_)) << "this connection has none any more";

@@ -1,8 +1,9 @@
-// What clients are told of the daemon.
+// The daemon tells clients of itself.
 #include "actors/scheduler/doors/status_door.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,15 +30,13 @@ class StatusDoorTest : public testing::KeepTest {
     door_.on(client, {1}, wire::StatsRequest{});
     return take<wire::StatsReply>().at(0);
   }
-  // A request of the client that waits.
-  Request& wait(const Client& client) {
+  // A request of the client that is tokenized.
+  Request& request_of(const Client& client) {
     auto request = std::make_unique<Request>();
     request->handle = requests_.next_handle();
     request->client = client;
     request->id = {static_cast<uint8_t>(request->handle)};
-    Request& added = requests_.add(std::move(request));
-    requests_.wait(added);
-    return added;
+    return requests_.add(std::move(request));
   }
 
   const Client admin_ = {std::string(kLocalTenant), "1", Door::kIpc};
@@ -69,19 +68,27 @@ TEST_F(StatusDoorTest, says_how_long_the_daemon_has_served_and_whether_it_stops)
 
 TEST_F(StatusDoorTest, a_tenant_is_told_of_its_own_and_the_administrator_of_all) {
   held_output("a", 3);
-  wait(alice_client_);
-  wait({"bob", "1", Door::kIpc});
+  request_of(alice_client_);
+  requests_.wait(request_of(alice_client_));
+  Request& running = request_of({"bob", "1", Door::kIpc});
+  requests_.wait(running);
+  requests_.start(running);
+  requests_.wait(request_of({"bob", "1", Door::kIpc}));
   counters_.done = 7;
-  EXPECT_EQ(status(admin_).requests_waiting, 2);
+  EXPECT_EQ(status(admin_).requests_waiting, 3);
+  EXPECT_EQ(status(admin_).requests_running, 1);
   EXPECT_EQ(status(admin_).requests_done, 7);
   EXPECT_EQ(status(admin_).chunks_output, 1);
   EXPECT_EQ(status(admin_).kv_pages_used, 3);
   const wire::StatusReply alice = status(alice_client_);
-  EXPECT_EQ(alice.requests_waiting, 1);
+  EXPECT_EQ(alice.requests_waiting, 2);
+  EXPECT_EQ(alice.requests_running, 0);
   EXPECT_EQ(alice.requests_done, 0);
   EXPECT_EQ(alice.chunks_output, 1);
   EXPECT_EQ(alice.kv_pages_used, 3);
   const wire::StatusReply bob = status({"bob", "1", Door::kIpc});
+  EXPECT_EQ(bob.requests_waiting, 1);
+  EXPECT_EQ(bob.requests_running, 1);
   EXPECT_EQ(bob.chunks_output, 0);
   EXPECT_EQ(bob.kv_pages_used, 0);
 }
@@ -102,13 +109,27 @@ TEST_F(StatusDoorTest, chunks_are_counted_by_tenant_and_type_and_their_pages_onc
   ChunkEntry& second = output("b", 3);
   second.chain = first.chain;
   holds_.take(second);
+  add("c", ChunkType::kContext);
+  Chunk of_bob;
+  of_bob.id = "d";
+  of_bob.tenant = "bob";
+  of_bob.type = ChunkType::kContext;
+  of_bob.text = "bob's";
+  of_bob.content_hash = "d";
+  of_bob.holders.push_back({.kind = HolderKind::kRetention, .label = ""});
+  ASSERT_TRUE(registry_.add(std::move(of_bob)).ok());
   const wire::StatsReply all = stats(admin_);
-  ASSERT_EQ(all.groups.size(), 1u);
-  EXPECT_EQ(all.groups[0].chunks, 2);
-  EXPECT_EQ(all.groups[0].kv_bytes, 2 * memory_.arena.page_bytes())
+  ASSERT_EQ(all.groups.size(), 3u);
+  const auto outputs = std::ranges::find(all.groups, ChunkType::kOutput, &wire::ChunkGroup::type);
+  ASSERT_NE(outputs, all.groups.end());
+  EXPECT_EQ(outputs->tenant, "alice");
+  EXPECT_EQ(outputs->chunks, 2);
+  EXPECT_EQ(outputs->kv_bytes, 2 * memory_.arena.page_bytes())
       << "the two outputs share the pages after their prompt";
-  EXPECT_EQ(all.cache->chunk_bytes, all.groups[0].kv_bytes);
-  EXPECT_TRUE(stats({"bob", "1", Door::kIpc}).groups.empty());
+  EXPECT_EQ(all.cache->chunk_bytes, outputs->kv_bytes);
+  const wire::StatsReply bob = stats({"bob", "1", Door::kIpc});
+  ASSERT_EQ(bob.groups.size(), 1u);
+  EXPECT_EQ(bob.groups[0].tenant, "bob");
 }
 
 TEST_F(StatusDoorTest, warns_when_the_store_cannot_write) {

@@ -134,7 +134,7 @@ TEST_F(ChunkReprefillsTest, texts_that_a_restart_lost_leave_no_kv) {
   EXPECT_EQ(entry.chunk.kv_state, KvState::kNone);
 }
 
-TEST_F(ChunkReprefillsTest, a_removal_ends_when_the_text_that_was_under_way_is_there) {
+TEST_F(ChunkReprefillsTest, a_removal_waits_for_a_text_and_forgets_its_chain) {
   ChunkEntry& entry = add("a", ChunkType::kOutput);
   const Tokens tokens = count_up(0, 2 * kPageTokens);
   idle_.tokenize({}, sampled(entry, tokens, 10));
@@ -142,9 +142,52 @@ TEST_F(ChunkReprefillsTest, a_removal_ends_when_the_text_that_was_under_way_is_t
   removals_.remove(entry, Removal::kDeleted);
   answer_read({});
   EXPECT_TRUE(take<wire::StoreDelete>().empty());
-  reprefills_.tokenized(*idle_.take_tokenized(job), history(tokens));
+  const Tokens found = count_up(30'000, 2 * kPageTokens);
+  compute(found, alice_);
+  Reprefill next = *idle_.take_tokenized(job);
+  next.prompt_tokens = 0;
+  reprefills_.tokenized(std::move(next), history(found));
   EXPECT_EQ(take<wire::StoreDelete>().size(), 1u);
-  EXPECT_LE(tokens_in_memory(tokens), 10) << "what it shares with other prompts may stay";
+  EXPECT_EQ(tokens_in_memory(found), 0);
+}
+
+TEST_F(ChunkReprefillsTest, a_removal_waits_for_a_chain_that_is_computed) {
+  ChunkEntry& entry = output("a", 2);
+  const Tokens chain = entry.chain;
+  entry.own_begin = 0;
+  reprefills_.recompute(entry);
+  ASSERT_TRUE(idle_.start());
+  const wire::PrefillJob slice = idle_.slice(std::ssize(chain));
+  outbox_.take();
+  removals_.remove(entry, Removal::kDeleted);
+  EXPECT_TRUE(take<wire::StoreDelete>().empty());
+  idle_.computed(slice.token_ids, /*failed=*/false);
+  EXPECT_EQ(take<wire::StoreDelete>().size(), 1u);
+  EXPECT_EQ(tokens_in_memory(chain), 0);
+}
+
+TEST_F(ChunkReprefillsTest, a_removal_ends_when_a_restart_lost_the_text) {
+  ChunkEntry& entry = add("a", ChunkType::kOutput);
+  idle_.tokenize({}, sampled(entry, count_up(0, kPageTokens), 10));
+  removals_.remove(entry, Removal::kDeleted);
+  answer_read({});
+  jobs_.lose(Actor::kPrefill);
+  EXPECT_EQ(take<wire::StoreDelete>().size(), 1u);
+}
+
+TEST_F(ChunkReprefillsTest, the_store_knows_what_is_pending_and_what_was_given_up) {
+  ChunkEntry& entry = output("a", 2);
+  reprefills_.recompute(entry);
+  auto stored = take<wire::StoreChain>();
+  ASSERT_EQ(stored.size(), 1u);
+  EXPECT_TRUE(stored[0].pending);
+  EXPECT_EQ(stored[0].token_ids, entry.chain);
+  ASSERT_TRUE(idle_.start());
+  idle_.slice(std::ssize(entry.chain));
+  idle_.computed({}, /*failed=*/true);
+  stored = take<wire::StoreChain>();
+  ASSERT_EQ(stored.size(), 1u);
+  EXPECT_FALSE(stored[0].pending);
 }
 
 TEST_F(ChunkReprefillsTest, what_fails_is_given_up_unless_it_is_pinned) {

@@ -61,6 +61,32 @@ TEST_F(PublishedPagesTest, a_chunk_that_is_withdrawn_while_it_is_computed_leaves
   EXPECT_EQ(found_by_bob(entry.chain), 0);
 }
 
+TEST_F(PublishedPagesTest, pages_that_could_not_be_computed_are_not_found) {
+  ChunkEntry& entry = held_output("a", 3);
+  published_.set_published(entry, true);
+  ASSERT_TRUE(idle_.start());
+  idle_.slice(3 * kPageTokens);
+  idle_.computed({}, /*failed=*/true);
+  EXPECT_EQ(found_by_bob(entry.chain), 0);
+  published_.compute(entry);
+  compute_idle();
+  EXPECT_EQ(found_by_bob(entry.chain), 3 * kPageTokens);
+}
+
+TEST_F(PublishedPagesTest, a_removal_waits_for_public_pages_that_are_computed) {
+  ChunkEntry& entry = held_output("a", 3);
+  const Tokens chain = entry.chain;
+  published_.set_published(entry, true);
+  ASSERT_TRUE(idle_.start());
+  const wire::PrefillJob slice = idle_.slice(3 * kPageTokens);
+  outbox_.take();
+  removals_.remove(entry, Removal::kDeleted);
+  EXPECT_TRUE(take<wire::StoreDelete>().empty());
+  idle_.computed(slice.token_ids, /*failed=*/false);
+  EXPECT_EQ(take<wire::StoreDelete>().size(), 1u);
+  EXPECT_EQ(found_by_bob(chain), 0);
+}
+
 TEST_F(PublishedPagesTest, a_chunk_whose_own_chain_is_pending_waits_for_that) {
   ChunkEntry& entry = output("a", 3);
   keep_.reprefills.recompute(entry);
