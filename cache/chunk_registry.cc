@@ -140,6 +140,14 @@ Error ChunkRegistry::why_missing(const Tenant* tenant, std::string_view id) cons
   return not_found("id", "no chunk " + quoted(id));
 }
 
+Removal ChunkRegistry::why_gone(std::string_view tenant, std::string_view id) const {
+  const auto owner = tenants_.find(tenant);
+  if (owner == tenants_.end()) return Removal::kDeleted;
+  if (owner->second.by_id.contains(id)) return Removal::kExpired;  // its time is over
+  const auto gone = owner->second.gone.find(id);
+  return gone == owner->second.gone.end() ? Removal::kDeleted : gone->second;
+}
+
 Result<ChunkEntry*> ChunkRegistry::find(std::string_view tenant, std::string_view id) {
   const auto owner = tenants_.find(tenant);
   Tenant* own = owner == tenants_.end() ? nullptr : &owner->second;

@@ -72,6 +72,10 @@ class ChunkRegistry {
   // published it.
   Result<ChunkEntry*> find_own(std::string_view tenant, std::string_view id);
 
+  // Returns why find_own() does not find the chunk with this whole id: kExpired, or kDeleted, also
+  // when that is not remembered any more.
+  Removal why_gone(std::string_view tenant, std::string_view id) const;
+
   // Removes and returns it. Errors as find_own().
   Result<ChunkEntry> remove(std::string_view tenant, std::string_view id);
   // The same of an entry of this registry; `why` is what look-ups say afterwards.

@@ -38,7 +38,7 @@ struct Life {
 // other lives and prints their digests, to compare two builds.
 constexpr Life kLives[] = {
     {"without_a_disk", 1, false, 60, 0, 1200,
-     "f1d074e90bbeab5271e1879d13fadcd829b596efe967d0588e8a65ee0e518804"},
+     "2e847fce21793b57708f5d56d209119a1eb66fe1aba56804a4fe4402e592c260"},
     {"with_a_large_disk", 2, true, 60, 4000, 1200,
      "0705d6f4f5661b033104f17eae97355252166428c0284701ecbed22ed94db7e3"},
     {"with_a_small_disk", 3, true, 40, 50, 1200,

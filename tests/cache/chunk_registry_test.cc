@@ -291,5 +291,21 @@ TEST(ChunkContentHash, depends_on_type_text_and_for_outputs_on_the_turn) {
   EXPECT_EQ(chunk_content_hash(input, prompt), input.content_hash) << "inputs have no prompt";
 }
 
+TEST(ChunkRegistry, says_why_a_chunk_is_gone) {
+  ChunkRegistry registry;
+  Chunk short_lived = make_chunk("a", "chunk_00000001", "one");
+  short_lived.expires_us = 10;
+  ChunkEntry* first = *registry.add(short_lived);
+  ChunkEntry* second = *registry.add(make_chunk("a", "chunk_00000002", "two"));
+  registry.set_time(10);
+  EXPECT_EQ(registry.why_gone("a", "chunk_00000001"), Removal::kExpired) << "it is still to go";
+  registry.remove(*first, Removal::kExpired);
+  registry.remove(*second, Removal::kDeleted);
+  EXPECT_EQ(registry.why_gone("a", "chunk_00000001"), Removal::kExpired);
+  EXPECT_EQ(registry.why_gone("a", "chunk_00000002"), Removal::kDeleted);
+  EXPECT_EQ(registry.why_gone("a", "chunk_0000"), Removal::kDeleted) << "it was never there";
+  EXPECT_EQ(registry.why_gone("nobody", "chunk_00000001"), Removal::kDeleted);
+}
+
 }  // namespace
 }  // namespace cascade

@@ -28,20 +28,21 @@ class PrefixDoor {
   void on(const Client& client, const wire::RequestId& id, const wire::PrefixAttach& request);
   void on(const Client& client, const wire::RequestId& id, const wire::PrefixRelease& release);
 
-  // The name of the request's prompt: the same tokens of the same tenant are the same prefix.
+  // Returns the name of the request's prompt: the same tokens of the same tenant are the same
+  // prefix.
   static PrefixName name_of(const Request& request);
   bool contains(const PrefixName& name) const { return prefixes_.contains(name); }
-  // Whether the tenant may have one more. Error kResourceExhausted, field "prefix".
+  // Checks that the tenant may have one more. Error: kResourceExhausted, field "prefix".
   Status find_place(const std::string& tenant) const;
   // Keeps the request's prompt, all of which is in pages of the `owner`, as a prefix without
   // references: attach() must follow, since else nobody would release it. Precondition:
   // !contains(name).
   void keep(const PrefixName& name, TenantId owner, const Request& request);
-  // The client has a reference more. Precondition: contains(name).
+  // Gives the client one reference more, and describes the prefix. Precondition: contains(name).
   wire::PrefixReply attach(const PrefixName& name, const Client& client);
-  // The connection is gone, and with it its references.
+  // Releases the references of a connection that is gone.
   void release_all(const Client& client);
-  // The text of the chunk is gone: no prefix keeps it.
+  // Ends the prefixes that have the text of the chunk, which is removed.
   void drop_with(const ChunkUses::ChunkName& chunk);
 
  private:

@@ -35,24 +35,24 @@ class SessionDoor {
   void on(const Client& client, const wire::RequestId& id, const wire::SessionDelete& request);
 
   // Takes the next turn of the session that the request names, if it names one, and has the output
-  // retained, since it will be that turn. The turn ends with add_turn() or leave(). Errors as
-  // SessionRegistry::enter().
+  // retained, since it will be that turn. The turn ends with add_turn() or leave(). Errors: those
+  // of SessionRegistry::enter().
   Status enter(Request& request);
   // Gives back the turn that the request has taken, if it has taken one.
   void leave(Request& request);
-  // The output is the turn that the request has taken, if it has taken one.
+  // Makes the output the turn that the request has taken, if it has taken one, and stores that.
   void add_turn(Request& request, const std::string& output_id);
-  // The outputs of the turns before the one that the request has taken. Without one of them the
-  // answer would be to another conversation: an output that is gone is kNotFound, of the field
-  // "session", unless it is to be skipped.
+  // Returns the outputs of the turns before the one that the request has taken. Error kNotFound,
+  // field "session": one of them is gone, so the answer would be to another conversation. With
+  // kSkip that one is left out and named in `missing`.
   Result<Earlier> turns_before(const Request& request, OnMissing on_missing);
 
-  // A session from before the start.
+  // Takes over a session from before the start.
   void restore(Session&& session) { sessions_.restore(std::move(session)); }
-  // All chunks and sessions from before the start are known. An output is stored before the session
-  // that it is a turn of, and a crash may have come between the two: the tenant keeps an output
-  // that is held for a session which does not have it as a turn. Outputs from before there were
-  // holders get theirs.
+  // Makes the holders of outputs and the turns of sessions agree. An output is stored before the
+  // session that it is a turn of, and a crash may have come between the two: the tenant keeps an
+  // output that is held for a session which does not have it as a turn. Outputs from before there
+  // were holders get theirs. Precondition: all chunks and sessions from before the start are known.
   void match_holders();
   // Stores the session of this name as it is now, or that there is none.
   void store(const StoredName& name);

@@ -40,7 +40,7 @@ void PageLifecycle::forget_now(const Forget& what) {
     case ForgetScope::kAndWhatGoesOn:
     case ForgetScope::kAndLeftAlone: {
       const int64_t own_begin = std::max(keep, public_tokens(what));
-      writer_.end_when_written(what.owner, what.chain, keep, Removal::kDeleted);
+      writer_.end_when_written(what.owner, what.chain, keep, what.why);
       if (stored_.disk().size() > 0) {
         for (const Digest& key : keys_after(what, own_begin)) {
           stored_.remove_from(key, what.erased);
@@ -130,18 +130,18 @@ void PageLifecycle::request_ended(const Request& request) {
   at_end_.erase(first, last);
 }
 
-// Forgets what the request has computed of texts that were deleted while it ran.
+// Forgets what the request has computed of texts whose chunks were removed while it ran.
 void PageLifecycle::forget_gone_texts(const Request& request) {
   if (!request.sequence) return;
   const TenantId owner = tenants_.id(request.client.tenant);
   for (const TextUse& text : request.texts) {
     if (registry_.find_own(text.chunk.first, text.chunk.second).ok()) continue;
+    const Removal why = registry_.why_gone(text.chunk.first, text.chunk.second);
     const std::span<const int32_t> tokens = request.sequence->tokens();
     const auto before = std::min(std::ssize(tokens), static_cast<ptrdiff_t>(text.where.begin));
-    forget({owner, tokens, before, Removal::kDeleted});
+    forget({owner, tokens, before, why});
     if (!text.is_output) continue;
-    forget({owner, tokens.first(static_cast<size_t>(before)), 0, Removal::kDeleted,
-            ForgetScope::kUnshared});
+    forget({owner, tokens.first(static_cast<size_t>(before)), 0, why, ForgetScope::kUnshared});
   }
 }
 

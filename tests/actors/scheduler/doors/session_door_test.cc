@@ -37,6 +37,14 @@ class SessionDoorTest : public testing::KeepTest {
       door_.add_turn(request, id);
     }
   }
+  // A session of alice from before the start, whose only turn is this output.
+  void restore(const std::string& session, const std::string& output) {
+    door_.restore({.id = session,
+                   .tenant = "alice",
+                   .created_us = 1,
+                   .last_used_us = 1,
+                   .turns = {{.number = 0, .output_id = output}}});
+  }
   Ids turns_of(const std::string& session) {
     door_.on(client_, {1}, wire::SessionGet{session});
     Ids ids;
@@ -179,11 +187,7 @@ TEST_F(SessionDoorTest, a_session_that_a_request_has_is_not_deleted) {
 TEST_F(SessionDoorTest, an_output_whose_session_was_lost_in_a_crash_is_the_tenants) {
   held_by("chat", "a");
   held_by("chat", "b");
-  door_.restore({.id = "chat",
-                 .tenant = "alice",
-                 .created_us = 1,
-                 .last_used_us = 1,
-                 .turns = {{.number = 0, .output_id = "a"}}});
+  restore("chat", "a");
   door_.match_holders();
   EXPECT_NE(holders_of("a").at(0).find("session \"chat\""), std::string::npos);
   EXPECT_EQ(holders_of("b").at(0).find("session"), std::string::npos);
@@ -192,11 +196,7 @@ TEST_F(SessionDoorTest, an_output_whose_session_was_lost_in_a_crash_is_the_tenan
 TEST_F(SessionDoorTest, an_output_from_before_there_were_holders_gets_its_session) {
   ChunkEntry& entry = add("a", ChunkType::kOutput);
   entry.holders_guessed = true;
-  door_.restore({.id = "chat",
-                 .tenant = "alice",
-                 .created_us = 1,
-                 .last_used_us = 1,
-                 .turns = {{.number = 0, .output_id = "a"}}});
+  restore("chat", "a");
   door_.match_holders();
   EXPECT_NE(holders_of("a").at(0).find("session \"chat\""), std::string::npos);
 }

@@ -199,6 +199,31 @@ TEST_F(PageLifecycleTest, what_is_being_written_is_forgotten_when_it_is_written)
   EXPECT_TRUE(on_disk(alice_, {1}));
 }
 
+TEST_F(PageLifecycleTest, what_expires_while_it_is_written_counts_as_expired) {
+  compute_pages(alice_, {1, 2});
+  writer_.write_behind(alice_, tokens_of({1, 2}));
+  writer_.write_pages([] { return 100; });
+  lifecycle_.forget({alice_, tokens_of({1, 2}), 0, Removal::kExpired});
+  writer_.on(
+      wire::StorePagesDone{.job = take<wire::StorePages>().at(0).job, .error = {}, .removed = {}});
+  EXPECT_FALSE(in_memory(alice_, {1}));
+  EXPECT_EQ(memory_.index.removed_count(Removal::kExpired), 2u);
+  EXPECT_EQ(memory_.index.removed_count(Removal::kDeleted), 0u);
+}
+
+TEST_F(PageLifecycleTest, a_text_that_is_removed_while_a_request_runs_says_why) {
+  for (const Removal why : {Removal::kExpired, Removal::kDeleted}) {
+    const std::string id = why == Removal::kExpired ? "expires" : "is deleted";
+    ChunkEntry& text = add(id, ChunkType::kContext);
+    Request& request = run(alice_, {1, 2});
+    request.texts = {{.chunk = {"alice", id}, .where = {0, kPageTokens}}};
+    registry_.remove(text, why);
+    end(request);
+    EXPECT_FALSE(in_memory(alice_, {1}));
+    EXPECT_EQ(memory_.index.removed_count(why), 2u) << id;
+  }
+}
+
 TEST_F(PageLifecycleTest, public_pages_take_the_holds_of_those_on_them_with_them) {
   ChunkEntry& entry = add("a", ChunkType::kOutput);
   entry.chain = tokens_of({0, 2});
