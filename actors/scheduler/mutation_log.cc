@@ -28,9 +28,9 @@ MutationLog::Begin MutationLog::begin(const Client& client, const wire::RequestI
       change.clients.push_back(client);
       return {false, nullptr};
     }
-    forget(tenant, known->second);
+    drop(tenant, known->second);
   }
-  if (tenant.changes.size() == kChangesMax) forget(tenant, tenant.changes.begin());
+  if (tenant.changes.size() == kChangesMax) drop(tenant, tenant.changes.begin());
   tenant.changes.push_back({id, digest, {client}, std::nullopt, 0});
   tenant.by_id[id] = std::prev(tenant.changes.end());
   return {true, nullptr};
@@ -47,7 +47,7 @@ std::vector<Client> MutationLog::end(const std::string& tenant_name, const wire:
   std::vector<Client> clients = std::move(change.clients);
   const auto frames = wire::encode({id, answer});
   if (std::holds_alternative<wire::ErrorReply>(answer) || !frames.ok()) {
-    forget(tenant, known->second);
+    drop(tenant, known->second);
     return clients;
   }
   change.answer = answer;
@@ -57,13 +57,13 @@ std::vector<Client> MutationLog::end(const std::string& tenant_name, const wire:
   for (auto oldest = tenant.changes.begin();
        tenant.answer_bytes > kAnswerBytesMax && oldest != tenant.changes.end();) {
     const auto next = std::next(oldest);
-    if (oldest->answer) forget(tenant, oldest);
+    if (oldest->answer) drop(tenant, oldest);
     oldest = next;
   }
   return clients;
 }
 
-void MutationLog::forget(Tenant& tenant, std::list<Change>::iterator change) {
+void MutationLog::drop(Tenant& tenant, std::list<Change>::iterator change) {
   tenant.answer_bytes -= change->answer_bytes;
   tenant.by_id.erase(change->id);
   tenant.changes.erase(change);

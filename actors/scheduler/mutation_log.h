@@ -52,7 +52,7 @@ class MutationLog {
     std::map<wire::RequestId, std::list<Change>::iterator> by_id;
     size_t answer_bytes = 0;
   };
-  static void forget(Tenant& tenant, std::list<Change>::iterator change);
+  static void drop(Tenant& tenant, std::list<Change>::iterator change);
 
   std::map<std::string, Tenant> tenants_;
 };

@@ -19,21 +19,21 @@ void PacedRefusals::hold(Refusal&& refusal) {
   ++stored_;
 }
 
-void PacedRefusals::forget(const Client& client) {
+void PacedRefusals::client_gone(const Client& client) {
   const auto begin = names_.lower_bound({client, {}});
   auto end = begin;
   while (end != names_.end() && end->first == client) ++end;
   names_.erase(begin, end);
 }
 
-std::vector<Refusal> PacedRefusals::release(int64_t now_us) {
+std::vector<Refusal> PacedRefusals::take_due(int64_t now_us) {
   std::vector<Refusal> due;
   while (!names_.empty() && bucket_.take(now_us)) due.push_back(take_next());
   if (names_.empty()) drop_all();
   return due;
 }
 
-std::vector<Refusal> PacedRefusals::release_all() {
+std::vector<Refusal> PacedRefusals::take_all() {
   std::vector<Refusal> all;
   while (!names_.empty()) all.push_back(take_next());
   drop_all();

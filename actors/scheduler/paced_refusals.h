@@ -42,11 +42,11 @@ class PacedRefusals {
   bool may_answer(const std::string& tenant, int64_t now_us);
   void hold(Refusal&& refusal);
   // The client is gone: nobody is to be told of its refusals any more.
-  void forget(const Client& client);
+  void client_gone(const Client& client);
   // Takes out the refusals whose time has come, in the order in which they are to be answered.
-  std::vector<Refusal> release(int64_t now_us);
+  std::vector<Refusal> take_due(int64_t now_us);
   // Takes out all.
-  std::vector<Refusal> release_all();
+  std::vector<Refusal> take_all();
 
   size_t waiting() const { return names_.size(); }
   bool has_waiting(const std::string& tenant) const { return held_.contains(tenant); }

@@ -107,11 +107,11 @@ void RequestAdmission::refuse(const Client& client, const wire::RequestId& id, c
 }
 
 void RequestAdmission::answer_refused() {
-  answer(refusals_.release(clock_.monotonic_us()));
+  answer(refusals_.take_due(clock_.monotonic_us()));
 }
 
 void RequestAdmission::answer_all_refused() {
-  answer(refusals_.release_all());
+  answer(refusals_.take_all());
 }
 
 void RequestAdmission::answer(const std::vector<Refusal>& refusals) {

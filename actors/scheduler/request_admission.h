@@ -52,7 +52,7 @@ class RequestAdmission {
   void answer_refused();
   void answer_all_refused();
   // The client is gone: nobody is to be told of its refusals any more.
-  void forget(const Client& client) { refusals_.forget(client); }
+  void client_gone(const Client& client) { refusals_.client_gone(client); }
 
  private:
   int64_t retry_after_ms(const std::string& tenant);

@@ -150,7 +150,7 @@ void SchedulerCore::on_client(const Client& client, wire::Envelope envelope) {
         if constexpr (std::is_same_v<M, wire::Ping>) {
           outbox_.reply(client, id, wire::Pong{outbox_.boot_id(), options_.version});
         } else if constexpr (std::is_same_v<M, wire::ClientGone>) {
-          gate_.forget(client);
+          gate_.client_gone(client);
           on_client_gone(client);
         } else if constexpr (requires { this->on(client, id, std::move(message)); }) {
           if (!gate_.is_open()) return gate_.park(client, {id, std::move(message)});

@@ -103,7 +103,7 @@ class SchedulerCore {
   void end(Request& request, const std::string& finish_reason);
   void fail(Request& request, Error error);
   void finish(Request& request, const std::string& finish_reason);
-  void forget(uint64_t handle);
+  void close(uint64_t handle);
   bool in_flight(const Request& request) const;
 
   // Who runs: scheduler_queue.cc.

@@ -64,7 +64,7 @@ void SchedulerCore::answer_prefix(Request& request, const PrefixName& name) {
   ++counters_.done;
   outbox_.tell_of(request, EventKind::kRequestFinished, "stop");
   outbox_.reply(request, std::move(answer));
-  forget(request.handle);
+  close(request.handle);
 }
 
 }  // namespace cascade

@@ -257,7 +257,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
 
 void SchedulerCore::on_client_gone(const Client& client) {
   doors_.prefixes.release_all(client);
-  admission_.forget(client);
+  admission_.client_gone(client);
   std::vector<uint64_t> handles;
   for (const auto& [handle, request] : requests_.all()) {
     if (request->client == client) handles.push_back(handle);
@@ -283,7 +283,7 @@ void SchedulerCore::fail(Request& request, Error error) {
   outbox_.tell_of(request, EventKind::kRequestFinished, std::string(to_string(error.code)));
   send_deltas(request, {}, /*last=*/true);
   outbox_.reply(request, wire::ErrorReply{std::move(error), 0, request.room_tokens});
-  forget(request.handle);
+  close(request.handle);
 }
 
 void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
@@ -292,7 +292,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
     outbox_.tell_of(request, EventKind::kRequestFinished, finish_reason);
     outbox_.reply(request,
                   wire::ErrorReply{{ErrorCode::kCancelled, "", "the request was cancelled"}, 0});
-    return forget(request.handle);
+    return close(request.handle);
   }
   const int64_t now = clock_.monotonic_us();
   wire::Final final;
@@ -348,10 +348,10 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
     metadata_.reply(request.client, request.id, names, std::move(final));
   }
   outbox_.tell_of(request, EventKind::kRequestFinished, finish_reason);
-  forget(request.handle);
+  close(request.handle);
 }
 
-void SchedulerCore::forget(uint64_t handle) {
+void SchedulerCore::close(uint64_t handle) {
   Request& request = requests_.at(handle);
   if (request.running()) compute_.speed.add_end(clock_.monotonic_us());
   admission_.count(request, {});

@@ -34,7 +34,7 @@ class StartGate {
     parked_.emplace_back(client, std::move(envelope));
   }
   // The client is gone, and with it its requests.
-  void forget(const Client& client) {
+  void client_gone(const Client& client) {
     std::erase_if(parked_, [&](const Parked& parked) { return parked.first == client; });
   }
   // All that was stored is known. Returns the requests that came before, in their order.

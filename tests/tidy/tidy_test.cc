@@ -239,6 +239,18 @@ TEST(Tidy, tests_do_not_measure_time) {
                   .none());
 }
 
+// Pages are forgotten in one place, which knows what runs, what is written and what is public.
+TEST(Tidy, only_the_page_lifecycle_forgets_pages) {
+  const auto is_other = [](const SourceFile& file) {
+    return file.path.starts_with("actors/") &&
+           !file.path.starts_with("actors/scheduler/keep/page_lifecycle.");
+  };
+  EXPECT_TRUE(find_matches(&SourceFile::code,
+                           "(\\.|->)(drop_subtree|drop_branch|remove_from|remove_unshared)\\(",
+                           "let PageLifecycle forget them", is_other)
+                  .none());
+}
+
 // malloc keeps more where there are more cores.
 TEST(Tidy, only_long_tests_look_at_resident_memory) {
   const auto is_short = [](const SourceFile& file) {

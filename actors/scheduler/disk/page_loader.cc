@@ -95,7 +95,7 @@ void PageLoader::on(const wire::LoadPagesDone& done) {
   if (good < load->asked) {
     if (done.error) spdlog::warn("a page is computed again: {}", done.error->to_string());
     if (done.error && done.error->code == ErrorCode::kDataCorrupt) stored_.count_bad();
-    stored_.forget(load->keys[load->done + good]);
+    stored_.note_gone(load->keys[load->done + good]);
   }
   note_loaded(*std::move(load), good);
 }

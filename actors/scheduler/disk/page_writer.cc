@@ -158,7 +158,7 @@ bool PageWriter::wait_for_writing(const StoredName& erased) {
 }
 
 void PageWriter::on(const wire::StorePagesDone& done) {
-  for (const std::string& key : done.removed) stored_.forget(*Digest::from_hex(key));
+  for (const std::string& key : done.removed) stored_.note_gone(*Digest::from_hex(key));
   if (!writing_.contains(done.job)) return;  // of an earlier incarnation of the store
   const Writing& writing = *writing_.front();
   if (done.error) {

@@ -58,7 +58,7 @@ std::vector<Digest> StoredPages::path_of(TenantId owner, std::span<const int32_t
   return path;
 }
 
-void StoredPages::forget(const Digest& key) {
+void StoredPages::note_gone(const Digest& key) {
   if (!disk_.contains(key)) return;
   disk_.remove(key);
   ++counters_.pages_removed;
@@ -70,7 +70,7 @@ void StoredPages::remove_from(const Digest& key, const StoredName* erased) {
   std::vector<std::string> keys;
   for (const Digest& page : gone) {
     keys.push_back(page.hex());
-    forget(page);
+    note_gone(page);
   }
   send(std::move(keys), erased);
 }
@@ -82,7 +82,7 @@ void StoredPages::remove_unshared(const std::vector<Digest>& path, const StoredN
     if (chain_ends_.contains(*key) || is_kept_(*key)) break;
     if (disk_.has_children(*key)) break;
     keys.push_back(key->hex());
-    forget(*key);
+    note_gone(*key);
   }
   send(std::move(keys), erased);
 }

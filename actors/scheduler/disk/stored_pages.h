@@ -64,7 +64,7 @@ class StoredPages {
   std::vector<Digest> path_of(TenantId owner, std::span<const int32_t> chain) const;
 
   // The store does not have the page any more.
-  void forget(const Digest& key);
+  void note_gone(const Digest& key);
   // Removes the page and all that goes on from it and belongs to no chunk.
   void remove_from(const Digest& key, const StoredName* erased = nullptr);
   // Removes pages of the path, from its end, until something goes on from one.

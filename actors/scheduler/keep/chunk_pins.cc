@@ -50,10 +50,10 @@ void ChunkPins::pin(ChunkEntry& entry) {
 void ChunkPins::unpin(const ChunkEntry& entry) {
   texts_.unpin(entry);
   if (entry.hold) index_.unpin(*entry.hold);
-  forget(entry);
+  release(entry);
 }
 
-void ChunkPins::forget(const ChunkEntry& entry) {
+void ChunkPins::release(const ChunkEntry& entry) {
   budget_.end_waiting(entry);
   without_room_.erase(entry.sequence);
 }

@@ -49,7 +49,7 @@ class ChunkPins {
   // computed.
   void promise_again(ChunkEntry& entry);
   // The chunk is being removed.
-  void forget(const ChunkEntry& entry);
+  void release(const ChunkEntry& entry);
 
   // ChunkChains has read the chain of a pinned chunk from before the start. It has no tokens if the
   // store does not know them.

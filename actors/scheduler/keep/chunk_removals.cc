@@ -69,7 +69,7 @@ Chunk ChunkRemovals::remove(ChunkEntry& entry, Removal why) {
   holds_.drop_leases_if(has_text);
   callbacks_.text_is_gone(text);
   lifecycle_.forget_texts(text, why, &name);
-  pins_.forget(entry);
+  pins_.release(entry);
   outbox_.tell_of(chunk,
                   why == Removal::kExpired ? EventKind::kChunkExpired : EventKind::kChunkDeleted);
   registry_.remove(entry, why);

@@ -224,7 +224,7 @@ void PageLifecycle::on(const wire::PagesForgotten& forgotten) {
     if (!page) continue;
     if (stored_.disk().contains(*page)) {
       if (!forgotten.deleted) stored_.count_bad();
-      stored_.forget(*page);
+      stored_.note_gone(*page);
     }
     ChainIndex::Node* node = forgotten.deleted ? index_.find(*page) : nullptr;
     if (node == nullptr) continue;

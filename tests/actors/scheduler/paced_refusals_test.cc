@@ -31,9 +31,9 @@ TEST(PacedRefusals, are_answered_at_once_up_to_the_rate) {
   EXPECT_EQ(refusals.waiting(), 2u);
   EXPECT_TRUE(refusals.has_waiting("b"));
   EXPECT_FALSE(refusals.has_waiting("c"));
-  EXPECT_EQ(refusals.release(0).size(), 0u);
-  EXPECT_EQ(refusals.release(kSecondUs / 10).size(), 1u);
-  EXPECT_EQ(refusals.release(kSecondUs).size(), 1u);
+  EXPECT_EQ(refusals.take_due(0).size(), 0u);
+  EXPECT_EQ(refusals.take_due(kSecondUs / 10).size(), 1u);
+  EXPECT_EQ(refusals.take_due(kSecondUs).size(), 1u);
   EXPECT_EQ(refusals.waiting(), 0u);
   EXPECT_TRUE(refuse(refusals, "a", kSecondUs));
 }
@@ -45,7 +45,7 @@ TEST(PacedRefusals, know_which_requests_wait) {
   EXPECT_FALSE(refusals.has_waiting({"a", "client"}, {1})) << "it is answered";
   EXPECT_TRUE(refusals.has_waiting({"a", "client"}, {2}));
   EXPECT_FALSE(refusals.has_waiting({"a", "other"}, {2}));
-  EXPECT_EQ(refusals.release(kSecondUs).size(), 1u);
+  EXPECT_EQ(refusals.take_due(kSecondUs).size(), 1u);
   EXPECT_FALSE(refusals.has_waiting({"a", "client"}, {2}));
 }
 
@@ -56,12 +56,12 @@ TEST(PacedRefusals, of_a_client_that_is_gone_are_forgotten) {
   Refusal other = refusal("a", 9);
   other.client.name = "other";
   refusals.hold(std::move(other));
-  refusals.forget({"a", "nobody"});
+  refusals.client_gone({"a", "nobody"});
   EXPECT_EQ(refusals.waiting(), 6u);
-  refusals.forget({"a", "client"});
+  refusals.client_gone({"a", "client"});
   EXPECT_EQ(refusals.waiting(), 1u);
   EXPECT_FALSE(refusals.has_waiting({"a", "client"}, {1}));
-  const auto next = refusals.release(kSecondUs);
+  const auto next = refusals.take_due(kSecondUs);
   ASSERT_EQ(next.size(), 1u);
   EXPECT_EQ(next[0].client.name, "other");
 }
@@ -70,8 +70,8 @@ TEST(PacedRefusals, of_clients_that_are_gone_cost_no_time_of_others_and_no_memor
   PacedRefusals refusals(1);
   refuse(refusals, "a", 0);
   for (uint8_t i = 0; i < 200; ++i) refuse(refusals, "a", 0, i);
-  refusals.forget({"a", "client"});
-  EXPECT_EQ(refusals.release(0).size(), 0u);
+  refusals.client_gone({"a", "client"});
+  EXPECT_EQ(refusals.take_due(0).size(), 0u);
   EXPECT_FALSE(refusals.has_waiting("a"));
   EXPECT_TRUE(refuse(refusals, "a", kSecondUs)) << "nobody waits before it";
 }
@@ -83,7 +83,7 @@ TEST(PacedRefusals, of_a_tenant_keep_their_order_and_tenants_take_turns) {
   refuse(refusals, "b", 0, 7);
   std::string order;
   for (int second = 1; second <= 5; ++second) {
-    for (const Refusal& next : refusals.release(second * kSecondUs)) {
+    for (const Refusal& next : refusals.take_due(second * kSecondUs)) {
       order += next.client.tenant + std::to_string(next.id[0]) + " ";
     }
   }
@@ -111,14 +111,14 @@ TEST(PacedRefusals, beyond_a_number_are_answered_at_once) {
   }
   EXPECT_TRUE(refuse(refusals, "a", 0));
   EXPECT_EQ(refusals.waiting(), PacedRefusals::kWaitingMax);
-  EXPECT_EQ(refusals.release_all().size(), PacedRefusals::kWaitingMax);
+  EXPECT_EQ(refusals.take_all().size(), PacedRefusals::kWaitingMax);
 }
 
 TEST(PacedRefusals, a_clock_that_stands_still_or_goes_back_gives_nothing) {
   PacedRefusals refusals(1);
   EXPECT_TRUE(refuse(refusals, "a", kSecondUs));
   EXPECT_FALSE(refuse(refusals, "a", kSecondUs));
-  EXPECT_EQ(refusals.release(0).size(), 0u);
+  EXPECT_EQ(refusals.take_due(0).size(), 0u);
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ TEST_F(StartGateTest, gives_back_the_requests_in_their_order_when_it_opens) {
 TEST_F(StartGateTest, forgets_the_requests_of_a_client_that_is_gone) {
   gate_.park(one_, request(1));
   gate_.park(two_, request(2));
-  gate_.forget(one_);
+  gate_.client_gone(one_);
   EXPECT_EQ(gate_.open().size(), 1u);
 }
 

@@ -163,7 +163,7 @@ TEST_F(ChunkPinsRoomTest, what_is_pinned_is_written_and_written_again) {
   pins_.write(entry);
   EXPECT_EQ(write_all(), 3u);
   EXPECT_TRUE(pins_.is_on_disk(entry));
-  stored_.forget(*Digest::from_hex(entry.chunk.kv_key));
+  stored_.note_gone(*Digest::from_hex(entry.chunk.kv_key));
   EXPECT_FALSE(pins_.is_on_disk(entry));
   clock_.advance_us(kHealUs);
   pins_.heal();
@@ -174,7 +174,7 @@ TEST_F(ChunkPinsRoomTest, what_is_pinned_is_written_and_written_again) {
 TEST_F(ChunkPinsRoomTest, a_chunk_that_is_removed_keeps_no_promise) {
   ChunkEntry& entry = output("a", 3);
   set_pinned(entry, true);
-  pins_.forget(entry);
+  pins_.release(entry);
   EXPECT_EQ(budget_.pages_promised(), 0);
 }
 
