@@ -199,8 +199,8 @@ class SchedulerCore {
   void chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done);
   std::string register_text(Chunk chunk);
 
-  // The rooms that answer clients by themselves, but for TextDoor: a restart of the prefill actor
-  // is to lose its texts before those of idle_. Members lose their jobs in this order.
+  // The rooms that answer clients by themselves. Members lose their jobs in this order. TextDoor is
+  // not among them, since its jobs are lost before those of idle_.
   struct Doors {
     UpkeepDoor upkeep;
     SearchDoor search;

@@ -29,7 +29,7 @@ struct Erasure {
   // What was under way when it began, or was begun for it: writes, removals and reads of the store,
   // texts that are tokenized, idle work. When a piece ends, the chains are looked for again.
   int64_t pieces = 0;
-  bool row_removed = false;    // the store was told to forget the chunk itself
+  bool row_removed = false;    // the store was told to delete the chunk's row
   std::optional<Error> error;  // of a removal that failed, and is tried again
 };
 
