@@ -1,9 +1,9 @@
-// Whom the scheduler talks to.
+// The actors that the scheduler talks to.
 #pragma once
 
 namespace cascade {
 
-// The last three have clients: a door of one tenant each.
+// The last three are doors, which have clients. Each door serves one tenant.
 enum class Actor { kPrefill, kDecode, kStore, kGateway, kHttp, kTcp };
 
 }  // namespace cascade

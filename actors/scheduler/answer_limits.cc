@@ -13,11 +13,12 @@ static_assert(kContextServedMax <= wire::kNumbersMax, "the tokens of a context g
 
 // The ids of the likeliest tokens are one array, and so are their log-probabilities.
 constexpr auto kLikeliestMax = static_cast<int64_t>(wire::kNumbersMax);
-// With one of the likeliest at each place, so many tokens take three quarters of a message, with
-// all ids and log-probabilities; text takes an eighth (kAnswerBytesMax).
+// The longest answer that may have log-probabilities of the likeliest tokens. With one of the
+// likeliest at each place, this many tokens take three quarters of a message, with all ids and
+// log-probabilities; text takes an eighth (kAnswerBytesMax).
 constexpr int64_t kTokensMax = kLikeliestMax / 4 * 3;
 
-// Each is a map of three fields: all together take a thirtieth of a message's values.
+// Each think span is a map of three fields: this many take a thirtieth of a message's values.
 constexpr size_t kThinkSpansMax = 10'000;
 
 }  // namespace

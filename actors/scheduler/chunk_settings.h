@@ -1,4 +1,4 @@
-// What an owner may set of a chunk, from whichever message it came.
+// The settings of a chunk that its owner may change, whichever message they come from.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace cascade {
 
-// What is absent stays as it is. Ranges: wire/request_rules.h.
+// A setting that is absent stays as it is. Ranges: wire/request_rules.h.
 struct ChunkSettings {
   std::optional<std::string> name;
   std::optional<bool> pinned;
@@ -34,7 +34,7 @@ inline ChunkSettings settings_of_output(const wire::GenerateRequest& request) {
           request.output_priority, request.output_priority_ms, std::nullopt};
 }
 
-// Pages of a chain of so many tokens.
+// Returns how many pages a chain of this many tokens has.
 inline int64_t chain_pages(size_t tokens) {
   return static_cast<int64_t>((tokens + size_t{kPageTokens} - 1) / size_t{kPageTokens});
 }

@@ -11,7 +11,7 @@ namespace cascade {
 // A connection of a tenant.
 struct Client {
   std::string tenant;
-  std::string name;  // of the connection, among those of its door
+  std::string name;  // the connection's name within its door
   Door door = Door::kIpc;
   auto operator<=>(const Client&) const = default;
 };

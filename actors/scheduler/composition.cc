@@ -1,4 +1,4 @@
-// One pass over the references, contexts waiting for their user message.
+// Passes over the references once, while contexts wait for their user message.
 #include "actors/scheduler/composition.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 namespace cascade {
 namespace {
 
-// Of the ids that retained outputs get.
+// The beginning of the ids that retained outputs get.
 constexpr std::string_view kOutputIdPrefix = "output_";
 
 // A context that waits for its user message.
@@ -122,8 +122,8 @@ class Composer {
     }
   }
 
-  // Of a context that was given as text: that of the registered one with the same text; may be
-  // empty.
+  // Returns the context's id. For a context that was given as text, that is the id of the
+  // registered one with the same text, or empty.
   std::string id_of(const Chunk& context) const {
     if (!context.id.empty()) return context.id;
     Chunk wanted;
@@ -135,7 +135,8 @@ class Composer {
     return same == nullptr ? "" : same->chunk.id;
   }
 
-  // Chunks behind the last output that an output names are what its own message was made of.
+  // The chunks that an output names after the last output among them are those that its own message
+  // was made of.
   static bool is_in_query_of(const Chunk& output, const std::string& context_id) {
     for (auto id = output.parent_ids.rbegin(); id != output.parent_ids.rend(); ++id) {
       if (id->starts_with(kOutputIdPrefix)) return false;
@@ -157,7 +158,7 @@ class Composer {
                                 .verbatim = keep});
   }
 
-  // The user message of the contexts that are waiting, and `query`.
+  // Makes one user message of the contexts that are waiting and `query`.
   void flush_contexts(const std::string& query) {
     std::string content;
     for (const Context& context : contexts_) {

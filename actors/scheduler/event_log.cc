@@ -18,7 +18,7 @@ wire::EventsReply EventLog::read(const std::string& tenant, const wire::EventsRe
                                  const std::string& boot_id) const {
   wire::EventsReply reply;
   reply.boot_id = boot_id;
-  // Numbers of an earlier daemon mean nothing here, nor do some that were never given.
+  // Numbers of an earlier daemon mean nothing here, and neither do numbers that were never given.
   const bool other = !request.boot_id.empty() && request.boot_id != boot_id;
   const auto found = logs_.find(tenant);
   const int64_t last = found == logs_.end() ? 0 : found->second.last;
@@ -27,7 +27,7 @@ wire::EventsReply EventLog::read(const std::string& tenant, const wire::EventsRe
   reply.last = last;
   if (found == logs_.end()) return reply;
   const std::deque<wire::EventNotice>& events = found->second.events;
-  const int64_t before = last - static_cast<int64_t>(events.size());  // the newest that is gone
+  const int64_t before = last - static_cast<int64_t>(events.size());  // the newest dropped event
   if (after < before) reply.gap = true;
   const int64_t begin = std::max<int64_t>(after - before, 0);
   const int64_t count =

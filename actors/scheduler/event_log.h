@@ -1,4 +1,4 @@
-// The latest events of each tenant, numbered, so that who missed some can read them.
+// The latest events of each tenant, numbered, so that a client that missed some can read them.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +14,20 @@ namespace cascade {
 // One thread.
 class EventLog {
  public:
-  // Keeps `events_max` events of each tenant: the oldest go first.
+  // Keeps `events_max` events of each tenant; the oldest are dropped first.
   explicit EventLog(size_t events_max) : events_max_(events_max) {}
 
   // Numbers the event: 1 is a tenant's first. The reference holds until the next call.
   const wire::EventNotice& add(const std::string& tenant, wire::EventNotice event);
 
-  // What came behind request.after, at most request.limit events. `boot_id`: the daemon's.
+  // Returns the events after number request.after, at most request.limit of them. `boot_id` is the
+  // daemon's.
   wire::EventsReply read(const std::string& tenant, const wire::EventsRequest& request,
                          const std::string& boot_id) const;
 
  private:
   struct Log {
-    int64_t last = 0;  // the number of the newest
+    int64_t last = 0;  // the number of the newest event
     std::deque<wire::EventNotice> events;
   };
 

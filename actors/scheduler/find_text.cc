@@ -1,4 +1,4 @@
-// Where a text stands, token for token.
+// Finds a text token for token.
 #include "actors/scheduler/find_text.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 namespace cascade {
 namespace {
 
-// Shorter texts are looked for whole.
+// A text of up to this many tokens must match as a whole.
 constexpr size_t kWholeTextTokensMax = 3;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Where a chunk's text stands in a prompt.
+// Finds the place of a chunk's text in a prompt.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace cascade {
 
-// The first place in `prompt` that has the tokens of `text`; nullopt: there is none, or `text` is
-// empty. The first token of the text and its last one need not agree, since they may have merged
-// with what stands beside it, unless the text has fewer than four.
+// Returns the first place in `prompt` that has the tokens of `text`; nullopt if there is none, or
+// if `text` is empty. In a text of four tokens or more, the first and the last token need not
+// agree, since they may have merged with the text beside them.
 std::optional<TokenSpan> find_text(std::span<const int32_t> prompt, std::span<const int32_t> text);
 
-// The same; all of the prompt where find_text() has no answer.
+// Returns the result of find_text(), or the whole prompt if that finds nothing.
 TokenSpan place_of_text(std::span<const int32_t> prompt, std::span<const int32_t> text);
 
 }  // namespace cascade

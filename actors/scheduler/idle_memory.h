@@ -1,4 +1,4 @@
-// Memory that no request needs goes back to the system.
+// Gives memory that no request needs back to the system.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace cascade {
 // One thread. Page contents are not looked at: free pages have none.
 class IdleMemory {
  public:
-  // A page that was free for so long is given back. Not sooner: to take a page of 4 MB again cost
-  // 10 ms of page faults where that was measured, to give it back 0.04 ms.
+  // How long a page must have been free before it is given back. Not sooner: in a measurement,
+  // taking a page of 4 MB again cost 10 ms of page faults, and giving it back 0.04 ms.
   static constexpr int64_t kIdleUs = 10'000'000;
 
   // All outlive this.
@@ -34,7 +34,7 @@ class IdleMemory {
   }
 
  private:
-  static constexpr size_t kAtOnceMax = 256;  // 10 ms
+  static constexpr size_t kAtOnceMax = 256;  // takes 10 ms
 
   PagePool& pool_;
   const PageArena& arena_;

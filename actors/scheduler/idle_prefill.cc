@@ -1,4 +1,4 @@
-// A queue of chains, of which the first is computed.
+// A queue of chains; the first one is computed.
 #include "actors/scheduler/idle_prefill.h"
 
 #include <algorithm>
@@ -93,7 +93,7 @@ bool IdlePrefill::start() {
   return false;
 }
 
-// With what is in memory and, once it has been read, on disk.
+// Starts with the pages in memory. Pages on disk are added when they have been read.
 void IdlePrefill::start_sequence(Reprefill& first) {
   const TenantId owner = first.for_all ? kPublic : tenants_.id(first.tenant);
   const std::span<const int32_t> chain = first.chain;
@@ -136,12 +136,12 @@ const ChainSequence* IdlePrefill::loaded(std::span<const int32_t> tokens, bool m
   return nullptr;
 }
 
-// Whether its chunk was deleted: there is nothing to compute any more.
+// Whether the first chain's chunk was deleted: then there is nothing to compute any more.
 bool IdlePrefill::is_gone() const {
   return !registry_.find_own(queue_.front().tenant, queue_.front().chunk_id).ok();
 }
 
-// Takes the first out of the queue, and tells of it.
+// Takes the first chain out of the queue, and tells of its end.
 void IdlePrefill::end(bool complete) {
   computing_ = false;
   Reprefill ended = std::move(queue_.front());

@@ -1,5 +1,5 @@
-// Chains that are computed while no request wants anything: outputs as their history will have
-// them, what pins keep, and what every tenant finds of published chunks.
+// Computes chains while no request wants anything: outputs as their history will have them, what
+// pins keep, and the pages of published chunks that every tenant finds.
 #pragma once
 
 #include <cstddef>
@@ -28,13 +28,13 @@
 
 namespace cascade {
 
-// One thread. A text is tokenized first, then its chain waits in a queue. Only the first of the
-// queue has pages of its own; what it has sealed stays in the index when it is paused.
+// One thread. A text is tokenized first, then its chain waits in a queue. Only the first chain of
+// the queue has pages of its own; the pages that it has sealed stay in the index when it is paused.
 class IdlePrefill {
  public:
   using Tokenizing = std::map<uint64_t, Reprefill>;  // by job
   struct Callbacks {
-    // The first of the queue has left it. Its chain is in memory if it is `complete`.
+    // The first chain has left the queue. It is in memory if it is `complete`.
     std::function<void(Reprefill&&, bool complete)> ended;
     // The texts will not be tokenized: the actor was restarted.
     std::function<void(Tokenizing&&)> lost;
@@ -47,10 +47,10 @@ class IdlePrefill {
 
   // Has the conversation of `job` tokenized as history. take_tokenized() gives `reprefill` back.
   void tokenize(wire::EncodeJob&& job, Reprefill&& reprefill);
-  // Has the beginning of every conversation with the system prompt `chunk` tokenized. False if too
-  // many chains wait.
+  // Has the system prompt `chunk` tokenized as every conversation with it begins. False if too many
+  // chains wait.
   bool tokenize_prefix(const Chunk& chunk);
-  // nullopt: the job is another's, or of an earlier life of the actor.
+  // nullopt: the job is not from here, or is from before the actor's restart.
   std::optional<Reprefill> take_tokenized(uint64_t job) { return tokenizing_.take(job); }
   const Tokenizing& tokenizing() const { return tokenizing_.all(); }
   // Whether no further text should be tokenized for now.
@@ -62,27 +62,30 @@ class IdlePrefill {
   bool has(const StoredName& chunk) const;
   // Whether the chunk's text that ends with this page is queued.
   bool has_text(const StoredName& chunk, const Digest& end) const;
-  // Takes the chunk's chains out of the queue and returns them, without the one that is being
-  // computed.
+  // Takes the chunk's chains out of the queue and returns them, except one that is being computed
+  // or loaded.
   std::vector<Reprefill> drop(const StoredName& chunk);
-  // Whether the first is with the prefill actor or the store. Then drop() leaves it in the queue.
+  // Whether the prefill actor or the store works on the first chain. drop() leaves it in the queue
+  // then.
   bool is_computed() const { return computing_ || loading_; }
   bool is_loading() const { return loading_; }
 
-  // Brings the first to where a slice of it can be computed. Those that need no computing, or have
-  // no room, end on the way. False if there is none left, or it is being loaded.
+  // Brings the first chain to where a slice of it can be computed. Chains that need no computing,
+  // or have no room, end on the way. False if no chain is left, or the first one is being loaded.
   bool start();
   // Precondition: the queue is not empty.
   const Reprefill& first() const { return queue_.front(); }
-  // The slice of the first up to `end` tokens, with a new job number. Precondition: start().
+  // Returns the job for the next slice of the first chain, up to token `end`, with a new job
+  // number. Precondition: start().
   wire::PrefillJob slice(int64_t end);
-  // The slice has these tokens, whose K and V are in pages unless it `failed`. Precondition:
-  // slice().
+  // The slice has ended. The K and V of its `tokens` are in pages, unless it `failed`.
+  // Precondition: slice().
   void computed(std::span<const int32_t> tokens, bool failed);
-  // PageLoader has read pages of the first: as of PageLoader::Loaded.
+  // PageLoader has read pages of the first chain. Arguments and result are those of
+  // PageLoader::Loaded.
   const ChainSequence* loaded(std::span<const int32_t> tokens, bool more);
-  // Gives back the pages of the first, which starts again later. False if it has none, or is being
-  // computed.
+  // Gives back the pages of the first chain, which starts again later. False if it has none, or is
+  // being computed or loaded.
   bool pause();
 
   int64_t tokens_computed() const { return tokens_computed_; }

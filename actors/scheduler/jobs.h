@@ -1,5 +1,5 @@
-// Jobs that actors have been given and have not answered: a table for each kind, and one place that
-// knows all tables.
+// The jobs that actors have been given and have not answered: one table for each kind, and one
+// place that knows all tables.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace cascade {
 
 struct JobKind {
   Actor actor;               // that owes the answers
-  bool is_long = false;      // it may take minutes: the actor is not taken to hang
+  bool is_long = false;      // it may take minutes: the actor does not count as hung
   bool delays_stop = false;  // the daemon does not end before it is answered
 };
 
@@ -28,7 +28,7 @@ inline Error lost_work() {
           "the actor that worked on this request failed and was restarted"};
 }
 
-// One of Jobs.
+// A table of jobs, as Jobs knows them.
 class JobTable {
  public:
   explicit JobTable(const JobKind& kind) : kind_(kind) {}
@@ -64,8 +64,8 @@ class Jobs {
       return table->kind().delays_stop && !table->empty();
     });
   }
-  // The actor was restarted: what it was asked for is lost. Each of its tables hears of it, in the
-  // order in which they were added, also those that are empty.
+  // The actor was restarted, so its jobs are lost. Tells each of its tables, also the empty ones,
+  // in the order in which they were added.
   void lose(Actor actor) {
     for (JobTable* table : tables_) {
       if (table->kind().actor == actor) table->lose();
@@ -91,7 +91,8 @@ class PendingJobs : public JobTable {
   }
 
   void put(uint64_t number, T job) { CHECK(jobs_.emplace(number, std::move(job)).second); }
-  // The job has been answered. nullopt: it is another table's, or of an earlier life of the actor.
+  // The job has been answered. nullopt: it is in another table, or is from before the actor's
+  // restart.
   std::optional<T> take(uint64_t number) {
     auto found = jobs_.extract(number);
     if (found.empty()) return std::nullopt;

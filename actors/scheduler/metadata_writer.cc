@@ -142,7 +142,7 @@ void MetadataWriter::send_unsaved() {
   for (size_t i = 0; i < std::min(names.size(), kRetriesMax); ++i) send_again_(names[i]);
 }
 
-// The store was restarted: what it had been given and has not answered is lost, or may be.
+// The store was restarted: the changes that it was given and did not answer are lost, or may be.
 void MetadataWriter::lose(const PendingJobs<Saving>::All& lost) {
   for (const auto& [job, saving] : lost) unsaved_.insert(saving.name);
   send_unsaved();

@@ -25,9 +25,10 @@ namespace cascade {
 // One thread. A change that the store cannot keep is not lost: it is sent again until it is kept.
 class MetadataWriter {
  public:
-  // Sends the chunk, session or policy as it is now, or that there is none.
+  // Sends the chunk, session or policy again as it is now, or its removal if it does not exist any
+  // more.
   using SendAgain = std::function<void(const StoredName&)>;
-  // The store has answered for the removal of a chunk's row.
+  // The store has answered the removal of a chunk's row.
   using RowRemoved = std::function<void(const StoredName&, const std::optional<Error>&)>;
 
   // `model` is the root key of the chains. The first three outlive this.
@@ -48,7 +49,8 @@ class MetadataWriter {
   // An empty value: there is no such policy.
   void put_policy(const StoredName& name, std::string value);
 
-  // Answers a change of `names` when all changes so far are durable, or have failed to be.
+  // Sends `message`, the answer to a change of `names`, when all changes so far are durable or have
+  // failed to become so.
   void reply(const Client& client, const wire::RequestId& id, std::vector<StoredName> names,
              wire::Message message);
   // False: it is the answer to somebody else's job.
@@ -56,24 +58,24 @@ class MetadataWriter {
 
   // The store has lost it: it will be sent again.
   void note_unsaved(const StoredName& name) { unsaved_.insert(name); }
-  // The store could not do what somebody else asked of it.
+  // The store has failed at a job that is not from here.
   void note_failure();
   // Whether enough time has passed since the store failed.
   bool may_retry() const;
   // Sends again what is not durable, if nothing is under way.
   void retry();
-  // Why changes are not durable, while there are some; and how many.
+  // The store's last error, until all changes are durable; and the number of changes that are not.
   const std::optional<Error>& error() const { return error_; }
   size_t unsaved() const { return unsaved_.size(); }
 
  private:
   struct Saving {
     StoredName name;
-    bool is_whole;            // all of the chunk, or that it is gone
+    bool is_whole;            // it stores all of what it names, or removes it
     bool is_removal = false;  // of a chunk
   };
   struct Waiting {
-    uint64_t job;                   // the last one before it
+    uint64_t job;                   // the last job before it
     std::vector<StoredName> names;  // that have changed
     Client client;
     wire::RequestId id;

@@ -1,4 +1,4 @@
-// Messages are compared by the digest of what they are on the wire.
+// Messages are compared by the digest of their encoding on the wire.
 #include "actors/scheduler/mutation_log.h"
 
 #include "wire/frame_bytes.h"
@@ -6,7 +6,8 @@
 namespace cascade {
 namespace {
 
-// `message` came as one: a change has a text or token ids, which fit again.
+// The encoding cannot fail: `message` came in one message, and its text or token ids fit into one
+// again.
 Digest digest_of(const wire::Message& message) {
   Hasher hasher;
   const auto frames = wire::encode({{}, message});
@@ -53,7 +54,8 @@ std::vector<Client> MutationLog::end(const std::string& tenant_name, const wire:
   change.answer = answer;
   change.answer_bytes = wire::bytes_of(*frames);
   tenant.answer_bytes += change.answer_bytes;
-  // The new one goes last, and alone if it is too large by itself.
+  // Drops the oldest answers first. The new one is the last to be dropped, if it is too large by
+  // itself.
   for (auto oldest = tenant.changes.begin();
        tenant.answer_bytes > kAnswerBytesMax && oldest != tenant.changes.end();) {
     const auto next = std::next(oldest);

@@ -1,4 +1,4 @@
-// The latest changes that clients asked for, by request id: one that comes again, because its
+// The latest changes that clients asked for, by request id. A request that comes again, because its
 // answer was lost with a connection, is not done again.
 #pragma once
 
@@ -17,14 +17,15 @@
 
 namespace cascade {
 
-// One thread. It outlives no daemon: after a restart a request is new.
+// One thread. The log does not outlive the daemon: after a restart every request is new.
 class MutationLog {
  public:
-  // Of each tenant: changes that are kept, and bytes of their answers; the oldest go first.
+  // How many changes are kept for each tenant, and how many bytes of their answers; the oldest are
+  // dropped first.
   static constexpr size_t kChangesMax = 1024;
   static constexpr size_t kAnswerBytesMax = size_t{4} << 20;
-  // How many connections may wait for the answer to one change: one that is used, and some that
-  // were lost.
+  // How many connections may wait for the answer to one change: the one that is in use, and some
+  // that were lost.
   static constexpr size_t kClientsMax = 8;
 
   struct Begin {
@@ -34,8 +35,8 @@ class MutationLog {
   // `message` came from `client`. The same id with another message is new.
   Begin begin(const Client& client, const wire::RequestId& id, const wire::Message& message);
 
-  // The answer to the request of the tenant; errors are not kept: the next try may do better.
-  // Who asked for it: nobody for a request that is no change.
+  // Notes the answer to the tenant's request. Errors are not kept, since the next try may do
+  // better. Returns the clients that asked for it: none for a request that is not a change.
   std::vector<Client> end(const std::string& tenant, const wire::RequestId& id,
                           const wire::Message& answer);
 

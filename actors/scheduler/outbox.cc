@@ -1,4 +1,4 @@
-// Two lists of messages: for those who are there, and for those who will be.
+// Two lists of messages: for receivers that are connected, and for those that are not yet.
 #include "actors/scheduler/outbox.h"
 
 #include "base/random.h"
@@ -6,7 +6,7 @@
 namespace cascade {
 namespace {
 
-// A request's events have its id as 32 hexadecimal digits.
+// Returns the id as a request's events have it: 32 hexadecimal digits.
 std::string hex_of(const wire::RequestId& id) {
   constexpr char kDigits[] = "0123456789abcdef";
   std::string text;
@@ -17,7 +17,7 @@ std::string hex_of(const wire::RequestId& id) {
   return text;
 }
 
-// Whether the message can be the answer to a change; a stream has many that cannot.
+// Whether the message can be the answer to a change. A stream has many messages that cannot.
 bool may_answer_change(const wire::Message& message) {
   return std::holds_alternative<wire::ChunkReply>(message) ||
          std::holds_alternative<wire::SessionReply>(message) ||

@@ -23,7 +23,7 @@ namespace cascade {
 
 struct Outgoing {
   Actor to;       // kGateway: the door of `client`, whichever it is
-  Client client;  // kGateway: whom the door shall give it to
+  Client client;  // kGateway: the client that the door gives it to
   wire::Envelope envelope;
 };
 
@@ -36,14 +36,14 @@ class Outbox {
 
   // Gives the actor a job. The message waits until the actor has connected.
   void send(Actor to, wire::Message message);
-  // Answers the client's request, and whoever has sent the same change again.
+  // Answers the client's request, and every other client that has sent the same change again.
   void reply(const Client& client, const wire::RequestId& id, wire::Message message);
-  // The same, unless the request's client is gone.
+  // Answers the request, unless its client is gone.
   void reply(const Request& request, wire::Message message);
   void reply_error(const Client& client, const wire::RequestId& id, Error error,
                    int64_t retry_after_ms = 0);
-  // Whether the client sends a change once more that is under way or has been answered; then it
-  // gets that answer.
+  // Whether the client repeats a change that is under way or has been answered. The client gets the
+  // answer to that change.
   bool repeats(const Client& client, const wire::RequestId& id, const wire::Message& message);
 
   // Numbers the event, sends it to the tenant's gateway if that is connected, and keeps it.
@@ -52,7 +52,7 @@ class Outbox {
   void tell_of(const Request& request, EventKind kind, std::string reason = {});
   wire::EventsReply events(const std::string& tenant, const wire::EventsRequest& request) const;
 
-  // Notes that the actor has connected, a door as that of `tenant`, and lets the messages leave
+  // Notes that the actor has connected (a door: as the door of `tenant`), and sends the messages
   // that waited for it. True if it had connected before, so that it has been restarted.
   bool connect(Actor actor, const std::string& tenant);
   void note_restart(std::string name) { actors_restarted_.push_back(std::move(name)); }
@@ -69,7 +69,7 @@ class Outbox {
   EventLog events_;
   MutationLog mutations_;
   std::string boot_id_;
-  std::set<std::pair<Actor, std::string>> connected_;  // with the tenant of a door
+  std::set<std::pair<Actor, std::string>> connected_;  // doors with their tenant
   std::vector<std::string> actors_restarted_;          // names, in order
   std::vector<Outgoing> outgoing_;
   std::vector<Outgoing> held_;  // for actors that have not connected yet

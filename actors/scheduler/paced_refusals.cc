@@ -55,7 +55,7 @@ Refusal PacedRefusals::take_next() {
     --stored_;
     const std::string tenant = next->first;
     if (next->second.empty()) held_.erase(next);
-    // One of a client that is gone does not cost its tenant a turn.
+    // A refusal whose client is gone does not cost its tenant a turn.
     if (names_.erase({refusal.client, refusal.id}) == 0) continue;
     last_ = tenant;
     return refusal;

@@ -25,27 +25,29 @@ struct Refusal {
   Error error;
 };
 
-// Answering costs the daemon some 0.1 ms of a core, with all that passes a message on. A client
-// waits for its answer before it asks again, so whoever is answered later asks less often. Up to a
-// rate refusals are answered at once; beyond it they wait, and tenants take turns. One thread.
+// Answering costs the daemon about 0.1 ms of a core, including everything that passes the message
+// on. A client waits for its answer before it asks again, so a client that is answered later asks
+// less often. Refusals are answered at once up to a rate; beyond it they wait, and tenants take
+// turns. One thread.
 class PacedRefusals {
  public:
   // Refusals a second for each core that computes. They take a twentieth of the core.
   static constexpr double kPerCore = 500;
-  // When so many wait, further ones are answered at once: their clients do not wait for answers.
+  // When this many refusals wait, further ones are answered at once: their clients do not wait for
+  // answers.
   static constexpr size_t kWaitingMax = 65'536;
 
-  // per_s > 0: refusals a second. As many as come in a second may be answered at once.
+  // `per_s` > 0 is the number of refusals a second. That number may also be answered all at once.
   explicit PacedRefusals(double per_s) : bucket_(per_s, per_s) {}
 
   // Whether a refusal of the tenant is to be answered now. The caller holds it if not.
   bool may_answer(const std::string& tenant, int64_t now_us);
   void hold(Refusal&& refusal);
-  // The client is gone: nobody is to be told of its refusals any more.
+  // The client is gone: its refusals are not answered any more.
   void client_gone(const Client& client);
   // Takes out the refusals whose time has come, in the order in which they are to be answered.
   std::vector<Refusal> take_due(int64_t now_us);
-  // Takes out all.
+  // Takes out all refusals.
   std::vector<Refusal> take_all();
 
   size_t waiting() const { return names_.size(); }
@@ -63,7 +65,7 @@ class PacedRefusals {
   std::map<std::string, std::deque<Refusal>> held_;     // by tenant; none is empty
   std::set<std::pair<Client, wire::RequestId>> names_;  // of those that are held
   std::string last_;                                    // the tenant that was answered last
-  size_t stored_ = 0;  // in held_, with those of clients that are gone
+  size_t stored_ = 0;  // refusals in held_, with those of clients that are gone
 };
 
 }  // namespace cascade

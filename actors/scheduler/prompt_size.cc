@@ -22,7 +22,7 @@ int64_t bytes_of(const std::vector<ChatMessage>& messages, const wire::GenerateR
   return bytes;
 }
 
-// What of the request is to be made shorter, in plain words.
+// Names in plain words what part of the request is to be made shorter.
 std::string prompt_name(const Request& request) {
   const std::string field = prompt_field(request.params);
   return field == "prompt_token_ids" ? "prompt" : field;

@@ -1,4 +1,4 @@
-// How large a request's prompt is, and what its client hears of one that is too large.
+// The size of a request's prompt, and the errors for a prompt that is too large.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ inline constexpr int64_t kBytesPerToken = 3;
 
 // All functions: pure, any thread.
 
-// Bytes of the texts that a prompt is made of; token ids count as kBytesPerToken each. Of a request
-// as it came, what its chunks stand for is not known.
+// Returns the bytes of the texts that a prompt is made of; token ids count as kBytesPerToken each.
+// For a request as it came, the texts that its chunks stand for are not known and do not count.
 int64_t prompt_bytes(const wire::GenerateRequest& params);
 int64_t prompt_bytes(const Request& request);
 
@@ -31,12 +31,12 @@ Status check_text_bytes(const ModelConfig& config, Request& request);
 // The field that says what the prompt is: "messages", "prompt", "prompt_token_ids" or "chunks".
 const char* prompt_field(const wire::GenerateRequest& params);
 
-// The error of a prompt of `tokens` tokens where prompt and answer may have `room`; sets
-// request.room_tokens. `of_memory`: it is the KV memory that holds no more, not the context.
-// Programs look for the words "maximum context length is" and "reduce the length of" to shorten
-// what they send.
+// Returns the error for a prompt of `tokens` tokens when prompt and answer may have `room` tokens,
+// and sets request.room_tokens. With `of_memory` the KV memory is full, not the context. Programs
+// look for the words "maximum context length is" and "reduce the length of" to shorten what they
+// send.
 Error too_many_tokens(Request& request, int64_t tokens, int64_t room, bool of_memory);
-// The same of a prompt that is not tokenized, as it has more than `bytes_max` bytes.
+// Does the same for a prompt that is not tokenized because it has more than `bytes_max` bytes.
 Error too_many_bytes(Request& request, int64_t bytes, int64_t bytes_max, int64_t room);
 
 }  // namespace cascade

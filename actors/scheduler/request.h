@@ -31,7 +31,7 @@ struct TokenSpan {
 struct TextUse {
   ChunkUses::ChunkName chunk;
   TokenSpan where;
-  bool is_output = false;  // what stands before it, as far as it is its question, goes with it
+  bool is_output = false;  // the pages of its question, before it, are forgotten with it
 };
 
 struct Request {
@@ -46,19 +46,19 @@ struct Request {
 
   std::vector<ChatMessage> messages;        // empty for a raw prompt
   std::vector<std::string> parent_ids;      // of the chunks that it was composed from
-  std::vector<wire::MissingChunk> missing;  // that it was to be composed from, too
-  std::string begun;                        // the assistant's message behind them, which goes on
+  std::vector<wire::MissingChunk> missing;  // chunks that it was also to be composed from
+  std::string begun;                        // the last message, if the answer goes on with it
   bool begun_verbatim = false;              // as in ChatMessage
   std::vector<int32_t> prompt;
-  std::vector<TextUse> texts;  // of these chunks, in the prompt
+  std::vector<TextUse> texts;  // the chunks' texts in the prompt
   std::string generation_prefix;
   bool inside_think = false;
   int32_t max_tokens = 0;
-  std::optional<int64_t> room_tokens;  // set: the prompt has no room in so many
+  std::optional<int64_t> room_tokens;  // set if the prompt is too long: the room that there is
   wire::SampleSpec sample;
   std::vector<int32_t> end_tokens;
 
-  // Of one that was preempted: the tokens that it had fed, all to be found or computed again.
+  // The tokens that a preempted request had fed. All of them are to be found or computed again.
   std::vector<int32_t> resumed;
   std::unique_ptr<ChainSequence> sequence;  // in kPrefilling and kDecoding
   // The amounts that it takes of its tenant's parts while it waits.
@@ -67,8 +67,8 @@ struct Request {
     int64_t tokens = 0;
     int64_t text_bytes = 0;
   } counted;
-  int64_t pages_promised = 0;    // that the whole generation may take
-  int64_t pin_promised = 0;      // of them, to the pin of its output
+  int64_t pages_promised = 0;    // the most that the whole generation may take
+  int64_t pin_promised = 0;      // of these, for the pin of its output
   int overtaken = 0;             // later requests that started while this one waited for pages
   int64_t known_tokens = 0;      // in pages or worth loading when it was admitted
   int64_t reused_tokens = 0;     // of the prompt
@@ -77,37 +77,38 @@ struct Request {
   bool written_behind = true;    // false: a chunk whose text it has was removed
   bool loading = false;          // the store reads into the sequence's pages
   int64_t prefilled_tokens = 0;  // of the prompt
-  Miss miss;                     // why not all of it was found
+  Miss miss;                     // why a part of it was not found
   std::vector<int32_t> sampled;  // the last of them is not committed yet
   std::vector<float> logprobs;
   std::vector<int32_t> top_token_ids;  // as in Final
   std::vector<float> top_logprobs;
   std::unique_ptr<OutputStream> output;
 
-  // Set while a job works on the request: it ends when the job does.
+  // Set if the request is to end when the job that works on it does.
   std::string pending_finish;  // finish_reason, or
   std::optional<Error> pending_error;
   bool client_gone = false;
   bool dead_end = false;  // nobody will ever go on from what was sampled
 
-  std::vector<wire::Delta> held_deltas;  // for want of params.delta_credit, which counts down
+  std::vector<wire::Delta> held_deltas;  // they wait for params.delta_credit, which counts down
   bool had_delta_credit = false;         // else its text comes with Final only
   int64_t accepted_us = 0;
   int64_t prefill_start_us = 0;
   int64_t first_token_us = 0;
   int64_t last_sent_us = 0;
 
-  // What must be in pages before tokens are sampled.
+  // The tokens that must be in pages before tokens are sampled.
   const std::vector<int32_t>& chain() const { return resumed.empty() ? prompt : resumed; }
-  // What of it may be found instead of being computed. The last token of a prompt is always
-  // computed: its logits are wanted.
+  // The part of the chain that may be found instead of being computed. The last token of a prompt
+  // is always computed, because its logits are wanted, except for a prefix or when tokens had been
+  // sampled before.
   std::span<const int32_t> reusable() const {
     const std::span<const int32_t> all = chain();
     if (!resumed.empty()) return all;
     if (!params.reuse) return {};
     return prefix ? all : all.first(all.size() - 1);
   }
-  // What is in the sequence's pages, or on its way from disk.
+  // The tokens that are in the sequence's pages, or on their way there from disk.
   std::span<const int32_t> in_pages() const {
     if (loading) return chain();
     return sequence->tokens();
@@ -133,12 +134,13 @@ struct Reprefill {
   std::string tenant;
   std::string chunk_id;
   std::vector<int32_t> chain;
-  // The chain as it was sampled: where it differs (thoughts, an empty think block of the generation
-  // prompt), the rest of it is a branch that no later turn reaches.
+  // The chain as it was sampled. Where it differs from `chain` (thoughts, an empty think block of
+  // the generation prompt), the rest of it is a branch that no later turn reaches.
   std::vector<int32_t> sampled_chain;
   size_t prompt_tokens = 0;                 // of the sampled chain
-  bool for_all = false;                     // of a published chunk, into pages of every tenant
-  std::optional<Digest> text_end;           // of a TextPin: what TextPins::of() has it by
+  bool for_all = false;                     // of a published chunk, in pages that every tenant
+                                            // finds
+  std::optional<Digest> text_end;           // of a TextPin: its key in TextPins::of()
   std::unique_ptr<ChainSequence> sequence;  // once started
 };
 

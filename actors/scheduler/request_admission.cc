@@ -9,10 +9,10 @@
 namespace cascade {
 namespace {
 
-// When to try again, before anything was measured, and at the least and most.
+// The time after which to try again: while nothing has been measured, and at least and at most.
 constexpr int64_t kRetryAfterMs = 1000, kRetryAfterMsMin = 20, kRetryAfterMsMax = 60'000;
 
-// Says how much of a full queue is the tenant's, if others have places in it, too.
+// Says how much of a full queue is the tenant's, if others also have places in it.
 std::string yours(const TenantParts& parts, const std::string& tenant) {
   const int64_t own = parts.of(tenant);
   if (own == parts.total()) return "";
@@ -72,11 +72,11 @@ bool RequestAdmission::asks_singly(const std::string& tenant, int64_t running) c
   return running + places_.of(tenant) <= 1 && !has_more;
 }
 
-// When the tenant may ask again. Requests end at a measured rate, and the tenants that wait share
-// the places that become free. The tenant's first refused request is told the time of its next
-// place, its second one the time of the place behind that, but never later than all that wait have
-// had their turn. Room for tokens is there when enough of them have been computed. What other
-// tenants are told does not count.
+// Returns when the tenant may ask again. Requests end at a measured rate, and the waiting tenants
+// share the places that become free. The tenant's first refused request is told the time of its
+// next place, its second one the time of the place after that, but never a later time than when a
+// whole queue has had its turn. There is room for tokens when enough of them have been computed.
+// The times that other tenants are told do not count.
 int64_t RequestAdmission::retry_after_ms(const std::string& tenant) {
   const int64_t now = clock_.monotonic_us();
   const double ends_us = speed_.end_interval_us(now);

@@ -1,5 +1,5 @@
-// Requests find a place in the queue, as far as their tenant's part of places, bytes and tokens
-// goes, or are refused and hear when to come again.
+// Gives requests a place in the queue, within their tenant's part of places, bytes and tokens, or
+// refuses them and says when to come again.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace cascade {
 
-// All waiting requests may take so much together; each tenant has a part of it
+// The limits of all waiting requests together; each tenant has a part of them
 // (cache/tenant_parts.h).
 struct WaitingLimits {
   int64_t requests = 64;
@@ -28,22 +28,24 @@ struct WaitingLimits {
 // One thread.
 class RequestAdmission {
  public:
-  // `speed` is what the daemon has measured. `threads` compute. The references outlive this.
+  // `speed` is what the daemon has measured. `threads` is the number of threads that compute. The
+  // references outlive this.
   RequestAdmission(const WaitingLimits& limits, int threads, const Clock& clock,
                    const SpeedEstimate& speed, Outbox& outbox);
   // Takes nothing back from tenants that have more.
   void set_limits(int64_t requests, int64_t tokens);
 
-  // Error kResourceExhausted, saying what is full, for what is beyond the tenant's part of it.
+  // Checks that the request fits into the tenant's part. Error kResourceExhausted, which says what
+  // is full.
   Status find_place(const std::string& tenant, const wire::GenerateRequest& params) const;
-  // From now on the request takes so much of its tenant's parts.
+  // From now on the request takes these amounts of its tenant's parts.
   void count(Request& request, const Request::Counted& now);
   int64_t tokens_waiting() const { return tokens_.total(); }
-  // Whether the tenant asks for one thing at a time. `running` of its requests run; it must have no
-  // second one, and none that was refused and may come again soon.
+  // Whether the tenant, which has `running` requests that run, asks for one thing at a time: it has
+  // no second request, and none that was refused and may come again soon.
   bool asks_singly(const std::string& tenant, int64_t running) const;
 
-  // The client hears of the error now or, if refusals come too fast, when its turn has come.
+  // Tells the client of the error now or, if refusals come too fast, when its turn has come.
   void refuse(const Client& client, const wire::RequestId& id, const Error& error);
   bool is_being_refused(const Client& client, const wire::RequestId& id) const {
     return refusals_.has_waiting(client, id);
@@ -51,7 +53,7 @@ class RequestAdmission {
   // Answers the refusals whose turn has come.
   void answer_refused();
   void answer_all_refused();
-  // The client is gone: nobody is to be told of its refusals any more.
+  // The client is gone: its refusals are not answered any more.
   void client_gone(const Client& client) { refusals_.client_gone(client); }
 
  private:
@@ -64,7 +66,7 @@ class RequestAdmission {
   TenantParts places_;
   TenantParts tokens_;  // estimated until prompts are tokenized
   TenantParts text_bytes_;
-  std::map<std::string, int64_t> next_place_us_;  // when who was refused last may come again
+  std::map<std::string, int64_t> next_place_us_;  // when a tenant's last refused request may return
   PacedRefusals refusals_;
 };
 

@@ -20,7 +20,8 @@ class RequestTable {
 
   // No handle is given twice.
   uint64_t next_handle() { return next_handle_++; }
-  // Precondition: it has a handle of its own, and its client has no other request of its id.
+  // Precondition: the request has a handle of its own, and its client has no other request with its
+  // id.
   Request& add(std::unique_ptr<Request> request);
   // The request is over: its client's id is free, and it is in no list any more.
   void leave(const Request& request);
@@ -30,7 +31,7 @@ class RequestTable {
   // nullptr: it has ended.
   Request* find(uint64_t handle) const;
   Request* find(const Client& client, const wire::RequestId& id) const;
-  // Precondition: it is there.
+  // Precondition: the request exists.
   Request& at(uint64_t handle) const;
   const All& all() const { return requests_; }
   bool empty() const { return requests_.empty(); }
@@ -41,7 +42,7 @@ class RequestTable {
   const Handles& prefilling() const { return prefilling_; }
   const Handles& decoding() const { return decoding_; }
   size_t running() const { return prefilling_.size() + decoding_.size(); }
-  // Those that are tokenized or wait.
+  // The number of requests that are being tokenized or wait.
   size_t not_running() const { return requests_.size() - running(); }
 
   // It waits for its turn, after all others.
@@ -52,12 +53,12 @@ class RequestTable {
   void decode(Request& request);
   // It waits once more, before all others.
   void requeue(Request& request);
-  // The decoding request whose turn it is; its next one comes after that of the others.
-  // Precondition: there is one.
+  // Returns the decoding request whose turn it is, and puts it after the others. Precondition:
+  // there is one.
   Request& take_decode_turn();
 
  private:
-  // To the end of the list, from whichever it is in.
+  // Moves the request from the list that it is in to the end of `list`.
   void move(Request& request, RequestState state, Handles& list);
   void take_out(uint64_t handle);
 

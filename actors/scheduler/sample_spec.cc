@@ -1,4 +1,4 @@
-// From what a request may leave open to what sampling needs.
+// Fills in what a request may leave open and sampling needs.
 #include "actors/scheduler/sample_spec.h"
 
 #include "wire/conversation_rules.h"

@@ -1,4 +1,4 @@
-// Changes of a chunk by its owner: all that was asked for, or nothing.
+// Changes of a chunk by its owner: either all that was asked for is done, or nothing.
 #include "actors/scheduler/scheduler_core.h"
 #include "base/tenant.h"
 #include "cache/holders.h"
@@ -31,7 +31,8 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
                           settings.pinned.value_or(false));
 }
 
-// Whether the settings can be applied to `entry`, or if that is null, to `chunk` once it is there.
+// Checks that the settings can be applied to `entry` or, if that is null, to `chunk` once it
+// exists.
 Status SchedulerCore::check(const ChunkSettings& settings, const ChunkEntry* entry,
                             const Chunk& chunk) const {
   if (settings.published && chunk.tenant != kLocalTenant) {
@@ -52,8 +53,8 @@ Status SchedulerCore::check(const ChunkSettings& settings, const ChunkEntry* ent
   return keep_.pin_budget.check("pinned", keep_.pin_budget.pages_of(*entry) + texts);
 }
 
-// The holders that a client is given for registering a chunk, or retaining an output, in terms of
-// its own. A pin is that of the name, if there is one.
+// Returns the holders that a client gets for registering a chunk or retaining an output, with the
+// terms that the client sets. A pin belongs to the holder of the name, if there is a name.
 std::vector<Holder> SchedulerCore::holders_of(const std::string& tenant, ChunkType type,
                                               const ChunkSettings& settings,
                                               const std::string& session) const {
@@ -80,8 +81,8 @@ std::vector<Holder> SchedulerCore::holders_of(const std::string& tenant, ChunkTy
   return holders;
 }
 
-// Precondition: check() allows it. Without holders the chunk is to be removed. Errors as
-// add_holder(), after which nothing has been changed.
+// Precondition: check() allows it. If no holder is left, the chunk is to be removed. Errors are
+// those of add_holder(), after which nothing has been changed.
 Status SchedulerCore::change_holders(const ChunkSettings& settings, ChunkEntry& entry,
                                      EndedHolders& ended) {
   Chunk& chunk = entry.chunk;
@@ -101,7 +102,7 @@ Status SchedulerCore::change_holders(const ChunkSettings& settings, ChunkEntry& 
     if (settings.name) clear_names(chunk, &ended);
     change_unnamed(chunk, terms, &ended);
   }
-  pass_holders_time(chunk, now_us, &ended);  // what only a pin had kept
+  pass_holders_time(chunk, now_us, &ended);  // ends what only a pin had kept
   keep_.pins.follow_holders(entry);
   if (!settings.published || chunk.holders.empty()) return {};
   keep_.published.set_published(entry, *settings.published);

@@ -14,7 +14,7 @@
 namespace cascade {
 namespace {
 
-// What a list shows of a text; chunk get has the rest.
+// How many bytes of a text a list shows; ChunkGet shows all of it.
 constexpr size_t kListTextBytes = 400;
 
 std::string shortened(const std::string& text) {
@@ -31,8 +31,8 @@ Status give_up_holders(const wire::ChunkDelete& request, Chunk& chunk, EndedHold
 
 }  // namespace
 
-// Registers a chunk that a request brought along as text, and asks for its token ids; returns its
-// id. A registry that is full is no reason to refuse the request: the text has no id then.
+// Registers a chunk that a request brought along as text, asks for its token ids, and returns its
+// id. A full registry does not make the request fail: the text has no id then.
 std::string SchedulerCore::register_text(Chunk chunk) {
   chunk.id = random_id("chunk", options_.random);
   chunk.created_us = chunk.last_used_us = clock_.wall_us();
@@ -57,7 +57,7 @@ std::string SchedulerCore::register_text(Chunk chunk) {
     }
     return entry->chunk.id;
   }
-  // It is stored with its token ids, never without.
+  // The chunk is stored with its token ids, never without.
   wire::EncodeJob job;
   job.job = jobs_.next();
   job.mode = wire::EncodeJob::Mode::kText;
@@ -67,7 +67,7 @@ std::string SchedulerCore::register_text(Chunk chunk) {
   return entry->chunk.id;
 }
 
-// The text of the new chunk, as it was given or from its token ids.
+// Sets the text of the new chunk, as it was given or decoded from its token ids.
 Status SchedulerCore::read_text(wire::ChunkPut& put, Chunk& chunk) const {
   if (put.token_ids.empty()) {
     if (put.text.empty()) return invalid_argument("text", "is empty");
@@ -148,7 +148,7 @@ void SchedulerCore::chunk_text_ready(ChunkPutJob&& put, wire::EncodeDone&& done)
     outbox_.tell_of((*found)->chunk, EventKind::kChunkStored);
     return metadata_.put((*found)->chunk);
   }
-  // Ids that are no whole characters decode to U+FFFD, which is another text than they stand for.
+  // Ids that are not whole characters decode to U+FFFD, which is another text than theirs.
   const bool replaced = put.chunk.text.find("\xEF\xBF\xBD") != std::string::npos;
   if (!put.given_ids.empty() && replaced && put.given_ids != put.chunk.token_ids) {
     return outbox_.reply_error(*put.client, put.id,
@@ -188,7 +188,8 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
     shown.query_text = shortened(shown.query_text);
     shown.raw_text = shortened(shown.raw_text);
     shown.client_data.clear();
-    // A chunk may have so many holders that not all fit: the client goes on after the last one.
+    // Chunks may have many holders, so that not all chunks fit: the client goes on after the last
+    // one.
     if (!room.takes(shown)) {
       answer.more = true;
       break;
@@ -211,7 +212,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   const auto found = registry_.find_own(client.tenant, request.id);
   const StoredName failed = {client.tenant, request.id};
   wire::ChunkReply answer;
-  if (!found.ok() && disk_.erasures.find(failed) != nullptr) {  // once more, after a failure
+  if (!found.ok() && disk_.erasures.find(failed) != nullptr) {  // a repeat after a failure
     answer.chunk.id = request.id;
     answer.chunk.tenant = client.tenant;
     answer.gone = true;

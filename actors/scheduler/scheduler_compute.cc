@@ -71,8 +71,8 @@ void SchedulerCore::plan() {
   write_pages();
 }
 
-// Ends the prompts that are whole in pages without a slice of their own; the next one with
-// something to compute, or nullptr.
+// Ends the prompts that are wholly in pages without a slice of their own. Returns the next prompt
+// with something to compute, or nullptr.
 Request* SchedulerCore::next_prompt() {
   while (true) {
     for (const uint64_t handle :
@@ -87,14 +87,14 @@ Request* SchedulerCore::next_prompt() {
   }
 }
 
-// Its whole chain is in pages, and no token was sampled from its end.
+// The prompt's whole chain is in pages, and no token was sampled from its end.
 void SchedulerCore::end_prompt(Request& request) {
   if (request.prefix) return finish_prefix(request);
   requests_.decode(request);  // its next token was sampled before it was preempted
 }
 
 void SchedulerCore::dispatch_prefill(Request& request, int64_t slice_end) {
-  // Promised at the start: running out here is a bug.
+  // The pages were promised at the start: running out of them here is a bug.
   CHECK(request.sequence->reserve(slice_end));
   const std::vector<int32_t>& chain = request.chain();
   wire::PrefillJob job;
@@ -122,7 +122,7 @@ void SchedulerCore::dispatch_decode(int steps) {
   const size_t batch = std::min<size_t>(requests_.decoding().size(), options_.planner.batch_max);
   size_t bytes = 0;
   for (size_t i = 0; i < batch; ++i) {
-    // Those beyond a batch, or beyond a message, get their turn next time.
+    // Requests that do not fit into a batch, or into a message, get their turn next time.
     bytes += decode_bytes(requests_.at(requests_.decoding().front()));
     if (i > 0 && bytes > kDecodeBytesMax) break;
     Request& request = requests_.take_decode_turn();
@@ -143,7 +143,8 @@ void SchedulerCore::dispatch_decode(int steps) {
   outbox_.send(Actor::kDecode, std::move(job));
 }
 
-// `tokens`, the next of its prompt, are in pages. False if that was the request's end.
+// The K and V of `tokens`, the next ones of the prompt, are in pages. False if the request ends
+// here.
 bool SchedulerCore::prompt_advanced(Request& request, std::span<const int32_t> tokens) {
   request.sequence->commit(tokens, clock_.wall_us());
   const auto count = static_cast<int64_t>(tokens.size());
@@ -163,7 +164,7 @@ bool SchedulerCore::prompt_advanced(Request& request, std::span<const int32_t> t
   return true;
 }
 
-// The whole pages of the prompt have a priority for a while: they are written, too.
+// The whole pages of the prompt have a priority for a while, so they are also written.
 void SchedulerCore::keep_leased(const Request& request) {
   keep_.uses.note(request);
   const size_t whole = request.prompt.size() / kPageTokens * kPageTokens;
@@ -172,14 +173,14 @@ void SchedulerCore::keep_leased(const Request& request) {
   keep_.holds.trim();
 }
 
-// In prompt tokens that could have been computed in its time.
+// Returns the cost of a sampled token: how many prompt tokens could have been computed in its time.
 double SchedulerCore::sampled_token_cost() const {
   if (compute_.speed.prefill_token_us() <= 0) return 1;
   return std::max(1.0, compute_.speed.decode_token_us() / compute_.speed.prefill_token_us());
 }
 
-// The tokens of a waiting prompt that will not be computed: they are in pages, or worth loading
-// from disk.
+// Returns how many tokens of a waiting prompt will not be computed, because they are in pages or
+// worth loading from disk.
 int64_t SchedulerCore::known_tokens(const Request& request) {
   const TenantId tenant = tenants_.id(request.client.tenant);
   const std::span<const int32_t> wanted = request.reusable();
@@ -189,8 +190,9 @@ int64_t SchedulerCore::known_tokens(const Request& request) {
   return static_cast<int64_t>(found.pages.size()) * kPageTokens + stored.tokens;
 }
 
-// What prefilling takes until its first token, if nothing else comes: of its own prompt, of those
-// that come before it because they are shorter, and, while it waits, of those before it.
+// Returns the time until the request's first token, if nothing else comes. It is the time to
+// prefill its own prompt and the prompts that come before it: running ones that are shorter or,
+// while the request waits, all running ones and those before it in the queue.
 double SchedulerCore::us_before_answer(const Request& request) const {
   const auto done = [](const Request& other) {
     const int64_t committed = other.sequence ? other.sequence->committed() : 0;
@@ -239,7 +241,7 @@ void SchedulerCore::send_progress(Request& request) {
 
 void SchedulerCore::on(wire::PrefillDone&& done) {
   const std::optional<InFlight> answered = compute_.slices.take(done.job);
-  if (!answered) return;  // of an earlier life
+  if (!answered) return;  // from before the actor's restart
   const InFlight& job = *answered;
   if (!done.error) {
     compute_.speed.add_prefill(static_cast<int64_t>(job.tokens.size()), done.compute_us,
@@ -281,7 +283,7 @@ void SchedulerCore::on(wire::DecodeDone&& done) {
       continue;
     }
     if (result.token_ids.empty()) continue;
-    // Every token but the last of the burst was fed, so its K and V are in pages.
+    // Every token of the burst except the last was fed, so its K and V are in pages.
     std::vector<int32_t> fed = {request.sampled.back()};
     fed.insert(fed.end(), result.token_ids.begin(), result.token_ids.end() - 1);
     request.sequence->commit(fed, clock_.wall_us());
@@ -326,9 +328,8 @@ bool SchedulerCore::take_token(Request& request, int32_t token, float logprob,
   return !request.pending_finish.empty();
 }
 
-// Neighbours of one kind go as one message.
-// What the client has no credit for is joined with what follows. With the `last` deltas all goes:
-// they are few, and Final comes behind them.
+// Joins neighbouring deltas of one kind into one message. Deltas for which the client has no credit
+// are joined with what follows. With `last` all are sent: they are few, and Final comes after them.
 void SchedulerCore::send_deltas(Request& request, std::vector<wire::Delta>&& deltas, bool last) {
   if (!request.params.stream) return;
   std::vector<wire::Delta>& held = request.held_deltas;

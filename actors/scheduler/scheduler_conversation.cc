@@ -13,7 +13,7 @@ OnMissing on_missing(const Request& request) {
 
 }  // namespace
 
-// What stands before the request's own chunks or messages.
+// Returns the conversation before the request's own chunks or messages.
 Result<Earlier> SchedulerCore::earlier_of(Request& request) {
   const wire::GenerateRequest& params = request.params;
   if (params.previous_output.empty()) {
@@ -46,8 +46,8 @@ Status SchedulerCore::compose_chunks(Request& request) {
   return {};
 }
 
-// Messages that the client gave; of what they go on with the system prompt holds unless they have
-// one.
+// Takes the messages that the client gave. The system prompt of the conversation that they go on
+// with holds unless they begin with one of their own.
 Status SchedulerCore::take_messages(Request& request) {
   wire::GenerateRequest& params = request.params;
   const std::string& tenant = request.client.tenant;

@@ -9,11 +9,12 @@
 namespace cascade {
 namespace {
 
-// A stream that is silent for so long gets a sign of life; sending it also finds dead clients.
+// A stream that has been silent for this long gets a sign of life; sending it also finds dead
+// clients.
 constexpr int64_t kSilenceUs = 800'000;  // at least once a second, however ticks fall
 
-// Of the time that a stop may take: until then outputs are computed as history; requests may run
-// on; pages are written.
+// Shares of the time that a stop may take. Until the first, outputs are computed as history; until
+// the second, requests may run on; until the third, pages are written.
 constexpr double kReprefillShare = 0.25, kDrainShare = 0.75, kWriteShare = 0.9;
 
 const char* name_of(Actor actor) {
@@ -38,7 +39,7 @@ std::optional<Door> door_of(Actor actor) {
   }
 }
 
-// Requests that are done once, however often they are sent.
+// Requests that are carried out once, however often they are sent.
 template <class M>
 constexpr bool changes() {
   return std::is_same_v<M, wire::ChunkPut> || std::is_same_v<M, wire::ChunkDelete> ||
@@ -240,8 +241,8 @@ void SchedulerCore::stop() {
   admission_.answer_all_refused();
 }
 
-// When the daemon stops, only what will be on disk is worth it: who asked a moment ago is to find
-// it after a restart.
+// While the daemon stops, only chains that will be on disk are worth computing: a client that asked
+// a moment ago is to find them after a restart.
 bool SchedulerCore::may_reprefill() const {
   if (!stopping_since_us_) return true;
   const auto share_us =

@@ -1,5 +1,6 @@
-// The brain: which request does what next, which pages it uses, what is kept of it. No sockets and
-// no threads: messages in, messages out, so that tests drive it by hand, with a clock of theirs.
+// The brain. It decides which request does what next, which pages it uses, and what is kept of it.
+// It has no sockets and no threads: messages come in, messages go out. So tests drive it by hand,
+// with a clock of their own.
 #pragma once
 
 #include <cstdint>
@@ -51,13 +52,13 @@ namespace cascade {
 // One thread. Every handler returns at once; what it has to say is in take_outgoing().
 class SchedulerCore {
  public:
-  // model, arena and clock outlive the core. Pages of the arena are this core's alone.
+  // model, arena and clock outlive the core. The arena's pages belong to this core alone.
   SchedulerCore(SchedulerOptions options, const Model& model, const PageArena& arena,
                 const Clock& clock);
   ~SchedulerCore();
 
   // An actor has connected: it gets the messages that waited for it. If it had connected before, it
-  // was restarted, and what it was doing is lost. kGateway, kHttp, kTcp: the one of `tenant`.
+  // was restarted, and what it was doing is lost. kGateway, kHttp or kTcp is the door of `tenant`.
   void on_actor_started(Actor actor, const std::string& tenant = {});
   // A message of a client (Ping … ChunkDelete, ClientGone).
   void on_client(const Client& client, wire::Envelope envelope);
@@ -65,12 +66,12 @@ class SchedulerCore {
   void on_answer(wire::Message message);
   // Call several times a second: deadlines, signs of life.
   void on_tick();
-  // Refuses new requests; running ones, and what is to be written of them, have most of stop_us to
-  // end. stopped() follows.
+  // Refuses new requests. Running requests, and the writing of what is kept of them, have most of
+  // stop_us to end. stopped() follows.
   void stop();
   bool stopped() const;
-  // From now on what `limits` says of waiting and running requests, of answers without a limit, of
-  // thoughts, pins, holds and the time of a stop; the rest of it is not looked at.
+  // Takes from `limits` what it says of waiting and running requests, of answers without a limit,
+  // of thoughts, pins, holds and the time of a stop. The rest of `limits` is ignored.
   void set_limits(const SchedulerOptions& limits);
 
   SchedulerLoad load() const;

@@ -1,17 +1,19 @@
-// Long prompts are written while they are computed; pages that were read go to their sequences.
+// Long prompts are written while they are computed; pages that were read are given to their
+// sequences.
 #include "actors/scheduler/scheduler_core.h"
 
 namespace cascade {
 namespace {
 
-// Computing a prompt as long as this takes longer than anybody wants to wait twice: it is written
-// while it is computed, whenever so many tokens more are in pages.
+// A prompt of this length takes longer to compute than anybody wants to wait twice. It is written
+// while it is computed, each time that kWritebackStepTokens more tokens are in pages.
 constexpr int64_t kCostlyTokens = 1024;
 constexpr int64_t kWritebackStepTokens = 512;
 
 }  // namespace
 
-// Has a prompt that takes long to compute written, as far as it is new since the last time.
+// Has the part of a prompt written that is new since the last time, if the prompt takes long to
+// compute.
 void SchedulerCore::write_prompt_behind(Request& request) {
   const int64_t committed = request.sequence->committed() / kPageTokens * kPageTokens;
   if (committed < kCostlyTokens || !request.params.reuse) return;
@@ -29,12 +31,13 @@ void SchedulerCore::write_pages() {
   if (gate_.is_open()) disk_.writer.write_pages([this] { return available_pages(); });
 }
 
-// A request's sequence, or with handle 0 that of the first re-prefill, has tokens more from disk.
+// A request's sequence or, with handle 0, that of the first re-prefill has got more tokens from
+// disk.
 const ChainSequence* SchedulerCore::tokens_loaded(uint64_t handle, std::span<const int32_t> tokens,
                                                   bool more) {
   if (handle == 0) return idle_.loaded(tokens, more);
   Request* request = requests_.find(handle);
-  CHECK(request != nullptr);  // it is in flight until then
+  CHECK(request != nullptr);  // it is in flight while it loads
   ChainSequence& sequence = *request->sequence;
   sequence.commit(tokens, clock_.wall_us());
   const auto count = std::ssize(tokens);

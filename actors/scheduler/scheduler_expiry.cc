@@ -5,13 +5,13 @@
 namespace cascade {
 namespace {
 
-// Chunks whose holders end at a time: each takes microseconds, and requests wait for them. Those
-// that are left are not found any more all the same.
+// How many chunks with holders that have ended are handled at a time: each takes microseconds, and
+// requests wait for them. Those that are left are not found any more either.
 constexpr size_t kPassedAtOnceMax = 256;
 
 }  // namespace
 
-// Before any message is handled, and on each tick.
+// Called before any message is handled, and on each tick.
 void SchedulerCore::pass_time() {
   registry_.set_time(clock_.wall_us());
   for (ChunkEntry* entry : registry_.due(kPassedAtOnceMax)) {

@@ -1,4 +1,5 @@
-// What the scheduler says of itself several times a second: what it has to do, and who owes it.
+// What the scheduler reports of itself several times a second: what it has to do, and which actors
+// owe it an answer.
 #pragma once
 
 #include <cstdint>

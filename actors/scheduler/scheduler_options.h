@@ -1,4 +1,4 @@
-// What the scheduler is told when it starts; its limits may change while it runs.
+// The settings that the scheduler gets when it starts; its limits may change while it runs.
 #pragma once
 
 #include <cstddef>
@@ -17,27 +17,27 @@ struct SchedulerOptions {
   std::string version;
   int threads = 1;
   uint64_t incarnation = 1;  // of the scheduler actor
-  // Each tenant has a part of the places, bytes and tokens that wait, and of chunk puts, prefixes
-  // and searches (cache/tenant_parts.h).
+  // Each tenant has a part of the places, bytes and tokens of the queue, and of chunk puts,
+  // prefixes and searches (cache/tenant_parts.h).
   int requests_waiting_max = 64;  // further ones are refused with retry_after_ms
   int64_t text_bytes_waiting_max = int64_t{64} << 20;  // of all requests that have not started
   int64_t tokens_waiting_max = 131'072;  // of their prompts; one prompt alone may have more
   int requests_running_max = 16;
   int32_t max_tokens_default = 2048;
   int reprefills_max = 256;      // further outputs are kept as text only
-  int chunk_puts_max = 64;       // being tokenized; the same of texts for clients
-  int64_t stop_us = 10'000'000;  // what stop() may take
+  int chunk_puts_max = 64;       // being tokenized; also the limit for texts of clients
+  int64_t stop_us = 10'000'000;  // how long stop() may take
   PlannerLimits planner;
   EvictionPolicy eviction = EvictionPolicy::kHybrid;
   ThinkPolicy think_policy = ThinkPolicy::kReprefill;  // of outputs whose request names none
   double max_pinned = 0.5;          // share of the pool's pages that pins may keep from eviction
   double chunk_memory_ratio = 0.9;  // share of the pool's pages that retained chunks may hold
   int prompt_leases_max = 1024;     // prompts that have a priority of their own
-  int prefixes_max = 1024;          // that clients keep, of all tenants
+  int prefixes_max = 1024;          // that clients of all tenants keep
   bool keep_pages = false;          // the store keeps K and V
   int searches_max = 64;            // under way
   size_t events_max = 4096;         // kept of each tenant
-  size_t page_uses_max = 262'144;   // noted: which pages have text of which chunks
+  size_t page_uses_max = 262'144;   // notes that a page has text of a chunk
   // 64 bits a call, for ids and for the seeds of requests that name none.
   std::function<uint64_t()> random = system_random;
 };

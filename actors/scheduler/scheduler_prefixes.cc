@@ -1,4 +1,4 @@
-// Requests for a prefix: they end with their prompt.
+// Requests for a prefix: they end when their prompt is computed.
 #include <utility>
 
 #include "actors/scheduler/scheduler_core.h"
@@ -17,7 +17,7 @@ void SchedulerCore::on(const Client& client, const wire::RequestId& id,
   accept(client, id, std::move(request), /*prefix=*/true);
 }
 
-// Its tokens are known.
+// The tokens of the prefix are known.
 void SchedulerCore::prefix_ready(Request& request) {
   if (request.prompt.empty()) {
     return fail(request, invalid_argument("prefix",
@@ -38,7 +38,7 @@ void SchedulerCore::prefix_ready(Request& request) {
   wait(request);
 }
 
-// All of it is in pages.
+// All of the prefix is in pages.
 void SchedulerCore::finish_prefix(Request& request) {
   if (keep_.uses.has_gone_text(request.texts)) {
     return fail(request, not_found("prefix", "one of its chunks was deleted in the meantime"));
@@ -55,7 +55,7 @@ void SchedulerCore::finish_prefix(Request& request) {
   answer_prefix(request, name);
 }
 
-// The end of the request: one reference more.
+// Ends the request: its client has one reference more.
 void SchedulerCore::answer_prefix(Request& request, const PrefixName& name) {
   wire::PrefixReply answer = doors_.prefixes.attach(name, request.client);
   answer.reused_tokens = request.reused_tokens;

@@ -8,17 +8,17 @@
 namespace cascade {
 namespace {
 
-// Later requests that may start before one that waits for pages: a few keep the cores busy while
-// running requests end; more would let a stream of small requests starve a large one.
+// How many later requests may start before one that waits for pages. A few keep the cores busy
+// while running requests end; more would let a stream of small requests starve a large one.
 constexpr int kOvertakenMax = 16;
 
-// The reserve is one place for each eight. A decode step with a few sequences more takes hardly
-// longer.
+// The reserve has one place for every eight places. A decode step with a few more sequences hardly
+// takes longer.
 constexpr size_t kReserveDivisor = 8;
 
-// Whether the tenant may start a request although all `places` are taken. Tenants that have nothing
-// running may take one in reserve if they ask for one thing at a time. So may one that starves:
-// those that ask singly can hold all places and the reserve for ever.
+// Whether the tenant may start a request although all `places` are taken. A tenant that has nothing
+// running may take a place of the reserve if it asks for one thing at a time. So may a tenant that
+// starves, because those that ask singly can hold all places and the reserve for ever.
 bool has_reserve(const TenantTurn& turn, size_t running, size_t places) {
   const size_t reserve = std::max<size_t>(1, places / kReserveDivisor);
   const bool may_use_it = turn.asks_singly || turn.starves();
@@ -30,16 +30,16 @@ int64_t tokens_left(const Request& request) {
   return static_cast<int64_t>(request.chain().size()) - request.sequence->committed();
 }
 
-// Whether there would be pages for the tenant's `request` if `running` were preempted; `available`
-// are there now.
+// Whether there would be pages for the tenant's `request` if `running` were preempted. Now there
+// are `available`.
 bool fits_without(const Request& running, const Request& request, TenantId tenant,
                   const ChainIndex& index, int64_t available) {
   const auto pages = static_cast<int64_t>(running.sequence->pages().size());
   const int64_t alone = running.sequence->pages_alone();
   const ChainIndex::Match match = index.match(tenant, request.reusable());
   const auto found = static_cast<int64_t>(match.pages.size());
-  // Pages of its prompt that could be evicted then. Those that only `running` uses now may be among
-  // them.
+  // Pages of the request's prompt that could be evicted then. Pages that only `running` uses now
+  // may be among them.
   const auto unlocked = static_cast<int64_t>(index.unlocked_count(match.node));
   const int64_t then = available + running.pages_promised - pages + alone;
   return then - std::min(found, unlocked + alone) >= request.pages_promised - found;
@@ -59,7 +59,7 @@ int64_t SchedulerCore::available_pages() const {
   return available;
 }
 
-// While the cache thrashes, half as many share it.
+// While the cache thrashes, only half as many requests share it.
 size_t SchedulerCore::running_max() const {
   const auto most = static_cast<size_t>(options_.requests_running_max);
   return index_.monitor().thrash().alarm() ? std::max<size_t>(1, most / 2) : most;
@@ -98,8 +98,8 @@ void SchedulerCore::start_waiting() {
     const size_t running = requests_.running();
     const bool has_place = running < running_max();
     if (!has_place && may_preempt && make_room_for(tenants.front())) {
-      // The place is for that tenant. If it cannot take it, no other place is made now, since the
-      // preempted request may start again.
+      // The place is for that tenant. If the tenant cannot take it, no other place is made now,
+      // since the preempted request may start again.
       may_preempt = start_of(tenants.front());
       continue;
     }
@@ -112,14 +112,14 @@ void SchedulerCore::start_waiting() {
   }
 }
 
-// Starts the first request of the tenant for which there are pages. One for which there are too few
-// lets smaller ones behind it start, but not for ever.
+// Starts the tenant's first request for which there are pages. A request for which there are too
+// few lets smaller ones after it start, but not for ever.
 bool SchedulerCore::start_of(const std::string& tenant) {
   std::vector<Request*> passed;
   for (const uint64_t handle : requests_.waiting()) {
     Request& request = requests_.at(handle);
     if (request.client.tenant != tenant) continue;
-    // Idle work makes way, once; then requests wait for each other.
+    // Idle work makes way once; after that requests wait for each other.
     if (start(request) || (idle_.pause() && start(request))) {
       for (Request* other : passed) ++other->overtaken;
       return true;
@@ -130,13 +130,14 @@ bool SchedulerCore::start_of(const std::string& tenant) {
   return false;
 }
 
-// Takes what is known of the prompt and is promised the rest; false if there are too few pages.
+// Starts the request: it takes what is known of its prompt, and is promised the rest of its pages.
+// False if there are too few pages.
 bool SchedulerCore::start(Request& request) {
   const TenantId tenant = tenants_.id(request.client.tenant);
   const std::span<const int32_t> wanted = request.reusable();
   const int64_t available = available_pages();
   const auto whole_pages = static_cast<int64_t>(wanted.size()) / kPageTokens;
-  if (available < request.pages_promised - whole_pages) return false;  // whatever is in pages
+  if (available < request.pages_promised - whole_pages) return false;  // even in the best case
   const ChainIndex::Match match = index_.match(tenant, wanted);
   const auto found = static_cast<int64_t>(match.pages.size());
   const auto evictable = static_cast<int64_t>(index_.unlocked_count(match.node));
@@ -163,8 +164,8 @@ bool SchedulerCore::start(Request& request) {
   return true;
 }
 
-// With nothing running, a request that cannot start never will: pinned chunks have its pages. What
-// the store reads or writes for idle work keeps pages for a while only.
+// If nothing runs, a request that cannot start never will, because pinned chunks have its pages.
+// Pages that the store reads or writes for idle work are taken only for a while.
 void SchedulerCore::refuse_starved() {
   if (idle_.is_loading() || disk_.writer.is_writing()) return;
   while (requests_.running() == 0 && !requests_.waiting().empty()) {
@@ -178,7 +179,7 @@ void SchedulerCore::refuse_starved() {
   }
 }
 
-// Why not all that could be reused of the prompt will be.
+// Explains why part of the reusable prompt will have to be computed.
 Miss SchedulerCore::explain_miss(const Request& request) {
   if (!request.params.reuse) return {MissReason::kReuseOff};
   const TenantId own = tenants_.id(request.client.tenant);
@@ -192,7 +193,7 @@ Miss SchedulerCore::explain_miss(const Request& request) {
   return miss;
 }
 
-// Takes a place from the tenant that has most, if `tenant` has less than an equal part of them.
+// Takes a place from the tenant that has the most, if `tenant` has less than an equal part of them.
 bool SchedulerCore::make_room_for(const std::string& tenant) {
   std::map<std::string, int64_t> running = {{tenant, 0}};
   Request* victim = nullptr;
@@ -204,7 +205,7 @@ bool SchedulerCore::make_room_for(const std::string& tenant) {
   if (running[tenant] >= part) return false;
   const auto most = std::ranges::max_element(running, {}, [](const auto& t) { return t.second; });
   if (most->second <= part) return false;
-  // Its latest: the others are nearer to their end.
+  // Takes the latest request of that tenant: the others are nearer to their end.
   for (const auto& [handle, request] : requests_.all()) {
     const bool may = request->running() && !in_flight(*request);
     if (may && request->client.tenant == most->first) victim = request.get();
@@ -220,7 +221,8 @@ bool SchedulerCore::make_room_for(const std::string& tenant) {
   return true;
 }
 
-// Back to the queue. Its pages stay in the index: as long as nobody needs them, nothing is lost.
+// Puts the request back into the queue. Its pages stay in the index: as long as nobody needs them,
+// nothing is lost.
 void SchedulerCore::preempt(Request& request) {
   CHECK(request.running() && !in_flight(request));
   if (!request.sampled.empty()) {
@@ -235,9 +237,9 @@ void SchedulerCore::preempt(Request& request) {
   ++counters_.preempted;
 }
 
-// Picks a prompt of the tenant whose turn it is: the one with least to compute, so that short
-// prompts do not wait behind a long one. For what it has waited already, a prompt counts as
-// shorter, so that no stream of short ones keeps a long one from its turn.
+// Picks a prompt of the tenant whose turn it is: the one with the least to compute, so that short
+// prompts do not wait behind a long one. The longer a prompt has waited, the shorter it counts, so
+// that a stream of short ones cannot keep a long one from its turn.
 Request* SchedulerCore::next_to_prefill() {
   const int64_t now = clock_.monotonic_us();
   const auto order = [&](const Request& request) {
@@ -255,7 +257,7 @@ Request* SchedulerCore::next_to_prefill() {
   return next;
 }
 
-// Whether the turn of this request's tenant comes before those of all that decode.
+// Whether the turn of this request's tenant comes before the turns of all requests that decode.
 bool SchedulerCore::is_owed(const Request& request) const {
   const int64_t left = tokens_left(request);
   const auto order = turn_of(request.client.tenant).prompt_order(left);
@@ -264,8 +266,8 @@ bool SchedulerCore::is_owed(const Request& request) const {
   });
 }
 
-// Takes over what another request has computed of this one's prompt since it started: of two with
-// the same new beginning, the first computes it for both.
+// Takes over the part of this prompt that another request has computed since this one started. If
+// two prompts have the same new beginning, the first computes it for both.
 void SchedulerCore::catch_up(Request& request) {
   const TenantId tenant = tenants_.id(request.client.tenant);
   const std::span<const int32_t> wanted = request.reusable();
@@ -280,7 +282,8 @@ void SchedulerCore::catch_up(Request& request) {
   count_reused(committed, committed + found, found / kPageTokens * kPageTokens);
 }
 
-// Tokens [begin, end) of a prompt are not computed, so many of them in pages that were there.
+// Counts the tokens [begin, end) of a prompt, which are not computed. `in_shared_pages` of them are
+// in pages that existed already.
 void SchedulerCore::count_reused(int64_t begin, int64_t end, int64_t in_shared_pages) {
   counters_.tokens_reused += end - begin;
   counters_.reused_positions += sum_of_positions(begin, end);

@@ -13,10 +13,11 @@
 namespace cascade {
 namespace {
 
-// A conversation of so many messages, and of the text that check_text_bytes() lets through, still
-// fits the message in which it goes to be tokenized (wire/frames.h), whatever else that carries.
+// The largest number of messages. With this many, and with the text that check_text_bytes() lets
+// through, a conversation still fits into the message that takes it to the tokenizer
+// (wire/frames.h), whatever else that message carries.
 constexpr size_t kMessagesMax = 65'536;
-// Each is looked for in the texts of the others.
+// The largest number of chunks: each is looked for in the texts of the others.
 constexpr size_t kChunksMax = 4096;
 
 Status check_count(const char* field, size_t count, size_t limit) {
@@ -35,7 +36,7 @@ Status check_logit_bias(const std::vector<wire::LogitBias>& biases, int32_t voca
   return {};
 }
 
-// Ids that a client gave in place of a text.
+// Checks the ids that a client gave in place of a text.
 Status check_token_ids(const std::vector<int32_t>& ids, int32_t vocab_size) {
   for (size_t i = 0; i < ids.size(); ++i) {
     if (ids[i] >= 0 && ids[i] < vocab_size) continue;
@@ -123,7 +124,7 @@ Status SchedulerCore::prepare(Request& request) {
   return check_text_bytes(model_.config, request);
 }
 
-// A prompt that is tokenized already. What is kept of it is its text.
+// Takes a prompt that is tokenized already. A retained output keeps the prompt's text.
 Status SchedulerCore::take_token_ids(Request& request) {
   wire::GenerateRequest& params = request.params;
   RETURN_IF_ERROR(check_token_ids(params.prompt_token_ids, model_.config.vocab_size));
@@ -317,7 +318,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
   }
   if (request.params.retain_output && !request.sampled.empty() && !request.client_gone) {
     final.output_chunk_id = retain(request, finish_reason);
-    // An answer that was cancelled is no turn: its client did not want it.
+    // A cancelled answer does not become a turn: its client did not want it.
     const bool is_turn = !final.output_chunk_id.empty() && finish_reason != "cancelled";
     if (is_turn) doors_.sessions.add_turn(request, final.output_chunk_id);
     final.think_policy = think_policy(request);
@@ -341,7 +342,7 @@ void SchedulerCore::finish(Request& request, const std::string& finish_reason) {
   const std::vector<StoredName> names = {
       {request.client.tenant, final.output_chunk_id},
       {request.client.tenant, request.params.session, StoredKind::kSession}};
-  // The uses of its chunks are durable, too, when it is answered.
+  // When it is answered, the uses of its chunks are durable, too.
   if (final.output_chunk_id.empty() && request.parent_ids.empty()) {
     outbox_.reply(request, std::move(final));
   } else {

@@ -68,7 +68,7 @@ Chunk SchedulerCore::output_chunk(const Request& request, const std::string& fin
 }
 
 // Registers the output; its chain follows when the history is tokenized. Returns the chunk's id, or
-// nothing if the registry is full.
+// nothing if the chunk is too large or the registry is full.
 std::string SchedulerCore::retain(Request& request, const std::string& finish_reason) {
   const Chunk chunk = output_chunk(request, finish_reason);
   const bool computed_later = chunk.think_policy != ThinkPolicy::kDrop;
@@ -93,7 +93,7 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
     keep_.pin_budget.promise(entry, chain_pages(next.sampled_chain.size()));
   }
   metadata_.put(entry.chunk);
-  // Should the daemon end before the history is known, the chunk's pages are still to be found.
+  // If the daemon ends before the history is known, the chunk's pages can still be found.
   if (entry.chunk.id == request.output_id) {
     disk_.chains.store(entry.chunk, next.sampled_chain, next.prompt_tokens, /*pending=*/false);
   }
@@ -111,7 +111,7 @@ std::string SchedulerCore::retain(Request& request, const std::string& finish_re
                           .reasoning = {},
                           .verbatim = keep});
   if (!keep && calls_tool(chunk.text)) {
-    // Within a turn of the user thoughts stay.
+    // Thoughts stay within one turn of the user.
     job.follower = "tool";
     job.messages.back().reasoning = request.output->reasoning();
   }

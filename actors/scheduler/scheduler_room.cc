@@ -5,15 +5,15 @@
 
 namespace cascade {
 
-// How long the answer may become: no longer than context and KV memory hold, but for what others
-// have pinned. At least one token: pins may go.
+// Returns how long the answer may become: as long as context and KV memory allow, without what
+// others have pinned. At least one token, since pins may be released.
 int32_t SchedulerCore::answer_tokens(const Request& request) {
   const int64_t wanted =
       request.params.max_tokens > 0 ? request.params.max_tokens : options_.max_tokens_default;
   const auto prompt = static_cast<int64_t>(request.prompt.size());
   const ChainIndex::Match match =
       index_.match(tenants_.id(request.client.tenant), request.reusable());
-  // Pages of the prompt itself are no hindrance.
+  // Pinned pages of the prompt itself are not in the way.
   const size_t pinned = index_.pinned_count() - ChainIndex::pinned_count(match.node);
   const size_t pages = pool_.page_count() - pinned;
   const auto most = std::min<int64_t>(model_.config.context_tokens_max,
@@ -21,8 +21,8 @@ int32_t SchedulerCore::answer_tokens(const Request& request) {
   return static_cast<int32_t>(std::clamp<int64_t>(most - prompt, 1, wanted));
 }
 
-// Of the pool's pages what the request may need at most, and of those that may be pinned what it
-// wants pinned.
+// Promises the request the pages that it may need at most and, out of those that may be pinned, the
+// pages that it wants pinned.
 Status SchedulerCore::promise_pages(Request& request, int64_t tokens) const {
   request.pages_promised = chain_pages(static_cast<size_t>(tokens));
   if (request.pages_promised > static_cast<int64_t>(pool_.page_count())) {

@@ -1,5 +1,5 @@
-// What outlives the process: every change goes to the store, and who asked for it hears of it when
-// it is durable.
+// What outlives the process: every change is sent to the store, and the client that asked for it is
+// told when it is durable.
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
@@ -29,8 +29,8 @@ void SchedulerCore::on(wire::StoredSettings&& stored) {
   for (const wire::StoredPolicy& policy : stored.policies) doors_.policy.restore(policy);
 }
 
-// Takes over the chain of a chunk from before the start. It is computed in idle time, or sooner if
-// somebody asks.
+// Takes over the chain of a chunk from before the start. The chain is computed in idle time, or
+// sooner if somebody asks.
 void SchedulerCore::on(wire::PendingChain&& chain) {
   const auto entry = registry_.find_own(chain.tenant, chain.id);
   if (gate_.is_open() || !entry.ok() || chain.token_ids.empty()) return;
@@ -38,7 +38,7 @@ void SchedulerCore::on(wire::PendingChain&& chain) {
   (*entry)->own_begin = static_cast<size_t>(std::max<int64_t>(0, chain.begin));
 }
 
-// All that was stored is known: who asked in the meantime is answered.
+// All that was stored is known: answers the clients that asked in the meantime.
 void SchedulerCore::end_loading() {
   if (gate_.is_open()) return;
   doors_.sessions.match_holders();
@@ -60,11 +60,12 @@ void SchedulerCore::end_loading() {
 
 void SchedulerCore::on(wire::StoreAck&& ack) {
   const bool is_known = disk_.stored.on(ack) || metadata_.on(ack);
-  // Without its chunks the daemon would answer that there are none.
+  // Without the store's chunks the daemon would answer that there are none.
   if (!is_known && ack.error && !gate_.is_open()) throw std::runtime_error(ack.error->to_string());
 }
 
-// Stores what has changes that are not durable, as it is now.
+// Stores the named chunk, session or policy as it is now, since it has changes that are not
+// durable.
 void SchedulerCore::save_again(const StoredName& name) {
   if (name.kind == StoredKind::kPolicy) return doors_.policy.store(name);
   if (name.kind == StoredKind::kSession) return doors_.sessions.store(name);
@@ -72,7 +73,7 @@ void SchedulerCore::save_again(const StoredName& name) {
   if (!found.ok()) return metadata_.remove_chunk(name);
   const ChunkEntry& entry = **found;
   metadata_.put(entry.chunk);
-  // Its chain may be what could not be kept.
+  // Its chain may be what the store could not keep.
   if (!entry.chain.empty()) {
     const bool pending = entry.chunk.kv_state == KvState::kPending;
     disk_.chains.store(entry.chunk, entry.chain, entry.own_begin, pending);
@@ -86,7 +87,7 @@ void SchedulerCore::retry_store() {
   keep_.removals.retry();
 }
 
-// Chunks whose rows a repair removed are all right here.
+// A repair removed rows of chunks. All chunks are intact here, so they are stored again.
 void SchedulerCore::rows_removed() {
   for (const ChunkEntry* entry : registry_.all()) {
     metadata_.note_unsaved({entry->chunk.tenant, entry->chunk.id});

@@ -23,7 +23,7 @@ struct InFlight {
   std::vector<int32_t> tokens;     // a prefill's slice
   int64_t position = 0;            // of its first token
 };
-// A prompt that is tokenized.
+// A prompt that is being tokenized.
 struct EncodingRequest {
   uint64_t handle;
 };
@@ -38,14 +38,14 @@ struct ChunkPutJob {
 struct Lease {
   std::string tenant;
   std::vector<int32_t> prompt;
-  std::vector<TextUse> texts;  // in the prompt: it ends with the first of them that is deleted
+  std::vector<TextUse> texts;  // in the prompt: the lease ends when one of them is deleted
   ChainIndex::HoldId hold;
   int32_t priority;
   int64_t since_us;  // Unix time
 };
-// A chunk as it was before a request. A pin that is refused leaves it so.
+// A chunk as it was before a request. If the request's pin is refused, the chunk is made so again.
 struct ChunkBefore {
-  std::vector<Holder> holders;  // none: it was not there
+  std::vector<Holder> holders;  // empty: it did not exist
   int64_t registrations = 0;
   bool published = false;
 };
@@ -63,7 +63,7 @@ struct Counters {
   int64_t preempted = 0;
   int64_t tokens_reused = 0, tokens_prefilled = 0, tokens_generated = 0;
   double reused_positions = 0;  // the sum of the positions of all tokens_reused
-  int64_t tokens_shared = 0;    // those of tokens_reused that stand in pages others have as well
+  int64_t tokens_shared = 0;    // of tokens_reused, those in pages that others share
 };
 
 // The pages that hold own tokens of one or several chunks.

@@ -1,4 +1,4 @@
-// Clients that ask before all that was stored is known.
+// Keeps the requests of clients that ask before all that was stored is known.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace cascade {
 
-// One thread. Without the chunks of the store the daemon would answer that there are none.
+// One thread. If the daemon answered without the store's chunks, it would say that there are none.
 class StartGate {
  public:
   static constexpr size_t kParkedMax = 1000;

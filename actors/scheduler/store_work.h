@@ -1,4 +1,4 @@
-// What the scheduler has given to the store and not heard of yet: plain data.
+// The work that the scheduler has given to the store and that is not answered yet: plain data.
 #pragma once
 
 #include <compare>
@@ -32,16 +32,16 @@ struct StoredName {
 struct Writeback {
   TenantId owner;
   std::vector<int32_t> chain;
-  // The chunk that the chain belongs to. An empty id: a prefix that a client asked to keep. None: a
-  // prompt.
+  // The chunk that the chain belongs to. An empty id stands for a prefix that a client asked to
+  // keep, nullopt for a prompt.
   std::optional<StoredName> chunk;
   bool of_text = false;  // the beginning of a prompt, for a pin of the chunk's text in it
 
   bool is_of_prompt() const { return !chunk || chunk->id.empty() || of_text; }
 };
 
-// Tells the store for which chunk the chain's pages are kept. fsck finds pages by it that belong to
-// no chunk any more.
+// Tells the store for which chunk the chain's pages are kept. This lets fsck find pages that belong
+// to no chunk any more.
 inline wire::StoreUses ownership(const StoredName& chunk, const Digest& end) {
   wire::StoreUses stored;
   stored.owners.push_back({end.hex(), chunk.tenant, chunk.id});
@@ -62,14 +62,15 @@ struct Writing {
     Digest key, parent;
     int32_t tokens;
   };
-  // Pages of the owner, behind so many tokens of the chain, that go when they are written.
+  // The owner's pages after the first `keep` tokens of the chain. They are forgotten once they are
+  // written.
   struct End {
     TenantId owner;
     int64_t keep;
     Removal why;
-    std::vector<int32_t> chain = {};  // of kPublic: that goes
+    std::vector<int32_t> chain = {};  // only for kPublic: the chain to forget
   };
-  TenantId owner;        // of these pages: kPublic of those that the chain begins with, maybe
+  TenantId owner;        // of these pages: kPublic if the chain begins with public ones
   TenantId chain_owner;  // as in Writeback
   std::vector<int32_t> chain;
   ChainIndex::Node* last;  // acquired
@@ -78,13 +79,13 @@ struct Writing {
   std::vector<StoredName> erased = {};  // chunks whose removal waits for it
 };
 
-// A chunk whose tokens the store was asked for.
+// A chunk whose tokens the store has been asked for.
 struct ChainWanted {
   StoredName name;
   std::string key;                      // its last page
-  std::optional<Removal> removed = {};  // to remove its pages from memory, too
+  std::optional<Removal> removed = {};  // set: its pages are to leave memory, too
   int64_t begin = 0;                    // tokens before its own
-  std::optional<Digest> text_end = {};  // of a TextPin: what TextPins::of() has it by
+  std::optional<Digest> text_end = {};  // of a TextPin: its key in TextPins::of()
 };
 
 }  // namespace cascade

@@ -29,8 +29,8 @@ class TenantShares {
   void charge(const std::string& tenant, double tokens) { share_.charge(tenant, tokens); }
   // Returns the same as FairShare::credit().
   double credit(const std::string& tenant) const { return share_.credit(tenant); }
-  // Whether several tenants have asked within kContendedUs: those that come now and then are to
-  // find no long job in their way.
+  // Whether several tenants have asked within kContendedUs. A tenant that comes now and then is not
+  // to find a long job in its way.
   bool contended() const {
     const int64_t since_us = clock_.monotonic_us() - kContendedUs;
     return 1 < std::ranges::count_if(asked_us_,

@@ -28,7 +28,7 @@ class Tenants {
     names_[id] = name;
     return ids_[name] = id;
   }
-  // nullopt: no chain is this tenant's.
+  // nullopt: the tenant has no chains.
   std::optional<TenantId> find(const std::string& name) const {
     const auto found = ids_.find(name);
     if (found == ids_.end()) return std::nullopt;
