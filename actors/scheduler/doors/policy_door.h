@@ -1,4 +1,4 @@
-// The tenants' expiry policies: how long chunks live that were given no time of their own.
+// The tenants' expiry policies: how long a chunk lives if it was given no time of its own.
 #pragma once
 
 #include <cstdint>
@@ -25,10 +25,10 @@ class PolicyDoor {
   // Answered when it is durable.
   void on(const Client& client, const wire::RequestId& id, const wire::PolicySet& set);
 
-  // When a chunk that is registered now, and was given no time to live, expires (Unix time); 0:
-  // never.
+  // Returns the Unix time at which a chunk expires that is registered now and was given no time to
+  // live; 0: never.
   int64_t expiry_us(const std::string& tenant, ChunkType type) const;
-  // A policy from before the start. One that is not known is left out, with a warning.
+  // Takes over a policy from before the start. An unknown one is left out, with a warning.
   void restore(const wire::StoredPolicy& policy);
   // Stores the policy of this name as it is now, or that there is none.
   void store(const StoredName& name);

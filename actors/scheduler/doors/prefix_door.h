@@ -35,7 +35,7 @@ class PrefixDoor {
   // Checks that the tenant may have one more. Error: kResourceExhausted, field "prefix".
   Status find_place(const std::string& tenant) const;
   // Keeps the request's prompt, all of which is in pages of the `owner`, as a prefix without
-  // references: attach() must follow, since else nobody would release it. Precondition:
+  // references. attach() must follow, since otherwise nobody would release it. Precondition:
   // !contains(name).
   void keep(const PrefixName& name, TenantId owner, const Request& request);
   // Gives the client one reference more, and describes the prefix. Precondition: contains(name).

@@ -1,4 +1,4 @@
-// The store finds; what it does not know yet is left out here.
+// The store searches; chunks that are not found any more are left out here.
 #include "actors/scheduler/doors/search_door.h"
 
 #include <optional>
@@ -10,10 +10,10 @@
 namespace cascade {
 namespace {
 
-// A search takes milliseconds.
+// When to try again if too many searches are under way: a search takes milliseconds.
 constexpr int64_t kSearchRetryMs = 50;
 
-// After the store was restarted.
+// When to try again after the store was restarted.
 constexpr int64_t kRestartRetryMs = 100;
 
 }  // namespace

@@ -17,7 +17,8 @@ class SearchDoor {
   SearchDoor(Jobs& jobs, Outbox& outbox, ChunkRegistry& registry, int64_t searches_max);
 
   void on(const Client& client, const wire::RequestId& id, const wire::ChunkSearch& search);
-  // The store's answer. What has expired or changed since is left out.
+  // The store's answer. Chunks that are not found any more, for example because they have expired,
+  // are left out.
   void on(wire::StoreFound&& answer);
 
  private:

@@ -14,7 +14,7 @@
 namespace cascade {
 namespace {
 
-// A reply may have kTurnsMax outputs: each of them names so many holders.
+// How many holders each output of a reply names: a reply may have kTurnsMax outputs.
 constexpr size_t kHoldersNamed = 4;
 
 wire::SessionReply session_reply(const Session& session) {
@@ -25,7 +25,7 @@ wire::SessionReply session_reply(const Session& session) {
 }
 
 // Gives an output from before there were holders to its sessions. The tenant's own retention stays
-// only if it was registered more often than sessions did.
+// only if the output was registered more often than there are sessions.
 bool hold_turns(Chunk& chunk, const std::set<std::pair<std::string, std::string>>& sessions) {
   bool changed = false;
   for (const auto& [tenant, session] : sessions) {
@@ -109,7 +109,7 @@ void SessionDoor::on(const Client& client, const wire::RequestId& id,
   const Result<Session> removed = sessions_.remove(client.tenant, request.id);
   if (!removed.ok()) return outbox_.reply_error(client, id, removed.error());
   wire::SessionReply answer = session_reply(*removed);
-  // The last turn first: what goes on from a turn is removed before it.
+  // The last turn comes first, so that what goes on from a turn is removed before it.
   std::set<StoredName> outputs;
   for (auto turn = removed->turns.rbegin(); turn != removed->turns.rend(); ++turn) {
     if (!outputs.insert({client.tenant, turn->output_id}).second) continue;
@@ -125,8 +125,8 @@ void SessionDoor::on(const Client& client, const wire::RequestId& id,
   removals_.reply_when_gone(client, id, std::move(outputs), std::move(names), std::move(answer));
 }
 
-// The session that is deleted holds the output no more. With `request.outputs` that is the end of
-// an output that nobody else holds; else the tenant keeps it. nullopt: it was gone already.
+// The deleted session no longer holds the output. With `request.outputs`, an output that nobody
+// else holds is removed; without, the tenant keeps it. nullopt: the output was gone already.
 std::optional<wire::SessionOutput> SessionDoor::end_turn(const std::string& tenant,
                                                          const std::string& output,
                                                          const wire::SessionDelete& request) {

@@ -43,15 +43,15 @@ class SessionDoor {
   // Makes the output the turn that the request has taken, if it has taken one, and stores that.
   void add_turn(Request& request, const std::string& output_id);
   // Returns the outputs of the turns before the one that the request has taken. Error kNotFound,
-  // field "session": one of them is gone, so the answer would be to another conversation. With
-  // kSkip that one is left out and named in `missing`.
+  // field "session", if one of them is gone: the answer would be to another conversation. With
+  // kSkip that output is left out and named in `missing`.
   Result<Earlier> turns_before(const Request& request, OnMissing on_missing);
 
   // Takes over a session from before the start.
   void restore(Session&& session) { sessions_.restore(std::move(session)); }
-  // Makes the holders of outputs and the turns of sessions agree. An output is stored before the
-  // session that it is a turn of, and a crash may have come between the two: the tenant keeps an
-  // output that is held for a session which does not have it as a turn. Outputs from before there
+  // Makes the holders of outputs and the turns of sessions agree. They can differ after a crash,
+  // because an output is stored before the session that it is a turn of. If a session holds an
+  // output that is not one of its turns, the tenant keeps the output. Outputs from before there
   // were holders get theirs. Precondition: all chunks and sessions from before the start are known.
   void match_holders();
   // Stores the session of this name as it is now, or that there is none.

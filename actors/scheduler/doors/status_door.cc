@@ -158,7 +158,7 @@ wire::CacheStats StatusDoor::cache_stats() const {
   return cache;
 }
 
-// The groups of all tenants for the administrator, and those of the tenant itself for others.
+// Returns the groups of all tenants for the administrator; other tenants get their own groups only.
 std::vector<wire::ChunkGroup> StatusDoor::chunk_groups(const std::string& tenant,
                                                        PagesOfChunk& all) {
   struct Group {

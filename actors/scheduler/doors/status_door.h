@@ -29,8 +29,8 @@
 
 namespace cascade {
 
-// One thread. The administrator alone is told of all tenants together: of requests, chunks and
-// pages another tenant is told its own.
+// One thread. Only the administrator is told of all tenants together. Another tenant is told of its
+// own requests, chunks and pages.
 class StatusDoor {
  public:
   // The sources of the answers. They outlive the door.

@@ -12,7 +12,8 @@
 namespace cascade {
 namespace {
 
-// A text is tokenized between two jobs of the prefill actor.
+// When to try again if too many texts wait: a text is tokenized between two jobs of the prefill
+// actor.
 constexpr int64_t kTextRetryMs = 100;
 
 }  // namespace
@@ -74,8 +75,8 @@ void TextDoor::on(const Client& client, const wire::RequestId& id,
 
 namespace {
 
-// Error: kInvalidArgument if one message cannot have the texts. Long tokens are not decoded first:
-// a context of them has hundreds of MiB.
+// Returns the texts of the tokens. Error kInvalidArgument if they do not fit into one message.
+// Decoding stops at that limit, since a context of long tokens has hundreds of MiB.
 Result<wire::DetokenizeReply> detokenized(const Tokenizer& tokenizer,
                                           const wire::DetokenizeRequest& request) {
   const auto too_long = [](size_t bytes_max) {

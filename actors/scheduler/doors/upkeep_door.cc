@@ -8,7 +8,7 @@
 namespace cascade {
 namespace {
 
-// A repair removed rows that were damaged, or may have.
+// Whether a repair removed, or may have removed, rows that were damaged.
 bool concerns_rows(const wire::FsckReply& reply) {
   return std::ranges::any_of(reply.findings, [](const wire::FsckFinding& finding) {
     return !finding.where.starts_with("kv file ");
@@ -30,7 +30,7 @@ UpkeepDoor::UpkeepDoor(Jobs& jobs, Outbox& outbox, bool keeps_pages,
         }
       }) {}
 
-// The store's job; nullopt if the request was refused, and answered.
+// Returns the number of the store's job; nullopt if the request was refused, which answers it.
 std::optional<uint64_t> UpkeepDoor::begin(const Client& client, const wire::RequestId& id) {
   const auto refuse = [&](ErrorCode code, const char* field, const std::string& why) {
     outbox_.reply_error(client, id, {code, field, why});

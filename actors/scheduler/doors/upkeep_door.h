@@ -1,5 +1,5 @@
-// Checks and backups of what is on disk: handed on to the store, one at a time, while everything
-// else goes on.
+// Checks and backups of what is on disk. They are handed on to the store, one at a time, while
+// everything else goes on.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class UpkeepDoor {
   // Answers of the store.
   void on(wire::StoreChecked&& checked);
   void on(wire::StoreBackedUp&& backed_up);
-  // Refuses what is under way, and all that comes.
+  // Refuses what is under way, and all that comes later.
   void stop();
 
  private:
