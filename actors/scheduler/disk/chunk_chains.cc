@@ -1,4 +1,4 @@
-// A chain is stored, written, settled; and read again.
+// Chains are stored, written, settled, and read again.
 #include "actors/scheduler/disk/chunk_chains.h"
 
 #include <algorithm>

@@ -23,11 +23,11 @@
 
 namespace cascade {
 
-// One thread. The store has the tokens of a chain from the moment they are known; it takes the K
-// and V for `pending`, to be computed again after a crash, until they are on disk or given up.
+// One thread. The store has the tokens of a chain from the moment they are known. Until the K and V
+// are on disk or given up, they are `pending` in the store: after a crash they are computed again.
 class ChunkChains {
  public:
-  // The store has read a chain; without tokens if it does not have it.
+  // The store has read a chain. The chain has no tokens if the store does not have it.
   using IsRead = std::function<void(const ChainWanted&, wire::StoredChain&&)>;
 
   // `model` is the root key of the chains. With `keeps_pages` false the store is told of no chain
@@ -35,8 +35,8 @@ class ChunkChains {
   ChunkChains(bool keeps_pages, std::string model, Jobs& jobs, Outbox& outbox, Tenants& tenants,
               StoredPages& stored, PageWriter& writer, MetadataWriter& metadata, IsRead is_read);
 
-  // Stores what the chunk's K and V are computed from; its own tokens come after the first
-  // `begin_tokens`.
+  // Stores the chain that the chunk's K and V are computed from; the chunk's own tokens come after
+  // its first `begin_tokens`.
   void store(const Chunk& chunk, std::span<const int32_t> chain, size_t begin_tokens, bool pending);
   // The chunk's K and V are on disk, or will not be.
   void settle(const StoredName& chunk);
@@ -45,10 +45,10 @@ class ChunkChains {
   void keep(ChunkEntry& entry);
   // All pages of the chains that end with this page are on disk.
   void note_written(const Digest& end);
-  // `key` is the chunk's last page from now on, as it is called on disk; empty: it has none.
+  // The page with the name `key` on disk is the chunk's last one from now on; empty: it has none.
   void set_end(ChunkEntry& entry, const std::string& key);
 
-  // Asks the store for the tokens of the chain, also again when it was restarted.
+  // Asks the store for the tokens of the chain, and asks again if the store is restarted.
   void read(ChainWanted&& wanted);
   void on(wire::StoredChain&& chain);
 

@@ -1,5 +1,5 @@
 // Chunks that are being removed: what is still to be done until nothing of them is on the disk, and
-// who hears of it then. Plain bookkeeping.
+// who is told then. Plain bookkeeping.
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,15 @@ struct ErasedChain {
 struct Erasure {
   Removal why = Removal::kDeleted;
   std::vector<ErasedChain> chains;
-  // What was under way when it began, or was begun for it: writes, removals and reads of the store,
-  // texts that are tokenized, idle work. When a piece ends, the chains are looked for again.
+  // The number of pieces of work that the removal waits for. They were under way when it began, or
+  // were begun for it: writes, removals and reads of the store, texts that are tokenized, idle
+  // work. When a piece ends, the chains are looked for again.
   int64_t pieces = 0;
   bool row_removed = false;    // the store was told to delete the chunk's row
   std::optional<Error> error;  // of a removal that failed, and is tried again
 };
 
-// Who waits for removals.
+// The answer to a client that waits for removals.
 struct ErasureReply {
   std::set<StoredName> chunks;    // that are not gone yet
   std::vector<StoredName> names;  // whose changes must be durable, too
@@ -42,29 +43,30 @@ struct ErasureReply {
   wire::Message message;
 };
 
-// The removal of a chunk has ended: who hears of it, and what is removed next.
+// The removal of a chunk has ended: which clients are answered, and what is removed next.
 struct ErasureEnd {
-  std::vector<ErasureReply> replies;  // that waited for this chunk and for no other any more
+  std::vector<ErasureReply> replies;  // that waited for this chunk last
   std::vector<StoredName> sessions;   // whose rows are to be removed now
 };
 
 // One thread.
 class Erasures {
  public:
-  // The removal of a chunk begins, or begins again: one that a store which was restarted gave out
-  // once more.
+  // The removal of a chunk begins. It begins again for a chunk that a restarted store gave out once
+  // more.
   Erasure& begin(const StoredName& chunk, Removal why);
   // nullptr if the chunk is not being removed.
   Erasure* find(const StoredName& chunk);
   // The chunk is gone.
   ErasureEnd end(const StoredName& chunk);
-  // The chunk's removal failed for now; returns whoever waited for it.
+  // The chunk's removal failed for now. Returns the replies that waited for it.
   std::vector<ErasureReply> fail(const StoredName& chunk, const Error& error);
 
-  // True if some of `reply.chunks` are being removed: it is given back when they are gone.
+  // True if some of `reply.chunks` are being removed: the reply is kept until they are gone, when
+  // end() returns it, or until a removal fails, when fail() does.
   bool wait(ErasureReply& reply);
   // True if some of `outputs` are being removed: end() returns the session when they are gone, even
-  // if a removal failed before. Until then a crash brings the session back, so that it can be
+  // if a removal failed before. A crash before that brings the session back, so that it can be
   // deleted again.
   bool remove_after(const StoredName& session, std::set<StoredName> outputs);
 

@@ -100,7 +100,7 @@ void PageLoader::on(const wire::LoadPagesDone& done) {
   note_loaded(*std::move(load), good);
 }
 
-// `good` pages more are in memory. The store is asked for those that are left, if they are wanted.
+// `good` more pages are in memory. Asks the store for those that are left, if they are wanted.
 void PageLoader::note_loaded(Load&& load, size_t good) {
   const size_t begin = load.done * kPageTokens;
   const size_t count = std::min(good * kPageTokens, load.tokens.size() - begin);

@@ -23,13 +23,14 @@ namespace cascade {
 // One thread. The store reads into the pages of a sequence, which stays as it is meanwhile.
 class PageLoader {
  public:
-  // The K and V of `tokens`, which come next in the sequence, are in its pages. If `more` of the
-  // load is left, it goes on with the sequence that is returned; nullptr ends it. Without `more`
-  // the load has ended, with all pages or because one could not be read.
+  // The K and V of `tokens`, which come next in the sequence, are in its pages. With `more`, a part
+  // of the load is left: it goes on with the sequence that is returned, or ends if that is nullptr.
+  // Without `more` the load has ended, with all pages or because one could not be read.
   using Loaded = std::function<const ChainSequence*(uint64_t handle,
                                                     std::span<const int32_t> tokens, bool more)>;
 
-  // `page_bytes`: of one page. `speed` says what computing takes. The references outlive this.
+  // `page_bytes` is the size of one page. `speed` says how long computing takes. The references
+  // outlive this.
   PageLoader(Jobs& jobs, Outbox& outbox, const ChainIndex& index, StoredPages& stored,
              size_t page_bytes, const SpeedEstimate& speed, Loaded loaded);
 
@@ -37,16 +38,16 @@ class PageLoader {
   // nothing if computing them is quicker than reading them.
   DiskIndex::Match worth_loading(TenantId owner, std::span<const int32_t> wanted,
                                  const ChainIndex::Match& found) const;
-  // Reads `stored`, which comes next of `wanted`, into pages of the sequence. `handle` is what
-  // loaded() is told. False if there is nothing to read, or no room.
+  // Reads `stored`, the next part of `wanted`, into pages of the sequence. loaded() is given
+  // `handle`. False if there is nothing to read, or no room.
   bool start(ChainSequence& sequence, uint64_t handle, std::span<const int32_t> wanted,
              const DiskIndex::Match& stored);
-  // The chunks are used: has the operating system read what is not in memory of their chains, since
-  // it will be wanted soon.
+  // The chunks are used. Has the operating system read the parts of their chains that are not in
+  // memory, since they will be wanted soon.
   void prefetch(const std::vector<const ChunkEntry*>& used);
   void on(const wire::LoadPagesDone& done);
 
-  // The speed of the disk lately; 0: nothing was read yet.
+  // The recent speed of the disk; 0: nothing was read yet.
   double bytes_per_us() const { return bytes_per_us_; }
 
  private:

@@ -19,7 +19,7 @@ constexpr size_t kPagesWrittenAtOnceMax = 16;
 // The queue takes chains of this many tokens in all: 16 MB of ids. Further chains are not written.
 constexpr size_t kWritebackTokensMax = size_t{4} << 20;
 
-// After the disk refused a write.
+// How long nothing is written after the disk refused a write.
 constexpr int64_t kWriteRetryUs = 2'000'000;
 
 }  // namespace
@@ -116,7 +116,7 @@ void PageWriter::write_pages(const std::function<int64_t()>& pages_max) {
     writebacks_.pop_front();
     ended = true;
   }
-  if (ended) callbacks_.chains_ended();  // only now: it may put other chains first
+  if (ended) callbacks_.chains_ended();  // only now: the callback may put other chains first
 }
 
 void PageWriter::send(const Writeback& writeback, const std::vector<NamedPage>& run) {

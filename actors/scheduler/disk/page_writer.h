@@ -1,4 +1,4 @@
-// Writes pages to disk behind the work that has computed them.
+// Writes pages to disk, after the work that has computed them.
 #pragma once
 
 #include <cstddef>
@@ -31,13 +31,13 @@ class PageWriter {
   struct Callbacks {
     // Whether a client waits for the chunk's pages: its chains are written before all others.
     std::function<bool(const StoredName& chunk)> is_awaited;
-    // The texts that the page has of chunks. The store keeps them with it.
+    // Returns the texts of chunks that the page has. The store keeps them with the page.
     std::function<std::vector<wire::PageUse>(const NamedPage&)> uses_of;
     // All pages of the chains that end with this page are on disk.
     std::function<void(const Digest& end)> written;
     // At least one chain has left the queue.
     std::function<void()> chains_ended;
-    // The pages of the chunk cannot be written, or with nullopt: no pages can.
+    // The pages of the chunk cannot be written. nullopt: no pages can be written.
     std::function<void(const Error&, const std::optional<StoredName>& chunk)> failed;
     // The store has answered for these pages, or was restarted and never will.
     std::function<void(const Writing&)> ended;
@@ -52,7 +52,7 @@ class PageWriter {
   void write_behind(TenantId owner, std::span<const int32_t> chain,
                     std::optional<StoredName> chunk = {}, bool of_text = false);
   // Sends the next pages, unless pages are under way or the disk failed a moment ago. The index
-  // locks them in memory until the store has answered: no more than `pages_max()` pages.
+  // locks these pages in memory, no more than `pages_max()`, until the store has answered.
   void write_pages(const std::function<int64_t()>& pages_max);
   // Takes the chains that `drops` is true for out of the queue.
   void drop_if(const std::function<bool(const Writeback&)>& drops);
@@ -69,13 +69,13 @@ class PageWriter {
 
   void on(const wire::StorePagesDone& done);
 
-  // Returns the pages of the chain that are in memory, by their names on disk. If the last page has
-  // more tokens than the chain, it is named by the chain's tokens only.
+  // Returns the pages of the chain that are in memory, with their names on disk. A last page that
+  // has more tokens than the chain is named by the chain's tokens only.
   std::vector<NamedPage> pages_of(TenantId owner, std::span<const int32_t> chain) const;
   bool is_writing() const { return !writing_.empty(); }
   // Nothing waits and nothing is under way.
   bool is_idle() const { return writebacks_.empty() && writing_.empty(); }
-  // Why pages cannot be written, until they can.
+  // Why pages cannot be written; nullopt: they can.
   const std::optional<Error>& error() const { return error_; }
 
  private:

@@ -127,7 +127,7 @@ void StoredPages::retry(const StoredName& erased) {
   if (!failed.empty()) send(std::move(failed.mapped()), &erased);
 }
 
-// The store was restarted: it is asked again.
+// The store was restarted: it is asked again to remove these pages.
 void StoredPages::lose(PendingJobs<Removing>::All&& lost) {
   for (auto& [job, removal] : lost) {
     const std::optional<StoredName>& erased = removal.erased;

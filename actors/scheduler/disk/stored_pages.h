@@ -1,4 +1,4 @@
-// The pages that the store has, as they are called there, and how they are removed.
+// The pages that the store has, by their names on disk, and how they are removed.
 #pragma once
 
 #include <cstdint>
@@ -25,14 +25,14 @@ struct DiskCounters {
   int64_t pages_written = 0, pages_loaded = 0, pages_bad = 0, pages_removed = 0;
 };
 
-// One thread. A page that is removed is not found any more at once; the store removes it soon, and
-// tries again what it cannot. Where a function takes `erased`, that chunk is being removed, and its
-// removal (`Erasures`) has one piece more until the store has answered.
+// One thread. A page that is removed cannot be found from that moment on. The store removes it
+// soon; a removal that fails is tried again. Where a function takes `erased`, that chunk is being
+// removed, and its removal (`Erasures`) has one piece more until the store has answered.
 class StoredPages {
  public:
-  // Whether something beside a chunk's chain ends with the page.
+  // Whether something other than a chunk's chain ends with the page.
   using IsKept = std::function<bool(const Digest&)>;
-  // The store has answered for a removal; `erased` waited for it.
+  // The store has answered a removal of pages, which the removal of the chunk `erased` waited for.
   using Removed = std::function<void(const std::optional<StoredName>& erased,
                                      const std::optional<Error>& error)>;
 
@@ -50,30 +50,30 @@ class StoredPages {
   void count_loaded(int64_t pages) { counters_.pages_loaded += pages; }
   // A page that was to be read was damaged.
   void count_bad() { ++counters_.pages_bad; }
-  // Whether pages of another model are stored whose prompts begin like this.
+  // Whether the store has pages of another model whose prompts begin like this.
   bool is_of_other_model(const Digest& beginning) const {
     return of_other_models_.contains(beginning);
   }
 
-  // A chunk's chain ends with the page `after` from now on, and no longer with `before`. nullopt:
-  // it has no page.
+  // From now on a chunk's chain ends with the page `after`, and no longer with `before`. nullopt
+  // stands for no page.
   void move_chain_end(const std::optional<Digest>& before, const std::optional<Digest>& after);
 
-  // Returns the keys of the chain's pages, wherever these are: in memory, on disk, or nowhere.
-  // After a page that the disk's budget took there may be others.
+  // Returns the keys of the chain's pages, wherever the pages are: in memory, on disk, or nowhere.
+  // There may be others after a page that was evicted from the disk.
   std::vector<Digest> path_of(TenantId owner, std::span<const int32_t> chain) const;
 
   // The store does not have the page any more.
   void note_gone(const Digest& key);
-  // Removes the page and all that goes on from it and belongs to no chunk.
+  // Removes the page and all pages that go on from it and belong to no chunk.
   void remove_from(const Digest& key, const StoredName* erased = nullptr);
-  // Removes pages of the path, from its end, until something goes on from one.
+  // Removes pages of the path, beginning at its end, up to the first one that something else needs.
   void remove_unshared(const std::vector<Digest>& path, const StoredName* erased = nullptr);
   // False: it is the answer to somebody else's job.
   bool on(const wire::StoreAck& ack);
-  // Removes again what the store could not remove and no chunk's removal waits for.
+  // Removes again the pages that the store could not remove and no chunk's removal waits for.
   void retry();
-  // Removes again what the chunk's removal waits for.
+  // Removes again the pages that the chunk's removal waits for.
   void retry(const StoredName& erased);
 
  private:
@@ -93,9 +93,9 @@ class StoredPages {
   DiskIndex disk_;
   DiskCounters counters_;
   std::set<Digest> of_other_models_;  // beginnings of prompts
-  std::map<Digest, int> chain_ends_;  // of how many chunks
+  std::map<Digest, int> chain_ends_;  // how many chunks' chains end with the page
   PendingJobs<Removing> removing_;
-  // Pages that the store could not remove, by the chunk whose removal waits for it.
+  // Pages that the store could not remove, by the chunk whose removal waits for them.
   std::map<std::optional<StoredName>, std::vector<std::string>> failed_;
 };
 
