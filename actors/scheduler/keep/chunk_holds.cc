@@ -1,4 +1,4 @@
-// Holds are taken, noticed to be lost, and trimmed.
+// Takes holds, notices which are lost, and trims them.
 #include "actors/scheduler/keep/chunk_holds.h"
 
 #include <spdlog/spdlog.h>
@@ -12,7 +12,8 @@
 namespace cascade {
 namespace {
 
-// Ten times a second: all holds of a tenant that has very many within half a minute.
+// How many holds one call looks at. With ten calls a second, all holds of a tenant that has very
+// many are looked at within half a minute.
 constexpr int kHoldsAtOnce = 256;
 
 }  // namespace
@@ -92,7 +93,8 @@ void ChunkHolds::refresh(ChunkEntry& entry) {
   const bool ready = entry.hold.has_value();
   const auto chain = static_cast<int64_t>(entry.chain.size());
   entry.chunk.kv_tokens = ready ? chain : 0;
-  // Its own tokens are behind the prompt; a page that it shares with the prompt counts as well.
+  // The chunk's own tokens come after the prompt. A page that they share with the prompt counts,
+  // too.
   const int64_t own = std::min(chain, static_cast<int64_t>(entry.own_begin));
   const int64_t pages = (chain + kPageTokens - 1) / kPageTokens - own / kPageTokens;
   entry.chunk.kv_bytes = ready ? pages * static_cast<int64_t>(page_bytes_) : 0;

@@ -1,4 +1,4 @@
-// The holds of chunks, and of prompts for a while: the index evicts their pages last, by priority.
+// The holds of chunks and, for a while, of prompts: the index evicts their pages last, by priority.
 #pragma once
 
 #include <cstddef>
@@ -44,7 +44,8 @@ class ChunkHolds {
 
   // Holds the chunk's chain, if all of it is in pages, with the chunk's priority.
   void take(ChunkEntry& entry);
-  // Holds its pages for every tenant in the same way. False if not all are there.
+  // Holds the chain's pages for every tenant in the same way. False if not all of them are in
+  // memory.
   bool take_public(ChunkEntry& entry, std::span<const int32_t> chain);
   void clear(ChunkEntry& entry);
   void clear_public(ChunkEntry& entry);
@@ -53,16 +54,18 @@ class ChunkHolds {
   bool is_held(const ChunkEntry& entry) const { return entry.hold && index_.is_held(*entry.hold); }
   // Chunks with a hold, which may be lost.
   const Held& held() const { return held_; }
-  // Returns how many tokens of the chain, in whole pages, some published chunk begins with.
+  // Returns how many tokens of the chain, in whole pages, are also the beginning of a published
+  // chunk.
   int64_t public_beginning(std::span<const int32_t> chain) const;
 
-  // Brings what the chunk says of its K and V up to date: pages may have been evicted.
+  // Updates what the chunk says of its K and V, since pages may have been evicted.
   void refresh(ChunkEntry& entry);
   // Does the same, and counts its pages in memory and on disk for clients.
   void measure(ChunkEntry& entry);
-  // Returns the pages of its own chain and of every prompt that has its text, each page once.
+  // Returns the pages of the chunk's own chain and of every prompt that has its text, each page
+  // once.
   PagesOfChunk pages_of(const ChunkEntry& entry) const;
-  // Looks at some chunks after those of the last call, so that lost holds are told of soon.
+  // Looks at some chunks after those of the last call, so that lost holds are reported soon.
   void look_for_evictions();
 
   // Gives the whole pages of the request's prompt the priority that it asks for, for a while. False
@@ -91,7 +94,7 @@ class ChunkHolds {
   const Callbacks callbacks_;
   Held held_;
   Held public_;
-  uint64_t evictions_seen_ = 0;           // of the chunks with holds, up to this sequence
+  uint64_t evictions_seen_ = 0;           // the sequence that look_for_evictions() has come to
   std::multimap<int64_t, Lease> leases_;  // by the monotonic time of their end
 };
 

@@ -103,7 +103,7 @@ void ChunkPins::chain_is_read(const ChainWanted& wanted, wire::StoredChain&& cha
     spdlog::warn("pages of {} are missing: what it was made from is not known any more",
                  wanted.name.id);
     chains_.set_end(entry, "");
-    return budget_.promise(entry, 0);  // who uses it says what it was made from: heal_from()
+    return budget_.promise(entry, 0);  // a request that uses it tells its source: heal_from()
   }
   entry.chain = std::move(chain.token_ids);
   const int64_t begin = chain.begin >= 0 ? chain.begin : entry.chunk.kv_begin;
@@ -137,7 +137,7 @@ void ChunkPins::heal() {
     const bool lost = entry.chunk.pinned && !entry.hold && !entry.chain.empty() &&
                       budget_.is_waiting(entry) && !idle_.has({entry.chunk.tenant, entry.chunk.id});
     if (!lost) return;
-    // Without room it would be computed only to be evicted again.
+    // Without room the chain would be computed only to be evicted again.
     const bool may =
         budget_.has_promise(entry) || budget_.check("pinned", budget_.pages_of(entry)).ok();
     if (may) compute_(entry);
@@ -166,7 +166,7 @@ void ChunkPins::heal_from(const Request& request, const Composition& composition
   }
 }
 
-// Whether all of the chunk's chain is in files, as far as it is in memory.
+// Whether the whole chain of the chunk is in files.
 bool ChunkPins::is_chain_on_disk(const ChunkEntry& entry) const {
   const auto end = Digest::from_hex(entry.chunk.kv_key);
   return end && stored_.disk().contains(*end) &&

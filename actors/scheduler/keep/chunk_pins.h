@@ -23,8 +23,8 @@
 namespace cascade {
 
 // One thread. A pinned chunk whose chain is not held waits: its pages are promised to it, and the
-// chain is read or computed. A chain that is known and cannot be computed now is tried again by
-// heal(); the beginning with a system prompt, when the chunk is used.
+// chain is read or computed. heal() tries again to compute a chain that is known and cannot be
+// computed now. The chain of a system prompt is tried again when the chunk is used.
 class ChunkPins {
  public:
   // Has the chunk's chain, which is known, computed when nothing else is to do.
@@ -37,16 +37,16 @@ class ChunkPins {
 
   // All chunks of the store are known: chains of outputs can be asked for.
   void note_loaded() { loaded_ = true; }
-  // The chunk's holders have changed: its pages follow what they come to now.
+  // The chunk's holders have changed: its pages get the priority and the pin that follow from them.
   void follow_holders(ChunkEntry& entry);
-  // The chunk is pinned, and so is what is known of its text.
+  // The chunk is pinned: pins its chain and what is known of its text.
   void pin(ChunkEntry& entry);
-  // The pinned chunk's chain is wanted: pins it if it is held, else the pin waits.
+  // The pinned chunk's chain is wanted: pins it if it is held; otherwise the pin waits.
   void pin_or_wait(ChunkEntry& entry);
-  // The pinned chunk has a hold now. Without room for it in the budget its pages can be evicted.
+  // The pinned chunk has a hold now. If the budget has no room for it, its pages can be evicted.
   void pin_held(ChunkEntry& entry);
-  // The pinned chunk's hold may be lost; then its pages are promised again until heal() has them
-  // computed.
+  // The pinned chunk's hold may be lost. If it is, its pages are promised again until heal() has
+  // them computed.
   void promise_again(ChunkEntry& entry);
   // The chunk is being removed.
   void release(const ChunkEntry& entry);
@@ -56,18 +56,19 @@ class ChunkPins {
   void chain_is_read(const ChainWanted& wanted, wire::StoredChain&& chain);
   // Pins held chunks for which there was no room.
   void retry();
-  // Every two seconds: has computed what could not be computed for a pin, for want of room or
-  // because an actor failed, and written what is not on disk, because another pin took its place
-  // there or the disk failed.
+  // Every two seconds: begins to compute what could not be computed for a pin, for want of room or
+  // because an actor failed. Begins to write what is not on disk, because another pin took its
+  // place there or the disk failed.
   void heal();
-  // The request's conversation says what outputs were made of whose chain is not known any more.
+  // The request's conversation says what its outputs were made of. With that, has the chains of
+  // pinned outputs computed again that are not known any more.
   void heal_from(const Request& request, const Composition& composition);
 
-  // Whether what the pin keeps in memory of the chunk is on disk.
+  // Whether all that the pin keeps in memory of the chunk is on disk.
   bool is_on_disk(const ChunkEntry& entry) const;
-  // Has written what the disk does not have of it.
+  // Has the parts of it written that the disk does not have.
   void write(ChunkEntry& entry);
-  // Chunks whose pages can be evicted although they are pinned, for want of room.
+  // The number of chunks whose pages can be evicted for want of room, although they are pinned.
   size_t without_room() const { return without_room_.size(); }
 
  private:

@@ -39,18 +39,18 @@ Chunk ChunkRemovals::remove(ChunkEntry& entry, Removal why) {
   Erasure& erasure = erasures_.begin(name, why);
   chains_.set_end(entry, "");
   text_pins_.unpin(text);
-  // No pin keeps a prompt that has its text.
+  // No pin of another text may keep a prompt that has this text.
   std::set<Digest> ends;
   for (const ChunkUses::Use& use : uses_.uses().of(text)) {
     if (use.ends != 0) ends.insert(use.page);
   }
   text_pins_.drop_behind(ends, chunk.token_ids);
-  // The chain that its conversations begin with is not known unless it was pinned.
+  // The chain that its conversations begin with is known only if the chunk was pinned or published.
   const bool unknown = chunk.type == ChunkType::kSystemPrompt && entry.chain.empty();
   if (!entry.chain.empty()) {
     erasure.chains.push_back({entry.chain, entry.own_begin});
   } else if (keeps_pages_ && (chunk.type == ChunkType::kOutput || !chunk.kv_key.empty())) {
-    // Its pages in memory are forgotten when the tokens have been read.
+    // Its pages in memory are forgotten once the tokens have been read.
     ++erasure.pieces;
     chains_.read({name, chunk.kv_key, why, chunk.kv_begin});
     const auto end = Digest::from_hex(chunk.kv_key);
@@ -107,12 +107,13 @@ void ChunkRemovals::drop_reprefills(const StoredName& chunk, Removal why) {
   }
 }
 
-// Forgets what there is of its chains now, and takes them from what is to be written.
+// Forgets the pages that there are of the chunk's chains now, and takes the chains out of what is
+// to be written.
 void ChunkRemovals::erase_chains(const StoredName& chunk, const Erasure& erasure) {
   const TenantId owner = tenants_.id(chunk.tenant);
   for (const ErasedChain& chain : erasure.chains) {
-    // A prompt has the chunk's question if it has the whole pages before the chunk's own tokens; it
-    // has at least one page in common, since all prompts of a template begin alike.
+    // A prompt has the chunk's question if it has the whole pages before the chunk's own tokens. At
+    // least one page must agree, since all prompts of a template begin alike.
     const size_t question = std::max(chain.begin / kPageTokens * kPageTokens,
                                      std::min<size_t>(kPageTokens, chain.tokens.size()));
     const auto has_it = [&](std::span<const int32_t> tokens) {
@@ -154,7 +155,7 @@ void ChunkRemovals::pages_are_removed(const std::optional<StoredName>& erased,
   end_piece(*erased);
 }
 
-// Removes its row when nothing else is left of it.
+// Removes the chunk's row when nothing else is left of the chunk.
 void ChunkRemovals::advance(const StoredName& chunk) {
   Erasure* erasure = erasures_.find(chunk);
   if (erasure == nullptr || erasure->pieces > 0 || erasure->error || erasure->row_removed) return;
@@ -173,8 +174,8 @@ void ChunkRemovals::row_is_removed(const StoredName& chunk, const std::optional<
   }
 }
 
-// Tells those that wait. The removal is tried again; until it works a restart brings the chunk
-// back.
+// Tells the clients that wait. The removal is tried again; until it works, a restart brings the
+// chunk back.
 void ChunkRemovals::fail(const StoredName& chunk, const Error& error) {
   for (const ErasureReply& failed : erasures_.fail(chunk, error)) {
     outbox_.reply_error(

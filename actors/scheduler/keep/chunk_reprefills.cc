@@ -32,7 +32,7 @@ ChunkReprefills::ChunkReprefills(Tenants& tenants, ChunkRegistry& registry,
       removals_(removals) {}
 
 void ChunkReprefills::queue(ChunkEntry& entry, Reprefill&& reprefill) {
-  // The same output again: its chain is there already, or the newer one takes its place.
+  // The same output came again: its chain is there already, or the newer one takes its place.
   if (entry.chain == reprefill.chain && holds_.is_held(entry)) {
     entry.chunk.kv_state = KvState::kReady;
     chains_.keep(entry);
@@ -40,7 +40,7 @@ void ChunkReprefills::queue(ChunkEntry& entry, Reprefill&& reprefill) {
   }
   holds_.clear(entry);
   if (entry.chunk.pinned) pin_budget_.promise(entry, chain_pages(reprefill.chain.size()));
-  // A pin is a promise: it waits its turn however many do.
+  // A pin is a promise: its chain waits for its turn, however many others wait.
   const bool full = !entry.chunk.pinned && idle_.is_full();
   if (full || reprefill.chain.empty()) {
     entry.chunk.kv_state = KvState::kNone;
@@ -108,7 +108,7 @@ void ChunkReprefills::ended(Reprefill&& idle, bool complete) {
   ChunkEntry& entry = **found;
   if (idle.text_end) return pinned_texts_.text_is_computed(entry, idle, complete);
   if (complete) {
-    // Its last page is another one than the request had.
+    // Its last page is not the one that the request had.
     uses_.note(idle.tenant, idle.chain,
                uses_.find(idle.tenant, entry.chunk.parent_ids, idle.chain));
     holds_.take(entry);

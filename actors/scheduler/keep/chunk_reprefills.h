@@ -19,8 +19,8 @@
 
 namespace cascade {
 
-// One thread. A chunk's K and V are pending until its chain is computed and held, and there are
-// none if that is given up. A pinned chunk whose chain could not be computed stays pending, and
+// One thread. A chunk's K and V are pending until its chain is computed and held. There are none if
+// the chain is given up. A pinned chunk whose chain could not be computed stays pending, and
 // ChunkPins::heal() tries again.
 class ChunkReprefills {
  public:
@@ -30,8 +30,8 @@ class ChunkReprefills {
                   PinBudget& pin_budget, PinnedTexts& pinned_texts, PageLifecycle& lifecycle,
                   PublishedPages& published, ChunkRemovals& removals);
 
-  // Has the chain computed when nothing else is to do, and held by the chunk from then on. Too many
-  // waiting chains leave the chunk without K and V, unless it is pinned.
+  // Has the chain computed when nothing else is to be done; the chunk holds it from then on. If too
+  // many chains wait, the chunk stays without K and V, unless it is pinned.
   void queue(ChunkEntry& entry, Reprefill&& reprefill);
   // Does the same for the chunk's chain, which is known and not in memory.
   void recompute(ChunkEntry& entry);

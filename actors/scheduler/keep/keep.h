@@ -33,7 +33,7 @@ struct KeepOptions {
   bool keeps_pages;  // the store keeps K and V
   size_t pool_pages;
   size_t page_bytes;
-  size_t page_uses_max;  // uses of pages by texts that are noted
+  size_t page_uses_max;  // how many uses of pages by texts are noted
   HoldLimits holds;
   double max_pinned;  // share of the pool's pages
 };

@@ -33,7 +33,7 @@ void PageLifecycle::forget(const Forget& what) {
   for (ChunkEntry* entry : pinned) pins_.promise_again(*entry);
 }
 
-// Forgets what nobody uses, and has the writer tell of what is being written.
+// Forgets the pages that nobody uses, and has the writer note those that are being written.
 void PageLifecycle::forget_now(const Forget& what) {
   const int64_t keep = what.keep / kPageTokens * kPageTokens;
   switch (what.scope) {
@@ -48,7 +48,7 @@ void PageLifecycle::forget_now(const Forget& what) {
       }
       const bool is_public = what.owner == kPublic;
       index_.drop_subtree(what.owner, what.chain, keep, what.why, /*holds=*/is_public);
-      // The owner may have pages after public ones, and a copy of these as well.
+      // The owner may have pages after public ones, and also copies of the public ones.
       if (own_begin > keep) index_.drop_subtree(what.owner, what.chain, own_begin, what.why);
       return;
     }
@@ -64,8 +64,8 @@ void PageLifecycle::forget_now(const Forget& what) {
   }
 }
 
-// Returns how many tokens of a tenant's chain are in public pages, which are not the tenant's:
-// others stand on them.
+// Returns how many tokens of a tenant's chain are in public pages. These do not belong to the
+// tenant: others build on them.
 int64_t PageLifecycle::public_tokens(const Forget& what) const {
   if (what.owner == kPublic) return 0;
   const ChainIndex::Match match = index_.match(what.owner, what.chain);
@@ -75,7 +75,7 @@ int64_t PageLifecycle::public_tokens(const Forget& what) const {
   return pages * kPageTokens;
 }
 
-// The keys of the pages after these, wherever the pages are.
+// Returns the keys of the pages after the first `keep` tokens, wherever the pages are.
 std::vector<Digest> PageLifecycle::keys_after(const Forget& what, int64_t keep) const {
   std::vector<Digest> path = stored_.path_of(what.owner, what.chain);
   const size_t kept = std::min(path.size(), static_cast<size_t>(keep / kPageTokens));
@@ -117,7 +117,8 @@ void PageLifecycle::request_ended(const Request& request) {
       const int64_t keep = std::max(at_end.keep, holds_.public_beginning(tokens));
       forget({kPublic, tokens, keep, at_end.why});
     } else if (!retained) {
-      // Other requests do not end with this one: what began later may have the same tokens anew.
+      // Other requests do not forget these pages when they end: one that began later may have
+      // computed the same tokens anew.
       forget_now({owner, tokens, at_end.keep, at_end.why});
       if (!at_end.left_alone) continue;
       const auto before = tokens.first(std::min(tokens.size(), static_cast<size_t>(at_end.keep)));
@@ -125,7 +126,7 @@ void PageLifecycle::request_ended(const Request& request) {
     }
   }
   if (!retained) forget_gone_texts(request);
-  // Also those that were just added: this request still counts as running.
+  // Erases also the entries that were just added: this request still counts as running.
   const auto [first, last] = of_request();
   at_end_.erase(first, last);
 }
@@ -186,7 +187,7 @@ void PageLifecycle::forget_use(ChainIndex::Node* node, const ChunkUses::Use& use
   const TenantId owner = ChainIndex::name_of(node).owner;
   if (tenants_.name_of(owner) == nullptr) return;  // public: withdraw() sees to it
   const std::vector<int32_t> chain = ChainIndex::chain_to(node);
-  // Prompts with the text are not written any more; chains of chunks are.
+  // Prompts with the text are not written any more, but chains of chunks are.
   writer_.drop_if([&](const Writeback& writeback) {
     return writeback.is_of_prompt() && writeback.owner == owner &&
            static_cast<int64_t>(common_prefix(writeback.chain, chain)) > use.position;

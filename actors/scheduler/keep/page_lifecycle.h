@@ -28,12 +28,12 @@ namespace cascade {
 enum class ForgetScope {
   // The owner's pages with tokens after `keep`, and all chains that go on from them.
   kAndWhatGoesOn,
-  // These pages. When a running request that uses some of them ends, it also forgets pages of the
-  // first `keep` tokens, as far as nothing else goes on from them then.
+  // The same pages. When a running request that uses some of them ends, it also forgets the pages
+  // of the first `keep` tokens that nothing else goes on from then.
   kAndLeftAlone,
   // The pages after `keep`, from the end of the chain, until something else goes on from one.
   kUnshared,
-  // These pages, but only in memory, where no later request can reach them.
+  // The pages of kUnshared, but only in memory, where no later request can reach them.
   kUnreachable,
 };
 
@@ -57,29 +57,31 @@ class PageLifecycle {
                 const RequestTable& requests, StoredPages& stored, PageWriter& writer,
                 TextUses& uses, ChunkHolds& holds, PinnedTexts& texts, ChunkPins& pins);
 
-  // Public pages are forgotten with the holds of those that stand on them; a pinned chunk that
-  // loses its hold so has its pages promised again (ChunkPins::promise_again).
+  // Forgets the pages. Public pages are forgotten together with the holds on pages after them. A
+  // pinned chunk that loses its hold in this way has its pages promised again
+  // (ChunkPins::promise_again).
   void forget(const Forget& what);
   // Forgets the pages that have text of the chunk, and all chains that go on from the text's end.
   // Pages of other chunks stay.
   void forget_texts(const ChunkUses::ChunkName& chunk, Removal why, const StoredName* erased);
-  // Forgets a chunk's pages on disk by their last one, since its tokens are not known. The first
-  // `keep` tokens are forgotten as far as nothing else goes on from them. Public pages stay if they
-  // are in memory: on disk nothing says that they are public.
+  // Forgets a chunk's pages on disk by the name of the last one, since the chunk's tokens are not
+  // known. The pages of the first `keep` tokens are forgotten only as far as nothing else goes on
+  // from them. Public pages stay only if they are in memory, since on disk nothing says that they
+  // are public.
   void forget_stored(const Digest& end, int64_t keep, const StoredName* erased);
-  // Forgets the public pages of a chunk that is published no longer, if it has some.
+  // Forgets the public pages, if there are any, of a chunk that is no longer published.
   void withdraw(ChunkEntry& entry, Removal why, const StoredName* erased = nullptr);
   // Forgets the public pages of the chain, with all that tenants have computed after them. Pages
   // that another published chunk begins with stay.
   void forget_public(std::span<const int32_t> chain, Removal why,
                      const StoredName* erased = nullptr);
 
-  // The request has ended, and its pages are in the index: forgets what was to be forgotten then,
-  // and what it has of texts that were deleted while it ran.
+  // The request has ended, and its pages are in the index. Forgets what was to be forgotten then,
+  // and what the request has computed of texts that were deleted while it ran.
   void request_ended(const Request& request);
   // The writing of these pages has ended, with or without success.
   void writing_ended(const Writing& writing);
-  // The store does not have the pages any more; those that were deleted go from memory as well.
+  // The store does not have the pages any more. Those that were deleted leave memory, too.
   void on(const wire::PagesForgotten& forgotten);
 
  private:

@@ -1,4 +1,4 @@
-// Pages of pins are counted before they are there.
+// Pages of pins are counted before they are in memory.
 #include "actors/scheduler/keep/pin_budget.h"
 
 #include <string>

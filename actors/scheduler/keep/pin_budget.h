@@ -1,4 +1,4 @@
-// The pages that pins may keep from eviction, and those of them that are promised.
+// The pages that pins may keep from eviction, and how many of them are promised.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@
 
 namespace cascade {
 
-// One thread. The pages of a pin whose K and V are not there are promised to it, so that no other
-// pin takes their place meanwhile.
+// One thread. While the K and V of a pin are not in memory, its pages are promised to it, so that
+// no other pin takes their place.
 class PinBudget {
  public:
   // `max_pinned`: a share of the pool's pages. The references outlive this.
@@ -28,23 +28,23 @@ class PinBudget {
 
   void set_max_pinned(double share) { max_pinned_ = share; }
   int64_t pages_max() const;
-  // Counts those of pinned chunks whose K and V are not there, and of requests whose output will be
-  // pinned.
+  // Counts the pages promised to pinned chunks whose K and V are not in memory, to requests whose
+  // output will be pinned, and to requests for a prefix.
   int64_t pages_promised() const;
-  // Pages that a pin of the chunk would keep from eviction and no other pin does, as far as that is
-  // known before its K and V are there.
+  // Returns how many pages a pin of the chunk would keep from eviction that no other pin keeps, as
+  // far as that is known before its K and V are in memory.
   int64_t pages_of(const ChunkEntry& entry) const;
-  // Checks that `pages` more pages may be pinned. Error: kResourceExhausted, of `field`.
+  // Checks that `pages` more pages may be pinned. Error: kResourceExhausted, with `field`.
   Status check(std::string_view field, int64_t pages) const;
-  // Whether the chunk's held pages may be pinned. What is promised to others does not matter: they
-  // had been promised to this chunk.
+  // Whether the chunk's held pages may be pinned. Promises to others do not count, because these
+  // pages had been promised to this chunk.
   bool has_room_for_held(const ChunkEntry& entry) const;
 
   // The pinned chunk waits for its K and V, and `pages` pages are promised to it.
   void promise(const ChunkEntry& entry, int64_t pages) { waiting_[entry.sequence] = pages; }
-  // It waits with what is promised to it already, or without a promise.
+  // The chunk waits with what is promised to it already, or without a promise.
   void wait(const ChunkEntry& entry) { waiting_.try_emplace(entry.sequence, 0); }
-  // It does not wait any more.
+  // The chunk does not wait any more.
   void end_waiting(const ChunkEntry& entry) { waiting_.erase(entry.sequence); }
   bool is_waiting(const ChunkEntry& entry) const { return waiting_.contains(entry.sequence); }
   bool any_waiting() const { return !waiting_.empty(); }

@@ -1,4 +1,4 @@
-// Clients that wait for a pin.
+// Replies to clients that wait for a pin.
 #pragma once
 
 #include <functional>
@@ -18,8 +18,8 @@
 
 namespace cascade {
 
-// One thread. A pin outlives the daemon: what the disk does not have of its pages is written first,
-// in the place of others, and the client hears of it when that is done, or cannot be.
+// One thread. A pin outlives the daemon: its pages that the disk does not have are written first,
+// in the place of others. The client is told when that is done, or cannot be done.
 class PinReplies {
  public:
   struct Callbacks {
@@ -34,18 +34,19 @@ class PinReplies {
              ChunkRegistry& registry, PageWriter& writer, ChunkHolds& holds, ChunkPins& pins,
              Callbacks callbacks);
 
-  // Answers a change of the chunk. One that `pins` it waits until its pages are on disk; a further
-  // pin of a chunk whose pin was answered promises nothing that is new.
+  // Answers a change of the chunk. A change that `pins` the chunk is answered when the chunk's
+  // pages are on disk. If an earlier pin of the chunk was answered already, a further pin promises
+  // nothing new and does not wait.
   void reply(ChunkEntry& entry, PinReply&& change, bool pins);
   // Whether a client waits for the chunk.
   bool is_awaited(const StoredName& chunk) const;
-  // Answers the clients that need not wait any more. Has the pages of the others written, unless
-  // they are on their way to the disk.
+  // Answers the clients that need not wait any more. Has the pages of the other pins written,
+  // unless they are on their way to the disk.
   void answer();
-  // The pages of pins that clients wait for, of all or of one chunk, will not be on the disk soon:
-  // undoes what these requests changed, the latest first. What only such a pin had kept is over.
+  // The pages of pins that clients wait for, of all chunks or of one, will not be on the disk soon.
+  // Undoes what these requests changed, the latest first. What only such a pin had kept ends.
   void refuse(const Error& why, const std::optional<StoredName>& chunk = {});
-  // Refuses all that wait, and all that come.
+  // Refuses all clients that wait, and all that come later.
   void stop();
 
  private:

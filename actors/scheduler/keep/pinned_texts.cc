@@ -14,11 +14,11 @@ TextPins::ChunkName name_of(const ChunkEntry& entry) {
   return {entry.chunk.tenant, entry.chunk.id};
 }
 
-// The beginning of a prompt with the chunk's text, up to the text's end, which is in the last page;
-// all of it if the end is not found.
+// Returns the beginning of a prompt with the chunk's text, up to the text's end, which is in the
+// last page; or the whole prompt if the end is not found.
 TextPin beginning_with(const ChunkEntry& entry, std::vector<int32_t>&& prompt) {
   const TokenSpan where = place_of_text(prompt, entry.chunk.token_ids);
-  // If the text stands twice, the first place may be the wrong one.
+  // If the prompt has the text twice, the first place may be the wrong one.
   const auto before = std::ssize(prompt) - 1 - (std::ssize(prompt) - 1) % kPageTokens;
   if (where.end > before) prompt.resize(static_cast<size_t>(where.end));
   return {.chain = std::move(prompt), .begin = static_cast<size_t>(where.begin)};
@@ -57,7 +57,7 @@ void PinnedTexts::pin_use(const ChunkEntry& entry, const ChunkUses::Use& use) {
   ChainIndex::Node* node = index_.find(use.page);
   if (node == nullptr) return;
   const ChainIndex::PageName last = ChainIndex::name_of(node);
-  // Tokens of the page after the text are not the pin's, and are not written for it.
+  // Tokens of the page after the text do not belong to the pin, and are not written for it.
   size_t tokens = use.ends > 1 ? static_cast<size_t>(use.ends) - 1 : 0;
   TextPin pin;
   if (tokens == 0 || tokens > last.tokens.size()) {
@@ -75,7 +75,7 @@ void PinnedTexts::pin_use(const ChunkEntry& entry, const ChunkUses::Use& use) {
   pin.owner = last.owner;
   if (!pins_.hold(name_of(entry), end, std::move(pin), entry.chunk.priority, budget_.pages_max(),
                   budget_.pages_promised())) {
-    // Its own chain is what such a chunk waits for.
+    // A chunk that has a chain of its own waits for that chain.
     if (has_own_chain(entry.chunk.type)) pins_.give_up(name_of(entry), end);
     return;
   }
@@ -83,13 +83,13 @@ void PinnedTexts::pin_use(const ChunkEntry& entry, const ChunkUses::Use& use) {
   write(entry, end, *pins_.find(name_of(entry), end));
 }
 
-// The text ends with the last token of the page, which is on disk only, with all before it: its
-// chain is read.
+// The text ends with the last token of the page. The page is only on disk, and so is all before it:
+// has the chain read.
 void PinnedTexts::expect(const ChunkEntry& entry, const ChunkUses::Use& use) {
   if (has_own_chain(entry.chunk.type)) return;
   const std::vector<DiskIndex::Step> path = stored_.disk().path(use.page);
   if (std::ssize(path) != use.position / kPageTokens + 1) return;
-  // Earlier versions did not store where the text ends: one of their pages will do.
+  // Earlier versions did not store where the text ends: one of their pages is enough.
   const bool is_exact = use.ends == path.front().tokens + 1;
   const bool is_only = use.ends == 1 && pins_.of(name_of(entry)).empty();
   if (!is_exact && !is_only) return;
@@ -131,7 +131,8 @@ void PinnedTexts::text_is_computed(ChunkEntry& entry, const Reprefill& text, boo
   const TextUse use = {name_of(entry), where};
   uses_.note(text.tenant, text.chain, {&use, 1});
   const TextPin* pin = pins_.find(name_of(entry), *text.text_end);
-  // Its last page has another name than on disk, where it has more than the text, or was public.
+  // The last page has another name than on disk if on disk it has more than the text, or was
+  // public.
   if (pin != nullptr && pin->promised > 0) pins_.give_up(name_of(entry), *text.text_end);
   holds_.refresh(entry);
 }
@@ -165,7 +166,7 @@ void PinnedTexts::heal() {
   for (const auto& [chunk, end] : lost) {
     TextPin again = *pins_.find({chunk.tenant, chunk.id}, end);
     if (again.promised == 0) {
-      // Without room it would be computed only to be evicted again.
+      // Without room the chain would be computed only to be evicted again.
       again.promised = chain_pages(again.chain.size());
       if (!budget_.check("pinned", again.promised).ok()) continue;
     }

@@ -1,5 +1,5 @@
-// Pins of texts, wherever they stand. Contexts and queries have no chain of their own, so these
-// pins are all that keeps their K and V: the store has them too, and a start brings them back.
+// Pins of texts, in whatever prompts these are. Contexts and queries have no chain of their own, so
+// only these pins keep their K and V. The store has the K and V too, and a start brings them back.
 #pragma once
 
 #include <cstdint>
@@ -30,26 +30,26 @@ class PinnedTexts {
               const StoredPages& stored, PageWriter& writer, ChunkChains& chains, IdlePrefill& idle,
               TextUses& uses, ChunkHolds& holds, const PinBudget& budget, TextPins& pins);
 
-  // The chunk is pinned: what is known of its text is, too.
+  // The chunk is pinned: pins what is known of its text.
   void pin(const ChunkEntry& entry);
-  // The text ends in the page, which is in memory.
+  // Pins the prompt up to the end of the text, which is in the page of `use`, in memory.
   void pin_use(const ChunkEntry& entry, const ChunkUses::Use& use);
   void unpin(const ChunkEntry& entry);
-  // Pages that a pin of the chunk's text would keep and no other pin does, as far as it is known
-  // where the text stands.
+  // Returns how many pages a pin of the chunk's text would keep that no other pin keeps, as far as
+  // the places of the text are known.
   int64_t pages_wanted(const ChunkUses::ChunkName& chunk) const;
 
-  // ChunkChains has read the tokens up to the page in which the text ends; none if it could not.
+  // ChunkChains has read the tokens up to the page in which the text ends, or none if it could not.
   void text_is_read(const ChainWanted& wanted, wire::StoredChain&& chain);
-  // A chain of the idle prefill has ended. It is in memory if it is `complete`, else it is tried
-  // again by heal().
+  // A chain of the idle prefill has ended. It is in memory if it is `complete`; otherwise heal()
+  // tries again.
   void text_is_computed(ChunkEntry& entry, const Reprefill& text, bool complete);
-  // Tries again what could not be brought into memory, and has written what is not on disk.
+  // Tries again what could not be brought into memory, and has what is not on disk written.
   void heal();
 
   // Whether all that the pin keeps in memory of a chunk without a chain of its own is on disk.
   bool is_on_disk(const ChunkEntry& entry) const;
-  // Has written what the disk does not have of it.
+  // Has the parts of it written that the disk does not have.
   void write(const ChunkEntry& entry);
 
  private:

@@ -80,7 +80,7 @@ void TextPins::drop_behind(const std::set<Digest>& ends, std::span<const int32_t
     const auto end =
         std::ranges::find_if(pages, [&](const Digest& page) { return ends.contains(page); });
     if (end == pages.end()) return false;
-    // The last page may go on after the chain: what stands there does not matter.
+    // The last page may have tokens after the end of the chain, which do not matter.
     const bool is_last = std::next(end) == pages.end();
     return !is_last || pin.chain.empty() || find_text(pin.chain, text).has_value();
   };
@@ -126,7 +126,7 @@ void TextPins::release(const Digest& end, const TextPin& pin) {
   if (--count->second == 0) ends_.erase(count);
 }
 
-// The chain's pages as far as they are known, in order.
+// Returns the chain's pages in order, as far as they are known.
 std::vector<Digest> TextPins::pages_of(const Digest& end, const TextPin& pin) const {
   std::vector<Digest> pages;
   if (is_held(pin)) {

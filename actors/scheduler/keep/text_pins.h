@@ -1,5 +1,5 @@
-// The chains that pins of texts keep: a pinned chunk keeps the pages of every prompt in which its
-// text stands, from the first token to the text's end. Prompts that part after it are one chain.
+// The chains that pins of texts keep. A pinned chunk keeps the pages of every prompt that has its
+// text, from the first token to the text's end. Prompts that differ only after it are one chain.
 #pragma once
 
 #include <cstdint>
@@ -30,51 +30,52 @@ struct TextPin {
 class TextPins {
  public:
   using ChunkName = ChunkUses::ChunkName;
-  // By the chain's last page, as it is called on disk: it has no token after the text.
+  // By the name on disk of the chain's last page, which has no token after the text.
   using OfChunk = std::map<Digest, TextPin>;
 
   TextPins(ChainIndex& index, const DiskIndex& disk) : index_(index), disk_(disk) {}
 
-  // What the first `tokens` tokens of a page in memory are called on disk.
+  // Returns the name on disk of the first `tokens` tokens of a page in memory.
   Digest end_of(ChainIndex::Node* node, size_t tokens) const;
-  // What the chunk's pin keeps or waits for.
+  // Returns the chains that the chunk's pin keeps or waits for.
   const OfChunk& of(const ChunkName& chunk) const;
   // nullptr: there is none.
   const TextPin* find(const ChunkName& chunk, const Digest& end) const;
   bool is_held(const TextPin& pin) const { return pin.hold && index_.is_held(*pin.hold); }
   // Whether all pages of its chain, which is known, are on disk.
   bool is_on_disk(const Digest& end, const TextPin& pin) const;
-  // What clients are told of a pinned chunk: kReady if a chain of it is held, kPending if one is
-  // waited for.
+  // Returns what clients are told of a pinned chunk: kReady if one of its chains is held, kPending
+  // if it only waits for chains, kNone if it has none.
   KvState state_of(const ChunkName& chunk) const;
-  // Pages that a pin of the chunk would keep and no other pin does, as far as `uses` know where its
-  // text stands.
+  // Returns how many pages a pin of the chunk would keep that no other pin keeps, as far as `uses`
+  // knows the places of its text.
   int64_t pages_wanted(const ChunkName& chunk, const ChunkUses& uses) const;
 
-  // Pins the chain, in place of the same that was waited for. At most `pages_max` pages are
-  // pinned in all; `promised` of them are others', which a chain that has pages of its own promised
-  // does not look at. Without room nothing is pinned, and the chunk is one of without_room(); the
-  // chain waits if it is the only one of the chunk. False then, or if its pages are not in memory.
+  // Pins the chain, in the place of the same chain if that was waited for. At most `pages_max`
+  // pages may be pinned in all; the `promised` ones count as pinned, unless this chain had pages
+  // promised to it. Without room nothing is pinned, and the chunk is one of without_room(); the
+  // chain then waits, if it waited before or is the only one of the chunk. False without room, or
+  // if the chain's pages are not in memory.
   bool hold(const ChunkName& chunk, const Digest& end, TextPin&& pin, int32_t priority,
             int64_t pages_max, int64_t promised);
-  // The chain is on its way into memory. It takes the place of one that waits.
+  // The chain is on its way into memory. It takes the place of the same chain if that waits.
   void expect(const ChunkName& chunk, const Digest& end, TextPin&& pin);
-  // The chain is not waited for any more. Nothing if it is held, or not there.
+  // The chain is not waited for any more. Does nothing if it is held or does not exist.
   void give_up(const ChunkName& chunk, const Digest& end);
   // Drops the chunk's pins.
   void unpin(const ChunkName& chunk);
-  // Drops the chains of all chunks that have a text which ends in one of the pages `ends`, and has
-  // these tokens.
+  // Drops the chains of all chunks that contain a text which ends in one of the pages `ends` and
+  // has the tokens `text`.
   void drop_behind(const std::set<Digest>& ends, std::span<const int32_t> text);
 
   // Calls visit(chunk, end, pin) for each.
   void for_each(
       const std::function<void(const ChunkName&, const Digest&, const TextPin&)>& visit) const;
-  // The sum of what is promised to those without a hold.
+  // The number of pages that are promised to chains without a hold.
   int64_t pages_promised() const;
-  // Whether a chain ends with the page, as it is called on disk.
+  // Whether a chain ends with the page that has this name on disk.
   bool ends_with(const Digest& page) const { return ends_.contains(page); }
-  // Chunks whose pages with their text can be evicted, for want of room.
+  // The number of chunks whose pages with their text can be evicted, for want of room.
   size_t without_room() const { return without_room_.size(); }
 
  private:
@@ -86,7 +87,7 @@ class TextPins {
   ChainIndex& index_;
   const DiskIndex& disk_;
   std::map<ChunkName, OfChunk> pins_;
-  std::map<Digest, int> ends_;  // of how many chains
+  std::map<Digest, int> ends_;  // how many chains end with the page
   std::set<ChunkName> without_room_;
 };
 

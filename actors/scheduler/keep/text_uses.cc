@@ -39,7 +39,7 @@ std::vector<TextUse> TextUses::find(const std::string& tenant, const std::vector
   for (const std::string& id : ids) {
     if (texts.size() == kTextsMax) break;
     const auto found = registry_.find(tenant, id);
-    // One that was deleted in the meantime: its text may be anywhere.
+    // A chunk that was deleted in the meantime: its text may be anywhere.
     static const std::vector<int32_t> kUnknown;
     const auto& text = found.ok() ? (*found)->chunk.token_ids : kUnknown;
     texts.push_back({{found.ok() ? (*found)->chunk.tenant : tenant, id},
@@ -111,7 +111,7 @@ void TextUses::load(const wire::StoredPages& stored) {
 std::vector<wire::PageUse> TextUses::of(const NamedPage& page) {
   std::vector<std::pair<ChunkUses::ChunkName, ChunkUses::Use>> uses;
   const auto add = [&](const ChunkUses::ChunkName& chunk, int32_t ends) {
-    // A page that is written up to a text's end may stop before another text does.
+    // A page that is written only up to the end of one text may stop before another text ends.
     const bool is_in_it = ends <= std::ssize(page.tokens) + 1;
     uses.push_back({chunk, {page.key, page.position, is_in_it ? ends : 0}});
   };

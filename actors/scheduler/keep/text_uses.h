@@ -23,18 +23,19 @@ namespace cascade {
 // One thread. The store is told of uses in pages that it has.
 class TextUses {
  public:
-  // The chunk's text ends in the page, which is in memory, and all before it stays.
+  // The chunk's text ends in the page, which is in memory, and no removed text comes before that
+  // end.
   using TextEnds = std::function<void(const ChunkEntry&, const ChunkUses::Use&)>;
 
-  // At most `uses_max` are noted. The references outlive this. When `index` shortens a page, the
-  // page has the same texts under its new name: no page may be dropped after this is destroyed.
+  // At most `uses_max` uses are noted. The references outlive this. When `index` shortens a page,
+  // the page's new name gets the same texts: no page may be dropped after this is destroyed.
   TextUses(size_t uses_max, Outbox& outbox, ChainIndex& index, Tenants& tenants,
            ChunkRegistry& registry, const StoredPages& stored, TextEnds text_ends);
 
   // Finds where the prompt has the texts of the chunks.
   std::vector<TextUse> find(const std::string& tenant, const std::vector<std::string>& ids,
                             std::span<const int32_t> prompt);
-  // Whether a chunk that the prompt has the text of was removed.
+  // Whether a chunk was removed whose text is among `texts`.
   bool has_gone_text(std::span<const TextUse> texts);
 
   // Notes which pages of the request's prompt, as far as it is computed, have texts of chunks. The
@@ -47,7 +48,7 @@ class TextUses {
   // Takes over what the store has noted of pages before the start.
   void load(const wire::StoredPages& stored);
 
-  // Returns what the store is to write with the page.
+  // Returns the uses that the store is to write with the page.
   std::vector<wire::PageUse> of(const NamedPage& page);
   const ChunkUses& uses() const { return uses_; }
   // Returns the chunk's uses, those at the end of chains first, and forgets them.
