@@ -1,4 +1,4 @@
-// The chain tree: which leaf goes first.
+// The chain tree: which leaf is evicted first.
 #include <cmath>
 
 #include "base/check.h"
@@ -7,10 +7,10 @@
 namespace cascade {
 namespace {
 
-// Of the sequences that begin while the cache thrashes, one in so many is admitted as always.
+// While the cache thrashes, one in this many new sequences is admitted as always.
 constexpr uint64_t kAdmissionInterval = 32;
 
-// A bonus that differs by less orders nearly all pages in the same way.
+// A smaller difference of the bonus orders nearly all pages in the same way.
 constexpr double kBonusStep = 0.1;
 constexpr size_t kQueueShare = 4;
 
@@ -25,8 +25,8 @@ PageScore ChainIndex::score_of(const Node* node) const {
   return page_score(policy_, node->worth(), bonus_s_);
 }
 
-// Scores in the queue are all of one bonus. When the cache has learned another, the queue is made
-// anew, but not before a good part of it has been evicted: that keeps the cost of an eviction
+// All scores in the queue use one bonus. When the cache has learned another, the queue is rebuilt,
+// but only after a good part of it has been evicted: that keeps the cost of an eviction
 // logarithmic.
 void ChainIndex::follow_bonus() {
   const double learned_s = monitor_.bonus_s(policy_);

@@ -1,4 +1,4 @@
-// The chain tree: what is kept, and what is let go of.
+// The chain tree: what is kept, and what is released.
 #include <algorithm>
 
 #include "base/check.h"
@@ -8,7 +8,7 @@ namespace cascade {
 
 using Tokens = std::span<const int32_t>;
 
-// One hold more (or less) of `priority` on the path of `node`.
+// Adds `count` (which may be negative) holds of `priority` to the path of `node`.
 void ChainIndex::add_priority(Node* node, int32_t priority, int count) {
   for (; node->parent != nullptr; node = node->parent) {
     auto& priorities = node->priorities;
@@ -46,7 +46,8 @@ void ChainIndex::drop_hold(HoldId id) {
   add_priority(hold.node, hold.priority, -1);
 }
 
-// To `longer`, a sibling that has all tokens of the hold's last node. Their ancestors are the same.
+// Moves the hold to `longer`, a sibling that has all tokens of the hold's last node. Their
+// ancestors are the same.
 void ChainIndex::move_hold(HoldId id, Node* longer) {
   Hold& hold = holds_.at(id);
   Node* shorter = std::exchange(hold.node, longer);
@@ -100,7 +101,7 @@ size_t ChainIndex::pinned_count(const Node* node) {
   return count;
 }
 
-// Whether a sibling of `node` has the first `count` tokens of it, too.
+// Whether a sibling of `node` also has its first `count` tokens.
 bool ChainIndex::sibling_has(const Node* node, int64_t count) const {
   const Tokens prefix = Tokens(node->tokens).first(static_cast<size_t>(count));
   const auto has = [&](const auto& sibling) {
@@ -137,7 +138,7 @@ size_t ChainIndex::drop_branch(TenantId tenant, Tokens tokens, int64_t keep, Rem
   return removed;
 }
 
-// The node of the last of `tokens`, which are whole pages, or nullptr.
+// The node that ends the chain `tokens`, which are whole pages; nullptr if it is not there.
 ChainIndex::Node* ChainIndex::whole_pages_end(TenantId tenant, Tokens tokens) const {
   Node* node = root_.get();
   for (; !tokens.empty(); tokens = tokens.subspan(kPageTokens)) {
@@ -150,8 +151,9 @@ ChainIndex::Node* ChainIndex::whole_pages_end(TenantId tenant, Tokens tokens) co
   return node;
 }
 
-// Removes from a leaf that nobody uses what the holds that end in it do not need; if they need
-// nothing, or another page has it, to which they move then, all of it. True in that case.
+// Removes the tokens of an unused leaf that the holds ending in it do not need. If they need none,
+// or another page has what they need, to which they then move, the whole leaf is removed. True in
+// that case.
 bool ChainIndex::drop_unneeded(Node* node, Removal why) {
   if (!node->held()) {
     remove(node, why);
@@ -193,7 +195,8 @@ size_t ChainIndex::drop_subtree(TenantId tenant, Tokens tokens, int64_t keep, Re
   Node* parent = kept % kPageTokens == 0 ? whole_pages_end(tenant, tokens.first(kept)) : nullptr;
   if (parent == nullptr || rest.empty()) return 0;
   const Tokens page = rest.first(std::min<size_t>(rest.size(), kPageTokens));
-  // Parents before their children; what was given up midway first, which has fewer tokens.
+  // Parents come before their children. First come the pages that were given up before they were
+  // full: they have fewer tokens.
   std::vector<Node*> doomed;
   for (size_t count = 1; !holds && count < page.size(); ++count) {
     const auto begun = parent->children.find(ChildKey{tenant, page.first(count)});

@@ -13,8 +13,8 @@ namespace {
 
 using Tokens = std::span<const int32_t>;
 
-// Of removals so many are remembered, some 400 bytes each: of several times what fits, so that a
-// scan larger than the cache is told why it misses.
+// How many removals to remember (about 400 bytes each), for each page: several times what fits, so
+// that a scan larger than the cache can still be told why it missed.
 constexpr size_t kRemovalsPerPage = 8;
 constexpr size_t kRemovalsMin = 4096, kRemovalsMax = 32'768;
 
@@ -46,7 +46,7 @@ ChainIndex::ChainIndex(const Digest& root_key, PagePool& pool, EvictionPolicy po
   tenants_.push_back({root_key});
 }
 
-// Without recursion: a chain of a million tokens is 16,000 nodes deep.
+// Works without recursion: a chain of a million tokens is 16,000 nodes deep.
 ChainIndex::~ChainIndex() {
   std::vector<std::unique_ptr<Node>> pending;
   pending.push_back(std::move(root_));
@@ -107,7 +107,7 @@ ChainIndex::PageName ChainIndex::name_of(const Node* node) {
   return {node->key, node->parent->key, node->tenant, node->position, node->tokens, node->hits};
 }
 
-// Extends `match`, which ends with a whole page, by nodes of `tenant`. `tokens`: those behind it.
+// Extends `match`, which ends with a whole page, by nodes of `tenant`. `tokens` are those after it.
 void ChainIndex::descend(Match& match, TenantId tenant, Tokens tokens) const {
   while (!tokens.empty()) {
     const Tokens page = first_page(tokens);
@@ -136,7 +136,8 @@ void ChainIndex::descend(Match& match, TenantId tenant, Tokens tokens) const {
   }
 }
 
-// Public nodes as far as they go; at each of them the chain may turn to the tenant's own.
+// Follows public nodes as far as possible; at each of them the chain may continue with the tenant's
+// own.
 ChainIndex::Match ChainIndex::match(TenantId tenant, Tokens tokens) const {
   Match shared;
   shared.node = root_.get();
@@ -165,7 +166,7 @@ Miss ChainIndex::explain(TenantId tenant, Tokens tokens) const {
   const auto shared = static_cast<size_t>(found.partial_tokens);
   for (const TenantId owner : {tenant, kPublic}) {
     const auto removal = removals_.find(found.node->key, owner, page, shared);
-    // What was published and is not any more is nobody's business.
+    // A tenant is not told that something was published and no longer is.
     if (!removal || (owner != tenant && *removal != Removal::kEvicted)) continue;
     miss.reason = miss_reason(*removal);
     return miss;
@@ -229,7 +230,7 @@ void ChainIndex::extend(Node* child) {
 
 size_t ChainIndex::unlocked_count(const Node* node) const {
   size_t count = 0;
-  // What locks a node locks its ancestors as well.
+  // A use or pin that locks a node also locks its ancestors.
   for (; node->parent != nullptr && !node->locked(); node = node->parent) ++count;
   return count;
 }
@@ -256,7 +257,7 @@ void ChainIndex::touch(Node* node, int64_t now_us, bool observed) {
   }
 }
 
-// A child of `tenant` whose tokens begin with `tokens`, or nullptr.
+// A child of `tenant` that begins with `tokens`, or nullptr.
 ChainIndex::Node* ChainIndex::child_with_prefix(const Node* parent, TenantId tenant,
                                                 Tokens tokens) const {
   const auto found = parent->children.lower_bound(ChildKey{tenant, tokens});
@@ -296,7 +297,8 @@ ChainIndex::Node* ChainIndex::insert(Node* parent, TenantId tenant, Tokens token
   return node;
 }
 
-// Siblings that `longer` continues are of no use beside it: their holds move over.
+// Removes the siblings that `longer` continues, which are useless beside it: their holds move to
+// it.
 void ChainIndex::absorb_shorter(Node* longer) {
   auto& siblings = longer->parent->children;
   const ChildKey key = {longer->tenant, longer->tokens};

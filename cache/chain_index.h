@@ -26,22 +26,22 @@ namespace cascade {
 using TenantId = uint32_t;
 inline constexpr TenantId kPublic = 0;
 
-// Tokens that both begin with.
+// The number of tokens that `a` and `b` have in common at their beginnings.
 inline size_t common_prefix(std::span<const int32_t> a, std::span<const int32_t> b) {
   return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
 
 // A node is one page of one chain: up to 64 tokens, at the position that its depth gives. Children
 // are found by comparing token ids, never a hash, so that no collision can serve another chain's K
-// and V. Its chain key, SHA-256(parent key, token ids), names the page outside this process. Nodes
-// with fewer than 64 tokens (the end of a chain) have no children; the tokens of any node can be
-// reused in part by copying its page.
+// and V. The chain key of a node, SHA-256(parent key, token ids), names the page outside this
+// process. Nodes with fewer than 64 tokens (the end of a chain) have no children. The tokens of any
+// node can be reused in part by copying its page.
 //
-// Every node belongs to a tenant or is public. A chain begins with public nodes, or none, and goes
-// on with nodes of one tenant; a look-up never sees another tenant's.
+// Every node belongs to a tenant or is public. A chain begins with public nodes, or none, and
+// continues with nodes of one tenant. A look-up never sees the nodes of another tenant.
 //
 // The index owns one reference to each node's page. Only leaves that nobody uses or pins are
-// evicted, so a chain is lost from its end. One thread.
+// evicted, so a chain loses its end first. One thread.
 class ChainIndex {
  public:
   struct Node;
@@ -55,7 +55,7 @@ class ChainIndex {
   ChainIndex(const ChainIndex&) = delete;
   ChainIndex& operator=(const ChainIndex&) = delete;
 
-  // A new tenant, whose key is part of its nodes' chain keys.
+  // Adds a tenant; `key` becomes part of the chain keys of its nodes.
   TenantId add_tenant(const Digest& key);
 
   // The longest part of `tokens` that is in pages.
@@ -68,11 +68,12 @@ class ChainIndex {
       return static_cast<int64_t>(pages.size()) * kPageTokens + partial_tokens;
     }
   };
-  // Of pages of `tenant` and public ones. Changes nothing; a following acquire() keeps the nodes
-  // alive.
+  // Looks at pages of `tenant` and at public ones. Changes nothing; a following acquire() keeps the
+  // nodes alive.
   Match match(TenantId tenant, std::span<const int32_t> tokens) const;
-  // Why match() does not find all of `tokens`, as far as that is remembered: what pages were there
-  // before, else what is there instead. kNone if it does find all.
+  // Returns why match() does not find all of `tokens`, as far as that is known: from what is
+  // remembered of removed pages, else from the pages that are there instead. kNone if it does find
+  // all.
   Miss explain(TenantId tenant, std::span<const int32_t> tokens) const;
 
   // Marks `node` and its ancestors as used by a running sequence; release() undoes it once.
@@ -80,14 +81,14 @@ class ChainIndex {
   void release(Node* node);
   // Moves one acquired use from the parent of `child` to `child` itself.
   void extend(Node* child);
-  // Nodes from `node` up to the root that could be evicted now: what acquire() would take out of
-  // evictable_count().
+  // The number of nodes from `node` up to the root that could be evicted now: acquire() would take
+  // them out of evictable_count().
   size_t unlocked_count(const Node* node) const;
-  // Nodes from `node` up to the root that one running sequence uses and no pin keeps: what that
-  // sequence's release() adds to evictable_count().
+  // The number of nodes from `node` up to the root that only one running sequence uses and no pin
+  // keeps: release() of that sequence adds them to evictable_count().
   static size_t used_alone_count(const Node* node);
-  // Counts a hit at `now_us` on `node` and its ancestors. Once for each request that was served;
-  // `observed` is false for other uses, which say nothing of how well the cache does.
+  // Counts a hit at `now_us` on `node` and its ancestors. Call it once for each request that was
+  // served. `observed` is false for other uses, which say nothing about how well the cache works.
   void touch(Node* node, int64_t now_us, bool observed = true);
 
   Node* root() const { return root_.get(); }
@@ -96,7 +97,7 @@ class ChainIndex {
   static PageIndex page_of(const Node* node);
   static const Digest& key_of(const Node* node);
 
-  // What a page is called outside the process, and what it holds; `tokens` lives as the node does.
+  // The name of a page outside the process, and its content. `tokens` lives as long as the node.
   struct PageName {
     Digest key;
     Digest parent;  // of the page before it, or the root key
@@ -108,61 +109,61 @@ class ChainIndex {
   static PageName name_of(const Node* node);
   // The nodes from the first page of its chain down to `node`, both included.
   static std::vector<Node*> path_to(Node* node);
-  // The tokens of these.
+  // The tokens of the nodes from the first page of the chain down to `node`.
   static std::vector<int32_t> chain_to(Node* node);
-  // The `tenant` of chain_key() for a page of `tenant` behind `parent`.
+  // The argument `tenant` of chain_key() for a page of `tenant` after `parent`.
   const Digest* tenant_key_behind(const Node* parent, TenantId tenant) const;
 
-  // Adds the page that holds `tokens` (1..64 of them) behind `parent`, which must be full (or the
-  // root), and public or of the same tenant. If that chain is there already, the node found keeps
-  // its own page and counts as used at `now_us`; else the index takes a reference to `page`. A
-  // shorter node with the same beginning is replaced, its holds move. `on_probation`: see
+  // Adds the page that holds `tokens` (1..64 of them) after `parent`, which must be full (or the
+  // root), and public or of the same tenant. If that chain exists already, its node keeps its own
+  // page and counts as used at `now_us`; otherwise the index takes a reference to `page`. A shorter
+  // node with the same beginning is replaced, and its holds move. `on_probation`: see
   // next_on_probation(). Returns the node; its page is page_of(node).
   Node* insert(Node* parent, TenantId tenant, std::span<const int32_t> tokens, PageIndex page,
                int64_t now_us, bool on_probation = false);
 
-  // Whether the pages that a sequence starting now computes are on probation: evicted first until
-  // some request has found them. So it is, with kHybrid and kAdaptive, for 31 of 32 sequences while
-  // the cache thrashes: those
-  // that are there stay and are hit, instead of each being evicted shortly before its next use; the
-  // 32nd lets a new working set replace an old one (bimodal insertion, Qureshi et al. 2007).
+  // Whether the pages that a sequence starting now computes are on probation: evicted first until a
+  // request has found them. With kHybrid and kAdaptive this holds for 31 of 32 sequences while the
+  // cache thrashes. The older pages then stay and are hit, instead of each being evicted shortly
+  // before its next use. The 32nd sequence lets a new working set replace an old one (bimodal
+  // insertion, Qureshi et al. 2007).
   bool next_on_probation();
 
   // Gives the pages of the chain `tokens` a priority (cache/eviction.h), until drop_hold() or until
-  // one of them is evicted all the same; of several holds the highest counts. nullopt if the index
-  // does not have the whole chain.
+  // one of them is evicted nevertheless. If a page has several holds, the highest priority counts.
+  // nullopt if the index does not have the whole chain.
   std::optional<HoldId> hold(TenantId tenant, std::span<const int32_t> tokens,
                              int32_t priority = kPriorityRetained);
   // False once a page of the chain was evicted.
   bool is_held(HoldId hold) const { return holds_.contains(hold); }
   void drop_hold(HoldId hold);
-  // Nothing if it is not held.
+  // Does nothing if the chain is not held.
   void set_priority(HoldId hold, int32_t priority);
-  // Keeps the chain's pages from eviction. Nothing if it is not held.
+  // Keeps the chain's pages from eviction. Does nothing if the chain is not held.
   void pin(HoldId hold);
   void unpin(HoldId hold);
   bool is_pinned(HoldId hold) const;
-  // Pages of the chain that no pin keeps yet: what pin() would add to pinned_count().
+  // The number of pages of the chain that no pin keeps yet: what pin() would add to pinned_count().
   size_t unpinned_count(HoldId hold) const;
 
-  // Removes the part of the chain `tokens` behind its first `keep` tokens, as far as nobody uses or
-  // holds it: for branches that no later request can reach. A page that token `keep` lies within
-  // goes as well if another page has the tokens before it. Holds of these tokens move there.
-  // Returns the number of nodes removed.
+  // Removes the part of the chain `tokens` after its first `keep` tokens, as far as nobody uses or
+  // holds it: for branches that no later request can reach. The page that contains token `keep` is
+  // also removed if another page has its tokens before that one; holds of these tokens move to that
+  // other page. Returns the number of nodes removed.
   size_t drop_branch(TenantId tenant, std::span<const int32_t> tokens, int64_t keep,
                      Removal why = Removal::kDead);
 
-  // Removes every page of `tenant` that has a token of `tokens` behind the first `keep`, a multiple
-  // of 64, and all chains that go on from there, as far as nobody uses or holds them. A page that
-  // has nothing but a part of the last page of `tokens` counts, too. With `holds` it does not, and
-  // holds of the others, whosever they are, are dropped: is_held() tells. A page that stays only
-  // because holds end in it keeps no more tokens than they need. Returns the number of nodes
-  // removed.
+  // Removes every page of `tenant` that contains a token of `tokens` after the first `keep` (a
+  // multiple of 64), and all chains that continue from there, as far as nobody uses or holds them.
+  // This includes pages that contain only a part of the last page of `tokens`. With `holds`, such
+  // pages stay, and all holds on the pages to remove are dropped, whoever owns them; is_held()
+  // tells which. A page that stays only because holds end in it keeps only the tokens that they
+  // need. Returns the number of nodes removed.
   size_t drop_subtree(TenantId tenant, std::span<const int32_t> tokens, int64_t keep, Removal why,
                       bool holds = false);
 
-  // Is told of each page that these two shortened, or whose holds they moved, and of the chain key
-  // that what is left of it has now.
+  // Called for each page that drop_branch() or drop_subtree() shortened, or whose holds they moved.
+  // `after` is the chain key under which the rest of the page is found now.
   using Shortened = std::function<void(const Digest& before, const Digest& after)>;
   void set_shortened(Shortened shortened) { shortened_ = std::move(shortened); }
 
@@ -170,24 +171,24 @@ class ChainIndex {
   bool evict_one();
 
   EvictionPolicy policy() const { return policy_; }
-  // Pages that evict_one() could free one after the other.
+  // The number of pages that evict_one() could free one after the other.
   size_t evictable_count() const { return node_count_ - locked_count_; }
   size_t node_count() const { return node_count_; }
   size_t node_count(TenantId tenant) const { return tenants_[tenant].nodes; }
   size_t pinned_count() const { return pinned_count_; }
-  // Of them, those from `node` up to the root.
+  // The pinned nodes from `node` up to the root.
   static size_t pinned_count(const Node* node);
   size_t held_count() const { return held_count_; }  // on the path of a hold
   uint64_t removed_count(Removal why) const { return removed_[static_cast<size_t>(why)]; }
-  // Pages used at or after `since_us`, those evicted since included as far as they are remembered.
-  // Walks all nodes.
+  // The number of pages used at or after `since_us`, including pages evicted since then, as far as
+  // they are remembered. Walks all nodes.
   size_t working_set(int64_t since_us) const;
   const ReuseMonitor& monitor() const { return monitor_; }
 
  private:
   struct Hold {
     Node* node;     // the last of the chain
-    size_t tokens;  // of the chain in it
+    size_t tokens;  // how many tokens of the chain it has
     int32_t priority;
     bool pinned;
   };
@@ -231,7 +232,7 @@ class ChainIndex {
   size_t pinned_count_ = 0;
   size_t held_count_ = 0;
   double bonus_s_;                 // of the scores in the queue
-  size_t evictions_at_bonus_ = 0;  // since it was to change
+  size_t evictions_at_bonus_ = 0;  // since the bonus first differed
   uint64_t admissions_ = 0;        // sequences that began while the cache thrashed
   std::array<uint64_t, kRemovals> removed_{};
 };

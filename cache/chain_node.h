@@ -12,9 +12,8 @@
 
 namespace cascade {
 
-// How children are ordered and found: by tenant, then word by word, a beginning before its
-// continuations, so that the neighbours of a look-up are the children with the longest common
-// beginning.
+// Children are ordered and found by tenant, then word by word; a beginning comes before its
+// continuations. So the neighbours of a look-up are the children with the longest common beginning.
 struct ChildKey {
   TenantId tenant;
   std::span<const int32_t> tokens;
@@ -52,10 +51,11 @@ struct ChainIndex::Node {
   bool on_probation = false;
   int users = 0;                                    // running sequences whose path this is on
   int pins = 0;                                     // pinned chains whose path this is on
-  std::vector<std::pair<int32_t, int>> priorities;  // of holds whose path this is on: how many each
+  std::vector<std::pair<int32_t, int>> priorities;  // (priority, holds of it whose path this is on)
   std::vector<HoldId> ending_holds;
   std::set<std::unique_ptr<Node>, ChildLess> children;
-  std::optional<std::multimap<PageScore, Node*>::iterator> queued;  // among the evictable leaves
+  // its place among the evictable leaves
+  std::optional<std::multimap<PageScore, Node*>::iterator> queued;
 
   bool full() const { return tokens.size() == kPageTokens; }
   bool locked() const { return users + pins > 0; }

@@ -19,7 +19,8 @@ bool ChainSequence::allocate_page() {
   auto page = pool_.allocate();
   while (!page && index_.evict_one()) page = pool_.allocate();
   if (!page) return false;
-  // Nothing of another tenant's is left where this one's K and V will be, or written to disk.
+  // Discards what another tenant left where this one's K and V will be, so that it is not written
+  // to disk either.
   if (pool_.change_owner(*page, tenant_)) arena_.discard(*page);
   pages_.push_back(*page);
   return true;
@@ -36,7 +37,7 @@ int64_t ChainSequence::reuse(std::span<const int32_t> tokens, int64_t now_us, bo
   tokens_.assign(tokens.begin(), tokens.begin() + static_cast<ptrdiff_t>(sealed_) * kPageTokens);
   ChainIndex::Node* found = node_;
   if (match.partial != nullptr) {
-    // Kept alive while room for the copy is made.
+    // Keeps the node alive while room for the copy is made.
     index_.acquire(match.partial);
     if (allocate_page()) {
       std::memcpy(arena_.data(pages_.back()), arena_.data(ChainIndex::page_of(match.partial)),

@@ -10,39 +10,40 @@
 
 namespace cascade {
 
-// Tokens are *committed* once their K and V are in pages. Full pages go into the index at once, so
-// that other sequences find them while this one still runs; if another sequence was faster, its
-// page is taken and ours is freed: they hold the same bits. One thread.
+// Tokens are *committed* once their K and V are in pages. Full pages are added to the index at
+// once, so that other sequences find them while this one still runs. If another sequence was
+// faster, its page is taken and ours is freed: they hold the same bits. One thread.
 class ChainSequence {
  public:
-  // Of `tenant`; with kPublic, every tenant finds what it computes.
+  // The sequence belongs to `tenant`; with kPublic, every tenant finds what it computes.
   ChainSequence(ChainIndex& index, PagePool& pool, const PageArena& arena, TenantId tenant);
   // Leaves the pages to the index as finish() does.
   ~ChainSequence();
   ChainSequence(const ChainSequence&) = delete;
   ChainSequence& operator=(const ChainSequence&) = delete;
 
-  // Commits the longest beginning of `tokens` that is in the index. Where a page matches in part,
-  // it is copied. Returns the number of tokens committed. Call once, first. `observed`: as of
-  // ChainIndex::touch().
+  // Commits the longest beginning of `tokens` that is in the index, and copies a page that matches
+  // only in part. Returns the number of tokens committed. Call it once, before anything else.
+  // `observed` is that of ChainIndex::touch().
   int64_t reuse(std::span<const int32_t> tokens, int64_t now_us, bool observed = true);
 
   // Makes room for `tokens` tokens in all, evicting where needed. False if every page is in use;
-  // pages that were had stay.
+  // the pages already reserved stay.
   bool reserve(int64_t tokens);
 
-  // `tokens`, at position committed(), have their K and V in pages. Precondition: reserved.
+  // Notes that the K and V of `tokens`, at position committed(), are in pages. Precondition:
+  // reserved.
   void commit(std::span<const int32_t> tokens, int64_t now_us);
 
-  // Gives the unfinished last page to the index as well and lets go of the chain. Idempotent.
+  // Gives the unfinished last page to the index too, and gives up the use of the chain. Idempotent.
   void finish(int64_t now_us);
 
   const std::vector<int32_t>& tokens() const { return tokens_; }
   int64_t committed() const { return static_cast<int64_t>(tokens_.size()); }
   // The committed tokens in pages that the index shares with other sequences.
   int64_t shared_tokens() const { return static_cast<int64_t>(sealed_) * kPageTokens; }
-  // Pages that finish() would leave free or to eviction: nobody else uses them, and no pin keeps
-  // them.
+  // The number of pages that finish() would leave free or open to eviction: nobody else uses them,
+  // and no pin keeps them.
   int64_t pages_alone() const;
   // Page i holds positions [64 i, 64 i + 64).
   const std::vector<PageIndex>& pages() const { return pages_; }
@@ -55,9 +56,9 @@ class ChainSequence {
   PagePool& pool_;
   const PageArena& arena_;
   const TenantId tenant_;
-  bool on_probation_ = false;     // what it computes
+  bool on_probation_ = false;     // whether the pages it computes are
   std::vector<int32_t> tokens_;   // committed
-  std::vector<PageIndex> pages_;  // those behind sealed_ are our own references
+  std::vector<PageIndex> pages_;  // from sealed_ on, the references are ours
   size_t sealed_ = 0;             // pages that the index has
   ChainIndex::Node* node_;        // of the last sealed page, acquired
   bool finished_ = false;

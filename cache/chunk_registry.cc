@@ -10,11 +10,11 @@
 namespace cascade {
 namespace {
 
-// Real text has 3 to 5 bytes a token.
+// Real text has 3 to 5 bytes per token.
 constexpr size_t kTextBytesPerToken = 3;
 
 constexpr size_t kIdPrefixMin = 8;  // "output_" and a digit: shorter ones would name anything
-constexpr size_t kIdShownMax = 64;  // of an id from a client, in an error
+constexpr size_t kIdShownMax = 64;  // the longest id from a client in an error
 
 std::string content_key(const Chunk& chunk) {
   return std::to_string(static_cast<int>(chunk.type)) + chunk.content_hash;
@@ -26,7 +26,8 @@ size_t bytes_of_ids(const std::vector<std::string>& ids) {
   return bytes;
 }
 
-// What a chunk takes: its texts, its token ids (which may come later), and the entry itself.
+// The bytes that a chunk takes: its texts, its token ids (which may come later), and the entry
+// itself.
 size_t bytes_of(const Chunk& chunk) {
   const size_t ids = std::max(chunk.token_ids.size(), chunk.text.size() / kTextBytesPerToken);
   size_t bytes = chunk.text.size() + chunk.query_text.size() + chunk.raw_text.size() +
@@ -54,8 +55,8 @@ ChunkEntry* ChunkRegistry::same_content(const Chunk& chunk) {
   return present != last ? present->second : nullptr;
 }
 
-// Who named more of what the same prompt is made of knows more of it; of the same, the newest is
-// the likeliest to be there still.
+// A registration that names more parents knows more of what the same prompt is made of. Of equally
+// many, the newest are the likeliest to still exist.
 void ChunkRegistry::adopt_parents(ChunkEntry& entry, std::vector<std::string>&& parent_ids) {
   if (parent_ids.empty() || parent_ids.size() < entry.chunk.parent_ids.size()) return;
   const size_t more = bytes_of_ids(parent_ids) - bytes_of_ids(entry.chunk.parent_ids);
@@ -64,7 +65,8 @@ void ChunkRegistry::adopt_parents(ChunkEntry& entry, std::vector<std::string>&& 
   bytes_.add(entry.chunk.tenant, static_cast<int64_t>(more));
 }
 
-// The tenant's chunk of the same content with one more registration and the holders, or nullptr.
+// The tenant's chunk of the same content, after giving it one more registration and the holders;
+// nullptr if there is none.
 Result<ChunkEntry*> ChunkRegistry::register_again(Chunk& chunk) {
   ChunkEntry* present = same_content(chunk);
   if (present == nullptr) return present;
@@ -123,11 +125,11 @@ ChunkEntry* ChunkRegistry::insert(Chunk&& chunk) {
   return &entry;
 }
 
-// What became of an id that is not there.
+// Says what became of an id that is not found.
 Error ChunkRegistry::why_missing(const Tenant* tenant, std::string_view id) const {
   if (tenant != nullptr && id.size() >= kIdPrefixMin) {
     const auto present = tenant->by_id.lower_bound(id);
-    // It is there, so its time is over.
+    // The chunk is still here, so its time is over.
     if (present != tenant->by_id.end() && present->first.starts_with(id)) {
       return not_found("id", "chunk " + quoted(id) + " has expired");
     }
@@ -238,7 +240,7 @@ Result<ChunkRegistry::Page> ChunkRegistry::list(std::string_view tenant,
     const bool take_own = other == published_by_sequence_.cend() ||
                           (mine != own.end() && mine->first >= other->first);
     ChunkEntry* entry = take_own ? (mine++)->second : (other++)->second;
-    if (!take_own && entry->chunk.tenant == tenant) continue;  // comes as its own
+    if (!take_own && entry->chunk.tenant == tenant) continue;  // is listed among its own
     if (!visible(*entry) || (type && entry->chunk.type != *type)) continue;
     if (page.entries.size() == limit) {
       page.more = true;
@@ -308,7 +310,7 @@ std::string chunk_content_hash(const Chunk& chunk, std::span<const int32_t> prom
     hasher.field("query", chunk.query_text).field("raw", chunk.raw_text);
     hasher.field("policy", to_string(chunk.think_policy));
     hasher.field("finish", chunk.generation.finish_reason).field("prompt", prompt);
-    // What a program has noted is of one request, however alike the answers are.
+    // A program's notes belong to one request, however alike the answers are.
     if (!chunk.client_data.empty()) hasher.field("id", chunk.id);
   }
   return hasher.finish().hex();

@@ -23,65 +23,67 @@ namespace cascade {
 struct ChunkEntry {
   Chunk chunk;
   uint64_t sequence = 0;       // order of creation
-  size_t bytes = 0;            // that count against the tenant's limit
+  size_t bytes = 0;            // what counts against the tenant's limit
   std::vector<int32_t> chain;  // the token ids whose K and V the chunk stands for; may be empty
   size_t own_begin = 0;        // where in the chain the chunk's own tokens begin
   std::optional<ChainIndex::HoldId> hold;  // keeps the chain's pages in the class of retained ones
-  std::optional<ChainIndex::HoldId> public_hold;  // the same of their copies for every tenant
+  std::optional<ChainIndex::HoldId> public_hold;  // the same for the copies that every tenant finds
   bool holders_guessed = false;                   // it was stored before there were holders
-  // The registry's: the time under which it has listed the chunk; 0: not listed.
+  // Belongs to the registry: the time under which it has listed the chunk; 0: not listed.
   int64_t time_listed_us = 0;
 };
 
-// Every look-up names the tenant: another tenant's id answers "not found", unless it is published.
-// A chunk lives as long as one of its holders (cache/holders.h). One whose time is over is not
-// found any more, from the moment that set_time() says so; due() gives it out for removal. One
+// Every look-up names the tenant: the id of another tenant's chunk is "not found", unless that
+// chunk is published. A chunk lives as long as one of its holders (cache/holders.h). Once
+// set_time() says that its time is over, it is no longer found, and due() lists it for removal. One
 // thread.
 class ChunkRegistry {
  public:
-  // A client that never deletes is stopped here, before metadata fills the memory. Of each tenant.
+  // The largest number of chunks of one tenant: it stops a client that never deletes before
+  // metadata fills the memory.
   static constexpr size_t kChunksMax = 100'000;
-  // The bound of the texts and token ids of all chunks. Each tenant has a part of it
-  // (tenant_parts.h).
+  // The most bytes that the texts and token ids of all chunks may take. Each tenant has a part of
+  // them (tenant_parts.h).
   static constexpr size_t kBytesMax = size_t{512} << 20;
-  // So many removed ids of each tenant are remembered, to say what became of them.
+  // The number of removed ids remembered for each tenant, to say what became of them.
   static constexpr size_t kGoneMax = 1000;
 
   explicit ChunkRegistry(size_t bytes_max = kBytesMax) : bytes_(static_cast<int64_t>(bytes_max)) {}
 
-  // What time it is, Unix time. May go back.
+  // Sets the current time, Unix time. It may go back.
   void set_time(int64_t wall_us) { now_us_ = wall_us; }
 
-  // Adds `chunk` (id, tenant and content_hash set); without holders, it is a retention of its own
-  // terms. If the tenant has a chunk of the same type and content hash, counts one more
-  // registration of that one, which gets the holders, returns it and adds nothing else but the
-  // parents, if these are no fewer than it has. Errors: kResourceExhausted, field "chunks", beyond
-  // kChunksMax or the tenant's part of bytes_max; as add_holder(). Nothing is changed then.
+  // Adds `chunk` (id, tenant and content_hash set). If it has no holders, it gets a retention with
+  // its own terms. If the tenant already has a chunk of the same type and content hash, that chunk
+  // is returned instead: it counts one more registration, gets the holders, and gets the parents if
+  // they are at least as many as it has. Errors: kResourceExhausted, field "chunks", beyond
+  // kChunksMax or the tenant's part of bytes_max; those of add_holder(). Nothing is changed then.
   Result<ChunkEntry*> add(Chunk chunk);
-  // The same of one that was stored: it was within the limits then. Errors: as add_holder().
+  // Adds a chunk that was stored, as add() does, but without the limits: it was within them when it
+  // was first added. Errors: those of add_holder().
   Result<ChunkEntry*> restore(Chunk chunk);
 
   // The tenant's chunk of the same type and content hash, or nullptr.
   ChunkEntry* same_content(const Chunk& chunk);
 
-  // The chunk with this id, or with this beginning of an id (>= 8 characters) if only one has it:
-  // the tenant's own, or a published one.
-  // Errors: kNotFound, field "id"; kInvalidArgument if the beginning is ambiguous.
+  // The chunk with this id, or the only one whose id begins with it (>= 8 characters): the tenant's
+  // own, or a published one. Errors: kNotFound, field "id"; kInvalidArgument if the beginning is
+  // ambiguous.
   Result<ChunkEntry*> find(std::string_view tenant, std::string_view id);
-  // The same, for those who want to change it. Also kConflict, field "id", if another tenant has
+  // As find(), for callers that change the chunk. Also kConflict, field "id", if another tenant has
   // published it.
   Result<ChunkEntry*> find_own(std::string_view tenant, std::string_view id);
 
   // Returns why find_own() does not find the chunk with this whole id: kExpired, or kDeleted, also
-  // when that is not remembered any more.
+  // when the reason is no longer remembered.
   Removal why_gone(std::string_view tenant, std::string_view id) const;
 
-  // Removes and returns it. Errors as find_own().
+  // Removes the chunk and returns it. Errors as find_own().
   Result<ChunkEntry> remove(std::string_view tenant, std::string_view id);
-  // The same of an entry of this registry; `why` is what look-ups say afterwards.
+  // Removes an entry of this registry and returns it; `why` is what look-ups say afterwards.
   ChunkEntry remove(ChunkEntry& entry, Removal why);
 
-  // Up to `limit` chunks of the tenant and published ones, newest first, behind the chunk `after`
+  // Up to `limit` chunks of the tenant and published ones, newest first, after the chunk `after`
   // (empty: from the newest); `more` says whether others follow. Errors: kNotFound, field "after".
   struct Page {
     std::vector<ChunkEntry*> entries;
@@ -90,11 +92,12 @@ class ChunkRegistry {
   Result<Page> list(std::string_view tenant, std::optional<ChunkType> type, size_t limit,
                     std::string_view after);
 
-  // To be called when holders of an entry have changed.
+  // Must be called when holders of an entry have changed.
   void reschedule(ChunkEntry& entry);
   void publish(ChunkEntry& entry, bool published);
 
-  // Up to `count_max` entries that pass_holders_time() has something to do for; longest first.
+  // Up to `count_max` entries for which pass_holders_time() has something to do; the longest
+  // overdue first.
   std::vector<ChunkEntry*> due(size_t count_max) const;
 
   size_t count(bool outputs) const;
@@ -111,8 +114,8 @@ class ChunkRegistry {
   using Times = std::map<std::pair<int64_t, uint64_t>, ChunkEntry*>;   // time, sequence
   struct Tenant {
     std::map<std::string, ChunkEntry, std::less<>> by_id;
-    // By type and hash, oldest first. More than one only while the time of all but one is over (or
-    // was, before the clock went back) and they are still to be removed.
+    // Entries by type and hash, oldest first. There is more than one for a key only while all but
+    // one have expired (or had, before the clock went back) and are still to be removed.
     std::multimap<std::string, ChunkEntry*> by_content;
     BySequence by_sequence;
     std::map<std::string, Removal, std::less<>> gone;
@@ -133,13 +136,14 @@ class ChunkRegistry {
   uint64_t next_sequence_ = 1;
   size_t inputs_ = 0;
   size_t outputs_ = 0;
-  TenantParts bytes_;  // as chunks were added; token ids that came later count by the text
+  TenantParts bytes_;  // at the time of adding; token ids that come later count by the text
   int64_t now_us_ = 0;
 };
 
-// The content hash: of an input chunk, type and text; of an output, also the turn that it answers
-// and `prompt`, the tokens that it was generated from: equal answers in two conversations are two
-// chunks, whose K and V differ. An output with client_data is like no other.
+// The content hash. For an input chunk it covers type and text; for an output also the turn that it
+// answers and `prompt`, the tokens that it was generated from. So equal answers in two
+// conversations are two chunks: their K and V differ. The hash of an output with client_data is
+// unique.
 std::string chunk_content_hash(const Chunk& chunk, std::span<const int32_t> prompt = {});
 
 }  // namespace cascade

@@ -15,7 +15,8 @@ bool ChunkUses::add(const ChunkName& chunk, const Use& use) {
       return news;
     }
   }
-  // A sweep costs as much as what is noted; so it comes with a share of that in new uses.
+  // A sweep costs in proportion to the number of notes, so it waits for a share of that number in
+  // new uses.
   if (size_ >= uses_max_ / 2 && ++new_since_sweep_ > uses_max_ / 8) sweep();
   if (size_ >= uses_max_) return false;
   const auto entry = by_chunk_.try_emplace(chunk).first;
@@ -68,7 +69,7 @@ void ChunkUses::copy(const Digest& from, const Digest& to) {
   for (const auto& [chunk, use] : uses) add(chunk, use);
 }
 
-// Forgets that the page has text of the chunk, but for the chunk's own note of it.
+// Forgets that the page has text of the chunk. The caller removes the chunk's own note of the page.
 void ChunkUses::forget(const Digest& page, ByChunk::iterator chunk) {
   const auto found = by_page_.find(page);
   std::erase(found->second, chunk);

@@ -45,7 +45,7 @@ DiskIndex::Match DiskIndex::match(const Digest& from, const Digest* tenant,
       if (pages_.contains(key)) found = key;
     }
     if (!found) {
-      // The end of another chain: the longest of those that go on as this one does.
+      // The end of another chain: the longest one that matches this chain's tokens.
       if (const auto end = short_page(parent, tenant, rest)) {
         match.keys.push_back(end->keys.front());
         match.tokens += end->tokens;
@@ -92,7 +92,7 @@ std::vector<Digest> DiskIndex::keys_of(const Digest& from, const Digest* tenant,
 std::vector<Digest> DiskIndex::subtree(const Digest& key,
                                        const std::function<bool(const Digest&)>& kept) const {
   std::vector<Digest> pages = {key};  // parents before their children
-  // Damaged names may form a circle.
+  // The limit ends the loop if damaged names form a circle.
   for (size_t i = 0; i < pages.size() && pages.size() <= pages_.size(); ++i) {
     const auto children = children_.find(pages[i]);
     if (children == children_.end()) continue;
@@ -101,7 +101,7 @@ std::vector<Digest> DiskIndex::subtree(const Digest& key,
   std::set<Digest> stay;
   std::vector<Digest> gone;
   for (auto page = pages.rbegin(); page != pages.rend(); ++page) {
-    if (!contains(*page)) continue;  // the first one, maybe
+    if (!contains(*page)) continue;  // perhaps the first one
     if (stay.contains(*page) || kept(*page)) {
       stay.insert(pages_.at(*page).parent);
     } else {
@@ -114,7 +114,7 @@ std::vector<Digest> DiskIndex::subtree(const Digest& key,
 std::vector<DiskIndex::Step> DiskIndex::path(const Digest& key) const {
   std::vector<Step> path;
   auto page = pages_.find(key);
-  // Damaged names may form a circle.
+  // The limit ends the loop if damaged names form a circle.
   for (; page != pages_.end() && path.size() < pages_.size();
        page = pages_.find(page->second.parent)) {
     path.push_back({page->first, page->second.tokens});

@@ -1,4 +1,4 @@
-// Which pages of chains are on disk: their names and how they hang together, not their content.
+// Which pages of chains are on disk: their names and how they are linked, not their content.
 #pragma once
 
 #include <cstdint>
@@ -14,46 +14,47 @@
 namespace cascade {
 
 // Pages are named by their chain keys (cache/chain_key.h), which digest the token ids of the chain
-// so far: what is looked up by its tokens has these tokens. (Whoever reads a page compares them
+// so far: a page that is found by its tokens has these tokens. (The reader of a page compares them
 // once more.) One thread.
 class DiskIndex {
  public:
-  // A page of `tokens` (1..64) behind the page or root `parent`. Nothing if it is there.
+  // Adds a page of `tokens` tokens (1..64) after the page or root `parent`. Does nothing if it is
+  // there.
   void add(const Digest& key, const Digest& parent, int32_t tokens);
-  // Nothing if it is not there.
+  // Does nothing if the page is not there.
   void remove(const Digest& key);
   bool contains(const Digest& key) const { return pages_.contains(key); }
   size_t size() const { return pages_.size(); }
 
-  // The longest part of a chain that is there.
+  // The longest part of a chain that is on disk.
   struct Match {
-    std::vector<Digest> keys;  // of whole pages, but for the last maybe
+    std::vector<Digest> keys;  // of whole pages, except perhaps the last
     int64_t tokens = 0;
   };
-  // Of `tokens`, which stand behind the page or root `from`. `tenant`: as of chain_key(), of the
-  // first page.
+  // Matches `tokens`, which come after the page or root `from`. `tenant` is that of chain_key() for
+  // the first page.
   Match match(const Digest& from, const Digest* tenant, std::span<const int32_t> tokens) const;
 
-  // The keys of a chain's pages, one for each page: also of those behind a page that is missing,
-  // which match() does not find. Parameters as of match(). A whole page that is missing has its
-  // own key, or that of the longest short page in its place; the last page, if it is short, is
-  // there or left out.
+  // The keys of a chain's pages, one for each page, including the pages after a missing one, which
+  // match() does not find. Parameters as for match(). For a whole page that is missing, the key is
+  // its own or that of the longest short page in its place. A short last page is left out if it is
+  // missing.
   std::vector<Digest> keys_of(const Digest& from, const Digest* tenant,
                               std::span<const int32_t> tokens) const;
 
-  // The page, if it is there, and all that goes on from it, children before their parents, but for
-  // what leads to a page that is `kept`.
+  // The page, if it is there, and all pages that continue from it, children before their parents,
+  // except `kept` pages and those that lead to one.
   std::vector<Digest> subtree(const Digest& key,
                               const std::function<bool(const Digest&)>& kept) const;
 
-  // Whether pages that are there go on from the page `key`.
+  // Whether pages on disk continue from the page `key`.
   bool has_children(const Digest& key) const;
 
   struct Step {
     Digest key;
     int32_t tokens;
   };
-  // The pages of a chain, from its last page `key` up to the first; those that are there.
+  // The pages of a chain that are there, from its last page `key` up to the first.
   std::vector<Step> path(const Digest& key) const;
 
  private:
@@ -66,7 +67,7 @@ class DiskIndex {
     std::map<int32_t, int> short_pages;  // of fewer than 64 tokens: how many of each length
   };
 
-  // The longest short page behind `parent` that `tokens` begin with; nullopt: none.
+  // The longest short page after `parent` whose tokens `tokens` begin with; nullopt: none.
   std::optional<Match> short_page(const Digest& parent, const Digest* tenant,
                                   std::span<const int32_t> tokens) const;
 

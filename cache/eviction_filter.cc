@@ -1,4 +1,4 @@
-// Probes by double hashing (Kirsch, Mitzenmacher 2006) of bytes that a digest has anyway.
+// Probes by double hashing (Kirsch, Mitzenmacher 2006), with bytes that a digest has anyway.
 #include "cache/eviction_filter.h"
 
 #include <algorithm>
@@ -8,14 +8,14 @@
 namespace cascade {
 namespace {
 
-// Ten bits and seven probes for each key: 0.8 % of others are taken for known ones.
+// With ten bits and seven probes for each key, 0.8 % of other keys are taken for known ones.
 constexpr size_t kBitsPerKey = 10;
 constexpr uint64_t kProbes = 7;
 constexpr size_t kWordBits = 64;
 
 template <class Visit>
 bool all_probes(uint64_t key, size_t words, const Visit& visit) {
-  const uint64_t step = (key >> 32) | 1;  // of other bits than the first probe
+  const uint64_t step = (key >> 32) | 1;  // uses other bits than the first probe
   const uint64_t mask = words * kWordBits - 1;
   for (uint64_t i = 0; i < kProbes; ++i) {
     const uint64_t bit = (key + i * step) & mask;

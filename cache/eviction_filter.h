@@ -1,4 +1,5 @@
-// Whether a page was evicted at some time, however long ago: one bit of truth in ten of memory.
+// Tells whether a page was evicted at some time, even long ago, from about ten bits of memory for
+// each.
 #pragma once
 
 #include <array>
@@ -10,9 +11,10 @@
 
 namespace cascade {
 
-// Two Bloom filters (Bloom 1970), of which the older one is forgotten when the newer one is full:
-// the last `evictions` keys are known for sure, up to twice as many may be, and of others about one
-// in a hundred. Takes 2.5 to 5 bytes for each of `evictions`, as they come. One thread.
+// Two Bloom filters (Bloom 1970); the older one is forgotten when the newer one is full. The last
+// `evictions` keys are always known, up to twice that number may be, and about one in a hundred
+// other keys is taken for a known one. Takes 2.5 to 5 bytes for each of `evictions`, allocated as
+// evictions come. One thread.
 class EvictionFilter {
  public:
   explicit EvictionFilter(size_t evictions);
@@ -28,8 +30,8 @@ class EvictionFilter {
 
   bool has(const Generation& generation, uint64_t key) const;
 
-  const size_t keys_max_;                  // of a generation
-  const size_t words_;                     // of its bits; a power of two
+  const size_t keys_max_;                  // of one generation
+  const size_t words_;                     // of bits in one generation; a power of two
   std::array<Generation, 2> generations_;  // the newer one first
 };
 

@@ -1,4 +1,5 @@
-// A hash table and the order of its entries; what was taken is skipped when its turn comes.
+// A hash table and the order of its entries; an entry that was taken is skipped when its turn
+// comes.
 #include "cache/ghost_list.h"
 
 #include <algorithm>

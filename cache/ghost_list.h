@@ -1,4 +1,4 @@
-// What was evicted lately: keys only, to tell whether an eviction came too early.
+// The latest evictions: keys only, to tell whether an eviction came too early.
 #pragma once
 
 #include <cstddef>
@@ -11,24 +11,24 @@
 
 namespace cascade {
 
-// Remembers the last `capacity` evictions. A key is the first 8 bytes of a chain key: two that
-// collide blur a statistic, nothing else. One thread.
+// Remembers the last `capacity` evictions. A key is the first 8 bytes of a chain key: if two
+// collide, only a statistic becomes less exact. One thread.
 class GhostList {
  public:
   struct Ghost {
     double weight = 0;         // recompute_weight() of the page
     int64_t last_used_us = 0;  // before its eviction
-    size_t evictions = 0;      // of other pages since; set by take()
+    size_t evictions = 0;      // of other pages since then; set by take()
   };
 
   explicit GhostList(size_t capacity) : capacity_(capacity) {}
 
   void add(const Digest& key, const Ghost& ghost);
-  // The ghost with this key, which is forgotten; nullopt if there is none.
+  // Returns the ghost with this key and forgets it; nullopt if there is none.
   std::optional<Ghost> take(const Digest& key);
 
   size_t size() const { return ghosts_.size(); }
-  // Ghosts that were last used at or after `since_us`. Walks all of them.
+  // The number of ghosts that were last used at or after `since_us`. Walks all of them.
   size_t used_since(int64_t since_us) const;
 
  private:
@@ -40,7 +40,7 @@ class GhostList {
   const size_t capacity_;
   uint64_t next_sequence_ = 0;
   std::unordered_map<uint64_t, Entry> ghosts_;
-  std::deque<std::pair<uint64_t, uint64_t>> order_;  // (key, sequence), some of them taken
+  std::deque<std::pair<uint64_t, uint64_t>> order_;  // (key, sequence); some are already taken
 };
 
 }  // namespace cascade

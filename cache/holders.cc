@@ -1,5 +1,5 @@
-// The rule everywhere: whoever gives something up, or shortens it, can only take what is theirs; so
-// of holders that cannot be told apart, the one that ends first is taken.
+// The rule everywhere: a client that gives something up, or shortens it, can only take what is its
+// own. So among holders that cannot be told apart, the one that ends first is taken.
 #include "cache/holders.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 using Holders = std::vector<Holder>;
 
-// So that "never" is the latest of times.
+// The end of the holder, with "never" as the latest of all times.
 int64_t end_of(const Holder& holder) {
   const bool ends = holder.expires_us != 0 && !holder.pinned;
   return ends ? holder.expires_us : std::numeric_limits<int64_t>::max();
@@ -38,13 +38,13 @@ int64_t count_of(const Chunk& chunk, HolderKind kind) {
   return std::ranges::count(chunk.holders, kind, &Holder::kind);
 }
 
-// The one of the kind that ends first, nullptr if there is none. `pinned`: of those that are (not)
-// pinned only.
+// The holder of the kind that ends first, nullptr if there is none. With `pinned`, only holders
+// that are (or are not) pinned count.
 Holder* first_to_end(Chunk& chunk, HolderKind kind, std::optional<bool> pinned = {}) {
   Holder* first = nullptr;
   for (Holder& holder : chunk.holders) {
     if (holder.kind != kind || (pinned && holder.pinned != *pinned)) continue;
-    // Of two that end together a pinned one is the greater promise.
+    // If two end together, the pinned one promises more.
     const auto rank = [](const Holder& h) {
       constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
       return std::tuple(end_of(h), h.pinned, h.expires_us == 0 ? kNever : h.expires_us);
@@ -54,13 +54,13 @@ Holder* first_to_end(Chunk& chunk, HolderKind kind, std::optional<bool> pinned =
   return first;
 }
 
-// The fields of the chunk that all holders together come to.
+// Sets the fields of the chunk that sum up all holders.
 void sum_up(Chunk& chunk) {
   chunk.pinned = std::ranges::any_of(chunk.holders, &Holder::pinned);
-  if (chunk.holders.empty()) return;  // the rest is as its last holder left it
+  if (chunk.holders.empty()) return;  // the other fields stay as the last holder left them
   chunk.name.clear();
   chunk.expires_us = 0;
-  bool lives = false;  // somebody else than a pin has said how long
+  bool lives = false;  // a holder other than a pin has set the time
   const Holder* highest = nullptr;
   for (const Holder& holder : chunk.holders) {
     if (holder.kind == HolderKind::kPin) continue;
@@ -77,7 +77,7 @@ void erase(Chunk& chunk, const Holder* holder) {
   chunk.holders.erase(chunk.holders.begin() + (holder - chunk.holders.data()));
 }
 
-// Takes out the holders that are so.
+// Takes out the holders for which `is_so` is true, and returns them.
 template <class IsSo>
 Holders take_out(Chunk& chunk, const IsSo& is_so) {
   Holders taken;
@@ -93,7 +93,7 @@ void note(EndedHolders* ended, const Holders& more) {
   if (ended != nullptr) ended->insert(ended->end(), more.begin(), more.end());
 }
 
-// One of a counted holder, as one of its own.
+// Takes one out of a counted holder, as a holder of its own.
 Holder split(Chunk& chunk, Holder* holder) {
   Holder one = *holder;
   one.count = 1;
@@ -101,7 +101,7 @@ Holder split(Chunk& chunk, Holder* holder) {
   return one;
 }
 
-// Two retentions become one: those whose ends are nearest to each other.
+// Makes one of the two retentions whose ends are nearest to each other.
 void join_retentions(Holders& holders) {
   Holders retentions;
   std::erase_if(holders, [&](const Holder& holder) {
@@ -144,7 +144,7 @@ void apply(Holder& holder, const HolderTerms& terms) {
   if (terms.pinned) holder.pinned = *terms.pinned;
 }
 
-// Removes one pin: the pin itself, else that of the holder that would end first without.
+// Removes one pin: the pin itself, or that of the holder that would end first without it.
 void unpin_one(Chunk& chunk, EndedHolders* ended) {
   const Holders pins = take_out(chunk, [](const Holder& h) { return is(h, HolderKind::kPin); });
   note(ended, pins);
@@ -185,7 +185,8 @@ bool only_pins(const Holders& holders) {
   return std::ranges::all_of(holders, [](const Holder& h) { return h.kind == HolderKind::kPin; });
 }
 
-// Whose terms change_unnamed() changes; nullptr: nobody's, or those of several.
+// The holder whose terms change_unnamed() changes; nullptr if there is none, or if there are
+// several names.
 Holder* unnamed_target(Chunk& chunk) {
   if (Holder* retention = first_to_end(chunk, HolderKind::kRetention)) return retention;
   if (Holder* brought = first_to_end(chunk, HolderKind::kRequest)) return brought;
@@ -207,7 +208,7 @@ Status add_holder(Chunk& chunk, Holder holder) {
     holder.expires_us = later(holder.expires_us, present->expires_us);
     holder.pinned = holder.pinned || present->pinned;
     if (holder.kind == HolderKind::kRequest) {
-      // A request says nothing of priorities: the one that somebody has set stays.
+      // A request sets no priority: the one that is there stays.
       present->expires_us = holder.expires_us;
       present->pinned = holder.pinned;
       sum_up(chunk);
@@ -327,7 +328,7 @@ Status give_up_unnamed(Chunk& chunk, EndedHolders* ended) {
   if (first == nullptr) return pinned_conflict(chunk);
   const Holders before = chunk.holders;
   Holders given_up = {split(chunk, first)};
-  // Nobody asked to keep what requests brought along.
+  // Nobody asked to keep the holders that requests brought along.
   if (count_of(chunk, HolderKind::kRetention) == 0) {
     const Holders brought =
         take_out(chunk, [](const Holder& h) { return h.kind == HolderKind::kRequest; });

@@ -1,5 +1,6 @@
-// Who keeps a chunk: how holders come, change and go, and what all of a chunk's come to. Functions
-// on plain data; the one that changes holders ends with the chunk's sums being right.
+// The holders that keep a chunk: how they are added, changed and ended, and what they add up to.
+// These are functions on plain data; after each function that changes holders the chunk's sums are
+// right.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@
 
 namespace cascade {
 
-// Of one chunk. A name or a session beyond it is refused; of retentions two then become one, which
-// ends when the later one of them would have ended.
+// The largest number of holders of one chunk. A name or a session beyond it is refused; of the
+// retentions, two become one, which ends when the later of the two would have ended.
 inline constexpr size_t kHoldersMax = 256;
 
 // The priority of a chunk that was given none.
@@ -23,7 +24,7 @@ inline int32_t default_priority(ChunkType type) {
   return type == ChunkType::kOutput ? kPriorityRetained : kPriorityNormal;
 }
 
-// What a client may change of a holder; what is absent stays as it is.
+// The terms of a holder that a client may change; an absent one stays as it is.
 struct HolderTerms {
   std::optional<int64_t> expires_us{};  // Unix time; 0: never
   std::optional<int32_t> priority{};
@@ -31,58 +32,62 @@ struct HolderTerms {
   std::optional<bool> pinned{};
 };
 
-// Holders that ended by a change, as they were; `count` of a retention: how many of it ended. The
-// functions below that take a pointer to one add to it; nullptr: nobody wants to know.
+// The holders that a change ended, as they were before; the `count` of a retention says how many of
+// it ended. The functions below that take a pointer to such a list add to it; nullptr: nobody wants
+// to know.
 using EndedHolders = std::vector<Holder>;
 
-// Adds `holder` to the chunk's. A retention of equal terms counts once more. A name's or a
-// session's that is there already goes on as long as either would, with the newer priority; a
-// request's in the same way, with its own priority.
-// Error: kResourceExhausted, field "name" or "session", beyond kHoldersMax; nothing is changed.
+// Adds `holder` to the chunk's holders. A retention of equal terms counts once more. If the name or
+// session already holds the chunk, it lives as long as either holder would, with the newer
+// priority. A request's holder is extended in the same way, but keeps its own priority. Error:
+// kResourceExhausted, field "name" or "session", beyond kHoldersMax; nothing is changed.
 Status add_holder(Chunk& chunk, Holder holder);
 
-// Sums up the holders that the chunk was given. One from before there were holders gets them: a
-// retention, or its name, and its pin, with the chunk's own terms.
+// Sums up the holders that the chunk was given. A chunk from before there were holders gets them: a
+// retention, or its name, with the chunk's own terms; and its pin.
 void complete_holders(Chunk& chunk);
 
-// Changes the holder of the name, which is added if it is not there, with `expires_us` unless the
-// terms say another time. Errors as add_holder().
+// Changes the holder of the name. A missing one is added, with `expires_us` unless the terms give
+// another time. Errors as add_holder().
 Status change_named(Chunk& chunk, const std::string& name, const HolderTerms& terms,
                     int64_t expires_us);
-// Changes what a client without a name of its own may change: one retention, that which ends first,
-// else what the only name holds, else the session's, whose times stay: a retention is added for
-// them. A pin is a holder of its own; without it, one of those that are pinned is not any more.
-// What only the pin kept ends with pass_holders_time().
+// Changes what a client without a name of its own may change: one retention, the one that ends
+// first; without retentions, the holder that requests brought along; without that, the holder of
+// the only name. Otherwise the times of names and sessions stay: a retention is added for a new
+// time, and a new priority alone is given to all of them. A pin is a holder of its own; unpinning
+// removes it or, if there is none, unpins one of the pinned holders. What only the pin kept ends
+// with pass_holders_time().
 void change_unnamed(Chunk& chunk, const HolderTerms& terms, EndedHolders* ended = nullptr);
-// Names end; what they held is held by retentions of the same terms.
+// Ends the holders of all names; retentions of the same terms take their places.
 void clear_names(Chunk& chunk, EndedHolders* ended = nullptr);
 
-// Gives up one holder of a client that has no name: a retention that is not pinned, that which ends
-// first, and with the last one what requests brought along; else what requests brought along; else
-// the only name's. A session's turn never.
-// Errors, field "id", nothing is changed: kConflict if several names hold it, or nothing but
-// sessions, which are listed; or if what is left is pinned, or nothing but pins would be left.
+// Gives up one holder of a client that has no name: the retention that ends first and is not
+// pinned. The last retention takes with it the holder that requests brought along. Without
+// retentions, that holder is given up; without that one, the holder of the only name. A session's
+// turn is never given up. Errors, field "id", nothing is changed: kConflict if several names hold
+// the chunk, or only sessions do (the message lists the holders); or if the holder that is left is
+// pinned, or only pins would remain.
 Status give_up_unnamed(Chunk& chunk, EndedHolders* ended = nullptr);
 // Gives up the holder of the name, with its pin. Errors, nothing is changed: kNotFound, field
-// "name"; kConflict, field "id", if the chunk is pinned and nothing but pins would be left.
+// "name"; kConflict, field "id", if the chunk is pinned and only pins would remain.
 Status give_up_name(Chunk& chunk, std::string_view name, EndedHolders* ended = nullptr);
 // Gives up all holders. Error kConflict, field "id", if the chunk is pinned; nothing is changed.
 Status give_up_all(Chunk& chunk, EndedHolders* ended = nullptr);
-// Gives up the holder of the name or the session, whatever is left. False if there is none.
+// Gives up the holder of the name or the session, whatever remains. False if there is none.
 bool give_up(Chunk& chunk, HolderKind kind, std::string_view label, EndedHolders* ended = nullptr);
-// Whether the label holds the pinned chunk, and without it nothing but pins would.
+// Whether the label holds the pinned chunk, and only pins would remain without it.
 bool only_pins_without(const Chunk& chunk, HolderKind kind, std::string_view label);
-// A session's holder becomes a retention of the same terms. False if there is none.
+// Turns a session's holder into a retention of the same terms. False if there is none.
 bool keep_without_session(Chunk& chunk, std::string_view session);
 
-// Ends what is over at `now_us`, Unix time: priorities, and holders unless the chunk is pinned.
-// True if that was anything.
+// Ends the priorities that are over at `now_us` (Unix time) and, unless the chunk is pinned, the
+// holders that are over. True if there were any.
 bool pass_holders_time(Chunk& chunk, int64_t now_us, EndedHolders* ended = nullptr);
 // When pass_holders_time() has something to do next; 0: never.
 int64_t next_holder_time_us(const Chunk& chunk);
 
-// The holders for people: "2 retentions, the name "x", a turn of the session "y"". The first
-// `count_max` of them are named, and the others counted: "…, 3 others".
+// Describes the holders for people: "2 retentions, the name "x", a turn of the session "y"". The
+// first `count_max` of them are named, and the others counted: "…, 3 others".
 std::string describe_holders(const Chunk& chunk, size_t count_max = SIZE_MAX);
 
 }  // namespace cascade

@@ -1,4 +1,4 @@
-// Where the K and V of a chain lie: the layout of a page, and a view of the pages of one sequence.
+// The places of a chain's K and V: the layout of a page, and a view of the pages of one sequence.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace cascade {
 
-// Tokens of one page. A page is a tile of the attention kernels: absolute position = page index in
-// the chain * 64 + slot.
+// The number of tokens in one page. A page is a tile of the attention kernels: absolute position =
+// page index in the chain * 64 + slot.
 inline constexpr int kPageTokens = 64;
 
 // A page holds, layer by layer and KV head by KV head, a block of keys and a block of values of its
-// 64 tokens. What is inside a block is the kernels' business (kernels/kv_format.h).
+// 64 tokens. The kernels define what is inside a block (kernels/kv_format.h).
 struct KvLayout {
   KvType type = KvType::kBf16;
   int layers = 0;
@@ -26,7 +26,7 @@ struct KvLayout {
   size_t page_bytes() const {
     return static_cast<size_t>(layers) * kv_heads * (key_block_bytes + value_block_bytes);
   }
-  // Of the keys of `head` in `layer`; the values follow them.
+  // The offset of the keys of `head` in `layer`; the values follow them.
   size_t key_offset(int layer, int head) const {
     return (static_cast<size_t>(layer) * kv_heads + head) * (key_block_bytes + value_block_bytes);
   }

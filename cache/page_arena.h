@@ -12,7 +12,7 @@ namespace cascade {
 using PageIndex = uint32_t;
 
 // Reserves addresses once, so that a page's address never changes and may be used on any thread
-// while others are allocated. Bytes of a page that was never written are 0.
+// while other pages are allocated. The bytes of a page that was never written are 0.
 class PageArena {
  public:
   // Pages are aligned to 4 KiB. Errors: kInvalidArgument if page_bytes or page_count is 0 or their

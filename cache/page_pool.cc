@@ -1,4 +1,4 @@
-// A stack of freed pages: what stays at its bottom nobody needs.
+// A stack of freed pages: nobody needs the pages that stay at its bottom.
 #include "cache/page_pool.h"
 
 #include <algorithm>

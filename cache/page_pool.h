@@ -14,21 +14,21 @@ class PagePool {
  public:
   explicit PagePool(size_t page_count);
 
-  // A free page with one reference: the one freed last, whose memory is warm. nullopt if none is
-  // free.
+  // Returns a free page, with one reference: the page freed last, whose memory is warm. nullopt if
+  // none is free.
   std::optional<PageIndex> allocate();
-  // Notes that the page, which was just allocated, belongs to `owner` now. True if it was somebody
-  // else's, whose bytes may still be in its memory.
+  // Notes that the page, which was just allocated, now belongs to `owner`. True if it belonged to
+  // somebody else, whose bytes may still be in its memory.
   bool change_owner(PageIndex page, uint32_t owner);
-  // One more reference. Precondition: the page is in use.
+  // Adds a reference. Precondition: the page is in use.
   void retain(PageIndex page);
-  // One reference less; true if that was the last and the page is free now.
+  // Takes a reference away; true if it was the last one and the page is free now.
   bool release(PageIndex page);
 
-  // Of the free pages those that nobody has needed since mark_idle(), at most `count_max`: their
-  // memory can go back to the system. They are handed out after all other freed pages.
+  // Returns at most `count_max` of the free pages that nobody has needed since mark_idle(). Their
+  // memory can be given back to the system. They are handed out after all other freed pages.
   std::vector<PageIndex> take_idle(size_t count_max);
-  // From now on all free pages count as not needed until they are.
+  // Marks all pages that are free now as not needed, until they are used.
   void mark_idle() { idle_count_ = freed_.size(); }
 
   uint32_t references(PageIndex page) const { return references_[page]; }
@@ -38,10 +38,10 @@ class PagePool {
 
  private:
   std::vector<uint32_t> references_;  // [pages]; 0 = free
-  // [pages]: whose bytes its memory may have, plus one; 0 = nobody's.
+  // [pages]: the owner whose bytes the memory may have, plus one; 0 = nobody.
   std::vector<uint64_t> owners_;
-  std::vector<PageIndex> freed_;  // pages that have memory; the last freed at the end
-  size_t idle_count_ = 0;         // of them at the front, untouched since mark_idle()
+  std::vector<PageIndex> freed_;  // pages that have memory; the last freed is at the end
+  size_t idle_count_ = 0;         // pages at the front, untouched since mark_idle()
   std::vector<PageIndex> cold_;   // freed pages whose memory was taken
   PageIndex never_used_ = 0;      // pages from here on were never handed out
   size_t used_count_ = 0;

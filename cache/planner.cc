@@ -8,7 +8,7 @@
 namespace cascade {
 namespace {
 
-// New measurements count a quarter: slices differ in depth, and the machine is noisy.
+// A new measurement counts a quarter: slices differ in depth, and the machine is noisy.
 constexpr double kNewWeight = 0.25;
 constexpr int64_t kRowsMeasured = 32;
 
@@ -41,7 +41,7 @@ Plan decode_plan(const PlanInput& input, const SpeedEstimate& speed, const Plann
   return plan;
 }
 
-// Whether the prompt gets its turn before the next burst.
+// Whether the prompt is computed before the next burst.
 bool prompt_goes_first(const PlanInput& input, const SpeedEstimate& speed,
                        const PlannerLimits& limits) {
   if (input.decoding == 0 || input.prompt_is_owed) return true;
@@ -49,7 +49,7 @@ bool prompt_goes_first(const PlanInput& input, const SpeedEstimate& speed,
   const auto left = static_cast<double>(input.prompt->end - input.prompt->position);
   const double token_us = speed.prefill_token_us();
   if (input.prompt_budget_us >= left * token_us) return true;
-  // Once a long one has begun, slices follow each other until the budget is spent.
+  // Once a long prompt has begun, slices follow each other until the budget is spent.
   if (input.last_was_decode) return input.bursts_since_prompt >= limits.bursts_between_slices;
   return input.prompt_budget_us >= kPageTokens * token_us;
 }
@@ -58,7 +58,7 @@ bool prompt_goes_first(const PlanInput& input, const SpeedEstimate& speed,
 
 void SpeedEstimate::add_prefill(int64_t tokens, int64_t compute_us, int64_t position) {
   prefill_time_.add(position, tokens, compute_us);
-  // A few rows take as long as the weights are read: that says nothing about long slices.
+  // The time of a few rows is that of reading the weights, and says nothing about long slices.
   if (tokens <= 0 || (tokens < kRowsMeasured && prefill_token_us_ > 0)) return;
   blend(prefill_token_us_, static_cast<double>(compute_us) / static_cast<double>(tokens));
 }

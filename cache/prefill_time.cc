@@ -1,4 +1,4 @@
-// A line is fitted to the time a token took at each distance from the prompt's beginning.
+// Fits a line to the time that a token took at each distance from the prompt's beginning.
 #include "cache/prefill_time.h"
 
 #include <algorithm>
@@ -8,14 +8,15 @@ namespace cascade {
 namespace {
 
 constexpr int64_t kSliceTokensMin = 32;
-constexpr double kFirstEnd = 256;  // of the positions that are kept as one
-// New measurements count a quarter, as in SpeedEstimate; the first ones are averaged.
+constexpr double kFirstEnd = 256;  // of the positions that are kept together first
+// A new measurement counts a quarter, as in SpeedEstimate; the first ones are averaged.
 constexpr double kLatestWeight = 0.25;
-// A measurement that differs more from those before it counts as if it differed by this factor.
+// A measurement that differs by more than this factor from the earlier ones counts as if it
+// differed by this factor.
 constexpr double kJumpMax = 2;
-// After this many slices, what is known of a place does not become surer.
+// After this many slices, the time at a position does not become more certain.
 constexpr int kCountSure = 4;
-// How wrong a measured time usually is, and how far b/a may be from its expected value at least.
+// How wrong a measured time usually is, and the least that b/a may differ from its expected value.
 // Together they say how much the expected value counts.
 constexpr double kNoise = 0.1;
 constexpr double kGrowthDoubt = 2e-4;

@@ -6,25 +6,25 @@
 
 namespace cascade {
 
-// A token at position p takes a + b p microseconds; a and b are fitted to the slices that were
-// measured. Measurements are kept by position, so that many short prompts do not make one forget
-// what long ones took, and the latest count most. One slice that took extremely long, or short,
-// changes little. One thread.
+// A token at position p takes a + b p microseconds; a and b are fitted to the measured slices.
+// Measurements are kept by position, so that many short prompts do not displace what long ones
+// took, and the latest count most. One slice that took extremely long, or short, changes little.
+// One thread.
 class PrefillTime {
  public:
-  // `growth`: what b/a is expected to be, as long as measured slices are too close together to tell
+  // `growth` is the b/a to expect as long as the measured slices are too close together to tell
   // (see attention_growth()); at least 0.
   explicit PrefillTime(double growth = 0) : growth_(growth) {}
 
-  // `tokens` tokens from `position` on were computed in one slice, in `compute_us` microseconds.
-  // Without effect if one of these makes no sense. Slices of fewer than 32 tokens count only until
-  // there is a longer one: they take as long as the weights are read.
+  // Notes that `tokens` tokens from `position` on were computed in one slice, in `compute_us`
+  // microseconds. Has no effect if one of these makes no sense. Slices of fewer than 32 tokens
+  // count only until there is a longer one: their time is that of reading the weights.
   void add(int64_t position, int64_t tokens, int64_t compute_us);
 
   // Microseconds that the tokens of positions [begin, end) take; 0 before the first measurement,
   // and if there are none.
   double us(int64_t begin, int64_t end) const;
-  // The same of `tokens` tokens, the sum of whose positions is `positions`.
+  // The same for `tokens` tokens whose positions add up to `positions`.
   double us_of(double tokens, double positions) const;
 
  private:
@@ -35,7 +35,7 @@ class PrefillTime {
   };
   void fit();
 
-  // One for positions up to 256, one for those up to 512, up to 1024, and so on.
+  // The first is for positions up to 256, the next for those up to 512, up to 1024, and so on.
   std::array<Measured, 24> measured_;
   const double growth_;
   bool only_short_ = false;  // what was measured was a slice of a few tokens

@@ -1,5 +1,5 @@
-// A ring of entries, and a tree of them in the order of their beginnings: what shares most with a
-// prompt is beside the place that the prompt would have.
+// A ring of entries, and a tree of them in the order of their beginnings: the entry that shares
+// most with a prompt is next to the place that the prompt would have.
 #include "cache/removal_log.h"
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 namespace cascade {
 namespace {
 
-// Neighbours that are looked at, each way, for a later one that shares as much: prompts that begin
-// alike and go on differently can be as many as the log has entries.
+// How many neighbours to look at, each way, for a later one that shares as much: there can be as
+// many prompts that begin alike and continue differently as the log has entries.
 constexpr int kNeighboursMax = 16;
 
 }  // namespace
@@ -46,7 +46,7 @@ void RemovalLog::add(const Digest& parent, uint32_t owner, std::span<const int32
   if (entries_.size() < capacity_) {
     entries_.emplace_back();
   } else {
-    // One that a later equal entry has replaced is not in the order any more.
+    // An entry that a later equal one has replaced is not in the order any more.
     const Entry& oldest = entries_[added_ % capacity_];
     const auto known = order_.find(&oldest);
     if (known != order_.end() && *known == &oldest) order_.erase(known);
@@ -62,7 +62,7 @@ std::optional<Removal> RemovalLog::find(const Digest& parent, uint32_t owner,
                                         std::span<const int32_t> tokens, size_t found) const {
   const Entry wanted = {parent, owner, 0, Removal::kEvicted, tokens.size(), hash(tokens)};
   const Entry* best = nullptr;
-  // Whether those behind `entry` may be as good.
+  // Whether the entries farther away than `entry` may be as good.
   const auto consider = [&](const Entry& entry) {
     if (entry.parent != parent || entry.owner != owner) return false;
     const auto count = static_cast<ptrdiff_t>(std::min(entry.count, wanted.count));

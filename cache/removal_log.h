@@ -1,4 +1,5 @@
-// Why pages left the chain tree lately: what a request is told that does not find one of them.
+// Why pages left the chain tree lately: a request that does not find one of them is told the
+// reason.
 #pragma once
 
 #include <array>
@@ -22,23 +23,24 @@ enum class Removal {
 };
 inline constexpr size_t kRemovals = 4;
 
-// Remembers the last `capacity` removals. No token ids: what was deleted is to be gone; of each
-// beginning of a page 32 bits of a salted hash are kept; a collision is a wrong explanation and
-// nothing else. One thread.
+// Remembers the last `capacity` removals. It keeps no token ids, since deleted text must not
+// survive: only 32 bits of a salted hash of each beginning of a page. A collision only leads to a
+// wrong explanation. One thread.
 class RemovalLog {
  public:
-  // `salt`: differs between processes, so that nobody can make beginnings that collide.
+  // `salt` differs between processes, so that nobody can construct beginnings that collide.
   RemovalLog(size_t capacity, uint64_t salt);
   RemovalLog(const RemovalLog&) = delete;
   RemovalLog& operator=(const RemovalLog&) = delete;
 
-  // A page with `tokens` (1..64) behind the node with the key `parent` is gone. `owner`: whose it
-  // was. Time: logarithmic in the capacity, as of find().
+  // Notes that a page of `owner` with `tokens` (1..64), after the node with the key `parent`, was
+  // removed. Time: logarithmic in the capacity, as for find().
   void add(const Digest& parent, uint32_t owner, std::span<const int32_t> tokens, Removal why);
 
-  // Why a page is gone: of the removed ones of `owner` behind `parent` the one that had most of
-  // `tokens` (up to 64, those that a prompt has there), and more than the first `found`; of several
-  // the latest, if they are few. nullopt if there was none.
+  // Returns why a page was removed. `tokens` are up to 64 tokens that a prompt has after `parent`.
+  // Of the removed pages of `owner` there, the one that shares most of them, and more than the
+  // first `found`, gives the reason; of several such pages the latest, if they are few. nullopt if
+  // there was none.
   std::optional<Removal> find(const Digest& parent, uint32_t owner, std::span<const int32_t> tokens,
                               size_t found) const;
 
@@ -54,7 +56,7 @@ class RemovalLog {
     size_t count;           // of tokens
     Beginnings beginnings;  // [count]: hashes of the first i + 1 tokens
   };
-  // By parent, owner and beginnings, so that those that share most are neighbours.
+  // Orders by parent, owner and beginnings, so that entries that share most are neighbours.
   struct Before {
     bool operator()(const Entry* a, const Entry* b) const;
   };
@@ -66,7 +68,7 @@ class RemovalLog {
   const uint64_t salt_;
   std::vector<Entry> entries_;  // entry n at n % capacity; reserved, so that they stay in place
   uint64_t added_ = 0;
-  Order order_;  // of equal entries the latest only
+  Order order_;  // only the latest of equal entries
 };
 
 }  // namespace cascade

@@ -1,4 +1,4 @@
-// Counters, what was evicted, and one learned number.
+// Counters, the evictions, and one learned number.
 #include "cache/reuse_monitor.h"
 
 #include <algorithm>
@@ -9,8 +9,8 @@ namespace {
 
 constexpr double kMeanWeight = 1.0 / 256;  // of a new eviction in the mean
 
-// A refault moves the factor by 1 %: hundreds of them double it, a burst does not. A fourth and
-// four times the median gap span what was best on any trace and capacity.
+// A refault moves the factor by 1 %: hundreds of them double it, a burst does not. The range from a
+// fourth to four times the median gap contains what was best on any trace and capacity.
 constexpr double kFactorStep = 1.01;
 constexpr double kFactorMin = 0.25, kFactorMax = 4;
 

@@ -1,4 +1,5 @@
-// What a cache learns from its own accesses: how soon chains come back, what was evicted too early.
+// What a cache learns from its own accesses: how soon chains come back, and what was evicted too
+// early.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +15,34 @@ namespace cascade {
 // Pure bookkeeping, one thread.
 class ReuseMonitor {
  public:
-  // Until it is measured: the median gap between two uses of a chain is 123 s in a public trace of
-  // conversations, 64 s in a synthetic one.
+  // The reuse gap until one is measured: the median gap between two uses of a chain is 123 s in a
+  // public trace of conversations, 64 s in a synthetic one.
   static constexpr double kReuseGapInitialSeconds = 90;
-  // How many evictions are remembered, in capacities. Of the latest ones it is known when they
-  // were; of the others only that, which tells a cyclic scan of up to 65 times the cache.
+  // How many evictions are remembered, in capacities of the cache. For the latest ones it is known
+  // when they happened; for the others only that they happened, which is enough to recognise a
+  // cyclic scan of up to 65 times the cache.
   static constexpr size_t kGhostCapacities = 8;
   static constexpr size_t kFilterCapacities = 64;
-  // Of the former, those of which it is said that they were premature: more, no cache of this order
-  // could have avoided.
+  // Only the latest evictions, this many capacities of them, can count as premature: no cache of
+  // about this size could have avoided more.
   static constexpr size_t kPrematureCapacities = 2;
 
   explicit ReuseMonitor(size_t capacity_pages);
 
   // A request found a page.
   void found();
-  // A request was the first to find the end of a chain, `gap_us` after it was computed. Only these
-  // gaps count: those of beginnings that everybody shares say nothing about a conversation.
+  // Notes that a request was the first to find the end of a chain, `gap_us` after it was computed.
+  // Only these gaps count: those of beginnings that everybody shares say nothing about a
+  // conversation.
   void reused(int64_t gap_us);
-  // A page was computed that was not there.
+  // Notes that a page that was not there was computed.
   void computed(const Digest& key);
   // A page was evicted to make room.
   void evicted(const Digest& key, const PageWorth& worth);
 
-  // What page_score() wants: the median reuse gap; for kAdaptive times a factor that grows when
-  // pages of high recompute weight turn out to have been evicted too early, and shrinks when pages
-  // of low weight do.
+  // The bonus for page_score(): the median reuse gap. For kAdaptive it is multiplied by a factor
+  // that grows when pages of high recompute weight turn out to have been evicted too early, and
+  // shrinks when pages of low weight do.
   double bonus_s(EvictionPolicy policy) const;
 
   int64_t hits() const { return hits_; }      // pages found
@@ -49,7 +52,7 @@ class ReuseMonitor {
   const GhostList& ghosts() const { return ghosts_; }
 
  private:
-  const size_t premature_evictions_max_;  // since an eviction that was premature
+  const size_t premature_evictions_max_;  // premature if fewer followed
   GhostList ghosts_;
   EvictionFilter long_ago_;
   ThrashDetector thrash_;

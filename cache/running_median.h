@@ -6,7 +6,7 @@
 
 namespace cascade {
 
-// Of the last kWindow numbers, brought up to date every kStep of them: a median of a sliding window
+// The median of the last kWindow numbers, updated every kStep of them. A median of a sliding window
 // is exact, needs no tuning, and costs a selection over 4 KiB now and then. One thread.
 class RunningMedian {
  public:

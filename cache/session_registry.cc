@@ -1,4 +1,5 @@
-// A map; what is taken is a set beside it, since a session that is taken need not be there yet.
+// A map, and beside it a set of the sessions that are taken, since such a session need not exist
+// yet.
 #include "cache/session_registry.h"
 
 #include <algorithm>

@@ -7,21 +7,21 @@
 
 namespace cascade {
 
-// It counts anything: places in a queue, tokens, bytes. A tenant that is alone may take the whole
-// amount. A tenant that finds the amount taken by others still gets its part: half of what an equal
-// division among the tenants that have some would give it, and one thing of any size if it has
-// nothing. This part comes on top of the amount, so nothing is taken back from the tenants that
-// came first; most_in_all() says how much that can be. One thread.
+// The amount can be of anything: places in a queue, tokens, bytes. A tenant that is alone may take
+// the whole amount. A tenant that finds the amount taken by others still gets its part: half of
+// what an equal division among the tenants that have some would give it, and one thing of any size
+// if it has nothing. This part is added to the amount, so nothing is taken back from the tenants
+// that came first; most_in_all() says how much that can be in all. One thread.
 class TenantParts {
  public:
   // amount >= 1.
   explicit TenantParts(int64_t amount) : amount_(amount) {}
 
-  // Changes the amount. Takes nothing back from tenants that have more than that.
+  // Changes the amount. Takes nothing back from tenants that have more than their part of it.
   void set_amount(int64_t amount) { amount_ = amount; }
   int64_t amount() const { return amount_; }
 
-  // Whether the tenant may take `more` (>= 0) beside what it has.
+  // Whether the tenant may take `more` (>= 0) in addition to what it has.
   bool may_take(const std::string& tenant, int64_t more) const;
   // What the tenant may have, whatever the others have. At least 1.
   int64_t part_of(const std::string& tenant) const;
@@ -41,11 +41,11 @@ class TenantParts {
  private:
   int64_t amount_;
   int64_t total_ = 0;
-  std::map<std::string, int64_t> taken_;  // by tenant; none is 0
+  std::map<std::string, int64_t> taken_;  // by tenant; 0 is left out
 };
 
-// Whether the tenant may begin one more of `jobs`, of which there may be `amount`. tenant_of(job):
-// whose it is. For few jobs: all are counted.
+// Whether the tenant may begin one more job beside `jobs`, when there may be `amount` in all.
+// tenant_of(job) names the tenant of a job. Only for few jobs: all are counted.
 template <class Jobs, class TenantOf>
 bool may_begin(const Jobs& jobs, int64_t amount, const std::string& tenant,
                const TenantOf& tenant_of) {

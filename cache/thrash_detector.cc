@@ -21,7 +21,8 @@ void ThrashDetector::add(const Step& access) {
 void ThrashDetector::judge() {
   Step all;
   for (const Step& step : steps_) all += step;
-  if (all.accesses < step_accesses_ * static_cast<int64_t>(kSteps)) return;  // the first window
+  // the first window is not full yet
+  if (all.accesses < step_accesses_ * static_cast<int64_t>(kSteps)) return;
   const auto accesses = static_cast<double>(all.accesses);
   const auto known = static_cast<double>(all.known);
   share_ = static_cast<double>(all.refaults) / accesses;

@@ -8,33 +8,33 @@
 namespace cascade {
 
 // Looks at the latest accesses to pages, as many as the cache has pages. A page that is computed
-// again although it was evicted lately is a *refault*: a cache somewhat larger would have had it.
-// The alarm goes on when nearly all accesses are refaults, which is what a working set larger than
-// the cache looks like and ordinary traffic does not; if they were evicted long ago (*far* ones),
-// practically all of them must be. It goes off when most of the misses are no
-// refaults any more, or there are none. (Hits do not end it: a reaction that keeps a part of the
-// working set makes them, and would end with itself.) One thread.
+// again although it was evicted lately is a *refault*: a somewhat larger cache would have had it.
+// The alarm goes on when nearly all accesses are refaults: a working set larger than the cache
+// looks like this, and ordinary traffic does not. If the pages were evicted long ago (*far* ones),
+// practically all accesses must be of that kind. The alarm goes off when most of the misses are not
+// refaults any more, or when there are no misses. (Hits do not end it: a reaction that keeps a part
+// of the working set causes hits, and would end itself.) One thread.
 class ThrashDetector {
  public:
   // Share of refaults in the accesses. In public traces it stays below 0.96 at every capacity from
   // 1 to 20 % of their pages, with every policy (docs/PERFORMANCE.md); a cyclic scan has 1.
   static constexpr double kAlarmShare = 0.96;
-  // The same with the far ones.
+  // The same, with the far ones included.
   static constexpr double kFarAlarmShare = 0.998;
-  // Share of refaults in the misses. Public traces: below 0.4 on average.
+  // Share of refaults in the misses. In public traces it is below 0.4 on average.
   static constexpr double kEndShare = 0.6;
-  // Fewer accesses are no basis for a judgement, more would delay it.
+  // Fewer accesses do not justify a judgement; more would delay it.
   static constexpr size_t kWindowMin = 16;
   static constexpr size_t kWindowMax = 10'000;
 
   explicit ThrashDetector(size_t capacity_pages);
 
   void add_hit() { add({1, 0, 0, 0}); }
-  // `known`: it was evicted, lately (then also `refault`) or long ago.
+  // `known`: the page was evicted, lately (then `refault` is true too) or long ago.
   void add_miss(bool refault, bool known) { add({1, 1, refault ? 1 : 0, known ? 1 : 0}); }
 
   bool alarm() const { return alarm_; }
-  // Times that the alarm went on.
+  // How many times the alarm went on.
   int64_t alarms() const { return alarms_; }
   // Share of refaults in the latest accesses, in [0, 1].
   double refault_share() const { return share_; }
