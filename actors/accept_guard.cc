@@ -1,4 +1,4 @@
-// Defines accept4() for the whole program, and decides whom it lets in.
+// Defines accept4() for the whole program, and decides which connections it lets in.
 #include "actors/accept_guard.h"
 
 #include <dlfcn.h>
@@ -28,20 +28,22 @@
 namespace cascade {
 namespace {
 
-// The rate at which connections beyond easy_max are let in. It is high enough for clients that try
-// again after a moment, and low enough for the port to end others in their place.
+// The rate at which connections beyond easy_max are let in, per second. It is high enough for
+// clients that try again after a moment, and low enough for the port to end other connections to
+// make room.
 constexpr double kSlowPerSecond = 200;
 constexpr double kSlowAtOnceMax = 20;
 
-// Connections that come faster than this have a pause before each: without pauses a flood of
-// connections keeps libzmq's thread, which has the messages of all clients, busy with itself.
+// Connections that come faster than this have a pause before each. Without pauses a flood of
+// connections would keep libzmq's thread, which handles the messages of all clients, busy with
+// itself.
 constexpr double kAtFullSpeedPerSecond = 1000;
 constexpr double kAtFullSpeedAtOnceMax = 200;
 constexpr std::chrono::microseconds kPause{250};
 
-// libzmq hears at most so often that connections were turned away.
+// The shortest time between two reports to libzmq that connections were turned away.
 constexpr int64_t kKnockUs = 10'000;
-// After an error of the listener, which may stay.
+// The pause after an error of the listener, which may persist.
 constexpr std::chrono::milliseconds kErrorPause{10};
 
 std::atomic<int> descriptors_max{0};
@@ -50,15 +52,15 @@ int system_accept(int listener, sockaddr* address, socklen_t* size, int flags) {
   return static_cast<int>(::syscall(SYS_accept4, listener, address, size, flags));
 }
 
-// Throws std::system_error for -1.
+// Throws std::system_error if the descriptor is -1.
 int checked(int descriptor, const char* call) {
   if (descriptor < 0) throw std::system_error(errno, std::generic_category(), call);
   return descriptor;
 }
 
 // Turns a connection away when no descriptor is left. The kernel would report the waiting
-// connection again and again, so a spare descriptor is given up for a moment to accept and close
-// it.
+// connection again and again, so a spare descriptor is given up for a moment to accept the
+// connection and close it.
 class Spare {
  public:
   void turn_away(int listener) {
@@ -87,7 +89,7 @@ int64_t now_us() {
 
 }  // namespace
 
-// What the thread that accepts, libzmq's and the port's have in common.
+// The state that the accepting thread, libzmq's thread and the port's thread share.
 struct AcceptGuard::Gate {
   Gate(int given_listener, const Limits& given_limits)
       : limits(given_limits),
@@ -101,7 +103,7 @@ struct AcceptGuard::Gate {
   Gate(const Gate&) = delete;
   Gate& operator=(const Gate&) = delete;
 
-  // The thread that accepts. Returns when `stop` is written.
+  // Runs on the thread that accepts. Returns when `stop` is written.
   void run() {
     std::array<pollfd, 2> waits = {{{listener, POLLIN, 0}, {stop, POLLIN, 0}}};
     while (waits[1].revents == 0) {
@@ -135,7 +137,7 @@ struct AcceptGuard::Gate {
     if (now_open < limits.easy_max) return true;
     return now_open < limits.open_max && slow_places.take(now_us());
   }
-  // libzmq finds nobody, and its monitor says so.
+  // Calls libzmq, which finds no connection; its monitor reports that.
   void knock() {
     if (now_us() < next_knock_us) return;
     next_knock_us = now_us() + kKnockUs;
@@ -143,7 +145,7 @@ struct AcceptGuard::Gate {
   }
   void call_libzmq() const { CHECK(::eventfd_write(counter, 1) == 0); }
 
-  // Any thread: the next one for libzmq, or -1.
+  // Any thread: the next connection for libzmq, or -1.
   int take() {
     eventfd_t one = 0;
     ::eventfd_read(counter, &one);
@@ -156,12 +158,12 @@ struct AcceptGuard::Gate {
 
   const Limits limits;
   const int listener;
-  const int counter;  // how often libzmq has to come
+  const int counter;  // how often libzmq has to accept
   const int stop;
   std::atomic<size_t> open{0};
   std::mutex mutex;
-  std::deque<int> let_in;  // what libzmq has not taken yet
-  // Only the thread that accepts uses these.
+  std::deque<int> let_in;  // connections that libzmq has not taken yet
+  // Only the accepting thread uses these.
   TokenBucket slow_places{kSlowPerSecond, kSlowAtOnceMax};
   TokenBucket full_speed{kAtFullSpeedPerSecond, kAtFullSpeedAtOnceMax};
   int64_t next_knock_us = 0;
@@ -182,7 +184,7 @@ AcceptGuard::AcceptGuard(int listener, const Limits& limits)
       door_(checked(::fcntl(gate_->counter, F_DUPFD_CLOEXEC, 0), "fcntl")) {
   CHECK(works());
   CHECK(limits.open_max >= 1 && limits.easy_max <= limits.open_max);
-  // Whoever waits may be gone when it is accepted.
+  // A waiting client may have left by the time it is accepted; accept4() must not block then.
   checked(::fcntl(listener, F_SETFL, ::fcntl(listener, F_GETFL) | O_NONBLOCK), "fcntl");
   spare();
   try {
@@ -206,10 +208,10 @@ AcceptGuard::~AcceptGuard() {
     Gates& all = gates();
     const std::lock_guard lock(all.mutex);
     const auto found = all.by_door.find(door_);
-    // libzmq may have closed the descriptor, and it may be another guard's by now.
+    // libzmq may have closed the descriptor, and another guard may have it by now.
     if (found != all.by_door.end() && found->second == gate_) all.by_door.erase(found);
   }
-  // libzmq, which may have the door still, finds that there is nothing to come for.
+  // libzmq may still have the door: it shall find nothing to accept there.
   for (eventfd_t one = 0; ::eventfd_read(gate_->counter, &one) == 0;) continue;
 }
 
@@ -240,7 +242,7 @@ int AcceptGuard::accept(int listener, sockaddr* address, socklen_t* size, int fl
   }
   if (!gate) {
     const int connection = system_accept(listener, address, size, flags);
-    // The door of a guard that has just gone: libzmq ends the process for any other error.
+    // This is the door of a guard that has just ended: libzmq ends the process for any other error.
     if (connection < 0 && errno == ENOTSOCK) errno = ECONNABORTED;
     return connection;
   }
@@ -255,7 +257,7 @@ int AcceptGuard::accept(int listener, sockaddr* address, socklen_t* size, int fl
 
 }  // namespace cascade
 
-// Goes before the C library's.
+// Takes precedence over the C library's definition.
 extern "C" __attribute__((visibility("default"))) int accept4(int listener, sockaddr* address,
                                                               socklen_t* size, int flags) {
   return cascade::AcceptGuard::accept(listener, address, size, flags);

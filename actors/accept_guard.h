@@ -1,11 +1,11 @@
-// How many connections a listening socket of libzmq lets in, and how fast.
+// Bounds how many connections a listening socket of libzmq lets in, and how fast.
 //
-// libzmq accepts whoever comes, on the thread that has the messages of all clients, and ends the
-// process when there is no descriptor left for one more. What it offers (a monitor, which tells of
+// libzmq accepts every connection, on the thread that handles the messages of all clients, and ends
+// the process when no descriptor is left for one more. Its own remedy (a monitor, which tells of
 // connections afterwards) comes too late for that. So a thread of the guard accepts in its place.
-// libzmq listens at an eventfd(2), which counts those that are let in, and the system call that it
-// accepts with, accept4, is defined in accept_guard.cc and hands them over: the linker lets a
-// program's own definition go before the C library's, also for the libraries that it loads.
+// libzmq listens at an eventfd(2), which counts the connections that are let in. It accepts with
+// the system call accept4, which accept_guard.cc defines to hand these connections over: the linker
+// prefers a program's own definition to the C library's, also for the libraries that it loads.
 #pragma once
 
 #include <sys/socket.h>
@@ -16,41 +16,42 @@
 
 namespace cascade {
 
-// Any thread. A listener that has no guard accepts as ever.
+// Any thread. A listener without a guard accepts as always.
 class AcceptGuard {
  public:
   struct Limits {
     size_t open_max = 0;  // connections at once, >= 1
     // Beyond this number (<= open_max) new connections are let in slowly, so that there is time to
-    // end others in their place.
+    // end others to make room.
     size_t easy_max = 0;
   };
 
-  // Accepts at the listening descriptor from now on. It is the guard's, which closes it, and is set
-  // not to block. Connections that come faster than some 1,000 a second are taken with pauses.
-  // Throws std::system_error if the system has no descriptor or thread left.
+  // Accepts at the listening descriptor from now on. The guard owns the descriptor, closes it, and
+  // sets it not to block. Connections that come faster than some 1,000 a second are taken with
+  // pauses. Throws std::system_error if the system has no descriptor or thread left.
   AcceptGuard(int listener, const Limits& limits);
-  // Nobody is let in any more. Those that libzmq has not taken yet are closed.
+  // Lets nobody in any more. Connections that libzmq has not taken yet are closed.
   ~AcceptGuard();
   AcceptGuard(const AcceptGuard&) = delete;
   AcceptGuard& operator=(const AcceptGuard&) = delete;
 
-  // What libzmq listens at in place of the listener (ZMQ_USE_FD). It is libzmq's from the bind on;
-  // before that, the caller's to close. When connections are turned away libzmq hears that one was
-  // given up by its client, but not more often than every 10 ms.
+  // The descriptor at which libzmq listens in place of the listener (ZMQ_USE_FD). libzmq owns it
+  // from the bind on; before that, the caller has to close it. When connections are turned away,
+  // libzmq is told that a client gave one up, but at most every 10 ms.
   int door() const { return door_; }
-  // One that was let in has ended.
+  // Notes that a connection that was let in has ended.
   void ended();
-  // Let in and not ended.
+  // The number of connections that were let in and have not ended.
   size_t open() const;
 
-  // A connection whose descriptor is `descriptors` or higher is closed, whatever the limits of its
-  // listener. The system gives out the lowest free descriptor, so all below are in use then. 0: no
-  // such limit.
+  // Connections whose descriptor is `descriptors` or higher are closed, whatever the limits of
+  // their listener. The system gives out the lowest free descriptor, so all lower ones are in use
+  // then. 0: no such limit.
   static void set_descriptors_max(int descriptors);
-  // Whether libzmq's calls end up here, as they must: false if the program was linked otherwise.
+  // Whether libzmq's calls reach accept(), as they must: false if the program was linked in another
+  // way.
   static bool works();
-  // What accept4(2) does in this program.
+  // The implementation of accept4(2) in this program.
   static int accept(int listener, sockaddr* address, socklen_t* size, int flags);
 
  private:

@@ -1,5 +1,5 @@
-// Boost.Asio as the actors use it. The floor is Boost 1.74: nothing of asio/experimental, no
-// cancellation slots.
+// Boost.Asio as the actors use it. The oldest supported version is Boost 1.74: no
+// asio/experimental, no cancellation slots.
 #pragma once
 
 #include <utility>  // first: Boost 1.74's awaitable.hpp uses std::exchange without including it

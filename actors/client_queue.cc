@@ -1,5 +1,5 @@
-// ROUTER sockets say when a client's queue is full, but not when it has room again: what waits is
-// tried every few milliseconds.
+// ROUTER sockets say when a client's queue is full, but not when it has room again: waiting
+// messages are tried again every few milliseconds.
 #include "actors/client_queue.h"
 
 #include <spdlog/spdlog.h>
@@ -13,8 +13,8 @@
 namespace cascade {
 namespace {
 
-// What may wait for one client that does not read: a long answer is some 100 KiB. Beyond it the
-// client is taken for gone.
+// The most bytes that may wait for one client that does not read: a long answer is some 100 KiB. A
+// client with more is taken to have left.
 constexpr size_t kPendingBytesMax = size_t{64} << 20;
 constexpr auto kRetry = std::chrono::milliseconds(5);
 constexpr int64_t kPauseMs = 10;
@@ -68,7 +68,7 @@ void ClientQueue::deliver(wire::Frames frames) {
   }
 }
 
-// Sleeps while nothing waits.
+// Sleeps while there is nothing to send.
 Task<> ClientQueue::run() {
   while (!closed_) {
     if (pending_.empty()) {
@@ -132,7 +132,7 @@ Admission admit(std::span<const wire::Frame> message, const std::string& default
          wire::ErrorReply{unsupported("type", "this message is not for the daemon"), 0}});
     return admission;
   }
-  // A Ping asks after the daemon, whatever model it names.
+  // A Ping is about the daemon, whatever model it names.
   const bool other = !is_default_model(envelope->model, default_model) &&
                      !std::holds_alternative<wire::Ping>(envelope->message);
   admission.to_models = other || wire::is_about_models(type);

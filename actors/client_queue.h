@@ -1,4 +1,5 @@
-// What the clients of a door wait for, and what they have not fetched yet, up to a limit for each.
+// The requests that a door's clients wait for, and the answers that they have not fetched yet, up
+// to a limit for each client.
 #pragma once
 
 #include <deque>
@@ -12,7 +13,7 @@
 
 namespace cascade {
 
-// One thread: that of the port's io_context.
+// Used on one thread: that of the port's io_context.
 class ClientQueue {
  public:
   // `clients`: a ROUTER that watches its peers; outlives the queue. `on_gone` is called with the
@@ -20,11 +21,11 @@ class ClientQueue {
   ClientQueue(asio::io_context& io, ZmqPort& clients,
               std::function<void(const std::string&)> on_gone);
 
-  // The client has asked for something: it is busy until its last reply is delivered.
+  // Notes that the client has asked for something: it is busy until its last reply is delivered.
   void expect(const std::string& client, const wire::RequestId& request);
-  // frames: [client][message…]. Sent now, or in order when the client reads again.
+  // Sends the message now, or in order when the client reads again. frames: [client][message…].
   void deliver(wire::Frames frames);
-  // What waits for the client is dropped.
+  // Drops everything that waits for the client.
   void forget(const std::string& client);
 
   // Sends what waits; returns after close().
@@ -50,23 +51,25 @@ class ClientQueue {
   bool closed_ = false;
 };
 
-// How long sockets of clients, and drain(), wait for clients to take their last answers.
+// How long sockets of clients, and drain(), wait for clients to take their last answers, in
+// milliseconds.
 inline constexpr int kClientLingerMs = 1000;
 
-// The type number of a message that was checked, or that this daemon has made.
+// The type number of a message that was checked, or that this daemon made.
 size_t type_of(std::span<const wire::Frame> message);
 
-// What is to be done with what a client sent.
+// Tells what to do with a client's message.
 struct Admission {
-  std::optional<wire::Frames> refusal;  // the client is to be told this at once
-  // Else: who gets it. The default model's scheduler, or, behind kModelsEndpoint, another model
-  // (its name), or whoever keeps the models (an empty name).
+  std::optional<wire::Frames> refusal;  // an answer to send at once
+  // The receiver if there is no refusal: the default model's scheduler or, with `to_models`, the
+  // other end of kModelsEndpoint. That is another model (`model` is its name) or the keeper of the
+  // models (`model` is empty).
   bool to_models = false;
   std::string model;
 };
-// `message`: without the client's name.
+// `message` is without the client's name.
 Admission admit(std::span<const wire::Frame> message, const std::string& default_model);
-// A message to kModelsEndpoint. frames: [client][message…].
+// Makes a message to kModelsEndpoint. frames: [client][message…].
 wire::Frames for_models(const std::string& model, wire::Frames frames);
 // The answer to a message that the scheduler did not take.
 wire::Frames scheduler_not_ready(std::span<const wire::Frame> message);

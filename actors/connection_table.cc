@@ -1,4 +1,4 @@
-// Idle connections of each tenant in the order in which they became so.
+// Each tenant's idle connections, in the order in which they became idle.
 #include "actors/connection_table.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The connections of a door: whose they are, and which of them goes when another one needs its
+// The connections of a door: their tenants, and which connection ends when another one needs its
 // place.
 #pragma once
 
@@ -13,37 +13,38 @@
 namespace cascade {
 
 // Times are of any clock that does not go back, in microseconds. A connection keeps its place until
-// the latest time that was given for it, which may be still to come: what came or goes out on it is
-// on its way until then. One thread.
+// the latest time given for it, which may be in the future: until then, what was received or sent
+// on it may still be on its way. One thread.
 class ConnectionTable {
  public:
   using Id = uint64_t;
 
-  // A new connection. Nothing was heard of it, so it is nobody's.
+  // Adds a new connection. It has sent nothing yet, so it belongs to nobody.
   void add(Id id, int64_t until_us);
-  // Something came from it: it is the tenant's from now on. Nothing if there is no such connection;
-  // so of all that follow.
+  // Notes that something came from the connection: it belongs to the tenant from now on. This
+  // function and those below do nothing if there is no such connection.
   void heard(Id id, const std::string& tenant, int64_t until_us);
-  // It waits for an answer, or does not any more. One that waits keeps its place.
+  // Notes whether the connection waits for an answer. A waiting connection keeps its place.
   void set_busy(Id id, bool busy, int64_t until_us);
   void remove(Id id);
 
   bool contains(Id id) const { return entries_.contains(id); }
   size_t size() const { return entries_.size(); }
-  // The tenant's connections. Those that have said nothing yet belong to the tenant "".
+  // The number of the tenant's connections. Connections that have sent nothing yet belong to the
+  // tenant "".
   size_t count(const std::string& tenant) const;
 
-  // The connection to end when the door is full: the one that has been idle for longest among those
-  // of the tenant with the most connections. So a tenant that fills a door makes room in it, and
-  // the others keep their places. A tenant is passed over while all of its connections wait for an
-  // answer. nullopt if every connection does, or if that tenant's are all in use: others do not
-  // lose theirs to a crowd that has just come.
+  // The connection to end when the door is full: of the tenant with the most connections, the one
+  // that has been idle for longest. So a tenant that fills a door makes room in it itself, and the
+  // others keep their places. A tenant is passed over while all of its connections wait for an
+  // answer. nullopt if every connection waits, or if all of that tenant's connections are in use:
+  // other tenants do not lose theirs to a crowd that has just come.
   std::optional<Id> next_to_go(int64_t now_us) const;
 
  private:
   struct Entry {
     std::string tenant;    // empty: nobody's
-    int64_t until_us = 0;  // it was in use
+    int64_t until_us = 0;  // in use until then
     bool busy = false;
   };
   struct Tenant {

@@ -1,4 +1,4 @@
-// The doors of the daemon, and what their ports to the scheduler are called.
+// The doors of the daemon, and the names of their ports to the scheduler.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace cascade {
 
-// Where clients come in: each tenant's socket, and the gateways that serve several tenants, with a
-// port to the scheduler for each.
+// The places where clients connect: each tenant's socket, and the gateways that serve several
+// tenants, with a port to the scheduler for each.
 enum class Door { kIpc, kHttp, kTcp };
 
 struct TenantDoor {
@@ -17,7 +17,7 @@ struct TenantDoor {
 };
 // The name of such a port: "gateway:local", "http:local", "tcp:local".
 std::string door_name(Door door, const std::string& tenant);
-// The tenant and door that have the name; nullopt if it is no door's.
+// The tenant and door that have the name; nullopt if it is not the name of a door's port.
 std::optional<TenantDoor> door_of(std::string_view name);
 
 }  // namespace cascade

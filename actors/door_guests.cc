@@ -1,4 +1,4 @@
-// Sockets have numbers that are never used again (SO_COOKIE), descriptors have not.
+// Sockets have numbers that are never used again (SO_COOKIE); descriptors are reused.
 #include "actors/door_guests.h"
 
 #include <fcntl.h>
@@ -14,20 +14,20 @@
 namespace cascade {
 namespace {
 
-// A door keeps one in so many of its connections free for clients that come while others are being
-// ended.
+// A door keeps one in this many of its connections free for clients that come while others are
+// being ended.
 constexpr size_t kComingShare = 8;
 
-// A connection is not ended for so long after its client came, a message of it did or an answer to
-// it was given to ZeroMQ's thread: what is on its way would be lost. Clients that are turned away
-// meanwhile lose nothing, and come again after as long (ZMQ_RECONNECT_IVL).
+// How long a connection is protected after its client came, a message of the client came, or an
+// answer was given to ZeroMQ's thread: ending it would lose what is on its way. Clients that are
+// turned away meanwhile lose nothing, and try again after the same time (ZMQ_RECONNECT_IVL).
 constexpr int64_t kInUseUs = 100'000;
 
 int64_t in_use_until() {
   return system_clock().monotonic_us() + kInUseUs;
 }
 
-// 0 if there is no such socket.
+// Returns 0 if there is no such socket.
 uint64_t cookie_of(int socket) {
   uint64_t cookie = 0;
   socklen_t size = sizeof cookie;
@@ -35,11 +35,11 @@ uint64_t cookie_of(int socket) {
   return cookie;
 }
 
-// Ends the connection as if its client had; false if the socket is not there any more. The
-// descriptor is ZeroMQ's, which may close it at any time: a duplicate keeps it what it is.
+// Ends the connection as if its client had; false if the socket no longer exists. ZeroMQ owns the
+// descriptor and may close it at any time; a duplicate keeps referring to the same socket.
 bool end_connection(int connection, uint64_t cookie) {
   const int own = ::fcntl(connection, F_DUPFD_CLOEXEC, 0);
-  if (own < 0) return errno != EBADF;  // without a descriptor for it, it stays
+  if (own < 0) return errno != EBADF;  // no descriptor for a duplicate: it stays
   const bool same = cookie_of(own) == cookie;
   if (same) ::shutdown(own, SHUT_RDWR);
   ::close(own);
@@ -60,7 +60,7 @@ size_t DoorGuests::easy_max() const {
 }
 
 void DoorGuests::accepted(int connection) {
-  ended(connection);  // if it was told of one of this descriptor, that is over
+  ended(connection);  // a known connection with this descriptor has ended
   const Connection added = {next_id_++, cookie_of(connection)};
   connections_[connection] = added;
   by_id_[added.id] = connection;
@@ -87,14 +87,15 @@ void DoorGuests::end_peers(int connection) {
   peers_of_.erase(begin, end);
 }
 
-// The system uses a descriptor again as soon as it is closed. ZeroMQ has told what happened to a
-// descriptor by the time it gives us a message that came on it later. But it may give us a message
-// whose connection has ended, when another connection has the descriptor already. Then two peers
-// share the descriptor, nobody knows which one is gone, and both count as there until it ends.
+// The system reuses a descriptor as soon as it is closed. When ZeroMQ gives us a message, it has
+// already reported everything that happened to the message's descriptor before. But it may give us
+// a message whose connection has ended when another connection already has the descriptor. Then two
+// peers share the descriptor, nobody knows which one has left, and both count as present until it
+// ends.
 void DoorGuests::heard(int connection, const std::string& peer, const std::string& tenant) {
   const auto found = connections_.find(connection);
   if (found == connections_.end()) {
-    gone_.push_back(peer);  // it ended before its message was read
+    gone_.push_back(peer);  // the connection ended before its message was read
     return;
   }
   table_.heard(found->second.id, tenant, in_use_until());
@@ -121,7 +122,7 @@ void DoorGuests::make_room() {
 
 void DoorGuests::show_out(ConnectionTable::Id id) {
   const int connection = by_id_.at(id);
-  table_.remove(id);  // ZeroMQ will tell that it has ended
+  table_.remove(id);  // ZeroMQ will report its end
   if (!end_connection(connection, connections_.at(connection).cookie)) ended(connection);
 }
 

@@ -1,5 +1,5 @@
-// The connections at a door of ZeroMQ clients. This class knows which peers are behind which
-// connection, which peers are gone, and which connection ends when the door is full.
+// The connections at a door of ZeroMQ clients. This class knows which peers use which connection,
+// which peers have left, and which connection to end when the door is full.
 #pragma once
 
 #include <cstddef>
@@ -17,33 +17,34 @@ namespace cascade {
 // A connection is named by its file descriptor, as ZeroMQ does. One thread: that of the port.
 class DoorGuests {
  public:
-  // `connections_max`: at once, 0: any number. `makes_room`: a full door ends an idle connection
-  // for a new one; otherwise it turns the new one away.
+  // `connections_max`: the most connections at once, 0: any number. `makes_room`: a full door ends
+  // an idle connection for a new one; otherwise it turns the new one away.
   DoorGuests(size_t connections_max, bool makes_room)
       : connections_max_(connections_max), makes_room_(makes_room) {}
 
-  // Bounds what is accepted at this listening descriptor, if connections are bounded. Returns the
-  // descriptor that ZeroMQ listens at instead, which is the caller's; the listener is not any more.
+  // If connections are bounded, bounds those accepted at this listening descriptor. Returns the
+  // descriptor at which ZeroMQ listens instead, which the caller owns; it no longer owns the
+  // listener.
   int guard(int listener);
 
-  // What ZeroMQ tells of connections, in this order.
+  // ZeroMQ's reports of connections, to be passed on in its order.
   void accepted(int connection);
   void ended(int connection);
-  // A message of `peer` came, of a client of `tenant`.
+  // Notes that a message of `peer`, a client of `tenant`, came.
   void heard(int connection, const std::string& peer, const std::string& tenant);
-  // The peer waits for an answer, or does not any more.
+  // Notes whether the peer waits for an answer.
   void set_busy(const std::string& peer, bool busy);
 
   // Ends connections until there are few enough. Precondition: accepted() and ended() were called
   // for everything that ZeroMQ has told so far.
   void make_room();
-  // Peers whose connections have ended; each is told once.
+  // The peers whose connections have ended; each is reported once.
   std::vector<std::string> take_gone();
 
  private:
   struct Connection {
     ConnectionTable::Id id = 0;
-    uint64_t cookie = 0;  // of its socket: a descriptor may be another's by now
+    uint64_t cookie = 0;  // of its socket: the descriptor may be reused
   };
   size_t easy_max() const;
   void show_out(ConnectionTable::Id id);

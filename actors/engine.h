@@ -1,4 +1,5 @@
-// What computes: one model, one pool of threads, one forward pass, and the pages it works on.
+// The parts that compute: one model, one thread pool, one forward pass, and the pages that it works
+// on.
 #pragma once
 
 #include "cache/page_arena.h"
@@ -11,9 +12,9 @@
 namespace cascade {
 
 // Shared by the prefill and the decode actor. The scheduler gives work to one of them at a time, so
-// that nothing here needs a lock; the thread pool CHECKs it.
+// nothing here needs a lock; the thread pool CHECKs this.
 struct Engine {
-  // `grammar_bytes`: that compiled grammars may take.
+  // `grammar_bytes`: how much memory compiled grammars may take.
   Engine(const Model& m, PageArena& a, ThreadPool& p,
          size_t grammar_bytes = GrammarCache::kMemoryMax)
       : model(m),

@@ -1,4 +1,4 @@
-// Jobs and what answers them.
+// The type of the answer to each job.
 #include "actors/failed_answer.h"
 
 #include <type_traits>
@@ -6,7 +6,7 @@
 namespace cascade {
 namespace {
 
-// The message that answers a job; most jobs of the store have the same.
+// The message that answers a job; it is the same for most jobs of the store.
 template <class Job>
 wire::StoreAck answer_to(const Job&) {
   return {};

@@ -8,9 +8,9 @@
 
 namespace cascade {
 
-// Returns an answer that has `error`. `message` is a job that cannot be sent, or an answer that
-// cannot. Returns nothing if nobody waits for an answer, and for lists of what is stored: several
-// of them answer one job.
+// Returns an answer that has `error`. `message` is a job or an answer that cannot be sent. Returns
+// nothing if nobody waits for an answer. Also returns nothing for lists of stored things, since
+// several of them answer one job.
 std::optional<wire::Message> failed_answer(const wire::Message& message, const Error& error);
 
 }  // namespace cascade

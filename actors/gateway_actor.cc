@@ -1,5 +1,5 @@
-// Four ports on one thread. What clients send is decoded here once, so that nothing malformed gets
-// further.
+// Four ports on one thread. Messages of clients are decoded here once, so that nothing malformed
+// gets further.
 #include "actors/gateway_actor.h"
 
 #include <exception>
@@ -12,8 +12,8 @@
 namespace cascade {
 namespace {
 
-// Events that wait for a subscriber who does not read. It sees by the numbers that it lost some,
-// and asks for them.
+// The most events that wait for a subscriber that does not read. It sees by the numbers of the
+// events that it lost some, and asks for them.
 constexpr int kEventsWaitingMax = 1000;
 
 class Gateway {
@@ -128,11 +128,11 @@ class Gateway {
       const auto envelope = wire::decode(std::span(*frames).subspan(1));
       if (!envelope.ok()) throw std::runtime_error("an event: " + envelope.error().to_string());
       const auto* event = std::get_if<wire::EventNotice>(&envelope->message);
-      if (event == nullptr) break;  // Stop is the only other one
+      if (event == nullptr) break;  // the only other message is Stop
       frames->front() = to_string(event->kind);
-      (void)subscribers_.send(*frames);  // drops what a slow subscriber has no room for
+      (void)subscribers_.send(*frames);  // drops events if a slow subscriber has no room
     }
-    // Clients that read slowly get their last answers; those on their way, the socket lingers for.
+    // Clients that read slowly get their last answers; the socket lingers for answers on their way.
     co_await queue_.drain();
     queue_.close();
     watch_.close();
@@ -149,7 +149,7 @@ class Gateway {
   }
 
   void report_gone(const std::string& client) {
-    if (!start_.serves()) return;  // nobody has heard of it
+    if (!start_.serves()) return;  // nobody knows the client yet
     wire::Frames frames = *wire::encode({{}, wire::ClientGone{}});
     frames.insert(frames.begin(), client);
     scheduler_.send(frames);
@@ -159,7 +159,7 @@ class Gateway {
   asio::io_context io_;
   ZmqPort clients_;
   ZmqPort scheduler_;
-  ZmqPort models_;  // outlives the gateway: it is not watched
+  ZmqPort models_;  // not watched: its other end outlives the gateway
   ZmqPort subscribers_;
   const ServiceStart& start_;
   PeerWatch watch_;

@@ -1,5 +1,5 @@
-// The clients' door: a ROUTER on an ipc endpoint, checked messages to the scheduler and back; and a
-// PUB beside it, on which it publishes the tenant's events.
+// The clients' door: a ROUTER on an ipc endpoint, which passes checked messages to the scheduler
+// and answers back; and beside it a PUB, on which it publishes the tenant's events.
 #pragma once
 
 #include <cstdint>
@@ -13,19 +13,19 @@
 namespace cascade {
 
 struct GatewayDoor {
-  std::string tenant;  // of all that connect here
+  std::string tenant;  // the tenant of all clients that connect here
   std::shared_ptr<const ServiceStart> start;
   std::string endpoint;
   std::string events_endpoint;  // where its events are published
-  size_t connections_max = 0;   // of clients; 0: any number
-  size_t subscribers_max = 0;   // the same of its events
-  int descriptor = -1;  // a socket that listens there already, which outlives the gateway; -1: none
+  size_t connections_max = 0;   // the most clients; 0: any number
+  size_t subscribers_max = 0;   // the most subscribers; 0: any number
+  int descriptor = -1;  // a socket that already listens there, which outlives the gateway; -1: none
 };
 
-// Runs on the calling thread until the scheduler sends Stop. It may begin before the scheduler is
-// there: requests are refused until `door.start` says that the daemon serves. `on_listening` is
+// Runs on the calling thread until the scheduler sends Stop. It may begin before the scheduler
+// exists: requests are refused until `door.start` says that the daemon serves. `on_listening` is
 // called once clients can connect. Throws std::runtime_error if an endpoint cannot be bound or the
-// scheduler is gone.
+// scheduler has ended.
 void run_gateway(ZmqContext& context, const GatewayDoor& door, uint64_t incarnation,
                  const std::function<void()>& on_listening);
 

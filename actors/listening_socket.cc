@@ -1,4 +1,4 @@
-// What libzmq does when it binds.
+// Does what libzmq does when it binds.
 #include "actors/listening_socket.h"
 
 #include <sys/socket.h>
@@ -17,8 +17,8 @@ namespace cascade {
 namespace {
 
 constexpr std::string_view kIpc = "ipc://", kTcp = "tcp://";
-// Connections of a burst wait here until a thread accepts them. Linux allows 4,096 by default
-// (net.core.somaxconn).
+// The number of connections of a burst that wait until a thread accepts them. Linux allows 4,096 by
+// default (net.core.somaxconn).
 constexpr int kBacklog = 4096;
 
 Result<int> listen_at(const std::string& endpoint, const sockaddr* address, socklen_t size) {
@@ -50,7 +50,7 @@ Result<int> open_listening_socket(const std::string& endpoint) {
     return invalid_argument(endpoint, "must begin with ipc:// or tcp://");
   }
   ASSIGN_OR_RETURN(const TcpAddress tcp, parse_tcp_address(endpoint.substr(kTcp.size())));
-  boost::system::error_code failed;  // a zone that is not there
+  boost::system::error_code failed;  // for instance, the zone does not exist
   const auto ip = boost::asio::ip::make_address(tcp.ip, failed);
   if (failed) return invalid_argument(endpoint, failed.message());
   const boost::asio::ip::tcp::endpoint where(ip, tcp.port);

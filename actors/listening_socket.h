@@ -1,4 +1,4 @@
-// A socket that listens where a ZeroMQ endpoint says, for ZeroMQ to accept from.
+// A socket that listens at a ZeroMQ endpoint, for ZeroMQ to accept from.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace cascade {
 
-// A non-blocking descriptor, the caller's to close, at "ipc:///path" or "tcp://ADDRESS:PORT". A
-// socket's file that is there is replaced: whether somebody serves at it is for the caller to know.
-// Errors: kIo or kInvalidArgument with the endpoint as field.
+// Returns a non-blocking descriptor that listens at "ipc:///path" or "tcp://ADDRESS:PORT"; the
+// caller has to close it. An existing socket file is replaced: the caller must know whether
+// somebody serves there. Errors: kIo or kInvalidArgument with the endpoint as field.
 Result<int> open_listening_socket(const std::string& endpoint);
 
 }  // namespace cascade

@@ -1,5 +1,5 @@
-// Notices that the other end of an inproc connection is gone, or will never be there: such
-// connections never come back.
+// Notices that the other end of an inproc connection has ended, or will never exist: such
+// connections never recover.
 #pragma once
 
 #include <chrono>
@@ -9,16 +9,16 @@
 
 namespace cascade {
 
-// Throws std::runtime_error out of run() once nobody is connected to the port, nor will be. The
-// check costs a microsecond four times a second.
+// run() throws std::runtime_error once nobody is connected to the port, nor will be. The check
+// costs a microsecond four times a second.
 class PeerWatch {
  public:
   PeerWatch(asio::io_context& io, const ZmqContext& context, ZmqPort& port)
       : timer_(io), context_(context), port_(port) {}
 
   Task<> run() {
-    // A connection that waits for its endpoint looks like one that is there. What came before the
-    // end is taken first, so it gets one more round.
+    // A connection that waits for its endpoint looks like an established one. Messages from before
+    // the end are to be taken first, so there is one more round.
     bool in_vain = false;
     while (!closed_) {
       timer_.expires_after(std::chrono::milliseconds(250));

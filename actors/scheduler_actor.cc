@@ -1,4 +1,4 @@
-// Frames to SchedulerCore and back.
+// Passes frames to SchedulerCore and its messages back.
 #include "actors/scheduler_actor.h"
 
 #include <spdlog/spdlog.h>
@@ -16,9 +16,9 @@
 namespace cascade {
 namespace {
 
-// Deadlines and signs of life are looked at so often.
+// How often deadlines and signs of life are checked.
 constexpr auto kTick = std::chrono::milliseconds(100);
-// Deltas of every running request may be under way to the gateway at once.
+// Deltas of every running request may be on their way to the gateway at once.
 constexpr int kQueueMessagesMax = 100'000;
 
 constexpr std::array<std::pair<Actor, const char*>, 3> kWorkers = {{
@@ -140,7 +140,7 @@ class SchedulerActor {
     }
   }
 
-  // A client whose answer is larger than a message may be hears that it is.
+  // If the answer is larger than a message may be, the client is told so.
   void answer(const Client& client, const wire::Envelope& envelope) {
     auto frames = wire::encode(envelope);
     if (!frames.ok()) {
@@ -152,7 +152,7 @@ class SchedulerActor {
     send(door_name(client.door, client.tenant), *std::move(frames));
   }
 
-  // A job that is larger than a message may be has failed.
+  // A job that is larger than a message may be fails.
   void give(Actor to, const wire::Envelope& envelope) {
     auto frames = wire::encode(envelope);
     if (!frames.ok()) {
@@ -165,7 +165,7 @@ class SchedulerActor {
     }
   }
 
-  // An actor that is being restarted is not there; when it is back, its work is given up as lost.
+  // An actor that is being restarted is absent; when it is back, its work is given up as lost.
   void send(const std::string& name, wire::Frames frames) {
     frames.insert(frames.begin(), name);
     const SendResult result = port_.send(frames);
@@ -193,7 +193,7 @@ class SchedulerActor {
   ZmqPort port_;
   asio::steady_timer timer_;
   SchedulerCore core_;
-  std::set<std::string> gateways_;  // names of those that have connected
+  std::set<std::string> gateways_;  // names of the ports that have connected
   bool finished_ = false;
 };
 

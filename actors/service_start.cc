@@ -1,4 +1,4 @@
-// One answer to all requests, a Ping included: who asks is told why there is none.
+// One answer to all requests, a Ping included: it tells the client why there is no other.
 #include "actors/service_start.h"
 
 #include "wire/loading.h"

@@ -1,4 +1,4 @@
-// Whether the daemon serves already. Its doors are open before the model is loaded, and ask this
+// Tells whether the daemon serves already. Its doors open before the model is loaded, and ask this
 // before they pass a request on.
 #pragma once
 
@@ -13,17 +13,17 @@
 
 namespace cascade {
 
-// Clients of a daemon that loads its model are told to ask again after this time.
+// While the daemon loads its model, clients are told to ask again after this time.
 inline constexpr int64_t kLoadingRetryMs = 500;
 
 // Any thread.
 class ServiceStart {
  public:
-  // The progress of the load that is under way.
+  // The progress of the current load.
   LoadProgress& progress() { return progress_; }
   wire::Loading loading() const { return {progress_.done_bytes(), progress_.total_bytes()}; }
 
-  // From now on the daemon serves, a model of this name by default. Once.
+  // The daemon serves from now on, by default a model of this name. Call it once.
   void serve(std::string default_model) {
     default_model_ = std::move(default_model);
     serves_ = true;
@@ -38,8 +38,8 @@ class ServiceStart {
   std::atomic<bool> serves_{false};
 };
 
-// The answer to a client's message that came too soon: it is loading, how far that is, and when to
-// come again. `message`: without the client's name.
+// The answer to a client's message that came too soon: the daemon is loading, how far it has got,
+// and when to ask again. `message` is without the client's name.
 wire::Frames still_loading(std::span<const wire::Frame> message, const ServiceStart& start);
 
 }  // namespace cascade

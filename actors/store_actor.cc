@@ -1,4 +1,4 @@
-// From messages to the store's interface.
+// Translates messages into calls of the store's interface.
 #include "actors/store_actor.h"
 
 #include <spdlog/spdlog.h>
@@ -17,24 +17,25 @@
 namespace cascade {
 namespace {
 
-// Pages that make room at once: a large part of a large disk would be more than a message can name.
+// The most pages removed at once to make room: a large part of a large disk would be more than a
+// message can name.
 constexpr size_t kPagesRemovedAtOnceMax = 100'000;
 constexpr size_t kPagesAtOnceMax = 10'000;
 
-// What one call of tidy() may move.
+// The most bytes that one call of tidy() moves.
 constexpr uint64_t kCompactBytesMax = uint64_t{16} << 20;
 
-// Of a full budget, this part is made free at once.
+// When the budget is full, one in this many parts of it is freed at once.
 constexpr uint64_t kRoomShare = 64;
 
-// Our own messages name digests so; anything else is a bug.
+// Our own messages name digests in hex; anything else is a bug.
 Digest digest(const std::string& hex) {
   const auto parsed = Digest::from_hex(hex);
   CHECK(parsed.has_value());
   return *parsed;
 }
 
-// What was done without the commit is undone.
+// Changes the answer to say that nothing was done: without the commit, everything is undone.
 void refuse(wire::Message& answer, const Error& error) {
   if (auto* ack = std::get_if<wire::StoreAck>(&answer)) ack->error = error;
   if (auto* done = std::get_if<wire::StorePagesDone>(&answer)) {
@@ -53,9 +54,9 @@ void StoreActor::handle(const std::vector<wire::Message>& batch, const Send& sen
         },
         message);
   }
-  (void)commit(send);  // who waits for it has heard of its failure
+  (void)commit(send);  // whoever waits for it was told of its failure
   if (!checking()) return;
-  // Behind the commit: it commits as well.
+  // This comes after the commit, because it commits too.
   upkeep_->step(send);
   tell_forgotten(send);
 }
@@ -89,7 +90,7 @@ void StoreActor::work(const wire::StoreSession& put, const Send&) {
 
 void StoreActor::work(const wire::StoreSessionDelete& remove, const Send&) {
   waiting_.push_back(acknowledgement(remove.job, chunks_.remove_session(remove.tenant, remove.id)));
-  waiting_.back().erases_text = true;  // its name
+  waiting_.back().erases_text = true;  // the text is the session's name
 }
 
 void StoreActor::work(const wire::StorePolicy& put, const Send&) {
@@ -108,7 +109,7 @@ void StoreActor::work(const wire::StorePages& store, const Send& send) {
   waiting_.push_back(std::move(waiting));
 }
 
-// Beyond the budget those go that were not used for longest.
+// Beyond the budget, the pages that have been unused for longest are evicted.
 Status StoreActor::append(const wire::StorePages& store, std::vector<Digest>& written,
                           std::vector<std::string>& removed, const Send& send) {
   if (durable_ == nullptr) return unsupported("state_dir", "nothing is kept");
@@ -150,16 +151,16 @@ Status StoreActor::append(const wire::StorePages& store, std::vector<Digest>& wr
   return durable_->kv().append(run, clock_.wall_us());
 }
 
-// More than is needed now, so that not every write waits for a commit of what it takes the place
-// of. False, and nothing is removed, if that would not be enough: the rest is pinned, or of the
-// chain that ends with `kept`, which would be written for ever.
+// Frees more than is needed now; otherwise every later write would wait for a commit of its own
+// removals. False, and nothing is removed, if that would not be enough. Pinned pages stay, and so
+// does the chain that ends with `kept`, which would otherwise be written again and again.
 Result<bool> StoreActor::make_room(uint64_t bytes, const Digest& kept,
                                    std::vector<std::string>& removed, const Send& send) {
   KvStore& kv = durable_->kv();
   const uint64_t max = kv.options().disk_bytes_max;
   ASSIGN_OR_RETURN(std::vector<Digest> oldest,
                    durable_->oldest_pages(std::max(bytes, max / kRoomShare), kept));
-  // Those at the end of chains come first.
+  // The pages at the end of chains come first.
   if (oldest.size() > kPagesRemovedAtOnceMax) oldest.resize(kPagesRemovedAtOnceMax);
   uint64_t room = max - std::min(max, kv.bytes_on_disk());
   for (const Digest& key : oldest) {
@@ -202,7 +203,7 @@ void StoreActor::work(const wire::PrefetchPages& prefetch, const Send&) {
   durable_->kv().prefetch(keys);
 }
 
-// What cannot be noted costs a page that stays until its place is needed.
+// If the uses cannot be noted, a page stays until its place is needed.
 void StoreActor::work(const wire::StoreUses& stored, const Send&) {
   Status noted = note(stored.uses);
   if (noted.ok()) noted = note(stored.owners);
@@ -261,8 +262,8 @@ void StoreActor::work(const wire::ReadChain& read, const Send& send) {
   send(std::move(chain));
 }
 
-// Of the chain that ends with the page, from its end to its beginning, since a page knows the one
-// before it. None if a page is missing.
+// The tokens of the chain that ends with the page. They are read from its end to its beginning,
+// since a page knows the page before it. Empty if a page is missing.
 std::vector<int32_t> StoreActor::tokens_of_pages(Digest key) {
   std::vector<std::vector<int32_t>> pages;
   std::optional<int64_t> position;
@@ -330,7 +331,7 @@ Status StoreActor::commit(const Send& send) {
   if (!waiting_.empty()) tidy_ = false;
   std::vector<Digest> unwritten;
   if (durable_ != nullptr) unwritten = durable_->kv().take_unwritten();
-  // Before anybody hears that a chunk is gone.
+  // This comes before anybody is told that a chunk is deleted.
   if (durable_ != nullptr) tell_forgotten(send);
   for (Waiting& waiting : std::exchange(waiting_, {})) {
     if (!committed.ok()) refuse(waiting.answer, committed.error());
@@ -347,7 +348,8 @@ Status StoreActor::commit(const Send& send) {
   return committed;
 }
 
-// What was deleted is in the log and in the search index for a while yet: who asked for that waits.
+// Deleted text remains in the log and in the search index for a while: the answer to its deletion
+// waits.
 void StoreActor::answer(Waiting&& waiting, const Send& send) {
   auto* ack = std::get_if<wire::StoreAck>(&waiting.answer);
   const bool erased = ack != nullptr && !ack->error && durable_ != nullptr;

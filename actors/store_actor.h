@@ -1,4 +1,4 @@
-// The store: what outlives the process, behind messages.
+// The store actor: it keeps what outlives the process, and speaks in messages.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ class StoreActor {
  public:
   using Send = std::function<void(wire::Message)>;
 
-  // Chunks alone: K and V are not kept, and texts cannot be searched.
+  // Keeps only chunks: K and V are not kept, and texts cannot be searched.
   StoreActor(ChunkStore& chunks, const Clock& clock) : chunks_(chunks), clock_(clock) {}
-  // `arena` has the pages that messages name, of this layout. All must outlive this.
+  // `arena` has the pages that messages name, in this layout. All arguments must outlive the actor.
   StoreActor(Store& store, const PageArena& arena, const KvLayout& layout, const Clock& clock)
       : chunks_(store),
         durable_(&store),
@@ -33,15 +33,16 @@ class StoreActor {
         upkeep_(store) {}
 
   // Works on the messages, in their order, and answers them: reads at once; changes, which share
-  // one commit, behind it. Messages that are not for the store are dropped.
+  // one commit, after that commit. Messages that are not for the store are dropped.
   void handle(const std::vector<wire::Message>& batch, const Send& send);
 
-  // Does a part of what can wait: a check or a backup, or else compaction and clearing what was
-  // deleted. Milliseconds (a check's first part: as long as the database is read); nothing if
-  // nothing is to be done. Errors of tidying are logged, and dealt with by the next commit.
+  // Does a part of the work that can wait: a check or a backup, or else compaction and clearing
+  // what was deleted. This takes milliseconds (the first part of a check takes as long as reading
+  // the database), or nothing if there is nothing to do. Errors of tidying are logged, and dealt
+  // with by the next commit.
   void tidy(const Send& send);
-  // tidy() has more to do at once: a check or a backup is under way, or somebody waits for what was
-  // deleted to be gone.
+  // Whether tidy() should be called again at once: a check or a backup is under way, or somebody
+  // waits until what was deleted is erased.
   bool busy() const { return forgetting() || checking(); }
   bool forgetting() const { return !forgetting_.empty(); }
 
@@ -49,9 +50,9 @@ class StoreActor {
   // An answer that waits for the commit.
   struct Waiting {
     wire::Message answer;
-    std::vector<Digest> written = {};  // pages
-    bool erases_pages = false;         // it says that their bytes are gone
-    bool erases_text = false;          // it says that no byte of a text is left
+    std::vector<Digest> written = {};  // the keys of written pages
+    bool erases_pages = false;         // it says that the bytes of pages are erased
+    bool erases_text = false;          // it says that no byte of a text remains
   };
 
   void work(const wire::StorePut& put, const Send& send);
@@ -96,9 +97,9 @@ class StoreActor {
   const KvLayout layout_{};
   const Clock& clock_;
   std::vector<Waiting> waiting_;
-  std::vector<wire::Message> forgetting_;  // that are sent when forget_step() is through
-  std::optional<StoreUpkeep> upkeep_;      // if it is durable
-  bool tidy_ = false;                      // nothing was changed since tidy() found nothing to do
+  std::vector<wire::Message> forgetting_;  // sent when forget_step() is finished
+  std::optional<StoreUpkeep> upkeep_;      // only if the store is durable
+  bool tidy_ = false;                      // unchanged since tidy() found nothing to do
 };
 
 }  // namespace cascade

@@ -1,4 +1,4 @@
-// What the store gives at a start: chunks, sessions, policies, and which pages there are.
+// Everything the store gives at a start: chunks, sessions, policies, and the list of stored pages.
 #include <spdlog/spdlog.h>
 
 #include <utility>
@@ -12,14 +12,14 @@
 namespace cascade {
 namespace {
 
-// Chunks of one message: their texts take memory twice while it is under way.
+// The most chunks in one message: their texts take memory twice while it is on its way.
 constexpr size_t kChunksAtOnceMax = 1000;
 constexpr size_t kTextBytesAtOnceMax = size_t{8} << 20;
 constexpr size_t kRowsAtOnceMax = 10'000;
 constexpr size_t kTurnsAtOnceMax = 10'000;
 constexpr size_t kBeginningsMax = 10'000;
 
-// Our own messages name digests so; anything else is a bug.
+// Our own messages name digests in hex; anything else is a bug.
 Digest model_of(const std::string& hex) {
   const auto parsed = Digest::from_hex(hex);
   CHECK(parsed.has_value());
@@ -31,7 +31,7 @@ size_t text_bytes(const Chunk& chunk) {
          chunk.client_data.size() + chunk.token_ids.size() * sizeof(int32_t);
 }
 
-// Whether a message can have the chunk. What an earlier version kept may be larger.
+// Whether the chunk fits into a message. A chunk kept by an earlier version may be larger.
 bool can_be_sent(const Chunk& chunk) {
   const Status fits = wire::check_size(chunk);
   if (fits.ok()) return true;
@@ -87,7 +87,7 @@ void StoreActor::work(const wire::StoreLoad& load, const Send& send) {
   auto chunks = chunks_.load();
   auto sessions = chunks_.load_sessions();
   auto policies = chunks_.load_policies();
-  // A store that cannot be read is a reason to stop, not to go on with nothing.
+  // If the store cannot be read, the daemon must stop rather than continue with nothing.
   for (const Status& status : {status_of(chunks), status_of(sessions), status_of(policies)}) {
     if (!status.ok()) return send(wire::StoreAck{load.job, status.error()});
   }
@@ -97,7 +97,8 @@ void StoreActor::work(const wire::StoreLoad& load, const Send& send) {
   send_stored_pages(load.job, load.model, send);
 }
 
-// An error is no reason to stop: what is not known of is computed when somebody asks for it.
+// An error is not a reason to stop: a chain that is not known is computed when somebody asks for
+// it.
 void StoreActor::send_pending_chains(uint64_t job, const Digest& model, const Send& send) {
   if (durable_ == nullptr) return;
   auto chains = durable_->chains().load(model);
@@ -130,7 +131,7 @@ void StoreActor::send_stored_pages(uint64_t job, const std::string& model, const
   send(wire::StoredPages{job, {}, {}, beginnings_of_others(model_of(model)), false});
 }
 
-// An error is no reason to stop: what is not known of is kept longer.
+// An error is not a reason to stop: pages whose uses are not known are kept longer.
 void StoreActor::send_stored_uses(uint64_t job, const Digest& model, const Send& send) {
   if (durable_ == nullptr) return;
   auto uses = durable_->kv().uses(model);
@@ -147,7 +148,7 @@ void StoreActor::send_stored_uses(uint64_t job, const Digest& model, const Send&
   if (message.uses.size() > 0) send(std::move(message));
 }
 
-// To explain misses by; so an error is no reason to stop.
+// These only explain misses, so an error is not a reason to stop.
 std::vector<std::string> StoreActor::beginnings_of_others(const Digest& model) {
   std::vector<std::string> beginnings;
   if (durable_ == nullptr) return beginnings;

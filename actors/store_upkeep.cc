@@ -1,4 +1,4 @@
-// From persist's steps to answers.
+// Turns persist's steps into answers.
 #include "actors/store_upkeep.h"
 
 #include <spdlog/spdlog.h>
@@ -10,7 +10,7 @@ namespace cascade {
 namespace {
 
 constexpr uint64_t kStepBytes = uint64_t{16} << 20;
-constexpr size_t kFindingsMax = 1000;  // in an answer
+constexpr size_t kFindingsMax = 1000;  // the most in one answer
 
 wire::FsckReply reply_of(const Fsck& fsck) {
   wire::FsckReply reply;

@@ -14,7 +14,7 @@
 
 namespace cascade {
 
-// One at a time. One thread: that of the store.
+// Runs one check or backup at a time. One thread: that of the store.
 class StoreUpkeep {
  public:
   using Send = std::function<void(wire::Message)>;
@@ -22,13 +22,13 @@ class StoreUpkeep {
   // `store` must outlive this.
   explicit StoreUpkeep(Store& store) : store_(store) {}
 
-  // Begins, or answers with why not: kConflict if one is under way or the state directory is
-  // another than the request says; errors of Backup::begin().
+  // Begins a check or backup, or answers why not: kConflict if one is under way, or if the state
+  // directory is not the one that the request names; errors of Backup::begin().
   void start(const wire::StoreCheck& check, const Send& send);
   void start(const wire::StoreBackup& backup, const Send& send);
 
   bool busy() const { return fsck_.has_value() || backup_ != nullptr; }
-  // Does about 16 MiB of what is under way; the answer comes with its end. Commits, so there must
+  // Does about 16 MiB of the current work, and answers when it is finished. Commits, so there must
   // be no changes whose commit somebody else waits for. Precondition: busy().
   void step(const Send& send);
 

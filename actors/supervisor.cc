@@ -1,4 +1,4 @@
-// Let it crash, but not for ever.
+// Lets actors crash, but not for ever.
 #include "actors/supervisor.h"
 
 #include <pthread.h>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kFirstBackoffUs = 10'000;
 constexpr int64_t kBackoffUsMax = 1'000'000;
-constexpr size_t kThreadNameMax = 15;  // more and Linux refuses it
+constexpr size_t kThreadNameMax = 15;  // Linux refuses longer names
 
 }  // namespace
 
@@ -53,7 +53,7 @@ void Supervisor::start(const std::string& name, std::function<void(uint64_t)> ru
 }
 
 void Supervisor::supervise(const std::string& name, const std::function<void(uint64_t)>& run) {
-  // What top and debuggers show.
+  // The name that top and debuggers show.
   pthread_setname_np(pthread_self(), name.substr(0, kThreadNameMax).c_str());
   RestartBudget budget(policy_);
   for (uint64_t incarnation = 1;; ++incarnation) {
@@ -73,7 +73,7 @@ void Supervisor::supervise(const std::string& name, const std::function<void(uin
       return;
     }
     std::this_thread::sleep_for(std::chrono::microseconds(budget.backoff_us()));
-    if (!restarting_) return;  // whoever would tell it to stop may be gone by now
+    if (!restarting_) return;  // the actor that would tell it to stop may have ended by now
     spdlog::warn("actor {} starts again", name);
   }
 }

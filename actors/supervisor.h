@@ -1,4 +1,4 @@
-// One thread an actor; an actor that throws is started again, within a budget.
+// Runs each actor on a thread; an actor that throws is started again, within a budget.
 #pragma once
 
 #include <atomic>
@@ -13,14 +13,14 @@
 
 namespace cascade {
 
-// So many restarts in so long are taken; one more ends the process, and the service
-// manager decides.
+// How many restarts are allowed in which time. One more ends the process, and the service manager
+// decides what to do.
 struct RestartPolicy {
   int restarts_max = 5;
   int64_t window_us = 60'000'000;
 };
 
-// Counts restarts within the window. Pure: the caller says what time it is.
+// Counts restarts within the window. Pure: the caller gives the time.
 class RestartBudget {
  public:
   explicit RestartBudget(const RestartPolicy& policy) : policy_(policy) {}
@@ -34,22 +34,22 @@ class RestartBudget {
   std::deque<int64_t> restarts_us_;
 };
 
-// Runs actors and watches them. One thread, but for what the actors' threads call.
+// Runs actors and watches them. One thread, except for the parts that the actors' threads call.
 class Supervisor {
  public:
-  // `on_escalation(name, reason)` is called on the actor's thread when its budget is spent; by
-  // start(), when the system has no thread for it.
+  // `on_escalation(name, reason)` is called on the actor's thread when its budget is spent, or by
+  // start() when the system has no thread for the actor.
   Supervisor(
       const Clock& clock, const RestartPolicy& policy,
       std::function<void(const std::string& actor, const std::string& reason)> on_escalation);
-  // join() was called.
+  // Precondition: join() was called.
   ~Supervisor();
 
   // Starts a thread that calls run(incarnation), incarnation = 1, 2, ..., until it returns
-  // normally. An exception is logged, and run() called again with fresh state.
+  // normally. An exception is logged, and run() is called again with fresh state.
   void start(const std::string& name, std::function<void(uint64_t incarnation)> run);
 
-  // From now on an actor that throws is not started again.
+  // From now on, an actor that throws is not started again.
   void stop_restarting() { restarting_ = false; }
   // Waits until every actor has returned.
   void join();

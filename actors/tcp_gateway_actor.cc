@@ -1,6 +1,6 @@
-// One socket for clients, a port to the scheduler for each tenant. A client is its connection: its
-// name is the one that the ROUTER made up for it, which no other connection gets while this daemon
-// runs, so that what is meant for one tenant cannot reach a later client of another.
+// One socket for clients, and a port to the scheduler for each tenant. A client is its connection:
+// its name is the one that the ROUTER made up for it, and no other connection gets that name while
+// this daemon runs. So a message for one tenant cannot reach a later client of another.
 #include "actors/tcp_gateway_actor.h"
 
 #include <exception>
@@ -43,7 +43,8 @@ class TcpGateway {
     start(zap_.run());
     start(from_clients());
     start(queue_.run());
-    // Through its port comes Stop, whoever the clients are. Other tenants are added when they come.
+    // Stop comes through the port of this tenant, whatever tenants the clients have. Other tenants
+    // are added when they come.
     add_tenant(kLocalTenant);
     start(clients_.watch_peers([this](const std::string& gone) { lose(gone); }));
     io_.run();
@@ -78,7 +79,7 @@ class TcpGateway {
     }
   }
 
-  // frames: [client][message…]. `key`: the client's.
+  // frames: [client][message…]. `key` is the client's key.
   void take(const wire::Frames& frames, const std::string& key) {
     const std::string& client = frames.front();
     const auto message = std::span(frames).subspan(1);
@@ -128,7 +129,7 @@ class TcpGateway {
     }
   }
 
-  // Events of the tenant are not for clients of this door: they ask for them.
+  // The tenant's events are not passed on to clients of this door: they ask for them.
   Task<> from_scheduler(std::string tenant) {
     while (true) {
       std::optional<wire::Frames> frames = co_await scheduler_.recv(tenant);
@@ -169,7 +170,7 @@ class TcpGateway {
   TenantPorts scheduler_;
   TenantPorts models_;
   const ServiceStart& start_;
-  std::map<std::string, std::string> tenant_of_client_;  // that the scheduler has heard of
+  std::map<std::string, std::string> tenant_of_client_;  // only clients that the scheduler knows
   bool stopped_ = false;
   std::exception_ptr failure_;
 };

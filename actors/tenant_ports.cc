@@ -1,4 +1,4 @@
-// DEALERs whose names tell the scheduler door and tenant.
+// DEALERs whose names tell the scheduler their door and tenant.
 #include "actors/tenant_ports.h"
 
 #include <stdexcept>
@@ -8,7 +8,7 @@
 namespace cascade {
 namespace {
 
-// Deltas of every running request may be under way at once.
+// Deltas of every running request may be on their way at once.
 constexpr int kPortMessagesMax = 100'000;
 
 }  // namespace

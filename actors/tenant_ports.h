@@ -1,5 +1,5 @@
-// A door's ways to the scheduler, and to the other models, when its clients are of several tenants:
-// a port for each.
+// The connections of a door to the scheduler, and to the other models, when its clients are of
+// several tenants: a port for each tenant.
 #pragma once
 
 #include <map>
@@ -13,28 +13,29 @@
 
 namespace cascade {
 
-// One thread: that of the io_context.
+// Used on one thread: that of the io_context.
 class TenantPorts {
  public:
-  // The default model's scheduler, or whoever has the other models.
+  // The default model's scheduler, or the keeper of the other models.
   enum class Upstream { kScheduler, kModels };
 
   TenantPorts(asio::io_context& io, ZmqContext& context, Upstream upstream, Door door,
               uint64_t incarnation)
       : io_(io), context_(context), upstream_(upstream), door_(door), incarnation_(incarnation) {}
 
-  // Opens the tenant's port and greets upstream, or will once that listens. False if it has one
-  // already, or after close(). Throws std::runtime_error: out of sockets or descriptors.
+  // Opens the tenant's port and greets upstream, now or once upstream listens. False if the tenant
+  // has a port already, or after close(). Throws std::runtime_error if no socket or descriptor is
+  // left.
   bool add(const std::string& tenant);
 
-  // frames: [client][message…]; to models as for_models() makes them. False if the tenant has no
-  // port, or upstream takes nothing.
+  // frames: [client][message…]; those to models as for_models() makes them. False if the tenant has
+  // no port, or upstream takes nothing.
   bool send(const std::string& tenant, const wire::Frames& frames);
-  // What comes for the tenant's clients; an empty name of the client: for the door itself. nullopt
-  // after close(). Precondition: the tenant was added. One coroutine a tenant.
+  // The next message for a client of the tenant; an empty client name means that it is for the door
+  // itself. nullopt after close(). Precondition: the tenant was added. One coroutine per tenant.
   Task<std::optional<wire::Frames>> recv(const std::string& tenant);
-  // Throws std::runtime_error when the scheduler is gone; returns after close(). Precondition: the
-  // tenant was added.
+  // Throws std::runtime_error when the scheduler has ended; returns after close(). Precondition:
+  // the tenant was added.
   Task<> watch(const std::string& tenant);
   void close();
 

@@ -1,4 +1,4 @@
-// A coroutine that receives, and one that notices when nobody is there to send.
+// A coroutine that receives, and one that notices when nobody is left to send.
 #include "actors/worker.h"
 
 #include <chrono>
@@ -14,14 +14,14 @@
 namespace cascade {
 namespace {
 
-// An actor that cannot read what it is sent cannot go on.
+// An actor that cannot read a message to it cannot continue.
 wire::Envelope decoded(const wire::Frames& frames) {
   auto envelope = wire::decode(frames);
   if (!envelope.ok()) throw std::runtime_error("a job: " + envelope.error().to_string());
   return *std::move(envelope);
 }
 
-// Sends the answer or, if it is larger than a message may be, that it is.
+// Sends the answer or, if it is larger than a message may be, an error that says so.
 void send_answer(ZmqPort& port, const wire::Envelope& answer) {
   const auto frames = wire::encode(answer);
   if (frames.ok()) return (void)port.send(*frames);
@@ -30,7 +30,7 @@ void send_answer(ZmqPort& port, const wire::Envelope& answer) {
   spdlog::error("a message to the scheduler is left out: {}", frames.error().to_string());
 }
 
-// Receives until Stop; calls `idle` when nothing came for a while.
+// Receives until Stop, and gives `handle` an empty batch when nothing came for a while.
 class BatchLoop {
  public:
   BatchLoop(asio::io_context& io, ZmqPort& port, const BatchHandle& handle)
@@ -67,7 +67,7 @@ class BatchLoop {
   }
 
  private:
-  // An idle wait that is under way ends when there is more to do.
+  // If there is more to do now, a current idle wait ends.
   void work(std::vector<wire::Message> batch) {
     const bool was_busy = std::exchange(busy_, false);
     busy_ = handle_(std::move(batch), send_);
@@ -103,8 +103,8 @@ Task<> serve(ZmqPort& port, PeerWatch& watch, const Handle& handle) {
   watch.close();
 }
 
-// Greets the scheduler, then runs what `spawn` starts, until all of it has ended. `spawn` gets what
-// is to be called at the end of each.
+// Greets the scheduler, then runs everything that `spawn` starts, until all of it has ended.
+// `spawn` gets the function to call at the end of each.
 void run_connected(
     ZmqContext& context, const std::string& name, uint64_t incarnation,
     const std::function<void(asio::io_context&, ZmqPort&, PeerWatch&,

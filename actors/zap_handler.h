@@ -8,11 +8,11 @@
 
 namespace cascade {
 
-// One thread. One of a ZmqContext, made before its first socket with CURVE is bound.
+// One thread. A ZmqContext has one, made before its first socket with CURVE is bound.
 class ZapHandler {
  public:
-  // `allowed`: whether clients with this public key (Z85) may connect. Their messages carry the key
-  // (ZmqPort::user_id). Throws std::runtime_error if the context has a handler.
+  // `allowed` tells whether clients with this public key (Z85) may connect. Their messages carry
+  // the key (ZmqPort::user_id). Throws std::runtime_error if the context has a handler.
   ZapHandler(asio::io_context& io, ZmqContext& context,
              std::function<bool(const std::string&)> allowed);
 
@@ -25,7 +25,7 @@ class ZapHandler {
   const std::function<bool(const std::string&)> allowed_;
 };
 
-// The answer to a question of libzmq; empty for one that is none.
+// The answer to a question of libzmq; empty if `question` is not one.
 wire::Frames zap_answer(const wire::Frames& question,
                         const std::function<bool(const std::string&)>& allowed);
 

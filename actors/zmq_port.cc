@@ -1,5 +1,5 @@
-// ZMQ_FD under Asio: the descriptor only says "look"; every send and receive may have consumed its
-// edge, so ZMQ_EVENTS is read again before waiting (zmq_getsockopt(3)).
+// ZMQ_FD under Asio. The descriptor only says "look", and every send and receive may have consumed
+// its edge. So ZMQ_EVENTS is read again before waiting (zmq_getsockopt(3)).
 #include "actors/zmq_port.h"
 
 #include <fcntl.h>
@@ -21,18 +21,18 @@
 namespace cascade {
 namespace {
 
-// Messages handled in a row before other coroutines of the io_context get their turn.
+// How many messages are handled in a row before other coroutines of the io_context get their turn.
 constexpr int kBurstMax = 64;
-// Of a context: HTTP and TCP have two each for every tenant that has come, of whom a file of keys
-// has at most 200 (key_lines.h), and reloads may bring others.
+// The most sockets of a context: HTTP and TCP have two each for every tenant that has come. A file
+// of keys has at most 200 tenants (key_lines.h), and reloads may bring others.
 constexpr int kSocketsMax = 4096;
 
 [[noreturn]] void fail(const char* what) {
   throw std::runtime_error(std::string(what) + ": " + zmq_strerror(zmq_errno()));
 }
 
-// A message sent happens before the same message is received. ThreadSanitizer cannot see that in
-// libzmq, which is not instrumented and hands messages over by atomics.
+// Sending a message happens before receiving it. ThreadSanitizer cannot see that in libzmq, which
+// is not instrumented and hands messages over by atomics.
 void sent_before_received([[maybe_unused]] bool sending) {
 #if defined(__SANITIZE_THREAD__)
   static char all_messages;
@@ -73,7 +73,7 @@ ZmqPort::ZmqPort(asio::io_context& io, ZmqContext& context, const Options& optio
   zmq_setsockopt(socket_.get(), ZMQ_MAXMSGSIZE, &options.message_bytes_max,
                  sizeof options.message_bytes_max);
   if (options.type == ZMQ_ROUTER) {
-    set(ZMQ_ROUTER_MANDATORY, 1);  // an unknown receiver is an error, not silence
+    set(ZMQ_ROUTER_MANDATORY, 1);  // sending to an unknown receiver is an error
     if (options.replace_peer) set(ZMQ_ROUTER_HANDOVER, 1);
   }
   if (!options.routing_id.empty()) {
@@ -130,7 +130,7 @@ Status ZmqPort::adopt(const std::string& endpoint, int descriptor) {
   return give_listener(endpoint, duplicate);
 }
 
-// The descriptor is ZeroMQ's or the guard's from then on, or closed.
+// From then on, ZeroMQ or the guard owns the descriptor, or it is closed.
 Status ZmqPort::give_listener(const std::string& endpoint, int descriptor) {
   const int listener = guests_ ? guests_->guard(descriptor) : descriptor;
   set(ZMQ_USE_FD, listener);
@@ -151,7 +151,7 @@ Status ZmqPort::connect(const std::string& endpoint) {
                std::string("cannot connect: ") + zmq_strerror(zmq_errno())};
 }
 
-// Looking takes the edge that the descriptor had: a receiver that waits for it is woken.
+// Reading the events consumes the descriptor's edge, so a receiver that waits for it is woken.
 int ZmqPort::events() {
   int events = 0;
   size_t size = sizeof events;
@@ -216,13 +216,13 @@ Task<> ZmqPort::wait_for_edge() {
   boost::system::error_code error;
   co_await descriptor_->async_wait(asio::posix::stream_descriptor::wait_read,
                                    asio::redirect_error(asio::use_awaitable, error));
-  // operation_aborted: send() or close() woke us.
+  // operation_aborted: events() or close() woke us.
   if (error && error != asio::error::operation_aborted) throw boost::system::system_error(error);
 }
 
 SendResult ZmqPort::send(const wire::Frames& frames) {
   const SendResult result = try_send(frames);
-  events();  // sending, refused or not, may have taken the edge
+  events();  // sending, refused or not, may have consumed the edge
   return result;
 }
 
@@ -236,7 +236,7 @@ SendResult ZmqPort::try_send(const wire::Frames& frames) {
       sent = zmq_send(socket_.get(), frames[i].data(), frames[i].size(), flags);
     } while (sent < 0 && zmq_errno() == EINTR);
     if (sent >= 0) continue;
-    // Only the first frame can be refused: the others go where it went.
+    // Only the first frame can be refused: the others follow it.
     if (zmq_errno() == EAGAIN && i == 0) return SendResult::kFull;
     if (zmq_errno() == EHOSTUNREACH && i == 0) return SendResult::kGone;
     fail("zmq_send");

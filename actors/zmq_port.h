@@ -28,14 +28,15 @@ class ZmqContext {
   ZmqContext& operator=(const ZmqContext&) = delete;
   void* get() const { return context_; }
 
-  // Any thread: whoever is still connecting to an inproc endpoint that nobody has bound waits in
-  // vain from now on.
+  // Any thread. From now on, a socket that is still connecting to an inproc endpoint that nobody
+  // has bound waits in vain.
   void end_binding() { binding_ended_ = true; }
   bool binding_ended() const { return binding_ended_; }
 
-  // Ends the context, for a process that ends without its destructor: waits at most `limit` until
-  // what was sent has left, or its sockets have lingered. False: that takes longer; it goes on in
-  // the background. Precondition: every port has been destroyed. Nobody uses the context again.
+  // Ends the context, for a process that ends without its destructor. Waits at most `limit` until
+  // everything sent has left, or its sockets have lingered. False if that takes longer; it then
+  // continues in the background. Precondition: every port has been destroyed. Nobody may use the
+  // context again.
   bool end_within(std::chrono::milliseconds limit);
 
  private:
@@ -43,11 +44,11 @@ class ZmqContext {
   std::atomic<bool> binding_ended_{false};
 };
 
-// The domain of our CURVE sockets, which the ZapHandler is asked about.
+// The domain of our CURVE sockets; libzmq asks the ZapHandler about them.
 inline constexpr char kZapDomain[] = "cascade";
-// The domain of our other doors: the ZapHandler, where there is one, lets everybody in. A socket
-// that has a domain does not speak ZMTP 1.0 and 2.0. libzmq 4.3.4 ends the process when a client
-// speaks them while the socket is being closed (zmtp_engine.cpp, process_routing_id_msg).
+// The domain of our other doors: the ZapHandler, if there is one, lets everybody in. A socket that
+// has a domain does not speak ZMTP 1.0 and 2.0. libzmq 4.3.4 ends the process when a client speaks
+// them while the socket is being closed (zmtp_engine.cpp, process_routing_id_msg).
 inline constexpr char kOpenZapDomain[] = "cascade-open";
 
 enum class SendResult {
@@ -59,8 +60,9 @@ enum class SendResult {
 // One thread: that of its io_context. One coroutine receives at a time.
 class ZmqPort {
  public:
-  // Of a frame from a client: one beyond the limit of a message, but not beyond this, gets an error
-  // that says so; libzmq ends the connection of whoever sends more.
+  // The largest frame from a client, in bytes. A frame beyond the limit of a message, but not
+  // beyond this, gets an error that says so; libzmq ends the connection of a client that sends a
+  // larger one.
   static constexpr int64_t kClientFrameBytesMax = 2 * static_cast<int64_t>(wire::kMessageBytesMax);
 
   struct Options {
@@ -69,46 +71,46 @@ class ZmqPort {
     int queue_messages_max = 1000;  // each way
     int64_t message_bytes_max = static_cast<int64_t>(wire::kMessageBytesMax);  // of one frame
     bool replace_peer = false;  // ROUTER: a new peer of the same name takes over (ours restart)
-    int linger_ms = 0;          // how long what was sent may be on its way after the end
-    bool heartbeats = false;    // find dead peers behind ipc and tcp within 15 s
+    int linger_ms = 0;          // how long sent messages may linger after the end
+    bool heartbeats = false;    // find dead peers on ipc and tcp within 15 s
     bool watch_peers = false;   // watch_peers() will be called
-    // Connections at once, 0: any number; needs watch_peers. A full ROUTER ends the connection that
-    // has been idle for longest; other sockets turn new connections away.
+    // The most connections at once, 0: any number; needs watch_peers. A full ROUTER ends the
+    // connection that has been idle for longest; other sockets turn new connections away.
     size_t connections_max = 0;
-    // The tenant of a client, by its user_id(). The tenant with the most connections loses one
-    // first.
+    // Gives the tenant of a client, by its user_id(). The tenant with the most connections loses
+    // one first.
     std::function<std::string(const std::string&)> tenant_of = {};
-    // Z85; not empty: a CURVE server, whose clients a ZapHandler lets in. Without one libzmq lets
-    // in everybody, with an empty user_id().
+    // Z85. If not empty, the port is a CURVE server, whose clients a ZapHandler lets in. Without a
+    // ZapHandler libzmq lets in everybody, with an empty user_id().
     std::string curve_secret_key = {};
   };
 
   // Throws std::runtime_error if the system has no more sockets.
   ZmqPort(asio::io_context& io, ZmqContext& context, const Options& options);
-  // close() was called and recv() has returned, or the io_context no longer runs.
+  // Precondition: close() was called and recv() has returned, or the io_context no longer runs.
   ~ZmqPort();
   ZmqPort(const ZmqPort&) = delete;
   ZmqPort& operator=(const ZmqPort&) = delete;
 
-  // Errors: kIo with the endpoint as field. With connections_max on ipc or tcp, as ADDRESS:PORT: a
-  // socket's file that is there is replaced, and stays in the end.
+  // Errors: kIo with the endpoint as field. With connections_max on ipc or tcp, the endpoint is
+  // ADDRESS:PORT; an existing socket file is replaced, and remains after the end.
   Status bind(const std::string& endpoint);
-  // The same with a socket that is bound to the endpoint and listens already; ZeroMQ takes a
-  // duplicate of the descriptor, and leaves the socket's file alone in the end.
+  // The same with a socket that is already bound to the endpoint and listens. ZeroMQ takes a
+  // duplicate of the descriptor, and does not remove the socket's file at the end.
   Status adopt(const std::string& endpoint, int descriptor);
   Status connect(const std::string& endpoint);
 
-  // The next message; of a ROUTER the first frame names the peer. Of a message with more than
-  // wire::kFrameCountMax + 2 frames, those beyond are dropped. nullopt after close().
+  // The next message; the first frame names the peer if this is a ROUTER. Of a message with more
+  // than wire::kFrameCountMax + 2 frames, the excess frames are dropped. nullopt after close().
   // Throws std::runtime_error if the context was shut down.
   Task<std::optional<wire::Frames>> recv();
-  // Returns when a message is there, without taking it; false after close().
+  // Returns true when a message is there, without taking it; false after close().
   Task<bool> wait();
-  // The next message if one is there. Between calls of recv().
+  // The next message if there is one. Only between calls of recv().
   std::optional<wire::Frames> try_recv();
 
-  // Of the message that recv() or try_recv() returned last: its sender's public key, as the
-  // ZapHandler has it; empty without CURVE.
+  // The sender's public key, as the ZapHandler has it, of the message that recv() or try_recv()
+  // returned last; empty without CURVE.
   const std::string& user_id() const { return user_id_; }
 
   // Never waits.
@@ -118,11 +120,11 @@ class ZmqPort {
   bool has_peer();
 
   // Calls `on_gone` with the name of every peer that has sent something and whose connection has
-  // ended, once everything that it sent was received. Keeps connections_max. Precondition:
+  // ended, once everything that it sent was received. Enforces connections_max. Precondition:
   // options.watch_peers; the port listens on ipc or tcp. Returns after close().
   Task<> watch_peers(std::function<void(const std::string&)> on_gone);
-  // Says whether the peer waits for an answer. A peer that waits keeps its connection.
-  // Precondition: as above.
+  // Says whether the peer waits for an answer. A waiting peer keeps its connection. Precondition:
+  // as for watch_peers().
   void set_busy(const std::string& peer, bool busy) { guests_->set_busy(peer, busy); }
 
   // Ends recv() and watch_peers(). Idempotent.
@@ -152,7 +154,7 @@ class ZmqPort {
   std::string user_id_;
   const size_t connections_max_;
   const std::function<std::string(const std::string&)> tenant_of_;
-  // For watch_peers().
+  // Used by watch_peers().
   std::unique_ptr<ZmqPort> monitor_;
   std::optional<DoorGuests> guests_;
   std::function<void(const std::string&)> on_gone_;

@@ -1,5 +1,5 @@
-// Which peers of a ROUTER are gone. ZeroMQ tells that a connection has ended, and of each message
-// on which connection it came, both by the connection's file descriptor.
+// Finds out which peers of a ROUTER have left. ZeroMQ reports the end of a connection, and the
+// connection on which each message came; it names both by the connection's file descriptor.
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -22,10 +22,11 @@ std::string monitor_endpoint() {
 
 }  // namespace
 
-// zmq_socket_monitor(3): 16 bits say what happened, 32 on which connection. All that is there, at
-// once: what happened before a message was sent on a connection has been told when the message is
-// there. A connection that was turned away (ZMQ_EVENT_ACCEPT_FAILED) has no descriptor. It is told
-// so that this port looks for room again: there may be some by now.
+// Takes all events that are there, at once: when a message is there, everything that happened
+// before on its connection has been reported. In an event of zmq_socket_monitor(3), 16 bits say
+// what happened and 32 bits on which connection. A connection that was turned away
+// (ZMQ_EVENT_ACCEPT_FAILED) has no descriptor. Its event makes this port look for room again: there
+// may be some by now.
 void ZmqPort::take_events() {
   while (const auto frames = monitor_->try_recv()) {
     const wire::Frame& event = frames->front();
@@ -44,7 +45,7 @@ void ZmqPort::note_connection(const char* connection, const std::string& peer) {
   take_events();
   const std::string tenant = tenant_of_ ? tenant_of_(user_id_) : kOneTenant;
   guests_->heard(std::atoi(connection), peer, tenant);
-  guests_->make_room();  // watch_peers() does not hear of what was taken here
+  guests_->make_room();  // watch_peers() does not see events taken here
 }
 
 void ZmqPort::report_gone() {
@@ -69,7 +70,7 @@ Task<> ZmqPort::watch_peers(std::function<void(const std::string&)> on_gone) {
     if (!ready) co_return;
     take_events();
     guests_->make_room();
-    // What the peer sent before is there, and goes first; then recv() reports.
+    // Messages that the peer sent before are there and come first; then recv() reports its end.
     if (!readable()) report_gone();
   }
 }
