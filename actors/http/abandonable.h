@@ -1,4 +1,4 @@
-// What waits for answers on behalf of a client of HTTP.
+// The interface of objects that wait for answers on behalf of an HTTP client.
 #pragma once
 
 namespace cascade {
@@ -6,7 +6,7 @@ namespace cascade {
 class Abandonable {
  public:
   virtual ~Abandonable() = default;
-  // The answers are not wanted any more: the client has gone. On the gateway's thread.
+  // Says that the answers are not wanted any more: the client has left. On the gateway's thread.
   virtual void abandon() = 0;
 };
 

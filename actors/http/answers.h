@@ -1,4 +1,4 @@
-// What a message of the daemon means for a request that waits for one of a certain type.
+// Reads a message of the daemon for a request that waits for one of a certain type.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,7 @@
 
 namespace cascade {
 
-// The error that `message` is; nullopt if it is an M.
+// The error that `message` stands for; nullopt if it is an M.
 template <class M>
 std::optional<openai::ApiError> problem(const wire::Message& message) {
   if (std::holds_alternative<M>(message)) return std::nullopt;

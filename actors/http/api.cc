@@ -1,4 +1,4 @@
-// Who may ask, who answers, and how errors go out.
+// Checks who may ask, chooses the function that answers, and sends errors.
 #include "actors/http/api.h"
 
 #include <chrono>
@@ -26,20 +26,21 @@ ApiError request_error(int status, const char* code, std::string message) {
   return error;
 }
 
-// What scripts of pages may read of a reply, beside what every page may.
+// The reply headers that scripts of pages may read, besides those that every page may read.
 constexpr char kExposedHeaders[] =
     "X-Request-Id, X-Cascade-Ignored-Tools, Retry-After, Retry-After-Ms";
-// A browser asks again after so long: what it was told changes with a restart only.
+// How long a browser may use the answer before it asks again: the answer changes only with a
+// restart.
 constexpr char kPreflightSeconds[] = "600";
 constexpr size_t kOriginBytesShown = 200;
 
-// A browser asks before it sends what is no simple request. Programs that ask OPTIONS for other
-// reasons say nothing of a method.
+// A browser asks before it sends a request that is not a simple one. Programs that send OPTIONS for
+// other reasons do not name a method.
 bool is_preflight(const http::Request& request) {
   return request.method == "OPTIONS" && !request.origin.empty() && !request.asked_method.empty();
 }
 
-// The headers that were asked for, which clients' libraries make up, if they are a list of names.
+// The headers that were asked for, if they are a list of names; clients' libraries make them up.
 std::string allowed_headers(const std::string& asked) {
   constexpr std::string_view kPlain =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_., ";
@@ -72,7 +73,7 @@ std::optional<ApiError> Api::admit(HttpCall& call, bool check_host) const {
   }
   const http::RouteMatch match = http::find_route(request.method, request.path);
   const bool found = match.result == http::RouteMatch::Result::kFound;
-  // The dashboard is the same for everybody; what it shows, it asks for with a key.
+  // The dashboard is the same for everybody. The data that it shows, it asks for with a key.
   const bool open =
       found && (match.action == http::Action::kHealth || match.action == http::Action::kDashboard);
   call.tenant = kLocalTenant;
@@ -108,11 +109,12 @@ std::optional<ApiError> Api::admit(HttpCall& call, bool check_host) const {
   return std::nullopt;
 }
 
-// Whether who asks may: by the name it calls us by, and by the page that asks.
+// Checks whether the client may ask, by the name it uses for this server and by the page that asks.
 std::optional<ApiError> Api::check_site(HttpCall& call, bool check_host) const {
   const http::Request& request = call.request;
   const http::HostRules& hosts = options_.hosts;
-  // Every browser names the host; health checks that do not are of HTTP/1.0, and no page's.
+  // Every browser names the host. Health checks without a host use HTTP/1.0, and do not come from
+  // pages.
   if (check_host && !request.host.empty() && !http::host_allowed(hosts, request.host)) {
     return request_error(403, "host_not_allowed",
                          "the Host header names none of this server's names; --http-host NAME "
@@ -122,12 +124,12 @@ std::optional<ApiError> Api::check_site(HttpCall& call, bool check_host) const {
   if (!http::origin_allowed(hosts, request.origin, request.host)) {
     const std::string origin = sanitized(request.origin.substr(0, kOriginBytesShown));
     std::string why = "pages of " + origin + " may not use this server";
-    // Pages without a site, as files, have the origin "null", which is everybody's.
+    // Pages without a site, such as files, have the origin "null", which they all share.
     if (origin != "null") why += "; --http-origin " + origin + " allows them to";
     return request_error(403, "origin_not_allowed", std::move(why));
   }
   if (!http::is_shared_with(hosts, request.origin)) return std::nullopt;
-  // Errors have them, too: or else the page is not told what is wrong.
+  // Errors also get these headers: without them the page is not told what is wrong.
   Connection& connection = call.connection;
   connection.add_header("Access-Control-Allow-Origin", hosts.any_origin ? "*" : request.origin);
   if (!hosts.any_origin) connection.add_header("Vary", "Origin");
@@ -135,7 +137,7 @@ std::optional<ApiError> Api::check_site(HttpCall& call, bool check_host) const {
   return std::nullopt;
 }
 
-// No page gets more rights by it: what it may do was looked at in check_site().
+// This gives no page more rights: check_site() has already checked what it may do.
 Task<bool> Api::preflight(HttpCall& call) {
   const http::Request& request = call.request;
   HttpReply reply;
@@ -238,7 +240,7 @@ Task<bool> Api::fail(HttpCall& call, const ApiError& error) {
   co_return sent;
 }
 
-// Whether there is a model of this name, only those know who keep the models.
+// Only the keeper of the models knows whether there is a model of this name.
 std::optional<ApiError> Api::choose_model(HttpCall& call, const std::string& asked) const {
   if (asked.empty()) return std::nullopt;
   const auto alias = options_.model_aliases.find(asked);

@@ -1,4 +1,4 @@
-// What the HTTP gateway answers to each route.
+// The HTTP gateway's answers to each route.
 #pragma once
 
 #include <functional>
@@ -29,9 +29,9 @@ struct HttpCall {
   http::Request request;
   http::Action action = http::Action::kHealth;
   std::string id;      // of the path
-  std::string tenant;  // that the key is of
-  std::string model;   // that it is for; empty: the default model
-  std::string name;    // "req_" and 32 hexadecimal digits: told to the client
+  std::string tenant;  // the tenant of its key
+  std::string model;   // the model that it is for; empty: the default model
+  std::string name;    // "req_" and 32 hexadecimal digits; the client is told it
 };
 
 // How a generation is answered, whatever the API.
@@ -39,14 +39,14 @@ struct Generation {
   bool stream = false;
   bool logprobs = false;
   bool goes_on = false;  // see wire::goes_on_with_text()
-  // What its client calls fields that errors of the daemon name: what its grammar comes from
-  // (empty: it has none), and what the prompt is in.
+  // The client's names for fields that errors of the daemon name: the field that its grammar comes
+  // from (empty: it has none), and the field that the prompt is in.
   std::string grammar_param;
   std::string prompt_param;  // "messages", "prompt" or "input"
 };
 
-// When a client is to come again: Retry-After in whole seconds, as HTTP has it, and as OpenAI's
-// clients look for it first. Nothing for 0.
+// Adds the headers that tell a client when to ask again: Retry-After in whole seconds, as HTTP
+// defines it, and the one that OpenAI's clients look for first. Adds nothing for 0.
 void add_retry(HttpReply& reply, int64_t retry_after_ms);
 
 // One thread. Outlives every call.
@@ -54,18 +54,18 @@ class Api {
  public:
   Api(SchedulerLink& link, const HttpOptions& options);
 
-  // Whether the head of a request is to be answered at all: its host, key and route. The error of
-  // one that is not; else the call without its body.
+  // Checks from the head of a request whether it is to be answered: its host, key and route.
+  // Returns the error if not; otherwise fills in the call, without its body.
   std::optional<openai::ApiError> admit(HttpCall& call, bool check_host) const;
-  // Answers it. False: the connection is of no more use.
+  // Answers the call. False: the connection cannot be used any more.
   Task<bool> answer(HttpCall& call);
   Task<bool> refuse(Connection& connection, const openai::ApiError& error,
                     const std::string& name = "");
 
-  // Keeps asking how the daemon is; returns after close().
+  // Keeps asking for the daemon's status; returns after close().
   Task<> watch_status();
   void close();
-  // Connections that are open now; for the metrics.
+  // Sets the number of open connections, for the metrics.
   void set_connections(size_t count) { connections_ = count; }
 
  private:
@@ -76,8 +76,8 @@ class Api {
   Task<bool> preflight(HttpCall& call);
   Task<bool> send(HttpCall& call, std::string body, int status = 200);
   Task<bool> fail(HttpCall& call, const openai::ApiError& error);
-  // The call is for the model of this name or alias, unless it is empty. The error of a name that
-  // no model can have.
+  // Chooses the model of this name or alias for the call, unless the name is empty. Returns the
+  // error of a name that no model can have.
   std::optional<openai::ApiError> choose_model(HttpCall& call, const std::string& asked) const;
   openai::ReplyContext context(const HttpCall& call, const std::string& id) const;
   std::string fingerprint(const std::string& model) const;
@@ -86,15 +86,15 @@ class Api {
   Task<bool> chat(HttpCall& call);
   Task<bool> complete(HttpCall& call);
   struct Echoes {
-    std::vector<std::string> texts;         // of the prompts; none: they are not repeated
+    std::vector<std::string> texts;         // of the prompts; empty: they are not repeated
     std::optional<openai::ApiError> error;  // set: a prompt has no text
   };
   Task<std::optional<Echoes>> echoes_of(HttpCall& call, const openai::CompletionCall& completion);
-  // Answers with what comes of the choices, which are being watched.
+  // Answers with the outcomes of the choices, which are being watched.
   using EncodeAnswers = std::function<std::string(std::span<const openai::Answer>)>;
   Task<bool> answer_generation(HttpCall& call, Choices& choices, const Generation& generation,
                                openai::AnswerStream& stream, const EncodeAnswers& encode);
-  // The same of one that is streamed; `news`: the first that is no Accepted.
+  // The same for a streamed answer; `news` is the first that is not an Accepted.
   Task<bool> stream_answers(HttpCall& call, Choices& choices, const Generation& generation,
                             openai::AnswerStream& stream, Choices::News news);
   Task<std::optional<std::string>> events_of(Choices& choices, const Generation& generation,
@@ -155,7 +155,7 @@ class Api {
   SchedulerLink& link_;
   const HttpOptions& options_;
   HttpMetrics metrics_;
-  std::optional<wire::StatusReply> status_;  // as it was last told
+  std::optional<wire::StatusReply> status_;  // the latest that was received
   asio::steady_timer timer_;
   Exchange* status_exchange_ = nullptr;  // of watch_status()
   bool closed_ = false;

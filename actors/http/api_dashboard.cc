@@ -1,4 +1,4 @@
-// The dashboard, and what it asks for that no other client of OpenAI's API does.
+// The dashboard, and its requests that no other client of OpenAI's API makes.
 #include "actors/http/answers.h"
 #include "actors/http/api.h"
 #include "actors/http/dashboard_files.h"
@@ -8,8 +8,8 @@
 namespace cascade {
 namespace {
 
-// Nothing but the page's own style and script is loaded or run, whatever text gets into it; it
-// talks to this server only, and no other page frames it.
+// Only the page's own style and script are loaded or run, whatever text gets into it. It talks to
+// this server only, and no other page can frame it.
 constexpr char kPolicy[] =
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "

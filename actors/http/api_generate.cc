@@ -17,7 +17,8 @@ namespace {
 
 using openai::ApiError;
 
-// A stream that is silent for so long gets a comment: proxies end what looks dead.
+// A stream that has been silent for this long gets a comment: proxies end connections that look
+// dead.
 constexpr std::chrono::seconds kPingAfter{15};
 
 ApiError stopping() {
@@ -25,7 +26,7 @@ ApiError stopping() {
                            1000);
 }
 
-// Errors of the daemon name its fields.
+// Errors of the daemon name its own fields; this renames them to the client's.
 ApiError with_param(ApiError error, const Generation& generation) {
   if (error.param.starts_with("grammar")) {
     return openai::grammar_error(std::move(error), generation.grammar_param);
@@ -40,7 +41,7 @@ bool ends_choice(const wire::Message& message) {
          std::holds_alternative<wire::ErrorReply>(message);
 }
 
-// Why `message` is not the end of an answer that the client can have.
+// The reason why `message` does not end an answer that the client can have; nullopt if it does.
 std::optional<ApiError> no_answer(const wire::Message& message, const Generation& generation) {
   if (auto error = problem<wire::Final>(message)) return with_param(*std::move(error), generation);
   if (std::get<wire::Final>(message).finish_reason == "cancelled") return stopping();
@@ -57,20 +58,20 @@ void Api::count(const wire::Message& message) {
   }
 }
 
-// So many generations will be cancelled: nobody waits for them any more.
+// Counts generations that will be cancelled because nobody waits for them any more.
 void Api::count_cancelled(size_t generations) {
   for (size_t i = 0; i < generations; ++i) {
     metrics_.count_failure(std::string(to_string(ErrorCode::kCancelled)));
   }
 }
 
-// For clients that look at no member that they do not know.
+// Names the ignored tools in a header, for clients that ignore members that they do not know.
 void Api::name_ignored_tools(HttpCall& call, const OrderedJson& ignored) {
   if (ignored.empty()) return;
   call.connection.add_header("X-Cascade-Ignored-Tools", openai::ignored_tools_header(ignored));
 }
 
-// The texts of the tokens that log-probabilities are of; nullopt if the client has gone.
+// The texts of the tokens that have log-probabilities; nullopt if the client has left.
 Task<std::optional<Api::TokenTexts>> Api::token_texts_of(Exchange& exchange,
                                                          const wire::Final& final, bool goes_on) {
   std::vector<wire::DetokenizeRequest> requests = openai::token_text_requests(final, goes_on);
@@ -81,7 +82,7 @@ Task<std::optional<Api::TokenTexts>> Api::token_texts_of(Exchange& exchange,
     if (!answer) co_return std::nullopt;
     auto* reply = std::get_if<wire::DetokenizeReply>(&*answer);
     const size_t asked = texts.size() + count;
-    // A daemon that cannot answer now leaves texts out.
+    // If the daemon cannot answer now, the texts are left out.
     if (reply == nullptr || !openai::append_texts(std::move(*reply), count, texts)) {
       texts.resize(asked);
     }
@@ -114,7 +115,7 @@ Task<bool> Api::chat(HttpCall& call) {
   co_return sent;
 }
 
-// The texts of prompts that are to be repeated; nullopt if the client has gone.
+// The texts of prompts that are to be repeated; nullopt if the client has left.
 Task<std::optional<Api::Echoes>> Api::echoes_of(HttpCall& call,
                                                 const openai::CompletionCall& completion) {
   Echoes echoes;
@@ -162,7 +163,7 @@ Task<bool> Api::complete(HttpCall& call) {
   co_return sent;
 }
 
-// The answer of a choice that has ended well; nullopt if the client has gone.
+// The answer of a choice that has ended well; nullopt if the client has left.
 Task<std::optional<openai::Answer>> Api::answer_of(Choices& choices, Choices::News news,
                                                    const Generation& generation) {
   openai::Answer answer = {std::get<wire::Final>(std::move(news.message))};
@@ -212,7 +213,7 @@ Task<bool> Api::answer_generation(HttpCall& call, Choices& choices, const Genera
   co_return sent;
 }
 
-// The events that `news` makes; nullopt if the client has gone. An error sets `failed`.
+// The events to send for `news`; nullopt if the client has left. An error sets `failed`.
 Task<std::optional<std::string>> Api::events_of(Choices& choices, const Generation& generation,
                                                 openai::AnswerStream& stream, Choices::News news,
                                                 bool& failed) {

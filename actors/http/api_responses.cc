@@ -17,10 +17,10 @@ namespace {
 
 using openai::ApiError;
 
-// Turns of one conversation: each is looked up.
+// The largest number of turns of one conversation: each is looked up.
 constexpr size_t kTurnsMax = 2000;
 
-// The daemon's fields are not those of a response.
+// Names a field of the response's request in the error: the daemon's fields are different ones.
 ApiError about(ApiError error, const char* param) {
   if (!error.param.empty() && error.message.starts_with(error.param + ": ")) {
     return openai::renamed(std::move(error), param);
@@ -37,7 +37,8 @@ ApiError no_response(const std::string& id, const char* param) {
 
 constexpr int kGoneStatus = 404;
 
-// The response before the output `id` among `outputs`, oldest first; empty: none is known.
+// The response before the output `id` among `outputs`, which are oldest first; empty: none is
+// known.
 std::string before_of(const std::vector<std::string>& outputs, const std::string& id) {
   const auto found = std::ranges::find(outputs, id);
   if (found == outputs.end() || found == outputs.begin()) return "";
@@ -46,12 +47,12 @@ std::string before_of(const std::vector<std::string>& outputs, const std::string
 
 }  // namespace
 
-// The output that is called `id`; nullopt if the client has gone.
+// The output that is called `id`; nullopt if the client has left.
 Task<std::optional<Api::FoundOutput>> Api::find_output(Exchange& exchange, std::string id,
                                                        const char* param) {
   const wire::ChunkGet get = {openai::output_id_of(id)};
   FoundOutput found;
-  // A beginning of an id names a chunk elsewhere; a response has its whole id.
+  // Elsewhere the beginning of an id can name a chunk; a response needs its whole id.
   if (!wire::check_request(get).ok()) {
     found.error = no_response(id, param);
     co_return found;
@@ -71,13 +72,13 @@ Task<std::optional<Api::FoundOutput>> Api::find_output(Exchange& exchange, std::
   co_return found;
 }
 
-// The thoughts of an output; empty if there are none; nullopt if the client has gone.
+// The thoughts of an output; empty if there are none; nullopt if the client has left.
 Task<std::optional<std::string>> Api::reasoning_of(Exchange& exchange, const Chunk& output) {
   wire::DetokenizeRequest request;
   request.skip_special = true;
   const auto size = static_cast<int32_t>(output.token_ids.size());
   for (const ThinkSpan& span : output.think_spans) {
-    // Without the think tokens around them.
+    // The think tokens around the thoughts are left out.
     const int32_t begin = std::clamp(span.begin + 1, 0, size);
     const int32_t end = std::clamp(span.closed ? span.end - 1 : span.end, begin, size);
     request.token_ids.insert(request.token_ids.end(), output.token_ids.begin() + begin,
@@ -94,8 +95,9 @@ Task<std::optional<std::string>> Api::reasoning_of(Exchange& exchange, const Chu
   co_return reply->text.substr(begin, reply->text.find_last_not_of('\n') + 1 - begin);
 }
 
-// The turns before a response, oldest first. `error` is set if one of them is not there, unless
-// such ones are to be skipped: then those before it go on, as far as a later turn names them.
+// The turns before a response, oldest first. If one of them is missing, `error` is set, unless
+// missing turns are to be skipped. Then the turns before it follow, as far as a later turn names
+// them.
 Task<std::optional<Api::Past>> Api::past_of(Exchange& exchange, std::string previous_id,
                                             bool skips_missing) {
   Past past;
@@ -128,7 +130,7 @@ Task<std::optional<Api::Past>> Api::past_of(Exchange& exchange, std::string prev
       past.before.base = output.id;
       break;
     }
-    // As the daemon renders it in what it keeps of the turn: see scheduler_retention.cc.
+    // As the daemon renders the answer in what it keeps of the turn: see scheduler_retention.cc.
     ChatMessage answer = {.role = "assistant", .content = output.text, .reasoning = {}};
     if (output.think_policy == ThinkPolicy::kKeep) {
       answer.content = output.raw_text;
@@ -145,12 +147,13 @@ Task<std::optional<Api::Past>> Api::past_of(Exchange& exchange, std::string prev
   co_return past;
 }
 
-// Puts items of earlier responses where the input refers to them, as long as these take no more
-// than a body may. The error of one that is not there, or too much; nullopt if the client has gone.
+// Replaces references in the input by the items of earlier responses, as long as these take no more
+// than a body may. Returns the error of an item that is missing, or of items that are too large;
+// nullopt if the client has left.
 Task<std::optional<Api::Filled>> Api::resolve_items(Exchange& exchange,
                                                     openai::ResponseCall& response) {
   Filled result;
-  std::string known;  // the output whose items these are: references to one stand together
+  std::string known;  // the output of `items`: references to one are adjacent
   OrderedJson items = OrderedJson::array();
   size_t lookups = 0, bytes = 0;
   for (size_t i = 0; i < response.items.size(); ++i) {
@@ -193,8 +196,8 @@ Task<std::optional<Api::Filled>> Api::resolve_items(Exchange& exchange,
   co_return result;
 }
 
-// Fills in what came before the response. The error of what is not there; nullopt if the client has
-// gone.
+// Fills in what came before the response. Returns the error if something is missing; nullopt if the
+// client has left.
 Task<std::optional<Api::Filled>> Api::fill_response(HttpCall& call,
                                                     openai::ResponseCall& response) {
   Exchange exchange(link_, call.tenant, call.model);
@@ -244,7 +247,7 @@ Task<bool> Api::respond(HttpCall& call) {
   co_return sent;
 }
 
-// GET of a response, or of its input items.
+// Answers GET of a response, or of its input items.
 Task<bool> Api::get_response(HttpCall& call) {
   Exchange exchange(link_, call.tenant, call.model);
   const WatchedExchange watched(call.connection, exchange);

@@ -1,4 +1,4 @@
-// How the daemon is.
+// The routes for the daemon's status.
 #include "actors/http/answers.h"
 #include "actors/http/api.h"
 #include "base/tenant.h"
@@ -20,7 +20,7 @@ OrderedJson health_error(const char* message) {
 
 }  // namespace
 
-// As llama.cpp's server has it, and how far the load is.
+// The answer of llama.cpp's server, and the progress of the load.
 Task<bool> Api::health(HttpCall& call) {
   OrderedJson body;
   HttpReply reply;
@@ -47,7 +47,7 @@ Task<bool> Api::health(HttpCall& call) {
   co_return sent;
 }
 
-// What requests may call the model: its name, and its aliases.
+// The names that requests may use for the model: its name, and its aliases.
 std::vector<std::string> Api::names_of(const wire::ModelInfo& model) const {
   std::vector<std::string> names = {model.name};
   for (const auto& [alias, name] : options_.model_aliases) {
@@ -101,7 +101,7 @@ Task<bool> Api::version(HttpCall& call) {
   co_return sent;
 }
 
-// What all tenants do together is for the tenant of the daemon's owner.
+// Metrics are about all tenants together, so only the tenant of the daemon's owner may see them.
 Task<bool> Api::metrics(HttpCall& call) {
   if (call.tenant != kLocalTenant) {
     ApiError error;

@@ -7,11 +7,11 @@
 namespace cascade {
 namespace {
 
-// So many choices of one call are in the queue or run at once: what one prompt may have. Callers
-// with long lists of prompts leave room for others.
+// How many choices of one call are in the queue or run at once: as many as one prompt may have. So
+// callers with long lists of prompts leave room for others.
 constexpr size_t kAtOnce = 8;
 
-// A choice that finds no place in the queue tries so long; then the call has failed.
+// How long a choice that finds no place in the queue tries again; then the call has failed.
 constexpr std::chrono::seconds kPatience{60};
 
 }  // namespace
@@ -33,7 +33,7 @@ void Choices::send_some() {
   }
 }
 
-// The request's own time is counted from the call's begin.
+// The time limit of the request is counted from the beginning of the call.
 void Choices::send(Choice& choice) {
   choice.exchange = std::make_unique<Exchange>(link_, tenant_, model_);
   choice.exchange->wakes(wake_);
@@ -48,8 +48,8 @@ void Choices::send(Choice& choice) {
   choice.exchange->send(std::move(request));
 }
 
-// Whether the choice was refused for want of a place, and is to be sent again: others of the call
-// have found one.
+// Whether the choice was refused because there was no place, and is to be sent again: other choices
+// of the call have found a place.
 bool Choices::put_back(Choice& choice, const wire::Message& message) {
   const auto* refused = std::get_if<wire::ErrorReply>(&message);
   const bool any_accepted = std::ranges::any_of(choices_, &Choice::accepted);
@@ -74,7 +74,7 @@ std::optional<Choices::News> Choices::take() {
     if (!choice.open) continue;
     std::optional<wire::Message> message = choice.exchange->take();
     if (!message) {
-      if (choice.exchange->abandoned()) abandon();  // it held too much
+      if (choice.exchange->abandoned()) abandon();  // it had too much to hold
       continue;
     }
     if (put_back(choice, *message)) continue;
@@ -85,7 +85,7 @@ std::optional<Choices::News> Choices::take() {
       ++ended_;
       send_after_ = Clock::time_point::min();  // a place is free
     } else if (!std::exchange(choice.accepted, true)) {
-      choice.request = {};  // it is not sent again
+      choice.request = {};  // it will not be sent again
       give_up_after_ = Clock::time_point::max();
     }
     return News{index, *std::move(message)};

@@ -1,5 +1,5 @@
-// The answers that one call asks for: several to one prompt, or to several prompts, each a request
-// of its own to the scheduler, which computes what their prompts have in common once.
+// The answers that one call asks for: several to one prompt, or to several prompts. Each is a
+// request of its own to the scheduler, which computes the common part of their prompts once.
 #pragma once
 
 #include <chrono>
@@ -17,27 +17,27 @@ namespace cascade {
 // One thread: that of the link.
 class Choices : public Abandonable {
  public:
-  // `requests`: one for each choice, in order; not empty. `model`: as of Exchange.
+  // `requests`: one for each choice, in order; not empty. `model` is that of Exchange.
   Choices(SchedulerLink& link, const std::string& tenant, const std::string& model,
           std::vector<wire::GenerateRequest> requests);
-  // Cancels what has not ended.
+  // Cancels the choices that have not ended.
   ~Choices() override = default;
 
   struct News {
     size_t choice = 0;
     wire::Message message;
   };
-  // What came next for one of them; nullopt after abandon(). Some requests are sent at once, the
-  // others when these end. If the queue has no place for the first one, its error comes out; others
-  // wait until there is one.
+  // The next message for one of the choices; nullopt after abandon(). Some requests are sent at
+  // once, the others when these end. If the queue has no place for the first one, its error is
+  // returned; others wait until there is a place.
   Task<std::optional<News>> next();
-  // Of a choice that was sent.
+  // The exchange of a choice that was sent.
   Exchange& exchange(size_t choice) { return *choices_[choice].exchange; }
 
   size_t size() const { return choices_.size(); }
-  // Those that have come to their end, with an answer or with an error.
+  // The number of choices that have ended, with an answer or with an error.
   size_t ended() const { return ended_; }
-  // Those that were sent and have not ended.
+  // The number of choices that were sent and have not ended.
   size_t open() const { return open_; }
   void abandon() override;
 
@@ -59,12 +59,12 @@ class Choices : public Abandonable {
   const std::string model_;
   asio::steady_timer wake_;
   std::vector<Choice> choices_;
-  size_t next_ = 0;  // to be looked at: all get their turn
+  size_t next_ = 0;  // the next to look at: each gets its turn
   size_t open_ = 0;
   size_t ended_ = 0;
   bool abandoned_ = false;
   const Clock::time_point begun_ = Clock::now();
-  Clock::time_point send_after_ = Clock::time_point::min();  // one was refused for want of a place
+  Clock::time_point send_after_ = Clock::time_point::min();  // set when one found no place
   Clock::time_point give_up_after_ = Clock::time_point::max();
 };
 

@@ -1,4 +1,4 @@
-// Time limits are looked at by the server's tick, which closes the socket: whatever waits ends
+// The server's tick checks the time limits and closes the socket; every pending operation ends
 // then.
 #include "actors/http/connection.h"
 
@@ -14,11 +14,11 @@ namespace {
 
 constexpr size_t kReadBytes = size_t{16} << 10;
 constexpr size_t kWriteBytes = size_t{64} << 10;
-// Of what a client still sends when the connection ends, so much is read, for so long: many clients
-// read no answer before they have sent all, and what they send then would end in a reset.
+// How much, and for how long, we still read from a client when the connection ends. Many clients
+// read no answer before they have sent everything; the rest that they send would cause a reset.
 constexpr size_t kLingerBytesMax = size_t{256} << 20;
 constexpr std::chrono::milliseconds kLinger{2000};
-// A client that has sent more than its request is looked at so often, while it waits for an answer.
+// How often to check a client that has sent more than its request, while it waits for an answer.
 constexpr std::chrono::milliseconds kPoll{250};
 
 using boost::system::error_code;
@@ -45,7 +45,7 @@ Connection::~Connection() {
   uncount_body();
 }
 
-// More bytes for the parser's next step; false if there are none.
+// Receives more bytes for the parser's next step; false if there are none.
 Task<bool> Connection::receive() {
   buffer_.resize(kReadBytes);
   error_code failed;
@@ -83,7 +83,7 @@ Task<Connection::Read> Connection::read_head() {
   co_return Read::kOk;
 }
 
-// Whether the body has room among those of all connections.
+// Whether there is room for the body among the bodies of all connections.
 bool Connection::count_body() {
   const auto small = static_cast<int64_t>(HttpLimits::kSmallBodyBytes);
   const auto bytes = static_cast<int64_t>(parser_.body_bytes());
@@ -159,7 +159,7 @@ Task<bool> Connection::reply(const HttpReply& reply) {
 }
 
 Task<bool> Connection::begin_stream(const HttpReply& head) {
-  if (http_1_0_) keep_alive_ = false;  // its end is the end of the connection
+  if (http_1_0_) keep_alive_ = false;  // the stream ends with the connection
   const std::string text = head_text(head, /*chunked=*/true);
   const bool written = co_await write(text);
   co_return written;
@@ -206,8 +206,8 @@ void Connection::set_exchange(Abandonable* exchange) {
                  [self = shared_from_this()](const std::exception_ptr&) {});
 }
 
-// Waits until there is something to read: the end, mostly. It goes on waiting when the exchange is
-// over; the next request ends the wait.
+// Waits until there is something to read, which is mostly the end of the connection. It continues
+// to wait when the exchange is over; the next request ends the wait.
 Task<> Connection::watch_client() {
   error_code failed;
   co_await socket_.async_wait(Socket::wait_read, asio::redirect_error(asio::use_awaitable, failed));
@@ -222,7 +222,7 @@ Task<> Connection::watch_client() {
   watching_ = false;
 }
 
-// A client that has closed its side for sending is taken for gone, as other servers do.
+// A client that has closed its side for sending is taken to have left, as in other servers.
 bool Connection::client_is_gone() {
   pollfd state = {socket_.native_handle(), POLLRDHUP, 0};
   return ::poll(&state, 1, 0) > 0;

@@ -1,4 +1,4 @@
-// One HTTP connection: requests in, replies out, each step with its limit of time.
+// One HTTP connection: requests in, replies out, each step with its time limit.
 #pragma once
 
 #include <boost/asio/generic/stream_protocol.hpp>
@@ -18,15 +18,16 @@ namespace cascade {
 
 class Exchange;
 
-// How long a client may take, and how much all bodies that are being received may hold: of each
-// body only what is beyond kSmallBodyBytes counts, so that no small request waits for large ones.
+// How long a client may take, and how much memory all bodies that are being received may take. Only
+// the part of each body beyond kSmallBodyBytes counts, so that no small request waits for large
+// ones.
 struct HttpLimits {
   static constexpr size_t kSmallBodyBytes = size_t{64} << 10;
   std::chrono::milliseconds head{10'000};         // for the head of a request, once it has begun
   std::chrono::milliseconds body{30'000};         // for its body
   std::chrono::milliseconds idle{60'000};         // between requests
   std::chrono::milliseconds write_stall{30'000};  // for 64 KiB of a reply
-  size_t bodies_bytes_max = size_t{256} << 20;    // of which tenants have parts
+  size_t bodies_bytes_max = size_t{256} << 20;    // shared out among tenants
   size_t connections_max = 4096;
 };
 
@@ -43,50 +44,52 @@ class Connection : public std::enable_shared_from_this<Connection> {
   using Socket = asio::generic::stream_protocol::socket;
   using Clock = std::chrono::steady_clock;
 
-  // `bodies`: what the bodies of all connections hold, in bytes; outlives the connection.
+  // `bodies`: the bytes that the bodies of all connections take; outlives the connection.
   Connection(Socket socket, const HttpLimits& limits, TenantParts& bodies);
   ~Connection();
 
   enum class Read { kOk, kClosed, kBad };
-  // The next request's head, then its body, which is the tenant's. kBad: error() says why, and
-  // nothing more can be read.
+  // Read the next request: first its head, then its body, which counts for the tenant. kBad:
+  // error() says why, and nothing more can be read.
   Task<Read> read_head();
   Task<Read> read_body(const std::string& tenant);
   const http::Request& request() const { return parser_.request(); }
   const http::HttpError& error() const { return error_; }
-  // The request with its body; a reply is due.
+  // Takes the request with its body; a reply to it is due.
   http::Request take_request();
 
-  // Replies; false if the client is gone. A reply may be streamed instead: its beginning, pieces,
-  // and its end.
+  // Sends a reply; false if the client has left. A reply may be streamed instead: its beginning,
+  // pieces, and its end.
   Task<bool> reply(const HttpReply& reply);
   Task<bool> begin_stream(const HttpReply& head);
   Task<bool> stream(const std::string& text);
   Task<bool> end_stream();
-  // Of the current request's reply: the connection ends with it.
+  // The connection ends with the reply to the current request.
   void close_after_reply() { keep_alive_ = false; }
-  // Of the same: a header more. Neither has a control character.
+  // Adds a header to the reply to the current request. Neither argument may have a control
+  // character.
   void add_header(std::string name, std::string value) {
     headers_.emplace_back(std::move(name), std::move(value));
   }
   bool keeps_alive() const { return keep_alive_; }
   // The status of the latest reply; 0: there was none.
   int status() const { return status_; }
-  // The head is there: whether it says that the body has at most so many bytes.
+  // Whether the head says that the body has at most `bytes` bytes. Precondition: the head was read.
   bool body_has_at_most(size_t bytes) const { return parser_.body_has_at_most(bytes); }
 
-  // While one is set, it is abandoned when the client goes away.
+  // Sets the exchange to abandon if the client leaves; nullptr: none.
   void set_exchange(Abandonable* exchange);
 
   // Ends the connection if a step has taken too long.
   void check_time(Clock::time_point now);
   // Whether the client has sent something that was not read yet, or has ended the connection.
   bool has_input();
-  // Waiting for a request.
+  // Whether it waits for a request.
   bool is_waiting() const { return waiting_; }
   // Whether a reply is being written.
   bool is_writing() const { return writing_; }
-  // After a reply with which the connection ends: the client shall see it, whatever it still sends.
+  // Reads on after a reply with which the connection ends, so that the client sees the reply
+  // whatever it still sends.
   Task<> linger();
   void close();
 
@@ -121,7 +124,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Clock::time_point deadline_;
 };
 
-// While it lives, the exchange is abandoned when the connection's client goes away.
+// While this object lives, the exchange is abandoned if the connection's client leaves.
 class WatchedExchange {
  public:
   WatchedExchange(Connection& connection, Abandonable& exchange) : connection_(connection) {

@@ -1,4 +1,4 @@
-// zlib finds out itself whether it reads gzip or deflate.
+// zlib itself detects whether it reads gzip or deflate.
 #include "actors/http/content_coding.h"
 
 #include <zlib.h>
@@ -35,8 +35,8 @@ class Inflater {
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
 
-  // The next piece; its bytes are in `piece`, `size` of them. False: the data is wrong, or there is
-  // no end of it.
+  // Decodes the next piece; its bytes are in `piece`, `size` of them. False: the data is wrong, or
+  // its end is missing.
   bool next(std::array<char, kPieceBytes>& piece, size_t& size) {
     stream_.next_out = reinterpret_cast<Bytef*>(piece.data());
     stream_.avail_out = static_cast<uInt>(piece.size());
@@ -44,7 +44,7 @@ class Inflater {
     size = piece.size() - stream_.avail_out;
     if (result == Z_STREAM_END) {
       done_ = stream_.avail_in == 0;
-      // gzip may have several members, one behind the other.
+      // A gzip body may have several members, one after the other.
       return done_ || ::inflateReset(&stream_) == Z_OK;
     }
     return result == Z_OK && (size > 0 || stream_.avail_in > 0);

@@ -1,4 +1,4 @@
-// Bodies of requests that were compressed.
+// Decodes the bodies of compressed requests.
 #pragma once
 
 #include <optional>
@@ -9,16 +9,16 @@
 
 namespace cascade::http {
 
-// What decoded() knows, for the header Accept-Encoding.
+// The codings that decode_body() knows, for the header Accept-Encoding.
 inline constexpr char kContentCodings[] = "gzip, deflate";
 
-// Whether a body with this Content-Encoding can be read: gzip, x-gzip, deflate or identity, in any
-// case; one of them; or none ("").
+// Whether a body with this Content-Encoding can be read: one of gzip, x-gzip, deflate and identity,
+// in upper or lower case; or none ("").
 bool is_known_coding(std::string_view coding);
 
-// The body as it was before it was compressed, in `out`; at most `bytes_max` bytes of it are made,
-// so a small body that stands for a large one takes no more. `coding`: see is_known_coding().
-// Errors: 413 for what is larger; 400 for what is not of the coding, or ends too early.
+// Stores in `out` the body as it was before compression, at most `bytes_max` bytes, so that a small
+// body that expands to a large one takes no more memory. `coding`: see is_known_coding(). Errors:
+// 413 for a larger body; 400 for one that does not have the coding, or ends too early.
 std::optional<HttpError> decode_body(std::string_view coding, std::string_view body,
                                      size_t bytes_max, std::string& out);
 

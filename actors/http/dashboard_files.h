@@ -1,4 +1,4 @@
-// The dashboard: a page, its style and its script, as they are in the program.
+// The dashboard: a page, its style and its script, as they are built into the program.
 #pragma once
 
 #include <string_view>
@@ -10,7 +10,7 @@ struct DashboardFile {
   std::string_view body;
 };
 
-// That of a path: "/", "/dashboard.css" or "/dashboard.js". Any thread.
+// The file of a path: "/", "/dashboard.css" or "/dashboard.js". Any thread.
 DashboardFile dashboard_file(std::string_view path);
 
 }  // namespace cascade

@@ -1,4 +1,4 @@
-// One thread, a coroutine for each connection.
+// One thread, with a coroutine for each connection.
 #include "actors/http/http_actor.h"
 
 #include <spdlog/spdlog.h>
@@ -24,21 +24,21 @@ namespace {
 
 using boost::system::error_code;
 
-// Limits of time are looked at so often.
+// How often time limits are checked.
 constexpr std::chrono::milliseconds kTick{250};
 // How long a daemon that stops waits for clients to take their last answers.
 constexpr std::chrono::milliseconds kStopWait{1000};
-// The same of one that has lost its scheduler.
+// The same for a daemon that has lost its scheduler.
 constexpr std::chrono::milliseconds kFailureWait{100};
-// Without descriptors for more connections, the next try is after so long.
+// When no descriptor is left for more connections, the next try comes after this time.
 constexpr std::chrono::milliseconds kAcceptPause{50};
 
-// Of bodies that are read though their requests are refused: a conversation, and what all
-// connections together may hold for strangers, 64 MiB.
+// The largest bodies that are read although their requests are refused: a conversation, and the
+// share of one stranger when all connections together may hold 64 MiB for strangers.
 constexpr size_t kRefusedBodyBytes = size_t{1} << 20;
 constexpr size_t kStrangersBodyBytes = size_t{16} << 10;
 
-// Of what is logged: more is no path and no method of ours.
+// The most that is logged; longer ones are not paths or methods of ours.
 constexpr size_t kPathBytesShown = 200, kMethodBytesShown = 20;
 
 class HttpServer {
@@ -69,12 +69,13 @@ class HttpServer {
     const auto on_end = [this](const std::exception_ptr& error) {
       if (error) fail(error);
     };
-    // Who asks for the daemon's state, and hears of Stop. Others are added when they come.
+    // This tenant asks for the daemon's state, and receives Stop. Other tenants are added when they
+    // come.
     link_.add_tenant(kLocalTenant);
     asio::co_spawn(io_, api_.watch_status(), on_end);
     asio::co_spawn(io_, accept(), on_end);
     asio::co_spawn(io_, tick(), on_end);
-    // Every coroutine has ended when this returns: what they hold refers to the link.
+    // Every coroutine must have ended when this returns: they hold objects that refer to the link.
     try {
       io_.run();
     } catch (...) {
@@ -89,7 +90,7 @@ class HttpServer {
   void fail(const std::exception_ptr& error) {
     if (failure_) return;
     failure_ = error;
-    // Clients hear of it first.
+    // Clients are told first.
     end_.expires_after(kFailureWait);
     end_.async_wait([this](const error_code&) { end_all(); });
   }
@@ -126,8 +127,8 @@ class HttpServer {
     }
   }
 
-  // Ends the connection that can best be done without; false if all are being served, or have sent
-  // something that was not read yet.
+  // Ends the connection that is needed least; false if all are being served, or have sent something
+  // that was not read yet.
   bool make_room() {
     for (size_t tries = table_.size(); tries > 0; --tries) {
       const auto next = table_.next_to_go(system_clock().monotonic_us());
@@ -144,7 +145,7 @@ class HttpServer {
     return false;
   }
 
-  // Says why, if the client can be told without waiting.
+  // Tells the client why, if that is possible without waiting.
   static void turn_away(Connection::Socket& socket) {
     constexpr std::string_view kNoRoom =
         "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\nRetry-After: 1\r\n"
@@ -163,7 +164,7 @@ class HttpServer {
         if (!more || stopping_) break;
       }
     } catch (const std::exception& error) {
-      // Of this connection only: the others go on.
+      // Only this connection has failed: the others continue.
       spdlog::error("an HTTP request failed: {}", error.what());
     }
     connection->close();
@@ -172,7 +173,8 @@ class HttpServer {
     api_.set_connections(connections_.size());
   }
 
-  // While it lives, the connection is being served, and counts among those of its tenant that are.
+  // While this object lives, the connection is being served, and counts among its tenant's
+  // connections that are.
   class Turn {
    public:
     Turn(HttpServer& server, ConnectionTable::Id id, const std::string& tenant)
@@ -194,7 +196,7 @@ class HttpServer {
     const std::string tenant_;
   };
 
-  // False: the connection has ended.
+  // Serves one request. False: the connection has ended.
   Task<bool> serve_one(Connection& connection, ConnectionTable::Id id) {
     const Connection::Read read = co_await connection.read_head();
     if (read == Connection::Read::kClosed) co_return false;
@@ -211,8 +213,8 @@ class HttpServer {
     co_return more;
   }
 
-  // The request of connection `id` whose head has come, or its error if it is `refused`. False: the
-  // connection has ended.
+  // Answers the request of connection `id` whose head has come, or sends its error if it is
+  // `refused`. False: the connection has ended.
   Task<bool> answer_one(HttpCall& call, std::optional<openai::ApiError> refused,
                         Connection::Read read, ConnectionTable::Id id) {
     Connection& connection = call.connection;
@@ -225,7 +227,7 @@ class HttpServer {
                                            " requests under way; try again"});
       }
     }
-    // A small body is read for nothing, so that the connection goes on.
+    // The small body of a refused request is read and dropped, so that the connection can continue.
     const bool goes_on = !refused || (read == Connection::Read::kOk && is_skipped(call, *refused));
     if (goes_on) {
       read = co_await connection.read_body(call.tenant);
@@ -245,7 +247,7 @@ class HttpServer {
     co_return sent&& connection.keeps_alive();
   }
 
-  // Whether the body of a request that is refused may be read. Who has not shown a key, or comes
+  // Whether the body of a refused request may be read. A client that has not shown a key, or comes
   // from elsewhere, gets less memory.
   static bool is_skipped(const HttpCall& call, const openai::ApiError& refused) {
     const bool stranger = refused.status == 401 || refused.status == 403;
@@ -261,8 +263,8 @@ class HttpServer {
     return std::nullopt;
   }
 
-  // Without what may be secret: queries, headers and bodies. What a client wrote does nothing to a
-  // terminal.
+  // Leaves out what may be secret: queries, headers and bodies. Text written by a client cannot
+  // affect a terminal.
   static void log_request(const HttpCall& call, Connection::Clock::duration took) {
     if (!spdlog::should_log(spdlog::level::debug)) return;
     const auto shown = [](const std::string& text, size_t bytes_max) {
@@ -317,7 +319,7 @@ class HttpServer {
     link_.close();
   }
 
-  // The scheduler has answered all that it will answer.
+  // Called when the scheduler has given all answers that it will give.
   void stop() {
     if (std::exchange(stopping_, true)) return;
     error_code ignored;
@@ -329,7 +331,7 @@ class HttpServer {
   const HttpOptions& options_;
   const bool is_unix_;
   TenantParts bodies_;
-  TenantParts busy_;  // connections that are being served: half of them, so that others find one
+  TenantParts busy_;  // connections being served: at most half, so that others find one
   ConnectionTable table_;
   ConnectionTable::Id next_id_ = 1;
   std::map<ConnectionTable::Id, Connection*> connections_;

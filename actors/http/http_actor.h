@@ -1,4 +1,4 @@
-// The HTTP gateway: OpenAI's API on a socket, the scheduler behind it.
+// The HTTP gateway: OpenAI's API on a socket, in front of the scheduler.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 
 namespace cascade {
 
-// Runs on the calling thread until the scheduler sends Stop. It may begin before the scheduler is
-// there: requests are answered with 503 until it says that it serves. Throws std::runtime_error if
-// the scheduler is gone. `listener` and `options` outlive it.
+// Runs on the calling thread until the scheduler sends Stop. It may begin before the scheduler
+// exists: requests are answered with 503 until the scheduler says that it serves. Throws
+// std::runtime_error if the scheduler has ended. `listener` and `options` outlive it.
 void run_http(ZmqContext& context, const HttpListener& listener, const HttpOptions& options,
               uint64_t incarnation);
 

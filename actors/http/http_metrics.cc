@@ -1,4 +1,5 @@
-// Names follow docs/HTTP.md; times in seconds, measured by the scheduler on its monotonic clock.
+// The names follow docs/HTTP.md. Times are in seconds, measured by the scheduler on its monotonic
+// clock.
 #include "actors/http/http_metrics.h"
 
 #include "base/result.h"

@@ -1,4 +1,4 @@
-// What the HTTP gateway counts. Labels are names of ours: no text, id or name of a client.
+// The counters of the HTTP gateway. Labels are our own names: no text, id or name of a client.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class HttpMetrics {
   void count_generation(const wire::Final& final);
   void count_failure(const std::string& code) { ++generations_[{code, ""}]; }
 
-  // With what the scheduler says, as far as it has said it.
+  // Returns the metrics as text, with the scheduler's numbers as far as it has told them.
   std::string text(const std::optional<wire::StatusReply>& status,
                    const std::optional<wire::StatsReply>& stats, size_t connections) const;
 

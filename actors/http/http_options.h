@@ -1,4 +1,4 @@
-// What the HTTP gateway is told by the daemon.
+// The settings that the daemon gives the HTTP gateway.
 #pragma once
 
 #include <functional>
@@ -15,13 +15,14 @@
 namespace cascade {
 
 struct HttpOptions {
-  // Not asked for: everybody is the tenant "local". May be set while the gateway serves.
+  // If keys are not asked for, everybody is the tenant "local". May be replaced while the gateway
+  // serves.
   std::shared_ptr<Live<http::ApiKeys>> keys = std::make_shared<Live<http::ApiKeys>>();
   http::HostRules hosts;
-  std::map<std::string, std::string> model_aliases;  // other names of models, and the names
-  // How far the load is, for clients that come before the scheduler serves.
+  std::map<std::string, std::string> model_aliases;  // alias to name
+  // The progress of the load, for clients that come before the scheduler serves.
   std::shared_ptr<const ServiceStart> start = std::make_shared<ServiceStart>();
-  // Called on the gateway's thread when requests are first answered, again after a restart.
+  // Called on the gateway's thread when it begins to answer requests, and again after a restart.
   std::function<void()> on_serving = [] {};
   HttpLimits limits;
 };

@@ -19,7 +19,7 @@
 namespace cascade {
 namespace {
 
-constexpr int kBacklog = 4096;  // the system's limit, mostly
+constexpr int kBacklog = 4096;  // usually the system's limit
 
 using Tcp = boost::asio::ip::tcp;
 
@@ -32,7 +32,7 @@ Status bind_and_listen(int descriptor, const sockaddr* address, size_t size,
   return {};
 }
 
-// Of a TCP socket, as it can be connected to.
+// The address of a TCP socket, in the form to connect to.
 Result<std::string> bound_address(int descriptor) {
   Tcp::endpoint bound;
   socklen_t size = static_cast<socklen_t>(bound.capacity());
@@ -67,7 +67,7 @@ Result<HttpListener> HttpListener::open(const std::string& address) {
     return listener;
   }
   ASSIGN_OR_RETURN(const TcpAddress tcp, parse_tcp_address(address));
-  boost::system::error_code failed;  // a zone that is not there
+  boost::system::error_code failed;  // for instance, the zone does not exist
   const Tcp::endpoint endpoint(boost::asio::ip::make_address(tcp.ip, failed), tcp.port);
   if (failed) return invalid_argument("address", address + ": " + failed.message());
   listener.descriptor_ =

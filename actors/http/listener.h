@@ -1,4 +1,4 @@
-// Where the HTTP gateway listens: a TCP address, or a socket in the file system.
+// The place where the HTTP gateway listens: a TCP address, or a socket in the file system.
 #pragma once
 
 #include <string>
@@ -10,20 +10,20 @@ namespace cascade {
 // Owns the listening descriptor, which outlives an incarnation of the actor.
 class HttpListener {
  public:
-  // "127.0.0.1:8178", "[::1]:8178", "localhost:8178" (127.0.0.1), port 0 for any, or "unix:PATH".
-  // A socket file that nobody listens on is replaced.
-  // Errors: kInvalidArgument for an address that is none; kIo if it cannot be bound.
+  // Opens "127.0.0.1:8178", "[::1]:8178", "localhost:8178" (127.0.0.1), port 0 for any, or
+  // "unix:PATH". A socket file that nobody listens on is replaced. Errors: kInvalidArgument for an
+  // invalid address; kIo if it cannot be bound.
   static Result<HttpListener> open(const std::string& address);
-  // A stream socket that somebody else has bound; it is made to listen, and its file, if it has
-  // one, is left alone in the end. Takes the descriptor, also on errors.
-  // Errors: kInvalidArgument for a socket of another kind.
+  // Takes a stream socket that somebody else has bound, and makes it listen. If the socket has a
+  // file, the file is not removed at the end. Takes the descriptor, also on errors. Errors:
+  // kInvalidArgument for a socket of another kind.
   static Result<HttpListener> adopt(int descriptor);
   ~HttpListener();
   HttpListener(HttpListener&& other) noexcept;
   HttpListener& operator=(HttpListener&&) = delete;
 
   int descriptor() const { return descriptor_; }
-  // As it can be connected to: "127.0.0.1:8178" with the port that was found, "unix:PATH".
+  // The address to connect to: "127.0.0.1:8178" with the actual port, or "unix:PATH".
   const std::string& address() const { return address_; }
   bool is_unix() const { return unix_; }
   // Whether only this machine can connect.
@@ -33,7 +33,7 @@ class HttpListener {
   HttpListener() = default;
   int descriptor_ = -1;
   std::string address_;
-  std::string path_;  // of the file that goes with the listener
+  std::string path_;  // of the listener's socket file
   bool unix_ = false;
   bool local_ = false;
 };

@@ -1,4 +1,5 @@
-// Boost.Beast parses; what it lets through and should not is refused before.
+// Boost.Beast parses; requests that it accepts although they should be refused are refused before
+// it.
 #include "actors/http/request_parser.h"
 
 #include <boost/beast/http/parser.hpp>
@@ -14,15 +15,15 @@ namespace {
 namespace beast_http = boost::beast::http;
 
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
-// "0\r\n\r\n": what a chunked body ends with, at least. Beast 1.74 asserts that it sees so much of
-// the last chunk when it looks at it for the second time.
+// A chunked body ends with at least "0\r\n\r\n". Beast 1.74 asserts that it sees this much of the
+// last chunk when it looks at it for the second time.
 constexpr size_t kLastChunkBytes = 5;
 
 std::string text(boost::beast::string_view value) {
   return {value.data(), value.size()};
 }
 
-// Of a header that is there several times, which is the same as a list.
+// The value of a header that occurs several times, which means the same as a list.
 std::string joined(const beast_http::request_header<>& head, beast_http::field name) {
   std::string all;
   const auto [begin, end] = head.equal_range(name);
@@ -32,7 +33,7 @@ std::string joined(const beast_http::request_header<>& head, beast_http::field n
   return all;
 }
 
-// Lines end with CRLF, none is folded, and there are no control characters but tabs.
+// Whether lines end with CRLF, none is folded, and tabs are the only control characters.
 bool is_clean(std::string_view head) {
   for (size_t i = 0; i < head.size(); ++i) {
     const auto c = static_cast<unsigned char>(head[i]);
@@ -111,7 +112,7 @@ std::optional<HttpError> RequestParser::parse_head(size_t size) {
   if (message.count(beast_http::field::host) > 1) return HttpError{400, "there are two hosts"};
   const std::string target = text(message.target());
   if (!target.starts_with('/')) return HttpError{400, "the target must be a path"};
-  // Parts of it become texts of messages.
+  // Parts of the target become texts of messages.
   if (!is_utf8(percent_decoded(target))) return HttpError{400, "the target is not UTF-8"};
   const size_t question = std::min(target.find('?'), target.size());
   request_ = {};
@@ -150,8 +151,8 @@ std::optional<HttpError> RequestParser::read_body() {
     used += read;
     if (error == beast_http::error::need_more) break;
     if (error) return error_of(error);
-    // Of a chunked body the head of a chunk, or the last one with the trailer. The same however
-    // the bytes arrive.
+    // In a chunked body, the bytes besides the body are the head of a chunk, or the last chunk with
+    // the trailer. The result is the same however the bytes arrive.
     if (read - (parser.get().body().size() - body_before) > kHeadBytesMax) return long_head;
   }
   in_.erase(0, used);

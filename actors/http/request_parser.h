@@ -1,5 +1,5 @@
-// HTTP/1.1 requests out of bytes, with limits. Strict where a proxy in front might read the same
-// bytes in another way.
+// Parses HTTP/1.1 requests from bytes, with limits. It is strict where a proxy in front might read
+// the same bytes in another way.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,13 @@ inline constexpr size_t kBodyBytesMax = size_t{16} << 20;  // a context of a mil
 struct Request {
   std::string method;
   std::string path;   // of the target, without its query; not decoded
-  std::string query;  // behind the '?'
+  std::string query;  // after the '?'
   std::string host;
-  std::string origin;            // empty: there is none
-  std::string key;               // of Authorization: Bearer, or X-Api-Key; empty: there is none
+  std::string origin;            // empty: none
+  std::string key;               // of Authorization: Bearer, or X-Api-Key; empty: none
   std::string content_encoding;  // of the body; empty: none
-  // Of a browser that asks whether a page may make a request: its method and headers.
+  // The method and headers of a request that a page wants to make, if its browser asks for
+  // permission.
   std::string asked_method;  // empty: it does not ask
   std::string asked_headers;
   bool asks_private_network = false;
@@ -36,7 +37,7 @@ struct HttpError {
   std::string message;
 };
 
-// One connection's requests, one after the other.
+// The requests of one connection, one after the other.
 class RequestParser {
  public:
   enum class State {
@@ -48,22 +49,22 @@ class RequestParser {
   RequestParser();
   ~RequestParser();
 
-  // Takes received bytes; advances at most to the end of the head (then call read_body()) or of the
-  // request. After an error the connection is of no more use.
+  // Takes received bytes. Advances at most to the end of the head (then call read_body()) or of the
+  // request. After an error the connection cannot be used any more.
   std::optional<HttpError> feed(std::string_view bytes);
-  // The head is there and was looked at: go on with the body.
+  // Continues with the body, once the head is there and was checked.
   std::optional<HttpError> read_body();
 
   State state() const { return state_; }
   // Whether bytes of the next request have come.
   bool begun() const { return state_ != State::kHead || !in_.empty(); }
-  // The request as far as it is there; without its body before kDone.
+  // The request as far as it was received; without its body before kDone.
   const Request& request() const { return request_; }
-  // Of the body so far.
+  // The number of bytes of the body so far.
   size_t body_bytes() const;
-  // The head is there: whether it says that the body has at most so many bytes.
+  // Whether the head says that the body has at most `bytes` bytes. Precondition: the head is there.
   bool body_has_at_most(size_t bytes) const;
-  // The whole request; the parser goes on with the next, of which all may be there already.
+  // Takes the whole request. The parser continues with the next one, which may be there already.
   Request take();
   std::optional<HttpError> next() { return feed({}); }
 
@@ -74,7 +75,7 @@ class RequestParser {
   State state_ = State::kHead;
   bool reading_body_ = false;
   std::string in_;
-  size_t searched_ = 0;  // bytes of in_ in which the end of the head is not
+  size_t searched_ = 0;  // bytes of in_ that do not contain the end of the head
   Request request_;
   std::unique_ptr<Message> message_;
 };

@@ -11,8 +11,8 @@
 namespace cascade {
 namespace {
 
-// What may wait for a client that reads slowly. Deltas are joined, so it is its answer's text: a
-// context of a million tokens is some 5 MiB.
+// The most bytes that may wait for a client that reads slowly. Deltas are joined, so these are the
+// text of its answer: a context of a million tokens is some 5 MiB.
 constexpr size_t kInboxBytesMax = size_t{16} << 20;
 
 const Error& unreachable() {
@@ -54,7 +54,7 @@ void Exchange::send(wire::Message message) {
 
 Status Exchange::transmit(const wire::Envelope& envelope) {
   ASSIGN_OR_RETURN(wire::Frames frames, wire::encode(envelope));
-  // What a request may not ask for, decode() knows: as of a client's own message.
+  // decode() knows what a request may not ask for, as in a message that a client sends itself.
   const auto readable = wire::decode(frames);
   if (!readable.ok()) return readable.error();
   frames.insert(frames.begin(), route_);

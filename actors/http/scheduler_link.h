@@ -1,4 +1,5 @@
-// The HTTP gateway's ways to the schedulers: ports for each tenant, an exchange for each request.
+// The HTTP gateway's connections to the schedulers: ports for each tenant, an exchange for each
+// request.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +20,12 @@ namespace cascade {
 
 class SchedulerLink;
 
-// One client, as the scheduler sees it. Destroyed while a request of it has not ended, the
-// scheduler is told that the client is gone, which cancels it. One thread: that of the link.
+// One client, as the scheduler sees it. If it is destroyed before its request has ended, the
+// scheduler is told that the client has left, and cancels the request. One thread: that of the
+// link.
 class Exchange : public Abandonable {
  public:
-  // `model`: whose; empty: the default model's.
+  // `model`: the model to ask; empty: the default model.
   Exchange(SchedulerLink& link, std::string tenant, std::string model = {});
   ~Exchange() override;
   Exchange(const Exchange&) = delete;
@@ -31,12 +33,11 @@ class Exchange : public Abandonable {
 
   // Sends a request. If the scheduler cannot be reached, next() says so.
   void send(wire::Message message);
-  // The next answer to it. After abandon(): nullopt. Deltas of a kind that wait are joined.
+  // The next answer to the request; nullopt after abandon(). Waiting deltas of one kind are joined.
   Task<std::optional<wire::Message>> next();
-  // The same without waiting: nullopt if there is none yet.
+  // The same without waiting: nullopt if there is no answer yet.
   std::optional<wire::Message> take();
-  // From now on the timer, which outlives the exchange, is cancelled when an answer comes or the
-  // exchange is abandoned.
+  // From now on, an answer or abandon() also cancels the timer, which outlives the exchange.
   void wakes(asio::steady_timer& timer) { also_wakes_ = &timer; }
   // Sends a request and returns its answer; nullopt after abandon().
   Task<std::optional<wire::Message>> call(wire::Message message);
@@ -46,7 +47,7 @@ class Exchange : public Abandonable {
 
  private:
   friend class SchedulerLink;
-  // Errors: kUnavailable; as wire::decode for what no client may send.
+  // Errors: kUnavailable; those of wire::decode for messages that no client may send.
   Status transmit(const wire::Envelope& envelope);
   void deliver(const wire::RequestId& id, wire::Message&& message);
   void wake();
@@ -57,7 +58,7 @@ class Exchange : public Abandonable {
   const std::string route_;
   wire::RequestId request_{};
   bool open_ = false;       // a request has not ended
-  bool to_models_ = false;  // it did not go to the default model's scheduler
+  bool to_models_ = false;  // the request did not go to the default model's scheduler
   bool abandoned_ = false;
   std::deque<wire::Message> inbox_;
   size_t inbox_bytes_ = 0;
@@ -67,24 +68,24 @@ class Exchange : public Abandonable {
 
 class SchedulerLink {
  public:
-  // `on_stop` is called at the scheduler's Stop. `on_failure` is called if it is gone, with a
-  // std::runtime_error; all exchanges have ended with an error then.
+  // `on_stop` is called at the scheduler's Stop. `on_failure` is called if the scheduler has ended,
+  // with a std::runtime_error; all exchanges have ended with an error by then.
   SchedulerLink(asio::io_context& io, ZmqContext& context, uint64_t incarnation,
                 std::function<void()> on_stop,
                 std::function<void(const std::exception_ptr&)> on_failure);
 
-  // From now on exchanges of the tenant reach the schedulers; those of others end with an error.
-  // Does nothing for a tenant that was added, and after close(). Throws std::runtime_error: out of
-  // sockets or descriptors.
+  // From now on, exchanges of the tenant reach the schedulers; those of tenants that were not added
+  // end with an error. Does nothing for a tenant that was added already, or after close(). Throws
+  // std::runtime_error if no socket or descriptor is left.
   void add_tenant(const std::string& tenant);
-  // Nothing is given out any more; the io_context runs out of the link's work.
+  // Gives out nothing any more; the io_context then runs out of work from the link.
   void close();
 
   asio::io_context& io() { return io_; }
 
  private:
   friend class Exchange;
-  // Of a tenant, until close().
+  // Receives for a tenant, until close().
   Task<> run(std::string tenant);
   Task<> run_models(std::string tenant);
   Task<> watch(std::string tenant);
