@@ -22,7 +22,7 @@
 
 namespace cascade {
 
-// Who may find a page. Pages of kPublic are found by every tenant.
+// Says who may find a page. Pages of kPublic are found by every tenant.
 using TenantId = uint32_t;
 inline constexpr TenantId kPublic = 0;
 

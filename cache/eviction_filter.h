@@ -1,5 +1,5 @@
-// Tells whether a page was evicted at some time, even long ago, from about ten bits of memory for
-// each.
+// Tells whether a page was ever evicted, even long ago, with some ten bits of memory for each
+// eviction.
 #pragma once
 
 #include <array>

@@ -38,9 +38,9 @@ struct HolderTerms {
 using EndedHolders = std::vector<Holder>;
 
 // Adds `holder` to the chunk's holders. A retention of equal terms counts once more. If the name or
-// session already holds the chunk, it lives as long as either holder would, with the newer
-// priority. A request's holder is extended in the same way, but keeps its own priority. Error:
-// kResourceExhausted, field "name" or "session", beyond kHoldersMax; nothing is changed.
+// session already holds the chunk, its holder lives as long as either would, with the newer
+// priority. A request's holder is extended in the same way, but keeps the priority that it has.
+// Error: kResourceExhausted, field "name" or "session", beyond kHoldersMax; nothing is changed.
 Status add_holder(Chunk& chunk, Holder holder);
 
 // Sums up the holders that the chunk was given. A chunk from before there were holders gets them: a

@@ -37,10 +37,10 @@ class RemovalLog {
   // removed. Time: logarithmic in the capacity, as for find().
   void add(const Digest& parent, uint32_t owner, std::span<const int32_t> tokens, Removal why);
 
-  // Returns why a page was removed. `tokens` are up to 64 tokens that a prompt has after `parent`.
-  // Of the removed pages of `owner` there, the one that shares most of them, and more than the
-  // first `found`, gives the reason; of several such pages the latest, if they are few. nullopt if
-  // there was none.
+  // Returns why a page was removed. `tokens` are the up to 64 tokens that a prompt has after
+  // `parent`. The reason is that of the removed page of `owner` there that shares most of these
+  // tokens, and more than the first `found`; if there are several, but not many, it is that of the
+  // latest. nullopt if there was none.
   std::optional<Removal> find(const Digest& parent, uint32_t owner, std::span<const int32_t> tokens,
                               size_t found) const;
 

@@ -10,10 +10,10 @@ namespace cascade {
 // Looks at the latest accesses to pages, as many as the cache has pages. A page that is computed
 // again although it was evicted lately is a *refault*: a somewhat larger cache would have had it.
 // The alarm goes on when nearly all accesses are refaults: a working set larger than the cache
-// looks like this, and ordinary traffic does not. If the pages were evicted long ago (*far* ones),
-// practically all accesses must be of that kind. The alarm goes off when most of the misses are not
-// refaults any more, or when there are no misses. (Hits do not end it: a reaction that keeps a part
-// of the working set causes hits, and would end itself.) One thread.
+// looks like this, and ordinary traffic does not. If pages that were evicted long ago (*far* ones)
+// count too, practically all accesses must be refaults or far ones. The alarm goes off when most of
+// the misses are neither any more, or when there are no misses. (Hits do not end it: a reaction
+// that keeps a part of the working set causes hits, and would end itself.) One thread.
 class ThrashDetector {
  public:
   // Share of refaults in the accesses. In public traces it stays below 0.96 at every capacity from
