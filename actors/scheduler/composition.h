@@ -57,7 +57,7 @@ Result<Earlier> conversation_of(const std::string& output, std::string_view tena
 // A chunk that is named by an id and is gone is kNotFound, or is left out and named in `missing`.
 // With `to_answer` false, for a prompt that others will begin with, the conversation may end with
 // any message.
-// The chunks of `earlier` come before all of `refs` but a system prompt, which replaces theirs.
+// The chunks of `earlier` come before all of `refs` except a system prompt, which replaces theirs.
 Result<Composition> compose(const std::vector<wire::ChunkRef>& refs, std::string_view tenant,
                             ChunkRegistry& registry, int64_t text_bytes_max, bool to_answer = true,
                             const Earlier& earlier = {}, OnMissing on_missing = OnMissing::kError);

@@ -45,7 +45,7 @@ struct ErasureReply {
 
 // The removal of a chunk has ended: which clients are answered, and what is removed next.
 struct ErasureEnd {
-  std::vector<ErasureReply> replies;  // that waited for this chunk last
+  std::vector<ErasureReply> replies;  // that wait for no other chunk any more
   std::vector<StoredName> sessions;   // whose rows are to be removed now
 };
 

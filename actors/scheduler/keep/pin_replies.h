@@ -44,7 +44,8 @@ class PinReplies {
   // unless they are on their way to the disk.
   void answer();
   // The pages of pins that clients wait for, of all chunks or of one, will not be on the disk soon.
-  // Undoes what these requests changed, the latest first. What only such a pin had kept ends.
+  // Refuses these requests and undoes what they changed, the latest first. Chunks that only such a
+  // pin had kept are removed.
   void refuse(const Error& why, const std::optional<StoredName>& chunk = {});
   // Refuses all clients that wait, and all that come later.
   void stop();
