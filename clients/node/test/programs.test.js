@@ -86,6 +86,14 @@ test('the programs of the README print what it says', async () => {
   }
 });
 
+test('the example on the first page of the repository prints what that page says', async () => {
+  const page = readFileSync(join(root, '../../README.md'), 'utf8');
+  const [, code] = page.match(/```js\n(.*?)```/s);
+  const [, answer] = page.match(/prints `([^`]+)`/);
+  const { out, err } = await run(['--input-type=module', '-e', code]);
+  assert.deepEqual([out, err], [`${answer}\n`, '']);
+});
+
 test('a program that closes its client ends', async () => {
   const { code, out, err } = await runCode(`
     const client = await connect();
