@@ -70,7 +70,7 @@ Result<std::optional<Value>> item_at(Runtime& runtime, const Value& object, int6
   return item;
 }
 
-// What [start:stop:step] of `size` items selects: `count` of them from `first` on.
+// The items that [start:stop:step] selects: `count` of them, beginning at `first`.
 struct Selection {
   int64_t first = 0;
   int64_t step = 1;
@@ -92,7 +92,7 @@ Result<Selection> selection_of(int64_t size, const Value& start, const Value& st
   Selection selection;
   selection.step = step_bound.value_or(1);
   if (selection.step == 0) return template_error("the step of a slice must not be 0");
-  // With a larger stride only the first item is selected; this one can be negated.
+  // A larger step would select the same single item as the clamped one, which can also be negated.
   selection.step = std::clamp(selection.step, -size - 1, size + 1);
   const bool forward = selection.step > 0;
   const int64_t lowest = forward ? 0 : -1;  // "-1": before the first item

@@ -20,7 +20,8 @@ Result<Value> get_item(Runtime& runtime, const Value& object, const Value& key);
 Result<Value> get_slice(Runtime& runtime, const Value& object, const Value& start,
                         const Value& stop, const Value& step);
 
-// What `attribute=` of a filter names: "a.b.0" is value["a"]["b"][0]; an integer is an index.
+// The value that `attribute=` of a filter names: "a.b.0" is value["a"]["b"][0]; an integer is an
+// index.
 Result<Value> get_path(Runtime& runtime, const Value& object, const Value& path);
 
 }  // namespace cascade::jinja

@@ -26,13 +26,13 @@ class Parameters {
  public:
   // The argument of parameter `index`, or nullptr if it was not given or is none.
   const Value* get(size_t index) const;
-  // The same with a type. Errors: template_error if it is of another type.
+  // The argument with a type. Errors: template_error if it is of another type.
   Result<int64_t> integer(size_t index, int64_t fallback) const;
-  // Truth of any value.
+  // The truth of the argument, which may be any value.
   bool flag(size_t index, bool fallback) const;
   // nullptr if it was not given or is none.
   Result<const MarkedText*> text(size_t index) const;
-  // Precondition: the parameter is a required one, or given.
+  // Precondition: the parameter is required, or its argument was given.
   const Value& operator[](size_t index) const { return *values_[index]; }
 
  private:
@@ -45,8 +45,8 @@ class Parameters {
   std::vector<std::string_view> names_;
 };
 
-// Gives each argument its parameter; the first `required` of `names` must be there. `names` are
-// literals. Errors: template_error for too many, too few, unknown or doubled arguments.
+// Assigns each argument to its parameter. The first `required` of `names` must be given. `names`
+// are literals. Errors: template_error for too many, too few, unknown or doubled arguments.
 Result<Parameters> bind(const Arguments& arguments, std::initializer_list<std::string_view> names,
                         size_t required = 0);
 

@@ -140,7 +140,7 @@ struct Expression {
 struct Statement;
 using Block = std::vector<Statement>;
 
-// What a value is assigned to: a variable, or a tuple of targets.
+// The target of an assignment: a variable, or a tuple of targets.
 struct Target {
   int symbol = -1;  // -1: a tuple
   std::vector<Target> items;

@@ -127,8 +127,8 @@ void append_title(std::string& out, uint32_t c) {
   }
 }
 
-// Whether the sigma at `offset` ends a word: a cased letter before it and none behind, not
-// counting characters without influence on case.
+// Whether the sigma at `offset` ends a word: it follows a cased letter, and no cased letter follows
+// it. Characters without influence on case do not count.
 bool is_final_sigma(std::string_view text, size_t offset) {
   const auto cased_at = [&](size_t at) { return is_cased(utf8_decode(text, at).value); };
   const auto ignored_at = [&](size_t at) { return is_case_ignorable(utf8_decode(text, at).value); };
@@ -143,7 +143,7 @@ bool is_final_sigma(std::string_view text, size_t offset) {
   return behind == text.size() || !cased_at(behind);
 }
 
-// `text` and `offset` give the sigma its context.
+// The form of a sigma depends on its context, which is `offset` in `text`.
 void append_lower(std::string& out, uint32_t c, std::string_view text, size_t offset) {
   if (c == kCapitalSigma) {
     utf8_append(out, is_final_sigma(text, offset) ? kFinalSigma : kSmallSigma);
@@ -154,7 +154,7 @@ void append_lower(std::string& out, uint32_t c, std::string_view text, size_t of
   }
 }
 
-// `text` with append(out, code_point, offset) called for each code point, in order.
+// Maps `text` by calling append(out, code_point, offset) for each code point, in order.
 template <class Append>
 MarkedText map_characters(const MarkedText& text, Append append) {
   MarkedText mapped;
@@ -214,7 +214,7 @@ MarkedText title_cased(const MarkedText& text) {
 
 MarkedText words_capitalized(const MarkedText& text) {
   bool begins_word = true;
-  size_t rest_begin = 0;  // behind the word's first character: where lower() is applied
+  size_t rest_begin = 0;  // after the word's first character: lower() is applied from here
   return map_characters(text, [&](std::string& out, uint32_t c, size_t offset) {
     const bool separator = separates_words(c);
     if (begins_word || separator) {

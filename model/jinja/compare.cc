@@ -23,7 +23,7 @@ Result<bool> equal_items(Runtime& runtime, const PaidVector<Value>& a, const Pai
   return true;
 }
 
-// Whether the keys of both dicts, and the values if asked for, are the same in whatever order.
+// Whether both dicts have the same keys, and the same values if `with_values`, in any order.
 Result<bool> equal_dicts(Runtime& runtime, const Dict& a, const Dict& b, bool with_values) {
   if (a.entries.size() != b.entries.size()) return false;
   for (const auto& [key, value] : a.entries) {
@@ -36,8 +36,8 @@ Result<bool> equal_dicts(Runtime& runtime, const Dict& a, const Dict& b, bool wi
   return true;
 }
 
-// Equality of two values of one type. Objects without one of their own are equal if they are the
-// same object.
+// Equality of two values of one type. Objects of a type that does not define equality are equal if
+// they are the same object.
 template <class Type>
 Result<bool> equal_values(Runtime&, const Type& a, const Type& b) {
   return a == b;
@@ -93,10 +93,10 @@ Result<bool> equal_values(Runtime& runtime, const std::shared_ptr<const BoundMet
   return equals(runtime, a->object, b->object);
 }
 
-// Exactly; NaN and the infinite ones are no integers.
+// Compares exactly. NaN and the infinities are not integers.
 bool equal_to_real(const BigInteger& a, const double* b) {
   if (b == nullptr || !std::isfinite(*b)) return false;
-  char buffer[512];  // the largest takes some 310 characters
+  char buffer[512];  // the largest double takes some 310 characters
   const auto end =
       std::to_chars(buffer, buffer + sizeof buffer, *b, std::chars_format::fixed, 0).ptr;
   return std::trunc(*b) == *b && std::string_view(a.digits) == std::string_view(buffer, end);
@@ -109,7 +109,7 @@ bool less_big(const BigInteger& a, const BigInteger& b) {
   return negative ? b.digits < a.digits : a.digits < b.digits;
 }
 
-// For ordering beside other numbers: that of a long one is rounded.
+// The number, for ordering beside other numbers. A big integer is rounded.
 std::optional<long double> rounded_number(const Value& value) {
   const BigInteger* big = value.big_integer();
   return big != nullptr ? std::strtold(big->digits.c_str(), nullptr) : as_number(value);
@@ -131,7 +131,7 @@ Result<bool> contains_item(Runtime& runtime, const PaidVector<Value>& items, con
   return false;
 }
 
-// Uses the iterator up to and with the item, as Python does.
+// Uses the iterator up to and including the item, as Python does.
 Result<bool> draws(Runtime& runtime, Iterator& iterator, const Value& item) {
   while (iterator.next < iterator.items.size()) {
     ASSIGN_OR_RETURN(const bool equal, equals(runtime, iterator.items[iterator.next++], item));
@@ -266,7 +266,7 @@ Status put(Runtime& runtime, Dict::Entries& entries, Value key, Value value) {
   return {};
 }
 
-// Merges ever longer sorted runs; an own sort because comparing may fail.
+// Merges ever longer sorted runs. A standard sort cannot be used, because comparing may fail.
 Result<PaidVector<size_t>> sorted_order(Runtime& runtime, const PaidVector<Value>& keys,
                                         bool descending) {
   const size_t count = keys.size();

@@ -10,12 +10,12 @@ namespace cascade::jinja {
 // a == b. Values of different types differ, except numbers. Errors: steps.
 Result<bool> equals(Runtime& runtime, const Value& a, const Value& b);
 
-// a < b, between numbers, strings, or lists and tuples of such.
-// Errors: template_error for other types; steps.
+// a < b, for numbers, strings, and lists and tuples of these. Errors: template_error for other
+// types; steps.
 Result<bool> less(Runtime& runtime, const Value& a, const Value& b);
 
-// `item in container`. Errors: template_error if that is no container, or a dict cannot have such
-// a key; steps.
+// `item in container`. Errors: template_error if `container` is not a container, or is a dict that
+// cannot have `item` as a key; steps.
 Result<bool> contains(Runtime& runtime, const Value& container, const Value& item);
 
 // The value of `key`, or nullptr. Errors: as contains(); the pointer is into `dict`.
@@ -25,11 +25,11 @@ Result<const Value*> find_key(Runtime& runtime, const Dict& dict, const Value& k
 // tuple; steps.
 Status check_hashable(Runtime& runtime, const Value& key);
 
-// dict[key] = value, on entries that are still being built. An equal key stays the one that was
-// first. Errors: template_error for a list or dict as key; steps.
+// dict[key] = value, on entries that are still being built. If there is an equal key already, that
+// key stays and gets the value. Errors: template_error for a list or dict as key; steps.
 Status put(Runtime& runtime, Dict::Entries& entries, Value key, Value value);
 
-// Sorts stably by less() of `keys`; gives the order as indices.
+// Sorts `keys` stably by less(), and gives the order as indices.
 Result<PaidVector<size_t>> sorted_order(Runtime& runtime, const PaidVector<Value>& keys,
                                         bool descending);
 

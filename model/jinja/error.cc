@@ -1,4 +1,4 @@
-// Errors of the template engine: construction, and the line in front.
+// Errors of the template engine: how they are made, and how their message gets its line.
 #include "model/jinja/error.h"
 
 #include <utility>

@@ -15,7 +15,7 @@
 namespace cascade::jinja {
 namespace {
 
-// Scopes in which a variable is looked for in the time of a step.
+// How many scopes are searched for a variable in the time of one step.
 constexpr uint64_t kScopesPerStep = 4;
 
 }  // namespace

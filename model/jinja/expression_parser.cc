@@ -12,7 +12,7 @@ namespace {
 constexpr std::array<std::string_view, 13> kReserved = {
     "and",  "or",   "not",   "in",   "is",        "if",  "else",
     "elif", "true", "false", "none", "recursive", "self"};
-// What Jinja defines inside a macro.
+// The names that Jinja defines inside a macro.
 constexpr std::array<std::string_view, 3> kMacroNames = {"varargs", "kwargs", "caller"};
 
 template <size_t kSize>
@@ -78,7 +78,7 @@ Result<ExpressionPtr> ExpressionParser::parse_conditional() {
   return parse_condition_behind(std::move(expression));
 }
 
-// "chosen" with the "if" and "else" behind it; without "else", another "if" may follow.
+// Reads the "if" and "else" that follow `chosen`. Without "else", another "if" may follow.
 Result<ExpressionPtr> ExpressionParser::parse_condition_behind(ExpressionPtr chosen) {
   if (!tokens_.skip_name("if")) return chosen;
   const Nesting nesting = nest();
@@ -192,7 +192,7 @@ Result<ExpressionPtr> ExpressionParser::parse_product() {
                                                            {"%", ArithmeticOp::kModulo}});
 }
 
-// From the left, and looser than a sign: -2 ** 2 is 4.
+// Powers group from the left, and bind looser than a sign: -2 ** 2 is 4.
 Result<ExpressionPtr> ExpressionParser::parse_power() {
   return parse_arithmetic(&ExpressionParser::parse_signed, {{"**", ArithmeticOp::kPower}});
 }
@@ -256,7 +256,7 @@ Result<ExpressionPtr> ExpressionParser::parse_name() {
   return make_expression(line, Name{symbols_.symbol_of(tokens_.next().text)});
 }
 
-// Strings next to each other are one.
+// Adjacent string literals are one string.
 Result<ExpressionPtr> ExpressionParser::parse_string() {
   const int line = tokens_.line();
   std::string text;

@@ -30,30 +30,30 @@ class SymbolTable {
   std::vector<std::string> names_;
 };
 
-// Recursive descent, one function per rank of operators, from the loosest to the tightest.
-// Every function answers an error with its line for what is not the supported language, and for
-// nesting beyond `depth_max`.
+// Recursive descent, one function per rank of operators, from the loosest to the tightest. Every
+// function answers an error with its line if the source is not in the supported language, or nests
+// beyond `depth_max`.
 class ExpressionParser {
  public:
   ExpressionParser(TokenStream& tokens, SymbolTable& symbols, int depth_max)
       : tokens_(tokens), symbols_(symbols), depth_max_(depth_max) {}
 
-  // An expression; without conditional, "if" ends it ("for x in xs if x").
+  // An expression. Unless `with_conditional`, an "if" ends it ("for x in xs if x").
   Result<ExpressionPtr> parse_expression(bool with_conditional = true);
 
   // One or more expressions; a comma makes them a tuple. Ends at the end of the tag or ')'.
   // `may_be_empty`: no expression at all is the empty tuple.
   Result<ExpressionPtr> parse_tuple(bool with_conditional = true, bool may_be_empty = false);
 
-  // "f(a) | g" behind "set x |" or "filter".
+  // The chain "f(a) | g" that follows "set x |" or "filter".
   Result<std::vector<FilterUse>> parse_filter_chain();
 
-  // One level deeper for as long as the result lives; check ok(), else answer too_deep().
+  // One more level of nesting for as long as the result lives. Check ok(), else answer too_deep().
   Nesting nest() { return Nesting(depth_, depth_max_); }
   Error too_deep() const;
 
-  // The body of a macro with these parameters begins, or ends. Inside, Jinja gives the names
-  // varargs, kwargs and caller a meaning that is not supported.
+  // Called where the body of a macro with these parameters begins, and where it ends. Inside, Jinja
+  // gives the names varargs, kwargs and caller a meaning that is not supported.
   void enter_macro(std::set<std::string> parameters) { macros_.push_back(std::move(parameters)); }
   void leave_macro() { macros_.pop_back(); }
 
@@ -102,7 +102,7 @@ class ExpressionParser {
   SymbolTable& symbols_;
   const int depth_max_;
   int depth_ = 0;
-  std::vector<std::set<std::string>> macros_;  // the parameters of those that are open
+  std::vector<std::set<std::string>> macros_;  // the parameters of each open macro
 };
 
 }  // namespace cascade::jinja

@@ -21,7 +21,7 @@ const Filter* find_filter(std::string_view name);
 Result<Value> apply_filter(Runtime& runtime, const Filter& filter, const Value& subject,
                            const Arguments& arguments);
 
-// The filters by what they work on (text_filters.cc and its neighbours).
+// The filters, grouped by what they work on (text_filters.cc and its neighbours).
 std::span<const Filter> text_filters();
 std::span<const Filter> number_filters();
 std::span<const Filter> sequence_filters();

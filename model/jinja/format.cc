@@ -14,7 +14,8 @@
 namespace cascade::jinja {
 namespace {
 
-// What both languages share: the format, the text so far, and escaping where the format is markup.
+// The parts that both languages share: the format, the text so far, and escaping if the format is
+// markup.
 class Formatter {
  protected:
   Formatter(Runtime& runtime, const String& format)
@@ -191,7 +192,7 @@ class BraceFormatter : private Formatter {
       copy_until(std::min(view().find_first_of("{}", pos_), format_.size()));
       if (at_end()) break;
       const char brace = view()[pos_];
-      if (view().substr(pos_ + 1).starts_with(brace)) {  // "{{" and "}}" stand for one
+      if (view().substr(pos_ + 1).starts_with(brace)) {  // "{{" and "}}" stand for one brace
         copy_until(pos_ + 1);
         ++pos_;
       } else if (brace == '{') {

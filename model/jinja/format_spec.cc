@@ -13,7 +13,7 @@
 namespace cascade::jinja {
 namespace {
 
-// For printing a number with up to 609 digits.
+// The steps for printing a number with up to 609 digits.
 constexpr uint64_t kPrintingSteps = 100;
 
 bool is_align(char c) {
@@ -27,7 +27,7 @@ std::string upper_ascii(std::string text) {
   return text;
 }
 
-// `digits` with `separator` between groups of three of its whole part.
+// `digits` with `separator` between the groups of three digits of the whole part.
 std::string grouped(const std::string& digits, char separator) {
   if (separator == '\0') return digits;
   size_t whole = 0;
@@ -45,7 +45,7 @@ std::string sign_of(bool negative, const FormatSpec& spec) {
   return spec.sign == '-' ? "" : std::string(1, spec.sign);
 }
 
-// Puts a number of the parts `sign` (with prefix) and `digits` into its field.
+// Puts the number that `sign` (which includes a prefix) and `digits` form into its field.
 Result<MarkedText> number_field(Runtime& runtime, const std::string& sign,
                                 const std::string& digits, const FormatSpec& spec) {
   if (spec.align != '=') {

@@ -10,15 +10,15 @@
 
 namespace cascade::jinja {
 
-// Longer fields and more digits than these serve no template; they bound the work per field.
+// These limits bound the work per field. No template needs longer fields or more digits.
 inline constexpr int64_t kFieldWidthMax = 1 << 20;
 inline constexpr int64_t kFieldPrecisionMax = 300;
 
 struct FormatSpec {
   std::string fill = " ";
-  char align = '\0';       // '<', '>', '^', '=' (zeros behind the sign); '\0': as the type has it
+  char align = '\0';       // '<', '>', '^', '=' (zeros after the sign); '\0': the type's default
   char sign = '-';         // '+', ' ' or '-'
-  bool alternate = false;  // "0x" in front
+  bool alternate = false;  // "0x" before the digits
   char grouping = '\0';    // ',' or '_' between groups of three digits
   int64_t width = 0;
   std::optional<int64_t> precision;
@@ -33,13 +33,14 @@ Result<FormatSpec> parse_format_spec(std::string_view text);
 Result<std::optional<int64_t>> read_count(std::string_view text, size_t& pos, std::string_view what,
                                           int64_t max);
 
-// Each gives the field, padded; padding is untrusted, copied characters keep their marks.
+// Each function gives the field, padded. Padding is untrusted; copied characters keep their marks.
 // Errors: template_error if the type letter does not fit; steps.
 Result<MarkedText> format_string(Runtime& runtime, const MarkedText& text, const FormatSpec& spec);
 Result<MarkedText> format_integer(Runtime& runtime, int64_t number, const FormatSpec& spec);
 Result<MarkedText> format_real(Runtime& runtime, double number, const FormatSpec& spec);
 
-// `text` in a field of `width` characters. `align`: '<', '>' or '^' (the odd one goes right).
+// `text` in a field of `width` characters. `align`: '<', '>' or '^' (an odd padding character goes
+// to the right).
 Result<MarkedText> padded(Runtime& runtime, const MarkedText& text, std::string_view fill,
                           char align, int64_t width);
 

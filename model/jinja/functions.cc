@@ -53,8 +53,8 @@ Status put_entries(Runtime& runtime, Dict::Entries& entries, const Value& source
   return {};
 }
 
-// The arguments of dict() and namespace() as entries. Names are from the template or, through
-// **, from anywhere: untrusted.
+// The arguments of dict() and namespace() as entries. Names come from the template or, through **,
+// from anywhere, so they are untrusted.
 Result<Dict::Entries> entries_of(Runtime& runtime, const Arguments& arguments) {
   if (arguments.positional.size() > 1) return template_error("takes one argument without a name");
   Dict::Entries entries;
@@ -87,7 +87,7 @@ Result<Value> make_namespace(Runtime& runtime, const Arguments& arguments) {
 Result<Value> raise_exception(Runtime& runtime, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"message"}, 1));
   ASSIGN_OR_RETURN(const MarkedText message, to_text(runtime, parameters[0]));
-  // The message, and a copy of it on its way.
+  // Pays for the message, and for a copy that is made while it is passed on.
   RETURN_IF_ERROR(runtime.charge_bytes(2 * message.size()));
   return raised_error(std::string(message.view()));
 }

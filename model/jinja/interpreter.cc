@@ -39,7 +39,7 @@ Result<MarkedText> Interpreter::run(const OrderedJson& variables) {
   return output;
 }
 
-// Only names that the template uses; variables hide functions of the same name.
+// Defines only the names that the template uses. Variables hide functions of the same name.
 Status Interpreter::define_variables(const OrderedJson& variables) {
   if (!variables.is_object()) return template_error("the variables must be a JSON object");
   scope_ = make_paid<Scope>(nullptr);
@@ -115,8 +115,8 @@ Result<Interpreter::Flow> Interpreter::execute(const For& statement) {
   return execute(statement.otherwise);
 }
 
-// Whether the `else` of the loop is due: if no pass ran to the end of the body. So it also runs
-// where break or continue cut every pass short, which is how Jinja has it.
+// Runs the loop. Answers whether its `else` is due, which is so if no pass ran to the end of the
+// body. So `else` also runs where break or continue cut every pass short, as in Jinja.
 Result<bool> Interpreter::run_loop(const For& statement, const std::shared_ptr<Loop>& loop) {
   bool runs_else = true;
   while (true) {
@@ -131,7 +131,7 @@ Result<bool> Interpreter::run_loop(const For& statement, const std::shared_ptr<L
   }
 }
 
-// Whether the `if` of a for block holds for `item`. It may be asked from within the block.
+// Whether the `if` of a for block holds for `item`. This may be called while the block runs.
 Result<bool> Interpreter::accepts(const For& statement, const Value& item) {
   const Replaced<std::shared_ptr<Scope>> inner(scope_, make_paid<Scope>(scope_));
   RETURN_IF_ERROR(assign(statement.target, item));
@@ -174,7 +174,7 @@ Result<Interpreter::Flow> Interpreter::execute(const Capture& capture) {
   return Flow::kNext;
 }
 
-// What `body` prints. `flow` tells how it ended.
+// The text that `body` prints. `flow` tells how the body ended.
 Result<MarkedText> Interpreter::capture(const Block& body, Flow& flow) {
   MarkedText text;
   const Replaced<MarkedText*> inner(out_, &text);
@@ -182,7 +182,7 @@ Result<MarkedText> Interpreter::capture(const Block& body, Flow& flow) {
   return text;
 }
 
-// The values are evaluated before any of the variables is there.
+// All values are evaluated before any of the variables is defined.
 Result<Interpreter::Flow> Interpreter::execute(const With& with) {
   PaidVector<Value> values;
   values.reserve(with.variables.size());

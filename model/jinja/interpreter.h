@@ -15,15 +15,15 @@ namespace cascade::jinja {
 // One rendering. Statements are in interpreter.cc, expressions in evaluator.cc.
 class Interpreter {
  public:
-  // `tree` and `runtime` must outlive the interpreter, `runtime` by being destroyed after it.
+  // `tree` and `runtime` must outlive the interpreter; `runtime` must be destroyed after it.
   Interpreter(const Template& tree, Runtime& runtime) : tree_(tree), runtime_(runtime) {}
 
-  // Renders with the members of `variables` as variables; strings in them are untrusted, except
-  // those of keys that end in "_token". Errors: those of ChatTemplate::render.
+  // Renders with the members of `variables` as variables. Strings in them are untrusted, except a
+  // string whose key ends in "_token". Errors: those of ChatTemplate::render.
   Result<MarkedText> run(const OrderedJson& variables);
 
  private:
-  // Where to go on behind a statement.
+  // Where execution goes on after a statement.
   enum class Flow { kNext, kBreak, kContinue };
 
   Status define_variables(const OrderedJson& variables);
@@ -79,7 +79,7 @@ class Interpreter {
   Runtime& runtime_;
   std::shared_ptr<Scope> scope_;
   MarkedText* out_ = nullptr;
-  int loop_symbol_ = -1;  // of the name "loop", if the template uses it
+  int loop_symbol_ = -1;  // the symbol of "loop"; -1 if the template does not use it
   int macro_depth_ = 0;
 };
 

@@ -66,7 +66,8 @@ Result<Value> JsonReader::read_big_integer(const std::string& digits) {
   return make_big_integer(digits);
 }
 
-// As Python does: an integer of any length, or a float that is infinite.
+// Reads a number beyond 64 bits or f64 as Python does: as an integer of any length, or as a float
+// that is infinite.
 Result<Value> JsonReader::read_exact(const OrderedJson& json) {
   const std::string text = exact_number_text(json);
   if (text.find_first_of(".eE") == text.npos) return read_big_integer(text);
@@ -217,7 +218,7 @@ Status JsonWriter::write_dict(const Dict& dict, int level) {
   return add("}");
 }
 
-// Keys that are no strings are written as the text of their JSON form.
+// A key that is not a string is written as the text of its JSON form.
 Status JsonWriter::write_key(const Value& key) {
   if (key.text() != nullptr) return write(key, 0);
   const bool has_text = key.is_none() || key.big_integer() || as_number(key).has_value();

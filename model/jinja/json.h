@@ -9,10 +9,10 @@
 
 namespace cascade::jinja {
 
-// The value of `json`. Strings in it are `trusted` or not, at every depth; keys too.
+// The value of `json`. `trusted` is the mark of all strings in it, keys included, at every depth.
 // Integers keep their digits; a number beyond f64 is infinite, as in Python.
-// Errors: template_error for strings that are not UTF-8, and binary; kResourceExhausted if nested
-// too deep.
+// Errors: template_error for strings that are not UTF-8, and for binary data; kResourceExhausted if
+// nested too deep.
 Result<Value> from_json(Runtime& runtime, const OrderedJson& json, bool trusted);
 
 struct JsonStyle {

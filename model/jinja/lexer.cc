@@ -13,7 +13,7 @@
 namespace cascade::jinja {
 namespace {
 
-// "\r\n" and "\r" become "\n"; one newline at the end goes (keep_trailing_newline is off).
+// "\r\n" and "\r" become "\n"; one newline at the end is removed (keep_trailing_newline is off).
 std::string normalize_newlines(std::string_view source) {
   std::string text;
   text.reserve(source.size());
@@ -73,7 +73,7 @@ class Lexer {
   size_t pos_ = 0;
   int line_ = 1;
   bool line_starting_ = true;  // nothing but removed text since the last newline
-  std::string brackets_;       // the open ones of the current tag
+  std::string brackets_;       // the open brackets of the current tag
   std::vector<Token> tokens_;
 };
 
@@ -100,7 +100,7 @@ size_t Lexer::find_tag() const {
   return brace;
 }
 
-// The text from pos_ up to `tag`, and the tag.
+// Reads the text from pos_ up to `tag`, and the tag.
 Status Lexer::lex_tag(size_t tag) {
   const char kind = view_[tag + 1];
   const char sign = sign_at(tag + 2);
@@ -154,7 +154,7 @@ Status Lexer::lex_expression_tag(bool is_block) {
   return fail("the tag is not closed: '" + std::string(closer.text) + "' is missing");
 }
 
-// One token inside a tag. Precondition: pos_ is not at whitespace and not at the end.
+// Reads one token inside a tag. Precondition: pos_ is neither at whitespace nor at the end.
 Status Lexer::lex_token() {
   const char first = view_[pos_];
   if (is_ascii_digit(first)) return lex_number();
@@ -231,7 +231,7 @@ size_t Lexer::skip_space(size_t offset) const {
   return offset;
 }
 
-// The offset behind `closer` and what it trims, if it is at `offset`.
+// If `closer` is at `offset`, the offset after it and after what it trims.
 std::optional<size_t> Lexer::closed_at(size_t offset, const Closer& closer) const {
   const std::string_view rest = view_.substr(offset);
   if (rest.starts_with(closer.text)) {
@@ -247,7 +247,7 @@ std::optional<size_t> Lexer::closed_at(size_t offset, const Closer& closer) cons
   return std::nullopt;
 }
 
-// The offset behind a tag of only `word` that begins at `tag` ("{%- raw %}").
+// The offset after the tag that begins at `tag`, if the tag holds only `word` ("{%- raw %}").
 std::optional<size_t> Lexer::keyword_tag_at(size_t tag, std::string_view word,
                                             const Closer& closer) const {
   const size_t begin = skip_space(tag + 2 + (sign_at(tag + 2) != '\0' ? 1 : 0));
@@ -260,7 +260,8 @@ char Lexer::sign_at(size_t offset) const {
   return sign == '-' || sign == '+' ? sign : '\0';
 }
 
-// The text from pos_ to `end`, less the whitespace that the tag behind it, with this sign, strips.
+// Adds the text from pos_ to `end`, without the whitespace that the next tag strips. That tag has
+// this `sign`.
 void Lexer::add_data(size_t end, char sign, bool before_variable) {
   std::string_view text = view_.substr(pos_, end - pos_);
   if (sign == '-') {
@@ -278,7 +279,7 @@ void Lexer::add(TokenKind kind, std::string text) {
   tokens_.push_back(Token{kind, line_, std::move(text), 0, 0});
 }
 
-// Moves on to `to`; the text passed is done with.
+// Moves on to `to`. The text before it is done.
 void Lexer::advance(size_t to) {
   const std::string_view passed = view_.substr(pos_, to - pos_);
   line_ += static_cast<int>(std::ranges::count(passed, '\n'));

@@ -18,7 +18,8 @@ int digit_value(char c) {
   return 99;
 }
 
-// The end of the digits at `begin`; single underscores may stand between them. `begin` if none.
+// The end of the digits at `begin`, or `begin` if there are none. Single underscores may stand
+// between digits.
 size_t skip_digits(std::string_view source, size_t begin, int base) {
   size_t end = begin;
   while (end < source.size()) {
@@ -90,7 +91,7 @@ class Unescaper {
   }
 
  private:
-  // The escape whose letter is at pos_.
+  // Reads the escape whose letter is at pos_.
   Status escape(char letter) {
     static constexpr std::string_view kLetters = "abfnrtv\\'\"";
     static constexpr std::string_view kValues = "\a\b\f\n\r\t\v\\'\"";
@@ -100,7 +101,7 @@ class Unescaper {
       return {};
     }
     switch (letter) {
-      case '\n':  // the line goes on
+      case '\n':  // the string continues on the next line
         ++pos_;
         return {};
       case 'x':
@@ -148,8 +149,8 @@ class Unescaper {
     return {};
   }
 
-  // Jinja reads a backslash before a character beyond ASCII as the text of that character's
-  // escape: backslash, "xe9".
+  // Jinja reads a backslash before a character beyond ASCII as the text of that character's escape:
+  // U+00E9 becomes a backslash and "xe9".
   void spell_out() {
     const CodePoint code_point = utf8_decode(body_, pos_);
     char hex[16];
@@ -183,7 +184,7 @@ Result<NumberLiteral> read_number(std::string_view source, bool after_dot) {
   if (source.size() > 1) {
     const char letter = static_cast<char>(source[1] | 0x20);
     const int base = letter == 'x' ? 16 : letter == 'o' ? 8 : letter == 'b' ? 2 : 0;
-    // One underscore may stand behind the prefix ("0x_ff").
+    // One underscore may follow the prefix ("0x_ff").
     const size_t begin = source.size() > 2 && source[2] == '_' ? 3 : 2;
     if (base != 0 && skip_digits(source, begin, base) > begin) {
       return to_integer(source, begin, skip_digits(source, begin, base), base);

@@ -16,9 +16,9 @@ struct NumberLiteral {
   size_t size = 0;  // bytes of the source
 };
 
-// The number at the beginning of `source`, as long as possible. `after_dot`: a dot stands before
-// it, so it is an index ("a.1.2") and never a float. Precondition: it begins with an ASCII digit.
-// Errors: template_error if it does not fit 64 bits or a double.
+// The longest number at the beginning of `source`. With `after_dot`, a dot precedes the number, so
+// it is an index ("a.1.2") and never a float. Precondition: `source` begins with an ASCII digit.
+// Errors: template_error if the number does not fit 64 bits or a double.
 Result<NumberLiteral> read_number(std::string_view source, bool after_dot);
 
 // The value of a string literal whose text between the quotes is `body`. Unknown escapes stay as

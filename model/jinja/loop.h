@@ -20,12 +20,12 @@ class Loop {
   // `accepts` (may be empty) is the filter; it must stay valid until finish().
   Loop(PaidVector<Value> items, Accepts accepts);
 
-  // Moves to the next item; false behind the last one. Errors: those of the filter.
+  // Moves to the next item; false after the last one. Errors: those of the filter.
   Result<bool> advance();
   // The current item. Precondition: advance() gave true.
   const Value& current() const { return *current_; }
-  // The loop has ended, though a template may still hold it. It lets go of what changed() keeps:
-  // loops could hold each other through it.
+  // Tells the loop that it has ended, though a template may still hold it. The loop drops what
+  // changed() keeps, because loops could hold each other through it.
   void finish();
 
   // loop.index, loop.last, ...; undefined for a name that loops do not have.

@@ -8,8 +8,8 @@
 
 namespace cascade::jinja {
 
-// The text that the body of the macro prints. Its variables are its own; it sees those around its
-// definition, not those around the call.
+// The text that the body of the macro prints. The body has its own variables. It sees the variables
+// around the macro's definition, not those around the call.
 Result<Value> Interpreter::call_macro(const Macro& macro, const Arguments& arguments) {
   const int calls_max = runtime_.limits().recursion_max;
   const Nesting nesting(macro_depth_, calls_max);

@@ -1,4 +1,5 @@
-// Strings that `safe` and `escape` mark as HTML. Joining one with a plain string escapes that.
+// Strings that `safe` and `escape` mark as HTML. Joining one with a plain string escapes the plain
+// one.
 #pragma once
 
 #include "model/jinja/value.h"

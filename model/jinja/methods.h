@@ -22,7 +22,7 @@ const Method* find_method(const Value& object, std::string_view name);
 bool is_mutating_method(const Value& object, std::string_view name);
 
 // Whether any type has a method of this name, mutating ones included. The parser refuses calls of
-// others.
+// methods with other names.
 bool is_method_name(std::string_view name);
 
 // Calls `method`; a method of markup gives markup and escapes its arguments.

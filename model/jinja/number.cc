@@ -16,7 +16,7 @@ std::string_view stripped(std::string_view text) {
   return text.substr(begin, end - begin);
 }
 
-// `text` without its underscores; nullopt if one does not stand between two digits (or letters).
+// `text` without its underscores; nullopt if an underscore is not between two digits (or letters).
 std::optional<PaidString> without_underscores(std::string_view text) {
   const auto is_digit_or_letter = [&](size_t at) {
     return at < text.size() && (is_ascii_digit(text[at]) || is_ascii_alpha(text[at]));
@@ -32,7 +32,7 @@ std::optional<PaidString> without_underscores(std::string_view text) {
   return kept;
 }
 
-// Takes "0x" and the like off `digits`, where `base` allows it; sets `base` if it is 0.
+// Removes a prefix such as "0x" from `digits` if `base` allows it. Sets `base` if it is 0.
 void take_prefix(std::string_view& digits, int& base) {
   const char letter = digits.size() > 1 && digits[0] == '0' ? digits[1] | 0x20 : '\0';
   const int named = letter == 'x' ? 16 : letter == 'o' ? 8 : letter == 'b' ? 2 : 0;
@@ -44,7 +44,7 @@ void take_prefix(std::string_view& digits, int& base) {
   if (base == 0) base = 10;
 }
 
-// [sign] digits [. digits] [e [sign] digits], with digits before or behind the point.
+// [sign] digits [. digits] [e [sign] digits], with digits before or after the point.
 bool is_float_syntax(std::string_view text) {
   size_t i = 0;
   const auto skip_digits = [&] {
@@ -66,7 +66,7 @@ bool is_float_syntax(std::string_view text) {
   return i == text.size();
 }
 
-// What a text in float syntax means that from_chars found out of range: infinity or zero.
+// The value of a text in float syntax that is out of range for from_chars: infinity or zero.
 double beyond_range(std::string_view text) {
   const size_t exponent = text.find_first_of("eE");
   const bool has_whole_part =
@@ -90,7 +90,8 @@ std::optional<double> named_float(std::string_view text) {
 std::string float_text(double number) {
   if (std::isnan(number)) return "nan";
   if (std::isinf(number)) return number > 0 ? "inf" : "-inf";
-  // Shortest digits "d.ddde[+-]XX", laid out anew where Python uses positional notation.
+  // Takes the shortest digits, "d.ddde[+-]XX", and lays them out anew where Python uses positional
+  // notation.
   char buffer[64];
   const auto end =
       std::to_chars(buffer, buffer + sizeof buffer, number, std::chars_format::scientific).ptr;

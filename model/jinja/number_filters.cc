@@ -15,7 +15,7 @@
 namespace cascade::jinja {
 namespace {
 
-// For printing a number with up to 632 digits.
+// The steps for printing a number with up to 632 digits.
 constexpr uint64_t kFilterPrintingSteps = 100;
 
 Error undefined_number(const Value& subject) {
@@ -43,7 +43,7 @@ Result<Value> abs(Runtime&, const Value& subject, const Arguments& arguments) {
   return not_a_number(subject);
 }
 
-// int(): the default for what is no number. A text may be a float ("42.7" gives 42).
+// int(): gives the default for what is not a number. A text may be a float ("42.7" gives 42).
 Result<Value> to_int(Runtime& runtime, const Value& subject, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"default", "base"}));
   ASSIGN_OR_RETURN(const int64_t base, parameters.integer(1, 10));
@@ -80,7 +80,7 @@ Result<Value> to_float(Runtime& runtime, const Value& subject, const Arguments& 
 
 // The multiple of 10^places nearest to `number`, half to even.
 Result<Value> round_integer(int64_t number, int64_t places) {
-  constexpr int64_t kPlacesMax = 18;  // of a power of ten in 64 bits
+  constexpr int64_t kPlacesMax = 18;  // the largest power of ten in 64 bits
   if (places > kPlacesMax) {
     constexpr int64_t kHalfOf19Places = 5'000'000'000'000'000'000;
     const bool rounds_away = number > kHalfOf19Places || number < -kHalfOf19Places;
@@ -101,14 +101,14 @@ Result<Value> round_integer(int64_t number, int64_t places) {
 
 // The double nearest to `number` rounded to `digits` decimal places, half to even.
 double round_real(double number, int64_t digits) {
-  // Beyond these a double has no digits, or nothing is left of it.
+  // Beyond these limits, a double has no digits to round, or nothing is left of it.
   if (!std::isfinite(number) || digits > 323) return number;
   if (digits < -308) return std::copysign(0.0, number);
   if (digits < 0) {
     const double unit = std::pow(10.0, static_cast<double>(-digits));
     return std::nearbyint(number / unit) * unit;
   }
-  char buffer[1024];  // 309 digits before the point and 323 behind it
+  char buffer[1024];  // 309 digits before the point and 323 after it
   std::snprintf(buffer, sizeof buffer, "%.*f", static_cast<int>(digits), number);
   return float_from_text(buffer).value_or(number);
 }

@@ -62,7 +62,7 @@ std::optional<int64_t> floor_divide(int64_t a, int64_t b) {
   return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
 }
 
-// Has the sign of `b`.
+// The result has the sign of `b`.
 int64_t floor_modulo(int64_t a, int64_t b) {
   if (b == -1) return 0;
   const int64_t rest = a % b;
@@ -159,7 +159,7 @@ Result<Value> add_sequences(const Sequence& a, const Sequence& b) {
   return a.is_tuple ? make_tuple(std::move(items)) : make_list(std::move(items));
 }
 
-// The size of `count` copies; so large that every limit is exceeded if it does not fit.
+// The size of `count` copies. If it does not fit, a size so large that it exceeds every limit.
 uint64_t repeated(size_t size, int64_t count) {
   if (count <= 0) return 0;
   return checked_mul<uint64_t>(size, static_cast<uint64_t>(count))

@@ -12,7 +12,7 @@ enum class ArithmeticOp { kAdd, kSubtract, kMultiply, kDivide, kFloorDivide, kMo
 // Errors: template_error for types that do not fit, division by zero, overflow; steps.
 Result<Value> apply(Runtime& runtime, ArithmeticOp op, const Value& a, const Value& b);
 
-// -a, +a. Errors: template_error if `a` is no number, or overflow.
+// -a, +a. Errors: template_error if `a` is not a number, or on overflow.
 Result<Value> negate(const Value& a);
 Result<Value> plus(const Value& a);
 

@@ -1,5 +1,5 @@
-// Memory of a rendering. Each allocation pays its steps before it is made, so whoever makes a text
-// or a list of these types cannot forget to.
+// Memory of a rendering. Each allocation pays its steps before it is made, so code that makes a
+// text or a list of these types cannot forget to pay.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 
 namespace cascade::jinja {
 
-// Thrown instead of an allocation that the rendering has no steps left for. Containers can refuse
-// an element in no other way; Runtime::within_steps() makes it an Error.
+// Thrown instead of an allocation for which the rendering has no steps left. Containers have no
+// other way to refuse an element. Runtime::within_steps() makes it an Error.
 class OutOfSteps : public std::exception {
  public:
   const char* what() const noexcept override { return "the steps of a template are spent"; }
 };
 
-// Pays for an allocation of `bytes` from the steps of the Runtime that this thread has; free where
-// it has none, which is while a template is parsed. Throws OutOfSteps.
+// Pays for an allocation of `bytes` from the steps of this thread's Runtime. The allocation is free
+// if the thread has no Runtime, which is so while a template is parsed. Throws OutOfSteps.
 void pay_for_allocation(size_t bytes);
 
 template <class T>

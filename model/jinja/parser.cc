@@ -51,11 +51,11 @@ class StatementParser {
   SymbolTable symbols_;
   ExpressionParser expressions_;
   std::string end_;     // the word that ended the last block: "endif", "else"
-  int loop_depth_ = 0;  // of the loops that break and continue can see
+  int loop_depth_ = 0;  // how many loops break and continue can see
 };
 
-// Statements up to a tag that begins with one of `ends` (the end of the template if there are
-// none). The word is taken and kept in end_; the rest of its tag is not read.
+// Reads statements up to a tag that begins with one of `ends`, or up to the end of the template if
+// `ends` is empty. Reads that word too and keeps it in end_; the rest of its tag is not read.
 Result<Block> StatementParser::parse_block(Names ends) {
   const Nesting nesting = expressions_.nest();
   if (!nesting.ok()) return expressions_.too_deep();
@@ -82,7 +82,7 @@ Result<Block> StatementParser::parse_block(Names ends) {
   return tokens_.unexpected("'{% " + std::string(*(ends.end() - 1)) + " %}'");
 }
 
-// The block behind the rest of a tag. The colon is what Jinja allows for users of Python.
+// Reads the rest of a tag and the block after it. Jinja allows the colon for users of Python.
 Result<Block> StatementParser::parse_body(Names ends) {
   tokens_.skip_operator(":");
   RETURN_IF_ERROR(end_tag());
@@ -101,7 +101,7 @@ Result<Statement> StatementParser::parse_output() {
   return Statement{line, Output{std::move(value)}};
 }
 
-// A statement whose "{%" is read.
+// Reads a statement whose "{%" was read already.
 Result<Statement> StatementParser::parse_tag() {
   const int line = tokens_.line();
   const Error unsupported =
@@ -214,8 +214,8 @@ Result<Statement> StatementParser::parse_with(int line) {
   return Statement{line, std::move(statement)};
 }
 
-// Marks what the assistant wrote, for training; here it is only a scope of its own, which break
-// and continue cannot leave.
+// The tag marks, for training, what the assistant wrote. Here it is only a scope of its own, which
+// break and continue cannot leave.
 Result<Statement> StatementParser::parse_generation(int line) {
   const int outer_loops = std::exchange(loop_depth_, 0);
   ASSIGN_OR_RETURN(Block body, parse_body({"endgeneration"}));
@@ -268,7 +268,7 @@ Result<Statement> StatementParser::parse_jump(int line, bool is_break) {
   return Statement{line, Continue()};
 }
 
-// A variable, or several in a tuple, perhaps in parentheses: "a", "a, b", "(a, (b, c))".
+// Reads a variable, or several in a tuple, perhaps in parentheses: "a", "a, b", "(a, (b, c))".
 Result<Target> StatementParser::parse_target(bool may_be_tuple) {
   const Nesting nesting = expressions_.nest();
   if (!nesting.ok()) return expressions_.too_deep();
@@ -290,7 +290,7 @@ Result<Target> StatementParser::parse_target(bool may_be_tuple) {
   return std::move(tuple.items[0]);
 }
 
-// The name of a variable that is assigned to.
+// Reads the name of a variable that is assigned to.
 Result<int> StatementParser::parse_variable() {
   const std::string& name = tokens_.current().text;
   if (is_reserved_name(name)) return tokens_.unexpected("the name of a variable");

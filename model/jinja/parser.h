@@ -10,8 +10,8 @@
 namespace cascade::jinja {
 
 // Parses a template. Errors (kInvalidArgument, field "chat_template"): too many bytes, not UTF-8;
-// with "line N: " in front: what is not Jinja, or not in the supported subset, and nesting beyond
-// limits.recursion_max.
+// with "line N: " in front: source that is not Jinja or not in the supported subset, and nesting
+// beyond limits.recursion_max.
 Result<Template> parse_template(std::string_view source, const TemplateLimits& limits);
 
 }  // namespace cascade::jinja

@@ -1,5 +1,5 @@
-// The part of the expression parser that reads what stands behind an operand: attributes,
-// subscripts, calls, filters and tests.
+// The part of the expression parser that reads what follows an operand: attributes, subscripts,
+// calls, filters and tests.
 #include <algorithm>
 #include <array>
 
@@ -44,7 +44,7 @@ Result<Postfix::Operation> ExpressionParser::parse_operation() {
   return Postfix::Operation(Call{std::move(arguments)});
 }
 
-// Behind ".": a name, or an index ("a.0").
+// Reads what follows ".": a name, or an index ("a.0").
 Result<Postfix::Operation> ExpressionParser::parse_attribute() {
   const int line = tokens_.line();
   if (tokens_.current().kind == TokenKind::kInteger) {
@@ -56,7 +56,7 @@ Result<Postfix::Operation> ExpressionParser::parse_attribute() {
   return Postfix::Operation(AttributeAccess{std::move(name)});
 }
 
-// Behind "[": a key, several keys (a tuple), or a slice.
+// Reads what follows "[": a key, several keys (a tuple), or a slice.
 Result<Postfix::Operation> ExpressionParser::parse_subscript() {
   const auto at = [&](std::string_view op) { return tokens_.current().is_operator(op); };
   ExpressionPtr parts[3];
@@ -77,7 +77,7 @@ Result<Postfix::Operation> ExpressionParser::parse_subscript() {
       SliceAccess{std::move(parts[0]), std::move(parts[1]), std::move(parts[2])});
 }
 
-// Behind "|".
+// Reads what follows "|".
 Result<FilterUse> ExpressionParser::parse_filter() {
   const Error unsupported =
       tokens_.fail("the filter " + in_quotes(tokens_.current().text) + " is not supported");
@@ -100,7 +100,7 @@ Result<std::vector<FilterUse>> ExpressionParser::parse_filter_chain() {
   return filters;
 }
 
-// Behind "is". A single argument needs no parentheses: "x is divisibleby 3".
+// Reads what follows "is". A single argument needs no parentheses: "x is divisibleby 3".
 Result<Postfix::Operation> ExpressionParser::parse_test() {
   TestUse use;
   use.is_negated = tokens_.skip_name("not");
@@ -127,7 +127,7 @@ Result<Postfix::Operation> ExpressionParser::parse_test() {
   return Postfix::Operation(std::move(use));
 }
 
-// Behind "(".
+// Reads what follows "(".
 Result<CallArguments> ExpressionParser::parse_arguments() {
   CallArguments arguments;
   std::set<std::string> names;
@@ -161,7 +161,8 @@ Result<CallArgument> ExpressionParser::parse_argument() {
   return argument;
 }
 
-// Refuses calls of what is known not to exist here, so that templates fail when they are loaded.
+// Refuses calls of functions and methods that are known not to exist here, so that templates fail
+// when they are loaded.
 Status ExpressionParser::check_callable(const Postfix& postfix) const {
   static constexpr std::array<std::string_view, 3> kUnsupported = {"cycler", "joiner", "lipsum"};
   if (postfix.steps.empty()) {

@@ -5,7 +5,7 @@
 
 namespace cascade::jinja {
 
-// Replaces a member for as long as it lives.
+// Gives a member another value for as long as this object lives.
 template <class T>
 class Replaced {
  public:

@@ -1,4 +1,4 @@
-// Paying for steps, and taking circles of values apart.
+// Paying for steps, and taking cycles of values apart.
 #include "model/jinja/runtime.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace cascade::jinja {
 namespace {
 
-// What the allocator keeps beside each piece of memory, and the time that it takes.
+// Pays for what the allocator keeps beside each piece of memory, and for the time that it takes.
 constexpr uint64_t kAllocationSteps = 1;
 
 thread_local Runtime* paying_runtime = nullptr;
@@ -31,7 +31,7 @@ Runtime::Runtime(const TemplateLimits& limits, int64_t now_unix_s)
       depth_max_(levels(limits.recursion_max)) {}
 
 Runtime::~Runtime() {
-  // Each is emptied while all are still held, so that no destructor runs down a chain of them.
+  // Empties each while all are still held, so that no destructor runs down a chain of them.
   for (const auto& space : namespaces_) space->attributes.clear();
   for (const auto& scope : scopes_) scope->variables.clear();
   paying_runtime = outer_;
@@ -74,7 +74,7 @@ Status Runtime::charge_characters(uint64_t bytes) {
 }
 
 Status Runtime::charge_lookup(uint64_t count, uint64_t name_bytes) {
-  // Names of one length are compared up to the byte in which they differ.
+  // Names of equal length are compared up to the first byte in which they differ.
   constexpr uint64_t kComparedBytesPerStep = 64;
   constexpr uint64_t kNamesPerStep = 2;
   constexpr uint64_t kLongNamesPerStep = 8;

@@ -15,39 +15,39 @@ namespace cascade::jinja {
 struct Namespace;
 struct Scope;
 
-// One step pays for one evaluation, or for this many bytes copied, compared or allocated. So
-// memory is bounded too: all that a rendering allocates, what it has freed again included, is at
-// most steps_max times this.
+// One step pays for one evaluation, or for this many bytes copied, compared or allocated. This
+// bounds memory too: a rendering allocates at most steps_max times this many bytes in all,
+// including those that it has freed again.
 inline constexpr uint64_t kBytesPerStep = 16;
 
 // Real macros nest blocks and expressions about this deep per call.
 inline constexpr int kLevelsPerRecursion = 10;
 
-// Lists in lists in lists: deeper than any JSON that base/json.h lets in, and shallow enough that
-// printing, comparing and destroying a value may recurse.
+// How deep values may nest (lists in lists in lists). This is deeper than any JSON that base/json.h
+// accepts, and shallow enough that printing, comparing and destroying a value may recurse.
 inline constexpr int kValueDepthMax = 100;
 
-// The state of one rendering that all operations share. Not thread-safe; one per render(). What its
-// thread allocates by paid.h while it lives, it pays for.
+// The state of one rendering that all operations share. Not thread-safe; one per render(). While it
+// lives, it pays for what its thread allocates by paid.h.
 class Runtime {
  public:
   Runtime(const TemplateLimits& limits, int64_t now_unix_s);
-  // Takes namespaces and captured scopes apart: they may refer to each other in circles.
+  // Takes namespaces and captured scopes apart: they may refer to each other in cycles.
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
-  // Each pays for work, or says that the limit is reached (kResourceExhausted). Called before the
-  // work. What it allocates pays for itself.
+  // Each of these pays for work, or says that the limit is reached (kResourceExhausted). They are
+  // called before the work. Allocations of the work pay for themselves.
   Status charge(uint64_t steps);
   Status charge_bytes(uint64_t bytes);
   Status charge_items(uint64_t count);  // values put into or read from a container
-  // Bytes that are decoded to characters, whose classes are looked up.
+  // Pays for decoding bytes to characters and looking up their classes.
   Status charge_characters(uint64_t bytes);
-  // A search for a name of `name_bytes` among `count` others.
+  // Pays for searching a name of `name_bytes` among `count` others.
   Status charge_lookup(uint64_t count, uint64_t name_bytes);
 
-  // What work() gives; the error of a limit if an allocation has no steps left.
+  // The result of work(), or a limit's error if an allocation has no steps left.
   template <class Work>
   auto within_steps(Work work) -> decltype(work()) {
     try {
@@ -57,7 +57,7 @@ class Runtime {
     }
   }
 
-  // One level of evaluation on the C++ stack; check ok(), else answer too_deep().
+  // One level of evaluation on the C++ stack. Check ok(), else answer too_deep().
   Nesting nest() { return Nesting(depth_, depth_max_); }
   Error too_deep() const;
 
@@ -70,11 +70,11 @@ class Runtime {
  private:
   friend void pay_for_allocation(size_t bytes);
 
-  // Whether there were so many left.
+  // Takes `steps` from those that are left; false if there were fewer.
   bool pay(uint64_t steps);
   Error out_of_steps() const;
 
-  Runtime* const outer_;  // that the thread had before
+  Runtime* const outer_;  // the Runtime that the thread had before
   const TemplateLimits limits_;
   const int64_t now_unix_s_;
   const int depth_max_;

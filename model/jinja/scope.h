@@ -10,8 +10,8 @@
 
 namespace cascade::jinja {
 
-// Variables by the number that the parser gave to their name; `parent` is the scope around it in
-// the source. A macro keeps the scope that it was defined in.
+// Variables, by the number that the parser gave to their name. `parent` is the scope around this
+// one in the source. A macro keeps the scope in which it was defined.
 struct Scope {
   explicit Scope(std::shared_ptr<Scope> outer) : parent(std::move(outer)) {}
 

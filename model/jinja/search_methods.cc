@@ -119,7 +119,7 @@ Result<Value> is_ascii(Runtime& runtime, const Value& object, const Arguments& a
                                    [](char c) { return static_cast<unsigned char>(c) < 0x80; }));
 }
 
-// Some characters have this case, and none has the other one.
+// Whether some characters have this case, and none has the other one.
 template <bool (*kIsWanted)(uint32_t), bool (*kIsOther)(uint32_t)>
 Result<Value> has_case(Runtime& runtime, const Value& object, const Arguments& arguments) {
   RETURN_IF_ERROR(bind(arguments, {}));

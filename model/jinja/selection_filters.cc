@@ -10,7 +10,7 @@
 namespace cascade::jinja {
 namespace {
 
-// The arguments behind the first `count` ones, for the filter or test that is applied.
+// The arguments after the first `count` ones, for the filter or test that is applied.
 Arguments rest_of(const Arguments& arguments, size_t count) {
   Arguments rest = arguments;
   rest.positional.erase(rest.positional.begin(),
@@ -59,8 +59,8 @@ Result<Value> map(Runtime& runtime, const Value& subject, const Arguments& argum
   return make_iterator(std::move(mapped));
 }
 
-// The items for which a test holds (does not hold); with kAttribute, the test is of an attribute
-// of each. Without a test: the items that are true.
+// The items for which a test holds (does not hold). With kAttribute, an attribute of each item is
+// tested. Without a test, an item is tested for being true.
 template <bool kAttribute, bool kHolds>
 Result<Value> select(Runtime& runtime, const Value& subject, const Arguments& arguments) {
   constexpr size_t kTestIndex = kAttribute ? 1 : 0;

@@ -55,7 +55,8 @@ Result<Value> last(Runtime&, const Value& subject, const Arguments& arguments) {
   return items.empty() ? undefined("there is no last item") : items.back();
 }
 
-// A string, or the items as something to iterate over; a generator becomes a list.
+// Reverses a string to a string, a generator to a list, and other items to something to iterate
+// over.
 Result<Value> reverse(Runtime& runtime, const Value& subject, const Arguments& arguments) {
   RETURN_IF_ERROR(bind(arguments, {}));
   if (subject.text() != nullptr) {
@@ -79,7 +80,7 @@ Result<Value> items(Runtime&, const Value& subject, const Arguments& arguments) 
   return make_iterator(std::move(pairs));
 }
 
-// `items`, or what `attribute` names in each.
+// `items`, or the value that `attribute` names in each of them.
 Result<PaidVector<Value>> attributes_of(Runtime& runtime, PaidVector<Value> items,
                                         const Value* attribute) {
   if (attribute == nullptr) return items;
@@ -89,8 +90,8 @@ Result<PaidVector<Value>> attributes_of(Runtime& runtime, PaidVector<Value> item
   return items;
 }
 
-// What sorting and the like compare: `items`, or what `attribute` names in each; strings in lower
-// case unless `case_sensitive`.
+// The keys that sorting and similar filters compare: `items`, or the value that `attribute` names
+// in each of them. Strings are in lower case unless `case_sensitive`.
 Result<PaidVector<Value>> keys_of(Runtime& runtime, const PaidVector<Value>& items,
                                   const Value* attribute, bool case_sensitive) {
   ASSIGN_OR_RETURN(PaidVector<Value> keys, attributes_of(runtime, items, attribute));
@@ -103,7 +104,7 @@ Result<PaidVector<Value>> keys_of(Runtime& runtime, const PaidVector<Value>& ite
   return keys;
 }
 
-// The same as a list per item, because `attribute` may name several ("role,name").
+// The keys of each item as a list, because `attribute` may name several ("role,name").
 Result<PaidVector<Value>> sort_keys(Runtime& runtime, const PaidVector<Value>& items,
                                     const Value* attribute, bool case_sensitive) {
   PaidVector<std::optional<Value>> paths(1);

@@ -26,7 +26,7 @@ PaidVector<MarkedText> slices(const MarkedText& text, const PaidVector<Piece>& p
   return parts;
 }
 
-// Where `separator` begins, not overlapping, from the left.
+// The offsets at which `separator` begins, without overlaps, searched from the left.
 PaidVector<size_t> occurrences(std::string_view view, std::string_view separator, int64_t limit) {
   PaidVector<size_t> found;
   size_t from = 0;
@@ -39,7 +39,7 @@ PaidVector<size_t> occurrences(std::string_view view, std::string_view separator
   return found;
 }
 
-// The same from the right, in ascending order.
+// The offsets at which `separator` begins, searched from the right, in ascending order.
 PaidVector<size_t> occurrences_from_right(std::string_view view, std::string_view separator,
                                           int64_t limit) {
   const PaidString reversed(view.rbegin(), view.rend());
@@ -64,7 +64,7 @@ PaidVector<Piece> words(std::string_view view) {
   return pieces;
 }
 
-// `from` is empty: `to` goes before each character and to the end.
+// Replaces an empty text: puts `to` before each character and at the end.
 Result<MarkedText> interleaved(Runtime& runtime, const MarkedText& text, const MarkedText& to,
                                int64_t limit) {
   const size_t characters = code_point_count(text.view()) + 1;
@@ -123,7 +123,7 @@ Result<PaidVector<MarkedText>> split_at_space(Runtime& runtime, const MarkedText
   PaidVector<Piece> pieces = words(text.view());
   const size_t splits = limit < 0 ? pieces.size() : static_cast<size_t>(limit);
   if (pieces.size() > splits + 1) {
-    // The words beyond the limit stay one piece, with the space at its outer end.
+    // The words beyond the limit stay one piece, which keeps the space at its outer end.
     if (from_right) {
       const auto last = pieces.end() - static_cast<std::ptrdiff_t>(splits) - 1;
       last->begin = 0;

@@ -22,7 +22,7 @@ Result<MarkedText> stripped(Runtime& runtime, const MarkedText& text, const Mark
 // the right. Errors: template_error for an empty separator; steps.
 Result<PaidVector<MarkedText>> split(Runtime& runtime, const MarkedText& text,
                                      const MarkedText& separator, int64_t limit, bool from_right);
-// The same between runs of whitespace; no part is empty.
+// The parts between runs of whitespace, with the same limit; no part is empty.
 Result<PaidVector<MarkedText>> split_at_space(Runtime& runtime, const MarkedText& text,
                                               int64_t limit, bool from_right);
 Result<PaidVector<MarkedText>> split_lines(Runtime& runtime, const MarkedText& text,

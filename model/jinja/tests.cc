@@ -61,7 +61,7 @@ bool is_escaped(const Value& value) {
   return is_string(value) && value.string()->is_markup;
 }
 
-// Has a length and can be indexed; Jinja's undefined has both.
+// Whether the value has a length and can be indexed; Jinja's undefined has both.
 bool is_sequence(const Value& value) {
   return value.is_undefined() || is_string(value) || value.sequence() != nullptr ||
          value.dict() != nullptr || value.range() != nullptr;
@@ -127,8 +127,8 @@ Result<bool> in(Runtime& runtime, const Value& subject, const Arguments& argumen
   return contains(runtime, parameters[0], subject);
 }
 
-// Identity. Two equal numbers or strings may be one object in Python or not, so for them there is
-// no answer to give.
+// Identity. In Python, two equal numbers or strings may or may not be one object, so there is no
+// answer for them.
 Result<bool> same_as(Runtime&, const Value& subject, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"other"}, 1));
   const Value& other = parameters[0];

@@ -13,8 +13,8 @@ namespace cascade::jinja {
 // UTF-8 text with a trust mark per byte. Marks are kept as the offsets where they flip, so text of
 // one origin costs nothing extra. Offsets are in bytes.
 //
-// The only ways to make trusted bytes are the constructor and append(text, true): whoever passes
-// `true` there vouches for the text. Everything else copies bytes with their marks.
+// The only ways to make trusted bytes are the constructor and append(text, true): the caller that
+// passes `true` vouches for the text. Everything else copies bytes with their marks.
 class MarkedText {
  public:
   MarkedText() = default;
@@ -27,7 +27,7 @@ class MarkedText {
   // Precondition: offset < size().
   bool trusted_at(size_t offset) const;
 
-  // Room for a text of `bytes`, so that it is allocated once.
+  // Makes room for a text of `bytes`, so that it is allocated once.
   void reserve(size_t bytes) { text_.reserve(bytes); }
 
   // Preconditions of the last two: `source` is another object; begin <= end <= source.size().

@@ -105,7 +105,7 @@ Result<Value> replace(Runtime& runtime, const Value& subject, const Arguments& a
   return make_string(std::move(result));
 }
 
-// What indent puts in front of a line: a text, or a number of spaces.
+// The text that indent puts before a line: a text that is given, or a number of spaces.
 Result<MarkedText> indentation(Runtime& runtime, const Parameters& parameters, size_t index,
                                int64_t fallback) {
   const Value* given = parameters.get(index);
@@ -164,7 +164,7 @@ Result<Value> tojson(Runtime& runtime, const Value& subject, const Arguments& ar
   return make_string(std::move(text));
 }
 
-// json.loads(). What comes from a text of a client is not trusted.
+// json.loads(). Its result is not trusted, because the text may come from a client.
 Result<Value> from_json_text(Runtime& runtime, const Value& subject, const Arguments& arguments) {
   RETURN_IF_ERROR(bind(arguments, {}));
   if (subject.text() == nullptr) return template_error("needs a string");

@@ -50,7 +50,7 @@ Result<Value> splitlines(Runtime& runtime, const Value& object, const Arguments&
   return list_of_strings(std::move(lines));
 }
 
-// (before, separator, behind); the separator is the first one, or the last one.
+// (before, separator, after). The separator is the first one, or the last one.
 template <bool kFromRight>
 Result<Value> partition(Runtime& runtime, const Value& object, const Arguments& arguments) {
   ASSIGN_OR_RETURN(const Parameters parameters, bind(arguments, {"sep"}, 1));
@@ -60,7 +60,7 @@ Result<Value> partition(Runtime& runtime, const Value& object, const Arguments& 
                    split(runtime, *object.text(), *separator, 1, kFromRight));
   const MarkedText& text = *object.text();
   if (parts.size() == 2) {
-    // The text's own separator: the one given may have other marks.
+    // Takes the separator from the text, because the given one may have other marks.
     const size_t end = text.size() - parts[1].size();
     parts.insert(parts.begin() + 1, text.slice(parts[0].size(), end));
   } else {

@@ -17,11 +17,11 @@ constexpr std::string_view kMonths[] = {"January",   "February", "March",    "Ap
                                         "May",       "June",     "July",     "August",
                                         "September", "October",  "November", "December"};
 
-// 0000-01-01 and the second behind 9999-12-31.
+// 0000-01-01, and the second after 9999-12-31.
 constexpr int64_t kTimeMin = -62'167'219'200;
 constexpr int64_t kTimeEnd = 253'402'300'800;
 
-// For a directive that stands for several others.
+// The steps that a directive costs, which may stand for several others.
 constexpr uint64_t kDirectiveSteps = 20;
 
 struct CivilTime {

@@ -11,7 +11,7 @@
 
 namespace cascade::jinja {
 
-// Precondition of all: the last token is kEnd; it is never passed.
+// Precondition of all: the last token is kEnd. The stream never moves past it.
 class TokenStream {
  public:
   explicit TokenStream(std::vector<Token> tokens) : tokens_(std::move(tokens)) {}
@@ -22,7 +22,7 @@ class TokenStream {
   }
   int line() const { return current().line; }
 
-  // The current token; moves on.
+  // Gives the current token and moves on.
   const Token& next() {
     const Token& token = current();
     if (position_ + 1 < tokens_.size()) ++position_;

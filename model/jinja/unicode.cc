@@ -57,7 +57,7 @@ bool is_continuation(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
 }
 
-// The characters of a text, or all space.
+// The set of the characters of a text, or of all space characters.
 class CharacterSet {
  public:
   explicit CharacterSet(std::optional<std::string_view> chars) : chars_(chars) {

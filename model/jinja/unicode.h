@@ -35,7 +35,7 @@ bool is_upper(uint32_t code_point);
 bool is_title(uint32_t code_point);
 bool is_cased(uint32_t code_point);
 bool is_case_ignorable(uint32_t code_point);
-// repr() shows the others as escapes.
+// repr() shows all other characters as escapes.
 bool is_printable(uint32_t code_point);
 // Ends a line for splitlines().
 bool is_line_break(uint32_t code_point);
@@ -52,8 +52,8 @@ size_t previous_offset(std::string_view text, size_t offset);
 std::pair<size_t, size_t> strip_range(std::string_view text, std::optional<std::string_view> chars,
                                       bool left, bool right);
 
-// The first occurrence of `needle` at or behind `from`; the last one that begins at all; npos if
-// there is none. Time is linear in the sizes, whatever the texts.
+// The first occurrence of `needle` that begins at `from` or later (find_first), or the last one of
+// all (find_last); npos if there is none. Time is linear in the sizes, whatever the texts.
 size_t find_first(std::string_view text, std::string_view needle, size_t from);
 size_t find_last(std::string_view text, std::string_view needle);
 

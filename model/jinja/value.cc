@@ -64,7 +64,7 @@ Result<PaidVector<Value>> parts_of(const Dict& dict, DictPart part) {
 
 size_t Range::size() const {
   if (step > 0 ? start >= stop : start <= stop) return 0;
-  // Unsigned, where any difference of two bounds fits.
+  // Unsigned, because the difference of any two bounds fits.
   const auto low = static_cast<uint64_t>(step > 0 ? start : stop);
   const auto high = static_cast<uint64_t>(step > 0 ? stop : start);
   const uint64_t stride = step > 0 ? static_cast<uint64_t>(step) : -static_cast<uint64_t>(step);

@@ -32,15 +32,15 @@ struct Scope;
 struct Sequence;
 struct String;
 
-// What a variable, key or attribute that is not there gives. Printing it gives nothing; using it
-// otherwise is an error that says `reason`.
+// The value of a variable, key or attribute that does not exist. Printing it gives nothing; any
+// other use is an error that says `reason`.
 struct Undefined {
   std::shared_ptr<const PaidString> reason;
 };
 
 struct None {};
 
-// range(start, stop, step); never 0 as step, at most kRangeMax numbers.
+// range(start, stop, step). The step is never 0, and there are at most kRangeMax numbers.
 struct Range {
   int64_t start = 0;
   int64_t stop = 0;
@@ -76,7 +76,7 @@ class Value {
   const bool* boolean() const { return std::get_if<bool>(&storage_); }
   const int64_t* integer() const { return std::get_if<int64_t>(&storage_); }
   const double* real() const { return std::get_if<double>(&storage_); }
-  // Each nullptr if the value is of another type.
+  // Each function gives nullptr if the value is of another type.
   const BigInteger* big_integer() const { return held<const BigInteger>(); }
   const String* string() const { return held<const String>(); }
   const MarkedText* text() const;
@@ -110,9 +110,10 @@ class Value {
   Storage storage_;
 };
 
-// An int beyond 64 bits, from JSON. It is printed and compared; arithmetic does not know it.
+// An int beyond 64 bits, from JSON. It can be printed and compared, but arithmetic does not support
+// it.
 struct BigInteger {
-  PaidString digits;  // decimal, "-" before those of a negative one, no zeros before them
+  PaidString digits;  // decimal, after a "-" if negative; no leading zeros
   bool operator==(const BigInteger&) const = default;
 };
 
@@ -127,8 +128,8 @@ struct Sequence {
   int depth = 1;
 };
 
-// In order of insertion; keys differ. Found by linear search: dicts of templates are small, and
-// steps pay for the search.
+// Entries in order of insertion, with different keys. A key is found by linear search: dicts of
+// templates are small, and steps pay for the search.
 struct Dict {
   using Entries = PaidVector<std::pair<Value, Value>>;
   Entries entries;
@@ -144,14 +145,15 @@ struct DictView {
   DictPart part = DictPart::kKeys;
 };
 
-// What map, select, ... give: read once, without a length, always true.
+// The result of map, select and similar filters. It is read once, has no length, and is always
+// true.
 struct Iterator {
   PaidVector<Value> items;
   size_t next = 0;
   int depth = 1;
 };
 
-// namespace(...): the only value that a template changes. Owned by the Runtime as well.
+// namespace(...): the only value that a template changes. The Runtime owns it, too.
 struct Namespace {
   PaidVector<std::pair<PaidString, Value>> attributes;
 
@@ -159,7 +161,7 @@ struct Namespace {
   void set(std::string_view name, Value value);
 };
 
-// A macro's statement is in a template that outlives the rendering.
+// The statement is in a template that outlives the rendering.
 struct Macro {
   const MacroStatement* statement = nullptr;
   std::shared_ptr<Scope> scope;
@@ -179,7 +181,7 @@ Value make_string(MarkedText text);
 // Text that the engine made: not trusted.
 Value untrusted_string(std::string_view text);
 
-// `digits` as BigInteger has them.
+// `digits` have the form of BigInteger::digits.
 Value make_big_integer(std::string_view digits);
 
 // Errors: kResourceExhausted beyond kValueDepthMax.
@@ -189,14 +191,15 @@ Result<Value> make_iterator(PaidVector<Value> items);
 Result<Value> make_dict(Dict::Entries entries);
 Result<Value> make_bound_method(Value object, const Method& method);
 
-// The items that iterating over `value` gives: of a list, keys of a dict, characters of a string,
-// nothing of undefined; an iterator is used up. Errors: template_error if not iterable; steps.
+// The items that iterating over `value` gives: the items of a list, the keys of a dict, the
+// characters of a string, nothing for undefined. An iterator is used up. Errors: template_error if
+// not iterable; steps.
 Result<PaidVector<Value>> items_of(const Value& value);
 
 // Python's len(). Errors: template_error if the value has none.
 Result<int64_t> length_of(Runtime& runtime, const Value& value);
 
-// Pays for reading `value` once, without what it contains.
+// Pays for reading `value` once, but not for what its items contain.
 Status charge_reading(Runtime& runtime, const Value& value);
 
 }  // namespace cascade::jinja
