@@ -1,5 +1,5 @@
-// Metadata -> the keys that config.json has for the same things -> the configuration: so that one
-// place has the limits.
+// Turns metadata into the keys that config.json has for the same things, and these into the
+// configuration, so that one place has the limits.
 #include "model/gguf/config.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace cascade {
 namespace {
 
-// A name of general.architecture, and what its configuration is called.
+// A name of general.architecture, and the model_type of its configuration.
 struct Architecture {
   std::string_view name;
   std::string_view model_type;
@@ -31,8 +31,8 @@ constexpr std::array<Architecture, 8> kArchitectures = {{
     {"smollm3", "smollm3"},
 }};
 
-// Keys behind "ARCHITECTURE." that say that something is computed which the architectures that
-// are not named do not compute, and under what name a configuration has it.
+// A key after "ARCHITECTURE." that says that something is computed. Only the architecture that is
+// named here computes it, and `config` is its name in a configuration; all others refuse the key.
 struct Computed {
   std::string_view gguf;
   std::string_view config = {};
@@ -53,25 +53,25 @@ constexpr std::array<Computed, 12> kComputed = {{
     {"rope.scaling.yarn_log_multiplier"},
 }};
 
-// The largest Gemma 3 divides its queries by the square root of what a head's share of the hidden
-// size is; files do not say so, and readers know it by its layers.
+// The number of layers by which readers know the largest Gemma 3. It divides its queries by the
+// square root of a head's share of the hidden size, which files do not say.
 constexpr int64_t kGemmaLargestLayers = 62;
 
-// Architecture llama's base where files leave it out: those of its first generation do.
+// The base of architecture llama where files leave it out, as those of its first generation do.
 constexpr double kLlamaTheta = 10'000;
 
 constexpr std::string_view kFrequencyFactors = "rope_freqs.weight";
 constexpr std::string_view kLongFactors = "rope_factors_long.weight";
 constexpr std::string_view kShortFactors = "rope_factors_short.weight";
-// Llama 3's scaling has these in all models that were published.
+// Llama 3's scaling has these parameters in all published models.
 constexpr double kLlama3LowFactor = 1;
 constexpr double kLlama3HighFactor = 4;
 constexpr double kLlama3ContextMin = 64;  // 8,192 in published models
 constexpr double kLlama3ContextMax = 1 << 24;
-// The factors of files were computed in f32.
+// The factors in files were computed in f32.
 constexpr double kFactorTolerance = 1e-4;
 
-// The same quantity in config.json and behind "ARCHITECTURE.".
+// The same quantity in config.json and after "ARCHITECTURE.".
 struct KeyPair {
   std::string_view config;
   std::string_view gguf;
@@ -99,7 +99,8 @@ constexpr std::array<KeyPair, 17> kKeys = {{
 // Any number that a JSON number may be; parse_model_config has the limits.
 constexpr int64_t kAny = INT64_MAX;
 
-// An error about a key of config.json, or generation_config.json, as one about the metadata.
+// Turns an error about a key of config.json, or generation_config.json, into one about the
+// metadata.
 Error in_terms_of_metadata(Error error, std::string_view architecture) {
   for (const std::string_view file : {" (in config.json)", " (in generation_config.json)"}) {
     if (error.message.ends_with(file)) error.message.resize(error.message.size() - file.size());
@@ -197,7 +198,7 @@ class ConfigReader {
     return {};
   }
 
-  // What shapes and names of tensors say.
+  // Reads what the shapes and names of tensors say.
   Status read_tensors() {
     const GgufTensor* embedding = files_.find("token_embd.weight").tensor;
     if (embedding == nullptr) return not_found("token_embd.weight", "is missing");
@@ -217,7 +218,7 @@ class ConfigReader {
     const auto context = config_["max_position_embeddings"].get<int64_t>();
     const bool is_felt = window.value_or(0) > 0 && *window < context;
     if (!is_felt) return {};
-    // All layers have it: Phi 3, and the first Mistral.
+    // In Phi 3 and the first Mistral, all layers have the window.
     if (architecture_ != "llama" && architecture_ != "phi3") {
       return unsupported(name, "is not supported in architecture " + architecture_);
     }
@@ -226,8 +227,8 @@ class ConfigReader {
     return {};
   }
 
-  // Windows by a pattern, and a base of their own for the layers that have them. A file without a
-  // window is that of a model that has none in any layer.
+  // Reads which layers have a window, by a pattern, and the base of their own that these layers
+  // have. A file without a window is of a model that has none in any layer.
   Status read_gemma() {
     RETURN_IF_ERROR(copy_whole("sliding_window", false));
     RETURN_IF_ERROR(copy_whole("sliding_window_pattern", false));
@@ -296,7 +297,7 @@ class ConfigReader {
     return {};
   }
 
-  // Its type stands nowhere in many files: the two tensors say it.
+  // Many files do not name the type longrope: its two tensors show it.
   Status read_longrope() {
     ASSIGN_OR_RETURN(const std::vector<float> longer, factors(kLongFactors));
     ASSIGN_OR_RETURN(const std::vector<float> shorter, factors(kShortFactors));
@@ -352,8 +353,8 @@ class ConfigReader {
     return {};
   }
 
-  // Llama 3's scaling stands in files as what it divides each frequency by. The parameters that
-  // give these numbers are found again, so that angles are as exact as a checkpoint's.
+  // For Llama 3's scaling, files hold the factor that divides each frequency. We find the
+  // parameters that give these factors, so that angles are as exact as a checkpoint's.
   Status read_frequency_factors(ModelConfig& config) const {
     const std::string name(kFrequencyFactors);
     const auto [tensor, bytes] = files_.find(name);

@@ -130,9 +130,10 @@ void q3_k(const uint8_t* block, float* out) {
   }
 }
 
-// The scales and offsets of Q4_K and Q5_K, eight of each in 12 bytes: the first four in the low six
-// bits of bytes 0..3 and 4..7; of the others the low four bits are in bytes 8..11 (scales in the
-// low nibble), the top two in the top bits of those of the first four.
+// The scales and offsets of Q4_K and Q5_K, eight of each in 12 bytes. The first four scales are in
+// the low six bits of bytes 0..3, the first four offsets in those of bytes 4..7. The others have
+// their low four bits in bytes 8..11 (scales in the low nibble), and their top two bits in the top
+// bits of bytes 0..3 (scales) and 4..7 (offsets).
 struct ScaleAndOffset {
   float scale;
   float offset;
@@ -150,8 +151,9 @@ ScaleAndOffset scale_and_offset(const uint8_t* packed, int i, float d, float dmi
   return {d * static_cast<float>(scale), dmin * static_cast<float>(offset)};
 }
 
-// d f16, dmin f16, 12 bytes of scales and offsets, one for each 32 values; 128 bytes of nibbles: of
-// each 64 values, the first 32 are the low nibbles of 32 bytes, the others the high ones.
+// d f16, dmin f16, 12 bytes of scales and offsets, one for each 32 values; 128 bytes of nibbles.
+// Each 64 values take 32 bytes: the low nibbles are the first 32 values, the high nibbles the
+// others.
 // w = d scale q - dmin offset
 void q4_k(const uint8_t* block, float* out) {
   const float d = read_f16(block);
@@ -183,9 +185,10 @@ void q5_k(const uint8_t* block, float* out) {
   }
 }
 
-// 128 bytes of low nibbles, 64 bytes of two top bits, 16 signed scales, one for each 16 values;
-// d f16. A half of 128 values has 64 bytes of the first, 32 of the second: value 32 j + l is in the
-// low (j < 2) or high nibble of byte 32 (j % 2) + l, and bits 2 j of byte l. w = d scale (q - 32)
+// 128 bytes of low nibbles, 64 bytes of two top bits, 16 signed scales, one for each 16 values; d
+// f16. A half of 128 values has 64 bytes of nibbles and 32 bytes of top bits: value 32 j + l is in
+// the low (j < 2) or high nibble of byte 32 (j % 2) + l, and in bits 2 j of byte l.
+// w = d scale (q - 32)
 void q6_k(const uint8_t* block, float* out) {
   const float d = read_f16(block + 208);
   for (int i = 0; i < kSuperBlock; ++i) {

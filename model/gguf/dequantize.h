@@ -1,4 +1,4 @@
-// The block formats of GGUF tensors as f32, exactly as the format defines them, or as they are.
+// The block formats of GGUF tensors: as f32, exactly as the format defines them, or as they are.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,17 @@
 namespace cascade {
 
 // Writes `count` values, whole blocks, from the blocks at `from` on. Each value is the product of
-// scale and integer, which f32 holds exactly, less or plus an offset: one rounding at most, so that
-// the result does not depend on how it is computed. Any thread.
+// scale and integer, which f32 holds exactly, plus or minus an offset. So it is rounded at most
+// once, and the result does not depend on how it is computed. Any thread.
 // Precondition: the type is one of blocks.
 void dequantize_blocks(TensorType type, const uint8_t* from, size_t count, float* out);
 
-// Whether a matrix of `weights` can hold the blocks of a tensor of `type` as they are: integers of
-// its width, and a scale for each 32 of them (kernels/packed_matrix.h).
+// Whether a matrix of `weights` can hold the blocks of a tensor of `type` as they are: with
+// integers of the width of `weights`, and a scale for each 32 of them (kernels/packed_matrix.h).
 bool keeps_blocks(TensorType type, WeightType weights);
 
-// Reads `count` such blocks. w = q * scale is what dequantize_blocks() gives, to the last bit. Any
-// thread. Precondition: keeps_blocks() for some type of weights.
+// Reads `count` blocks that are kept as they are. w = q * scale is what dequantize_blocks() gives,
+// to the last bit. Any thread. Precondition: keeps_blocks() for some type of weights.
 void read_weight_blocks(TensorType type, const uint8_t* from, size_t count, WeightBlock* out);
 
 }  // namespace cascade

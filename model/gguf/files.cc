@@ -32,7 +32,7 @@ Result<GgufFiles::Part> open_part(const fs::path& path) {
   return GgufFiles::Part{path, std::move(file), std::move(header).value()};
 }
 
-// How many parts the model has, and which of them this is.
+// The number of parts that the model has, and the index of this one.
 struct Place {
   int64_t index = 0;
   int64_t count = 1;

@@ -19,13 +19,13 @@ constexpr std::string_view kMagic = "GGUF";
 constexpr uint32_t kVersionMin = 2;  // version 1 had 32-bit counts, and was in use for weeks
 constexpr uint32_t kVersionMax = 3;
 
-// Several times what the largest real files have.
+// These limits are several times what the largest real files have.
 constexpr uint64_t kKeysMax = 65'536;
 constexpr uint64_t kTensorsMax = 65'536;
 constexpr uint64_t kKeyBytesMax = 256;
 constexpr uint64_t kStringBytesMax = uint64_t{1} << 20;
 constexpr uint64_t kElementsMax = uint64_t{1} << 22;
-// The format's own.
+// The format's own limits.
 constexpr uint64_t kNameBytesMax = 64;
 constexpr uint32_t kDimensionsMax = 4;
 
@@ -34,7 +34,8 @@ constexpr uint64_t kAlignmentMin = 8;
 constexpr uint64_t kAlignmentMax = 4096;
 constexpr std::string_view kAlignmentKey = "general.alignment";
 
-// The least that an entry takes: a count cannot be more than the bytes that are left hold.
+// The smallest size of an entry, in bytes. So a count cannot exceed what the rest of the file
+// holds.
 constexpr uint64_t kKeyEntryBytesMin = 8 + 4 + 1;                 // length, type, a u8
 constexpr uint64_t kTensorEntryBytesMin = 8 + 1 + 4 + 8 + 4 + 8;  // one dimension
 
@@ -86,7 +87,7 @@ Error cut_off(std::string_view field, uint64_t offset) {
                                               std::string(kCutOffFile));
 }
 
-// "key" for errors, however long or malformed it is.
+// The name of a key or tensor for errors, however long or malformed it is.
 std::string field_of(std::string_view name) {
   return utf8_replace_malformed(name.substr(0, kKeyBytesMax));
 }
@@ -161,7 +162,7 @@ class HeaderReader {
         "header", "has GGUF version " + std::to_string(header_.version) + " (supported: 2, 3)");
   }
 
-  // A number of entries, each of which takes at least `entry_bytes` of the file.
+  // Reads a number of entries, each of which takes at least `entry_bytes` of the file.
   Result<uint64_t> count(const std::string& what, uint64_t max, uint64_t entry_bytes) {
     ASSIGN_OR_RETURN(const auto number, cursor_.number<uint64_t>("header"));
     if (number > max) {
@@ -315,7 +316,7 @@ class HeaderReader {
                                   "Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS)");
   }
 
-  // In bytes. Dimensions are in [1, 2^63) afterwards, and so is their product.
+  // The size in bytes. If it succeeds, each dimension and their product are in [1, 2^63).
   Result<uint64_t> size_of(const GgufTensor& tensor) const {
     const TensorTypeInfo& type = describe(tensor.type);
     std::optional<uint64_t> values = 1;

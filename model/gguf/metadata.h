@@ -34,26 +34,26 @@ enum class GgufValueType : uint32_t {
 
 // "u8", "string", ...
 std::string_view to_string(GgufValueType type);
-// Of a number or truth value; 0 for strings and arrays.
+// The bytes of a number or truth value; 0 for strings and arrays.
 size_t value_bytes(GgufValueType type);
 
-// Elements of one type, which is no array. Views into the file.
+// Elements of one type, which is not an array. Views into the file.
 struct GgufArray {
   GgufValueType type = GgufValueType::kU8;
   uint64_t count = 0;
-  std::span<const uint8_t> bytes;         // of numbers and truth values: count * value_bytes(type)
+  std::span<const uint8_t> bytes;         // of numbers or truth values: count * value_bytes(type)
   std::vector<std::string_view> strings;  // of strings: count of them
 };
 
-// Whole numbers below and above 0 are kept apart: a u64 need not fit an int64_t.
+// Unsigned and signed whole numbers are kept apart, because a u64 need not fit an int64_t.
 using GgufValue = std::variant<uint64_t, int64_t, double, bool, std::string_view, GgufArray>;
 
-// What is in one file, or the first of several. Views into that file's bytes; immutable after it
-// was filled. Errors of all access: kInvalidArgument, field = key, for a value of another kind or
-// outside its limits; kNotFound from required_*() if the key is absent.
+// The metadata of one file, or of the first of several. Views into that file's bytes; immutable
+// after it was filled. Errors of all access: kInvalidArgument, field = key, for a value of another
+// kind or outside its limits; kNotFound from required_*() if the key is absent.
 class GgufMetadata {
  public:
-  // Whether the key was new.
+  // Adds a key; false if it is there already.
   bool add(std::string key, GgufValue value) {
     return values_.emplace(std::move(key), std::move(value)).second;
   }
@@ -79,7 +79,7 @@ class GgufMetadata {
   Result<std::vector<float>> floats(std::string_view key) const;
 
  private:
-  // The array `key`, or null if it is absent; an error if it is not of a type that `fits`.
+  // The array `key`, or null if it is absent; an error if its type does not satisfy `fits`.
   Result<const GgufArray*> array(std::string_view key, std::string_view expected,
                                  const std::function<bool(GgufValueType)>& fits) const;
 

@@ -1,4 +1,4 @@
-// Putting together what a GGUF file says.
+// Puts together what a GGUF file says about its model.
 #include "model/gguf/model.h"
 
 #include <cstring>
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kTemplateKey = "tokenizer.chat_template";
 
-// The templates: one, and others that are listed by their names.
+// The chat templates: the default one, and others that are listed by name.
 Result<ModelTemplates> templates_of(const GgufMetadata& metadata, const OrderedJson& tokens) {
   const std::string key(kTemplateKey);
   std::map<std::string, std::string> keys = {{"default", key}};
@@ -43,7 +43,7 @@ Result<ModelText> text_of(const GgufMetadata& metadata) {
   return ModelText{std::move(tokenizer), std::move(templates), std::move(tokens)};
 }
 
-// All but the tensors, which are taken from `files` afterwards.
+// The model without its tensors, which are taken from `files` afterwards.
 struct Description {
   ModelConfig config;
   GenerationConfig generation;
@@ -63,7 +63,7 @@ Result<Description> describe_model(const GgufFiles& files) {
   return Description{std::move(config), std::move(generation), std::move(text)};
 }
 
-// The result, its error with the file's name.
+// `result`; an error gets the file's name.
 template <class T>
 Result<T> of_file(Result<T> result, const fs::path& path) {
   if (!result.ok()) return in_gguf_file(std::move(result).error(), path);

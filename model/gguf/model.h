@@ -8,7 +8,7 @@
 
 namespace cascade {
 
-// A file whose name ends with ".gguf", or that begins with the format's four letters.
+// Whether the file's name ends with ".gguf", or the file begins with the format's four letters.
 bool is_gguf_file(const std::filesystem::path& path);
 
 // Errors of all: as GgufFiles::open, gguf_model_config, gguf_generation_config, gguf_tokenizer and
@@ -18,7 +18,8 @@ Result<ModelText> read_gguf_text(const std::filesystem::path& path);
 Result<ModelConfig> read_gguf_config(const std::filesystem::path& path);
 Result<TensorFiles> open_gguf_tensors(const std::filesystem::path& path);
 
-// An error about a tensor of a checkpoint as one about that of the file, which it names.
+// Turns an error about a tensor of a checkpoint into one about the tensor of the file, and names
+// the file.
 Error in_terms_of_gguf(Error error, const std::filesystem::path& path, std::string_view model_type);
 
 }  // namespace cascade

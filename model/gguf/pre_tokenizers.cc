@@ -12,10 +12,10 @@
 namespace cascade {
 namespace {
 
-// One family of tokenizers, which several names may stand for.
+// One family of tokenizers, which may have several names.
 enum class Family {
   kGpt2,
-  kDigitsGpt2,  // single digits first
+  kDigitsGpt2,  // splits single digits first
   kLlama3,
   kQwen2,
   kTekken,
@@ -29,7 +29,7 @@ struct NamedFamily {
   Family family;
   bool ignores_merges = false;
   bool adds_begin_token = false;
-  bool composes = false;  // NFC first, as the family's tokenizer.json has it
+  bool composes = false;  // applies NFC first, as the family's tokenizer.json does
 };
 
 constexpr std::array<NamedFamily, 23> kTable = {{
@@ -57,10 +57,11 @@ constexpr std::array<NamedFamily, 23> kTable = {{
     {"gpt-4o", Family::kGpt4o},
     {"falcon", Family::kFalcon},
 }};
-// Files of BPE models that a converter did not know; llama.cpp reads them with these expressions.
+// For files of BPE models that a converter did not know; llama.cpp reads them with the expressions
+// of this family.
 constexpr NamedFamily kDefault = {"default", Family::kDefault};
 
-// Words in which capitals come before small letters.
+// Characters of words in which capitals come before small letters.
 constexpr std::string_view kUpper = R"([\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}])";
 constexpr std::string_view kLower = R"([\p{Ll}\p{Lm}\p{Lo}\p{M}])";
 
@@ -73,7 +74,7 @@ std::string cased_words(std::string_view contraction, std::string_view numbers) 
          "|" + std::string(numbers) + R"(| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 }
 
-// Each is applied to the pieces that the one before left.
+// Each expression is applied to the pieces that the one before left.
 std::vector<std::string> expressions(Family family) {
   const std::string gpt2(known_pattern_text(KnownPattern::kGpt2));
   switch (family) {

@@ -1,4 +1,4 @@
-// How text is cut into words, by the names that GGUF files have for it.
+// How text is cut into words, by the names that GGUF files use for it.
 #pragma once
 
 #include <string_view>
@@ -8,16 +8,17 @@
 
 namespace cascade {
 
-// tokenizer.ggml.pre stands for regular expressions, and for what else a family's tokenizers do.
+// What a name in tokenizer.ggml.pre stands for: regular expressions, and other properties of a
+// family's tokenizers.
 struct GgufPreTokenizer {
   Json pre_tokenizer;             // as in tokenizer.json
   Json normalizer;                // null: none
   bool ignores_merges = false;    // a word that is a token is not merged from its parts
-  bool adds_begin_token = false;  // where the file does not say
+  bool adds_begin_token = false;  // if the file does not say it
 };
 
-// Errors: kUnsupported, field "tokenizer.ggml.pre", for a name that is not in the table: another
-// cut gives other tokens, and nobody would see why the answers are bad.
+// Errors: kUnsupported, field "tokenizer.ggml.pre", for a name that is not in the table: a
+// different cut gives different tokens, and nobody would see why the answers are bad.
 Result<GgufPreTokenizer> gguf_pre_tokenizer(std::string_view name);
 
 }  // namespace cascade

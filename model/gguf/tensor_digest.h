@@ -6,8 +6,8 @@
 
 namespace cascade {
 
-// Of the f32 values that the tensor stands for, in the file's order, little-endian; `bytes` are
-// those of the tensor in its file. Takes 1 MiB of memory, whatever the tensor's size.
+// The digest of the f32 values of the tensor, in the file's order, little-endian. `bytes` are the
+// tensor's bytes in its file. Takes 1 MiB of memory, whatever the tensor's size.
 Digest digest_of_values(const GgufTensor& tensor, std::span<const uint8_t> bytes);
 
 }  // namespace cascade

@@ -34,7 +34,7 @@ constexpr std::array<NamePair, 2> kNorms = {{
     {"attn_norm", "input_layernorm"},
     {"ffn_norm", "post_attention_layernorm"},
 }};
-// Of architectures that norm what attention and MLP give.
+// For architectures that norm the outputs of attention and MLP.
 constexpr std::array<NamePair, 4> kNormsWithOutputs = {{
     {"attn_norm", "input_layernorm"},
     {"post_attention_norm", "post_attention_layernorm"},
@@ -51,17 +51,18 @@ constexpr std::array<NamePair, 2> kFused = {{
 }};
 constexpr std::string_view kGgufLayers = "blk.";
 constexpr std::string_view kCheckpointLayers = "model.layers.";
-// Frequencies, which follow from the configuration (model/gguf/config.cc checks that they do).
+// Frequencies. They follow from the configuration, and model/gguf/config.cc checks that they do.
 constexpr std::array<std::string_view, 3> kRopeTensors = {
     "rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"};
-// Architectures whose files have the rows of Q and K interleaved.
+// The architectures whose files have the rows of Q and K interleaved.
 constexpr std::array<std::string_view, 3> kInterleaved = {"granite", "llama", "smollm3"};
 
 bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
   return std::ranges::find(names, name) != names.end();
 }
 
-// The names of a layer's tensors: no name is in two of the tables, on either side.
+// The names of a layer's tensors. No name is in two of the tables, neither as a GGUF name nor as a
+// checkpoint name.
 using LayerNames = std::array<std::span<const NamePair>, 3>;
 LayerNames layer_names(std::string_view architecture) {
   LayerNames names = {kLayerNames, kNorms, kMlp};
@@ -70,7 +71,7 @@ LayerNames layer_names(std::string_view architecture) {
   return names;
 }
 
-// "3" and what is behind the dot after it.
+// The layer's number, such as "3", and the rest of the name after the next dot.
 struct LayerName {
   std::string_view number;
   std::string_view rest;
@@ -89,7 +90,7 @@ std::optional<LayerName> layer_name(std::string_view name, std::string_view pref
   return LayerName{number, name.substr(dot + 1)};
 }
 
-// The name on the other side of the tables, with the same ".weight" or ".bias".
+// The name in the other column of the tables, with the same ".weight" or ".bias".
 std::optional<std::string> translated(std::string_view name,
                                       std::span<const std::span<const NamePair>> tables,
                                       std::string_view NamePair::*from,
@@ -118,7 +119,7 @@ std::optional<std::string> translated(std::string_view name, const LayerNames& l
   return translated(name, model_names, from, to);
 }
 
-// The rows of a head of tensor `name` if those are interleaved, else 0.
+// The number of rows of a head of `tensor` if they are interleaved, else 0.
 Result<int> interleaved_rows(const GgufFiles& files, const GgufTensor& tensor) {
   const bool is_query = tensor.name.find(".attn_q.") != std::string::npos;
   const bool is_key = tensor.name.find(".attn_k.") != std::string::npos;
@@ -126,7 +127,7 @@ Result<int> interleaved_rows(const GgufFiles& files, const GgufTensor& tensor) {
   const GgufMetadata& metadata = files.metadata();
   ASSIGN_OR_RETURN(const std::string architecture, metadata.required_text("general.architecture"));
   if (std::ranges::count(kInterleaved, architecture) == 0) return 0;
-  constexpr int64_t kHeadsMax = 65'536;  // any bound: config.cc has the model's
+  constexpr int64_t kHeadsMax = 65'536;  // any bound will do: config.cc has the model's
   const std::string key = architecture + ".attention.head_count";
   ASSIGN_OR_RETURN(int64_t heads, metadata.required_whole(key, 1, kHeadsMax));
   if (is_key) {

@@ -11,20 +11,20 @@
 
 namespace cascade {
 
-// "blk.3.attn_q.weight" -> "model.layers.3.self_attn.q_proj.weight"; nullopt for a name that the
-// architectures that we build do not have. `architecture`: general.architecture, or the model_type
-// of its configuration.
+// "blk.3.attn_q.weight" -> "model.layers.3.self_attn.q_proj.weight"; nullopt for a name that no
+// supported architecture has. `architecture`: general.architecture, or the model_type of its
+// configuration.
 std::optional<std::string> checkpoint_tensor_name(std::string_view gguf_name,
                                                   std::string_view architecture);
 // The inverse; nullopt for a name that no tensor of a GGUF file has.
 std::optional<std::string> gguf_tensor_name(std::string_view checkpoint_name,
                                             std::string_view architecture);
 
-// Files of architectures llama, granite and smollm3 have the rows of Q and K, in each head, in the
-// order in which rotary pairs are neighbours: file row 2 i + j of a head is row j * head_dim / 2 +
-// i of the checkpoint. The tensors are marked so (Tensor::interleaved_head_rows). `files` is used
-// up. Errors: kUnsupported, field = tensor, for a name that we do not know; kInvalidArgument, field
-// = key, if head counts and the tensors' rows do not fit.
+// Files of architectures llama, granite and smollm3 order the rows of Q and K, in each head, so
+// that rotary pairs are neighbours: file row 2 i + j of a head is row j * head_dim / 2 + i of the
+// checkpoint. These tensors are marked (Tensor::interleaved_head_rows). `files` is used up. Errors:
+// kUnsupported, field = tensor, for a name that we do not know; kInvalidArgument, field = key or
+// tensor, if head counts and the tensors' rows do not fit.
 Result<TensorFiles> gguf_tensors(GgufFiles files);
 
 }  // namespace cascade

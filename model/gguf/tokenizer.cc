@@ -1,4 +1,5 @@
-// tokenizer.ggml.* -> the document that tokenizer.json would be, so that one place checks it.
+// Turns tokenizer.ggml.* into the document that tokenizer.json would be, so that one place checks
+// it.
 #include "model/gguf/tokenizer.h"
 
 #include <array>
@@ -19,7 +20,7 @@ constexpr std::string_view kMerges = "tokenizer.ggml.merges";
 constexpr std::string_view kModel = "tokenizer.ggml.model";
 constexpr std::string_view kPre = "tokenizer.ggml.pre";
 
-// The longest in use have some 400: runs of spaces.
+// The longest tokens in use, runs of spaces, have some 400 bytes.
 constexpr size_t kTokenBytesMax = 512;
 
 // The numbers of tokenizer.ggml.token_type.
@@ -62,7 +63,7 @@ class TokenizerReader {
     Result<Tokenizer> tokenizer = Tokenizer::load(document, Json(), scores_);
     if (!tokenizer.ok()) {
       Error error = std::move(tokenizer).error();
-      // The path in a document that nobody wrote.
+      // The field is a path in a document that nobody wrote, so it moves to the message.
       error.message = error.field + " " + error.message;
       error.field = "tokenizer.ggml";
       return error;
@@ -147,7 +148,7 @@ class TokenizerReader {
     rules.get_ref<Json::array_t&>().reserve(merges->size());
     for (size_t i = 0; i < merges->size(); ++i) {
       const std::string_view rule = (*merges)[i];
-      // Two tokens and the space between.
+      // A rule is two tokens and the space between them.
       if (rule.size() > 2 * kTokenBytesMax + 1 || !is_utf8(rule)) {
         return invalid_argument(element_of(kMerges, i), "is not two tokens with one space between");
       }
@@ -185,7 +186,7 @@ class TokenizerReader {
     return {};
   }
 
-  // The tokens that go around a text.
+  // Reads which tokens go before and after a text.
   Status read_template() {
     Json pieces = Json::array();
     Json specials = Json::object();
@@ -237,7 +238,7 @@ Result<OrderedJson> gguf_template_tokens(const GgufMetadata& metadata) {
       {"eos_token", "tokenizer.ggml.eos_token_id"},
       {"unk_token", "tokenizer.ggml.unknown_token_id"},
       {"pad_token", "tokenizer.ggml.padding_token_id"},
-      {"sep_token", "tokenizer.ggml.seperator_token_id"},  // so spelled in the format
+      {"sep_token", "tokenizer.ggml.seperator_token_id"},  // the format spells it this way
       {"cls_token", "tokenizer.ggml.cls_token_id"},
       {"mask_token", "tokenizer.ggml.mask_token_id"},
   }};
