@@ -1,4 +1,4 @@
-// Edges are collected as they come and sorted by their states in the end.
+// Edges are collected in any order, and sorted by their states at the end.
 #include "model/grammar/byte_automaton.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ void ByteAutomaton::finish() {
   classify();
 }
 
-// Backwards from the final states.
+// Goes backwards from the final states.
 void ByteAutomaton::mark_live() {
   std::ranges::sort(pending_, {}, [](const PendingEdge& e) { return e.edge.target; });
   std::vector<State> left;

@@ -9,13 +9,13 @@
 
 namespace cascade {
 
-// Many automata in one table of states; each is named by the state that it starts in. It need not
-// be deterministic. Built by one thread; any thread after finish().
+// Many automata in one table of states; each is named by the state that it starts in. An automaton
+// need not be deterministic. Built by one thread; any thread after finish().
 class ByteAutomaton {
  public:
   using State = uint32_t;
   struct Edge {
-    uint8_t low = 0;  // of the bytes [low, high]
+    uint8_t low = 0;  // the edge reads the bytes [low, high]
     uint8_t high = 0;
     State target = 0;
   };
@@ -23,7 +23,7 @@ class ByteAutomaton {
   static constexpr size_t kStatesMax = 200'000;
   static constexpr size_t kEdgesMax = 1'000'000;
 
-  // While the table is full: nothing is added, the result is state 0, and full() is true.
+  // If the table is full, nothing is added, the result is state 0, and full() is true.
   State add_state(bool final = false);
   void add_edge(State from, uint8_t low, uint8_t high, State to);
   void set_final(State state) { states_[state].final = true; }
@@ -31,7 +31,7 @@ class ByteAutomaton {
   State text_before(std::string_view text, State to);
   bool full() const { return full_; }
 
-  // Drops the edges that lead nowhere. Nothing is added afterwards.
+  // Drops the edges that lead nowhere. Nothing may be added afterwards.
   void finish();
 
   size_t memory_bytes() const {
@@ -43,7 +43,7 @@ class ByteAutomaton {
   // Whether a final state can be reached.
   bool is_live(State state) const { return states_[state].live; }
 
-  // Bytes that no edge tells apart are of one class. Classes are numbered from 0 on.
+  // Bytes are of one class if no edge tells them apart. Classes are numbered from 0 on.
   uint8_t class_of(uint8_t byte) const { return class_of_[byte]; }
   size_t classes() const { return class_bytes_.size(); }
   // The smallest byte of a class.

@@ -1,4 +1,4 @@
-// PCRE2 has the tables; a walk over all code points gives them back as ranges, once for each name.
+// PCRE2 has the tables. A walk over all code points turns them into ranges, once for each name.
 #include "model/grammar/character_properties.h"
 
 #include <algorithm>
@@ -16,10 +16,11 @@ namespace {
 
 using Set = std::vector<CodePointRange>;
 
-// All that there are; a set has some hundred ranges. PCRE2 takes more spellings of each.
+// How many sets to keep: room for all properties that exist, with some hundred ranges each. PCRE2
+// takes more than one spelling of each.
 constexpr size_t kKeptMax = 1000;
 
-// ECMAScript also takes the long names of general categories, PCRE2 the short ones alone.
+// ECMAScript also takes the long names of general categories, PCRE2 only the short ones.
 constexpr std::pair<std::string_view, std::string_view> kCategories[] = {
     {"Letter", "L"},
     {"Cased_Letter", "L&"},
@@ -59,7 +60,7 @@ constexpr std::pair<std::string_view, std::string_view> kCategories[] = {
     {"Unassigned", "Cn"},
 };
 
-// How PCRE2 calls it; nullopt for what is no name.
+// PCRE2's name for the property; nullopt if `property` is not a name.
 std::optional<std::string> pcre2_name(std::string_view property) {
   for (const std::string_view category : {"General_Category=", "gc="}) {
     if (property.starts_with(category)) property.remove_prefix(category.size());
@@ -88,7 +89,7 @@ std::string all_code_points() {
   return text;
 }
 
-// The code points that a PCRE2 pattern for one of them matches.
+// The code points that match a PCRE2 pattern for one of them.
 std::optional<Set> look_up(const std::string& pattern) {
   const auto regex = TokenizerRegex::compile(pattern + "+", "property");
   if (!regex.ok()) return std::nullopt;
@@ -102,7 +103,8 @@ std::optional<Set> look_up(const std::string& pattern) {
     const auto match = matches.next();
     if (!match.ok()) return std::nullopt;
     if (!match->has_value()) return set;
-    // All of a run but its ends is between them, with the surrogates, which are in no text.
+    // A match is a run of code points, of which only the two ends are read. The range between them
+    // may include the surrogates, which are in no text.
     size_t last = (*match)->end - 1;
     while ((static_cast<unsigned char>(text[last]) & 0xC0) == 0x80) --last;
     set.push_back({utf8_decode(text, (*match)->begin).value, utf8_decode(text, last).value});
@@ -112,7 +114,7 @@ std::optional<Set> look_up(const std::string& pattern) {
 std::string pattern_of(const std::string& name, PropertyOf which) {
   const std::string property = "\\p{" + name + "}";
   if (which == PropertyOf::kPerhaps) return "[" + property + "\\p{Cn}]";
-  // Newer versions took it from characters that are no emoji.
+  // Newer versions took this property from characters that are not emoji.
   const bool pictures = name == "Extended_Pictographic" || name == "ExtPict";
   return pictures ? "(?:(?=" + property + ")\\p{Emoji})" : property;
 }

@@ -74,8 +74,8 @@ class Writer {
     if (!escaped.empty()) bytes_.add_edge(from, '\\', '\\', behind_backslash(escaped));
   }
 
-  // The state that reads what is behind the backslash of one of these; one and the same for the
-  // same ones.
+  // The state that reads what follows the backslash for one of these characters. Equal `escaped`
+  // share one state.
   State behind_backslash(const std::vector<Piece>& escaped) {
     const auto [known, added] = escapes_.try_emplace(escaped, 0);
     if (!added) return known->second;
@@ -98,8 +98,8 @@ class Writer {
     bytes_.add_edge(backslash, static_cast<uint8_t>(rest[0]), static_cast<uint8_t>(rest[0]), last);
   }
 
-  // `pieces` of numbers whose bits above `bits` are in a byte with the mark `mark`, which is next,
-  // and of whose lower bits each six are in a continuation byte.
+  // Adds the edges of `from` for `pieces`. The bits above `bits` of their numbers are in the next
+  // byte, together with `mark`; the lower bits are in continuation bytes, six in each.
   void add_part(State from, const std::vector<Piece>& pieces, int bits, uint32_t mark) {
     if (pieces.empty()) return;
     std::optional<ByteAutomaton::Edge> edge;
@@ -131,7 +131,7 @@ class Writer {
     flush();
   }
 
-  // The state that reads `bits` bits more; one and the same for the same pieces.
+  // The state that reads the next `bits` bits. Equal pieces share one state.
   State behind(const std::vector<Piece>& pieces, int bits) {
     if (bits == 0) return pieces.front().target;
     const auto [known, added] = known_.try_emplace({bits, pieces}, 0);
@@ -199,7 +199,7 @@ void add_json_character(ByteAutomaton& bytes, State from, State to) {
   const State three = hex_digits(3, to);
   hex_edge(escape, '0', 'C', three);
   hex_edge(escape, 'E', 'F', three);
-  // D000 to D7FF, and pairs D800..DBFF, DC00..DFFF.
+  // D000 to D7FF, and pairs of D800..DBFF and DC00..DFFF.
   const State d = bytes.add_state();
   hex_edge(escape, 'D', 'D', d);
   hex_edge(d, '0', '7', hex_digits(2, to));

@@ -30,8 +30,8 @@ void add_edge(CodePointDfa::State& state, CodePointRange range, uint32_t target)
   }
 }
 
-// Calls visit(range, target of a, target of b) for the ranges that both states treat alike, from
-// the first on; kNowhere where a state has no edge.
+// Calls visit(range, target of a, target of b) for each range within which neither target changes,
+// in ascending order. A target is kNowhere where a state has no edge.
 template <class Visit>
 void for_each_range(const CodePointDfa::State* a, const CodePointDfa::State* b,
                     const Visit& visit) {
@@ -71,7 +71,7 @@ std::vector<bool> reached(const std::vector<std::vector<uint32_t>>& edges,
   return seen;
 }
 
-// Whether a text that is in `a`, in `b`, is in the combination.
+// Whether a text is in the combination, if it is in `a` or not, and in `b` or not.
 bool is_in(Combination how, bool in_a, bool in_b) {
   switch (how) {
     case Combination::kBoth: return in_a && in_b;
@@ -81,7 +81,7 @@ bool is_in(Combination how, bool in_a, bool in_b) {
   return false;
 }
 
-// Whether a text of the combination may go on from these states.
+// Whether a text of the combination may go on, if it may go on in `a` or not, and in `b` or not.
 bool may_go_on(Combination how, bool a, bool b) {
   return how == Combination::kBoth ? a && b : how == Combination::kEither ? a || b : a;
 }
@@ -131,7 +131,8 @@ Result<CodePointDfa> combined(const CodePointDfa& a, const CodePointDfa& b, Comb
   const auto state_of = [](const CodePointDfa& dfa, uint32_t id) {
     return id == kNowhere ? nullptr : &dfa.states[id];
   };
-  // In the order of the shortest texts that lead to them: those that are too many are left out.
+  // States come in the order of the shortest texts that lead to them; those beyond the limit are
+  // left out.
   size_t i = 0;
   for (; i < all.size() && i < states_max && work > 0; ++i) {
     const CodePointDfa::State* in_a = state_of(a, all[i].first);
@@ -155,15 +156,16 @@ Result<CodePointDfa> combined(const CodePointDfa& a, const CodePointDfa& b, Comb
   return too_many_states("together", states_max);
 }
 
-// One number of code points after another, so that it is known where states run out.
+// Makes the states for one number of code points after another, so that it is known at which number
+// the states run out.
 Result<CodePointDfa> limit_length(const CodePointDfa& dfa, uint32_t min, uint32_t max,
                                   size_t states_max, size_t& work) {
-  // Without an upper bound there is nothing to count behind the lower one.
+  // Without an upper bound there is nothing to count after the lower one.
   const uint32_t count_max = max == UINT32_MAX ? min : max;
   CodePointDfa result;
   result.complete = dfa.complete;
   result.states.push_back({{}, dfa.states[0].final && min == 0});
-  std::map<uint32_t, uint32_t> layer = {{0, 0}};  // by state of `dfa`: its state behind `count`
+  std::map<uint32_t, uint32_t> layer = {{0, 0}};  // by state of `dfa`: the state after `count`
   for (uint32_t count = 0; count < max && !layer.empty(); ++count) {
     const bool counts = count < count_max;
     std::map<uint32_t, uint32_t> next;
@@ -185,7 +187,7 @@ Result<CodePointDfa> limit_length(const CodePointDfa& dfa, uint32_t min, uint32_
       }
     }
     if (!counts) break;
-    // The layer that has begun is left out: texts end before it.
+    // The layer that was begun is left out: texts end before it.
     if (result.states.size() > states_max || work == 0) {
       for (const auto& [state, id] : layer) result.states[id].edges.clear();
       result.complete = false;

@@ -33,7 +33,7 @@ bool CodePointDfa::accepts(const std::u32string& text) const {
 
 namespace {
 
-// A tree of texts; the last state is off the tree. Whether a text of the tree ends in each state.
+// A tree of texts. `is_text` says for each state whether a text of the tree ends in it.
 struct TextTree {
   std::vector<std::map<char32_t, uint32_t>> next = {{}};
   std::vector<bool> is_text = {false};

@@ -18,7 +18,7 @@ struct CodePointRange {
 
 inline constexpr uint32_t kCodePointMax = 0x10FFFF;
 
-// It starts in state 0. Edges of a state are sorted and do not overlap.
+// The automaton starts in state 0. Edges of a state are sorted and do not overlap.
 struct CodePointDfa {
   struct Edge {
     CodePointRange range;
@@ -31,42 +31,43 @@ struct CodePointDfa {
     auto operator<=>(const State&) const = default;
   };
   std::vector<State> states;
-  // Whether all texts are accepted that should be. Where states run out, the longer ones are not:
-  // what is accepted is right, and what is not may be right, too.
+  // Whether it accepts every text that it should. Where states ran out, it does not accept the
+  // longer texts: what it accepts is right, and what it does not accept may be right, too.
   bool complete = true;
 
   bool accepts(const std::u32string& text) const;
 };
 
-// All texts but `names`.
+// All texts except `names`.
 CodePointDfa all_texts_but(const std::vector<std::u32string>& names);
 CodePointDfa these_texts(const std::vector<std::u32string>& texts);
 
-// Without the states, but for the first, from which no final one can be reached, and those that
-// cannot be reached.
+// `dfa` without the states that cannot be reached, or from which no final state can be reached. The
+// first state always stays.
 CodePointDfa trimmed(const CodePointDfa& dfa);
-// Whether a trimmed one accepts nothing.
+// Whether a trimmed automaton accepts nothing.
 inline bool accepts_nothing(const CodePointDfa& dfa) {
   return !dfa.states[0].final && dfa.states[0].edges.empty();
 }
 
-// The texts that both accept, that one of them does, or that the first does and the second not;
-// only the shorter ones where that takes over `states_max` states. Trimmed. What it takes is
-// subtracted from `work`, as in compile_pattern().
+// The texts that both automata accept (kBoth), that at least one accepts (kEither), or that the
+// first accepts and the second does not (kFirstAlone). Only the shorter ones if all would take over
+// `states_max` states. Trimmed. The work done is subtracted from `work`, as in compile_pattern().
 // Errors: kInvalidArgument, without a field, if no text is left because of `states_max`, or all of
 // `work` is used up. Precondition of kFirstAlone: b.complete.
 enum class Combination { kBoth, kEither, kFirstAlone };
 Result<CodePointDfa> combined(const CodePointDfa& a, const CodePointDfa& b, Combination how,
                               size_t states_max, size_t& work);
 
-// What `dfa` accepts, of at least `min` and at most `max` code points (UINT32_MAX: any number);
-// only the shorter ones where that takes over `states_max` states. Otherwise as combined().
+// The texts that `dfa` accepts and that have at least `min` and at most `max` code points
+// (UINT32_MAX: any number). Only the shorter ones if all would take over `states_max` states.
+// Otherwise as combined().
 Result<CodePointDfa> limit_length(const CodePointDfa& dfa, uint32_t min, uint32_t max,
                                   size_t states_max, size_t& work);
 
-// As UTF-8. Surrogates, which UTF-8 has not, are left out.
-// kJsonString: as JSON strings, quotes included, each text in one form: as it is, but for quotes,
-// backslashes and control characters, with the short escapes where there are some.
+// kPlain: as UTF-8. Surrogates, which UTF-8 does not have, are left out. kJsonString: as JSON
+// strings, quotes included, each text in one form. Characters stand for themselves, except quotes,
+// backslashes and control characters, which are escaped: with the short escape if there is one.
 enum class TextForm { kPlain, kJsonString };
 ByteAutomaton::State add_texts(ByteAutomaton& bytes, const CodePointDfa& dfa, TextForm form);
 

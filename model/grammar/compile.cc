@@ -15,7 +15,7 @@ class PartsCompiler {
   PartsCompiler(GrammarBuilder& builder, std::string_view field, size_t& work)
       : builder_(builder), pieces_(builder), field_(field), work_(work) {}
 
-  // Nested no deeper than JSON may be.
+  // This recurses no deeper than the JSON may nest.
   Result<GrammarNodeId> compile(const OrderedJson& part, const std::string& place) {
     if (!part.is_object() || part.empty()) return error(place, "must be an object with a part");
     auto member = part.begin();

@@ -1,4 +1,4 @@
-// What a request asks of its output's form, as a grammar.
+// The form that a request asks of its output, as a grammar.
 #pragma once
 
 #include <string>
@@ -10,10 +10,11 @@
 namespace cascade {
 
 inline constexpr int kGrammarDepthMax = 64;
-// Of the name of a schema among parts.
+// The longest name of a schema among parts, in bytes.
 inline constexpr size_t kSchemaNameBytesMax = 200;
 
-// `text`: kJsonObject: empty. kJsonSchema: the schema. kParts: JSON, of one of these, which nest:
+// `text` is empty for kJsonObject, and the schema for kJsonSchema. For kParts it is JSON, one of
+// these parts, which nest:
 //   {"text": TEXT}               exactly this text, not empty
 //   {"pattern": REGEX}           a text in which the pattern is found
 //   {"json_schema": SCHEMA, "name": TEXT}  a document; errors call the schema by the name, if there
@@ -21,7 +22,7 @@ inline constexpr size_t kSchemaNameBytesMax = 200;
 //   {"sequence": [PART, ...]}    one after another
 //   {"any_of": [PART, ...]}      one of them
 //   {"repeat": PART, "min": N, "max": N, "separator": TEXT}  (0, unbounded, none)
-// Takes under a second whatever the text is. Any thread.
+// Takes under a second for any text. Any thread.
 // Errors: kInvalidArgument, field `field`; the message has the place in the text.
 Result<Grammar> compile_grammar(GrammarKind kind, std::string_view text, std::string_view field);
 

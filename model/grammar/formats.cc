@@ -24,7 +24,8 @@ constexpr char kDuration[] =
     "[0-9]{1,4}M([0-9]{1,4}S)?|[0-9]{1,4}S))";
 constexpr char kLabels[] = "([a-zA-Z0-9]([a-zA-Z0-9-]{0,30}[a-zA-Z0-9])?\\.)";
 constexpr char kLastLabel[] = "[a-zA-Z]([a-zA-Z0-9-]{0,30}[a-zA-Z0-9])?";
-// Without lengths, as URIs have them: beside maxLength every length takes states of its own.
+// A host without limits of length, for URIs: beside maxLength every length would take states of its
+// own.
 constexpr char kUriHost[] =
     "([a-zA-Z0-9]+(-[a-zA-Z0-9]+)*\\.)*[a-zA-Z][a-zA-Z0-9]*(-[a-zA-Z0-9]+)*(:[1-9][0-9]{0,3})?";
 constexpr char kPathCharacter[] = "([a-zA-Z0-9._~!$&'()*+,;=:@-]|%[0-9A-F]{2})";
@@ -33,7 +34,7 @@ constexpr char kOctet[] = "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
 constexpr char kHex[] = "[0-9a-fA-F]";
 constexpr char kPointerToken[] = "/([^~/]|~[01])*";
 
-// Characters, sets, classes and escapes, each perhaps repeated; no groups.
+// A regular expression of characters, sets, classes and escapes, each perhaps repeated; no groups.
 constexpr char kRegex[] =
     "\\^?(([a-zA-Z0-9 _,:;@#%&=!<>~-]|\\.|\\\\[dwsDWS.^$*+?()|\\\\/]|\\[\\^?[a-zA-Z0-9_ .,]+\\])"
     "[*+?]?)*\\$?";
@@ -44,7 +45,8 @@ Text count(const Text& what, int min, int max) {
   return "(" + what + "){" + std::to_string(min) + "," + std::to_string(max) + "}";
 }
 
-// Eight groups, of which two colons leave out one or more (RFC 4291, section 2.2, forms 1 and 2).
+// Eight groups, or fewer with two colons in place of those left out (RFC 4291, section 2.2, forms 1
+// and 2).
 Text ipv6() {
   const Text group = Text(kHex) + "{1,4}";
   Text forms = count(group + ":", 7, 7) + group;
@@ -56,7 +58,7 @@ Text ipv6() {
   return "(" + forms + ")";
 }
 
-// Such as a strict reader takes: behind the prefix everything is zero.
+// The form that a strict reader takes: everything after the prefix is zero.
 Text ipv4_network() {
   const Text octet = kOctet, dot = "\\.";
   return "(" + octet + "(\\.0){3}/8|" + octet + dot + octet + "(\\.0){2}/16|(" + octet +
@@ -68,7 +70,7 @@ Text ipv6_network() {
          "(/128)?)";
 }
 
-// With the bits behind the last byte zero.
+// The bits after the last byte are zero.
 Text base64(const Text& letter) {
   return "(" + letter + "{4})*" + "(" + letter + "[AQgw]==|" + letter + "{2}[AEIMQUYcgkosw048]=)?";
 }

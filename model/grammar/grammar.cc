@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t kImpossible = GrammarNode::kImpossible;
 
-// One frame below what needs `need`.
+// `need` and one frame more.
 uint32_t framed(uint32_t need) {
   return need >= Grammar::kFramesMax ? kImpossible : need + 1;
 }
@@ -18,7 +18,7 @@ uint32_t framed(uint32_t need) {
 }  // namespace
 
 size_t Grammar::memory_bytes() const {
-  // What malloc adds to each piece, and the least that it gives.
+  // Accounts for what malloc adds to each piece, and for its smallest piece.
   constexpr size_t kPieceBytes = 24;
   size_t bytes = sizeof(Grammar) + bytes_.memory_bytes() + nodes_.capacity() * sizeof(GrammarNode);
   for (const GrammarNode& node : nodes_) {
@@ -115,7 +115,7 @@ uint32_t GrammarBuilder::need_of(const GrammarNode& node) const {
   return kImpossible;
 }
 
-// The least solution: needs only fall, each at most kFramesMax times.
+// Finds the least solution: needs only fall, each at most kFramesMax times.
 void GrammarBuilder::compute_needs() {
   std::vector<GrammarNode>& nodes = grammar_.nodes_;
   std::vector<GrammarNodeId> left(nodes.size());
@@ -139,7 +139,7 @@ void GrammarBuilder::drop_impossible_choices() {
   nodes.shrink_to_fit();
 }
 
-// The nodes that have a text, if it is put together from texts of terminals that `counts` takes.
+// Which nodes have a text that is put together only from texts of terminals that `counts` accepts.
 std::vector<bool> GrammarBuilder::with_text(const TerminalTest& counts) const {
   const std::vector<GrammarNode>& nodes = grammar_.nodes_;
   std::vector<bool> with(nodes.size(), false);
@@ -165,7 +165,7 @@ std::vector<bool> GrammarBuilder::with_text(const TerminalTest& counts) const {
   return with;
 }
 
-// Whether a part that may be empty is repeated: it would be read again and again at one place.
+// Whether a part is repeated that may be empty: it would be read again and again at one place.
 bool GrammarBuilder::repeats_nothing() const {
   const std::vector<GrammarNode>& nodes = grammar_.nodes_;
   const std::vector<bool> empty =

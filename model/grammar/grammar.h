@@ -18,30 +18,31 @@ using GrammarNodeId = uint32_t;
 struct GrammarNode {
   enum class Kind : uint8_t { kTerminal, kSequence, kChoice, kRepeat };
   static constexpr uint32_t kUnbounded = UINT32_MAX;
-  // Of a node that no finite text is in.
+  // The need of a node that has no finite text.
   static constexpr uint32_t kImpossible = UINT32_MAX;
 
   Kind kind = Kind::kTerminal;
   ByteAutomaton::State start = 0;       // kTerminal
   std::vector<GrammarNodeId> children;  // kRepeat has one
-  uint32_t min = 0, max = 0;            // kRepeat; kUnbounded
-  // Frames of the matcher's stack without which the node cannot be completed.
+  uint32_t min = 0, max = 0;            // kRepeat; max may be kUnbounded
+  // How many frames of the matcher's stack it takes at least to complete the node.
   uint32_t need = kImpossible;
 };
 
-// Immutable; any thread. Every text of it can be read within kFramesMax frames, and a matcher never
-// goes where that is no longer so: what was begun can always be completed.
+// Immutable; any thread. Its texts are those that can be read within kFramesMax frames. A matcher
+// never goes where more would be needed, so a text that was begun can always be completed.
 class Grammar {
  public:
-  // A JSON object or array takes one to three frames, so that at least 40 levels fit; JSON readers
-  // take a hundred or more.
+  // A JSON object or array takes one to three frames, so at least 40 levels fit; JSON readers take
+  // a hundred levels or more.
   static constexpr uint32_t kFramesMax = 128;
 
   const ByteAutomaton& bytes() const { return bytes_; }
   const GrammarNode& node(GrammarNodeId id) const { return nodes_[id]; }
   GrammarNodeId root() const { return root_; }
-  // The root, behind what is no part of the text: a space that a tokenizer drops at the beginning,
-  // and up to two line ends, which templates put behind thoughts.
+  // The root, after characters that are not part of the text: with `space`, a space that a
+  // tokenizer drops at the beginning; with `line_ends`, up to two line ends, which templates put
+  // after thoughts.
   GrammarNodeId root_behind(bool space, bool line_ends) const {
     return roots_[(space ? 1 : 0) + (line_ends ? 2 : 0)];
   }
@@ -55,7 +56,8 @@ class Grammar {
   std::array<GrammarNodeId, 4> roots_{};
 };
 
-// One grammar, one builder, one thread. Beyond the limits nothing is added, and finish() says so.
+// One grammar, one builder, one thread. Beyond the limits nothing is added, and finish() reports
+// it.
 class GrammarBuilder {
  public:
   static constexpr size_t kNodesMax = 100'000;
@@ -67,14 +69,15 @@ class GrammarBuilder {
   GrammarNodeId sequence(std::vector<GrammarNodeId> children);
   GrammarNodeId choice(std::vector<GrammarNodeId> children);
   GrammarNodeId repeat(GrammarNodeId child, uint32_t min, uint32_t max);
-  // A node that is used before it is known: until define(), and without it, nothing is in it.
+  // A node that is used before its content is known. Until define(), no text is in it.
   GrammarNodeId forward();
   void define(GrammarNodeId forward, GrammarNodeId as);
 
   bool full() const;
   // The limits above and those of automata, for messages.
   static std::string limits();
-  // Errors: kInvalidArgument, field `field`, if a limit was reached or nothing is in the grammar.
+  // Errors: kInvalidArgument, field `field`, if a limit was reached, no text is in the grammar, or
+  // a part that may be empty is repeated.
   Result<Grammar> finish(GrammarNodeId root, std::string_view field) &&;
 
  private:
@@ -88,7 +91,7 @@ class GrammarBuilder {
   bool repeats_nothing() const;
 
   Grammar grammar_;
-  std::vector<std::vector<GrammarNodeId>> parents_;  // of finish()
+  std::vector<std::vector<GrammarNodeId>> parents_;  // filled by finish()
   size_t children_ = 0;
   bool full_ = false;
 };

@@ -10,12 +10,12 @@
 namespace cascade {
 namespace {
 
-// What an entry takes beside its text: nodes of the list and of the map. An estimate.
+// The bytes that an entry takes beside its text, for nodes of the list and of the map. An estimate.
 constexpr size_t kEntryBytes = 300;
 
-// The share of the whole that one grammar may learn: a few large ones use up the whole, and many
-// small ones have room. With less than the minimum, a mask of tokens would be computed over and
-// over.
+// The share of the memory that what is learned of one grammar may take: a few large grammars use up
+// all of it, and many small ones have room. With less than the minimum, a mask of tokens would be
+// computed over and over.
 constexpr size_t kLearnedShare = 16, kLearnedMin = size_t{1} << 20;
 
 }  // namespace
@@ -48,7 +48,7 @@ void GrammarCache::count(Entry& entry) {
 }
 
 void GrammarCache::shrink() {
-  // The entries that were used stand first.
+  // The entries that were used come first.
   for (auto entry = entries_.begin(); entry != entries_.end() && entry->used; ++entry) {
     count(*entry);
   }
@@ -67,8 +67,9 @@ void GrammarCache::shrink() {
   give_back(before - bytes_);
 }
 
-// A grammar is many small pieces of memory among those of others, and malloc keeps what is freed.
-// Looking for whole free pages takes milliseconds, so it is done only when much was freed.
+// A grammar consists of many small pieces of memory, between those of others, and malloc keeps what
+// is freed. Looking for whole free pages takes milliseconds, so it is done only when much was
+// freed.
 void GrammarCache::give_back(size_t freed) {
   freed_ += freed;
   if (freed_ == 0 || freed_ < memory_max_ / 4) return;

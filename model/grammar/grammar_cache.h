@@ -16,8 +16,8 @@ namespace cascade {
 // Keeps the grammars that were used last, within a bound of bytes. One thread at a time.
 class GrammarCache {
  public:
-  // A grammar takes some 10 to 200 KB, and some MB with what is learned of it while it is used.
-  // This has room for the grammars of all generations that run at once by default.
+  // A grammar takes some 10 to 200 KB. With what is learned of it while it is used, it takes some
+  // MB. This has room for the grammars of all generations that run at once by default.
   static constexpr size_t kMemoryMax = size_t{64} << 20;
 
   explicit GrammarCache(size_t memory_max = kMemoryMax) : memory_max_(memory_max) {}
@@ -29,13 +29,13 @@ class GrammarCache {
   Result<std::shared_ptr<SharedGrammar>> get(GrammarKind kind, const std::string& schema,
                                              const GrammarVocabulary& vocabulary);
 
-  // Keeps the bound; to be called when grammars were used, because they grow then. It drops the
-  // grammars that were not used for longest, unless somebody has them. From those it drops what was
-  // learned, which is found out again. Freed memory goes back to the system.
+  // Keeps the bound. Call it when grammars were used, because they grow then. It drops the grammars
+  // that were unused for longest, except those that somebody holds. If that is not enough, it drops
+  // what was learned of those, which is found out again. Freed memory goes back to the system.
   void shrink();
 
   size_t size() const { return entries_.size(); }
-  // What all of them take, as counted when they were last used.
+  // The bytes of all grammars, as counted when they were last used.
   size_t memory_bytes() const { return bytes_; }
 
  private:
@@ -43,7 +43,7 @@ class GrammarCache {
     std::string key;
     std::shared_ptr<SharedGrammar> grammar;
     size_t bytes = 0;
-    bool used = false;  // since it was counted
+    bool used = false;  // used since it was counted
     bool in_use() const { return grammar.use_count() > 1; }
   };
   using Entries = std::list<Entry>;
@@ -55,7 +55,7 @@ class GrammarCache {
   Entries entries_;  // the last used first
   std::unordered_map<std::string_view, Entries::iterator> by_key_;
   size_t bytes_ = 0;  // of all entries
-  size_t freed_ = 0;  // since memory went back to the system
+  size_t freed_ = 0;  // freed since memory went back to the system
 };
 
 }  // namespace cascade

@@ -77,7 +77,7 @@ GrammarNodeId JsonPieces::number_node(const NumberRange& range, bool whole) {
   return known->second;
 }
 
-// A tree of their texts.
+// Builds a tree of the values' texts.
 GrammarNodeId JsonPieces::values(const std::vector<OrderedJson>& values) {
   ByteAutomaton& bytes = builder_.bytes();
   const State root = bytes.add_state();
@@ -163,8 +163,9 @@ GrammarNodeId JsonPieces::any_array() {
   return *any_array_;
 }
 
-// From the last member to the first, for each number of members so far as far as that matters: what
-// begins with a name, and what may follow a value.
+// Goes from the last member to the first, and keeps two nodes for each number of members so far, as
+// far as that number matters: `some` is what begins with a member, and `behind_value` is what may
+// follow a value.
 GrammarNodeId JsonPieces::members(std::string_view brackets, const std::vector<Member>& members,
                                   std::optional<GrammarNodeId> other, uint32_t min, uint32_t max) {
   const bool bounded = max < UINT32_MAX && (other || max < members.size());
@@ -233,10 +234,11 @@ GrammarNodeId JsonPieces::array(const std::vector<GrammarNodeId>& first,
   const GrammarNodeId empty = builder_.text("]"), end = close(']');
   const GrammarNodeId space = builder_.terminal(space_before(0));
   if (min > max) return builder_.choice({});
-  // Behind so many values, the last of them there.
+  // What may follow the last value of `first`; if `first` is empty, what may follow the first of
+  // `rest`.
   GrammarNodeId behind = end;
   if (rest && max > count && max > 1) {
-    // At least one value is behind us when the repetition begins.
+    // At least one value was read when the repetition begins.
     const uint32_t begun = std::max<uint32_t>(count, 1);
     const uint32_t more_min = min > begun ? min - begun : 0;
     const uint32_t more_max = max == UINT32_MAX ? GrammarNode::kUnbounded : max - begun;
@@ -249,7 +251,7 @@ GrammarNodeId JsonPieces::array(const std::vector<GrammarNodeId>& first,
   if (count == 0 && rest && max > 0) begin = builder_.sequence({space, *rest, behind});
   for (uint32_t i = std::min(count, max); i > 0; --i) {
     const GrammarNodeId value = first[i - 1];
-    // Behind `i` values: the end if that is enough, or what follows.
+    // After `i` values: the end if they are enough, or what follows.
     const bool is_last = i == std::min(count, max);
     if (is_last && i < count) behind = i >= min ? end : builder_.choice({});
     if (!is_last && i >= min) behind = builder_.choice({behind, end});

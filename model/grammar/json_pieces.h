@@ -14,8 +14,8 @@
 
 namespace cascade {
 
-// Where JSON allows white space: nothing, one space, or one line end and at most 16 spaces; and
-// only behind { [ , : and before } ]. So nobody can go on with it for ever.
+// White space, where JSON allows it, is nothing, one space, or one line end and at most 16 spaces;
+// and it comes only after { [ , : and before } ]. So white space cannot go on for ever.
 inline constexpr int kIndentMax = 16;
 
 // Each part is made when it is first asked for. Belongs to one builder.
@@ -24,9 +24,9 @@ class JsonPieces {
   explicit JsonPieces(GrammarBuilder& builder) : builder_(builder) {}
 
   GrammarNodeId string();
-  // Of at least `min` and at most `max` code points (UINT32_MAX: any number).
+  // A string of at least `min` and at most `max` code points (UINT32_MAX: any number).
   GrammarNodeId string(uint32_t min, uint32_t max);
-  // What the automaton accepts, as a JSON string in the form of code_points.h.
+  // The texts that the automaton accepts, as JSON strings in the form of code_points.h.
   GrammarNodeId string(const CodePointDfa& dfa);
   GrammarNodeId integer(const NumberRange& range);
   GrammarNodeId number(const NumberRange& range);
@@ -41,17 +41,18 @@ class JsonPieces {
     GrammarNodeId value = 0;
     bool required = false;
   };
-  // Properties whose names are what `name` is.
+  // Properties whose names are the texts of `name`.
   struct Others {
     GrammarNodeId name = 0;
     GrammarNodeId value = 0;
   };
-  // An object of these properties in this order, and behind them any of `others`. It has at least
-  // `min` of different names, and at most `max` (UINT32_MAX: any number). Others may have the same
-  // name: of all of them one is counted towards `min`.
+  // An object of these properties in this order, followed by any of `others`. It has at least `min`
+  // properties with different names, and at most `max` properties (UINT32_MAX: any number). Others
+  // may have the same name, so all of them together count as one towards `min`.
   GrammarNodeId object(const std::vector<Property>& properties, const std::vector<Others>& others,
                        uint32_t min = 0, uint32_t max = UINT32_MAX);
-  // An array of at least `min` and at most `max` values: first these, then `rest` ones.
+  // An array of at least `min` and at most `max` values: first those of `first`, then values of
+  // `rest`.
   GrammarNodeId array(const std::vector<GrammarNodeId>& first, std::optional<GrammarNodeId> rest,
                       uint32_t min, uint32_t max);
   // An array of at least `min` and at most `max` of these values, each at most once, in this order.
@@ -78,7 +79,7 @@ class JsonPieces {
   std::optional<GrammarNodeId> string_, character_, comma_, any_value_, any_object_, any_array_;
 };
 
-// As text without white space; what JsonPieces::values() writes.
+// `value` as text without white space, as JsonPieces::values() writes it.
 std::string compact(const OrderedJson& value);
 
 }  // namespace cascade

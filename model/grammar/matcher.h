@@ -14,24 +14,24 @@ namespace cascade {
 
 class GrammarAutomaton;
 
-// A set of places, and the sets behind it as far as they are known.
+// A set of places, and the sets that follow it, as far as they are known.
 class MatcherState : public std::enable_shared_from_this<MatcherState> {
  public:
   explicit MatcherState(GrammarPlaces places) : places_(std::move(places)) {}
   bool complete() const { return places_.complete; }
-  // Whether a byte may follow; the grammar can then always be completed.
+  // Whether a byte may follow. The grammar can then always be completed.
   bool can_continue() const { return !places_.places.empty(); }
-  // How much work a step from it is; the same whatever is known already.
+  // The amount of work of a step from here. It does not depend on what is known already.
   size_t places() const { return places_.places.size(); }
 
  private:
   friend class GrammarAutomaton;
   GrammarPlaces places_;
   std::vector<MatcherState*> behind_;  // by class of bytes; null: not known
-  // The one that every plain byte leads to; null if there is not one, or it is not known.
+  // The state that every plain byte leads to; null if there is no such state, or it is not known.
   MatcherState* behind_plain_ = nullptr;
   bool plain_known_ = false;
-  bool kept_ = false;  // by the automaton
+  bool kept_ = false;  // the automaton keeps it
 };
 
 // The states of a grammar's matchers, each computed when it is first wanted and kept for the next
@@ -44,16 +44,16 @@ class GrammarAutomaton {
 
   std::shared_ptr<MatcherState> start(GrammarNodeId node);
   std::shared_ptr<MatcherState> start() { return start(grammar_->root()); }
-  // The state behind one more byte: of nothing (not complete, cannot continue) if it may not come.
-  // Lives until forget().
+  // The state after one more byte. If the byte may not come, a state of nothing (not complete,
+  // cannot continue). Lives until forget().
   MatcherState* step(MatcherState* from, uint8_t byte);
 
-  // Whether any `count` plain bytes (token_trie.h) may come behind `from`.
+  // Whether any `count` plain bytes (token_trie.h) may come after `from`.
   bool takes_plain(MatcherState* from, size_t count);
 
   // Whether what is kept has reached the bound.
   bool full() const { return memory_ >= memory_max_; }
-  // Keeps nothing but `states` and what others hold.
+  // Drops all states except `states` and those that others hold.
   void forget(std::span<MatcherState* const> states);
   size_t memory_bytes() const { return memory_; }
   const Grammar& grammar() const { return *grammar_; }
@@ -80,7 +80,7 @@ class Matcher {
   Matcher(GrammarAutomaton& automaton, std::shared_ptr<MatcherState> state)
       : automaton_(&automaton), state_(std::move(state)) {}
 
-  // Reads `bytes`; false, and nothing is read, if they may not come here.
+  // Reads `bytes`. If they may not come here, nothing is read, and the result is false.
   bool accept(std::string_view bytes);
   bool is_complete() const { return state_->complete(); }
   bool can_continue() const { return state_->can_continue(); }

@@ -1,4 +1,4 @@
-// Digit by digit beside the digits of the limits.
+// Builds numbers digit by digit, beside the digits of the limits.
 #include "model/grammar/numbers.h"
 
 #include <algorithm>
@@ -14,9 +14,10 @@ namespace {
 using State = ByteAutomaton::State;
 
 constexpr int kIntegerDigits = 20, kFractionDigits = 16, kExponentDigits = 2;
-// With a fraction, within limits: f64 tells them apart.
+// The digits of a number with a fraction, within limits: f64 tells such numbers apart.
 constexpr int kLimitedDigits = 15;
-// A step's factor has at most so many digits, so that a remainder times ten fits 64 bits.
+// The largest number of digits of a step's factor. With more, a remainder times ten would not fit
+// 64 bits.
 constexpr size_t kFactorDigits = 18;
 
 void add_digits(ByteAutomaton& bytes, State from, int low, int high, State to) {
@@ -54,7 +55,7 @@ class Magnitudes {
         step_(range.step),
         no_integers_(range.no_integers),
         fractions_(fractions) {
-    // Nothing that can be written is above it.
+    // No number that can be written is above it.
     if (high_ && high_->whole.size() > kNumberDigitsMax) high_.reset();
   }
 
@@ -72,9 +73,10 @@ class Magnitudes {
   }
 
  private:
-  // `index` digits were read, so many are to come before the point and may come behind it, of
-  // `places` in all. While `at_low` (`at_high`) they are those of the limit. `sum` of the digits,
-  // each times what its place is worth, modulo the step's factor.
+  // A place in a number. `index` digits were read, `whole` more come before the point, and
+  // `fraction` more may come after it, of `places` in all. While `at_low` (`at_high`), the digits
+  // so far are those of the limit. `sum` is the sum of the digits, each times the value of its
+  // place, modulo the step's factor.
   struct Place {
     int index = 0;
     int whole = 0;
@@ -83,15 +85,15 @@ class Magnitudes {
     uint64_t sum = 0;
     bool at_low = false;
     bool at_high = false;
-    bool has_fraction = false;  // a digit behind the point is not 0
+    bool has_fraction = false;  // a digit after the point is not 0
     enum class Point : uint8_t { kBefore, kAt, kBehind } point = Point::kBefore;
     auto operator<=>(const Place&) const = default;
   };
   using Point = Place::Point;
 
-  // Digits before the point: those of the upper limit; without one, or with a step, which takes
-  // states for each digit, what ids need, and one more than the lower limit or the step has, so
-  // that there are numbers above it.
+  // The largest number of digits before the point: those of the upper limit. Without an upper
+  // limit, or with a step, which takes states for each digit: the digits that ids need, or one more
+  // than the lower limit or the step has, so that there are numbers above it.
   size_t whole_max() const {
     if (high_ && !step_) return high_->whole.size();
     size_t digits = std::max<size_t>(kIntegerDigits, low_.whole.size() + 1);
@@ -104,7 +106,8 @@ class Magnitudes {
     return high_ ? std::min(digits, high_->whole.size()) : digits;
   }
 
-  // Digits behind the point: a limit that has more digits than usual has numbers beside it.
+  // The largest number of digits after the point. If a limit has more digits than usual, one more
+  // is allowed, so that there are numbers beside the limit.
   int fraction_max(const Place& place) const {
     if (!fractions_) return 0;
     int most = std::max(0, kLimitedDigits - place.whole);
@@ -121,7 +124,7 @@ class Magnitudes {
   }
 
   State state(Place place) {
-    if (!place.at_low && !place.at_high) place.index = 1;  // it matters no more
+    if (!place.at_low && !place.at_high) place.index = 1;  // it no longer matters
     if (!no_integers_) place.has_fraction = false;         // nor does this
     if (!step_) place.places = 0;
     const auto [known, added] = known_.try_emplace(place, 0);
@@ -143,7 +146,7 @@ class Magnitudes {
     return !place.at_high || !high_->exclusive || !zeros_from(*high_, index);
   }
 
-  // Reads the digit `d` in `place`; nullopt if the step does not have it there.
+  // Reads the digit `d` in `place`; nullopt if the step does not allow it there.
   std::optional<Place> behind_digit(Place place, int d) const {
     const bool behind_point = place.point != Point::kBefore;
     const int power = behind_point ? place.fraction - place.places - 1 : place.whole - 1;
@@ -174,7 +177,7 @@ class Magnitudes {
     const bool first_of_many = place.index == 0 && place.whole > 1;
     const int low = std::max(place.at_low ? digit(low_, index) : 0, first_of_many ? 1 : 0);
     const int high = place.at_high ? digit(*high_, index) : 9;
-    // Digits that follow each other and lead to the same are one edge.
+    // Neighbouring digits that lead to the same state become one edge.
     int first = low;
     std::optional<State> target;
     for (int d = low; d <= high; ++d) {
@@ -225,7 +228,8 @@ void add_range(ByteAutomaton& bytes, State start, const NumberRange& range, bool
   }
 }
 
-// Up to `count` digits more behind `from`, which are final; the state is as many behind them.
+// Adds up to `count` more digits after `from`, each of which may be the last. Gives the state after
+// each of them.
 std::vector<State> add_run(ByteAutomaton& bytes, State from, int count) {
   std::vector<State> states;
   for (int i = 0; i < count; ++i) {
@@ -250,7 +254,7 @@ Decimal to_decimal(const OrderedJson& json) {
   }
   size_t point = std::min(text.find('.'), text.size());
   if (point < text.size()) text.erase(point, 1);
-  // The point moves; where it stands beyond the digits, there are zeros.
+  // Moves the point. Where it moves beyond the digits, there are zeros.
   if (exponent < 0) {
     const auto left = static_cast<size_t>(-exponent);
     if (left >= point) text.insert(0, left - point + 1, '0');
@@ -295,7 +299,7 @@ std::optional<NumberStep> to_step(const Decimal& decimal) {
 std::optional<NumberStep> common_step(const NumberStep& a, const NumberStep& b) {
   const NumberStep& fine = a.exponent <= b.exponent ? a : b;
   const NumberStep& coarse = a.exponent <= b.exponent ? b : a;
-  // Beyond it the result is over every limit, but for its tens.
+  // A factor beyond it is over every limit, unless powers of ten make it large.
   constexpr uint64_t kMax = uint64_t{1} << 58;
   uint64_t factor = coarse.factor;
   for (int i = fine.exponent; i < coarse.exponent; ++i) {

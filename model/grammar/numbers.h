@@ -19,21 +19,23 @@ struct Decimal {
   bool is_zero() const { return whole == "0" && fraction.empty(); }
 };
 
-// The shortest decimal number that stands for this one. Precondition: is_any_number(json).
+// The shortest decimal number of the same value. Precondition: is_any_number(json).
 Decimal to_decimal(const OrderedJson& json);
 
-// factor * 10^exponent, of which a number is a multiple. The factor is not a multiple of 10.
+// factor * 10^exponent: a number must be a multiple of it. The factor is not a multiple of 10.
 struct NumberStep {
   uint64_t factor = 1;
   int exponent = 0;
 };
-// Automata have a state for each remainder that a step leaves: so many at most, without factors of
-// 2 and 5, which are seen from the last digits, and with them.
+// The limits of a step's factor, because automata have a state for each remainder that it leaves.
+// The first is for the factor without its factors of 2 and 5, which are seen from the last digits;
+// the second is for the whole factor.
 inline constexpr uint64_t kStepRemaindersMax = 1000, kStepFactorMax = 4096;
 
 // Nullopt if the number is not greater than 0, or has over 18 digits.
 std::optional<NumberStep> to_step(const Decimal& decimal);
-// The multiples of both; nullopt if its factor would be too large for any limit.
+// The step whose multiples are the multiples of both; nullopt if its factor would be too large for
+// any limit.
 std::optional<NumberStep> common_step(const NumberStep& a, const NumberStep& b);
 bool is_within_limits(const NumberStep& step);
 bool is_multiple(const Decimal& number, const NumberStep& step);
@@ -41,29 +43,28 @@ bool is_multiple(const Decimal& number, const NumberStep& step);
 struct NumberRange {
   std::optional<Decimal> low;
   std::optional<Decimal> high;
-  // Precondition: within its limits.
+  // Precondition: is_within_limits(*step).
   std::optional<NumberStep> step;
   bool no_integers = false;
 };
 
-// < 0, 0 or > 0, whatever is exclusive.
+// < 0, 0 or > 0; `exclusive` does not count.
 int compare(const Decimal& a, const Decimal& b);
 
-// A limit has at most so many digits before the point, and as many after it. A schema whose numbers
-// need more is not compiled.
+// The largest number of digits of a limit before the point, and also after it. A schema whose
+// numbers need more is not compiled.
 inline constexpr size_t kNumberDigitsMax = 100;
 
-// Integers without exponent or "-0". They have as many digits as the upper limit has; without one,
-// or with a step, at most 20, so that each of 64 bits is among them, or one more than the lower
-// limit or the step.
-// Precondition: no lower limit above 0 and no upper one below 0 has over kNumberDigitsMax digits.
-// An upper limit of more is none.
+// Integers without exponent, and without "-0". They have at most as many digits as the upper limit.
+// Without one, or with a step, they have at most 20, so that all numbers of 64 bits are among them,
+// or one more than the lower limit or the step has. Precondition: no lower limit above 0 and no
+// upper limit below 0 has over kNumberDigitsMax digits. An upper limit with more digits is ignored.
 ByteAutomaton::State add_integers(ByteAutomaton& bytes, const NumberRange& range);
-// Numbers. Without limits: at most 20 digits before the point, 16 behind it, and two of an
-// exponent, so that they are finite in f64. Within limits, or with a step: whole numbers as above.
-// With a fraction at most 15 digits in all, which f64 tells apart, so that a number is within the
-// limits also when it was rounded; or one digit more than a limit has, which is of more digits. No
-// exponent.
+// Numbers. Without limits: at most 20 digits before the point, 16 after it, and two in the
+// exponent, so that they are finite in f64. Within limits, or with a step, there is no exponent,
+// and whole numbers are as above. Numbers with a fraction then have at most 15 digits in all, which
+// f64 tells apart, so that a number is within the limits even after rounding. If a limit has more
+// digits than that, they may have one digit more than the limit.
 ByteAutomaton::State add_numbers(ByteAutomaton& bytes, const NumberRange& range);
 
 }  // namespace cascade

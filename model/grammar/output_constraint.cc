@@ -54,7 +54,7 @@ Result<OutputConstraint> OutputConstraint::behind(std::shared_ptr<SharedGrammar>
 
 Result<std::shared_ptr<const TokenSet>> OutputConstraint::allowed() {
   if (phase_ == Phase::kThoughts) {
-    // Not owned: the vocabulary's.
+    // The vocabulary owns the set.
     return std::shared_ptr<const TokenSet>(std::shared_ptr<void>(), &vocabulary_->all_but_ends);
   }
   std::shared_ptr<const TokenSet> set;

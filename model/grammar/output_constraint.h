@@ -13,7 +13,7 @@ namespace cascade {
 // A grammar with what was learned of it: shared by the generations that have it. Any thread.
 class SharedGrammar {
  public:
-  // What is learned of it takes at most `learned_max` bytes, beside sets of tokens.
+  // At most `learned_max` bytes are learned of the grammar, not counting sets of tokens.
   SharedGrammar(Grammar grammar, const GrammarVocabulary& vocabulary,
                 size_t learned_max = GrammarAutomaton::kMemoryMax);
 
@@ -29,25 +29,25 @@ class SharedGrammar {
   TokenMasks masks_;
 };
 
-// Whether thoughts stand before the answer: never, if the first token is the one that opens them,
-// or the prompt has opened them.
+// Whether thoughts come before the answer: never (kNone), if the first token opens them (kMayCome),
+// or because the prompt has opened them (kBegun).
 enum class Thoughts { kNone, kMayCome, kBegun };
 
-// One generation, one thread at a time. What is allowed depends on the grammar and on the tokens so
-// far, and on nothing else. Thoughts are free, but that they cannot end the generation.
+// One generation, one thread at a time. Only the grammar and the tokens so far decide what is
+// allowed. Thoughts are free, except that they cannot end the generation.
 class OutputConstraint {
  public:
-  // Behind `tokens`, which were allowed one after another. The vocabulary must outlive it.
-  // `goes_on`: the answer goes on with a text, so that a space at its beginning is not left out.
-  // Errors: kInternal if one of them was not allowed.
+  // The constraint after `tokens`, which were allowed one after another. The vocabulary must
+  // outlive it. `goes_on`: the answer continues a text, so a space at its beginning is not left
+  // out. Errors: kInternal if one of the tokens was not allowed.
   static Result<OutputConstraint> behind(std::shared_ptr<SharedGrammar> grammar,
                                          const GrammarVocabulary& vocabulary, Thoughts thoughts,
                                          std::span<const int32_t> tokens, bool goes_on = false);
 
-  // The tokens that may come next; an end token exactly where the answer is complete.
-  // Errors: kUnsupported if there is none.
+  // The tokens that may come next. An end token is among them exactly where the answer is complete.
+  // Errors: kUnsupported if there are none.
   Result<std::shared_ptr<const TokenSet>> allowed();
-  // Errors: kInternal if it is not allowed.
+  // Errors: kInternal if `token` is not allowed.
   Status take(int32_t token);
 
  private:
@@ -61,7 +61,7 @@ class OutputConstraint {
   const GrammarVocabulary* vocabulary_;
   bool goes_on_;
   Phase phase_;
-  std::optional<Matcher> matcher_;  // but within thoughts
+  std::optional<Matcher> matcher_;  // not used within thoughts
 };
 
 }  // namespace cascade

@@ -1,5 +1,5 @@
-// From a pattern's states to deterministic ones. A text is read along many ways at once; a way that
-// has passed look-aheads goes on together with what these still have to find, or must not find.
+// Turns a pattern's states into deterministic ones. A text is read in many ways at once. A way that
+// has passed look-aheads also carries what these still have to find, or must not find.
 #include "model/grammar/pattern.h"
 
 #include <algorithm>
@@ -14,20 +14,20 @@ namespace {
 
 using StateKind = PatternState::Kind;
 
-// What may come next: sets of these, as bits.
+// Sets of what may come next, as bits.
 using Next = uint8_t;
 constexpr Next kInWord = 1, kNoWord = 2, kTextEnd = 4, kAnyNext = kInWord | kNoWord | kTextEnd;
 
-// What was read last.
+// The kind of the character that was read last.
 enum class Before : uint8_t { kNothing, kWord, kOther };
 
-// One way to read the text so far. Its numbers are those of Determiniser's sets and lists; 0 is
-// empty.
+// One way to read the text so far. `never` and `always` are numbers of Determiniser's sets and
+// lists; 0 is the empty one.
 struct Way {
   uint32_t state = 0;
   Next next = kAnyNext;
-  uint32_t never = 0;   // a set of ways of which none may come to its end
-  uint32_t always = 0;  // a list of sets, of each of which one must
+  uint32_t never = 0;   // a set of ways, none of which may reach its end
+  uint32_t always = 0;  // a list of sets; in each, one way must reach its end
   auto operator<=>(const Way&) const = default;
   bool is_plain() const { return next == kAnyNext && never == 0 && always == 0; }
 };
@@ -44,7 +44,7 @@ class Numbers {
     if (added) values_.push_back(&known->first);
     return known->second;
   }
-  // Stays where it is.
+  // The reference stays valid.
   const T& operator[](uint32_t id) const { return *values_[id]; }
   size_t size() const { return values_.size(); }
 
@@ -63,7 +63,8 @@ class Determiniser {
 
   Result<CodePointDfa> run() {
     dfa_id(closure({{nfa_.start}}, Before::kNothing));
-    // In the order of the shortest texts that lead to them: those that are too many are left out.
+    // States come in the order of the shortest texts that lead to them; those beyond the limit are
+    // left out.
     for (size_t i = 0; i < std::min(found_.size(), kPatternDfaStatesMax) && work_ > 0; ++i) {
       add_edges(i);
     }
@@ -77,7 +78,7 @@ class Determiniser {
  private:
   void spend(size_t work) { work_ -= std::min(work, work_); }
 
-  // Of a set that is kept.
+  // The number of a set; the set is kept.
   uint32_t number(Ways ways) {
     const size_t size = ways.size(), known = sets_.size();
     const uint32_t id = sets_(std::move(ways));
@@ -91,12 +92,12 @@ class Determiniser {
            ways.front().is_plain();
   }
 
-  // The ways with all that is reached from them without reading; those alone that read, or are at
+  // All ways that are reached from `left` without reading, but only those that read next or are at
   // their end.
   Ways closure(Ways left, Before before) {
     Ways result;
     std::vector<uint32_t> marked;
-    std::set<Way> seen;  // of those that are not plain
+    std::set<Way> seen;  // the ways that are not plain
     while (!left.empty()) {
       const Way way = left.back();
       left.pop_back();
@@ -146,7 +147,7 @@ class Determiniser {
     left.push_back(way);
   }
 
-  // closure() of one state, within that of others.
+  // closure() of one state, called while the closure of others is made.
   Ways closure_apart(uint32_t state, Before before) {
     std::vector<bool> mine(nfa_.states.size(), false);
     spend(mine.size() / 64);
@@ -156,7 +157,7 @@ class Determiniser {
     return ways;
   }
 
-  // What may come next where the assertion is so.
+  // What may come next if the assertion holds.
   static Next after(PatternAssertion assertion, Before before) {
     const Next end_of_word = before == Before::kWord ? kNoWord | kTextEnd : kInWord;
     switch (assertion) {
@@ -168,7 +169,8 @@ class Determiniser {
     return 0;
   }
 
-  // Sorted, without ways that a plain one of the same state, or of a better one, makes needless.
+  // Sorts the ways and drops those that a plain way of the same state, or of a better one, makes
+  // redundant.
   Ways simplified(Ways ways) const {
     std::ranges::sort(ways, [](const Way& a, const Way& b) {
       if (a.state != b.state) return a.state < b.state;
@@ -182,7 +184,7 @@ class Determiniser {
       if (!needless) result.push_back(way);
     }
     drop_lower_ranks(result);
-    // Then it does not matter where the others lead.
+    // If one way is certain to match, it does not matter where the others lead.
     const bool ended =
         !result.empty() && result.front().state == PatternNfa::kEnd && result.front().is_plain();
     if (ended) result.resize(1);
@@ -216,13 +218,13 @@ class Determiniser {
     return list;
   }
 
-  // A character as all of `set` see it: one of them, and whether it is of a word.
+  // One character of a range that all ways see alike, and whether it is of a word.
   struct Character {
     uint32_t code = 0;
     bool word = false;
   };
 
-  // The ways behind a character. `behind_` has what was found out about other sets of ways.
+  // The ways after a character. `behind_` has what was found out about other sets of ways.
   Ways step(const Ways& ways, Character c) {
     Ways reached;
     for (Way way : ways) {
@@ -242,7 +244,7 @@ class Determiniser {
     return closure(std::move(reached), c.word ? Before::kWord : Before::kOther);
   }
 
-  // What the look-aheads of `way` are behind a character; false if the way ends with it.
+  // Moves the look-aheads of `way` past a character; false if the way ends with it.
   bool go_on(Way& way, Character c) {
     if (way.never != 0) {
       way.never = step_set(way.never, c);
@@ -286,7 +288,7 @@ class Determiniser {
     return known->second;
   }
 
-  // Where ranges of characters begin that some of the ways tell apart.
+  // Adds the borders of the ranges of characters that some of the ways tell apart.
   void add_borders(const Ways& ways, std::set<uint32_t>& sets, std::vector<uint32_t>& borders) {
     const auto add = [&](const CodePointRange& range) {
       borders.push_back(range.low);
@@ -299,7 +301,7 @@ class Determiniser {
       spend(1);
       const PatternState& state = nfa_.states[way.state];
       std::ranges::for_each(state.set, add);
-      // Behind its end any text may follow.
+      // After its end any text may follow.
       if (state.kind == StateKind::kEnd) add({0, kCodePointMax});
       add_set(way.never);
       std::ranges::for_each(lists_[way.always], add_set);
@@ -341,10 +343,10 @@ class Determiniser {
   std::vector<bool> seen_;  // states that a closure has met in a plain way
   Numbers<Ways> sets_;
   Numbers<Lists> lists_;
-  std::map<uint32_t, uint32_t> behind_;  // by number of the set: the one behind a character
+  std::map<uint32_t, uint32_t> behind_;  // by number of a set: the set after a character
   CodePointDfa dfa_;
   std::map<uint32_t, uint32_t> ids_;  // by number of the set: its state
-  std::vector<uint32_t> found_;       // the other way round
+  std::vector<uint32_t> found_;       // by state: the number of its set
 };
 
 }  // namespace

@@ -16,11 +16,12 @@ inline constexpr size_t kPatternDfaStatesMax = 4000;
 // The texts in which the ECMAScript pattern is found: anywhere, unless ^ or $ say where. Any
 // thread. Knows characters, escapes, \d \w \s \p{...} and their opposites, sets, groups,
 // alternatives, repetitions, ^ $ \b \B and look-ahead, all of which may stand anywhere. \d, \w and
-// \s are ECMAScript's, and `.` is all but line ends.
-// Where it takes over kPatternDfaStatesMax states, only the shorter texts.
+// \s are ECMAScript's, and `.` is all but line ends. If all texts would take over
+// kPatternDfaStatesMax states, only the shorter ones.
 // Errors: kInvalidArgument, without a field: what is malformed, not known (look-behind,
 // back-references) or over a limit above.
-// What it takes is subtracted from `work`, some ten nanoseconds each; it ends when that is used up.
+// The work done is subtracted from `work`, in units of some ten nanoseconds. Compiling ends when
+// `work` is used up.
 Result<CodePointDfa> compile_pattern(std::string_view pattern, size_t& work);
 
 }  // namespace cascade

@@ -1,4 +1,4 @@
-// Built from the end: each part is told where it goes on.
+// States are built from the end: each part is told which state follows it.
 #include "model/grammar/pattern_nfa.h"
 
 namespace cascade {
@@ -87,11 +87,12 @@ class Builder {
     return next;
   }
 
-  // The states from `begin` on are a copy of those from `first` on.
+  // Puts the states from `begin` on, which are a copy of those from `first` on, into their
+  // families.
   void make_related(size_t first, size_t begin, uint32_t rank) {
     for (size_t i = begin; i < nfa_.states.size(); ++i) {
       PatternState& state = nfa_.states[i];
-      if (state.family != 0) continue;  // of a repetition within
+      if (state.family != 0) continue;  // the state is of a repetition within
       state.family = static_cast<uint32_t>(first + i - begin + 1);
       state.rank = rank;
     }

@@ -11,10 +11,10 @@ namespace cascade {
 struct PatternState {
   enum class Kind : uint8_t {
     kEnd,       // the pattern, or the look-ahead, was found
-    kRead,      // a character of `set`, then `next`
+    kRead,      // reads a character of `set`, then `next`
     kSplit,     // all of `ways`
-    kAssert,    // if it is so here, `next`
-    kLookAhead  // if what begins in `ahead` follows here, or does not, `next`
+    kAssert,    // if the assertion holds here, `next`
+    kLookAhead  // if what follows matches `ahead` (`negated`: does not), `next`
   };
   Kind kind = Kind::kSplit;
   PatternAssertion assertion = PatternAssertion::kBegin;
@@ -23,8 +23,8 @@ struct PatternState {
   uint32_t ahead = 0;
   std::vector<CodePointRange> set;
   std::vector<uint32_t> ways;
-  // Of x{0,n}, which is n copies of x: states of the same family are the same state of different
-  // copies, and whatever is found from one is found from one of a higher rank. 0: no family.
+  // x{0,n} is n copies of x. States of one family are the same state of different copies, and all
+  // that is found from one of them is also found from one of a higher rank. 0: no family.
   uint32_t family = 0;
   uint32_t rank = 0;
 };
@@ -36,7 +36,7 @@ struct PatternNfa {
   bool knows_words = false;  // some state asserts where words end
 };
 
-// Has at least `states_max` states if there would be more.
+// If the pattern needs more than `states_max` states, the result has at least `states_max`.
 PatternNfa make_nfa(const PatternTree& tree, size_t states_max);
 
 }  // namespace cascade

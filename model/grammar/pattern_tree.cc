@@ -17,7 +17,7 @@ namespace {
 using Set = std::vector<CodePointRange>;
 using Kind = PatternNode::Kind;
 
-// Deeper groups are no pattern that somebody wrote.
+// The deepest nesting of groups. Nobody writes a deeper pattern.
 constexpr int kGroupsMax = 50;
 
 Set normalised(Set set) {
@@ -141,7 +141,7 @@ class Parser {
     if (kind == Kind::kAssertion || kind == Kind::kLookAhead) {
       return malformed("a repetition of nothing");
     }
-    take('?');  // which of its texts are tried first does not matter
+    take('?');  // the order in which its texts are tried does not matter
     if (min > kPatternRepeatMax || (max != PatternNode::kUnbounded && max > kPatternRepeatMax)) {
       return malformed("a repetition over the limit of " + std::to_string(kPatternRepeatMax));
     }
@@ -167,7 +167,7 @@ class Parser {
   std::optional<uint32_t> take_number() {
     uint32_t number = 0;
     const size_t start = at_;
-    // Large ones stay over the limit.
+    // The cap keeps large numbers over the limit.
     while (!at_end() && peek() >= '0' && peek() <= '9') {
       number = std::min<uint32_t>(number * 10 + (peek() - '0'), 100'000'000);
       ++at_;
@@ -175,7 +175,7 @@ class Parser {
     return at_ == start ? std::nullopt : std::optional(number);
   }
 
-  // {n}, {n,} or {n,m}; what looks otherwise is a plain brace.
+  // {n}, {n,} or {n,m}; a brace that begins anything else is a plain brace.
   bool take_braces(uint32_t& min, uint32_t& max) {
     const size_t start = at_;
     if (take('{')) {
@@ -319,7 +319,7 @@ class Parser {
     return Set{{code, code}};
   }
 
-  // {Name} or {Name=Value}; `inverted`: those that have the property will not match.
+  // {Name} or {Name=Value}. If `inverted`, the characters with the property will not match.
   Result<Set> parse_property(bool inverted) {
     std::string name;
     if (!take('{')) return malformed("\\p without a name in braces");
@@ -332,7 +332,7 @@ class Parser {
     return *std::move(set);
   }
 
-  // {HHHHH}, behind \u
+  // {HHHHH}, after \u
   Result<Set> parse_braced() {
     uint32_t code = 0;
     const size_t start = at_;

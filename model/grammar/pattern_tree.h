@@ -10,7 +10,7 @@
 
 namespace cascade {
 
-// What must be so at a place; it reads nothing.
+// A condition on a place in the text; it reads nothing.
 enum class PatternAssertion : uint8_t { kBegin, kEnd, kWordBorder, kNoWordBorder };
 
 struct PatternNode {
@@ -36,12 +36,11 @@ struct PatternTree {
   uint32_t root = 0;
 };
 
-// Any text stands before an alternative that does not begin with ^. What stands behind the pattern
-// is no part of the tree.
-// Errors and `work`: as compile_pattern.
+// In the tree, an outermost alternative that does not begin with ^ begins with any text. The text
+// after the match is not part of the tree. Errors and `work`: as compile_pattern.
 Result<PatternTree> parse_pattern(std::string_view pattern, size_t& work);
 
-// \w: what a word is made of.
+// \w: the characters of words.
 const std::vector<CodePointRange>& word_characters();
 
 }  // namespace cascade

@@ -14,10 +14,10 @@ size_t mixed(size_t hash, uint64_t value) {
   return (hash ^ value) * 0x9E3779B97F4A7C15u + (hash >> 29);
 }
 
-// A set that is small nearly always.
+// A set that is nearly always small.
 class Seen {
  public:
-  // True if it was not there.
+  // True if the pair is new.
   bool add(const GrammarFrame* frame, uint64_t what) {
     const Key key = {frame, what};
     if (few_.size() < kFew) {
@@ -50,7 +50,7 @@ class Closure {
   Closure(const Grammar& grammar, GrammarFrames& frames) : grammar_(grammar), frames_(frames) {}
 
   void enter(GrammarNodeId node, const Frame& frame) { left_.push_back({frame, node}); }
-  // An automaton is in `state`.
+  // An automaton has come to `state`.
   void reach(ByteAutomaton::State state, const Frame& frame) {
     const ByteAutomaton& bytes = grammar_.bytes();
     if (!bytes.edges(state).empty() && seen_.add(frame.get(), kStateBit | state)) {
@@ -60,7 +60,8 @@ class Closure {
   }
 
   GrammarPlaces finish() {
-    // Real grammars take some tens of steps, and some for each property of an object that may come.
+    // Real grammars take some tens of steps, and some more for each property that may come next in
+    // an object.
     for (size_t steps = 0; !left_.empty() && steps < kStepsMax; ++steps) {
       const Item item = left_.back();
       left_.pop_back();
@@ -92,7 +93,7 @@ class Closure {
       case GrammarNode::Kind::kTerminal: reach(node.start, frame); break;
       case GrammarNode::Kind::kSequence: go_on(id, 0, frame); break;
       case GrammarNode::Kind::kChoice:
-        // The first on top of the list of what is left.
+        // The first child must be on top of the list of what is left.
         for (auto child = node.children.rbegin(); child != node.children.rend(); ++child) {
           enter(*child, frame);
         }
@@ -112,7 +113,7 @@ class Closure {
     }
   }
 
-  // The child `index` of a sequence. Nothing is to come back to behind the last one.
+  // Enters the child `index` of a sequence. After the last child, there is nothing to come back to.
   void go_on(GrammarNodeId id, uint32_t index, const Frame& frame) {
     const std::vector<GrammarNodeId>& children = grammar_.node(id).children;
     if (index == children.size()) return leave(frame);
@@ -124,7 +125,7 @@ class Closure {
     const GrammarNode& node = grammar_.node(id);
     if (count >= node.min) leave(frame);
     if (count >= node.max || !fits(node.children[0], frame, 1)) return;
-    // Without an upper bound there is nothing to count behind the lower one.
+    // Without an upper bound there is nothing to count after the lower one.
     const bool counts = node.max != GrammarNode::kUnbounded || count < node.min;
     enter(node.children[0], frames_.push(frame, id, counts ? count + 1 : count));
   }

@@ -10,11 +10,12 @@
 
 namespace cascade {
 
-// What follows when the node on top is completed; a stack is a list that stacks share.
+// What follows when the node on top is completed. A stack is a linked list, parts of which several
+// stacks may share.
 struct GrammarFrame {
   std::shared_ptr<const GrammarFrame> below;
   GrammarNodeId node = 0;
-  uint32_t index = 0;  // of the next child; of a repetition: how often it was entered
+  uint32_t index = 0;  // the next child; in a repetition: how often it was entered
   uint32_t depth = 1;
 };
 
@@ -30,12 +31,12 @@ struct GrammarPlaces {
   bool operator==(const GrammarPlaces&) const = default;
 };
 
-// Makes frames, each once as long as they are kept, so that equal stacks are equal pointers.
+// Makes frames, each only once as long as they are kept, so that equal stacks are equal pointers.
 class GrammarFrames {
  public:
   std::shared_ptr<const GrammarFrame> push(const std::shared_ptr<const GrammarFrame>& below,
                                            GrammarNodeId node, uint32_t index);
-  // The one that is equal and is kept.
+  // The kept frame that is equal to `frame`.
   std::shared_ptr<const GrammarFrame> kept(const std::shared_ptr<const GrammarFrame>& frame);
   size_t size() const { return frames_.size(); }
   void clear() { frames_.clear(); }
@@ -53,10 +54,10 @@ class GrammarFrames {
   std::unordered_map<Key, std::shared_ptr<const GrammarFrame>, KeyHash> frames_;
 };
 
-// The places of a text that has read nothing of `node`.
+// The places before anything of `node` was read.
 GrammarPlaces places_at_start(const Grammar& grammar, GrammarNodeId node, GrammarFrames& frames);
-// The places behind one more byte. Beyond kPlacesMax places the later ones are left out: what then
-// can be read is still a part of the grammar.
+// The places after one more byte. Places beyond kPlacesMax are left out: what can then be read is
+// still a part of the grammar.
 inline constexpr size_t kPlacesMax = 2048;
 GrammarPlaces places_behind(const Grammar& grammar, const GrammarPlaces& from, uint8_t byte,
                             GrammarFrames& frames);

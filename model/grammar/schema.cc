@@ -50,7 +50,7 @@ class Compiler {
   }
 
  private:
-  // The node of what `conjunction` holds for; it is made later.
+  // The node of the values for which `conjunction` holds. The node is made later.
   Result<GrammarNodeId> node_of(const Conjunction& conjunction) {
     ASSIGN_OR_RETURN(std::optional<Conjunction> all, document_.expand(conjunction));
     if (!all) return nothing();
@@ -71,7 +71,7 @@ class Compiler {
 
   Result<GrammarNodeId> make(const Conjunction& conjunction) {
     RETURN_IF_ERROR(document_.spend(100));
-    // What is chosen below could not bring them back.
+    // No choice below could bring types back.
     if (types_of(conjunction) == 0u) return nothing();
     ASSIGN_OR_RETURN(const auto choices, first_choice(document_, conjunction));
     if (!choices) return make_values(conjunction);
@@ -83,8 +83,8 @@ class Compiler {
     return builder_.choice(std::move(ways));
   }
 
-  // The types of its values: those that it states, or those that its keywords speak of; nullopt if
-  // nothing is said of any.
+  // The types of the values: those that `conjunction` states, or else those that its keywords are
+  // about; nullopt if it says nothing of any type.
   static std::optional<uint32_t> value_types(const Conjunction& conjunction) {
     if (const auto stated = types_of(conjunction)) return stated;
     uint32_t implied = 0;
@@ -124,7 +124,8 @@ class Compiler {
     return builder_.choice(std::move(ways));
   }
 
-  // Whether a text is one of these cannot be seen from its beginning on.
+  // Refuses denied objects and arrays: as long as a text is not complete, one cannot see whether it
+  // is one of them.
   Status check_denied_structures(const Conjunction& conjunction, uint32_t types) {
     for (const Denial& denial : conjunction.denials) {
       const char* const name = denial.keyword == "const" ? "const" : "enum";

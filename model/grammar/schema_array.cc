@@ -9,7 +9,8 @@
 namespace cascade {
 namespace {
 
-// Of items that are all different: values, each for each number of items before it.
+// The largest number of places of items that must all be different: each value takes one for each
+// number of items before it.
 constexpr size_t kPlacesOfDistinctMax = 10'000;
 
 const OrderedJson* first_items(const OrderedJson& schema) {
@@ -18,7 +19,7 @@ const OrderedJson* first_items(const OrderedJson& schema) {
   return list == nullptr && items != nullptr && items->is_array() ? items : list;
 }
 
-// The items each, and what others are if they are described.
+// Adds the first items one by one, and what the others are if they are described.
 void add_items(SchemaDocument& document, const Conjunction& conjunction, ArrayShape& shape) {
   size_t count = 0;
   for (const SchemaPart& part : conjunction.parts) {
@@ -57,12 +58,12 @@ void add_counts(const Conjunction& conjunction, ArrayShape& shape) {
     } else if (denial.keyword == "minItems") {
       const uint32_t min = *count_keyword(*denial.schema, "minItems");
       shape.max = std::min(shape.max, min == 0 ? 0 : min - 1);
-      if (min == 0) shape.min = 1;  // there are always enough
+      if (min == 0) shape.min = 1;  // no array has too few
     }
   }
 }
 
-// The schema that wants all items to be different; null if none does.
+// The schema that demands that all items are different; null if none does.
 const OrderedJson* unique_by(const Conjunction& conjunction) {
   for (const SchemaPart& part : conjunction.parts) {
     const OrderedJson* unique = keyword(*part.schema, "uniqueItems");
@@ -71,7 +72,7 @@ const OrderedJson* unique_by(const Conjunction& conjunction) {
   return nullptr;
 }
 
-// Whether no two of the places can have the same, as they are of different types.
+// Whether no two of the places can have the same value, because they are of different types.
 Result<bool> are_of_different_types(SchemaDocument& document, const ArrayShape& shape) {
   uint32_t seen = 0;
   for (const Conjunction& item : shape.first) {
@@ -124,7 +125,8 @@ Result<ArrayShape> shape_of_array(SchemaDocument& document, SchemaValues& values
   RETURN_IF_ERROR(document.spend(conjunction.parts.size() * 10));
   add_items(document, conjunction, shape);
   add_counts(conjunction, shape);
-  // Where nothing is said, there are others only if nothing is said of the first, or too few.
+  // If no schema describes the others, there are others only if none describes the first items
+  // either, or if these are too few.
   if (!shape.others && (shape.first.empty() || shape.min > shape.first.size())) {
     shape.others.emplace();
   }

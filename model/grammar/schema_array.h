@@ -1,4 +1,4 @@
-// What arrays are for which schemas hold together.
+// The shape of the arrays for which schemas hold together.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 namespace cascade {
 
 struct ArrayShape {
-  std::vector<Conjunction> first;     // each
-  std::optional<Conjunction> others;  // behind them; nullopt: there are none
+  std::vector<Conjunction> first;     // one for each of the first items
+  std::optional<Conjunction> others;  // after them; nullopt: there are none
   uint32_t min = 0;
   uint32_t max = UINT32_MAX;
-  // Of an array whose items are all different, if they would not be so by themselves: what they
-  // may be. Then there are no `first`.
+  // The values that items may have, if all items must be different and would not be so by
+  // themselves. Then `first` is not used.
   std::optional<std::vector<OrderedJson>> distinct;
 };
 

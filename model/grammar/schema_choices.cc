@@ -1,4 +1,4 @@
-// One choice after another: what is chosen may bring new ones.
+// Makes one choice after another, because the chosen alternative may bring new choices.
 #include "model/grammar/schema_choices.h"
 
 #include <string>
@@ -25,7 +25,7 @@ Choices choices_of(SchemaDocument& document, const Conjunction& conjunction, siz
   return choices;
 }
 
-// The others of the alternatives that might hold together with one are denied.
+// For each alternative, denies the others that might hold together with it.
 Status tell_apart(SchemaDocument& document, const OrderedJson& schema, Choices& choices) {
   ASSIGN_OR_RETURN(const auto pairs, overlapping_pairs(document, schema));
   const OrderedJson& list = *keyword(schema, "oneOf");

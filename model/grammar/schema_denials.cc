@@ -1,5 +1,5 @@
-// What `not` can deny of a schema. A schema does not hold as soon as one thing that it demands is
-// not so; what cannot be denied is left out while something else can be.
+// What `not` can deny of a schema. A schema does not hold as soon as one of its demands does not. A
+// demand that cannot be denied is left out while another one can be.
 #include <algorithm>
 #include <string>
 
@@ -9,7 +9,7 @@
 namespace cascade {
 namespace {
 
-// Of a list, or an object, each member is a thing of its own.
+// Keywords with a list, or an object, of which each member is a demand of its own.
 constexpr std::string_view kOfMembers[] = {"required", "properties", "allOf"};
 
 constexpr std::string_view kDeniable[] = {"type",
@@ -32,7 +32,8 @@ constexpr std::string_view kDeniable[] = {"type",
                                           "anyOf",
                                           "$ref"};
 
-// Of values of other types such a keyword always holds.
+// The types of the values for which the keyword might not hold. It always holds for values of other
+// types.
 uint32_t types_with(std::string_view keyword) {
   if (keyword == "const" || keyword == "enum" || keyword.empty()) return schema_types::kAll;
   return types_spoken_of(keyword);
@@ -60,7 +61,7 @@ Result<std::vector<Denial>> SchemaDocument::ways_to_deny(const OrderedJson& sche
   std::vector<Denial> ways;
   std::string left_out;
   for (const auto& [name, value] : schema.items()) {
-    // In the older form it says of `minimum` whether that is a value itself.
+    // In the older form, "exclusiveMinimum" only says whether the value of `minimum` is left out.
     if (!is_demand(name) || (name.starts_with("exclusive") && value.is_boolean())) continue;
     const auto* known = std::ranges::find(kDeniable, name);
     if (known == std::end(kDeniable)) {
@@ -78,7 +79,7 @@ Result<std::vector<Denial>> SchemaDocument::ways_to_deny(const OrderedJson& sche
   return ways;
 }
 
-// One thing is not so. What this demands of other schemas is looked at later.
+// Denies one demand. What this demands of other schemas is looked at later.
 Status SchemaDocument::deny(const Denial& way, Expansion& expansion) {
   const OrderedJson& schema = *way.schema;
   const auto member = [&](const OrderedJson& list, size_t i) {

@@ -10,7 +10,7 @@
 namespace cascade {
 namespace {
 
-// Of a pointer in a message.
+// The longest pointer in a message, in bytes.
 constexpr size_t kPointerBytesMax = 200;
 
 std::optional<int> hex_digit(char c) {
@@ -92,8 +92,8 @@ const OrderedJson* SchemaDocument::inner(const OrderedJson& parent, std::string 
   return &schema;
 }
 
-// One after another, down each way: a schema met again on a way of its own would have to hold for
-// ever.
+// Checks the schemas that `schema` leads to, one after another, down each way. A schema that is met
+// again on the way down from itself would have to hold for ever.
 Status SchemaDocument::check_with_references(const OrderedJson& schema) {
   struct Step {
     const OrderedJson* schema;
@@ -123,7 +123,7 @@ Status SchemaDocument::check_with_references(const OrderedJson& schema) {
   return {};
 }
 
-// The schemas that hold for the same value as `schema` does, or may.
+// The schemas that hold, or may hold, for the same value as `schema` does.
 Result<std::vector<const OrderedJson*>> SchemaDocument::in_place(const OrderedJson& schema) {
   std::vector<const OrderedJson*> all;
   if (const OrderedJson* denied = keyword(schema, "not")) {
@@ -175,7 +175,7 @@ Result<bool> SchemaDocument::expand_part(const SchemaPart& part, Expansion& expa
   RETURN_IF_ERROR(check_with_references(schema));
   RETURN_IF_ERROR(spend(all.size() + 1));
   if (schema.is_boolean()) return schema == true;
-  // Twice is not more than once, whatever was taken account of.
+  // A schema that is there already adds nothing, whatever `done` says of its keywords.
   if (std::ranges::find(all, &schema, &SchemaPart::schema) != all.end()) return true;
   if (all.size() >= kPartsMax) {
     return error(schema, "",

@@ -12,8 +12,8 @@
 
 namespace cascade {
 
-// A schema that holds. If its bit is set in `done`, that keyword (kReferences: allOf, $ref and not)
-// was taken account of: what it demands is part of the conjunction.
+// A schema that holds. The bits in `done` stand for keywords (kReferences: allOf, $ref and not)
+// whose demands are already part of the conjunction.
 struct SchemaPart {
   static constexpr uint32_t kAnyOf = 1, kOneOf = 2, kReferences = 4;
   const OrderedJson* schema = nullptr;
@@ -21,8 +21,8 @@ struct SchemaPart {
   auto operator<=>(const SchemaPart&) const = default;
 };
 
-// A schema that does not hold; with a keyword: that thing of what it demands is not so. `index` is
-// that of the keyword's list, or of the members of its object.
+// A schema that does not hold. With a keyword, it is a certain demand of that keyword that does not
+// hold; `index` is its place in the keyword's list, or among the members of its object.
 struct Denial {
   const OrderedJson* schema = nullptr;
   std::string_view keyword = {};  // a literal
@@ -30,46 +30,47 @@ struct Denial {
   auto operator<=>(const Denial&) const = default;
 };
 
-// What holds together, in the order in which it was met.
+// The schemas that hold together, and those that are denied, in the order in which they were met.
 struct Conjunction {
   std::vector<SchemaPart> parts;
   std::vector<Denial> denials;
   auto operator<=>(const Conjunction&) const = default;
 };
 
-// The types (schema_keywords.h) of values for which it holds, as far as it speaks of them.
+// The types (schema_keywords.h) of the values for which `conjunction` holds, as far as it is about
+// types.
 std::optional<uint32_t> types_of(const Conjunction& conjunction);
 
-// Finds its way through the schemas of one document, checks each and knows where it stands. One
+// Finds its way through the schemas of one document, checks each, and knows the place of each. One
 // thread; the document must outlive it.
 class SchemaDocument {
  public:
-  // More schemas than these hold together nowhere, and more are denied nowhere.
+  // The largest number of schemas that hold together, and of those that are denied together.
   static constexpr size_t kPartsMax = 64;
 
   // `work` as in add_schema().
   SchemaDocument(const OrderedJson& document, std::string_view field, size_t& work);
 
   const OrderedJson& root() const { return root_; }
-  // A schema within `parent`, so that messages can name it.
+  // `schema`, whose place is `step` within `parent`, so that messages can name it.
   const OrderedJson* inner(const OrderedJson& parent, std::string step, const OrderedJson& schema);
 
   // `conjunction` with all that its schemas refer to and demand by allOf and not; nullopt if one of
-  // them never holds. Of its denials each is one thing, or a schema that can be denied in more ways
-  // than one. Errors: kInvalidArgument, as add_schema().
+  // them never holds. Each of its denials is one demand, or a schema that can be denied in more
+  // than one way. Errors: kInvalidArgument, as add_schema().
   Result<std::optional<Conjunction>> expand(const Conjunction& conjunction);
 
-  // What of `schema` can be so that it does not hold: nothing if it always holds.
-  // Errors: kInvalidArgument, as add_schema(), if nothing of it can be denied that we know of.
+  // The ways in which `schema` can fail to hold; none if it always holds. Errors: kInvalidArgument,
+  // as add_schema(), if we know of none of its demands how to deny it.
   Result<std::vector<Denial>> ways_to_deny(const OrderedJson& schema);
 
   // The schema of a property of `schema`; null if it names none.
   const OrderedJson* property(const OrderedJson& schema, const std::string& name);
 
-  // What is looked at from now on: spend() names its place.
+  // Tells what is looked at from now on: spend() names its place in errors.
   void enter(const Conjunction& conjunction);
   const OrderedJson& entered() const { return *entered_; }
-  // Takes from what may be done; an error if it is used up.
+  // Subtracts from the work that may be done; an error if it is used up.
   Status spend(size_t work);
   Error error(const OrderedJson& schema, std::string_view keyword, const std::string& what) const;
 
@@ -91,7 +92,7 @@ class SchemaDocument {
   Status check(const OrderedJson& schema);
   Status check_with_references(const OrderedJson& schema);
   Result<std::vector<const OrderedJson*>> in_place(const OrderedJson& schema);
-  // False if it never holds.
+  // False if the schema, or the denial, never holds.
   Result<bool> expand_part(const SchemaPart& part, Expansion& expansion);
   Result<bool> expand_denial(const Denial& denial, Expansion& expansion);
   Status deny(const Denial& way, Expansion& expansion);

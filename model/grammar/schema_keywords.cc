@@ -34,7 +34,7 @@ enum class Shape {
 struct Keyword {
   std::string_view name;
   Shape shape;
-  uint32_t types;  // that it speaks about
+  uint32_t types;  // the types that it is about
 };
 
 constexpr Keyword kKnown[] = {
@@ -72,7 +72,7 @@ constexpr Keyword kKnown[] = {
     {"multipleOf", Shape::kStep, kInteger | kFraction},
 };
 
-// They decide whether a document is valid, and we do not know how to hold to them.
+// These decide whether a document is valid, and we do not know how to follow them.
 constexpr std::string_view kRefused[] = {"if",
                                          "then",
                                          "else",
@@ -90,7 +90,7 @@ constexpr std::string_view kRefused[] = {"if",
                                          "unevaluatedItems",
                                          "unevaluatedProperties"};
 
-// Values with which such a keyword says nothing.
+// Whether such a keyword demands nothing with this value.
 bool says_nothing(std::string_view name, const OrderedJson& value) {
   if (name.starts_with("unevaluated")) return value == true;
   return name.starts_with("depend") && value.is_object() && value.empty();
@@ -127,7 +127,7 @@ bool all_of_list(const OrderedJson& value, const Test& test) {
   return value.is_array() && std::ranges::all_of(value, test);
 }
 
-// What a value must be; null if it is so.
+// A message about what the value must be; null if it is right.
 const char* wrong_shape(Shape shape, const OrderedJson& value) {
   const auto is_text = [](const OrderedJson& v) { return v.is_string(); };
   const auto expect = [](bool right, const char* what) { return right ? nullptr : what; };
@@ -183,7 +183,7 @@ Status check_keywords(const OrderedJson& schema, bool is_root) {
 
 bool is_demand(std::string_view name) {
   if (name == "nullable" || name == "$defs" || name == "definitions") return false;
-  // Whatever its value is, it is right.
+  // kKnown does not have it, because any value of it is right.
   if (name == "const") return true;
   return std::ranges::find(kKnown, name, &Keyword::name) != std::end(kKnown);
 }

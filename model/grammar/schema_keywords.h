@@ -20,20 +20,20 @@ inline constexpr uint32_t kNull = 1, kBoolean = 2, kInteger = 4, kFraction = 8, 
 // Checks one schema, without those within it. Errors: kInvalidArgument, the keyword as field.
 Status check_keywords(const OrderedJson& schema, bool is_root);
 
-// The rest is of schemas that check_keywords() found right.
+// Precondition of the rest: check_keywords() found the schemas right.
 
 // Whether a keyword of this name can make a value invalid.
 bool is_demand(std::string_view name);
 // The member of this name, or null.
 const OrderedJson* keyword(const OrderedJson& schema, const char* name);
-// What `type` (and `nullable`) says; nullopt without `type`.
+// The types that `type` (and `nullable`) states; nullopt without `type`.
 std::optional<uint32_t> stated_types(const OrderedJson& schema);
-// The types that its keywords speak about; 0 if there are none such.
+// The types that the schema's keywords are about; 0 if no keyword is about certain types.
 uint32_t implied_types(const OrderedJson& schema);
-// The types that a keyword speaks about; all, if it does of all.
+// The types that a keyword is about; all types if it is about values of any type.
 uint32_t types_spoken_of(std::string_view keyword);
 uint32_t type_of(const OrderedJson& value);
-// A length or a count; UINT32_MAX for what is larger.
+// A length or a count; UINT32_MAX for larger ones.
 std::optional<uint32_t> count_keyword(const OrderedJson& schema, const char* name);
 // Equal as JSON values: numbers by value, objects in any order.
 bool same_value(const OrderedJson& a, const OrderedJson& b);

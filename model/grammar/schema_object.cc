@@ -1,5 +1,5 @@
-// Each name has the schema of its property, those of the patterns that it matches, or that of
-// additional properties; each schema says so for itself, and all hold.
+// A schema gives each name the schema of its property and those of the patterns that it matches; if
+// there are none, that of additional properties. Each schema does so for itself, and all hold.
 #include "model/grammar/schema_object.h"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace cascade {
 namespace {
 
-// Sets of names that patterns tell apart.
+// The largest number of sets of names that patterns tell apart.
 constexpr size_t kKindsMax = 64;
 
 class Shaper {
@@ -86,7 +86,8 @@ class Shaper {
     return {};
   }
 
-  // A name that may not be there, or one that is there with a value that is not as described.
+  // Adds names that must not be there, and names that must be there with a value that is not as
+  // described.
   void add_denials() {
     for (const Denial& denial : conjunction_.denials) {
       const OrderedJson& schema = *denial.schema;
@@ -103,12 +104,12 @@ class Shaper {
       } else if (denial.keyword == "minProperties") {
         const uint32_t min = count_keyword(schema, "minProperties").value_or(0);
         shape_.max = std::min(shape_.max, min == 0 ? 0 : min - 1);
-        if (min == 0) shape_.min = 1;  // there are always enough
+        if (min == 0) shape_.min = 1;  // no object has too few
       }
     }
   }
 
-  // What propertyNames says.
+  // Adds what propertyNames says.
   Status add_languages() {
     for (const SchemaPart& part : conjunction_.parts) {
       const OrderedJson* schema = keyword(*part.schema, "propertyNames");
@@ -137,7 +138,8 @@ class Shaper {
     return matched;
   }
 
-  // Where names are listed, each of them is a property; then there are no others. False if not.
+  // If the names are listed, each of them is a property, and there are no others. False if they are
+  // not.
   Result<bool> add_few_names() {
     if (!few_) return false;
     for (const OrderedJson& value : *few_) {
@@ -149,8 +151,9 @@ class Shaper {
     return true;
   }
 
-  // Whether names that `properties` does not have, and that match these patterns, may be there:
-  // where nothing is said, in an object of which nothing else is said.
+  // Whether names may be there that `properties` does not have and that match these patterns. If no
+  // pattern and no additionalProperties is about them, they may be there only in an object of which
+  // nothing else is said.
   bool may_be_other(const std::unordered_set<std::string>& matched) const {
     return !matched.empty() || !said_ ||
            std::ranges::any_of(conjunction_.parts, [](const SchemaPart& part) {
@@ -158,7 +161,8 @@ class Shaper {
            });
   }
 
-  // The schemas of a property of such a name; null: any that `properties` do not have.
+  // The schemas of the property `name`, which matches these patterns; null: any name that
+  // `properties` does not have.
   Conjunction value_of(const std::string* name, const std::unordered_set<std::string>& matched) {
     Conjunction value;
     for (const SchemaPart& part : conjunction_.parts) {
@@ -222,7 +226,8 @@ class Shaper {
     for (Kind& kind : kinds) {
       if (kind.names && accepts_nothing(*kind.names)) continue;
       if (!may_be_other(kind.matched)) continue;
-      // Names take states for each of their letters, also where no value may follow.
+      // Where no value may follow, the names are left out: they would take states for each of their
+      // letters.
       Conjunction value = value_of(nullptr, kind.matched);
       ASSIGN_OR_RETURN(const auto possible, document_.expand(value));
       if (possible) shape_.others.push_back({std::move(kind.names), std::move(value)});
@@ -230,7 +235,7 @@ class Shaper {
     return {};
   }
 
-  // Each into those that match the pattern and those that do not.
+  // Divides each kind into the names that match the pattern and those that do not.
   Status divide(std::vector<Kind>& kinds, const Pattern& pattern) {
     const CodePointDfa any = all_texts_but({});
     std::vector<Kind> divided;
@@ -275,11 +280,11 @@ class Shaper {
   const Conjunction& conjunction_;
   ObjectShape shape_;
   std::vector<std::string> names_;
-  std::unordered_set<std::string> known_;  // the same
+  std::unordered_set<std::string> known_;  // the names in names_
   std::unordered_set<std::string> required_, forbidden_;
   std::unordered_map<std::string, std::vector<Denial>> denied_values_;
   std::vector<Pattern> patterns_;
-  bool said_ = false;  // something of its properties
+  bool said_ = false;  // some of its properties are described
   std::vector<CodePointDfa> languages_;
   std::optional<std::vector<OrderedJson>> few_;
 };

@@ -1,4 +1,4 @@
-// What objects are for which schemas hold together.
+// The shape of the objects for which schemas hold together.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ struct ObjectShape {
     std::string name;
     Conjunction value;
     bool required = false;
-    bool possible = true;  // else it may not be there
+    bool possible = true;  // if not, it may not be there
   };
   // Properties that are not among these and have these names (nullopt: any).
   struct Others {
@@ -24,8 +24,8 @@ struct ObjectShape {
     Conjunction value;
   };
   std::vector<Property> properties;  // in the order of the schemas
-  std::vector<Others> others;        // none have names in common
-  uint32_t min = 0;                  // so many in all
+  std::vector<Others> others;        // no two have names in common
+  uint32_t min = 0;                  // of properties in all
   uint32_t max = UINT32_MAX;
 };
 

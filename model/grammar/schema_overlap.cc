@@ -20,7 +20,7 @@ using ValueSet = std::set<std::string>;  // as compact text
 struct Facts {
   uint32_t types = kAll;
   std::optional<ValueSet> listed;
-  std::map<std::string, ValueSet> tags;  // of required properties: what they may be
+  std::map<std::string, ValueSet> tags;  // the values that required properties may have
   bool never = false;
 };
 
@@ -28,7 +28,7 @@ bool disjoint(const ValueSet& a, const ValueSet& b) {
   return std::ranges::none_of(a, [&](const std::string& value) { return b.contains(value); });
 }
 
-// Numbers that are equal may be written differently, and so may objects.
+// Equal numbers may be written differently, and so may equal objects.
 std::string spelled(const OrderedJson& value) {
   if (!is_any_number(value)) return Json(value).dump();
   const Decimal number = to_decimal(value);

@@ -128,7 +128,7 @@ Result<CodePointDfa> SchemaTexts::together(const OrderedJson& schema, const char
   return result;
 }
 
-// Whether no text is of all the formats. False where that takes too many states to tell.
+// Whether no text is of all the formats. False if it takes too many states to tell.
 Result<bool> SchemaTexts::formats_contradict(const Demands& demands) {
   std::optional<CodePointDfa> all;
   for (const Demands::Named& named : demands.formats) {
@@ -160,7 +160,7 @@ Status SchemaTexts::add_formats(const Demands& demands, std::optional<CodePointD
   for (const Demands::Named& named : demands.formats) {
     const TextFormat* format = format_named(named.text);
     if (format == nullptr) {
-      // It says what the text is for; the pattern says how it is written.
+      // The format says what the text is for; the pattern says how it is written.
       if (!demands.patterns.empty()) continue;
       return document_.error(*named.schema, "format",
                              "is none of those that are known; give a pattern beside it, leave it "
@@ -185,7 +185,7 @@ Status SchemaTexts::add_formats(const Demands& demands, std::optional<CodePointD
   return {};
 }
 
-// Null: any text.
+// Null if any text is allowed.
 Result<const CodePointDfa*> SchemaTexts::combined_of(const Demands& demands) {
   std::vector<std::string> key = demands.key();
   if (key.empty()) return nullptr;
@@ -210,7 +210,7 @@ Result<const CodePointDfa*> SchemaTexts::combined_of(const Demands& demands) {
     ASSIGN_OR_RETURN(all, together(document_.entered(), "not", all ? *all : all_texts(), texts,
                                    Combination::kFirstAlone));
   }
-  // A format that says nothing of how a text is written.
+  // There are only formats that do not say how a text is written.
   if (!all) return nullptr;
   return &combined_.emplace(std::move(key), *std::move(all)).first->second;
 }
@@ -253,7 +253,7 @@ Result<bool> SchemaTexts::denies(const std::string& text, const Denial& denial) 
   return !dfa->accepts(code_points);
 }
 
-// Without choices.
+// language() of a conjunction without choices.
 Result<std::optional<CodePointDfa>> SchemaTexts::plain_language(const Conjunction& conjunction) {
   const CodePointDfa nothing = these_texts({});
   if ((types_of(conjunction).value_or(kAll) & kString) == 0) return std::optional(nothing);

@@ -14,7 +14,7 @@ namespace cascade {
 
 class SchemaTexts {
  public:
-  // Of patterns together, and of a pattern with limits of length.
+  // The largest number of states of patterns together, and of a pattern with limits of length.
   static constexpr size_t kStatesMax = 16'000;
 
   SchemaTexts(SchemaDocument& document, size_t& work) : document_(document), work_(work) {}
@@ -33,21 +33,22 @@ class SchemaTexts {
   // Whether one schema holds for a given text, apart from what it refers to. Errors: as
   // add_schema().
   Result<bool> holds(const std::string& text, const OrderedJson& schema);
-  // Whether a given text is not what a denial of a text's keyword denies.
+  // Whether a given text satisfies a denial of a text's keyword.
   Result<bool> denies(const std::string& text, const Denial& denial);
 
-  // All texts for which `conjunction` holds, which need not be expanded; nullopt: any. Errors: as
-  // add_schema().
+  // All texts for which `conjunction` holds; nullopt: any text. `conjunction` need not be expanded.
+  // Errors: as add_schema().
   Result<std::optional<CodePointDfa>> language(const Conjunction& conjunction);
 
-  // The pattern `text`, which stands in `schema` as `keyword`; belongs to this object.
+  // The automaton of the pattern `text`, the value of `keyword` in `schema`. It belongs to this
+  // object.
   Result<const CodePointDfa*> pattern(const OrderedJson& schema, const char* keyword,
                                       const std::string& text);
-  // The same, complete: so that it tells of a text that it does not match it.
+  // The same automaton, but an error if it is not complete: it also tells which texts do not match.
   Result<const CodePointDfa*> whole_pattern(const OrderedJson& schema, const char* keyword,
                                             const std::string& text);
 
-  // combined(), whose error names `keyword` of `schema`.
+  // combined(); its error names `keyword` of `schema`.
   Result<CodePointDfa> together(const OrderedJson& schema, const char* keyword,
                                 const CodePointDfa& a, const CodePointDfa& b, Combination how);
 

@@ -35,8 +35,8 @@ Decimal as_limit(const OrderedJson& value, bool exclusive) {
   return decimal;
 }
 
-// A keyword of a limit and whether the limit itself is left out. In drafts before 6 "exclusive..."
-// is true or false and speaks of the other keyword.
+// The keyword of a limit, and the one that leaves out the limit itself. In drafts before 6,
+// "exclusive..." is true or false and is about the other keyword.
 struct Bound {
   const char* name;
   const char* exclusively;
@@ -61,7 +61,7 @@ void add_limits(const OrderedJson& schema, NumberRange& range) {
   add(kHigh, range.high, -1);
 }
 
-// What is not above a minimum is below it.
+// Denying a minimum demands a number below it, and denying a maximum one above it.
 void add_denied_limit(const Denial& denial, NumberRange& range) {
   const OrderedJson& schema = *denial.schema;
   const auto value = [&] { return *keyword(schema, std::string(denial.keyword).c_str()); };
@@ -76,7 +76,7 @@ void add_denied_limit(const Denial& denial, NumberRange& range) {
   }
 }
 
-// What const or enum list.
+// The values that const or enum list.
 Values values_in(const OrderedJson& schema, std::string_view name) {
   const OrderedJson& value = *keyword(schema, std::string(name).c_str());
   return name == "const" ? Values{value} : Values(value.begin(), value.end());
@@ -98,9 +98,9 @@ bool is_among(const OrderedJson& value, const Values& values) {
                              [&](const OrderedJson& other) { return same_value(value, other); });
 }
 
-// Of integers between limits, of which few may be left by other keywords.
+// How many integers between limits to look at; other keywords may leave few of them.
 constexpr int64_t kLookedAtMax = 100'000;
-// Such limits have at most so many digits, so that their difference fits 64 bits.
+// The largest number of digits of such limits, so that their difference fits 64 bits.
 constexpr size_t kFewDigitsMax = 18;
 
 constexpr const char* kOfObjectsAndArrays[] = {
@@ -133,7 +133,8 @@ Result<std::optional<NumberStep>> SchemaValues::step(const Conjunction& conjunct
   return all;
 }
 
-// Numbers above a lower limit have at least its digits, as those below 0 have of an upper one.
+// Numbers above a positive lower limit have at least as many digits as the limit, and so have
+// numbers below a negative upper limit.
 Status SchemaValues::check_digits(const NumberRange& range) const {
   const auto is_too_long = [](const std::optional<Decimal>& limit, bool negative) {
     return limit && limit->negative == negative && limit->whole.size() > kNumberDigitsMax;
@@ -203,7 +204,7 @@ Result<bool> SchemaValues::holds(const OrderedJson& value, const OrderedJson& sc
   return true;
 }
 
-// Whether a listed value is not what is denied.
+// Whether a listed value satisfies a denial.
 Result<bool> SchemaValues::denies(const OrderedJson& value, const Denial& denial) {
   const OrderedJson& schema = *denial.schema;
   RETURN_IF_ERROR(document_.spend(10));
@@ -258,7 +259,7 @@ Values SchemaValues::constants(const Conjunction& conjunction, uint32_t types) c
   return values;
 }
 
-// Without choices.
+// few_values() of a conjunction without choices.
 Result<std::optional<Values>> SchemaValues::few_plain(const Conjunction& conjunction) {
   ASSIGN_OR_RETURN(auto values, listed(conjunction));
   if (values) return values;
@@ -278,7 +279,7 @@ Result<std::optional<Values>> SchemaValues::few_plain(const Conjunction& conjunc
       const int64_t number = std::stoll(limit.whole);
       return limit.negative ? -number : number;
     };
-    // A fraction's whole part is its neighbour towards 0.
+    // The whole part of a fraction is the integer next to it towards 0, so each side gets one more.
     const int64_t low = whole(*range.low) - 1, high = whole(*range.high) + 1;
     if (high - low > kLookedAtMax) return std::optional<Values>();
     for (int64_t i = low; i <= high; ++i) {
@@ -302,7 +303,7 @@ Result<std::optional<Values>> SchemaValues::few_values(const Conjunction& conjun
     if (!expanded) continue;
     ASSIGN_OR_RETURN(auto choices, first_choice(document_, *expanded));
     if (choices) {
-      // The first on top.
+      // The first choice must be on top.
       left.insert(left.end(), choices->rbegin(), choices->rend());
       continue;
     }

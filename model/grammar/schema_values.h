@@ -12,9 +12,9 @@ namespace cascade {
 
 class SchemaValues {
  public:
-  // Of a number: each takes another piece out of the range of the others.
+  // How many numbers may be denied. Each takes another piece out of the range.
   static constexpr size_t kDeniedNumbersMax = 64;
-  // More are not held apart.
+  // The largest number of values that few_values() lists. More are not told apart.
   static constexpr size_t kFewValuesMax = 256;
 
   SchemaValues(SchemaDocument& document, SchemaTexts& texts) : document_(document), texts_(texts) {}
@@ -22,16 +22,16 @@ class SchemaValues {
   // The numbers for which `conjunction` holds, in pieces. Errors: as add_schema().
   Result<std::vector<NumberRange>> numbers(const Conjunction& conjunction);
 
-  // The values of enum or const for which all the rest holds, each once; nullopt if nothing is
-  // listed. Errors: as add_schema().
+  // The values of enum or const for which all the rest holds; nullopt if nothing is listed. Errors:
+  // as add_schema().
   Result<std::optional<std::vector<OrderedJson>>> listed(const Conjunction& conjunction);
 
-  // All values for which `conjunction` holds, which need not be expanded, each once; nullopt if
-  // they are not listed, booleans, null or integers within limits, or more than kFewValuesMax.
-  // Errors: as add_schema().
+  // All values for which `conjunction` holds, each once. `conjunction` need not be expanded.
+  // nullopt if there are more than kFewValuesMax, or if they are neither listed nor booleans, null
+  // or integers within limits. Errors: as add_schema().
   Result<std::optional<std::vector<OrderedJson>>> few_values(const Conjunction& conjunction);
 
-  // Those of true, false and null that are of `types` and not denied.
+  // The values among true, false and null that are of `types` and not denied.
   std::vector<OrderedJson> constants(const Conjunction& conjunction, uint32_t types) const;
 
  private:

@@ -6,7 +6,7 @@ namespace cascade {
 TokenSet allowed_tokens(GrammarAutomaton& automaton, MatcherState* state, const TokenTrie& trie,
                         size_t tokens) {
   TokenSet allowed(tokens);
-  std::vector<MatcherState*> path(trie.depth() + 1);  // path[d]: behind d bytes
+  std::vector<MatcherState*> path(trie.depth() + 1);  // path[d]: the state after d bytes
   path[0] = state;
   size_t work = 0;
   const std::span<const TokenTrie::Node> nodes = trie.nodes();

@@ -13,9 +13,9 @@
 
 namespace cascade {
 
-// The tokens of `trie` that may come in `state`, found in a walk over the tree that goes no further
-// where a byte may not come. Where that would be too much work, the last tokens of more than one
-// byte are left out; the work is counted in places of the grammar, and is the same whatever is
+// The tokens of `trie` that may come in `state`. They are found in a walk over the tree that goes
+// no further where a byte may not come. If that is too much work, the last tokens of more than one
+// byte are left out. The work is counted in places of the grammar, and does not depend on what is
 // known already: a string of which nothing is said takes 0.8 million for 152,000 tokens.
 inline constexpr size_t kMaskWorkMax = 8'000'000;
 TokenSet allowed_tokens(GrammarAutomaton& automaton, MatcherState* state, const TokenTrie& trie,
@@ -25,19 +25,19 @@ TokenSet allowed_tokens(GrammarAutomaton& automaton, MatcherState* state, const 
 // time.
 class TokenMasks {
  public:
-  // Of a vocabulary of 152,000 tokens 64 sets take 1.2 MB.
+  // 64 sets of a vocabulary of 152,000 tokens take 1.2 MB.
   static constexpr size_t kSetsMax = 64;
 
-  // Of a vocabulary of `tokens` ids. The end tokens are allowed where the text may end. `trie` and
-  // `ends` must outlive it.
+  // The vocabulary has `tokens` ids. The end tokens are allowed where the text may end. `trie` and
+  // `ends` must outlive the object.
   TokenMasks(const TokenTrie& trie, const std::vector<int32_t>& ends, size_t tokens)
       : trie_(trie), ends_(ends), tokens_(tokens) {}
 
   std::shared_ptr<const TokenSet> allowed(GrammarAutomaton& automaton,
                                           const std::shared_ptr<MatcherState>& state);
   void clear();
-  // Counts each set, its places in the list and the map, and a state that only the set may still
-  // hold.
+  // Counts each set, its places in the list and the map, and a state that perhaps only the entry
+  // still holds.
   size_t memory_bytes() const { return entries_.size() * (tokens_ / 8 + 600); }
 
  private:

@@ -1,4 +1,4 @@
-// Sorted tokens share the nodes of what they begin with in common.
+// Sorted tokens share the nodes of their common beginnings.
 #include "model/grammar/token_trie.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ TokenTrie::TokenTrie(const std::vector<std::string>& tokens) {
     if (taken) ids_.push_back(static_cast<int32_t>(id));
   }
   std::ranges::stable_sort(ids_, {}, [&](int32_t id) { return std::string_view(tokens[id]); });
-  std::vector<uint32_t> path;  // the nodes of the token before
+  std::vector<uint32_t> path;  // the nodes of the token before this one
   std::string_view before;
   const auto close = [&](size_t depth) {
     for (; path.size() > depth; path.pop_back()) {
@@ -45,7 +45,7 @@ TokenTrie::TokenTrie(const std::vector<std::string>& tokens) {
   count_plain_bytes();
 }
 
-// From the last node to the first: what is below a node is done before it.
+// Goes from the last node to the first, so that the nodes below a node are done before it.
 void TokenTrie::count_plain_bytes() {
   for (size_t i = nodes_.size(); i > 0; --i) {
     Node& node = nodes_[i - 1];

@@ -17,17 +17,18 @@ class TokenTrie {
   explicit TokenTrie(const std::vector<std::string>& tokens);
   static constexpr size_t kTokenBytesMax = 1024;
 
-  // In the order of a walk that goes to a node's children before it goes to its siblings.
+  // Nodes are in the order of a walk that goes to a node's children before it goes to its siblings.
   struct Node {
     uint8_t byte = 0;
-    uint16_t depth = 0;  // of its last byte: from 1 on
+    uint16_t depth = 0;  // of its byte in a token: from 1 on
     uint32_t end = 0;    // the first node that is not below it
     uint32_t tokens_begin = 0;
     uint32_t tokens_end = 0;
-    // If its byte and all below it are plain, how many follow each other at most; else 0.
+    // If this byte and all below it are plain, the largest number of them that follow each other;
+    // else 0.
     uint16_t plain_bytes = 0;
   };
-  // What stands for itself in a JSON string: most bytes of most tokens.
+  // Whether a byte stands for itself in a JSON string, as most bytes of most tokens do.
   static constexpr bool is_plain(uint8_t byte) {
     return byte >= 0x20 && byte < 0x7F && byte != '"' && byte != '\\';
   }
@@ -36,12 +37,12 @@ class TokenTrie {
   std::span<const int32_t> tokens(const Node& node) const {
     return std::span(ids_).subspan(node.tokens_begin, node.tokens_end - node.tokens_begin);
   }
-  // Those of all tokens below it, too.
+  // The same ids, and those of all tokens below `node`.
   std::span<const int32_t> tokens_below(const Node& node) const {
     const size_t end = node.end < nodes_.size() ? nodes_[node.end].tokens_begin : ids_.size();
     return std::span(ids_).subspan(node.tokens_begin, end - node.tokens_begin);
   }
-  // The longest token.
+  // The bytes of the longest token.
   size_t depth() const { return depth_; }
 
  private:

@@ -17,8 +17,8 @@ namespace cascade {
 
 // Immutable; any thread.
 struct GrammarVocabulary {
-  size_t tokens = 0;               // that a logit is there for
-  std::vector<std::string> bytes;  // [tokens]; none of tokens that are no text of an answer
+  size_t tokens = 0;               // the number of logits
+  std::vector<std::string> bytes;  // [tokens]; empty for tokens that are not text of an answer
   TokenTrie trie;
   std::vector<int32_t> ends;  // any of them ends an answer
   ThinkTokens think;          // -1: the model has none
@@ -36,7 +36,7 @@ struct GrammarVocabulary {
 // tokens. Any thread.
 class LazyGrammarVocabulary {
  public:
-  // The same arguments each time. Errors: as GrammarVocabulary::make().
+  // Call it with the same arguments each time. Errors: as GrammarVocabulary::make().
   const Result<GrammarVocabulary>& get(const Tokenizer& tokenizer, const std::vector<int32_t>& ends,
                                        size_t tokens) const;
 
