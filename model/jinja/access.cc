@@ -41,7 +41,7 @@ Value with_markup_of(const String& string, MarkedText text) {
   return string.is_markup ? make_markup(std::move(text)) : make_string(std::move(text));
 }
 
-// `index` counted from the end if negative; nullopt if there is no such item.
+// The offset of item `index`, counted from the end if negative; nullopt if there is no such item.
 std::optional<size_t> position_of(int64_t index, size_t size) {
   const auto count = static_cast<int64_t>(size);
   if (index < 0) index += count;

@@ -1,4 +1,4 @@
-// What methods and filters of strings have in common: cutting, splitting, replacing.
+// The common work of methods and filters of strings: cutting, splitting, replacing.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,7 @@ constexpr std::string_view kMonths[] = {"January",   "February", "March",    "Ap
 constexpr int64_t kTimeMin = -62'167'219'200;
 constexpr int64_t kTimeEnd = 253'402'300'800;
 
-// The steps that a directive costs, which may stand for several others.
+// The steps of one directive, which may stand for several others.
 constexpr uint64_t kDirectiveSteps = 20;
 
 struct CivilTime {
