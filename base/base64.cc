@@ -9,7 +9,8 @@ namespace cascade {
 
 namespace {
 
-// EVP counts in int, so large inputs go in slices; whole groups of 3 bytes need no padding between.
+// EVP counts in int, so large inputs are coded in slices; slices of whole groups of 3 bytes need no
+// padding in between.
 constexpr size_t kSliceBytes = size_t{3} << 20;
 
 }  // namespace

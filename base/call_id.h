@@ -1,4 +1,4 @@
-// The ids of tools' calls.
+// The ids of tool calls.
 #pragma once
 
 #include <string>
@@ -6,11 +6,12 @@
 
 namespace cascade {
 
-// Nine letters and digits: every family's chat template takes such an id, and Mistral's take no
-// other.
+// True for nine letters and digits. The chat templates of all families take such an id, and those
+// of Mistral take no other.
 bool is_call_id(std::string_view id);
 
-// Such an id, the same for the same text, which tells the call from others.
+// An id in this form, computed from `text`, which must distinguish the call from others. The same
+// text always gives the same id.
 std::string call_id_of(std::string_view text);
 
 }  // namespace cascade

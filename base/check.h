@@ -10,8 +10,8 @@ namespace cascade {
 
 }  // namespace cascade
 
-// Always on, in release too. Never reachable by input from files, sockets or clients: those are
-// answered with an Error (base/result.h).
+// Always on, in release too. Input from files, sockets or clients must never reach a failing CHECK:
+// bad input is answered with an Error (base/result.h).
 #define CHECK(condition)                                                       \
   do {                                                                         \
     if (!(condition)) ::cascade::check_failed(__FILE__, __LINE__, #condition); \

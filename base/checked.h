@@ -1,4 +1,4 @@
-// Arithmetic on sizes that come from files and clients: overflow is an answer, not a wrap.
+// Arithmetic on sizes that come from files and clients: an overflow is reported and does not wrap.
 #pragma once
 
 #include <cstddef>

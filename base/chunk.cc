@@ -1,4 +1,4 @@
-// Names of the chunk enumerations, as they stand on the wire and in the store.
+// Names of the chunk enumerations, as used on the wire and in the store.
 #include "base/chunk.h"
 
 #include "base/enum_table.h"

@@ -19,8 +19,8 @@ enum class ChunkType { kSystemPrompt, kContext, kOutput, kQuery };
 std::string_view to_string(ChunkType type);
 std::optional<ChunkType> chunk_type_from_string(std::string_view name);
 
-// Whether a chunk of this type has a chain of its own, whose K and V are kept for it. Those of the
-// others stand in the prompts of requests only.
+// Whether a chunk of this type has a chain of its own, whose K and V are kept for it. Chunks of the
+// other types only appear in the prompts of requests.
 inline bool has_own_chain(ChunkType type) {
   return type == ChunkType::kOutput || type == ChunkType::kSystemPrompt;
 }
@@ -48,10 +48,10 @@ enum class KvState {
 std::string_view to_string(KvState state);  // "none", "pending", "ready"
 std::optional<KvState> kv_state_from_string(std::string_view name);
 
-// What a request does about chunks that it stands on and that are gone.
+// What a request does when chunks that it names no longer exist.
 enum class OnMissing {
-  kError,  // it is refused
-  kSkip,   // it goes on without them, and its answer says which they are
+  kError,  // the request is refused
+  kSkip,   // the request runs without them, and its answer names them
 };
 
 std::string_view to_string(OnMissing choice);  // "error", "skip"
@@ -77,8 +77,8 @@ struct GenerationRecord {
   std::string finish_reason;  // "stop", "length", "cancelled"
   double presence_penalty = 0;
   double frequency_penalty = 0;
-  // How many tokens had a bias. The biases themselves may be 1,024 an output; a list of outputs
-  // with all of them would not fit a message.
+  // The number of tokens that had a bias. The biases themselves are not kept: an output can have
+  // 1,024 of them, and a list of outputs with all of them would not fit in a message.
   int32_t logit_bias_count = 0;
   bool operator==(const GenerationRecord&) const = default;
 };
@@ -88,16 +88,16 @@ struct ChatMessage {
   std::string role;  // "system", "user", "assistant", "tool"
   std::string content;
   std::string reasoning;  // assistant only: thoughts, without think tokens; may be empty
-  // assistant only: `content` stands in the prompt exactly as it is, thoughts included, whatever
+  // assistant only: `content` is put into the prompt exactly as it is, thoughts included, whatever
   // the template would do to it (policy kKeep).
   bool verbatim = false;
   std::string tool_calls{};    // assistant only: a JSON array as in OpenAI's API, or empty
   std::string tool_call_id{};  // tool only: which call this is the result of; may be empty
-  std::string name{};          // tool only: the function's; may be empty
+  std::string name{};          // tool only: the function's name; may be empty
   bool operator==(const ChatMessage&) const = default;
 };
 
-// A list of 1,000 outputs that each have so many still fits a message.
+// With this many parents each, a list of 1,000 outputs still fits in a message.
 inline constexpr size_t kParentIdsMax = 256;
 
 struct Chunk {
@@ -107,9 +107,10 @@ struct Chunk {
   std::string content_hash;        // SHA-256, hex, of type and text (for outputs: and of the turn)
   std::string text;                // for outputs: the answer, thoughts removed
   std::vector<int32_t> token_ids;  // of `text` alone; for outputs: as sampled, thoughts included
-  // Outputs only: the user's message that this answers, contexts included, as it was in the prompt.
+  // Outputs only: the user's message that this output answers, contexts included, as it was in the
+  // prompt.
   std::string query_text;
-  // Outputs only: what stands behind the assistant's header when thoughts are kept: the template's
+  // Outputs only: what follows the assistant's header when thoughts are kept: the template's
   // generation prefix (e.g. an empty think block) and the sampled text, thoughts included.
   std::string raw_text;
   std::vector<ThinkSpan> think_spans;
@@ -118,27 +119,29 @@ struct Chunk {
   int64_t kv_tokens = 0;      // tokens of the chain whose KV is held
   int64_t kv_bytes = 0;       // bytes of pages in memory that hold this chunk's own tokens
   int64_t kv_disk_pages = 0;  // pages on disk that hold this chunk's own tokens
-  int64_t kv_disk_bytes = 0;  // the same in bytes, about
+  int64_t kv_disk_bytes = 0;  // the bytes of these pages, approximately
   // The chain whose K and V belong to this chunk: the chain key of its last page, in hexadecimal,
-  // and how many tokens come before this chunk's own. Empty: there is none, or it is not known yet.
+  // and the number of tokens before this chunk's own. Empty: there is no such chain, or it is not
+  // known yet.
   std::string kv_key;
   int64_t kv_begin = 0;
   GenerationRecord generation;
   int64_t created_us = 0;    // Unix time
   int64_t last_used_us = 0;  // Unix time
   int64_t hits = 0;          // requests that used this chunk
-  // Who keeps it. The five fields behind it are what all holders together come to: see
-  // cache/holders.h. Empty in what was stored before there were holders.
+  // The holders that keep this chunk. The next five fields are computed from all holders: see
+  // cache/holders.h. Empty in chunks that were stored before holders existed.
   std::vector<Holder> holders;
   bool pinned = false;
   int64_t expires_us = 0;  // Unix time; 0 = never
   int32_t priority = 0;
   int64_t priority_until_us = 0;  // Unix time; from then on the type's default; 0 = for good
-  std::string name;               // the latest that it was given; may be empty; not unique
+  std::string name;               // the latest name that it was given; may be empty; not unique
   int64_t registrations = 1;      // how often this content was registered
-  // Outputs only: the chunks that the request named, in its order; the first kParentIdsMax.
+  // Outputs only: the chunks that the request named, in the request's order; at most the first
+  // kParentIdsMax.
   std::vector<std::string> parent_ids;
-  // Outputs only: what the request gave, for whoever made it; the daemon does not look at it.
+  // Outputs only: data that the request gave for its own client; the daemon does not look at it.
   std::string client_data;
   bool published = false;  // every tenant may find it; only its owner changes or deletes it
   bool operator==(const Chunk&) const = default;

@@ -8,7 +8,7 @@ namespace cascade {
 class Clock {
  public:
   virtual ~Clock() = default;
-  // Never goes back; for durations and deadlines. Microseconds since an arbitrary point.
+  // Never decreases; for durations and deadlines. Microseconds since an arbitrary point.
   virtual int64_t monotonic_us() const = 0;
   // Unix time in microseconds; may jump. For timestamps that people read, and TTLs on disk.
   virtual int64_t wall_us() const = 0;
@@ -17,9 +17,9 @@ class Clock {
 // The operating system's clocks. Any thread.
 const Clock& system_clock();
 
-// Its monotonic_us() is the processor time that the calling thread has used, so that a budget of
-// time does not depend on what else the machine does. Any thread; compare readings of one thread
-// only.
+// A clock whose monotonic_us() is the processor time that the calling thread has used, so that a
+// budget of time does not depend on what else the machine does. Any thread, but compare only
+// readings of the same thread.
 const Clock& thread_clock();
 
 // A clock that moves only when told to. One thread.

@@ -26,8 +26,8 @@ Error bad_address(const std::string& address) {
       "must be ADDRESS:PORT such as 127.0.0.1:8178, or unix:PATH, got \"" + address + '"');
 }
 
-// Whether it is of this machine only; none if it is no address. The zone behind '%' of IPv6 is left
-// to who opens a socket.
+// Whether only this machine can reach the address; nullopt if `ip` is not an address. The IPv6 zone
+// after '%' is not checked here; the code that opens a socket does that.
 std::optional<bool> is_loopback(const std::string& ip) {
   in_addr four{};
   if (::inet_pton(AF_INET, ip.c_str(), &four) == 1) return ntohl(four.s_addr) >> 24 == 127;

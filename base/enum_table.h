@@ -1,4 +1,4 @@
-// Enumerators and their names, as they stand on the wire, in options and in stores.
+// Tables of enumerators and their names, as used on the wire, in options and in stores.
 #pragma once
 
 #include <array>

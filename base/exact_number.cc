@@ -1,4 +1,4 @@
-// The text of a number as nlohmann's binary value.
+// Keeps the text of a number in nlohmann's binary value.
 #include "base/exact_number.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace cascade {
 namespace {
 
-// This subtype tells numbers from other binary values.
+// This subtype distinguishes numbers from other binary values.
 constexpr uint8_t kSubtype = 'n';
 
 bool holds_exact_number(const OrderedJson& json) {

@@ -1,4 +1,4 @@
-// JSON numbers that neither 64-bit integers nor f64 hold.
+// JSON numbers that neither 64-bit integers nor f64 can hold.
 #pragma once
 
 #include <string>
@@ -8,22 +8,22 @@
 
 namespace cascade {
 
-// An exact number has at most so many characters, with its sign.
+// The largest number of characters of an exact number, its sign included.
 inline constexpr size_t kExactNumberBytesMax = 1024;
 
 // An integer beyond 64 bits, or a number beyond f64 (1e400), in a tree that parse_ordered_json()
-// made: its text is kept. In nlohmann's tree it is binary, which no JSON text has, so is_number()
-// does not know it.
+// made: its text is kept. nlohmann's tree holds it as a binary value, which JSON text can never
+// contain, so is_number() is false for it.
 OrderedJson exact_number(std::string_view text);
 bool is_exact_number(const OrderedJson& json);
-// Its text. Precondition: is_exact_number().
+// The text of the number. Precondition: is_exact_number().
 std::string exact_number_text(const OrderedJson& json);
 
 // Whether `json` is a number, exact or not.
 bool is_any_number(const OrderedJson& json);
-// The f64 next to it; infinite beyond all. Precondition: is_any_number().
+// The nearest f64; infinite for numbers beyond f64. Precondition: is_any_number().
 double nearest_double(const OrderedJson& json);
-// As nlohmann's type_name(): an exact number is a number.
+// Like nlohmann's type_name(), but an exact number is a "number".
 const char* type_name_of(const OrderedJson& json);
 
 // `json` as compact text, with the digits of exact numbers. Bytes that are not UTF-8 become U+FFFD.

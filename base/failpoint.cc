@@ -1,4 +1,4 @@
-// Names, and a count that goes down.
+// The names of the moments, and a counter that counts down to the one that ends the process.
 #include "base/failpoint.h"
 
 #include <signal.h>
@@ -27,7 +27,7 @@ void count_down() {
 
 namespace {
 
-// In the order of Failpoint, which begins with kNone.
+// In the order of Failpoint, whose first value is kNone.
 constexpr auto kNames = std::to_array<std::string_view>(
     {"kv_create", "kv_write_before", "kv_write_half", "kv_write_after", "kv_sync_before",
      "kv_sync_after", "commit_before", "commit_after", "acknowledge", "scrub", "kv_remove",

@@ -15,7 +15,7 @@
 namespace cascade {
 namespace {
 
-constexpr size_t kReadStep = 4096;  // what the kernel gives of its own files at once
+constexpr size_t kReadStep = 4096;  // how much the kernel returns of its own files at once
 
 class Descriptor {
  public:
@@ -65,7 +65,7 @@ Result<std::string> read_file(const std::filesystem::path& path, size_t bytes_ma
                             "is larger than " + std::to_string(bytes_max) + " bytes");
   };
   if (file.identity.bytes > bytes_max) return too_large();
-  // To its end, wherever that is: a file may grow, and those of /proc and /sys tell no size.
+  // Read to the end, wherever that is: a file may grow, and files of /proc and /sys report no size.
   std::string content;
   content.resize(std::min(std::max<size_t>(file.identity.bytes, kReadStep), bytes_max) + 1);
   size_t done = 0;

@@ -15,25 +15,25 @@ namespace cascade {
 // file or is larger than bytes_max. `field` of an error is the path.
 Result<std::string> read_file(const std::filesystem::path& path, size_t bytes_max);
 
-// What tells one state of a file from another, as far as its folder's entry can: a write changes
-// the times, a file that is moved to its place has another inode.
+// Distinguishes one state of a file from another, as far as file metadata can: a write changes the
+// times, and a file that was moved to the path has another inode.
 struct FileIdentity {
   uint64_t inode = 0;
   uint64_t bytes = 0;
   int64_t modified_ns = 0;  // Unix time of the last write
-  int64_t changed_ns = 0;   // of the last write, or change of owner, mode or name
+  int64_t changed_ns = 0;   // Unix time of the last write, or change of owner, mode or name
   bool operator==(const FileIdentity&) const = default;
 };
 // Errors: kNotFound, kIo; field = path.
 Result<FileIdentity> file_identity(const std::filesystem::path& path);
 
-// Drops the pages of a mapping of a file that lie wholly in `bytes` from this process's memory.
-// They are read again if they are touched again.
+// Drops from this process's memory those pages of a file mapping that lie wholly in `bytes`. A page
+// that is touched afterwards is read again.
 void release_pages(std::span<const uint8_t> bytes);
 
-// A regular file mapped read-only. Movable, not copyable; unmapped by the destructor.
-// A file that is truncated while mapped raises SIGBUS on access: callers that outlive their input
-// copy what they need (weights are packed at load, so they do).
+// A regular file mapped read-only. Movable, not copyable; unmapped by the destructor. If the file
+// is truncated while it is mapped, access raises SIGBUS: callers that live longer than their input
+// copy what they need (weights are packed at load, so they are copied).
 class MappedFile {
  public:
   // Errors as read_file.
@@ -45,7 +45,7 @@ class MappedFile {
 
   // Valid as long as this object (or the one it was moved to) lives.
   std::span<const uint8_t> bytes() const { return {data_, size_}; }
-  // Of the file that is mapped, when it was opened.
+  // The identity of the mapped file at the time when it was opened.
   const FileIdentity& identity() const { return identity_; }
 
  private:

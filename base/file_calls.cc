@@ -1,4 +1,4 @@
-// POSIX calls, and loops over those that may do a part only.
+// POSIX calls, and loops over calls that may do only a part of the work.
 #include "base/file_calls.h"
 
 #include <dirent.h>
@@ -26,7 +26,8 @@ auto uninterrupted(const Call& call) {
   return result;
 }
 
-// What is left of `parts`, from part `first` on, when `bytes` more of them are done.
+// Removes the first `bytes` bytes from `parts`, counted from part `first`, since they are done.
+// Returns the index of the first part that is left.
 size_t advance(std::vector<iovec>& parts, size_t first, size_t bytes) {
   while (first < parts.size() && bytes >= parts[first].iov_len) bytes -= parts[first++].iov_len;
   if (first < parts.size()) {

@@ -14,8 +14,8 @@
 
 namespace cascade {
 
-// Each does what the call of POSIX that its comment names does, and reports as that does: -1 and
-// errno. An interrupted call is made again. Any thread.
+// Each function does what the POSIX call in its comment does, and reports errors in the same way:
+// -1 and errno. An interrupted call is made again. Any thread.
 class FileCalls {
  public:
   virtual ~FileCalls() = default;
@@ -28,7 +28,7 @@ class FileCalls {
   virtual ssize_t write(int fd, const void* from, size_t bytes, uint64_t offset);      // pwrite
   virtual ssize_t read_parts(int fd, std::span<const iovec> parts, uint64_t offset);   // preadv
   virtual ssize_t write_parts(int fd, std::span<const iovec> parts, uint64_t offset);  // pwritev
-  virtual int sync(int fd);                      // fsync; of a folder: the names in it
+  virtual int sync(int fd);                      // fsync; for a folder: the names in it
   virtual int sync_data(int fd);                 // fdatasync
   virtual int truncate(int fd, uint64_t bytes);  // ftruncate
   // fallocate: the range reads 0 from now on and takes no space; the file keeps its length.
@@ -45,15 +45,15 @@ class FileCalls {
   virtual int list(const std::string& path, std::vector<std::string>& names);
   // mmap: private, read-only; nullptr instead of MAP_FAILED.
   virtual const uint8_t* map(int fd, uint64_t offset, size_t bytes);
-  // madvise: reads a page-aligned part of a mapping into memory, so that what cannot be read is an
-  // error here and not a signal later. Success on systems that cannot do that.
+  // madvise: reads a page-aligned part of a mapping into memory, so that data that cannot be read
+  // gives an error here and not a signal later. Returns success on systems that cannot do that.
   virtual int populate(const uint8_t* from, size_t bytes);
 };
 
-// The calls themselves.
+// The real calls of the operating system.
 FileCalls& system_file_calls();
 
-// A descriptor that is closed in the end.
+// A descriptor that the destructor closes.
 class OwnedFd {
  public:
   // `fd` from calls.open(); negative if that failed.
@@ -64,7 +64,7 @@ class OwnedFd {
 
   bool ok() const { return fd_ >= 0; }
   int fd() const { return fd_; }
-  // Some file systems report only here that what was written is not stored.
+  // Some file systems report only here that written data was not stored.
   int close();
 
  private:
@@ -78,8 +78,9 @@ Status write_fully(FileCalls& calls, int fd, std::span<const uint8_t> bytes, uin
 // Reads up to `bytes` bytes, fewer only where the file ends. Errors as write_fully.
 Result<std::vector<uint8_t>> read_fully(FileCalls& calls, int fd, size_t bytes, uint64_t offset,
                                         const std::string& what);
-// The same for bytes that lie in several places, any number of them: one call for each 1,024 parts,
-// as far as the system does what it is asked for. read_parts_fully returns the bytes read.
+// Like write_fully and read_fully, for bytes in any number of places: one call for each 1,024
+// parts, as long as the system does all that a call asks for. read_parts_fully returns the number
+// of bytes read.
 Status write_parts_fully(FileCalls& calls, int fd, std::vector<iovec> parts, uint64_t offset,
                          const std::string& what);
 Result<uint64_t> read_parts_fully(FileCalls& calls, int fd, std::vector<iovec> parts,

@@ -1,4 +1,4 @@
-// How a request says what form its output must have.
+// The ways in which a request can specify the form of its output.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@ namespace cascade {
 
 enum class GrammarKind : uint8_t {
   kJsonObject,  // any JSON object
-  kJsonSchema,  // a document for which a JSON schema holds
+  kJsonSchema,  // a document that is valid under a JSON schema
   kParts,       // literal text and JSON documents in sequence, choice and repetition
 };
 
@@ -19,8 +19,8 @@ std::string_view to_string(GrammarKind kind);
 // The inverse; nullopt for an unknown name.
 std::optional<GrammarKind> grammar_kind_from_string(std::string_view name);
 
-// A schema's text has at most so many bytes. Calls of hundreds of tools are one schema; OpenAI's
-// limit is 120,000 characters.
+// The largest text of a schema, in bytes. Calls of hundreds of tools are one schema; OpenAI's limit
+// is 120,000 characters.
 inline constexpr size_t kGrammarBytesMax = size_t{1} << 20;
 
 }  // namespace cascade

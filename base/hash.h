@@ -18,13 +18,13 @@ struct Digest {
   auto operator<=>(const Digest&) const = default;
   // 64 lower-case hexadecimal digits.
   std::string hex() const;
-  // The digest of such digits; nullopt if they are none.
+  // The inverse of hex(); nullopt if `text` is not 64 such digits.
   static std::optional<Digest> from_hex(std::string_view text);
 };
 
-// Of the bytes as they are.
+// The digest of the bytes as they are.
 Digest sha256(std::string_view bytes);
-// How long it takes says nothing about where two digests differ.
+// The time it takes does not reveal where two digests differ.
 bool equal_in_constant_time(const Digest& a, const Digest& b);
 
 // Hashes a sequence of *tagged, length-prefixed* fields, so that no two different field lists give
@@ -55,7 +55,7 @@ class Hasher {
 
 template <>
 struct std::hash<cascade::Digest> {
-  // The digest is uniform, so its first bytes are a hash.
+  // The digest is uniformly distributed, so its first bytes serve as a hash.
   size_t operator()(const cascade::Digest& digest) const noexcept {
     size_t value = 0;
     __builtin_memcpy(&value, digest.bytes.data(), sizeof value);

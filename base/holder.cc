@@ -1,4 +1,4 @@
-// Names of the kinds of holders, as they stand on the wire and in the store.
+// Names of the kinds of holders, as used on the wire and in the store.
 #include "base/holder.h"
 
 #include "base/enum_table.h"

@@ -1,4 +1,4 @@
-// Bounded JSON parsing: the tree is built by events, each checked before it is taken.
+// Bounded JSON parsing: the tree is built from parse events, each checked before it is taken.
 #include "base/json.h"
 
 #include <charconv>
@@ -12,11 +12,11 @@
 namespace cascade {
 namespace {
 
-// An ordered object finds a key by looking at all before it. The bound keeps the worst text of
-// 64 MiB to a few seconds; real messages, tools and schemas have tens of members.
+// An ordered object finds a key by comparing it with all keys before it. This bound limits the
+// worst text of 64 MiB to a few seconds; real messages, tools and schemas have tens of members.
 constexpr size_t kOrderedMembersMax = 1024;
 
-// Numbers are read as long doubles first, so that those beyond f64 are not taken for malformed.
+// Numbers are read as long doubles first, so that numbers beyond f64 do not count as malformed.
 using WideJson =
     nlohmann::basic_json<std::map, std::vector, std::string, bool, int64_t, uint64_t, long double>;
 
@@ -24,7 +24,7 @@ bool is_integer_text(std::string_view text) {
   return text.find_first_of(".eE") == text.npos;
 }
 
-// A number that is no 64-bit integer; nullopt if f64 does not hold it.
+// Converts a number that is not a 64-bit integer; nullopt if f64 cannot hold it.
 std::optional<double> to_double(std::string_view text, long double wide) {
   double number = 0;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -59,7 +59,7 @@ class TreeBuilder : public nlohmann::json_sax<WideJson> {
     return false;
   }
   bool string(string_t& value) override { return add(std::move(value)); }
-  bool binary(binary_t&) override { return false; }  // JSON text has none
+  bool binary(binary_t&) override { return false; }  // never occurs in JSON text
   bool key(string_t& name) override {
     if (++members_.back() > members_max_) {
       problem_ = "has an object of more than " + std::to_string(members_max_) + " members";
@@ -117,9 +117,9 @@ class TreeBuilder : public nlohmann::json_sax<WideJson> {
   int depth_max_;
   size_t members_max_;
   AnyJson root_;
-  std::vector<AnyJson*> open_;   // each is the last in the one before it
-  std::vector<size_t> members_;  // so far, of each of these (of an array: none)
-  AnyJson* member_ = nullptr;    // of the innermost object: whose value comes next
+  std::vector<AnyJson*> open_;   // each is the last value in the one before it
+  std::vector<size_t> members_;  // the members so far of each open value (0 for an array)
+  AnyJson* member_ = nullptr;    // the member of the innermost object whose value comes next
   std::string problem_;
 };
 
@@ -130,7 +130,7 @@ Result<AnyJson> parse_bounded(std::string_view text, std::string_view what,
   if (text.size() > limits.bytes_max) {
     return invalid_argument(field, "larger than " + std::to_string(limits.bytes_max) + " bytes");
   }
-  // The library takes a NUL byte for the end of the text and would accept anything behind it.
+  // The library takes a NUL byte for the end of the text and would accept anything after it.
   const size_t nul = text.find('\0');
   if (nul != text.npos) {
     return invalid_argument(field, "not valid JSON at byte " + std::to_string(nul + 1));

@@ -15,15 +15,15 @@ using Json = nlohmann::json;
 using OrderedJson = nlohmann::ordered_json;
 
 struct JsonLimits {
-  size_t bytes_max = size_t{64} << 20;  // tokenizer.json of a 250 k vocabulary has some 30 MB
-  int depth_max = 64;                   // real configurations nest under 10 deep
+  size_t bytes_max = size_t{64} << 20;  // the tokenizer.json of a 250 k vocabulary has about 30 MB
+  int depth_max = 64;                   // real configurations nest less than 10 deep
 };
 
-// Parses `text`. `what` names the document in errors ("config.json").
-// Errors: kInvalidArgument if too large, too deep, not JSON or not UTF-8 (with the byte offset);
-// for the ordered form, whose look-up of a key is linear, also an object of more than 1,024
-// members. Of a key that an object has twice, the last value counts. The ordered form keeps
-// numbers that 64 bits do not hold (exact_number.h); the other rounds integers to f64.
+// Parses `text`. `what` names the document in errors ("config.json"). If an object has a key twice,
+// the last value counts. Numbers that 64 bits cannot hold are kept exactly by the ordered form
+// (exact_number.h); the other form rounds such integers to f64. Errors: kInvalidArgument if the
+// text is too large, too deep, not JSON or not UTF-8 (with the byte offset). The ordered form,
+// whose look-up of a key is linear, also refuses an object of more than 1,024 members.
 Result<Json> parse_json(std::string_view text, std::string_view what, const JsonLimits& = {});
 Result<OrderedJson> parse_ordered_json(std::string_view text, std::string_view what,
                                        const JsonLimits& = {});

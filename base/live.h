@@ -7,7 +7,7 @@
 
 namespace cascade {
 
-// Any thread. Who holds what get() returned keeps that version.
+// Any thread. A caller that holds the result of get() keeps that version.
 template <class T>
 class Live {
  public:

@@ -1,4 +1,4 @@
-// How far the load of a model is. The threads that load write it; the doors read it.
+// The progress of loading a model. The loading threads write it; the doors read it.
 #pragma once
 
 #include <atomic>
@@ -6,16 +6,17 @@
 
 namespace cascade {
 
-// Bytes that are read to load it: of the model's files, or of its packed weights. Any thread.
+// Counts the bytes that are read to load a model, from the model's files or from its packed
+// weights. Any thread.
 class LoadProgress {
  public:
-  // Adds `bytes` to what is to be read. A negative number takes them back.
+  // Adds `bytes` to the bytes that have to be read. A negative number takes them back.
   void expect(int64_t bytes) { total_ += bytes; }
-  // Adds `bytes` to what has been read and packed.
+  // Adds `bytes` to the bytes that have been read and packed.
   void advance(int64_t bytes) { done_ += bytes; }
 
   int64_t done_bytes() const { return done_; }
-  // 0: it is not known yet.
+  // 0: the total is not known yet.
   int64_t total_bytes() const { return total_; }
 
  private:

@@ -12,17 +12,18 @@
 namespace cascade {
 namespace {
 
-// Of a file that is read here: mountinfo has a line for each mount, thousands with many containers.
+// The largest file that is read here: mountinfo has a line for each mount, which is thousands with
+// many containers.
 constexpr size_t kFileBytesMax = size_t{16} << 20;
-// Groups above each other, and mounts: more are not what an administrator made.
+// The largest depth of a group, and the largest number of mounts: no administrator sets up more.
 constexpr size_t kGroupsMax = 256;
 constexpr size_t kMountsMax = 64;
 
-// memory.high does not kill, but slows down until nothing moves.
+// Above memory.high a process is not killed, but slowed down until nothing moves.
 constexpr std::array<const char*, 2> kUnifiedFiles = {"memory.max", "memory.high"};
 constexpr int64_t kKvBytesMin = int64_t{64} << 20;
 constexpr char kV1File[] = "memory.limit_in_bytes";
-// Has what groups above set, also those that a container does not see.
+// This file includes the limits of the groups above, even of groups that a container does not see.
 constexpr char kV1Statistics[] = "memory.stat";
 constexpr std::string_view kV1Hierarchical = "hierarchical_memory_limit ";
 
@@ -59,7 +60,7 @@ std::string unescape(std::string_view text) {
   return plain;
 }
 
-// The groups from "/" to `path`, which begins with '/'; nullopt where it leaves the tree.
+// The groups from "/" to `path`, which begins with '/'; nullopt if `path` leaves the tree.
 std::optional<std::vector<std::string>> groups_on_way(std::string_view path) {
   std::vector<std::string> groups = {""};
   for (const std::string_view name : split(path, '/')) {
@@ -70,7 +71,7 @@ std::optional<std::vector<std::string>> groups_on_way(std::string_view path) {
   return groups;
 }
 
-// `path` as seen below `root`; nullopt if it is not there.
+// `path` relative to `root`; nullopt if it is not below `root`.
 std::optional<std::string_view> below(std::string_view path, std::string_view root) {
   while (root.ends_with('/')) root.remove_suffix(1);
   if (!path.starts_with(root)) return std::nullopt;
@@ -87,7 +88,7 @@ void add_files(const std::string& folder, bool unified, bool own, std::vector<st
   if (own) files.push_back(folder + "/" + kV1Statistics);
 }
 
-// Those of one tree, in which the process is at `path`.
+// Adds the files of one tree, in which the process is at `path`.
 void add_tree(std::string_view path, const std::vector<ControlGroupMount>& mounts, bool unified,
               std::vector<std::string>& files) {
   bool found = false;
@@ -111,7 +112,7 @@ std::optional<int64_t> parse_bytes(std::string_view text) {
   int64_t bytes = 0;
   const char* const end = text.data() + text.size();
   const auto [stop, problem] = std::from_chars(text.data(), end, bytes);
-  // A number beyond 64 bits is no limit either.
+  // A number beyond 64 bits is not a limit either.
   if (problem != std::errc() || stop != end || bytes < 0) return std::nullopt;
   return bytes;
 }

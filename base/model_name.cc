@@ -1,4 +1,4 @@
-// By what is made of it for a terminal.
+// A name is valid if the text that is made of it for a terminal is the same.
 #include "base/model_name.h"
 
 #include "base/sanitized.h"

@@ -1,4 +1,4 @@
-// The names of models: of folders, and of files without ".gguf".
+// The names of models: those of folders, and those of files without ".gguf".
 #pragma once
 
 #include <cstddef>
@@ -6,12 +6,12 @@
 
 namespace cascade {
 
-inline constexpr size_t kModelNameBytesMax = 255;  // it is the name of a folder, too
+inline constexpr size_t kModelNameBytesMax = 255;  // the name is also the name of a folder
 
-// A name stands in paths, in URLs and in what is printed: one line of UTF-8 that a terminal does
-// not obey, without '/'. It is no hidden file's name, and no option's.
+// A name appears in paths, in URLs and in printed text: it must be one line of UTF-8 without '/'
+// and without anything that a terminal obeys. It must not look like a hidden file or an option.
 bool is_model_name(std::string_view name);
-// What to say of others.
+// The message for invalid names.
 inline constexpr char kModelNameRule[] =
     "must have 1 to 255 bytes of UTF-8 without '/' and control characters, and not begin with '.' "
     "or '-'";

@@ -7,8 +7,8 @@
 namespace cascade {
 namespace {
 
-// |value| as a float with `mantissa_bits` and exponents from `exponent_min` up, in units of its
-// least subnormal number: consecutive integers are consecutive numbers of the format.
+// Rounds |value| to a float format with `mantissa_bits` and exponents from `exponent_min` up, and
+// returns it as the format's bits: consecutive integers are consecutive numbers of the format.
 uint32_t narrow(uint32_t magnitude_bits, int mantissa_bits, int exponent_min) {
   const int dropped = 23 - mantissa_bits;
   const int exponent = static_cast<int>(magnitude_bits >> 23) - 127;

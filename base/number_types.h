@@ -1,4 +1,4 @@
-// The number formats that weights and KV pages are held in, their names and conversions.
+// The number formats of weights and KV pages, their names and conversions.
 #pragma once
 
 #include <cstdint>
@@ -41,10 +41,9 @@ std::optional<KvType> kv_type_from_string(std::string_view name);
   return static_cast<uint16_t>((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
 }
 
-// IEEE 754 binary16. Widening is exact; narrowing rounds to nearest, ties to even, and gives an
-// infinity beyond 65,504; a NaN stays a NaN.
-// Without branches, so that loops over many become vector code: the exponent is off by 2^112, of
-// subnormal numbers, too.
+// IEEE 754 binary16. Widening is exact; narrowing rounds to nearest, ties to even, and gives
+// infinity beyond 65,504; a NaN stays a NaN. There are no branches, so that loops over many values
+// become vector code: the exponent is off by 2^112, for subnormal numbers too.
 [[gnu::always_inline]] inline float f16_to_f32(uint16_t bits) {
   const uint32_t magnitude = static_cast<uint32_t>(bits & 0x7FFFu) << 13;
   float value;
@@ -64,9 +63,9 @@ uint16_t f32_to_f16(float value);
   return (bits & 0x7C00u) != 0x7C00u;
 }
 
-// Whether the bits of all values, without the sign, are less than `limit`: numbers of larger size
-// have larger bits, and infinity and NaNs the largest. Without an early end, so that it is done in
-// vectors. (A sum of the values may hide a NaN.)
+// Whether the bits of all values, without the sign, are less than `limit`. Numbers of larger
+// magnitude have larger bits, and infinity and NaNs have the largest. The loop does not end early,
+// so that it becomes vector code. (A sum of the values may hide a NaN.)
 inline bool all_below(std::span<const float> values, uint32_t limit) {
   uint32_t carries = 0;
   for (const float value : values) {
@@ -76,18 +75,18 @@ inline bool all_below(std::span<const float> values, uint32_t limit) {
   }
   return carries >> 31 == 0;
 }
-// Whether none is infinite or a NaN.
+// Whether no value is infinite or a NaN.
 inline bool all_finite(std::span<const float> values) {
   return all_below(values, 0x7F800000u);
 }
-// Whether none is so in bf16: the largest numbers of f32 are rounded to infinity.
+// Whether no value is infinite or a NaN in bf16: the largest numbers of f32 round to infinity.
 inline bool all_finite_in_bf16(std::span<const float> values) {
   return all_below(values, 0x7F7F8000u);
 }
 
-// e4m3 of the OCP 8-bit floating point specification (2023): no infinities, 448 is the largest
-// number, 2^-9 the smallest above 0. Narrowing rounds to nearest, ties to even; what is larger
-// becomes 448; a NaN stays a NaN.
+// e4m3 of the OCP 8-bit floating point specification (2023): no infinities; 448 is the largest
+// number, 2^-9 the smallest above 0. Narrowing rounds to nearest, ties to even; larger values
+// become 448; a NaN stays a NaN.
 inline constexpr float kE4m3Max = 448.0f;
 float e4m3_to_f32(uint8_t bits);
 uint8_t f32_to_e4m3(float value);

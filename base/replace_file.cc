@@ -1,4 +1,5 @@
-// A writer holds a lock on its temporary file, so that a lock that is free tells of a crash.
+// A writer holds a lock on its temporary file, so a temporary file whose lock is free was left by a
+// crash.
 #include "base/replace_file.h"
 
 #include <fcntl.h>
@@ -14,7 +15,8 @@ namespace {
 constexpr std::string_view kPrefix = "new";
 constexpr std::string_view kSuffix = ".tmp";
 
-// Somebody who deletes abandoned files can take a new one for such a file before it is locked.
+// A process that deletes abandoned files can mistake a new file for one before the new file is
+// locked.
 constexpr int kAttempts = 8;
 
 // Whether the file is ours: locked, and still in its folder.

@@ -1,4 +1,4 @@
-// Files that are either as they were or wholly new: written beside their place, then renamed.
+// Files that are either unchanged or wholly new: each is written beside its place, then renamed.
 #pragma once
 
 #include <memory>
@@ -10,23 +10,24 @@
 
 namespace cascade {
 
-// A file that is written under a temporary name and given its own in the end. Other processes may
-// do the same at the same time: one of the files has the name then. What is not committed is
-// deleted with this object, if it can be.
-// Nothing is synchronised with the disk: after a loss of power the file may be torn, so it must
-// have checksums. That is what files that can be made anew need, and it costs no waiting.
+// A file that is written under a temporary name and gets its own name in the end. Other processes
+// may do the same at the same time: then one of their files has the name in the end. A file that is
+// not committed is deleted with this object, if it can be. Nothing is synchronised with the disk:
+// after a loss of power the file may be torn, so it must have checksums. That is enough for files
+// that can be made again, and it costs no waiting.
 class NewFile {
  public:
-  // Creates a file of mode 0600 in `folder`, for reading and writing. Errors: kIo, kNotFound for a
-  // folder that is not there; field = folder.
+  // Creates a file of mode 0600 in `folder`, for reading and writing. Errors: kIo, kNotFound if the
+  // folder does not exist; field = folder.
   static Result<std::unique_ptr<NewFile>> create(FileCalls& calls, const std::string& folder);
-  // Use create(). `fd` is of the file `temporary`, and locked.
+  // Use create(). `fd` is the locked descriptor of the file `temporary`.
   NewFile(FileCalls& calls, int fd, std::string temporary);
   ~NewFile();
 
   int fd() const { return file_.fd(); }
-  // Names it `path`, which is in the same folder, and closes it. Once. Errors: kIo, field = path;
-  // neither file is there then if closing failed: nobody knows what it holds.
+  // Renames the file to `path`, which is in the same folder, and closes it. Call it once. Errors:
+  // kIo, field = path; if closing failed, neither file exists any more, since its content is not
+  // known.
   Status commit(const std::string& path);
 
  private:
@@ -35,13 +36,14 @@ class NewFile {
   std::string temporary_;  // empty: committed
 };
 
-// Makes the file `path` of these bytes, or leaves it as it is. Errors as NewFile; field = path.
+// Makes these bytes the content of the file `path`, or leaves the file as it is. Errors as NewFile;
+// field = path.
 Status replace_file(FileCalls& calls, const std::string& path, std::string_view content);
 
-// Whether a file of this name is one that a NewFile has before it is committed.
+// Whether this is the name of a file that a NewFile has not committed yet.
 bool is_temporary_name(std::string_view name);
 
-// Deletes such a file if no process writes to it: its writer has crashed. Best effort.
+// Deletes a file with such a name if no process writes to it: its writer has crashed. Best effort.
 void remove_if_abandoned(FileCalls& calls, const std::string& path);
 
 }  // namespace cascade

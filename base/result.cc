@@ -1,4 +1,4 @@
-// Error codes, their names on the wire, and constructors for the common ones.
+// Error codes, their names on the wire, and constructors for common errors.
 #include "base/result.h"
 
 #include <array>

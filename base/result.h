@@ -1,4 +1,4 @@
-// Result<T>: a value, or the Error that explains why there is none. For failures that are expected.
+// Result<T>: a value, or the Error that explains why there is no value. For expected failures.
 #pragma once
 
 #include <optional>
@@ -11,7 +11,7 @@
 
 namespace cascade {
 
-// What a caller can do about an error. The names on the wire are those of to_string().
+// What a caller can do about an error. to_string() gives the names on the wire.
 enum class ErrorCode {
   kInvalidArgument,    // the request or file is wrong and will stay wrong
   kNotFound,           // no such chunk, file, model; or it belongs to another tenant
@@ -129,7 +129,7 @@ using Status = Result<void>;
   if (!temporary.ok()) return std::move(temporary).error();   \
   target = std::move(temporary).value()
 
-// RETURN_IF_ERROR(f()): returns f()'s error from this function, goes on if there is none.
+// RETURN_IF_ERROR(f()): returns f()'s error from this function, or continues if there is none.
 #define RETURN_IF_ERROR(expression)                                                 \
   do {                                                                              \
     auto status_of_expression = (expression);                                       \

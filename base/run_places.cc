@@ -1,4 +1,4 @@
-// The rule as a list: what is in it twice counts once.
+// The rule as a list of places, each listed once.
 #include "base/run_places.h"
 
 #include <sys/stat.h>
@@ -22,7 +22,7 @@ std::optional<uid_t> owner_of_folder(const std::string& path) {
   return info.st_uid;
 }
 
-// Names in /tmp are everybody's.
+// Any user can take a name in /tmp, so this place may belong to somebody else.
 std::string place_in_tmp(uid_t user) {
   return "/tmp/cascaded-" + std::to_string(user);
 }

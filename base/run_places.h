@@ -1,5 +1,5 @@
-// Where daemons have their sockets unless they are told: one rule for the daemon and its clients.
-// The clients for Python and Node have the same; tests/run_places.json has what it gives, for all.
+// Where daemons have their sockets by default: one rule for the daemon and its clients. The clients
+// for Python and Node have the same rule; tests/run_places.json has its results, for all of them.
 #pragma once
 
 #include <sys/types.h>
@@ -17,30 +17,31 @@ inline constexpr char kSocketName[] = "cascaded.sock";
 // The run directory of the system's service.
 inline constexpr char kSystemRunDir[] = "/run/cascaded";
 
-// What the rule depends on.
+// The facts that the rule depends on.
 struct RunSurroundings {
   uid_t user = 0;
   std::string runtime_directory;  // $RUNTIME_DIRECTORY: systemd made these folders for its service
   std::string xdg_runtime_dir;    // $XDG_RUNTIME_DIR
-  // The owner of the folder; nullopt if `path` is no folder, or a link.
+  // The owner of the folder; nullopt if `path` is not a folder, or is a link.
   std::function<std::optional<uid_t>(const std::string& path)> owner_of;
 };
 
-// The surroundings of this process. Reads the environment, which no other thread may change
-// meanwhile.
+// The surroundings of this process. Reads the environment, which no other thread may change at the
+// same time.
 RunSurroundings run_surroundings();
 
-// The places in which a daemon of this user may have its run directory; it takes the first:
+// The places where a daemon of this user may have its run directory; it takes the first:
 //   1. the first folder of $RUNTIME_DIRECTORY;
-//   2. /run/cascaded, if it is this user's, or the user is root and there is none;
+//   2. /run/cascaded, if this user owns it, or if the user is root and it does not exist;
 //   3. $XDG_RUNTIME_DIR/cascaded, if $XDG_RUNTIME_DIR is a folder of this user;
-//   4. /run/user/UID/cascaded, if /run/user/UID is one;
+//   4. /run/user/UID/cascaded, if /run/user/UID is a folder of this user;
 //   5. /tmp/cascaded-UID.
-// Never empty. The last place may be somebody else's; the caller has to check before it is used.
+// Never empty. Somebody else may own the last place; the caller has to check before using it.
 std::vector<std::string> own_run_dirs(const RunSurroundings& around);
 
-// The places in which a client of this user looks for a daemon, in this order: those above, without
-// a /tmp/cascaded-UID that is not this user's, and /run/cascaded, whoever's it is.
+// The places where a client of this user looks for a daemon, in this order: those of
+// own_run_dirs(), without /tmp/cascaded-UID unless this user owns it, and then /run/cascaded,
+// whoever owns it.
 std::vector<std::string> client_run_dirs(const RunSurroundings& around);
 
 }  // namespace cascade

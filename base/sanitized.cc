@@ -1,4 +1,4 @@
-// Code point by code point.
+// Sanitises a text code point by code point.
 #include "base/sanitized.h"
 
 #include "base/utf8.h"
@@ -15,7 +15,7 @@ bool is_bidi_control(uint32_t c) {
   return (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
 }
 
-// What stands for a code point that must not reach a terminal; the code point itself otherwise.
+// The replacement of a code point that must not reach a terminal; otherwise the code point itself.
 uint32_t harmless(uint32_t c) {
   if (c == '\n' || c == '\t') return c;
   if (c < 0x20) return kPictures + c;

@@ -6,9 +6,9 @@
 
 namespace cascade {
 
-// `text` without anything that a terminal obeys: control characters (escape among them) become
-// their pictures (U+2400 and on), C1 controls and bidirectional overrides U+FFFD, as do malformed
-// bytes. Newline and tab stay; a carriage return before a newline goes.
+// `text` without anything that a terminal obeys: control characters (escape included) become their
+// pictures (U+2400 and up); C1 controls, bidirectional overrides and malformed bytes become U+FFFD.
+// Newline and tab stay; a carriage return before a newline is removed.
 std::string sanitized(std::string_view text);
 
 }  // namespace cascade

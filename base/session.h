@@ -10,7 +10,7 @@ namespace cascade {
 // One turn of a session.
 struct SessionTurn {
   int64_t number = 0;     // from 0
-  std::string output_id;  // the chunk of its answer; that chunk may be gone since
+  std::string output_id;  // the chunk of its answer; that chunk may no longer exist
   bool operator==(const SessionTurn&) const = default;
 };
 

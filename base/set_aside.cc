@@ -1,4 +1,4 @@
-// By rename(2): it works on folders, links, pipes, and what this user may not open.
+// Uses rename(2), which works on folders, links, pipes, and files that this user may not open.
 #include "base/set_aside.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Making way where something lies in the place of a file that can be made anew.
+// Moves whatever is in the place of a file that can be made again out of the way.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace cascade {
 
-// Renames what `folder`/`name` is, whatever that is, to a free name in the same folder: NAME.aside,
-// NAME.aside2 and so on. Nothing is opened, no link is followed. Returns the new name; it is
+// Renames `folder`/`name`, whatever it is, to a free name in the same folder: NAME.aside,
+// NAME.aside2 and so on. It opens nothing and follows no link. Returns the new name, which is
 // durable after sync_folder(). Errors: kIo, kNotFound; field = folder/name.
 Result<std::string> set_aside(FileCalls& calls, const std::string& folder, const std::string& name);
 

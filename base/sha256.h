@@ -1,4 +1,4 @@
-// SHA-256 of bytes that come in pieces, as they are (base/hash.h has that of tagged fields).
+// SHA-256 of bytes that come in pieces, as they are (base/hash.h hashes tagged fields).
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ class Sha256 {
   Sha256& operator=(const Sha256&) = delete;
 
   void update(std::span<const uint8_t> bytes);
-  // Of all bytes so far; the object takes no more afterwards.
+  // The digest of all bytes so far; the object takes no more bytes afterwards.
   Digest finish();
 
  private:

@@ -1,4 +1,4 @@
-// Distances of Damerau and Levenshtein, by rows.
+// The Damerau-Levenshtein distance, computed row by row.
 #include "base/suggestion.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 namespace cascade {
 namespace {
 
-// Longer words are nobody's flag.
+// No option has a longer name.
 constexpr size_t kLettersMax = 64;
 using Row = std::array<size_t, kLettersMax + 1>;
 
@@ -20,7 +20,7 @@ std::string plain(std::string_view word) {
   return result;
 }
 
-// Changes from one to the other; no letter is changed twice.
+// The number of changes from one word to the other; no letter is changed twice.
 size_t distance(const std::string& from, const std::string& to) {
   Row before{}, row{}, next{};
   for (size_t j = 0; j <= to.size(); ++j) row[j] = j;
@@ -51,7 +51,7 @@ std::optional<std::string> closest_word(std::string_view word, std::span<const s
   size_t least = std::max<size_t>(letters / 3, 1) + 1;
   for (const std::string& candidate : words) {
     const std::string right = plain(candidate);
-    // One letter could be the beginning of anything.
+    // One or two letters could be the beginning of anything.
     const bool begins = letters >= 3 && right.starts_with(wrong);
     const size_t changes = begins ? 1 : distance(wrong, right);
     if (changes >= least || changes >= letters) continue;

@@ -1,9 +1,11 @@
-// Tenants: who owns chunks and finds pages. A tenant is the socket that a client connects to.
+// Tenants: the owners of chunks, who only find their own pages. A client's tenant is the socket
+// that it connects to.
 #pragma once
 
 namespace cascade {
 
-// The tenant of the daemon's own socket, and its administrator: sees totals, publishes chunks.
+// The tenant of the daemon's own socket. It is also the administrator: it sees totals and publishes
+// chunks.
 inline constexpr char kLocalTenant[] = "local";
 
 }  // namespace cascade

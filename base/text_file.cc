@@ -1,4 +1,5 @@
-// Unicode 15, 23.8: the marks. That of UTF-32 in little endian begins with that of UTF-16.
+// Recognises byte order marks (Unicode 15, 23.8). The UTF-32 mark in little endian begins with the
+// UTF-16 mark, so it needs no entry of its own.
 #include "base/text_file.h"
 
 #include <string_view>
@@ -11,7 +12,7 @@ namespace {
 constexpr std::string_view kUtf8Mark = "\xEF\xBB\xBF";
 constexpr std::string_view kOtherMarks[] = {"\xFF\xFE", "\xFE\xFF", {"\0\0\xFE\xFF", 4}};
 
-// Two characters of ASCII in UTF-16, without a mark.
+// Whether `text` begins with two ASCII characters in UTF-16, without a mark.
 bool begins_as_utf16(std::string_view text) {
   const auto is_ascii = [&](size_t high, size_t low) {
     return text[high] == '\0' && text[low] != '\0' && text[high + 2] == '\0' &&

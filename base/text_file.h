@@ -1,5 +1,6 @@
 // Text that somebody wrote with an editor, in a file or on standard input. Some editors put a byte
-// order mark at its beginning, or write UTF-16. What is kept byte for byte is read by read_file().
+// order mark at its beginning, or write UTF-16. Use read_file() for files that are kept byte for
+// byte.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +11,9 @@
 
 namespace cascade {
 
-// `text` without the UTF-8 byte order mark that it may begin with. Otherwise its bytes are not
-// looked at. Errors: kInvalidArgument, field `field`, if it begins with the mark of UTF-16 or
-// UTF-32, or as UTF-16 without one.
+// `text` without its UTF-8 byte order mark, if it has one. Its other bytes are not checked. Errors:
+// kInvalidArgument, field `field`, if it begins with the mark of UTF-16 or UTF-32, or is UTF-16
+// without a mark.
 Result<std::string> without_byte_order_mark(std::string text, const std::string& field);
 
 // The text of a regular file. Errors: those of read_file() and of without_byte_order_mark();

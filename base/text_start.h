@@ -9,7 +9,7 @@ namespace cascade {
 
 enum class TextStart : uint8_t {
   kFirst,  // the first token
-  kNone,   // none: the tokens go on with a text
+  kNone,   // none: the tokens continue a text
   kEach,   // every token, as a text of its own
 };
 

@@ -1,4 +1,4 @@
-// How often something may happen: a rate, and how many times at once.
+// Limits how often something may happen: by a rate, and by how many times at once.
 #pragma once
 
 #include <algorithm>
@@ -6,14 +6,14 @@
 
 namespace cascade {
 
-// Begins full. One thread.
+// The bucket is full at first. One thread.
 class TokenBucket {
  public:
   // per_s > 0; at_once_max >= 1.
   TokenBucket(double per_s, double at_once_max)
       : per_s_(per_s), at_once_max_(at_once_max), tokens_(at_once_max) {}
 
-  // Takes a token; false if there is none. A time before the last one counts as the last one.
+  // Takes a token; false if there is none. A time before the latest one counts as the latest one.
   bool take(int64_t now_us) {
     const double passed_s = static_cast<double>(std::max<int64_t>(0, now_us - filled_us_)) / 1e6;
     tokens_ = std::min(at_once_max_, tokens_ + passed_s * per_s_);

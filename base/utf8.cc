@@ -26,7 +26,7 @@ Lead classify(uint8_t byte) {
   return {0, 0, 0};
 }
 
-// How many bytes at `offset` belong to one sequence: `size` of them, and whether it is complete.
+// The bytes at `offset` that belong to one sequence: how many, and whether it is complete.
 struct Sequence {
   uint8_t size;    // well-formed bytes so far, >= 1 (a lone bad byte counts 1)
   bool complete;   // the sequence is a code point

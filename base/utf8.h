@@ -1,4 +1,4 @@
-// UTF-8 (RFC 3629): validation, decoding, and holding back the incomplete end of a byte stream.
+// UTF-8 (RFC 3629): validates and decodes, and holds back the incomplete end of a byte stream.
 #pragma once
 
 #include <cstddef>

@@ -281,7 +281,7 @@ class HolderModel : public ::testing::Test {
       }
       const int64_t earliest = now() - 2'000'000 + *request.output_ttl_ms * 1000;
       const int64_t most = now() + *request.output_ttl_ms * 1000;
-      // Of retentions with other times, the one of now, which is new.
+      // If there are retentions with other times, looks for the new one, made now, first.
       for (const bool new_only : {true, false}) {
         for (const Holder& holder : chunk.holders) {
           const bool known = std::ranges::any_of(output.holders, [&](const OneHolder& other) {

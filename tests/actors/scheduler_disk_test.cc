@@ -21,7 +21,7 @@ using testing::query_text;
 using testing::SchedulerWorld;
 using testing::system_text;
 
-// Of more than two pages: of a page only the whole is found on disk.
+// A prompt of more than two pages, since only whole pages are found on disk.
 constexpr char kLongSystem[] =
     "You are a helpful assistant that answers questions about countries, capitals, rivers and "
     "mountains in one short sentence, and says so when it does not know the answer to a question. "

@@ -1,4 +1,5 @@
-// Who runs: tenants' shares and places, preemption, a bounded queue, prompts computed once for all.
+// Which requests run: tenants' shares and places, preemption, a bounded queue, prompts that are
+// computed once for all.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -243,7 +244,7 @@ TEST(Progress, tells_rate_time_left_and_place) {
     }
   }
   EXPECT_TRUE(rate);
-  // Who waits is told as well, and has more before it.
+  // A waiting request also gets progress, and has more work before it.
   const auto waits = world.all<wire::Progress>(waiting);
   ASSERT_FALSE(waits.empty());
   EXPECT_GT(waits[0].eta_us, 0);

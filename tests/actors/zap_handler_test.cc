@@ -1,4 +1,4 @@
-// Who gets past the handshake.
+// Which clients get past the handshake.
 #include "actors/zap_handler.h"
 
 #include <gtest/gtest.h>

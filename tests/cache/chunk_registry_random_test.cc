@@ -62,7 +62,7 @@ class RegistryModel : public ::testing::Test {
     chunk.tenant = some_tenant();
     chunk.type = random_.below(3) == 0 ? ChunkType::kOutput : ChunkType::kContext;
     chunk.text = std::to_string(random_.below(60));
-    // Of one length, as real ones: no id begins another.
+    // All ids have one length, as real ones have, so that no id is the beginning of another.
     chunk.id = "chunk_" + std::to_string((100 + random_.below(400)) * 100'000 + ++count_);
     chunk.content_hash = chunk_content_hash(chunk);
     if (random_.below(3) == 0) chunk.expires_us = now_us_ + 1 + int64_t(random_.below(50));

@@ -129,7 +129,7 @@ class Program {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
   const std::string& out() const { return printed_; }
-  // Of what was printed: what came behind all that was expected so far.
+  // The part of the output after everything that was expected so far.
   std::string unseen() const { return printed_.substr(seen_); }
   const std::string& err() const { return errors_; }
 

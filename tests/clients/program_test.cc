@@ -179,7 +179,7 @@ TEST(Program, tells_a_failed_request_from_a_wrong_one) {
 
 const std::vector<wire::Loading> kLoadingSteps = {{0, 0}, {41, 100}, {99, 100}};
 
-// The same of a daemon that loads its model first.
+// Runs the program against a daemon that loads its model first.
 PipeOutcome run_while_it_loads(ProgramArguments arguments) {
   const TempFolder folder;
   arguments.insert(arguments.end(), {"--endpoint", folder.endpoint()});

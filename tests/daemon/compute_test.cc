@@ -1,4 +1,4 @@
-// Who waited first computes first.
+// Jobs compute in the order in which they began to wait.
 #include "daemon/compute.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Who makes room for a model, and which files are models.
+// Which models make room for another, and which files are models.
 #include "daemon/model_plan.h"
 
 #include <gmock/gmock.h>

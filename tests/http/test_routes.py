@@ -352,7 +352,7 @@ class Routes(unittest.TestCase):
         self.assertEqual(self.raw(b"GET /health HTTP/1.1\r\nX: " + b"a" * 20_000), 431)
         body = b"Content-Length: %d\r\n\r\n" % (17 << 20)
         self.assertEqual(self.raw(post + body), 413)
-        # Who sends all of it before it reads hears of it, too.
+        # A client that sends everything before it reads gets the answer, too.
         body = b"Content-Length: %d\r\n\r\n" % (40 << 20)
         self.assertEqual(self.raw(post + body + b"a" * (40 << 20)), 413)
         chunks = b'd\r\n{"content":"a\r\n2\r\n"}\r\n0\r\n\r\n'

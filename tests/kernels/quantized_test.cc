@@ -44,7 +44,7 @@ GuardedFloats quantized_product(const Kernels& kernels, const PackedMatrix& w,
   return y;
 }
 
-// Of the elements [begin, end).
+// The largest magnitude among the elements [begin, end).
 float largest_magnitude(const GuardedFloats& x, int begin, int end) {
   float largest = 0;
   for (int i = begin; i < end; ++i) largest = std::max(largest, std::fabs(x[i]));

@@ -99,7 +99,7 @@ TEST(Conversation, goes_on_with_the_assistants_message_where_it_ends) {
   const Ids going_on = shown(longer, {}).token_ids;
   ASSERT_GT(going_on.size(), plain.size());
   EXPECT_TRUE(std::equal(plain.begin(), plain.end(), going_on.begin()));
-  // Of a verbatim message think tokens count.
+  // Think tokens of a verbatim message are recognised.
   messages.back() = message("assistant", "<think>\nI should");
   messages.back().verbatim = true;
   const EncodedPrompt inside = shown(messages, {});

@@ -33,7 +33,7 @@ class MemoryDisk : public FileCalls {
   // will ever be on the disk, though it is read back until the power is cut.
   void lose_unsynced(int fd);
 
-  // So many bytes fit, holes included.
+  // The disk holds `bytes` bytes, holes included.
   void set_capacity(uint64_t bytes) { capacity_ = bytes; }
   void set_read_only(bool read_only) { read_only_ = read_only; }
   void set_owner(uid_t owner) { owner_ = owner; }

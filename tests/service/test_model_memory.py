@@ -56,7 +56,7 @@ class Memory(ModelsTest):
             status = json.loads(service.ctl("--model-name", "second", "status", "--json").stdout)
             grown = resident_bytes(service) - before
             model = self.models_of(service)["second"]
-            # Of the budget of K and V only what is used is there.
+            # Only the used part of the budget for K and V takes memory.
             expected = (model["weights_bytes"] + model["other_bytes"] + status["kv_bytes_used"])
             self.assertLess(abs(grown - expected), 0.15 * expected, (grown, expected, model))
             service.ctl("model", "unload", "second")

@@ -176,7 +176,7 @@ bool KillWorker::update(client::Client& client) {
 
 bool KillWorker::remove(client::Client& client) {
   const Chunk* chunk = any([&](const Chunk& each) { return !each.pinned; });
-  // Of the pinned ones none goes: one is unpinned.
+  // Pinned chunks cannot be deleted: change one instead.
   if (chunk == nullptr || one_in(20)) return update(client);
   Pending pending;
   pending.id = chunk->id;

@@ -1,4 +1,4 @@
-// Who may include whom: the folders' arrows, and the libraries that stay in one place.
+// Which folder may include which: the arrows, and the libraries that stay in one place.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -40,20 +40,36 @@ SourceFile read(const fs::path& root, const fs::path& path) {
   return file;
 }
 
-std::vector<SourceFile> read_all() {
-  const fs::path root = testing::source_dir();
-  std::vector<SourceFile> files;
-  for (const std::string& folder : source_folders()) {
-    if (!fs::is_directory(root / folder)) continue;
-    auto entry = fs::recursive_directory_iterator(root / folder);
-    for (; entry != fs::recursive_directory_iterator(); ++entry) {
-      if (entry->is_directory() && is_skipped_folder(entry->path().filename())) {
-        entry.disable_recursion_pending();
-      } else if (entry->is_regular_file() && is_source(entry->path())) {
-        files.push_back(read(root, entry->path()));
-      }
+bool is_document(const fs::path& path) {
+  return path.extension() == ".md";
+}
+
+// Adds the files below `folder` that `is_wanted` accepts.
+void read_below(const fs::path& folder, bool (*is_wanted)(const fs::path&),
+                std::vector<SourceFile>& files) {
+  if (!fs::is_directory(folder)) return;
+  auto entry = fs::recursive_directory_iterator(folder);
+  for (; entry != fs::recursive_directory_iterator(); ++entry) {
+    if (entry->is_directory() && is_skipped_folder(entry->path().filename())) {
+      entry.disable_recursion_pending();
+    } else if (entry->is_regular_file() && is_wanted(entry->path())) {
+      files.push_back(read(testing::source_dir(), entry->path()));
     }
   }
+}
+
+std::vector<SourceFile> read_sources() {
+  std::vector<SourceFile> files;
+  for (const std::string& folder : source_folders()) {
+    read_below(fs::path(testing::source_dir()) / folder, is_source, files);
+  }
+  std::ranges::sort(files, {}, &SourceFile::path);
+  return files;
+}
+
+std::vector<SourceFile> read_documents() {
+  std::vector<SourceFile> files;
+  read_below(testing::source_dir(), is_document, files);
   std::ranges::sort(files, {}, &SourceFile::path);
   return files;
 }
@@ -69,7 +85,12 @@ const std::vector<std::string>& source_folders() {
 }
 
 const std::vector<SourceFile>& source_files() {
-  static const std::vector<SourceFile> files = read_all();
+  static const std::vector<SourceFile> files = read_sources();
+  return files;
+}
+
+const std::vector<SourceFile>& documents() {
+  static const std::vector<SourceFile> files = read_documents();
   return files;
 }
 

@@ -29,6 +29,9 @@ const std::vector<std::string>& source_folders();
 // folders, build and node_modules are left out. Read once.
 const std::vector<SourceFile>& source_files();
 
+// The Markdown files of the project, sorted by path; the same folders are left out. Read once.
+const std::vector<SourceFile>& documents();
+
 // Collects what breaks a rule.
 class Violations {
  public:

@@ -18,6 +18,7 @@ constexpr int kFunctionLinesMax = 70;
 constexpr int kFunctionsMax = 40;
 constexpr int kFieldsMax = 20;
 constexpr int kColumnsMax = 100;
+constexpr int kDocumentColumnsMax = 120;
 
 // Calls look(line number, line) for each line of `text`, without its "\n".
 template <class Look>
@@ -137,6 +138,33 @@ TEST(Tidy, lines_are_short) {
     });
   }
   EXPECT_TRUE(violations.none());
+}
+
+// A row of a table cannot be broken.
+TEST(Tidy, lines_of_documents_are_short) {
+  Violations violations;
+  EXPECT_GT(documents().size(), 10u);
+  for (const SourceFile& file : documents()) {
+    for_lines(file.text, [&](int number, std::string_view line) {
+      const int columns = count_columns(line);
+      if (columns <= kDocumentColumnsMax || line.starts_with('|')) return;
+      violations.add(file, number,
+                     "the line has " + std::to_string(columns) + " columns; the limit is " +
+                         std::to_string(kDocumentColumnsMax));
+    });
+  }
+  EXPECT_TRUE(violations.none());
+}
+
+// The openings of comments that had to be read twice: the subject came last, or was missing. They
+// are spelled so that this file does not contain them.
+TEST(Tidy, comments_begin_with_their_subject) {
+  EXPECT_TRUE(find_matches(&SourceFile::text,
+                           "(//|#) ("
+                           "Of |The same"
+                           " of\\b|So many\\b|Who )",
+                           "begin with the subject of the sentence", any_file)
+                  .none());
 }
 
 TEST(Tidy, files_begin_with_what_they_are_for) {

@@ -1,4 +1,4 @@
-// Who may speak last, and what an answer may go on with.
+// Which roles may speak last, and what an answer may go on with.
 #include "wire/conversation_rules.h"
 
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@ import { SYSTEM_RUN_DIR, clientRunDirs, ownerOf } from './run_places.js';
 const IPC = 'ipc://';
 const TCP = 'tcp://';
 const SOCKET_NAME = 'cascaded.sock';
-// Of the operating system's address of a socket.
+// The longest path in the operating system's address of a socket.
 const PATH_BYTES_MAX = 107;
 
 const REASONS = {

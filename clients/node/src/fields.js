@@ -210,7 +210,7 @@ export function optionalWords(kind) {
   return optional(kind, () => new kind.Words(0));
 }
 
-// Of JSON, an empty list is as good as none; any other value, however long, is one.
+// JSON that may be absent. An empty list counts as absent; any other value is sent, however long.
 export const optionalJson = {
   ...optional(json, () => ''),
   travels: (value) => value !== '' && !(Array.isArray(value) && value.length === 0),

@@ -73,7 +73,7 @@ export class GenerationStream {
     return { value, done: true };
   }
 
-  // Who aborted wants to hear of nothing but that.
+  // After an abort, the reader learns of nothing but the abort.
   #dropIfAborted() {
     if (this.#signal?.aborted && !this.#ended) this.#events = [];
   }
@@ -90,7 +90,7 @@ export class GenerationStream {
       waiting.resolve(this.#read(event));
       return;
     }
-    // Of progress that nobody looked at only the latest counts.
+    // The latest progress replaces one that nobody has read.
     if (event.type === 'progress' && this.#events.at(-1)?.type === 'progress') this.#events.pop();
     this.#events.push(event);
   }

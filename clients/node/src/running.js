@@ -18,8 +18,8 @@ function streamed(message) {
   return isObject(message) ? { ...message, stream: true } : message;
 }
 
-// Of a generation: who does not read its Deltas gets the text once, in the end. A request that says
-// itself how many may come is left as it is.
+// Sets how many Deltas of a generation may be sent ahead: none if they are not read, since the text
+// then comes once, at the end. A request that sets this itself is left as it is.
 function withCredit(message, readsDeltas) {
   if (!isObject(message) || (message.deltaCredit ?? null) !== null) return message;
   return { ...message, deltaCredit: readsDeltas ? DELTAS_UNDER_WAY : 0 };

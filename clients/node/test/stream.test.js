@@ -61,7 +61,7 @@ test('of a stream that is not read the daemon joins the text', async () => {
 // That room is made while a stream is read is tested with a false daemon, too.
 const SKIP = LONG ? false : 'takes 5,000 tokens: CASCADE_LONG_TESTS=1 runs it';
 test('a stream that is read gets as many deltas as there are', { skip: SKIP }, async () => {
-  // Of at least 78 bursts.
+  // The answer takes at least 78 bursts.
   const request = { ...GREEDY, prompt: 'Count: 1, 2, 3,', ignoreEos: true, maxTokens: 5_000 };
   const deltas = [];
   let final;

@@ -189,12 +189,12 @@ class Connection:
         exchange.end(last)
 
     def _fail(self, exchange: Exchange, error: CascadeError) -> None:
-        """Of a request that the daemon may still be at."""
+        """Ends an exchange with an error, and cancels a generation that the daemon may still run."""
         if exchange.kind == Kind.WORK:
             self._spawn(self._send_aside(CancelRequest(exchange.request_id)))
         self._end(exchange, error)
 
-    # Who has waited too long.
+    # Deadlines.
 
     def _watch(self) -> None:
         """Looks at the deadlines now and then, as long as anything is in flight."""

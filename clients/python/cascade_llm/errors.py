@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 # The field of errors that say that no daemon was reached, or that it went away.
 ENDPOINT_FIELD = "endpoint"
 
-# Of these the protocol says that another try may help.
+# The errors after which, as the protocol says, another try may help.
 _RETRYABLE = frozenset(
     {
         ErrorCode.UNAVAILABLE,

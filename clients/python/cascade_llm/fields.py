@@ -20,7 +20,7 @@ from typing import Annotated, Any, TypeVar
 from .names import Name
 from .packed import TwiceKeyed
 
-# Of one string, in UTF-8.
+# The longest string, in bytes of UTF-8.
 TEXT_BYTES_MAX = 16 << 20
 
 

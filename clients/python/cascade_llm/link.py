@@ -17,7 +17,7 @@ from .options import ClientOptions
 
 # Enough for a last CancelRequest to leave; nobody waits longer for a daemon that is gone.
 _LINGER_MS = 200
-# Of all clients of a process, four each; the limit of open files comes first.
+# The sockets of all clients of a process, four each. The limit of open files is reached first.
 _SOCKETS_MAX = 65_535
 
 

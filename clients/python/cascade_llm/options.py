@@ -20,9 +20,9 @@ class ClientOptions:
     # ZeroMQ's own heartbeats: how often, and how long the other side may be silent.
     heartbeat_interval_ms: int = 5_000
     heartbeat_timeout_ms: int = 15_000
-    # Of tcp:// endpoints, which take clients with keys only: the daemon's public key, and the file
-    # of the client's own pair (cascadectl key new --curve). Empty: $CASCADE_SERVER_KEY and
-    # $CASCADE_KEY_FILE.
+    # For tcp:// endpoints, which accept only clients with keys: the daemon's public key, and the
+    # file of the client's own pair (cascadectl key new --curve). If empty, $CASCADE_SERVER_KEY and
+    # $CASCADE_KEY_FILE hold.
     server_key: str = ""
     key_file: str = ""
     # The model that all requests are meant for; "": the daemon's default model. One that is not

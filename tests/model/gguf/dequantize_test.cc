@@ -73,11 +73,11 @@ constexpr double kTable[] = {-127, -104, -83, -65, -49, -35, -22, -10,
 unsigned nibble32(const Bytes& b, size_t at, size_t i) {
   return bits(b, at + i % 16, i / 16 * 4, 4);
 }
-// Of Q4_K and Q5_K: 64 values in 32 bytes.
+// Value i of Q4_K or Q5_K: 64 values in 32 bytes.
 unsigned nibble64(const Bytes& b, size_t at, size_t i) {
   return bits(b, at + i / 64 * 32 + i % 32, i % 64 / 32 * 4, 4);
 }
-// Of Q2_K and Q3_K: 128 values in 32 bytes.
+// Value i of Q2_K or Q3_K: 128 values in 32 bytes.
 unsigned pair128(const Bytes& b, size_t at, size_t i) {
   return bits(b, at + i / 128 * 32 + i % 32, i % 128 / 32 * 2, 2);
 }

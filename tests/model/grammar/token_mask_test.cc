@@ -84,7 +84,7 @@ TEST(TokenMask, allows_exactly_the_tokens_that_a_matcher_takes) {
 }
 
 TEST(TokenMask, too_much_work_leaves_out_long_tokens_and_the_same_ones_each_time) {
-  // So many ways to read each letter that not all tokens can be looked at.
+  // Each letter can be read in too many ways for all tokens to be looked at.
   std::string ways;
   for (int i = 0; i < 900; ++i) {
     ways +=

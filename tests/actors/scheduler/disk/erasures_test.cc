@@ -1,4 +1,4 @@
-// Who waits for removals, and what they hear.
+// Which clients wait for removals, and what they are told.
 #include "actors/scheduler/disk/erasures.h"
 
 #include <gtest/gtest.h>
