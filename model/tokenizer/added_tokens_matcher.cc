@@ -8,7 +8,8 @@
 namespace cascade {
 namespace {
 
-// Edges of the trie: each literal adds those beyond what it shares with its neighbour in order.
+// The number of edges of the trie: each literal adds those beyond the part that it shares with the
+// literal before it in order.
 size_t edge_count(std::span<const AddedTokensMatcher::Literal> literals) {
   std::vector<std::string_view> texts;
   for (const auto& literal : literals) texts.push_back(literal.text);

@@ -27,7 +27,7 @@ class AddedTokensMatcher {
     uint32_t value;
   };
 
-  // Of literals with the same text the first counts.
+  // If literals have the same text, the first one counts.
   explicit AddedTokensMatcher(std::span<const Literal> literals);
 
   bool is_empty() const { return nodes_.size() == 1; }

@@ -81,8 +81,8 @@ ByteRange AddedTokensScan::with_spaces(ByteRange range, const AddedToken& token)
   return {begin, token.strips_right ? spaces_end(range.end) : range.end};
 }
 
-// As the reference does: a match that is refused still uses up its text, and a token may begin in
-// the white space that the one before it took.
+// As in the reference, a match that is refused still uses up its text, and a token may begin in the
+// white space that the token before it took.
 std::optional<AddedTokenPart> AddedTokensScan::next() {
   if (pending_) return std::exchange(pending_, std::nullopt);
   while (const auto match = scan_.next()) {

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kContentBytesMax = 512;  // the longest in use has some 60
 
-// Tokens are matched in this order of precedence where two normalise to the same text.
+// If two tokens normalise to the same text, the first in this order is matched.
 std::vector<size_t> special_first(const std::vector<AddedToken>& tokens) {
   std::vector<size_t> order;
   for (const bool is_special : {true, false}) {

@@ -50,7 +50,7 @@ class AddedTokens {
   // One past the largest id; 0 if there is none.
   int32_t id_end() const { return static_cast<int32_t>(index_by_id_.size()); }
 
-  // Of the tokens recognised before normalisation, and after it.
+  // The matchers of the tokens that are recognised before normalisation, and after it.
   const AddedTokensMatcher& raw_matcher() const { return raw_matcher_; }
   const AddedTokensMatcher& normalized_matcher() const { return normalized_matcher_; }
 

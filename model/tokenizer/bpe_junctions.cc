@@ -1,4 +1,4 @@
-// Where a text can be cut without changing what byte pair encoding makes of it.
+// Finds where a text can be cut without changing the result of byte pair encoding.
 #include "model/tokenizer/bpe_junctions.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Where a text can be cut without changing what byte pair encoding makes of it.
+// Finds where a text can be cut without changing the result of byte pair encoding.
 #pragma once
 
 #include <cstdint>
@@ -8,9 +8,9 @@
 
 namespace cascade {
 
-// A merge across a position has a rule whose left half ends with the unit (code point or byte)
-// before the position and whose right half begins with the one after it. Where no rule does, the
-// two sides never meet, and can be merged each by itself: a text of megabytes without any
+// A merge across a position needs a rule whose left half ends with the unit (code point or byte)
+// before the position and whose right half begins with the unit after it. If there is no such rule,
+// the two sides never meet, and each can be merged by itself: a text of megabytes without any
 // pre-tokenisation falls into short words. Immutable after finish(); any thread.
 class BpeJunctions {
  public:

@@ -16,7 +16,7 @@ namespace {
 // Up to this many symbols, looking at all neighbours for each merge costs less than a heap.
 constexpr size_t kShortMax = 48;
 
-// Files of the old form may begin with a line that is no rule.
+// Files of the old form may begin with a line that is not a rule.
 constexpr std::string_view kVersionLine = "#version";
 
 using Halves = std::pair<std::string_view, std::string_view>;
@@ -48,7 +48,8 @@ Result<int32_t> id_of(const BpeVocabulary& vocabulary, std::string_view text,
   return *id;
 }
 
-// Of SentencePiece vocabularies: 256,000 tokens of some 7 bytes have 2 million.
+// The largest number of ways to divide the tokens of a SentencePiece vocabulary in two: 256,000
+// tokens of some 7 bytes have 2 million.
 constexpr size_t kDivisionsMax = size_t{1} << 24;
 
 struct ScoredPair {
@@ -143,11 +144,12 @@ void BpeMerges::apply(std::vector<int32_t>& symbols, BpeMergeScratch& scratch) c
 }
 
 void BpeMerges::apply_short(std::vector<int32_t>& symbols) const {
-  std::array<uint64_t, kShortMax> rules;  // rules[i] is that of symbols i and i + 1
+  std::array<uint64_t, kShortMax> rules;  // rules[i] joins symbols i and i + 1
   size_t pairs = symbols.size() - 1;
   for (size_t i = 0; i < pairs; ++i) rules[i] = rule(symbols[i], symbols[i + 1]);
   while (pairs > 0) {
-    // A rule's rank is in its upper bits, so the first least of these is the leftmost of the best.
+    // The upper bits of a rule are its rank: the first pair with the least rank is the leftmost of
+    // the best pairs.
     size_t best = 0;
     for (size_t i = 1; i < pairs; ++i) {
       if (rules[i] >> 32 < rules[best] >> 32) best = i;
@@ -166,8 +168,8 @@ void BpeMerges::apply_short(std::vector<int32_t>& symbols) const {
 }
 
 // A heap of (rank, position of the left half) over a linked list of the symbols. An entry is stale
-// if the pair at its position has no rule of its rank (any more): the texts of symbols only grow,
-// so a pair never comes back.
+// if the pair at its position has no rule of its rank, or no longer has one: the texts of symbols
+// only grow, so a pair never comes back.
 void BpeMerges::apply_long(std::vector<int32_t>& symbols, BpeMergeScratch& scratch) const {
   constexpr int32_t kGone = -1;
   const size_t count = symbols.size();

@@ -39,18 +39,18 @@ class BpeMerges {
                                 const std::function<bool(int32_t)>& is_blocked,
                                 const RuleVisitor& visit);
 
-  // SentencePiece's rules: any two tokens may merge that are a token together; the higher its
-  // score, the better the rule, and those of equal scores are equally good. `scores` by id; NaN,
-  // and ids beyond them, are no results. Errors: kInvalidArgument, field `path`, if there are more
-  // than 2^24 ways to divide the tokens in two.
+  // SentencePiece's rules: two tokens may merge if they are a token together. The higher its score,
+  // the better the rule; tokens of equal scores have equally good rules. `scores` are by id; a
+  // token with NaN, or with an id beyond them, is never a result. Errors: kInvalidArgument, field
+  // `path`, if there are more than 2^24 ways to divide the tokens in two.
   static Result<BpeMerges> from_scores(std::span<const float> scores, const std::string& path,
                                        const BpeVocabulary& vocabulary,
                                        const std::function<bool(int32_t)>& is_blocked,
                                        const RuleVisitor& visit);
 
-  // Replaces, as long as there is a rule for two neighbours, those of the best rule (the leftmost
-  // ones of several equally good) by its result. O(n log n) time; 16 bytes of scratch a symbol, 24
-  // at worst. Precondition: fewer than 2^31 symbols.
+  // As long as a rule joins two neighbours, replaces the neighbours of the best rule (the leftmost
+  // ones if several are equally good) by its result. O(n log n) time; 16 bytes of scratch a symbol,
+  // 24 at worst. Precondition: fewer than 2^31 symbols.
   void apply(std::vector<int32_t>& symbols, BpeMergeScratch& scratch) const;
 
  private:

@@ -41,8 +41,8 @@ uint32_t last_code_point(std::string_view text) {
   return utf8_decode(text, begin).value;
 }
 
-// The number by which the model's symbols are compared: that of the code point, or of the byte
-// that it stands for.
+// The number by which the model's symbols are compared: the code point, or the byte that it stands
+// for.
 uint32_t unit_of(uint32_t code_point, bool is_byte_level) {
   if (!is_byte_level) return code_point;
   return byte_level_byte(code_point).value_or(0);
@@ -201,8 +201,8 @@ void BpeModel::append_symbols(std::string_view run, std::vector<int32_t>& symbol
     for (const char byte : run) symbols.push_back(byte_ids_[static_cast<uint8_t>(byte)]);
     return;
   }
-  // An unknown symbol is put down when the next known character or the end comes, but not when
-  // byte tokens do: the reference has this order.
+  // An unknown symbol is written before the next known character or at the end, but not before byte
+  // tokens: the reference has this order.
   bool has_pending = false;
   for (size_t offset = 0; offset < run.size();) {
     const CodePoint code_point = utf8_decode(run, offset);

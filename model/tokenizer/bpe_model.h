@@ -18,8 +18,8 @@
 
 namespace cascade {
 
-// Errors: kUnsupported unless "model" is a BPE without dropout, prefixes and suffixes of subwords,
-// and fields that we do not know.
+// Errors: kUnsupported unless "model" is a BPE without dropout, without prefixes and suffixes of
+// subwords, and without fields that we do not know.
 Status check_bpe_supported(const JsonPart& model);
 
 // Reads `model.vocab`. Errors: kInvalidArgument for an id outside [0, kTokenIdEnd), one taken
@@ -31,12 +31,12 @@ Result<BpeVocabulary> load_bpe_vocabulary(const JsonPart& model);
 class BpeModel {
  public:
   struct Options {
-    // The piece is bytes; each stands for a character of the byte-level alphabet. Asked for only
+    // The piece is bytes, each of which stands for a character of the byte-level alphabet. Set only
     // if has_byte_alphabet().
     bool is_byte_level = false;
-    // By id: merges never give it, and neither does `ignore_merges`. For the tokens that only
-    // trusted text may name. (One that is a single character of the alphabet stays what it is in
-    // ordinary text.)
+    // By id: tokens that neither merges nor `ignore_merges` give, because only trusted text may
+    // name them. (One that is a single character of the alphabet stays what it is in ordinary
+    // text.)
     std::vector<bool> is_blocked;
     // By id: if there are any, merges follow from them (BpeMerges::from_scores), not from "merges".
     // Used by load() alone.
@@ -88,9 +88,9 @@ class BpeModel {
   bool is_byte_level_ = false;
   bool ignore_merges_ = false;
   bool fuse_unknown_ = false;
-  bool is_cuttable_ = false;  // runs can be merged each by itself
+  bool is_cuttable_ = false;  // each run can be merged by itself
   int32_t unknown_id_ = -1;   // -1: unknown characters give nothing
-  // Of the alphabet if is_byte_level_; else of "<0x00>"..., -1 where there is none.
+  // The ids of the alphabet if is_byte_level_; else those of "<0x00>"..., -1 where there is none.
   std::array<int32_t, 256> byte_ids_{};
   BpeTable characters_;  // code point -> id
 };

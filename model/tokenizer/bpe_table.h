@@ -37,8 +37,8 @@ class BpeTable {
     uint64_t value = kNone;
   };
 
-  // Two rounds of multiplication by secret odd numbers: which keys meet cannot be computed without
-  // them.
+  // Two rounds of multiplication by secret odd numbers: nobody can compute without these which keys
+  // collide.
   size_t slot_of(uint64_t key) const {
     uint64_t hash = key * multiplier_;
     hash ^= hash >> 32;

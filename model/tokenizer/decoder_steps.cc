@@ -12,8 +12,8 @@ constexpr size_t kDecodeStepsMax = 32;  // real files have up to 4
 constexpr int kDecodeNestingMax = 8;    // of Sequence in Sequence; real files have 1
 constexpr size_t kDecodeLiteralBytesMax = 1024;
 constexpr int64_t kStripMax = 1024;  // real files have 1
-// Real files have 1: what they replace is U+2581 by a space. Each token of an answer may become so
-// many times as long, so the limit bounds the work and the memory that a token takes.
+// How many times as long each token of an answer may become; this bounds the work and the memory
+// that a token takes. Real files have 1: they replace U+2581 by a space.
 constexpr size_t kDecodeGrowthMax = 8;
 
 Result<ReplaceDecode> load_replace_decode(const JsonPart& part) {
@@ -98,8 +98,8 @@ Status load_steps(const JsonPart& part, int nesting, std::vector<DecodeStep>& st
   return {};
 }
 
-// Only Replace makes a text longer in each step: what ByteLevel and ByteFallback write for
-// malformed bytes, and the spaces between tokens, come once.
+// Only Replace makes a text longer in each step. The text that ByteLevel and ByteFallback write for
+// malformed bytes, and the spaces between tokens, come only once.
 Status check_growth(const std::vector<DecodeStep>& steps, const std::string& path) {
   size_t growth = 1;
   for (const DecodeStep& step : steps) {

@@ -11,33 +11,34 @@
 
 namespace cascade {
 
-// A decoder turns the texts of tokens, step by step, into other such lists, and joins the last.
+// A decoder turns a list of token texts, step by step, into other lists, and joins the last one.
 
-// All tokens become one: those spelled in the byte-level alphabet as the bytes they stand for, the
-// others as they are. Malformed UTF-8 becomes U+FFFD.
+// All tokens become one. Tokens spelled in the byte-level alphabet become the bytes they stand for;
+// the others stay as they are. Malformed UTF-8 becomes U+FFFD.
 struct ByteLevelDecode {};
-// Runs of tokens like "<0x0A>" become one token of these bytes, or, where they are not UTF-8, as
-// many of U+FFFD.
+// A run of tokens like "<0x0A>" becomes one token of these bytes or, if they are not UTF-8, one
+// token of U+FFFD for each byte.
 struct ByteFallbackDecode {};
 // All tokens become one.
 struct FuseDecode {};
-// In each token.
+// Replaces `pattern` by `content` in each token.
 struct ReplaceDecode {
   std::string pattern;  // a literal, not empty
   std::string content;
 };
-// Takes up to `start` and `stop` of a character off the ends of each token.
+// Removes a character from the ends of each token: up to `start` times at its beginning, and up to
+// `stop` times at its end.
 struct StripDecode {
   std::string content;  // one code point
   size_t start = 0;
   size_t stop = 0;
 };
-// The replacement becomes a space; in the first token nothing, if `drops_first`.
+// The replacement becomes a space; in the first token it is dropped if `drops_first`.
 struct MetaspaceDecode {
   std::string replacement;  // one code point
   bool drops_first = true;
 };
-// Puts a space between tokens: what happens where there is no decoder.
+// Puts a space between tokens. This is the only step if there is no decoder.
 struct SpaceDecode {};
 
 using DecodeStep = std::variant<ByteLevelDecode, ByteFallbackDecode, FuseDecode, ReplaceDecode,

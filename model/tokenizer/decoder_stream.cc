@@ -11,7 +11,7 @@
 namespace cascade {
 namespace {
 
-// The end of the row: joins all tokens.
+// The last stage: joins all tokens.
 class OutputStage : public DecodeStage {
  public:
   explicit OutputStage(std::string& out) : out_(out) {}
@@ -124,7 +124,7 @@ class ByteFallbackStage : public DecodeStage {
 
   DecodeStage& next_;
   std::string token_;     // the current token as long as it may name a byte
-  bool is_text_ = false;  // it names none, and goes straight on
+  bool is_text_ = false;  // it names no byte, and is passed on at once
   std::string bytes_;
 };
 
@@ -218,7 +218,7 @@ class StripStage : public DecodeStage {
   void finish() override { next_.finish(); }
 
  private:
-  // Gives all of the held characters but `keep`.
+  // Passes on the held characters, except `keep` of them.
   void give_held(size_t keep) {
     for (; held_ > keep; --held_) next_.text(step_.content);
   }
@@ -281,7 +281,7 @@ class SpaceStage : public DecodeStage {
   bool has_begun_ = false;
 };
 
-// Stands for the text that tokens go on with: a control character, which no step changes.
+// Stands for the earlier text that the tokens continue: a control character, which no step changes.
 constexpr std::string_view kTextBefore = "\x01";
 
 struct MakeStage {

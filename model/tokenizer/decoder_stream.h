@@ -21,22 +21,22 @@ class DecodeStage {
   virtual void finish() = 0;
 };
 
-// The stages of a decoder in a row. The concatenation of what take() gives is the decoded text,
-// whatever is taken when; it is well-formed UTF-8 if the tokens are. One stream, one thread.
+// The stages of a decoder in a row. The results of take(), joined, are the decoded text, whenever
+// take() is called; it is well-formed UTF-8 if the tokens are. One stream, one thread.
 class TokenDecoderStream {
  public:
-  // `steps` must outlive the stream. `goes_on`: the tokens go on with a text.
+  // `steps` must outlive the stream. `goes_on`: the tokens continue an earlier text.
   explicit TokenDecoderStream(const std::vector<DecodeStep>& steps, bool goes_on = false);
 
   // The next token. Precondition: finish() was not called.
   void push(std::string_view token);
-  // No token comes any more.
+  // No token comes after this.
   void finish();
   // The text that became certain since the last call.
   std::string take();
 
  private:
-  // Behind a pointer, so that the stages' references stay when the stream moves.
+  // Behind a pointer, so that the stages' references stay valid when the stream moves.
   std::unique_ptr<std::string> out_;
   std::vector<std::unique_ptr<DecodeStage>> stages_;  // the last step first
 };

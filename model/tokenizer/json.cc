@@ -8,7 +8,7 @@
 namespace cascade {
 namespace {
 
-// Of an unknown field's name, in an error; longer than any that tokenizers have.
+// How much of an unknown field's name an error has; longer than any name that tokenizers have.
 constexpr size_t kFieldBytesMax = 64;
 
 template <class T>

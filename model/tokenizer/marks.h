@@ -14,17 +14,17 @@ class MarkMover {
  public:
   explicit MarkMover(std::vector<TextMark>& marks) : marks_(marks) {}
 
-  // The next mark's offset in the old text is before `old_end`.
+  // Whether the next mark's offset in the old text is before `old_end`.
   bool has_mark_before(size_t old_end) const {
     return at_ < marks_.size() && marks_[at_].offset < old_end;
   }
-  // The offsets, strictly between here and `old_end`, of the next marks.
+  // The offsets of the next marks that are strictly between here and `old_end`.
   std::vector<size_t> offsets_inside(size_t old_end) const;
 
   // Up to `old_end` the text was copied; the new text now ends at `new_end`.
   void copied(size_t old_end, size_t new_end);
-  // Up to `old_end` the text was replaced as a whole. Marks inside leave the new stretch outside
-  // their range.
+  // Up to `old_end` the text was replaced as a whole. Marks inside it move so that the new stretch
+  // is outside their range.
   void replaced(size_t old_end, size_t new_end);
   // The old text has ended.
   void finish();

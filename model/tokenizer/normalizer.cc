@@ -27,8 +27,8 @@ class Rewrite {
         scratch_(scratch),
         bytes_max_(scratch.budget().bytes_left()) {}
 
-  // An ASCII character never combines with what is before it, so the text is normalised in
-  // stretches from one to the next, and stretches of ASCII only stay as they are.
+  // An ASCII character never combines with the character before it. So the text is normalised in
+  // stretches from one ASCII character to the next, and stretches of ASCII only stay as they are.
   Status operator()(UnicodeForm form) {
     const auto next = [&](size_t from, bool ascii) {
       const auto at = text_.begin() + static_cast<ptrdiff_t>(from);
@@ -95,7 +95,8 @@ class Rewrite {
            CharacterClass::kSpace;
   }
 
-  // Copies the text from where the last stretch ended. These three return false at the limit.
+  // Copies the text from the end of the last stretch to `end`. This function and the next two
+  // return false at the limit.
   bool copy_until(size_t end) {
     if (out_.size() + (end - copied_) > bytes_max_) return false;
     out_.append(text_, copied_, end - copied_);
@@ -122,8 +123,8 @@ class Rewrite {
     return true;
   }
 
-  // Where the parts between marks normalise to the same text as the whole stretch does, the marks
-  // are as exact after it as before.
+  // If the parts between marks normalise to the same text as the whole stretch, the marks are as
+  // exact after it as before.
   void move_marks(size_t end, UnicodeForm form, size_t out_begin) {
     std::vector<size_t> edges = mover_.offsets_inside(end);
     if (edges.empty()) return;

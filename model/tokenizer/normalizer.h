@@ -14,8 +14,8 @@
 
 namespace cascade {
 
-// An edge of a range in a text; it moves with the text as that is rewritten, and never so that the
-// range comes to hold text from outside it.
+// An edge of a range in a text. It moves when the text is rewritten, but the range never comes to
+// hold text from outside it.
 struct TextMark {
   size_t offset = 0;
   bool is_end = false;
@@ -41,7 +41,8 @@ class Normalizer {
  public:
   // `json` is the member "normalizer", or null for none. Errors, with the path of the field:
   // kUnsupported for an unknown type or field, a regular expression that we cannot take, or "$" in
-  // what replaces a match of one; kInvalidArgument for a malformed field, and more than 32 steps.
+  // the replacement for a match of one; kInvalidArgument for a malformed field, and more than 32
+  // steps.
   static Result<Normalizer> load(const Json* json, const std::string& path);
 
   explicit Normalizer(std::vector<NormalizerStep> steps) : steps_(std::move(steps)) {}
@@ -50,8 +51,8 @@ class Normalizer {
 
   // Rewrites `text`, which is well-formed UTF-8, and moves `marks`, which are in ascending order of
   // their offsets and lie at starts of code points. Takes the size of the result from the budget of
-  // `scratch`. Errors: kInvalidArgument if the budget does not reach, or a match fails; `text` is
-  // then in part rewritten.
+  // `scratch`. Errors: kInvalidArgument if the budget is too small, or a match fails; `text` is
+  // then partly rewritten.
   Status apply(std::string& text, std::vector<TextMark>& marks, RegexScratch& scratch) const;
 
  private:

@@ -11,7 +11,7 @@ namespace cascade {
 namespace {
 
 Status check_root(const JsonPart& root) {
-  // Truncation and padding are what a caller asks of a batch; the reference lets each call say.
+  // Truncation and padding are a caller's choice for a batch; the reference lets each call make it.
   RETURN_IF_ERROR(root.only({"version", "truncation", "padding", "added_tokens", "normalizer",
                              "pre_tokenizer", "post_processor", "decoder", "model"}));
   ASSIGN_OR_RETURN(const std::string version, root.text_or("version", "1.0"));
@@ -28,8 +28,8 @@ std::vector<bool> guarded_ids(const AddedTokens& added_tokens) {
   return ids;
 }
 
-// One call of encode(): divides the text at added tokens, and runs what is between through the
-// normalizer, the pre-tokenizer and the model.
+// One call of encode(): divides the text at added tokens, and runs the text between them through
+// the normalizer, the pre-tokenizer and the model.
 class EncodeJob : public PieceSink {
  public:
   EncodeJob(const TokenizerParts& parts, const TrustedText& text, std::vector<int32_t>& out)
@@ -55,7 +55,7 @@ class EncodeJob : public PieceSink {
   void piece(std::string_view piece) override { encoder_.encode(piece); }
 
  private:
-  // Text between tokens that are recognised before normalisation.
+  // Encodes text between tokens that are recognised before normalisation.
   Status encode_section(ByteRange range) {
     const std::string_view section =
         std::string_view(text_.text).substr(range.begin, range.end - range.begin);

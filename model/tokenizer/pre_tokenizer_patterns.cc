@@ -89,9 +89,9 @@ class Matcher {
     return end;
   }
 
-  // \s*[\r\n]+ (if `takes_newlines`), else \s+(?!\S), else \s+: up to the last line end of the
-  // run; or all of it at the end of the text; or all but the last character, which belongs to the
-  // word after it; or the only one.
+  // \s*[\r\n]+ (if `takes_newlines`), else \s+(?!\S), else \s+. The match is the run of white space
+  // up to its last line end; or the whole run at the end of the text; or the run without its last
+  // character, which belongs to the word after it; or the only character of the run.
   size_t spaces_end(size_t begin, bool takes_newlines) const {
     size_t end = begin;
     size_t last = begin;

@@ -14,7 +14,7 @@ enum class KnownPattern : uint8_t {
   kQwen2,   // the same with single digits
 };
 
-// The text of a pattern as it stands in tokenizer.json.
+// The text of a pattern as it is written in tokenizer.json.
 std::string_view known_pattern_text(KnownPattern pattern);
 
 // The pattern with exactly this text.

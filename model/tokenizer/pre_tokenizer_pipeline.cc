@@ -44,7 +44,7 @@ class PreTokenizerJob {
     bool is_start;
   };
 
-  // Takes what a step has written from the budget.
+  // Takes the size of a step's output from the budget.
   bool take(const std::string& written) {
     if (scratch_.budget().take_bytes(written.size())) return true;
     error_ = scratch_.budget().too_long();

@@ -61,14 +61,14 @@ class PreTokenizer {
 
   explicit PreTokenizer(std::vector<PreTokenizerStep> steps) : steps_(std::move(steps)) {}
 
-  // Whether pieces come spelled in the byte-level alphabet by the last step.
+  // Whether the last step spells the pieces in the byte-level alphabet.
   bool ends_with_byte_level() const;
   // Lets the last step, which must be ByteLevel, give bytes as they are.
   void give_raw_bytes() { gives_raw_bytes_ = true; }
 
-  // Gives the pieces of `text` to `sink`. `is_text_start`: it begins where the whole text does.
-  // What steps write is taken from the budget of `scratch`. Precondition: well-formed UTF-8. Error
-  // kInvalidArgument: the budget does not reach, or a match fails.
+  // Gives the pieces of `text` to `sink`. `is_text_start`: it begins where the whole text does. The
+  // output of the steps is taken from the budget of `scratch`. Precondition: well-formed UTF-8.
+  // Error kInvalidArgument: the budget is too small, or a match fails.
   Status split(std::string_view text, bool is_text_start, RegexScratch& scratch,
                PieceSink& sink) const;
 

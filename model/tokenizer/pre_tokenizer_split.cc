@@ -1,4 +1,4 @@
-// What becomes of the matches of a delimiter when a text is split at them.
+// Splits a text at the matches of a delimiter, and drops, keeps or merges the matches.
 #include "model/tokenizer/pre_tokenizer_split.h"
 
 #include <array>

@@ -1,4 +1,4 @@
-// What becomes of the matches of a delimiter when a text is split at them.
+// Splits a text at the matches of a delimiter, and drops, keeps or merges the matches.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ class SplitAssembler {
   // Called for each piece that is not empty; returns whether to go on.
   using Emit = std::function<bool(ByteRange)>;
 
-  // `is_inverted`: the matches are what is kept, the text between them is the delimiter.
+  // `is_inverted`: the matches are kept, and the text between them is the delimiter.
   SplitAssembler(SplitBehavior behavior, bool is_inverted, size_t text_size, Emit emit)
       : behavior_(behavior),
         is_inverted_(is_inverted),

@@ -29,7 +29,8 @@ constexpr uint32_t kMatchHeapKiB = 64 * 1024;
 constexpr uint32_t kFirstSteps = 64;  // a word takes 1 to 10
 constexpr uint32_t kStepsGrowth = 4;
 constexpr size_t kStartsMax = 4096;
-// A call reads at most so many bytes for each step: each of its starts may read the whole rest.
+// The largest number of bytes that a call may read for each step: each of its starts may read the
+// whole rest of the text.
 constexpr size_t kReadsMax = size_t{8} << 20;
 
 size_t starts_max(size_t rest) {
@@ -60,8 +61,8 @@ PCRE2_SPTR units(std::string_view text) {
   return reinterpret_cast<PCRE2_SPTR>(text.data());
 }
 
-// A byte that is in every match, if PCRE2 knows one. Of a pattern that ignores case somewhere it
-// may be written otherwise.
+// A byte that is in every match, if PCRE2 knows one. nullopt if the pattern ignores case somewhere,
+// because a match may then have the byte in the other case.
 std::optional<char> needed_byte(const pcre2_code* code, std::string_view pattern) {
   uint32_t kind = 0, unit = 0;
   const bool known = pcre2_pattern_info(code, PCRE2_INFO_LASTCODETYPE, &kind) == 0 && kind == 1 &&
@@ -120,7 +121,7 @@ Result<TokenizerRegex> TokenizerRegex::compile(std::string_view pattern, const s
     return unsupported(field, "cannot be compiled: " + error_text(error) + " at byte " +
                                   std::to_string(offset) + " of " + quote_text(translated));
   }
-  // Where memory may not be made executable this fails, and matches are interpreted.
+  // This fails where memory may not be made executable; matches are then interpreted.
   (void)pcre2_jit_compile(code.get(), PCRE2_JIT_COMPLETE);
   const std::optional<char> needed = needed_byte(code.get(), translated);
   return TokenizerRegex(std::make_unique<Code>(Code{std::move(code), field, needed}));
@@ -136,7 +137,8 @@ int TokenizerRegex::attempt(std::string_view text, size_t from, size_t starts, u
                        PCRE2_NO_UTF_CHECK | options, scratch.data_->match.get(), context);
   };
   const int result = match(0);
-  // Compiled code has a small stack; the interpreter takes heap memory up to its limit.
+  // Compiled code has a small stack. If that is too small, the interpreter takes over, with heap
+  // memory up to its limit.
   return result == PCRE2_ERROR_JIT_STACKLIMIT ? match(PCRE2_NO_JIT) : result;
 }
 

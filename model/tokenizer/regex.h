@@ -56,8 +56,8 @@ class TokenizerRegex {
     // Preconditions: `text` is well-formed UTF-8.
     Matches(const TokenizerRegex& regex, std::string_view text, RegexScratch& scratch)
         : regex_(regex), text_(text), scratch_(scratch) {}
-    // nullopt after the last match. Error kInvalidArgument: this match takes more steps than one
-    // may, or the matches take more time than the budget has.
+    // nullopt after the last match. Error kInvalidArgument: this match takes more steps than a
+    // match may, or the matches take more time than the budget has.
     Result<std::optional<ByteRange>> next();
 
    private:
@@ -74,8 +74,8 @@ class TokenizerRegex {
   // The first match at or after `from`. Errors as next().
   Result<std::optional<ByteRange>> find(std::string_view text, size_t from,
                                         RegexScratch& scratch) const;
-  // The first match that begins at one of `starts` offsets from `from` on, as PCRE2's result: at
-  // least 0, or an error.
+  // Looks for the first match that begins at one of `starts` offsets from `from` on. Returns
+  // PCRE2's result: at least 0, or an error.
   int attempt(std::string_view text, size_t from, size_t starts, uint32_t steps,
               RegexScratch& scratch) const;
   Error error_of(int result) const;

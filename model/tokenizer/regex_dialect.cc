@@ -1,4 +1,4 @@
-// Oniguruma's regular expressions as PCRE2's.
+// Translates Oniguruma's regular expressions to PCRE2's.
 #include "model/tokenizer/regex_dialect.h"
 
 #include <algorithm>

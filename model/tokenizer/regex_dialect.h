@@ -1,4 +1,4 @@
-// Oniguruma's regular expressions (Ruby syntax), which tokenizer.json is written in, as PCRE2's.
+// Translates Oniguruma's regular expressions (Ruby syntax), which tokenizer.json has, to PCRE2's.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace cascade {
 
-// Unicode's White_Space, which is what \s means there, as members of a PCRE2 character class.
+// Unicode's White_Space, which \s means in Oniguruma, as members of a PCRE2 character class.
 // (PCRE2's own \s also takes U+180E.)
 inline constexpr std::string_view kRegexSpaces =
     R"(\x09-\x0D\x20\x{85}\x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000})";

@@ -26,13 +26,13 @@ struct TrustedText {
   std::vector<ByteRange> trusted;  // not empty, ascending, whole code points
 };
 
-// Joins the spans. Each maximal malformed part becomes one U+FFFD. What lies across the edge of a
-// span is not trusted; neighbouring trusted spans stay apart. Error: kInvalidArgument (field
-// "text") if there are more than kEncodeBytesMax bytes.
+// Joins the spans. Each maximal malformed part becomes one U+FFFD. A character that lies across the
+// edge of a span is not trusted; neighbouring trusted spans stay apart. Error: kInvalidArgument
+// (field "text") if there are more than kEncodeBytesMax bytes.
 Result<TrustedText> join_spans(std::span<const SpanView> spans);
 
-// The edges of those parts of `ranges` that are within `window`, counted from its begin; and the
-// ranges with these edges, without empty ones.
+// marks_within() gives the edges of the parts of `ranges` inside `window`, counted from its begin.
+// ranges_of() gives the ranges with such edges, without empty ones.
 std::vector<TextMark> marks_within(std::span<const ByteRange> ranges, ByteRange window);
 std::vector<ByteRange> ranges_of(std::span<const TextMark> marks);
 

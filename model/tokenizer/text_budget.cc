@@ -1,4 +1,4 @@
-// What the encoding of one text may cost.
+// Limits the cost of encoding one text.
 #include "model/tokenizer/text_budget.h"
 
 #include <string>

@@ -1,4 +1,4 @@
-// What the encoding of one text may cost, whatever steps the tokenizer's file asks for.
+// Limits the cost of encoding one text, whatever steps the tokenizer's file asks for.
 #pragma once
 
 #include <cstddef>
@@ -12,15 +12,16 @@ namespace cascade {
 // Real tokenizers need under a tenth of each limit. One thread.
 class TextBudget {
  public:
-  // For `text_bytes` of text. `processor` gives the processor time of the thread that encodes. That
-  // costs a system call, so it is asked only when more time than that has passed by `wall`.
+  // The budget for `text_bytes` bytes of text. `processor` gives the processor time of the thread
+  // that encodes. Reading it costs a system call, so it is read only when more than the allowed
+  // time has passed by `wall`.
   explicit TextBudget(size_t text_bytes, const Clock& processor = thread_clock(),
                       const Clock& wall = system_clock());
 
-  // What steps may still write. The longest growth of real tokenizers is from a space to the three
-  // bytes of U+2581.
+  // The number of bytes that steps may still write. The longest growth in real tokenizers is from a
+  // space to the three bytes of U+2581.
   size_t bytes_left() const { return bytes_left_; }
-  // Takes `bytes` of them. False, and nothing is taken, if fewer are left.
+  // Takes `bytes` of these bytes. If fewer are left, takes nothing and returns false.
   [[nodiscard]] bool take_bytes(size_t bytes);
   // kInvalidArgument with the limit, field "text".
   Error too_long() const;

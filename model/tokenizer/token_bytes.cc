@@ -31,7 +31,7 @@ std::optional<char> byte_of_token(const std::string& text) {
   return static_cast<char>(value);
 }
 
-// Applies one step after the other to a token; false for a step that is of whole texts.
+// Applies one step to a token; false for a step that works on whole texts.
 struct Speller {
   std::string& text;
   bool& drops_first_space;
@@ -63,7 +63,7 @@ struct Speller {
   bool operator()(const SpaceDecode&) const { return false; }
 };
 
-// The bytes of a token within a text; nullopt if steps do more to it than to spell it otherwise.
+// The bytes of a token within a text; nullopt if the steps do more than spell it differently.
 std::optional<std::string> spelled(const TokenizerParts& parts, const std::string& token,
                                    bool& drops_first_space) {
   std::string bytes = token;
@@ -74,7 +74,7 @@ std::optional<std::string> spelled(const TokenizerParts& parts, const std::strin
   return bytes;
 }
 
-// The token as the only one of a text, or of what goes on with one.
+// The text of a token that is alone in a text or, with `goes_on`, alone after an earlier text.
 std::string decoded_alone(const TokenizerParts& parts, const std::string& token, bool goes_on) {
   TokenDecoderStream stream(parts.decode_steps, goes_on);
   stream.push(token);
@@ -86,7 +86,8 @@ std::string bytes_in_text(const TokenizerParts& parts, const std::string& token,
   bool drops_first_space = false;
   auto bytes = spelled(parts, token, drops_first_space);
   if (!bytes) return decoded_alone(parts, token, !begins_text);
-  // What decoders leave out is known of whole characters only, and is a space.
+  // Decoders leave out only a space, and decoding a token alone is right for whole characters only.
+  // So a token without a space is not decoded alone.
   const bool shortened = begins_text && drops_first_space && bytes->find(' ') != bytes->npos;
   return shortened ? decoded_alone(parts, token, /*goes_on=*/false) : *std::move(bytes);
 }

@@ -11,7 +11,7 @@
 
 namespace cascade {
 
-// nullopt if the decoder's steps do more to a token than to spell it otherwise.
+// nullopt if the decoder's steps do more than spell a token differently.
 std::optional<TokenBytes> token_bytes(const TokenizerParts& parts);
 
 // See Tokenizer::pieces().

@@ -10,8 +10,8 @@ namespace cascade {
 
 enum class UnicodeForm : uint8_t { kNfc, kNfd, kNfkc, kNfkd };
 
-// Appends the normalised form of `text`. Returns false, with `out` in part written, once `out`
-// would have more than `bytes_max`. Precondition: well-formed UTF-8. Any thread.
+// Appends the normalised form of `text`. Returns false, with `out` partly written, once `out` would
+// have more than `bytes_max`. Precondition: well-formed UTF-8. Any thread.
 [[nodiscard]] bool append_normalized(std::string& out, std::string_view text, UnicodeForm form,
                                      size_t bytes_max);
 
