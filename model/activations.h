@@ -7,7 +7,7 @@
 
 namespace cascade {
 
-// Floats of one row's activations, whole cache lines; beside them what a thread needs.
+// The floats of one row's activations, in whole cache lines, and the buffers that a thread needs.
 struct ActivationSizes {
   size_t hidden;             // of the residual stream, and of its norm
   size_t qkv;                // q, k and v of all heads, each whole panels
@@ -20,9 +20,9 @@ struct ActivationSizes {
   size_t quantized_bytes;    // of all rows' quantised input; 0 without quantised weights
   size_t expanded_bytes;     // of one thread, for quantised weights; else 0
 
-  // Of all float activations.
+  // The number of floats of all float activations.
   size_t floats(int rows, int threads) const;
-  // Of all buffers together.
+  // The bytes of all buffers together.
   size_t bytes(int rows, int threads) const;
 };
 

@@ -1,8 +1,9 @@
-// The public face of the template engine in model/jinja, and the way of a template through it:
+// The public face of the template engine in model/jinja. A template takes this way through it:
 //   parse    source -- lexer.h --> tokens -- parser.h --> syntax tree (ast.h)
 //   render   tree and variables -- interpreter.h --> marked text (text.h)
-// What the interpreter applies to values (value.h) is in operators, access, compare, filters,
-// tests, methods and functions; runtime.h holds the bounds, and paid.h makes memory pay for itself.
+// The operations that the interpreter applies to values (value.h) are in operators, access,
+// compare, filters, tests, methods and functions. runtime.h holds the bounds, and paid.h makes
+// every allocation pay for itself in steps.
 #include "model/chat_template.h"
 
 #include <utility>

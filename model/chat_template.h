@@ -17,10 +17,10 @@ namespace cascade {
 struct TemplateLimits {
   size_t source_bytes_max = size_t{256} << 10;  // the largest known template has some 30 KiB
   size_t output_bytes_max = size_t{32} << 20;   // a context of a million tokens is some 5 MiB
-  // Evaluations of expressions and statements, each allocation, and each 16 bytes allocated,
-  // compared or read; what looks at single characters takes up to eight times as many. So memory
-  // is bounded as well: what a rendering allocates is under 16 bytes times this, even if all that
-  // it has freed again is counted.
+  // A step is an evaluation of an expression or a statement, an allocation, or 16 bytes that are
+  // allocated, compared or read. Work on single characters takes up to eight times as many steps.
+  // This bounds memory too: a rendering allocates less than 16 bytes times this limit, even if
+  // everything that it has freed again is counted.
   uint64_t steps_max = 20'000'000;
   // Nesting of blocks and expressions in the source, and of macro calls; evaluation may go ten
   // times as deep in all, which takes at most some 1.5 MiB of stack (4 MiB under ASan).

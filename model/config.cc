@@ -33,7 +33,7 @@ constexpr double kMultiplierMax = 1e6;
 constexpr double kSoftCapMin = 1e-2;
 constexpr double kSoftCapMax = 1e6;
 
-// What Gemma3TextConfig assumes where a file leaves the keys out.
+// The values that Gemma3TextConfig assumes if a file leaves the keys out.
 constexpr double kQueryScalarDefault = 256;
 constexpr std::string_view kGemmaActivation = "gelu_pytorch_tanh";
 
@@ -59,7 +59,7 @@ Result<const ModelFamily*> read_family(const Json& config) {
   return model_family(model_type, "model_type");
 }
 
-// What would make the weights or the arithmetic others than we compute.
+// Refuses a configuration that needs other weights or other arithmetic than ours.
 Status refuse_what_is_not_built(const Json& config, const ModelFamily& family) {
   if (find_field(config, "quantization_config") != nullptr) {
     return unsupported("quantization_config", "quantised checkpoints are not supported");
@@ -144,14 +144,14 @@ Result<float> read_multiplier(const Json& config, std::string_view key) {
   return static_cast<float>(factor);
 }
 
-// 0: none.
+// 0 means that there is none.
 Result<float> read_soft_cap(const Json& config, std::string_view key) {
   if (find_field(config, key) == nullptr) return 0.0f;
   ASSIGN_OR_RETURN(const double cap, required_number(config, key, kSoftCapMin, kSoftCapMax));
   return static_cast<float>(cap);
 }
 
-// What is multiplied, divided and capped beside the matrices.
+// Reads the multipliers, divisors and caps that are applied outside the matrices.
 Status read_scales(const Json& config, const ModelFamily& family, ModelConfig& out) {
   out.attention_scale = 1.0f / std::sqrt(static_cast<float>(out.head_dim));
   if (family.has_multipliers) {

@@ -1,4 +1,4 @@
-// What config.json and generation_config.json say, checked, in the terms of the forward pass.
+// The checked contents of config.json and generation_config.json, in the terms of the forward pass.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,9 @@ struct RopeConfig {
   double beta_slow = 1;         // yarn
   bool truncate = true;         // yarn: round the correction range to whole dimensions
   double attention_factor = 1;  // yarn, longrope: multiplies cos and sin
-  // longrope: of each pair of dimensions; chosen from the two lists of a file when it is read.
+  // longrope: one for each pair of dimensions, chosen from the file's two lists when it is read.
   std::vector<float> divisors;
-  double rotary_share = 1;  // of a head's dimensions, the first of which are rotated
+  double rotary_share = 1;  // of a head's dimensions: the first ones are rotated
 
   // How many of a head's dimensions are rotated.
   int rotary_dim(int head_dim) const;
@@ -41,11 +41,12 @@ enum class Activation : uint8_t { kSilu, kGeluTanh };
 // (olmo2).
 enum class QkNorm : uint8_t { kNone, kHead, kWhole };
 
-// By which angles a layer rotates its queries and keys.
+// The angles by which a layer rotates its queries and keys.
 enum class LayerRope : uint8_t { kNone, kMain, kLocal };
 
-// One decoder covers all families (model/config_family.h) by these switches.
-// A longer context is used up to this: one message can have so many token ids (wire/limits.h).
+// The longest context that is used, even if the model's own is longer: one message can have this
+// many token ids (wire/limits.h). The switches of ModelConfig let one decoder cover all families
+// (model/config_family.h).
 inline constexpr int kContextServedMax = 1 << 22;
 
 struct ModelConfig {
@@ -61,8 +62,8 @@ struct ModelConfig {
   float rms_norm_eps = 0;
   Activation activation = Activation::kSilu;
   QkNorm qk_norm = QkNorm::kNone;
-  bool input_norms = true;         // RMSNorm of what attention and MLP take
-  bool output_norms = false;       // RMSNorm of what they give, before it joins the residual stream
+  bool input_norms = true;         // RMSNorm of the inputs of attention and MLP
+  bool output_norms = false;       // RMSNorm of their outputs, before they join the residual
   bool norms_add_one = false;      // norms multiply with 1 + weight
   bool qkv_bias = false;           // bias of q_proj, k_proj, v_proj (qwen2, attention_bias)
   bool output_bias = false;        // bias of o_proj (attention_bias)
@@ -76,7 +77,7 @@ struct ModelConfig {
   // The multiplier is rounded to the type that the embedding matrix has in the model's files, if
   // that is BF16 or F16.
   bool rounds_embedding_multiplier = false;
-  float residual_multiplier = 1;  // of what attention and MLP give
+  float residual_multiplier = 1;  // of the outputs of attention and MLP
   float logit_multiplier = 1;
   RopeConfig rope;
   RopeConfig local_rope;              // of layers that are LayerRope::kLocal
@@ -87,10 +88,10 @@ struct ModelConfig {
 };
 
 // Reads both dialects (v4: rope_theta and rope_scaling; v5: rope_parameters); a file that has both
-// must say the same in both. A multimodal wrapper is not accepted, nor are recurrent models and
-// mixtures of experts: the error says which of these a model_type is, if it is known.
-// An absent sliding_window is 4,096 for mistral and gemma3, as in transformers; only null means
-// none.
+// must say the same in both. Multimodal wrappers, recurrent models and mixtures of experts are
+// refused: the error says which of these a model_type is, if it is known.
+// An absent sliding_window is 4,096 for mistral, gemma3, qwen2 and qwen3, as in transformers; only
+// null means none.
 // Errors, each with the key as `field` and the file in the message: kInvalidArgument for a missing
 // or ill-typed key, a value outside its limits (layers and heads <= 512, hidden_size <= 65,536,
 // vocab_size <= 2^21, ...), no RoPE theta; kUnsupported for an unknown model_type, hidden_act or
@@ -109,9 +110,9 @@ struct GenerationConfig {
   double repetition_penalty = 1;
 };
 
-// `generation` is generation_config.json or null; `config` is config.json, whose eos_token_id is
-// used where the former has none. Errors: kInvalidArgument with the key as field and the file that
-// has it in the message.
+// `generation` is generation_config.json or null; `config` is config.json, whose eos_token_id and
+// bos_token_id are used if `generation` does not have them. Errors: kInvalidArgument with the key
+// as field and the file that has it in the message.
 Result<GenerationConfig> parse_generation_config(const Json& generation, const Json& config,
                                                  int vocab_size);
 

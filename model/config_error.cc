@@ -1,4 +1,4 @@
-// The file's name at the end of the message.
+// Puts the file's name at the end of the message.
 #include "model/config_error.h"
 
 #include <string>

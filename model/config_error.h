@@ -1,4 +1,4 @@
-// Errors about what a file of a model folder says.
+// Errors about the contents of a file in a model folder.
 #pragma once
 
 #include <string_view>
@@ -7,7 +7,7 @@
 
 namespace cascade {
 
-// The same error, with the file in which its field is: " (in config.json)".
+// The same error with the name of the file that has its field: " (in config.json)".
 Error in_file(Error error, std::string_view file);
 
 }  // namespace cascade

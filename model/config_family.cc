@@ -1,4 +1,4 @@
-// The table of families, and the names of what is refused.
+// The table of families, and the names of the models that are refused.
 #include "model/config_family.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace cascade {
 namespace {
 
-// What transformers' configuration classes assume where a file leaves sliding_window out.
+// The window that transformers' configuration classes assume if a file leaves sliding_window out.
 constexpr int kWindowDefault = 4096;
 
 constexpr std::array<ModelFamily, 9> kFamilies = {{

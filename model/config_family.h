@@ -1,4 +1,4 @@
-// What the families of models differ in, whatever a configuration's file says.
+// The differences between the families of models that do not depend on a configuration's file.
 #pragma once
 
 #include <span>
@@ -9,7 +9,7 @@
 
 namespace cascade {
 
-// Which layers have a sliding window, and by which keys.
+// Which layers have a sliding window, and which keys say so.
 enum class WindowRule : uint8_t {
   kNone,
   kAllLayers,    // sliding_window
@@ -29,7 +29,7 @@ struct ModelFamily {
   BiasRule attention_bias = BiasRule::kNone;
   bool has_mlp_bias_key = false;
   WindowRule windows = WindowRule::kNone;
-  int window_default = 0;  // where the file does not have sliding_window; 0 = none
+  int window_default = 0;  // if the file does not have sliding_window; 0 = none
   QkNorm qk_norm = QkNorm::kNone;
   bool input_norms = true;
   bool output_norms = false;
@@ -41,12 +41,12 @@ struct ModelFamily {
   bool is_gemma = false;         // scaled embeddings, 1 + weight, two RoPEs, soft caps
 };
 
-// The family that a file's model_type names. Errors: kUnsupported, field `field`, which says so if
-// it is the name of a recurrent, mixed-expert or multimodal architecture.
+// The family that a file's model_type names. Errors: kUnsupported, field `field`. The message says
+// so if the name is that of a recurrent, mixed-expert or multimodal architecture.
 Result<const ModelFamily*> model_family(std::string_view model_type, std::string_view field);
 
-// The kind of a model that is known and not supported, "recurrent or a hybrid", ...; else empty.
-// Takes names of config.json and of GGUF.
+// The kind of a known model that is not supported ("recurrent or a hybrid", ...); else empty. Takes
+// names of config.json and of GGUF.
 std::string_view unsupported_kind(std::string_view name);
 
 }  // namespace cascade

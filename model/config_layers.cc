@@ -10,7 +10,7 @@
 namespace cascade {
 namespace {
 
-// What transformers' configuration classes assume where a file leaves the key out.
+// The value that transformers' configuration classes assume if a file leaves the key out.
 constexpr int64_t kMaxWindowLayersDefault = 28;
 constexpr int64_t kPatternDefault = 6;
 constexpr int64_t kNopeIntervalDefault = 4;
@@ -27,14 +27,14 @@ Result<int> sliding_window(const Json& config, const ModelFamily& family) {
     ASSIGN_OR_RETURN(const bool is_used, optional_bool(config, "use_sliding_window", false));
     if (!is_used) return 0;
   }
-  // Null says that there is none; only an absent key has the default.
+  // Null says that there is no window; only an absent key has the default.
   const int64_t fallback = config.contains("sliding_window") ? 0 : family.window_default;
   ASSIGN_OR_RETURN(const int64_t window,
                    optional_int(config, "sliding_window", 1, INT_MAX, fallback));
   return static_cast<int>(window);
 }
 
-// Which layers have the window: 1 or 0 each, from layer_types. Precondition: it is not null.
+// Which layers have the window (1 or 0 each), from layer_types. Precondition: `types` is not null.
 Result<std::vector<int>> layers_by_type(const Json& types, int layers) {
   if (!types.is_array() || types.size() != static_cast<size_t>(layers)) {
     return invalid_argument("layer_types", "must be a list of num_hidden_layers (" +
@@ -54,7 +54,7 @@ Result<std::vector<int>> layers_by_type(const Json& types, int layers) {
   return is_sliding;
 }
 
-// Which layers of a model that slides have the window, 1 or 0 each, by its family's rule.
+// Which layers of a model with sliding windows have the window (1 or 0 each), by its family's rule.
 Result<std::vector<int>> layers_by_rule(const Json& config, const ModelFamily& family,
                                         const ModelConfig& model) {
   std::vector<int> is_sliding(static_cast<size_t>(model.layers), 0);
@@ -87,7 +87,7 @@ Result<std::vector<int>> layers_by_rule(const Json& config, const ModelFamily& f
   return is_sliding;
 }
 
-// The layers that a model of the family rotates, from a list of 1 and 0 or an interval.
+// Reads which layers the model does not rotate, from a list of 1 and 0 or from an interval.
 Status read_nope_layers(const Json& config, ModelConfig& out) {
   constexpr std::string_view kKey = "no_rope_layers";
   const Json* rotates = find_field(config, kKey);
@@ -115,8 +115,8 @@ Status read_nope_layers(const Json& config, ModelConfig& out) {
   return {};
 }
 
-// The parameters of one type of layers, where a file of transformers 5 nests them by type; as a
-// configuration of their own.
+// The RoPE parameters of one type of layers, as a configuration of their own. Files of transformers
+// 5 may nest them by type; null if this file does not.
 Json rope_of_type(const Json& config, std::string_view type) {
   const Json* parameters = find_field(config, "rope_parameters");
   if (parameters == nullptr) return {};
@@ -156,7 +156,8 @@ Status read_ropes(const Json& config, const ModelFamily& family, ModelConfig& ou
   Json local = rope_of_type(config, kSliding);
   const bool is_nested = !local.is_null();
   if (!is_nested) {
-    // Nobody else's scaling: plain RoPE with a base of its own.
+    // These layers do not share the other layers' scaling: they have plain RoPE with their own
+    // base.
     const Json* theta = find_field(config, "rope_local_base_freq");
     local["rope_theta"] = theta != nullptr ? *theta : Json(kLocalThetaDefault);
   }

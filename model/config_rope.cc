@@ -61,7 +61,7 @@ Result<std::string> scaling_type(const Json& rope) {
   return std::string("default");
 }
 
-// The share of a head's dimensions that is rotated; in either place.
+// The share of a head's dimensions that is rotated. The key may be in either place.
 Result<double> read_rotary_share(const Json& rope, const Json& config) {
   ASSIGN_OR_RETURN(const std::optional<double> share,
                    agreed_number_above(rope, config, "partial_rotary_factor", 0, 1));
@@ -94,8 +94,8 @@ Status read_llama3(const Json& rope, const Json& config, RopeConfig& out) {
   return {};
 }
 
-// What multiplies cos and sin if the file does not say: grows with the logarithm of the factor.
-// DeepSeek's mscale and mscale_all_dim count only where both are given and not 0.
+// The multiplier of cos and sin if the file does not give one: it grows with the logarithm of the
+// factor. DeepSeek's mscale and mscale_all_dim count only if both are given and neither is 0.
 Result<double> derived_attention_factor(const Json& rope, double factor) {
   ASSIGN_OR_RETURN(const double mscale, optional_number(rope, "mscale", 0, kScaleMax, 0));
   ASSIGN_OR_RETURN(const double all_dim, optional_number(rope, "mscale_all_dim", 0, kScaleMax, 0));
@@ -126,7 +126,7 @@ Status read_yarn(const Json& rope, const Json& config, int context_tokens_max, R
   return {};
 }
 
-// What a pair's frequency is divided by, for each pair.
+// The divisor of the frequency of each pair of dimensions.
 Result<std::vector<float>> read_divisors(const Json& rope, std::string_view key) {
   const Json* list = find_field(rope, key);
   if (list == nullptr) return missing(key);
@@ -143,8 +143,8 @@ Result<std::vector<float>> read_divisors(const Json& rope, std::string_view key)
   return divisors;
 }
 
-// LongRoPE (Ding et al. 2024). A model whose context is longer than the original has its long list
-// at every position: pages of K are shared by sequences of any length, and may not depend on it.
+// LongRoPE (Ding et al. 2024). A model whose context is longer than the original uses its long list
+// at every position: sequences of any length share pages of K, so K may not depend on the length.
 Status read_longrope(const Json& rope, const Json& config, int context_tokens_max,
                      RopeConfig& out) {
   if (find_field(rope, "short_mscale") != nullptr || find_field(rope, "long_mscale") != nullptr) {
@@ -156,7 +156,7 @@ Status read_longrope(const Json& rope, const Json& config, int context_tokens_ma
     return invalid_argument("long_factor", "must have as many numbers as short_factor");
   }
   constexpr std::string_view kKey = "original_max_position_embeddings";
-  // Above 1, so that its logarithm can divide.
+  // It must be above 1, because we divide by its logarithm.
   ASSIGN_OR_RETURN(const std::optional<double> original,
                    agreed_number_above(rope, config, kKey, 1, kContextMax));
   if (!original) return missing(kKey);
@@ -167,7 +167,7 @@ Status read_longrope(const Json& rope, const Json& config, int context_tokens_ma
                    number_above(rope, "attention_factor", 0, kScaleMax));
   const double derived =
       out.factor <= 1 ? 1 : std::sqrt(1 + std::log(out.factor) / std::log(out.original_context));
-  // As files of other formats hold it.
+  // Rounded to f32, as files of other formats hold it.
   out.attention_factor = static_cast<float>(attention.value_or(derived));
   out.divisors = std::move(context_tokens_max > out.original_context ? longer : shorter);
   return {};
@@ -232,7 +232,7 @@ Result<RopeConfig> parse_rope_config(const Json& config, int context_tokens_max)
   ASSIGN_OR_RETURN(RopeConfig out, read_rope(rope, is_v5 ? "rope_parameters" : "rope_scaling",
                                              config, context_tokens_max));
   if (parameters == nullptr || scaling == nullptr) return out;
-  // Written for readers of both dialects: fine, if both would read the same.
+  // The file is written for readers of both dialects. That is fine if both would read the same.
   Json old_style = *scaling;
   if (old_style.is_object() && !old_style.contains("rope_theta"))
     old_style["rope_theta"] = out.theta;

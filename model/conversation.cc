@@ -51,12 +51,12 @@ Result<SpannedText> render(const ConversationContext& context, const StandIns& s
   return chosen->render(std::move(variables), context.now_unix_s);
 }
 
-// The text of a verbatim message. Its think tokens count, other special tokens do not: a model can
-// be talked into spelling those.
+// Appends the text of a verbatim message. Its think tokens are recognised; other special tokens are
+// not, because a model can be talked into spelling those.
 void append_verbatim(SpannedText& out, std::string_view text, const Tokenizer& tokenizer) {
   struct Mark {
     std::string token;
-    size_t next;  // where it comes next, or npos: each byte is searched once
+    size_t next;  // where it comes next, or npos, so that each byte is searched once
   };
   std::vector<Mark> marks;
   if (const auto think = tokenizer.think_tokens()) {
@@ -78,8 +78,8 @@ void append_verbatim(SpannedText& out, std::string_view text, const Tokenizer& t
   append_span(out, text.substr(done), false);
 }
 
-// Puts verbatim messages where their stand-ins are. `text` is split at every stand-in; a template
-// that drops or doubles it cannot keep the message as it is.
+// Puts verbatim messages in the place of their stand-ins. `text` is split at every stand-in. A
+// template that drops or doubles a stand-in cannot keep its message as it is.
 Result<SpannedText> replace_stand_ins(const ConversationContext& context, SpannedText text,
                                       const StandIns& stand_ins,
                                       std::span<const ChatMessage> messages) {
@@ -130,7 +130,7 @@ bool ends_inside_think(const Tokenizer& tokenizer, std::span<const int32_t> ids)
   for (auto id = ids.rbegin(); id != ids.rend(); ++id) {
     if (*id == think->open) return true;
     if (*id == think->close) return false;
-    // Of an earlier message: what that left open is over.
+    // Everything before this token belongs to an earlier message; a block left open there is over.
     if (tokenizer.is_special(*id)) return false;
   }
   return false;
@@ -154,9 +154,9 @@ Result<SpannedText> stable_history(const ConversationContext& context, const Sta
   return cut(text, follower);
 }
 
-// The conversation up to where the last message of `answered`, the assistant's, has its text:
-// `mark` stands for it. Thoughts and all that a verbatim message `begun` has stand in its own text,
-// as in `history`.
+// The conversation up to the text of its last message, the assistant's. In `answered`, `mark`
+// stands for that text. A verbatim message `begun` has its thoughts and everything else in its own
+// text, as in `history`, so the conversation before it is taken from there.
 Result<SpannedText> before_answer(const ConversationContext& context, const StandIns& stand_ins,
                                   std::span<const ChatMessage> answered, const std::string& mark,
                                   const ChatMessage& begun, const Result<SpannedText>& history) {
@@ -179,7 +179,7 @@ Result<SpannedText> before_answer(const ConversationContext& context, const Stan
 Result<EncodedPrompt> encode_prompt(const ConversationContext& context,
                                     std::span<const ChatMessage> messages, bool goes_on) {
   const StandIns stand_ins;
-  // What an answer looks like in history tells which part of the generation prompt is temporary.
+  // The form of an answer in history shows which part of the generation prompt is temporary.
   std::vector<ChatMessage> answered(messages.begin(), messages.end());
   if (!goes_on) answered.push_back({.role = "assistant", .content = {}, .reasoning = {}});
   const std::string mark = stand_ins.of(answered.size() - 1);
@@ -224,7 +224,8 @@ Result<std::vector<int32_t>> encode_history(const ConversationContext& context,
   ASSIGN_OR_RETURN(SpannedText text, stable_history(context, stand_ins, messages, follower));
   ASSIGN_OR_RETURN(text, replace_stand_ins(context, std::move(text), stand_ins, messages));
   ASSIGN_OR_RETURN(std::vector<int32_t> ids, context.tokenizer.encode(text, false));
-  // Behind the last special token, ids may still change with what follows: merges run over both.
+  // After the last special token, ids may still change with the text that follows, because merges
+  // run over both.
   while (!ids.empty() && !context.tokenizer.is_special(ids.back())) ids.pop_back();
   return ids;
 }
@@ -252,7 +253,8 @@ Result<std::vector<int32_t>> encode_beginning(const ConversationContext& context
     return unsupported("chat_template", "does not render user messages as they are");
   }
   ASSIGN_OR_RETURN(text, replace_stand_ins(context, cut(text, end), stand_ins, messages));
-  // A letter, a digit and a sign: what they have in common does not merge with what follows.
+  // Goes on with a letter, a digit and a sign: ids that all three share do not merge with what
+  // follows.
   std::optional<std::vector<int32_t>> shared;
   for (const char* next : {"A", "0", "("}) {
     SpannedText whole = text;

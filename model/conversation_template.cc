@@ -1,4 +1,5 @@
-// What a template cannot render is rendered once more with damaged arguments as an object.
+// Adapts conversations to a template. If the template cannot render one, it is rendered once more
+// with damaged arguments as an object.
 #include "model/conversation_template.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 namespace cascade {
 namespace {
 
-// The same one for the same id, so that calls and their results belong together.
+// The same short id for the same id, so that calls and their results still belong together.
 std::string shortened(const OrderedJson& id) {
   const std::string text = id.is_string() ? id.get<std::string>() : "";
   return is_call_id(text) ? text : call_id_of(text);
@@ -28,7 +29,7 @@ void for_each_call(OrderedJson& messages, const Change& change) {
   }
 }
 
-// A result that names no call is that of the next one.
+// A tool result that names no call belongs to the first call that has no result yet.
 void shorten_ids(OrderedJson& messages) {
   std::deque<std::string> open;
   for_each_call(messages, [&](OrderedJson& call) {
@@ -45,7 +46,7 @@ void shorten_ids(OrderedJson& messages) {
   }
 }
 
-// Null if the call has none.
+// The arguments of a call; null if it has none.
 OrderedJson* arguments_of(OrderedJson& call) {
   if (!call.contains("function") || !call["function"].is_object()) return nullptr;
   OrderedJson& function = call["function"];
@@ -71,7 +72,7 @@ void parse_arguments(OrderedJson& call) {
   if (parsed.ok() && parsed->is_object()) *arguments = *std::move(parsed);
 }
 
-// Whether there was any call whose arguments are no object.
+// Wraps arguments that are not an object into one. Returns whether there were any.
 bool wrap_damaged_arguments(OrderedJson& messages) {
   bool any = false;
   for_each_call(messages, [&](OrderedJson& call) {
@@ -92,7 +93,7 @@ void clear_content_of_calls(OrderedJson& messages) {
   }
 }
 
-// A question, a call for it, and what came of that.
+// A question, a tool call for it, and the result of the call.
 OrderedJson small_conversation(const std::string& id) {
   OrderedJson call = {{"id", id}, {"type", "function"}};
   call["function"] = {{"name", "find"}, {"arguments", {{"place", "here"}}}};
@@ -133,7 +134,7 @@ void ConversationTemplate::learn() {
       if (text_arguments) for_each_call(variables["messages"], write_arguments);
       const auto rendered = source_.render(variables, 0);
       if (!rendered.ok()) {
-        // One that takes so long is not rendered again and again.
+        // A template that takes this long is not rendered again and again.
         if (rendered.error().code == ErrorCode::kResourceExhausted) return;
         continue;
       }
@@ -145,7 +146,7 @@ void ConversationTemplate::learn() {
   }
 }
 
-// A template that does not ask for null prints it as a word.
+// A template that does not ask for null prints it as the word "None".
 void ConversationTemplate::learn_content(OrderedJson variables, const std::string& with_empty) {
   clear_content_of_calls(variables["messages"]);
   const auto rendered = source_.render(variables, 0);

@@ -1,4 +1,4 @@
-// A chat template that is given conversations as clients send them.
+// A chat template that takes conversations as clients send them.
 #pragma once
 
 #include <cstddef>
@@ -13,21 +13,21 @@
 
 namespace cascade {
 
-// What templates want of calls differs: it is found out by rendering a small conversation.
-// Immutable; any thread.
+// Templates expect calls in different forms; rendering a small conversation shows which. Immutable;
+// any thread.
 class ConversationTemplate {
  public:
   // `tokens`: bos_token, eos_token, ... as the template sees them. Renders at most five times.
   ConversationTemplate(ChatTemplate source, OrderedJson tokens);
 
   // Renders `variables` (ChatTemplate::render), whose messages are those of OpenAI's API, and the
-  // tokens. Their calls become what the template takes:
-  // - arguments are an object, where clients send its JSON text; none are an empty one. Text that
-  //   is no object stays text or, where the template needs an object, is the only member
-  //   "arguments" of one: a model's damaged call does not end a conversation. A template that takes
-  //   text only has text;
-  // - ids that are not of nine letters and digits become such, if the template takes no others;
-  // - the content of a message that only calls is null, if the template asks for that.
+  // tokens. Calls in the messages are changed to the form that the template takes:
+  // - Arguments become an object, where clients send its JSON text; empty ones become an empty one.
+  //   Text that is not an object stays text or, where the template needs an object, becomes the
+  //   only member "arguments" of one: a model's damaged call does not end a conversation. A
+  //   template that takes only text gets text.
+  // - Ids that are not nine letters and digits become such ids, if the template takes no others.
+  // - The content of a message that only calls becomes null, if the template asks for that.
   // Errors: as ChatTemplate::render.
   Result<SpannedText> render(OrderedJson variables, int64_t now_unix_s) const;
 
@@ -44,18 +44,18 @@ class ConversationTemplate {
   bool wants_short_ids_ = false;
 };
 
-// Templates of a model that are read; real ones have up to five.
+// How many templates of a model are read; real models have up to five.
 inline constexpr size_t kModelTemplatesMax = 16;
 
-// The templates of a model by their names. Immutable but for add(); any thread after that.
+// The templates of a model by their names. Immutable except for add(); any thread after that.
 class ModelTemplates {
  public:
-  // `loaded`: the template, or why it cannot be used, which choose() tells whoever needs it.
+  // `loaded`: the template, or the reason why it cannot be used, which choose() reports.
   void add(const std::string& name, Result<ConversationTemplate> loaded);
 
-  // The template for a conversation with `tools`, or without any: "tool_use" for one with, if the
-  // model has it, else "default" (transformers' rules). Errors, field "chat_template": kUnsupported
-  // if there is none, or the one that there is cannot be used.
+  // The template for a conversation with `tools`, or without any: "tool_use" if there are tools and
+  // the model has that template, else "default" (transformers' rules). Errors, field
+  // "chat_template": kUnsupported if there is no such template, or it cannot be used.
   Result<const ConversationTemplate*> choose(bool tools) const;
 
   // A sentence for each template that cannot be used.
@@ -65,7 +65,7 @@ class ModelTemplates {
   std::map<std::string, Result<ConversationTemplate>> by_name_;
 };
 
-// A template from its source, or why it has none.
+// Makes a template from its source. Errors: that of `source`, and those of ChatTemplate::parse.
 Result<ConversationTemplate> conversation_template(const Result<std::string>& source,
                                                    const OrderedJson& tokens);
 

@@ -1,4 +1,4 @@
-// generation_config.json, and what config.json says for it.
+// Reads generation_config.json, and the keys that config.json has instead.
 #include <algorithm>
 
 #include "model/config.h"
@@ -36,7 +36,7 @@ Result<std::vector<int32_t>> read_end_tokens(const Json& source, int vocab_size)
   return tokens;
 }
 
-// Each key counts where generation_config.json has it, else as config.json has it.
+// Each key is taken from generation_config.json if that has it, else from config.json.
 Status read_tokens(const Json& generation, const Json& config, int vocab_size,
                    GenerationConfig& out) {
   const auto file_of = [&](std::string_view key) {

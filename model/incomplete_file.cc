@@ -1,4 +1,4 @@
-// By the first bytes: pointers of Git LFS are texts of some 130 bytes.
+// Recognises them by their first bytes: pointers of Git LFS are texts of some 130 bytes.
 #include "model/incomplete_file.h"
 
 #include <algorithm>
@@ -9,10 +9,10 @@ namespace {
 
 constexpr std::string_view kPointer = "version https://git-lfs.github.com/spec/";
 constexpr std::string_view kSizeLine = "\nsize ";
-// A pointer has at most so many, by its specification.
+// The largest size of a pointer, by its specification.
 constexpr size_t kPointerBytesMax = 1024;
 
-// The bytes of the file that a pointer stands for; 0: it does not say.
+// The size of the file that a pointer stands for; 0 if the pointer does not say.
 uint64_t size_in(std::string_view pointer) {
   const size_t line = pointer.find(kSizeLine);
   if (line == std::string_view::npos) return 0;

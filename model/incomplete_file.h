@@ -10,13 +10,13 @@
 
 namespace cascade {
 
-// The error of a file that ends before what its header announces.
+// The error text for a file that is shorter than its header announces.
 inline constexpr std::string_view kCutOffFile =
     "the file is cut off, as by a download that did not end: download it again";
 
-// Whether the file, of which `bytes` are all or the first 1,024, is the file itself. Errors:
-// kDataCorrupt, field `name`, with what to do: it is a pointer that Git LFS leaves in the place of
-// a file that it has not fetched, or a web page. Reads 1,024 bytes at most.
+// Checks that the download of a file has left the file itself. `bytes` are all of its bytes or the
+// first 1,024; at most 1,024 are read. Errors: kDataCorrupt, field `name`, with what to do, if it
+// is a pointer that Git LFS leaves in the place of a file that it has not fetched, or a web page.
 Status check_is_downloaded(const std::string& name, std::string_view bytes);
 Status check_is_downloaded(const std::string& name, std::span<const uint8_t> bytes);
 

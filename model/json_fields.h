@@ -10,8 +10,8 @@
 
 namespace cascade {
 
-// The member `key` of `object`, or null if it is absent, null, or `object` is no object. Valid as
-// long as `object`.
+// The member `key` of `object`; null if it is absent or null, or if `object` is not an object.
+// Valid as long as `object`.
 const Json* find_field(const Json& object, std::string_view key);
 
 // A number in (above, max]; nullopt if the member is absent or null. Errors: kInvalidArgument,
@@ -20,8 +20,8 @@ Result<std::optional<double>> number_above(const Json& object, std::string_view 
                                            double max);
 
 // The same for a key that two generations of the format put in two places. If both places have it,
-// they must agree: which one a program reads depends on its age, so a difference is an error
-// (kInvalidArgument, field = key) and not a choice.
+// they must agree: it depends on a program's age which place it reads, so a difference is an error
+// (kInvalidArgument, field = key).
 Result<std::optional<double>> agreed_number_above(const Json& inner, const Json& outer,
                                                   std::string_view key, double above, double max);
 

@@ -1,4 +1,4 @@
-// Clears what a page has beside the K and V of its tokens.
+// Clears the slots of a page that do not hold K and V of its tokens.
 #include "model/kv_page.h"
 
 #include <cstring>

@@ -1,4 +1,4 @@
-// Weights as they are packed, whole pages, and the buffers of a forward pass.
+// Adds up packed weights, whole pages, and the buffers of a forward pass.
 #include "model/memory_estimate.h"
 
 #include <string>

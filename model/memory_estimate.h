@@ -9,7 +9,7 @@
 
 namespace cascade {
 
-// What the estimate depends on besides the model.
+// The inputs of the estimate besides the model.
 struct MemoryDemand {
   WeightType weight_type = WeightType::kBf16;
   KvType kv_type = KvType::kBf16;
@@ -23,13 +23,13 @@ struct MemoryEstimate {
   uint64_t kv_bytes = 0;          // of all pages
   uint64_t activation_bytes = 0;  // of a Transformer
   uint64_t total_bytes = 0;
-  uint64_t pages = 0;  // of all sequences: whole ones, nothing shared
+  uint64_t pages = 0;  // of all sequences: whole pages, nothing shared
   uint64_t page_bytes = 0;
 };
 
 // `weights_bytes`: packed_weights_bytes() (model/weights.h). Errors: kInvalidArgument, field
-// "tokens" if they are not from 1 to the model's context, "sequences" if they are not positive or
-// the sum does not fit 64 bits. Precondition: threads > 0. Any thread.
+// "tokens" if it is not from 1 to the model's context, "sequences" if it is not positive or the sum
+// does not fit 64 bits. Precondition: threads > 0. Any thread.
 Result<MemoryEstimate> estimate_memory(const ModelConfig& config, uint64_t weights_bytes,
                                        const MemoryDemand& demand);
 

@@ -1,4 +1,4 @@
-// Reading a Hugging Face model folder, file by file; and loading models of either form.
+// Reads a Hugging Face model folder, file by file, and loads models of either form.
 #include "model/model.h"
 
 #include "base/clock.h"
@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 constexpr size_t kTokenizerBytesMax = size_t{64} << 20;
 constexpr size_t kSmallFileBytesMax = size_t{4} << 20;
 
-// The file as JSON; null if it does not exist and need not.
+// The file as JSON; null if it does not exist and is not required.
 Result<Json> read_json(const fs::path& path, size_t bytes_max, bool required) {
   auto text = read_folder_file(path, bytes_max);
   if (!text.ok()) {
@@ -95,7 +95,7 @@ Result<ModelFiles> read_files(const fs::path& path, const ModelOptions& options)
   return files;
 }
 
-// An error of the tensors, in the words of the file that they are in.
+// An error about tensors, in the terms of the file that has them.
 Error of_weights(Error error, const fs::path& path, const ModelConfig& config) {
   if (!is_gguf_file(path)) return error;
   return in_terms_of_gguf(std::move(error), path, config.model_type);
@@ -198,7 +198,7 @@ Digest Model::root_key(std::string_view tenant) const {
   if (weights.block_scales) hasher.field("weight scales", "of blocks");
   if (weights.mixed_types) hasher.field("weight types", "of matrices");
   hasher.field("kv_type", to_string(options.kv_type)).field("kv_layout", kKvLayoutVersion);
-  // The instruction sets agree bit for bit, but for a BLAS.
+  // All instruction sets agree bit for bit, except a BLAS.
   hasher.field("numerics", kNumericsVersion);
   hasher.field("blas", uint64_t{options.isa == Isa::kOpenblas});
   add_rope(config.rope, hasher);

@@ -24,14 +24,14 @@ class LazyGrammarVocabulary;  // the same
 std::shared_ptr<const LazyGrammarVocabulary> make_lazy_grammar_vocabulary();
 
 struct ModelOptions {
-  WeightType weight_type = WeightType::kBf16;  // of a Model: what most of its matrices have
+  WeightType weight_type = WeightType::kBf16;  // in a Model: the type of most of its matrices
   KvType kv_type = KvType::kInt8;
   Isa isa = Isa::kScalar;
   // Where packed weights are kept for the next start (model/packed_cache.h); empty: nowhere.
   std::filesystem::path state_dir = {};
-  // The type that suits the model's files, in place of weight_type (model/weight_choice.h).
+  // Use the type that suits the model's files instead of weight_type (model/weight_choice.h).
   bool weights_as_in_files = false;
-  // A file with the model's chat template, in place of its own; empty: its own.
+  // A file with the chat template to use instead of the model's own; empty: the model's own.
   std::filesystem::path chat_template = {};
 };
 
@@ -57,36 +57,37 @@ struct Model {
   Digest root_key(std::string_view tenant) const;
 };
 
-// In what follows a path is that of a Hugging Face model folder, of a GGUF file, or of the first
-// part of a split one. A file is GGUF if its name ends with ".gguf" or it begins with "GGUF".
+// Below, a path is that of a Hugging Face model folder, of a GGUF file, or of the first part of a
+// split GGUF file. A file is GGUF if its name ends with ".gguf" or it begins with "GGUF".
 
 // The parts of a model that need no weights, for tools that only tokenize.
 struct ModelText {
   Tokenizer tokenizer;
   ModelTemplates templates;
   OrderedJson template_tokens =
-      OrderedJson::object();  // bos_token, eos_token, ... as they see them
+      OrderedJson::object();  // bos_token, eos_token, ... as templates see them
 };
-// Reads of a folder tokenizer.json, tokenizer_config.json and templates (template_files.h).
+// For a folder, reads tokenizer.json, tokenizer_config.json and templates (template_files.h).
 // Errors as load_model.
 Result<ModelText> load_model_text(const std::filesystem::path& path);
 
-// Of a folder: reads config.json alone. Errors as load_model.
+// For a folder, reads config.json alone. Errors as load_model.
 Result<ModelConfig> load_model_config(const std::filesystem::path& path);
 
 // The tables of the files that have the weights. Errors as load_model.
 Result<TensorFiles> open_model_tensors(const std::filesystem::path& path);
 
-// How load_model() would have the weights of these files; `why` is empty if `options` say it.
+// The types that load_model() would choose for the weights of these files; `why` is empty if
+// `options` name the type.
 WeightChoice choose_weights(const TensorFiles& files, const ModelOptions& options);
 
 // Does all that load_model() does before it packs weights: reads the configuration, the tokenizer,
-// the template and the tensors' tables, and looks for every tensor. What may still go wrong is
-// memory, and a matrix with values that are no numbers. Errors as load_model.
+// the template and the tensors' tables, and looks for every tensor. Loading may then still fail for
+// lack of memory, or because a matrix has values that are not finite. Errors as load_model.
 Status check_model(const std::filesystem::path& path, const ModelOptions& options);
 
-// Loads a model. `pool` packs the weights; `progress`, if there is one, is told of them. What goes
-// wrong with the state directory is a warning in Model::load. Errors: kNotFound (field = path),
+// Loads a model. `pool` packs the weights; `progress`, unless null, is told of them. Trouble with
+// the state directory becomes a warning in Model::load. Errors: kNotFound (field = path),
 // kInvalidArgument, kUnsupported, kDataCorrupt, each with the file or key as field; nothing is left
 // allocated.
 Result<std::unique_ptr<Model>> load_model(const std::filesystem::path& path,

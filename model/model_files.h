@@ -1,4 +1,4 @@
-// What the files of a model say, before its weights are packed.
+// The contents of a model's files, before its weights are packed.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace cascade {
 
 struct ModelFiles {
-  std::string name;  // as Model has it
+  std::string name;  // as in Model
   ModelConfig config;
   GenerationConfig generation;
   ModelText text;

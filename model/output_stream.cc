@@ -45,10 +45,10 @@ std::vector<OutputStream::Piece> OutputStream::push(int32_t token) {
       toggle(true, pieces);
       think_spans_.push_back({end - 1, end, false});
     }
-    think_spans_.back().end = end;  // one more inside a block is part of it
+    think_spans_.back().end = end;  // another opening token inside a block is part of it
   } else if (think_ && token == think_->close) {
     if (thinking_) think_spans_.back().closed = true;
-    // A stray closing token is no text either.
+    // A stray closing token is not text either.
     if (!thinking_) think_spans_.push_back({end - 1, end, true});
     toggle(false, pieces);
     think_spans_.back().end = end;

@@ -1,4 +1,4 @@
-// Sampled tokens -> the answer and the thoughts, as a stream and in the end.
+// Turns sampled tokens into the answer and the thoughts, as a stream and as whole texts.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ namespace cascade {
 // for stop strings in the answer only. One generation, one thread; must not outlive the tokenizer.
 class OutputStream {
  public:
-  // `inside_think`: the prompt ended inside an open think block. `goes_on`: the answer goes on with
-  // a text that the prompt ends with, and keeps the space between them.
+  // `inside_think`: the prompt ended inside an open think block. `goes_on`: the answer continues a
+  // text at the end of the prompt, and keeps the space between them.
   OutputStream(const Tokenizer& tokenizer, bool inside_think, std::vector<std::string> stop,
                bool goes_on = false);
 
-  // Text that became certain; thoughts and answer apart.
+  // A piece of text that has become certain; thoughts and answer come in separate pieces.
   struct Piece {
     std::string text;
     bool reasoning = false;
@@ -31,7 +31,7 @@ class OutputStream {
   // True once a stop string was found: the answer ends before it, and no more tokens are wanted.
   bool stopped() const { return stopped_; }
 
-  // Ends the stream: what was held back.
+  // Ends the stream and returns the text that was held back.
   std::vector<Piece> finish();
 
   const std::string& answer() const { return answer_; }
@@ -56,7 +56,7 @@ class OutputStream {
   Tokenizer::StreamDecoder decoder_;  // of the current block
   bool thinking_;
   bool stopped_ = false;
-  bool strip_newlines_;  // at the start of a block's text: the template's, not the model's
+  bool strip_newlines_;  // true at the start of a block: newlines there are the template's
   std::vector<int32_t> tokens_;
   std::vector<ThinkSpan> think_spans_;
   std::string answer_;

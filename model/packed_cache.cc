@@ -19,14 +19,14 @@ namespace fs = std::filesystem;
 constexpr std::string_view kPackedSuffix = ".packed";
 constexpr std::string_view kStampSuffix = ".stamp";
 
-// The coarsest times that file systems keep (FAT): a file that was changed this recently may be
-// changed again without another time.
+// The coarsest time step of file systems (FAT). A file that was changed this recently may be
+// changed again and keep the same time.
 constexpr int64_t kTimeStepNs = 2'000'000'000;
 
 // Opening a FIFO must not hang, and a link may lead to a file that is not ours.
 constexpr int kRead = O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_NOCTTY;
 
-// Whether `name` is 64 hexadecimal digits and `suffix`: a name that this folder gives.
+// Whether `name` is 64 hexadecimal digits and `suffix`, as the names of this folder are.
 bool is_named(std::string_view name, std::string_view suffix) {
   return name.ends_with(suffix) &&
          digest_from_hex(name.substr(0, name.size() - suffix.size())).has_value();
@@ -45,7 +45,8 @@ PackedCache::PackedCache(const fs::path& state_dir, FileCalls& calls, const Cloc
   folder_.clear();
 }
 
-// A link to a folder is its owner's way to another disk; one to nowhere is in the way.
+// A link to a folder stays: its owner may use it to put the weights on another disk. A link to
+// nowhere is in the way.
 void PackedCache::make_way_for_folder() {
   const std::string parent = folder_.substr(0, folder_.rfind('/'));
   std::vector<std::string> names;
@@ -59,7 +60,7 @@ void PackedCache::make_way_for_folder() {
   put_aside(folder_);
 }
 
-// rename() replaces files and links, pipes and sockets, but no folders.
+// rename() replaces files and links, pipes and sockets, but not folders.
 void PackedCache::make_way_for_file(const std::string& path) {
   struct stat info = {};
   if (calls_.path_status(path, info) == 0 && S_ISDIR(info.st_mode)) put_aside(path);
@@ -68,12 +69,13 @@ void PackedCache::make_way_for_file(const std::string& path) {
 void PackedCache::put_aside(const std::string& path) {
   const size_t slash = path.rfind('/');
   const auto moved = set_aside(calls_, path.substr(0, slash), path.substr(slash + 1));
-  if (!moved.ok()) return;  // who writes there says why it cannot be
+  if (!moved.ok()) return;  // the write that follows reports the cause
   warn(data_corrupt(path, "is something else than it should be"),
        "it is " + *moved + " now; delete it if nobody needs it");
 }
 
-// Weights that somebody else can exchange are not ours: checksums tell damage, not intent.
+// Refuses a folder where somebody else could exchange the weights: checksums show damage, not
+// intent.
 Status PackedCache::check_folder() {
   struct stat info = {};
   if (calls_.path_status(folder_, info) != 0) return io_error(folder_, errno);
@@ -88,7 +90,7 @@ Status PackedCache::make_folder() {
   int made = 0;
   for (const fs::path& part : fs::path(folder_)) {
     path /= part;
-    made = calls_.make_folder(path.string());  // what is there already is looked at below
+    made = calls_.make_folder(path.string());  // a folder that exists already is checked below
   }
   if (made != 0 && errno != EEXIST) return io_error(folder_, errno);
   return check_folder();
@@ -113,7 +115,7 @@ bool PackedCache::prepare_to_write() {
     return false;
   }
   std::vector<std::string> names;
-  calls_.list(folder_, names);  // what cannot be listed stays
+  calls_.list(folder_, names);  // files that cannot be listed stay
   for (const std::string& name : names) {
     if (is_temporary_name(name)) remove_if_abandoned(calls_, folder_ + "/" + name);
   }
@@ -147,7 +149,7 @@ std::optional<Digest> PackedCache::known_digest(const SourceState& source) {
 }
 
 void PackedCache::remember_digest(const SourceState& source, const Digest& weights) {
-  // A time far ahead of the clock was set by somebody; whoever changes the file gives it another.
+  // A time far ahead of the clock was set on purpose: a later change gives the file another time.
   const int64_t age_ns = clock_.wall_us() * 1000 - source.changed_ns;
   if (age_ns > -kTimeStepNs && age_ns < kTimeStepNs) return;
   if (!prepare_to_write()) return;
@@ -256,7 +258,7 @@ void PackedCache::clean_up(const SourceState& source, const Digest& current) {
   }
 }
 
-// A file that cannot be read is left to the start that needs it.
+// A file that cannot be read stays: the start that needs it deals with it.
 bool PackedCache::is_outdated(const std::string& path, const std::vector<Digest>& current) {
   const OwnedFd file(calls_, calls_.open(path, kRead));
   if (!file.ok()) return false;

@@ -18,14 +18,14 @@
 
 namespace cascade {
 
-// The folder STATE_DIR/weights: KEY.packed has packed weights, PLACE.stamp the digest of a model
-// folder's weights. Nothing here fails a start: what does not work is said in warnings(), and the
-// weights are packed from the model's files. Several processes may use one folder at the same time.
-// One thread.
+// The folder STATE_DIR/weights. KEY.packed holds packed weights; PLACE.stamp holds the digest of a
+// model folder's weights. Nothing here fails a start: warnings() says what did not work, and the
+// weights are packed from the model's files instead. Several processes may use one folder at the
+// same time. One thread.
 class PackedCache {
  public:
-  // An empty `state_dir` is no cache: nothing is found, nothing kept. `calls` and `clock` must
-  // outlive this.
+  // With an empty `state_dir` there is no cache: nothing is found and nothing is kept. `calls` and
+  // `clock` must outlive this.
   explicit PackedCache(const std::filesystem::path& state_dir,
                        FileCalls& calls = system_file_calls(), const Clock& clock = system_clock());
 
@@ -34,23 +34,24 @@ class PackedCache {
 
   // The digest of the model's weights, if its files are as they were when it was computed.
   std::optional<Digest> known_digest(const SourceState& source);
-  // Lets the next start know it, unless a file is so young that its times may not tell a change.
+  // Stores the digest for the next start, unless a file is so young that its times may not show a
+  // later change.
   void remember_digest(const SourceState& source, const Digest& weights);
 
   // Whether some file has the size that `body_bytes` bytes of packed weights would have.
   bool may_hold(uint64_t body_bytes);
-  // The weights, mapped read-only; all of them are in memory and have the right checksums.
-  // `progress`, if there is one, is told to expect their bytes if a file of them is there.
+  // Maps the weights read-only. All of them are then in memory and have the right checksums.
+  // `progress`, unless null, is told to expect their bytes if there is a file of them.
   std::optional<PackedMemory> load(const PackedFileId& id, ThreadPool& pool,
                                    LoadProgress* progress = nullptr);
-  // A file to write weights to; nullptr if that cannot be. The cache must outlive it.
+  // A file to write weights to; nullptr if there can be none. The cache must outlive it.
   std::unique_ptr<PackedWriter> start_writing(uint64_t body_bytes);
-  // Gives the writer's file its name, and maps it as load() does. nullopt if that, or writing to it
-  // before, did not work.
+  // Gives the writer's file its name, and maps it as load() does. nullopt if this failed, or
+  // writing to the file had failed before.
   std::optional<PackedMemory> finish_writing(PackedWriter& writer, const PackedFileId& id,
                                              ThreadPool& pool);
-  // Deletes the packed weights that are no model folder's any more: those that no stamp names,
-  // where `current` counts as what the stamp of `source` names.
+  // Deletes the packed weights that no model folder uses any more: those that no stamp names, and
+  // those of another packing version. `current` counts as the digest in the stamp of `source`.
   void clean_up(const SourceState& source, const Digest& current);
 
   // What did not work: one sentence each, with the file's path.
@@ -65,9 +66,9 @@ class PackedCache {
   Status check_folder();
   Status make_folder();
   void warn(const Error& error, std::string_view consequence);
-  // Makes the folder, and deletes what crashed writers left there.
+  // Makes the folder, and deletes the files that crashed writers left there.
   bool prepare_to_write();
-  // Takes note of a failure to write: it is warned of, and no other file is tried.
+  // Records a failure to write: adds a warning, and tries no other file.
   void give_up(const Error& error);
 
   Result<PackedMemory> read(const std::string& path, const PackedFileId& id, ThreadPool& pool,

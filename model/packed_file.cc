@@ -20,7 +20,7 @@ namespace {
 
 constexpr char kMagic[8] = {'C', 'S', 'C', 'P', 'A', 'C', 'K', '\n'};
 
-// As it lies in the file, from byte 0 on; zeros fill the page.
+// The header as it lies in the file, from byte 0 on; zeros fill the page.
 struct Header {
   char magic[8];
   uint32_t file_version;

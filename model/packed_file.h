@@ -1,5 +1,6 @@
-// The format of a file of packed weights: a header page, a table of checksums, the weights. Bytes
-// only; packed_cache.h has the files. docs/data_files.md describes it for people.
+// The format of a file of packed weights: a header page, a table of checksums, the weights. This
+// code handles bytes only; packed_cache.h handles the files. docs/data_files.md describes the
+// format for people.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +13,26 @@
 
 namespace cascade {
 
-// Of the header and the table. Another version's file is not read.
+// The version of the header and the table. Files of another version are not read.
 inline constexpr uint32_t kPackedFileVersion = 1;
-// Of the bytes behind them: to be raised whenever the same tensors are packed into other bytes
-// (kernels/packed_matrix.h), be it their order or how they are rounded.
+// The version of the bytes after the table. Raise it whenever the same tensors are packed into
+// other bytes (kernels/packed_matrix.h): in another order, or rounded differently.
 inline constexpr uint32_t kPackingVersion = 1;
 
 inline constexpr size_t kPackedHeaderBytes = 4096;
-// Each piece has a checksum, and is one task of those that check them.
+// Each piece has a checksum, and one task checks it.
 inline constexpr size_t kPackedPieceBytes = size_t{4} << 20;
-// The weights begin at a multiple of a huge page: file systems that keep files in large folios then
-// map them as huge pages, and a decode step pays no more for addresses than in anonymous memory.
+// The weights begin at a multiple of a huge page. File systems that keep files in large folios then
+// map them as huge pages, and a decode step spends no more on addresses than in anonymous memory.
 inline constexpr uint64_t kPackedBodyAlignment = uint64_t{2} << 20;
 
-// What a file must be. Everything that the file says about sizes follows from this, so nothing is
-// ever read or allocated because a file says so.
+// What a file must contain. All sizes in the file follow from this, so nothing is ever read or
+// allocated just because a file says so.
 struct PackedFileId {
-  // Of the tensors, the type, and the size of every matrix: the file's name.
+  // A digest of the tensors, the type, and the size of every matrix. It is the file's name.
   Digest key;
   Digest weights;  // Weights::digest
-  // Of all matrices; > 0.
+  // The bytes of all matrices; > 0.
   uint64_t body_bytes = 0;
 
   size_t pieces() const;
@@ -46,17 +47,17 @@ uint64_t packed_checksum(std::span<const uint8_t> bytes);
 std::span<const uint8_t> packed_piece(const PackedFileId& id, std::span<const uint8_t> body,
                                       size_t index);
 
-// The header page and the table: what stands at offset 0. checksums.size() == id.pieces().
+// The header page and the table, which are at offset 0. checksums.size() == id.pieces().
 std::vector<uint8_t> encode_packed_header(const PackedFileId& id,
                                           std::span<const uint64_t> checksums);
 
-// The checksums of the pieces, from the first kPackedHeaderBytes + id.table_bytes() bytes of a
-// file, or what there is of them. Errors: kDataCorrupt, field = the part of the header that is
-// wrong: it is no such file, of another version, damaged, or of other weights than `id`.
+// The checksums of the pieces. `bytes` are the first kPackedHeaderBytes + id.table_bytes() bytes of
+// a file, or fewer if the file is shorter. Errors: kDataCorrupt, field = the part of the header
+// that is wrong: the file is of another kind or version, damaged, or holds other weights than `id`.
 Result<std::vector<uint64_t>> decode_packed_header(std::span<const uint8_t> bytes,
                                                    const PackedFileId& id);
 
-// What an undamaged header page of our version says; nullopt if it is none.
+// The contents of an undamaged header page of our version; nullopt for any other bytes.
 struct PackedFileSummary {
   Digest weights;
   uint32_t packing_version = 0;

@@ -17,9 +17,10 @@ class PackedMemory {
   // it, and small pages cost address translations. Errors: kResourceExhausted, field "weights".
   static Result<PackedMemory> allocate(size_t bytes);
 
-  // `bytes` bytes of the file `fd` from `offset` on, a multiple of the page size, read-only. The
-  // file must not be cut off while this lives: reading what is gone ends the process. Files that
-  // are only ever replaced as a whole are safe. Errors: kIo, field = path.
+  // Maps `bytes` bytes of the file `fd` from `offset` on, a multiple of the page size, read-only.
+  // The file must not be cut off during the life of this object: reading a part that was cut off
+  // ends the process. Files that are only ever replaced as a whole are safe. Errors: kIo, field =
+  // path.
   static Result<PackedMemory> map(FileCalls& calls, int fd, uint64_t offset, size_t bytes,
                                   const std::string& path);
 
@@ -27,7 +28,7 @@ class PackedMemory {
   PackedMemory& operator=(PackedMemory&& other) noexcept;
   ~PackedMemory();
 
-  uint8_t* data() const { return data_; }  // page-aligned; of a file: not to be written to
+  uint8_t* data() const { return data_; }  // page-aligned; memory of a file may not be written to
   size_t bytes() const { return bytes_; }
 
  private:

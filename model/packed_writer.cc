@@ -1,4 +1,5 @@
-// Pieces behind the packers, checksums from the file, the header last.
+// Writes pieces while the packers go on, then computes checksums from the file, and writes the
+// header last.
 #include "model/packed_writer.h"
 
 #include <algorithm>
@@ -16,8 +17,8 @@ PackedWriter::PackedWriter(FileCalls& calls, std::unique_ptr<NewFile> file, uint
 
 uint8_t* PackedWriter::window(uint64_t begin, uint64_t end) {
   std::swap(filled_, current_);
-  // Whole pieces, at whole pieces: the file system keeps them in folios as large as it has. What
-  // begins another piece is written with the rest of it.
+  // Whole pieces are written at multiples of their size, so that the file system keeps them in its
+  // largest folios. An incomplete piece at the end is kept and written together with its rest.
   current_.begin = begin / kPackedPieceBytes * kPackedPieceBytes;
   current_.end = end;
   if (current_.capacity < end - current_.begin) {

@@ -14,23 +14,23 @@
 
 namespace cascade {
 
-// Writes what has been packed behind the packers, from two windows that they fill in turn: memory
-// that is used again, since clearing new memory takes longer than packing and writing together. One
-// thread at a time, but for drain().
+// Writes one window while the packers fill another. The two windows are used in turn: their memory
+// is used again, because clearing new memory takes longer than packing and writing together. One
+// thread at a time, except for drain().
 class PackedWriter : public PackedSink {
  public:
-  // `body_bytes` of all matrices. `calls` must outlive this.
+  // `body_bytes` is the size of all matrices. `calls` must outlive this.
   PackedWriter(FileCalls& calls, std::unique_ptr<NewFile> file, uint64_t body_bytes);
 
   uint8_t* window(uint64_t begin, uint64_t end) override;
   // Writes whole pieces. A failure is kept for finish(), and nothing more is written.
   void drain() override;
   // Everything is packed: writes the rest, the checksums and the header, and names the file `path`.
-  // The weights, mapped. Once. Errors: kIo, field = path.
+  // Returns the weights, mapped. Call it once. Errors: kIo, field = path.
   Result<PackedMemory> finish(const PackedFileId& id, const std::string& path, ThreadPool& pool);
 
  private:
-  // Bytes [begin, end) of all matrices, of which some were written before.
+  // Bytes [begin, end) of all matrices, some of which have already been written to the file.
   struct Window {
     AlignedBytes memory;
     uint64_t capacity = 0;

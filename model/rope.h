@@ -12,7 +12,7 @@ namespace cascade {
 // angles are off by 6e-4 at position 32,000 (rule R7). Immutable; any thread.
 class RopeTable {
  public:
-  // `rotary_dim`: of a head's dimensions, which are rotated; even.
+  // `rotary_dim` is the number of a head's dimensions that are rotated; even.
   RopeTable(const RopeConfig& config, int rotary_dim);
 
   // cos and sin of position * frequency, times the attention factor; [rotary_dim/2] each.

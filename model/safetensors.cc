@@ -73,7 +73,7 @@ Status check_metadata(const Json& metadata) {
   return {};
 }
 
-// Names become fields of errors and lines of logs.
+// Checks a name, because names become fields of errors and lines of logs.
 Status check_name(const std::string& name) {
   if (name.size() > kNameBytesMax) {
     return bad_header("has a tensor name of " + std::to_string(name.size()) + " bytes, limit " +

@@ -21,8 +21,8 @@ struct Tensor {
   TensorType type = TensorType::kF32;
   std::vector<int64_t> shape;
   std::span<const uint8_t> bytes;  // valid as long as the TensorFiles it came from
-  // 0: rows are in order. Else the rows of each head, which are so many, are interleaved: row
-  // 2 i + j of the file is row j * head_rows / 2 + i of the matrix (model/gguf/tensors.h).
+  // 0: rows are in order. Otherwise the number of rows of each head, which are interleaved: row 2 i
+  // + j of the file is row j * head_rows / 2 + i of the matrix (model/gguf/tensors.h).
   int interleaved_head_rows = 0;
 
   // Where row `row` of the matrix is in the file.
@@ -36,7 +36,7 @@ struct TensorEntry {
   std::vector<int64_t> shape;
   uint64_t begin = 0;  // offsets into the data part
   uint64_t end = 0;
-  int interleaved_head_rows = 0;  // as Tensor has it; never in safetensors
+  int interleaved_head_rows = 0;  // as in Tensor; always 0 in safetensors
 };
 
 // Parses and checks the header at the start of `file` (the whole file's bytes). Entries come in the
@@ -55,15 +55,16 @@ class TensorFiles {
     std::filesystem::path path;
     FileIdentity identity;  // when it was opened
   };
-  // A checked entry of file number `file`, and where the data part of that begins.
+  // A checked entry of file number `file`, and the offset where the data part of that file begins.
   struct Located {
     TensorEntry entry;
     size_t file = 0;
     uint64_t data_begin = 0;
   };
 
-  // What another format's reader found. `place` is what people call the model: the folder, or the
-  // file. Preconditions: sources are those of `files`; entries lie in their files; names differ.
+  // Takes the results of another format's reader. `place` is the path by which people know the
+  // model: the folder, or the file. Preconditions: sources are those of `files`; entries lie in
+  // their files; names differ.
   TensorFiles(std::filesystem::path place, std::vector<MappedFile> files,
               std::vector<Source> sources, std::vector<Located> tensors);
 
@@ -90,8 +91,8 @@ class TensorFiles {
   // The files that the tensors are in.
   const std::vector<Source>& sources() const { return sources_; }
   const std::filesystem::path& place() const { return place_; }
-  // Whether the files are still those that were opened. What was read from them may be a mixture
-  // otherwise.
+  // Whether the files are still those that were opened. If not, the data that was read may be a
+  // mixture.
   bool unchanged() const;
 
  private:

@@ -23,7 +23,7 @@ bool more_likely(const Candidate& a, const Candidate& b) {
   return a.weight != b.weight ? a.weight > b.weight : a.token < b.token;
 }
 
-// In range: a logit that is infinite would make probabilities of others undefined.
+// Clamps to finite values: an infinite logit would make the probabilities of others undefined.
 float as_logit(double value) {
   constexpr double kLargest = std::numeric_limits<float>::max();
   return static_cast<float>(std::clamp(value, -kLargest, kLargest));
@@ -48,7 +48,7 @@ void penalise(std::span<float> logits, const SamplerParams& params, const TokenH
     const double repeated =
         logit > 0 ? logit / params.repetition_penalty : logit * params.repetition_penalty;
     const double presence = generated > 0 ? params.presence_penalty : 0;
-    // In range first: an infinite reward would leave no difference for the rest.
+    // Clamp first: subtracting the other penalties would not change an infinite logit.
     logits[token] = as_logit(as_logit(repeated) - params.frequency_penalty * generated - presence);
   }
 }
@@ -105,7 +105,8 @@ std::vector<Candidate> candidates(std::span<const float> logits, const SamplerPa
   const double largest = all.front().weight;
   double total = 0;
   for (Candidate& candidate : all) {
-    // The difference first: the quotient of a tiny temperature is infinite, which 0 is not.
+    // Subtract before dividing: a tiny temperature can make a quotient infinite, but a difference
+    // of 0 stays 0.
     candidate.weight = std::exp((candidate.weight - largest) / params.temperature);
     total += candidate.weight;
   }
@@ -122,7 +123,7 @@ std::vector<Candidate> candidates(std::span<const float> logits, const SamplerPa
   return all;
 }
 
-// The first of equals.
+// The most likely allowed token; the first of equals.
 int32_t most_likely_allowed(std::span<const float> logits, const SamplerParams& params) {
   if (params.allowed.empty()) {
     const auto best = std::max_element(logits.begin(), logits.end());
@@ -136,7 +137,7 @@ int32_t most_likely_allowed(std::span<const float> logits, const SamplerParams& 
   return best;
 }
 
-// The choice, by logits that parameters have changed already.
+// Chooses a token by logits to which biases and penalties have been applied.
 int32_t choose(std::span<const float> logits, const SamplerParams& params, int64_t position) {
   if (params.temperature == 0) return most_likely_allowed(logits, params);
   const std::vector<Candidate> left = candidates(logits, params);

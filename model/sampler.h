@@ -12,7 +12,7 @@
 
 namespace cascade {
 
-// Ranges are the caller's to check (wire/messages.h SamplingParams).
+// The caller checks the ranges (wire/messages.h SamplingParams).
 struct SamplerParams {
   double temperature = 0;  // 0 = the most likely token
   double top_p = 1;
@@ -22,13 +22,13 @@ struct SamplerParams {
   uint64_t seed = 0;
   double presence_penalty = 0;
   double frequency_penalty = 0;
-  // What is added to the logits of some tokens: biases[i] to that of bias_tokens[i]. Of the same
-  // length; the caller's.
+  // biases[i] is added to the logit of bias_tokens[i]. Both have the same length and belong to the
+  // caller.
   std::span<const int32_t> bias_tokens = {};
   std::span<const float> biases = {};
-  int32_t top_logprobs = 0;  // how many of the most likely tokens are told
-  // The tokens that may be chosen: bit i % 64 of word i / 64, at least one of them; empty: all. The
-  // caller's.
+  int32_t top_logprobs = 0;  // how many of the most likely tokens to report
+  // The tokens that may be chosen: bit i % 64 of word i / 64 is token i, and at least one is set.
+  // Empty: all. Belongs to the caller.
   std::span<const uint64_t> allowed = {};
 
   // Whether sample() reads the history.
@@ -39,10 +39,11 @@ struct SamplerParams {
 
 struct Sampled {
   int32_t token = 0;
-  // Of `token` under the model itself: log softmax of the raw logits, before any parameter.
+  // The logprob of `token` under the model itself: log softmax of the raw logits, before any
+  // parameter.
   float logprob = 0;
   // The most likely tokens under the model itself, most likely first: top_logprobs of them, or the
-  // whole vocabulary if it is smaller. `token` is among them or not.
+  // whole vocabulary if it is smaller. `token` may or may not be among them.
   std::vector<int32_t> top_tokens = {};
   std::vector<float> top_logprobs = {};
 };

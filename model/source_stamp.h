@@ -1,5 +1,5 @@
-// Whether a model's files are the ones whose digest is known: a small file says so, so that a start
-// need not read them. Bytes only; packed_cache.h has the files.
+// A small file says whether a model's files are the ones whose digest is known, so that a start
+// need not read them. This code handles bytes only; packed_cache.h handles the files.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,22 @@ inline constexpr size_t kStampBytesMax = size_t{16} << 10;  // a path and three 
 // The state of a model's files, and which tensors of them are wanted.
 struct SourceState {
   Digest place;  // of the folder's path: the stamp's name
-  // Of the files' paths, sizes, times and inodes, and of the tensors' names, types, shapes.
+  // A digest of the files' paths, sizes, times and inodes, and of the tensors' names, types and
+  // shapes.
   Digest state;
   std::string folder;  // for people who look into the stamp; malformed UTF-8 replaced
-  // When the youngest of the files was changed last, in Unix time.
+  // The time of the latest change to any of the files, in Unix time.
   int64_t changed_ns = 0;
 };
 
-// What a stamp says.
+// The contents of a stamp.
 struct SourceStamp {
   Digest state;
   Digest weights;
 };
 
-// JSON. With a checksum of its own: a digest with a flipped bit would still be a digest.
+// Writes JSON with a checksum of its own, because a digest with a flipped bit would still be a
+// digest.
 std::string encode_stamp(const SourceState& source, const Digest& weights);
 // Errors, field = member: kInvalidArgument or kDataCorrupt if it is not what encode_stamp() makes.
 Result<SourceStamp> decode_stamp(std::string_view text);

@@ -1,4 +1,4 @@
-// Where the templates of a model folder stand.
+// Finds the templates of a model folder.
 #pragma once
 
 #include <filesystem>
@@ -12,10 +12,10 @@ namespace cascade {
 OrderedJson template_tokens(const Json& config);
 
 // The templates of the folder `dir`, as transformers finds them: chat_template.jinja is "default",
-// additional_chat_templates/NAME.jinja is NAME; where there is none of these files, chat_template
-// of tokenizer_config.json, `config` (or null): a text, a list of {"name","template"}, or an object
-// of texts by name.
-// What cannot be read is a template that cannot be used.
+// additional_chat_templates/NAME.jinja is NAME. If there are no such files, the templates are
+// chat_template of `config`, which is tokenizer_config.json or null: a text, a list of
+// {"name","template"}, or an object of texts by name. A file that cannot be read becomes a template
+// that cannot be used.
 ModelTemplates read_templates(const std::filesystem::path& dir, const Json& config,
                               const OrderedJson& tokens);
 

@@ -19,7 +19,7 @@ constexpr std::string_view kSuffix = ".safetensors";
 
 constexpr size_t kIndexBytesMax = size_t{16} << 20;  // 65,536 entries of 256 bytes
 constexpr size_t kShardsMax = 1'024;
-constexpr size_t kModelTensorsMax = 65'536;  // of the whole model; the same as of one file
+constexpr size_t kModelTensorsMax = 65'536;  // of the whole model; the same limit as of one file
 constexpr size_t kIndexValuesMax =
     2 * kModelTensorsMax;  // one for each tensor, and room for metadata
 constexpr int kIndexDepthMax = 8;
@@ -33,7 +33,7 @@ struct Shard {
   std::string file_name;
   MappedFile file;
   std::vector<TensorEntry> entries;
-  uint64_t data_begin = 0;  // what the entries' offsets count from
+  uint64_t data_begin = 0;  // the entries' offsets count from here
 };
 
 // A name that cannot lead out of the folder.
@@ -78,16 +78,16 @@ Result<Shard> open_shard(const std::filesystem::path& model_dir, const std::stri
     error.message += " (in " + file_name + ")";
     return error;
   }
-  // Checked tables are in order and end with the file: where the last tensor ends is how large the
-  // data part is.
+  // A checked table is in order and ends with the file, so the end of the last tensor is the size
+  // of the data part.
   const uint64_t data_bytes = entries->empty() ? 0 : entries->back().end;
   const uint64_t data_begin = file.bytes().size() - data_bytes;
   return Shard{file_name, std::move(file), std::move(entries).value(), data_begin};
 }
 
-// The shards that `map` names, with those tensors only that `map` places in them. A tensor that the
-// index does not name is left out: the index says what the model consists of, and who asks for
-// such a tensor is told that there is none.
+// Opens the shards that `map` names, with only those tensors that `map` places in them. A tensor
+// that the index does not name is left out: the index says what the model consists of, and a lookup
+// of such a tensor finds none.
 Result<std::vector<Shard>> open_shards(const std::filesystem::path& model_dir,
                                        const WeightMap& map) {
   std::set<std::string> file_names;
@@ -120,7 +120,8 @@ Result<std::vector<Shard>> open_shards(const std::filesystem::path& model_dir,
   return shards;
 }
 
-// model.safetensors if it exists, as transformers prefers it; else what the index names.
+// Opens model.safetensors if it exists, as transformers prefers it; else the files that the index
+// names.
 Result<std::vector<Shard>> open_all(const std::filesystem::path& model_dir) {
   Result<Shard> single = open_shard(model_dir, kSingleFile);
   if (single.ok()) {

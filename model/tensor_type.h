@@ -30,7 +30,7 @@ enum class TensorType : uint8_t {
 struct TensorTypeInfo {
   TensorType type;
   std::string_view name;  // as files and people spell it: "BF16", "Q4_K"
-  uint32_t block_values;  // a row is whole blocks of so many values
+  uint32_t block_values;  // a row is whole blocks of this many values
   uint32_t block_bytes;
 };
 

@@ -1,4 +1,4 @@
-// Which tokens stand in a prompt and its answer, and how often: what penalties go by.
+// The tokens of a prompt and its answer, and how often each was generated: the input of penalties.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ class TokenHistory {
   }
 
   void add_generated(int32_t token) { ++generated_[token]; }
-  // Every token of the history, and how often it was generated: 0 for one of the prompt alone.
+  // Every token of the history, and how often it was generated (0 if only the prompt has it).
   const std::unordered_map<int32_t, int32_t>& tokens() const { return generated_; }
 
  private:

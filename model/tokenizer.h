@@ -23,16 +23,16 @@ struct ThinkTokens {
   int32_t close = -1;
 };
 
-// A text is the bytes of its tokens one after another, but that a space at its very beginning is
-// left out if `drops_first_space`.
+// The bytes of all tokens. A text is the bytes of its tokens one after another, without a space at
+// its very beginning if `drops_first_space`.
 struct TokenBytes {
   std::vector<std::string> bytes;  // by id; empty for special tokens and ids without a token
   bool drops_first_space = false;
 };
 
-// What one token adds to a text, or would.
+// The bytes that one token adds to a text, or would add if it were shown.
 struct TokenPiece {
-  std::string bytes;        // a special token's are its spelling; may be a part of a character
+  std::string bytes;        // a special token has its spelling; may be a part of a character
   bool is_special = false;  // adds nothing to the text that users see
 };
 
@@ -45,7 +45,7 @@ class Tokenizer {
   // or decoder that we do not implement: never a silent default.
   static Result<Tokenizer> load(const Json& tokenizer, const Json& config);
   // The same for a SentencePiece model: merges follow from the tokens' scores, by id (NaN: no merge
-  // gives this token), and "model.merges" is empty. Empty `scores` mean nothing.
+  // gives this token), and "model.merges" is empty. Empty `scores` have no effect.
   static Result<Tokenizer> load(const Json& tokenizer, const Json& config,
                                 std::span<const float> scores);
 
@@ -54,11 +54,11 @@ class Tokenizer {
   ~Tokenizer();
 
   // Token ids of the joined text. Added tokens are recognised in trusted spans only (except those
-  // that are neither special nor look like markup); normalisation, pre-tokenisation and merges run
+  // that are neither special nor look like markup). Normalisation, pre-tokenisation and merges run
   // over the joined text, so ids equal Hugging Face's on ordinary text.
-  // A token lies within one trusted span, but one that takes white space beside it takes it from
-  // any span. Untrusted text gives the id of such a token only where the model has nothing else for
-  // it: a single character, a byte token, or the unknown token. Merges that spell one are left out.
+  // A token lies within one trusted span, but the white space that it takes may be in any span.
+  // Untrusted text gives the id of such a token only where the model has nothing else for it: a
+  // single character, a byte token, or the unknown token. Merges that spell one are left out.
   // `with_template` adds what the post-processor adds to a single sequence (BOS).
   // Malformed UTF-8 is replaced by U+FFFD. Takes O(n log n) time, and for a word of n bytes up to
   // some 24 n bytes of memory. Errors: kInvalidArgument if the text is over 64 MiB, or costs more
@@ -71,19 +71,20 @@ class Tokenizer {
   // The text of `ids` as Hugging Face's decode gives it (clean_up_tokenization_spaces off).
   // Unknown ids give nothing. `skip_special` leaves out special added tokens.
   std::string decode(std::span<const int32_t> ids, bool skip_special) const;
-  // The same; nullopt if the text has more than `bytes_max`. It stops there, so that many long
-  // tokens take no more time and memory. `goes_on`: the ids go on with a text.
+  // The same; nullopt if the text has more than `bytes_max` bytes. Decoding stops there, so that
+  // many long tokens take no more time and memory. `goes_on`: the ids continue an earlier text.
   std::optional<std::string> decode(std::span<const int32_t> ids, bool skip_special,
                                     size_t bytes_max, bool goes_on = false) const;
-  // What each of `ids` adds to a text; nullopt if that is more than `bytes_max`. With kFirst, the
-  // bytes of all but special tokens, joined, are decode() with `skip_special` (with kNone, what it
-  // gives for ids that go on with a text), malformed UTF-8 aside. An approximation where the
-  // decoder joins tokens by more than putting them one after another, see token_bytes().
+  // What each of `ids` adds to a text; nullopt if that is more than `bytes_max` bytes. With kFirst,
+  // the joined bytes of all tokens that are not special equal decode() with `skip_special`, except
+  // for malformed UTF-8; with kNone, they equal decode() of ids that continue an earlier text. If
+  // the decoder does more than put tokens one after another, the pieces are an approximation: see
+  // token_bytes().
   std::optional<std::vector<TokenPiece>> pieces(std::span<const int32_t> ids, TextStart start,
                                                 size_t bytes_max) const;
 
-  // The bytes that each token stands for by itself, by id; nullopt if the decoder joins tokens by
-  // more than putting these one after another. Takes some 20 ms for 150,000 tokens.
+  // The bytes that each token stands for by itself, by id; nullopt if the decoder does more than
+  // put these one after another. Takes some 20 ms for 150,000 tokens.
   std::optional<TokenBytes> token_bytes() const;
   // The id of an added token or vocabulary entry spelled exactly `token`.
   std::optional<int32_t> token_id(std::string_view token) const;
@@ -101,15 +102,16 @@ class Tokenizer {
   // stream, one thread; must not outlive the tokenizer.
   class StreamDecoder {
    public:
-    // `goes_on`: the ids go on with a text, so that a space is kept which decoders of SentencePiece
-    // models leave out at its beginning.
+    // `goes_on`: the ids continue an earlier text, so the stream keeps a first space, which
+    // decoders of SentencePiece models leave out at the beginning of a text.
     StreamDecoder(const Tokenizer& tokenizer, bool skip_special, bool goes_on = false);
     ~StreamDecoder();
     StreamDecoder(StreamDecoder&&) noexcept;
     StreamDecoder& operator=(StreamDecoder&&) noexcept;
-    // Text that became certain with `id`; may be empty.
+    // Takes the next id and returns the text that has become certain; may be empty.
     std::string push(int32_t id);
-    // What was held back, malformed bytes replaced by U+FFFD. Nothing comes after this.
+    // Returns the text that was held back, with malformed bytes replaced by U+FFFD. Ends the
+    // stream.
     std::string finish();
 
    private:

@@ -38,7 +38,7 @@ Transformer::Transformer(const ModelConfig& config, const Weights& weights, cons
   const int rotary_dim = config.rope.rotary_dim(config.head_dim);
   ropes_.emplace_back(config.rope, rotary_dim);
   if (sizes.ropes > 1) ropes_.emplace_back(config.local_rope, rotary_dim);
-  // Parts that are one tensor take less than the sizes, which are those of parts apart.
+  // Parts fused into one tensor take less than these sizes, which are for separate parts.
   qkv_stride_ = size_t(weights.layers.front().qkv.matrix.n_padded);
   gate_up_stride_ = size_t(weights.layers.front().gate_up.matrix.n_padded);
   CHECK(qkv_stride_ <= sizes.qkv && gate_up_stride_ <= sizes.gate_up);
@@ -93,7 +93,8 @@ void Transformer::forward(std::span<const Slice> slices, float* hidden) {
 template <class Body>
 void Transformer::for_rows(const Body& body) {
   const int rows = static_cast<int>(rows_.size());
-  // Many rows: a block of quantised rows, which lie interleaved. Few: something for every thread.
+  // With many rows, a task is a block of quantised rows, which lie interleaved. With few rows,
+  // tasks are smaller, so that every thread has one.
   const int share = (rows + pool_.threads() - 1) / pool_.threads();
   const int per_task = std::clamp(share, 1, kRowBlock);
   pool_.run((rows + per_task - 1) / per_task, [&](int task, int) {
@@ -120,7 +121,7 @@ void Transformer::run_pass(std::span<const Slice> slices, std::span<const int> s
     const LayerWeights& w = weights_.layers[layer];
     project_qkv(w, slices, layer);
     if (layer == config_.layers - 1) {
-      // The last layer's K and V are written; beyond them only the wanted rows matter.
+      // The last layer's K and V are written; from here on only the wanted rows matter.
       keep_output_rows();
       if (rows_.empty()) return;
       plan_attention(slices);
@@ -161,7 +162,7 @@ void Transformer::plan_attention(std::span<const Slice> slices) {
   const int rows = static_cast<int>(rows_.size());
   attention_order_.resize(rows);
   std::iota(attention_order_.begin(), attention_order_.end(), 0);
-  // Sequences with common pages next to each other; the rows of one sequence stay in order.
+  // Puts sequences with common pages next to each other; the rows of one sequence stay in order.
   std::ranges::stable_sort(attention_order_, [&](int a, int b) {
     if (rows_[a].slice == rows_[b].slice) return false;
     const KvPages left = slices[rows_[a].slice].pages, right = slices[rows_[b].slice].pages;
@@ -169,7 +170,7 @@ void Transformer::plan_attention(std::span<const Slice> slices) {
   });
   const int group = config_.query_heads / config_.kv_heads;
   const int pairs = rows * group;
-  // As many rows at a time as one tile can serve, but work for every thread.
+  // A task has as many rows as one tile can serve, or fewer, so that every thread has work.
   const int tasks_per_head = (pool_.threads() + config_.kv_heads - 1) / config_.kv_heads;
   const int share = (pairs + tasks_per_head - 1) / tasks_per_head;
   const int per_task = std::clamp(share, 1, kAttentionRowsMax);
@@ -199,7 +200,8 @@ void Transformer::multiply(const PackedMatrix& w, const float* x, size_t x_strid
 void Transformer::gemm(const StackedMatrix& w, const float* x, size_t x_stride, int rows,
                        float* y) {
   const int panels = w.matrix.panels();
-  // Several tasks a thread even out their finishing; whole register tiles keep kernels efficient.
+  // With several tasks for each thread, the threads finish at similar times; whole register tiles
+  // keep kernels efficient.
   const int per_task = std::max(4, round_up(panels / (pool_.threads() * 4), 4));
   const size_t y_stride = w.matrix.n_padded;
   pool_.run((panels + per_task - 1) / per_task, [&](int task, int thread) {
@@ -227,7 +229,7 @@ void Transformer::norm_input(const std::vector<float>& norm, const PackedMatrix&
 
 void Transformer::norm_heads(const LayerWeights& w, float* q, float* k) const {
   const auto norm = [&](const std::vector<float>& weight, int heads, float* x) {
-    // One norm of all heads, or one of each.
+    // All heads have one norm together, or each head is normed by itself.
     const int size = static_cast<int>(weight.size());
     for (int i = 0; i < heads * config_.head_dim; i += size) {
       kernels_.rms_norm(x + i, weight.data(), config_.rms_norm_eps, size, x + i);
@@ -364,7 +366,7 @@ void Transformer::logits(const float* hidden, int rows, float* logits) {
   const PackedMatrix& head = weights_.lm_head();
   const int vocab = config_.vocab_size;
   const int per_task = std::max(4, round_up(head.panels() / (pool_.threads() * 8), 4));
-  // Rows of one product: its padded output fits the buffer below.
+  // The number of rows of one product, such that its padded output fits the buffer below.
   constexpr int kRows = 16;
   const size_t stride = head.n_padded;
   std::vector<float> padded(vocab % kPanelChannels == 0 ? 0 : stride * kRows);
@@ -386,7 +388,7 @@ void Transformer::logits(const float* hidden, int rows, float* logits) {
     for (int row = 0; row < count; ++row) {
       float* const of_row = logits + (begin + row) * size_t(vocab);
       if (!padded.empty()) std::copy_n(out + row * stride, vocab, of_row);
-      // Products of integers lose what is no number.
+      // Integer products lose NaN and infinity.
       const float* const from = input + size_t(row) * config_.hidden_size;
       if (all_finite({from, size_t(config_.hidden_size)})) continue;
       std::fill_n(of_row, vocab, std::numeric_limits<float>::quiet_NaN());

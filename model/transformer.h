@@ -50,7 +50,7 @@ class Transformer {
   // where a value of hidden[r] is not finite.
   void logits(const float* hidden, int rows, float* logits);
 
-  // One token of a pass: of the slice of that index.
+  // One token of a pass; `slice` is the index of its slice.
   struct Row {
     int slice;
     int64_t position;
@@ -76,19 +76,21 @@ class Transformer {
                 float* hidden);
   void embed(std::span<const Slice> slices);
   void plan_attention(std::span<const Slice> slices);
-  // The input of the next matrix product of `rows` rows: row `row` of it, quantised if `w` is.
+  // Sets the input of the next matrix product, which has `rows` rows: quantises row `row` if `w` is
+  // quantised, else does nothing.
   void set_input(const PackedMatrix& w, const float* x, int rows, int row);
-  // y = w * input, which is `x` or, if w is quantised, what set_input() was given.
+  // y = w * input. The input is what set_input() was given if `w` is quantised, else `x`.
   void multiply(const PackedMatrix& w, const float* x, size_t x_stride, int rows, float* y,
                 int panel_begin, int panel_end, int thread);
   void gemm(const StackedMatrix& w, const float* x, size_t x_stride, int rows, float* y);
   void project_qkv(const LayerWeights& w, std::span<const Slice> slices, int layer);
   void attend(std::span<const Slice> slices, int layer);
   void finish_layer(const LayerWeights& w);
-  // normed = RMSNorm of the residual stream by `norm`, or that itself if it is empty.
+  // normed_ = RMSNorm of the residual stream by `norm`, or a copy of the residual stream if `norm`
+  // is empty; also calls set_input() for `w`.
   void norm_input(const std::vector<float>& norm, const PackedMatrix& w, int row);
   void norm_heads(const LayerWeights& w, float* q, float* k) const;
-  // Adds a row of projected_, normed by `norm` unless that is empty, to the residual stream.
+  // Adds a row of projected_, normed by `norm` unless `norm` is empty, to the residual stream.
   void add_output(const std::vector<float>& norm, int row);
   void finish_logits(float* logits, int count) const;
   void keep_output_rows();
@@ -100,7 +102,7 @@ class Transformer {
   const Kernels& kernels_;
   const KvLayout layout_;
   ThreadPool& pool_;
-  std::vector<RopeTable> ropes_;  // of LayerRope::kMain, and of kLocal if some layer is that
+  std::vector<RopeTable> ropes_;  // of LayerRope::kMain, and of kLocal if some layer has that
   Observer observer_;
 
   // The pass in progress; buffers are [kRowsMax, ...].

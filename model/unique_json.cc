@@ -11,8 +11,8 @@
 namespace cascade {
 namespace {
 
-// Stops the parse at the first repeated key or superfluous value. Says nothing about text that is
-// not JSON: the parse that follows does.
+// Stops the parse at the first repeated key or superfluous value. Does not report text that is not
+// JSON: the parse that follows does.
 class UniqueKeys : public nlohmann::json_sax<Json> {
  public:
   explicit UniqueKeys(size_t values_max) : values_left_(values_max) {}
@@ -41,7 +41,7 @@ class UniqueKeys : public nlohmann::json_sax<Json> {
   }
   bool parse_error(size_t, const std::string&, const Json::exception&) override { return false; }
 
-  // Empty if there is none.
+  // Empty if no problem was found.
   const std::string& problem() const { return problem_; }
 
  private:

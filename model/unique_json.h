@@ -1,4 +1,4 @@
-// JSON in which every key of an object must be there once, with a bound on the number of values.
+// JSON in which an object may have every key only once, with a bound on the number of values.
 #pragma once
 
 #include <string_view>
@@ -8,12 +8,12 @@
 
 namespace cascade {
 
-// As parse_json, and also: a key that occurs twice in one object is an error, and so are more than
+// Like parse_json, but a key that occurs twice in one object is an error, and so are more than
 // `values_max` values (objects, arrays, strings, numbers, ...) in the whole document. Parsers keep
 // either the first or the last of two equal keys, so a file with both means one thing to the tool
-// that checked it and another to us. The bound is checked before a tree is built: a value takes
-// some 100 bytes there, many times its text.
-// Errors: kDataCorrupt, field = what.
+// that checked it and another to us. The bound is checked before a tree is built, where a value
+// takes some 100 bytes, many times its text.
+// Errors: kDataCorrupt, field = `what`.
 Result<Json> parse_unique_json(std::string_view text, std::string_view what,
                                const JsonLimits& limits, size_t values_max);
 

@@ -27,11 +27,11 @@ WeightChoice choose_weights(const TensorFiles& files) {
   for (const auto& [name, count] : bytes) {
     const auto type = tensor_type_from_string(name);
     all += count;
-    if (type) wanted[suitable(*type)] += count;  // another is refused when it is read
+    if (type) wanted[suitable(*type)] += count;  // other types are refused when they are read
   }
   const auto most = std::ranges::max_element(wanted, {}, [](const auto& w) { return w.second; });
   const WeightPlan plan(most->first, /*as_in_files=*/true);
-  // The types that had it chosen, the most frequent first.
+  // The types that led to this choice, the most frequent first.
   std::vector<std::pair<uint64_t, std::string>> names;
   for (const auto& [name, count] : bytes) {
     const auto type = tensor_type_from_string(name);

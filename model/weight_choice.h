@@ -1,4 +1,4 @@
-// Chooses the number type of a model's weights when nobody says it: the type that its files have.
+// Chooses the number type of a model's weights if nobody names one: the type that its files have.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ struct WeightPlan {
   WeightPlan(WeightType most, bool as_in_files) : type(most), by_matrix(as_in_files) {}
 
   WeightType type;
-  // With int4: a matrix whose blocks int4 cannot hold as they are is held as int8.
+  // With int4: matrices whose blocks int4 cannot hold as they are become int8.
   bool by_matrix = false;
 };
 

@@ -19,7 +19,7 @@ bool is_derived(std::string_view name) {
   return name.ends_with("rotary_emb.inv_freq");
 }
 
-// What becomes of the tensors of `files`: which of them are read, and which go to which matrix.
+// Decides which tensors of `files` are read, and which of them go to which matrix.
 class Loader {
  public:
   Loader(const TensorFiles& files, const ModelConfig& config, const WeightPlan& plan,
@@ -88,7 +88,7 @@ class Loader {
 
   Status norms(const std::string& prefix, LayerWeights& w) {
     const int hidden = config_.hidden_size;
-    // Models without output norms call the MLP's input norm by what comes before it.
+    // Models without output norms name the MLP's input norm after the attention before it.
     const std::string mlp_input = config_.output_norms ? "pre_feedforward_layernorm.weight"
                                                        : "post_attention_layernorm.weight";
     if (config_.input_norms) {
@@ -139,7 +139,7 @@ class Loader {
     return stacked({{mlp + "down_proj", hidden}}, inner, config_.mlp_bias, w.down);
   }
 
-  // As the model's authors' program applies it: rounded to the type that it has the weights in.
+  // Rounded as in the program of the model's authors: to the type that it has the weights in.
   float embedding_multiplier() const {
     const float multiplier = config_.embedding_multiplier;
     if (!config_.rounds_embedding_multiplier) return multiplier;
@@ -150,7 +150,7 @@ class Loader {
     return multiplier;
   }
 
-  // Of all matrices.
+  // The bytes of all matrices.
   size_t packed_bytes() const {
     size_t bytes = 0;
     for (const PackJob& job : jobs_) {
@@ -183,7 +183,7 @@ class Loader {
     return {key.finish(), digest, packed_bytes()};
   }
 
-  // Whether some matrix is of another type than most.
+  // Whether some matrix has another type than the first one.
   bool has_mixed_types() const {
     return std::ranges::any_of(
         jobs_, [&](const PackJob& job) { return job.matrix->type != jobs_[0].matrix->type; });
@@ -220,7 +220,7 @@ class Loader {
   }
 
   std::span<const NamedTensor> tensors() const { return used_; }
-  // The bytes that all of them take in their files.
+  // The bytes that these tensors take in their files.
   int64_t tensor_bytes() const {
     int64_t bytes = 0;
     for (const NamedTensor& named : used_) bytes += static_cast<int64_t>(named.tensor.bytes.size());
@@ -228,8 +228,8 @@ class Loader {
   }
   std::span<const PackJob> jobs() const { return jobs_; }
 
-  // Tensors of the decoder's layers that were not asked for: the model computes something that the
-  // configuration does not say.
+  // Refuses tensors of the decoder's layers that were not asked for: their model computes something
+  // that the configuration does not say.
   Status check_all_layers_used() const {
     std::set<std::string_view> used;
     for (const auto& [name, tensor] : used_) used.insert(name);
@@ -243,8 +243,8 @@ class Loader {
   }
 
  private:
-  // A matrix of the last `parts` tensors that were found. Blocks that it can hold are taken over,
-  // if all parts have such.
+  // Describes a matrix made of the last `parts` tensors that were found. It takes over their blocks
+  // if its type can hold the blocks of all parts.
   PackedMatrix describe(int n, int k, size_t parts) const {
     const auto tensors = std::span(used_).last(parts);
     const auto keeps = [&](WeightType type) {
@@ -257,7 +257,7 @@ class Loader {
     return describe_matrix(type, kernels_.matrix_layout_of(type), n, k, keeps(type));
   }
 
-  // The tensor is the last of used_ then.
+  // Finds a tensor and appends it to used_.
   Result<Tensor> find(const std::string& name, std::vector<int64_t> shape) {
     ASSIGN_OR_RETURN(Tensor tensor, files_.find(name, shape));
     used_.push_back({name, tensor});
@@ -272,8 +272,8 @@ class Loader {
   std::vector<PackJob> jobs_;
 };
 
-// Every tensor is found before memory is taken: a configuration cannot ask for more than its files
-// hold.
+// Every tensor is found before memory is taken, so that a configuration cannot ask for more than
+// its files hold.
 Status find_all(Loader& loader, const ModelConfig& config, Weights& weights) {
   RETURN_IF_ERROR(loader.matrix(std::string(kEmbedding), config.vocab_size, config.hidden_size,
                                 weights.embedding));
@@ -291,8 +291,8 @@ Status find_all(Loader& loader, const ModelConfig& config, Weights& weights) {
   return loader.check_all_layers_used();
 }
 
-// The digest from a stamp; from the tensors if packed weights of it may be there. Else it is
-// computed while they are packed.
+// The digest from a stamp; without one, the digest computed from the tensors if the cache may hold
+// their packed weights. Otherwise nullopt: it is computed while they are packed.
 std::optional<Digest> early_digest(const Loader& loader, const SourceState& source,
                                    ThreadPool& pool, PackedCache& cache, LoadReport& report,
                                    LoadProgress& progress) {
@@ -302,11 +302,11 @@ std::optional<Digest> early_digest(const Loader& loader, const SourceState& sour
   const auto packed_bytes = static_cast<int64_t>(loader.packed_bytes());
   progress.expect(loader.tensor_bytes() + packed_bytes);
   const Digest digest = digest_tensors(loader.tensors(), pool, &progress);
-  progress.expect(-packed_bytes);  // who reads them says so
+  progress.expect(-packed_bytes);  // the code that reads them expects them again
   return digest;
 }
 
-// The weights' own memory.
+// Gives out the weights' own memory.
 class MemorySink : public PackedSink {
  public:
   explicit MemorySink(uint8_t* memory) : memory_(memory) {}

@@ -18,8 +18,8 @@
 
 namespace cascade {
 
-// Several projections of the same input as one matrix: the output channels of part i begin at
-// offset[i]: a whole panel, unless the parts are one tensor in the model's files.
+// Several projections of the same input as one matrix. The output channels of part i begin at
+// offset[i], at a whole panel unless the parts are one tensor in the model's files.
 struct StackedMatrix {
   PackedMatrix matrix;
   std::vector<int> offset;  // [parts]
@@ -27,9 +27,9 @@ struct StackedMatrix {
 };
 
 struct LayerWeights {
-  // Each is empty where the model has none. If norms add one, that has been added.
-  std::vector<float> attention_norm;         // [hidden_size]: of what goes in
-  std::vector<float> attention_output_norm;  // [hidden_size]: of what comes out
+  // Each is empty if the model has none. If norms add one, it has already been added.
+  std::vector<float> attention_norm;         // [hidden_size]: of the input
+  std::vector<float> attention_output_norm;  // [hidden_size]: of the output
   std::vector<float> mlp_norm;               // [hidden_size]
   std::vector<float> mlp_output_norm;        // [hidden_size]
   std::vector<float> query_norm;             // [head_dim], or [query_heads * head_dim]
@@ -46,7 +46,7 @@ struct Weights {
   std::vector<float> final_norm;   // [hidden_size]
   float embedding_multiplier = 1;  // as it is applied
   std::deque<LayerWeights> layers;
-  // Whether quantised matrices have the scales of their file's blocks, instead of others.
+  // Whether some quantised matrices have the scales of their file's blocks, instead of others.
   bool block_scales = false;
   PackedMemory memory;  // of all matrices, one after the other
   // Whether some matrices are int8 where the type of the weights is int4.
@@ -55,34 +55,35 @@ struct Weights {
   Digest digest;
 
   const PackedMatrix& lm_head() const { return head.data != nullptr ? head : embedding; }
-  // Of all packed matrices.
+  // The bytes of all packed matrices.
   size_t bytes() const { return memory.bytes(); }
 };
 
-// How the weights were come by.
+// How the weights were loaded.
 struct LoadReport {
   bool from_cache = false;  // mapped from a file of packed weights; else packed from the tensors
   std::string type_why;     // why the weights have their type; empty: it was asked for
-  bool hashed = false;      // the tensors' bytes were read for the digest; else a stamp told it
+  bool hashed = false;      // the tensors' bytes were read for the digest; else a stamp had it
   int64_t load_us = 0;      // of load_model() as a whole
-  std::vector<std::string> warnings;  // sentences for a log: what did not work, and what follows
+  std::vector<std::string> warnings;  // sentences for a log: what did not work, and the consequence
 };
 
-// Finds every tensor that `config` calls for, checks its shape, and has it packed: from `cache` if
-// that has it, else packs it and gives it to `cache`. Uses the pool's threads. The digest is the
-// same either way.
+// Finds every tensor that `config` calls for and checks its shape. Takes the packed weights from
+// `cache` if they are there; else packs them and gives them to `cache`. Uses the pool's threads.
+// The digest is the same either way.
 // Errors, field = tensor name: kNotFound, kInvalidArgument (shape), kUnsupported (type, or a tensor
 // of a decoder layer that `config` has no use for: the results would not be the model's),
 // kDataCorrupt (a value that is not finite; in matrices when they are packed).
 // kResourceExhausted, field "weights". Trouble with the cache is a warning in `report`. `progress`,
-// if there is one, is told of the bytes of all tensors and of packed weights that are read.
+// unless null, is told of the bytes of all tensors and of packed weights that are read.
 Result<Weights> load_weights(const TensorFiles& files, const ModelConfig& config,
                              const WeightPlan& plan, const Kernels& kernels, ThreadPool& pool,
                              PackedCache& cache, LoadReport& report,
                              LoadProgress* progress = nullptr);
 
-// What load_weights() would take for the matrices: Weights::bytes(). Reads the files' tables and
-// vectors, no matrix. Errors: as load_weights() for what is in the files.
+// The memory that load_weights() would take for the matrices: Weights::bytes(). Reads the files'
+// tables and vectors, but no matrix. Errors: those of load_weights() about the contents of the
+// files.
 Result<size_t> packed_weights_bytes(const TensorFiles& files, const ModelConfig& config,
                                     const WeightPlan& plan, const Kernels& kernels);
 

@@ -11,8 +11,9 @@
 namespace cascade {
 namespace {
 
-// Of tensors, or of what they become, whatever is more: enough for four threads that hash (2 GB/s
-// each) and any number that pack; little beside the memory that a service takes anyway.
+// The size of a window, counted in tensors or in packed bytes, whichever is more. It is enough for
+// four threads that hash (2 GB/s each) and any number that pack, and little beside the memory that
+// a service takes anyway.
 constexpr size_t kWindowBytes = size_t{32} << 20;
 static_assert(kWindowBytes % TensorDigest::kPieceBytes == 0);
 
@@ -27,7 +28,7 @@ struct Range {
   size_t end;
 };
 
-// What one thread does at a time.
+// The work of one thread at a time.
 struct Task {
   enum class What { kDrain, kHash, kPack } what;
   size_t tensor;
@@ -41,7 +42,7 @@ bool scales_finite(std::span<const WeightBlock> blocks) {
                              [](const WeightBlock& block) { return is_finite_f16(block.scale); });
 }
 
-// False if a value of the tensor is not finite, or would not be in the matrix.
+// False if a value of the tensor is not finite, or would not be finite in the matrix.
 bool pack_panel(const Tensor& tensor, const PackJob& job, size_t panel, uint8_t* out) {
   bool finite = true;
   const int k = job.matrix->k;
@@ -125,7 +126,7 @@ class Packing {
     }
   }
 
-  // Does what the window asks for, long tasks first, and drains the window before.
+  // Does the tasks of the window, long ones first, and drains the window before.
   void work_off() {
     std::vector<Task> tasks;
     uint8_t* out = nullptr;
@@ -156,7 +157,7 @@ class Packing {
     packed_begin_ = packed_end_;
   }
 
-  // From any thread.
+  // May be called from any thread.
   void found_damaged(size_t tensor) {
     size_t first = damaged_;
     while (tensor < first && !damaged_.compare_exchange_weak(first, tensor)) {
@@ -173,7 +174,7 @@ class Packing {
   size_t window_bytes_ = 0;
   std::vector<Task> hashes_, panels_;           // of the window
   uint64_t packed_begin_ = 0, packed_end_ = 0;  // of the window, in the bytes of all matrices
-  std::atomic<size_t> damaged_ = SIZE_MAX;      // the first tensor that is
+  std::atomic<size_t> damaged_ = SIZE_MAX;      // the first damaged tensor
 };
 
 }  // namespace

@@ -28,7 +28,8 @@ struct PackJob {
   PackedMatrix* matrix = nullptr;
 };
 
-// Elements [first, first + count) of a tensor, as they are in the file, as f32: whole blocks.
+// Reads elements [first, first + count) of a tensor, in the order of the file, as f32. They must be
+// whole blocks.
 void read_elements(const Tensor& tensor, size_t first, size_t count, float* out);
 
 // SHA-256 over the names, types, shapes (and order of rows) and bytes of tensors: large ones in
@@ -48,22 +49,23 @@ class TensorDigest {
   std::vector<std::vector<Digest>> pieces_;  // [tensor][piece]
 };
 
-// Packs what `jobs` say, and hashes all of `tensors`, reading them from front to back, once. What
-// has been read is released, so that this needs some 32 MiB of memory for them. The matrices lie in
-// the order of `jobs`, which is that of the tensors. `digest` may be nullptr. `progress`, if there
-// is one, expects the bytes of all tensors already, and advances by them. Errors: not_finite(), of
-// the first tensor of a job that has such a value; what was packed is of no use then.
+// Packs tensors as `jobs` say, and hashes all of `tensors`, reading them once from front to back.
+// Memory that has been read is released, so this needs some 32 MiB of memory for them. The matrices
+// lie in the order of `jobs`, which is that of the tensors. `digest` may be nullptr. `progress`,
+// unless null, expects the bytes of all tensors already, and advances by them. Errors:
+// not_finite(), of the first tensor of a job that has such a value; the packed bytes are of no use
+// then.
 [[nodiscard]] Status pack_tensors(std::span<const NamedTensor> tensors,
                                   std::span<const PackJob> jobs, TensorDigest* digest,
                                   PackedSink& sink, ThreadPool& pool,
                                   LoadProgress* progress = nullptr);
 
 // kDataCorrupt: a value of the tensor is infinite or a NaN, or becomes so in bf16. One such weight
-// makes every logit one, and where activations are quantised what comes of it looks like any other
-// answer.
+// makes every logit infinite or a NaN; where activations are quantised, the result looks like any
+// other answer.
 Error not_finite(const std::string& tensor);
 
-// The digest alone. `progress` as of pack_tensors().
+// Computes the digest alone. `progress`: as in pack_tensors().
 Digest digest_tensors(std::span<const NamedTensor> tensors, ThreadPool& pool,
                       LoadProgress* progress = nullptr);
 
