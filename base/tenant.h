@@ -1,5 +1,4 @@
-// Tenants: the owners of chunks, who only find their own pages. A client's tenant is the socket
-// that it connects to.
+// Tenants: each owns chunks and finds pages. A client's tenant is the socket that it connects to.
 #pragma once
 
 namespace cascade {
