@@ -70,7 +70,7 @@ Isa best_isa() {
 
 Isa default_isa() {
   const Isa best = best_isa();
-  // The library is looked for only where it may be taken.
+  // Look for the library only where it may be used.
   return default_isa(best, best == Isa::kScalar && kernels_for(Isa::kOpenblas).ok());
 }
 

@@ -1,11 +1,11 @@
-// The one exponential of all kernels: its constants, and the scalar forms that specify it, e^x - 1
-// and the soft cap that is made of it.
+// The exponential that all kernels share: its constants, and the scalar forms that specify it, e^x
+// - 1, and the soft cap that is computed from e^x - 1.
 //
 // exp(x) for x clamped to [kExpMin, kExpMax]; a NaN counts as kExpMin. With n = x/ln 2 rounded to
 // nearest even and r = x - n ln 2 (two-part constant, Cody and Waite 1980):
 //   exp(x) = (1 + r + r^2 q(r)) * 2^n
-// q is the minimax polynomial of degree 4 on |r| <= ln(2)/2, fitted by us; the error is under
-// 1.5 units in the last place. Every operation is one IEEE operation or one fma, in this order.
+// q is the minimax polynomial of degree 4 on |r| <= ln(2)/2, fitted by us; the error is under 1.5
+// units in the last place. Every operation is one IEEE operation or one fma, in this order.
 #pragma once
 
 #include <math.h>
@@ -27,7 +27,7 @@ inline constexpr float kExpQ4 = 0x1.6a2356p-10f;
 // gelu(x) by its tanh form (Hendrycks and Gimpel 2016): 0.5 x (1 + tanh(u)) = x / (1 + exp(-2 u))
 // with -2 u = x (kGeluLinear + kGeluCubic x^2), kGeluLinear = -2 sqrt(2 / pi).
 inline constexpr float kGeluLinear = -0x1.988454p+0f;
-inline constexpr float kGeluCubic = -0x1.2444f2p-4f;  // 0.044715 of it
+inline constexpr float kGeluCubic = -0x1.2444f2p-4f;  // 0.044715 * kGeluLinear
 
 // Internal linkage on purpose: files of different instruction sets include this header.
 
@@ -59,7 +59,7 @@ struct ExpParts {
 }
 
 // cap * tanh(x / cap), where tanh(y) = e / (e + 2) with e = exp(2 y) - 1 = fraction * power +
-// (power - 1): small x keep all their digits. `twice_inverse` is 2 / cap. A NaN stays one.
+// (power - 1): small x keep all their digits. `twice_inverse` is 2 / cap. A NaN stays a NaN.
 [[maybe_unused]] static float soft_cap_reference(float x, float cap, float twice_inverse) {
   float y = x * twice_inverse;
   y = y > kExpMin ? y : kExpMin;

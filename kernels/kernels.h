@@ -2,17 +2,18 @@
 //
 // Bit identity. For one weight and KV type, `scalar`, `avx2`, `avx512`, `avx512vnni` and `neon`
 // give the same bits, and an output depends only on its own row: never on the number of rows in a
-// call, on the split over threads or on what else is in a batch. The rules, each stated where it
-// holds:
+// call, on the split over threads or on the rest of a batch. These are the rules; each is repeated
+// at its function:
 //  - matrix product of f32 and bf16: one chain of fused multiply-adds over k ascending, from +0;
-//  - of int8 and int4: exact integer sums over groups of 128, then one such chain over the groups;
+//  - matrix product of int8 and int4: exact integer sums over groups of 128, then one chain of
+//    fused multiply-adds over the groups;
 //  - sums over a row: 16 lanes (element i in lane i mod 16, i ascending), then the lanes by halves:
 //    lane j += lane j+8, then +4, +2, +1 (rms_norm, softmax);
 //  - attention: tiles of 64 and splits of 1,024 keys at absolute positions, merged ascending
 //    (AttentionArgs);
 //  - one exp for all, also in activations and soft caps (kernels/exp.h).
-// `openblas` replaces the matrix product only: the same result for every row count and thread
-// count, but other bits than the rest.
+// `openblas` replaces only the matrix product: it gives the same result for every row count and
+// thread count, but other bits than the rest.
 #pragma once
 
 #include <cstddef>
@@ -34,9 +35,9 @@ inline constexpr Isa kIsas[] = {Isa::kScalar,     Isa::kAvx2, Isa::kAvx512,
 std::string_view to_string(Isa isa);  // "scalar", "avx2", … "openblas"
 std::optional<Isa> isa_from_string(std::string_view name);
 
-// Keys of one tile, which is a page; and of one split, whose softmax starts afresh. Both lie at
-// absolute multiples, so that every way to compute a row sees the same boundaries. 64 keys of one
-// head fit the first-level cache; a merge every 1,024 keys costs under 1 %.
+// The number of keys of one tile, which is a page, and of one split, whose softmax starts afresh.
+// Both lie at absolute multiples, so that every way to compute a row sees the same boundaries. 64
+// keys of one head fit the first-level cache; a merge every 1,024 keys costs under 1 %.
 inline constexpr int kTileKeys = 64;
 inline constexpr int kSplitKeys = 1024;
 
@@ -57,9 +58,11 @@ struct GemmArgs {
 };
 
 // The same for int8 and int4 weights and quantised rows (kernels/quantized_rows.h):
-// y[r][n] = sum over groups ascending of (sum over k of xq * wq) * (x scale * w scale); with block
-// scales of (sum over its blocks ascending of (sum over k of xq * wq) * w scale) * x scale. Sums of
-// integers are exact, the others chains of fused multiply-adds from +0.
+//   y[r][n] = sum over groups ascending of (sum over k of xq * wq) * (x scale * w scale)
+// With block scales:
+//   y[r][n] = sum over groups ascending of
+//             (sum over its blocks ascending of (sum over k of xq * wq) * w scale) * x scale
+// Sums of integers are exact; the other sums are chains of fused multiply-adds from +0.
 struct QuantizedGemmArgs {
   const PackedMatrix* w;  // [n, k], int8 or int4
   const uint8_t* x;       // quantized_rows_bytes(rows, k) bytes
@@ -70,25 +73,26 @@ struct QuantizedGemmArgs {
   int panel_end;
   uint8_t* scratch;  // quantized_gemm_scratch_bytes(k), 64-byte aligned; int4 only
 };
-// int4 panels that are expanded at once, for all rows: even, from 2 to 8, and small enough for the
-// second-level cache.
+// The number of int4 panels that are expanded at once, for all rows: even, from 2 to 8, and small
+// enough for the second-level cache.
 int expanded_panels(int k);
-// Enough for every smaller k as well.
+// Enough for every smaller k too.
 size_t quantized_gemm_scratch_bytes(int k);
 
-// Attention of query rows of one KV head. The keys that the row at position p sees are
-//   [max(0, p - window + 1), p] and, with a window, also [0, sinks)   (window 0: all of [0, p]),
-// all of which are in its pages. Rows may be of different sequences. Neighbours whose pages are the
-// same memory are attended together: what several sequences share is read once.
+// Attention of query rows of one KV head. The row at position p sees these keys, all of which are
+// in its pages:
+//   [max(0, p - window + 1), p] and, with a window, also [0, sinks)   (window 0: all of [0, p])
+// Rows may be of different sequences. Neighbours whose pages are the same memory are attended
+// together, so that pages that several sequences share are read once.
 //
 // Per row, tiles of 64 keys ascending (T = the visible ones of a tile):
-//   s = q.k * scale, capped (Kernels::soft_cap) if soft_cap > 0;  m = max of T,  e = exp(s - m),  o
-//   = sum over T of e * v,  l = sum over T of e
+//   s = q.k * scale, capped (Kernels::soft_cap) if soft_cap > 0;  m = max of T,  e = exp(s - m),
+//   o = sum over T of e * v,  l = sum over T of e
 // and tiles are merged one by one into a softmax that starts afresh at every split of 1,024 keys
-// (online softmax, Milakov and Gimelshein 2018); splits are merged ascending.
-// With int8 KV, q is rounded to int8 with one scale, and e * scale of v, to a u8 with one scale for
-// the tile, so that both products are exact integer sums. Where a tile weighs much in the softmax
-// so far, a second u8 has 1/256 of the first one's unit: kFineTileShare.
+// (online softmax, Milakov and Gimelshein 2018); splits are merged ascending. With int8 KV, q is
+// rounded to int8 with one scale, and e * (scale of v) is rounded to a u8 with one scale for the
+// tile, so that both products are exact integer sums. Where a tile weighs much in the softmax so
+// far, a second u8 has 1/256 of the first one's unit: kFineTileShare.
 struct AttentionArgs {
   KvType kv_type;
   int head_dim;                        // multiple of 8, <= 512
@@ -106,22 +110,23 @@ struct AttentionArgs {
   float* scratch;                      // attention_scratch_floats(head_dim), 64-byte aligned
 };
 
-// A u8 is off by up to 1/510 of the tile's largest probability, some 0.9 % of it for all 64 keys. A
-// second one is used where that largest probability is over 1/8 of the softmax's sum so far: what
-// other tiles lack is then under 0.12 % of the result. Measured on the demo model: the perplexity
-// changes by 0.14 % without, by 0.01 % with it (docs/QUALITY.md).
+// A u8 is off by up to 1/510 of the tile's largest probability; for all 64 keys together this is
+// about 0.9 % of it. A second u8 is used where that largest probability is over 1/8 of the
+// softmax's sum so far: the error of the other tiles is then under 0.12 % of the result. Measured
+// on the demo model: the perplexity changes by 0.14 % without the second u8, and by 0.01 % with it
+// (docs/QUALITY.md).
 inline constexpr float kFineTileShare = 8.0f;
 
-// A tile of K and V is read once for so many rows.
+// The largest number of rows for which a tile of K and V is read once.
 inline constexpr int kAttentionRowsMax = 32;
 size_t attention_scratch_floats(int head_dim);
 
-// All functions are pure but for their outputs, and may run on any thread.
+// All functions are pure except for their outputs, and may run on any thread.
 struct Kernels {
   Isa isa;
-  // How f32 and bf16 weights must lie for gemm.
+  // The layout of f32 and bf16 weights that gemm needs.
   MatrixLayout matrix_layout;
-  // And any weights: int8 and int4 are always in panels.
+  // The layout of weights of any type: int8 and int4 are always in panels.
   MatrixLayout matrix_layout_of(WeightType type) const {
     const bool quantized = type == WeightType::kInt8 || type == WeightType::kInt4;
     return quantized ? MatrixLayout::kPanels16 : matrix_layout;
@@ -154,7 +159,7 @@ struct Kernels {
   // x[i] *= factor.
   void (*multiply)(float* x, float factor, int n);
 
-  // x[i] = cap * tanh(x[i] / cap); a NaN stays one. cap > 0.
+  // x[i] = cap * tanh(x[i] / cap); a NaN stays a NaN. cap > 0.
   void (*soft_cap)(float* x, float cap, int n);
 
   // Writes one token's K and V of one KV head (head_dim floats each) into slot `token` (< 64) of
@@ -164,21 +169,21 @@ struct Kernels {
 
   void (*attention)(const AttentionArgs& args);
 
-  // log(sum over i of exp(x[i])), i < n; exact to some 1e-6 relative to the sum.
+  // log(sum over i of exp(x[i])), i < n; exact to about 1e-6 relative to the sum.
   double (*log_sum_exp)(const float* x, int n);
 };
 
-// The kernels of `isa`; immutable, lives for ever. Errors: kUnsupported, field "isa", if this CPU
+// The kernels of `isa`; immutable, never destroyed. Errors: kUnsupported, field "isa", if this CPU
 // lacks the instructions or the library cannot be loaded.
 Result<const Kernels*> kernels_for(Isa isa);
 
-// The fastest that this CPU has, of those that give the same bits.
+// The fastest set of this CPU among those that give the same bits.
 Isa best_isa();
 
-// What is taken unless somebody says: best_isa(); on a CPU that has the vectors of none of them,
-// `openblas` if that library is there, since the product is what takes the time.
+// The default: best_isa(). A CPU without any of these vector instructions uses `openblas` instead,
+// if that library is installed, since most of the time is spent in the matrix product.
 Isa default_isa();
-// The same, of what was found out about the machine.
+// The same, from facts about the machine.
 constexpr Isa default_isa(Isa best, bool has_openblas) {
   return best == Isa::kScalar && has_openblas ? Isa::kOpenblas : best;
 }

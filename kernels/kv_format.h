@@ -1,5 +1,5 @@
-// How the K and V of 64 tokens of one layer and KV head lie in a page: the key block, the value
-// block.
+// How the K and V of 64 tokens of one layer and KV head lie in a page: the key block, then the
+// value block.
 //
 // d = head_dim, p = d rounded up to 16 (the padding is never read as a result).
 //   key block    f32, fp16, fp8   [4][d][16]        16 tokens are the lanes: q.k needs no sum
@@ -7,8 +7,8 @@
 //                int8             [4][d/4][16][4]   one load or dot product takes; u8 = q + 128
 //   value block  f32, bf16, fp16, fp8   [64][p]
 //                int8                   [16][p][4]  4 tokens side by side
-// fp8 and int8 blocks end with the 64 tokens' scales, f16: x = stored * scale. int8 q is in
-// [-127, 127].
+// fp8 and int8 blocks end with the scales of the 64 tokens, as f16: x = stored * scale. int8 q is
+// in [-127, 127].
 #pragma once
 
 #include <cstddef>
@@ -37,7 +37,7 @@ inline constexpr uint32_t kKvLayoutVersion = 2;
   return type == KvType::kFp8 || type == KvType::kInt8;
 }
 
-// Where the scales of a block of `channels` channels begin.
+// The offset of the scales in a block of `channels` channels.
 [[gnu::always_inline]] inline constexpr size_t kv_scales_offset(int channels) {
   return static_cast<size_t>(kKvBlockTokens) * channels;
 }

@@ -1,4 +1,4 @@
-// The layouts of f32 and bf16 matrices, and the way to those of the others.
+// The layouts of f32 and bf16 matrices, and calls of the code for the other types.
 #include "kernels/packed_matrix.h"
 
 #include <algorithm>
@@ -16,25 +16,26 @@ namespace {
 
 constexpr size_t kPanelAlignment = 64;
 
-// Index of element (channel, k) of an f32 or bf16 matrix in panels, within its panel.
+// The index of element (channel, k) in its panel, for an f32 or bf16 matrix in panels.
 size_t panel_index(const PackedMatrix& matrix, int channel, int k) {
   const size_t lane = static_cast<size_t>(channel % kPanelChannels);
   if (matrix.type == WeightType::kF32) return static_cast<size_t>(k) * kPanelChannels + lane;
   return static_cast<size_t>(k / 2) * kPanelChannels * 2 + lane * 2 + static_cast<size_t>(k % 2);
 }
 
-// Rows that are packed together: as many as a register has words.
+// The number of rows that are packed together: the number of words in a register.
 constexpr int kRowsAtOnce = 4;
 
-// A row's elements in a panel are words of four bytes, 16 words apart: between them are those of
-// the other rows.
+// The number of four-byte words that a row has in a panel. They are 16 words apart: the words of
+// the other rows are in between.
 size_t row_words(const PackedMatrix& matrix) {
   if (matrix.type == WeightType::kF32) return static_cast<size_t>(matrix.k);
   if (matrix.type == WeightType::kBf16) return static_cast<size_t>(matrix.k) / 2;
   return quantized_row_words(matrix);
 }
 
-// The words of a row, one after the other. What is not in words goes to its place in the panel.
+// Writes the words of a row to `words`, one after the other. Parts that are not words are written
+// to their place in the panel.
 void encode_row(const PackedMatrix& matrix, const float* row, int lane, uint32_t* words,
                 uint8_t* panel) {
   if (matrix.quantized()) return encode_quantized_row(matrix, row, lane, words, panel);
@@ -48,7 +49,8 @@ void encode_row(const PackedMatrix& matrix, const float* row, int lane, uint32_t
 
 using FourWords [[gnu::vector_size(16)]] = uint32_t;
 
-// Four rows of `count` words, one after the other, to lanes `lane`... of a panel.
+// Writes four rows of `count` words, which follow each other in `words`, to four lanes of a panel,
+// from `lane` on.
 void interleave(const uint32_t* words, size_t count, int lane, uint8_t* panel) {
   static_assert(kRowsAtOnce == 4);
   auto* out = reinterpret_cast<uint32_t*>(panel) + lane;
@@ -75,7 +77,7 @@ void interleave(const uint32_t* words, size_t count, int lane, uint8_t* panel) {
   }
 }
 
-// Of a whole panel no more than the end stays unwritten.
+// Clears what packing `rows` rows may leave unwritten: in a full panel only its end.
 void clear_unwritten(const PackedMatrix& matrix, int rows, uint8_t* panel) {
   CHECK(rows > 0 && rows <= kPanelChannels);
   const size_t bytes = matrix.panel_bytes();
@@ -83,7 +85,7 @@ void clear_unwritten(const PackedMatrix& matrix, int rows, uint8_t* panel) {
   std::memset(panel + bytes - cleared, 0, cleared);
 }
 
-// Rows of `size` elements each: read, encoded and interleaved, a few at a time.
+// Reads, encodes and interleaves rows of `size` elements each, a few at a time.
 template <class Element, class Read, class Encode>
 void pack_rows(const PackedMatrix& matrix, int rows, size_t size, const Read& read,
                const Encode& encode, uint8_t* panel) {
@@ -96,7 +98,7 @@ void pack_rows(const PackedMatrix& matrix, int rows, size_t size, const Read& re
     for (int i = 0; i < some; ++i) {
       encode(matrix, &elements[i * size], first + i, &words[i * count], panel);
     }
-    // Rows that are not there are 0, be it in a coding that has another number for that.
+    // The words of missing rows are 0, even in codings where that is not the code of the number 0.
     std::fill(words.begin() + static_cast<ptrdiff_t>(some * count), words.end(), 0u);
     interleave(words.data(), count, first, panel);
   }

@@ -47,28 +47,28 @@ struct PackedMatrix {
   int n = 0;         // output channels
   int n_padded = 0;  // n rounded up to whole panels; the padding is 0
   int k = 0;         // input channels, a multiple of 8
-  // Quantised: whether the scales are those of blocks. k is a multiple of 32 then.
+  // Quantised types: whether the scales are those of blocks; then k is a multiple of 32.
   bool block_scales = false;
-  // bytes() of them, 64-byte aligned; not owned. Written by set_row() and pack_panel() only.
+  // bytes() bytes, 64-byte aligned; not owned. Only set_row() and pack_panel() write them.
   uint8_t* data = nullptr;
 
   int panels() const { return n_padded / kPanelChannels; }
-  // Whether the input rows are quantised, too (kernels/quantized_rows.h).
+  // Whether the input rows are quantised too (kernels/quantized_rows.h).
   bool quantized() const { return type == WeightType::kInt8 || type == WeightType::kInt4; }
   int groups() const { return (k + kGroup - 1) / kGroup; }
-  // Quantised: weights with one scale.
+  // Quantised types: the number of weights that share a scale.
   int scale_span() const { return block_scales ? kBlock : kGroup; }
   size_t panel_bytes() const;  // a multiple of 64
   size_t bytes() const { return static_cast<size_t>(panels()) * panel_bytes(); }
 
   const uint8_t* panel(int index) const { return data + index * panel_bytes(); }
-  // Where the parts of a quantised panel begin.
-  size_t multipliers_offset() const;  // kInt4; nothing is there if block_scales
+  // The offsets of the parts of a quantised panel.
+  size_t multipliers_offset() const;  // kInt4; there are none if block_scales
   size_t scales_offset() const;
 };
 
-// A matrix without memory: bytes() says how much its data must have, zeroed. Row-major matrices
-// are always f32.
+// A matrix without memory: its data must have bytes() bytes, zeroed. Row-major matrices are always
+// f32.
 PackedMatrix describe_matrix(WeightType type, MatrixLayout layout, int n, int k,
                              bool block_scales = false);
 
@@ -76,20 +76,21 @@ PackedMatrix describe_matrix(WeightType type, MatrixLayout layout, int n, int k,
 // from different threads.
 void set_row(PackedMatrix& matrix, int channel, const float* row);
 
-// Writes the panel_bytes() of a panel to `panel`, which need be neither in the matrix's memory nor
-// zeroed: what set_row() stores for the first `rows` channels in zeroed memory. `read` is called
-// for some of them at a time: the first of those, their number, and where their k floats each go.
+// Writes the panel_bytes() bytes of a panel to `panel`, which need be neither in the matrix's
+// memory nor zeroed. They are what set_row() stores for the first `rows` channels in zeroed memory.
+// `read` is called for a few of these channels at a time: it is given the first, their number, and
+// the place for the k floats of each.
 using RowReader = std::function<void(int first, int count, float* rows)>;
 void pack_panel(const PackedMatrix& matrix, int rows, const RowReader& read, uint8_t* panel);
 
-// Weights as blocks of files have them: w = q * scale. An int4 matrix holds q in [-8, 7].
+// Weights in blocks, as files have them: w = q * scale. An int4 matrix holds q in [-8, 7].
 struct WeightBlock {
   int8_t q[kBlock];
   uint16_t scale;  // f16
 };
 
-// pack_panel() of a matrix with block scales from blocks, which it takes over as they are: k / 32
-// of them for each row.
+// Like pack_panel(), for a matrix with block scales: it takes blocks over as they are, k / 32 of
+// them for each row.
 using BlockRowReader = std::function<void(int first, int count, WeightBlock* blocks)>;
 void pack_panel(const PackedMatrix& matrix, int rows, const BlockRowReader& read, uint8_t* panel);
 

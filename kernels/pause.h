@@ -1,14 +1,14 @@
-// What a thread does between two looks at memory that another is about to change.
+// A short wait between two reads of memory that another thread is about to change.
 #pragma once
 
 namespace cascade {
 
-// Waits some 10 to 45 ns, and leaves what a core shares to its other thread.
+// Waits about 10 to 45 ns, and leaves the shared parts of a core to the core's other thread.
 inline void pause_cpu() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
 #else
-  // aarch64's `yield` takes no time; a barrier of instructions waits about as long.
+  // On aarch64, `yield` takes no time; an instruction barrier waits about as long.
   asm volatile("isb" ::: "memory");
 #endif
 }

@@ -15,7 +15,8 @@ constexpr int kInt4Min = -8, kInt4Max = 7;
 constexpr int kMultiplierMax = 15;  // -8 * 15 fits int8 with room for its negative
 constexpr int kBias = 128;
 
-// 0 of none; a NaN does not count. In lanes, so that no comparison waits for the one before.
+// 0 if there are no numbers; NaNs do not count. Uses several lanes, so that no comparison waits for
+// the one before.
 float largest_magnitude(const float* x, int count) {
   constexpr int kLanes = 16;
   float lanes[kLanes] = {};
@@ -30,7 +31,7 @@ float largest_magnitude(const float* x, int count) {
   return *std::max_element(lanes, lanes + kLanes);
 }
 
-// The least bf16 not below `x` >= 0.
+// The smallest bf16 that is at least `x`; x >= 0.
 uint16_t bf16_up(float x) {
   const uint16_t nearest = f32_to_bf16(x);
   return bf16_to_f32(nearest) < x ? static_cast<uint16_t>(nearest + 1) : nearest;
@@ -42,7 +43,8 @@ float round_small(float x) {
   return (x + kMagic) - kMagic;
 }
 
-// Scaled weights beyond this would lose the trick above, and mean that the scale is 0.
+// A scale that is not above kScaleMin counts as 0: scaled weights could be too large for the
+// rounding above.
 float inverse(float scale) {
   constexpr float kScaleMin = 1e-30f;
   return scale > kScaleMin ? 1.0f / scale : 0.0f;
@@ -79,7 +81,7 @@ Int4Choice choose_multipliers(const float* x, float scale) {
   const float inv = inverse(scale);
   for (int s = 0; s < kSubgroups; ++s) {
     const float* part = x + s * kSubgroup;
-    // With the step at which the largest weight just fits, and the next finer ones: a little
+    // Tries the step at which the largest weight just fits, and the next finer steps: a little
     // clipping often costs less than a coarser step.
     const float fits = largest_magnitude(part, kSubgroup) * inv / kInt4Max;
     const int coarsest = static_cast<int>(clamped(std::ceil(fits), 1, kMultiplierMax));
@@ -96,7 +98,7 @@ Int4Choice choose_multipliers(const float* x, float scale) {
   return choice;
 }
 
-// Elements of the group that the matrix has; the rest counts as 0.
+// The number of the group's elements that the matrix has; the rest count as 0.
 int group_count(const PackedMatrix& matrix, int group) {
   return std::min(kGroup, matrix.k - group * kGroup);
 }
@@ -105,7 +107,8 @@ size_t scale_offset(const PackedMatrix& matrix, int lane, int index) {
   return matrix.scales_offset() + sizeof(uint16_t) * size_t(index * kPanelChannels + lane);
 }
 
-// The bytes of `count` weights of a row, a multiple of 8.
+// Writes the bytes of `count` weights of a row, where `count` is a multiple of 8. Returns the end
+// of these bytes.
 uint8_t* encode_weights(WeightType type, const int8_t* q, int count, uint8_t* bytes) {
   if (type == WeightType::kInt8) {
     for (int i = 0; i < count; ++i) bytes[i] = static_cast<uint8_t>(q[i] + kBias);
@@ -119,7 +122,7 @@ uint8_t* encode_weights(WeightType type, const int8_t* q, int count, uint8_t* by
   return bytes;
 }
 
-// The least f16 not below `x` >= 0.
+// The smallest f16 that is at least `x`; x >= 0.
 uint16_t f16_up(float x) {
   const uint16_t nearest = f32_to_f16(x);
   return f16_to_f32(nearest) < x ? static_cast<uint16_t>(nearest + 1) : nearest;
@@ -155,7 +158,7 @@ QuantizedGroup quantize_int4(const float* weights, int count) {
   std::copy_n(weights, count, x);
   const float largest = largest_magnitude(x, count);
   Int4Choice best;
-  // Steps at which the largest weight is 7, 7.5 or 8 units of the coarsest multiplier.
+  // Tries the scales at which the largest weight is 7, 7.5 or 8 units of the coarsest multiplier.
   for (const float units : {7.0f, 7.5f, 8.0f}) {
     const float scale = bf16_to_f32(bf16_up(largest / (units * kMultiplierMax)));
     const Int4Choice choice = choose_multipliers(x, scale);

@@ -5,12 +5,13 @@
 
 namespace cascade {
 
-// q + 128 of element (lane, k) of an int8 panel.
+// The offset of the byte q + 128 of element (lane, k) of an int8 panel.
 [[gnu::always_inline]] inline constexpr size_t int8_index(int lane, int k) {
   return static_cast<size_t>(k / 4) * kPanelChannels * 4 + static_cast<size_t>(lane) * 4 +
          static_cast<size_t>(k % 4);
 }
-// The byte of element (lane, k) of an int4 panel, which is in its high half if k % 8 >= 4.
+// The offset of the byte of element (lane, k) of an int4 panel. The element is in the high half of
+// the byte if k % 8 >= 4.
 [[gnu::always_inline]] inline constexpr size_t int4_index(int lane, int k) {
   return static_cast<size_t>(k / 8) * kPanelChannels * 4 + static_cast<size_t>(lane) * 4 +
          static_cast<size_t>(k % 4);
@@ -28,16 +29,17 @@ QuantizedGroup quantize_int8(const float* weights, int count);
 // Scale and multipliers with the least squared error among a few candidates.
 QuantizedGroup quantize_int4(const float* weights, int count);
 
-// One block of a matrix with block scales: the scale is that at which the largest weight just fits,
-// rounded up to f16.
+// One block of a matrix with block scales. Its scale is the one at which the largest weight just
+// fits, rounded up to f16.
 WeightBlock quantize_block(WeightType type, const float* weights);
 
-// Of a row of an int8 or int4 matrix: the words of four bytes that its lane of a panel has of every
-// 64, and what they are. Scales and multipliers go to their places in `panel`.
+// The number of four-byte words that a row of an int8 or int4 matrix has in its lane of a panel,
+// one in every 64 bytes; and the encoding of a row into these words. Scales and multipliers are
+// written to their places in `panel`.
 size_t quantized_row_words(const PackedMatrix& matrix);
 void encode_quantized_row(const PackedMatrix& matrix, const float* row, int lane, uint32_t* words,
                           uint8_t* panel);
-// The same of k / 32 blocks.
+// The same encoding for the k / 32 blocks of a row.
 void encode_blocks(const PackedMatrix& matrix, const WeightBlock* blocks, int lane, uint32_t* words,
                    uint8_t* panel);
 
@@ -46,7 +48,7 @@ void get_quantized_row(const PackedMatrix& matrix, int channel, float* row);
 
 // q * m + 128 of element (lane, k), as an int8 panel has it; m is 1 with block scales.
 int quantized_weight(const PackedMatrix& matrix, int panel, int lane, int k);
-// Scale number `index` of a lane: of weights [index * span, (index + 1) * span), span =
+// Scale number `index` of a lane: that of weights [index * span, (index + 1) * span), where span =
 // matrix.scale_span().
 float weight_scale(const PackedMatrix& matrix, int panel, int lane, int index);
 

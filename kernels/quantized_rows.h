@@ -17,9 +17,11 @@
 
 namespace cascade {
 
-// Rows of a block where there are many: divisible by the rows of every register tile for many.
+// The number of rows in a block when there are many rows: divisible by the number of rows of every
+// register tile for many rows.
 inline constexpr int kRowBlock = 12;
-// So many rows are few: bound by reading weights. They lie in smaller blocks.
+// Up to this number, rows count as few: their time is bound by reading weights. They lie in smaller
+// blocks.
 inline constexpr int kFewRows = 24;
 inline constexpr int kFewRowsBlock = 8;
 
@@ -31,8 +33,8 @@ inline constexpr float kQuantizedMin = 1e-30f;
   return (k + kGroup - 1) / kGroup;
 }
 
-// Rows of a block when `rows` are multiplied together: no more than a tile reads, since gaps would
-// take room in the first-level cache.
+// The number of rows in a block when `rows` rows are multiplied together: only as many as a tile
+// reads, since gaps would take room in the first-level cache.
 [[gnu::always_inline]] inline constexpr int row_lanes(int rows) {
   return rows == 1 ? 1 : rows <= 4 ? 4 : rows <= kFewRows ? kFewRowsBlock : kRowBlock;
 }
@@ -42,14 +44,15 @@ inline constexpr float kQuantizedMin = 1e-30f;
   const size_t bytes = static_cast<size_t>(row_groups(k)) * lanes * (kGroup + 6 * sizeof(int32_t));
   return (bytes + 63) / 64 * 64;
 }
-// Of all blocks that `rows` rows take.
+// The bytes of all blocks for `rows` rows.
 [[gnu::always_inline]] inline constexpr size_t quantized_rows_bytes(int rows, int k) {
   const int lanes = row_lanes(rows);
   return static_cast<size_t>((rows + lanes - 1) / lanes) * row_block_bytes(k, lanes);
 }
 
-// One row of a block: element k is q[k / 4 * 4 * lanes + k % 4]; of group g, scale[lanes * g],
-// bias128[lanes * g], bias8[lanes * (4 * g + s)]. The next row is 4 bytes, or one element, further.
+// One row of a block. Element k is q[k / 4 * 4 * lanes + k % 4]; group g has scale[lanes * g],
+// bias128[lanes * g] and bias8[lanes * (4 * g + s)]. The next row's q is 4 bytes further, and its
+// other values are one element further.
 struct QuantizedRow {
   int8_t* q;
   float* scale;

@@ -11,10 +11,10 @@ const Kernels& avx512_kernels();      // call only on a CPU with AVX-512 F, BW, 
 const Kernels& avx512vnni_kernels();  // and VNNI
 const Kernels& neon_kernels();        // every aarch64 CPU
 
-// What differs between architectures: kernels/x86, kernels/aarch64.
+// These functions differ between architectures: kernels/x86, kernels/aarch64.
 // The table of a set of vector instructions; null if this CPU lacks them.
 const Kernels* vector_kernels(Isa isa);
-// The name that OpenBLAS is to take this CPU for; null if it knows best.
+// The CPU type that OpenBLAS must be told to use; null if its own choice is right.
 const char* openblas_core_type();
 
 // `base` with the matrix product of OpenBLAS, which is loaded on the first call.

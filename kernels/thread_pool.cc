@@ -61,7 +61,7 @@ ThreadPool::~ThreadPool() {
 void ThreadPool::run_erased(int tasks, const void* body, Call call) {
   CHECK(tasks >= 0);
   CHECK(!in_use_.exchange(true));
-  // The offset keeps task numbers whole when a loop is longer than one claim word can count.
+  // The offset keeps task numbers correct when a loop has more tasks than one claim word can count.
   struct Part {
     const void* body;
     Call call;
@@ -105,7 +105,7 @@ bool ThreadPool::run_one_task(int thread) {
   do {
     if (next_task(claim) >= task_count(claim)) return false;
   } while (!claim_.compare_exchange_weak(claim, claim + 1, std::memory_order_acq_rel));
-  // The loop cannot end before this task is counted, so body_ and call_ are those of the claim.
+  // The loop cannot end before this task is counted, so body_ and call_ still belong to the claim.
   call_(body_, next_task(claim), thread);
   tasks_done_.fetch_add(1, std::memory_order_release);
   return true;

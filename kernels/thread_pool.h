@@ -1,4 +1,5 @@
-// A fork-join pool: the caller and its workers share the tasks of one loop, then all go on.
+// A fork-join pool: the caller and its workers share the tasks of one loop; when all tasks are
+// done, all of them continue.
 #pragma once
 
 #include <atomic>
@@ -8,9 +9,9 @@
 
 namespace cascade {
 
-// Tasks are handed out one by one, so results must not depend on which thread runs a task. No locks
-// on the hot path: a worker that waits spins for some 50 us (the gap between two loops of a forward
-// pass), then sleeps in the kernel; an idle pool uses no CPU.
+// Tasks are handed out one by one, so results must not depend on which thread runs a task. There
+// are no locks on the hot path: a worker that waits spins for about 50 us (the gap between two
+// loops of a forward pass), then sleeps in the kernel; an idle pool uses no CPU.
 class ThreadPool {
  public:
   // `threads` counts the caller: threads - 1 workers are started. threads in [1, 256].
@@ -39,8 +40,8 @@ class ThreadPool {
   bool run_one_task(int thread);
   void work(int thread);
 
-  // The open loop: how many tasks it has and which is next, in one word, so that a task is claimed
-  // together with the loop it belongs to.
+  // The open loop: the number of its tasks and the next task, in one word, so that a task is
+  // claimed together with the loop it belongs to.
   std::atomic<uint64_t> claim_{0};
   std::atomic<int> tasks_done_{0};
   const void* body_ = nullptr;  // of the open loop; stable while one of its tasks is claimed

@@ -1,4 +1,5 @@
-// Storing a token's K and V, element by element: rounding is the same arithmetic everywhere.
+// Stores a token's K and V, element by element: the arithmetic of the rounding is the same
+// everywhere.
 #include "kernels/write_kv.h"
 
 #include <algorithm>
@@ -10,7 +11,7 @@
 namespace cascade {
 namespace {
 
-// The least normal f16: below it a scale would lose its precision, and everything counts as 0.
+// The smallest normal f16: a smaller scale would lose precision, so everything counts as 0 then.
 constexpr float kScaleMin = 0x1p-14f;
 
 // A NaN becomes -127.
@@ -19,7 +20,8 @@ int8_t round_int8(float x) {
   return static_cast<int8_t>(std::nearbyint(low < 127.0f ? low : 127.0f));
 }
 
-// Writes element i to block[index(i)], index in elements of `type`; kBias: of int8.
+// Writes element i to block[index(i)], where index counts elements of `type`. kBias is the bias of
+// int8.
 template <int kBias, class Index>
 void store(KvType type, const float* x, int n, int scales_channels, int token, uint8_t* block,
            const Index& index) {

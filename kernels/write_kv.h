@@ -7,8 +7,8 @@
 
 namespace cascade {
 
-// One token's scale, as an f16, for numbers whose largest magnitude is `largest` in a format whose
-// largest number is `format_max`; and its inverse.
+// One token's scale as an f16, and the inverse of the scale. The largest magnitude of the numbers
+// is `largest`, and the largest number of the format is `format_max`.
 struct KvTokenScale {
   uint16_t bits;
   float inverse;

@@ -1,4 +1,4 @@
-// Every aarch64 CPU has NEON; what newer ones have beside it is not used.
+// Every aarch64 CPU has NEON; the further extensions of newer CPUs are not used.
 #include "kernels/table.h"
 
 namespace cascade {

@@ -78,11 +78,11 @@ struct I16 {
     return _mm256_madd_epi16(_mm256_maddubs_epi16(u8, s8), _mm256_set1_epi16(1));
   }
 
-  struct Bytes {  // of 16 lanes, four each
+  struct Bytes {  // four of each of 16 lanes
     __m256i low;
     __m256i high;
   };
-  // 64 bytes: the low halves, the high halves.
+  // The low halves of 64 bytes, and the high halves.
   static void load_nibbles(const uint8_t* p, Bytes& low, Bytes& high) {
     const __m256i mask = _mm256_set1_epi8(15);
     const __m256i a = load(p), b = load(p + 32);
@@ -111,8 +111,8 @@ struct I16 {
   }
 };
 
-// Products of bytes in pairs as 16-bit numbers (which must not saturate), then in fours.
-// |w| * (x with the sign of w) keeps the unsigned factor at 128 and the products at 32,512.
+// Adds products of bytes in pairs as 16-bit numbers (which must not saturate), then in fours. |w| *
+// (x with the sign of w) keeps the unsigned factor at 128 and the products at 32,512.
 struct PairDot {
   using Int = I16;
   using Bytes = I16::Bytes;
@@ -138,14 +138,14 @@ struct PairDot {
     const __m256i b = I16::dot_pairs(w.magnitude_high, _mm256_sign_epi8(xs, w.high));
     return {_mm256_add_epi32(sum.low, a), _mm256_add_epi32(sum.high, b)};
   }
-  // The same, where x serves no other product.
+  // The same, for an x that no other product uses.
   static I16 dot_once(I16 sum, const Weights& w, const int8_t* x) { return dot(sum, w, x); }
-  // 64 bytes: the low halves and the high ones times 2^kHighShift.
+  // The low halves of 64 bytes, and the high halves times 2^kHighShift.
   static constexpr int kHighShift = 0;
   static void load_nibbles(const uint8_t* p, Bytes& low, Bytes& high) {
     Int::load_nibbles(p, low, high);
   }
-  // The same for what load_nibbles gives: 15 * 127 * 2 fits 16 bits.
+  // The same for the results of load_nibbles: 15 * 127 * 2 fits 16 bits.
   static I16 dot_nibbles(I16 sum, const Bytes& w, const int8_t* x) {
     const __m256i xs = I16::four(x);
     return {_mm256_add_epi32(sum.low, I16::dot_pairs(w.low, xs)),

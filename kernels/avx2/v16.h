@@ -10,8 +10,8 @@
 namespace cascade::avx2 {
 
 struct V16 {
-  // Register tiles, two registers a vector: 12 accumulators + 2 weights + 1 broadcast of 16
-  // registers; few rows: 12 + 2 + 1.
+  // Register tiles, with two registers per vector: of 16 registers, 12 hold accumulators, 2 weights
+  // and 1 a broadcast. Few rows: 12 + 2 + 1 as well.
   static constexpr int kGemmRows = 6, kGemmPanels = 1;
   static constexpr int kGemmFewRows = 2, kGemmFewPanels = 3;
   // Attention: 2 rows by 32 keys (scores) or 32 channels (values).
@@ -116,7 +116,7 @@ struct V16 {
     };
     return {blend(a.low, 0), blend(a.high, 8)};
   }
-  // The lanes whose bit is set of `a`, `fill` elsewhere.
+  // The lanes of `a` whose bit is set, `fill` elsewhere.
   static V16 select(uint16_t bits, V16 a, float fill) {
     const __m256i low_bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
     const __m256 other = _mm256_set1_ps(fill);
@@ -146,7 +146,7 @@ struct V16 {
     return {_mm256_cvtph_ps(_mm256_castsi256_si128(x)),
             _mm256_cvtph_ps(_mm256_extracti128_si256(x, 1))};
   }
-  // All ones in the lanes i of 8 with offset + i < count.
+  // All ones in those of 8 lanes i for which offset + i < count.
   static __m256i first(int count, int offset) {
     const __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     return _mm256_cmpgt_epi32(_mm256_set1_epi32(count - offset), lanes);

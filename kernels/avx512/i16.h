@@ -49,8 +49,8 @@ struct I16 {
                       : _mm512_srli_epi32(bytes, 4)};
   }
 
-  using Bytes = __m512i;  // of 16 lanes, four each
-  // 64 bytes: the low halves, the high halves.
+  using Bytes = __m512i;  // four of each of 16 lanes
+  // The low halves of 64 bytes, and the high halves.
   static void load_nibbles(const uint8_t* p, Bytes& low, Bytes& high) {
     const __m512i mask = _mm512_set1_epi8(15);
     const __m512i both = _mm512_loadu_si512(p);
@@ -62,7 +62,7 @@ struct I16 {
     Bytes half[2];
     load_nibbles(p, half[0], half[1]);
     const __m512i m16 = _mm512_or_si512(m.v, _mm512_slli_epi32(m.v, 16));
-    // 128 - 8 m in each byte; it fits one since m <= 15.
+    // 128 - 8 m in each byte; it fits into a byte since m <= 15.
     const __m512i base16 = _mm512_sub_epi16(_mm512_set1_epi16(128), _mm512_slli_epi16(m16, 3));
     const __m512i base = _mm512_or_si512(base16, _mm512_slli_epi16(base16, 8));
     for (int i = 0; i < 2; ++i) {
@@ -75,8 +75,9 @@ struct I16 {
   }
 };
 
-// Without VNNI: products of bytes in pairs as 16-bit numbers (which must not saturate), then in
-// fours. |w| * (x with the sign of w) keeps the unsigned factor at 128 and the products at 32,512.
+// Without VNNI: adds products of bytes in pairs as 16-bit numbers (which must not saturate), then
+// in fours. |w| * (x with the sign of w) keeps the unsigned factor at 128 and the products at
+// 32,512.
 struct PairDot {
   using Int = I16;
   using Bytes = I16::Bytes;
@@ -104,14 +105,14 @@ struct PairDot {
     const __m512i turned = _mm512_mask_sub_epi8(four, w.negative, _mm512_setzero_si512(), four);
     return {_mm512_add_epi32(sum.v, dot_pairs(w.magnitude, turned))};
   }
-  // The same, where x serves no other product.
+  // The same, for an x that no other product uses.
   static I16 dot_once(I16 sum, const Weights& w, const int8_t* x) { return dot(sum, w, x); }
-  // 64 bytes: the low halves and the high ones times 2^kHighShift.
+  // The low halves of 64 bytes, and the high halves times 2^kHighShift.
   static constexpr int kHighShift = 0;
   static void load_nibbles(const uint8_t* p, Bytes& low, Bytes& high) {
     Int::load_nibbles(p, low, high);
   }
-  // The same for what load_nibbles gives: 15 * 127 * 2 fits 16 bits.
+  // The same for the results of load_nibbles: 15 * 127 * 2 fits 16 bits.
   static I16 dot_nibbles(I16 sum, Bytes w, const int8_t* x) {
     return {_mm512_add_epi32(sum.v, dot_pairs(w, _mm512_set1_epi32(four_bytes(x))))};
   }

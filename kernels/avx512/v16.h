@@ -10,7 +10,7 @@
 namespace cascade::avx512 {
 
 struct V16 {
-  // Register tiles: 24 accumulators + 2 weights + 1 broadcast of 32 registers; few rows:
+  // Register tiles: of 32 registers, 24 hold accumulators, 2 weights and 1 a broadcast. Few rows:
   // 16 + 4 + 1.
   static constexpr int kGemmRows = 12, kGemmPanels = 2;
   static constexpr int kGemmFewRows = 4, kGemmFewPanels = 4;
@@ -76,7 +76,7 @@ struct V16 {
     const auto mask = static_cast<__mmask16>(first(end) & ~first(begin));
     return {_mm512_mask_mov_ps(_mm512_set1_ps(fill), mask, a.v)};
   }
-  // The lanes whose bit is set of `a`, `fill` elsewhere.
+  // The lanes of `a` whose bit is set, `fill` elsewhere.
   static V16 select(uint16_t bits, V16 a, float fill) {
     return {_mm512_mask_mov_ps(_mm512_set1_ps(fill), bits, a.v)};
   }

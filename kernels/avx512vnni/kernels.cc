@@ -1,5 +1,5 @@
 // The generic kernels that multiply integers, instantiated with AVX-512 vectors and VNNI dot
-// products. The others are those of plain AVX-512.
+// products. The other kernels are those of plain AVX-512.
 #include "kernels/avx512/v16.h"
 #include "kernels/avx512vnni/vnni_dot.h"
 #include "kernels/generic/attention.h"

@@ -11,15 +11,16 @@ using avx512::I16;
 struct VnniDot {
   using Int = I16;
   using Bytes = I16::Bytes;
-  // 24 accumulators, 2 weights and a broadcast of 32 registers. Few rows: one stream of weights,
-  // and as few instructions for each of them as can be, so that a core sees far ahead in it.
+  // Register tiles: of 32 registers, 24 hold accumulators, 2 weights and 1 a broadcast. Few rows:
+  // one stream of weights, and as few instructions per weight as possible, so that a core sees far
+  // ahead in the stream.
   static constexpr int kGemmRows = 12, kGemmPanels = 2, kGemmBlocksRows = 6;
   static constexpr int kGemmFewRows = 8, kGemmFewPanels = 1;
   // Attention: 4 rows by 64 keys (scores) or 64 channels (values).
   static constexpr int kAttentionRows = 4, kAttentionColumns = 4;
 
-  // sum + u8 . s8 for each four bytes. Assembly, since GCC 12 copies each sum of its intrinsic to
-  // another register and to the stack.
+  // sum + u8 . s8 for every four bytes. This is assembly because GCC 12 copies each sum of the
+  // intrinsic to another register and to the stack.
   static __m512i dot_bytes(__m512i sum, __m512i u8, __m512i s8) {
     asm("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(u8), "v"(s8));
     return sum;
@@ -33,7 +34,7 @@ struct VnniDot {
   static I16 dot(I16 sum, Weights w, const int8_t* x) {
     return {dot_bytes(sum.v, w, _mm512_set1_epi32(four_bytes(x)))};
   }
-  // The same, where x serves no other product: the instruction itself reads and repeats it.
+  // The same, for an x that no other product uses: the instruction itself reads and repeats it.
   static I16 dot_once(I16 sum, Weights w, const int8_t* x) {
     using Four [[gnu::may_alias, gnu::aligned(1)]] = int32_t;
     asm("vpdpbusd %2%{1to16%}, %1, %0"
@@ -41,14 +42,14 @@ struct VnniDot {
         : "v"(w), "m"(*reinterpret_cast<const Four*>(x)));
     return sum;
   }
-  // 64 bytes: the low halves and the high ones where they stand, 16 times as large.
+  // The low halves of 64 bytes, and the high halves in place, which makes them 16 times as large.
   static constexpr int kHighShift = 4;
   static void load_nibbles(const uint8_t* p, Bytes& low, Bytes& high) {
     const __m512i both = _mm512_loadu_si512(p);
     low = _mm512_and_si512(both, _mm512_set1_epi8(0x0F));
     high = _mm512_and_si512(both, _mm512_set1_epi8(static_cast<char>(0xF0)));
   }
-  // The same for what load_nibbles gives.
+  // The same for the results of load_nibbles.
   static I16 dot_nibbles(I16 sum, Bytes w, const int8_t* x) { return dot_once(sum, w, x); }
 
   // Signed values in [-127, 127] and unsigned x.

@@ -25,8 +25,8 @@ namespace cascade::generic {
   return past & (~below(position + 1 - args.window) | below(args.sinks));
 }
 
-// Scores of a row against one tile, capped if asked -> exponentials, 0 where hidden, and the tile's
-// maximum and sum.
+// Turns the scores of a row against one tile, capped if asked, into exponentials, which are 0 where
+// hidden. Also computes the tile's maximum and sum.
 template <class V, KvType kType>
 inline void exponentials_of_row(const AttentionArgs& args, const AttentionScratch& scratch, int row,
                                 uint64_t visible, const TileScales& tile_scales) {
@@ -56,7 +56,8 @@ inline void exponentials_of_row(const AttentionArgs& args, const AttentionScratc
   });
 }
 
-// Merges the tile's maxima and sums into the rows' softmax; leaves the factors for their values.
+// Merges the tile's maxima and sums into the rows' softmax, and stores the factors for the rows'
+// values.
 template <class V>
 inline void merge_sums(const AttentionScratch& scratch, int begin, int end) {
   for (int row = begin; row < end; row += 16) {
@@ -74,8 +75,8 @@ inline void merge_sums(const AttentionScratch& scratch, int begin, int end) {
   }
 }
 
-// int8 values: the row's exponentials become u8 with one scale for the tile, and where the tile
-// weighs much in the row's softmax, a second u8 for what the first leaves over (AttentionArgs).
+// int8 values: turns the row's exponentials into u8 with one scale for the tile. Where the tile
+// weighs much in the row's softmax, a second u8 holds what the first leaves over (AttentionArgs).
 template <class V, class D>
 inline void weights_of_row(const AttentionScratch& scratch, int row, uint64_t visible,
                            const TileScales& tile_scales) {
@@ -86,7 +87,7 @@ inline void weights_of_row(const AttentionScratch& scratch, int row, uint64_t vi
   if (visible == ~uint64_t{0}) {
     unroll<4>([&](auto j) CASCADE_INLINE { weight[j] = V::load(tile_scales.normalized + 16 * j); });
   } else {
-    // What is hidden may be anything, and must not matter.
+    // The scales of hidden keys may be anything, and must have no effect.
     V scale_max = V::zero();
     unroll<4>([&](auto j) CASCADE_INLINE {
       const auto bits = static_cast<uint16_t>(visible >> (16 * j));
@@ -117,8 +118,8 @@ inline void weights_of_row(const AttentionScratch& scratch, int row, uint64_t vi
   });
 }
 
-// Rows [begin, end) share `page`, and all of them see some of it. `next_page`: of the next tile, or
-// null.
+// Adds the tile `page` to rows [begin, end), which share it and all see some of it. `next_page` is
+// the page of the next tile, or null.
 template <class V, class D, KvType kType>
 inline void add_tile(const AttentionArgs& args, const AttentionScratch& scratch,
                      const uint8_t* page, const uint8_t* next_page, const uint64_t* visible,
@@ -127,8 +128,8 @@ inline void add_tile(const AttentionArgs& args, const AttentionScratch& scratch,
   using Shape = std::conditional_t<kInt8, D, V>;
   const uint8_t* keys = page + args.key_offset;
   const uint8_t* values = page + args.value_offset;
-  // The first rows to read a block ask for the next one: pages lie far apart, where no hardware
-  // prefetcher looks.
+  // The first rows that read a block also prefetch the next block: pages lie far apart, where no
+  // hardware prefetcher looks.
   const auto ahead = [&](int row, size_t offset) CASCADE_INLINE {
     return row == 0 && next_page != nullptr ? next_page + offset : nullptr;
   };
@@ -156,7 +157,7 @@ inline void add_tile(const AttentionArgs& args, const AttentionScratch& scratch,
   }
 
   const int vectors = scratch.width / 16;
-  // Integer products with 0 vanish, so that int8 rows need not know what they see.
+  // Integer products with 0 vanish, so int8 rows need no mask of the keys that they see.
   if (kInt8 || all_whole) {
     const auto rows = [&]<int kRows>(int row) {
       const auto columns = [&]<int kVectors>(int vector) {
@@ -176,7 +177,7 @@ inline void add_tile(const AttentionArgs& args, const AttentionScratch& scratch,
   }
 }
 
-// All rows against the tiles of one split.
+// Adds one tile of the split to all rows that see it, and marks these rows in `seen`.
 template <class V, class D, KvType kType>
 inline void add_split_tile(const AttentionArgs& args, const AttentionScratch& scratch, int tile,
                            bool* seen) {
@@ -201,7 +202,7 @@ inline void add_split_tile(const AttentionArgs& args, const AttentionScratch& sc
   }
 }
 
-// The split that has just ended joins those before it.
+// Merges the split that has just ended into the splits before it.
 template <class V>
 inline void merge_split(const AttentionScratch& scratch, int row, bool first) {
   const float sum = scratch.sum[row];

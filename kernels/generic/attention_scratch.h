@@ -13,13 +13,13 @@ struct AttentionScratch {
   float* scores;      // [rows][64]: scores, then exponentials
   float* tile_sum;    // [rows]
   float* tile_max;    // [rows]
-  float* old_factor;  // [rows]: of what was before
+  float* old_factor;  // [rows]: of the values before the tile
   float* new_factor;  // [rows]: of the tile; int8: of its integer sums
   // The split in progress.
   float* max;     // [rows]
   float* sum;     // [rows]
   float* values;  // [rows][width]
-  // The splits before.
+  // The splits before it.
   float* total_max;     // [rows]
   float* total_sum;     // [rows]
   float* total_values;  // [rows][width]
@@ -28,7 +28,7 @@ struct AttentionScratch {
   uint8_t* remainders;     // [rows][64]: 1/256 of the units of `probabilities`
   bool* fine;              // [rows]: whether some remainder may not be 0
   int8_t* queries;         // [rows][width]
-  float* query_scale;      // [rows]: with the scale of q.k
+  float* query_scale;      // [rows]: includes the scale of q.k
   int32_t* query_bias;     // [rows]: -128 * sum of q
 
   [[gnu::always_inline]] explicit AttentionScratch(const AttentionArgs& args)
@@ -64,7 +64,7 @@ struct AttentionScratch {
 struct TileScales {
   alignas(64) float key[kTileKeys];
   alignas(64) float value[kTileKeys];
-  // int8: value * (255 / value_max), the largest of all 64.
+  // int8: value * (255 / value_max), where value_max is the largest of all 64 values.
   alignas(64) float normalized[kTileKeys];
   float value_max;
 };

@@ -158,7 +158,8 @@ template <class V, KvType kType>
   }
 }
 
-// kRows rows of u8 times the tile's int8 values, kVectors * 16 channels from `from` on.
+// Adds the products of kRows rows of u8 and the tile's int8 values, for kVectors * 16 channels from
+// `from` on.
 template <class D, int kRows, int kVectors>
 [[gnu::always_inline]] inline void add_products(const uint8_t* p, const uint8_t* from,
                                                 const uint8_t* ahead, int width,
@@ -179,7 +180,7 @@ template <class D, int kRows, int kVectors>
   }
 }
 
-// Weighted values of int8; where no row of the block is fine, its remainders are all 0.
+// Computes the weighted int8 values. If no row of the block is fine, all its remainders are 0.
 template <class V, class D, int kRows, int kVectors>
 [[gnu::always_inline]] inline void int8_values(const AttentionScratch& scratch,
                                                const uint8_t* block, const uint8_t* ahead, int row,

@@ -1,4 +1,4 @@
-// Loops of a size that the compiler knows, and cutting a run-time count into such.
+// Loops whose size the compiler knows, and the division of a run-time count into them.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ template <class Body, int... kIndices>
 }
 
 // Calls body(0) ... body(kCount - 1), each with a constant: arrays that are indexed by it live in
-// registers. GCC unrolls plain loops too late for that. `body` is to be always_inline.
+// registers. GCC unrolls plain loops too late for that. `body` must be always_inline.
 template <int kCount, class Body>
 [[gnu::always_inline]] inline void unroll(const Body& body) {
   unroll_over(body, std::make_integer_sequence<int, kCount>{});
@@ -32,16 +32,16 @@ template <int kSize, class Body>
   }
 }
 
-// Asks for the weights that are multiplied some steps from here. A core that multiplies while it
-// reads gives the hardware prefetcher too little notice: 8 rows of int8 took 40 % longer without.
-// 4.5 KiB is some 150 ns of one core's bandwidth, and no multiple of 4 KiB, whose lines would share
-// one set of the first-level cache with those in use.
+// Prefetches the weights that are multiplied some steps later. A core that multiplies while it
+// reads gives the hardware prefetcher too little notice: 8 rows of int8 took 40 % longer without
+// this. 4.5 KiB take about 150 ns of one core's bandwidth. They are not a multiple of 4 KiB, since
+// such lines would share one set of the first-level cache with the lines in use.
 constexpr size_t kAheadBytes = 4608;
 [[gnu::always_inline]] inline void prefetch_weights(const void* now) {
   __builtin_prefetch(static_cast<const uint8_t*>(now) + kAheadBytes);
 }
 
-// Asks for `count` bytes; they need not exist.
+// Prefetches `count` bytes; they need not exist.
 [[gnu::always_inline]] inline void prefetch_bytes(const uint8_t* from, size_t count) {
   for (size_t i = 0; i < count; i += 64) __builtin_prefetch(from + i);
 }

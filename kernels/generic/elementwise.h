@@ -7,7 +7,7 @@
 
 namespace cascade::generic {
 
-// kernels/exp.h, sixteen at a time: exp_parts(), whose power is 2^n.
+// exp_parts() of kernels/exp.h for sixteen numbers at a time; the power is 2^n.
 template <class V>
 struct ExpParts {
   V fraction;
@@ -48,7 +48,7 @@ template <class V>
   return V::fma(x, V::zero(), e / (e + V::set1(2.0f)) * cap);
 }
 
-// Calls body(offset, count) for each 16 of [0, n), the last with fewer.
+// Calls body(offset, count) for every 16 of [0, n); the last call may have fewer.
 template <class Body>
 [[gnu::always_inline]] inline void for_lanes(int n, const Body& body) {
   int i = 0;
@@ -129,7 +129,7 @@ inline void add(float* x, const float* y, int n) {
   });
 }
 
-// Sums of exponentials are taken over so many elements in f32, then added in f64.
+// The number of exponentials that are summed in f32; these sums are then added in f64.
 inline constexpr int kSumBlock = 1024;
 
 template <class V>

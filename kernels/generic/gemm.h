@@ -112,8 +112,8 @@ inline void gemm(const GemmArgs& args) {
     gemm_rows<V, Shape::kFewRows, Shape::kFewPanels>(args, 0, args.rows);
     return;
   }
-  // Rows that share one pass over a panel: with k = 1,024 these inputs take 384 KiB, so that they
-  // stay in the second-level cache while the panels stream by.
+  // The number of rows that share one pass over a panel: with k = 1,024 these inputs take 384 KiB,
+  // so they stay in the second-level cache while the panels stream by.
   constexpr int kRowsPerPass = 96;
   for (int row = 0; row < args.rows; row += kRowsPerPass) {
     const int end = row + kRowsPerPass < args.rows ? row + kRowsPerPass : args.rows;

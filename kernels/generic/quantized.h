@@ -1,6 +1,6 @@
 // The int8 and int4 matrix product for any vector type V16 and dot product D (avx2/i16.h,
-// avx512/i16.h, avx512vnni/vnni_dot.h). Integer sums are exact, so any order of them gives the same
-// bits; the chain of floats over the groups is the specification's.
+// avx512/i16.h, avx512vnni/vnni_dot.h). Integer sums are exact, so they give the same bits in any
+// order; the chain of floats over the groups is the one of the specification.
 #pragma once
 
 #include "kernels/generic/blocks.h"
@@ -75,7 +75,7 @@ template <class D, int kLanes, int kSteps, int kRows, int kPanels>
   }
 }
 
-// Sums of one group (the first row is x, of a block of kLanes).
+// The sums of one group. The first row is x, in a block of kLanes rows.
 template <class D, int kLanes, int kRows, int kPanels>
 [[gnu::always_inline]] inline void int8_group(const uint8_t* weights, size_t stride,
                                               const QuantizedRow& x, int group,
@@ -90,7 +90,7 @@ template <class D, int kLanes, int kRows, int kPanels>
                                     sum);
 }
 
-// The same for 32 weights, number `block`.
+// The same for block number `block`, which has 32 weights.
 template <class D, int kLanes, int kRows, int kPanels>
 [[gnu::always_inline]] inline void int8_block(const uint8_t* weights, size_t stride,
                                               const QuantizedRow& x, int block,
@@ -143,7 +143,7 @@ template <class D, int kLanes, int kRows, int kPanels>
   }
 }
 
-// Sums of one group of int4 panels.
+// The sums of one group of int4 panels.
 template <class D, int kLanes, int kRows, int kPanels>
 [[gnu::always_inline]] inline void int4_group(const uint8_t* weights, size_t stride,
                                               size_t multipliers, const QuantizedRow& x, int group,
@@ -172,15 +172,16 @@ constexpr bool is_int4(Coding coding) {
   return coding == Coding::kInt4 || coding == Coding::kInt4Blocks;
 }
 
-// What a tile reads: int8 panels of the matrix, int4 ones, or int4 ones expanded to int8.
+// The panels that a tile reads: int8 panels of the matrix, its int4 panels, or int4 panels expanded
+// to int8.
 struct PanelSource {
   const uint8_t* weights;     // of the first panel
   size_t weights_stride;      // from panel to panel, bytes
   const uint8_t* scales;      // of the first panel
   size_t scales_stride;       // bytes
   size_t multipliers_offset;  // int4
-  size_t to_next = 0;         // bytes to the panels that come next, if they are to be asked for
-  size_t gap = 0;             // where in these are bytes that no weights ask for
+  size_t to_next = 0;         // bytes to the panels that come next, if they are prefetched
+  size_t gap = 0;             // where in these the bytes are that no weights prefetch
 };
 
 template <class V, bool kF16>
@@ -211,11 +212,13 @@ template <class V, class D, Coding kCoding, int kLanes, int kRows, int kPanels>
   });
 }
 
-// The same for a group of blocks: the rows' scale, which is that of the group, comes last.
+// Adds one group of blocks to the totals. The rows' scale, which is the same for the whole group,
+// is multiplied last.
 template <class V, class D, Coding kCoding, int kLanes, int kRows, int kPanels>
 [[gnu::always_inline]] inline void add_blocks(const PanelSource& source, const QuantizedRow& x,
                                               int group, V (&total)[kRows][kPanels]) {
-  // At the beginning of a panel all at once would keep the core from its weights.
+  // Prefetches the next panels' scales in parts, one for each group: all of them at once, at the
+  // beginning of a panel, would keep the core from its weights.
   constexpr size_t kScalesBytes = kGroup / kBlock * kPanelChannels * sizeof(uint16_t);
   if constexpr (kLanes != kRowBlock) {
     unroll<kPanels>([&](auto p) CASCADE_INLINE {
@@ -237,7 +240,8 @@ template <class V, class D, Coding kCoding, int kLanes, int kRows, int kPanels>
       const V w_scale = weight_scales<V, true>(source, p, block);
       unroll<kRows>([&](auto r) CASCADE_INLINE {
         const V dot = sum[r][p].to_float();
-        // As from 0: the totals, which begin at +0, do not tell -0 from it.
+        // The same as a chain from 0, except for a possible -0. The totals do not show this
+        // difference, since they begin at +0.
         if constexpr (i == 0) {
           part[r][p] = dot * w_scale;
         } else {
@@ -273,7 +277,7 @@ inline void quantized_tile(const QuantizedGemmArgs& args, const PanelSource& sou
   });
 }
 
-// An int4 panel as an int8 panel's weights (its scales are the same).
+// Expands the weights of an int4 panel to those of an int8 panel (the scales are the same).
 template <class D>
 inline void expand_panel(const PackedMatrix& w, int panel, uint8_t* out) {
   const uint8_t* from = w.panel(panel);
@@ -290,15 +294,15 @@ inline void expand_panel(const PackedMatrix& w, int panel, uint8_t* out) {
   }
 }
 
-// Rows that share one pass over a panel: they stay in the second-level cache, beside the
-// panels that stream by.
+// The bytes of the rows that share one pass over a panel: they stay in the second-level cache,
+// beside the panels that stream by.
 constexpr size_t kPassBytes = 384 << 10;
 
-// Panels [first, last), whose weights and scales are at `source`, for all rows.
+// Multiplies all rows by panels [first, last), whose weights and scales are at `source`.
 template <class V, class D, Coding kCoding>
 inline void many_rows_of_panels(const QuantizedGemmArgs& args, const PanelSource& source, int first,
                                 int last) {
-  // Blocks have sums and what they are added to in registers.
+  // Groups of blocks need registers for their sums and for the values that these are added to.
   constexpr int kRows = has_blocks(kCoding) ? D::kGemmBlocksRows : D::kGemmRows;
   constexpr int kPanels = D::kGemmPanels;
   static_assert(kRowBlock % kRows == 0);
@@ -342,7 +346,7 @@ inline void many_rows(const QuantizedGemmArgs& args) {
   }
 }
 
-// At most kFewRows, in blocks of kLanes.
+// Multiplies at most kFewRows rows, in blocks of kLanes.
 template <class V, class D, Coding kCoding, int kLanes>
 inline void few_rows(const QuantizedGemmArgs& args) {
   const PackedMatrix& w = *args.w;
@@ -352,9 +356,10 @@ inline void few_rows(const QuantizedGemmArgs& args) {
   const auto panels = [&]<int kCount>(int offset) {
     const int panel = args.panel_begin + offset;
     for (int p = panel; !has_blocks(kCoding) && p < panel + kCount; ++p) {
-      // Over its factors the panel before asked for nothing: for as many bytes here.
+      // The previous panel prefetched nothing while it was at its factors, so as many bytes of this
+      // panel are still missing: prefetch them here.
       prefetch_bytes(w.panel(p) + kAheadBytes - gap_bytes, gap_bytes);
-      // The next panels' factors are needed as soon as they begin.
+      // The factors of the next panels are needed as soon as those panels begin.
       prefetch_bytes(w.panel(p + kCount) + weights_bytes, factors_bytes);
     }
     const PanelSource source = {
@@ -368,7 +373,7 @@ inline void few_rows(const QuantizedGemmArgs& args) {
     static_assert(kLanes % kTileRows == 0);
     for_blocks<kTileRows>(args.rows, rows);
   };
-  // One row reads one stream, which is fastest.
+  // A single row is fastest with a single stream.
   constexpr int kPanels = kLanes == 1 ? 1 : D::kGemmFewPanels;
   for_blocks<kPanels>(args.panel_end - args.panel_begin, panels);
 }

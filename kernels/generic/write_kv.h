@@ -1,5 +1,5 @@
-// Storing a token's K and V as int8, for any vector type; other types are converted element by
-// element (kernels/write_kv.h), which specifies int8 as well.
+// Stores a token's K and V as int8, for any vector type. Other types are converted element by
+// element (kernels/write_kv.h), and that code specifies int8 as well.
 #pragma once
 
 #include <string.h>
@@ -11,7 +11,7 @@
 
 namespace cascade::generic {
 
-// x as int8 + kBias with one scale, which is returned (f16).
+// Converts x to int8 + kBias with one scale, and returns the scale (f16).
 template <class V, class D, int kBias>
 [[gnu::always_inline]] inline uint16_t quantize_kv(const float* x, int n, uint8_t* bytes) {
   V magnitude = V::zero();

@@ -86,11 +86,11 @@ struct I16 {
   }
 };
 
-// Products of signed bytes as 16-bit numbers, added in pairs, which fits since |x| <= 127 and
-// |w| <= 128, then in fours.
+// Adds products of signed bytes as 16-bit numbers in pairs, then in fours. A pair fits since |x| <=
+// 127 and |w| <= 128.
 struct PairDot {
   using Int = I16;
-  struct Bytes {  // of 16 lanes, four each
+  struct Bytes {  // four of each of 16 lanes
     int8x16_t v[4];
   };
   static constexpr int kGemmRows = 4, kGemmPanels = 1, kGemmBlocksRows = 4;
@@ -116,9 +116,9 @@ struct PairDot {
       return vpadalq_s16(sum.v[i], vpaddq_s16(low, high));
     });
   }
-  // The same, where x serves no other product.
+  // The same, for an x that no other product uses.
   static I16 dot_once(const I16& sum, const Weights& w, const int8_t* x) { return dot(sum, w, x); }
-  // 64 bytes: the low halves and the high ones times 2^kHighShift.
+  // The low halves of 64 bytes, and the high halves times 2^kHighShift.
   static constexpr int kHighShift = 0;
   static void load_nibbles(const uint8_t* p, Bytes& low, Bytes& high) {
     for (int i = 0; i < 4; ++i) {
@@ -127,11 +127,11 @@ struct PairDot {
       high.v[i] = vreinterpretq_s8_u8(vshrq_n_u8(both, 4));
     }
   }
-  // The same for what load_nibbles gives.
+  // The same for the results of load_nibbles.
   static I16 dot_nibbles(const I16& sum, const Bytes& w, const int8_t* x) { return dot(sum, w, x); }
 
-  // Signed values in [-127, 127] times unsigned ones: a product fits 16 bits, a sum of two does
-  // not.
+  // Signed values in [-127, 127] times unsigned values: a product fits 16 bits, a sum of two
+  // products does not.
   using Values = Bytes;
   static Values load_values(const uint8_t* p) {
     Values values;

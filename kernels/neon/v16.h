@@ -10,8 +10,8 @@
 namespace cascade::neon {
 
 struct V16 {
-  // Register tiles, four registers a vector, of 32: 16 accumulators, which hide the latency of fma
-  // (4 cycles, up to four a cycle), and up to 8 of weights.
+  // Register tiles, with four registers per vector: of 32 registers, 16 hold accumulators, which
+  // hide the latency of fma (4 cycles, up to four a cycle), and up to 8 hold weights.
   static constexpr int kGemmRows = 4, kGemmPanels = 1;
   static constexpr int kGemmFewRows = 2, kGemmFewPanels = 2;
   // Attention: 2 rows by 32 keys (scores) or 32 channels (values).
@@ -125,7 +125,7 @@ struct V16 {
     const auto below = [](int count) { return (uint32_t{1} << count) - 1; };
     return select(static_cast<uint16_t>(below(end) & ~below(begin)), a, fill);
   }
-  // The lanes whose bit is set of `a`, `fill` elsewhere.
+  // The lanes of `a` whose bit is set, `fill` elsewhere.
   static V16 select(uint16_t bits, const V16& a, float fill) {
     const uint32x4_t first = {1, 2, 4, 8};
     return each([&](int i) {

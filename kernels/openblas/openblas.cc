@@ -1,6 +1,6 @@
-// OpenBLAS as the matrix product, called with fixed shapes only: a BLAS chooses its order of
-// summation by shape, so that every call multiplies the same number of rows (the rest zero) by the
-// same block of channels, whatever the caller asked for.
+// OpenBLAS as the matrix product, called with fixed shapes only. A BLAS chooses its order of
+// summation by shape, so every call multiplies the same number of rows (missing rows are zero) by
+// the same block of channels, whatever the caller asked for.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -13,9 +13,10 @@
 namespace cascade {
 namespace {
 
-// Rows of every call: small, since a decode step pays for all of them.
+// The number of rows of every call: small, since a decode step pays for all of them.
 constexpr int kRows = 8;
-// Channels of every call but the last of a matrix: whole panels; large enough to amortise the call.
+// The number of channels of every call except the last of a matrix: whole panels, and large enough
+// to amortise the call.
 constexpr int kChannels = 64;
 
 // cblas_sgemm of the standard CBLAS interface.
@@ -56,7 +57,7 @@ void gemm(const GemmArgs& args) {
 }
 
 Sgemm load_sgemm() {
-  // It is told before it loads; a user's own choice stays.
+  // The library must be told before it loads. A core type that the user has set stays.
   if (const char* core = openblas_core_type()) {
     ::setenv("OPENBLAS_CORETYPE", core, /*overwrite=*/0);
   }

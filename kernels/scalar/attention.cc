@@ -103,7 +103,7 @@ void weigh_values(const AttentionArgs& args, const uint8_t* values, uint64_t vis
   }
 }
 
-// The same for int8, whose result is still to be multiplied with the returned factor.
+// The same for int8. The caller must still multiply the result by the returned factor.
 float weigh_int8_values(const AttentionArgs& args, const uint8_t* values, uint64_t visible,
                         const float* e, bool fine, std::vector<float>& out) {
   const int width = padded_head_dim(args.head_dim);

@@ -21,7 +21,7 @@ void quantize_row(const float* x, int k, uint8_t* data, int rows, int index) {
     int sums[kGroup / kSubgroup] = {};
     for (int i = begin; i < begin + kGroup; ++i) {
       const float scaled = i < end ? x[i] * inverse : 0.0f;
-      // A NaN counts as the least.
+      // A NaN counts as the smallest value.
       const float low = scaled > -127.0f ? scaled : -127.0f;
       const auto q = static_cast<int8_t>(std::nearbyint(low < 127.0f ? low : 127.0f));
       row.q[i / 4 * 4 * row.lanes + i % 4] = q;
@@ -34,7 +34,7 @@ void quantize_row(const float* x, int k, uint8_t* data, int rows, int index) {
 
 namespace {
 
-// Sum of products of weights and values [begin, end) of a row.
+// The sum of the products of weights and values [begin, end) of a row.
 float dot(const PackedMatrix& w, int panel, int lane, const QuantizedRow& x, int begin, int end) {
   int sum = 0;
   for (int k = begin; k < end; ++k) {
