@@ -1,5 +1,5 @@
-// The exponential that all kernels share: its constants, and the scalar forms that specify it, e^x
-// - 1, and the soft cap that is computed from e^x - 1.
+// The exponential that all kernels share: its constants, and the scalar forms that specify it, its
+// variant e^x - 1, and the soft cap that is computed from that variant.
 //
 // exp(x) for x clamped to [kExpMin, kExpMax]; a NaN counts as kExpMin. With n = x/ln 2 rounded to
 // nearest even and r = x - n ln 2 (two-part constant, Cody and Waite 1980):

@@ -2,8 +2,8 @@
 //
 // Bit identity. For one weight and KV type, `scalar`, `avx2`, `avx512`, `avx512vnni` and `neon`
 // give the same bits, and an output depends only on its own row: never on the number of rows in a
-// call, on the split over threads or on the rest of a batch. These are the rules; each is repeated
-// at its function:
+// call, on the split over threads or on the rest of a batch. The rules, each also stated where it
+// holds:
 //  - matrix product of f32 and bf16: one chain of fused multiply-adds over k ascending, from +0;
 //  - matrix product of int8 and int4: exact integer sums over groups of 128, then one chain of
 //    fused multiply-adds over the groups;
