@@ -15,7 +15,7 @@
 namespace cascade::config {
 namespace {
 
-constexpr size_t kFileBytesMax = size_t{1} << 20;  // the shipped one has 10 KiB
+constexpr size_t kFileBytesMax = size_t{1} << 20;  // the shipped file has 10 KiB
 
 std::string type_of(const toml::node& node) {
   switch (node.type()) {
@@ -40,7 +40,7 @@ std::string types_wanted(const Setting& setting) {
   }
 }
 
-// The shortest that reads as the same number.
+// The shortest text that reads as the same number.
 std::string text_of_number(double value) {
   std::array<char, 64> text{};
   const auto [end, error] = std::to_chars(text.data(), text.data() + text.size(), value);
@@ -48,7 +48,7 @@ std::string text_of_number(double value) {
   return {text.data(), end};
 }
 
-// As on a command line; nullopt for a type that the setting does not take.
+// The texts as given on a command line; nullopt for a type that the setting does not take.
 std::optional<std::vector<std::string>> texts_of(const Setting& setting, const toml::node& node) {
   using Texts = std::vector<std::string>;
   if (setting.kind == Kind::kList) {
@@ -123,7 +123,7 @@ bool is_bare(std::string_view value) {
   return value == "true" || value == "false" || (error == std::errc() && stop == end);
 }
 
-// "; texts stand in quotes: weights = \"int8\"" if that is what the line lacks.
+// "; texts stand in quotes: weights = \"int8\"" if the line lacks quotes.
 std::string quotes_for(std::string_view text, size_t line_number) {
   std::string_view line;
   for (size_t number = 1; number <= line_number; ++number) {
@@ -170,7 +170,7 @@ void add_files(Configuration& configuration, const std::string& file) {
   std::vector<std::string> more;
   for (std::filesystem::directory_iterator it(file + ".d", failed), end; !failed && it != end;
        it.increment(failed)) {
-    // Hidden ones are what editors keep beside files.
+    // Editors keep hidden files beside the files that they edit.
     const std::string name = it->path().filename();
     if (name.ends_with(".toml") && !name.starts_with('.')) more.push_back(it->path());
   }

@@ -1,4 +1,4 @@
-// Layers above the files: the environment, and what has changed between two readings.
+// The layer above the files, which is the environment, and the changes between two readings.
 #include "config/configuration.h"
 
 #include <cstdlib>
@@ -10,7 +10,7 @@ namespace cascade::config {
 namespace {
 
 constexpr std::string_view kPrefix = "CASCADED_";
-constexpr char kConfigVariable[] = "CASCADED_CONFIG";  // the file's name: no setting
+constexpr char kConfigVariable[] = "CASCADED_CONFIG";  // the name of the file; not a setting
 
 std::vector<std::string> split(const std::string& text) {
   std::vector<std::string> parts;

@@ -1,4 +1,4 @@
-// One look at each group of settings.
+// One check for each group of settings.
 #include "config/consistency.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr std::string_view kPlain =
 
 // As browsers write it: a scheme and a host, with or without a port.
 bool is_origin(std::string_view text) {
-  constexpr size_t kBytesMax = 300;  // a name has 253
+  constexpr size_t kBytesMax = 300;  // a host name has at most 253
   const size_t colon = text.find("://");
   if (colon == 0 || colon == text.npos || text.size() > kBytesMax) return false;
   const std::string_view scheme = text.substr(0, colon), rest = text.substr(colon + 3);
@@ -31,7 +31,7 @@ bool is_origin(std::string_view text) {
   return good_rest && scheme.find_first_not_of(std::string(kPlain) + "+") == scheme.npos;
 }
 
-// Programs' names of models have slashes and colons, too: "openai/gpt-4o", "llama3:8b".
+// Programs use model names with slashes and colons too: "openai/gpt-4o", "llama3:8b".
 bool is_alias(std::string_view text) {
   constexpr size_t kBytesMax = 128;
   return !text.empty() && text.size() <= kBytesMax && text.find_first_of("\n\t") == text.npos &&
@@ -59,7 +59,7 @@ class Checker {
 
  private:
   bool given(std::string_view name) const { return values_.contains(name); }
-  // "" if it was not given; the first of a list.
+  // The first text of the setting; "" if it was not given.
   std::string text(std::string_view name) const {
     const auto found = values_.find(name);
     const bool none = found == values_.end() || found->second.texts.empty();
@@ -83,7 +83,7 @@ class Checker {
   }
   std::string run_dir() const { return empty("run-dir") ? place_.run_dir : text("run-dir"); }
 
-  // Names are parts of file names and of what is printed.
+  // Tenants' names become parts of file names and of printed text.
   void check_tenants() {
     const auto found = values_.find("tenant");
     if (found == values_.end()) return;
@@ -184,7 +184,7 @@ class Checker {
     }
   }
 
-  // A name is what requests have for the model: it stands in no path of ours.
+  // An alias is a name that requests use for the model; it is never part of a path of ours.
   void check_aliases() {
     std::set<std::string> aliases;
     for (const std::string& given : all("http-model-alias")) {

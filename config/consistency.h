@@ -1,4 +1,4 @@
-// What settings must be together, and what they may take of the place where they hold.
+// Checks that the settings agree with each other and with the place where they are used.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,19 @@
 
 namespace cascade::config {
 
-// Where a process stands that settings are checked for.
+// The place of the process for which settings are checked.
 struct Place {
-  std::string run_dir;  // if they give none
-  // It has, or may get, the HTTP socket from the service manager: the address is not needed then.
+  std::string run_dir;  // if the settings give none
+  // Whether the process has, or may get, the HTTP socket from the service manager: then the address
+  // is not needed.
   bool inherits_sockets = false;
-  // The most that the process can have, K and V included; 0: it is not known.
+  // The most memory that the process can have, K and V included; 0: not known.
   int64_t memory_bytes = 0;
 };
 
-// What is wrong with values that are each taken by check(): a model that is missing, names and
-// number of tenants, addresses and endpoints, settings that need another one, texts that may not be
-// empty, more memory than there is. All of it, the fields being the origins.
+// Finds all errors in values that check() accepts one by one: a missing model, names and number of
+// tenants, addresses and endpoints, settings that need another one, texts that may not be empty,
+// more memory than the place has. The fields of the errors are the origins.
 std::vector<Error> find_contradictions(const Values& values, const Place& place);
 
 }  // namespace cascade::config

@@ -22,7 +22,7 @@ constexpr char kHead[] =
 # Sizes: bytes, or "512M", "4G" (K, M, G are powers of 1,024).
 )";
 
-// Lines of at most kColumns columns, each behind `prefix`.
+// Lines of at most kColumns columns, each beginning with `prefix`.
 std::string wrapped(const std::string& text, const std::string& prefix) {
   std::string result, line = prefix;
   size_t begin = 0;
@@ -46,7 +46,7 @@ std::string capitalised(std::string text) {
   return text;
 }
 
-// What the default is, for people.
+// The default, as text for people.
 std::string default_of(const Setting& setting) {
   return std::string(setting.computed.empty() ? setting.fallback : setting.computed);
 }
@@ -60,7 +60,7 @@ std::string quoted(const std::string& text) {
   return result + '"';
 }
 
-// For troff: what begins a request or an escape does not.
+// Escapes '\' and '-' for troff, so that they are printed as they are.
 std::string escaped(const std::string& text) {
   std::string result;
   for (const char c : text) {

@@ -7,8 +7,9 @@
 
 namespace cascade::config {
 
-// The configuration file as it is shipped: every key, commented out, with what it says, its values,
-// its default and the reason for it. `model`: the folder that is set in it; empty: none.
+// The configuration file as it is shipped: every key, commented out, with its meaning, its values,
+// its default and the reason for the default. `model`: the folder that is set in the file; empty:
+// none.
 std::string manual_file(const std::string& model);
 // The manual page cascaded.toml(5).
 std::string manual_page();

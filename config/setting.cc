@@ -1,4 +1,4 @@
-// Names and checks, by the table.
+// Names and checks of settings, from the table.
 #include "config/setting.h"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The settings of cascaded: one table, from which flags, keys of the configuration file, variables
-// of the environment, defaults, checks, help and manual are made.
+// The settings of cascaded: one table from which flags, keys of the configuration file, environment
+// variables, defaults, checks, help and manual are made.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ enum class Kind {
   kList,     // of texts
   kChoice,   // one of a few words
   kInteger,  // from `least` to `most`
-  kSize,     // bytes, or KiB, MiB, GiB with K, M, G behind the number
+  kSize,     // bytes, or KiB, MiB, GiB with K, M, G after the number
   kShare,    // a number from 0 to 1
 };
 
@@ -28,26 +28,27 @@ struct Setting {
   std::string_view group;     // the heading above it
   std::string_view fallback;  // the default, as it is written; empty: none, or see `computed`
   std::string_view computed;  // where the default comes from if it depends on the machine
-  std::string_view allowed;   // what its values may be; of kInteger: the unit
+  std::string_view allowed;   // the allowed values; for kInteger: the unit
   int64_t least = 0, most = 0;
-  bool reloads;             // SIGHUP changes it; others take a restart
-  std::string_view help;    // what it says: one clause
-  std::string_view reason;  // why the default is what it is; sentences
+  bool reloads;             // SIGHUP changes it; other settings need a restart
+  std::string_view help;    // its meaning: one clause
+  std::string_view reason;  // why this is the default; sentences
 };
 
 // In the order of the manual.
 std::span<const Setting> settings();
-// nullptr: there is none of this name.
+// nullptr: no setting has this name.
 const Setting* find_setting(std::string_view name);
 
 std::string flag_of(const Setting& setting);      // --kv-memory
 std::string key_of(const Setting& setting);       // kv_memory
 std::string variable_of(const Setting& setting);  // CASCADED_KV_MEMORY
-// "a whole number from 1 to 256": what a value may be, for people.
+// The allowed values, for people: "a whole number from 1 to 256".
 std::string allowed_of(const Setting& setting);
 
-// Whether `texts`, as they stand on a command line, may be its value: one text, of kList any
-// number. Errors: kInvalidArgument with `where` as field, and the allowed values in the message.
+// Checks whether `texts`, as given on a command line, may be the setting's value: one text, or any
+// number of texts for kList. Errors: kInvalidArgument with `where` as field, and the allowed values
+// in the message.
 Status check(const Setting& setting, const std::vector<std::string>& texts,
              const std::string& where);
 

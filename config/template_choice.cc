@@ -1,4 +1,4 @@
-// A path may have '=' in it, too: a name has no '/'.
+// A path may contain '=' too: what precedes it is a model's name only if it has no '/'.
 #include "config/template_choice.h"
 
 #include "base/model_name.h"

@@ -1,4 +1,4 @@
-// Which model a file with a chat template is for.
+// Finds out which model a file with a chat template is for.
 #pragma once
 
 #include <string>
