@@ -1,4 +1,4 @@
-// Work that takes long, beside an io_context that must not wait for it.
+// Long work for an io_context that must not wait for it.
 #pragma once
 
 #include <condition_variable>
@@ -13,19 +13,19 @@
 
 namespace cascade {
 
-// One thread a job. To be used on the io_context's thread only.
+// One thread for each job. Use it only on the io_context's thread.
 class BackgroundJobs {
  public:
   explicit BackgroundJobs(asio::io_context& io) : io_(io) {}
-  // No job is under way.
+  // Precondition: no job is under way.
   ~BackgroundJobs() {
     for (auto& [id, thread] : threads_) thread.join();
   }
   BackgroundJobs(const BackgroundJobs&) = delete;
   BackgroundJobs& operator=(const BackgroundJobs&) = delete;
 
-  // Calls work() on a thread of its own, then what it returned on the io_context's. It must not
-  // throw.
+  // Calls work() on a thread of its own, and then calls the function that work() returned, on the
+  // io_context's thread. work() must not throw.
   void run(std::function<std::function<void()>()> work) {
     const uint64_t id = next_++;
     threads_[id] = std::thread([this, id, work = std::move(work)]() mutable {
@@ -45,8 +45,8 @@ class BackgroundJobs {
   std::map<uint64_t, std::thread> threads_;
 };
 
-// One thread for all jobs, one after the other: what they allocate comes from one arena of malloc,
-// which uses again what earlier ones left. run() on the io_context's thread only.
+// One thread runs all jobs, one after the other, so that their allocations come from one arena of
+// malloc, which reuses the memory of earlier jobs. Call run() only on the io_context's thread.
 class BackgroundThread {
  public:
   // `begin` is called first, on the thread.
@@ -55,7 +55,7 @@ class BackgroundThread {
           begin();
           work();
         }) {}
-  // Waits for the job that is under way; others are not done.
+  // Waits for the job that is under way; the other jobs are dropped.
   ~BackgroundThread() {
     {
       const std::lock_guard lock(mutex_);

@@ -9,11 +9,12 @@
 
 namespace cascade {
 
-// Who comes first is served first, so that no model waits for more than one job of each other one.
-// A std::mutex would let the thread that just gave it back have it again. Any thread.
+// Serves threads in the order in which they come, so that no model waits for more than one job of
+// each other model. A std::mutex would let the thread that has just released it take it again. Any
+// thread.
 class FairTurn {
  public:
-  // Held as long as this lives.
+  // The turn is held as long as this object lives.
   class Hold {
    public:
     explicit Hold(FairTurn& turn) : turn_(turn) { turn_.take(); }
@@ -25,7 +26,7 @@ class FairTurn {
     FairTurn& turn_;
   };
 
-  // How many have come so far, those that were served included. For tests.
+  // How many threads have come so far, including those that were served. For tests.
   uint64_t arrivals() const {
     const std::lock_guard lock(mutex_);
     return next_;
@@ -45,8 +46,8 @@ class FairTurn {
 
   mutable std::mutex mutex_;
   std::condition_variable served_;
-  uint64_t next_ = 0;     // the number that who comes next gets
-  uint64_t serving_ = 0;  // whose turn it is
+  uint64_t next_ = 0;     // the number for the next thread that comes
+  uint64_t serving_ = 0;  // the number whose turn it is
 };
 
 // A prefill or decode job holds `turn` while it uses `pool`.

@@ -1,4 +1,4 @@
-// Start: model, pages, actors. Stop: ask the scheduler, which tells the others.
+// Start: model, pages, actors. Stop: ask the scheduler, which tells the other actors.
 #include "daemon/daemon.h"
 
 #include <pthread.h>
@@ -34,7 +34,8 @@
 namespace cascade {
 namespace {
 
-// Of the calling thread, and of those that it starts from then on.
+// Blocks or unblocks `signal` for the calling thread, and for the threads that it starts from then
+// on.
 void set_blocked(int signal, bool blocked) {
   sigset_t set;
   ::sigemptyset(&set);
@@ -42,14 +43,14 @@ void set_blocked(int signal, bool blocked) {
   ::pthread_sigmask(blocked ? SIG_BLOCK : SIG_UNBLOCK, &set, nullptr);
 }
 
-// How often the service manager hears how far the load is.
+// How often the service manager is told the progress of the load.
 constexpr std::chrono::milliseconds kLoadLook{500};
 
-// What is there of what makes a daemon ready: the model, and doors whose clients are answered. Any
-// thread.
+// The parts of a ready daemon that exist so far: the model, and doors whose clients are answered.
+// Any thread.
 class OpenParts {
  public:
-  // Calls `then` if all of `count` parts are there now, again for one that is there anew.
+  // Calls `then` if all of `count` parts exist now, also when one of them has been opened again.
   void add(const std::string& part, size_t count, const std::function<void()>& then) {
     const std::lock_guard lock(mutex_);
     parts_.insert(part);
@@ -61,11 +62,11 @@ class OpenParts {
   std::set<std::string> parts_;
 };
 
-// Connections are taken while so many descriptors are left: the plan leaves more, this is for what
-// it did not foresee.
+// Connections are accepted while this number of descriptors is left. The plan leaves more; this
+// number is for needs that the plan did not foresee.
 constexpr int64_t kLastDescriptors = 16;
 
-// Raises the limit of descriptors as far as there is use for it, and divides them.
+// Raises the limit of descriptors as far as they are of use, and divides them.
 Result<DescriptorPlan> divide_descriptors(const DaemonOptions& options, bool http,
                                           const std::optional<CurveDoor>& tcp) {
   const DescriptorNeeds needs = {.ipc_tenants = 1 + options.tenants.size(),
@@ -101,7 +102,7 @@ class Service {
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  // Opens the doors, whose clients are told that the model is being loaded. Errors: as
+  // Opens the doors. Their clients are told that the model is being loaded. Errors: as
   // run_daemon().
   Status open_doors() {
     std::optional<CurveDoor> tcp;
@@ -127,8 +128,9 @@ class Service {
     return {};
   }
 
-  // Loads the default model meanwhile. True: it is loaded; false: a signal came first, or a door
-  // could not go on, and the process is to end. Errors: as ModelHost::load().
+  // Loads the default model while the doors are open. Returns true if it is loaded, and false if a
+  // signal came first or a door could not go on: the process must end then. Errors: as
+  // ModelHost::load().
   Result<bool> load() {
     Result<std::unique_ptr<ModelHost>> loaded = std::unique_ptr<ModelHost>();
     bool ended = false;
@@ -153,7 +155,7 @@ class Service {
     tell_progress();
     signals_io_.run();
     if (!ended) {
-      loader.detach();  // only the end of the process ends it; it leaves nothing half done
+      loader.detach();  // it ends only with the process, and leaves nothing half done
       return false;
     }
     loader.join();
@@ -164,7 +166,7 @@ class Service {
     return true;
   }
 
-  // Instead of serve(): who is connected hears nothing more.
+  // Called instead of serve(). Connected clients are told nothing more.
   void close_doors() {
     around_.manager.stopping();
     doors_->stop_restarting();
@@ -174,8 +176,8 @@ class Service {
     http_.reset();
   }
 
-  // After load(). Serves until a signal comes; returns the exit code. `still_loading`: a thread
-  // that cannot be waited for loads another model.
+  // Called after load(). Serves until a signal comes; returns the exit code. `still_loading`
+  // becomes true if a thread that cannot be waited for is loading another model.
   int serve(bool& still_loading) {
     health_.add(host_->health());
     models_.emplace(context_, options_, *host_, compute_, health_,
@@ -194,12 +196,12 @@ class Service {
     signals_io_.run();
     doors_->stop_restarting();
     if (http_) http_->stop_restarting();
-    // Actors may be waiting for one that is gone, so they cannot be stopped in good order.
+    // Actors may be waiting for an actor that has ended, so they cannot be stopped in good order.
     if (failed_) std::_Exit(1);
     spdlog::info("signal {}: stopping", signal_);
     around_.manager.stopping();
     around_.manager.status("stopping");
-    // The doors take the answers of the other models, until the default model's scheduler stops.
+    // The doors take the answers of the other models until the default model's scheduler stops.
     still_loading = models_->stop();
     host_->ask_to_stop();
     host_->join();
@@ -208,21 +210,21 @@ class Service {
     spdlog::info("stopped");
     const int exit_code = failed() ? kExitFailed : 0;
     http_.reset();
-    if (still_loading) host_.reset();  // this is not destroyed then
+    if (still_loading) host_.reset();  // then this object is not destroyed
     return exit_code;
   }
-  // Something could not go on.
+  // Whether some part could not go on.
   bool failed() const { return failed_ || (http_ && http_->failed()); }
 
  private:
   void on_failure(const std::string& actor, const std::string& why) {
     spdlog::critical("actor {} failed too often ({}); the daemon stops", actor, why);
     failed_ = true;
-    // Not lost if it is just between two calls of run().
+    // Posted, so that it is not lost between two calls of run().
     asio::post(signals_io_, [this] { signals_io_.stop(); });
   }
 
-  // On the part's thread; the last of them makes the daemon ready.
+  // Called on the part's thread; the last part makes the daemon ready.
   void open(const std::string& part) {
     parts_.add(part, http_ ? 3 : 2, [this] {
       on_ready_();
@@ -283,7 +285,8 @@ class Service {
     }
     spdlog::set_level(spdlog::level::from_str(plan.options.log_level));
     settings_.options = std::move(plan.options);
-    // What takes a restart is said again next time.
+    // Only settings that reload are taken over: changes that need a restart are reported again next
+    // time.
     for (const config::Setting& setting : config::settings()) {
       if (!setting.reloads) continue;
       settings_.configuration.values.erase(std::string(setting.name));
@@ -305,7 +308,7 @@ class Service {
     });
   }
 
-  // Clients can connect.
+  // Called when clients can connect.
   void tell_ready() {
     if (std::exchange(ready_, true)) return;
     health_.beat();
@@ -321,22 +324,23 @@ class Service {
   ZmqContext& context_;
   Compute& compute_;
   std::unique_ptr<ModelHost> host_;    // of the default model; nullptr until it is loaded
-  std::optional<ModelRouter> models_;  // the others
+  std::optional<ModelRouter> models_;  // the other models
   std::unique_ptr<HttpDoor> http_;     // nullptr: none
   std::unique_ptr<Doors> doors_;
   asio::io_context signals_io_{1};
-  // Before anybody can be told that the daemon serves: who is may stop it at once. SIGHUP: read the
-  // settings again; without such, the terminal of a daemon in the foreground was closed.
+  // This exists before anybody can be told that the daemon serves, since they may stop it at once.
+  // SIGHUP reads the settings again. If there are none to read again, SIGHUP means that the
+  // terminal of a daemon in the foreground was closed.
   asio::signal_set signals_{signals_io_, SIGINT, SIGTERM, SIGHUP};
-  int signal_ = 0;  // that ends it; 0: an actor could not go on
+  int signal_ = 0;  // the signal that ends it; 0: an actor could not go on
   asio::steady_timer beat_{signals_io_};
   asio::steady_timer progress_{signals_io_};
-  bool ready_ = false;  // and the service manager knows
+  bool ready_ = false;  // and the service manager has been told
   OpenParts parts_;
   std::atomic<bool> failed_{false};
 };
 
-// What the start says where nothing is kept: a warning, unless somebody wants it so.
+// Says at the start that nothing is kept: as a warning, unless it was asked for.
 void say_that_nothing_is_kept(const ParsedOptions& parsed) {
   const auto given = parsed.configuration.values.find("state-dir");
   const std::string lost = "chunks, K and V, and packed weights are not kept for the next start";
@@ -349,9 +353,10 @@ void say_that_nothing_is_kept(const ParsedOptions& parsed) {
       lost);
 }
 
-// While a thread that cannot be waited for goes on. Clients get what was sent to them.
+// Ends the process while a thread that cannot be waited for goes on. Clients get everything that
+// was sent to them.
 [[noreturn]] void end_at_once(ZmqContext& context, int exit_code) {
-  constexpr int kMarginMs = 500;  // for the I/O thread, when the last client's time is up
+  constexpr int kMarginMs = 500;  // for the I/O thread, after the last client's time
   if (!context.end_within(std::chrono::milliseconds(kClientLingerMs + kMarginMs))) {
     spdlog::warn("clients may not have got their last answers");
   }
@@ -363,14 +368,15 @@ void say_that_nothing_is_kept(const ParsedOptions& parsed) {
 Result<int> run_daemon(const ParsedOptions& parsed, Surroundings& around,
                        const std::function<void()>& on_ready) {
   const DaemonOptions& options = parsed.options;
-  // A reload waits until there is something to reload; another SIGHUP ends what loads.
+  // With settings to read again, SIGHUP waits until there is a service to reload. Otherwise SIGHUP
+  // ends the load.
   if (around.read_again) set_blocked(SIGHUP, true);
   auto run_dir = RunDir::open(options.run_dir);
   if (!run_dir.ok()) {
     const Error& error = run_dir.error();
     return Error{error.code, error.field, error.message + "; --run-dir names another folder"};
   }
-  ::umask(0077);  // what is made is for this user alone
+  ::umask(0077);  // new files are for this user alone
   if (options.state_dir.empty()) say_that_nothing_is_kept(parsed);
   RETURN_IF_ERROR(check_thread_room(threads_needed(options)));
   Compute compute(options.threads);
@@ -387,7 +393,7 @@ Result<int> run_daemon(const ParsedOptions& parsed, Surroundings& around,
   }
   bool still_loading = false;
   const int exit_code = service->serve(still_loading);
-  // Only the end of the process ends a load; it leaves nothing half done, as after a kill.
+  // A load ends only with the process; it leaves nothing half done, as after a kill.
   if (still_loading) end_at_once(context, exit_code);
   return exit_code;
 }

@@ -10,7 +10,7 @@
 
 namespace cascade {
 
-// What the process was started with besides its options.
+// The surroundings of the process, besides its options, when it was started.
 struct Surroundings {
   ServiceManager& manager;
   InheritedSockets sockets;
@@ -18,13 +18,13 @@ struct Surroundings {
   std::function<ParsedOptions()> read_again;
 };
 
-// Opens the doors, loads the model, starts the actors, serves until SIGINT or SIGTERM, stops in
-// good order: the socket's file is gone then. Clients that come while the model is loaded are told
-// so. A signal that comes meanwhile ends the process, with 0. SIGHUP: as `around` says. Blocks.
-// `on_ready` is called once clients can connect (on another thread, again if the gateway had to be
-// restarted). Returns the process's exit code: 0 after a signal,
-// 1 if an actor failed too often. Errors: what kept it from starting; its field begins with "--" if
-// that was an option.
+// Opens the doors, loads the model, starts the actors, serves until SIGINT or SIGTERM, and stops in
+// good order, which removes the socket's file. Clients that come while the model is loaded are told
+// so; a signal that comes during the load ends the process, with 0. For SIGHUP see `around`.
+// Blocks. `on_ready` is called once clients can connect (on another thread, and again if the
+// gateway had to be restarted). Returns the process's exit code: 0 after a signal, 1 if an actor
+// failed too often. Errors: the reason why it could not start; the field begins with "--" if the
+// reason was an option.
 Result<int> run_daemon(const ParsedOptions& parsed, Surroundings& around,
                        const std::function<void()>& on_ready);
 

@@ -1,4 +1,4 @@
-// Division, and what was counted in /proc/PID/fd.
+// Divides the descriptors, by numbers that were counted in /proc/PID/fd.
 #include "daemon/descriptor_plan.h"
 
 #include <sys/resource.h>
@@ -11,21 +11,21 @@
 namespace cascade {
 namespace {
 
-// Counted with the demo model and a store: a daemon that serves `local` has 54, and 13 more for
-// each further tenant, 7 for HTTP, 10 for TCP, 2 for each tenant of a key at each of both. The rest
-// is for what comes for a moment: files of KV pages, a check or a backup, a reload, a look at
-// /proc.
+// The numbers of descriptors were counted with the demo model and a store. A daemon that serves
+// `local` has 54. Each further tenant adds 13, HTTP 7, TCP 10, and each tenant of a key 2 at HTTP
+// and 2 at TCP. The rest is for short-lived descriptors: files of KV pages, a check or a backup, a
+// reload, a look at /proc.
 constexpr int64_t kOwn = 100, kIpcTenant = 14, kHttp = 12, kTcp = 16, kKeyTenant = 4;
-// Another model has 25. Which are loaded at once only their users know: this is for a few, and what
-// is missing is seen before one is loaded.
+// Another model has 25. Only their users know how many are loaded at once: this number is for a few
+// of them, and a lack is noticed before a model is loaded.
 constexpr int64_t kOtherModels = 200;
 
-// Connections that a door wants, and without which it is no door.
+// The number of connections that a door wants, and the number below which it is useless.
 constexpr size_t kClientsWanted = 4096, kEventsWanted = 1024;
 constexpr size_t kLeast = 8;
 
 struct Wishes {
-  std::vector<size_t> wanted;  // of each
+  std::vector<size_t> wanted;  // of each door
   size_t total = 0;
 };
 
@@ -45,7 +45,8 @@ int64_t own_descriptors(const DescriptorNeeds& needs) {
          (needs.other_models ? kOtherModels : 0);
 }
 
-// The level up to which every door is served, so that together they have at most `left`.
+// The level up to which every door gets what it wants, so that all doors together have at most
+// `left`.
 size_t level_of(std::vector<size_t> wanted, size_t left) {
   std::ranges::sort(wanted);
   for (size_t i = 0; i < wanted.size(); ++i) {

@@ -1,4 +1,5 @@
-// Files are remembered as soon as they are there: who is stopped while it loads removes them, too.
+// A socket's file is remembered as soon as it exists, so that it is also removed if the daemon is
+// stopped while it loads.
 #include "daemon/doors.h"
 
 #include "actors/gateway_actor.h"
@@ -37,7 +38,7 @@ Doors::Doors(ZmqContext& context, const DaemonOptions& options, const InheritedS
     const std::string& endpoint = endpoints[i];
     Door door = {i == 0 ? kLocalTenant : options.tenants[i - 1], endpoint,
                  sockets.find_ipc(endpoint).value_or(-1)};
-    // One that is inherited is the service manager's.
+    // An inherited socket belongs to the service manager.
     if (door.inherited < 0) door.files.emplace_back(endpoint);
     door.files.emplace_back(wire::events_endpoint(endpoint));
     doors_.push_back(std::move(door));
@@ -76,7 +77,7 @@ void Doors::is_open(const std::string& name, Door* door) {
   if (door != nullptr) {
     for (SocketFile& file : door->files) {
       file.remember();
-      // The other tenants' are for who runs the daemon to give away.
+      // Access to the sockets of the other tenants is granted by the person who runs the daemon.
       if (door->tenant == kLocalTenant) file.open_to_group();
     }
   }

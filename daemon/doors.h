@@ -1,5 +1,5 @@
-// Where ZeroMQ clients come in: a gateway for each tenant's socket, and one for TCP. They are open
-// before the model is loaded, so that clients hear that it is being loaded.
+// The entries for ZeroMQ clients: a gateway for each tenant's socket, and one for TCP. They open
+// before the model is loaded, so that clients can be told that it is being loaded.
 #pragma once
 
 #include <functional>
@@ -20,23 +20,25 @@
 
 namespace cascade {
 
-// Where clients connect: the tenant "local" first.
+// The endpoints where clients connect; that of the tenant "local" is the first.
 std::vector<std::string> endpoints_of(const DaemonOptions& options);
 
 class Doors {
  public:
   struct Hooks {
-    // Clients of all of them can connect; on a gateway's thread, again if one had to be restarted.
+    // Called when clients of all gateways can connect; on a gateway's thread, and again if a
+    // gateway had to be restarted.
     std::function<void()> on_open;
-    // A gateway failed too often; on its thread.
+    // Called when a gateway failed too often; on its thread.
     std::function<void(const std::string& name, const std::string& why)> on_failure;
   };
-  // `sockets`: those that the process inherited; it and `context` outlive this. `tcp`: nullopt for
-  // none. `descriptors`: how many connections each takes. Nothing is bound yet.
+  // `sockets`: the sockets that the process inherited; they and `context` outlive this object.
+  // `tcp`: nullopt for none. `descriptors`: how many connections each gateway takes. Nothing is
+  // bound yet.
   Doors(ZmqContext& context, const DaemonOptions& options, const InheritedSockets& sockets,
         std::optional<CurveDoor> tcp, const DescriptorPlan& descriptors,
         std::shared_ptr<const ServiceStart> start, Hooks hooks);
-  // join() was called.
+  // Precondition: join() was called, unless start() never was.
   ~Doors() = default;
   Doors(const Doors&) = delete;
   Doors& operator=(const Doors&) = delete;
@@ -44,7 +46,7 @@ class Doors {
   // Errors: as SocketFile::check_free(), for any of the sockets.
   Status check_free() const;
 
-  // Binds, each on a thread of its own.
+  // Binds the sockets, each on a thread of its own.
   void start();
 
   // nullptr: there is no TCP.
@@ -61,7 +63,7 @@ class Doors {
     std::string tenant;
     std::string endpoint;
     int inherited = -1;               // a descriptor; -1: none
-    std::vector<SocketFile> files{};  // that are made here
+    std::vector<SocketFile> files{};  // the files that are made here
   };
 
   void start_gateway(Door& door);
@@ -73,8 +75,8 @@ class Doors {
   const std::shared_ptr<const ServiceStart> start_;
   const Hooks hooks_;
   std::vector<Door> doors_;
-  std::mutex mutex_;            // of what follows, and of the doors' files
-  std::set<std::string> open_;  // names of gateways whose clients can connect
+  std::mutex mutex_;            // guards the members below, and the doors' files
+  std::set<std::string> open_;  // the names of gateways whose clients can connect
   Supervisor gateways_;
 };
 

@@ -1,4 +1,4 @@
-// From the actors' signs to the service manager.
+// Passes the actors' signs of life on to the service manager.
 #include "daemon/health.h"
 
 #include <spdlog/spdlog.h>
@@ -10,11 +10,12 @@
 namespace cascade {
 namespace {
 
-// How often the line of status may change.
+// How often the status line may change.
 constexpr int64_t kStatusUs = 1'000'000;
 // Without a watchdog the rule is never asked; any number will do.
 constexpr int64_t kNoWatchdogUs = 1;
-// An actor is seen to stand still within this part of the time after which it is too late.
+// The number of looks within the watchdog's timeout: an actor that stands still is noticed within
+// this part of it.
 constexpr int64_t kLooksInTimeout = 16;
 
 }  // namespace

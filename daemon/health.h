@@ -1,4 +1,5 @@
-// What the service manager hears of a running service: a line of status, and the watchdog's food.
+// What the service manager is told about a running service: a status line, and the signs of life
+// for its watchdog.
 #pragma once
 
 #include <atomic>
@@ -17,18 +18,18 @@ namespace cascade {
 // The signs of life of one model's actors. Any thread.
 class HostHealth {
  public:
-  // `label`: behind the names of its actors; empty: none.
+  // `label` follows the names of the model's actors; empty: nothing follows them.
   HostHealth(std::string model, std::string label)
       : model_(std::move(model)), label_(std::move(label)) {}
 
-  // Of what the actors do.
+  // The work of the three actors.
   WorkMeter prefill, decode, store;
-  // A sign of life of the scheduler.
+  // Called for each sign of life of the scheduler.
   void on_tick(const SchedulerLoad& load);
 
   const std::string& model() const { return model_; }
   SchedulerLoad load() const;
-  // When it was last seen to have a request, Unix time; 0: never.
+  // When the model was last seen to have a request, Unix time; 0: never.
   int64_t last_busy_us() const { return last_busy_us_; }
   void add_signs(std::vector<ProgressSign>& signs) const;
 
@@ -43,10 +44,11 @@ class HostHealth {
 
 class Health {
  public:
-  // Both outlive it.
+  // Both outlive this object.
   Health(const Clock& clock, ServiceManager& manager);
 
-  // A model is served, or no more. The first one is the default model. Any thread.
+  // Call them when a model is served, and when it no longer is. The first model is the default
+  // model. Any thread.
   void add(std::shared_ptr<const HostHealth> host);
   void remove(const HostHealth& host);
 
@@ -64,7 +66,8 @@ class Health {
   std::vector<std::string> stuck_;
 };
 
-// "demo: 1 requests running, 0 waiting", with what the other models do behind it, if there are any.
+// "demo: 1 request running, 0 waiting", followed by the same for the other models, if there are
+// any.
 std::string status_line(const std::vector<std::shared_ptr<const HostHealth>>& hosts);
 
 }  // namespace cascade

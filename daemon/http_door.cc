@@ -1,4 +1,4 @@
-// What --http and its companions mean.
+// Puts --http and its related options into effect.
 #include "daemon/http_door.h"
 
 #include <spdlog/spdlog.h>
@@ -37,7 +37,7 @@ void warn_of_writers(const std::string& file) {
   }
 }
 
-// An inherited socket, of which there may be one, stands for the address. Takes all of them.
+// An inherited socket replaces the address; there may be only one. Takes ownership of all of them.
 Result<HttpListener> open_listener(const std::string& address, const std::vector<int>& inherited) {
   if (inherited.size() > 1) {
     for (const int descriptor : inherited) ::close(descriptor);
@@ -47,7 +47,7 @@ Result<HttpListener> open_listener(const std::string& address, const std::vector
   if (!inherited.empty()) return HttpListener::adopt(inherited.front());
   auto listener = HttpListener::open(address);
   if (listener.ok()) return listener;
-  // What cannot be bound is named; what is no address is in the message already.
+  // An address that cannot be bound is named here; a malformed one is in the message already.
   const Error& error = listener.error();
   const std::string what = error.code == ErrorCode::kInvalidArgument ? "" : error.field + ": ";
   return Error{error.code, "--http", what + error.message};

@@ -1,4 +1,4 @@
-// sd_listen_fds, and where each socket is bound.
+// Calls sd_listen_fds, and looks where each socket is bound.
 #include "daemon/inherited_sockets.h"
 
 #include <fcntl.h>
@@ -25,7 +25,7 @@ Result<InheritedSockets> InheritedSockets::take() {
   for (int fd = SD_LISTEN_FDS_START; fd < SD_LISTEN_FDS_START + count; ++fd) {
     sockaddr_storage address{};
     socklen_t size = sizeof address;
-    // Whoever accepts must not wait for a client that has gone again.
+    // A call of accept() must not wait if the client has already left.
     ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
     const bool listens = sd_is_socket(fd, AF_UNSPEC, SOCK_STREAM, /*listening=*/1) > 0;
     if (!listens || ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {

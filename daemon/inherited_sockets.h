@@ -10,11 +10,11 @@
 
 namespace cascade {
 
-// Owns descriptors that nobody has taken. One thread.
+// Owns the descriptors that nobody has taken. One thread.
 class InheritedSockets {
  public:
-  // Takes over what LISTEN_FDS says; once per process.
-  // Errors: kInvalidArgument, field "LISTEN_FDS", for one that is no listening stream socket.
+  // Takes over the sockets that LISTEN_FDS announces; once per process. Errors: kInvalidArgument,
+  // field "LISTEN_FDS", for a descriptor that is not a listening stream socket.
   static Result<InheritedSockets> take();
 
   InheritedSockets() = default;
@@ -22,9 +22,9 @@ class InheritedSockets {
   InheritedSockets& operator=(InheritedSockets&&) = delete;
   ~InheritedSockets();
 
-  // The socket that listens at "ipc://PATH"; nullopt if there is none. It stays ours.
+  // The socket that listens at "ipc://PATH"; nullopt if there is none. This object still owns it.
   std::optional<int> find_ipc(const std::string& endpoint) const;
-  // Those that are none of the endpoints given: HTTP's. The caller owns them.
+  // The sockets that listen at none of the given endpoints: those for HTTP. The caller owns them.
   std::vector<int> take_others(const std::vector<std::string>& endpoints);
 
  private:

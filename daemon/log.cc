@@ -1,4 +1,4 @@
-// A flag of spdlog's pattern for messages that cannot act.
+// A flag for spdlog's pattern that writes messages without anything that a terminal obeys.
 #include "daemon/log.h"
 
 #include <spdlog/pattern_formatter.h>

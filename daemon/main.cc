@@ -18,7 +18,7 @@
 
 namespace {
 
-// Cores would hold prompts.
+// Core dumps would contain prompts.
 void forbid_cores() {
   const rlimit none = {0, 0};
   ::setrlimit(RLIMIT_CORE, &none);
@@ -28,8 +28,8 @@ constexpr char kNoMemory[] =
     "cascaded: no memory is left for what was to be done: see --kv-memory, and the limits of the "
     "process (ulimit -v, MemoryMax= of the unit)\n";
 
-// An exception that nobody takes. Memory that is missing is no fault of the program: it says so,
-// and ends as if it had been told to. What was acknowledged is on disk.
+// Called for an exception that nothing catches. A lack of memory is not a fault of the program: the
+// process reports it and exits without a crash. Everything that was acknowledged is on disk.
 [[noreturn]] void on_terminate() {
   try {
     if (const std::exception_ptr error = std::current_exception()) std::rethrow_exception(error);
@@ -45,14 +45,14 @@ constexpr char kNoMemory[] =
   std::abort();
 }
 
-// Before the doors are open nothing has to end in good order.
+// Before the doors are open, nothing has to end in good order.
 void end_at_once(int) {
   constexpr char kText[] = "stopped before it served\n";
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, kText, sizeof kText - 1);
   ::_exit(0);
 }
 
-// Where the default came from: who finds the process killed for its memory looks here.
+// Says where the default came from: a user who finds the process killed for its memory looks here.
 void log_memory(const cascade::ParsedOptions& parsed) {
   if (parsed.configuration.values.contains("kv-memory")) return;
   const cascade::MemoryLimit memory = cascade::memory_limit();
@@ -61,14 +61,14 @@ void log_memory(const cascade::ParsedOptions& parsed) {
                memory.set_by.empty() ? "this machine has" : memory.set_by + " allows");
 }
 
-// `read_again`: what parse_options() says now.
+// `read_again` calls parse_options() again.
 cascade::Result<int> run(const cascade::ParsedOptions& parsed,
                          const std::function<cascade::ParsedOptions()>& read_again) {
   cascade::ServiceManager manager;
   auto sockets = cascade::InheritedSockets::take();
   if (!sockets.ok()) return sockets.error();
   cascade::Surroundings around = {manager, *std::move(sockets), {}};
-  // Others have nothing to read again.
+  // Without a configuration file or a service manager there is nothing to read again.
   if (!parsed.config_file.empty() || manager.present()) around.read_again = read_again;
   std::signal(SIGINT, end_at_once);
   std::signal(SIGTERM, end_at_once);
@@ -94,7 +94,7 @@ int main(int argc, char** argv) {
     }
   }
   forbid_cores();
-  // Writing to what is closed, or beyond a limit of file sizes, is an error like others.
+  // A write to a closed peer, or beyond a limit of file sizes, is an error like any other.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   cascade::set_up_log(parsed.options.log_level);

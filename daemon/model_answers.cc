@@ -1,4 +1,4 @@
-// What is asked about the models, and who may have them loaded and unloaded.
+// Answers questions about the models, and decides who may have them loaded and unloaded.
 #include "actors/worker.h"
 #include "base/tenant.h"
 #include "daemon/model_router.h"
@@ -15,7 +15,7 @@ bool is_local(const std::string& door) {
 
 }  // namespace
 
-// False: the message is about something else.
+// Returns false if the message is about something else.
 bool ModelRouter::about_models(const Requester& from, std::span<const wire::Frame> message) {
   const auto envelope = wire::decode(message);
   if (!envelope.ok()) return false;
@@ -44,19 +44,19 @@ bool ModelRouter::may_change(const Requester& from) {
   return false;
 }
 
-// Why has names of files.
+// `why` contains names of files, so only the tenant "local" is told.
 Error ModelRouter::cannot_load(const Requester& to, const std::string& model, const Error& why) {
   const std::string reason = is_local(to.door) ? ": " + why.to_string() : "";
   return {ErrorCode::kUnavailable, "model", model + " cannot be loaded" + reason};
 }
 
-// What is wrong with the model's files is not wrong with the request that asks for it.
+// An error in the model's files is not an error of the request that asks for the model.
 Error ModelRouter::of_files(Error why) {
   if (why.code == ErrorCode::kInvalidArgument) why.code = ErrorCode::kDataCorrupt;
   return why;
 }
 
-// Where they lie is for the daemon's owner.
+// Only the daemon's owner is told where the models lie.
 void ModelRouter::list_models(const Requester& from) {
   const bool local = is_local(from.door);
   wire::ModelListReply reply;

@@ -17,10 +17,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A folder with more is not looked at to its end: it is no models directory.
+// A folder with more entries is not read to its end: it is not a models directory.
 constexpr int kEntriesMax = 10'000;
-// What a tokenizer has in memory for each id, about. With it the estimate of the demo model (8,192
-// ids) is 2 to 3 % below what its process grows by; larger vocabularies were not measured.
+// The approximate memory of a tokenizer for each id. With it the estimate of the demo model (8,192
+// ids) is 2 to 3 % below the growth of its process; larger vocabularies were not measured.
 constexpr int64_t kTokenizerBytesPerId = 300;
 
 struct Extent {
@@ -39,7 +39,8 @@ void add_file(const fs::path& path, Extent& extent) {
       extent.changed_ns, std::chrono::duration_cast<std::chrono::nanoseconds>(changed).count());
 }
 
-// The files of the folder itself; of a file, those whose names begin alike up to the part's number.
+// For a folder, covers the files in the folder itself; for a GGUF file, the files whose names begin
+// alike up to the part's number.
 Extent extent_of(const fs::path& path, bool is_gguf) {
   Extent extent;
   std::error_code failed;
@@ -60,7 +61,7 @@ Extent extent_of(const fs::path& path, bool is_gguf) {
   return extent;
 }
 
-// "DIR/" and "DIR" are the same. Empty if it is empty.
+// "DIR/" and "DIR" give the same path. An empty path stays empty.
 std::string absolute_path(const std::string& path) {
   std::error_code failed;
   const fs::path absolute = fs::absolute(path, failed).lexically_normal();
@@ -78,7 +79,7 @@ DaemonOptions with_absolute_paths(DaemonOptions options) {
 
 namespace {
 
-// The default model's name, as people have it from its path.
+// The default model's name as people know it, from its path.
 std::string name_of_path(fs::path path) {
   if (!path.has_filename()) path = path.parent_path();
   return (path.extension() == ".gguf" ? path.stem() : path.filename()).string();

@@ -1,4 +1,4 @@
-// The models that the daemon may load: what is in its models directory.
+// The models that the daemon may load: the content of its models directory.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,18 @@
 
 namespace cascade {
 
-// What a loaded model takes, estimated, in bytes.
+// The estimated memory of a loaded model, in bytes.
 struct ModelSize {
   int64_t weights = 0;
   int64_t kv = 0;                              // the whole budget
   int64_t other = 0;                           // tokenizer, activations
-  WeightType weight_type = WeightType::kBf16;  // of most of them
+  WeightType weight_type = WeightType::kBf16;  // of most weights
   int64_t total() const { return weights + kv + other; }
 };
 
 struct CatalogEntry {
   std::string name;
-  std::string path;    // absolute: clients run in other folders
+  std::string path;    // absolute, since clients run in other folders
   std::string format;  // "folder", "gguf"
   int64_t disk_bytes = 0;
   ModelSize size;                // zeros with `problem`
@@ -33,18 +33,19 @@ struct CatalogEntry {
 
 struct Catalog {
   std::vector<CatalogEntry> models;   // by name
-  std::vector<std::string> warnings;  // of what was left out
+  std::vector<std::string> warnings;  // about entries that were left out
 };
 
 // One thread at a time.
 class ModelCatalog {
  public:
-  // The settings that sizes depend on, and models_dir. `default_name`: which no other model has.
+  // `options` has models_dir and the settings that sizes depend on. `default_name`: a name that no
+  // other model has.
   ModelCatalog(const DaemonOptions& options, std::string default_name);
 
-  // Reads the folder anew; of each model the tables of its files, unless these are as they were.
-  // Takes some milliseconds a model. A folder that cannot be read is a warning; without models_dir
-  // there are none.
+  // Reads the folder again, and the tables of each model's files unless the files are unchanged.
+  // Takes some milliseconds for each model. A folder that cannot be read is a warning; without
+  // models_dir there are no models.
   Catalog scan();
 
   // Absolute; empty if there is none.
@@ -58,7 +59,7 @@ class ModelCatalog {
 
   struct Known {
     int64_t disk_bytes = 0;
-    int64_t changed_ns = 0;  // when the newest of its files was
+    int64_t changed_ns = 0;  // when the newest file changed
     CatalogEntry entry;
   };
 
@@ -67,12 +68,13 @@ class ModelCatalog {
   std::map<std::string, Known> known_;  // by path
 };
 
-// How the daemon loads the model of this name, which is in the models directory; empty: the default
-// model.
+// How the daemon loads the model of this name, which is in the models directory. An empty name
+// means the default model.
 ModelOptions model_options_of(const DaemonOptions& options, const std::string& name = "");
 
-// What the model at `path` takes when it is loaded with these options: reads its configuration and
-// the tables of its files, no weights. Errors: as load_model(); "--kv-memory" holds no page of it.
+// The memory of the model at `path` when it is loaded with these options. Reads its configuration
+// and the tables of its files, but no weights. Errors: as load_model(); "--kv-memory" if it is less
+// than one page of this model.
 Result<ModelSize> model_size(const std::string& path, const DaemonOptions& options);
 
 }  // namespace cascade

@@ -1,5 +1,5 @@
 // Load: state directory, model, pages. Start: the scheduler and its workers. Stop: ask the
-// scheduler, which tells the others.
+// scheduler, which tells the other actors.
 #include "daemon/model_host.h"
 
 #include <spdlog/spdlog.h>
@@ -52,7 +52,7 @@ Result<std::unique_ptr<Store>> open_store(const DaemonOptions& options, const st
   if (folder.empty()) return std::unique_ptr<Store>();
   StoreOptions store;
   store.kv.disk_bytes_max = static_cast<uint64_t>(options.disk_bytes_max);
-  // Compaction works on whole files: a small budget is to have several.
+  // Compaction works on whole files, so even a small budget must have several.
   store.kv.file_bytes_max =
       std::clamp<uint64_t>(store.kv.disk_bytes_max / 8, 1, store.kv.file_bytes_max);
   auto opened = Store::open(system_file_calls(), folder, store);
@@ -63,8 +63,8 @@ Result<std::unique_ptr<Store>> open_store(const DaemonOptions& options, const st
   return opened;
 }
 
-// Chunks stay what they are when types change, K and V do not: said once, at the first start with
-// the new ones, so that who did not mean it can go back.
+// When types change, chunks stay valid, but their K and V do not. This is said once, at the first
+// start with the new types, so that a user who did not mean to change them can go back.
 Status say_what_is_not_used(Store& store, const ModelRecord& now) {
   ASSIGN_OR_RETURN(const std::vector<ModelRecord> known, store.kv().models());
   const ModelRecord* before = nullptr;
@@ -85,8 +85,8 @@ Status say_what_is_not_used(Store& store, const ModelRecord& now) {
   return {};
 }
 
-// So that people can tell what the digests in the state directory mean: a full disk is no reason
-// not to start.
+// Records what the digests in the state directory mean, for people: a full disk is not a reason not
+// to start.
 Status note_model(Store& store, const Model& model, const DaemonOptions& options) {
   const ModelRecord record = {model.root_key(""),
                               model.name,
@@ -121,7 +121,7 @@ Result<std::unique_ptr<ModelHost>> ModelHost::load(const DaemonOptions& options,
   ASSIGN_OR_RETURN(
       std::unique_ptr<Model> model,
       load_model(place.model, model_options_of(options, place.label), packing, progress));
-  // A link to a folder has a name of its own.
+  // If the folder is reached by a link, the model has the name of the link.
   if (!place.label.empty()) model->name = place.label;
   log_load(*model);
   ASSIGN_OR_RETURN(PageArena arena, make_arena(*model, options.kv_bytes_max));
@@ -181,12 +181,13 @@ void ModelHost::run_scheduler_actor(uint64_t incarnation) {
   run_scheduler(
       context_, scheduler_options(incarnation), *model_, arena_, system_clock(),
       {[this](const SchedulerLoad& load) { on_tick(load); }, [this] { return take_limits(); }});
-  // It returns when it was told to stop. A worker that has not connected yet was not told.
+  // The scheduler returns when it was told to stop. A worker that has not connected yet was not
+  // told.
   context_.end_binding();
 }
 
 void ModelHost::on_tick(const SchedulerLoad& load) {
-  // Ends the scheduler; the others see that it is gone.
+  // Ends the scheduler; the other actors see that it has ended.
   if (given_up_) throw std::runtime_error("an actor that it needs is gone");
   health_->on_tick(load);
 }
@@ -199,7 +200,7 @@ void ModelHost::start_worker(
 }
 
 void ModelHost::run_store(uint64_t incarnation) {
-  // What an earlier incarnation did not commit is made again by the scheduler.
+  // The scheduler makes again what an earlier incarnation did not commit.
   ChunkStore& chunks = store_ ? static_cast<ChunkStore&>(*store_) : memory_store_;
   const Status undone = chunks.rollback();
   if (!undone.ok()) throw std::runtime_error(undone.error().to_string());

@@ -1,5 +1,5 @@
-// One model that is served: its weights, its pages, its state directory, and the actors that work
-// on them. Loaded and stopped alone, beside others.
+// One served model: its weights, its pages, its state directory, and the actors that work on them.
+// It is loaded and stopped on its own, beside others.
 #pragma once
 
 #include <functional>
@@ -23,36 +23,39 @@ namespace cascade {
 
 class ModelHost {
  public:
-  // Which of the daemon's models it is.
+  // Identifies one of the daemon's models.
   struct Place {
     std::string model;      // a folder or a GGUF file
     std::string state_dir;  // empty: nothing outlives the process
-    std::string label;      // behind the names of its actors, for logs; empty: the only model's
+    std::string label;      // follows its actors' names in logs; empty: the only model's
   };
 
-  // Opens the state directory and loads the model; blocks. `packing` packs weights: not the pool
-  // that others compute with; `progress`, if there is one, is told of it. `context` is where its
-  // scheduler will listen, at kSchedulerEndpoint; it and `compute` outlive the host. Errors: as
-  // Store::open() and load_model(); "--kv-memory".
+  // Opens the state directory and loads the model; blocks. `packing` packs the weights; it is not
+  // the pool that others compute with. `progress` is updated if there is one. `context` is where
+  // the model's scheduler will listen, at kSchedulerEndpoint. `context` and `compute` outlive the
+  // host. Errors: as Store::open() and load_model(); "--kv-memory".
   static Result<std::unique_ptr<ModelHost>> load(const DaemonOptions& options, const Place& place,
                                                  ZmqContext& context, Compute& compute,
                                                  ThreadPool& packing,
                                                  LoadProgress* progress = nullptr);
-  // The actors were never started, or join() was called.
+  // Precondition: the actors were never started, or join() was called.
   ~ModelHost();
   ModelHost(const ModelHost&) = delete;
   ModelHost& operator=(const ModelHost&) = delete;
 
-  // `on_failure(actor, why)`: an actor failed too often. On its thread, once for each that does.
+  // `on_failure(actor, why)` is called when an actor failed too often: on its thread, once for each
+  // such actor.
   using OnFailure = std::function<void(const std::string&, const std::string&)>;
   void start(OnFailure on_failure);
 
   // The scheduler gets these limits at its next tick. Any thread.
   void set_limits(const DaemonOptions& options);
 
-  // Asks the scheduler to stop: running requests end, what was acknowledged is durable.
+  // Asks the scheduler to stop: running requests end, and everything that was acknowledged is
+  // durable.
   void ask_to_stop();
-  // The same where an actor is gone for good: nothing is waited for, requests end without answers.
+  // The same if an actor has ended for good: nothing is waited for, and requests end without
+  // answers.
   void give_up();
   // Waits until all actors have ended.
   void join();
@@ -80,7 +83,7 @@ class ModelHost {
   const std::unique_ptr<Model> model_;
   PageArena arena_;
   const std::unique_ptr<Store> store_;  // nullptr: nothing outlives the process
-  MemoryStore memory_store_;            // in its place
+  MemoryStore memory_store_;            // used in its place
   Engine engine_;
   const std::shared_ptr<HostHealth> health_;
   std::mutex options_mutex_;

@@ -1,4 +1,4 @@
-// Loads take as long as they take, on threads of their own; what is decided here is decided on one.
+// Loads may take long and run on threads of their own; all decisions are made on one thread.
 #include "daemon/model_keeper.h"
 
 #include <malloc.h>
@@ -19,7 +19,7 @@ namespace {
 
 // A model that could not be loaded is not tried again for every request that names it.
 constexpr int64_t kFailurePauseUs = 10'000'000;
-// Of 19: packing weights leaves the cores to requests that run.
+// Out of 19: the packing of weights leaves the cores to running requests.
 constexpr int kLoaderNiceness = 10;
 
 Error keeper_stops() {
@@ -54,7 +54,7 @@ ModelKeeper::~ModelKeeper() = default;
 
 void ModelKeeper::rescan(std::function<void()> then) {
   if (scanning_) {
-    after_next_scan_.push_back(std::move(then));  // this one may have passed what he looks for
+    after_next_scan_.push_back(std::move(then));  // this scan may have passed it already
     return;
   }
   scanning_ = true;
@@ -81,7 +81,7 @@ void ModelKeeper::take(Catalog catalog, CatalogEntry default_model) {
   for (CatalogEntry& entry : catalog.models) {
     there.insert(entry.name);
     Model& model = models_[entry.name];
-    // One that is in memory is what it was when it was loaded.
+    // The entry of a model in memory stays as it was when the model was loaded.
     if (model.state == State::kUnloaded) model.entry = std::move(entry);
   }
   std::erase_if(models_, [&](const auto& known) {
@@ -190,7 +190,8 @@ void ModelKeeper::unload(const std::string& name, Done done) {
   request(false, name, std::move(done));
 }
 
-// The same again joins what is under way, if nothing else was asked of the model since.
+// A repeated request joins the operation that is under way or waits, if nothing else was asked of
+// the model since.
 void ModelKeeper::request(bool load, const std::string& name, Done done) {
   if (on_stopped_) {
     if (done) done(keeper_stops());
@@ -209,13 +210,13 @@ void ModelKeeper::request(bool load, const std::string& name, Done done) {
   asio::post(io_, [this] { advance(); });
 }
 
-// Whether there is nothing to do for it.
+// Whether there is nothing left to do for the operation.
 bool ModelKeeper::is_served(const Operation& operation) const {
   const State state = models_.at(operation.name).state;
   return state == (operation.load ? State::kLoaded : State::kUnloaded);
 }
 
-// One model at a time is on its way into memory or out of it.
+// Only one model at a time is on its way into memory or out of it.
 bool ModelKeeper::is_moving() const {
   return checking_ || std::ranges::any_of(models_, [](const auto& known) {
            return known.second.state == State::kLoading || known.second.state == State::kUnloading;
@@ -229,7 +230,7 @@ void ModelKeeper::advance() {
       const Room room = make_room(operations_.front());
       if (room == Room::kOnTheWay) return;
       if (room == Room::kAwaited) {
-        // An unload that was asked for may go before it: it makes some.
+        // An unload that was asked for may run first: it makes room.
         const auto found = next_unload();
         if (!found) return;
         next = *found;
@@ -240,7 +241,7 @@ void ModelKeeper::advance() {
   let_go_of_drained();
 }
 
-// Begins the operation, or ends it if there is nothing to do.
+// Begins the operation, or ends it if there is nothing left to do.
 void ModelKeeper::start(size_t index) {
   running_ = std::move(operations_[index]);
   operations_.erase(operations_.begin() + static_cast<ptrdiff_t>(index));
@@ -256,7 +257,7 @@ void ModelKeeper::start(size_t index) {
   }
 }
 
-// The first unload, unless something else was asked of its model before.
+// The first unload, unless something else was asked of its model earlier.
 std::optional<size_t> ModelKeeper::next_unload() const {
   const auto found = std::ranges::find_if(operations_, std::not_fn(&Operation::load));
   if (found == operations_.end()) return std::nullopt;
@@ -266,7 +267,8 @@ std::optional<size_t> ModelKeeper::next_unload() const {
   return static_cast<size_t>(found - operations_.begin());
 }
 
-// Whether the model may be loaded now, or its operation is to be refused.
+// Decides whether the model may be loaded now or its operation must be refused. Until that is
+// decided, checks the model, unloads another model, or waits for the requests of one.
 ModelKeeper::Room ModelKeeper::make_room(Operation& operation) {
   const Model& model = models_.at(operation.name);
   if (!operation.refusal.ok()) return Room::kDecided;
@@ -306,7 +308,7 @@ ModelKeeper::Room ModelKeeper::make_room(Operation& operation) {
   return Room::kOnTheWay;
 }
 
-// Nobody makes room for a model that cannot be loaded.
+// Checks the model first: no other model makes room for one that cannot be loaded.
 void ModelKeeper::begin_check(const Model& model) {
   checking_ = true;
   loader_.run([this, options = options_, entry = model.entry]() -> std::function<void()> {
@@ -318,7 +320,7 @@ void ModelKeeper::begin_check(const Model& model) {
 void ModelKeeper::finish_check(const std::string& name, const Result<ModelSize>& size) {
   checking_ = false;
   if (on_stopped_) return;
-  // It is the first still: nothing begins meanwhile.
+  // This is still the first operation: none begins during a check.
   Operation& operation = operations_.front();
   CHECK(operation.load && operation.name == name);
   operation.checked = true;
@@ -347,7 +349,7 @@ void ModelKeeper::note_failure(const std::string& name, const Error& why) {
   model.failed_us = system_clock().monotonic_us();
 }
 
-// Ends the load that runs.
+// Ends the running load with an error.
 void ModelKeeper::refuse(Error why) {
   const std::string name = running_->name;
   const std::vector<std::string> unloaded = running_->unloaded;
@@ -356,12 +358,12 @@ void ModelKeeper::refuse(Error why) {
   bring_back(unloaded, name);
 }
 
-// What made room for a model that was not loaded, before anything else is done.
+// Loads the models that made room for a model that was not loaded, before any other operation.
 void ModelKeeper::bring_back(const std::vector<std::string>& names, const std::string& failed) {
   for (const std::string& name : names) {
     const bool is_asked_for = std::ranges::any_of(
         operations_, [&](const Operation& operation) { return operation.name == name; });
-    const auto model = models_.find(name);  // its files may be gone since
+    const auto model = models_.find(name);  // its files may have been removed
     if (is_asked_for || model == models_.end() || model->second.state != State::kUnloaded) continue;
     spdlog::info("loading {} again: {}, which it made room for, was not loaded", name, failed);
     operations_.push_front(Operation{.load = true, .name = name, .restores = true});
@@ -395,7 +397,7 @@ void ModelKeeper::finish_load(const std::string& name,
   advance();
 }
 
-// An actor of it failed too often: the others go on without this model.
+// Called when an actor of the model failed too often: the other models go on without this one.
 void ModelKeeper::fail_host(const std::string& name, const LoadedModel* of,
                             const std::string& actor, const std::string& why) {
   const auto found = models_.find(name);
@@ -408,7 +410,7 @@ void ModelKeeper::fail_host(const std::string& name, const LoadedModel* of,
   if (model.state == State::kLoaded) end_host(model);
 }
 
-// Its actors end, then its memory is given back.
+// Ends the model's actors, then gives its memory back.
 void ModelKeeper::end_host(Model& model) {
   model.state = State::kUnloading;
   model.loaded->host->ask_to_stop();
@@ -424,7 +426,7 @@ void ModelKeeper::host_ended(const std::string& name) {
   Model& model = models_.at(name);
   hooks_.on_ended(name);
   health_.remove(*model.loaded->host->health());
-  // Its context waits for the ports that were just closed.
+  // The end of the model's context waits for the ports that were just closed.
   jobs_.run([this, name,
              loaded = std::exchange(model.loaded, nullptr)]() mutable -> std::function<void()> {
     loaded.reset();
@@ -440,7 +442,7 @@ void ModelKeeper::host_gone(const std::string& name) {
   spdlog::info("unloaded {}", name);
   if (on_stopped_) return stop_if_done();
   if (running_ && !running_->load && running_->name == name) finish({});
-  // What came for it meanwhile has it loaded again.
+  // If requests for the model have come in the meantime, it is loaded again.
   if (hooks_.is_waited_for(name)) load(name, {});
   advance();
 }
@@ -450,7 +452,7 @@ void ModelKeeper::finish(const Status& status) {
   for (const Done& done : ended.done) done(status);
 }
 
-// Nobody needs the room of these any more.
+// Nobody needs the room of these models any more, so they take requests again.
 void ModelKeeper::let_go_of_drained() {
   const bool wanted = std::ranges::any_of(operations_, &Operation::load);
   if (wanted || on_stopped_ || (running_ && running_->load)) return;

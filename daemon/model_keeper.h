@@ -1,4 +1,5 @@
-// Which models are in memory: loads and unloads them, one after the other, within the budget.
+// Decides which models are in memory: loads and unloads them, one after the other, within the
+// budget.
 #pragma once
 
 #include <cstdint>
@@ -20,23 +21,23 @@
 
 namespace cascade {
 
-// What becomes of the models that the keeper is asked for. Called on its thread.
+// Tells what happens to the models that the keeper is asked for. Called on its thread.
 struct KeeperHooks {
   std::function<void(const std::string&)> on_loaded;  // it takes requests, perhaps again
   std::function<void(const std::string&, const Error&)> on_not_loaded;
-  // Its actors have ended: ports to its context are to be closed now.
+  // The model's actors have ended: ports to its context must be closed now.
   std::function<void(const std::string&)> on_ended;
-  // Whether requests for it wait.
+  // Whether requests for the model wait.
   std::function<bool(const std::string&)> is_waited_for;
 };
 
-// One thread, that of the io_context. Names are those of the catalog; the default model is listed,
-// but never loaded or unloaded here.
+// Runs on one thread, that of the io_context. Names are those of the catalog; the default model is
+// listed, but never loaded or unloaded here.
 class ModelKeeper {
  public:
   using Done = std::function<void(const Status&)>;
 
-  // `default_host`, `compute` and `health` outlive it.
+  // `default_host`, `compute` and `health` outlive this object.
   ModelKeeper(asio::io_context& io, const DaemonOptions& options, const ModelHost& default_host,
               Compute& compute, Health& health, KeeperHooks hooks);
   ~ModelKeeper();
@@ -46,7 +47,7 @@ class ModelKeeper {
 
   bool contains(const std::string& name) const { return models_.contains(name); }
   bool is_default(const std::string& name) const { return name == default_name_; }
-  // The default model first.
+  // All models, the default model first.
   std::vector<wire::ModelInfo> list() const;
   wire::ModelInfo info(const std::string& name) const;
   std::optional<Error> problem(const std::string& name) const {
@@ -56,25 +57,28 @@ class ModelKeeper {
   int64_t total_bytes_max() const { return options_.model_bytes_max; }
   const std::string& models_dir() const { return catalog_.models_dir(); }
 
-  // The context of a model that takes requests; nullptr of one that does not.
+  // The context of a model that takes requests; nullptr if the model does not.
   ZmqContext* serving(const std::string& name) const;
   bool is_loaded(const std::string& name) const;
-  // Why requests are not to have it loaded just now: it failed a moment ago. And for how long.
+  // Why requests must not have the model loaded for now: it failed a moment ago. `retry_after_ms`
+  // is how long this still holds.
   std::optional<Error> recent_failure(const std::string& name, int64_t& retry_after_ms) const;
 
-  // Loads it, behind what was asked for before; `done` may be called at once. Whoever only waits
-  // for it with a request gives no `done`. Preconditions: contains(name), not the default model.
+  // Loads the model, after everything that was asked for before; `done` may be called at once. A
+  // caller that only waits with a request for the model gives no `done`. Preconditions:
+  // contains(name), not the default model.
   void load(const std::string& name, Done done);
   void unload(const std::string& name, Done done);
 
-  // A request of the model is given to it, and has ended. `counts`: as a use of the model.
+  // Call them when a request is given to the model, and when it has ended. `counts`: whether it
+  // counts as a use of the model.
   void begin_request(const std::string& name, bool counts);
   void end_request(const std::string& name);
 
   void set_limits(const DaemonOptions& options);
 
-  // Unloads all; what waits to be loaded is not. Then calls `then`, with whether a load is still
-  // under way: only the end of the process ends it.
+  // Unloads all models; models that wait to be loaded are not loaded. Then calls `then`, with
+  // whether a load is still under way: it ends only with the process.
   void stop(std::function<void(bool)> then);
 
  private:
@@ -83,7 +87,7 @@ class ModelKeeper {
     CatalogEntry entry;
     State state = State::kUnloaded;
     std::shared_ptr<LoadedModel> loaded;
-    bool draining = false;  // takes no new requests: it is to make room when it is idle
+    bool draining = false;  // takes no new requests: it makes room once it is idle
     int64_t requests = 0;
     int64_t last_used_us = 0;
     std::optional<Error> failure;  // of the last load
@@ -93,13 +97,13 @@ class ModelKeeper {
     bool load = false;
     std::string name;
     std::vector<Done> done{};
-    Status refusal{};                     // of a load that cannot be
-    bool checked = false;                 // a load that needs room was found to be possible
+    Status refusal{};                     // why a load must be refused
+    bool checked = false;                 // the check of a load that needs room has passed
     std::vector<std::string> unloaded{};  // models that made room for it
-    bool restores = false;                // nobody asked: the model is to be where it was
+    bool restores = false;                // nobody asked: it is to be in memory again
   };
-  // Of a load: it begins, or is refused; another model is being unloaded for it; requests of
-  // another model are to end first.
+  // The state of a load, in this order: it begins or is refused; it is being checked, or another
+  // model is being unloaded for it; requests of another model must end first.
   enum class Room { kDecided, kOnTheWay, kAwaited };
 
   void take(Catalog catalog, CatalogEntry default_model);
@@ -115,7 +119,7 @@ class ModelKeeper {
   void begin_load(Model& model);
   void finish_load(const std::string& name, const Result<std::shared_ptr<LoadedModel>>& loaded);
   void note_failure(const std::string& name, const Error& why);
-  void refuse(Error why);  // a copy: the operation that has it ends
+  void refuse(Error why);  // a copy: the operation that has the error ends
   void bring_back(const std::vector<std::string>& names, const std::string& failed);
   void fail_host(const std::string& name, const LoadedModel* of, const std::string& actor,
                  const std::string& why);
@@ -134,15 +138,15 @@ class ModelKeeper {
   Health& health_;
   const std::shared_ptr<HostHealth> default_health_;
   const KeeperHooks hooks_;
-  std::map<std::string, Model> models_;  // the default model, too
-  std::set<std::string> warned_;         // what was said of the models directory
-  std::deque<Operation> operations_;     // in order
-  std::optional<Operation> running_;     // that has begun
+  std::map<std::string, Model> models_;  // includes the default model
+  std::set<std::string> warned_;         // warnings already given about the models directory
+  std::deque<Operation> operations_;     // waiting, in order
+  std::optional<Operation> running_;     // the one that has begun
   std::function<void(bool)> on_stopped_;
-  bool checking_ = false;  // whether the first operation's model can be loaded
+  bool checking_ = false;  // the first operation's model is being checked
   bool scanning_ = false;
   std::vector<std::function<void()>> after_scan_, after_next_scan_;
-  ModelCatalog catalog_;  // of the job that scans
+  ModelCatalog catalog_;  // used by the job that scans
   BackgroundJobs jobs_;
   BackgroundThread loader_;
 };

@@ -1,4 +1,4 @@
-// The files of a model are read for the check, and again for the load: who makes room in between
+// The files of a model are read for the check and again for the load, since making room in between
 // may take long.
 #include "daemon/model_loading.h"
 
@@ -20,8 +20,8 @@ std::string state_dir_of(const DaemonOptions& options, const std::string& name) 
   return options.state_dir.empty() ? "" : options.state_dir + "/models/" + name;
 }
 
-// What the actors of another model take, and its files while it is read. ZeroMQ ends the process
-// when its threads find none, so there must be enough beforehand.
+// The number of descriptors for the actors of another model, and for its files while they are read.
+// ZeroMQ ends the process if its threads find none, so enough must be free beforehand.
 constexpr int64_t kDescriptors = 80;
 
 Status check_descriptors() {
@@ -39,7 +39,7 @@ bool is_absent(const fs::path& path) {
   return fs::symlink_status(path, unknown).type() == fs::file_type::not_found;
 }
 
-// Calls what may throw.
+// Calls a function that may throw.
 template <class Call>
 auto without_exceptions(const Call& call) -> decltype(call()) {
   try {
@@ -51,8 +51,8 @@ auto without_exceptions(const Call& call) -> decltype(call()) {
   }
 }
 
-// Finds a lock of another process now: the load itself would find it only when the model is in
-// memory.
+// Finds a lock of another process now. The load itself would find it only after other models have
+// made room.
 Status check_state_dir(const std::string& path) {
   if (path.empty() || is_absent(path)) return {};
   const auto directory = StateDirectory::open(system_file_calls(), path);
@@ -85,7 +85,7 @@ Result<std::shared_ptr<LoadedModel>> load_host(const DaemonOptions& options,
     return model;
   });
   if (loaded.ok() || !is_new) return loaded;
-  // Nobody was told of anything in it.
+  // Nobody was told of anything in the folder.
   std::error_code stays;
   fs::remove_all(state_dir, stays);
   if (is_first) fs::remove(state_dir.parent_path(), stays);

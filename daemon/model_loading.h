@@ -1,4 +1,5 @@
-// What a load does on a thread of its own: looks whether it can succeed, then loads.
+// The parts of a load that run on a thread of their own: the check whether it can succeed, and the
+// load.
 #pragma once
 
 #include <memory>
@@ -12,18 +13,18 @@ namespace cascade {
 
 // A model in memory beside the default one.
 struct LoadedModel {
-  ZmqContext context;  // its host's alone, so that it can end alone
+  ZmqContext context;  // only for its host, so that it can end alone
   std::unique_ptr<ModelHost> host;
 };
 
-// Whether load_host() will succeed, as far as that can be told without the memory that the model
-// takes: reads its configuration, tokenizer, chat template and the tables of its tensors, and looks
+// Checks whether load_host() will succeed, as far as that can be told without the memory of the
+// model: reads its configuration, tokenizer, chat template and the tables of its tensors, and looks
 // whether its state directory is free. Makes no folder. Takes as long as reading the tokenizer.
-// What the model takes. Errors: as ModelHost::load().
+// Returns the memory that the model takes. Errors: as ModelHost::load().
 Result<ModelSize> check_load(const DaemonOptions& options, const CatalogEntry& entry);
 
-// Loads the model; blocks. Of a load that fails no state directory is left that was not there
-// before. Errors: as ModelHost::load(); kResourceExhausted, field "memory"; kInternal.
+// Loads the model; blocks. A load that fails leaves no state directory that did not exist before.
+// Errors: as ModelHost::load(); kResourceExhausted, field "memory"; kInternal.
 Result<std::shared_ptr<LoadedModel>> load_host(const DaemonOptions& options,
                                                const CatalogEntry& entry, Compute& compute);
 

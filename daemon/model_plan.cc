@@ -1,4 +1,4 @@
-// The least recently used go first, those that are idle before the others.
+// The least recently used models are unloaded first, idle models before busy ones.
 #include "daemon/model_plan.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ constexpr std::string_view kGguf = ".gguf";
 // "-00001-of-00003", before ".gguf"
 constexpr std::string_view kPartForm = "-#####-of-#####";
 
-// The number of the part, from 1; 0 if the file is no part of a split model.
+// The number of the part, from 1; 0 if the file is not a part of a split model.
 int part_of(std::string_view stem) {
   if (stem.size() <= kPartForm.size()) return 0;
   const std::string_view suffix = stem.substr(stem.size() - kPartForm.size());
@@ -54,7 +54,7 @@ Result<RoomPlan> plan_room(const std::string& name, int64_t bytes,
                  "the model " + name + " takes " + std::to_string(bytes) + " bytes" + beside +
                      "; max_model_memory is " + std::to_string(bytes_max)};
   }
-  CHECK(victim != nullptr);  // what does not stay is in the way
+  CHECK(victim != nullptr);  // the models in the way can be unloaded
   plan.unload = victim->name;
   plan.unload_is_busy = victim->busy;
   return plan;

@@ -1,4 +1,5 @@
-// Frames from doors to hosts and back. What waits for a model waits here, within limits.
+// Passes frames from doors to hosts and back. Requests that wait for a model wait here, within
+// limits.
 #include "daemon/model_router.h"
 
 #include <pthread.h>
@@ -17,14 +18,15 @@
 namespace cascade {
 namespace {
 
-// As many as wait in a scheduler by default; a prompt has some 10 KiB. Tenants have parts.
+// The largest number of requests that wait for a model: the same as in a scheduler by default; a
+// prompt has about 10 KiB. Each tenant gets a part.
 constexpr int64_t kWaitingMax = 64;
 constexpr int64_t kWaitingBytesMax = int64_t{64} << 20;
 constexpr int64_t kLookedForMax = 64;
 constexpr int64_t kRetryMs = 1000;
-// Deltas of all running requests may be under way to a door at once.
+// Deltas of all running requests may be on the way to a door at once.
 constexpr int kQueueMessagesMax = 100'000;
-// So often clients that wait for a model hear that they do: as from a scheduler.
+// How often clients that wait for a model are told so: as often as by a scheduler.
 constexpr auto kProgress = std::chrono::seconds(1);
 
 wire::Envelope decoded(std::span<const wire::Frame> message) {
@@ -33,7 +35,7 @@ wire::Envelope decoded(std::span<const wire::Frame> message) {
   return *std::move(envelope);
 }
 
-// What is asked again and again by who only looks: it loads no model, and is no use of one.
+// Messages that clients repeat only to look: they load no model, and do not count as a use of one.
 bool only_looks(size_t type) {
   return type == wire::kTypeOf<wire::StatusRequest> || type == wire::kTypeOf<wire::StatsRequest> ||
          type == wire::kTypeOf<wire::EventsRequest>;
@@ -41,7 +43,7 @@ bool only_looks(size_t type) {
 
 bool wants_progress(const std::string& door, std::span<const wire::Frame> message) {
   const auto from = door_of(door);
-  if (!from || from->door == Door::kHttp) return false;  // HTTP clients hear of their answer only
+  if (!from || from->door == Door::kHttp) return false;  // HTTP clients get only their answer
   const size_t type = type_of(message);
   if (type != wire::kTypeOf<wire::GenerateRequest> && type != wire::kTypeOf<wire::PrefixCache>) {
     return false;
@@ -110,7 +112,7 @@ void ModelRouter::run() {
   };
   asio::co_spawn(io_, receive(), on_end);
   asio::co_spawn(io_, tick(), on_end);
-  keeper_.rescan([] {});  // so that the first who asks need not wait for it
+  keeper_.rescan([] {});  // so that the first request need not wait for it
   try {
     io_.run();
   } catch (const std::exception& error) {
@@ -139,7 +141,7 @@ void ModelRouter::end() {
     doors_->close();
   });
   thread_.join();
-  doors_.reset();  // what it sent may leave
+  doors_.reset();  // its last messages can still leave
 }
 
 Task<> ModelRouter::receive() {
@@ -150,7 +152,7 @@ Task<> ModelRouter::receive() {
   }
 }
 
-// Those who wait are told once a second that they do.
+// Tells the clients that wait, once a second, that they still wait.
 Task<> ModelRouter::tick() {
   while (!ended_) {
     timer_.expires_after(kProgress);
@@ -184,7 +186,7 @@ void ModelRouter::take(wire::Frames frames) {
   route(model, std::move(from), std::move(frames));
 }
 
-// The door is another incarnation, whose clients are new: hosts are to hear of it.
+// The door is a new incarnation, so its clients are new: the hosts must be told.
 void ModelRouter::greet(const std::string& door) {
   for (auto& [model, line] : lines_) {
     std::erase_if(line.waiting, [&](const Waiting& waiting) { return waiting.from.door == door; });
@@ -231,7 +233,7 @@ void ModelRouter::route(const std::string& model, Requester from, wire::Frames f
   wait_for(model, std::move(from), std::move(frames));
 }
 
-// It may have come into the folder since that was read.
+// The model may have been added to the folder since the folder was last read.
 void ModelRouter::look_for(const std::string& model, Requester from, wire::Frames frames) {
   const std::string tenant = tenant_at(from.door);
   if (!looked_for_.may_take(tenant, 1)) {
@@ -268,8 +270,8 @@ void ModelRouter::wait_for(const std::string& model, Requester from, wire::Frame
   keeper_.load(model, {});
 }
 
-// A message about another request of the client, which waits here or still runs in a host that
-// takes no more of them.
+// Handles a message about another request of the client: that request waits here, or still runs in
+// a host that takes no new requests.
 void ModelRouter::control(const std::string& model, Requester from, wire::Frames frames) {
   const wire::Envelope envelope = decoded(std::span<const wire::Frame>(frames).subspan(1));
   const auto* cancel = std::get_if<wire::CancelRequest>(&envelope.message);
@@ -341,8 +343,8 @@ Task<> ModelRouter::from_host(std::string model, std::string door, std::shared_p
   }
 }
 
-// The host's scheduler was started again: what it had is lost, and the next message takes another
-// port.
+// Waits until the host's scheduler is started again: its requests are lost then, and the next
+// message uses another port.
 Task<> ModelRouter::watch_host(std::string model, std::string door, std::shared_ptr<Port> port) {
   bool lost = false;
   try {
@@ -359,8 +361,9 @@ Task<> ModelRouter::watch_host(std::string model, std::string door, std::shared_
   fail_open(model, door);
 }
 
-// frames: [client][message…]; an empty client: for the door itself. Events of these models are not
-// published, clients ask for them; and the router needs no Stop.
+// frames: [client][message…]; an empty client means the door itself, and these messages are not
+// needed: events of these models are not published, since clients ask for them, and the router
+// needs no Stop.
 void ModelRouter::take_answer(const std::string& model, const std::string& door,
                               wire::Frames frames) {
   if (frames.front().empty()) return;
@@ -372,7 +375,7 @@ void ModelRouter::take_answer(const std::string& model, const std::string& door,
   send(door, std::move(frames));
 }
 
-// An empty door: of all.
+// An empty door means all doors.
 void ModelRouter::fail_open(const std::string& model, const std::string& door) {
   const std::set<Requester> open = lines_[model].open;
   for (const Requester& request : open) {
@@ -405,7 +408,7 @@ void ModelRouter::refuse_waiting(const std::string& model, const Error& error) {
   }
 }
 
-// Its actors have ended: what they sent last is taken, then its ports are closed.
+// The host's actors have ended: takes their last messages, then closes the ports.
 void ModelRouter::host_ended(const std::string& model) {
   for (auto& [door, port] : std::exchange(lines_[model].ports, {})) {
     while (std::optional<wire::Frames> frames = port->port->try_recv()) {
@@ -430,7 +433,7 @@ void ModelRouter::refuse(const Requester& to, Error error, int64_t retry_after_m
 void ModelRouter::send(const std::string& door, wire::Frames frames) {
   frames.insert(frames.begin(), door);
   const SendResult result = doors_->send(frames);
-  // A door that is being restarted has lost its clients.
+  // Other results do not matter: a door that is being restarted has lost its clients.
   if (result == SendResult::kFull) throw std::runtime_error("a door's queue is full");
 }
 

@@ -1,6 +1,6 @@
-// The way to other models than the default one: what the doors send to kModelsEndpoint goes to the
-// schedulers of these models and back, and has them loaded. Also answers what is asked about
-// models.
+// The way to models other than the default one. Takes what the doors send to kModelsEndpoint to the
+// schedulers of these models, takes the answers back, and has the models loaded. Also answers
+// questions about models.
 #pragma once
 
 #include <deque>
@@ -22,15 +22,17 @@
 
 namespace cascade {
 
-// A thread of its own. It keeps the doors apart: each host has a port for every door that has asked
-// it for something, by the name that the default model's scheduler knows the door by.
+// Has a thread of its own. It keeps the doors apart: each host has a port for every door that has
+// asked it for something. The port has the name by which the default model's scheduler knows the
+// door.
 class ModelRouter {
  public:
-  // `context`: the doors'. All outlive it. `on_failure(why)`: it cannot go on; on its thread.
+  // `context` is the one of the doors. All references outlive this object. `on_failure(why)`: the
+  // router cannot go on; on its thread.
   ModelRouter(ZmqContext& context, const DaemonOptions& options, const ModelHost& default_host,
               Compute& compute, Health& health,
               std::function<void(const std::string& why)> on_failure);
-  // end() was called, or start() was not.
+  // Precondition: end() was called, or start() was not.
   ~ModelRouter();
   ModelRouter(const ModelRouter&) = delete;
   ModelRouter& operator=(const ModelRouter&) = delete;
@@ -38,13 +40,13 @@ class ModelRouter {
   // Throws std::runtime_error if it cannot listen.
   void start();
 
-  // All hosts get these limits. Any thread.
+  // Gives all hosts these limits. Any thread.
   void set_limits(const DaemonOptions& options);
 
   // Refuses requests from now on, and unloads all models in good order; blocks until that is done.
-  // True: a model is still being loaded, on a thread that only the end of the process ends.
+  // Returns true if a model is still being loaded: that thread ends only with the process.
   bool stop();
-  // The doors have ended. After stop().
+  // Call it after stop(), when the doors have ended.
   void end();
 
  private:
@@ -55,13 +57,13 @@ class ModelRouter {
     wire::RequestId request{};
     auto operator<=>(const Requester&) const = default;
   };
-  // What waits for a model.
+  // A message that waits for a model.
   struct Waiting {
     Requester from;
     wire::Frames frames;  // [client][message…]
     bool wants_progress = false;
   };
-  // A door's way to a host.
+  // The connection of a door to a host.
   struct Port {
     std::unique_ptr<ZmqPort> port;
     std::unique_ptr<PeerWatch> watch;

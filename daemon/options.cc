@@ -1,5 +1,4 @@
-// The settings of config/setting_table.cc become options; what depends on the machine is added
-// here.
+// Turns the settings of config/setting_table.cc into options, and adds what depends on the machine.
 #include "daemon/options.h"
 
 #include <unistd.h>
@@ -27,28 +26,28 @@ using config::Configuration;
 using config::Setting;
 using config::Value;
 
-constexpr int kThreadsMax = 256;  // what ThreadPool takes
+constexpr int kThreadsMax = 256;  // the limit of ThreadPool
 
-// The first folder of those that systemd made, of which the variable `name` tells; "" if of none.
+// The first of the folders that systemd made and lists in the variable `name`; "" if there is none.
 std::string folder_of_systemd(const char* name) {
   const char* folders = std::getenv(name);
   if (folders == nullptr || *folders != '/') return {};
   return std::string(folders).substr(0, std::string_view(folders).find(':'));
 }
 
-// Clients look at the same places. In /tmp nobody else can take the name's place: it is sticky, and
-// RunDir opens no folder that belongs to others.
+// Clients look at the same places. In /tmp nobody else can replace the folder, since /tmp is
+// sticky, and RunDir opens no folder that belongs to others.
 std::string default_run_dir() {
   return own_run_dirs(run_surroundings()).front();
 }
 
-// Where systemd has it, or beside the state.
+// The cache folder of systemd, or else the state directory.
 std::string default_cache_dir(const std::string& state_dir) {
   const std::string systemd = folder_of_systemd("CACHE_DIRECTORY");
   return systemd.empty() ? state_dir : systemd;
 }
 
-// What the machine and the text of several settings make of each other.
+// Completes addresses, and sets the defaults that depend on other options.
 void finish(const config::Values& values, DaemonOptions& options) {
   options.http_address = with_host(options.http_address);
   options.tcp_address = with_host(options.tcp_address);
@@ -67,7 +66,7 @@ DaemonOptions defaults_of_machine() {
   return options;
 }
 
-// A text that config::check() has taken.
+// Converts a text that config::check() has accepted.
 template <class T>
 T number_of(const std::string& text) {
   T value{};
@@ -81,7 +80,7 @@ const std::string& text_of(const Value& value) {
   return value.texts.front();
 }
 
-// What each setting changes, by its name.
+// The functions that store the settings' values in the options, by the names of the settings.
 const std::map<std::string_view, Take>& takers() {
   using O = DaemonOptions;
   using V = Value;
@@ -145,21 +144,21 @@ const std::map<std::string_view, Take>& takers() {
   return all;
 }
 
-// The command line: the settings as options, and what is none of them.
+// The command line: the settings as options, and the options that are not settings.
 struct CommandLine {
   std::map<std::string, std::vector<std::string>> given;  // by the settings' names
   std::string file;
   bool check = false;
 };
 
-// A default may be a sentence: it stands behind the help, as that of --config does.
+// A default may be a sentence, so it follows the help, as the default of --config does.
 std::string help_of(const Setting& setting) {
   const std::string_view value = setting.computed.empty() ? setting.fallback : setting.computed;
   const std::string help(setting.help);
   return value.empty() ? help : help + " (default: " + std::string(value) + ")";
 }
 
-// What stands for a value in the help.
+// The word for a value in the help.
 std::string value_word(const Setting& setting) {
   switch (setting.kind) {
     case config::Kind::kPath: return "PATH";
@@ -190,7 +189,7 @@ void add_options(CLI::App& app, CommandLine& line) {
   }
 }
 
-// What is wrong with a command line that has words which are no option; "" if it has none.
+// The message about words of a command line that are not options; "" if there are none.
 std::string about_unknown_words(const CLI::App& app) {
   std::vector<std::string> unknown = app.remaining();
   if (unknown.empty()) return {};
@@ -249,7 +248,7 @@ ParsedOptions parse_options(int argc, const char* const* argv) {
   std::vector<Error>& problems = parsed.configuration.problems;
   const config::Values& values = parsed.configuration.values;
   if (problems.empty()) {
-    // A socket that the process inherits is in the place of the address.
+    // An inherited socket takes the place of the address.
     const char* inherited = std::getenv("LISTEN_FDS");
     const config::Place place = {
         default_run_dir(), inherited != nullptr && std::atoi(inherited) > 0, memory_limit().bytes};

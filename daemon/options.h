@@ -1,4 +1,4 @@
-// What cascaded is told: configuration files, environment, command line.
+// The options of cascaded, from configuration files, environment and command line.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +18,28 @@ namespace cascade {
 
 struct DaemonOptions {
   std::string model_dir;
-  // Holds further models, loaded when they are asked for; empty: none.
+  // The folder of further models, which are loaded when they are asked for; empty: none.
   std::string models_dir;
-  // Files with chat templates in place of the models' own, by model; "": the default model.
+  // Files with chat templates that replace the models' own, by model; "": the default model.
   std::map<std::string, std::string> chat_templates;
-  int64_t model_bytes_max = 0;  // that loaded models may take together, estimated; 0: any number
-  // Holds what the next start can use; created with mode 0700. Empty: nothing is kept.
+  int64_t model_bytes_max = 0;  // for all loaded models together, estimated; 0: any number
+  // The folder of everything that the next start can use; created with mode 0700. Empty: nothing is
+  // kept.
   std::string state_dir;
-  // Holds the packed weights, which can be made again; created with mode 0700. Empty: nothing.
+  // The folder of the packed weights, which can be made again; created with mode 0700. Empty:
+  // nothing is kept.
   std::string cache_dir;
   std::string run_dir;   // holds the socket and the lock; created with mode 0700
   std::string endpoint;  // "ipc://<run_dir>/cascaded.sock" unless given
-  // Further tenants; the clients of each have a socket of their own, <run_dir>/tenant-NAME.sock.
+  // Further tenants. The clients of each tenant have a socket of their own,
+  // <run_dir>/tenant-NAME.sock.
   std::vector<std::string> tenants;
   // The HTTP gateway: "127.0.0.1:8178", "unix:PATH"; empty: none.
   std::string http_address;
   std::string http_keys_file;             // empty: no keys are needed
   std::vector<std::string> http_hosts;    // further names that clients may call it by
   std::vector<std::string> http_origins;  // sites whose pages may use it; "*": all
-  std::map<std::string, std::string> http_model_aliases;  // other names of models, and the names
+  std::map<std::string, std::string> http_model_aliases;  // by the other names
   // ZeroMQ over TCP: "127.0.0.1:8179"; empty: none.
   std::string tcp_address;
   std::string tcp_key_file;
@@ -50,8 +53,8 @@ struct DaemonOptions {
   int64_t disk_bytes_max = int64_t{10} << 30;     // of KV pages in state_dir
   EvictionPolicy eviction = EvictionPolicy::kHybrid;
   ThinkPolicy think_policy = ThinkPolicy::kReprefill;
-  double max_pinned = 0.5;          // shares of the pool's pages: that pins may keep,
-  double chunk_memory_ratio = 0.9;  // and that retained chunks may hold
+  double max_pinned = 0.5;          // share of the pool's pages that pins may keep
+  double chunk_memory_ratio = 0.9;  // share of them that retained chunks may hold
   int32_t requests_waiting_max = 64;
   int64_t tokens_waiting_max = 131'072;
   int32_t requests_running_max = 16;
@@ -61,11 +64,12 @@ struct DaemonOptions {
 };
 
 // Exit codes of cascaded; 0 after a signal that asked it to stop.
-inline constexpr int kExitFailed = 1;  // it could not start, or not go on
+inline constexpr int kExitFailed = 1;  // it could not start, or could not go on
 inline constexpr int kExitUsage = 2;   // the command line or the configuration is wrong
 
 // Reads the configuration file, the environment and argv, in rising order. On --help, --version,
-// --check or errors: prints what is to be said and returns the exit code (0 or 2) as `exit_code`.
+// --check or errors, prints the text for the user and returns the exit code (0 or 2) as
+// `exit_code`.
 struct ParsedOptions {
   DaemonOptions options;
   config::Configuration configuration;

@@ -1,4 +1,4 @@
-// The comparison with what was seen when the watchdog was last fed.
+// Compares the actors with what was seen when the watchdog was last fed.
 #include "daemon/progress.h"
 
 namespace cascade {

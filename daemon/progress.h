@@ -1,5 +1,5 @@
-// Whether the service is getting on with its work: what decides if the watchdog is fed. A ping from
-// a timer would prove nothing, so the signs come from where the work is done.
+// Whether the service makes progress with its work: this decides whether the watchdog is fed. A
+// ping from a timer would prove nothing, so the signs come from the places where the work is done.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace cascade {
 // Counts the pieces of work that an actor begins and ends. Any thread.
 class WorkMeter {
  public:
-  // A piece that is being worked on, as long as this lives.
+  // One piece of work, which is under way as long as this object lives.
   class Piece {
    public:
     explicit Piece(WorkMeter& meter) : meter_(meter) { ++meter_.begun_; }
@@ -37,31 +37,31 @@ class WorkMeter {
   std::atomic<uint64_t> ended_{0};
 };
 
-// What is seen of an actor at some moment.
+// The state of an actor at some moment.
 struct ProgressSign {
   std::string actor;
   uint64_t moves = 0;  // grows as it works
   bool owes = false;   // it has something to do
 };
 
-// An actor gets on if it has nothing to do or has moved since the watchdog was last fed. The
-// watchdog is fed when all do; so one that stands still for the whole timeout ends the process, and
-// work of any length below it does not. One thread.
+// An actor makes progress if it has nothing to do or has moved since the watchdog was last fed. The
+// watchdog is fed when all actors make progress. So an actor that stands still for the whole
+// timeout ends the process, and work of any length below the timeout does not. One thread.
 class ProgressRule {
  public:
-  // timeout_us: after which the service manager kills the process, > 0.
+  // timeout_us: the time after which the service manager kills the process, > 0.
   ProgressRule(const Clock& clock, int64_t timeout_us) : clock_(clock), timeout_us_(timeout_us) {}
 
   struct Verdict {
     bool feed = false;
-    std::vector<std::string> stuck;  // actors because of which it is not fed, though it is time to
+    std::vector<std::string> stuck;  // the actors that keep it from being fed when it is time
   };
-  // Call it several times in interval_us(). With `feed` it is taken to be fed.
+  // Call it several times in interval_us(). If it returns `feed`, the watchdog counts as fed.
   Verdict look(std::span<const ProgressSign> signs);
 
-  // It is fed so often at most: four times within the timeout.
+  // The shortest time between two feedings: four times within the timeout.
   int64_t interval_us() const { return timeout_us_ / 4; }
-  // How long ago it was fed; 0 if it never was.
+  // The time since the watchdog was fed; 0 if it never was.
   int64_t hungry_us() const { return fed_ ? clock_.monotonic_us() - fed_us_ : 0; }
 
  private:

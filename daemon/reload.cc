@@ -1,4 +1,4 @@
-// The table says which settings may change; here are their places.
+// The table says which settings may change; this file has the options that they change.
 #include "daemon/reload.h"
 
 namespace cascade {

@@ -1,4 +1,4 @@
-// What a new reading of the settings changes in a service that runs.
+// The changes that a new reading of the settings makes in a running service.
 #pragma once
 
 #include <string>
@@ -11,10 +11,11 @@ namespace cascade {
 struct ReloadPlan {
   DaemonOptions options;             // as the service runs from now on
   std::vector<std::string> applied;  // settings that change, for people: flag and where it was set
-  std::vector<std::string> refused;  // settings that have changed, and take a restart
+  std::vector<std::string> refused;  // settings that have changed, and need a restart
 };
 
-// `running`: what the service was started with or reloaded last; `read`: good settings.
+// `running`: the settings that the service was started with or reloaded last; `read`: settings
+// without errors.
 ReloadPlan plan_reload(const ParsedOptions& running, const ParsedOptions& read);
 
 }  // namespace cascade

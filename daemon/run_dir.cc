@@ -1,4 +1,4 @@
-// mkdir, fstat, flock.
+// Uses mkdir, fstat and flock.
 #include "daemon/run_dir.h"
 
 #include <fcntl.h>
@@ -32,8 +32,8 @@ std::optional<std::pair<dev_t, ino_t>> identity_of(const std::string& path) {
 }  // namespace
 
 Result<RunDir> RunDir::open(std::string path) {
-  // Behind a slash at the end would be the folder itself, and its parent would be made in its
-  // place.
+  // With a slash at the end, the parent path would be the folder itself, and the folder would be
+  // made as a parent.
   while (path.size() > 1 && path.ends_with('/')) path.pop_back();
   std::error_code error;
   std::filesystem::create_directories(std::filesystem::path(path).parent_path(), error);

@@ -15,11 +15,11 @@ namespace cascade {
 class RunDir {
  public:
   // Creates `path` with mode 0700 if it does not exist, and locks it. A ZeroMQ bind on an ipc
-  // endpoint takes a socket over silently, so the lock is what keeps two daemons apart.
-  // A link to a folder, of this user or of root, counts as that folder; the lock must be a file of
-  // its own. Errors: kIo, kNotFound for a link to nothing; kInvalidArgument if it is not a folder,
-  // it or the link belongs to somebody else, or it is open to others' writing; kConflict if another
-  // daemon has it.
+  // endpoint takes a socket over silently, so only the lock keeps two daemons apart. A link to a
+  // folder counts as that folder if the link belongs to this user or root; the lock must be a file
+  // of its own. Errors: kIo, kNotFound for a link to nothing; kInvalidArgument if it is not a
+  // folder, it or the link belongs to somebody else, or others may write to it; kConflict if
+  // another daemon has it.
   static Result<RunDir> open(std::string path);
 
   RunDir(RunDir&& other) noexcept;
@@ -31,24 +31,24 @@ class RunDir {
   int lock_fd_;
 };
 
-// The file of the socket that this process listens on, so that it does not outlive the service:
-// ZeroMQ leaves it. One thread at a time.
+// The file of the socket that this process listens on. It must not outlive the service, and ZeroMQ
+// does not remove it. One thread at a time.
 class SocketFile {
  public:
-  // `endpoint` as check_endpoint() wants it.
+  // `endpoint` must be one that check_endpoint() accepts.
   explicit SocketFile(const std::string& endpoint);
 
-  // Whether the process may listen there: ZeroMQ takes the place of whatever has the name, in
-  // silence. Errors, field = the path: kConflict if somebody listens; kInvalidArgument if it is no
-  // socket.
+  // Checks whether the process may listen there: ZeroMQ silently takes the place of anything with
+  // this name. Errors, field = the path: kConflict if somebody listens; kInvalidArgument if it is
+  // not a socket.
   Status check_free() const;
-  // The process listens on it now.
+  // Call it when the process listens on the socket.
   void remember();
-  // Lets the group connect that the folder is shared with: one of mode 0750 (group reads, others
-  // nothing), if this process is one of it or root. Does nothing in any other folder.
+  // Lets the group connect with which the folder is shared: a folder of mode 0750 (group reads,
+  // others nothing), if this process is in the group or root. Does nothing in any other folder.
   void open_to_group() const;
-  // Deletes the file if it is the one that was remembered: somebody else may listen there by now.
-  // What cannot be deleted stays.
+  // Deletes the file if it is the one that was remembered: by now somebody else may listen there. A
+  // file that cannot be deleted stays.
   void remove() const;
 
  private:

@@ -1,4 +1,4 @@
-// libsystemd does the talking.
+// Sends its messages through libsystemd.
 #include "daemon/service_manager.h"
 
 #include <systemd/sd-daemon.h>
@@ -29,7 +29,7 @@ void ServiceManager::ready() {
 }
 
 void ServiceManager::reloading() {
-  // The clock of systemd's own, with which it puts the messages in order.
+  // The clock that systemd itself uses, by which it orders the messages.
   const std::string now = std::to_string(system_clock().monotonic_us());
   sd_notify(0, ("RELOADING=1\nMONOTONIC_USEC=" + now).c_str());
 }

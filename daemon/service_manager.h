@@ -1,4 +1,4 @@
-// What cascaded says to systemd, or to whoever set NOTIFY_SOCKET (sd_notify(3)).
+// The messages of cascaded to systemd, or to another program that set NOTIFY_SOCKET (sd_notify(3)).
 #pragma once
 
 #include <cstdint>
@@ -6,17 +6,17 @@
 
 namespace cascade {
 
-// Says nothing if nobody wants to hear it. What cannot be sent is lost. One thread.
+// Sends nothing if there is no receiver. A message that cannot be sent is lost. One thread.
 class ServiceManager {
  public:
   ServiceManager();
 
-  // Somebody wants to hear.
+  // Whether there is a receiver.
   bool present() const { return present_; }
-  // After so long without feed() it takes the process for stuck; 0: it does not watch.
+  // The time without feed() after which the process counts as stuck; 0: nobody watches it.
   int64_t watchdog_us() const { return watchdog_us_; }
 
-  // A line for people: what the service does. Sent if it has changed.
+  // A line for people about what the service does. It is sent if it has changed.
   void status(const std::string& text);
   void ready();
   void reloading();  // ready() ends it

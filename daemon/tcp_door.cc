@@ -1,4 +1,4 @@
-// A key pair and an allow-list from their files.
+// Reads a key pair and an allow-list from their files.
 #include "daemon/tcp_door.h"
 
 #include <spdlog/spdlog.h>
@@ -15,7 +15,7 @@ namespace cascade {
 namespace {
 
 constexpr size_t kKeyFileBytesMax = size_t{64} << 10;
-constexpr size_t kListBytesMax = size_t{16} << 20;  // some 200,000 clients
+constexpr size_t kListBytesMax = size_t{16} << 20;  // about 200,000 clients
 
 Result<curve::KeyPair> read_key(const std::string& path) {
   struct stat status {};
@@ -44,7 +44,7 @@ Result<curve::AllowList> read_clients(const std::string& path) {
   return list;
 }
 
-// ZeroMQ binds on the gateway's thread: who has the address already is found out here.
+// ZeroMQ binds later, on the gateway's thread; this finds out whether the address is taken.
 Status check_address(const std::string& address) {
   const auto free = HttpListener::open(address);
   if (free.ok()) return {};

@@ -21,7 +21,8 @@ std::string limit_text(__rlimit_resource_t resource, rlim_t unit, const char* un
   return std::to_string(limit.rlim_cur / unit) + unit_name;
 }
 
-// As threads that work do: glibc reserves address space at a thread's first allocation.
+// Allocates memory as working threads do: glibc reserves address space at a thread's first
+// allocation.
 void allocate() {
   void* volatile memory = std::malloc(1);
   std::free(memory);

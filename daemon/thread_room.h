@@ -1,5 +1,5 @@
-// Whether the system lets the daemon start its threads. libzmq ends the process when it cannot
-// start one of its own, so this is found out before there is anything to lose.
+// Checks whether the system lets the daemon start its threads. libzmq ends the process when it
+// cannot start a thread of its own, so this is found out before there is anything to lose.
 #pragma once
 
 #include "base/result.h"
