@@ -1,4 +1,4 @@
-// clock_gettime(2) behind the Clock seam.
+// Implements the Clock seam with clock_gettime(2).
 #include "base/clock.h"
 
 #include <time.h>

@@ -1,4 +1,4 @@
-// Who keeps a chunk: plain data. What holders do is in cache/holders.h.
+// The holders that keep a chunk: plain data. cache/holders.h has what holders do.
 #pragma once
 
 #include <cstdint>

@@ -108,14 +108,14 @@ void add_entry(Configuration& configuration, const std::string& path, const toml
                                         Value{*std::move(texts), where});
 }
 
-// Without spaces at its ends.
+// `text` without spaces at its ends.
 std::string_view trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t\r");
   if (begin == text.npos) return {};
   return text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
-// A value that TOML takes without quotes.
+// Whether TOML takes the value without quotes.
 bool is_bare(std::string_view value) {
   double number = 0;
   const char* const end = value.data() + value.size();

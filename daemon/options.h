@@ -22,7 +22,7 @@ struct DaemonOptions {
   std::string models_dir;
   // Files with chat templates that replace the models' own, by model; "": the default model.
   std::map<std::string, std::string> chat_templates;
-  int64_t model_bytes_max = 0;  // for all loaded models together, estimated; 0: any number
+  int64_t model_bytes_max = 0;  // for all loaded models together, estimated; 0: no limit
   // The folder of everything that the next start can use; created with mode 0700. Empty: nothing is
   // kept.
   std::string state_dir;
@@ -39,7 +39,7 @@ struct DaemonOptions {
   std::string http_keys_file;             // empty: no keys are needed
   std::vector<std::string> http_hosts;    // further names that clients may call it by
   std::vector<std::string> http_origins;  // sites whose pages may use it; "*": all
-  std::map<std::string, std::string> http_model_aliases;  // by the other names
+  std::map<std::string, std::string> http_model_aliases;  // models' names by their other names
   // ZeroMQ over TCP: "127.0.0.1:8179"; empty: none.
   std::string tcp_address;
   std::string tcp_key_file;

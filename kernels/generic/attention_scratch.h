@@ -1,4 +1,4 @@
-// What attention keeps between its steps, for up to kAttentionRowsMax rows.
+// The state that attention keeps between its steps, for up to kAttentionRowsMax rows.
 #pragma once
 
 #include "kernels/kernels.h"
