@@ -94,7 +94,8 @@ int main(int argc, char** argv) {
     }
   }
   forbid_cores();
-  // A write to a closed peer, or beyond a limit of file sizes, is an error like any other.
+  // A write to a closed pipe or socket, or beyond a limit of file sizes, is an error like any
+  // other.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   cascade::set_up_log(parsed.options.log_level);

@@ -1,6 +1,6 @@
-// The way to models other than the default one. Takes what the doors send to kModelsEndpoint to the
-// schedulers of these models, takes the answers back, and has the models loaded. Also answers
-// questions about models.
+// The way to models other than the default one. Passes the messages that the doors send to
+// kModelsEndpoint on to the schedulers of these models, passes the answers back, and has the models
+// loaded. Also answers questions about models.
 #pragma once
 
 #include <deque>

@@ -59,7 +59,7 @@ class ProgressRule {
   // Call it several times in interval_us(). If it returns `feed`, the watchdog counts as fed.
   Verdict look(std::span<const ProgressSign> signs);
 
-  // The shortest time between two feedings: four times within the timeout.
+  // The shortest time between two feedings: a quarter of the timeout.
   int64_t interval_us() const { return timeout_us_ / 4; }
   // The time since the watchdog was fed; 0 if it never was.
   int64_t hungry_us() const { return fed_ ? clock_.monotonic_us() - fed_us_ : 0; }
