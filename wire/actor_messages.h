@@ -28,8 +28,8 @@ struct EncodeJob {
   uint64_t job = 0;
   // kPrompt: the conversation with the generation prompt. kHistory: the conversation as later turns
   // will render it, cut where it no longer depends on what follows. kBeginning: the conversation,
-  // whose last message, the user's, goes on behind a blank line. kRaw: `raw` as a prompt of its own
-  // (with BOS), or `token_ids` as they are. kText: `raw` as a part of one.
+  // whose last message (the user's) continues after a blank line. kRaw: `raw` as a prompt of its
+  // own (with BOS), or `token_ids` as they are. kText: `raw` as a part of a prompt.
   enum class Mode : uint8_t { kPrompt, kHistory, kBeginning, kRaw, kText } mode = Mode::kPrompt;
   std::string tools;       // as in GenerateRequest
   bool show_text = false;  // kPrompt: the text is wanted, too
@@ -37,30 +37,30 @@ struct EncodeJob {
   std::string follower = "user";  // kHistory: the role of the message that will follow
   std::string raw;
   std::vector<int32_t> token_ids{};
-  bool goes_on = false;  // kPrompt: the answer goes on with the last message, the assistant's
+  bool goes_on = false;  // kPrompt: the answer continues the last message, the assistant's
   std::optional<bool> thinking;
   int64_t now_unix_s = 0;          // for strftime_now
-  std::optional<Grammar> grammar;  // kPrompt, kRaw: is only checked
+  std::optional<Grammar> grammar;  // kPrompt, kRaw: it is only checked
 };
 
 struct EncodeDone {
   uint64_t job = 0;
   std::optional<Error> error;
   std::vector<int32_t> token_ids;
-  int64_t tokens_left_out = 0;  // so many, in place of more token_ids than a message can have
-  // kPrompt: text and ids that the generation prompt adds behind what history would show, e.g. an
+  int64_t tokens_left_out = 0;  // the number of ids, if a message cannot hold them: none are sent
+  // kPrompt: the text that the generation prompt adds after what the history would show, e.g. an
   // empty think block; and whether the model starts inside a think block.
   std::string generation_prefix;
   bool inside_think = false;
   std::string text;  // show_text: the prompt before it was tokenized
 };
 
-// The form of an answer, and what there is of it.
+// The form that an answer must have, and how much of the answer exists already.
 struct Constraint {
   Grammar grammar;
   bool inside_think = false;    // the prompt ended within thoughts
   bool may_think = false;       // the answer may begin with thoughts
-  bool goes_on = false;         // with a text that the prompt ends with
+  bool goes_on = false;         // it continues a text that the prompt ends with
   std::vector<int32_t> tokens;  // sampled so far
 };
 
@@ -72,10 +72,10 @@ struct SampleSpec {
   double min_p = 0;
   double repetition_penalty = 1;
   uint64_t seed = 0;
-  // The tokens so far that penalties look at: none without a penalty; the prompt only if
-  // repetition_penalty != 1.
+  // The tokens so far that penalties look at. Empty without a penalty; the prompt's tokens are
+  // included only if repetition_penalty != 1.
   std::vector<int32_t> history;
-  int32_t history_prompt_tokens = 0;  // so many of them, at the front, are the prompt's
+  int32_t history_prompt_tokens = 0;  // how many of them, at the front, belong to the prompt
   double presence_penalty = 0;
   double frequency_penalty = 0;
   std::vector<int32_t> bias_tokens;
@@ -190,9 +190,9 @@ struct StorePolicy {
   std::string key;
   std::string value;
 };
-// scheduler -> store: the chain of an output, which is known as long as the output is there. If its
-// K and V are `pending`, not on disk yet, they are computed after a restart. Without tokens the
-// chain stays as it is stored and is not pending any more. As StorePut.
+// scheduler -> store: the chain of an output. It stays known as long as the output exists. If its K
+// and V are `pending` (not on disk yet), they are computed after a restart. Without tokens, the
+// stored chain stays as it is and is no longer pending. Answered as StorePut.
 struct StoreChain {
   uint64_t job = 0;
   std::string model;  // root key
@@ -202,8 +202,8 @@ struct StoreChain {
   int64_t begin = 0;  // tokens before the output's own
   bool pending = false;
 };
-// store -> scheduler: one that is pending, or of a pinned output, of the model that StoreLoad asked
-// for, behind StoreChunks.
+// store -> scheduler: a chain of the model that StoreLoad asked for, if it is pending or belongs to
+// a pinned output. Follows StoreChunks.
 struct PendingChain {
   uint64_t job = 0;
   std::string tenant;
@@ -211,7 +211,8 @@ struct PendingChain {
   std::vector<int32_t> token_ids;
   int64_t begin = 0;
 };
-// store -> scheduler: what is stored of these, in one message or several, behind StoreChunks.
+// store -> scheduler: the stored sessions and policies, in one message or several. Follows
+// StoreChunks.
 struct StoredPolicy {
   std::string tenant;
   std::string key;
@@ -223,26 +224,26 @@ struct StoredSettings {
   std::vector<StoredPolicy> policies;
 };
 
-// Keys of chains are hexadecimal (base/hash.h) in all that follows.
+// In all that follows, keys of chains are hexadecimal (base/hash.h).
 
-// A page of a chain: in memory, and as it is called on disk.
+// A page of a chain: its place in memory, and its key, which names it on disk.
 struct ChainPage {
   std::string key;
   std::vector<int32_t> token_ids;  // 1..64; fewer than 64 only at the end of a chain
   uint32_t page = 0;               // of the arena
 };
 
-// A page has text of a chunk. What goes on from a page in which the text ends is of no use without
-// the chunk.
+// Says that a page contains text of a chunk. Whatever continues from a page in which the text ends
+// is of no use without the chunk.
 struct PageUse {
   std::string key;
   int32_t position = 0;  // of the page's first token
-  std::string tenant;    // whose chunk it is, maybe not whose page
+  std::string tenant;    // the chunk's owner; the page may have another one
   std::string chunk_id;
   int32_t ends = 0;  // as in ChunkUses::Use
 };
-// A list of PageUse that is kept field by field; it is as long as its shortest field. So one
-// message has room for all that a scheduler notes (SchedulerOptions::page_uses_max).
+// A list of PageUse, kept field by field, so that one message has room for everything that a
+// scheduler notes (SchedulerOptions::page_uses_max). The list is as long as its shortest field.
 struct PageUses {
   std::vector<std::string> keys;
   std::vector<int32_t> positions;
@@ -255,7 +256,7 @@ struct PageUses {
   PageUse at(size_t i) const;
 };
 
-// The page and those before it in its chain are kept for a chunk, or, without one, for a prefix.
+// The page and those before it in its chain are kept for a chunk or, without a chunk, for a prefix.
 struct PageOwner {
   std::string key;
   std::string tenant;
@@ -268,8 +269,8 @@ struct StoreUses {
   std::vector<PageOwner> owners;
 };
 
-// scheduler -> store: write these pages, which stand behind each other in a chain. Their memory
-// stays as it is until the answer, StorePagesDone, which comes when they are durable or given up.
+// scheduler -> store: write these pages, which follow each other in a chain. Their memory stays as
+// it is until the answer, StorePagesDone, which comes when they are durable or given up.
 struct StorePages {
   uint64_t job = 0;
   std::string tenant;
@@ -286,7 +287,7 @@ struct StorePagesDone {
   std::vector<std::string> removed;  // pages that are not stored any more, to make room or for good
 };
 
-// scheduler -> store: read these pages into memory, which nobody else uses until the answer,
+// scheduler -> store: read these pages into memory. Nobody else uses that memory until the answer,
 // LoadPagesDone.
 struct LoadPages {
   uint64_t job = 0;
@@ -294,8 +295,8 @@ struct LoadPages {
 };
 struct LoadPagesDone {
   uint64_t job = 0;
-  int64_t good = 0;            // so many from the first on are there, verified
-  std::optional<Error> error;  // why the next one is not
+  int64_t good = 0;            // how many pages from the first on were read and verified
+  std::optional<Error> error;  // why the next page was not
   int64_t load_us = 0;
 };
 
@@ -315,7 +316,7 @@ struct StoredPages {
   uint64_t job = 0;
   std::vector<StoredPage> pages;
   PageUses uses;
-  // Digests of tenant and tokens of whole first pages that are stored of other models.
+  // For each whole first page that is stored of other models: the digest of its tenant and tokens.
   std::vector<std::string> other_models;
   bool more = false;  // others follow
 };
@@ -324,8 +325,9 @@ struct PrefetchPages {
   std::vector<std::string> keys;
 };
 
-// scheduler -> store: the tokens of a chunk's chain, as StoreChain gave them, else of the pages
-// that end with `key` (which may be empty). Answered with StoredChain: none if neither is there.
+// scheduler -> store: read the tokens of a chunk's chain, as StoreChain gave them, or else of the
+// pages that end with `key` (which may be empty). Answered with StoredChain, which is empty if the
+// store has neither.
 struct ReadChain {
   uint64_t job = 0;
   std::string model;  // root key
@@ -337,7 +339,7 @@ struct StoredChain {
   uint64_t job = 0;
   std::vector<int32_t> token_ids;
   int64_t begin = -1;  // as in StoreChain; -1: not known
-  std::string tenant;  // of the last page, where that was read; empty: public, or not known
+  std::string tenant;  // of the last page, if that was read; empty: public, or not known
 };
 
 // scheduler -> store. Answered with StoreFound.
@@ -383,10 +385,10 @@ struct StoreBackedUp {
 // store -> scheduler: these pages were damaged, and are not stored any more.
 struct PagesForgotten {
   std::vector<std::string> keys;
-  bool deleted = false;  // they went with a chunk: what is in memory of them goes, too
+  bool deleted = false;  // they were removed with a chunk: they leave memory, too
 };
 
-// gateway -> scheduler: the client behind the frame's client id is gone.
+// gateway -> scheduler: the client that the frame's client id names has left.
 struct ClientGone {};
 
 }  // namespace cascade::wire

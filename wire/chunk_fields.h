@@ -38,7 +38,7 @@ void fields(A& a, M& m) {
   a.required("seed", m.seed);
   a.required("max_tokens", m.max_tokens);
   a.required("finish_reason", m.finish_reason);
-  // Absent in what was stored before they were there.
+  // Absent in records that are older than these fields.
   a.optional("presence_penalty", m.presence_penalty);
   a.optional("frequency_penalty", m.frequency_penalty);
   a.optional("logit_bias_count", m.logit_bias_count);
@@ -107,7 +107,7 @@ void chunk_fields(A& a, M& m) {
   a.required("pinned", m.pinned);
   a.required("expires_us", m.expires_us);
   a.required("priority", m.priority);
-  // Absent in what was stored before they were there.
+  // Absent in records that are older than these fields.
   a.optional("priority_until_us", m.priority_until_us);
   a.optional("name", m.name);
   a.optional("registrations", m.registrations);
@@ -136,7 +136,7 @@ void fields(A& a, M& m) {
   a.required("token_count", m.token_count);
 }
 
-// The same, to write a chunk from where it is.
+// Writes what ListedChunk reads, without a copy of the chunk.
 struct ShownChunk {
   const Chunk* chunk = nullptr;
 };

@@ -1,4 +1,4 @@
-// Counts chunks as messages have them.
+// Measures chunks in the form in which messages carry them.
 #include "wire/chunk_size.h"
 
 #include "wire/chunk_fields.h"

@@ -8,15 +8,15 @@
 
 namespace cascade::wire {
 
-// Whether a message can have the chunk as a part, and little else. Error kInvalidArgument: which of
-// its fields is too large, and the limit (limits.h).
+// Checks that a message can hold the chunk, with little else beside it. Error kInvalidArgument
+// names the field that is too large, and the limit (limits.h).
 Status check_size(const Chunk& chunk);
 
-// Decides how much of a list of chunks goes into one message. The list takes half of each limit at
-// most, which leaves the other half to the message's other fields. One thread.
+// Decides how much of a list of chunks fits into one message. The list takes at most half of each
+// limit, which leaves the other half to the message's other fields. One thread.
 class ChunkRoom {
  public:
-  // Whether the next chunk still goes into the message. The first one always does.
+  // Whether the next chunk still fits into the message. The first one always does.
   bool takes(const Chunk& chunk);
 
  private:

@@ -1,4 +1,4 @@
-// What the messages of a conversation must satisfy, in whatever request they are.
+// Rules for the messages of a conversation. They are the same in every request.
 #pragma once
 
 #include <optional>
@@ -10,21 +10,22 @@
 
 namespace cascade::wire {
 
-// Errors of all: kInvalidArgument with the field, e.g. "messages[1].role". Pure, any thread.
+// Every error is kInvalidArgument with the field, e.g. "messages[1].role". The functions are pure
+// and may be called on any thread.
 
-// Each is of one that takes part in a conversation.
+// Each role must be one that takes part in a conversation.
 Status check_roles(const std::vector<ChatMessage>& messages);
-// Calls are a JSON array of objects.
+// The calls of a message must be a JSON array of objects.
 Status check_tool_calls(const std::vector<ChatMessage>& messages);
 // `text`: empty, or a JSON array of objects.
 Status check_json_array(const std::string& field, const std::string& text);
-// The last message (there is one) is what is answered or, if it `goes_on`, what the answer goes on
-// with.
+// Checks the last message (there must be one). It is what the answer replies to or, with `goes_on`,
+// what the answer continues.
 Status check_last_message(const std::vector<ChatMessage>& messages,
                           const std::optional<bool>& goes_on);
 
-// Whether the answer goes on with a text that the prompt ends with: a raw prompt, or the
-// assistant's last message.
+// Whether the answer continues a text that the prompt ends with: a raw prompt, or the assistant's
+// last message.
 bool goes_on_with_text(const GenerateRequest& request);
 
 // "name[index]" and a member of it.

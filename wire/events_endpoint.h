@@ -1,4 +1,4 @@
-// Where a daemon publishes the events of the clients of an endpoint.
+// The endpoint at which a daemon publishes the events for the clients of another endpoint.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@ namespace cascade::wire {
 
 inline constexpr std::string_view kEventsSuffix = ".events";
 
-// "ipc:///run/cascaded/cascaded.sock.events" of "ipc:///run/cascaded/cascaded.sock".
+// Returns "ipc:///run/cascaded/cascaded.sock.events" for "ipc:///run/cascaded/cascaded.sock".
 inline std::string events_endpoint(const std::string& endpoint) {
   return endpoint + std::string(kEventsSuffix);
 }

@@ -19,7 +19,7 @@
 
 namespace cascade::wire {
 
-// Where a field is, e.g. messages[2].role; lives on the stack of the readers.
+// Where a field is, e.g. messages[2].role. It lives on the stack of the readers.
 struct FieldPath {
   const FieldPath* parent = nullptr;
   std::string_view name;  // empty: an element of an array
@@ -41,8 +41,8 @@ class ReadState {
   void fail(const FieldPath& path, std::string problem);
   void fail(std::string field, std::string problem);
 
-  // The frame of an array, or nullptr after fail(). Each frame is given out once: otherwise a few
-  // bytes that refer to one frame again and again would take memory without bound.
+  // Returns the frame of an array, or nullptr after fail(). Each frame is given out only once:
+  // otherwise a few bytes that refer to one frame again and again would take memory without bound.
   const Frame* take_array(const FieldPath& path, const Value& reference);
 
  private:

@@ -52,7 +52,8 @@ void pack_unsigned(std::string& out, uint64_t value) {
 }
 
 void pack_double(std::string& out, double value) {
-  // Through the bits: the packer writes whole numbers as integers, and casts to find out.
+  // Writes the bits directly: the packer would write whole numbers as integers, and casts to find
+  // out.
   out.push_back('\xcb');
   const auto bits = std::bit_cast<uint64_t>(value);
   for (int shift = 56; shift >= 0; shift -= 8) out.push_back(static_cast<char>(bits >> shift));
@@ -74,7 +75,7 @@ void pack_bytes(std::string& out, std::string_view value) {
 }
 
 Error shortened(const Error& error) {
-  // Errors quote what clients sent, which may have 16 MiB. Ours have some hundred bytes.
+  // Errors quote what clients sent, which may have 16 MiB. Our own texts have a few hundred bytes.
   constexpr size_t kFieldBytes = 256, kMessageBytes = 4096;
   const auto beginning = [](const std::string& text, size_t bytes_max) {
     if (text.size() <= bytes_max) return text;

@@ -31,7 +31,7 @@ Error shortened(const Error& error);
 // Numbers as 32-bit little-endian words.
 std::string words_of(const void* numbers, size_t count);
 
-// Whether a field travels at all: what is absent or empty and optional does not.
+// Whether a field is sent at all: an optional field that is absent or empty is not.
 template <class T>
 bool travels(const T&) {
   return true;
@@ -48,7 +48,7 @@ bool travels(const std::vector<T>& value) {
   return !value.empty();
 }
 
-// Counts the pairs that FieldWriter will write: MessagePack wants the number first.
+// Counts the pairs that FieldWriter will write, because MessagePack has their number first.
 class FieldCounter {
  public:
   static constexpr bool kReads = false;
@@ -88,7 +88,7 @@ class FieldWriter {
   void optional(std::string_view name, const T& value) {
     if (travels(value)) required(name, value);
   }
-  // An array of int32, uint32 or float: a frame of its own, its number in the map.
+  // An array of int32, uint32 or float gets a frame of its own; the map holds the frame's number.
   template <class T>
   void numbers(std::string_view name, const std::vector<T>& value) {
     static_assert(sizeof(T) == 4);
@@ -96,7 +96,7 @@ class FieldWriter {
     required(name, static_cast<uint64_t>(frames_.size() - kArrayFrame));
     frames_.push_back(words_of(value.data(), value.size()));
   }
-  // A whole message with the model that it is meant for; empty: it names none.
+  // Writes a whole message and the model that it is meant for; without the latter if it is empty.
   template <class T>
   void request(const T& value, const std::string& model) {
     FieldCounter counter;
@@ -106,7 +106,7 @@ class FieldWriter {
     fields(*this, value);
     optional("model", model);
   }
-  // A whole message or struct as a map.
+  // Writes a whole message or struct as a map.
   template <class T>
   void structure(const T& value) {
     FieldCounter counter;

@@ -1,4 +1,4 @@
-// What a message takes.
+// The size of a message.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 
 namespace cascade::wire {
 
-// Of all its frames together.
+// The bytes of all its frames together.
 inline size_t bytes_of(const Frames& frames) {
   size_t bytes = 0;
   for (const Frame& frame : frames) bytes += frame.size();

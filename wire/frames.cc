@@ -98,13 +98,13 @@ Result<size_t> check_header(const Frame& header) {
   return type;
 }
 
-// Whether a message can be sent, and how much room its body needs. Most messages are small: only
-// those that might be too large have their texts read for it.
+// Checks that a message can be sent, and returns how much room to reserve for its body. Most
+// messages are small: texts are read for this only in messages that might be too large.
 Result<size_t> body_bytes_of(const Envelope& envelope) {
   MessageSizer at_most(MessageSizer::Texts::kAtMost);
   std::visit([&](const auto& message) { at_most.request(message, envelope.model); },
              envelope.message);
-  constexpr size_t kReservedMax = 4096;  // three times its texts may be far more than it needs
+  constexpr size_t kReservedMax = 4096;  // the estimate, three times the texts, may be far too high
   if (!at_most.problem()) return std::min(at_most.body_bytes(), kReservedMax);
   MessageSizer exact(MessageSizer::Texts::kExactly);
   std::visit([&](const auto& message) { exact.request(message, envelope.model); },

@@ -27,24 +27,24 @@ struct Envelope {
   RequestId request{};
   Message message;
   // The model that a client's request is meant for: the field "model" of its body. Empty: the
-  // default model. Only with messages of clients that are not about models themselves.
+  // default model. Only client messages that are not themselves about models have it.
   std::string model{};
 };
 
-// Errors are shortened, so that a message of one always fits. Error kInvalidArgument: a limit of
-// limits.h exceeded; the field is the innermost one that does not fit, or "frames" for the message
-// as a whole.
+// Errors are shortened, so that a message with an error always fits. Error kInvalidArgument: a
+// limit of limits.h is exceeded; the field is the innermost one that does not fit, or "frames" for
+// the message as a whole.
 Result<Frames> encode(const Envelope& envelope);
 
-// Errors, all kInvalidArgument but for kUnsupported (field "version": another protocol version,
-// field "type": unknown type number), with the field: not our magic, wrong frame count or sizes,
-// malformed MessagePack, a missing or ill-typed field, an unknown enum name, a string that is not
-// UTF-8, a limit of limits.h exceeded.
-// Ranges that depend on the model (max_tokens, token ids) are the receiver's to check.
+// The error is kUnsupported for another protocol version (field "version") or an unknown type
+// number (field "type"). All other errors are kInvalidArgument, with the field: not our magic,
+// wrong frame count or sizes, malformed MessagePack, a missing or ill-typed field, an unknown enum
+// name, a string that is not UTF-8, a limit of limits.h exceeded.
+// Ranges that depend on the model (max_tokens, token ids) are checked by the receiver.
 Result<Envelope> decode(std::span<const Frame> frames);
 
-// The request id of frames whose decode() failed, so that the error can be addressed; zeros if
-// there is none.
+// The request id of frames for which decode() failed, so that the error can be addressed. Zeros if
+// the frames have none.
 RequestId peek_request_id(std::span<const Frame> frames);
 
 }  // namespace cascade::wire

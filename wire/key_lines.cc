@@ -1,4 +1,4 @@
-// Line by line; comments stay where they are.
+// Reads and removes keys line by line; comments stay where they are.
 #include "wire/key_lines.h"
 
 #include <algorithm>
@@ -10,9 +10,9 @@ namespace cascade {
 namespace {
 
 constexpr std::string_view kKeyBlanks = " \t";  // between tenant and key
-constexpr size_t kTenantBytesMax = 32;       // of a name: it is part of a path of 107 bytes
+constexpr size_t kTenantBytesMax = 32;       // of a name, which is part of a path of 107 bytes
 
-// Without comments: tenant and key; both empty for other lines.
+// Splits a line into tenant and key. Both are empty for a comment or an empty line.
 KeyLine split(std::string_view line) {
   line = trimmed(line);
   if (line.empty() || line.starts_with('#')) return {};

@@ -1,5 +1,5 @@
-// Files that give tenants keys: a line for each, of a tenant, white space and what stands for the
-// key.
+// Files that give keys to tenants. Each line has a tenant, white space, and the key or what
+// represents it.
 #pragma once
 
 #include <optional>
@@ -11,26 +11,26 @@
 
 namespace cascade {
 
-// Of a file: a tenant that has come keeps two sockets of the daemon at each door.
+// The largest number of tenants in a file. A tenant that has connected keeps two sockets of the
+// daemon at each door.
 inline constexpr size_t kKeyTenantsMax = 200;
 
 struct KeyLine {
   size_t number = 0;  // of the line, from 1
   std::string_view tenant;
-  std::string_view key;  // not looked at
+  std::string_view key;  // not checked
 };
 
-// Empty lines, and those that begin with '#', are left out. Views into `text`.
+// Skips empty lines and those that begin with '#'. The result has views into `text`.
 // Errors: kInvalidArgument, field "line N": a line without a key (`key_name` says what is
 // expected), a name that no tenant can have, or more than kKeyTenantsMax tenants.
 Result<std::vector<KeyLine>> parse_key_lines(std::string_view text, const std::string& key_name);
 
-// "line N".
 std::string line_field(size_t number);
 
-// 1 to 32 of a-z, 0-9, _ and -.
+// Whether the name has 1 to 32 characters of a-z, 0-9, _ and -.
 bool is_tenant_name(std::string_view name);
-// What to say of others.
+// The error for other names.
 inline constexpr char kTenantNameRule[] = "must have 1 to 32 of a-z, 0-9, _ and -";
 
 // The text without the lines whose key is `key`; nullopt if there is none.

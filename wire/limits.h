@@ -1,5 +1,5 @@
-// How large a message and its parts may be. The sender's encode() and the receiver's decode() both
-// hold them, so nobody can send what the other side refuses.
+// How large a message and its parts may be. Both the sender's encode() and the receiver's decode()
+// apply these limits, so nobody can send what the other side refuses.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@ namespace cascade::wire {
 
 // All frames of a message together.
 inline constexpr size_t kMessageBytesMax = size_t{64} << 20;
-inline constexpr size_t kFrameCountMax = 4096;  // a decode batch has 5 arrays a sequence
+inline constexpr size_t kFrameCountMax = 4096;  // a decode batch has 5 arrays for each sequence
 
 // A chunk makes the largest message. It has its text, the text of the question, the text with
 // thoughts, and the token ids. Each may take a quarter; answers (kAnswerBytesMax) are shorter,
@@ -17,7 +17,7 @@ inline constexpr size_t kFrameCountMax = 4096;  // a decode batch has 5 arrays a
 inline constexpr size_t kTextBytesMax = kMessageBytesMax / 4;  // any one string: 4 M tokens of text
 inline constexpr size_t kNumbersMax = kMessageBytesMax / 4 / 4;  // of an array of 32-bit numbers
 
-// An answer may have so much text, with its thoughts and with the text that it goes on with. A
+// The longest text of an answer, with its thoughts and with the text that it continues. A
 // generation that reaches the limit ends.
 inline constexpr size_t kAnswerBytesMax = kTextBytesMax / 2;
 
@@ -25,9 +25,9 @@ inline constexpr size_t kAnswerBytesMax = kTextBytesMax / 2;
 inline constexpr int kDepthMax = 16;          // our messages nest 5 deep
 inline constexpr uint32_t kMapKeysMax = 256;  // StatusReply has 35
 inline constexpr uint32_t kArrayElementsMax = uint32_t{1} << 20;
-// This bounds all values together: one byte of input makes one Value of 24 bytes, so a map of 64
-// MiB could make much of itself. 30,000 chunks with a holder or two fit, or 500 with all the
-// holders that a chunk can have.
+// This bounds all values together: one byte of input becomes one Value of 24 bytes, so a map of 64
+// MiB could grow to 24 times its size. There is room for 30,000 chunks with a holder or two, or for
+// 500 chunks with all the holders that a chunk can have.
 inline constexpr size_t kValuesMax = size_t{2} << 20;
 
 }  // namespace cascade::wire

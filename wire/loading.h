@@ -1,4 +1,4 @@
-// What a daemon says that does not serve yet, because it loads its model.
+// What a daemon that does not serve yet, because it loads its model, says to clients.
 #pragma once
 
 #include <algorithm>
@@ -10,10 +10,10 @@
 
 namespace cascade::wire {
 
-// The field of the error, whose code is kUnavailable; the ErrorReply has `loading`.
+// The field of the error, whose code is kUnavailable. The ErrorReply also has `loading`.
 inline constexpr std::string_view kLoadingField = "loading";
 
-// From 0 to 99: at 100 it serves. nullopt: it is not known yet.
+// The percentage that is loaded, from 0 to 99: at 100 the daemon serves. nullopt: not known yet.
 inline std::optional<int> percent_of(const Loading& loading) {
   if (loading.total_bytes <= 0) return std::nullopt;
   const double share =
@@ -21,7 +21,7 @@ inline std::optional<int> percent_of(const Loading& loading) {
   return static_cast<int>(std::clamp(share * 100, 0.0, 99.0));
 }
 
-// "loading, 40 %", or "loading".
+// "loading, 40 %", or "loading" if the percentage is not known.
 inline std::string loading_text(const Loading& loading) {
   const std::optional<int> percent = percent_of(loading);
   return percent ? "loading, " + std::to_string(*percent) + " %" : "loading";

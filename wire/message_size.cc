@@ -1,4 +1,4 @@
-// Sizes as the MessagePack specification has them ("Formats").
+// Sizes as the MessagePack specification defines them ("Formats").
 #include "wire/message_size.h"
 
 #include "base/utf8.h"
@@ -6,7 +6,8 @@
 namespace cascade::wire {
 namespace {
 
-// Returns how many bytes say how long something is. Sizes below `fixed` are part of the first byte.
+// Returns how many bytes the length of something takes. A size below `fixed` is a part of the first
+// byte.
 size_t size_bytes(size_t size, size_t fixed, bool has_one_byte_form) {
   if (size < fixed) return 1;
   if (has_one_byte_form && size <= UINT8_MAX) return 2;

@@ -1,4 +1,4 @@
-// What a message will take of the limits (limits.h), before it is written.
+// Measures how much of the limits (limits.h) a message will take, before it is written.
 #pragma once
 
 #include <concepts>
@@ -18,7 +18,7 @@
 namespace cascade::wire {
 
 // The archive (see FieldWriter) that counts what FieldWriter would write, byte for byte, and finds
-// the first part that is beyond a limit. One thread.
+// the first part that exceeds a limit. One thread.
 class MessageSizer {
  public:
   static constexpr bool kReads = false;
@@ -26,8 +26,8 @@ class MessageSizer {
   // How a text counts. FieldWriter replaces parts that are not UTF-8, so it may become three times
   // as long.
   enum class Texts {
-    kAtMost,   // as three times its bytes: nothing of it is read
-    kExactly,  // as what it becomes
+    kAtMost,   // as three times its bytes, without reading it
+    kExactly,  // as its size after the replacement
   };
   explicit MessageSizer(Texts texts) : texts_(texts) {}
 
@@ -70,10 +70,11 @@ class MessageSizer {
   size_t body_bytes() const { return body_bytes_; }
   size_t arrays() const { return arrays_; }
   size_t numbers() const { return numbers_; }  // of all arrays together
-  // Body and arrays.
+  // The bytes of body and arrays.
   size_t bytes() const { return body_bytes_ + numbers_ * sizeof(int32_t); }
-  // Returns the first part that is beyond a limit; what comes after it was not counted. Without
-  // such a part, returns what the whole message has too much of. nullopt if it fits.
+  // Returns an error for the first part that exceeds a limit; nothing after that part was counted.
+  // Without such a part, returns an error for what the whole message has too much of. nullopt if
+  // the message fits.
   std::optional<Error> problem() const;
 
  private:

@@ -16,7 +16,7 @@ template <class... Ms>
 constexpr std::array<Take, sizeof...(Ms)> takes_of(const std::variant<Ms...>*) {
   return {take<Ms>...};
 }
-// By type.
+// The functions that take a value, by type.
 constexpr auto kTakes = takes_of(static_cast<const AnyMessage*>(nullptr));
 
 }  // namespace

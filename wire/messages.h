@@ -46,8 +46,8 @@ inline constexpr bool kIsOneOf = false;
 template <class M, class... Ts>
 inline constexpr bool kIsOneOf<M, std::variant<Ts...>> = (std::same_as<M, Ts> || ...);
 
-// One of them. Made, copied and destroyed in one place: compiled wherever that happens, a variant
-// of so many types took most of the time of a build.
+// A message of any type. It is made, copied and destroyed in one place (messages.cc): when every
+// user compiled that for a variant of so many types, it took most of the time of a build.
 class Message : public AnyMessage {
  public:
   Message() = default;
@@ -62,19 +62,19 @@ class Message : public AnyMessage {
   ~Message();
 
  private:
-  // Takes what `message` points at, which is of that type.
+  // Takes the value that `message` points at, which is of that type.
   Message(size_t type, void* message);
 };
 
-// Whether messages of this type are about the daemon's models, which no model answers.
+// Whether messages of this type are about the daemon's models, so that no model answers them.
 constexpr bool is_about_models(size_t type) {
   return type >= kTypeOf<ModelListRequest> && type <= kTypeOf<ModelUnload>;
 }
-// Whether they may come from clients; a gateway refuses the others.
+// Whether messages of this type may come from clients. A gateway refuses the others.
 constexpr bool is_from_client(size_t type) {
   return type < kTypeOf<Pong> || is_about_models(type);
 }
-// Whether more replies to the same request follow one of this type.
+// Whether a reply of this type is followed by more replies to the same request.
 constexpr bool is_on_the_way(size_t type) {
   return type == kTypeOf<Accepted> || type == kTypeOf<Progress> || type == kTypeOf<Delta>;
 }

@@ -1,4 +1,4 @@
-// What the daemon answers.
+// The daemon's answers.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Pong {
   std::string version;
 };
 
-// Sizes in bytes, counts since start.
+// Sizes are in bytes; counts are since the start.
 struct StatusReply {
   std::string version;
   std::string boot_id;
@@ -40,7 +40,7 @@ struct StatusReply {
   int32_t requests_running = 0;
   int32_t requests_waiting = 0;
   int32_t requests_waiting_max = 0;
-  int64_t tokens_waiting = 0;  // of prompts that have not started, as far as they are known
+  int64_t tokens_waiting = 0;  // of prompts that have not started, as far as known
   int64_t tokens_waiting_max = 0;
   int64_t requests_preempted = 0;
   int64_t requests_done = 0;
@@ -56,17 +56,17 @@ struct StatusReply {
   int32_t reprefills_pending = 0;
   double prefill_tokens_per_s = 0;            // measured, recent
   double decode_tokens_per_s = 0;             // measured, recent, all sequences together
-  std::vector<std::string> actors_restarted;  // names, one entry a restart
+  std::vector<std::string> actors_restarted;  // names, one entry for each restart
   std::vector<std::string> warnings;          // what is wrong now, each a sentence
 };
 
 // The request passed admission; sent at once, before any work.
 struct Accepted {
   int32_t queue_position = 0;  // requests before it
-  std::string output_id{};     // of a request that retains its output: the id that this will have
+  std::string output_id{};     // the id that a retained output will have; else empty
 };
 
-// How far a request is; sent at least every second while a stream is silent.
+// How far a request has got. Sent at least every second while a stream is silent.
 struct Progress {
   int64_t prompt_tokens = 0;       // 0: not known yet
   int64_t prompt_tokens_done = 0;  // reused or prefilled
@@ -75,7 +75,7 @@ struct Progress {
   int32_t queue_position = 0;      // requests before it, while it waits
 };
 
-// More text. Only whole code points.
+// More text, in whole code points only.
 struct Delta {
   std::string text;
   bool reasoning = false;  // the text is a thought
@@ -84,11 +84,11 @@ struct Delta {
 struct Usage {
   int64_t prompt_tokens = 0;
   int64_t reused_tokens = 0;      // of the prompt: KV found
-  int64_t loaded_tokens = 0;      // of those: read from disk
+  int64_t loaded_tokens = 0;      // of the reused ones: read from disk
   int64_t prefilled_tokens = 0;   // of the prompt: computed now
   Miss miss;                      // why the rest was not found
   int64_t completion_tokens = 0;  // sampled, thoughts and end token included
-  int64_t reasoning_tokens = 0;   // of those: thoughts
+  int64_t reasoning_tokens = 0;   // of the completion: thoughts
 };
 
 struct Timings {
@@ -99,7 +99,7 @@ struct Timings {
   int64_t total_us = 0;
 };
 
-// A chunk that a request stands on, or a turn of its conversation, that is gone.
+// A chunk that is gone although a request refers to it, or that is a turn of its conversation.
 struct MissingChunk {
   std::string id;
   std::string reason;  // a sentence
@@ -110,38 +110,39 @@ struct Final {
   std::string reasoning;           // the thoughts, think tokens removed
   std::string finish_reason;       // "stop", "length", "cancelled"
   std::vector<int32_t> token_ids;  // as sampled
-  std::vector<float> logprobs;     // one a token if asked for, else empty
+  std::vector<float> logprobs;     // one for each token if asked for, else empty
   Usage usage;
   Timings timings;
   uint64_t seed = 0;
   std::string output_chunk_id;  // set if the output was retained
-  bool durable = true;          // of that output: as in ChunkReply
+  bool durable = true;          // whether that output is: as in ChunkReply
   ThinkPolicy think_policy = ThinkPolicy::kReprefill;
-  // [tokens][n], n = top_logprobs of the request (the vocabulary's size, if that is smaller): the
-  // most likely tokens at the place of each sampled one, most likely first, and their
+  // [tokens][n], n = top_logprobs of the request (or the vocabulary's size, if that is smaller):
+  // for the place of each sampled token, the most likely tokens, most likely first, and their
   // log-probabilities under the model itself. Empty if not asked for.
   std::vector<int32_t> top_token_ids;
   std::vector<float> top_logprobs;
-  // What the prompt does not have although the request stands on it (its on_missing is "skip").
+  // What the request refers to but the prompt lacks (its on_missing is "skip").
   std::vector<MissingChunk> missing;
   std::vector<ThinkSpan> think_spans = {};  // where token_ids are thoughts
 };
 
 struct ChunkReply {
-  Chunk chunk;  // of a change: as it is now, with the holders that stay
-  // Whether what was changed outlives the daemon. False: the store cannot write now (see the
-  // status); it tries again.
+  Chunk chunk;  // after a change: as it is now, with the holders that stay
+  // Whether the change outlives the daemon. False: the store cannot write now (see the status); it
+  // tries again.
   bool durable = true;
-  // Of a change: the holders that ended by it, as they were; `count` of a retention: how many.
+  // The holders that ended by a change, as they were; the `count` of a retention says how many
+  // ended.
   std::vector<Holder> ended{};
   std::optional<bool> gone{};  // true: nothing holds it any more, and it is deleted
 };
 
 struct PrefixReply {
   std::string id;             // "prefix_" and 32 hexadecimal digits
-  int64_t tokens = 0;         // that are pinned
+  int64_t tokens = 0;         // the pinned ones
   int64_t references = 0;     // of all connections of the tenant
-  int64_t reused_tokens = 0;  // of a PrefixCache, as in Usage
+  int64_t reused_tokens = 0;  // for a PrefixCache, as in Usage
   int64_t prefilled_tokens = 0;
   Miss miss;
 };
@@ -157,7 +158,8 @@ struct ChunkSearchHit {
   std::string id;
   ChunkType type = ChunkType::kContext;
   std::string name;
-  std::string snippet;  // about a dozen words of its text, around what was found if it is there
+  std::string snippet;  // about a dozen words of its text, around what was found if that is in the
+                        // text
 };
 
 struct ChunkSearchReply {
@@ -184,46 +186,47 @@ struct CacheStats {
   int64_t pages_max = 0;  // budget of the pool
   int64_t pages_used = 0;
   int64_t pages_pinned = 0;
-  int64_t pages_pin_promised = 0;  // to pinned chunks whose K and V are not there yet
+  int64_t pages_pin_promised = 0;  // promised to pinned chunks whose K and V do not exist yet
   int64_t pages_pinned_max = 0;    // budget (--max-pinned)
-  int64_t pages_held = 0;          // by retained chunks, pinned ones included
+  int64_t pages_held = 0;          // held by retained chunks, pinned ones included
   int64_t pages_held_max = 0;      // budget (--chunk-memory-ratio)
   int64_t page_hits = 0;           // pages that requests found
   int64_t page_misses = 0;         // pages that were computed
-  int64_t evicted = 0;             // pages that left, by reason: to make room,
-  int64_t removed_dead = 0;        // on a branch that no request can reach,
-  int64_t removed_deleted = 0;     // with their chunk
+  int64_t evicted = 0;             // pages that left, by reason: to make room;
+  int64_t removed_dead = 0;        // on a branch that no request can reach;
+  int64_t removed_deleted = 0;     // with their chunk, deleted
   int64_t removed_expired = 0;
   int64_t evicted_early = 0;      // computed again shortly afterwards
   int64_t working_set_bytes = 0;  // used within the last 10 minutes
   bool thrashing = false;         // now
-  int64_t thrash_alarms = 0;      // times that it began
-  double refault_share = 0;       // of latest accesses to pages: evicted shortly before
+  int64_t thrash_alarms = 0;      // how often it began
+  double refault_share = 0;       // of the latest accesses, the share to pages evicted shortly
+                                  // before
   double recompute_bonus_s = 0;   // how much later costly pages count as used
   int64_t chunk_bytes = 0;        // in memory, of all chunks' own tokens, each page once
   int64_t chunk_disk_bytes = 0;   // the same on disk
-  int64_t saved_tokens = 0;       // of prompts: found, so not computed
-  int64_t saved_us = 0;           // that computing them would have taken, as estimated now
-  int64_t saved_bytes = 0;        // of K and V that were not written anew: in shared pages
+  int64_t saved_tokens = 0;       // of prompts: found instead of computed
+  int64_t saved_us = 0;           // the time that computing them would have taken, as estimated now
+  int64_t saved_bytes = 0;        // of K and V in shared pages, which were not written anew
 };
 
-// K and V on disk, of the model that is served. Counts since start.
+// K and V on disk, for the model that is served. Counts are since the start.
 struct DiskStats {
   int64_t pages = 0;
-  int64_t page_bytes = 0;  // of each, about
+  int64_t page_bytes = 0;  // of each page, about
   int64_t pages_written = 0;
   int64_t pages_loaded = 0;
-  int64_t pages_bad = 0;         // that were damaged: forgotten, and computed again
+  int64_t pages_bad = 0;         // damaged ones: forgotten, and computed again
   int64_t pages_removed = 0;     // with what they belonged to, or to make room
-  int64_t load_bytes_per_s = 0;  // as it was measured lately; 0: not yet
+  int64_t load_bytes_per_s = 0;  // measured lately; 0: not yet
 };
 
-// A tenant other than "local" sees its own chunks only, and neither `cache` nor `disk`.
+// A tenant other than "local" sees only its own chunks, and neither `cache` nor `disk`.
 struct StatsReply {
   std::vector<ChunkGroup> groups;  // by tenant and type
-  int64_t chunks_max = 0;          // limits of one tenant
+  int64_t chunks_max = 0;          // the limits of one tenant
   int64_t text_bytes_max = 0;
-  int64_t pages_of_tenant = 0;  // the asking one's
+  int64_t pages_of_tenant = 0;  // of the asking tenant
   std::optional<CacheStats> cache;
   std::optional<DiskStats> disk;  // if K and V are kept there
 };
@@ -237,15 +240,15 @@ struct FsckFinding {
 struct FsckReply {
   std::vector<FsckFinding> findings;  // the first 1000
   int64_t found = 0;                  // all of them
-  int64_t left = 0;                   // of those: not repaired
-  int64_t pages = 0;                  // of K and V that were verified, beside the database
+  int64_t left = 0;                   // how many of them are not repaired
+  int64_t pages = 0;                  // of K and V: verified, in addition to the database
   int64_t bytes = 0;                  // of these pages
 };
 
 struct BackupReply {
-  int64_t pages = 0;      // of K and V that were copied, beside the database
+  int64_t pages = 0;      // of K and V: copied, in addition to the database
   int64_t bytes = 0;      // of these pages
-  int64_t pages_bad = 0;  // that were damaged and left out
+  int64_t pages_bad = 0;  // damaged ones, which were left out
 };
 
 struct SessionInfo {
@@ -263,14 +266,16 @@ struct SessionListReply {
 struct SessionOutput {
   std::string id;
   bool gone = false;      // nobody else held it, and it is deleted
-  std::string held_by{};  // else who holds it now, for people; the first few, and how many others
+  std::string held_by{};  // otherwise who holds it now, for people; the first few, and how many
+                          // others
 };
 
 struct SessionReply {
   SessionInfo session;
   std::vector<SessionTurn> turns;
   bool durable = true;                   // as in ChunkReply
-  std::vector<SessionOutput> outputs{};  // of a SessionDelete: those of its turns that were there
+  std::vector<SessionOutput> outputs{};  // of a SessionDelete: the outputs of its turns that
+                                         // existed
 };
 
 struct ExpiryPolicy {
@@ -289,8 +294,8 @@ struct TokenizeReply {
 
 struct DetokenizeReply {
   std::string text;
-  // If asked for, what each token adds to the text. What special tokens before it add counts as
-  // no text: the first other token begins it.
+  // If asked for, what each token adds to the text. What special tokens add before the text counts
+  // as nothing: the text begins with the first other token.
   std::vector<std::string> pieces = {};  // U+FFFD for a part of a character
   std::vector<ByteString> piece_bytes = {};
 };
@@ -300,44 +305,44 @@ struct ApplyTemplateReply {
   std::vector<int32_t> token_ids;
 };
 
-// Something has happened. Published under its kind as topic, to whoever subscribes; kept for
+// Something has happened. Published under its kind as topic, to all subscribers, and kept for
 // EventsRequest for a while.
 struct EventNotice {
-  int64_t sequence = 0;  // 1, 2, 3, …: one that is missing was lost on the way
-  std::string boot_id;   // numbers begin anew, and may be lost, when it changes
+  int64_t sequence = 0;  // 1, 2, 3, …: a missing number was lost on the way
+  std::string boot_id;   // when it changes, numbers begin anew, and events may be lost
   int64_t time_us = 0;   // Unix time
   EventKind kind = EventKind::kChunkStored;
-  std::string id;                 // of the chunk; of a request 32 hexadecimal digits
+  std::string id;                 // of the chunk, or of the request (32 hexadecimal digits)
   std::optional<ChunkType> type;  // of the chunk
-  int64_t tokens = 0;  // of the chunk's text; of the prompt; of the output of a finished request
+  int64_t tokens = 0;  // of the chunk's text, of the prompt, or of a finished request's output
   std::string reason;  // of a finished request: finish_reason, or the code of its error
 };
 
 struct EventsReply {
   std::string boot_id;
   std::vector<EventNotice> events;  // in order, one number after the other
-  int64_t last = 0;                 // the number of the newest event that there is
-  // Events behind `after` are not kept any more, or `after` is of another boot: `events` begins
-  // with the oldest that is kept.
+  int64_t last = 0;                 // the number of the newest event that exists
+  // Events after `after` are no longer kept, or `after` is beyond `last` or of another boot:
+  // `events` begins with the oldest event that is kept.
   bool gap = false;
 };
 
 struct Ack {};
 
-// A model of the daemon. Sizes are estimates in bytes, 0 where they cannot be told (`problem`).
+// A model of the daemon. Sizes are estimates in bytes, or 0 if they cannot be told (see `problem`).
 struct ModelInfo {
   std::string name;
   std::string state;          // "loaded", "loading", "unloading", "unloaded"
-  bool is_default = false;    // always loaded; what is not asked of another model is asked of it
+  bool is_default = false;    // always loaded; answers requests that name no other model
   std::string path;           // for tenant "local"; others: empty
   std::string format;         // "folder", "gguf"
-  std::string weight_type;    // of a loaded model: as the daemon loads it
+  std::string weight_type;    // of a loaded model: as the daemon has loaded it
   int64_t disk_bytes = 0;     // of its files
   int64_t weights_bytes = 0;  // as they are packed in memory
-  int64_t kv_bytes = 0;       // that its K and V may take
+  int64_t kv_bytes = 0;       // the most that its K and V may take
   int64_t other_bytes = 0;    // of tokenizer and activations
   int64_t total_bytes = 0;    // of all these
-  int64_t requests = 0;       // that wait or run
+  int64_t requests = 0;       // waiting or running
   int64_t last_used_us = 0;   // Unix time; 0: not since the daemon's start
   std::string problem;        // why it could not be read or loaded; empty: none
 };
@@ -345,7 +350,7 @@ struct ModelInfo {
 struct ModelListReply {
   std::vector<ModelInfo> models;  // the default model, then the others by name
   std::string models_dir;         // for tenant "local"; empty: there is none
-  int64_t total_bytes = 0;        // of those that are loaded or being loaded
+  int64_t total_bytes = 0;        // of the models that are loaded or being loaded
   int64_t total_bytes_max = 0;    // 0: no limit
 };
 
@@ -353,17 +358,19 @@ struct ModelReply {
   ModelInfo model;
 };
 
-// The end of a request that failed. `retry_after_ms` > 0: worth trying again after that time.
-// How far a daemon is that has just been started and loads its model.
+// ErrorReply (below) is the end of a request that failed. `retry_after_ms` > 0: it is worth trying
+// again after that time.
+//
+// Loading says how far a daemon has got that was just started and loads its model.
 struct Loading {
-  int64_t done_bytes = 0;   // of the model's files, or of its packed weights, that were read
-  int64_t total_bytes = 0;  // of so many; 0: it is not known yet
+  int64_t done_bytes = 0;   // of the model's files, or of its packed weights: read so far
+  int64_t total_bytes = 0;  // of all of these; 0: not known yet
 };
 
 struct ErrorReply {
   Error error;
   int64_t retry_after_ms = 0;
-  // Set: prompt and answer may have so many tokens, and there is no room for this prompt.
+  // Set: there is no room for this prompt; prompt and answer may have this many tokens together.
   std::optional<int64_t> context_tokens_max{};
   std::optional<Loading> loading = std::nullopt;  // with kUnavailable: why it does not serve yet
 };

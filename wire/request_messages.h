@@ -13,7 +13,7 @@
 
 namespace cascade::wire {
 
-// Chosen by the sender of a request, echoed in every reply to it.
+// Chosen by the sender of a request and echoed in every reply to it.
 using RequestId = std::array<uint8_t, 16>;
 
 // Answered with Pong. A changed boot_id tells a client that the daemon was restarted.
@@ -22,8 +22,9 @@ struct Ping {};
 // Answered with StatusReply.
 struct StatusRequest {};
 
-// A chunk in a composition: by id, or by text (system prompts and contexts are registered on the
-// way; outputs have no text of their own). An output may also be named as context.
+// A chunk in a composition, by id or by text. System prompts and contexts that are given by text
+// are registered on the way; outputs cannot be given by text. An output may also be named as a
+// context.
 struct ChunkRef {
   ChunkType type = ChunkType::kContext;
   std::string id;  // exactly one of id and text is set
@@ -44,8 +45,8 @@ struct SamplingParams {
   std::optional<double> min_p;               // [0, 1]
   std::optional<double> repetition_penalty;  // (0, 100]
   std::optional<uint64_t> seed;              // absent: drawn by the daemon and reported
-  // As in OpenAI's API, over the generated tokens only; absent: 0.
-  std::optional<double> presence_penalty;   // [-2, 2]; of a token that was generated
+  // As in OpenAI's API, counted over the generated tokens only; absent: 0.
+  std::optional<double> presence_penalty;   // [-2, 2]; for a token that was generated
   std::optional<double> frequency_penalty;  // [-2, 2]; times how often it was generated
   std::vector<LogitBias> logit_bias;        // <= 1024, each token once
 };
@@ -65,7 +66,7 @@ struct GenerateRequest {
   // The prompt as it is, special tokens included; nothing is put before it.
   std::vector<int32_t> prompt_token_ids{};
 
-  // 0: the daemon's default; in any case no more than the context and the KV memory hold.
+  // 0: the daemon's default. In any case at most what the context and the KV memory hold.
   int32_t max_tokens = 0;
   SamplingParams sampling;
   std::vector<std::string> stop;  // <= 16 strings of 1..256 bytes
@@ -76,12 +77,12 @@ struct GenerateRequest {
   bool stream = false;
   bool logprobs = false;   // Final carries the log-probability of each sampled token
   int64_t timeout_ms = 0;  // 0: none; counted from acceptance
-  bool reuse = true;       // false: the whole prompt is computed, whatever is known of it
-  // [0, 20], only with logprobs: Final also carries so many of the likeliest tokens at each place.
+  bool reuse = true;       // false: the whole prompt is computed, even if parts are known
+  // [0, 20], only with logprobs: how many of the likeliest tokens Final also has for each place.
   int32_t top_logprobs = 0;
 
-  // Of the retained output, only with retain_output; meaning and ranges as in ChunkUpdate. A pin
-  // for which there is no room fails the request, before anything is computed.
+  // For the retained output, only with retain_output; meaning and ranges as in ChunkUpdate. If
+  // there is no room for a pin, the request fails before anything is computed.
   std::optional<std::string> output_name;
   std::optional<bool> output_pinned;
   std::optional<int64_t> output_ttl_ms;
@@ -90,32 +91,32 @@ struct GenerateRequest {
   // Kept with the retained output, only with retain_output; <= kClientDataBytesMax. The daemon does
   // not look at it.
   std::string client_data;
-  // The K and V of the prompt's whole pages have this priority for so long, counted from the first
-  // token; both or neither.
+  // The priority of the K and V of the prompt's whole pages, and how long they have it, counted
+  // from the first token. Both or neither.
   std::optional<int32_t> prompt_priority;     // [0, 100]
   std::optional<int64_t> prompt_priority_ms;  // >= 1
-  // The session that this is the next turn of; only with chunks. The outputs of its turns so far
-  // stand before the request's own chunks, but for a system prompt; the output is retained and,
-  // unless it is cancelled, becomes the session's next turn. A session begins with its first turn.
+  // The session whose next turn this is; only with chunks. The outputs of its turns so far come
+  // before the request's own chunks, but after a system prompt. The output is retained and, unless
+  // it is cancelled, becomes the session's next turn. A session begins with its first turn.
   std::string session;  // <= 128 bytes without control characters
-  // The output that ended the conversation before: its turn, and all that its own prompt was made
-  // of, stand before what `chunks` or `messages` add; its system prompt only if these have none.
-  // Not with a session.
+  // The output that ended the conversation before. Its turn, and everything that its own prompt was
+  // made of, come before what `chunks` or `messages` add; its system prompt is used only if these
+  // have none. Not with a session.
   std::string previous_output;
-  // Of which outputs `messages` has the turns; they become parents of the output, as chunks do that
+  // The outputs whose turns are in `messages`. They become parents of the output, as chunks do that
   // a request names. Only with messages and retain_output; at most kParentIdsMax.
   std::vector<std::string> parents;
-  // What is done if a chunk that it names, or a turn before it, is gone; absent: error.
+  // What to do if a chunk that the request names, or a turn before it, is gone; absent: error.
   std::optional<OnMissing> on_missing;
-  // What the model may call: a JSON array as in OpenAI's API, given to the chat template; or empty.
-  // Only with messages.
+  // The tools that the model may call: a JSON array as in OpenAI's API, which is given to the chat
+  // template; or empty. Only with messages.
   std::string tools;               // <= 1 MiB
   std::optional<Grammar> grammar;  // not with ignore_eos
-  // How many Deltas may be sent until the client allows more with DeltaCredit; absent: any number.
-  // Without credit text is joined until there is some, or the generation ends.
+  // How many Deltas may be sent before the client allows more with DeltaCredit; absent: any number.
+  // Without credit, text is joined until there is some, or until the generation ends.
   std::optional<int32_t> delta_credit;  // [0, 1,000,000]
-  // The last of `messages` is the assistant's, and the answer goes on with it; a retained output
-  // has both as its text. Not with a grammar.
+  // The last of `messages` is the assistant's, and the answer continues it. A retained output has
+  // both as its text. Not with a grammar.
   std::optional<bool> continue_final_message{};
 };
 
@@ -125,11 +126,11 @@ struct CancelRequest {
   RequestId target{};
 };
 
-// Registers a chunk; the same type and text again gives the same id, and counts in `registrations`.
-// Answered with ChunkReply. Exactly one of text and token_ids is given. The chunk of token ids is
-// that of the text that they decode to, with that text's own token ids; special tokens, and ids
-// that make no text, are refused. The other fields, where given, are applied to a chunk that was
-// there as well, as ChunkUpdate does; if one is refused, nothing is registered or changed.
+// Registers a chunk. The same type and text again gives the same id, and counts in `registrations`.
+// Answered with ChunkReply. Exactly one of text and token_ids is given. Token ids register the text
+// that they decode to, with that text's own token ids; special tokens, and ids that make no text,
+// are refused. The other fields, where given, are also applied to a chunk that already exists, as
+// by ChunkUpdate. If one of them is refused, nothing is registered or changed.
 struct ChunkPut {
   ChunkType type = ChunkType::kContext;
   std::string text;
@@ -148,7 +149,7 @@ struct ChunkListRequest {
   std::string after;     // id of the last chunk of the previous page, or empty
 };
 
-// Chunks in whose name, text or query all words of `query` stand, newest first. Answered with
+// Finds chunks whose name, text or query contain all words of `query`, newest first. Answered with
 // ChunkSearchReply.
 struct ChunkSearch {
   std::string query;   // words between spaces; case and accents do not matter
@@ -160,43 +161,44 @@ struct ChunkGet {
   std::string id;
 };
 
-// Gives up a holder of the tenant's chunk, and the chunk with its last holder: a retention, that
-// which ends first, and with the last of them what requests brought along; else that; else its only
-// name. A session's turn ends with its session, or with `all`. Answered with ChunkReply: what
-// ended, and the chunk as it is now. Error conflict, field "id", if it has several names, or
-// nothing but turns of sessions, or is pinned and nothing but pins would be left.
+// Gives up one holder of the tenant's chunk; the chunk ends with its last holder. Without `name`
+// and `all`, this is the retention that ends first; the last retention takes with it what requests
+// brought along. Without retentions, it is what requests brought along; without that, the only
+// name. A session's turn ends only with its session, or with `all`. Answered with ChunkReply: what
+// ended, and the chunk as it is now. Error conflict, field "id": the chunk has several names, or
+// nothing but turns of sessions, or is pinned and only pins would be left.
 struct ChunkDelete {
   std::string id;
-  std::string name{};  // not empty: the holder of this name
-  // True: all holders of the chunk, sessions' turns included; not if it is pinned.
+  std::string name{};  // not empty: gives up the holder of this name
+  // True: gives up all holders of the chunk, including sessions' turns. Not if it is pinned.
   std::optional<bool> all{};
 };
 
-// Changes what is given of a chunk: all of it, or nothing if one part is refused. Answered with
-// ChunkReply: the chunk as it is now. At least one change must be given.
+// Changes those settings of a chunk that are given: all of them, or none if one is refused.
+// Answered with ChunkReply: the chunk as it is now. At least one change must be given.
 struct ChunkUpdate {
   std::string id;
-  // <= 128 bytes without control characters. A name is a holder of its own, the one that the rest
-  // of this changes; "": its names end, what they held is held without.
+  // <= 128 bytes without control characters. A name is a holder of its own, and the other fields
+  // change that holder. "": the chunk's names end, and what they held is held without a name.
   std::optional<std::string> name;
-  // Its pages are not evicted, and no holder's time passes. False: one pin ends, and with the last
-  // one what is over; the chunk may be gone then.
+  // True: the chunk's pages are not evicted, and no holder's time passes. False: one pin ends. With
+  // the last pin, all holders whose time is over end, too; the chunk may then be gone.
   std::optional<bool> pinned;
   std::optional<int64_t> ttl_ms;       // from now, [1, 100 years]; 0: never expires
   std::optional<int32_t> priority;     // [0, 100]; pages of lower priority are evicted first
-  std::optional<int64_t> priority_ms;  // only with priority: for so long, then the default
+  std::optional<int64_t> priority_ms;  // only with priority: how long it lasts, then the default
   std::optional<bool> published;       // by tenant "local" only
   bool touch = false;                  // counts as a use
 };
 
-// Computes the K and V of what prompts will begin with, and pins it for this connection: until as
-// many PrefixRelease as PrefixCache and PrefixAttach have come, or the connection ends. The same
+// Computes the K and V of a beginning of prompts, and pins it for this connection, until as many
+// PrefixRelease have come as PrefixCache and PrefixAttach, or until the connection ends. The same
 // beginning again gives the same id. Answered as a generation is, with PrefixReply instead of
-// Final; CancelRequest ends it, with an ErrorReply "cancelled". Error resource_exhausted, field
+// Final. CancelRequest ends it, with an ErrorReply "cancelled". Error resource_exhausted, field
 // "prefix", if there is no room for the pin.
 struct PrefixCache {
-  // Exactly one. A conversation that ends with a context or a message of the user goes on with
-  // that message, behind a blank line; a raw prompt goes on at once.
+  // Exactly one of the three. If a conversation ends with a context or a message of the user,
+  // prompts continue that message after a blank line; a raw prompt is continued directly.
   std::vector<ChunkRef> chunks;  // system? (context | output)*
   std::vector<ChatMessage> messages;
   std::optional<std::string> prompt;
@@ -205,18 +207,19 @@ struct PrefixCache {
   int64_t timeout_ms = 0;
 };
 
-// One reference more to a prefix of the same tenant. Answered with PrefixReply.
+// Adds a reference to a prefix of the same tenant. Answered with PrefixReply.
 struct PrefixAttach {
   std::string id;
 };
 
-// One reference of this connection less; without references a prefix is gone, its pages are
-// ordinary ones. Answered with PrefixReply. Error not_found if this connection has none.
+// Gives up one reference of this connection. A prefix without references is gone, and its pages
+// become ordinary ones. Answered with PrefixReply. Error not_found if this connection has none.
 struct PrefixRelease {
   std::string id;
 };
 
-// Sessions of the tenant, the one that was used last first. Answered with SessionListReply.
+// Lists the sessions of the tenant, the most recently used one first. Answered with
+// SessionListReply.
 struct SessionListRequest {
   int32_t limit = 1000;  // [1, 1000]
 };
@@ -227,94 +230,95 @@ struct SessionGet {
 };
 
 // Answered with SessionReply: the session as it was, and what became of its outputs. Error conflict
-// while a request makes its next turn.
+// while a request makes the session's next turn.
 struct SessionDelete {
   std::string id;
-  // The session holds the outputs of its turns no more, and those that nobody else holds are
-  // deleted; error conflict if one would be held by nothing but a pin. Else they become retentions.
+  // True: the session gives up the outputs of its turns, and those that nobody else holds are
+  // deleted; error conflict if only a pin would be left to hold one of them. False: each turn
+  // becomes a retention of its output.
   bool outputs = false;
 };
 
-// How long chunks live that are registered without a time to live of their own: the tenant's
-// policies. Answered with PolicyReply.
+// Asks for the tenant's policies: how long chunks live that are registered without a time to live
+// of their own. Answered with PolicyReply.
 struct PolicyGet {};
 
-// Sets one of them, for chunks that are registered from now on. Answered with PolicyReply.
+// Sets one policy, for chunks that are registered from now on. Answered with PolicyReply.
 struct PolicySet {
   ChunkType type = ChunkType::kContext;
   int64_t ttl_ms = 0;  // [1, 100 years]; 0: they do not expire
 };
 
-// What the chunks and their pages take, and what the cache did. Answered with StatsReply.
+// Asks what the chunks and their pages take, and what the cache did. Answered with StatsReply.
 struct StatsRequest {};
 
-// Verifies all that is on disk while the daemon goes on. Answered with FsckReply when it is done.
-// By tenant "local" only. Error conflict, field "fsck", while another one or a backup runs. It goes
-// on if the client goes away.
+// Verifies everything on disk while the daemon goes on. Answered with FsckReply when it is done. By
+// tenant "local" only. Error conflict, field "fsck", while another one or a backup runs. It
+// continues if the client goes away.
 struct FsckRequest {
-  bool repair = false;    // also forgets what is damaged; it is computed again when it is needed
-  std::string state_dir;  // what the client takes the daemon's for: another is refused; or empty
+  bool repair = false;    // also forgets what is damaged, which is computed again when needed
+  std::string state_dir;  // the daemon's, as the client knows it (another is refused), or empty
 };
 
-// Copies what is on disk, but for packed weights, to a folder while the daemon goes on. Answered
-// with BackupReply when it is done and durable. Otherwise as FsckRequest.
+// Copies what is on disk, except packed weights, to a folder while the daemon goes on. Answered
+// with BackupReply when the copy is complete and durable. Otherwise as FsckRequest.
 struct BackupRequest {
-  std::string directory;  // an absolute path of the daemon's machine; not there, or empty
+  std::string directory;  // an absolute path on the daemon's machine: a new or an empty folder
   std::string state_dir;  // as in FsckRequest
 };
 
-// The token ids of a text as it stands in a prompt: special tokens in it are not recognised.
-// Answered with TokenizeReply.
+// Asks for the token ids of a text as they are in a prompt: special tokens in it are not
+// recognised. Answered with TokenizeReply.
 struct TokenizeRequest {
   std::string text;
-  bool beginning = false;  // of a raw prompt: with what the tokenizer puts before it (BOS)
+  bool beginning = false;  // as a raw prompt begins: with what the tokenizer puts before it (BOS)
 };
 
 // Answered with DetokenizeReply. Error invalid_argument for an id outside the vocabulary.
 struct DetokenizeRequest {
   std::vector<int32_t> token_ids;
   bool skip_special = false;  // leaves out special tokens
-  bool pieces = false;        // what each token adds to the text, as text
-  bool piece_bytes = false;   // the same in bytes
+  bool pieces = false;        // also what each token adds to the text, as text
+  bool piece_bytes = false;   // also the same in bytes
   TextStart text_start = TextStart::kFirst;
 };
 
-// The prompt that a conversation makes. Answered with ApplyTemplateReply.
+// Asks for the prompt that a conversation makes. Answered with ApplyTemplateReply.
 struct ApplyTemplateRequest {
   std::vector<ChatMessage> messages;
-  std::optional<bool> thinking;  // this and the others as in GenerateRequest
+  std::optional<bool> thinking;  // this and the following fields: as in GenerateRequest
   std::string tools;
   std::optional<bool> continue_final_message{};
 };
 
-// Lets the generation `target` of the same client send so many Deltas more. Answered with Ack;
-// error not_found if it has ended.
+// Lets the generation `target` of the same client send that many more Deltas. Answered with Ack;
+// error not_found if the generation has ended.
 struct DeltaCredit {
   RequestId target{};
   int32_t deltas = 1;  // [1, 1,000,000]
 };
 
-// The events of the client's tenant that came behind number `after`: those that a subscriber has
-// missed. Answered with EventsReply.
+// Asks for the events of the client's tenant after number `after`, which a subscriber has missed.
+// Answered with EventsReply.
 struct EventsRequest {
   int64_t after = 0;     // >= 0
-  std::string boot_id;   // that `after` is of; empty: the daemon's own
+  std::string boot_id;   // the boot that `after` belongs to; empty: the daemon's current one
   int32_t limit = 1000;  // [1, 1000]
 };
 
-// The models that the daemon has, and which of them are loaded. Answered with ModelListReply.
+// Asks which models the daemon has, and which of them are loaded. Answered with ModelListReply.
 struct ModelListRequest {};
 
-// Loads a model of the daemon's folder, if it is not loaded; with `estimate`, only says what that
+// Loads a model of the daemon's folder, unless it is loaded. With `estimate`, only says what that
 // would take. Answered with ModelReply when it is done. By tenant "local" only.
 struct ModelLoad {
   std::string name;
   bool estimate = false;
 };
 
-// Unloads it, if it is loaded; its chunks stay on disk. Running requests end as in a daemon that
-// stops. Answered with ModelReply when its memory is free. By tenant "local" only. Error conflict
-// for the default model, which is always loaded.
+// Unloads the model, if it is loaded; its chunks stay on disk. Running requests end as when a
+// daemon stops. Answered with ModelReply when the model's memory is free. By tenant "local" only.
+// Error conflict for the default model, which is always loaded.
 struct ModelUnload {
   std::string name;
 };

@@ -139,7 +139,7 @@ Status check_between(const std::string& field, const std::optional<T>& value, T 
                                      std::to_string(max) + ", got " + std::to_string(*value));
 }
 
-// Names are shown in one line of a terminal.
+// Names may have no control characters, because they are shown in one line of a terminal.
 Status check_name(const std::string& field, const std::string& name) {
   if (name.size() > kNameBytesMax) {
     return invalid_argument(field, "has " + std::to_string(name.size()) +
@@ -158,7 +158,8 @@ Status check_name(const std::string& field, const std::string& name) {
   return {};
 }
 
-// What a chunk may be given, wherever it is given; the fields have `prefix` before their names.
+// The settings that a request may give to a chunk, in whichever message. In errors, the names of
+// the fields follow `prefix`.
 struct GivenSettings {
   const std::optional<std::string>& name;
   const std::optional<int64_t>& ttl_ms;
@@ -266,7 +267,7 @@ Status check_not_negative(const char* field, int64_t value) {
   return invalid_argument(field, "must not be negative, got " + std::to_string(value));
 }
 
-// Of a request that names its prompt in one of three ways, or by `token_ids`.
+// Checks a request that has its prompt as chunks, messages or raw text, or as `token_ids`.
 template <class R>
 Status check_prompt(const R& request, bool token_ids = false) {
   const int prompts = (request.chunks.empty() ? 0 : 1) + (request.messages.empty() ? 0 : 1) +

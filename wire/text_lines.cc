@@ -1,4 +1,4 @@
-// Views into the text.
+// Both functions return views into the text.
 #include "wire/text_lines.h"
 
 namespace cascade {

@@ -5,9 +5,9 @@
 
 namespace cascade {
 
-// Takes the first line, with its end, from the text.
+// Takes the first line, including its end, from the text.
 std::string_view take_line(std::string_view& text);
-// Without blanks, tabs and ends of lines at its ends.
+// The text without blanks, tabs and line ends at both ends.
 std::string_view trimmed(std::string_view text);
 
 }  // namespace cascade

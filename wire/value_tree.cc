@@ -17,7 +17,7 @@ class TreeBuilder : public msgpack::null_visitor {
   bool visit_boolean(bool value) { return scalar(ValueType::kBool, value ? 1 : 0); }
   bool visit_positive_integer(uint64_t value) { return scalar(ValueType::kUnsigned, value); }
   bool visit_negative_integer(int64_t value) {
-    // The signed encodings may hold numbers that are not negative.
+    // The signed encodings may also hold numbers that are not negative.
     const ValueType type = value < 0 ? ValueType::kNegative : ValueType::kUnsigned;
     return scalar(type, static_cast<uint64_t>(value));
   }
@@ -69,7 +69,8 @@ class TreeBuilder : public msgpack::null_visitor {
     return false;
   }
 
-  // The parser gives an empty string no place: its pointer is null or that of an earlier value.
+  // An empty string has no place in the document: the parser gives it a null pointer or that of an
+  // earlier value.
   uint64_t offset_of(const char* data, uint32_t size) const {
     return size == 0 ? 0 : static_cast<uint64_t>(data - document_);
   }

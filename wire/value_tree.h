@@ -1,4 +1,4 @@
-// A MessagePack document as a flat, bounded list of values: what hostile bytes are parsed into.
+// A MessagePack document as a flat, bounded list of values, into which hostile bytes are parsed.
 #pragma once
 
 #include <bit>
@@ -28,7 +28,7 @@ enum class ValueType : uint8_t {
 struct Value {
   uint64_t payload = 0;  // bool, integer, bits of a double, or the offset of bytes in the document
   uint32_t size = 0;     // bytes of a string, elements of an array, pairs of a map
-  uint32_t end = 0;      // number of the first value behind this one and all that it contains
+  uint32_t end = 0;      // number of the first value after this one and all that it contains
   ValueType type = ValueType::kNil;
 
   double as_double() const { return std::bit_cast<double>(payload); }
@@ -41,8 +41,8 @@ class ValueTree {
  public:
   // Refers to `document`, which must outlive the tree.
   // Errors: kInvalidArgument (field "body"): not one MessagePack map with string keys, truncated,
-  // bytes behind it, or a limit above exceeded. Memory grows with the bytes read, never with a
-  // size that they claim.
+  // bytes after the map, or a limit of limits.h exceeded. Memory grows with the bytes read, never
+  // with a size that they claim.
   static Result<ValueTree> parse(std::string_view document);
 
   const Value& at(uint32_t number) const { return values_[number]; }

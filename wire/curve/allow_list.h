@@ -13,8 +13,8 @@ namespace cascade::curve {
 
 class AllowList {
  public:
-  // Lines of a tenant, white space and a client's public key (key_pair.h); empty lines, and those
-  // that begin with '#', are left out. A tenant may have several keys, a key has one tenant.
+  // Each line has a tenant, white space and a client's public key (key_pair.h); empty lines, and
+  // those that begin with '#', are skipped. A tenant may have several keys; a key has one tenant.
   // Errors: kInvalidArgument, field "line N".
   static Result<AllowList> parse(std::string_view text);
 

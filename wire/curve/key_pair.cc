@@ -1,4 +1,4 @@
-// libzmq makes keys and knows Z85; a file is two lines that matter.
+// libzmq makes the keys and encodes Z85. Only two lines of a file matter.
 #include "wire/curve/key_pair.h"
 
 #include <zmq.h>
@@ -16,7 +16,8 @@ namespace {
 constexpr size_t kKeyCharacters = 40;
 constexpr size_t kKeyBytes = 32;
 
-// What stands between the quotes of the line `name = "..."`; the last of several.
+// The text between the quotes of the line `name = "..."`; if there are several such lines, of the
+// last.
 std::optional<std::string> value_of(std::string_view text, std::string_view name) {
   std::optional<std::string> value;
   while (!text.empty()) {

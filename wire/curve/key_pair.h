@@ -1,5 +1,5 @@
-// Keys of CurveZMQ (ZeroMQ RFC 26), which tcp connections are encrypted and clients are known by,
-// and the files that hold them: those of czmq's zcert and of pyzmq's zmq.auth.
+// Keys of CurveZMQ (ZeroMQ RFC 26), which encrypt tcp connections and identify clients, and the
+// files that hold them: those of czmq's zcert and of pyzmq's zmq.auth.
 #pragma once
 
 #include <string>
@@ -27,9 +27,9 @@ Result<KeyPair> new_key_pair();
 
 // The text of a file with both keys.
 std::string key_file_text(const KeyPair& keys);
-// Lines of `public-key = "..."` and `secret-key = "..."`, indented or not; others are left out.
-// Errors: kInvalidArgument, field "public-key" or "secret-key": missing, no key, or not those of
-// one pair.
+// Reads lines `public-key = "..."` and `secret-key = "..."`, indented or not; skips others.
+// Errors: kInvalidArgument, field "public-key" or "secret-key": missing, not a key, or the two are
+// not a pair.
 Result<KeyPair> parse_key_file(std::string_view text);
 
 }  // namespace cascade::curve

@@ -1,4 +1,4 @@
-// API keys: who has one is the tenant that it was made for. Only hashes are kept.
+// API keys: whoever has a key is the tenant for which it was made. Only hashes are kept.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@ namespace cascade::http {
 
 class ApiKeys {
  public:
-  // Lines (key_lines.h) of a tenant and the SHA-256 of a key in hexadecimal. A tenant may have
+  // Each line (key_lines.h) has a tenant and the SHA-256 of a key in hexadecimal. A tenant may have
   // several keys.
   // Errors: kInvalidArgument, field "line N".
   static Result<ApiKeys> parse(std::string_view text);
 
-  // Whether a key is needed: they were read. Without an entry nobody has one.
+  // Whether requests need a key: true if keys were read. If these had no entry, nobody has a key.
   bool are_asked() const { return asked_; }
   bool empty() const { return entries_.empty(); }
   // The number of tenants that have a key.
   size_t tenant_count() const;
-  // The tenant whose key this is. Takes the same time for every key that is none.
+  // The tenant whose key this is. Takes the same time for every invalid key.
   std::optional<std::string> tenant_of(std::string_view key) const;
 
  private:

@@ -13,7 +13,7 @@ namespace cascade::http {
 // Counts of values up to each bound.
 class Histogram {
  public:
-  // `bounds` rise.
+  // `bounds` must be in ascending order.
   explicit Histogram(std::vector<double> bounds);
   void add(double value, uint64_t times = 1);
   std::span<const double> bounds() const { return bounds_; }
@@ -30,7 +30,7 @@ using Labels = std::vector<std::pair<std::string, std::string>>;
 
 class MetricsText {
  public:
-  // HELP and TYPE; the samples follow.
+  // Writes HELP and TYPE; the samples follow.
   void family(std::string_view name, std::string_view type, std::string_view help);
   void sample(std::string_view name, const Labels& labels, double value);
   // A family of one sample.

@@ -6,7 +6,7 @@
 
 namespace cascade::http {
 
-// `data` is of one line.
+// `data` must be one line.
 inline std::string sse_data(std::string_view data) {
   return "data: " + std::string(data) + "\n\n";
 }

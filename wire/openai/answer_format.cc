@@ -52,7 +52,7 @@ constexpr char kNoGrammars[] =
     "is not supported: an answer can be held to a JSON schema (response_format) or to one of "
     "several texts (structured_outputs.choice)";
 
-// Error: one of both is dropped otherwise.
+// An error if there are two formats: one of them would be dropped otherwise.
 void take_only_one(Fields& fields, AnswerFormat& taken, AnswerFormat next) {
   if (next.kind == FormatKind::kText) return;
   if (taken.kind != FormatKind::kText) {

@@ -10,9 +10,9 @@
 
 namespace cascade::openai {
 
-// Each function returns the events that are to be sent, which may be none. Called in this order:
-// accept(), begin(), for each choice delta() any number of times and then end(), those of several
-// choices in any order, and done() behind all of them; or fail() at any time behind begin().
+// Each function returns the events to send, which may be none. The order of the calls is: accept(),
+// begin(), for each choice any number of delta() and then end(), and done() after all of them. The
+// calls of several choices may be mixed. Instead, fail() may be called at any time after begin().
 class AnswerStream {
  public:
   virtual ~AnswerStream() = default;

@@ -18,13 +18,13 @@ struct ApiError {
   int64_t retry_after_ms = 0;  // > 0: worth trying again after that time
 };
 
-// `error.field` is taken for the param. Both texts are cut to some 1,000 bytes.
+// `error.field` becomes the param. Both texts are cut to about 1,000 bytes.
 ApiError api_error(const Error& error, int64_t retry_after_ms = 0);
-// The same of an error that the daemon answered with. A prompt that has no room has the code that
-// clients know, context_length_exceeded.
+// The same for an error with which the daemon answered. A prompt that has no room gets the code
+// that clients know, context_length_exceeded.
 ApiError api_error_of(const wire::ErrorReply& reply);
 
-// `error` with another param, in its message too if this begins with it.
+// `error` with another param, also in its message if that begins with the param.
 ApiError renamed(ApiError error, const std::string& param);
 
 // The object {"error":{message,type,param,code}}.

@@ -1,4 +1,4 @@
-// JSON schemas without what only people and models read.
+// JSON schemas without the parts that only people and models read.
 #pragma once
 
 #include "base/json.h"
@@ -6,9 +6,9 @@
 namespace cascade::openai {
 
 // `schema` without title, description, default, example(s), $comment, $schema, deprecated, readOnly
-// and writeOnly, at every place where a schema stands: they say nothing of what is valid, and a
+// and writeOnly, in every place that holds a schema: they do not change what is valid, and a
 // grammar has a limit of bytes. Names in properties, $defs and the like, and values in enum and
-// const, are left as they are; so is what is no schema, and what is in a keyword that is not known.
+// const, stay as they are; so does everything that is not a schema or is in an unknown keyword.
 // Elements keep their places, so that references and JSON pointers name the same ones.
 OrderedJson bare_schema(const OrderedJson& schema);
 

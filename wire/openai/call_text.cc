@@ -15,7 +15,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
 }
 
-// What stands behind `"key":`, from its first character on; nullopt if there is no such key.
+// The text after `"key":`, from its first character on; nullopt if there is no such key.
 std::optional<std::string_view> behind_key(std::string_view text, std::string_view key) {
   const size_t at = text.find('"' + std::string(key) + '"');
   if (at == text.npos) return std::nullopt;

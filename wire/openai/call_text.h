@@ -1,4 +1,4 @@
-// What a model wrote between the marks of a call.
+// The text that a model wrote between the marks of a call.
 #pragma once
 
 #include <optional>
@@ -9,17 +9,17 @@ namespace cascade::openai {
 
 struct CallText {
   std::string name;
-  std::string arguments;  // JSON text; of a damaged call as the model wrote it
+  std::string arguments;  // JSON text; for a damaged call, as the model wrote it
 };
 
-// {"name":…,"arguments":…}; nullopt if it is anything else. Without arguments: {}.
+// Reads {"name":…,"arguments":…}; nullopt for anything else. Missing arguments become {}.
 std::optional<CallText> whole_call(std::string_view text);
 
 // The name and the arguments of a call whose JSON cannot be read, without the brace that would
-// close the call. nullopt if it has no name with arguments behind it.
+// close the call. nullopt if there is no name followed by arguments.
 std::optional<CallText> damaged_call(std::string_view text);
 
-// Whether it may be the beginning of a call: nothing yet, or an object.
+// Whether `text` may be the beginning of a call: it is still empty, or begins an object.
 bool begins_call(std::string_view text);
 
 }  // namespace cascade::openai

@@ -1,4 +1,4 @@
-// Thoughts go out under both names that clients look for, reasoning_content and reasoning.
+// Thoughts are sent under both names that clients look for, reasoning_content and reasoning.
 #include "wire/openai/chat.h"
 
 #include "wire/http/sse.h"
@@ -13,7 +13,7 @@ namespace {
 
 using http::sse_data;
 
-// What is known and has a meaning that we cannot give it.
+// Refuses known fields whose meaning we cannot provide.
 void refuse_unsupported(Fields& fields) {
   fields.refuse("modalities", OrderedJson::array({"text"}), "only text is supported");
   fields.refuse("audio", nullptr, "audio is not supported");
@@ -37,7 +37,7 @@ void read_answer(Fields& fields, ChatCall& call) {
   }
 }
 
-// What an answer must be holds from its first character, which is said already.
+// A grammar holds from the first character of the answer, which is already written here.
 Status check_begun(const ChatCall& call) {
   if (!call.request.continue_final_message || !call.request.grammar) return {};
   return unsupported(call.grammar_param,

@@ -15,13 +15,13 @@ namespace cascade::openai {
 
 struct ChatCall {
   wire::GenerateRequest request;
-  int64_t n = 1;      // answers to it
-  std::string begun;  // shown before each answer, which goes on with it
+  int64_t n = 1;      // the number of answers
+  std::string begun;  // shown before each answer, which continues it
   std::string model;  // empty: not named
   bool include_usage = false;
   bool tools = false;
   bool parallel_tool_calls = true;
-  std::string grammar_param;  // where request.grammar comes from
+  std::string grammar_param;  // the field that request.grammar comes from
   OrderedJson ignored_tools;  // see ToolUse
 };
 

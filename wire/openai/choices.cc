@@ -1,4 +1,4 @@
-// Choices of one prompt stand next to each other.
+// Choices of one prompt are next to each other.
 #include "wire/openai/choices.h"
 
 namespace cascade::openai {

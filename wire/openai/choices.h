@@ -1,4 +1,4 @@
-// Several answers to one call: `n` of a prompt, and of several prompts.
+// Several answers to one call, which may have one prompt or several: `n` for each prompt.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@
 
 namespace cascade::openai {
 
-inline constexpr int64_t kChoicesMax = 8;  // of a prompt
+inline constexpr int64_t kChoicesMax = 8;  // for one prompt
 
-// What came of one choice. `token_texts`: see encode_logprobs(); there only if the request asked
+// The result of one choice. `token_texts` (see encode_logprobs()) exist only if the request asked
 // for log-probabilities.
 struct Answer {
   wire::Final final;
@@ -24,16 +24,16 @@ struct Answer {
 // Reads n. Errors are left in `fields`.
 int64_t read_choices(Fields& fields);
 
-// One request for each of `n` answers to `request`. The first is `request` itself; the seeds of the
-// others, if it has one, follow it, so that each answer can be had alone. Without a seed the daemon
-// draws one for each.
+// One request for each of `n` answers to `request`. The first is `request` itself. If it has a
+// seed, the seeds of the others count up from it, so that each answer can also be had alone.
+// Without a seed, the daemon draws one for each.
 std::vector<wire::GenerateRequest> choices_of(const wire::GenerateRequest& request, int64_t n);
 
-// Adds up what `n` answers to each prompt took, in the order of the choices.
+// Adds up the usage of `n` answers to each prompt, in the order of the choices.
 class UsageSum {
  public:
   explicit UsageSum(int64_t n) : n_(n) {}
-  // A prompt counts once: what its first choice says of it.
+  // A prompt counts only once, with the numbers of its first choice.
   void add(size_t choice, const wire::Usage& usage);
   const wire::Usage& usage() const { return sum_; }
 

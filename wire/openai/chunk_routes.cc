@@ -20,7 +20,7 @@ std::optional<ChunkType> type_of(std::string name) {
 
 constexpr char kTypes[] = "must be SYSTEM_PROMPT, CONTEXT, OUTPUT or QUERY";
 
-// Of ChunkPut and ChunkUpdate.
+// Reads the fields that ChunkPut and ChunkUpdate share.
 template <class M>
 void read_settings(Fields& fields, M& message) {
   message.name = fields.text("name");

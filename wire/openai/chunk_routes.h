@@ -10,7 +10,7 @@
 
 namespace cascade::openai {
 
-// Errors of all: the field is the param.
+// In all errors, the field is the param.
 using Query = std::vector<std::pair<std::string, std::string>>;
 // "type", "limit", "after".
 Result<wire::ChunkListRequest> decode_chunk_list(const Query& query);
@@ -19,14 +19,15 @@ Result<wire::ChunkUpdate> decode_chunk_update(const std::string& id, std::string
 
 // The chunk with its text and token ids.
 std::string encode_chunk(const wire::ChunkReply& reply);
-// Without token ids, texts cut.
+// Without token ids; texts are cut.
 std::string encode_chunk_list(const wire::ChunkListReply& reply);
 // Which holder a DELETE gives up: ?name=NAME or ?all=true.
 Result<wire::ChunkDelete> decode_chunk_delete(const std::string& id, const Query& query);
-// The same after a change, and whether it is "gone", and which holders "ended" by it.
+// The same after a change, with whether the chunk is "gone" and which holders "ended" by the
+// change.
 std::string encode_changed_chunk(const wire::ChunkReply& reply);
-// {"id","object":OBJECT,"deleted":…,"ended":[…]}: whether the chunk is gone, else also the
-// "holders" that stay.
+// {"id","object":OBJECT,"deleted":…,"ended":[…]}: "deleted" says whether the chunk is gone. If it
+// is not, the "holders" that stay are added.
 std::string encode_deleted(const std::string& id, const char* object,
                            const wire::ChunkReply& reply);
 

@@ -23,7 +23,7 @@ bool is_token_id(const OrderedJson& value) {
   return value.get<int64_t>() >= 0;
 }
 
-// One prompt: a text, or token ids. Whether they are in the vocabulary, the daemon knows.
+// One prompt: a text, or token ids. The daemon checks that ids are in the vocabulary.
 std::optional<Prompt> prompt_of(const OrderedJson& given) {
   if (given.is_string()) return Prompt{given.get<std::string>()};
   const bool ids = given.is_array() && !given.empty() && std::ranges::all_of(given, is_token_id);
@@ -59,7 +59,7 @@ void read_prompts(Fields& fields, std::vector<Prompt>& prompts) {
   if (std::ranges::any_of(prompts, is_empty)) fields.fail("prompt", "must not be empty");
 }
 
-// How many answers, and what stands before them.
+// Reads how many answers to make, and whether the prompt is shown before them.
 void read_choices(Fields& fields, CompletionCall& call) {
   call.n = read_choices(fields);
   if (fields.integer("best_of", 1, INT32_MAX).value_or(call.n) > call.n) {

@@ -18,14 +18,15 @@ struct Prompt {
   std::vector<int32_t> token_ids = {};
 };
 
-// Answers are kept until all are there. Programs that measure models send some 100 prompts at once.
+// The answers of a call are kept until all of them are complete. Programs that measure models send
+// about 100 prompts at once.
 inline constexpr size_t kPromptsMax = 128;     // of a call
-inline constexpr size_t kAllChoicesMax = 128;  // of all its prompts
+inline constexpr size_t kAllChoicesMax = 128;  // for all prompts of a call
 
 struct CompletionCall {
   wire::GenerateRequest request;  // without its prompt
   std::vector<Prompt> prompts;    // not empty
-  int64_t n = 1;                  // answers to each of them
+  int64_t n = 1;                  // the number of answers to each of them
   bool echo = false;              // each answer begins with its prompt's text
   std::string model;              // empty: not named
   bool include_usage = false;
@@ -35,11 +36,11 @@ struct CompletionCall {
 // Errors: the field is the param.
 Result<CompletionCall> decode_completion(std::string_view body);
 
-// One for each choice: those of the first prompt, then those of the second.
+// One request for each choice: those of the first prompt, then those of the second, and so on.
 std::vector<wire::GenerateRequest> requests_of(const CompletionCall& call);
 
-// The body of a reply that is not streamed. `echoes`: the texts of the prompts if these are
-// repeated, else nothing.
+// The body of a reply that is not streamed. `echoes`: the texts of the prompts if the answers
+// repeat them, else empty.
 std::string encode_completion(const ReplyContext& context, const CompletionCall& call,
                               std::span<const std::string> echoes, std::span<const Answer> answers);
 

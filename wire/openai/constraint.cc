@@ -12,7 +12,7 @@ OrderedJson text_part(const std::string& text) {
   return {{"text", text}};
 }
 
-// Arguments are an object, also of a tool that says nothing of them: models write {} for it.
+// Arguments are an object even if the tool declares none: models write {} then.
 OrderedJson parameters_of(const OrderedJson& function) {
   const auto found = function.find("parameters");
   OrderedJson schema = OrderedJson::object();
@@ -31,7 +31,7 @@ OrderedJson call_part(const OrderedJson& function, const std::string& schema_par
   return {{"sequence", std::move(sequence)}};
 }
 
-// One call or, if more are allowed, several; of `function`, or of any if it is empty.
+// One call or, if more are allowed, several; to `function`, or to any function if that is empty.
 OrderedJson calls_part(const ToolUse& tools, const std::string& function) {
   OrderedJson any = OrderedJson::array();
   for (size_t i = 0; i < tools.functions.size(); ++i) {
@@ -57,7 +57,7 @@ OrderedJson format_part(const AnswerFormat& format) {
   return {{"any_of", std::move(any)}};
 }
 
-// Whether the whole is too much, as compile_grammar() and check_grammar() say it.
+// Whether compile_grammar() or check_grammar() says that the whole grammar is too much.
 bool is_too_much(std::string_view what) {
   return what.starts_with("is too large") || what.starts_with("has ") ||
          what.find("the schema is too ") != what.npos;

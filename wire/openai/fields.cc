@@ -10,7 +10,7 @@ namespace cascade::openai {
 
 namespace {
 
-// 10.0, as languages write a whole number that have no others.
+// Accepts 10.0: languages that have no integers write whole numbers so.
 bool is_whole(const OrderedJson& value) {
   constexpr double kExact = int64_t{1} << std::numeric_limits<double>::digits;
   if (!value.is_number_float()) return false;

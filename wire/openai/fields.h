@@ -12,14 +12,14 @@
 
 namespace cascade::openai {
 
-// The JSON of a request's body. Errors: kInvalidArgument (field "body") if it is no JSON object, or
-// nested deeper than 64 levels.
+// The JSON of a request's body. Errors: kInvalidArgument (field "body") if it is not a JSON object,
+// or is nested deeper than 64 levels.
 Result<OrderedJson> parse_body(std::string_view body);
 
-// Views an object, which outlives it. Absent and null members are the same.
+// Views an object, which must outlive it. A member that is null counts as absent.
 class Fields {
  public:
-  // `path`: before the names of the members in errors, e.g. "messages[2].".
+  // `path` precedes the names of the members in errors, e.g. "messages[2].".
   explicit Fields(const OrderedJson& object, std::string path = "");
 
   const OrderedJson* find(std::string_view key) const;
@@ -28,11 +28,11 @@ class Fields {
   std::optional<int64_t> integer(std::string_view key, int64_t min, int64_t max);
   std::optional<double> number(std::string_view key);
   std::optional<std::string> text(std::string_view key);
-  // An array or nullptr; an object or nullptr.
+  // nullptr if the member is absent, or is not an array or an object, respectively.
   const OrderedJson* array(std::string_view key);
   const OrderedJson* object(std::string_view key);
 
-  // The member is something that we know and cannot do: an error unless it is absent or `harmless`.
+  // For a member that we know but do not support: an error unless it is absent or `harmless`.
   void refuse(std::string_view key, const OrderedJson& harmless, const char* why);
 
   void fail(std::string_view key, std::string message);

@@ -10,16 +10,16 @@
 namespace cascade::openai {
 namespace {
 
-// Of the pages of a prompt with cache_control: above outputs (50), below what its owner sets to
-// 100.
+// The priority of the pages of a prompt with cache_control: above outputs (50), below pages that an
+// owner sets to 100.
 constexpr int32_t kCachedPriority = 75;
 constexpr int64_t kSecondMs = 1000;
-constexpr int64_t kDefaultTtlMs = 300 * kSecondMs;  // what {"type":"ephemeral"} means elsewhere
+constexpr int64_t kDefaultTtlMs = 300 * kSecondMs;  // the meaning of {"type":"ephemeral"} elsewhere
 constexpr int64_t kDayMs = int64_t{24} * 3600 * kSecondMs;
 
 constexpr size_t kCacheKeyBytesMax = 1024;
 
-constexpr int64_t kSeedDrawn = -1;  // llama.cpp's way to say that any will do
+constexpr int64_t kSeedDrawn = -1;  // in llama.cpp, means that any seed will do
 
 // "5m", "1h", "90s", "2d".
 std::optional<int64_t> ttl_ms(const std::string& text) {
@@ -92,7 +92,7 @@ void read_stop(Fields& fields, wire::GenerateRequest& request) {
   const OrderedJson strings = given->is_array() ? *given : OrderedJson::array({*given});
   for (const OrderedJson& entry : strings) {
     if (!entry.is_string()) return fields.fail("stop", "must be a string or an array of strings");
-    // Forms with an empty line send an empty string for none.
+    // Forms whose line was left empty send an empty string, which means no stop string.
     if (entry != "") request.stop.push_back(entry.get<std::string>());
   }
 }
@@ -128,8 +128,8 @@ void read_sampling(Fields& fields, wire::SamplingParams& sampling) {
   read_logit_bias(fields, sampling);
 }
 
-// Fields of other servers that say what the answer may have. Those that only change how tokens are
-// drawn, as mirostat, are ignored: many clients always send them.
+// Refuses fields of other servers that restrict what the answer may contain. Fields that only
+// change how tokens are drawn, such as mirostat, are ignored: many clients always send them.
 void refuse_other_rules(Fields& fields) {
   constexpr char kNoSuchRule[] = "is not supported, and the answer would not be what it asks for";
   const OrderedJson none = OrderedJson::array();

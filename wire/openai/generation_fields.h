@@ -13,10 +13,11 @@ namespace cascade::openai {
 // Errors are left in `fields`.
 void read_generation(Fields& fields, wire::GenerateRequest& request);
 
-// The most tokens that the answer may have; -1 is as many as there is room for. nullopt if absent.
+// The largest number of tokens that the answer may have; -1 means as many as there is room for.
+// nullopt if absent.
 std::optional<int32_t> read_token_limit(Fields& fields, std::string_view key);
 
-// A cache_control object anywhere in a request: the pages of the prompt are kept for its ttl.
+// Reads a cache_control object, anywhere in a request: the prompt's pages are kept for its ttl.
 void read_cache_control(Fields& fields, std::string_view key, wire::GenerateRequest& request);
 
 // "none" switches thoughts off, everything else on.
@@ -25,12 +26,13 @@ void set_effort(const std::string& effort, wire::GenerateRequest& request);
 // Checks the whole request by the rules of the protocol; the fields in errors become params.
 Status check_generation(const wire::GenerateRequest& request, const std::string& grammar_param);
 
-// The param that a field of our protocol is called in OpenAI's: "sampling.top_p" is "top_p".
-// `grammar_param`: what the request's grammar comes from (constrain() in constraint.h).
+// OpenAI's param for a field of our protocol: "top_p" for "sampling.top_p". `grammar_param`: the
+// field that the request's grammar comes from (constrain() in constraint.h).
 std::string param_of(const std::string& field, const std::string& grammar_param);
 
-// The same of a field that says what the prompt is: "messages[2].role" is "input" where the client
-// gave `prompt_param`, "input", and itself where that is "messages".
+// The same for a field that says what the prompt is. If the client gave the prompt in
+// `prompt_param` "input", "messages[2].role" becomes "input"; if it gave it in "messages", the
+// field stays.
 std::string prompt_param_of(const std::string& field, const std::string& prompt_param);
 
 }  // namespace cascade::openai

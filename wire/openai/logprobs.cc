@@ -1,4 +1,4 @@
-// Likely tokens at the place where a text begins are texts of their own.
+// Where a text begins, each likely token is decoded as a text of its own.
 #include "wire/openai/logprobs.h"
 
 #include <algorithm>
@@ -11,10 +11,11 @@
 namespace cascade::openai {
 namespace {
 
-// One request asks for at most so many tokens: a long answer has likely ones at every place.
+// The largest number of tokens in one request: a long answer has likely tokens at every place.
 constexpr size_t kTokensAtOnce = 4096;
 
-// A part of the sampled tokens that is the answer's: thoughts stand before, between or after.
+// A range of the sampled tokens that belongs to the answer. Thoughts may come before, between and
+// after such ranges.
 struct Part {
   size_t begin, end;
   size_t size() const { return end - begin; }
@@ -51,10 +52,10 @@ void ask(std::span<const int32_t> tokens, TextStart start, bool skip_special,
   }
 }
 
-// A token of the answer, and what log-probabilities are shown of it.
+// A token of the answer, and the log-probabilities that are shown for it.
 struct Place {
   size_t sampled;                 // its number among all sampled tokens
-  TokenText text;                 // without the line ends behind thoughts, which are no answer
+  TokenText text;                 // without line ends after thoughts: they are not answer
   std::vector<TokenText> likely;  // the sampled one has `text`, too
 };
 
@@ -72,7 +73,7 @@ std::vector<Place> places_of(const wire::Final& final, std::span<const TokenText
   std::vector<Place> places;
   size_t next = 0;
   for (const Part& part : answer_parts(final)) {
-    bool begins = part.begin > 0;  // behind thoughts
+    bool begins = part.begin > 0;  // after thoughts
     for (size_t i = part.begin; i < part.end; ++i, ++next) {
       Place place = {i, texts[next], {}};
       if (begins) strip(place.text);
@@ -127,7 +128,7 @@ OrderedJson likely_at(const wire::Final& final, const Place& place) {
   return likely;
 }
 
-// Counts the characters of a text that comes in parts of any bytes.
+// Counts the characters of a text that arrives in arbitrary pieces of bytes.
 class CharacterCount {
  public:
   // Whole characters of the text so far; one that is not complete does not count.

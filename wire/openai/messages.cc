@@ -1,4 +1,4 @@
-// Parts that are no text are refused by name: an answer to half a question is no answer.
+// Parts that are not text are refused by name: an answer to half a question would be useless.
 #include "wire/openai/messages.h"
 
 #include <algorithm>

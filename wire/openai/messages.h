@@ -16,15 +16,15 @@ namespace cascade::openai {
 // Errors are left in `fields`, with params such as "messages[2].content[0].type".
 void read_messages(Fields& fields, std::string_view key, wire::GenerateRequest& request);
 
-// Whether the answer is to go on with the last of `messages`, as it is the
-// assistant's; nullopt if it is not. Without a word about it an answer does: as with a message that
-// has "prefix": true, with continue_final_message, or with add_generation_prompt false. A last
-// message of the assistant's that says nothing is left out.
+// Whether the answer continues the last of `messages`; nullopt if that is not the assistant's. It
+// does if the request says nothing about it, or if it has continue_final_message, "prefix": true in
+// that message, or add_generation_prompt false. An empty last message of the assistant's is
+// removed, unless it is the only one.
 // Errors are left in `fields`.
 std::optional<bool> read_continuation(Fields& fields, std::vector<ChatMessage>& messages);
 
-// The text of a content: a string, or an array of parts whose types are in `types` and whose texts
-// are in a member "text". Cache controls go to `request`.
+// The text of a message's content: a string, or an array of parts whose types are in `types` and
+// whose texts are in a member "text". Cache controls go to `request`.
 std::string read_content(Fields& fields, std::string_view key,
                          const std::vector<std::string>& types, wire::GenerateRequest& request);
 

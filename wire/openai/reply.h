@@ -15,7 +15,7 @@ namespace cascade::openai {
 struct ReplyContext {
   std::string id;
   std::string model;
-  std::string fingerprint;  // of build and model: the same one and seed give the same answer
+  std::string fingerprint;  // of build and model: equal ones give equal answers for a seed
   int64_t created = 0;      // Unix time, seconds
 };
 
@@ -25,23 +25,23 @@ OrderedJson encode_usage(const wire::Usage& usage);
 
 // Milliseconds, as llama.cpp's server names them, and ours.
 OrderedJson encode_timings(const wire::Final& final);
-// Sets "missing" of `reply` to what the answer was made without, if there is anything:
+// Sets "missing" of `reply` to what the answer had to do without, if there is anything:
 // [{"id","reason"}].
 void add_missing(OrderedJson& reply, const wire::Final& final);
 
-// Adds what each answer took (timings) and its output_id, if there is one: to a reply with one
-// choice, or else to each choice.
+// Adds what each answer took (timings), what it had to do without, and its output_id if there is
+// one: to a reply with one choice, or else to each choice.
 void add_work(OrderedJson& reply, std::span<const Answer> answers);
 
-// "stop", "length" or, if the answer calls tools, "tool_calls". Half a call that was left out
-// (ToolCallParser) makes it "length", whatever cut it.
+// "stop", "length" or, if the answer calls tools, "tool_calls". If an incomplete call was left out
+// (ToolCallParser), it is "length", whatever cut the call.
 std::string finish_reason(const wire::Final& final, bool calls, bool half_call = false);
 // Whether the answer did not end by itself.
 inline bool is_cut(const wire::Final& final) {
   return final.finish_reason != "stop";
 }
 
-// {"id","object":"model","loaded",…}. `status`: of the default model.
+// {"id","object":"model","loaded",…}. `status` is that of the default model.
 OrderedJson encode_model(const wire::ModelInfo& info, const wire::StatusReply& status,
                          int64_t created);
 

@@ -65,7 +65,7 @@ OrderedJson read_call_output(Fields& item, const std::string& id, wire::Generate
   return result;
 }
 
-// What was thought: as full text, or as a summary of it.
+// The thoughts, as full text or as a summary.
 OrderedJson read_reasoning(Fields& item, const std::string& id) {
   std::string text;
   for (const char* key : {"content", "summary"}) {
@@ -111,7 +111,7 @@ std::string joined_text(const OrderedJson& parts) {
   return text;
 }
 
-// Appends to a conversation; thoughts, texts and calls that follow each other are one message of
+// Appends to a conversation. Thoughts, texts and calls that follow each other become one message of
 // the assistant's.
 class Turns {
  public:
@@ -215,7 +215,8 @@ std::string output_id_of(std::string_view response_id) {
   return std::string(kOutput) + std::string(response_id.substr(kResponse.size()));
 }
 
-// As item_id() makes it: a prefix, what follows "resp_" in the response's id, and a number.
+// An item's id, as item_id() makes it, is a prefix, what follows "resp_" in the response's id, and
+// a number.
 std::string output_id_of_item(std::string_view item_id) {
   const size_t begin = item_id.find('_');
   const size_t end = item_id.rfind('_');

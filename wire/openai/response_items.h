@@ -21,22 +21,24 @@ OrderedJson read_input(Fields& fields, const std::string& response_id,
 // Whether it is an item in its normal form.
 bool is_item(const OrderedJson& item);
 
-// The messages that items in their normal form stand for, behind `messages`. Calls join the
+// Appends to `messages` those that the items, in their normal form, stand for. Calls join the
 // assistant's message before them.
 void append_items(const OrderedJson& items, std::vector<ChatMessage>& messages);
 
-// "resp_…" <-> "output_…": a response's id is that of its output, whatever it is called by.
+// "resp_…" <-> "output_…": a response has the id of its output, with another prefix. An id without
+// the prefix that would be replaced is returned as it is.
 std::string response_id_of(std::string_view output_id);
 std::string output_id_of(std::string_view response_id);
 
-// The id of the output whose response has the item of this id; empty: it is no id of ours.
+// The id of the output whose response contains the item with this id. Empty: this is not an id of
+// ours.
 std::string output_id_of_item(std::string_view item_id);
 
 // Ids of a response's items and calls.
 std::string item_id(const char* prefix, std::string_view response_id, size_t number);
 std::string call_id_prefix(std::string_view response_id);
 
-// The items of an answer, complete.
+// The complete items of an answer.
 OrderedJson reasoning_item(const std::string& id, const std::string& text);
 OrderedJson message_item(const std::string& id, const std::string& text,
                          const OrderedJson& logprobs);

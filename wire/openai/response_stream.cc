@@ -38,7 +38,7 @@ std::string ResponseStream::event(const char* type, OrderedJson members) {
   return http::sse_event(type, json_text(event));
 }
 
-// Where an event belongs.
+// The place in the response to which an event belongs.
 OrderedJson ResponseStream::place(const std::string& item) const {
   OrderedJson members;
   members["item_id"] = item;

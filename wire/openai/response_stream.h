@@ -12,7 +12,8 @@ namespace cascade::openai {
 
 class ResponseStream : public AnswerStream {
  public:
-  // context.id is the response's, if it is not to be stored; else the daemon says it.
+  // context.id is the response's id if the response is not stored; otherwise the daemon gives the
+  // id.
   ResponseStream(ReplyContext context, const ResponseCall& call);
   void accept(const wire::Accepted& accepted) override;
   std::string begin() override;

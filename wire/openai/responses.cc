@@ -1,4 +1,4 @@
-// What a response keeps has no instructions: they are of one request.
+// Instructions are not kept with a response: they belong to one request.
 #include "wire/openai/responses.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ void refuse_unsupported_of_responses(Fields& fields) {
   fields.refuse("background", false, "responses are made while the client waits");
   fields.refuse("conversation", nullptr, "use previous_response_id");
   fields.refuse("prompt", nullptr, "there are no prompt templates");
-  // What the daemon does is "disabled", which "auto" allows.
+  // The daemon does what "disabled" means, which "auto" allows.
   const auto truncation = fields.text("truncation");
   if (truncation && *truncation != "auto" && *truncation != "disabled") {
     fields.fail("truncation", "must be \"auto\" or \"disabled\"");
@@ -87,8 +87,8 @@ void read_answer(Fields& fields, ResponseCall& call) {
   call.echo["top_logprobs"] = request.top_logprobs;
 }
 
-// What fill_in() has written; nullopt for anything else: every client says what is kept with its
-// outputs.
+// Reads what fill_in() wrote. nullopt for anything else, since every client may decide what is kept
+// with its outputs.
 std::optional<StoredResponse> read_stored(const std::string& client_data) {
   const auto parsed = parse_ordered_json(client_data, "client_data");
   if (!parsed.ok()) return std::nullopt;
@@ -154,7 +154,8 @@ Status fill_in(ResponseCall& call, const PastTurns& past) {
   request.retain_output = call.store;
   if (call.store) {
     for (const PastTurn& turn : past.turns) {
-      // Beyond what is kept of them, programs of other faces are told that there were more.
+      // Only this many parents are kept. If a program goes on from this output through another API,
+      // it is told that there were more.
       if (request.parents.size() < kParentIdsMax) request.parents.push_back(turn.output_id);
     }
     OrderedJson kept;
@@ -173,7 +174,7 @@ Status fill_in(ResponseCall& call, const PastTurns& past) {
                                            " KiB of input cannot be stored: set store to false");
     }
   }
-  // Not kept with the response: the next one finds out for itself.
+  // This is not kept with the response: the next request finds out for itself.
   for (const wire::MissingChunk& missing : past.missing) {
     call.echo["missing"].push_back({{"id", missing.id}, {"reason", missing.reason}});
   }
@@ -216,7 +217,7 @@ OrderedJson output_items(const std::string& response_id, const std::string& text
     ToolCallParser parser(parallel, call_id_prefix(response_id));
     parts = parser.push(text);
     for (AnswerPart& part : parser.finish(cut)) parts.push_back(std::move(part));
-    // What stands before it is complete.
+    // The items before the call that was left out are complete.
     cut = cut && !parser.left_out_call();
   }
   std::string pending;

@@ -22,7 +22,7 @@ struct ResponseCall {
   bool store = true;
   bool tools = false;
   bool parallel_tool_calls = true;
-  std::string grammar_param;  // where request.grammar comes from
+  std::string grammar_param;  // the field that request.grammar comes from
   OrderedJson items;          // the input, in its normal form
   OrderedJson echo;           // members of the response that say what was asked for
   OrderedJson ignored_tools;  // see ToolUse; `echo` has them, too, if there are any
@@ -35,12 +35,12 @@ struct PastTurn {
   ChatMessage answer;
 };
 
-// What came before. `base`: the output that ended the conversation which all turns go on with, made
-// by other means than this API, so that the daemon knows what it was made of; empty: none.
+// The conversation so far. `base`: the output that ended the conversation which all turns continue.
+// It was made by other means than this API, so the daemon knows what it was made of. Empty: none.
 struct PastTurns {
   std::string base;
   std::vector<PastTurn> turns;                   // oldest first
-  std::vector<wire::MissingChunk> missing = {};  // that are gone, and are left out; newest first
+  std::vector<wire::MissingChunk> missing = {};  // turns that are gone and left out; newest first
 };
 
 // Errors: the field is the param.
@@ -59,11 +59,12 @@ struct StoredResponse {
   bool parallel_tool_calls = true;
   OrderedJson echo;
 };
-// Of any output: one that was not made by this API answers one message of the user.
+// Takes any output: one that was not made by this API counts as the answer to one message of the
+// user.
 StoredResponse stored_response(const Chunk& output);
 
-// The output of an answer that ended so. Of one that was cut, the last item is incomplete; half a
-// call is left out.
+// The output items of an answer that ended with `finish_reason`. If the answer was cut, the last
+// item is incomplete; an incomplete call is left out.
 OrderedJson output_items(const std::string& response_id, const std::string& text,
                          const std::string& reasoning, bool tools, bool parallel,
                          const OrderedJson& logprobs, const std::string& finish_reason = "stop");
@@ -73,7 +74,7 @@ OrderedJson response_object(const ReplyContext& context, const OrderedJson& echo
                             const std::string& status, OrderedJson output, OrderedJson usage);
 // {"input_tokens",…}
 OrderedJson encode_response_usage(const wire::Usage& usage);
-// "completed", or "incomplete" if the answer was cut, or half a call was left out of it.
+// "completed", or "incomplete" if the answer was cut or an incomplete call was left out of it.
 const char* response_status(const std::string& finish_reason, bool half_call = false);
 
 // The body of an answer that is not streamed; context.id is the response's.

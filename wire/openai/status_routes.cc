@@ -12,7 +12,7 @@
 namespace cascade::openai {
 namespace {
 
-// What a tenant is told of the daemon that others share with it.
+// The fields of the status that a tenant sees of a daemon that it shares with others.
 constexpr std::array<std::string_view, 8> kOfEveryone = {
     "version",    "boot_id",     "state",   "model",
     "model_type", "weight_type", "kv_type", "context_tokens_max"};
@@ -22,7 +22,7 @@ bool is_of_everyone(std::string_view key) {
 }
 
 OrderedJson json_of(wire::Message message) {
-  constexpr size_t kBody = 2;  // behind the header and the request id
+  constexpr size_t kBody = 2;  // after the header and the request id
   return OrderedJson::from_msgpack(wire::encode({{}, std::move(message)})->at(kBody));
 }
 

@@ -10,8 +10,8 @@
 
 namespace cascade::openai {
 
-// What the daemon is and does. Of what all tenants do together, only with `whole`: the counts of
-// the status say it, and `cache` and `disk` of the statistics.
+// What the daemon is and does. Without `whole`, what all tenants do together is left out: the
+// counts of the status, and `cache` and `disk` of the statistics.
 std::string encode_status(const std::string& tenant, const wire::StatusReply& status,
                           const wire::StatsReply& stats, bool whole);
 

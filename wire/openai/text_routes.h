@@ -25,7 +25,8 @@ std::string encode_tokens(std::span<const int32_t> tokens, std::span<const Token
 
 // {"tokens":[…]}
 Result<wire::DetokenizeRequest> decode_detokenize(std::string_view body);
-// Our protocol calls the ids token_ids, and a text to be tokenized text.
+// Renames the param of an error: what our protocol calls token_ids is "tokens" here, and "text" is
+// "content".
 ApiError with_tokens_param(ApiError error);
 
 // {"messages","tools"?,"chat_template_kwargs"?}

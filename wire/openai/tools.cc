@@ -1,5 +1,5 @@
-// A call is given out when it is complete. Half of one is not given out at all: it is no text that
-// somebody should read, and cannot be called.
+// A call is given out when it is complete. Half a call is never given out: nobody should read it as
+// text, and it cannot be called.
 #include "wire/openai/tools.h"
 
 #include <algorithm>
@@ -19,9 +19,9 @@ constexpr std::string_view kOpen = "<tool_call>";
 constexpr std::string_view kClose = "</tool_call>";
 constexpr std::string_view kSpace = " \t\r\n";
 constexpr size_t kToolsMax = 1024;
-// Of a type or a name of a tool: real ones have up to 64.
+// The longest type or name of a tool to show: real ones have up to 64 bytes.
 constexpr size_t kShownBytesMax = 100;
-// Of a header: clients and proxies take some KiB for all of them.
+// How long the header gets: clients and proxies accept some KiB for all headers together.
 constexpr size_t kHeaderBytesMax = 1000;
 
 // How many bytes at the end of `text` may be the beginning of `mark`.
@@ -32,12 +32,13 @@ size_t open_end(std::string_view text, std::string_view mark) {
   return 0;
 }
 
-// Where a call is closed whose JSON begins at each place: at the first mark that is in no string of
-// it; npos if there is none. From the end, as each place's answer is that of one behind it: calls
-// that are never closed would be read to the end again and again.
+// For each place: where a call is closed whose JSON begins there, which is at the first mark
+// outside the JSON's strings; npos if there is none. Works from the end, because the answer for
+// each place follows from later places. Otherwise, calls that are never closed would be read to the
+// end again and again.
 std::vector<size_t> closes_of(std::string_view text) {
   std::vector<size_t> closes(text.size() + 1, text.npos);
-  size_t quoted = text.npos, quoted_after = text.npos;  // the same within a string
+  size_t quoted = text.npos, quoted_after = text.npos;  // the same for a place in a string
   for (size_t i = text.size(); i-- > 0;) {
     const bool quote = text[i] == '"';
     const size_t within = text[i] == '\\' ? quoted_after : quote ? closes[i + 1] : quoted;
@@ -48,7 +49,7 @@ std::vector<size_t> closes_of(std::string_view text) {
   return closes;
 }
 
-// What a reply says of a tool that was left out.
+// What a reply says about a tool that was left out.
 OrderedJson ignored_tool(const OrderedJson& given) {
   const auto shown = [](const std::string& text) {
     return utf8_replace_malformed(std::string_view(text).substr(0, kShownBytesMax));
@@ -56,7 +57,7 @@ OrderedJson ignored_tool(const OrderedJson& given) {
   OrderedJson ignored;
   const std::string type = Fields(given).text("type").value_or("");
   ignored["type"] = shown(type);
-  // Beside the type, or, in chat completions, in a member that is called as the type is.
+  // The name is beside the type or, in chat completions, in a member that has the type's name.
   const OrderedJson* inner = Fields(given).object(type);
   auto name = Fields(given).text("name");
   if (!name && inner != nullptr) name = Fields(*inner).text("name");
@@ -64,7 +65,8 @@ OrderedJson ignored_tool(const OrderedJson& given) {
   return ignored;
 }
 
-// As chat completions have it, whatever the API; null if it is none that can be called.
+// The tool in chat completions' form, whatever the API; null if it is of a type that cannot be
+// called.
 OrderedJson tool_of(Fields& fields, const OrderedJson& given, size_t index, bool flat) {
   Fields tool(given, fields.path("tools") + "[" + std::to_string(index) + "].");
   if (!given.is_object()) tool.fail("", "must be an object");
@@ -100,7 +102,7 @@ std::string ignored_types(const ToolUse& use) {
   return types;
 }
 
-// Not a function that a choice is of.
+// The error for a tool_choice that does not name a function.
 Error no_choice(const OrderedJson& choice) {
   const std::string type = choice.is_object() ? Fields(choice).text("type").value_or("") : "";
   if (type.empty() || type == "function") {
@@ -187,7 +189,7 @@ ToolUse read_tools(Fields& fields, bool flat, wire::GenerateRequest& request) {
   return use;
 }
 
-// Every byte is looked at once: answers come in thousands of pieces, and a call may be long.
+// Looks at every byte only once: answers come in thousands of pieces, and a call may be long.
 std::vector<AnswerPart> ToolCallParser::push(std::string_view text) {
   std::vector<AnswerPart> parts;
   held_ += text;
@@ -212,7 +214,8 @@ bool ToolCallParser::begin_call(size_t& begin, std::vector<AnswerPart>& parts) {
   return in_call_;
 }
 
-// Gives out the call that begins at `begin` if it is closed: by a mark that is in no JSON string.
+// Gives out the call that begins at `begin` if it is closed, which takes a mark outside JSON
+// strings.
 bool ToolCallParser::end_call(size_t& begin, std::vector<AnswerPart>& parts) {
   for (; looked_at_ < held_.size(); ++looked_at_) {
     const char byte = held_[looked_at_];
@@ -247,8 +250,8 @@ std::vector<AnswerPart> ToolCallParser::finish(bool cut) {
     const size_t open = held_.find(kOpen, begin);
     if (open == held_.npos) break;
     size_t close = closes[open + kOpen.size()];
-    // A quote that was never closed hid the marks behind it; if the answer was cut, it is still
-    // open.
+    // A quote that was never closed hid the marks after it. If the answer was cut, the quote may
+    // just be still open.
     if (close == held_.npos && !cut) close = held_.find(kClose, open);
     if (close == held_.npos) break;
     add_text(std::string_view(held_).substr(begin, open - begin), parts);
@@ -263,14 +266,14 @@ std::vector<AnswerPart> ToolCallParser::finish(bool cut) {
   return parts;
 }
 
-// The end of an answer, whose calls are not closed.
+// Handles the end of an answer, where calls are not closed.
 void ToolCallParser::finish_open_calls(std::string_view rest, bool cut,
                                        std::vector<AnswerPart>& parts) {
   for (size_t open; (open = rest.find(kOpen)) != rest.npos;) {
     add_text(rest.substr(0, open), parts);
     std::string_view body = rest.substr(open + kOpen.size());
     if (begins_call(body)) {
-      // Nothing but its mark may be missing.
+      // Only the closing mark may be missing.
       body.remove_suffix(open_end(body, kClose));
       auto call = whole_call(body);
       left_out_call_ = !call;
@@ -283,8 +286,9 @@ void ToolCallParser::finish_open_calls(std::string_view rest, bool cut,
   finish_text(rest, cut, parts);
 }
 
-// Text whose end may be half of a call's mark. It is one for certain where it is longer than what
-// else begins so (<to, <too), or where calls begin: in the answer's first line, or in a new one.
+// Handles text whose end may be half of a call's mark. It certainly is one if it is longer than
+// what else begins like it (<to, <too), or if it is where calls begin: at the beginning of the
+// answer, after a call, or on a new line.
 void ToolCallParser::finish_text(std::string_view rest, bool cut, std::vector<AnswerPart>& parts) {
   constexpr size_t kCertain = 5;
   const size_t half = open_end(rest, kOpen);
@@ -311,7 +315,7 @@ void ToolCallParser::add_text(std::string_view text, std::vector<AnswerPart>& pa
 void ToolCallParser::add_call(std::string_view body, std::vector<AnswerPart>& parts) {
   auto call = whole_call(body);
   if (!call) {
-    // One that was begun anew: the last is whole.
+    // The model began the call anew: the last one is whole.
     if (const size_t again = body.rfind(kOpen); again != body.npos) {
       auto last = whole_call(body.substr(again + kOpen.size()));
       if (last && begins_call(body.substr(0, again))) call = std::move(last);

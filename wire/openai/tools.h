@@ -12,18 +12,18 @@
 
 namespace cascade::openai {
 
-// Reads tools, tool_choice, parallel_tool_calls. `flat`: a tool's function stands beside its type,
-// as in responses. Sets request.tools (none with tool_choice "none").
-// Tools of other types than functions (those that a provider runs itself, as web_search, and those
-// of clients for one provider, as namespace and custom) are left out: nothing is lost but a choice
-// that the model had. It is an error if tool_choice leaves no other.
+// Reads tools, tool_choice, parallel_tool_calls. `flat`: a tool's function is beside its type, as
+// in responses. Sets request.tools (none with tool_choice "none").
+// Tools of other types than functions (those that a provider runs itself, such as web_search, and
+// those of clients for one provider, such as namespace and custom) are left out: the model only
+// loses a choice that it had. It is an error if tool_choice allows no other tool.
 struct ToolUse {
   bool given = false;                      // the answer may have calls
   bool parallel = true;                    // more than one
   OrderedJson tools;                       // as the client gave them; null if it gave none
-  OrderedJson choice;                      // the same of tool_choice
+  OrderedJson choice;                      // as the client gave it; null if it gave none
   std::vector<OrderedJson> functions;      // {name, description, parameters} of each
-  std::vector<std::string> schema_params;  // where the parameters of each stand in the request
+  std::vector<std::string> schema_params;  // the place of each one's parameters in the request
   enum class Demand { kNone, kSome } demand = Demand::kNone;  // kSome: the answer is calls alone
   std::string demanded;                                       // that must be called; empty: any
   OrderedJson ignored = OrderedJson::array();                 // {type, name?} of each left out
@@ -31,7 +31,7 @@ struct ToolUse {
 ToolUse read_tools(Fields& fields, bool flat, wire::GenerateRequest& request);
 
 // The value of the header that names the `ignored` tools of a request: "web_search, custom patch".
-// ASCII without control characters, some 1,000 bytes at most.
+// ASCII without control characters, about 1,000 bytes at most.
 std::string ignored_tools_header(const OrderedJson& ignored);
 
 struct ToolCall {
@@ -46,18 +46,18 @@ struct AnswerPart {
   std::vector<ToolCall> calls;  // at most one
 };
 
-// Cuts an answer into text and calls while it is being made. What only looks like a call is text;
-// white space around calls is dropped. Of a call whose JSON is damaged, but has a name, the
-// arguments are what the model wrote. A call that was cut is neither text nor call.
+// Cuts an answer into text and calls while it is being made. Text that only looks like a call stays
+// text; white space around calls is dropped. If the JSON of a call is damaged but has a name, the
+// arguments are what the model wrote. A call that was cut off is neither text nor a call.
 class ToolCallParser {
  public:
-  // The ids of calls follow from `id_prefix` and a number; without one they are random.
+  // The ids of calls are made from `id_prefix` and a number; without a prefix they are random.
   explicit ToolCallParser(bool parallel, std::string id_prefix = "")
       : parallel_(parallel), id_prefix_(std::move(id_prefix)) {}
-  // What became certain with `text`.
+  // Takes more of the answer; returns the parts that are now certain.
   std::vector<AnswerPart> push(std::string_view text);
-  // What was held back. `cut`: the answer did not end by itself, so that what may be the beginning
-  // of a call's mark is one.
+  // Returns what was held back. `cut`: the answer did not end by itself, so text at its end that
+  // may be the beginning of a call's mark is taken for one.
   std::vector<AnswerPart> finish(bool cut);
   // Whether finish() left out a call that had begun and was not complete.
   bool left_out_call() const { return left_out_call_; }
@@ -68,7 +68,7 @@ class ToolCallParser {
   void add_call(std::string_view body, std::vector<AnswerPart>& parts);
   bool begin_call(size_t& begin, std::vector<AnswerPart>& parts);
   bool end_call(size_t& begin, std::vector<AnswerPart>& parts);
-  // The call between the marks at `open` and `close` of what is held.
+  // Takes the call between the marks at `open` and `close` of held_.
   void take_call(size_t open, size_t close, std::vector<AnswerPart>& parts);
   void give_call(CallText made, std::vector<AnswerPart>& parts);
   void finish_open_calls(std::string_view rest, bool cut, std::vector<AnswerPart>& parts);
@@ -76,11 +76,11 @@ class ToolCallParser {
 
   const bool parallel_;
   const std::string id_prefix_;
-  std::string held_;  // not given out yet; begins with a call's mark, or may be the begin of one
+  std::string held_;  // not given out yet; begins with a call's mark, or with what may become one
   bool in_call_ = false;
-  size_t looked_at_ = 0;  // of held_, while in a call; beyond its end behind a backslash
+  size_t looked_at_ = 0;  // in held_, while in a call; beyond its end after a backslash
   bool quoted_ = false;   // whether a JSON string is open there
-  std::string space_;     // behind the text so far: dropped if a call follows
+  std::string space_;     // after the text so far: dropped if a call follows
   bool any_text_ = false;
   int64_t calls_ = 0;
   bool left_out_call_ = false;
