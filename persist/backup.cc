@@ -1,5 +1,5 @@
-// Pages go to the places that their rows say; the rows are copied last, so all that they name is
-// there.
+// Pages are copied to the places that their rows name. The rows are copied last, so that every page
+// that they name exists.
 #include "persist/backup.h"
 
 #include <cerrno>
@@ -25,7 +25,7 @@ Result<std::unique_ptr<Backup>> Backup::begin(Store& store, const std::string& f
 }
 
 Result<bool> Backup::step(uint64_t bytes_max) {
-  // Only what is committed has a place for good.
+  // Only what is committed has a lasting place.
   RETURN_IF_ERROR(store_.commit());
   FileCalls& calls = store_.directory().calls();
   const std::string kv = folder_ + "/kv";

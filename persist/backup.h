@@ -10,19 +10,20 @@
 
 namespace cascade {
 
-// Copies an open store to a folder, a part at a time, so that others can use it in between. The
-// copy is the store as it is when the last step ends. Pages are verified on the way, bad ones are
-// left out. What is deleted while the backup runs may stay in its KV files. One thread.
+// Copies an open store to a folder, a part at a time, so that others can use the store in between.
+// The copy is the store as it is when the last step ends. Pages are verified on the way, and bad
+// ones are left out. Content that is deleted while the backup runs may stay in its KV files. One
+// thread.
 class Backup {
  public:
-  // Begins a backup to `folder`, which is made (mode 0700) or is empty. `store` must outlive this.
-  // Errors, field = folder: kConflict if there is something in it; kIo.
+  // Begins a backup to `folder`, which must be empty, or must not exist: then it is made (mode
+  // 0700). `store` must outlive this. Errors, field = folder: kConflict if it is not empty; kIo.
   static Result<std::unique_ptr<Backup>> begin(Store& store, const std::string& folder);
 
-  // Copies about `bytes_max` bytes of pages. The last step, which returns false, copies the
-  // database; everything is durable then. Commits. Errors: as Store::commit(); kIo,
-  // kResourceExhausted, field = the file. A backup that did not come to its end has a file
-  // (kUnfinishedBackup) that says so, and is refused as a state directory.
+  // Copies about `bytes_max` bytes of pages. The last step copies the database and returns false;
+  // everything is durable then. Commits. Errors: as Store::commit(); kIo, kResourceExhausted, field
+  // = the file. An incomplete backup has a file (kUnfinishedBackup) that says so, and is refused as
+  // a state directory.
   Result<bool> step(uint64_t bytes_max);
 
  private:

@@ -7,7 +7,7 @@
 namespace cascade {
 namespace {
 
-constexpr size_t kDatabaseHeaderBytes = 100;  // of the first page
+constexpr size_t kDatabaseHeaderBytes = 100;  // at the beginning of the first page
 constexpr size_t kFreeblockHeaderBytes = 4;   // where the next one is, and the size of this one
 
 // Numbers have two bytes, the higher one first.
@@ -15,8 +15,8 @@ size_t number_at(std::span<const uint8_t> page, size_t at) {
   return static_cast<size_t>(page[at]) << 8 | page[at + 1];
 }
 
-// The header of a b-tree page that begins with this byte; 0: it is no b-tree page. Other pages
-// begin with the number of a page, whose first byte is 0 in databases below 64 GiB.
+// The size of the header of a b-tree page that begins with this byte; 0 if it is not a b-tree page.
+// Other pages begin with the number of a page, whose first byte is 0 in databases below 64 GiB.
 size_t header_bytes(uint8_t kind) {
   switch (kind) {
     case 2:  // interior, of an index
@@ -44,7 +44,7 @@ void clear_unused(std::span<uint8_t> page, uint64_t number) {
   const size_t cells = number_at(page, begin + 5);
   if (cells < pointers_end || cells > page.size()) return;
   clear(page.subspan(pointers_end, cells - pointers_end));
-  // Freeblocks stand in ascending order, within the part that has the cells.
+  // Freeblocks are in ascending order, within the part that has the cells.
   size_t after = cells;
   for (size_t at = number_at(page, begin + 1); at != 0;) {
     if (at < after || at + kFreeblockHeaderBytes > page.size()) return;

@@ -17,7 +17,7 @@ int64_t checksum(const ChunkChain& chain) {
       .value();
 }
 
-// nullopt if the row is not as it was written.
+// nullopt if the row is damaged.
 std::optional<ChunkChain> read_row(const Query& query, const Digest& model) {
   ChunkChain chain = {model, query.text(0),    query.text(1),
                       {},    query.integer(2), query.integer(5) != 0};
@@ -41,7 +41,7 @@ Result<std::vector<ChunkChain>> read_rows(Query& query, const Digest& model) {
 
 }  // namespace
 
-// `pending` is no part of the checksum: rows of the first version of the schema have none.
+// `pending` is not a part of the checksum, because rows of the schema's first version lack it.
 Status ChainTable::put(const ChunkChain& chain) {
   return database_.change([&]() -> Status {
     ASSIGN_OR_RETURN(Query put,

@@ -1,4 +1,4 @@
-// Chains of outputs, as rows: what their K and V are computed from again.
+// Chains of outputs as rows: the tokens from which their K and V can be computed again.
 #pragma once
 
 #include <cstdint>
@@ -21,22 +21,23 @@ struct ChunkChain {
   bool operator==(const ChunkChain&) const = default;
 };
 
-// Every function's changes are part of the database's group. Errors as Database. One thread.
+// All changes are part of the database's group of changes. Errors as Database. One thread.
 class ChainTable {
  public:
   explicit ChainTable(Database& database) : database_(database) {}
 
-  // Adds the chain or replaces it; nothing if there is no such chunk. It goes with its chunk.
+  // Adds or replaces the chain; does nothing if there is no such chunk. The chain is removed with
+  // its chunk.
   Status put(const ChunkChain& chain);
-  // The chain is not pending any more. Success if there is none.
+  // Notes that the chain is no longer pending. Success if there is none.
   Status settle(const std::string& tenant, const std::string& chunk_id);
-  // The chunk's, if it is of the model. Rows that are not as they were written count as none.
+  // The chain of the chunk, if it is of the model. A damaged row counts as none.
   Result<std::optional<ChunkChain>> find(const Digest& model, const std::string& tenant,
                                          const std::string& chunk_id);
-  // All chains of the model that are pending, or of pinned chunks. Rows that are not as they were
-  // written are left out: they cost a computation that is done when somebody asks for it.
+  // All chains of the model that are pending or belong to pinned chunks. Damaged rows are left out:
+  // this only costs a computation, which is done when somebody asks for it.
   Result<std::vector<ChunkChain>> load(const Digest& model);
-  // The chains of a damaged database that are as they were written and can be read.
+  // The intact chains of a damaged database that can be read.
   std::vector<ChunkChain> salvage();
 
  private:

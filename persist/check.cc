@@ -1,5 +1,5 @@
-// SQLite's own check, page checksums, row checksums, the search index, what accounts for pages,
-// then the KV files.
+// Runs SQLite's own check, then checks the checksums of pages and rows, the search index, the
+// owners of pages, and at last the KV files.
 #include "persist/check.h"
 
 #include <string>

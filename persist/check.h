@@ -1,4 +1,4 @@
-// Whether everything that is stored is as it was written; and what can be done if it is not.
+// Finds out whether everything that is stored is intact, and does what can be done if it is not.
 #pragma once
 
 #include <cstdint>
@@ -9,22 +9,22 @@
 
 namespace cascade {
 
-// Reads and verifies the whole of an open store, a part at a time, so that others can use it in
-// between. One thread.
+// Reads and verifies the whole of an open store, a part at a time, so that others can use the store
+// in between. One thread.
 class Check {
  public:
   enum class Mode {
-    kReport,  // changes nothing (but for Store::commit())
+    kReport,  // changes nothing (except for Store::commit())
     kRepair,  // forgets what is damaged, corrects counters, makes indexes anew
   };
 
-  // `store` must outlive this. `owners`: also checks that something that is kept accounts for every
-  // page. This can be told only where all chunks are as they were written.
+  // `store` must outlive this. `owners`: also checks that every page belongs to something that is
+  // kept. This can be told only if all chunks are intact.
   Check(Store& store, Mode mode, bool owners) : store_(store), mode_(mode), owners_(owners) {}
 
-  // The database first, which takes one step; then pages, about `bytes_max` bytes a step. Commits
-  // before and after. True if there is more to do.
-  // Errors: as Store::commit(); what cannot be read is a finding.
+  // Checks the database first, in one step; then pages, about `bytes_max` bytes in each step.
+  // Commits before and after. True if there is more to do.
+  // Errors: as Store::commit(). Anything that cannot be read is a finding.
   Result<bool> step(uint64_t bytes_max);
 
   const Findings& findings() const { return findings_; }

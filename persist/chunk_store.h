@@ -1,4 +1,4 @@
-// Where metadata outlives the actor that uses it.
+// A store in which metadata outlives the actor that uses it.
 #pragma once
 
 #include <cstdint>
@@ -19,25 +19,25 @@ class ChunkStore {
 
   // Adds the chunk or replaces it.
   virtual Status put(const Chunk& chunk) = 0;
-  // Sets what uses change of a stored chunk; success if there is none.
+  // Sets the values of a stored chunk that uses change; success if there is no such chunk.
   virtual Status touch(const std::string& tenant, const std::string& id, int64_t hits,
                        int64_t registrations, int64_t last_used_us) = 0;
   // Removes the chunk; success if there is none.
   virtual Status remove(const std::string& tenant, const std::string& id) = 0;
   // All chunks, in order of creation time.
   virtual Result<std::vector<Chunk>> load() = 0;
-  // Adds the session or replaces it, turns included; removes it, with success if there is none.
+  // Add or replace a session, turns included; or remove it, with success if there is none.
   virtual Status put_session(const Session& session) = 0;
   virtual Status remove_session(const std::string& tenant, const std::string& id) = 0;
   virtual Result<std::vector<Session>> load_sessions() = 0;
   // Sets a policy; an empty value removes it.
   virtual Status put_policy(const Policy& policy) = 0;
   virtual Result<std::vector<Policy>> load_policies() = 0;
-  // Makes all of the above durable, as far as the store is. One commit serves any number of
-  // changes. After an error those since the last commit are undone: who needs them makes them
-  // again.
+  // Makes all of the above durable, as far as this store can. One commit serves any number of
+  // changes. After an error, all changes since the last commit are undone; a caller that needs them
+  // must make them again.
   virtual Status commit() = 0;
-  // Undoes what was done since the last commit, as far as the store can.
+  // Undoes the changes since the last commit, as far as this store can.
   virtual Status rollback() = 0;
 };
 

@@ -1,4 +1,4 @@
-// One row has what a chunk has once; thoughts and parents have tables of their own.
+// A row has what a chunk has once; thoughts, parents and holders have tables of their own.
 #include "persist/chunk_table.h"
 
 #include <sqlite3.h>
@@ -17,12 +17,12 @@ namespace cascade {
 namespace {
 
 constexpr size_t kSearchWordsMax = 32;
-constexpr int64_t kSnippetFromMax = 262'144;  // characters of a text, from its beginning on
+constexpr int64_t kSnippetFromMax = 262'144;  // characters at the beginning of a text
 constexpr size_t kSearchBytesMax = 1024;
 constexpr std::string_view kSpaces("\0\t\n\v\f\r ", 7);
-// Rows of damaged pages that are skipped one by one; some of them are not even there.
+// How many rows of damaged pages are skipped one by one. Some of these rows may not even exist.
 constexpr int kSalvageProbesMax = 20'000;
-// Pages of the search index that one step merges: some milliseconds of work.
+// How many pages of the search index one step merges: some milliseconds of work.
 constexpr char kMergeStep[] = "INSERT INTO chunk_search(chunk_search, rank) VALUES('merge', -64)";
 
 constexpr char kPut[] =
@@ -59,14 +59,14 @@ constexpr char kLoad[] =
     "WHERE number >= ? "
     "ORDER BY number";
 
-// What a use changes.
+// The checksum of what a use changes.
 int64_t use_checksum(const Chunk& chunk) {
   return RowChecksum()
       .add_all(chunk.tenant, chunk.id, chunk.hits, chunk.registrations, chunk.last_used_us)
       .value();
 }
 
-// Everything else.
+// The checksum of everything else.
 int64_t checksum(const Chunk& chunk) {
   const GenerationRecord& made = chunk.generation;
   RowChecksum sum;
@@ -87,7 +87,7 @@ int64_t checksum(const Chunk& chunk) {
   }
   sum.add(static_cast<int64_t>(chunk.parent_ids.size()));
   for (const std::string& id : chunk.parent_ids) sum.add(id);
-  // Rows from before there were holders have none.
+  // Rows that are older than holders have none.
   for (const Holder& holder : chunk.holders) {
     sum.add_all(to_string(holder.kind), holder.label, holder.count, holder.expires_us,
                 int64_t{holder.priority}, holder.priority_until_us, int64_t{holder.pinned});
@@ -126,11 +126,11 @@ struct Row {
   Chunk chunk;
   int64_t use_checksum = 0;
   int64_t checksum = 0;
-  bool names_known = true;  // of enumerations
+  bool names_known = true;  // whether all names of enumerations are known
 };
 
 int32_t narrow(int64_t number) {
-  return static_cast<int32_t>(number);  // one that does not fit fails the checksum
+  return static_cast<int32_t>(number);  // a number that does not fit fails the checksum
 }
 
 Row read_row(const Query& query) {
@@ -187,8 +187,8 @@ Row read_row(const Query& query) {
   return row;
 }
 
-// Rows of a table that belong to chunks, in their order: at(number) has them to the chunk of that
-// number, if it is asked for in rising order.
+// Reads rows of a table that belong to chunks. at(number) returns the rows of the chunk with that
+// number; numbers must be asked for in ascending order.
 template <class Value, class Read>
 class Belonging {
  public:
@@ -214,7 +214,7 @@ class Belonging {
   bool ended_ = false;
 };
 
-// A kind that is not known fails the row's checksum.
+// An unknown kind fails the row's checksum.
 Holder read_holder(const Query& query) {
   return {.kind = holder_kind_from_string(query.text(1)).value_or(HolderKind::kRetention),
           .label = query.text(2),
@@ -225,11 +225,11 @@ Holder read_holder(const Query& query) {
           .pinned = query.integer(7) != 0};
 }
 
-// Whether what belongs to a row must be readable; else it counts as nothing, which the row's
-// checksum tells if it was something.
+// Whether the rows that belong to a chunk must be readable. Otherwise unreadable ones count as
+// absent, and if there were any, the chunk's checksum fails.
 enum class Belongings { kRequired, kOptional };
 
-// Calls take(Row) for each row of the table from number `from` on, with spans and parents.
+// Calls take(Row) for each row from number `from` on, with its spans, parents and holders.
 template <class Take>
 Status for_rows(Database& database, int64_t from, Belongings belongings, const Take& take) {
   ASSIGN_OR_RETURN(Query spans_query,
@@ -295,8 +295,8 @@ std::string quoted(std::string_view text) {
   return quoted + '"';
 }
 
-// Chunks that have the words of `query` and may be the tenant's to see, as an FTS5 expression;
-// nullopt if there are no words or too many. That they may is decided again by their rows.
+// An FTS5 expression for chunks with the words of `query` that the tenant can possibly see; nullopt
+// for no words, or too many words or bytes. The chunks' rows decide what it may really see.
 std::optional<std::string> match_expression(std::string_view tenant, std::string_view query) {
   if (query.size() > kSearchBytesMax) return std::nullopt;
   std::string words;
@@ -309,7 +309,7 @@ std::optional<std::string> match_expression(std::string_view tenant, std::string
     begin = end + 1;
   }
   if (count == 0 || count > kSearchWordsMax) return std::nullopt;
-  // The tenant's name may be of characters that are no part of words: then the rows alone decide.
+  // A tenant's name may consist of characters that make no words: then only the rows decide.
   const bool has_words = std::ranges::any_of(
       tenant, [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0; });
   const std::string whose =
@@ -412,7 +412,7 @@ std::vector<Chunk> ChunkTable::salvage() {
       chunks.push_back(std::move(row.chunk));
     });
     if (read.ok()) break;
-    ++next;  // behind the row that cannot be read
+    ++next;  // after the row that cannot be read
   }
   return chunks;
 }
@@ -480,7 +480,7 @@ Result<bool> ChunkTable::forget_step() {
     ASSIGN_OR_RETURN(Query merge, database_.query(kMergeStep));
     return merge.run();
   }));
-  // FTS5 documents that a merge that found nothing to do changes fewer than two rows.
+  // As FTS5 documents, a merge that finds nothing to do changes fewer than two rows.
   return sqlite3_total_changes(database_.handle()) - before >= 2;
 }
 

@@ -16,43 +16,43 @@ namespace cascade {
 // A chunk that a search found.
 struct SearchHit {
   std::string id;
-  std::string snippet;  // about a dozen words of the text: around what was found, if it is there
+  std::string snippet;  // about a dozen words of the text, around what was found if that is in it
   bool operator==(const SearchHit&) const = default;
 };
 
-// Every function's changes are part of the database's group. Errors as Database. One thread.
+// All changes are part of the database's group of changes. Errors as Database. One thread.
 class ChunkTable {
  public:
   explicit ChunkTable(Database& database) : database_(database) {}
 
-  // As ChunkStore. Also kInvalidArgument for a number that is none (NaN).
+  // As ChunkStore. Also kInvalidArgument for a number that is NaN.
   Status put(const Chunk& chunk);
   Status touch(const std::string& tenant, const std::string& id, int64_t hits,
                int64_t registrations, int64_t last_used_us);
   Status remove(const std::string& tenant, const std::string& id);
 
-  // All chunks, in order of creation time. A row that is not as it was written is left out, and
-  // `findings` says so; one whose counters alone are wrong has hits and registrations 0 and 1 and
-  // counts as used when it was created.
+  // All chunks, in order of creation time. A damaged row is left out, and `findings` says so. If
+  // only its counters are wrong, the chunk gets 0 hits and 1 registration, and its creation counts
+  // as its last use.
   Result<std::vector<Chunk>> load(Findings& findings);
   // The last pages (kv_key) of the chains of pinned chunks.
   Result<std::vector<Digest>> pinned_chains();
-  // The chunks of a damaged database that are as they were written, as far as they can be read.
+  // The intact chunks of a damaged database, as far as they can be read.
   std::vector<Chunk> salvage();
-  // Removes the rows that load() leaves out, corrects such counters, and makes the search index
+  // Removes the rows that load() leaves out, corrects wrong counters, and builds the search index
   // anew. Returns how many rows were wrong.
   Result<size_t> repair();
 
-  // The tenant's and published chunks in which all of the words stand (of the name, the text or the
-  // query), newest first, at most `limit`. A word is what stands between spaces; case and accents
-  // do not matter. Errors: kInvalidArgument, field "query": no words, or more than 32 words or
-  // 1,024 bytes.
+  // Finds chunks of the tenant, and published ones, whose name, text or query contain all of the
+  // words; newest first, at most `limit`. Words are separated by spaces; case and accents do not
+  // matter. Errors: kInvalidArgument, field "query": no words, or more than 32 words or 1,024
+  // bytes.
   Result<std::vector<SearchHit>> search(std::string_view tenant, std::string_view query,
                                         size_t limit);
-  // Deleted texts' words stay in the search index until its parts are merged. Does some of that;
-  // false when none are left.
+  // Words of deleted texts stay in the search index until its parts are merged. Does a part of that
+  // work; false when nothing is left to do.
   Result<bool> forget_step();
-  // kDataCorrupt if the search index does not belong to the texts.
+  // kDataCorrupt if the search index does not match the texts.
   Status verify_search();
 
  private:

@@ -1,5 +1,5 @@
-// How many commits there were, noted outside the database: a log that lost its end can be told from
-// one that never had it.
+// Notes the number of commits outside the database, so that a log that lost its end can be told
+// from one that never had more.
 #pragma once
 
 #include <cstdint>
@@ -10,13 +10,14 @@
 
 namespace cascade {
 
-// The file DIR/commits. It is written after each commit and never synchronised, so it says at most
-// as much as the database should have. Best effort: nothing fails because of it.
+// The file DIR/commits. It is written after each commit but never synchronised, so its number is at
+// most the number of commits that the database should have. Best effort: nothing fails because of
+// it.
 class CommitCount {
  public:
   CommitCount(FileCalls& calls, const std::string& folder);
 
-  // What the file says; nullopt if there is none or it is damaged.
+  // The number in the file; nullopt if there is no file or it is damaged.
   std::optional<int64_t> read();
   void write(int64_t commits);
 

@@ -21,9 +21,9 @@ namespace cascade {
 
 using Blob = std::span<const uint8_t>;
 
-// A prepared statement, from Database::query(). Its values are bound by bind(), or one by one, in
-// order; rows come from next(). Given back when this is destroyed. It must not outlive the
-// database, and there is one at a time of the same SQL text.
+// A prepared statement, from Database::query(). bind() binds all its values, add() one after the
+// other; next() gives its rows. The statement is given back when this is destroyed. It must not
+// outlive the database, and only one with the same SQL text may exist at a time.
 class Query {
  public:
   explicit Query(sqlite3_stmt* statement) : statement_(statement) {}
@@ -31,7 +31,7 @@ class Query {
   Query& operator=(Query&&) = delete;
   ~Query();
 
-  // The value of the next parameter; copied.
+  // Binds the next parameter. The value is copied.
   Query& add(std::string_view text);
   Query& add(const std::string& text) { return add(std::string_view(text)); }
   Query& add(const char* text) { return add(std::string_view(text)); }
@@ -49,7 +49,7 @@ class Query {
 
   // Whether there is another row; its columns are read below. Errors as Database.
   Result<bool> next();
-  // Runs a statement to its end, for what it does.
+  // Runs a statement to its end, for its effect.
   Status run();
 
   // Column `column` (from 0) of the row. Text and blobs are valid until the next call of next().
@@ -62,23 +62,23 @@ class Query {
  private:
   sqlite3_stmt* statement_;
   int bound_ = 0;
-  int bind_result_ = 0;  // the first that failed
+  int bind_result_ = 0;  // the first one that failed
 };
 
-// Changes come in groups: the first change() after a commit() begins a transaction, commit() makes
-// all of it durable. One thread.
+// Changes come in groups: the first change() after a commit() begins a transaction, and commit()
+// makes all of it durable. One thread.
 // Errors of all functions: kDataCorrupt (a page or the structure is damaged), kResourceExhausted
 // (the disk is full, or memory is), kIo, kConflict (another process has the file open),
 // kInvalidArgument (a value that the schema refuses), kUnsupported. field = the database's path.
 class Database {
  public:
-  // Opens or creates the database `path`, exclusively, with a write-ahead log. Whatever was durable
-  // is there. `vfs` must outlive this.
+  // Opens or creates the database `path`, exclusively, with a write-ahead log. Everything that was
+  // durable is in it. `vfs` must outlive this.
   static Result<std::unique_ptr<Database>> open(const SqliteVfs& vfs, const std::string& path);
-  // Opens it to read what can be read of it, damaged as it may be: the files stay as they are.
+  // Opens a database that may be damaged, to read what can be read. The files stay as they are.
   static Result<std::unique_ptr<Database>> open_damaged(const SqliteVfs& vfs,
                                                         const std::string& path);
-  // Copies the log into the database and closes it. What was not committed is undone.
+  // Copies the log into the database and closes it. Changes that were not committed are undone.
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;
@@ -90,8 +90,8 @@ class Database {
   // The first column of the only row. kDataCorrupt if there is none.
   Result<int64_t> number(const char* sql);
 
-  // Runs `work`, whose changes happen all, or not at all if it returns an error. After an error
-  // that cost the whole group (no space, say), commit() says so.
+  // Runs `work`. If it returns an error, none of its changes happen. If an error undid the whole
+  // group (for lack of space, say), commit() returns that error.
   Status change(const std::function<Status()>& work);
   // Makes the changes since the last commit durable. After an error all of them are undone.
   Status commit();
@@ -99,14 +99,15 @@ class Database {
   void rollback();
   bool has_changes() const { return has_changes_; }
 
-  // Copies what the log holds into the database file, synchronises that, makes the log empty and
-  // forgets cached pages: no copy of a deleted row is left, nor comes back (btree_page.h). A
-  // log whose process died before it was synchronised may be in the system's memory only: so this
-  // comes before any commit. Precondition: no change since the last commit.
+  // Copies the content of the log into the database file, synchronises the file, empties the log
+  // and forgets cached pages. After that, no copy of a deleted row is left or can come back
+  // (btree_page.h). If a process died before it synchronised its log, that log may exist only in
+  // the system's memory; so this is called before any commit. Precondition: no change since the
+  // last commit.
   Status empty_log();
   // Reads the whole file and verifies the checksum of every page. Precondition: the log is empty.
   Status verify_pages();
-  // Copies the database, as it was committed last, to a new file.
+  // Copies the database, as of the last commit, to a new file.
   Status copy_to(const SqliteVfs& vfs, const std::string& path);
 
   const std::string& path() const { return path_; }
@@ -123,10 +124,10 @@ class Database {
   sqlite3* handle_ = nullptr;
   std::unordered_map<const char*, sqlite3_stmt*> statements_;  // by SQL literal
   bool has_changes_ = false;
-  std::optional<Error> lost_;  // why changes since the last commit are gone
+  std::optional<Error> lost_;  // why changes since the last commit were lost
 };
 
-// What an SQLite result code means. `message` is SQLite's.
+// The error for an SQLite result code. `message` is SQLite's.
 Error database_error(int code, const std::string& path, const std::string& message);
 
 }  // namespace cascade

@@ -1,4 +1,4 @@
-// What was found to be wrong with stored data, for people.
+// Describes, for people, something that is wrong with stored data.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a second pass still finds was not repaired.
+// A finding that a second pass still has was not repaired.
 #include "persist/fsck.h"
 
 #include <set>
@@ -35,7 +35,7 @@ std::vector<Fsck::Found> Fsck::found() const {
     found.push_back({finding, repair_ && !left_at.contains(finding.where)});
     found_at.insert(finding.where);
   }
-  // What came in between.
+  // Findings that only the second pass has.
   for (const Finding& finding : left) {
     if (!found_at.contains(finding.where)) found.push_back({finding, false});
   }

@@ -1,4 +1,4 @@
-// A check as people ask for one: what is wrong, and what of it is put right.
+// A check as people ask for it: what is wrong, and what of that was repaired.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace cascade {
 
-// Checks an open store, a part at a time, so that others can use it in between. A repair that had
-// something to do is checked in turn. One thread.
+// Checks an open store, a part at a time, so that others can use the store in between. After a
+// repair that had something to do, a second pass checks again. One thread.
 class Fsck {
  public:
   struct Found {
@@ -27,7 +27,7 @@ class Fsck {
   // As Check::step().
   Result<bool> step(uint64_t bytes_max);
 
-  // Of a check that is done: everything that was wrong, in the order in which it was found.
+  // Everything that was wrong, in the order in which it was found. Call it when the check is done.
   std::vector<Found> found() const;
   // Pages that were verified so far, by a repair's first pass, and their bytes.
   uint64_t pages() const { return pages_; }

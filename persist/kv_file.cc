@@ -21,7 +21,7 @@ constexpr size_t kDigits = 8;
 
 const KvBlock kZeros{};
 
-// What lies in a KV file's place, by what open() says of it; empty if that tells nothing.
+// What is in the place of a KV file, according to the error of open(); empty if that does not tell.
 std::string in_its_place(int open_errno) {
   switch (open_errno) {
     case EISDIR: return "is a folder";
@@ -52,7 +52,7 @@ std::optional<int64_t> kv_file_number(std::string_view name) {
   int64_t number = 0;
   const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), number);
   if (error != std::errc() || end != name.data() + name.size() || number < 1) return std::nullopt;
-  // One name a number.
+  // Each number has only one name.
   const std::string path = kv_file_path("", number);
   return path.substr(1, path.size() - 1 - kSuffix.size()) == name ? std::optional(number)
                                                                   : std::nullopt;
@@ -87,7 +87,7 @@ Result<std::unique_ptr<KvFile>> KvFile::create(FileCalls& calls, const std::stri
 Result<std::unique_ptr<KvFile>> KvFile::open(FileCalls& calls, const std::string& folder,
                                              int64_t number) {
   std::string path = kv_file_path(folder, number);
-  // Opening a pipe must not wait, and opening a terminal must not make it ours.
+  // Opening a pipe must not wait, and a terminal must not become ours.
   const int fd = calls.open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
   auto file = std::make_unique<KvFile>(calls, std::move(path), number, fd);
   if (fd < 0) {

@@ -22,7 +22,7 @@ constexpr std::string_view kFileMagic = "CSCKV1F\n";
 constexpr std::string_view kPageMagic = "CSCKV1P\n";
 constexpr uint32_t kCompressed = 1;
 
-// Places of the page header; of the file header the first three.
+// Places in the page header. The file header has the first three.
 constexpr size_t kMagicAt = 0;
 constexpr size_t kVersionAt = 8;
 constexpr size_t kFileIdAt = 16;

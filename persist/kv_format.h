@@ -1,5 +1,5 @@
-// The bytes of a KV file: a block that says what file it is, then pages, each behind a block that
-// says whose K and V they are. docs/data_files.md describes it for people.
+// The bytes of a KV file: a block that identifies the file, then pages, each after a block that
+// says whose K and V they are. docs/data_files.md describes the format for people.
 #pragma once
 
 #include <array>
@@ -15,13 +15,13 @@
 
 namespace cascade {
 
-// Another version's files are not read.
+// Files of other versions are not read.
 inline constexpr uint32_t kKvFileVersion = 1;
-// Of headers, and what everything is aligned to: a page of memory and of file systems.
+// The size of a header, and the alignment of everything: a page of memory and of file systems.
 inline constexpr size_t kKvBlockBytes = 4096;
 inline constexpr size_t kKvPageTokensMax = 64;
 inline constexpr size_t kKvTenantBytesMax = 255;
-// A page of 64 tokens of a model with 128 layers and 64 KV heads of 256 f32 channels has so much.
+// The bytes of 64 tokens of a model with 128 layers and 64 KV heads of 256 f32 channels.
 inline constexpr uint64_t kKvPageBytesMax = uint64_t{1} << 30;
 
 using KvBlock = std::array<uint8_t, kKvBlockBytes>;
@@ -47,21 +47,22 @@ struct KvPageHeader {
 // XXH3-64.
 uint64_t kv_checksum(std::span<const uint8_t> bytes);
 
-// The first block of a file. `file_id` is random: pages carry it, so that none of another file, or
-// from within another page, is taken for one of this file.
+// The first block of a file. `file_id` is random. Pages carry it, so that a page of another file,
+// or one within another page, is not taken for a page of this file.
 KvBlock encode_kv_file_header(uint64_t file_id);
-// The file's id; nullopt if the block is no header of our version, or damaged.
+// The file's id; nullopt if the block is damaged or is not a header of our version.
 std::optional<uint64_t> decode_kv_file_header(std::span<const uint8_t> block);
 
-// The block before a page whose header begins at `offset` of the file. Preconditions: 1..64 token
-// ids, a tenant of at most kKvTenantBytesMax bytes, page_bytes in [1, kKvPageBytesMax].
+// The header block of a page, which is at `offset` of the file. Preconditions: 1..64 token ids, a
+// tenant of at most kKvTenantBytesMax bytes, page_bytes in [1, kKvPageBytesMax].
 KvBlock encode_kv_page_header(const KvPageHeader& header, uint64_t file_id, uint64_t offset);
-// What the block at `offset` of the file says; nullopt if it is no page header of this place, or
-// damaged. Its numbers are within their limits.
+// Reads the block at `offset` of the file; nullopt if it is damaged or is not a page header of this
+// place. The numbers of the result are within their limits.
 std::optional<KvPageHeader> decode_kv_page_header(std::span<const uint8_t> block, uint64_t file_id,
                                                   uint64_t offset);
 
-// The id of the file that a page header at `offset` says; nullopt as decode_kv_page_header().
+// The id of the file to which a page header at `offset` belongs; nullopt as
+// decode_kv_page_header().
 std::optional<uint64_t> kv_page_file_id(std::span<const uint8_t> block, uint64_t offset);
 
 }  // namespace cascade

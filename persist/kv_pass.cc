@@ -12,8 +12,8 @@ namespace cascade {
 namespace {
 
 constexpr size_t kRowsAtATime = 64;
-// A file whose pages take less of it than this is rewritten: what is written again is at most as
-// much as what becomes free.
+// A file is rewritten when its pages take less than 1/kLiveDivisor of it. Then no more is written
+// again than becomes free.
 constexpr uint64_t kLiveDivisor = 2;
 
 std::string page_name(const PagePlace& place) {
@@ -22,7 +22,7 @@ std::string page_name(const PagePlace& place) {
 
 }  // namespace
 
-// Header block and stored bytes of a page, verified. kDataCorrupt if they are not as written.
+// The header block and the stored bytes of a page, verified. kDataCorrupt if they are damaged.
 Result<std::vector<uint8_t>> KvStore::read_record(const StoredPage& page) {
   if (pass_file_ == nullptr || pass_file_->number() != page.place.file) {
     auto opened = KvFile::open(calls_, folder_, page.place.file);

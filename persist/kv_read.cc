@@ -10,7 +10,7 @@
 namespace cascade {
 namespace {
 
-// Header, page and padding are three parts of at most 1,024 in a system call.
+// A page has three parts (header, page, padding); a system call takes at most 1,024 parts.
 constexpr size_t kExtentPagesMax = 341;
 
 Error damaged(const PagePlace& place, const std::string& what) {
@@ -31,7 +31,7 @@ Result<StoredPage> KvStore::find_expected(uint64_t page_bytes, const PageRead& p
   return *std::move(stored);
 }
 
-// The first of `pages`, and those that lie right behind it.
+// The first of `pages`, and those that follow directly after it in the file.
 Result<std::vector<StoredPage>> KvStore::find_extent(uint64_t page_bytes,
                                                      std::span<const PageRead> pages) {
   std::vector<StoredPage> extent;
@@ -74,14 +74,14 @@ Status KvStore::unpack(const StoredPage& page, std::span<const uint8_t> stored, 
   return damaged(page.place, "cannot be decompressed");
 }
 
-// Forgets a bad page; returns `why`. That it is bad is the news, whether or not the row goes now.
+// Forgets a bad page; returns `why`. The caller must be told even if the row cannot be removed now.
 Error KvStore::give_up(const StoredPage& page, const Error& why) {
   ++counters_.pages_bad;
   if (forget(page).ok()) forgotten_.push_back(page.header.key);
   return why;
 }
 
-// Forgets all pages of a file that is not there any more, or is something else.
+// Forgets all pages of a file that does not exist any more, or is something else now.
 Status KvStore::lose_file(int64_t number) {
   ASSIGN_OR_RETURN(const std::vector<Digest> lost, table_.remove_from(number, 0));
   File& file = files_.at(number);
@@ -92,7 +92,7 @@ Status KvStore::lose_file(int64_t number) {
   return table_.put_file(row_of(number));
 }
 
-// As give_up(), for all of them.
+// As give_up(), for all pages of a file.
 Error KvStore::give_up_file(int64_t number, const Error& why) {
   const Status done = database_.change([&] { return lose_file(number); });
   if (!done.ok()) (void)load_rows().ok();

@@ -1,4 +1,4 @@
-// Opening: rows and files are made to agree. No page is read for it, only headers of those that
+// Opening: makes rows and files agree. For this, no page is read, only the headers of pages that
 // have no row.
 #include <fcntl.h>
 
@@ -29,9 +29,9 @@ Result<std::unique_ptr<KvStore>> KvStore::open(FileCalls& calls, Database& datab
   return store;
 }
 
-// Makes what is in memory what the rows say, after an open or when changes were undone. What was
-// written behind the rows' ends is taken back as far as possible; records that stay are overwritten
-// or, at the next start, cut off.
+// Sets the state in memory to what the rows say, after an open or when changes were undone. Records
+// that were written after the ends of the rows are cut off as far as possible. Those that stay are
+// overwritten or, at the next start, cut off.
 Status KvStore::load_rows() {
   ASSIGN_OR_RETURN(const std::vector<KvFileRow> rows, table_.files());
   ASSIGN_OR_RETURN(const auto live, table_.live_bytes());
@@ -57,7 +57,7 @@ Status KvStore::load_rows() {
     number_max_ = std::max(number_max_, row.number);
     files_[row.number] = file;
   }
-  // Files that were made since the last commit.
+  // Removes files that were made since the last commit.
   for (const auto& [number, file] : before) {
     if (!files_.contains(number)) calls_.remove(kv_file_path(folder_, number));
   }
@@ -82,13 +82,14 @@ Status KvStore::reconcile(UnnamedPages unnamed) {
   return {};
 }
 
-// A file that has a row.
+// Makes a file and its row agree.
 Status KvStore::reconcile_file(int64_t number, UnnamedPages unnamed) {
   File& state = files_.at(number);
-  if (state.state == KvFileState::kRemoving) {  // the next commit goes on with it
+  if (state.state == KvFileState::kRemoving) {  // the next commit continues this
     struct stat info = {};
     const bool is_there = calls_.path_status(kv_file_path(folder_, number), info) == 0;
-    if (is_there && S_ISDIR(info.st_mode)) put_aside(number, "is a folder");  // no unlink() of that
+    // unlink() cannot remove a folder.
+    if (is_there && S_ISDIR(info.st_mode)) put_aside(number, "is a folder");
     return {};
   }
   auto opened = KvFile::open(calls_, folder_, number);
@@ -101,7 +102,8 @@ Status KvStore::reconcile_file(int64_t number, UnnamedPages unnamed) {
     ASSIGN_OR_RETURN(length, (*opened)->length());
   }
   if (length < state.bytes) {
-    // Records that end behind the file's end were cut off; those that begin there are the rest.
+    // Forgets the records that begin at or after the end of the file. A record that only ends after
+    // it was cut off, and is found to be bad when it is read.
     const uint64_t whole = length / kKvBlockBytes * kKvBlockBytes;
     ASSIGN_OR_RETURN(const std::vector<Digest> lost, table_.remove_from(number, whole));
     counters_.pages_missing += lost.size();
@@ -119,8 +121,8 @@ Status KvStore::reconcile_file(int64_t number, UnnamedPages unnamed) {
   return state.state == KvFileState::kAbandoned ? Status() : adopt_tail(**opened, state);
 }
 
-// K and V can be computed again, so what is in the place of a KV file and cannot be one stops
-// nobody.
+// Sets aside what is in the place of a KV file and cannot be one. It must not stop anybody, because
+// K and V can be computed again.
 void KvStore::put_aside(int64_t number, const std::string& what_it_is) {
   const std::string path = kv_file_path(folder_, number);
   const auto moved = set_aside(calls_, folder_, path.substr(folder_.size() + 1));
@@ -131,7 +133,7 @@ void KvStore::put_aside(int64_t number, const std::string& what_it_is) {
   folder_dirty_ |= moved.ok();
 }
 
-// A file without a row: the row is lost, or it is of a commit that did not come.
+// Handles a file without a row: the row is lost, or the commit of the file did not complete.
 Status KvStore::take_file(int64_t number, UnnamedPages unnamed) {
   auto opened = KvFile::open(calls_, folder_, number);
   if (!opened.ok() && opened.error().code == ErrorCode::kDataCorrupt) {
@@ -159,12 +161,12 @@ Status KvStore::take_file(int64_t number, UnnamedPages unnamed) {
   return {};
 }
 
-// Cuts off what no row names. What it is of was not acknowledged, and nothing would account for it:
-// it would outlive the chunk that it may be of.
+// Cuts off what no row names. It is of a commit that was not acknowledged, and nothing would
+// account for it: it would outlive the chunk to which it may belong.
 Status KvStore::cut_tail(KvFile& file, File& state, uint64_t length) {
   state.dirty = true;
   if (file.truncate(state.bytes).ok()) return table_.put_file(row_of(file.number()));
-  // It is overwritten then, so nothing may be appended there.
+  // The tail is overwritten instead, so nothing may be appended to the file.
   state.state = KvFileState::kAbandoned;
   const Scrub scrub = {file.number(), state.bytes, length - state.bytes};
   RETURN_IF_ERROR(table_.put_scrub(scrub));
@@ -172,14 +174,14 @@ Status KvStore::cut_tail(KvFile& file, File& state, uint64_t length) {
   return table_.put_file(row_of(file.number()));
 }
 
-// Finds the pages behind the end that the row says, and cuts off what is behind the last.
+// Finds the pages after the end that the row names, and cuts off what follows the last of them.
 Status KvStore::adopt_tail(KvFile& file, File& state) {
   ASSIGN_OR_RETURN(const uint64_t length, file.length());
   const uint64_t adopted_before = counters_.pages_adopted;
   uint64_t at = round_up(std::max(state.bytes, uint64_t{kKvBlockBytes}), uint64_t{kKvBlockBytes});
   while (at + kKvBlockBytes <= length) {
     ASSIGN_OR_RETURN(const std::vector<uint8_t> block, file.read_block(at));
-    // A file whose own header is damaged has the id that its first page says.
+    // If the header of the file is damaged, its first page tells the id.
     if (state.file_id == 0) state.file_id = kv_page_file_id(block, at).value_or(0);
     const auto header = decode_kv_page_header(block, state.file_id, at);
     const uint64_t record = header ? header->record_bytes() : kKvBlockBytes;
@@ -201,7 +203,7 @@ Status KvStore::adopt_tail(KvFile& file, File& state) {
 
 Status KvStore::adopt_page(const KvPageHeader& header, const PagePlace& place) {
   ASSIGN_OR_RETURN(const auto stored, table_.find(header.key));
-  if (stored) {  // the other one of a move that was not committed
+  if (stored) {  // the other copy of a move that was not committed
     RETURN_IF_ERROR(table_.put_scrub(scrub_of(place)));
     scrubs_.push_back(scrub_of(place));
     return {};

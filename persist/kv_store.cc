@@ -13,7 +13,7 @@
 namespace cascade {
 namespace {
 
-// Pages that one system call writes, and that are compressed before it does.
+// How many pages one system call writes. They are compressed before it.
 constexpr size_t kBatchPages = 256;
 constexpr size_t kCompressedBatchPages = 4;
 // The level that costs least: higher ones gain next to nothing on quantised numbers.
@@ -58,7 +58,7 @@ KvRecord record_of(const PageRun& run, size_t index) {
   return record;
 }
 
-// Replaces what is stored by a zstd frame in `frame` if that takes fewer blocks.
+// Replaces record.stored by a zstd frame, which is made in `frame`, if that takes fewer blocks.
 void compress(KvRecord& record, std::vector<uint8_t>& frame) {
   frame.resize(ZSTD_compressBound(record.stored.size()));
   const size_t size = ZSTD_compress(frame.data(), frame.size(), record.stored.data(),
@@ -81,14 +81,14 @@ Status KvStore::check_room(uint64_t bytes) {
                                               " more do not fit");
   }
   uint64_t free = 0;
-  if (calls_.free_bytes(folder_, free) != 0) return {};  // writing will tell
+  if (calls_.free_bytes(folder_, free) != 0) return {};  // a write will tell
   if (free >= options_.free_bytes_min && free - options_.free_bytes_min >= bytes) return {};
   return resource_exhausted("disk", std::to_string(free) + " bytes are free, " +
                                         std::to_string(options_.free_bytes_min) +
                                         " of which are not for pages");
 }
 
-// Makes active_ the file that takes the next record.
+// Makes active_ the file to which the next record is written.
 Status KvStore::open_active() {
   const auto takes_more = [&](int64_t number) {
     const auto file = files_.find(number);
@@ -142,7 +142,8 @@ Status KvStore::put_pages(std::span<const KvRecord> records, int64_t now_us) {
   return table_.put_file(row_of(places.front().file));
 }
 
-// Whether the page is stored, and nothing says that it may not be as it was written.
+// Whether the page is stored and intact. A page that is not verified yet is read to find out, and
+// is forgotten if it is damaged.
 Result<bool> KvStore::has_good(const Digest& key) {
   ASSIGN_OR_RETURN(const auto stored, table_.find(key));
   if (!stored || stored->verified) return stored.has_value();
@@ -247,8 +248,8 @@ std::vector<Digest> KvStore::take_unwritten() {
   return std::exchange(unwritten_, {});
 }
 
-// An fsync of the file failed. What was committed before is on the disk and stays readable, by
-// checksum; what was to be committed now is not, and nothing is appended any more.
+// Handles a failed fsync of a file. What was committed before is on the disk and stays readable, by
+// checksum. What was to be committed now is not stored, and nothing more is appended to the file.
 Status KvStore::abandon(int64_t number) {
   File& file = files_.at(number);
   ++counters_.files_abandoned;
@@ -287,7 +288,7 @@ Status KvStore::sync_files() {
   return {};
 }
 
-// Files without pages go, but for the one that is written to.
+// Marks files without pages for removal, except the one that is written to.
 Status KvStore::mark_empty_files() {
   for (auto& [number, file] : files_) {
     const bool is_last = number == files_.rbegin()->first;
@@ -331,7 +332,7 @@ void KvStore::committed() {
       auto opened = KvFile::open(calls_, folder_, scrub.file);
       if (opened.ok()) handle = *std::move(opened);
     }
-    // What does not work is tried again after the next commit, and at the next start.
+    // A scrub that fails is tried again after the next commit, and at the next start.
     if (handle != nullptr && handle->scrub(scrub.offset, scrub.bytes).ok()) {
       scrubbed_.push_back(scrub);
       file->second.dirty = true;

@@ -20,13 +20,13 @@
 namespace cascade {
 
 struct KvOptions {
-  uint64_t disk_bytes_max = UINT64_MAX;          // of all pages, headers included
-  uint64_t free_bytes_min = uint64_t{64} << 20;  // that are left to others on the disk
-  uint64_t file_bytes_max = uint64_t{1} << 30;   // a file this long gets no more pages
+  uint64_t disk_bytes_max = UINT64_MAX;          // for all pages, headers included
+  uint64_t free_bytes_min = uint64_t{64} << 20;  // left to others on the disk
+  uint64_t file_bytes_max = uint64_t{1} << 30;   // a file of this length gets no more pages
   bool compress = false;                         // with zstd, where that makes a page smaller
 };
 
-// A page in memory that is to be stored.
+// A page in memory, to be stored.
 struct RunPage {
   Digest key;
   std::span<const int32_t> token_ids;  // 1..64; fewer than 64 only in the last of a run
@@ -43,7 +43,7 @@ struct PageRun {
   std::span<const RunPage> pages;
 };
 
-// A page to be read, and what the caller takes it for.
+// A page to read, and what the caller believes it to be.
 struct PageRead {
   Digest key;
   std::span<const int32_t> token_ids;
@@ -51,49 +51,49 @@ struct PageRead {
 };
 
 struct PagesRead {
-  size_t good = 0;             // so many pages from the first on are there and verified
-  std::optional<Error> error;  // why the next one is not; none if all are good
+  size_t good = 0;             // how many pages from the first on were read and verified
+  std::optional<Error> error;  // why the next page was not; none if all are good
 };
 
 struct KvCounters {
   uint64_t pages_written = 0;
   uint64_t pages_read = 0;
-  uint64_t pages_bad = 0;      // that were not as they were written, and are forgotten
+  uint64_t pages_bad = 0;      // damaged ones, which are forgotten
   uint64_t pages_adopted = 0;  // found in files at the start, without rows
   uint64_t pages_missing = 0;  // rows at the start, without files
   uint64_t files_abandoned = 0;
-  // Of verify() and copy_pages(), headers included.
+  // By verify() and copy_pages(), headers included.
   uint64_t pages_verified = 0, bytes_verified = 0;
   uint64_t pages_copied = 0, bytes_copied = 0;
   uint64_t pages_not_copied = 0;  // bad ones
 };
 
-// What becomes of pages in files that no row names.
+// What to do with pages in files that no row names.
 enum class UnnamedPages {
-  kRemove,  // they are of a commit that did not come: nothing could account for them
+  kRemove,  // their commit did not complete: nothing could account for them
   kFind,    // the rows are lost: the pages are found again
 };
 
-// Appends, removals and moves are part of the database's group: they are durable when
-// Store::commit() returned success, and are as if they had not been if it did not. One thread.
+// Appends, removals and moves are part of the database's group of changes: they are durable when
+// Store::commit() returned success, and are undone if it failed. One thread.
 // Errors of all functions: as Database and KvFile.
 class KvStore {
  public:
-  // Opens the pages in `folder`: rows and files are made to agree, without reading pages. What was
-  // found is in findings(). `calls` and `database` must outlive this.
+  // Opens the pages in `folder`, and makes rows and files agree without reading pages. findings()
+  // says what was found. `calls` and `database` must outlive this.
   static Result<std::unique_ptr<KvStore>> open(FileCalls& calls, Database& database,
                                                std::string folder, const KvOptions& options,
                                                UnnamedPages unnamed);
 
-  // Stores the pages of a run that are not stored yet, `now_us` being their last use. Readable at
-  // once. Errors, after which none of them is stored: kInvalidArgument, field = what is wrong with
-  // the run; kResourceExhausted, field "max_disk" (the budget) or "disk" (free space): remove
-  // something, then try again.
+  // Stores those pages of a run that are not stored yet; their last use is `now_us`. They can be
+  // read at once. Errors, after which none of them is stored: kInvalidArgument, field = what is
+  // wrong with the run; kResourceExhausted, field "max_disk" (the budget) or "disk" (free space):
+  // remove something, then try again.
   Status append(const PageRun& run, int64_t now_us);
 
-  // Reads pages into the callers' memory, from the first on until one is not good; what is behind
-  // the good ones there is unspecified. A page that is not as it was written, or has other token
-  // ids than the caller says, is an error (kDataCorrupt) once and not found from then on.
+  // Reads pages into the caller's memory, from the first on until one is not good. The content of
+  // the memory after the good pages is unspecified. A page that is damaged, or has other token ids
+  // than the caller says, gives an error once (kDataCorrupt), and is not found from then on.
   PagesRead read(uint64_t page_bytes, std::span<const PageRead> pages);
   // What is known of a page; nullopt if it is not stored.
   Result<std::optional<StoredPage>> find(const Digest& key) { return table_.find(key); }
@@ -103,9 +103,9 @@ class KvStore {
   void prefetch(std::span<const Digest> keys);
   // Marks pages as used.
   Status touch(std::span<const Digest> keys, int64_t now_us);
-  // Pages to remove() to make room for `bytes`, which is there after the next commit: those not
-  // used for longest, the last pages of chains first. None of the chains that end with `kept`, so
-  // they may take less.
+  // Pages to remove() to make room for `bytes`: those unused for longest, the last pages of chains
+  // first. The room exists after the next commit. Pages of the chains that end with `kept` are left
+  // out, so the result may take less than `bytes`.
   Result<std::vector<Digest>> oldest(uint64_t bytes, std::span<const Digest> kept) {
     return table_.oldest(bytes, kept);
   }
@@ -121,57 +121,57 @@ class KvStore {
     return table_.remove_uses(tenant, chunk_id);
   }
 
-  // Forgets pages; those that are not stored are no error. After the commit their bytes, token ids
+  // Forgets pages; pages that are not stored are no error. After the commit their bytes, token ids
   // included, are overwritten or given back.
   Status remove(std::span<const Digest> keys);
-  // Forgets the pages that were found, but for those that were stored for a chunk or prefix since.
-  // Nobody knows whose text they have: so they end with the first chunk that is deleted.
+  // Forgets the pages that were found, except those that were stored for a chunk or prefix since.
+  // Nobody knows whose text they have, so they are removed with the first chunk that is deleted.
   Status remove_found();
 
-  // Whether the bytes of the pages that the last commit removed are gone. False if a call failed:
-  // that is tried again with the next commit, and at the next open().
+  // Whether the bytes of the pages that the last commit removed are erased. False if a call failed:
+  // it is tried again with the next commit, and at the next open().
   bool is_clean() const;
 
-  // Moves the pages of files that are more than half empty to others, about `bytes_max` bytes at a
-  // time. True if there is more to do.
+  // Moves the pages of files that are more than half empty to other files, about `bytes_max` bytes
+  // at a time. True if there is more to do.
   Result<bool> compact(uint64_t bytes_max);
 
-  // Models, for people: what the digests mean.
+  // Describes models for people: what the digests mean.
   Status put_model(const ModelRecord& model) { return table_.put_model(model); }
   Result<std::vector<ModelRecord>> models() { return table_.models(); }
 
-  // What pages, headers and what is not overwritten yet take.
+  // The bytes of pages, headers, and removed content that is not overwritten yet.
   uint64_t bytes_on_disk() const;
   const KvOptions& options() const { return options_; }
   const KvCounters& counters() const { return counters_; }
   // What open() found and did.
   const Findings& findings() const { return findings_; }
-  // Pages of append() that an fsync failed for, since the last call: they are not stored, although
+  // Pages of append() for which an fsync failed, since the last call. They are not stored, although
   // the commit succeeded.
   std::vector<Digest> take_unwritten();
-  // Pages that were found to be bad, and are forgotten, since the last call.
+  // Pages that were found to be bad and were forgotten, since the last call.
   std::vector<Digest> take_forgotten() { return std::exchange(forgotten_, {}); }
   // Pages that remove_found() forgot since the last call.
   std::vector<Digest> take_deleted() { return std::exchange(deleted_, {}); }
 
-  // For Store::commit(), in this order: before the database commits; after it did; or after it
-  // failed.
+  // Called by Store::commit(), in this order: before the database commits; then after it committed,
+  // or after it failed.
   Status prepare_commit();
   void committed();
   Status rolled_back();
 
-  // Finds pages for which no chunk, prefix or prompt accounts, and forgets them if `repair`.
+  // Finds pages that belong to no chunk, prefix or prompt, and forgets them if `repair`.
   Status verify_owners(bool repair, Findings& findings);
-  // Reads and verifies pages behind `after`, about `bytes_max` bytes; moves `after` on. Pages that
-  // are bad are found, and forgotten if `repair`. True if there are more. Pages that cannot be read
-  // (kIo) are found and stay.
+  // Reads and verifies pages after `after`, about `bytes_max` bytes; moves `after` on. True if
+  // there are more. Bad pages become findings, and are forgotten if `repair`. Pages that cannot be
+  // read (kIo) become findings and stay.
   Result<bool> verify(PagePlace& after, uint64_t bytes_max, bool repair, Findings& findings);
-  // Copies the pages behind `after` to the same places of files in `folder`, about `bytes_max`
-  // bytes; moves `after` on. Bad ones are left out. True if there are more.
+  // Copies the pages after `after` to the same places of files in `folder`, about `bytes_max`
+  // bytes; moves `after` on. Bad pages are left out. True if there are more.
   Result<bool> copy_pages(FileCalls& to, const std::string& folder, PagePlace& after,
                           uint64_t bytes_max);
-  // After the last of these: makes the files as long as these are, and removes the copies of those
-  // that are gone since.
+  // After the last copy_pages(): makes the copied files as long as the originals, and removes the
+  // copies of files that have been removed since.
   Status finish_copy(FileCalls& to, const std::string& folder);
 
  private:
@@ -242,19 +242,19 @@ class KvStore {
   KvOptions options_;
   std::map<int64_t, File> files_;  // by number
   std::unique_ptr<KvFile> active_;
-  int64_t number_max_ = 0;     // of the files that are or were there
+  int64_t number_max_ = 0;     // the highest number that a file has or had
   bool folder_dirty_ = false;  // names are to be synchronised before the next commit
   std::vector<Move> moves_;
   std::vector<Scrub> scrubs_;           // committed or about to be; not done yet, oldest first
-  size_t scrubs_tried_ = 0;             // so many of them by an earlier commit
-  bool scrubbed_all_ = true;            // of the last commit's
+  size_t scrubs_tried_ = 0;             // how many of them an earlier commit has tried
+  bool scrubbed_all_ = true;            // whether the last commit's scrubs are all done
   std::vector<Scrub> scrubbed_;         // done, but not synchronised
-  std::unique_ptr<KvFile> pass_file_;   // that a pass reads
+  std::unique_ptr<KvFile> pass_file_;   // the file that a pass reads
   std::vector<int64_t> removed_files_;  // deleted, but not synchronised
   std::vector<Digest> unwritten_;
   std::vector<Digest> forgotten_;
   std::vector<Digest> deleted_;
-  bool may_have_found_ = true;  // pages that were found and nothing accounts for
+  bool may_have_found_ = true;  // whether there may be found pages that nothing accounts for
   KvCounters counters_;
   Findings findings_;
 };

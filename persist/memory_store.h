@@ -1,4 +1,4 @@
-// A store in memory: what it has outlives a restart of an actor, not of the process.
+// A store in memory: its content outlives a restart of an actor, but not the process.
 #pragma once
 
 #include <map>

@@ -84,7 +84,7 @@ Result<std::vector<StoredPage>> read_pages(Query& query) {
   }
 }
 
-// A page and all that stand on it, the last ones first.
+// A page and all pages that continue from it, the last ones first.
 constexpr char kSubtree[] =
     "WITH RECURSIVE tree(key) AS (SELECT ? UNION "
     "SELECT p.key FROM tree t JOIN pages p ON p.parent_key=t.key) "
@@ -269,8 +269,8 @@ Result<std::set<Digest>> PageTable::chains_of(std::span<const Digest> ends) {
   return keys;
 }
 
-// A page cannot be found without those before it: so the pages that stand on the oldest one go
-// first, although they may have been used later.
+// A page cannot be found without those before it. So the pages that continue from the oldest page
+// come before it, although they may have been used later.
 Result<std::vector<Digest>> PageTable::oldest(uint64_t bytes, std::span<const Digest> kept) {
   ASSIGN_OR_RETURN(const std::set<Digest> kept_keys, chains_of(kept));
   ASSIGN_OR_RETURN(Query query,
@@ -321,7 +321,7 @@ Status PageTable::put_use(const PageUseRow& use) {
   });
 }
 
-// Notes an owner of this page alone. False if the page is not stored, or has that owner already.
+// Notes an owner of this page alone. False if the page is not stored or has that owner already.
 Result<bool> PageTable::put_one_owner(const Digest& page, std::string_view tenant,
                                       std::string_view chunk_id) {
   ASSIGN_OR_RETURN(Query put, database_.query("INSERT OR IGNORE INTO page_owners(page, tenant, "
@@ -341,7 +341,7 @@ Status PageTable::put_owner(const PageOwner& owner) {
     Digest key = owner.end;
     while (true) {
       ASSIGN_OR_RETURN(const bool added, put_one_owner(key, owner.tenant, owner.chunk_id));
-      if (!added) return {};  // or those before it are noted already
+      if (!added) return {};  // or it and those before it are noted already
       RETURN_IF_ERROR(remove_found_mark(key));
       ASSIGN_OR_RETURN(Query parent, database_.query("SELECT parent_key FROM pages WHERE key=?"));
       ASSIGN_OR_RETURN(const bool found, parent.bind(as_blob(key)).next());

@@ -17,7 +17,7 @@
 
 namespace cascade {
 
-// Where the header block of a page begins, and how much it and the page take.
+// Where the header block of a page begins, and how many bytes it and the page take.
 struct PagePlace {
   int64_t file = 0;
   uint64_t offset = 0;
@@ -29,11 +29,11 @@ struct StoredPage {
   KvPageHeader header;
   PagePlace place;
   int64_t last_used_us = 0;  // Unix time; 0: not since it was found without a row
-  // False of a page that was found without a row: its bytes may not all have reached the disk.
+  // False for a page that was found without a row: its bytes may not all have reached the disk.
   bool verified = true;
 };
 
-// A page has text of a chunk.
+// Says that a page contains text of a chunk.
 struct PageUseRow {
   Digest page;
   std::string tenant;  // the chunk's
@@ -42,20 +42,21 @@ struct PageUseRow {
   int64_t position = 0;  // of the page's first token; not stored with the use
 };
 
-// The page `end`, and those before it in its chain, were stored for a chunk. That stays said when
-// the chunk is gone, as long as the pages are there.
+// Says that the page `end`, and those before it in its chain, were stored for a chunk. This stays
+// noted when the chunk is gone, as long as the pages exist.
 struct PageOwner {
   Digest end;
   std::string tenant;    // the chunk's
   std::string chunk_id;  // empty: for a prefix that a client asked to keep
 };
 
-// In place of a chunk's id: the page was found in a file, and nobody knows what it was stored for.
+// Used in place of a chunk's id: the page was found in a file, and nobody knows for what it was
+// stored.
 inline constexpr char kFoundPage[] = "?";
 
 enum class KvFileState {
   kOpen,       // may be appended to
-  kAbandoned,  // an fsync failed: what was in it before stays, nothing is added
+  kAbandoned,  // an fsync failed: earlier content stays, nothing is added
   kRemoving,   // has no pages any more and is being deleted
 };
 
@@ -63,7 +64,7 @@ struct KvFileRow {
   int64_t number = 0;
   uint64_t file_id = 0;
   KvFileState state = KvFileState::kOpen;
-  uint64_t bytes = 0;  // what was committed of it
+  uint64_t bytes = 0;  // how much of it was committed
 };
 
 // A range of a file whose content was deleted and is to be overwritten.
@@ -73,68 +74,69 @@ struct Scrub {
   uint64_t bytes = 0;
 };
 
-// Every function's changes are part of the database's group. Errors as Database. One thread.
+// All changes are part of the database's group of changes. Errors as Database. One thread.
 class PageTable {
  public:
   explicit PageTable(Database& database) : database_(database) {}
 
-  // Models: adds the record or replaces it.
+  // Adds or replaces a model's record.
   Status put_model(const ModelRecord& model);
   Result<std::vector<ModelRecord>> models();
 
-  // Adds the file or replaces its row.
+  // Adds or replaces a file's row.
   Status put_file(const KvFileRow& file);
-  // Removes it and its scrubs. Precondition: no page is in it.
+  // Removes the file's row and its scrubs. Precondition: no page is in the file.
   Status remove_file(int64_t number);
   Result<std::vector<KvFileRow>> files();
-  // By file: how much its pages take.
+  // How many bytes the pages of each file take.
   Result<std::map<int64_t, uint64_t>> live_bytes();
 
-  // Adds a page; kInvalidArgument if its key is there.
+  // Adds a page; kInvalidArgument if its key exists already.
   Status put(const StoredPage& page);
   Result<std::optional<StoredPage>> find(const Digest& key);
   Status move(const Digest& key, const PagePlace& to);
   Status touch(const Digest& key, int64_t now_us);
   Status mark_verified(const Digest& key);
   Status remove(const Digest& key);
-  // Removes the pages of a file at `offset` and behind; returns their keys.
+  // Removes the pages of a file at `offset` and after it; returns their keys.
   Result<std::vector<Digest>> remove_from(int64_t file, uint64_t offset);
-  // Pages behind `after` in order of place, at most `limit`.
+  // The pages after `after` in order of place, at most `limit`.
   Result<std::vector<StoredPage>> behind(const PagePlace& after, size_t limit);
   // All pages of a model, parents before their children.
   Result<std::vector<StoredPage>> of_model(const Digest& model);
-  // The pages that were not used for longest, of equally old ones the last of their chains first,
-  // until they take `bytes` together or there are no more. The pages that stand on one of them come
-  // before it. None of the chains that end with `kept`.
+  // The pages unused for longest, until they take `bytes` together or there are no more. Of equally
+  // old pages, the last ones of their chains come first. Pages that continue from one of these
+  // pages come before it. Pages of the chains that end with `kept` are left out.
   Result<std::vector<Digest>> oldest(uint64_t bytes, std::span<const Digest> kept);
 
-  // Notes whose pages these are, as far as they are stored. Nobody needs to know then whether they
-  // were found.
+  // Notes the owner of the page and of those before it, as far as they are stored. They no longer
+  // count as found.
   Status put_owner(const PageOwner& owner);
   // Notes that chunks account for the pages of the chains that their rows name.
   Status put_chunk_owners();
   // Notes that the page was found (kFoundPage).
   Status put_found(const Digest& key);
-  // Takes over from `sound`, a database that was set aside and lost nothing, whose pages these are,
-  // as far as they are stored here. A page that `sound` has does not count as found any more.
+  // Takes over the owners of the pages that are stored here from `sound`, a database that was set
+  // aside and lost nothing. A page that `sound` has no longer counts as found.
   Status take_owners(PageTable& sound);
-  // Pages that were found and that nothing accounts for: nobody knows whose text they have.
+  // Pages that were found and that nothing accounts for: nobody knows whose text they contain.
   // Parents before their children.
   Result<std::vector<StoredPage>> found();
-  // Pages that were stored for chunks which are all gone, have no text of another one, and are not
-  // before such a page: of a chunk or prefix, of a prompt, whose pages have no owner, or one that
-  // was found. Parents before their children.
+  // Pages that were stored for chunks that are all gone, that contain no text of another chunk, and
+  // that do not come before a page that stays. Pages that stay: those of an existing chunk or a
+  // prefix; those of a prompt, which have no owner; and those that were found. Parents before their
+  // children.
   Result<std::vector<StoredPage>> unaccounted();
 
-  // Notes a use; nothing if the page is not stored. A page's uses go with it.
+  // Notes a use; does nothing if the page is not stored. A page's uses are removed with it.
   Status put_use(const PageUseRow& use);
-  // Of pages of the model; rows that were damaged are left out.
+  // The uses of the model's pages. Damaged rows are left out.
   Result<std::vector<PageUseRow>> uses(const Digest& model);
-  // The pages whose last token is that of a text of a pinned chunk which has no chain of its own:
-  // so end the prompts that are stored for pins.
+  // The pages whose last token is that of a text of a pinned chunk that has no chain of its own.
+  // Prompts that are stored for pins end with these pages.
   Result<std::vector<Digest>> pinned_texts();
   Status remove_uses(const std::string& tenant, const std::string& chunk_id);
-  // The uses of a damaged database that are as they were written and can be read.
+  // The intact uses of a damaged database that can be read.
   std::vector<PageUseRow> salvage_uses();
 
   Status put_scrub(const Scrub& scrub);
@@ -145,7 +147,7 @@ class PageTable {
   Result<bool> put_one_owner(const Digest& page, std::string_view tenant,
                              std::string_view chunk_id);
   Status remove_found_mark(const Digest& page);
-  // The pages of the chains with these last pages, as far as they are stored.
+  // The pages of the chains that end with these pages, as far as they are stored.
   Result<std::set<Digest>> chains_of(std::span<const Digest> ends);
 
   Database& database_;

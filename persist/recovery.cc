@@ -1,5 +1,6 @@
-// metadata.db is renamed to metadata.damaged.db, a new one is filled from it, then that is renamed
-// to metadata.salvaged.db. Until the new one says that it is complete, a start does this again.
+// metadata.db is renamed to metadata.damaged.db, a new one is filled from it, then the damaged one
+// is renamed to metadata.salvaged.db. Until the new one says that it is complete, every start does
+// this again.
 #include "persist/recovery.h"
 
 #include <cerrno>
@@ -24,7 +25,7 @@ bool exists(FileCalls& calls, const std::string& path) {
   return calls.path_status(path, info) == 0;
 }
 
-// Renames a file that may not be there.
+// Renames a file, if it exists.
 Status rename_if_there(FileCalls& calls, const std::string& from, const std::string& to) {
   if (calls.rename(from, to) == 0 || errno == ENOENT) return {};
   return io_error(from, errno);
@@ -35,7 +36,7 @@ Status set_aside(const StateDirectory& directory) {
   const std::string path = directory.database_path();
   const std::string damaged = damaged_path(directory);
   if (exists(calls, damaged)) {
-    // What is damaged now was not complete yet: the other one has more.
+    // The database that is damaged now was not complete yet: the other one has more.
     if (calls.remove(path) != 0 && errno != ENOENT) return io_error(path, errno);
     calls.remove(path + "-wal");
   } else {
@@ -50,7 +51,7 @@ Result<std::unique_ptr<Database>> open_current(const StateDirectory& directory,
                                                const SqliteVfs& vfs) {
   ASSIGN_OR_RETURN(auto database, Database::open(vfs, directory.database_path()));
   const Status copied = database->empty_log();
-  // Without space what was committed stays in the log, and the database is used as it is.
+  // Without space, committed changes stay in the log, and the database is used as it is.
   const bool no_space = !copied.ok() && copied.error().code == ErrorCode::kResourceExhausted;
   if (!copied.ok() && !no_space) return copied.error();
   if (copied.ok()) RETURN_IF_ERROR(database->verify_pages());
@@ -59,7 +60,7 @@ Result<std::unique_ptr<Database>> open_current(const StateDirectory& directory,
   return database;
 }
 
-// Whether every page of it is as it was written, and no commit is missing.
+// Whether every page of the database is intact, and no commit is missing.
 bool is_sound(Database& database, int64_t commits) {
   if (!database.verify_pages().ok()) return false;
   const auto has = database.number("SELECT commits FROM state");
@@ -67,7 +68,7 @@ bool is_sound(Database& database, int64_t commits) {
 }
 
 bool is_damage(const Error& error) {
-  // SQLite calls a schema that lacks what it should have an error of the statement.
+  // If the schema lacks something, SQLite reports an error of the statement.
   return error.code == ErrorCode::kDataCorrupt || error.code == ErrorCode::kInternal;
 }
 
@@ -77,7 +78,7 @@ Result<std::unique_ptr<Database>> open_metadata(const StateDirectory& directory,
                                                 const SqliteVfs& vfs, bool rebuild,
                                                 Findings& findings) {
   {
-    // Also before a rebuild: what is not damaged has no log when it is set aside.
+    // Done before a rebuild, too: then an intact database has no log when it is set aside.
     auto database = open_current(directory, vfs);
     if (!rebuild) {
       if (database.ok() || !is_damage(database.error())) return database;

@@ -36,7 +36,7 @@ class RowChecksum {
     return *this;
   }
 
-  // Of all values so far.
+  // The checksum of all values so far.
   int64_t value() const { return static_cast<int64_t>(XXH3_64bits_digest(&state_)); }
 
  private:

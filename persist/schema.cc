@@ -182,8 +182,8 @@ CREATE TABLE state(
 INSERT INTO state VALUES (1, 0, 0);
 )sql";
 
-// Holders of chunks; chains that are known although they are not pending; which chunk a page was
-// kept for.
+// Holders of chunks; chains that are known although they are not pending; the chunk for which a
+// page was kept.
 constexpr char kVersion2[] = R"sql(
 CREATE TABLE holders(
   chunk INTEGER NOT NULL REFERENCES chunks(number) ON DELETE CASCADE,
@@ -207,7 +207,7 @@ CREATE TABLE page_owners(
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-// What stands on a page makes room before it does.
+// Pages that continue from a page make room before it does.
 constexpr char kVersion3[] = R"sql(
 CREATE INDEX pages_by_parent ON pages(parent_key);
 )sql";

@@ -136,7 +136,7 @@ Result<std::vector<Policy>> SessionTable::load_policies(Findings& findings) {
 
 SessionTable::Salvaged SessionTable::salvage() {
   Salvaged salvaged;
-  Findings ignored;  // what is lost is known to be
+  Findings ignored;  // it is known already that rows are lost
   (void)read_sessions(salvaged.sessions, ignored).ok();
   (void)read_policies(salvaged.policies, ignored).ok();
   return salvaged;

@@ -12,17 +12,16 @@
 
 namespace cascade {
 
-// Every function's changes are part of the database's group. Errors as Database. One thread.
+// All changes are part of the database's group of changes. Errors as Database. One thread.
 class SessionTable {
  public:
   explicit SessionTable(Database& database) : database_(database) {}
 
-  // Adds the session or replaces it, turns included.
+  // Adds or replaces the session, turns included.
   Status put(const Session& session);
   // Success if there is none.
   Status remove(std::string_view tenant, std::string_view session);
-  // All sessions, by tenant and id. Rows that are not as they were written are left out, and
-  // `findings` says so.
+  // All sessions, by tenant and id. Damaged rows are left out, and `findings` says so.
   Result<std::vector<Session>> load(Findings& findings);
 
   // Sets a policy.
@@ -32,7 +31,7 @@ class SessionTable {
   // All policies, by tenant and key; findings as load().
   Result<std::vector<Policy>> load_policies(Findings& findings);
 
-  // What can be read of a damaged database, as far as it is as it was written.
+  // The intact rows of a damaged database, as far as they can be read.
   struct Salvaged {
     std::vector<Session> sessions;
     std::vector<Policy> policies;

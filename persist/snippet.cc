@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kWordsBefore = 4;
 constexpr size_t kSnippetWords = 12;
-// A text without spaces is cut there.
+// Where a text without spaces is cut.
 constexpr size_t kSnippetBytesMax = 400;
 
 struct Word {
@@ -61,7 +61,7 @@ std::optional<Word> next_word(std::string_view text, size_t from) {
   return Word{*begin, text.size()};
 }
 
-// Without case and accents.
+// The word without case and accents.
 std::string folded(std::string_view word) {
   std::string lower(word);
   if (std::ranges::all_of(word, [](char c) { return static_cast<uint8_t>(c) < 0x80; })) {
@@ -88,7 +88,7 @@ std::set<std::string> words_of(std::string_view query) {
   return words;
 }
 
-// Where the snippet begins: some words before the first that is wanted.
+// Where the snippet begins: some words before the first wanted one.
 size_t begin_of(std::string_view text, const std::set<std::string>& wanted) {
   std::deque<size_t> begins;  // of the last words
   for (auto word = next_word(text, 0); word; word = next_word(text, word->end)) {

@@ -30,12 +30,13 @@ struct SqliteVfs::State {
 
 namespace {
 
-// Where other programs that use SQLite look for locks: its "pending" byte and the 511 that follow.
+// The place where other programs that use SQLite look for locks: its "pending" byte and the 511
+// bytes that follow.
 constexpr uint64_t kLockOffset = 0x40000000;
 constexpr uint64_t kLockBytes = 512;
 constexpr size_t kSummedBytes = kDatabasePageBytes - kDatabaseReservedBytes;
 
-// What SQLite keeps for an open file: plain memory of its own, so only plain members.
+// SQLite's data of an open file. SQLite allocates the memory itself, so all members must be plain.
 struct VfsFile {
   sqlite3_file base;
   SqliteVfs::State* state;
@@ -75,7 +76,7 @@ int sync_parent(FileCalls& calls, const char* path) {
 }
 
 int close_file(sqlite3_file* file) {
-  // What a close could still report is known already: everything that matters was synchronised.
+  // An error of the close would not matter: everything important was synchronised before.
   of(file).state->calls.close(of(file).fd);
   return SQLITE_OK;
 }
@@ -152,8 +153,8 @@ int file_size(sqlite3_file* file, sqlite3_int64* bytes) {
   return SQLITE_OK;
 }
 
-// Any lock is an exclusive one until the file is closed: this process opens a database once, and
-// others are to stay away.
+// Every lock is exclusive until the file is closed: this process opens a database once, and others
+// must stay away.
 int lock_file(sqlite3_file* base, int) {
   VfsFile& file = of(base);
   if (file.locked) return SQLITE_OK;
@@ -242,7 +243,7 @@ int access_file(sqlite3_vfs* vfs, const char* path, int, int* exists) {
   struct stat info = {};
   const bool found = of(vfs).calls.path_status(path, info) == 0;
   if (!found && errno != ENOENT) return SQLITE_IOERR_ACCESS;
-  // SQLite takes a log or journal without bytes for none, and so does it this way.
+  // An empty log or journal counts as absent, as SQLite has it.
   *exists = found && info.st_size > 0;
   return SQLITE_OK;
 }

@@ -17,7 +17,7 @@ namespace cascade {
 inline constexpr size_t kDatabasePageBytes = 4096;
 inline constexpr size_t kDatabaseReservedBytes = 8;
 
-// Whether `page`, kDatabasePageBytes long, is page `number` (from 1) as it was written.
+// Whether `page`, kDatabasePageBytes long, is the intact page `number` (from 1).
 bool is_database_page(std::span<const uint8_t> page, uint64_t number);
 
 // An operating system interface for SQLite ("VFS"). Databases that were opened with it must be
@@ -25,8 +25,8 @@ bool is_database_page(std::span<const uint8_t> page, uint64_t number);
 // in exclusive locking mode. Temporary files are refused.
 class SqliteVfs {
  public:
-  // Whether pages whose checksum is wrong are an error (SQLITE_IOERR_DATA) or are read all the
-  // same, by whoever wants to save what can be saved.
+  // Whether pages with a wrong checksum give an error (SQLITE_IOERR_DATA), or are read all the
+  // same, to save what can be saved.
   enum class Damaged { kRefuse, kRead };
 
   // `calls` must outlive this.

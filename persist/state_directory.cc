@@ -64,13 +64,13 @@ Status make_folders(FileCalls& calls, const std::string& path) {
     if (parent != "." && parent != "/") RETURN_IF_ERROR(make_folders(calls, parent));
     if (calls.make_folder(path) != 0 && errno != EEXIST) return io_error(path, errno);
   }
-  // Also of a folder that was there: who made it may have failed to. One that we may not read was
-  // made by somebody else.
+  // The parent is synchronised even if the folder existed: whoever made it may have failed to do
+  // so. If we may not read the parent of an existing folder, somebody else made the folder.
   const Status synced = sync_folder(calls, parent);
   return is_there && errno == EACCES ? Status() : synced;
 }
 
-// Whether this user may write to the folder, or to the nearest one above it that is there.
+// Whether this user may write to the folder, or to the nearest one above it that exists.
 bool can_be_made(std::string path) {
   const auto may = [&](int what) {
     return ::faccessat(AT_FDCWD, path.c_str(), what, AT_EACCESS) == 0;
@@ -133,7 +133,7 @@ Result<std::unique_ptr<StateDirectory>> StateDirectory::open(FileCalls& calls,
     return Error{ErrorCode::kConflict, path,
                  "another process" + holder(calls, fd, path) + " uses this state directory"};
   }
-  // Without space for a pid the lock is a lock all the same.
+  // If there is no space for a pid, the lock still holds.
   (void)write_pid(calls, fd, lock_path).ok();
   RETURN_IF_ERROR(directory->make_kv_folder());
   return directory;
@@ -149,7 +149,7 @@ Status StateDirectory::make_kv_folder() {
     RETURN_IF_ERROR(make_folders(calls_, kv_folder()));
     if (can_list()) return {};
   }
-  // A link to nowhere is there and is not.
+  // ENOENT here: a link exists, but leads nowhere.
   const int why = errno;
   if (why != ENOENT && why != ENOTDIR && why != ELOOP && why != EACCES) {
     return io_error(kv_folder(), why);

@@ -21,21 +21,21 @@ namespace cascade {
 
 struct StoreOptions {
   KvOptions kv;
-  // Sets the database aside and makes it anew, from what can be read of it and from the KV files.
+  // Sets the database aside and makes a new one, from what can be read of it and from the KV files.
   bool rebuild = false;
 };
 
-// A state directory (docs/data_files.md), owned by this process as long as this lives. Changes are
-// readable at once and durable together, when commit() returns success. One thread.
+// A state directory (docs/data_files.md), owned by this process as long as this object lives.
+// Changes are readable at once, and durable together when commit() returns success. One thread.
 //
 // Errors of all functions: kResourceExhausted (no space), kIo, kDataCorrupt (damage that came while
 // the store was open: the next open() deals with it), kInvalidArgument.
 class Store : public ChunkStore {
  public:
-  // Makes or opens the state directory `path`. A damaged database is set aside and made anew from
-  // what is good of it and from the KV files; findings() says what was lost. `calls` must outlive
-  // this. Errors: as StateDirectory; kUnsupported if a newer program wrote the database; kIo and
-  // kResourceExhausted, after which everything is as it was.
+  // Makes or opens the state directory `path`. A damaged database is set aside, and a new one is
+  // made from what is intact of it and from the KV files; findings() says what was lost. `calls`
+  // must outlive this. Errors: as StateDirectory; kUnsupported if a newer program wrote the
+  // database; kIo and kResourceExhausted, after which everything is as it was.
   static Result<std::unique_ptr<Store>> open(FileCalls& calls, const std::string& path,
                                              const StoreOptions& options = {});
   // Changes since the last commit() are undone.
@@ -47,10 +47,11 @@ class Store : public ChunkStore {
                int64_t registrations, int64_t last_used_us) override {
     return chunks_.touch(tenant, id, hits, registrations, last_used_us);
   }
-  // Also which pages have text of it, and the pages that were found (KvStore::remove_found()).
+  // Also removes the notes on which pages contain its text, and the pages that were found
+  // (KvStore::remove_found()).
   Status remove(const std::string& tenant, const std::string& id) override;
   Result<std::vector<Chunk>> load() override { return chunks_.load(findings_); }
-  // Sessions and policies, as SessionTable; the same of rows that are left out.
+  // Sessions and policies, as SessionTable. Rows that are left out are in findings().
   Status put_session(const Session& session) override { return sessions_.put(session); }
   Status remove_session(const std::string& tenant, const std::string& id) override {
     return sessions_.remove(tenant, id);
@@ -66,15 +67,16 @@ class Store : public ChunkStore {
 
   // Makes all changes since the last commit durable: the bytes of pages, then the rows. One commit
   // serves any number of changes. After an error all of them are undone, pages included, and the
-  // store can be used on; but if the process ends before another commit succeeded, the next open()
-  // may find the changes of a commit that failed (all of them). On success pages whose file could
-  // not be synchronised are not stored: kv().take_unwritten().
+  // store can still be used. But if the process ends before another commit succeeds, the next
+  // open() may find the changes of a commit that failed (all of them). After success, pages whose
+  // file could not be synchronised are not stored: see kv().take_unwritten().
   Status commit() override;
   // Undoes the changes since the last commit.
   Status rollback() override;
 
-  // Pages to remove to make room for `bytes` (KvStore::oldest()): none of pinned chunks, or of the
-  // prompts up to their texts' ends, or of the chain that ends with `kept`.
+  // Pages to remove to make room for `bytes` (KvStore::oldest()). Left out are the pages of pinned
+  // chunks, of prompts up to the ends of such chunks' texts, and of the chain that ends with
+  // `kept`.
   Result<std::vector<Digest>> oldest_pages(uint64_t bytes, const Digest& kept);
 
   // Deleted texts stay in the search index and in the database's log for a while. Clears some of
@@ -107,7 +109,7 @@ class Store : public ChunkStore {
   CommitCount commit_count_;
   std::unique_ptr<KvStore> kv_;
   int64_t commits_ = 0;
-  // A commit failed: what it was of may be in the log until another one takes its place.
+  // A commit failed: its changes may be in the log until another commit replaces them.
   bool uncertain_ = false;
   Findings findings_;
 };
